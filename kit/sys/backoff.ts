@@ -1,0 +1,12 @@
+/** Exponential back-off with full jitter on the upper half: failure 0 waits in [base/2, base], then doubles up to `maximum`. */
+import type { Random } from './random.ts'
+
+export interface BackoffLimits {
+  readonly baseMilliseconds: number
+  readonly maximumMilliseconds: number
+}
+
+export function backoffMilliseconds(failures: number, limits: BackoffLimits, random: Random): number {
+  const ceiling = Math.min(limits.maximumMilliseconds, limits.baseMilliseconds * 2 ** Math.min(failures, 30))
+  return ceiling / 2 + (ceiling / 2) * random.fraction()
+}

@@ -1,0 +1,54 @@
+/** The only door to the process: arguments, environment, exit, signals. */
+
+export const processArguments = (): readonly string[] => process.argv.slice(2)
+export const environment = (): Readonly<Record<string, string | undefined>> => process.env
+/** The Node binary that runs this process; children are always started with it. */
+export const nodeBinary = (): string => process.execPath
+export const processId = (): number => process.pid
+export const isRoot = (): boolean => process.getuid?.() === 0
+export const workingDirectory = (): string => process.cwd()
+export const isTerminal = (): boolean => process.stdout.isTTY === true
+export const printLine = (line: string): void => void process.stdout.write(`${line}\n`)
+export const printErrorLine = (line: string): void => void process.stderr.write(`${line}\n`)
+
+/** Ends the process at once with the code. */
+export function exitProcess(code: number): never {
+  process.exit(code)
+}
+export const setExitCode = (code: number): void => void (process.exitCode = code)
+
+/** Sends a signal; false when no such process exists. Signal 0 only asks. */
+export function signalProcess(pid: number, signal: NodeJS.Signals | 0): boolean {
+  try {
+    return process.kill(pid, signal)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ESRCH') return false // process.kill throws errno errors only
+    if ((error as NodeJS.ErrnoException).code === 'EPERM') return true
+    throw error
+  }
+}
+
+/** An abort signal for SIGINT, SIGTERM and, for a supervised child, the loss of its parent. */
+export function stopSignal(): AbortSignal {
+  const stop = new AbortController()
+  process.once('SIGINT', () => stop.abort('SIGINT'))
+  process.once('SIGTERM', () => stop.abort('SIGTERM'))
+  if (process.channel) process.once('disconnect', () => stop.abort('parent lost'))
+  return stop.signal
+}
+
+/** Tells a supervising parent something (no effect without one). */
+export const tellParent = (message: object): void => void process.send?.(message)
+export const onParentMessage = (listen: (message: unknown) => void): void => void process.on('message', listen)
+
+/** Last words for errors that nobody caught: a component must restart rather than go on in an unknown state. */
+export function onFatal(report: (error: unknown) => void): void {
+  const end = (error: unknown) => {
+    report(error)
+    process.exit(70)
+  }
+  process.on('uncaughtException', end)
+  process.on('unhandledRejection', end)
+}
+
+export const residentBytes = (): number => process.memoryUsage.rss()

@@ -1,0 +1,35 @@
+/** Randomness as an input: ids, secrets and jitter. Never elsewhere: Math.random, crypto.random*. */
+import { randomBytes } from 'node:crypto'
+
+export interface Random {
+  bytes(count: number): Buffer
+  /** Uniform in [0, 1). */
+  fraction(): number
+}
+
+export const systemRandom: Random = {
+  bytes: (count) => randomBytes(count),
+  fraction: () => randomBytes(6).readUIntBE(0, 6) / 2 ** 48,
+}
+
+/** A version 4 UUID. */
+export function newUuid(random: Random): string {
+  const bytes = random.bytes(16)
+  bytes[6] = (bytes[6]! & 0x0f) | 0x40 // 16 bytes were asked for
+  bytes[8] = (bytes[8]! & 0x3f) | 0x80
+  const hex = bytes.toString('hex')
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
+}
+
+const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+
+/** `length` characters of 0-9A-Za-z, each uniform (bytes of 248 and above are thrown away). */
+export function newBase62(random: Random, length: number): string {
+  let text = ''
+  while (text.length < length) {
+    for (const byte of random.bytes(length)) {
+      if (byte < 248 && text.length < length) text += BASE62[byte % 62]
+    }
+  }
+  return text
+}
