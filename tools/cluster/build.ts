@@ -1,0 +1,120 @@
+/** Builds the real servers and clients that tests run against (kube-apiserver, etcd, kubectl, helm, ...) from their Go modules.
+ *  Nothing here is part of the product. Binaries are kept outside the repository, under `~/.cache/svccloud-tools/<version>/`
+ *  (or `$SVCCLOUD_TOOLS`), and are built once: kubectl alone takes about 3 minutes cold, everything about 8.
+ *
+ *  Command line: `node tools/cluster/build.ts kubectl` or `node tools/cluster/build.ts all` (any tool names may be given). */
+
+import { execFile } from 'node:child_process'
+import { access, mkdir, mkdtemp, rename, rm } from 'node:fs/promises'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { environment, printErrorLine, printLine, processArguments, setExitCode } from '../../kit/sys/process.ts'
+
+const run = promisify(execFile)
+
+interface Recipe {
+  readonly version: string
+  readonly package: string
+  /** Folder of the Go module here that pins the tool; without it, `go install package@version` is enough. */
+  readonly module?: string
+  readonly linkerFlags: string
+}
+
+const KUBERNETES_VERSION = 'v1.36.3'
+const [kubernetesMajor, kubernetesMinor] = KUBERNETES_VERSION.slice(1).split('.')
+
+/** kubectl and helm refuse to talk to a server (or to print themselves) without a version they can parse. */
+const kubernetesLinkerFlags = [
+  `-X k8s.io/component-base/version.gitVersion=${KUBERNETES_VERSION}`,
+  `-X k8s.io/component-base/version.gitMajor=${kubernetesMajor}`,
+  `-X k8s.io/component-base/version.gitMinor=${kubernetesMinor}`,
+].join(' ')
+
+const kubernetes = (command: string): Recipe => ({
+  version: KUBERNETES_VERSION,
+  package: `k8s.io/kubernetes/cmd/${command}`,
+  module: 'kubernetes',
+  linkerFlags: kubernetesLinkerFlags,
+})
+
+const recipes = {
+  kubectl: kubernetes('kubectl'),
+  'kube-apiserver': kubernetes('kube-apiserver'),
+  'kube-controller-manager': kubernetes('kube-controller-manager'),
+  etcd: { version: 'v3.6.9', package: 'go.etcd.io/etcd/server/v3', module: 'etcd', linkerFlags: '' },
+  helm: {
+    version: 'v4.3.1',
+    package: 'helm.sh/helm/v4/cmd/helm',
+    linkerFlags: '-X helm.sh/helm/v4/internal/version.version=v4.3.1',
+  },
+  kubeconform: { version: 'v0.8.0', package: 'github.com/yannh/kubeconform/cmd/kubeconform', linkerFlags: '' },
+} satisfies Record<string, Recipe>
+
+export type Tool = keyof typeof recipes
+export const tools = Object.keys(recipes) as readonly Tool[] // the keys of a literal table
+
+/** Where a tool's binary is, or will be once built. */
+export function toolPath(tool: Tool): string {
+  const cache = environment()['SVCCLOUD_TOOLS'] ?? join(homedir(), '.cache', 'svccloud-tools')
+  return join(cache, recipes[tool].version, tool)
+}
+
+export const isBuilt = (tool: Tool): Promise<boolean> =>
+  access(toolPath(tool)).then(
+    () => true,
+    () => false,
+  )
+
+/** The version of the Go compiler on the path, or undefined when there is none. */
+export const goVersion = (): Promise<string | undefined> =>
+  run('go', ['env', 'GOVERSION']).then(
+    ({ stdout }) => stdout.trim(),
+    () => undefined,
+  )
+
+/** True when every tool is there or can be built here; a test tier asks this before it says that it is skipped. */
+export async function canHave(wanted: readonly Tool[]): Promise<boolean> {
+  const built = await Promise.all(wanted.map(isBuilt))
+  return built.every(Boolean) || (await goVersion()) !== undefined
+}
+
+/** Builds the tool unless it is there already, and answers its path. Two builders at once are harmless: the last rename wins.
+ *  Throws, with the advice to install Go, when it must be built and there is no Go. */
+export async function buildTool(tool: Tool): Promise<string> {
+  const path = toolPath(tool)
+  if (await isBuilt(tool)) return path
+  if (!(await goVersion())) throw new Error(`${tool} ${recipes[tool].version} is not built yet and Go is missing: install Go (https://go.dev/dl) and try again`)
+  const recipe: Recipe = recipes[tool]
+  const folder = join(path, '..')
+  await mkdir(folder, { recursive: true })
+  const building = await mkdtemp(join(folder, `.${tool}-`))
+  try {
+    const partial = join(building, tool)
+    const flags = ['-trimpath', '-ldflags', `-s -w ${recipe.linkerFlags}`]
+    const options = { env: { ...environment(), CGO_ENABLED: '0', GOBIN: building, GOFLAGS: '-mod=readonly' }, maxBuffer: 64 * 1024 * 1024 }
+    if (recipe.module) await run('go', ['build', ...flags, '-o', partial, recipe.package], { ...options, cwd: join(import.meta.dirname, recipe.module) })
+    else await run('go', ['install', ...flags, `${recipe.package}@${recipe.version}`], options)
+    await rename(partial, path)
+  } finally {
+    await rm(building, { recursive: true, force: true })
+  }
+  return path
+}
+
+if (import.meta.main) {
+  const asked = processArguments()
+  const unknown = asked.filter((name) => name !== 'all' && !(name in recipes))
+  if (asked.length === 0 || unknown.length > 0) {
+    printErrorLine(`usage: node tools/cluster/build.ts all | ${tools.join(' | ')}`)
+    setExitCode(2)
+  } else {
+    try {
+      // One after the other: each compiler run uses every core already.
+      for (const tool of tools) if (asked.includes('all') || asked.includes(tool)) printLine(await buildTool(tool))
+    } catch (error) {
+      printErrorLine(error instanceof Error ? error.message : String(error))
+      setExitCode(1)
+    }
+  }
+}
