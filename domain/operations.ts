@@ -1,0 +1,44 @@
+/** Operation kinds, statuses and deadlines, as the contract names them. */
+
+export const OPERATION_KINDS = [
+  'server.create', 'server.metadata', 'server.start', 'server.stop', 'server.restart', 'server.delete', 'server.force_release',
+  'server.change_plan', 'server.rebuild', 'server.renumber_ipv6', 'server.attach_network', 'server.detach_network', 'server.firewall',
+  'server.move', 'server.migrate', 'server.recover', 'server.settle_migration',
+  'storage.create', 'storage.attach', 'storage.detach', 'storage.resize', 'storage.delete', 'storage.backup', 'storage.move',
+  'storage.rebalance_policy', 'storage.drain_host',
+  'backup.restore', 'backup.delete', 'backup.verify',
+  'template.create', 'template.copy', 'template.delete',
+  'snapshot.create', 'snapshot.delete',
+  'router.sync', 'floating_ip.sync', 'network.sync', 'public_pool.sync',
+  'edge.sync', 'edge.delete',
+  'node.cordon', 'node.uncordon', 'node.drain', 'node.fence', 'node.maintenance', 'node.agent_upgrade', 'node.provision',
+  'load_balancer.create', 'load_balancer.delete',
+  'database.create', 'database.delete', 'database.restore',
+  'object_storage.migrate',
+  'kubernetes_cluster.create', 'kubernetes_cluster.delete', 'kubernetes_cluster.upgrade', 'kubernetes_cluster.snapshot',
+  'kubernetes_cluster.restore', 'kubernetes_cluster.platform_register', 'kubernetes_cluster.platform_deregister',
+  'node_pool.sync', 'node_pool.delete',
+  'kubernetes_host.bootstrap',
+  'control_plane.expand', 'control_plane.shrink',
+] as const
+export type OperationKind = (typeof OPERATION_KINDS)[number]
+
+export const OPERATION_STATUSES = ['pending', 'running', 'succeeded', 'failed', 'cancelled'] as const
+export type OperationStatus = (typeof OPERATION_STATUSES)[number]
+
+export const isFinal = (status: OperationStatus): boolean => status === 'succeeded' || status === 'failed' || status === 'cancelled'
+
+/** The newest events that an operation keeps. */
+export const OPERATION_EVENTS_MAXIMUM = 100
+
+const DEADLINE_MINUTES: Partial<Record<OperationKind, number>> = {
+  'server.create': 30, 'server.rebuild': 30, 'server.change_plan': 30, 'server.move': 60, 'server.migrate': 60, 'server.recover': 30,
+  'storage.backup': 720, 'backup.restore': 720, 'template.create': 360, 'object_storage.migrate': 10_080,
+  'kubernetes_cluster.create': 60, 'kubernetes_cluster.upgrade': 60, 'kubernetes_cluster.restore': 60, 'node.drain': 1_440, 'node.fence': 15,
+}
+const DEADLINE_MINUTES_DEFAULT = 10
+
+/** When an operation of the kind that starts now must have ended. */
+export function deadlineOf(kind: OperationKind, now: Date): Date {
+  return new Date(now.getTime() + (DEADLINE_MINUTES[kind] ?? DEADLINE_MINUTES_DEFAULT) * 60_000)
+}

@@ -1,0 +1,37 @@
+/** Who may do what: the role table of the contract as data. */
+
+export const PERMISSIONS = ['read', 'operate', 'members.manage', 'tokens.manage', 'billing.read', 'billing.manage', 'self'] as const
+export type Permission = (typeof PERMISSIONS)[number]
+
+export const ROLES = ['owner', 'admin', 'member', 'viewer'] as const
+export type Role = (typeof ROLES)[number]
+
+export const ROLE_PERMISSIONS: Readonly<Record<Role, readonly Permission[]>> = {
+  owner: PERMISSIONS,
+  admin: PERMISSIONS,
+  member: ['read', 'operate', 'tokens.manage', 'self'],
+  viewer: ['read', 'self'],
+}
+
+/** `read`, `read_write`, or exactly the listed permissions. */
+export type TokenScope = 'read' | 'read_write' | readonly Permission[]
+
+const READ_SCOPE: readonly Permission[] = ['read', 'billing.read']
+const NEVER_BY_TOKEN: readonly Permission[] = ['self', 'members.manage', 'tokens.manage']
+
+/** What a token may do now: its user's current role, limited by its scope. */
+export function tokenPermissions(role: Role, scope: TokenScope): readonly Permission[] {
+  const held = ROLE_PERMISSIONS[role]
+  if (scope === 'read') return held.filter((permission) => READ_SCOPE.includes(permission))
+  if (scope === 'read_write') return held.filter((permission) => !NEVER_BY_TOKEN.includes(permission))
+  return held.filter((permission) => scope.includes(permission) && !NEVER_BY_TOKEN.includes(permission))
+}
+
+export const SUPPORT_MODES = ['read_only', 'elevated'] as const
+export type SupportMode = (typeof SUPPORT_MODES)[number]
+
+/** What a support session may do, whatever the role of the account's people. */
+export const SUPPORT_PERMISSIONS: Readonly<Record<SupportMode, readonly Permission[]>> = {
+  read_only: ['read', 'billing.read'],
+  elevated: ['read', 'operate', 'billing.read'],
+}

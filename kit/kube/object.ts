@@ -1,0 +1,68 @@
+/** The shape of every Kubernetes object, and what the client must know of a kind to reach it. */
+
+export interface OwnerReference {
+  readonly apiVersion: string
+  readonly kind: string
+  readonly name: string
+  readonly uid: string
+  readonly controller?: boolean
+  readonly blockOwnerDeletion?: boolean
+}
+
+export interface ObjectMeta {
+  readonly name: string
+  readonly namespace?: string
+  readonly uid?: string
+  readonly resourceVersion?: string
+  readonly generation?: number
+  readonly creationTimestamp?: string
+  readonly deletionTimestamp?: string
+  readonly labels?: Readonly<Record<string, string>>
+  readonly annotations?: Readonly<Record<string, string>>
+  readonly finalizers?: readonly string[]
+  readonly ownerReferences?: readonly OwnerReference[]
+  readonly managedFields?: readonly { readonly manager?: string; readonly operation?: string; readonly subresource?: string; readonly time?: string; readonly fieldsV1?: unknown }[]
+}
+
+export interface KubeObject<Spec = unknown, Status = unknown> {
+  readonly apiVersion: string
+  readonly kind: string
+  readonly metadata: ObjectMeta
+  readonly spec: Spec
+  readonly status?: Status
+}
+
+/** What the client needs to reach a kind. The definitions in `resources/` have this shape. */
+export interface ResourceType<Spec = unknown, Status = unknown> {
+  /** Empty for the core group. */
+  readonly group: string
+  readonly version: string
+  readonly kind: string
+  readonly plural: string
+  readonly scope: 'Namespaced' | 'Cluster'
+  /** Never present: carries the types of spec and status. */
+  readonly types?: { readonly spec: Spec; readonly status: Status }
+}
+
+export interface Key {
+  /** Absent for cluster-scoped kinds. */
+  readonly namespace?: string
+  readonly name: string
+}
+
+export const keyOf = (object: KubeObject): Key =>
+  object.metadata.namespace === undefined ? { name: object.metadata.name } : { namespace: object.metadata.namespace, name: object.metadata.name }
+export const keyText = (key: Key): string => (key.namespace === undefined ? key.name : `${key.namespace}/${key.name}`)
+export function keyFromText(text: string): Key {
+  const slash = text.indexOf('/')
+  return slash < 0 ? { name: text } : { namespace: text.slice(0, slash), name: text.slice(slash + 1) }
+}
+export const apiVersionOf = (type: ResourceType): string => (type.group === '' ? type.version : `${type.group}/${type.version}`)
+
+/** Built-in kinds that the platform uses; their payload is not under `spec`, so they are read through their own fields. */
+export const Namespace = { group: '', version: 'v1', kind: 'Namespace', plural: 'namespaces', scope: 'Cluster' } as const
+export const Secret = { group: '', version: 'v1', kind: 'Secret', plural: 'secrets', scope: 'Namespaced' } as const
+export const Lease = { group: 'coordination.k8s.io', version: 'v1', kind: 'Lease', plural: 'leases', scope: 'Namespaced' } as const
+export const CustomResourceDefinition = {
+  group: 'apiextensions.k8s.io', version: 'v1', kind: 'CustomResourceDefinition', plural: 'customresourcedefinitions', scope: 'Cluster',
+} as const
