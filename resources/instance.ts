@@ -1,0 +1,122 @@
+/** Instance and Volume: what one node must run and hold. They live in the node's namespace (`node-<name>`), so that the node's
+ *  agent needs to see nothing else. Controllers write spec, the agent writes status. */
+import { z } from 'zod'
+import { resource } from './define.ts'
+import { Conditions, StoredLabels } from './shapes.ts'
+
+const Reference = z.strictObject({ namespace: z.string().max(253), name: z.string().max(253), uid: z.string().max(64) })
+
+export const Instance = resource({
+  kind: 'Instance', plural: 'instances', scope: 'Namespaced',
+  description: 'A guest that this node must run. Made by the platform from a Server; its name is the uid of the Server.',
+  spec: z.strictObject({
+    server: Reference,
+    hostname: z.string().max(63),
+    power: z.enum(['running', 'stopped']),
+    /** The agent starts each incarnation once: a guest that ended is never restarted without a higher number. */
+    incarnation: z.int().min(0),
+    /** How a running guest is ended when power is stopped or the incarnation rises. `id` is the operation's. */
+    stop: z.strictObject({
+      id: z.string().max(253),
+      type: z.enum(['soft', 'hard']),
+      timeoutSeconds: z.int().min(1).max(600),
+      timeoutAction: z.enum(['fail', 'hard']),
+    }).optional(),
+    cores: z.int().min(1).max(512),
+    memoryMebibytes: z.int().min(32).max(4_194_304),
+    /** In order; the first one is booted from. */
+    disks: z.array(z.strictObject({ volume: z.string().max(253), serial: z.string().max(20) })).min(1).max(32),
+    interfaces: z.array(z.strictObject({ macAddress: z.string().max(17), kind: z.enum(['public', 'private']) })).max(8),
+    template: z.string().max(63),
+    metadata: z.strictObject({
+      isEnabled: z.boolean(),
+      id: z.string().max(253), title: z.string().max(255), zone: z.string().max(63), region: z.string().max(63), plan: z.string().max(63),
+      publicKeys: z.array(z.string().max(16_384)).max(100),
+      labels: StoredLabels,
+      /** Secret of the node's namespace whose key userData holds the user data. */
+      userDataSecretName: z.string().max(253).optional(),
+    }),
+  }),
+  status: z.strictObject({
+    observedGeneration: z.int().optional(),
+    conditions: Conditions.optional(),
+    state: z.enum(['waiting', 'starting', 'running', 'stopping', 'stopped', 'error']),
+    detail: z.string().max(1024).optional(),
+    /** The incarnation that `state` speaks of: the newest that was started. 0 before the first. */
+    incarnation: z.int().min(0),
+    startedAt: z.string().max(64).optional(),
+    endedAt: z.string().max(64).optional(),
+    /** Why the incarnation ended: asked for, by the guest itself, or neither (also: nobody was watching, or the host restarted). */
+    endReason: z.enum(['requested', 'guest_shutdown', 'crashed']).optional(),
+    /** The last stop request that is over. */
+    stop: z.strictObject({ id: z.string().max(253), outcome: z.enum(['stopped', 'timed_out']) }).optional(),
+    hypervisor: z.enum(['qemu-kvm', 'qemu-tcg', 'simulated']).optional(),
+    /** Host ports that reach guest ports where the guest has no address of its own (user-mode networking). */
+    forwards: z.array(z.strictObject({ guestPort: z.int(), host: z.string().max(253), hostPort: z.int() })).max(16).optional(),
+  }),
+  columns: [
+    { name: 'Hostname', type: 'string', jsonPath: '.spec.hostname' },
+    { name: 'Power', type: 'string', jsonPath: '.spec.power' },
+    { name: 'State', type: 'string', jsonPath: '.status.state' },
+    { name: 'Incarnation', type: 'integer', jsonPath: '.status.incarnation' },
+    { name: 'Hypervisor', type: 'string', jsonPath: '.status.hypervisor', priority: 1 },
+    { name: 'SSH', type: 'string', jsonPath: '.status.forwards[?(@.guestPort==22)].hostPort', priority: 1 },
+    { name: 'Detail', type: 'string', jsonPath: '.status.detail', priority: 1 },
+    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+  ],
+})
+export type InstanceSpec = z.infer<typeof Instance.spec>
+export type InstanceStatus = z.infer<typeof Instance.status>
+
+export const Volume = resource({
+  kind: 'Volume', plural: 'volumes', scope: 'Namespaced',
+  description: 'A disk that this node must hold. Made by the platform from a Storage; its name is the uid of the Storage.',
+  spec: z.strictObject({
+    storage: Reference,
+    sizeGibibytes: z.int().min(1).max(65_536),
+    source: z.strictObject({ kind: z.enum(['template']), name: z.string().max(253) }).optional(),
+  }),
+  status: z.strictObject({
+    observedGeneration: z.int().optional(),
+    conditions: Conditions.optional(),
+    state: z.enum(['creating', 'ready', 'error']),
+    detail: z.string().max(1024).optional(),
+    sizeGibibytes: z.int().optional(),
+  }),
+  columns: [
+    { name: 'Size', type: 'integer', jsonPath: '.spec.sizeGibibytes' },
+    { name: 'State', type: 'string', jsonPath: '.status.state' },
+    { name: 'Source', type: 'string', jsonPath: '.spec.source.name' },
+    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+  ],
+})
+export type VolumeSpec = z.infer<typeof Volume.spec>
+export type VolumeStatus = z.infer<typeof Volume.status>
+
+export const NodeReport = resource({
+  kind: 'NodeReport', plural: 'nodereports', scope: 'Namespaced',
+  description: 'What a node says of itself: one object named `node` in its namespace, written by its agent. Being alive is said by renewing the Lease `heartbeat`.',
+  spec: z.strictObject({
+    agentVersion: z.string().max(63),
+    bootId: z.string().max(64),
+    logicalCpus: z.int(),
+    memoryMebibytes: z.int(),
+    storageGibibytes: z.int(),
+    hypervisor: z.enum(['qemu-kvm', 'qemu-tcg', 'simulated']),
+    features: z.array(z.string().max(63)).max(32),
+    /** Where the agent's HTTPS listener (console) is, and the SHA-256 of its certificate in hex. */
+    endpoint: z.strictObject({ url: z.string().max(253), certificateFingerprint: z.string().max(64) }).optional(),
+  }),
+  status: z.strictObject({}),
+  columns: [
+    { name: 'Version', type: 'string', jsonPath: '.spec.agentVersion' },
+    { name: 'Hypervisor', type: 'string', jsonPath: '.spec.hypervisor' },
+    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+  ],
+})
+export type NodeReportSpec = z.infer<typeof NodeReport.spec>
+export const NODE_REPORT_NAME = 'node'
+export const HEARTBEAT_LEASE_NAME = 'heartbeat'
+/** Secret in the node's namespace whose key `token` the API server sends to the agent's listener. */
+export const AGENT_ACCESS_SECRET_NAME = 'agent-access'
+export const nodeNamespace = (nodeName: string): string => `node-${nodeName}`

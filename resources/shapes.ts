@@ -1,0 +1,71 @@
+/** Shapes that more than one noun uses, public (snake_case) and stored (camelCase). */
+import { z } from 'zod'
+import { OPERATION_KINDS, OPERATION_STATUSES } from '../domain/operations.ts'
+
+/** The id of a resource in the API: a UUID, or the DNS label that a person chose with kubectl. */
+export const Id = z.string().min(1).max(253).regex(/^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/, 'is not an id')
+export const Uuid = z.uuid()
+export const DateTime = z.iso.datetime()
+export const ZoneName = z.string().min(1).max(63).regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/)
+/** RFC 1123 host name label. */
+export const Hostname = z.string().min(1).max(63).regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/, 'must be 1 to 63 lower-case letters, digits and dashes, starting and ending with a letter or digit')
+
+export const LABELS_MAXIMUM = 64
+const LabelKey = z.string().min(1).max(63).regex(/^[A-Za-z0-9]([A-Za-z0-9._/-]*[A-Za-z0-9])?$/, 'must be 1 to 63 letters, digits, ".", "_", "/" or "-", starting and ending with a letter or digit')
+const LabelValue = z.string().max(255).regex(/^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]*$/u, 'must be printable')
+export const Labels = z.record(LabelKey, LabelValue).refine((labels) => Object.keys(labels).length <= LABELS_MAXIMUM, `at most ${LABELS_MAXIMUM} labels`)
+/** Labels as a CRD can say them; the exact rule is `Labels`, applied by the facade and by admission. */
+export const StoredLabels = z.record(z.string(), z.string().max(255)).meta({ maxProperties: LABELS_MAXIMUM })
+
+export const LIST_LIMIT_DEFAULT = 50
+export const LIST_LIMIT_MAXIMUM = 100
+/** `?limit=`: clamped above the maximum, refused when 0 or negative. */
+export const Limit = z.coerce.number().int().min(1).transform((limit) => Math.min(limit, LIST_LIMIT_MAXIMUM)).default(LIST_LIMIT_DEFAULT)
+export const Cursor = z.string().min(1).max(1024)
+export const PageQuery = z.strictObject({ cursor: Cursor.optional(), limit: Limit })
+export const pageOf = <Item extends z.ZodType>(item: Item) => z.strictObject({ items: z.array(item), next_cursor: z.string().nullable() })
+export const completeListOf = <Item extends z.ZodType>(item: Item) => z.strictObject({ items: z.array(item), next_cursor: z.null() })
+
+/** KEP-1623. */
+export const Condition = z.strictObject({
+  type: z.string().max(316),
+  status: z.enum(['True', 'False', 'Unknown']),
+  reason: z.string().min(1).max(1024),
+  message: z.string().max(32_768),
+  lastTransitionTime: z.string().max(64).meta({ format: 'date-time' }),
+  observedGeneration: z.int().min(0).optional(),
+})
+export type Condition = z.infer<typeof Condition>
+export const Conditions = z.array(Condition).max(16).meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'] })
+
+/** The change that is under way on a resource, written together with the desired state in one conditional write.
+ *  At most one is active: `status.operation` of the same id is final before the next may be written. */
+export const OperationStanza = z.strictObject({
+  id: z.string().max(253),
+  kind: z.enum(OPERATION_KINDS),
+  requestedAt: z.string().max(64).meta({ format: 'date-time' }),
+  deadlineAt: z.string().max(64).meta({ format: 'date-time' }),
+  /** `user:<id>`, `token:<name>`, `operator` or `system:<component>`. */
+  actor: z.string().max(512),
+  requestId: z.string().max(128),
+  /** What an edge-triggered verb needs beside the desired state; small, never a secret. */
+  arguments: z.record(z.string(), z.string().max(1024)).meta({ maxProperties: 16 }).optional(),
+})
+export type OperationStanza = z.infer<typeof OperationStanza>
+
+/** How far the operation of the stanza is; mirrors the Operation object, so that one read of the resource tells whether it is busy. */
+export const OperationProgress = z.strictObject({
+  id: z.string().max(253),
+  kind: z.enum(OPERATION_KINDS),
+  status: z.enum(OPERATION_STATUSES),
+  step: z.string().max(63),
+  stepIndex: z.int().min(0).max(100),
+  stepCount: z.int().min(0).max(100),
+  error: z.string().max(4096),
+  actor: z.string().max(512),
+  createdAt: z.string().max(64),
+  deadlineAt: z.string().max(64),
+  startedAt: z.string().max(64).optional(),
+  finishedAt: z.string().max(64).optional(),
+})
+export type OperationProgress = z.infer<typeof OperationProgress>
