@@ -1,0 +1,53 @@
+/** Opens the database: one pool, bigint as number, migrations forward under an advisory lock. */
+import { CompiledQuery, Kysely, PostgresDialect, type Transaction } from 'kysely'
+import { type Migration, Migrator } from 'kysely/migration'
+import pg from 'pg'
+import * as foundation from './migrations/0001-foundation.ts'
+import type { Tables } from './tables.ts'
+
+export type Database = Kysely<Tables>
+/** A transaction, or the database itself for single statements. */
+export type Queries = Kysely<Tables> | Transaction<Tables>
+
+/** Forward only, in this order; never edited once released. */
+const MIGRATIONS: Readonly<Record<string, Migration>> = { '0001-foundation': foundation }
+
+const BIGINT_OID = 20
+const parseBigint = (text: string): number => {
+  const value = Number(text)
+  if (!Number.isSafeInteger(value)) throw new RangeError(`bigint ${text} is not a safe integer`)
+  return value
+}
+
+export interface DatabaseOptions {
+  readonly url: string
+  readonly connectionsMaximum: number
+  /** Called when an idle connection breaks; the pool replaces it by itself. */
+  readonly onConnectionLost?: (error: unknown) => void
+}
+
+export function openDatabase(options: DatabaseOptions): Database {
+  const types: pg.CustomTypesConfig = {
+    getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
+      oid === BIGINT_OID ? parseBigint : pg.types.getTypeParser(oid, format as 'text')) as typeof pg.types.getTypeParser, // pg's overloads cannot be narrowed here
+  }
+  const pool = new pg.Pool({ connectionString: options.url, max: options.connectionsMaximum, types, connectionTimeoutMillis: 10_000 })
+  pool.on('error', (error) => options.onConnectionLost?.(error))
+  return new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })
+}
+
+const MIGRATION_LOCK = 7_238_501
+
+/** Brings the schema to the newest version. Safe to call from several processes at once. */
+export async function migrate(db: Database): Promise<void> {
+  await db.connection().execute(async (connection) => {
+    await connection.executeQuery(CompiledQuery.raw(`select pg_advisory_lock(${MIGRATION_LOCK})`))
+    try {
+      const migrator = new Migrator({ db: connection, provider: { getMigrations: async () => ({ ...MIGRATIONS }) } })
+      const { error } = await migrator.migrateToLatest()
+      if (error !== undefined) throw error
+    } finally {
+      await connection.executeQuery(CompiledQuery.raw(`select pg_advisory_unlock(${MIGRATION_LOCK})`))
+    }
+  })
+}
