@@ -47,7 +47,7 @@ const STATEMENTS = [
      user_agent text not null default '',
      source_ip text not null default ''
    )`,
-  `create index session_user on session (user_id)`,
+  `create index session_of_user on session (user_id)`,
   `create table api_token (
      id uuid primary key,
      account_id uuid not null references account (id) on delete cascade,
