@@ -1,0 +1,64 @@
+/** What a handler gets and gives. Knows no noun: `transaction` is whatever the application's database calls a transaction. */
+import type { Permission, Role, SupportMode } from '../../domain/permissions.ts'
+import type { BodyOf, ParamsOf, QueryOf, Route } from '../../resources/define.ts'
+
+/** Who calls, after authentication. */
+export type Caller =
+  | { readonly kind: 'public' }
+  | Customer
+  | { readonly kind: 'operator'; readonly name: string; readonly actor: string }
+
+export interface Customer {
+  readonly kind: 'session' | 'token'
+  readonly accountId: string
+  readonly userId: string
+  readonly email: string
+  readonly role: Role
+  readonly permissions: readonly Permission[]
+  readonly isEmailVerified: boolean
+  /** Set for API tokens. */
+  readonly token?: { readonly id: string; readonly name: string; readonly scope: 'read' | 'read_write' | readonly Permission[] }
+  /** Set for portal sessions. */
+  readonly session?: { readonly id: string; readonly csrfToken: string; readonly expiresAt: Date }
+  /** Set for support sessions. */
+  readonly support?: { readonly staffId: string; readonly staffEmail: string; readonly staffName: string; readonly reason: string; readonly mode: SupportMode; readonly expiresAt: Date }
+  /** As operations show it: `user:<id>` or `token:<name>`. */
+  readonly actor: string
+}
+
+export interface RequestFacts {
+  readonly requestId: string
+  /** Trusted-proxy aware. */
+  readonly sourceIp: string
+  readonly userAgent: string
+  /** A header by its lower-case name. */
+  header(name: string): string | undefined
+  cookie(name: string): string | undefined
+  /** Aborts when the client goes away or the server stops. */
+  readonly signal: AbortSignal
+}
+
+export interface Call<R extends Route = Route, C extends Caller = Caller> {
+  readonly route: R
+  readonly caller: C
+  readonly params: ParamsOf<R>
+  readonly query: QueryOf<R>
+  readonly body: BodyOf<R>
+  readonly request: RequestFacts
+  readonly now: Date
+}
+
+/** What a handler answers. `body` is checked against the route's schema in tests. */
+export type Answer =
+  | { readonly status: number; readonly body?: unknown; readonly headers?: Readonly<Record<string, string>>; readonly cookies?: readonly Cookie[] }
+  /** Bytes as they come (console stream, export). */
+  | { readonly status: 200; readonly stream: AsyncIterable<string | Uint8Array>; readonly headers?: Readonly<Record<string, string>> }
+
+export interface Cookie {
+  readonly name: string
+  readonly value: string
+  readonly maxAgeSeconds: number
+  readonly isHttpOnly: boolean
+}
+
+export type Handler<R extends Route = Route, C extends Caller = Caller> = (call: Call<R, C>) => Promise<Answer>
