@@ -1,6 +1,6 @@
 /** What a handler gets and gives. Knows no noun: `transaction` is whatever the application's database calls a transaction. */
 import type { Permission, Role, SupportMode } from '../../domain/permissions.ts'
-import type { BodyOf, ParamsOf, QueryOf, Route } from '../../resources/define.ts'
+import type { BodyOf, ParamsOf, QueryOf, Route } from './route.ts'
 
 /** Who calls, after authentication. */
 export type Caller =

@@ -1,0 +1,86 @@
+/** A route as pure data: what the API offers, who may ask, what it audits and starts. Knows no noun.
+ *  The router, OpenAPI, MCP tools, CLI commands and the permission tests are projections of these values. */
+import { z } from 'zod'
+import type { OperationKind } from '../../domain/operations.ts'
+import type { Permission } from '../../domain/permissions.ts'
+
+export type Credential = 'token' | 'session' | 'public' | 'operator'
+
+/** A limit of requests: `perMinute` for each value of the key. */
+export interface RateRule {
+  readonly name: string
+  readonly by: 'address' | 'email' | 'user' | 'account'
+  readonly perMinute?: number
+  readonly perHour?: number
+}
+
+export interface Route<
+  Params extends z.ZodType = z.ZodType, Query extends z.ZodType = z.ZodType, Body extends z.ZodType = z.ZodType,
+> {
+  /** The operationId: names the operation in every door. Never renamed. */
+  readonly id: string
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  /** With `{name}` for parameters. */
+  readonly path: string
+  readonly area: string
+  readonly summary: string
+  readonly description?: string
+  readonly audience: 'customer' | 'operator'
+  readonly credentials: readonly Credential[]
+  /** Null for public routes. */
+  readonly permission: Permission | null
+  /** Reads a credential or a live view: refused to read-only tokens and read-only support sessions, always audited. */
+  readonly isCredentialRead: boolean
+  /** Support sessions are refused whatever their mode. */
+  readonly isRefusedToSupport: boolean
+  readonly requiresVerifiedEmail: boolean
+  /** Creates billable resources: 402 when the account's standing forbids it. */
+  readonly requiresStanding: boolean
+  /** The audit action of a mutation or credential read; null for plain reads. */
+  readonly audit: string | null
+  readonly starts: readonly OperationKind[]
+  readonly isDestructive: boolean
+  readonly params: Params
+  readonly query: Query
+  readonly body: Body | null
+  /** Largest accepted body. */
+  readonly bodyBytesMaximum: number
+  /** Status to response schema; null for an empty body. */
+  readonly answers: Readonly<Record<number, z.ZodType | null>>
+  /** What a success is written as, when it is not JSON. */
+  readonly mediaType: 'application/json' | 'application/x-ndjson' | 'text/event-stream' | 'text/html'
+  /** Specific problem statuses; 401, 403, 429 and 500 are shared. */
+  readonly refuses: readonly number[]
+  readonly rates: readonly RateRule[]
+  /** Which bucket the request counts against. */
+  readonly budget: 'requests' | 'operation_reads' | 'console' | 'none'
+}
+
+type RouteInput<Params extends z.ZodType, Query extends z.ZodType, Body extends z.ZodType> =
+  Pick<Route, 'id' | 'method' | 'path' | 'area' | 'summary' | 'permission' | 'answers'> &
+  Partial<Omit<Route, 'params' | 'query' | 'body'>> & { readonly params?: Params; readonly query?: Query; readonly body?: Body }
+
+/** Bodies are small; the few larger ones say so themselves. */
+export const BODY_BYTES_MAXIMUM = 1_048_576
+
+
+const NoParameters = z.strictObject({})
+
+export function route<
+  Params extends z.ZodType = typeof NoParameters, Query extends z.ZodType = typeof NoParameters, Body extends z.ZodType = z.ZodNull,
+>(input: RouteInput<Params, Query, Body>): Route<Params, Query, Body> {
+  return {
+    audience: 'customer', credentials: ['token', 'session'], isCredentialRead: false, isRefusedToSupport: false, requiresVerifiedEmail: false,
+    requiresStanding: false, audit: null, starts: [], isDestructive: false, bodyBytesMaximum: BODY_BYTES_MAXIMUM, mediaType: 'application/json',
+    refuses: [], rates: [], budget: 'requests',
+    ...input,
+    params: (input.params ?? NoParameters) as Params, // the default type parameter is NoParameters' type
+    query: (input.query ?? NoParameters) as Query,
+    body: input.body ?? null,
+  }
+}
+
+/** Parsed inputs of a route, as its handler gets them. */
+export type ParamsOf<R> = R extends Route<infer P, z.ZodType, z.ZodType> ? z.infer<P> : never
+export type QueryOf<R> = R extends Route<z.ZodType, infer Q, z.ZodType> ? z.infer<Q> : never
+export type BodyOf<R> = R extends Route<z.ZodType, z.ZodType, infer B> ? z.infer<B> : never
