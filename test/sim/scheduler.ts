@@ -1,0 +1,217 @@
+/** Virtual time for the whole control plane in one Node process. Events are popped in order of time, ties broken by the seed;
+ *  after each one every microtask and every tracked real effect (database) is drained before the next. The same seed therefore
+ *  gives the same run. A process is a name with an epoch: a crash raises the epoch, and nothing of the old epoch ever goes on. */
+import { createHash } from 'node:crypto'
+import type { Clock } from '../../kit/sys/clock.ts'
+import type { Random } from '../../kit/sys/random.ts'
+
+/** mulberry32: small, fast and good enough to choose faults with. */
+export function seededRandom(seed: number): Random {
+  let state = seed >>> 0
+  const next = (): number => {
+    state = (state + 0x6d2b79f5) >>> 0
+    let mixed = state
+    mixed = Math.imul(mixed ^ (mixed >>> 15), mixed | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+  return {
+    fraction: next,
+    bytes: (count) => Buffer.from(Array.from({ length: count }, () => Math.floor(next() * 256))),
+  }
+}
+
+interface Event {
+  readonly at: number
+  readonly tie: number
+  readonly order: number
+  readonly run: () => void
+  isCancelled: boolean
+}
+
+/** A binary heap by (at, tie, order). */
+class EventHeap {
+  readonly #events: Event[] = []
+  push(event: Event): void {
+    this.#events.push(event)
+    for (let child = this.#events.length - 1; child > 0; ) {
+      const parent = (child - 1) >> 1
+      if (!this.#isBefore(child, parent)) break
+      this.#swap(child, parent)
+      child = parent
+    }
+  }
+  pop(): Event | undefined {
+    const first = this.#events[0]
+    const last = this.#events.pop()
+    if (first === undefined || last === undefined || first === last) return first
+    this.#events[0] = last
+    for (let parent = 0; ; ) {
+      const left = 2 * parent + 1
+      const right = left + 1
+      let least = parent
+      if (left < this.#events.length && this.#isBefore(left, least)) least = left
+      if (right < this.#events.length && this.#isBefore(right, least)) least = right
+      if (least === parent) return first
+      this.#swap(parent, least)
+      parent = least
+    }
+  }
+  peek(): Event | undefined {
+    return this.#events[0]
+  }
+  #isBefore(a: number, b: number): boolean {
+    const [x, y] = [this.#events[a]!, this.#events[b]!] // both indexes are inside
+    return x.at !== y.at ? x.at < y.at : x.tie !== y.tie ? x.tie < y.tie : x.order < y.order
+  }
+  #swap(a: number, b: number): void {
+    const kept = this.#events[a]!
+    this.#events[a] = this.#events[b]!
+    this.#events[b] = kept
+  }
+}
+
+const EPOCH_START = Date.UTC(2030, 0, 1)
+
+export class Scheduler {
+  readonly random: Random
+  readonly #heap = new EventHeap()
+  readonly #digest = createHash('sha256')
+  #nowMilliseconds = 0
+  #order = 0
+  #effectsInFlight = 0
+  steps = 0
+
+  constructor(seed: number) {
+    this.random = seededRandom(seed)
+  }
+
+  get nowMilliseconds(): number {
+    return this.#nowMilliseconds
+  }
+  now(): Date {
+    return new Date(EPOCH_START + this.#nowMilliseconds)
+  }
+
+  /** Runs `work` at a virtual time from now; the answer cancels it. */
+  after(milliseconds: number, work: () => void): () => void {
+    const event: Event = { at: this.#nowMilliseconds + Math.max(0, milliseconds), tie: this.random.fraction(), order: this.#order++, run: work, isCancelled: false }
+    this.#heap.push(event)
+    return () => void (event.isCancelled = true)
+  }
+
+  /** Marks a real effect (a database query) so that virtual time stands still until it is over. */
+  async track<T>(effect: Promise<T>): Promise<T> {
+    this.#effectsInFlight += 1
+    try {
+      return await effect
+    } finally {
+      this.#effectsInFlight -= 1
+    }
+  }
+
+  /** Adds to the fingerprint of the run; two runs of one seed must end with the same. */
+  note(text: string): void {
+    this.#digest.update(`${Math.round(this.#nowMilliseconds)} ${text}\n`)
+  }
+  fingerprint(): string {
+    return this.#digest.copy().digest('hex').slice(0, 16)
+  }
+
+  /** Lets everything that can go on without time passing go on. */
+  async settle(): Promise<void> {
+    do await new Promise<void>((resolve) => setImmediate(resolve))
+    while (this.#effectsInFlight > 0)
+  }
+
+  /** Runs until the virtual instant, or until the condition holds (looked at after each event). */
+  async runUntil(atMilliseconds: number, isDone: () => boolean = () => false, afterEach?: () => void): Promise<boolean> {
+    await this.settle()
+    while (!isDone()) {
+      const next = this.#heap.peek()
+      if (next === undefined || next.at > atMilliseconds) {
+        this.#nowMilliseconds = Math.max(this.#nowMilliseconds, atMilliseconds)
+        return isDone()
+      }
+      this.#heap.pop()
+      if (next.isCancelled) continue
+      this.#nowMilliseconds = next.at
+      this.steps += 1
+      next.run()
+      await this.settle()
+      afterEach?.()
+    }
+    return true
+  }
+}
+
+/** Thrown to the world when code of a dead epoch would go on; never seen by product code. */
+const never = new Promise<never>(() => {})
+
+/** One simulated operating-system process. Everything that it uses is bound to its current epoch. */
+export class SimulatedProcess {
+  readonly name: string
+  readonly #scheduler: Scheduler
+  readonly #onCrash: (() => void)[] = []
+  epoch = 0
+  isRunning = false
+
+  constructor(name: string, scheduler: Scheduler) {
+    this.name = name
+    this.#scheduler = scheduler
+  }
+
+  begin(): void {
+    this.epoch += 1
+    this.isRunning = true
+  }
+
+  crash(): void {
+    this.epoch += 1
+    this.isRunning = false
+    this.#scheduler.note(`crash ${this.name}`)
+    for (const clean of this.#onCrash.splice(0)) clean()
+  }
+
+  /** Called once when the current epoch ends by a crash (a connection to close, a stream to cut). */
+  onCrash(clean: () => void): void {
+    this.#onCrash.push(clean)
+  }
+
+  /** Whether code that started in the epoch may go on. */
+  isAlive(epoch: number): boolean {
+    return this.isRunning && this.epoch === epoch
+  }
+
+  /** The value, or nothing ever again when the process has died meanwhile. */
+  async bound<T>(effect: Promise<T>): Promise<T> {
+    const epoch = this.epoch
+    try {
+      const value = await effect
+      return this.isAlive(epoch) ? value : await never
+    } catch (error) {
+      if (this.isAlive(epoch)) throw error
+      return await never
+    }
+  }
+
+  clock(): Clock {
+    const epoch = this.epoch
+    return {
+      now: () => this.#scheduler.now(),
+      monotonicMilliseconds: () => this.#scheduler.nowMilliseconds,
+      after: (milliseconds, work) => this.#scheduler.after(milliseconds, () => void (this.isAlive(epoch) && work())),
+      sleep: (milliseconds, signal) =>
+        new Promise((resolve) => {
+          if (signal?.aborted) return resolve()
+          const wake = () => {
+            cancel()
+            signal?.removeEventListener('abort', wake)
+            if (this.isAlive(epoch)) resolve()
+          }
+          const cancel = this.#scheduler.after(milliseconds, wake)
+          signal?.addEventListener('abort', wake, { once: true })
+        }),
+    }
+  }
+}
