@@ -28,6 +28,35 @@ export type OperationStatus = (typeof OPERATION_STATUSES)[number]
 
 export const isFinal = (status: OperationStatus): boolean => status === 'succeeded' || status === 'failed' || status === 'cancelled'
 
+/** Something that happened in an operation. */
+export interface OperationEvent {
+  readonly at: string
+  readonly kind: string
+  readonly message: string
+  readonly data?: Readonly<Record<string, unknown>>
+}
+
+/** An operation that has ended, whole. Instants are RFC 3339 texts. */
+export interface FinishedOperation {
+  readonly id: string
+  readonly kind: OperationKind
+  readonly target: { readonly type: string; readonly id: string }
+  readonly actor: string
+  readonly requestId: string
+  readonly status: OperationStatus
+  readonly step: string
+  readonly stepIndex: number
+  readonly stepCount: number
+  /** For people; empty unless failed. */
+  readonly error: string
+  readonly createdAt: string
+  readonly deadlineAt: string
+  readonly startedAt: string | null
+  readonly finishedAt: string
+  /** Oldest first, the newest OPERATION_EVENTS_MAXIMUM. */
+  readonly events: readonly OperationEvent[]
+}
+
 /** The newest events that an operation keeps. */
 export const OPERATION_EVENTS_MAXIMUM = 100
 

@@ -1,0 +1,37 @@
+/** Changes that were accepted here and are about to be written to Kubernetes. An intent goes in the transaction that writes its
+ *  audit entry; whoever deletes the row writes the entry, so that there is always exactly one. */
+import type { Transaction } from 'kysely'
+import type { UnsealedAuditEntry } from '../domain/audit.ts'
+import type { Queries } from './open.ts'
+import type { Tables } from './tables.ts'
+
+export interface ChangeIntent {
+  readonly operationId: string
+  readonly accountId: string
+  readonly resource: { readonly type: string; readonly id: string }
+  readonly createdAt: Date
+  /** The entry of the success; its outcome is changed when the write did not happen. */
+  readonly audit: UnsealedAuditEntry
+}
+
+export async function recordIntent(tx: Transaction<Tables>, intent: ChangeIntent): Promise<void> {
+  await tx.insertInto('change_intent').values({
+    operation_id: intent.operationId, account_id: intent.accountId, resource_type: intent.resource.type, resource_id: intent.resource.id,
+    created_at: intent.createdAt, audit: JSON.stringify(intent.audit),
+  }).execute()
+}
+
+/** Removes the intent. False when somebody else has settled it: then nothing more may be done for it. */
+export async function settleIntent(tx: Transaction<Tables>, operationId: string): Promise<boolean> {
+  const settled = await tx.deleteFrom('change_intent').where('operation_id', '=', operationId).executeTakeFirst()
+  return settled.numDeletedRows > 0n
+}
+
+/** Intents made before the given time, oldest first. */
+export async function listIntents(db: Queries, createdBefore: Date, limit: number): Promise<readonly ChangeIntent[]> {
+  const rows = await db.selectFrom('change_intent').selectAll().where('created_at', '<', createdBefore).orderBy('created_at').limit(limit).execute()
+  return rows.map((row) => ({
+    operationId: row.operation_id, accountId: row.account_id, resource: { type: row.resource_type, id: row.resource_id }, createdAt: row.created_at,
+    audit: row.audit as UnsealedAuditEntry, // written by recordIntent only
+  }))
+}

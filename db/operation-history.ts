@@ -1,0 +1,19 @@
+/** Operations that have ended, kept long after their Kubernetes objects are gone. A row never changes. */
+import type { FinishedOperation } from '../domain/operations.ts'
+import type { Queries } from './open.ts'
+
+/** Keeps the operation; the first record of an id stays. */
+export async function recordOperation(db: Queries, accountId: string | null, operation: FinishedOperation): Promise<void> {
+  await db.insertInto('operation_history').values({
+    id: operation.id, account_id: accountId, kind: operation.kind, status: operation.status,
+    target_type: operation.target.type, target_id: operation.target.id,
+    created_at: new Date(operation.createdAt), finished_at: new Date(operation.finishedAt), body: JSON.stringify(operation),
+  }).onConflict((conflict) => conflict.doNothing()).execute()
+}
+
+/** Undefined for unknown ids and those of another account. */
+export async function findOperation(db: Queries, accountId: string | null, id: string): Promise<FinishedOperation | undefined> {
+  const row = await db.selectFrom('operation_history').select('body')
+    .where('id', '=', id).where('account_id', accountId === null ? 'is' : '=', accountId).executeTakeFirst()
+  return row?.body as FinishedOperation | undefined // written by recordOperation only
+}

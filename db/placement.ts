@@ -1,0 +1,94 @@
+/** Room on nodes. A guest's claim is one row; taking it is one conditional update of its node, and deleting the row gives the
+ *  room back, so that neither can happen twice. What a node offers is mirrored by `db/nodes.ts`. */
+import { sql, type Transaction } from 'kysely'
+import { type Candidate, type Demand, rankNodes, type Room } from '../domain/placement.ts'
+import { type Problem, unavailable } from '../domain/problem.ts'
+import type { Queries } from './open.ts'
+import type { Tables } from './tables.ts'
+
+export interface Placement extends Room {
+  readonly accountId: string
+  readonly serverId: string
+  readonly zone: string
+  readonly node: string
+}
+
+/** How often the candidates are read again after all of them were taken by others in the meantime. */
+const PASSES_MAXIMUM = 5
+
+/** Claims room for the server on the best node, once: an earlier claim of the server is the answer as it stands.
+ *  Throws the Problem `no_capacity` (503) when no node can hold it. */
+export async function claimPlacement(tx: Transaction<Tables>, demand: Demand & { readonly serverId: string }, now: Date): Promise<Placement> {
+  const earlier = await findPlacement(tx, demand)
+  if (earlier !== undefined) return earlier
+  for (let pass = 0; pass < PASSES_MAXIMUM; pass++) {
+    const ranked = rankNodes(demand, await listCandidates(tx, demand.zone))
+    if (ranked.length === 0) break
+    for (const { node } of ranked) {
+      if (await takeRoom(tx, node, demand)) return insertPlacement(tx, demand, node, now)
+    }
+  }
+  throw noCapacity(demand.zone)
+}
+
+export const noCapacity = (zone: string): Problem =>
+  unavailable('no_capacity', `Zone ${zone} has no room for this plan now. Choose a smaller plan or another zone, or try again later.`)
+
+/** A failed try is rolled back to its savepoint, because PostgreSQL keeps the lock of a row that turned out not to match:
+ *  two transactions that try nodes in different orders would wait for each other. */
+async function takeRoom(tx: Transaction<Tables>, node: string, room: Room): Promise<boolean> {
+  await sql`savepoint placement`.execute(tx)
+  const taken = await tx.updateTable('node_capacity')
+    .set((row) => ({
+      cores_used: row('cores_used', '+', room.cores),
+      memory_mebibytes_used: row('memory_mebibytes_used', '+', room.memoryMebibytes),
+      storage_gibibytes_used: row('storage_gibibytes_used', '+', room.storageGibibytes),
+    }))
+    .where('node', '=', node).where('is_schedulable', '=', true)
+    .where((row) => row(row('cores_used', '+', room.cores), '<=', row.ref('cores')))
+    .where((row) => row(row('memory_mebibytes_used', '+', room.memoryMebibytes), '<=', row.ref('memory_mebibytes')))
+    .where((row) => row(row('storage_gibibytes_used', '+', room.storageGibibytes), '<=', row.ref('storage_gibibytes')))
+    .executeTakeFirst()
+  const isTaken = taken.numUpdatedRows > 0n
+  await (isTaken ? sql`release savepoint placement` : sql`rollback to savepoint placement`).execute(tx)
+  return isTaken
+}
+
+async function insertPlacement(tx: Transaction<Tables>, demand: Demand & { readonly serverId: string }, node: string, now: Date): Promise<Placement> {
+  const { accountId, serverId, zone, cores, memoryMebibytes, storageGibibytes } = demand
+  await tx.insertInto('placement').values({
+    account_id: accountId, server_id: serverId, zone, node, cores, memory_mebibytes: memoryMebibytes, storage_gibibytes: storageGibibytes, claimed_at: now,
+  }).execute()
+  return { accountId, serverId, zone, node, cores, memoryMebibytes, storageGibibytes }
+}
+
+/** Gives the server's room back; nothing when it was given back before. */
+export async function releasePlacement(tx: Transaction<Tables>, server: { readonly accountId: string; readonly serverId: string }): Promise<void> {
+  const released = await tx.deleteFrom('placement').where('account_id', '=', server.accountId).where('server_id', '=', server.serverId).returningAll().executeTakeFirst()
+  if (released === undefined) return
+  await tx.updateTable('node_capacity')
+    .set((row) => ({
+      cores_used: row('cores_used', '-', released.cores),
+      memory_mebibytes_used: row('memory_mebibytes_used', '-', released.memory_mebibytes),
+      storage_gibibytes_used: row('storage_gibibytes_used', '-', released.storage_gibibytes),
+    }))
+    .where('node', '=', released.node).execute()
+}
+
+export async function findPlacement(db: Queries, server: { readonly accountId: string; readonly serverId: string }): Promise<Placement | undefined> {
+  const row = await db.selectFrom('placement').selectAll().where('account_id', '=', server.accountId).where('server_id', '=', server.serverId).executeTakeFirst()
+  return row && {
+    accountId: row.account_id, serverId: row.server_id, zone: row.zone, node: row.node,
+    cores: row.cores, memoryMebibytes: row.memory_mebibytes, storageGibibytes: row.storage_gibibytes,
+  }
+}
+
+/** The nodes of a zone, or all, as placement sees them. */
+export async function listCandidates(db: Queries, zone?: string): Promise<readonly Candidate[]> {
+  const rows = await db.selectFrom('node_capacity').selectAll().$if(zone !== undefined, (query) => query.where('zone', '=', zone ?? '')).orderBy('node').execute()
+  return rows.map((row) => ({
+    node: row.node, zone: row.zone, rack: row.rack, cpuPool: row.cpu_pool, dedicatedAccountId: row.dedicated_account_id, isSchedulable: row.is_schedulable,
+    total: { cores: row.cores, memoryMebibytes: row.memory_mebibytes, storageGibibytes: row.storage_gibibytes },
+    used: { cores: row.cores_used, memoryMebibytes: row.memory_mebibytes_used, storageGibibytes: row.storage_gibibytes_used },
+  }))
+}

@@ -1,0 +1,57 @@
+/** Quotas of accounts. A resource holds amounts under its holder name (`server/<id>`); taking is one conditional update, and
+ *  deleting the holding gives it back, so that neither can happen twice. Rows are always locked in the order of their names. */
+import type { Transaction } from 'kysely'
+import { quotaExceeded } from '../domain/problem.ts'
+import { DEFAULT_QUOTAS, type QuotaAmounts, type QuotaName } from '../domain/quota.ts'
+import type { Queries } from './open.ts'
+import type { Tables } from './tables.ts'
+
+export interface Holding {
+  readonly accountId: string
+  /** What holds it, as `<noun>/<id>`. */
+  readonly holder: string
+}
+
+/** Gives a new account the default limits; limits that it has already stay. */
+export async function openQuotas(tx: Transaction<Tables>, accountId: string): Promise<void> {
+  const rows = Object.entries(DEFAULT_QUOTAS).map(([name, limit]) => ({ account_id: accountId, name, limit }))
+  await tx.insertInto('account_quota').values(rows).onConflict((conflict) => conflict.doNothing()).execute()
+}
+
+/** Takes each amount once: what the holder holds already is left as it is.
+ *  Throws the Problem `quota_exceeded` (422) for the first limit that does not allow it; the transaction must then be rolled back. */
+export async function takeQuotas(tx: Transaction<Tables>, holding: Holding & { readonly amounts: QuotaAmounts }): Promise<void> {
+  for (const [name, amount] of inNameOrder(holding.amounts)) if (amount > 0) await take(tx, holding, name, amount)
+}
+
+async function take(tx: Transaction<Tables>, { accountId, holder }: Holding, name: QuotaName, amount: number): Promise<void> {
+  const held = await tx.insertInto('quota_holding').values({ account_id: accountId, holder, name, amount })
+    .onConflict((conflict) => conflict.doNothing()).executeTakeFirstOrThrow()
+  if (held.numInsertedOrUpdatedRows === 0n) return
+  const isTaken = await addUsed(tx, accountId, name, amount) || (await openQuotas(tx, accountId), await addUsed(tx, accountId, name, amount))
+  if (isTaken) return
+  const { limit, used } = await tx.selectFrom('account_quota').select(['limit', 'used']).where('account_id', '=', accountId).where('name', '=', name).executeTakeFirstOrThrow()
+  throw quotaExceeded({ name, limit, used, requested: amount })
+}
+
+async function addUsed(tx: Transaction<Tables>, accountId: string, name: string, amount: number): Promise<boolean> {
+  const updated = await tx.updateTable('account_quota').set((row) => ({ used: row('used', '+', amount) }))
+    .where('account_id', '=', accountId).where('name', '=', name).where((row) => row(row('used', '+', amount), '<=', row.ref('limit'))).executeTakeFirst()
+  return updated.numUpdatedRows > 0n
+}
+
+/** Gives everything back that the holder holds; nothing when it was given back before. */
+export async function giveBackQuotas(tx: Transaction<Tables>, { accountId, holder }: Holding): Promise<void> {
+  const held = await tx.deleteFrom('quota_holding').where('account_id', '=', accountId).where('holder', '=', holder).returning(['name', 'amount']).execute()
+  for (const { name, amount } of held.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
+    await tx.updateTable('account_quota').set((row) => ({ used: row('used', '-', amount) })).where('account_id', '=', accountId).where('name', '=', name).execute()
+  }
+}
+
+/** Every limit of the account, by name. */
+export async function listQuotas(db: Queries, accountId: string): Promise<readonly { readonly name: string; readonly limit: number; readonly used: number }[]> {
+  return db.selectFrom('account_quota').select(['name', 'limit', 'used']).where('account_id', '=', accountId).orderBy('name').execute()
+}
+
+const inNameOrder = (amounts: QuotaAmounts): [QuotaName, number][] =>
+  (Object.entries(amounts) as [QuotaName, number][]).sort(([a], [b]) => (a < b ? -1 : 1)) // the type has these keys only

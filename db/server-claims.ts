@@ -1,0 +1,62 @@
+/** Everything that a server holds in PostgreSQL: quota, hostname, MAC address, room on a node. Taken in one transaction and
+ *  given back in one. The API server takes it before the server exists; the controller does for servers made with kubectl. */
+import type { Transaction } from 'kysely'
+import { serverQuota, storageQuota } from '../domain/quota.ts'
+import type { Random } from '../kit/sys/random.ts'
+import { claimHostname, claimMacAddress, findMacAddress, releaseClaims } from './claims.ts'
+import { claimPlacement, findPlacement, type Placement, releasePlacement } from './placement.ts'
+import { giveBackQuotas, takeQuotas } from './quotas.ts'
+import type { Queries } from './open.ts'
+import type { Tables } from './tables.ts'
+
+export interface ServerId {
+  readonly accountId: string
+  readonly serverId: string
+}
+
+export interface ServerDemand extends ServerId {
+  readonly hostname: string
+  readonly zone: string
+  readonly cpuPool?: string | undefined
+  readonly cores: number
+  readonly memoryMebibytes: number
+  /** Of the boot storage. */
+  readonly storageGibibytes: number
+}
+
+export interface ServerClaims {
+  readonly placement: Placement
+  readonly macAddress: string
+}
+
+const serverHolder = (serverId: string): string => `server/${serverId}`
+/** A boot storage has the name of its server, and its own holding: it may outlive the server one day. */
+const storageHolder = (storageId: string): string => `storage/${storageId}`
+
+/** Claims everything, once: what the server has already stays as it is.
+ *  Throws the Problems `quota_exceeded` (422), `name_taken` (409) and `no_capacity` (503); the transaction must then be rolled back. */
+export async function claimServer(tx: Transaction<Tables>, demand: ServerDemand, { now, random }: { readonly now: Date; readonly random: Random }): Promise<ServerClaims> {
+  const { accountId, serverId, hostname, zone } = demand
+  const holding = { accountId, holder: serverHolder(serverId) }
+  await takeQuotas(tx, { ...holding, amounts: serverQuota(demand) })
+  await takeQuotas(tx, { accountId, holder: storageHolder(serverId), amounts: storageQuota(demand.storageGibibytes) })
+  await claimHostname(tx, { ...holding, zone, hostname }, now)
+  const macAddress = await claimMacAddress(tx, holding, random, now)
+  return { macAddress, placement: await claimPlacement(tx, demand, now) }
+}
+
+/** Gives everything back; nothing when that was done before. */
+export async function releaseServer(tx: Transaction<Tables>, { accountId, serverId }: ServerId): Promise<void> {
+  const holding = { accountId, holder: serverHolder(serverId) }
+  await giveBackQuotas(tx, holding)
+  await giveBackQuotas(tx, { accountId, holder: storageHolder(serverId) })
+  await releaseClaims(tx, holding)
+  await releasePlacement(tx, { accountId, serverId })
+}
+
+/** Undefined unless the server holds everything. */
+export async function findServerClaims(db: Queries, { accountId, serverId }: ServerId): Promise<ServerClaims | undefined> {
+  const placement = await findPlacement(db, { accountId, serverId })
+  const macAddress = await findMacAddress(db, { accountId, holder: serverHolder(serverId) })
+  return placement && macAddress !== undefined ? { placement, macAddress } : undefined
+}

@@ -1,0 +1,13 @@
+/** What an account may hold at most, and what a resource takes of it. Counting is `db/quotas.ts`. */
+import type { Room } from './placement.ts'
+
+/** Limits of a new account, by the plural noun of the paths. */
+export const DEFAULT_QUOTAS = {
+  servers: 25, cores: 64, memory_mebibytes: 131_072, storages: 100, storage_gibibytes: 10_240, ssh_keys: 100,
+  networks: 20, routers: 10, snapshots: 200, floating_ips: 10, load_balancers: 10,
+} as const
+export type QuotaName = keyof typeof DEFAULT_QUOTAS
+export type QuotaAmounts = Partial<Readonly<Record<QuotaName, number>>>
+
+export const serverQuota = (size: Pick<Room, 'cores' | 'memoryMebibytes'>): QuotaAmounts => ({ servers: 1, cores: size.cores, memory_mebibytes: size.memoryMebibytes })
+export const storageQuota = (sizeGibibytes: number): QuotaAmounts => ({ storages: 1, storage_gibibytes: sizeGibibytes })
