@@ -1,0 +1,65 @@
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { findings, tidy } from '../../tools/tidy.ts'
+
+const rules = (file: string, source: string) => findings(file, source).map((finding) => finding.rule)
+
+describe('the import table', () => {
+  it.each([
+    ['domain/quota.ts', `import { z } from 'zod'`, 'domain never imports zod'],
+    ['domain/quota.ts', `import { open } from '../db/open.ts'`, 'domain never imports db/open.ts'],
+    ['resources/server.ts', `import { client } from '../kit/kube/client.ts'`, 'resources never imports kit/kube/client.ts'],
+    ['kit/http/call.ts', `import type { Server } from '../../resources/server.ts'`, 'kit never imports resources/server.ts'],
+    ['db/audit.ts', `import {\n  a,\n  b,\n} from '../resources/server.ts'`, 'db never imports resources/server.ts'],
+    ['controllers/main.ts', `import express from 'express'`, 'controllers never imports express'],
+    ['agents/node/main.ts', `import { Server } from '../../resources/server.ts'`, 'agents never imports resources/server.ts'],
+    ['agents/node/main.ts', `const db = await import('../../db/open.ts')`, 'agents never imports db/open.ts'],
+    ['embedded/postgres.ts', `export { notFound } from '../domain/problem.ts'`, 'embedded never imports domain/problem.ts'],
+  ])('%s: %s', (file, source, rule) => expect(rules(file, source)).toEqual([rule]))
+
+  it.each([
+    ['resources/server-routes.ts', `import { route } from '../kit/http/route.ts'`],
+    ['kit/http/respond.ts', `import { Problem } from '../../domain/problem.ts'`],
+    ['agents/node/plan.ts', `import type { InstanceSpec } from '../../resources/instance.ts'`],
+    ['embedded/up.ts', `import { main } from '../apiserver/main.ts'`],
+    ['test/db/audit.database.test.ts', `import { open } from '../../db/open.ts'`],
+  ])('%s may: %s', (file, source) => expect(rules(file, source)).toEqual([]))
+})
+
+describe('time, randomness and the process', () => {
+  it.each([
+    ['const at = new Date()', 'the time comes from a Clock'],
+    ['const at = Date.now()', 'the time comes from a Clock'],
+    ['setTimeout(work, 5)', 'waiting is done by a Clock'],
+    ['fetch(url, { signal: AbortSignal.timeout(5) })', 'waiting is done by a Clock'],
+    ['const id = randomUUID()', 'randomness comes from a Random'],
+    ['const port = Number(process.env.PORT)', 'the process is reached through kit/sys/process.ts'],
+    ['const line = `${process.pid}`', 'the process is reached through kit/sys/process.ts'],
+  ])('%s', (source, rule) => {
+    expect(rules('controllers/server/plan.ts', source)).toEqual([rule])
+    expect(rules('kit/sys/clock.ts', source)).toEqual([])
+  })
+
+  it.each(['new Date(at)', '// never Date.now()', `log.info('process.exit was called')`, 'child.process.kill()', 'clock.setTimeout'])('%s is fine', (source) => {
+    expect(rules('controllers/server/plan.ts', source)).toEqual([])
+  })
+})
+
+it('names files for what is inside', () => {
+  expect(rules('kit/http/readBody.ts', '')).toEqual(['files are named in kebab-case, tests by their tier'])
+  expect(rules('kit/http/utils.ts', '')).toEqual(['a name says what is inside'])
+  expect(rules('test/db/audit.slow.test.ts', '')).toEqual(['files are named in kebab-case, tests by their tier'])
+})
+
+it('lets no test be singled out and nothing unfinished stay', () => {
+  expect(rules('test/a.test.ts', `it.${'only'}('x')`)).toEqual(['no test is switched off or singled out'])
+  expect(rules('db/open.ts', `// TO${'DO'} later`)).toEqual(['unfinished work is not committed'])
+})
+
+it('says the line', () => {
+  expect(findings('db/open.ts', '/* a\n b */\nconst a = 1\nconst b = Date.now()')).toEqual([{ file: 'db/open.ts', line: 4, rule: 'the time comes from a Clock' }])
+})
+
+it('finds nothing in this repository', async () => {
+  expect(await tidy(join(import.meta.dirname, '../..'))).toEqual([])
+})

@@ -1,0 +1,91 @@
+/** The tiers of the test suite: which files belong to each, how long it may take, and what it needs of this machine.
+ *  A file's tier stands in its name (`x.database.test.ts`); everything in `test/sim/` is the simulation. */
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { isRoot } from '../kit/sys/process.ts'
+import { canHave, isBuilt } from './cluster/build.ts'
+
+const run = promisify(execFile)
+
+export interface Tier {
+  readonly name: string
+  readonly include: readonly string[]
+  readonly exclude: readonly string[]
+  /** Files at the same time. Tiers that measure their patience in real seconds run alone. */
+  readonly workersMaximum: number
+  readonly testTimeoutMilliseconds: number
+  /** The whole tier; the runner ends it then and counts it as failed. */
+  readonly deadlineMilliseconds: number
+  /** Runs only when it is asked for by name. */
+  readonly isOptIn: boolean
+  /** Undefined when the tier can run here, else why it cannot, in words for people. */
+  readonly missing: () => Promise<string | undefined>
+}
+
+const MINUTE_MILLISECONDS = 60_000
+const nothing = async (): Promise<undefined> => undefined
+const answers = (command: string, ...flags: string[]): Promise<boolean> =>
+  run(command, flags).then(
+    () => true,
+    () => false,
+  )
+
+async function qemuMissing(): Promise<string | undefined> {
+  for (const command of ['qemu-system-x86_64', 'qemu-img']) {
+    if (!(await answers(command, '--version'))) return `${command} is not installed (Debian: qemu-system-x86 and qemu-utils)`
+  }
+  for (const command of ['busybox', 'cpio']) {
+    if (!(await answers('which', command))) return `${command} is not installed, and guest images are made with it`
+  }
+  return undefined
+}
+
+const kubectlMissing = async (): Promise<string | undefined> =>
+  (await isBuilt('kubectl')) ? undefined : 'kubectl is not built (with Go: node tools/cluster/build.ts kubectl)'
+
+const clusterMissing = async (): Promise<string | undefined> =>
+  (await canHave(['etcd', 'kube-apiserver', 'kube-controller-manager'])) ? undefined : 'a real Kubernetes API server is not built, and there is no Go to build it with'
+
+interface TierInput {
+  readonly name: string
+  readonly folder?: string
+  readonly workersMaximum: number
+  readonly testTimeoutMilliseconds: number
+  readonly deadlineMinutes: number
+  readonly isOptIn?: boolean
+  readonly missing?: () => Promise<string | undefined>
+}
+
+const SIMULATION_FOLDER = 'test/sim/**'
+
+const named = (input: TierInput): Tier => ({
+  name: input.name,
+  include: [input.folder ?? `test/**/*.${input.name}.test.ts`],
+  exclude: input.folder === undefined ? [SIMULATION_FOLDER] : [],
+  workersMaximum: input.workersMaximum,
+  testTimeoutMilliseconds: input.testTimeoutMilliseconds,
+  deadlineMilliseconds: input.deadlineMinutes * MINUTE_MILLISECONDS,
+  isOptIn: input.isOptIn ?? false,
+  missing: input.missing ?? nothing,
+})
+
+const special: readonly Tier[] = [
+  named({ name: 'database', workersMaximum: 2, testTimeoutMilliseconds: 60_000, deadlineMinutes: 6 }),
+  named({ name: 'kubectl', workersMaximum: 1, testTimeoutMilliseconds: 90_000, deadlineMinutes: 6, missing: kubectlMissing }),
+  named({ name: 'qemu', workersMaximum: 1, testTimeoutMilliseconds: 180_000, deadlineMinutes: 8, missing: qemuMissing }),
+  named({ name: 'simulation', folder: 'test/sim/**/*.test.ts', workersMaximum: 2, testTimeoutMilliseconds: 240_000, deadlineMinutes: 6 }),
+  named({ name: 'e2e', workersMaximum: 1, testTimeoutMilliseconds: 300_000, deadlineMinutes: 10, missing: qemuMissing }),
+  named({ name: 'cluster', workersMaximum: 1, testTimeoutMilliseconds: 300_000, deadlineMinutes: 20, isOptIn: true, missing: clusterMissing }),
+]
+
+const unit: Tier = {
+  ...named({ name: 'unit', workersMaximum: 2, testTimeoutMilliseconds: 30_000, deadlineMinutes: 5 }),
+  include: ['test/**/*.test.ts'],
+  exclude: special.flatMap((tier) => tier.include),
+}
+
+/** In the order in which they run: what fails fastest comes first. */
+export const TIERS: readonly Tier[] = [unit, ...special]
+
+/** Not needed by any tier, but worth a line: some tests take another path as an ordinary user. */
+export const userDescription = (): string => (isRoot() ? 'root' : 'an ordinary user')

@@ -1,0 +1,20 @@
+/** One vitest project per tier of tools/tiers.ts. `npx vitest run test/some/file.test.ts` runs one file whatever its tier. */
+import { defineConfig } from 'vitest/config'
+import { TIERS } from './tools/tiers.ts'
+
+export default defineConfig({
+  test: {
+    pool: 'forks',
+    // A left-over `.only` would make the rest of the suite silently green.
+    allowOnly: false,
+    projects: TIERS.map((tier) => ({
+      test: {
+        name: tier.name,
+        include: [...tier.include],
+        exclude: [...tier.exclude, '**/node_modules/**'],
+        testTimeout: tier.testTimeoutMilliseconds,
+        hookTimeout: tier.testTimeoutMilliseconds,
+      },
+    })),
+  },
+})
