@@ -30,6 +30,8 @@ export interface KubeObject<Spec = unknown, Status = unknown> {
   readonly metadata: ObjectMeta
   readonly spec: Spec
   readonly status?: Status
+  /** Secret and ConfigMap only, which have no spec; a Secret's values are base64. */
+  readonly data?: Readonly<Record<string, string>>
 }
 
 /** What the client needs to reach a kind. The definitions in `resources/` have this shape. */
@@ -62,7 +64,16 @@ export const apiVersionOf = (type: ResourceType): string => (type.group === '' ?
 /** Built-in kinds that the platform uses; their payload is not under `spec`, so they are read through their own fields. */
 export const Namespace = { group: '', version: 'v1', kind: 'Namespace', plural: 'namespaces', scope: 'Cluster' } as const
 export const Secret = { group: '', version: 'v1', kind: 'Secret', plural: 'secrets', scope: 'Namespaced' } as const
-export const Lease = { group: 'coordination.k8s.io', version: 'v1', kind: 'Lease', plural: 'leases', scope: 'Namespaced' } as const
+export interface LeaseSpec {
+  /** Absent or empty: nobody holds it. */
+  readonly holderIdentity?: string
+  readonly leaseDurationSeconds?: number
+  /** RFC 3339 with microseconds. */
+  readonly acquireTime?: string
+  readonly renewTime?: string
+  readonly leaseTransitions?: number
+}
+export const Lease: ResourceType<LeaseSpec> = { group: 'coordination.k8s.io', version: 'v1', kind: 'Lease', plural: 'leases', scope: 'Namespaced' }
 export const CustomResourceDefinition = {
   group: 'apiextensions.k8s.io', version: 'v1', kind: 'CustomResourceDefinition', plural: 'customresourcedefinitions', scope: 'Cluster',
 } as const

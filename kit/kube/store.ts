@@ -17,10 +17,11 @@ export type WatchEvent<Spec = unknown, Status = unknown> =
   | { readonly type: 'BOOKMARK'; readonly resourceVersion: string }
 
 /** An object to be written: apiVersion and kind come from its type. */
-export type Draft<Spec, Status> = Pick<KubeObject<Spec, Status>, 'metadata' | 'spec' | 'status'>
+export type Draft<Spec, Status> = Pick<KubeObject<Spec, Status>, 'metadata' | 'spec' | 'status' | 'data'>
 
+/** Refusals are ApiErrors; a server that does not answer, or not in time, is `Unavailable`. */
 export interface Store {
-  /** Undefined when there is no such object. Always reads through to the server. */
+  /** Undefined when there is no such object (an unknown kind is an ApiError). Always reads through to the server. */
   get<Spec, Status>(type: ResourceType<Spec, Status>, key: Key): Promise<KubeObject<Spec, Status> | undefined>
   /** Every object (pages are followed). */
   list<Spec, Status>(type: ResourceType<Spec, Status>, options?: ListOptions): Promise<ObjectList<Spec, Status>>
@@ -34,7 +35,7 @@ export interface Store {
   patch<Spec, Status>(type: ResourceType<Spec, Status>, key: Key, patch: object, subresource?: 'status'): Promise<KubeObject<Spec, Status>>
   /** Server-side apply under the client's field manager, with force. */
   apply<Spec, Status>(type: ResourceType<Spec, Status>, draft: Draft<Partial<Spec>, Partial<Status>>, subresource?: 'status'): Promise<KubeObject<Spec, Status>>
-  /** Idempotent: an object that is already gone is no error. */
+  /** Idempotent: an object that is already gone is no error, also when another one has taken its name and `uid` tells them apart. */
   delete(type: ResourceType, key: Key, options?: { readonly uid?: string; readonly resourceVersion?: string; readonly propagation?: 'Background' | 'Foreground' | 'Orphan' }): Promise<void>
   /** Changes after the version; ends when the server ends it; throws ApiError reason Expired when the version is too old. */
   watch<Spec, Status>(type: ResourceType<Spec, Status>, options: ListOptions & { readonly resourceVersion: string; readonly signal: AbortSignal }): AsyncIterable<WatchEvent<Spec, Status>>
@@ -57,6 +58,7 @@ export class ApiError extends Error {
   }
 }
 
+export const isApiError = (error: unknown): error is ApiError => error instanceof ApiError
 export const isConflict = (error: unknown): boolean => error instanceof ApiError && error.reason === 'Conflict'
 export const isAlreadyExists = (error: unknown): boolean => error instanceof ApiError && error.reason === 'AlreadyExists'
 export const isNotFound = (error: unknown): boolean => error instanceof ApiError && error.code === 404

@@ -1,0 +1,91 @@
+/** The Transport over HTTPS/1.1: one pool of connections for requests and one for watches, so that watches, which hold a
+ *  connection each, never keep a request waiting. TCP keepalive notices a peer that is gone; silence is the reflector's business. */
+import { Agent, request as send } from 'undici'
+import type { Transport } from './transport.ts'
+
+export interface ServerAccess {
+  /** `https://host:port`, without a path. `http:` only for a server without authentication on loopback. */
+  readonly url: string
+  /** PEM; absent: the host's own trust store. */
+  readonly ca?: string
+  /** Name that the certificate must carry, when it is not the host of the URL. */
+  readonly serverName?: string
+  readonly isVerificationSkipped?: boolean
+  /** PEM client certificate and key. */
+  readonly certificate?: string
+  readonly key?: string
+  /** The Authorization header of the next request; asked each time, as tokens are renewed. */
+  readonly authorization?: () => Promise<string | undefined>
+}
+
+export interface HttpsTransport {
+  readonly transport: Transport
+  close(): Promise<void>
+}
+
+const REQUEST_CONNECTIONS_MAXIMUM = 32
+const WATCH_CONNECTIONS_MAXIMUM = 128
+const CONNECT_TIMEOUT_MILLISECONDS = 10_000
+const KEEPALIVE_PROBE_MILLISECONDS = 30_000
+/** Shorter than the 60 s or more that servers and balancers keep idle connections. */
+const IDLE_MILLISECONDS = 30_000
+
+export function openHttpsTransport(access: ServerAccess): HttpsTransport {
+  const connect = {
+    timeout: CONNECT_TIMEOUT_MILLISECONDS,
+    keepAlive: true,
+    keepAliveInitialDelay: KEEPALIVE_PROBE_MILLISECONDS,
+    ...(access.ca !== undefined && { ca: access.ca }),
+    ...(access.certificate !== undefined && { cert: access.certificate }),
+    ...(access.key !== undefined && { key: access.key }),
+    ...(access.serverName !== undefined && { servername: access.serverName }),
+    ...(access.isVerificationSkipped && { rejectUnauthorized: false }),
+  }
+  // Deadlines are the client's, by its clock; undici's own stay off.
+  const pool = { connect, keepAliveTimeout: IDLE_MILLISECONDS, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 }
+  const requests = new Agent({ ...pool, connections: REQUEST_CONNECTIONS_MAXIMUM })
+  const watches = new Agent({ ...pool, connections: WATCH_CONNECTIONS_MAXIMUM })
+
+  const transport: Transport = async ({ method, path, headers, body, signal }) => {
+    const authorization = await access.authorization?.()
+    const response = await send(`${access.url}${path}`, {
+      method,
+      dispatcher: isWatch(path) ? watches : requests,
+      headers: { ...headers, ...(authorization !== undefined && { authorization }) },
+      ...(body !== undefined && { body }),
+      ...(signal !== undefined && { signal }),
+    })
+    return {
+      status: response.statusCode,
+      headers: flat(response.headers),
+      text: () => response.body.text(),
+      lines: () => splitLines(response.body),
+    }
+  }
+  return { transport, close: async () => void (await Promise.all([requests.destroy(), watches.destroy()])) }
+}
+
+const isWatch = (path: string): boolean => /[?&]watch=(true|1)(&|$)/.test(path)
+
+function flat(headers: Readonly<Record<string, string | string[] | undefined>>): Record<string, string> {
+  const plain: Record<string, string> = {}
+  for (const [name, value] of Object.entries(headers)) if (value !== undefined) plain[name] = Array.isArray(value) ? value.join(', ') : value
+  return plain
+}
+
+const NEWLINE = 0x0a
+
+/** Splits at newline bytes; a character that spans two chunks stays whole. The rest behind the last newline is dropped: a line
+ *  that was cut off is not a line. */
+export async function* splitLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+  let pending: Uint8Array[] = []
+  for await (const chunk of chunks) {
+    let start = 0
+    for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, start)) {
+      yield Buffer.concat([...pending, chunk.subarray(start, end)]).toString('utf8')
+      pending = []
+      start = end + 1
+    }
+    if (start < chunk.length) pending.push(chunk.subarray(start))
+  }
+}
