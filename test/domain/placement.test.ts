@@ -1,0 +1,83 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { type Candidate, canHold, type Demand, offeredRoom, rankNodes } from '../../domain/placement.ts'
+
+const room = (cores: number, memoryMebibytes = cores * 1_024, storageGibibytes = cores * 10) => ({ cores, memoryMebibytes, storageGibibytes })
+const node = (changes: Partial<Candidate> = {}): Candidate => ({
+  node: 'a', zone: 'z1', rack: 'r1', cpuPool: null, dedicatedAccountId: null, isSchedulable: true, total: room(8), used: room(0), ...changes,
+})
+const demand = (changes: Partial<Demand> = {}): Demand => ({ accountId: 'mine', zone: 'z1', ...room(2), ...changes })
+const names = (nodes: readonly Candidate[]) => nodes.map((candidate) => candidate.node)
+
+describe('a node is not chosen', () => {
+  test.each([
+    ['in another zone', node({ zone: 'z2' }), demand()],
+    ['that takes nothing new', node({ isSchedulable: false }), demand()],
+    ['of another pool than the plan asks for', node({ cpuPool: 'amd' }), demand({ cpuPool: 'intel' })],
+    ['of no pool when the plan asks for one', node(), demand({ cpuPool: 'intel' })],
+    ['dedicated to another account', node({ dedicatedAccountId: 'theirs' }), demand()],
+    ['that is excluded', node(), demand({ excludedNodes: ['a'] })],
+    ['without enough cores', node({ used: room(7, 0, 0) }), demand()],
+    ['without enough memory', node({ used: room(0, 7_000, 0) }), demand()],
+    ['without enough storage', node({ used: room(0, 0, 61) }), demand()],
+  ])('%s', (_why, candidate, wanted) => expect(rankNodes(wanted, [candidate])).toEqual([]))
+})
+
+describe('among nodes that can hold it', () => {
+  test('one that is filled exactly is fine', () => expect(names(rankNodes(demand(), [node({ used: room(6) })]))).toEqual(['a']))
+  test('the fullest is first', () =>
+    expect(names(rankNodes(demand(), [node(), node({ node: 'b', used: room(5) }), node({ node: 'c', used: room(3) })]))).toEqual(['b', 'c', 'a']))
+  test("the account's own nodes come before shared ones", () =>
+    expect(names(rankNodes(demand(), [node({ used: room(6) }), node({ node: 'own', dedicatedAccountId: 'mine' })]))).toEqual(['own', 'a']))
+  test('equal ones go by name', () => expect(names(rankNodes(demand(), [node({ node: 'b' }), node({ node: 'a' })]))).toEqual(['a', 'b']))
+})
+
+test('a node offers overcommitted cores and keeps its own memory', () => {
+  const host = { logicalCpus: 8, memoryMebibytes: 16_384, storageGibibytes: 100, cpuOvercommit: 4, reservedMemoryMebibytes: 2_048 }
+  expect(offeredRoom(host)).toEqual({ cores: 32, memoryMebibytes: 14_336, storageGibibytes: 100 })
+  expect(offeredRoom({ ...host, memoryMebibytes: 1_000 }).memoryMebibytes).toBe(0)
+})
+
+const anyRoom = fc.record({ cores: fc.nat(16), memoryMebibytes: fc.nat(4_096), storageGibibytes: fc.nat(100) })
+const anyNodes = fc.uniqueArray(
+  fc.record({
+    node: fc.stringMatching(/^[a-f]{1,3}$/), zone: fc.constantFrom('z1', 'z2'), rack: fc.constant('r'), cpuPool: fc.constantFrom(null, 'p'),
+    dedicatedAccountId: fc.constantFrom(null, 'mine', 'theirs'), isSchedulable: fc.boolean(), total: anyRoom, used: anyRoom,
+  }),
+  { selector: (candidate) => candidate.node, maxLength: 12 },
+)
+const anyDemand = fc.record({ accountId: fc.constant('mine'), zone: fc.constantFrom('z1', 'z2'), cpuPool: fc.constantFrom(undefined, 'p'), cores: fc.nat(8), memoryMebibytes: fc.nat(2_048), storageGibibytes: fc.nat(50) })
+
+describe('for any nodes and demand', () => {
+  test('exactly the nodes that can hold it are ranked', () => {
+    fc.assert(fc.property(anyDemand, anyNodes, (wanted, nodes) => {
+      expect(names(rankNodes(wanted, nodes)).toSorted()).toEqual(names(nodes.filter((candidate) => canHold(wanted, candidate))).toSorted())
+    }))
+  })
+
+  test('the order of the candidates never matters', () => {
+    fc.assert(fc.property(anyDemand, anyNodes, (wanted, nodes) => {
+      expect(rankNodes(wanted, nodes.toReversed())).toEqual(rankNodes(wanted, nodes))
+    }))
+  })
+
+  test('placing one after another never overfills a node, and refuses only what fits nowhere', () => {
+    fc.assert(fc.property(fc.array(anyDemand, { maxLength: 30 }), anyNodes, (demands, nodes) => {
+      const empty = nodes.map((candidate) => ({ ...candidate, used: room(0) }))
+      const world = new Map(empty.map((candidate) => [candidate.node, candidate]))
+      for (const wanted of demands) {
+        const chosen = rankNodes(wanted, [...world.values()])[0]
+        if (chosen === undefined) {
+          expect([...world.values()].some((candidate) => canHold(wanted, candidate))).toBe(false)
+          continue
+        }
+        const used = {
+          cores: chosen.used.cores + wanted.cores, memoryMebibytes: chosen.used.memoryMebibytes + wanted.memoryMebibytes,
+          storageGibibytes: chosen.used.storageGibibytes + wanted.storageGibibytes,
+        }
+        expect(used.cores <= chosen.total.cores && used.memoryMebibytes <= chosen.total.memoryMebibytes && used.storageGibibytes <= chosen.total.storageGibibytes).toBe(true)
+        world.set(chosen.node, { ...chosen, used })
+      }
+    }))
+  })
+})
