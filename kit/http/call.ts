@@ -50,9 +50,14 @@ export interface Call<R extends Route = Route, C extends Caller = Caller> {
 
 /** What a handler answers. `body` is checked against the route's schema in tests. */
 export type Answer =
-  | { readonly status: number; readonly body?: unknown; readonly headers?: Readonly<Record<string, string>>; readonly cookies?: readonly Cookie[] }
-  /** Bytes as they come (console stream, export). */
-  | { readonly status: 200; readonly stream: AsyncIterable<string | Uint8Array>; readonly headers?: Readonly<Record<string, string>> }
+  | { readonly status: number; readonly body?: unknown; readonly headers?: AnswerHeaders; readonly cookies?: readonly Cookie[] }
+  /** JSON that is encoded already: lists are put together from fragments that were encoded once per object. */
+  | { readonly status: 200; readonly json: string; readonly headers?: AnswerHeaders }
+  /** Bytes as they come (console stream, export), in the route's media type. */
+  | { readonly status: 200; readonly stream: AsyncIterable<string | Uint8Array>; readonly headers?: AnswerHeaders }
+
+/** Names in lower case. */
+export type AnswerHeaders = Readonly<Record<string, string>>
 
 export interface Cookie {
   readonly name: string

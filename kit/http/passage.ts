@@ -1,0 +1,42 @@
+/** One request on its way through the steps. A step reads what earlier ones found, adds its own, and refuses by throwing a Problem. */
+import type { Clock } from '../sys/clock.ts'
+import type { Caller, Customer, RequestFacts } from './call.ts'
+import type { HttpRequest } from './exchange.ts'
+import type { BudgetState, Budget, CountRequest } from './rates.ts'
+import type { Route } from './route.ts'
+
+export interface Passage {
+  readonly route: Route
+  readonly incoming: HttpRequest
+  readonly request: RequestFacts
+  readonly rawParams: Readonly<Record<string, string | undefined>>
+  /** Without the question mark. */
+  readonly rawQuery: string
+  /** Public until the caller is authenticated. */
+  caller: Caller
+  params: unknown
+  query: unknown
+  body: unknown
+  /** Sent with the answer, whatever it is. */
+  readonly headers: Record<string, string>
+}
+
+/** Undefined answers of synchronous steps cost nothing on the way of a plain read. */
+export type Step = (passage: Passage) => void | Promise<void>
+
+/** What the steps ask of the application. */
+export interface StepParts {
+  readonly clock: Clock
+  /** Who the credential of the request belongs to; undefined without one. Throws a Problem (401, 403) for one that is not good. */
+  readonly authenticate: (request: RequestFacts) => Promise<Caller | undefined>
+  /** Throws a Problem (402) when the account may not create billable resources now. */
+  readonly requireStanding: (customer: Customer) => Promise<void>
+  readonly countRequest: CountRequest
+  readonly takeBudget: (budget: Budget, key: string) => BudgetState
+}
+
+/** Builds a step for a route; undefined when the route has no use for it. */
+export type StepMaker = (route: Route, parts: StepParts) => Step | undefined
+
+export const isSignedIn = (caller: Caller): caller is Customer => caller.kind === 'session' || caller.kind === 'token'
+export const isUnsafe = (route: Route): boolean => route.method !== 'GET'

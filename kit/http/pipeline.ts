@@ -1,0 +1,191 @@
+/** The way of every API request: match, the steps that its route switches on, handler, response; then one log line and one
+ *  measurement. The order of the steps is the order of refusals. */
+import { type Problem, Problem as ProblemError } from '../../domain/problem.ts'
+import type { Clock } from '../sys/clock.ts'
+import type { Logger } from '../sys/log.ts'
+import { Histogram, type Registry } from '../sys/metrics.ts'
+import { newUuid, type Random } from '../sys/random.ts'
+import type { Answer, Call, Caller, Customer, RequestFacts } from './call.ts'
+import type { Endpoint } from './endpoint.ts'
+import type { HttpRequest, HttpResponse, HttpService } from './exchange.ts'
+import { factsReader } from './facts.ts'
+import { compileMatcher } from './match.ts'
+import { isSignedIn, isUnsafe, type Passage, type Step, type StepMaker, type StepParts } from './passage.ts'
+import { createBuckets } from './rates.ts'
+import { renderAnswer, renderProblem, toProblem } from './render.ts'
+import type { Route } from './route.ts'
+import { authenticate } from './steps/authenticate.ts'
+import { spendBudget } from './steps/budget.ts'
+import { guardCredentials } from './steps/credential-guard.ts'
+import { checkCredentialKind } from './steps/credential-kind.ts'
+import { checkCsrf } from './steps/csrf.ts'
+import { limitAddress } from './steps/limit-address.ts'
+import { limitCaller } from './steps/limit-caller.ts'
+import { parseInput } from './steps/parse.ts'
+import { checkPermission } from './steps/permission.ts'
+import { checkStanding } from './steps/standing.ts'
+import { checkVerifiedEmail } from './steps/verified-email.ts'
+
+/** 429; 401; 429; 403 CSRF; 403 kind of credential; 403 email; 403 credential guard; 403 permission; 400, 413, 415; 429; 402; then the handler. */
+const STEPS: readonly StepMaker[] = [
+  limitAddress, authenticate, spendBudget, checkCsrf, checkCredentialKind, checkVerifiedEmail, guardCredentials, checkPermission, parseInput, limitCaller, checkStanding,
+]
+
+/** A signed-in caller's mutation or credential read that was refused. */
+export interface Refusal {
+  readonly route: Route
+  readonly caller: Customer
+  readonly request: RequestFacts
+  /** The `id` of the path; empty where it has none. */
+  readonly resourceId: string
+  readonly outcome: 'denied' | 'failed'
+  readonly problem: Problem
+}
+
+export interface PipelineOptions extends Omit<StepParts, 'takeBudget'> {
+  readonly endpoints: readonly Endpoint[]
+  /** Writes the refusal's audit entry. */
+  readonly auditRefusal: (refusal: Refusal) => Promise<void>
+  /** Turns failures of what the application stands on into Unavailable; answers anything else as it is. */
+  readonly translate: (error: unknown) => unknown
+  readonly random: Random
+  readonly log: Logger
+  readonly metrics: Registry
+  /** CIDRs of the proxies that are believed about the client's address. */
+  readonly trustedProxies: readonly string[]
+  /** Whether clients reach this over HTTPS: cookies are sent back over nothing else then. */
+  readonly isSecure: boolean
+  /** Checks every success against its route's schema: for tests. */
+  readonly checkAnswers: boolean
+}
+
+interface Compiled {
+  readonly route: Route
+  readonly steps: readonly Step[]
+  readonly handle: Endpoint['handle']
+}
+
+const PUBLIC: Caller = { kind: 'public' }
+const UNMATCHED = 'none'
+
+export function createPipeline(options: PipelineOptions): HttpService {
+  const { clock, random } = options
+  const parts: StepParts = { ...options, takeBudget: createBuckets(clock) }
+  const match = compileMatcher(options.endpoints.map(({ route, handle }): Compiled => ({
+    route, handle, steps: STEPS.flatMap((make) => make(route, parts) ?? []),
+  })))
+  const readFacts = factsReader(options.trustedProxies)
+  const report = reporter(options)
+
+  return async (incoming) => {
+    const startedAt = clock.monotonicMilliseconds()
+    const headers: Record<string, string> = { 'x-request-id': newUuid(random) }
+    const request = readFacts(incoming, headers['x-request-id'] ?? '')
+    const queryAt = incoming.target.indexOf('?')
+    const path = queryAt < 0 ? incoming.target : incoming.target.slice(0, queryAt)
+    const found = match(incoming.method, path)
+    if (!found.found) {
+      const problem = found.allow.length === 0 ? new ProblemError(404, 'There is nothing at this path.')
+        : new ProblemError(405, `This path does not take ${incoming.method}.`, { allow: found.allow })
+      return report(renderProblem(problem, headers), { incoming, request, startedAt, operationId: UNMATCHED, caller: PUBLIC })
+    }
+    const { target } = found
+    const passage: Passage = {
+      route: target.route, incoming, request, rawParams: found.params, rawQuery: queryAt < 0 ? '' : incoming.target.slice(queryAt + 1),
+      caller: PUBLIC, params: undefined, query: undefined, body: null, headers,
+    }
+    const response = await answer(target, passage, options)
+    return report(response, { incoming, request, startedAt, operationId: target.route.id, caller: passage.caller })
+  }
+}
+
+async function answer({ route, steps, handle }: Compiled, passage: Passage, options: PipelineOptions): Promise<HttpResponse> {
+  try {
+    for (const step of steps) {
+      const pending = step(passage)
+      if (pending !== undefined) await pending
+    }
+    const { caller, params, query, body, request } = passage
+    const given = await handle({ route, caller, params, query, body, request, now: options.clock.now() } as Call) // parsed by this route's schemas
+    if (options.checkAnswers) checkAnswer(route, given)
+    return renderAnswer(given, route, { headers: passage.headers, isSecure: options.isSecure })
+  } catch (error) {
+    return renderProblem(await refuse(passage, options.translate(error), options), passage.headers)
+  }
+}
+
+/** The Problem that the caller gets. A refusal that cannot be written down becomes an outage: nothing goes by unrecorded. */
+async function refuse(passage: Passage, error: unknown, options: PipelineOptions): Promise<Problem> {
+  const { request } = passage
+  const problem = toProblem(error, request.requestId)
+  if (problem.status >= 500 && problem.cause !== undefined) {
+    options.log.error('request failed', { request_id: request.requestId, operation_id: passage.route.id, error: problem.cause })
+  }
+  const refusal = refusalOf(passage, problem)
+  if (refusal === undefined) return problem
+  try {
+    await options.auditRefusal(refusal)
+    return problem
+  } catch (failure) {
+    options.log.error('refusal not audited', { request_id: request.requestId, operation_id: passage.route.id, error: failure })
+    return problem.status === 503 ? problem : toProblem(options.translate(failure), request.requestId)
+  }
+}
+
+const FAILED: readonly number[] = [402, 409, 422, 501, 503]
+
+function refusalOf({ route, caller, request, rawParams }: Passage, problem: Problem): Refusal | undefined {
+  if (route.audit === null || !isSignedIn(caller) || !(isUnsafe(route) || route.isCredentialRead)) return undefined
+  const outcome = problem.status === 403 ? 'denied' : FAILED.includes(problem.status) ? 'failed' : undefined
+  return outcome === undefined ? undefined : { route, caller, request, resourceId: rawParams['id'] ?? '', outcome, problem }
+}
+
+function checkAnswer(route: Route, given: Answer): void {
+  if (!(given.status in route.answers)) throw new TypeError(`${route.id} answered ${given.status}, which its route does not declare`)
+  const schema = route.answers[given.status]
+  if ('stream' in given || schema === undefined) return
+  const body = 'json' in given ? JSON.parse(given.json) : 'body' in given ? given.body : undefined
+  if (schema === null) {
+    if (body !== undefined) throw new TypeError(`${route.id} answered ${given.status} with a body`)
+    return
+  }
+  const checked = schema.safeParse(body)
+  if (!checked.success) throw new TypeError(`${route.id} answered ${given.status} in another shape than its route declares: ${checked.error.message}`)
+}
+
+interface Outline {
+  readonly incoming: HttpRequest
+  readonly request: RequestFacts
+  readonly startedAt: number
+  readonly operationId: string
+  readonly caller: Caller
+}
+
+/** One log line and one measurement for each request, when its response is known; for a stream when that has ended. */
+function reporter({ clock, log, metrics }: PipelineOptions): (response: HttpResponse, outline: Outline) => HttpResponse {
+  const durations = new Histogram({
+    name: 'svccloud_http_request_duration_seconds', help: 'Time to answer a request, streams excepted.', labelNames: ['operation_id', 'method', 'status'],
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30], registers: [metrics],
+  })
+  return (response, outline) => {
+    const { incoming, request, operationId, caller } = outline
+    const write = () => log.info('request', {
+      request_id: request.requestId, operation_id: operationId, method: incoming.method, status: response.status,
+      duration_milliseconds: Math.round((clock.monotonicMilliseconds() - outline.startedAt) * 10) / 10, source_ip: request.sourceIp,
+      ...(isSignedIn(caller) ? { account_id: caller.accountId, actor: caller.actor } : caller.kind === 'operator' ? { actor: caller.actor } : {}),
+    })
+    if (typeof response.body !== 'string' && !(response.body instanceof Uint8Array)) return { ...response, body: untilEnd(response.body, write) }
+    const method = operationId === UNMATCHED ? 'any' : incoming.method
+    durations.observe({ operation_id: operationId, method, status: response.status }, (clock.monotonicMilliseconds() - outline.startedAt) / 1000)
+    write()
+    return response
+  }
+}
+
+async function* untilEnd<Chunk>(chunks: AsyncIterable<Chunk>, ended: () => void): AsyncIterable<Chunk> {
+  try {
+    yield* chunks
+  } finally {
+    ended()
+  }
+}

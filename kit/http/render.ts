@@ -1,0 +1,64 @@
+/** Answers, refusals and bugs as responses. Every failure leaves here as a problem document, and only here. */
+import { Problem, Unavailable } from '../../domain/problem.ts'
+import type { Answer, Cookie } from './call.ts'
+import type { HttpResponse } from './exchange.ts'
+import type { Route } from './route.ts'
+
+export interface RenderOptions {
+  /** Sent with every response. */
+  readonly headers: Readonly<Record<string, string>>
+  /** Cookies are sent back over HTTPS only. */
+  readonly isSecure: boolean
+}
+
+/** What every answer of the API carries: nothing is stored on the way, nothing is run by a browser that shows it. */
+export const API_HEADERS = {
+  'cache-control': 'no-store',
+  'x-content-type-options': 'nosniff',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+  'referrer-policy': 'no-referrer',
+} as const
+
+export function renderAnswer(answer: Answer, route: Route, options: RenderOptions): HttpResponse {
+  const headers: Record<string, string | readonly string[]> = { ...API_HEADERS, ...options.headers, ...answer.headers }
+  if ('cookies' in answer && answer.cookies !== undefined && answer.cookies.length > 0) {
+    headers['set-cookie'] = answer.cookies.map((cookie) => renderCookie(cookie, options.isSecure))
+  }
+  if ('stream' in answer) {
+    headers['content-type'] = route.mediaType
+    return { status: answer.status, headers, body: answer.stream }
+  }
+  const body = 'json' in answer ? answer.json : 'body' in answer && answer.body !== undefined ? encode(answer.body, route) : ''
+  if (body !== '') headers['content-type'] ??= route.mediaType
+  return { status: answer.status, headers, body }
+}
+
+const encode = (body: unknown, route: Route): string => (typeof body === 'string' && route.mediaType !== 'application/json' ? body : JSON.stringify(body))
+
+export function renderProblem(problem: Problem, headers: Readonly<Record<string, string>>): HttpResponse {
+  const { retryAfterSeconds, allow } = problem.members
+  return {
+    status: problem.status,
+    headers: {
+      ...API_HEADERS, ...headers, 'content-type': 'application/problem+json',
+      ...(retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) }),
+      ...(allow === undefined ? {} : { allow: allow.join(', ') }),
+      ...(problem.status === 401 ? { 'www-authenticate': 'Bearer' } : {}),
+    },
+    body: JSON.stringify(problem.toDocument()),
+  }
+}
+
+/** Anything thrown as the Problem that the caller sees. What is not a refusal says nothing of its cause but the request id. */
+export function toProblem(error: unknown, requestId: string): Problem {
+  if (error instanceof Problem) return error
+  if (error instanceof Unavailable) return new Problem(503, 'A part of the service that this needs does not answer now. Try again later.', {}, error)
+  return new Problem(500, `Something went wrong on our side. When you ask for help, name the request ${requestId}.`, {}, error)
+}
+
+function renderCookie(cookie: Cookie, isSecure: boolean): string {
+  return [
+    `${cookie.name}=${encodeURIComponent(cookie.value)}`, 'Path=/', `Max-Age=${cookie.maxAgeSeconds}`, 'SameSite=Lax',
+    ...(cookie.isHttpOnly ? ['HttpOnly'] : []), ...(isSecure ? ['Secure'] : []),
+  ].join('; ')
+}

@@ -1,0 +1,157 @@
+/** The service behind node:http. Slow, oversized and broken clients are ended here; everything else is the service's. */
+import { createServer, type IncomingMessage, STATUS_CODES, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Duplex } from 'node:stream'
+import type { Clock } from '../sys/clock.ts'
+import type { Logger } from '../sys/log.ts'
+import { newUuid, type Random } from '../sys/random.ts'
+import type { HttpRequest, HttpResponse, HttpService } from './exchange.ts'
+import { API_HEADERS } from './render.ts'
+
+export interface ServerOptions {
+  readonly host: string
+  /** 0 takes a free one. */
+  readonly port: number
+  readonly service: HttpService
+  /** Answers requests that are not the service's (pages) and says so with true. */
+  readonly pages?: (request: IncomingMessage, response: ServerResponse) => boolean
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+}
+
+export interface RunningServer {
+  readonly port: number
+  /** Takes no more connections, ends streams, lets running requests finish, and closes whatever is left after the grace time. */
+  stop(graceMilliseconds: number): Promise<void>
+}
+
+const CONNECTIONS_MAXIMUM = 10_000
+const HEADER_BYTES_MAXIMUM = 16_384
+const HEADERS_MAXIMUM = 100
+const HEADERS_TIMEOUT_MILLISECONDS = 10_000
+const REQUEST_TIMEOUT_MILLISECONDS = 30_000
+const KEEP_ALIVE_TIMEOUT_MILLISECONDS = 65_000
+/** A client that takes nothing of its response for this long is gone. */
+const IDLE_TIMEOUT_MILLISECONDS = 120_000
+
+/** Resolves when it listens; rejects with node's error (EADDRINUSE, EACCES) when it cannot. */
+export async function startServer(options: ServerOptions): Promise<RunningServer> {
+  const stopping = new AbortController()
+  const server = createServer({
+    maxHeaderSize: HEADER_BYTES_MAXIMUM, headersTimeout: HEADERS_TIMEOUT_MILLISECONDS, requestTimeout: REQUEST_TIMEOUT_MILLISECONDS,
+    keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MILLISECONDS, noDelay: true,
+  })
+  server.maxConnections = CONNECTIONS_MAXIMUM
+  server.maxHeadersCount = HEADERS_MAXIMUM
+  server.setTimeout(IDLE_TIMEOUT_MILLISECONDS)
+  server.on('clientError', (error, socket) => refuseBroken(error, socket, options.random))
+  server.on('request', (request, response) => {
+    if (options.pages?.(request, response) === true) return
+    handle(request, response, options, stopping.signal).catch((error: unknown) => {
+      options.log.error('response failed', { error })
+      response.destroy()
+    })
+  })
+  await listen(server, options)
+  return {
+    port: (server.address() as AddressInfo).port, // a listening TCP server has one
+    stop: (graceMilliseconds) => stop(server, stopping, graceMilliseconds, options.clock),
+  }
+}
+
+function listen(server: Server, { host, port }: ServerOptions): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, host, () => {
+      server.off('error', reject)
+      resolve()
+    })
+  })
+}
+
+async function stop(server: Server, stopping: AbortController, graceMilliseconds: number, clock: Clock): Promise<void> {
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+  stopping.abort('stopping')
+  server.closeIdleConnections()
+  const grace = new AbortController()
+  await Promise.race([closed, clock.sleep(graceMilliseconds, grace.signal)])
+  grace.abort()
+  server.closeAllConnections()
+  await closed
+}
+
+async function handle(request: IncomingMessage, response: ServerResponse, { service }: ServerOptions, stopping: AbortSignal): Promise<void> {
+  const incoming = incomingOf(request, response, stopping)
+  const answer = await service(incoming)
+  if (response.destroyed) return discard(answer)
+  // What the client still sends is not waited for: the connection ends with the response.
+  if (!request.complete || stopping.aborted) response.setHeader('connection', 'close')
+  if (typeof answer.body === 'string' || answer.body instanceof Uint8Array) {
+    const headers = answer.status === 204 ? answer.headers : { ...answer.headers, 'content-length': String(Buffer.byteLength(answer.body)) }
+    response.writeHead(answer.status, headers as Record<string, string | string[]>) // node:http only reads the lists
+    response.end(answer.body)
+    return
+  }
+  response.writeHead(answer.status, answer.headers as Record<string, string | string[]>)
+  response.flushHeaders()
+  request.socket.setTimeout(0)
+  await pour(answer.body, response)
+}
+
+function incomingOf(request: IncomingMessage, response: ServerResponse, stopping: AbortSignal): HttpRequest {
+  let signal: AbortSignal | undefined
+  const hasBody = request.headers['content-length'] !== undefined || request.headers['transfer-encoding'] !== undefined
+  return {
+    method: request.method ?? '', target: request.url ?? '/', headers: request.headers, remoteAddress: request.socket.remoteAddress ?? '',
+    ...(hasBody ? { body: request } : {}),
+    get signal() { return (signal ??= AbortSignal.any([stopping, goneSignal(response)])) },
+  }
+}
+
+function goneSignal(response: ServerResponse): AbortSignal {
+  const gone = new AbortController()
+  if (response.destroyed) gone.abort('client gone')
+  else response.once('close', () => gone.abort('client gone'))
+  return gone.signal
+}
+
+/** Writes chunks as they come and waits while the client is slower; a client that is gone ends the stream. */
+async function pour(chunks: AsyncIterable<string | Uint8Array>, response: ServerResponse): Promise<void> {
+  for await (const chunk of chunks) {
+    if (response.destroyed) return
+    if (!response.write(chunk)) await new Promise<void>((resolve) => {
+      const go = () => {
+        response.off('drain', go)
+        response.off('close', go)
+        resolve()
+      }
+      response.once('drain', go)
+      response.once('close', go)
+    })
+  }
+  response.end()
+}
+
+/** Lets a stream that nobody will read run its clean-up. */
+async function discard({ body }: HttpResponse): Promise<void> {
+  if (typeof body === 'string' || body instanceof Uint8Array) return
+  for await (const _chunk of body) return
+}
+
+const BROKEN: Readonly<Record<string, readonly [number, string]>> = {
+  HPE_HEADER_OVERFLOW: [431, 'The headers are too large.'],
+  ERR_HTTP_REQUEST_TIMEOUT: [408, 'The request took too long to arrive.'],
+}
+
+/** What is not HTTP, or too slow or too large to become a request, is answered and cut off. */
+function refuseBroken(error: NodeJS.ErrnoException, socket: Duplex, random: Random): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
+  const [status, detail] = BROKEN[error.code ?? ''] ?? [400, 'The request is not valid HTTP.']
+  const document = JSON.stringify({ type: 'about:blank', title: STATUS_CODES[status], status, detail })
+  const headers = {
+    ...API_HEADERS, 'x-request-id': newUuid(random), 'content-type': 'application/problem+json', 'content-length': String(Buffer.byteLength(document)), connection: 'close',
+  }
+  const head = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`).join('')
+  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${head}\r\n${document}`)
+}

@@ -1,0 +1,13 @@
+/** Who calls. Routes that are only public never look at a credential. */
+import { unauthenticated } from '../../../domain/problem.ts'
+import type { StepMaker } from '../passage.ts'
+
+export const authenticate: StepMaker = (route, parts) => {
+  const isPublic = route.credentials.includes('public')
+  if (isPublic && route.credentials.length === 1) return undefined
+  return async (passage) => {
+    const caller = await parts.authenticate(passage.request)
+    if (caller !== undefined) passage.caller = caller
+    else if (!isPublic) throw unauthenticated()
+  }
+}

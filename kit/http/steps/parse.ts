@@ -1,0 +1,179 @@
+/** Path, query and body become what the route's schemas say. Everything unknown, repeated or malformed is refused by name. */
+import { z } from 'zod'
+import { badRequest, type FieldError, notFound, Problem } from '../../../domain/problem.ts'
+import type { Passage, StepMaker } from '../passage.ts'
+import type { Route } from '../route.ts'
+
+export const parseInput: StepMaker = (route) => {
+  const parseQuery = queryParser(route)
+  const hasParams = route.path.includes('{')
+  const takesBody = route.method !== 'GET'
+  return (passage) => {
+    if (hasParams) {
+      const params = route.params.safeParse(passage.rawParams)
+      // An id that no resource can have is an id that no resource has.
+      if (!params.success) throw notFound('resource')
+      passage.params = params.data
+    } else passage.params = {}
+    passage.query = parseQuery(passage.rawQuery)
+    return takesBody ? parseBody(passage) : undefined
+  }
+}
+
+/** The most errors that one refusal names. */
+const FIELD_ERRORS_MAXIMUM = 50
+
+function queryParser(route: Route): (rawQuery: string) => unknown {
+  const repeatable = repeatableFields(route.query)
+  let empty: unknown
+  return (rawQuery) => {
+    if (rawQuery === '') return (empty ??= accept(route.query, {}))
+    const raw: Record<string, string | string[]> = {}
+    const errors: FieldError[] = []
+    for (const [name, value] of new URLSearchParams(rawQuery)) {
+      const earlier = Object.hasOwn(raw, name) ? raw[name] : undefined
+      if (!isPlainText(value) || !isPlainText(name)) errors.push({ field: name, detail: 'must be well-formed text' })
+      else if (repeatable.has(name)) define(raw, name, [...(Array.isArray(earlier) ? earlier : []), value])
+      else if (earlier !== undefined) errors.push({ field: name, detail: 'must be given once' })
+      else define(raw, name, value)
+    }
+    if (errors.length > 0) throw invalid(errors)
+    return accept(route.query, raw)
+  }
+}
+
+/** An own property whatever its name is (`__proto__` too). */
+const define = (target: object, name: string, value: unknown) =>
+  Object.defineProperty(target, name, { value, enumerable: true, configurable: true, writable: true })
+
+/** The names of query parameters that may be given more than once: those whose schema takes an array. */
+function repeatableFields(schema: z.ZodType): ReadonlySet<string> {
+  if (!(schema instanceof z.ZodObject)) return new Set()
+  return new Set(Object.keys(schema.shape).filter((name) => takesArray(schema.shape[name])))
+}
+
+function takesArray(schema: unknown): boolean {
+  if (schema instanceof z.ZodArray) return true
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodDefault) return takesArray(schema.unwrap())
+  return schema instanceof z.ZodPipe && takesArray(schema.in)
+}
+
+async function parseBody(passage: Passage): Promise<void> {
+  const { route } = passage
+  const bytes = await readBody(passage)
+  if (bytes.length > 0 && !isJson(passage.request.header('content-type'))) throw new Problem(415, 'Send the body as application/json.')
+  const value = bytes.length === 0 ? {} : decode(bytes)
+  if (route.body !== null) passage.body = accept(route.body, value)
+  else if (typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length === 0) passage.body = null
+  else throw badRequest('This operation takes no body.')
+}
+
+async function readBody({ incoming, request, route }: Passage): Promise<Uint8Array> {
+  const tooLarge = () => new Problem(413, `The body is larger than ${route.bodyBytesMaximum} bytes.`)
+  const { body } = incoming
+  if (Number(request.header('content-length') ?? 0) > route.bodyBytesMaximum) throw tooLarge()
+  if (body === undefined) return new Uint8Array()
+  if (typeof body === 'string' || body instanceof Uint8Array) {
+    const bytes = typeof body === 'string' ? Buffer.from(body) : body
+    if (bytes.length > route.bodyBytesMaximum) throw tooLarge()
+    return bytes
+  }
+  const chunks: Uint8Array[] = []
+  let length = 0
+  for await (const chunk of body) {
+    length += chunk.length
+    if (length > route.bodyBytesMaximum) throw tooLarge()
+    chunks.push(chunk)
+  }
+  return chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)
+}
+
+const isJson = (contentType: string | undefined): boolean => /^application\/json\s*(;|$)/i.test(contentType ?? '')
+
+function decode(bytes: Uint8Array): unknown {
+  let text: string
+  try {
+    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch {
+    throw badRequest('The body is not valid UTF-8.')
+  }
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    throw badRequest('The body is not valid JSON.')
+  }
+  if (/\\u(0000|d[89a-f])/i.test(text)) refuseBrokenText(value, '')
+  return value
+}
+
+/** Text that the database and the audit chain can hold: no NUL, no half of a surrogate pair. */
+const isPlainText = (text: string): boolean => !text.includes('\0') && text.isWellFormed()
+
+function refuseBrokenText(value: unknown, path: string): void {
+  if (typeof value === 'string' && !isPlainText(value)) throw invalid([{ field: path, detail: 'must be well-formed text' }])
+  if (typeof value !== 'object' || value === null) return
+  for (const [name, member] of Object.entries(value)) {
+    if (!isPlainText(name)) throw invalid([{ field: path, detail: 'has a field whose name is not well-formed text' }])
+    refuseBrokenText(member, path === '' ? name : `${path}.${name}`)
+  }
+}
+
+function accept(schema: z.ZodType, value: unknown): unknown {
+  const parsed = schema.safeParse(value)
+  if (parsed.success) return parsed.data
+  throw invalid(parsed.error.issues.flatMap((issue) => fieldErrors(issue, value)))
+}
+
+/** One refusal for all fields at once; the sentence for people names the first. */
+function invalid(errors: readonly FieldError[]): Problem {
+  const shown = errors.slice(0, FIELD_ERRORS_MAXIMUM)
+  const [first] = shown
+  const detail = first === undefined ? 'The request is invalid.' : first.field === '' ? `The request ${first.detail}.` : `${first.field} ${first.detail}.`
+  return badRequest(detail, shown)
+}
+
+function fieldErrors(issue: z.core.$ZodIssue, input: unknown): FieldError[] {
+  const field = issue.path.map(String).join('.')
+  if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => ({ field: field === '' ? key : `${field}.${key}`, detail: 'is not known here' }))
+  if (issue.code === 'invalid_union') {
+    const [nearest] = [...issue.errors].sort((one, other) => depth(other) - depth(one))
+    const deeper = nearest?.[0]
+    if (deeper !== undefined && depth(nearest ?? []) > 0) return fieldErrors({ ...deeper, path: [...issue.path, ...deeper.path] }, input)
+    return [{ field, detail: 'has none of the accepted forms' }]
+  }
+  if (issue.code === 'invalid_key') {
+    const [cause] = issue.issues
+    return [{ field, detail: `is not an accepted name${cause === undefined ? '' : `: ${sentence(cause)}`}` }]
+  }
+  return [{ field, detail: isMissing(issue, input) ? 'is required' : sentence(issue) }]
+}
+
+const depth = (issues: readonly z.core.$ZodIssue[]): number => Math.max(0, ...issues.map((issue) => issue.path.length))
+
+function isMissing(issue: z.core.$ZodIssue, input: unknown): boolean {
+  let value = input
+  for (const part of issue.path) value = typeof value === 'object' && value !== null ? Reflect.get(value, part) : undefined
+  return issue.path.length > 0 && value === undefined
+}
+
+function sentence(issue: z.core.$ZodIssue): string {
+  switch (issue.code) {
+    case 'invalid_type': return `must be ${article(issue.expected)}`
+    case 'too_small': return issue.origin === 'string' ? `must have at least ${issue.minimum} ${plural(issue.minimum, 'character')}` : issue.origin === 'array' ? `must have at least ${issue.minimum} ${plural(issue.minimum, 'item')}` : `must be ${issue.inclusive === false ? 'more than' : 'at least'} ${issue.minimum}`
+    case 'too_big': return issue.origin === 'string' ? `must have at most ${issue.maximum} ${plural(issue.maximum, 'character')}` : issue.origin === 'array' ? `must have at most ${issue.maximum} ${plural(issue.maximum, 'item')}` : `must be ${issue.inclusive === false ? 'less than' : 'at most'} ${issue.maximum}`
+    case 'invalid_value': return issue.values.length === 1 ? `must be ${issue.values.map(String).join('')}` : `must be one of ${issue.values.map(String).join(', ')}`
+    case 'invalid_format': return issue.message.startsWith('Invalid') ? `must be ${article(FORMAT_NAMES[issue.format] ?? 'string of the right form')}` : issue.message
+    default: return issue.message.startsWith('Invalid') ? 'is invalid' : issue.message
+  }
+}
+
+const FORMAT_NAMES: Readonly<Record<string, string>> = {
+  uuid: 'UUID', email: 'email address', datetime: 'RFC 3339 date-time', base64: 'base64 string', url: 'URL', ipv4: 'IPv4 address', ipv6: 'IPv6 address',
+}
+const NAMES: Readonly<Record<string, string>> = { int: 'integer', record: 'object' }
+const plural = (count: number | bigint, noun: string): string => (Number(count) === 1 ? noun : `${noun}s`)
+function article(noun: string): string {
+  const name = NAMES[noun] ?? noun
+  return `${/^(a|e|i|o|RFC|IP)/.test(name) ? 'an' : 'a'} ${name}`
+}

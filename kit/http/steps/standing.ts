@@ -1,0 +1,7 @@
+/** Routes that create billable resources ask whether the account may do so now. */
+import { isSignedIn, type StepMaker } from '../passage.ts'
+
+export const checkStanding: StepMaker = (route, parts) =>
+  !route.requiresStanding ? undefined : async ({ caller }) => {
+    if (isSignedIn(caller)) await parts.requireStanding(caller)
+  }
