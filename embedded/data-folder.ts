@@ -1,0 +1,141 @@
+/** The one folder that holds everything of an embedded cloud: its layout, its lock, and who of an earlier run is still alive. */
+import { constants } from 'node:fs'
+import { access, chmod, mkdir, open, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import type { Clock } from '../kit/sys/clock.ts'
+import { signalProcess } from '../kit/sys/process.ts'
+
+/** Something that a person must change before `npm start` can go on; the message is one line. */
+export class StartRefused extends Error {}
+
+export interface DataFolder {
+  readonly root: string
+  readonly logs: string
+  readonly mail: string
+  readonly postgres: string
+  readonly kubernetes: string
+  readonly images: string
+  readonly nodes: string
+  readonly endpointsFile: string
+  readonly processesFile: string
+  readonly catalogFile: string
+  readonly operatorTokenFile: string
+}
+
+export const layout = (root: string): DataFolder => ({
+  root,
+  logs: join(root, 'logs'),
+  mail: join(root, 'mail'),
+  postgres: join(root, 'postgres'),
+  kubernetes: join(root, 'kubernetes'),
+  images: join(root, 'images'),
+  nodes: join(root, 'nodes'),
+  endpointsFile: join(root, 'endpoints.json'),
+  processesFile: join(root, 'processes.json'),
+  catalogFile: join(root, 'catalog.yaml'),
+  operatorTokenFile: join(root, 'operator-token'),
+})
+
+const errorCode = (error: unknown): string => (error instanceof Error && 'code' in error ? String(error.code) : '')
+
+/** Makes the folder and its parts, for its owner only. The database's part must be passable for the account that runs it. */
+export async function prepareDataFolder(root: string): Promise<DataFolder> {
+  const folder = layout(root)
+  try {
+    await mkdir(root, { recursive: true, mode: 0o711 })
+    await access(root, constants.R_OK | constants.W_OK | constants.X_OK)
+    for (const part of [folder.logs, folder.mail, folder.kubernetes, folder.images, folder.nodes]) {
+      await mkdir(part, { recursive: true, mode: 0o700 })
+      await access(part, constants.W_OK | constants.X_OK)
+    }
+    await mkdir(folder.postgres, { recursive: true, mode: 0o711 })
+    await chmod(folder.postgres, 0o711)
+  } catch (error) {
+    const code = errorCode(error)
+    if (code === 'EACCES' || code === 'EPERM') throw new StartRefused(`The folder ${root} cannot be written by this user. Choose another: npm start -- --data DIR`)
+    if (code === 'ENOTDIR' || code === 'EEXIST') throw new StartRefused(`${root} is not a folder. Choose another: npm start -- --data DIR`)
+    if (code === 'EROFS') throw new StartRefused(`${root} is on a read-only file system. Choose another folder: npm start -- --data DIR`)
+    if (code === 'ENOSPC') throw new StartRefused(`There is no space left for ${root}.`)
+    throw error
+  }
+  return folder
+}
+
+/** Holds the folder for this process until `release` or the process's end, however it ends: SQLite takes a lock of the
+ *  operating system, so nothing stale can be left behind. */
+export function lockDataFolder(root: string): { readonly release: () => void } {
+  const database = new DatabaseSync(join(root, 'lock'), { timeout: 0 })
+  try {
+    database.exec('pragma locking_mode = exclusive; begin exclusive')
+  } catch (error) {
+    database.close()
+    if (error instanceof Error && /locked/.test(error.message)) {
+      throw new StartRefused(`The folder ${root} is in use by another svccloud. Stop that one, or choose another folder: npm start -- --data DIR`)
+    }
+    throw error
+  }
+  return { release: () => database.close() }
+}
+
+/** Writes a file that is never seen half-written; for its owner only. */
+export async function writePrivately(file: string, text: string): Promise<void> {
+  const partial = `${file}.partial`
+  const handle = await open(partial, 'w', 0o600)
+  try {
+    await handle.chmod(0o600)
+    await handle.writeFile(text)
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+  await rename(partial, file)
+}
+
+/** A process that can be told from a later one that got the same id. */
+export interface ProcessRecord {
+  readonly name: string
+  readonly pid: number
+  /** From /proc, in clock ticks since boot; undefined where there is no /proc. */
+  readonly startTicks?: string
+}
+
+const START_TICKS_FIELD = 19 // field 22 of proc(5)'s stat, counted after the command name
+
+/** When the process started; undefined when it is not there, or the system does not tell. */
+export async function startTicksOf(pid: number): Promise<string | undefined> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined)
+  return stat?.slice(stat.lastIndexOf(')') + 2).split(' ')[START_TICKS_FIELD]
+}
+
+export async function recordProcesses(folder: DataFolder, processes: readonly ProcessRecord[]): Promise<void> {
+  await writeFile(folder.processesFile, JSON.stringify(processes), { mode: 0o600 })
+}
+
+const isSame = async (record: ProcessRecord): Promise<boolean> => record.startTicks !== undefined && (await startTicksOf(record.pid)) === record.startTicks
+
+const LEFTOVER_PATIENCE_MILLISECONDS = 10_000
+const POLL_MILLISECONDS = 100
+
+/** Waits for the components of an earlier run, which end by themselves once their supervisor is gone, and ends those that do not.
+ *  Guests are not among them. Call with the folder locked. */
+export async function endLeftovers(folder: DataFolder, clock: Clock): Promise<void> {
+  const text = await readFile(folder.processesFile, 'utf8').catch(() => '[]')
+  const deadline = clock.monotonicMilliseconds() + LEFTOVER_PATIENCE_MILLISECONDS
+  for (const record of parseRecords(text)) {
+    while (await isSame(record)) {
+      if (clock.monotonicMilliseconds() > deadline) signalProcess(record.pid, 'SIGKILL')
+      await clock.sleep(POLL_MILLISECONDS)
+    }
+  }
+  await rm(folder.processesFile, { force: true })
+}
+
+/** A file that was cut short by a crash names nobody: its writers had not got far either. */
+function parseRecords(text: string): readonly ProcessRecord[] {
+  try {
+    return JSON.parse(text) as readonly ProcessRecord[] // written by recordProcesses only
+  } catch {
+    return []
+  }
+}

@@ -1,0 +1,21 @@
+/** The process that holds the embedded PostgreSQL. Environment: SVCCLOUD_DATA (its folder), SVCCLOUD_PORT (0 or unset: as last time). */
+import { systemClock } from '../kit/sys/clock.ts'
+import { openLog } from '../kit/sys/log.ts'
+import { environment, exitProcess, onFatal, stopSignal, tellParent } from '../kit/sys/process.ts'
+import { systemRandom } from '../kit/sys/random.ts'
+import { startPostgres } from './postgres.ts'
+
+const { SVCCLOUD_DATA: folder, SVCCLOUD_PORT: port, SVCCLOUD_LOG_LEVEL: level } = environment()
+const log = openLog('postgres', level ?? 'info')
+onFatal((error) => log.error('unexpected error', { error }))
+const stop = stopSignal()
+if (folder === undefined) throw new Error('SVCCLOUD_DATA is not set')
+
+const postgres = await startPostgres({ folder, port: Number(port ?? 0), isDurable: true, clock: systemClock, random: systemRandom, log })
+tellParent({ ready: true, url: postgres.url, port: postgres.port })
+
+const asked = new Promise<'asked'>((resolve) => (stop.aborted ? resolve('asked') : stop.addEventListener('abort', () => resolve('asked'), { once: true })))
+const outcome = await Promise.race([asked, postgres.ended])
+if (outcome === 'asked') await postgres.stop()
+else log.error('postgres ended without being asked')
+exitProcess(outcome === 'asked' ? 0 : 1)

