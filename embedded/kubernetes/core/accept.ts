@@ -1,0 +1,37 @@
+/** Content negotiation: which of the representations this server writes does the client want? */
+import { notAcceptable } from './status.ts'
+
+export interface Representation {
+  readonly as?: 'Table' | 'PartialObjectMetadata' | 'PartialObjectMetadataList' | 'APIGroupDiscoveryList'
+  readonly group?: string
+  readonly version?: string
+}
+
+const SERVED = 'application/json, application/json;stream=watch'
+const VERSIONS: Readonly<Record<NonNullable<Representation['as']>, readonly string[]>> = {
+  Table: ['v1', 'v1beta1'],
+  PartialObjectMetadata: ['v1', 'v1beta1'],
+  PartialObjectMetadataList: ['v1', 'v1beta1'],
+  APIGroupDiscoveryList: ['v2', 'v2beta1'],
+}
+
+/** The first acceptable entry of an Accept header, among the transformations that `offered` names. */
+export function negotiate(accept: string | undefined, offered: readonly NonNullable<Representation['as']>[]): Representation {
+  if (accept === undefined || accept.trim() === '') return {}
+  for (const entry of accept.split(',')) {
+    const [type = '', ...parameters] = entry.split(';').map((part) => part.trim())
+    if (type !== 'application/json' && type !== '*/*' && type !== 'application/*') continue
+    const named = new Map(parameters.map((parameter) => splitOnce(parameter, '=')))
+    const as = named.get('as')
+    if (as === undefined) return {}
+    const known = offered.find((candidate) => candidate === as)
+    const version = named.get('v') ?? ''
+    if (known && VERSIONS[known].includes(version)) return { as: known, group: named.get('g') ?? '', version }
+  }
+  throw notAcceptable(SERVED)
+}
+
+function splitOnce(text: string, separator: string): readonly [string, string] {
+  const index = text.indexOf(separator)
+  return index < 0 ? [text, ''] : [text.slice(0, index), text.slice(index + 1)]
+}

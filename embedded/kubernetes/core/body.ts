@@ -1,0 +1,109 @@
+/** Request bodies: JSON or YAML into a value, with the duplicate members that a parser would hide. */
+import { parse as parseYaml } from 'yaml'
+import { isObject, type Json, type JsonObject } from './json.ts'
+import { metadataTypeError } from './metadata.ts'
+import { badRequest, bodyTooLarge, Refusal, unsupportedMediaType } from './status.ts'
+import { groupVersionOf, type Definition } from './definition.ts'
+
+export const BODY_MOST_BYTES = 3 * 1024 * 1024
+const DEPTH_MOST = 200
+
+export interface Body {
+  readonly value: Json
+  /** Paths of members that occur twice in their object. */
+  readonly duplicates: readonly string[]
+}
+
+export function parseJson(text: string): Body {
+  if (text.length > BODY_MOST_BYTES) throw bodyTooLarge(BODY_MOST_BYTES)
+  try {
+    // JSON.parse answers JSON and nothing else.
+    return { value: JSON.parse(text) as Json, duplicates: duplicateMembers(text) }
+  } catch (error) {
+    if (error instanceof Refusal) throw error
+    throw badRequest(`the object provided is unrecognized (must be of type json): ${error instanceof Error ? error.message : String(error)}`)
+  }
+}
+
+export function parseYamlOrJson(text: string): Body {
+  if (text.trimStart().startsWith('{')) return parseJson(text)
+  if (text.length > BODY_MOST_BYTES) throw bodyTooLarge(BODY_MOST_BYTES)
+  try {
+    const value: unknown = parseYaml(text, { maxAliasCount: 100, schema: 'core' })
+    return { value: JSON.parse(JSON.stringify(value ?? null)) as Json, duplicates: [] } // plain JSON after the round trip
+  } catch (error) {
+    throw badRequest(`error decoding YAML: ${error instanceof Error ? error.message : String(error)}`)
+  }
+}
+
+/** The object that a create or an update sends. */
+export function parseObject(text: string | undefined, contentType: string | undefined): { readonly object: JsonObject; readonly duplicates: readonly string[] } {
+  const type = mediaType(contentType)
+  if (type !== '' && type !== 'application/json' && type !== 'application/yaml') throw unsupportedMediaType('application/json, application/yaml')
+  const { value, duplicates } = type === 'application/yaml' ? parseYamlOrJson(text ?? '') : parseJson(text ?? '')
+  if (!isObject(value)) throw badRequest('the object provided is unrecognized (must be of type object)')
+  return { object: value, duplicates }
+}
+
+export const mediaType = (contentType: string | undefined): string => (contentType ?? '').split(';')[0]?.trim().toLowerCase() ?? ''
+
+/** Refuses an object that is of another type than the path says, or whose metadata cannot be read. */
+export function checkType(object: JsonObject, definition: Pick<Definition, 'group' | 'version' | 'kind'>): void {
+  const { apiVersion, kind } = object
+  const expected = groupVersionOf(definition)
+  if (kind === undefined || kind === '') throw badRequest(`Object 'Kind' is missing in '${clipped(object)}'`)
+  if (apiVersion === undefined || apiVersion === '') throw badRequest(`Object 'apiVersion' is missing in '${clipped(object)}'`)
+  if (apiVersion !== expected) throw badRequest(`the API version in the data (${String(apiVersion)}) does not match the expected API version (${expected})`)
+  if (kind !== definition.kind) throw badRequest(`${String(kind)} in version ${JSON.stringify(definition.version)} cannot be handled as a ${definition.kind}: the kind in the data does not match the path`)
+  const fault = metadataTypeError(object.metadata)
+  if (fault !== undefined) throw badRequest(`${definition.kind} in version ${JSON.stringify(definition.version)} cannot be handled as a ${definition.kind}: ${fault}`)
+}
+
+const clipped = (object: JsonObject): string => JSON.stringify(object).slice(0, 200)
+
+/** Walks valid JSON text; JSON.parse keeps the last of equal members without a word. */
+function duplicateMembers(text: string): readonly string[] {
+  const found: string[] = []
+  let position = 0
+  const skipSpace = () => {
+    while (position < text.length && text.charCodeAt(position) <= 32) position++
+  }
+  const readString = (): string => {
+    const start = position++
+    while (text[position] !== '"') position += text[position] === '\\' ? 2 : 1
+    position++
+    return text.slice(start, position)
+  }
+  const readValue = (path: string, depth: number): void => {
+    if (depth > DEPTH_MOST) throw badRequest(`the object is nested deeper than ${DEPTH_MOST} levels`)
+    skipSpace()
+    const first = text[position]
+    if (first === '"') return void readString()
+    if (first !== '{' && first !== '[') {
+      while (position < text.length && !',]} \t\r\n'.includes(text[position] ?? '')) position++
+      return
+    }
+    const isMap = first === '{'
+    const seen = new Set<string>()
+    let index = 0
+    position++
+    for (skipSpace(); text[position] !== '}' && text[position] !== ']'; skipSpace()) {
+      let inner = `${path}[${index++}]`
+      if (isMap) {
+        const quoted = readString()
+        const key = quoted.includes('\\') ? String(JSON.parse(quoted)) : quoted.slice(1, -1)
+        inner = path === '' ? key : `${path}.${key}`
+        if (seen.has(key)) found.push(inner)
+        seen.add(key)
+        skipSpace()
+        position++ // the colon
+      }
+      readValue(inner, depth + 1)
+      skipSpace()
+      if (text[position] === ',') position++
+    }
+    position++
+  }
+  readValue('', 0)
+  return found
+}

@@ -1,0 +1,130 @@
+/** What is particular about single built-in kinds. */
+import type { Hooks } from './definition.ts'
+import { asList, asObject, asString, at, isEqual, isObject, type Json, type JsonObject, type MutableObject } from './json.ts'
+import { withMetadata, type KubeObject } from './object.ts'
+import { fieldForbidden, fieldInvalid, fieldRequired, type Cause } from './status.ts'
+
+const NAME_LABEL = 'kubernetes.io/metadata.name'
+export const EVENT_KEEPS_SECONDS = 3_600
+
+/** Namespaces hold their deletion until their contents are gone. */
+export const namespaceHooks: Hooks = {
+  prepare(object, old, { subresource }) {
+    const labelled = withMetadata(object, { labels: { ...object.metadata.labels, [NAME_LABEL]: object.metadata.name } })
+    const isDeleting = object.metadata.deletionTimestamp !== undefined
+    // Only /finalize changes the finalizers in the spec.
+    const finalizers = subresource === 'finalize' ? asList(at(object, 'spec', 'finalizers')) : old ? asList(at(old, 'spec', 'finalizers')) : ['kubernetes']
+    return {
+      ...labelled,
+      spec: finalizers.length > 0 ? { finalizers } : {},
+      status: { ...asObject(object.status), phase: isDeleting ? 'Terminating' : 'Active' },
+    }
+  },
+  isHeld: (object) => asList(at(object, 'spec', 'finalizers')).length > 0,
+  fields: (object) => ({ 'status.phase': asString(at(object, 'status', 'phase')) }),
+}
+
+function immutableFaults(object: KubeObject, old: KubeObject | undefined, members: readonly string[]): Cause[] {
+  if (old?.immutable !== true) return []
+  const why = 'field is immutable when `immutable` is set'
+  return ['immutable', ...members].filter((member) => !isEqual(object[member], old[member])).map((member) => fieldForbidden(member, why))
+}
+
+const KEY = /^[-._a-zA-Z0-9]+$/
+const keyFaults = (field: string, map: Json | undefined): Cause[] =>
+  Object.keys(asObject(map)).filter((key) => !KEY.test(key)).map((key) => fieldInvalid(`${field}[${key}]`, key, "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')"))
+
+export const configMapHooks: Hooks = {
+  validate: (object, old) => [...keyFaults('data', object.data), ...keyFaults('binaryData', object.binaryData), ...immutableFaults(object, old, ['data', 'binaryData'])],
+}
+
+/** Members of stringData become base64 in data; the type is Opaque unless said otherwise and never changes. */
+export const secretHooks: Hooks = {
+  prepare(object, old) {
+    const { stringData, ...rest } = object
+    const data: MutableObject = { ...asObject(object.data) }
+    for (const [key, value] of Object.entries(asObject(stringData))) data[key] = Buffer.from(String(value)).toString('base64')
+    const type = asString(object.type) || asString(old?.type) || 'Opaque'
+    // The rest keeps apiVersion, kind and metadata.
+    return { ...(rest as KubeObject), ...(Object.keys(data).length > 0 ? { data } : {}), type }
+  },
+  validate: (object, old) => [
+    ...keyFaults('data', object.data),
+    ...(old && object.type !== old.type ? [fieldInvalid('type', object.type, 'field is immutable')] : []),
+    ...immutableFaults(object, old, ['data']),
+  ],
+  fields: (object) => ({ type: asString(object.type) }),
+}
+
+export const serviceAccountHooks: Hooks = {}
+
+export const serviceHooks: Hooks = {
+  prepare(object, old) {
+    const spec = asObject(object.spec)
+    const type = asString(spec.type) || 'ClusterIP'
+    const before = asObject(old?.spec)
+    const clusterIP = spec.clusterIP ?? before.clusterIP ?? (type === 'ExternalName' ? undefined : 'None')
+    const ports = asList(spec.ports).map((port) => (isObject(port) ? { ...port, protocol: port.protocol ?? 'TCP', targetPort: port.targetPort ?? port.port } : port))
+    return {
+      ...object,
+      spec: {
+        ...spec,
+        type,
+        sessionAffinity: spec.sessionAffinity ?? 'None',
+        ...(clusterIP === undefined ? {} : { clusterIP, clusterIPs: [clusterIP] }),
+        ...(ports.length > 0 ? { ports } : {}),
+      },
+      status: object.status ?? { loadBalancer: {} },
+    }
+  },
+}
+
+export const deploymentHooks: Hooks = {
+  prepare: (object) => ({ ...object, spec: { ...asObject(object.spec), replicas: at(object, 'spec', 'replicas') ?? 1 }, status: object.status ?? {} }),
+  validate: (object) => (isObject(at(object, 'spec', 'selector')) ? [] : [fieldRequired('spec.selector')]),
+}
+
+export const leaseHooks: Hooks = {
+  validate: (object) =>
+    (['leaseDurationSeconds', 'leaseTransitions'] as const).flatMap((member) => {
+      const value = at(object, 'spec', member)
+      if (value === undefined || value === null) return []
+      const least = member === 'leaseDurationSeconds' ? 1 : 0
+      return typeof value === 'number' && value >= least ? [] : [fieldInvalid(`spec.${member}`, value, least === 1 ? 'must be greater than 0' : 'must be greater than or equal to 0')]
+    }),
+}
+
+const eventFields = (object: KubeObject): Record<string, string> => {
+  const fields: Record<string, string> = { reason: asString(object.reason), type: asString(object.type), source: asString(at(object, 'source', 'component')), reportingComponent: asString(object.reportingComponent) }
+  for (const [key, value] of Object.entries(asObject(object.involvedObject))) fields[`involvedObject.${key}`] = String(value)
+  return fields
+}
+
+/** Events are stored as core/v1 and vanish an hour after their last change. */
+export const eventHooks: Hooks = {
+  validate: (object) => {
+    const about = asString(at(object, 'involvedObject', 'namespace'))
+    const home = object.metadata.namespace
+    return about === home || (about === '' && home === 'default') ? [] : [fieldInvalid('involvedObject.namespace', about, 'does not match event.namespace')]
+  },
+  fields: eventFields,
+  keepsSeconds: EVENT_KEEPS_SECONDS,
+}
+
+const renamed = (object: JsonObject, names: Readonly<Record<string, string>>): JsonObject =>
+  Object.fromEntries(Object.entries(object).map(([key, value]) => [names[key] ?? key, value]))
+
+const TO_CORE = { regarding: 'involvedObject', note: 'message', reportingController: 'reportingComponent', deprecatedSource: 'source', deprecatedFirstTimestamp: 'firstTimestamp', deprecatedLastTimestamp: 'lastTimestamp', deprecatedCount: 'count' }
+const FROM_CORE = Object.fromEntries(Object.entries(TO_CORE).map(([from, to]) => [to, from]))
+
+/** The same events under their newer names. */
+export const eventsEventHooks: Hooks = {
+  // Renaming keeps kind and metadata.
+  fromStored: (object) => ({ ...renamed(object, FROM_CORE), apiVersion: 'events.k8s.io/v1' }) as KubeObject,
+  toStored: (object) => ({ ...renamed(object, TO_CORE), apiVersion: 'v1' }) as KubeObject,
+  fields: (object) => {
+    const fields = eventFields({ ...object, involvedObject: object.regarding, reportingComponent: object.reportingController })
+    return Object.fromEntries(Object.entries(fields).map(([key, value]) => [key.replace('involvedObject.', 'regarding.').replace('reportingComponent', 'reportingController'), value]))
+  },
+  keepsSeconds: EVENT_KEEPS_SECONDS,
+}

@@ -1,0 +1,103 @@
+/** The server without a network: one function from a request and its user to a response. */
+import type { Clock } from '../../../kit/sys/clock.ts'
+import { describeError, type Logger } from '../../../kit/sys/log.ts'
+import type { Random } from '../../../kit/sys/random.ts'
+import type { Storage } from '../storage/storage.ts'
+import { builtInDefinitions } from './builtin.ts'
+import { CRD_KEY, customDefinitions } from './crd.ts'
+import type { Answer, Engine } from './engine.ts'
+import { asObject, asString, at, strings } from './json.ts'
+import type { KubeObject, User } from './object.ts'
+import { openRegistry } from './registry.ts'
+import type { Request, Response } from './request.ts'
+import { route } from './route.ts'
+import { internal, NoSuchPath, Refusal, toStatus } from './status.ts'
+import { openStore } from './store.ts'
+import { openWatchHub } from './watch-hub.ts'
+import { bootstrap } from './bootstrap.ts'
+
+export interface CoreOptions {
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+  readonly storage: Storage
+}
+
+export interface Core {
+  /** Answers every request; never throws. */
+  handle(request: Request, user: User): Promise<Response>
+  readonly engine: Engine
+  /** Ends all watches, then waits until everything is durable. */
+  close(): Promise<void>
+}
+
+/** The user that may do everything. */
+export const ADMIN: User = { name: 'system:admin', groups: ['system:masters', 'system:authenticated'] }
+
+export async function openCore({ clock, random, log, storage }: CoreOptions): Promise<Core> {
+  const store = await openStore({ storage, clock })
+  const registry = openRegistry(builtInDefinitions((crd) => nameConflict(crd)))
+  const nameConflict = (crd: KubeObject): string | undefined => {
+    const own = `${asString(at(crd, 'spec', 'group'))}/${asString(at(crd, 'spec', 'names', 'plural'))}`
+    const names = asObject(at(crd, 'spec', 'names'))
+    const wanted = new Set([asString(names.plural), asString(names.singular), ...strings(names.shortNames)])
+    const others = registry.all().filter((other) => other.group === at(crd, 'spec', 'group') && other.storageKey !== own)
+    const taken = others.flatMap((other) => [other.resource, other.singular, ...other.shortNames]).find((name) => wanted.has(name))
+    if (taken !== undefined) return `${JSON.stringify(taken)} is already in use`
+    return others.some((other) => other.kind === names.kind) ? `${JSON.stringify(names.kind)} is already in use` : undefined
+  }
+  const learn = (name: string, crd: KubeObject | undefined) => registry.setCustom(name, crd ? customDefinitions(crd) : [])
+  for (const [name, crd] of store.table(CRD_KEY).entries()) learn(name, crd)
+  store.onApplied((storageKey, { key, object }) => {
+    if (storageKey === CRD_KEY) learn(key, object)
+  })
+  const engine: Engine = { store, registry, watches: openWatchHub(store), clock, random, log, admit: () => undefined }
+  bootstrap(engine)
+  await store.durable()
+  return {
+    engine,
+    handle: async (request, user) => respond(await answer(engine, request, user)),
+    async close() {
+      engine.watches.endAll()
+      await store.close()
+    },
+  }
+}
+
+async function answer(engine: Engine, request: Request, user: User): Promise<Answer> {
+  try {
+    return await route(engine, request, user)
+  } catch (error) {
+    if (error instanceof NoSuchPath) return { status: 404, headers: { 'content-type': 'text/plain; charset=utf-8' }, body: '404 page not found\n' }
+    if (error instanceof Refusal) return refused(error)
+    engine.log.error('request failed', { method: request.method, path: request.path.split('?')[0], error })
+    return refused(internal(String(asObject(describeError(error) as never).message ?? 'unknown')))
+  }
+}
+
+function refused(refusal: Refusal): Answer {
+  const seconds = refusal.details?.retryAfterSeconds
+  return {
+    status: refusal.code,
+    headers: { 'content-type': 'application/json', ...(seconds === undefined ? {} : { 'retry-after': String(seconds) }) },
+    body: JSON.stringify(toStatus(refusal)),
+  }
+}
+
+function respond({ status, headers, body }: Answer): Response {
+  return {
+    status,
+    headers,
+    async text() {
+      if (typeof body === 'string') return body
+      let whole = ''
+      for await (const line of body) whole += `${line}\n`
+      return whole
+    },
+    async *lines() {
+      if (typeof body === 'string') yield* body.split('\n').filter((line) => line !== '')
+      else yield* body
+    },
+  }
+}
+

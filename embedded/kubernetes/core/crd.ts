@@ -1,0 +1,132 @@
+/** CustomResourceDefinitions: what they must look like, what the server adds to them, and the resources they provide. */
+import { toSeconds } from '../../../kit/sys/clock.ts'
+import { definitionFaults } from '../schema/structural.ts'
+import type { Schema } from '../schema/schema.ts'
+import type { Column, Definition, Hooks, Preparing, ScalePaths } from './definition.ts'
+import { asList, asObject, asString, at, isObject, strings, type Json, type JsonObject } from './json.ts'
+import { withMetadata, type KubeObject } from './object.ts'
+import { fieldInvalid, fieldRequired, type Cause } from './status.ts'
+
+export const CRD_KEY = 'apiextensions.k8s.io/customresourcedefinitions'
+export const CLEANUP = 'customresourcecleanup.apiextensions.k8s.io'
+
+/** The resources of a definition that is established: one per served version, all stored alike. */
+export function customDefinitions(crd: KubeObject): Definition[] {
+  const spec = asObject(crd.spec)
+  const names = asObject(at(crd, 'status', 'acceptedNames') ?? spec.names)
+  const versions = asList(spec.versions).filter(isObject)
+  const group = asString(spec.group)
+  const kind = asString(names.kind)
+  const storageVersion = asString(versions.find((version) => version.storage === true)?.name)
+  if (conditionOf(crd, 'Established') !== 'True') return []
+  return versions
+    .filter((version) => version.served === true)
+    .map((version): Definition => {
+      const scale = at(version, 'subresources', 'scale')
+      const schema = at(version, 'schema', 'openAPIV3Schema')
+      return {
+        group,
+        version: asString(version.name),
+        resource: asString(names.plural),
+        singular: asString(names.singular) || kind.toLowerCase(),
+        kind,
+        listKind: asString(names.listKind) || `${kind}List`,
+        isNamespaced: spec.scope === 'Namespaced',
+        shortNames: strings(names.shortNames),
+        categories: strings(names.categories),
+        storing: 'record',
+        isCustom: true,
+        hasStatus: at(version, 'subresources', 'status') !== undefined,
+        // The shapes were checked when the definition was written.
+        ...(isObject(scale) ? { scale: scale as unknown as ScalePaths } : {}),
+        ...(isObject(schema) ? { schema: schema as Schema } : {}),
+        ...(version.additionalPrinterColumns === undefined ? {} : { columns: asList(version.additionalPrinterColumns).map(columnOf) }),
+        selectableFields: asList(version.selectableFields).map((field) => asString(at(field, 'jsonPath'))),
+        hasGeneration: true,
+        storageKey: `${group}/${asString(names.plural)}`,
+        storageVersion,
+        hooks: {},
+      }
+    })
+}
+
+function columnOf(value: Json): Column {
+  const { name, type, format, description, priority, jsonPath } = asObject(value)
+  return {
+    name: asString(name),
+    type: asString(type) as Column['type'], // checked when the definition was written
+    ...(typeof format === 'string' ? { format } : {}),
+    description: typeof description === 'string' ? description : 'Custom resource definition column (in JSONPath format): ' + asString(jsonPath),
+    ...(typeof priority === 'number' ? { priority } : {}),
+    cell: asString(jsonPath),
+  }
+}
+
+const conditionOf = (crd: KubeObject, type: string): Json | undefined =>
+  at(asList(at(crd, 'status', 'conditions')).find((condition) => at(condition, 'type') === type), 'status')
+
+/** `isTaken` says whether another definition or a built-in resource has one of the names already. */
+export const crdHooks = (isTaken: (crd: KubeObject) => string | undefined): Hooks => ({
+  prepare: (crd, old, preparing) => prepared(crd, old, preparing, isTaken),
+  validate: (crd, old) => [...namingFaults(crd), ...definitionFaults(crd, old)],
+})
+
+function prepared(crd: KubeObject, old: KubeObject | undefined, { now, subresource }: Preparing, isTaken: (crd: KubeObject) => string | undefined): KubeObject {
+  const spec = withSpecDefaults(asObject(crd.spec))
+  const named: KubeObject = { ...crd, spec }
+  const marked = crd.metadata.deletionTimestamp !== undefined || subresource !== '' ? named : withMetadata(named, { finalizers: [...new Set([...(crd.metadata.finalizers ?? []), CLEANUP])] })
+  const taken = isTaken(named)
+  const before = asList(at(old, 'status', 'conditions'))
+  const condition = (type: string, isTrue: boolean, reason: string, message: string): Json => {
+    const status = isTrue ? 'True' : 'False'
+    const known = asObject(before.find((item) => at(item, 'type') === type))
+    const lastTransitionTime = known.status === status ? (known.lastTransitionTime ?? toSeconds(now)) : toSeconds(now)
+    return { lastTransitionTime, message, reason, status, type }
+  }
+  const stored = asString(at(asList(spec.versions).find((version) => at(version, 'storage') === true), 'name'))
+  const storedVersions = strings(at(subresource === 'status' ? crd : old, 'status', 'storedVersions'))
+  const isEstablished = taken === undefined
+  return {
+    ...marked,
+    status: {
+      conditions: [
+        isEstablished ? condition('NamesAccepted', true, 'NoConflicts', 'no conflicts found') : condition('NamesAccepted', false, 'NamesConflict', taken),
+        isEstablished ? condition('Established', true, 'InitialNamesAccepted', 'the initial names have been accepted') : condition('Established', false, 'NotAccepted', 'not all names are accepted'),
+        ...(crd.metadata.deletionTimestamp === undefined ? [] : [condition('Terminating', true, 'InstanceDeletionInProgress', 'CustomResource deletion is in progress')]),
+      ],
+      acceptedNames: isEstablished ? (spec.names ?? {}) : { plural: '', kind: '' },
+      storedVersions: [...new Set([...storedVersions, stored])].filter((version) => version !== ''),
+    },
+  }
+}
+
+function withSpecDefaults(spec: JsonObject): JsonObject {
+  const names = asObject(spec.names)
+  const kind = asString(names.kind)
+  return {
+    ...spec,
+    conversion: spec.conversion ?? { strategy: 'None' },
+    names: { ...names, singular: names.singular ?? kind.toLowerCase(), listKind: names.listKind ?? `${kind}List` },
+  }
+}
+
+const DNS_LABEL = /^[a-z]([-a-z0-9]*[a-z0-9])?$/
+
+function namingFaults(crd: KubeObject): Cause[] {
+  const spec = asObject(crd.spec)
+  const names = asObject(spec.names)
+  const group = asString(spec.group)
+  const expected = `${asString(names.plural)}.${group}`
+  const versions = asList(spec.versions)
+  const storages = versions.filter((version) => at(version, 'storage') === true).length
+  return [
+    ...(crd.metadata.name === expected ? [] : [fieldInvalid('metadata.name', crd.metadata.name, `must be spec.names.plural+"."+spec.group`)]),
+    ...(group.includes('.') ? [] : group === '' ? [fieldRequired('spec.group')] : [fieldInvalid('spec.group', group, 'should be a domain with at least one dot')]),
+    ...(['plural', 'kind'] as const).filter((key) => asString(names[key]) === '').map((key) => fieldRequired(`spec.names.${key}`)),
+    ...(DNS_LABEL.test(asString(names.plural)) || asString(names.plural) === '' ? [] : [fieldInvalid('spec.names.plural', names.plural, 'a DNS-1035 label must consist of lower case alphanumeric characters')]),
+    ...(spec.scope === 'Namespaced' || spec.scope === 'Cluster' ? [] : spec.scope === undefined ? [fieldRequired('spec.scope')] : [{ reason: 'FieldValueNotSupported', message: `Unsupported value: ${JSON.stringify(spec.scope)}: supported values: "Cluster", "Namespaced"`, field: 'spec.scope' }]),
+    ...(versions.length === 0 ? [fieldRequired('spec.versions')] : []),
+    ...(storages === 1 ? [] : [fieldInvalid('spec.versions', versions.map((version) => at(version, 'name') ?? null), 'must have exactly one version marked as storage version')]),
+    ...(at(spec, 'conversion', 'strategy') === 'None' ? [] : [fieldInvalid('spec.conversion.strategy', at(spec, 'conversion', 'strategy') ?? null, 'this server converts between versions only by strategy None')]),
+  ]
+}

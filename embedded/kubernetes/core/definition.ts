@@ -1,0 +1,100 @@
+/** What the server knows about one resource in one version: the data that drives every handler. */
+import type { Json } from './json.ts'
+import type { KubeObject } from './object.ts'
+import type { Cause } from './status.ts'
+import type { Schema } from '../schema/schema.ts'
+
+export interface Column {
+  readonly name: string
+  readonly type: 'string' | 'integer' | 'number' | 'boolean' | 'date'
+  readonly format?: string
+  readonly description?: string
+  /** Above 0: only in `-o wide`. */
+  readonly priority?: number
+  /** A JSONPath over the object, or a function for what no path can say. */
+  readonly cell: string | ((object: KubeObject, now: Date) => Json)
+}
+
+export interface ScalePaths {
+  readonly specReplicasPath: string
+  readonly statusReplicasPath: string
+  readonly labelSelectorPath?: string
+}
+
+/** `record`: created and read as data. `review`: answered at once, never stored. */
+export type Storing = 'record' | 'review'
+
+export interface Definition {
+  readonly group: string
+  readonly version: string
+  readonly resource: string
+  readonly singular: string
+  readonly kind: string
+  readonly listKind: string
+  readonly isNamespaced: boolean
+  readonly shortNames: readonly string[]
+  readonly categories: readonly string[]
+  readonly storing: Storing
+  readonly isCustom: boolean
+  readonly hasStatus: boolean
+  readonly scale?: ScalePaths
+  readonly schema?: Schema
+  readonly columns?: readonly Column[]
+  /** JSONPaths such as `.spec.node` that field selectors may name besides metadata.name and metadata.namespace. */
+  readonly selectableFields: readonly string[]
+  /** Does metadata.generation count the changes of the desired state? */
+  readonly hasGeneration: boolean
+  /** What objects of this resource are stored under: the same in every version. */
+  readonly storageKey: string
+  readonly storageVersion: string
+  readonly hooks: Hooks
+}
+
+export interface Preparing {
+  readonly now: Date
+  readonly subresource: string
+}
+
+/** What is particular about one kind. Each is pure; all are optional. */
+export interface Hooks {
+  /** Fills in what the server decides: on every write, before validation. */
+  readonly prepare?: (object: KubeObject, old: KubeObject | undefined, context: Preparing) => KubeObject
+  readonly validate?: (object: KubeObject, old: KubeObject | undefined) => readonly Cause[]
+  /** Translates between the stored shape and this version's, where they differ by more than apiVersion. */
+  readonly fromStored?: (object: KubeObject) => KubeObject
+  readonly toStored?: (object: KubeObject) => KubeObject
+  /** The values that field selectors may ask for. */
+  readonly fields?: (object: KubeObject) => Readonly<Record<string, string>>
+  /** Keeps a deleted object although it has no finalizers in its metadata. */
+  readonly isHeld?: (object: KubeObject) => boolean
+  /** Objects of this kind go away by themselves this long after their last change. */
+  readonly keepsSeconds?: number
+}
+
+export const groupVersionOf = ({ group, version }: { readonly group: string; readonly version: string }): string =>
+  group === '' ? version : `${group}/${version}`
+
+/** Splits `g/v` or `v`. */
+export function parseGroupVersion(text: string): { readonly group: string; readonly version: string } {
+  const slash = text.indexOf('/')
+  return slash < 0 ? { group: '', version: text } : { group: text.slice(0, slash), version: text.slice(slash + 1) }
+}
+
+/** The stored object as this version shows it. */
+export function inVersion(definition: Definition, object: KubeObject): KubeObject {
+  const apiVersion = groupVersionOf(definition)
+  if (definition.hooks.fromStored) return definition.hooks.fromStored(object)
+  return object.apiVersion === apiVersion ? object : { ...object, apiVersion }
+}
+
+/** The object as it is stored. */
+export function asStored(definition: Definition, object: KubeObject): KubeObject {
+  if (definition.hooks.toStored) return definition.hooks.toStored(object)
+  const apiVersion = groupVersionOf({ group: definition.group, version: definition.storageVersion })
+  return object.apiVersion === apiVersion ? object : { ...object, apiVersion }
+}
+
+export const verbsOf = (definition: Definition): readonly string[] =>
+  definition.storing === 'review'
+    ? ['create']
+    : ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch']

@@ -1,0 +1,54 @@
+/** What every handler works with. */
+import type { Clock } from '../../../kit/sys/clock.ts'
+import type { Logger } from '../../../kit/sys/log.ts'
+import type { Random } from '../../../kit/sys/random.ts'
+import type { Definition } from './definition.ts'
+import type { KubeObject, User } from './object.ts'
+import type { Registry } from './registry.ts'
+import type { Store } from './store.ts'
+import type { WatchHub } from './watch-hub.ts'
+
+/** One write that admission may still refuse. */
+export interface Admission {
+  readonly operation: 'CREATE' | 'UPDATE' | 'DELETE'
+  readonly definition: Definition
+  readonly namespace: string
+  readonly name: string
+  readonly subresource: string
+  readonly object: KubeObject | undefined
+  readonly old: KubeObject | undefined
+  readonly user: User
+  readonly isDryRun: boolean
+}
+
+export interface Admitted {
+  readonly warnings: readonly string[]
+}
+
+/** Throws a Refusal when the write must not happen; undefined answers at once: nobody wants to be asked. */
+export type Admit = (admission: Admission) => Promise<Admitted> | undefined
+
+export interface Engine {
+  readonly store: Store
+  readonly registry: Registry
+  readonly watches: WatchHub
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+  readonly admit: Admit
+}
+
+/** An answer before it is dressed as a response. */
+export interface Answer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string | AsyncIterable<string>
+}
+
+export const keyOf = (namespace: string, name: string): string => (namespace === '' ? name : `${namespace}/${name}`)
+
+export const json = (status: number, body: string, headers: Readonly<Record<string, string>> = {}): Answer => ({
+  status,
+  headers: { 'content-type': 'application/json', ...headers },
+  body,
+})

@@ -1,0 +1,64 @@
+/** JSON as values. Objects that were stored are never changed in place: every change makes a new value. */
+
+export type Json = null | boolean | number | string | readonly Json[] | JsonObject
+export interface JsonObject {
+  readonly [key: string]: Json | undefined
+}
+/** For values under construction only. */
+export type MutableObject = Record<string, Json | undefined>
+
+export const isObject = (value: unknown): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+export const isList = (value: unknown): value is readonly Json[] => Array.isArray(value)
+export const asObject = (value: Json | undefined): JsonObject => (isObject(value) ? value : {})
+export const asList = (value: Json | undefined): readonly Json[] => (isList(value) ? value : [])
+export const asString = (value: Json | undefined): string => (typeof value === 'string' ? value : '')
+export const strings = (value: Json | undefined): string[] => asList(value).filter((item) => typeof item === 'string')
+
+/** Deep equality; a member that is undefined counts as absent, the order of members does not matter. */
+export function isEqual(a: Json | undefined, b: Json | undefined): boolean {
+  if (a === b) return true
+  if (isList(a)) return isList(b) && a.length === b.length && a.every((item, index) => isEqual(item, b[index]))
+  if (!isObject(a) || !isObject(b)) return false
+  for (const key in a) if (!isEqual(a[key], b[key])) return false
+  for (const key in b) if (b[key] !== undefined && a[key] === undefined) return false
+  return true
+}
+
+/** The value at a path of member names; undefined as soon as one is missing. */
+export function at(value: Json | undefined, ...path: readonly string[]): Json | undefined {
+  let here: Json | undefined = value
+  for (const key of path) {
+    if (!isObject(here) || !Object.hasOwn(here, key)) return undefined
+    here = here[key]
+  }
+  return here
+}
+
+/** A copy with the value at the path replaced, or removed when it is undefined. Missing parents are made. */
+export function withAt(value: JsonObject, path: readonly string[], leaf: Json | undefined): JsonObject {
+  const [key, ...rest] = path
+  if (key === undefined) return value
+  if (rest.length > 0) return { ...value, [key]: withAt(asObject(value[key]), rest, leaf) }
+  if (leaf !== undefined) return { ...value, [key]: leaf }
+  const { [key]: _removed, ...others } = value
+  return others
+}
+
+/** A deep copy that may be changed freely. */
+export const copyOf = <T extends Json>(value: T): T => structuredClone(value)
+
+/** A member that came from outside: `__proto__` must become an ordinary member, never the prototype. */
+export function setMember(target: MutableObject, key: string, value: Json): void {
+  if (key === '__proto__') Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true })
+  else target[key] = value
+}
+
+const texts = new WeakMap<object, string>()
+
+/** The JSON text of a stored object, written once per object and shared by the log, lists and watches. */
+export function textOf(value: JsonObject): string {
+  let text = texts.get(value)
+  if (text === undefined) texts.set(value, (text = JSON.stringify(value)))
+  return text
+}

@@ -1,0 +1,128 @@
+/** OpenAPI v3, one document per group and version: what kubectl explains, and how it knows that the server validates. */
+import { createHash } from 'node:crypto'
+import { groupVersionOf, type Definition } from './definition.ts'
+import { json, type Answer, type Engine } from './engine.ts'
+import type { Json, JsonObject } from './json.ts'
+import type { Request } from './request.ts'
+import type { Schema } from '../schema/schema.ts'
+import { METADATA_SCHEMA } from './openapi-metadata.ts'
+
+const ROOT = '/openapi/v3'
+const documents = new WeakMap<Engine, { readonly epoch: number; readonly byPath: ReadonlyMap<string, Document> }>()
+
+interface Document {
+  readonly text: string
+  readonly hash: string
+}
+
+/** undefined for a group and version that does not exist. */
+export function openApi(engine: Engine, request: Request, path: string): Answer | undefined {
+  const byPath = documentsOf(engine)
+  if (path === ROOT) {
+    const paths = Object.fromEntries([...byPath].map(([name, { hash }]) => [name, { serverRelativeURL: `${ROOT}/${name}?hash=${hash}` }]))
+    return json(200, JSON.stringify({ paths }))
+  }
+  const document = byPath.get(path.slice(ROOT.length + 1))
+  if (!document) return undefined
+  const etag = `"${document.hash}"`
+  const isHashed = request.path.includes(`hash=${document.hash}`)
+  const headers = { etag, vary: 'Accept', 'cache-control': isHashed ? 'public, immutable' : 'no-cache, private' }
+  return request.headers['if-none-match'] === etag ? { status: 304, headers, body: '' } : json(200, document.text, headers)
+}
+
+function documentsOf(engine: Engine): ReadonlyMap<string, Document> {
+  const known = documents.get(engine)
+  if (known?.epoch === engine.registry.epoch()) return known.byPath
+  const groups = Map.groupBy(engine.registry.all(), (definition) => (definition.group === '' ? `api/${definition.version}` : `apis/${groupVersionOf(definition)}`))
+  const byPath = new Map([...groups].map(([path, definitions]) => {
+    const text = JSON.stringify(documentOf(path, definitions))
+    return [path, { text, hash: createHash('sha512').update(text).digest('hex').toUpperCase() }] as const
+  }))
+  documents.set(engine, { epoch: engine.registry.epoch(), byPath })
+  return byPath
+}
+
+/** `dev.svccloud.v1alpha1.Server`: the group backwards, as Kubernetes names the schemas of custom resources. */
+export const schemaName = ({ group, version, kind }: Pick<Definition, 'group' | 'version' | 'kind'>): string =>
+  [...(group === '' ? ['io.k8s.api.core'] : [group.split('.').toReversed().join('.')]), version, kind].join('.')
+
+const OBJECT_META = 'io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta'
+const LIST_META = 'io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta'
+const typed = ({ group, version }: Definition, kind: string): Json => [{ group, version, kind }]
+
+function documentOf(path: string, definitions: readonly Definition[]): JsonObject {
+  const schemas: Record<string, Json> = {
+    [OBJECT_META]: METADATA_SCHEMA as Json,
+    [LIST_META]: { type: 'object', properties: { resourceVersion: { type: 'string' }, continue: { type: 'string' }, remainingItemCount: { type: 'integer', format: 'int64' } } },
+  }
+  for (const definition of definitions) {
+    const name = schemaName(definition)
+    schemas[name] = objectSchema(definition)
+    if (definition.storing === 'record') {
+      schemas[`${name}List`] = {
+        type: 'object',
+        description: `${definition.listKind} is a list of ${definition.kind}`,
+        required: ['items'],
+        properties: { ...TYPE_MEMBERS, items: { type: 'array', items: { $ref: `#/components/schemas/${name}` } }, metadata: { $ref: `#/components/schemas/${LIST_META}` } },
+        'x-kubernetes-group-version-kind': typed(definition, definition.listKind),
+      }
+    }
+  }
+  return {
+    openapi: '3.0.0',
+    info: { title: 'Kubernetes CRD Swagger', version: 'v0.1.0' },
+    paths: Object.assign({}, ...definitions.map((definition) => pathsOf(path, definition))) as JsonObject,
+    components: { schemas },
+  }
+}
+
+const TYPE_MEMBERS: JsonObject = {
+  apiVersion: {
+    type: 'string',
+    description: 'APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources',
+  },
+  kind: {
+    type: 'string',
+    description: 'Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds',
+  },
+}
+
+function objectSchema(definition: Definition): JsonObject {
+  const { schema } = definition
+  const own: Schema = schema ?? { type: 'object', 'x-kubernetes-preserve-unknown-fields': true }
+  return {
+    ...(own as unknown as JsonObject),
+    properties: {
+      ...(own.properties as unknown as JsonObject | undefined),
+      ...TYPE_MEMBERS,
+      metadata: {
+        description: "Standard object's metadata. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata",
+        allOf: [{ $ref: `#/components/schemas/${OBJECT_META}` }],
+      },
+    },
+    'x-kubernetes-group-version-kind': typed(definition, definition.kind),
+  }
+}
+
+const queryParameter = (name: string): JsonObject => ({ name, in: 'query', schema: { type: 'string', uniqueItems: true } })
+const WRITE_PARAMETERS = ['dryRun', 'fieldManager', 'fieldValidation'].map(queryParameter)
+
+function pathsOf(path: string, definition: Definition): JsonObject {
+  const { group, version, kind, isNamespaced, resource, storing } = definition
+  const base = `/${path}/${isNamespaced ? 'namespaces/{namespace}/' : ''}${resource}`
+  const gvk = { group, version, kind }
+  const content = { 'application/json': { schema: { $ref: `#/components/schemas/${schemaName(definition)}` } } }
+  const operation = (action: string, isWrite: boolean): JsonObject => ({
+    tags: [group === '' ? 'core_v1' : `${group.replaceAll('.', '_')}_${version}`],
+    parameters: isWrite ? WRITE_PARAMETERS : [],
+    responses: { 200: { description: 'OK', content } },
+    'x-kubernetes-action': action,
+    'x-kubernetes-group-version-kind': gvk,
+  })
+  const collection = { [base]: { ...(storing === 'record' ? { get: operation('list', false), delete: operation('deletecollection', false) } : {}), post: operation('post', true) } }
+  if (storing === 'review') return collection
+  return {
+    ...collection,
+    [`${base}/{name}`]: { get: operation('get', false), put: operation('put', true), patch: operation('patch', true), delete: operation('delete', false) },
+  }
+}

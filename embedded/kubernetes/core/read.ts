@@ -1,0 +1,152 @@
+/** Get and list: at the newest revision, at an older one, or page by page at the revision of the first page. */
+import { negotiate } from './accept.ts'
+import type { Definition } from './definition.ts'
+import { json, keyOf, type Answer, type Engine } from './engine.ts'
+import { filterOf, type Filter } from './filter.ts'
+import { at } from './json.ts'
+import type { KubeObject } from './object.ts'
+import { rendererOf, type ListMetadata } from './render.ts'
+import { countIn, isTrue, type Query, type Request } from './request.ts'
+import { badRequest, expired, invalid, notFound, revisionTooLarge } from './status.ts'
+import { revisionIn, watch } from './watch.ts'
+import { viewOf } from './view.ts'
+
+export interface Target {
+  readonly definition: Definition
+  readonly namespace: string
+  readonly name: string
+  readonly subresource: string
+}
+
+export async function get(engine: Engine, target: Target, request: Request, query: Query): Promise<Answer> {
+  const { definition, namespace, name } = target
+  const as = negotiate(request.headers.accept, ['Table', 'PartialObjectMetadata'])
+  const asked = revisionIn(query.get('resourceVersion') ?? '')
+  if (asked > engine.store.revision()) throw revisionTooLarge(asked, engine.store.revision())
+  const stored = engine.store.table(definition.storageKey).get(keyOf(namespace, name))
+  await engine.store.durable()
+  if (!stored) throw notFound(definition, name)
+  return json(200, rendererOf(definition, as, query.get('includeObject') ?? '', engine.clock.now()).object(viewOf(definition, stored)))
+}
+
+export async function listOrWatch(engine: Engine, target: Target, request: Request, query: Query): Promise<Answer> {
+  const { definition, namespace, name } = target
+  const filter = filterOf(definition, namespace, name, query)
+  const isWatch = isTrue(query, 'watch')
+  const as = negotiate(request.headers.accept, ['Table', isWatch ? 'PartialObjectMetadata' : 'PartialObjectMetadataList'])
+  const renderer = rendererOf(definition, as, query.get('includeObject') ?? '', engine.clock.now())
+  if (isWatch) return watch(engine, { definition, filter, query, signal: request.signal, render: renderer.event })
+  const { views, metadata } = selectPage(engine, definition, filter, query)
+  const body = renderer.list(views, metadata)
+  await engine.store.durable()
+  return json(200, body)
+}
+
+interface Page {
+  readonly views: readonly KubeObject[]
+  readonly metadata: ListMetadata
+}
+
+function selectPage(engine: Engine, definition: Definition, filter: Filter, query: Query): Page {
+  const limit = countIn(query, 'limit') ?? 0
+  const position = positionOf(engine, query)
+  const table = engine.store.table(definition.storageKey)
+  const objects =
+    position.revision === engine.store.revision()
+      ? filter.onlyKey === undefined
+        ? table.scan(filter.prefix, position.after)
+        : only(filter.onlyKey, table.get(filter.onlyKey), position.after)
+      : olderState(engine, definition, filter.prefix, position)
+  const views: KubeObject[] = []
+  let last = ''
+  let remaining = 0
+  for (const [key, stored] of objects) {
+    const view = viewOf(definition, stored)
+    if (!filter.matches(view)) continue
+    if (limit > 0 && views.length === limit) remaining++
+    else {
+      views.push(view)
+      last = key
+    }
+  }
+  const hasSelector = (query.get('labelSelector') ?? '') !== '' || (query.get('fieldSelector') ?? '') !== ''
+  return {
+    views,
+    metadata: {
+      resourceVersion: String(position.revision),
+      ...(remaining > 0 ? { continue: tokenOf({ revision: position.revision, after: last }) } : {}),
+      ...(remaining > 0 && !hasSelector ? { remainingItemCount: remaining } : {}),
+    },
+  }
+}
+
+const only = (key: string, object: KubeObject | undefined, after: string | undefined): (readonly [string, KubeObject])[] =>
+  object === undefined || (after !== undefined && key <= after) ? [] : [[key, object]]
+
+interface Position {
+  readonly revision: number
+  readonly after: string | undefined
+}
+
+/** At which revision, and behind which key, does the list start? */
+function positionOf(engine: Engine, query: Query): Position {
+  const token = query.get('continue') ?? ''
+  const asked = query.get('resourceVersion') ?? ''
+  const match = query.get('resourceVersionMatch') ?? ''
+  const current = engine.store.revision()
+  const options = { group: 'meta.k8s.io', kind: 'ListOptions' }
+  const refuse = (detail: string) => invalid(options, '', [{ reason: 'FieldValueForbidden', message: `Forbidden: ${detail}`, field: 'resourceVersionMatch' }])
+  if (match !== '' && match !== 'Exact' && match !== 'NotOlderThan') {
+    throw invalid(options, '', [{ reason: 'FieldValueNotSupported', message: `Unsupported value: ${JSON.stringify(match)}: supported values: "Exact", "NotOlderThan"`, field: 'resourceVersionMatch' }])
+  }
+  if (match !== '' && asked === '') throw refuse('resourceVersionMatch is forbidden unless resourceVersion is provided')
+  if (match !== '' && token !== '') throw refuse('resourceVersionMatch is forbidden when continue is provided')
+  if (match === 'Exact' && asked === '0') throw refuse('resourceVersionMatch "Exact" is forbidden for resourceVersion "0"')
+  if (token !== '') {
+    if (asked !== '' && asked !== '0') throw badRequest('specifying resource version is not allowed when using continue')
+    const { revision, after } = positionIn(token)
+    return { revision: revision === 0 ? current : revision, after }
+  }
+  const revision = revisionIn(asked)
+  if (revision > current) throw revisionTooLarge(revision, current)
+  return { revision: match === 'Exact' ? revision : current, after: undefined }
+}
+
+const tokenOf = ({ revision, after }: Position): string =>
+  Buffer.from(JSON.stringify({ v: 'meta.k8s.io/v1', rv: revision, start: after })).toString('base64url')
+
+function positionIn(token: string): Position {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(token, 'base64url').toString())
+    const record = value as { readonly rv?: unknown; readonly start?: unknown } // checked on the next line
+    if (typeof record.rv === 'number' && typeof record.start === 'string') return { revision: record.rv, after: record.start }
+  } catch {
+    // Falls through to the refusal: whatever it was, it is no token of ours.
+  }
+  throw badRequest('continue key is not valid: the token is not one that this server gave out')
+}
+
+/** The state at an older revision: today's with the changes since then taken back. */
+function olderState(engine: Engine, definition: Definition, prefix: string, { revision, after }: Position): (readonly [string, KubeObject])[] {
+  const table = engine.store.table(definition.storageKey)
+  const changes = table.window.since(revision)
+  if (!changes) {
+    throw expired('The provided continue parameter is too old to display a consistent list result. You must start a new list without the continue parameter.')
+  }
+  const state = new Map(table.scan(prefix))
+  for (const { key, old } of changes.toReversed()) {
+    if (!key.startsWith(prefix)) continue
+    if (old) state.set(key, old)
+    else state.delete(key)
+  }
+  return [...state].filter(([key]) => after === undefined || key > after).sort(([a], [b]) => (a < b ? -1 : 1))
+}
+
+/** Used by deletes of collections. */
+export function selectAll(engine: Engine, definition: Definition, filter: Filter): KubeObject[] {
+  return [...engine.store.table(definition.storageKey).scan(filter.prefix)]
+    .map(([, stored]) => stored)
+    .filter((stored) => filter.matches(viewOf(definition, stored)))
+}
+
+export const uidOf = (object: KubeObject): string => String(at(object, 'metadata', 'uid') ?? '')

@@ -1,0 +1,139 @@
+/** Deletion: preconditions, finalizers, and how far it reaches into the objects that are owned. */
+import { toSeconds } from '../../../kit/sys/clock.ts'
+import { parseObject } from './body.ts'
+import type { Definition } from './definition.ts'
+import { json, keyOf, type Answer, type Engine } from './engine.ts'
+import { filterOf } from './filter.ts'
+import { asObject, asString, type JsonObject } from './json.ts'
+import { withMetadata, type KubeObject, type User } from './object.ts'
+import { selectAll } from './read.ts'
+import { rendererOf } from './render.ts'
+import { isDryRun, type Query, type Request } from './request.ts'
+import { badRequest, conflict, invalid, notFound } from './status.ts'
+import type { Write } from './write.ts'
+import { viewOf } from './view.ts'
+
+export type Propagation = 'Background' | 'Foreground' | 'Orphan'
+
+export interface DeleteOptions {
+  readonly propagation?: Propagation | undefined
+  readonly uid?: string | undefined
+  readonly resourceVersion?: string | undefined
+  readonly isDryRun?: boolean
+}
+
+export const FOREGROUND = 'foregroundDeletion'
+export const ORPHAN = 'orphan'
+
+function deleteOptions(request: Request, query: Query): DeleteOptions {
+  const body: JsonObject = request.body === undefined || request.body === '' ? {} : parseObject(request.body, request.headers['content-type']).object
+  const asked = asString(body.propagationPolicy) || query.get('propagationPolicy') || ''
+  const orphans = body.orphanDependents ?? query.get('orphanDependents') ?? undefined
+  const legacy = orphans === undefined || orphans === null ? '' : String(orphans) === 'true' ? 'Orphan' : 'Background'
+  const propagation = asked || legacy
+  if (propagation !== '' && propagation !== 'Background' && propagation !== 'Foreground' && propagation !== 'Orphan') {
+    throw invalid({ group: 'meta.k8s.io', kind: 'DeleteOptions' }, '', [
+      { reason: 'FieldValueNotSupported', message: `Unsupported value: ${JSON.stringify(propagation)}: supported values: "Foreground", "Background", "Orphan", "nil"`, field: 'propagationPolicy' },
+    ])
+  }
+  const preconditions = asObject(body.preconditions)
+  const dryRun = Array.isArray(body.dryRun) ? body.dryRun.map(String) : []
+  if (dryRun.some((value) => value !== 'All')) throw badRequest('dryRun: supported values: "All"')
+  return {
+    propagation: propagation === '' ? undefined : propagation,
+    uid: asString(preconditions.uid) || undefined,
+    resourceVersion: asString(preconditions.resourceVersion) || undefined,
+    isDryRun: dryRun.length > 0 || isDryRun(query),
+  }
+}
+
+export async function remove(engine: Engine, { target, request, query, user }: Write): Promise<Answer> {
+  const { definition, namespace, name } = target
+  const options = deleteOptions(request, query)
+  const outcome = await removeOne(engine, definition, namespace, name, options, user)
+  await engine.store.durable()
+  const { object } = outcome
+  if (outcome.isGone && !ANSWERS_OBJECT.has(definition.storageKey)) {
+    const { group, resource } = definition
+    const details = { name, ...(group === '' ? {} : { group }), kind: resource, uid: object.metadata.uid }
+    return json(200, JSON.stringify({ kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', details }))
+  }
+  return json(200, rendererOf(definition, {}, '', engine.clock.now()).object(viewOf(definition, object)))
+}
+
+/** Kinds whose deletion answers with the object even when it is gone. */
+const ANSWERS_OBJECT = new Set(['/pods', '/services', '/serviceaccounts', '/persistentvolumeclaims', '/persistentvolumes'])
+
+export async function removeCollection(engine: Engine, { target, request, query, user }: Write): Promise<Answer> {
+  const { definition, namespace } = target
+  const options = deleteOptions(request, query)
+  const selected = selectAll(engine, definition, filterOf(definition, namespace, '', query))
+  const answered: KubeObject[] = []
+  for (const stored of selected) {
+    const { name, namespace: home = '', uid } = stored.metadata
+    if (engine.store.table(definition.storageKey).get(keyOf(home, name))?.metadata.uid !== uid) continue
+    answered.push(viewOf(definition, (await removeOne(engine, definition, home, name, { ...options, uid }, user)).object))
+  }
+  await engine.store.durable()
+  const metadata = { resourceVersion: String(engine.store.revision()) }
+  return json(200, rendererOf(definition, {}, '', engine.clock.now()).list(answered, metadata))
+}
+
+interface Removal {
+  readonly object: KubeObject
+  readonly isGone: boolean
+}
+
+async function removeOne(engine: Engine, definition: Definition, namespace: string, name: string, options: DeleteOptions, user: User): Promise<Removal> {
+  const stored = engine.store.table(definition.storageKey).get(keyOf(namespace, name))
+  if (!stored) throw notFound(definition, name)
+  const asking = engine.admit({ operation: 'DELETE', definition, namespace, name, subresource: '', object: undefined, old: viewOf(definition, stored), user, isDryRun: options.isDryRun === true })
+  if (asking) await asking
+  return removeNow(engine, definition, namespace, name, options)
+}
+
+/** Deletes without asking admission: for the server's own collectors, and for what was admitted. */
+export function removeNow(engine: Engine, definition: Definition, namespace: string, name: string, options: DeleteOptions): Removal {
+  const key = keyOf(namespace, name)
+  const stored = engine.store.table(definition.storageKey).get(key)
+  if (!stored) throw notFound(definition, name)
+  const { uid, resourceVersion } = stored.metadata
+  if (options.uid !== undefined && options.uid !== uid) {
+    throw conflict(definition, name, `Precondition failed: UID in precondition: ${options.uid}, UID in object meta: ${uid}`)
+  }
+  if (options.resourceVersion !== undefined && options.resourceVersion !== resourceVersion) {
+    throw conflict(definition, name, `Precondition failed: ResourceVersion in precondition: ${options.resourceVersion}, ResourceVersion in object meta: ${resourceVersion}`)
+  }
+  const finalizers = finalizersAfter(stored.metadata.finalizers ?? [], options.propagation)
+  if (finalizers.length === 0 && definition.hooks.isHeld?.(stored) !== true) {
+    return { object: options.isDryRun ? stored : engine.store.remove(definition.storageKey, key), isGone: true }
+  }
+  const marked = deleting(engine, definition, stored, finalizers)
+  if (options.isDryRun || marked === stored) return { object: marked, isGone: false }
+  return { object: engine.store.put(definition.storageKey, key, marked), isGone: false }
+}
+
+function finalizersAfter(finalizers: readonly string[], propagation: Propagation | undefined): readonly string[] {
+  if (propagation === undefined) return finalizers
+  const kept = finalizers.filter((finalizer) => finalizer !== FOREGROUND && finalizer !== ORPHAN)
+  return propagation === 'Foreground' ? [...kept, FOREGROUND] : propagation === 'Orphan' ? [...kept, ORPHAN] : kept
+}
+
+/** The object marked as going away; the same object when it was marked like this already. */
+function deleting(engine: Engine, definition: Definition, stored: KubeObject, finalizers: readonly string[]): KubeObject {
+  const { metadata } = stored
+  const isMarked = metadata.deletionTimestamp !== undefined
+  if (isMarked && finalizers.join() === (metadata.finalizers ?? []).join()) return stored
+  const marked = withMetadata(stored, {
+    finalizers: finalizers.length === 0 ? undefined : finalizers,
+    ...(isMarked
+      ? {}
+      : {
+          deletionTimestamp: toSeconds(engine.clock.now()),
+          deletionGracePeriodSeconds: 0,
+          ...(definition.hasGeneration ? { generation: (metadata.generation ?? 0) + 1 } : {}),
+        }),
+  })
+  return definition.hooks.prepare?.(marked, stored, { now: engine.clock.now(), subresource: 'delete' }) ?? marked
+}
+

@@ -1,0 +1,80 @@
+/** A request taken apart: what the path names and what the query asks. */
+import { badRequest } from './status.ts'
+
+/** The same shape as the client's transport request, so that a call needs no network. */
+export interface Request {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: string
+  readonly signal?: AbortSignal
+}
+
+export interface Response {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  text(): Promise<string>
+  lines(): AsyncIterable<string>
+}
+
+/** A path below /api/v1 or /apis/g/v. */
+export interface ResourcePath {
+  readonly group: string
+  readonly version: string
+  readonly namespace: string
+  readonly resource: string
+  readonly name: string
+  readonly subresource: string
+}
+
+/** undefined for paths that name no resource. */
+export function parseResourcePath(path: string): ResourcePath | undefined {
+  const parts = path.split('/').filter((part) => part !== '').map(decode)
+  const [root, ...below] = parts
+  const groupParts = root === 'apis' ? 2 : root === 'api' ? 1 : undefined
+  if (groupParts === undefined || below.length <= groupParts) return undefined
+  const [group = '', version = ''] = root === 'apis' ? below : ['', below[0]]
+  const rest = below.slice(groupParts)
+  // /namespaces/{name}, its status and its finalize are the namespace itself; everything deeper is inside it.
+  const isInside = rest[0] === 'namespaces' && rest.length >= 3 && !(rest.length === 3 && (rest[2] === 'status' || rest[2] === 'finalize'))
+  const namespace = isInside ? (rest[1] ?? '') : ''
+  const [resource = '', name = '', subresource = '', ...more] = isInside ? rest.slice(2) : rest
+  if (more.length > 0) return undefined
+  return { group, version, namespace, resource, name, subresource }
+}
+
+function decode(part: string): string {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    throw badRequest('the path is not properly encoded')
+  }
+}
+
+export type Query = URLSearchParams
+
+export const isTrue = (query: Query, name: string): boolean => ['true', '1'].includes(query.get(name) ?? '')
+
+/** A whole number that is not negative; undefined when absent. */
+export function countIn(query: Query, name: string): number | undefined {
+  const text = query.get(name)
+  if (text === null || text === '') return undefined
+  if (!/^\d{1,15}$/.test(text)) throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(text)}: invalid syntax`)
+  return Number(text)
+}
+
+export function isDryRun(query: Query): boolean {
+  const asked = query.getAll('dryRun').filter((value) => value !== '')
+  if (asked.length === 0) return false
+  if (asked.every((value) => value === 'All')) return true
+  throw badRequest(`Invalid value for dryRun: ${JSON.stringify(asked)}: supported values: "All"`)
+}
+
+export type FieldValidation = 'Ignore' | 'Warn' | 'Strict'
+
+export function fieldValidationOf(query: Query): FieldValidation {
+  const text = query.get('fieldValidation') ?? ''
+  if (text === '') return 'Warn'
+  if (text === 'Ignore' || text === 'Warn' || text === 'Strict') return text
+  throw badRequest(`fieldValidation: Unsupported value: ${JSON.stringify(text)}: supported values: "Ignore", "Strict", "Warn"`)
+}

@@ -1,0 +1,77 @@
+/** From the method and the path to the handler. */
+import type { Definition } from './definition.ts'
+import { verbsOf } from './definition.ts'
+import { discovery } from './discovery.ts'
+import type { Answer, Engine } from './engine.ts'
+import type { User } from './object.ts'
+import { get, listOrWatch, type Target } from './read.ts'
+import { remove, removeCollection } from './remove.ts'
+import { isTrue, parseResourcePath, type Query, type Request } from './request.ts'
+import { toScale } from './scale.ts'
+import { badRequest, methodNotAllowed, notFound, NoSuchPath } from './status.ts'
+import { json, keyOf } from './engine.ts'
+import { create, patch, replace } from './write.ts'
+import { viewOf } from './view.ts'
+
+export async function route(engine: Engine, request: Request, user: User): Promise<Answer> {
+  const cut = request.path.indexOf('?')
+  const path = cut < 0 ? request.path : request.path.slice(0, cut)
+  const query: Query = new URLSearchParams(cut < 0 ? '' : request.path.slice(cut + 1))
+  const named = parseResourcePath(path)
+  if (!named) {
+    const found = discovery(engine, request, path)
+    if (!found) throw new NoSuchPath()
+    return found
+  }
+  const definition = engine.registry.find(named.group, named.version, named.resource)
+  if (!definition || (named.namespace !== '' && !definition.isNamespaced)) throw new NoSuchPath()
+  const target: Target = { definition, namespace: named.namespace, name: named.name, subresource: named.subresource }
+  checkSubresource(definition, target)
+  return handle(engine, request, query, target, user)
+}
+
+const SUBRESOURCES: Readonly<Record<string, readonly string[]>> = { '/namespaces': ['finalize'], '/serviceaccounts': ['token'] }
+
+export const subresourcesOf = (definition: Definition): readonly string[] => [
+  ...(definition.hasStatus ? ['status'] : []),
+  ...(definition.scale ? ['scale'] : []),
+  ...(SUBRESOURCES[definition.storageKey] ?? []),
+]
+
+function checkSubresource(definition: Definition, { subresource }: Target): void {
+  if (subresource !== '' && !subresourcesOf(definition).includes(subresource)) throw new NoSuchPath()
+}
+
+async function handle(engine: Engine, request: Request, query: Query, target: Target, user: User): Promise<Answer> {
+  const { definition, name, namespace, subresource } = target
+  const write = { target, request, query, user }
+  if (name !== '' && definition.isNamespaced && namespace === '') throw new NoSuchPath()
+  switch (request.method) {
+    case 'GET':
+      if (definition.storing === 'review') throw methodNotAllowed()
+      if (subresource === 'scale') return readScale(engine, target)
+      return name === '' || isTrue(query, 'watch') ? listOrWatch(engine, target, request, query) : get(engine, target, request, query)
+    case 'POST':
+      if (name !== '') throw methodNotAllowed()
+      if (definition.isNamespaced && namespace === '') throw badRequest('an empty namespace may not be set during creation')
+      return create(engine, write)
+    case 'PUT':
+      if (name === '' || !verbsOf(definition).includes('update')) throw methodNotAllowed()
+      return replace(engine, write)
+    case 'PATCH':
+      if (name === '' || !verbsOf(definition).includes('patch')) throw methodNotAllowed()
+      return patch(engine, write)
+    case 'DELETE':
+      if (subresource !== '' || !verbsOf(definition).includes('delete')) throw methodNotAllowed()
+      return name === '' ? removeCollection(engine, write) : remove(engine, write)
+    default:
+      throw methodNotAllowed()
+  }
+}
+
+async function readScale(engine: Engine, { definition, namespace, name }: Target): Promise<Answer> {
+  const stored = engine.store.table(definition.storageKey).get(keyOf(namespace, name))
+  await engine.store.durable()
+  if (!stored) throw notFound(definition, name)
+  return json(200, JSON.stringify(toScale(definition, viewOf(definition, stored))))
+}

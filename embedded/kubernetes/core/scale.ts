@@ -1,0 +1,46 @@
+/** The scale subresource: any resource with a replica count, seen as an autoscaling/v1 Scale. */
+import { compileJsonPath } from './jsonpath.ts'
+import { at, withAt, type Json, type JsonObject } from './json.ts'
+import type { Definition, ScalePaths } from './definition.ts'
+import { looseMetadata, type KubeObject } from './object.ts'
+import { badRequest, noSuchResource } from './status.ts'
+
+const partsOf = (path: string): readonly string[] => path.split('.').filter((part) => part !== '')
+
+function pathsOf(definition: Definition): ScalePaths {
+  if (!definition.scale) throw noSuchResource()
+  return definition.scale
+}
+
+const read = (object: KubeObject, path: string | undefined): Json | undefined =>
+  path === undefined || path === '' ? undefined : compileJsonPath(path)(object)[0]
+
+export function toScale(definition: Definition, object: KubeObject): JsonObject {
+  const paths = pathsOf(definition)
+  const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata
+  const selector = read(object, paths.labelSelectorPath)
+  return {
+    kind: 'Scale',
+    apiVersion: 'autoscaling/v1',
+    metadata: { name, ...(namespace === undefined ? {} : { namespace }), uid, resourceVersion, creationTimestamp },
+    spec: { replicas: read(object, paths.specReplicasPath) ?? 0 },
+    status: {
+      replicas: read(object, paths.statusReplicasPath) ?? 0,
+      ...(selector === undefined || selector === '' ? {} : { selector: typeof selector === 'string' ? selector : labelText(selector) }),
+    },
+  }
+}
+
+/** The object with the replica count that the Scale asks for. */
+export function fromScale(definition: Definition, object: KubeObject, scale: JsonObject): JsonObject {
+  const replicas = at(scale, 'spec', 'replicas') ?? 0
+  if (typeof replicas !== 'number' || !Number.isInteger(replicas)) throw badRequest('spec.replicas of a Scale must be an integer')
+  const { resourceVersion } = looseMetadata(scale)
+  const changed = withAt(object, partsOf(pathsOf(definition).specReplicasPath), replicas)
+  return resourceVersion === undefined || resourceVersion === '' ? changed : { ...changed, metadata: { ...looseMetadata(changed), resourceVersion } }
+}
+
+const labelText = (selector: Json): string =>
+  Object.entries(at(selector, 'matchLabels') ?? {})
+    .map(([key, value]) => `${key}=${String(value)}`)
+    .join(',')

@@ -1,0 +1,66 @@
+/** Label and field selectors: parsed once per request, asked once per object. */
+import { badRequest } from './status.ts'
+
+type Labels = Readonly<Record<string, string>>
+export type LabelSelector = (labels: Labels) => boolean
+
+export interface FieldRequirement {
+  readonly field: string
+  readonly isNegated: boolean
+  readonly value: string
+}
+
+const REQUIREMENT =
+  /^\s*(?:(?<absent>!)\s*(?<absentKey>[^\s=!(),]+)|(?<key>[^\s=!(),<>]+)\s*(?:(?<equals>==|=|!=)\s*(?<value>[^\s=!(),]*)|\s(?<set>in|notin)\s*\((?<values>[^()]*)\)|(?<than>[<>])\s*(?<number>\d+))?)\s*$/
+
+/** `a=b,c!=d,e in (x,y),f,!g`; undefined or empty selects everything. */
+export function parseLabelSelector(text: string | undefined): LabelSelector | undefined {
+  if (text === undefined || text.trim() === '') return undefined
+  const tests = splitOutsideParentheses(text).map((part) => labelTest(part, text))
+  return (labels) => tests.every((test) => test(labels))
+}
+
+function labelTest(part: string, whole: string): LabelSelector {
+  const groups = REQUIREMENT.exec(part)?.groups
+  if (!groups) throw badRequest(`unable to parse requirement: found '${part.trim()}', expected: a label selector (in ${JSON.stringify(whole)})`)
+  const { absentKey, key = '', equals, value = '', set, values = '', than, number } = groups
+  if (absentKey !== undefined) return (labels) => !Object.hasOwn(labels, absentKey)
+  if (equals === '!=') return (labels) => labels[key] !== value
+  if (equals !== undefined) return (labels) => labels[key] === value
+  if (than !== undefined) {
+    const limit = Number(number)
+    return (labels) => /^\d+$/.test(labels[key] ?? '') && (than === '>' ? Number(labels[key]) > limit : Number(labels[key]) < limit)
+  }
+  if (set === undefined) return (labels) => Object.hasOwn(labels, key)
+  const wanted = new Set(values.split(',').map((item) => item.trim()))
+  return set === 'in' ? (labels) => labels[key] !== undefined && wanted.has(labels[key]) : (labels) => !wanted.has(labels[key] ?? '\0')
+}
+
+function splitOutsideParentheses(text: string): string[] {
+  const parts: string[] = []
+  let depth = 0
+  let start = 0
+  for (let index = 0; index < text.length; index++) {
+    if (text[index] === '(') depth++
+    else if (text[index] === ')') depth--
+    else if (text[index] === ',' && depth === 0) {
+      parts.push(text.slice(start, index))
+      start = index + 1
+    }
+  }
+  parts.push(text.slice(start))
+  return parts
+}
+
+/** `metadata.name=x,spec.node!=y`. Which fields exist is the resource's affair. */
+export function parseFieldSelector(text: string | undefined): readonly FieldRequirement[] {
+  if (text === undefined || text.trim() === '') return []
+  return text
+    .split(',')
+    .filter((part) => part !== '')
+    .map((part) => {
+      const found = /^([^=!]+)(==|=|!=)(.*)$/.exec(part)
+      if (!found) throw badRequest(`invalid selector: '${text}'; can't understand '${part}'`)
+      return { field: (found[1] ?? '').trim(), isNegated: found[2] === '!=', value: (found[3] ?? '').trim() }
+    })
+}

@@ -1,0 +1,101 @@
+/** From what a client sent to what is stored: every write of every kind passes through here, in this order:
+ *  metadata, the parts that this endpoint may not change, pruning, defaults, the kind's own preparation,
+ *  generation, validation. Pure but for the identity of a new object. */
+import type { Random } from '../../../kit/sys/random.ts'
+import { ruleFaults } from '../schema/rules.ts'
+import { withDefaults } from '../schema/defaults.ts'
+import { pruned } from '../schema/prune.ts'
+import { schemaFaults } from '../schema/validate.ts'
+import { groupVersionOf, type Definition } from './definition.ts'
+import { asObject, isEqual, type Json, type JsonObject } from './json.ts'
+import { changedMetadata, metadataFaults, newMetadata, unknownMetadata, type NameRule } from './metadata.ts'
+import { looseMetadata, type KubeObject } from './object.ts'
+import { invalid, type Cause } from './status.ts'
+
+export interface ShapeInput {
+  readonly definition: Definition
+  readonly given: JsonObject
+  /** The object as it is, in the version of the definition; undefined for a create. */
+  readonly old: KubeObject | undefined
+  readonly namespace: string
+  readonly name: string
+  readonly subresource: string
+  readonly now: Date
+  readonly random: Random
+}
+
+export interface Shaped {
+  readonly object: KubeObject
+  /** Paths of members that the schema does not know; they are gone from the object. */
+  readonly unknown: readonly string[]
+}
+
+/** The object that would be stored. Nothing is refused here. */
+export function shape(input: ShapeInput): Shaped {
+  const { definition, given, old, namespace, name, subresource, now, random } = input
+  const metadata = looseMetadata(given)
+  const { apiVersion: _version, kind: _kind, metadata: _metadata, status, ...rest } = given
+  const content: JsonObject = {
+    ...(subresource === 'status' && old ? contentOf(old) : rest),
+    ...statusMember(definition, subresource, status, old),
+  }
+  const unknown: string[] = subresource === 'status' ? [] : unknownMetadata(metadata)
+  const kept = definition.schema ? pruned(content, definition.schema, unknown) : content
+  const filled = definition.schema ? withDefaults(kept, definition.schema) : kept
+  const identity =
+    old === undefined
+      ? newMetadata(metadata, namespace, name, now, random)
+      : subresource === 'status'
+        ? changedMetadata(definition.isCustom ? old.metadata : { ...old.metadata, ...metadata }, old)
+        : changedMetadata(metadata, old)
+  const object: KubeObject = { apiVersion: groupVersionOf(definition), kind: definition.kind, metadata: identity, ...filled }
+  const prepared = definition.hooks.prepare ? definition.hooks.prepare(object, old, { now, subresource }) : object
+  return { object: withGeneration(definition, prepared, old, subresource), unknown }
+}
+
+/** Everything but type, metadata and status. */
+function contentOf(object: KubeObject): JsonObject {
+  const { apiVersion: _version, kind: _kind, metadata: _metadata, status: _status, ...content }: JsonObject = object
+  return content
+}
+
+function statusMember(definition: Definition, subresource: string, given: Json | undefined, old: KubeObject | undefined): JsonObject {
+  const status = definition.hasStatus && subresource !== 'status' ? old?.status : given
+  return status === undefined ? {} : { status }
+}
+
+function withGeneration(definition: Definition, object: KubeObject, old: KubeObject | undefined, subresource: string): KubeObject {
+  if (!definition.hasGeneration) return object
+  const before = old?.metadata.generation ?? 0
+  const isSame = old !== undefined && (subresource === 'status' || isEqual(desiredOf(definition, object), desiredOf(definition, old)))
+  const generation = isSame ? before : before + 1
+  return generation === 0 ? object : { ...object, metadata: { ...object.metadata, generation } }
+}
+
+const desiredOf = (definition: Definition, object: KubeObject): JsonObject =>
+  definition.hasStatus || object.status === undefined ? contentOf(object) : { ...contentOf(object), status: object.status }
+
+/** Throws a 422 with every fault of the object. */
+export function checkValid(definition: Definition, object: KubeObject, old: KubeObject | undefined, subresource: string): void {
+  const causes = [...metadataFaults(object, old, nameRuleOf(definition)), ...contentFaults(definition, object, old, subresource)]
+  if (causes.length > 0) throw invalid(definition, object.metadata.name, causes)
+}
+
+function contentFaults(definition: Definition, object: KubeObject, old: KubeObject | undefined, subresource: string): Cause[] {
+  const { schema, hooks } = definition
+  const own = hooks.validate?.(object, old) ?? []
+  if (!schema || !definition.isCustom) return [...own]
+  // Each endpoint answers for its own part: a status that was stored long ago never blocks a change of the spec.
+  const checked = subresource === 'status' ? { status: object.status } : definition.hasStatus && old ? withoutStatus(object) : object
+  const relevant = subresource === 'status' ? { ...schema, required: (schema.required ?? []).filter((key) => key === 'status') } : schema
+  const content = { ...asObject(checked as JsonObject) }
+  delete (content as Record<string, unknown>).metadata
+  const faults = schemaFaults(content, relevant)
+  return [...own, ...ruleFaults({ definition, schema, object, old, faults })]
+}
+
+const withoutStatus = ({ status: _status, ...rest }: KubeObject): JsonObject => rest
+
+const PATH_NAMED = new Set(['rbac.authorization.k8s.io'])
+export const nameRuleOf = (definition: Definition): NameRule =>
+  PATH_NAMED.has(definition.group) ? 'path' : definition.group === '' && (definition.resource === 'namespaces' || definition.resource === 'services') ? 'label' : 'subdomain'

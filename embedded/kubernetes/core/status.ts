@@ -1,0 +1,168 @@
+/** Refusals as Kubernetes Status objects: one named function per kind of answer, with the texts that clients parse. */
+import type { JsonObject } from './json.ts'
+
+export interface Cause extends JsonObject {
+  readonly reason?: string
+  readonly message: string
+  readonly field?: string
+}
+
+export interface StatusDetails extends JsonObject {
+  readonly name?: string
+  readonly group?: string
+  readonly kind?: string
+  readonly uid?: string
+  readonly causes?: readonly Cause[]
+  readonly retryAfterSeconds?: number
+}
+
+/** The group and the plural name, as texts and details need them. */
+export interface ResourceName {
+  readonly group: string
+  readonly resource: string
+}
+
+/** A refusal on its way to the client. */
+export class Refusal extends Error {
+  readonly code: number
+  readonly reason: string
+  readonly details: StatusDetails | undefined
+
+  constructor(code: number, reason: string, message: string, details?: StatusDetails) {
+    super(message)
+    this.name = 'Refusal'
+    this.code = code
+    this.reason = reason
+    this.details = details
+  }
+}
+
+/** A path that no part of the API owns: answered as plain text. */
+export class NoSuchPath extends Error {}
+
+export function toStatus(refusal: Refusal): JsonObject {
+  return {
+    kind: 'Status',
+    apiVersion: 'v1',
+    metadata: {},
+    status: 'Failure',
+    message: refusal.message,
+    ...(refusal.reason === '' ? {} : { reason: refusal.reason }),
+    ...(refusal.details === undefined ? {} : { details: refusal.details }),
+    code: refusal.code,
+  }
+}
+
+/** `servers.svccloud.dev`, or `pods` for the core group. */
+export const qualified = ({ group, resource }: ResourceName): string => (group === '' ? resource : `${resource}.${group}`)
+
+const detailsOf = ({ group, resource }: ResourceName, name?: string): StatusDetails => ({
+  ...(name === undefined ? {} : { name }),
+  ...(group === '' ? {} : { group }),
+  kind: resource,
+})
+
+export const badRequest = (message: string): Refusal => new Refusal(400, 'BadRequest', message)
+export const unauthorized = (): Refusal => new Refusal(401, 'Unauthorized', 'Unauthorized')
+export const notFound = (resource: ResourceName, name: string): Refusal =>
+  new Refusal(404, 'NotFound', `${qualified(resource)} "${name}" not found`, detailsOf(resource, name))
+/** The resource exists, but not this part of it. */
+export const noSuchResource = (): Refusal =>
+  new Refusal(404, 'NotFound', 'the server could not find the requested resource', {})
+export const methodNotAllowed = (): Refusal =>
+  new Refusal(405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource', {})
+export const notAcceptable = (accepted: string): Refusal =>
+  new Refusal(406, 'NotAcceptable', `only the following media types are accepted: ${accepted}`)
+export const unsupportedMediaType = (accepted: string): Refusal =>
+  new Refusal(
+    415,
+    'UnsupportedMediaType',
+    `the body of the request was in an unknown format - accepted media types include: ${accepted}`,
+  )
+export const alreadyExists = (resource: ResourceName, name: string): Refusal =>
+  new Refusal(409, 'AlreadyExists', `${qualified(resource)} "${name}" already exists`, detailsOf(resource, name))
+
+const MODIFIED = 'the object has been modified; please apply your changes to the latest version and try again'
+export const conflict = (resource: ResourceName, name: string, why: string = MODIFIED): Refusal =>
+  new Refusal(409, 'Conflict', `Operation cannot be fulfilled on ${qualified(resource)} "${name}": ${why}`, detailsOf(resource, name))
+
+export const forbidden = (resource: ResourceName, name: string, why: string, causes?: readonly Cause[]): Refusal =>
+  new Refusal(
+    403,
+    'Forbidden',
+    name === '' ? `${qualified(resource)} is forbidden: ${why}` : `${qualified(resource)} "${name}" is forbidden: ${why}`,
+    { ...detailsOf(resource, name === '' ? undefined : name), ...(causes === undefined ? {} : { causes }) },
+  )
+
+export const expired = (message: string): Refusal => new Refusal(410, 'Expired', message)
+
+/** Many faults in one object: `Server.svccloud.dev "x" is invalid: [...]`. */
+export function invalid(kind: { readonly group: string; readonly kind: string }, name: string, causes: readonly Cause[]): Refusal {
+  const lines = [...new Set(causes.map(({ field, message }) => (field === undefined || field === '' ? message : `${field}: ${message}`)))]
+  const title = kind.group === '' ? kind.kind : `${kind.kind}.${kind.group}`
+  return new Refusal(
+    422,
+    'Invalid',
+    `${title} "${name}" is invalid: ${lines.length === 1 ? lines[0] : `[${lines.join(', ')}]`}`,
+    { name, ...(kind.group === '' ? {} : { group: kind.group }), kind: kind.kind, causes },
+  )
+}
+
+export const unprocessable = (message: string): Refusal => new Refusal(422, 'Invalid', message)
+
+/** The client is ahead of this server: it should ask again. */
+export const revisionTooLarge = (asked: number, current: number): Refusal =>
+  new Refusal(504, 'Timeout', `Too large resource version: ${asked}, current: ${current}`, {
+    causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }],
+    retryAfterSeconds: 1,
+  })
+
+export const internal = (message: string): Refusal =>
+  new Refusal(500, 'InternalError', `Internal error occurred: ${message}`, { causes: [{ message }] })
+export const unavailable = (message: string): Refusal => new Refusal(503, 'ServiceUnavailable', message, { retryAfterSeconds: 1 })
+export const bodyTooLarge = (limitBytes: number): Refusal =>
+  new Refusal(413, 'RequestEntityTooLarge', `Request entity too large: limit is ${limitBytes}`)
+
+/** Faults of one field, with the reasons and texts of Kubernetes. */
+export const fieldRequired = (field: string, detail = ''): Cause => ({
+  reason: 'FieldValueRequired',
+  message: detail === '' ? 'Required value' : `Required value: ${detail}`,
+  field,
+})
+export const fieldInvalid = (field: string, value: unknown, detail: string): Cause => ({
+  reason: 'FieldValueInvalid',
+  message: `Invalid value: ${shown(value)}: ${detail}`,
+  field,
+})
+export const fieldTypeInvalid = (field: string, value: unknown, detail: string): Cause => ({
+  reason: 'FieldValueTypeInvalid',
+  message: `Invalid value: ${shown(value)}: ${detail}`,
+  field,
+})
+export const fieldForbidden = (field: string, detail: string): Cause => ({
+  reason: 'FieldValueForbidden',
+  message: `Forbidden: ${detail}`,
+  field,
+})
+export const fieldDuplicate = (field: string, value: unknown): Cause => ({
+  reason: 'FieldValueDuplicate',
+  message: `Duplicate value: ${shown(value)}`,
+  field,
+})
+export const fieldNotSupported = (field: string, value: unknown, supported: readonly unknown[]): Cause => ({
+  reason: 'FieldValueNotSupported',
+  message: `Unsupported value: ${shown(value)}: supported values: ${supported.map(shown).join(', ')}`,
+  field,
+})
+export const fieldTooLong = (field: string, limit: number): Cause => ({
+  reason: 'FieldValueTooLong',
+  message: `Too long: may not be more than ${limit} bytes`,
+  field,
+})
+export const fieldTooMany = (field: string, count: number, limit: number): Cause => ({
+  reason: 'FieldValueTooMany',
+  message: `Too many: ${count}: must have at most ${limit} items`,
+  field,
+})
+
+const shown = (value: unknown): string => (value === undefined ? 'null' : JSON.stringify(value))

@@ -1,0 +1,107 @@
+/** The objects of one resource in the order of their keys, and the window of its recent changes. */
+import type { KubeObject } from './object.ts'
+import type { Change } from './store.ts'
+
+export interface Table {
+  get(key: string): KubeObject | undefined
+  set(key: string, object: KubeObject | undefined): void
+  size(): number
+  entries(): Iterable<readonly [string, KubeObject]>
+  /** Objects whose key starts with the prefix and is greater than `after`, in the order of their keys. */
+  scan(prefix: string, after?: string): Iterable<readonly [string, KubeObject]>
+  readonly window: Window
+}
+
+export interface Window {
+  add(change: Change, atMilliseconds: number): void
+  /** Changes above the revision, oldest first; undefined when some of them are no longer known. */
+  since(revision: number): readonly Change[] | undefined
+  /** The oldest revision that `since` can answer for. */
+  floor(): number
+}
+
+/** Changes are kept for five minutes, and at least this many and at most that many of them. */
+const WINDOW_MILLISECONDS = 300_000
+const WINDOW_LEAST_CHANGES = 1_000
+const WINDOW_MOST_CHANGES = 20_000
+
+export function openTable(floor: number): Table {
+  const objects = new Map<string, KubeObject>()
+  const sorted: string[] = []
+  return {
+    get: (key) => objects.get(key),
+    set(key, object) {
+      const isKnown = objects.has(key)
+      if (object === undefined) {
+        if (!isKnown) return
+        objects.delete(key)
+        sorted.splice(firstFrom(sorted, key), 1)
+      } else {
+        objects.set(key, object)
+        if (!isKnown) sorted.splice(firstFrom(sorted, key), 0, key)
+      }
+    },
+    size: () => objects.size,
+    entries: () => objects.entries(),
+    *scan(prefix, after) {
+      let index = after === undefined ? firstFrom(sorted, prefix) : firstFrom(sorted, `${after}\0`)
+      for (let key = sorted[index]; key?.startsWith(prefix); key = sorted[++index]) {
+        const object = objects.get(key)
+        if (object) yield [key, object]
+      }
+    },
+    window: openWindow(floor),
+  }
+}
+
+/** The index of the first key that is not below `key`. */
+function firstFrom(sorted: readonly string[], key: string): number {
+  let low = 0
+  let high = sorted.length
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if ((sorted[middle] ?? '') < key) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+interface Kept {
+  readonly change: Change
+  readonly atMilliseconds: number
+}
+
+function openWindow(start: number): Window {
+  let kept: Kept[] = []
+  let first = 0 // entries below it were dropped already, the array is shortened now and then
+  let floor = start
+  const count = () => kept.length - first
+  const dropOldest = () => {
+    const oldest = kept[first]
+    if (oldest) floor = oldest.change.revision
+    first++
+    if (first > WINDOW_MOST_CHANGES) {
+      kept = kept.slice(first)
+      first = 0
+    }
+  }
+  return {
+    add(change, atMilliseconds) {
+      kept.push({ change, atMilliseconds })
+      while (count() > WINDOW_MOST_CHANGES) dropOldest()
+      while (count() > WINDOW_LEAST_CHANGES && (kept[first]?.atMilliseconds ?? atMilliseconds) < atMilliseconds - WINDOW_MILLISECONDS) dropOldest()
+    },
+    since(revision) {
+      if (revision < floor) return undefined
+      let low = first
+      let high = kept.length
+      while (low < high) {
+        const middle = (low + high) >>> 1
+        if ((kept[middle]?.change.revision ?? 0) <= revision) low = middle + 1
+        else high = middle
+      }
+      return kept.slice(low).map(({ change }) => change)
+    },
+    floor: () => floor,
+  }
+}

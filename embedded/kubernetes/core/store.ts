@@ -1,0 +1,121 @@
+/** All objects in memory, the revision counter, and the order in which changes become visible.
+ *  A change is applied at once, so that the next one builds on it, but it is shown (answered, sent to watches)
+ *  only after the storage says that it is durable: whoever answers first awaits `durable()`. */
+import type { Clock } from '../../../kit/sys/clock.ts'
+import type { Storage, StoredRecord } from '../storage/storage.ts'
+import type { KubeObject } from './object.ts'
+import { withMetadata } from './object.ts'
+import { openTable, type Table } from './store-table.ts'
+
+/** One visible change, as watches see it. */
+export interface Change {
+  readonly revision: number
+  readonly key: string
+  /** undefined when the object was deleted. */
+  readonly object: KubeObject | undefined
+  readonly old: KubeObject | undefined
+  /** The last state with the revision of the deletion. */
+  readonly last: KubeObject
+}
+
+export interface Store {
+  /** The revision of the newest change, durable or not. */
+  revision(): number
+  /** The revision of the newest durable change: every watch has been given all changes up to it. */
+  published(): number
+  table(storageKey: string): Table
+  tables(): Iterable<readonly [string, Table]>
+  /** Stores the object under a new revision; answers it with that revision. */
+  put(storageKey: string, key: string, object: KubeObject): KubeObject
+  /** Removes the object; answers its last state (the stored one, or the one given) with the revision of the removal. */
+  remove(storageKey: string, key: string, last?: KubeObject): KubeObject
+  /** Resolves when everything up to now is durable; throws when the storage failed. */
+  durable(): Promise<void>
+  /** Calls back within each change, before it is durable: for what is derived from the state. */
+  onApplied(listen: (storageKey: string, change: Change) => void): void
+  /** Calls back after each change has become durable, in order of revision. */
+  onChange(listen: (storageKey: string, change: Change) => void): void
+  state(): { readonly revision: number; readonly records: Iterable<StoredRecord> }
+  close(): Promise<void>
+}
+
+export async function openStore(options: { readonly storage: Storage; readonly clock: Clock }): Promise<Store> {
+  const { storage, clock } = options
+  const tables = new Map<string, Table>()
+  const appliers: ((storageKey: string, change: Change) => void)[] = []
+  const listeners: ((storageKey: string, change: Change) => void)[] = []
+  let revision = 0
+  let floor = 0
+  let published = 0
+  let written: Promise<void> = Promise.resolve()
+
+  const table = (storageKey: string): Table => {
+    let found = tables.get(storageKey)
+    if (!found) tables.set(storageKey, (found = openTable(floor)))
+    return found
+  }
+  const publish = (storageKey: string, change: Change) => {
+    published = change.revision
+    for (const listen of listeners) listen(storageKey, change)
+  }
+  const commit = (storageKey: string, key: string, object: KubeObject | undefined, change: Change) => {
+    table(storageKey).set(key, object)
+    table(storageKey).window.add(change, clock.monotonicMilliseconds())
+    for (const listen of appliers) listen(storageKey, change)
+    const appended = storage.append({ revision: change.revision, storageKey, key, object })
+    written = appended.then(() => publish(storageKey, change))
+    written.catch(() => {}) // whoever awaits durable() sees it
+  }
+
+  const loaded = await storage.load()
+  revision = floor = published = loaded.revision
+  for (const record of loaded.snapshot) table(record.storageKey).set(record.key, record.object)
+  for (const { storageKey, key, object, revision: at } of loaded.records) {
+    const old = table(storageKey).get(key)
+    revision = at
+    table(storageKey).set(key, object)
+    const last = object ?? old
+    if (last === undefined) continue
+    table(storageKey).window.add({ revision: at, key, object, old, last: object ?? withRevision(last, at) }, clock.monotonicMilliseconds())
+    published = at
+  }
+
+  return {
+    revision: () => revision,
+    published: () => published,
+    table,
+    tables: () => tables.entries(),
+    put(storageKey, key, object) {
+      const old = table(storageKey).get(key)
+      const stored = withRevision(object, ++revision)
+      commit(storageKey, key, stored, { revision, key, object: stored, old, last: stored })
+      return stored
+    },
+    remove(storageKey, key, changed) {
+      const old = table(storageKey).get(key)
+      if (old === undefined) throw new Error(`nothing is stored under ${storageKey} ${key}`)
+      const last = withRevision(changed ?? old, ++revision)
+      commit(storageKey, key, undefined, { revision, key, object: undefined, old, last })
+      return last
+    },
+    durable: () => written,
+    onApplied: (listen) => void appliers.push(listen),
+    onChange: (listen) => void listeners.push(listen),
+    state: () => ({ revision, records: recordsOf(tables, revision) }),
+    close: async () => {
+      await written.catch(() => {})
+      await storage.close()
+    },
+  }
+}
+
+const withRevision = (object: KubeObject, revision: number): KubeObject => withMetadata(object, { resourceVersion: String(revision) })
+
+/** Taken at once: later changes replace objects in the tables, they never change them. */
+function recordsOf(tables: ReadonlyMap<string, Table>, revision: number): StoredRecord[] {
+  const records: StoredRecord[] = []
+  for (const [storageKey, table] of tables) {
+    for (const [key, object] of table.entries()) records.push({ revision, storageKey, key, object })
+  }
+  return records
+}

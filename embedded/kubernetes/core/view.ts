@@ -1,0 +1,33 @@
+/** Stored objects as one version of the API shows them. */
+import { withDefaults } from '../schema/defaults.ts'
+import { inVersion, type Definition } from './definition.ts'
+import { textOf, type JsonObject } from './json.ts'
+import type { KubeObject } from './object.ts'
+
+/** Views are made once per definition and stored object; a changed definition is a new one. */
+const views = new WeakMap<Definition, WeakMap<KubeObject, KubeObject>>()
+const bare = new WeakMap<KubeObject, JsonObject>()
+
+/** The object in the version of the definition, with the defaults of today's schema. */
+export function viewOf(definition: Definition, stored: KubeObject): KubeObject {
+  let known = views.get(definition)
+  if (!known) views.set(definition, (known = new WeakMap()))
+  let view = known.get(stored)
+  if (!view) {
+    view = inVersion(definition, stored)
+    if (definition.isCustom && definition.schema) view = withDefaults(view, definition.schema)
+    known.set(stored, view)
+  }
+  return view
+}
+
+/** As an item of a list: items of built-in lists do not repeat their type. */
+export function itemText(definition: Definition, view: KubeObject): string {
+  if (definition.isCustom) return textOf(view)
+  let item = bare.get(view)
+  if (!item) {
+    const { apiVersion: _version, kind: _kind, ...rest } = view
+    bare.set(view, (item = rest))
+  }
+  return textOf(item)
+}

@@ -1,0 +1,83 @@
+/** Hands durable changes to the watches of their resource. A watch that cannot keep up is ended, so that it resumes;
+ *  it never misses a change silently. */
+import type { Change, Store } from './store.ts'
+
+export interface Subscription {
+  /** Waits for the next change or note; undefined at the end. */
+  next(): Promise<Change | Note | undefined>
+  /** Puts a note behind the changes that are already waiting. */
+  note(note: Note): void
+  end(): void
+}
+
+export type Note = 'bookmark' | 'expired'
+
+export interface WatchHub {
+  /** Changes with a revision above `after`, from now on and from the window; undefined when the window is too short. */
+  subscribe(storageKey: string, after: number): Subscription | undefined
+  count(): number
+  endAll(): void
+}
+
+/** Changes that may wait for one watch. */
+const QUEUE_MOST_CHANGES = 10_000
+
+export function openWatchHub(store: Store): WatchHub {
+  const subscribers = new Map<string, Set<ReturnType<typeof openSubscription>>>()
+  store.onChange((storageKey, change) => {
+    for (const subscriber of subscribers.get(storageKey) ?? []) subscriber.push(change)
+  })
+  return {
+    subscribe(storageKey, after) {
+      const missed = store.table(storageKey).window.since(after)
+      if (!missed) return undefined
+      let group = subscribers.get(storageKey)
+      if (!group) subscribers.set(storageKey, (group = new Set()))
+      const members = group
+      const published = store.published()
+      const waiting = missed.filter(({ revision }) => revision <= published)
+      const subscription = openSubscription(after, waiting, () => members.delete(subscription))
+      members.add(subscription)
+      return subscription
+    },
+    count: () => [...subscribers.values()].reduce((sum, group) => sum + group.size, 0),
+    endAll: () => [...subscribers.values()].forEach((group) => [...group].forEach((subscriber) => subscriber.end())),
+  }
+}
+
+function openSubscription(after: number, missed: readonly Change[], onEnd: () => void): Subscription & { push(change: Change): void } {
+  let queue: (Change | Note)[] = [...missed]
+  let taken = 0
+  let isEnded = false
+  let wake: (() => void) | undefined
+  const add = (item: Change | Note) => {
+    if (isEnded) return
+    queue.push(item)
+    wake?.()
+  }
+  const end = () => {
+    isEnded = true
+    queue = []
+    taken = 0
+    onEnd()
+    wake?.()
+  }
+  return {
+    push(change) {
+      if (change.revision <= after) return
+      if (queue.length - taken >= QUEUE_MOST_CHANGES + missed.length) end()
+      else add(change)
+    },
+    note: add,
+    end,
+    async next() {
+      while (!isEnded && taken >= queue.length) {
+        queue = []
+        taken = 0
+        await new Promise<void>((resolve) => (wake = resolve))
+        wake = undefined
+      }
+      return isEnded ? undefined : queue[taken++]
+    },
+  }
+}

@@ -1,0 +1,143 @@
+/** A watch as lines of JSON: the state first where it was asked for, then every change, bookmarks in between. */
+import type { Definition } from './definition.ts'
+import type { Answer, Engine } from './engine.ts'
+import type { Filter } from './filter.ts'
+import { textOf, type Json } from './json.ts'
+import type { KubeObject } from './object.ts'
+import { isTrue, countIn, type Query } from './request.ts'
+import { badRequest, expired, invalid, revisionTooLarge, toStatus, type Cause } from './status.ts'
+import type { Change } from './store.ts'
+import type { Subscription } from './watch-hub.ts'
+import { viewOf } from './view.ts'
+
+const BOOKMARK_MILLISECONDS = 15_000
+const TIMEOUT_LEAST_SECONDS = 1_800
+const TIMEOUT_MOST_SECONDS = 86_400
+const INITIAL_EVENTS_END = 'k8s.io/initial-events-end'
+
+export interface WatchRequest {
+  readonly definition: Definition
+  readonly filter: Filter
+  readonly query: Query
+  readonly signal: AbortSignal | undefined
+  /** The text of an object as the client wants to see it. */
+  readonly render: (view: KubeObject) => string
+}
+
+type EventType = 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK' | 'ERROR'
+const frame = (type: EventType, object: string): string => `{"type":"${type}","object":${object}}`
+
+/** Answers at once; refusals that come later are ERROR events inside the stream. */
+export async function watch(engine: Engine, request: WatchRequest): Promise<Answer> {
+  const { definition, query } = request
+  checkOptions(query)
+  const asked = query.get('resourceVersion') ?? ''
+  const after = revisionIn(asked)
+  const current = engine.store.revision()
+  if (after > current) throw revisionTooLarge(after, current)
+  const wantsState = query.get('sendInitialEvents') === null ? after === 0 : isTrue(query, 'sendInitialEvents')
+  const start = wantsState || after === 0 ? current : after
+  const state = wantsState ? initialState(engine, request) : []
+  const subscription = engine.watches.subscribe(definition.storageKey, start)
+  await engine.store.durable()
+  const body = subscription ? stream(engine, request, subscription, state, start) : tooOld(after, engine.store.table(definition.storageKey).window.floor())
+  return { status: 200, headers: { 'content-type': 'application/json' }, body }
+}
+
+function checkOptions(query: Query): void {
+  const causes: Cause[] = []
+  const match = query.get('resourceVersionMatch') ?? ''
+  if (query.get('sendInitialEvents') !== null && match !== 'NotOlderThan') {
+    causes.push({ reason: 'FieldValueForbidden', message: 'Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan', field: 'resourceVersionMatch' })
+  } else if (match !== '' && query.get('sendInitialEvents') === null) {
+    causes.push({ reason: 'FieldValueForbidden', message: 'Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided', field: 'resourceVersionMatch' })
+  }
+  if (isTrue(query, 'sendInitialEvents') && !isTrue(query, 'allowWatchBookmarks')) {
+    causes.push({ reason: 'FieldValueForbidden', message: 'Forbidden: sendInitialEvents requires setting allowWatchBookmarks to true', field: 'sendInitialEvents' })
+  }
+  if (causes.length > 0) throw invalid({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', causes)
+}
+
+export function revisionIn(text: string): number {
+  if (text === '') return 0
+  if (!/^\d{1,15}$/.test(text)) throw badRequest(`Invalid value: ${JSON.stringify(text)}: invalid resource version`)
+  return Number(text)
+}
+
+function initialState(engine: Engine, { definition, filter }: WatchRequest): KubeObject[] {
+  const state: KubeObject[] = []
+  for (const [, stored] of engine.store.table(definition.storageKey).scan(filter.prefix)) {
+    const view = viewOf(definition, stored)
+    if (filter.matches(view)) state.push(view)
+  }
+  return state
+}
+
+async function* tooOld(asked: number, floor: number): AsyncGenerator<string> {
+  yield frame('ERROR', JSON.stringify(toStatus(expired(`too old resource version: ${asked} (${floor})`))))
+}
+
+async function* stream(engine: Engine, request: WatchRequest, subscription: Subscription, state: readonly KubeObject[], start: number): AsyncGenerator<string> {
+  const { query, signal, render } = request
+  const hasBookmarks = isTrue(query, 'allowWatchBookmarks')
+  const stopTimers = arm(engine, subscription, query, hasBookmarks)
+  const onAbort = () => subscription.end()
+  signal?.addEventListener('abort', onAbort, { once: true })
+  try {
+    if (signal?.aborted) return
+    for (const view of state) yield frame('ADDED', render(view))
+    if (isTrue(query, 'sendInitialEvents')) yield bookmark(request, start, { [INITIAL_EVENTS_END]: 'true' })
+    for (let item = await subscription.next(); item !== undefined; item = await subscription.next()) {
+      if (typeof item !== 'string') {
+        const line = frameOf(request, item)
+        if (line !== undefined) yield line
+        continue
+      }
+      if (hasBookmarks) yield bookmark(request, Math.max(start, engine.store.published()))
+      if (item === 'expired') return
+    }
+  } finally {
+    stopTimers()
+    signal?.removeEventListener('abort', onAbort)
+    subscription.end()
+  }
+}
+
+/** Starts the bookmark and the timeout of a watch; the answer stops both. */
+function arm(engine: Engine, subscription: Subscription, query: Query, hasBookmarks: boolean): () => void {
+  const { clock, random } = engine
+  const asked = countIn(query, 'timeoutSeconds') ?? 0
+  const seconds = asked > 0 ? Math.min(asked, TIMEOUT_MOST_SECONDS) : TIMEOUT_LEAST_SECONDS * (1 + random.fraction())
+  const stopTimeout = clock.after(seconds * 1000, () => subscription.note('expired'))
+  let stopBookmark = () => {}
+  const next = () => {
+    stopBookmark = clock.after(BOOKMARK_MILLISECONDS, () => {
+      subscription.note('bookmark')
+      next()
+    })
+  }
+  if (hasBookmarks) next()
+  return () => {
+    stopTimeout()
+    stopBookmark()
+  }
+}
+
+/** What a change means to this watch: objects enter and leave its selection. */
+function frameOf({ definition, filter, render }: WatchRequest, change: Change): string | undefined {
+  if (!change.key.startsWith(filter.prefix)) return undefined
+  if (filter.onlyKey !== undefined && change.key !== filter.onlyKey) return undefined
+  const isIn = change.object !== undefined && filter.matches(viewOf(definition, change.object))
+  const wasIn = change.old !== undefined && filter.matches(viewOf(definition, change.old))
+  if (isIn) return frame(wasIn ? 'MODIFIED' : 'ADDED', render(viewOf(definition, change.last)))
+  if (!wasIn || change.old === undefined) return undefined
+  // An object that left the selection is shown as it was, with the revision at which it left.
+  const { old, revision } = change
+  return frame('DELETED', render(viewOf(definition, change.object === undefined ? change.last : { ...old, metadata: { ...old.metadata, resourceVersion: String(revision) } })))
+}
+
+function bookmark({ definition }: WatchRequest, revision: number, annotations?: Readonly<Record<string, string>>): string {
+  const { group, version, kind } = definition
+  const metadata: Record<string, Json> = { resourceVersion: String(revision), creationTimestamp: null, ...(annotations ? { annotations } : {}) }
+  return frame('BOOKMARK', textOf({ kind, apiVersion: group === '' ? version : `${group}/${version}`, metadata }))
+}

@@ -1,0 +1,30 @@
+/** Fills in the defaults of a structural schema. Answers the same value when nothing was missing. */
+import { isList, isObject, setMember, type Json, type JsonObject, type MutableObject } from '../core/json.ts'
+import { memberSchema, type Schema } from './schema.ts'
+
+export function withDefaults<T extends Json>(value: T, schema: Schema): T {
+  // Each branch answers a value of the shape it was given.
+  if (isObject(value)) return objectWithDefaults(value, schema) as T
+  if (isList(value) && schema.items) {
+    const { items } = schema
+    const filled = value.map((item) => withDefaults(item, items))
+    return filled.every((item, index) => item === value[index]) ? value : (filled as readonly Json[] as T)
+  }
+  return value
+}
+
+function objectWithDefaults(value: JsonObject, schema: Schema): JsonObject {
+  let filled: MutableObject | undefined
+  for (const [key, member] of Object.entries(schema.properties ?? {})) {
+    const isMissing = !Object.hasOwn(value, key) || value[key] === undefined || (value[key] === null && member.nullable !== true)
+    if (isMissing && member.default !== undefined) setMember((filled ??= { ...value }), key, member.default)
+  }
+  for (const key of Object.keys(filled ?? value)) {
+    const member = memberSchema(schema, key)
+    const before = (filled ?? value)[key]
+    if (member === undefined || before === undefined) continue
+    const after = withDefaults(before, member)
+    if (after !== before) setMember((filled ??= { ...value }), key, after)
+  }
+  return filled ?? value
+}

@@ -1,0 +1,44 @@
+/** Removes what a structural schema does not know, and nulls where null is not allowed.
+ *  Answers the same value when there was nothing to remove; the paths of unknown members go to `unknown`. */
+import { isList, isObject, setMember, type Json, type JsonObject, type MutableObject } from '../core/json.ts'
+import { allowsUnknown, memberSchema, type Schema } from './schema.ts'
+
+export function pruned<T extends Json>(value: T, schema: Schema, unknown: string[], path = ''): T {
+  if (schema['x-kubernetes-embedded-resource'] && isObject(value)) {
+    const { apiVersion, kind, metadata, ...rest }: JsonObject = value
+    const kept = prunedObject(rest, schema, unknown, path)
+    if (kept === rest) return value
+    // An embedded resource keeps its type and metadata whatever its schema says.
+    return { ...(apiVersion === undefined ? {} : { apiVersion }), ...(kind === undefined ? {} : { kind }), ...(metadata === undefined ? {} : { metadata }), ...kept } as Json as T
+  }
+  if (isObject(value)) return prunedObject(value, schema, unknown, path) as T
+  if (isList(value) && schema.items) {
+    const { items } = schema
+    const kept = value.map((item, index) => pruned(item, items, unknown, `${path}[${index}]`))
+    return kept.every((item, index) => item === value[index]) ? value : (kept as readonly Json[] as T)
+  }
+  return value
+}
+
+function prunedObject(value: JsonObject, schema: Schema, unknown: string[], path: string): JsonObject {
+  const kept: MutableObject = {}
+  let isChanged = false
+  for (const [key, member] of Object.entries(value)) {
+    const known = memberSchema(schema, key)
+    const here = path === '' ? key : `${path}.${key}`
+    if (member === undefined) continue
+    if (known === undefined) {
+      if (allowsUnknown(schema)) setMember(kept, key, member)
+      else {
+        unknown.push(here)
+        isChanged = true
+      }
+    } else if (member === null && known.nullable !== true) isChanged = true // absent, and so defaulted
+    else {
+      const inner = pruned(member, known, unknown, here)
+      isChanged ||= inner !== member
+      setMember(kept, key, inner)
+    }
+  }
+  return isChanged ? kept : value
+}

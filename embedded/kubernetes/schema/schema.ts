@@ -1,0 +1,59 @@
+/** Structural schemas: the part of JSON schema that CustomResourceDefinitions may use. */
+import type { Json, JsonObject } from '../core/json.ts'
+
+export interface Rule extends JsonObject {
+  readonly rule: string
+  readonly message?: string
+  readonly messageExpression?: string
+  readonly reason?: string
+  readonly fieldPath?: string
+  readonly optionalOldSelf?: boolean
+}
+
+export interface Schema {
+  readonly type?: string
+  readonly description?: string
+  readonly format?: string
+  readonly properties?: Readonly<Record<string, Schema>>
+  readonly additionalProperties?: Schema | boolean
+  readonly items?: Schema
+  readonly required?: readonly string[]
+  readonly default?: Json
+  readonly enum?: readonly Json[]
+  readonly nullable?: boolean
+  readonly pattern?: string
+  readonly minLength?: number
+  readonly maxLength?: number
+  readonly minimum?: number
+  readonly maximum?: number
+  readonly exclusiveMinimum?: boolean
+  readonly exclusiveMaximum?: boolean
+  readonly multipleOf?: number
+  readonly minItems?: number
+  readonly maxItems?: number
+  readonly uniqueItems?: boolean
+  readonly minProperties?: number
+  readonly maxProperties?: number
+  readonly allOf?: readonly Schema[]
+  readonly anyOf?: readonly Schema[]
+  readonly oneOf?: readonly Schema[]
+  readonly not?: Schema
+  readonly 'x-kubernetes-preserve-unknown-fields'?: boolean
+  readonly 'x-kubernetes-int-or-string'?: boolean
+  readonly 'x-kubernetes-embedded-resource'?: boolean
+  readonly 'x-kubernetes-list-type'?: 'atomic' | 'set' | 'map'
+  readonly 'x-kubernetes-list-map-keys'?: readonly string[]
+  readonly 'x-kubernetes-map-type'?: 'granular' | 'atomic'
+  readonly 'x-kubernetes-validations'?: readonly Rule[]
+}
+
+/** The schema of a member of an object; undefined when the schema says nothing about it. */
+export function memberSchema(schema: Schema | undefined, key: string): Schema | undefined {
+  const named = schema?.properties
+  if (named !== undefined && Object.hasOwn(named, key)) return named[key]
+  return typeof schema?.additionalProperties === 'object' ? schema.additionalProperties : undefined
+}
+
+export const allowsUnknown = (schema: Schema): boolean =>
+  schema['x-kubernetes-preserve-unknown-fields'] === true ||
+  (schema.additionalProperties !== undefined && schema.additionalProperties !== false)

@@ -1,0 +1,77 @@
+/** What the schemas, columns and subresources of a CustomResourceDefinition must look like to be accepted. */
+import { compileJsonPath } from '../core/jsonpath.ts'
+import { asList, asString, at, isObject, type Json } from '../core/json.ts'
+import type { KubeObject } from '../core/object.ts'
+import { fieldForbidden, fieldInvalid, fieldNotSupported, fieldRequired, type Cause } from '../core/status.ts'
+import type { Schema } from './schema.ts'
+import { compilePattern, schemaFaults } from './validate.ts'
+
+const TYPES = ['array', 'boolean', 'integer', 'number', 'object', 'string']
+const COLUMN_TYPES = ['integer', 'number', 'string', 'boolean', 'date']
+
+export function definitionFaults(crd: KubeObject, _old: KubeObject | undefined): Cause[] {
+  return asList(at(crd, 'spec', 'versions')).flatMap((version, index) => versionFaults(version, `spec.versions[${index}]`))
+}
+
+function versionFaults(version: Json, field: string): Cause[] {
+  const schema = at(version, 'schema', 'openAPIV3Schema')
+  const schemaField = `${field}.schema.openAPIV3Schema`
+  if (!isObject(schema)) return [fieldRequired(schemaField, 'schemas are required')]
+  return [
+    ...(asString(at(version, 'name')) === '' ? [fieldRequired(`${field}.name`)] : []),
+    ...(schema.type === 'object' ? [] : [fieldInvalid(`${schemaField}.type`, schema.type ?? '', 'must be object at the root')]),
+    ...structuralFaults(schema as Schema, schemaField), // read defensively below
+    ...asList(at(version, 'additionalPrinterColumns')).flatMap((column, index) => columnFaults(column, `${field}.additionalPrinterColumns[${index}]`)),
+    ...asList(at(version, 'selectableFields')).flatMap((selectable, index) => pathFaults(at(selectable, 'jsonPath'), `${field}.selectableFields[${index}].jsonPath`)),
+  ]
+}
+
+function columnFaults(column: Json, field: string): Cause[] {
+  const type = at(column, 'type')
+  return [
+    ...(asString(at(column, 'name')) === '' ? [fieldRequired(`${field}.name`)] : []),
+    ...(COLUMN_TYPES.includes(asString(type)) ? [] : [fieldNotSupported(`${field}.type`, type, COLUMN_TYPES)]),
+    ...pathFaults(at(column, 'jsonPath'), `${field}.jsonPath`),
+  ]
+}
+
+function pathFaults(path: Json | undefined, field: string): Cause[] {
+  if (asString(path) === '') return [fieldRequired(field)]
+  try {
+    compileJsonPath(asString(path))
+    return []
+  } catch (error) {
+    return [fieldInvalid(field, path, error instanceof Error ? error.message : String(error))]
+  }
+}
+
+function structuralFaults(schema: Schema, field: string): Cause[] {
+  const faults: Cause[] = []
+  const isOpen = schema['x-kubernetes-int-or-string'] === true || schema['x-kubernetes-preserve-unknown-fields'] === true
+  if (schema.type === undefined && !isOpen) faults.push(fieldRequired(`${field}.type`, 'must not be empty for specified object fields'))
+  if (schema.type !== undefined && !TYPES.includes(schema.type)) faults.push(fieldNotSupported(`${field}.type`, schema.type, TYPES))
+  if (schema.type === 'array' && !schema.items) faults.push(fieldRequired(`${field}.items`, 'must be specified'))
+  if (schema.properties && schema.additionalProperties !== undefined && schema.additionalProperties !== false) faults.push(fieldForbidden(`${field}.additionalProperties`, 'additionalProperties and properties are mutual exclusive'))
+  if (schema.additionalProperties === false) faults.push(fieldForbidden(`${field}.additionalProperties`, 'additionalProperties cannot be set to false'))
+  if (schema.uniqueItems) faults.push(fieldForbidden(`${field}.uniqueItems`, 'uniqueItems cannot be set to true since the runtime complexity becomes quadratic'))
+  if ('$ref' in schema) faults.push(fieldForbidden(`${field}.$ref`, '$ref is not supported'))
+  if (schema['x-kubernetes-list-type'] === 'map' && (schema['x-kubernetes-list-map-keys'] ?? []).length === 0) faults.push(fieldRequired(`${field}.x-kubernetes-list-map-keys`, 'must not be empty if x-kubernetes-list-type is map'))
+  if (schema.pattern !== undefined) faults.push(...patternFaults(schema.pattern, `${field}.pattern`))
+  if (schema.default !== undefined) faults.push(...schemaFaults(schema.default, schema, `${field}.default`))
+  for (const [key, member] of Object.entries(schema.properties ?? {})) {
+    if (field.endsWith('openAPIV3Schema') && ['apiVersion', 'kind', 'metadata'].includes(key)) continue
+    faults.push(...structuralFaults(member, `${field}.properties[${key}]`))
+  }
+  if (schema.items) faults.push(...structuralFaults(schema.items, `${field}.items`))
+  if (typeof schema.additionalProperties === 'object') faults.push(...structuralFaults(schema.additionalProperties, `${field}.additionalProperties`))
+  return faults
+}
+
+function patternFaults(pattern: string, field: string): Cause[] {
+  try {
+    compilePattern(pattern)
+    return []
+  } catch (error) {
+    return [fieldInvalid(field, pattern, `must be a valid regular expression, but isn't: ${error instanceof Error ? error.message : String(error)}`)]
+  }
+}

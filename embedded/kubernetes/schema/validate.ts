@@ -1,0 +1,151 @@
+/** Checks a value against a structural schema. Answers every fault with the field, the reason and the words of
+ *  Kubernetes. Rules in CEL are not checked here. */
+import { asObject, isEqual, isList, isObject, type Json, type JsonObject } from '../core/json.ts'
+import { fieldDuplicate, fieldInvalid, fieldNotSupported, fieldRequired, fieldTooLong, fieldTooMany, fieldTypeInvalid, type Cause } from '../core/status.ts'
+import { isOfFormat } from './formats.ts'
+import { memberSchema, type Schema } from './schema.ts'
+
+export function schemaFaults(value: Json, schema: Schema, field = ''): Cause[] {
+  if (value === null && schema.nullable) return []
+  const typeFault = typeFaultOf(value, schema, field)
+  if (typeFault) return [typeFault]
+  return [
+    ...(schema.enum && !schema.enum.some((allowed) => isEqual(allowed, value)) ? [fieldNotSupported(field, value, schema.enum)] : []),
+    ...(typeof value === 'string' ? stringFaults(value, schema, field) : []),
+    ...(typeof value === 'number' ? numberFaults(value, schema, field) : []),
+    ...(isList(value) ? listFaults(value, schema, field) : []),
+    ...(isObject(value) ? objectFaults(value, schema, field) : []),
+    ...junctorFaults(value, schema, field),
+  ]
+}
+
+/** Names, as the texts of faults show them. */
+const title = (field: string): string => (field === '' ? '<nil>' : field)
+
+function typeFaultOf(value: Json, schema: Schema, field: string): Cause | undefined {
+  if (schema['x-kubernetes-int-or-string']) {
+    return typeof value === 'string' || Number.isInteger(value) ? undefined : fieldTypeInvalid(field, shownType(value), `${title(field)} in body must be of type integer,string: ${JSON.stringify(shownType(value))}`)
+  }
+  const { type } = schema
+  if (type === undefined) return undefined
+  const actual = typeOf(value)
+  if (actual === type || (type === 'number' && actual === 'integer')) return undefined
+  return fieldTypeInvalid(field, shownType(value), `${title(field)} in body must be of type ${type}: ${JSON.stringify(shownType(value))}`)
+}
+
+const typeOf = (value: Json): string =>
+  value === null ? 'null' : isList(value) ? 'array' : typeof value === 'number' ? (Number.isInteger(value) ? 'integer' : 'number') : typeof value
+
+const shownType = (value: Json): string => typeOf(value)
+
+function stringFaults(value: string, schema: Schema, field: string): Cause[] {
+  const length = schema.maxLength === undefined && schema.minLength === undefined ? 0 : [...value].length
+  const { maxLength, minLength, pattern, format } = schema
+  return [
+    ...(maxLength !== undefined && length > maxLength ? [fieldTooLong(field, maxLength)] : []),
+    ...(minLength !== undefined && length < minLength ? [fieldInvalid(field, value, `${title(field)} in body should be at least ${minLength} chars long`)] : []),
+    ...(pattern !== undefined && !patternOf(pattern).test(value) ? [fieldInvalid(field, value, `${title(field)} in body should match '${pattern}'`)] : []),
+    ...(format !== undefined && !isOfFormat(value, format) ? [fieldInvalid(field, value, `${title(field)} in body must be of type ${format}: ${JSON.stringify(value)}`)] : []),
+  ]
+}
+
+const patterns = new Map<string, RegExp>()
+const PATTERNS_MOST = 10_000
+
+export function patternOf(pattern: string): RegExp {
+  let found = patterns.get(pattern)
+  if (!found) {
+    found = compilePattern(pattern)
+    if (patterns.size < PATTERNS_MOST) patterns.set(pattern, found)
+  }
+  return found
+}
+
+/** RE2 knows no lookaround and no back references; what is left means the same here. Throws for what cannot be read. */
+export function compilePattern(pattern: string): RegExp {
+  if (/\(\?(?:[=!]|<[=!])|\\[1-9]/.test(pattern)) throw new SyntaxError(`${JSON.stringify(pattern)} uses lookaround or a back reference`)
+  const flags = /^\(\?i\)/.test(pattern) ? 'iu' : 'u'
+  const body = pattern.replace(/^\(\?i\)/, '').replaceAll('(?P<', '(?<').replaceAll('\\A', '^').replaceAll('\\z', '$')
+  try {
+    return new RegExp(body, flags)
+  } catch {
+    return new RegExp(body, flags.replace('u', '')) // escapes that only the older syntax allows
+  }
+}
+
+function numberFaults(value: number, schema: Schema, field: string): Cause[] {
+  const { minimum, maximum, multipleOf, format } = schema
+  const faults: Cause[] = []
+  if (minimum !== undefined && (schema.exclusiveMinimum ? value <= minimum : value < minimum)) {
+    faults.push(fieldInvalid(field, value, `${title(field)} in body should be greater than ${schema.exclusiveMinimum ? '' : 'or equal to '}${minimum}`))
+  }
+  if (maximum !== undefined && (schema.exclusiveMaximum ? value >= maximum : value > maximum)) {
+    faults.push(fieldInvalid(field, value, `${title(field)} in body should be less than ${schema.exclusiveMaximum ? '' : 'or equal to '}${maximum}`))
+  }
+  if (multipleOf !== undefined && !Number.isInteger(value / multipleOf)) faults.push(fieldInvalid(field, value, `${title(field)} in body should be a multiple of ${multipleOf}`))
+  if (format === 'int32' && (value < -(2 ** 31) || value >= 2 ** 31)) faults.push(fieldInvalid(field, value, `Checked value must be of type integer with format int32 in ${title(field)}`))
+  return faults
+}
+
+function listFaults(value: readonly Json[], schema: Schema, field: string): Cause[] {
+  const { minItems, maxItems, items } = schema
+  return [
+    ...(maxItems !== undefined && value.length > maxItems ? [fieldTooMany(field, value.length, maxItems)] : []),
+    ...(minItems !== undefined && value.length < minItems ? [fieldInvalid(field, value.length, `${title(field)} in body should have at least ${minItems} items`)] : []),
+    ...duplicateFaults(value, schema, field),
+    ...(items ? value.flatMap((item, index) => schemaFaults(item, items, `${field}[${index}]`)) : []),
+  ]
+}
+
+function duplicateFaults(value: readonly Json[], schema: Schema, field: string): Cause[] {
+  const listType = schema['x-kubernetes-list-type']
+  if (listType !== 'set' && listType !== 'map') return []
+  const keys = schema['x-kubernetes-list-map-keys'] ?? []
+  const seen = new Set<string>()
+  return value.flatMap((item, index) => {
+    const identity = listType === 'set' ? item : Object.fromEntries(keys.map((key) => [key, asObject(item)[key]]))
+    const text = JSON.stringify(identity)
+    if (!seen.has(text)) {
+      seen.add(text)
+      return []
+    }
+    return [fieldDuplicate(`${field}[${index}]`, identity)]
+  })
+}
+
+function objectFaults(value: JsonObject, schema: Schema, field: string): Cause[] {
+  const count = Object.keys(value).length
+  const { minProperties, maxProperties, required = [] } = schema
+  const inner = (key: string) => (field === '' ? key : `${field}.${key}`)
+  return [
+    ...(maxProperties !== undefined && count > maxProperties ? [fieldTooMany(field, count, maxProperties)] : []),
+    ...(minProperties !== undefined && count < minProperties ? [fieldInvalid(field, count, `${title(field)} in body should have at least ${minProperties} properties`)] : []),
+    ...required.filter((key) => !Object.hasOwn(value, key) || value[key] === undefined).map((key) => fieldRequired(inner(key))),
+    ...Object.entries(value).flatMap(([key, member]) => {
+      const known = memberSchema(schema, key)
+      return known && member !== undefined ? schemaFaults(member, known, inner(key)) : []
+    }),
+    ...(schema['x-kubernetes-embedded-resource'] ? embeddedFaults(value, field) : []),
+  ]
+}
+
+const embeddedFaults = (value: JsonObject, field: string): Cause[] =>
+  (['apiVersion', 'kind'] as const).filter((key) => typeof value[key] !== 'string' || value[key] === '').map((key) => fieldRequired(`${field}.${key}`, 'must not be empty'))
+
+function junctorFaults(value: Json, schema: Schema, field: string): Cause[] {
+  const passes = (candidate: Schema) => schemaFaults(value, candidate, field).length === 0
+  const faults: Cause[] = []
+  const shown = isObject(value) || isList(value) ? (isObject(value) ? 'object' : 'array') : value
+  const say = (text: string) => faults.push(fieldInvalid(field, shown, text))
+  for (const part of schema.allOf ?? []) {
+    const inner = schemaFaults(value, part, field)
+    if (inner.length > 0) faults.push(...inner)
+  }
+  if (schema.anyOf && !schema.anyOf.some(passes)) say(`${title(field)} in body must validate at least one schema (anyOf)`)
+  if (schema.oneOf) {
+    const passing = schema.oneOf.filter(passes).length
+    if (passing !== 1) say(`${title(field)} in body must validate one and only one schema (oneOf). ${passing === 0 ? 'Found none valid' : `Found ${passing} valid alternatives`}`)
+  }
+  if (schema.not && passes(schema.not)) say(`${title(field)} in body must not validate the schema (not)`)
+  return faults
+}
