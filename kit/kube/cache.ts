@@ -1,0 +1,211 @@
+/** What is known of one kind: every object at its newest version seen, with indexes. Fed by the reflector and by the process's own
+ *  writes, so that a process always sees what it wrote. An object never goes back to an older version and never comes back to life.
+ *  Objects are frozen and without managedFields. */
+import { keyOf, keyText, type Key, type KubeObject, type ObjectMeta, type ResourceType } from './object.ts'
+import type { ObjectList, WatchEvent } from './store.ts'
+
+export type Change<Spec = unknown, Status = unknown> =
+  | {
+      readonly is: 'set'
+      readonly object: KubeObject<Spec, Status>
+      readonly previous: KubeObject<Spec, Status> | undefined
+      /** Nothing happened: the object was there when the subscriber or the cache began. */
+      readonly isInitial: boolean
+    }
+  /** `object` is the last that was known. */
+  | { readonly is: 'removed'; readonly object: KubeObject<Spec, Status> }
+
+type Listener<Spec, Status> = (change: Change<Spec, Status>) => void
+type KeysOf<Spec, Status> = (object: KubeObject<Spec, Status>) => readonly string[]
+
+/** Versions of one API server are decimal numbers of any length. */
+export const isNewer = (version: string, than: string): boolean => (version.length === than.length ? version > than : version.length > than.length)
+
+const versionOf = (object: KubeObject): string => object.metadata.resourceVersion ?? ''
+/** The server answers the write that takes the last finalizer off a deleted object with the object, which is gone then. */
+const isGone = ({ metadata }: KubeObject): boolean => metadata.deletionTimestamp !== undefined && (metadata.finalizers ?? []).length === 0
+
+export class Cache<Spec = unknown, Status = unknown> {
+  readonly type: ResourceType<Spec, Status>
+  readonly #objects = new Map<string, KubeObject<Spec, Status>>()
+  readonly #indexes = new Map<string, Index<Spec, Status>>()
+  readonly #listeners = new Set<Listener<Spec, Status>>()
+  /** Own removals that the watch has not come to yet. */
+  readonly #removed = new Map<string, string>()
+  readonly #ready = Promise.withResolvers<void>()
+  /** Everything up to this version has been seen; empty before the first list. */
+  #seenVersion = ''
+
+  constructor(type: ResourceType<Spec, Status>) {
+    this.type = type
+    this.addIndex('namespace', ({ metadata }) => (metadata.namespace === undefined ? [] : [metadata.namespace]))
+    this.addIndex('label', ({ metadata }) => Object.entries(metadata.labels ?? {}).map(([name, value]) => `${name}=${value}`))
+    this.addIndex('owner', ({ metadata }) => (metadata.ownerReferences ?? []).map(({ uid }) => uid))
+  }
+
+  /** Resolves when the first list is in. */
+  ready(): Promise<void> {
+    return this.#ready.promise
+  }
+  get isReady(): boolean {
+    return this.#seenVersion !== ''
+  }
+  get seenVersion(): string {
+    return this.#seenVersion
+  }
+  get size(): number {
+    return this.#objects.size
+  }
+
+  get(key: Key): KubeObject<Spec, Status> | undefined {
+    return this.#objects.get(keyText(key))
+  }
+  /** In no particular order, as all lists here. */
+  list(): KubeObject<Spec, Status>[] {
+    return [...this.#objects.values()]
+  }
+  inNamespace(namespace: string): KubeObject<Spec, Status>[] {
+    return this.by('namespace', namespace)
+  }
+  labelled(label: string, value: string): KubeObject<Spec, Status>[] {
+    return this.by('label', `${label}=${value}`)
+  }
+  ownedBy(uid: string): KubeObject<Spec, Status>[] {
+    return this.by('owner', uid)
+  }
+
+  /** Objects whose keys in the named index hold the value. An index that was never added is a bug. */
+  by(index: string, value: string): KubeObject<Spec, Status>[] {
+    const found = this.#indexes.get(index)
+    if (found === undefined) throw new Error(`no index ${index} over ${this.type.plural}`)
+    return [...found.at(value)].flatMap((key) => this.#objects.get(key) ?? [])
+  }
+  /** Adds an index over the keys that a pure function gives; free when one of that name is there. */
+  addIndex(name: string, keysOf: KeysOf<Spec, Status>): void {
+    if (this.#indexes.has(name)) return
+    const index = new Index(keysOf)
+    for (const [key, object] of this.#objects) index.move(key, undefined, object)
+    this.#indexes.set(name, index)
+  }
+
+  /** Calls at once with every object there is, then with each change, until the answer is called. Listeners never throw and never wait. */
+  subscribe(listen: Listener<Spec, Status>): () => void {
+    this.#listeners.add(listen)
+    for (const object of this.#objects.values()) listen({ is: 'set', object, previous: undefined, isInitial: true })
+    return () => this.#listeners.delete(listen)
+  }
+
+  /** Takes in the answer of a write, ahead of the watch. Older news than what is known changes nothing. */
+  apply(written: KubeObject<Spec, Status>): void {
+    const key = keyText(keyOf(written))
+    const version = versionOf(written)
+    if (!isNewer(version, this.#seenVersion) || this.#isKnown(key, version)) return
+    if (!isGone(written)) return this.#set(key, written, false)
+    this.#removed.set(key, version)
+    this.#remove(key)
+  }
+
+  /** Takes in the state of the server; answers how many objects differed from what was known. The list must not be older than `seenVersion`. */
+  takeList(list: ObjectList<Spec, Status>): number {
+    const isFirst = !this.isReady
+    const listed = new Set<string>()
+    let differences = 0
+    for (const object of list.items) {
+      const key = keyText(keyOf(object))
+      listed.add(key)
+      if (this.#isKnown(key, versionOf(object))) continue
+      this.#set(key, object, isFirst)
+      differences++
+    }
+    for (const [key, object] of this.#objects) {
+      if (listed.has(key) || isNewer(versionOf(object), list.resourceVersion)) continue
+      this.#remove(key)
+      differences++
+    }
+    this.#seen(list.resourceVersion)
+    if (isFirst) this.#ready.resolve()
+    return differences
+  }
+
+  /** Takes in one event of the watch; false when it was known already. */
+  takeEvent(event: WatchEvent<Spec, Status>): boolean {
+    const version = event.type === 'BOOKMARK' ? event.resourceVersion : versionOf(event.object)
+    if (!isNewer(version, this.#seenVersion)) return false
+    if (event.type !== 'BOOKMARK') {
+      const key = keyText(keyOf(event.object))
+      if (!this.#isKnown(key, version)) event.type === 'DELETED' ? this.#remove(key) : this.#set(key, event.object, false)
+    }
+    this.#seen(version)
+    return true
+  }
+
+  #isKnown(key: string, version: string): boolean {
+    const object = this.#objects.get(key)
+    const known = object === undefined ? this.#removed.get(key) : versionOf(object)
+    return known !== undefined && !isNewer(version, known)
+  }
+
+  #seen(version: string): void {
+    this.#seenVersion = version
+    for (const [key, removedAt] of this.#removed) if (!isNewer(removedAt, version)) this.#removed.delete(key)
+  }
+
+  #set(key: string, object: KubeObject<Spec, Status>, isInitial: boolean): void {
+    const kept = frozen(withoutManagedFields(object))
+    const previous = this.#objects.get(key)
+    this.#objects.set(key, kept)
+    this.#removed.delete(key)
+    for (const index of this.#indexes.values()) index.move(key, previous, kept)
+    for (const listen of this.#listeners) listen({ is: 'set', object: kept, previous, isInitial })
+  }
+
+  #remove(key: string): void {
+    const object = this.#objects.get(key)
+    if (object === undefined) return
+    this.#objects.delete(key)
+    for (const index of this.#indexes.values()) index.move(key, object, undefined)
+    for (const listen of this.#listeners) listen({ is: 'removed', object })
+  }
+}
+
+const NO_KEYS: ReadonlySet<string> = new Set()
+
+class Index<Spec, Status> {
+  readonly #keysOf: KeysOf<Spec, Status>
+  readonly #keys = new Map<string, Set<string>>()
+  constructor(keysOf: KeysOf<Spec, Status>) {
+    this.#keysOf = keysOf
+  }
+
+  at(value: string): ReadonlySet<string> {
+    return this.#keys.get(value) ?? NO_KEYS
+  }
+
+  move(key: string, from: KubeObject<Spec, Status> | undefined, to: KubeObject<Spec, Status> | undefined): void {
+    const before = from === undefined ? [] : this.#keysOf(from)
+    const after = to === undefined ? [] : this.#keysOf(to)
+    for (const value of before) {
+      if (after.includes(value)) continue
+      const keys = this.#keys.get(value)
+      keys?.delete(key)
+      if (keys?.size === 0) this.#keys.delete(value)
+    }
+    for (const value of after) {
+      const keys = this.#keys.get(value)
+      if (keys === undefined) this.#keys.set(value, new Set([key]))
+      else keys.add(key)
+    }
+  }
+}
+
+function withoutManagedFields<Spec, Status>(object: KubeObject<Spec, Status>): KubeObject<Spec, Status> {
+  const { managedFields: _managed, ...metadata } = object.metadata as ObjectMeta
+  return { ...object, metadata }
+}
+
+/** Freezes all the way down. */
+function frozen<T>(value: T): T {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
+  for (const member of Object.values(value)) frozen(member)
+  return Object.freeze(value)
+}

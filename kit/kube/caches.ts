@@ -1,0 +1,59 @@
+/** The caches of one process: one reflector per kind, shared by everyone who asks for that kind. */
+import type { Clock } from '../sys/clock.ts'
+import type { Logger } from '../sys/log.ts'
+import type { Registry } from '../sys/metrics.ts'
+import type { Random } from '../sys/random.ts'
+import { Cache } from './cache.ts'
+import type { ResourceType } from './object.ts'
+import { openReflectorMetrics, runReflector } from './reflector.ts'
+import type { ListOptions, Store } from './store.ts'
+
+export interface CachesOptions {
+  readonly store: Store
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+  readonly registry: Registry
+  /** What is watched of namespaced kinds: everything when absent. An agent names its own namespace. */
+  readonly selection?: ListOptions
+}
+
+export interface Caches {
+  /** The cache of the kind; the first to ask brings it into being. Its reflector runs once the caches are started. */
+  of<Spec, Status>(type: ResourceType<Spec, Status>): Cache<Spec, Status>
+  /** Starts every reflector, now and of kinds asked for later, until the signal aborts. */
+  start(signal: AbortSignal): void
+  /** Resolves when every kind asked for so far has had its first list. */
+  ready(): Promise<void>
+  isReady(): boolean
+}
+
+export function openCaches(options: CachesOptions): Caches {
+  const metrics = openReflectorMetrics(options.registry)
+  const caches = new Map<string, Cache>()
+  let running: AbortSignal | undefined
+
+  const run = (cache: Cache, signal: AbortSignal) =>
+    void runReflector({ ...options, cache, metrics, selection: cache.type.scope === 'Namespaced' ? options.selection ?? {} : {} }, signal)
+
+  return {
+    of<Spec, Status>(type: ResourceType<Spec, Status>) {
+      const name = `${type.plural}.${type.group}`
+      let cache = caches.get(name)
+      if (cache === undefined) {
+        cache = new Cache(type as ResourceType)
+        caches.set(name, cache)
+        if (running !== undefined) run(cache, running)
+      }
+      return cache as unknown as Cache<Spec, Status> // made of this very type
+    },
+    start(signal) {
+      running = signal
+      for (const cache of caches.values()) run(cache, signal)
+    },
+    async ready() {
+      await Promise.all([...caches.values()].map((cache) => cache.ready()))
+    },
+    isReady: () => [...caches.values()].every((cache) => cache.isReady),
+  }
+}
