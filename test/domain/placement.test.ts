@@ -64,7 +64,7 @@ describe('for any nodes and demand', () => {
   test('placing one after another never overfills a node, and refuses only what fits nowhere', () => {
     fc.assert(fc.property(fc.array(anyDemand, { maxLength: 30 }), anyNodes, (demands, nodes) => {
       const empty = nodes.map((candidate) => ({ ...candidate, used: room(0) }))
-      const world = new Map(empty.map((candidate) => [candidate.node, candidate]))
+      const world = new Map<string, Candidate>(empty.map((candidate) => [candidate.node, candidate]))
       for (const wanted of demands) {
         const chosen = rankNodes(wanted, [...world.values()])[0]
         if (chosen === undefined) {
