@@ -71,3 +71,15 @@ const DEADLINE_MINUTES_DEFAULT = 10
 export function deadlineOf(kind: OperationKind, now: Date): Date {
   return new Date(now.getTime() + (DEADLINE_MINUTES[kind] ?? DEADLINE_MINUTES_DEFAULT) * 60_000)
 }
+
+/** The steps of a kind, in order: conditions that must come true. The current step is the first that is not. */
+const STEPS: Partial<Record<OperationKind, readonly string[]>> = {
+  'server.create': ['claimed', 'storage', 'instance', 'started'],
+  'server.start': ['started'],
+  'server.stop': ['stopped'],
+  'server.restart': ['stopped', 'started'],
+  'server.delete': ['instance', 'storage', 'released'],
+}
+const STEPS_OTHERWISE: readonly string[] = ['done']
+
+export const stepsOf = (kind: OperationKind): readonly string[] => STEPS[kind] ?? STEPS_OTHERWISE

@@ -1,12 +1,33 @@
-/** THE list: every stored kind. Routes join as `ROUTES` below, one line per noun. */
+/** THE lists: every stored kind, and every route; one line per noun. */
+import type { Route } from '../kit/http/route.ts'
+import { API_TOKEN_ROUTES } from './api-token.ts'
+import { AUDIT_ROUTES } from './audit.ts'
+import { CATALOG_ROUTES } from './catalog.ts'
+import { CONSOLE_ROUTES } from './console.ts'
 import type { Resource } from './define.ts'
+import { SIGN_IN_ROUTES } from './identity.ts'
 import { Instance, NodeReport, Volume } from './instance.ts'
-import { Operation } from './operation.ts'
+import { getOperation, Operation } from './operation.ts'
 import { Node, Plan, Region, Template, Zone } from './platform.ts'
+import { QUOTA_ROUTES } from './quota.ts'
+import { SERVER_ROUTES } from './server-routes.ts'
 import { Server } from './server.ts'
+import { SSH_KEY_ROUTES } from './ssh-key.ts'
 import { Storage } from './storage.ts'
 
 export const RESOURCES: readonly Resource[] = [Region, Zone, Plan, Template, Node, Server, Storage, Operation, Instance, Volume, NodeReport]
+
+export const ROUTES: readonly Route[] = [
+  ...SIGN_IN_ROUTES,
+  ...API_TOKEN_ROUTES,
+  ...QUOTA_ROUTES,
+  ...AUDIT_ROUTES,
+  ...CATALOG_ROUTES,
+  ...SERVER_ROUTES,
+  ...CONSOLE_ROUTES,
+  ...SSH_KEY_ROUTES,
+  getOperation,
+]
 
 /** The namespace that holds an account's resources. */
 export const accountNamespace = (accountId: string): string => `acct-${accountId}`

@@ -10,6 +10,10 @@ export const ZoneName = z.string().min(1).max(63).regex(/^[a-z0-9]([-a-z0-9]*[a-
 /** RFC 1123 host name label. */
 export const Hostname = z.string().min(1).max(63).regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/, 'must be 1 to 63 lower-case letters, digits and dashes, starting and ending with a letter or digit')
 
+/** One line of text for people. */
+export const Printable = z.string().regex(/^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]*$/u, 'must be printable')
+export const PrintableName = z.string().trim().min(1).max(100).regex(/^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]*$/u, 'must be printable')
+
 export const LABELS_MAXIMUM = 64
 const LabelKey = z.string().min(1).max(63).regex(/^[A-Za-z0-9]([A-Za-z0-9._/-]*[A-Za-z0-9])?$/, 'must be 1 to 63 letters, digits, ".", "_", "/" or "-", starting and ending with a letter or digit')
 const LabelValue = z.string().max(255).regex(/^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]*$/u, 'must be printable')
@@ -69,3 +73,12 @@ export const OperationProgress = z.strictObject({
   finishedAt: z.string().max(64).optional(),
 })
 export type OperationProgress = z.infer<typeof OperationProgress>
+
+/** A stored object as views read it. `createdAt` is RFC 3339. */
+export interface Stored<Spec, Status = unknown> {
+  readonly name: string
+  readonly createdAt: string
+  readonly isDeleting: boolean
+  readonly spec: Spec
+  readonly status?: Status | undefined
+}

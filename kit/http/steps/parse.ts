@@ -157,14 +157,18 @@ function isMissing(issue: z.core.$ZodIssue, input: unknown): boolean {
   return issue.path.length > 0 && value === undefined
 }
 
+/** Zod's own words are for programmers; a schema's own message is kept. */
+const isZodWording = (message: string): boolean => /^(Invalid|Too |Unrecognized)/.test(message)
+
 function sentence(issue: z.core.$ZodIssue): string {
+  if (!isZodWording(issue.message)) return issue.message
   switch (issue.code) {
     case 'invalid_type': return `must be ${article(issue.expected)}`
     case 'too_small': return issue.origin === 'string' ? `must have at least ${issue.minimum} ${plural(issue.minimum, 'character')}` : issue.origin === 'array' ? `must have at least ${issue.minimum} ${plural(issue.minimum, 'item')}` : `must be ${issue.inclusive === false ? 'more than' : 'at least'} ${issue.minimum}`
     case 'too_big': return issue.origin === 'string' ? `must have at most ${issue.maximum} ${plural(issue.maximum, 'character')}` : issue.origin === 'array' ? `must have at most ${issue.maximum} ${plural(issue.maximum, 'item')}` : `must be ${issue.inclusive === false ? 'less than' : 'at most'} ${issue.maximum}`
     case 'invalid_value': return issue.values.length === 1 ? `must be ${issue.values.map(String).join('')}` : `must be one of ${issue.values.map(String).join(', ')}`
-    case 'invalid_format': return issue.message.startsWith('Invalid') ? `must be ${article(FORMAT_NAMES[issue.format] ?? 'string of the right form')}` : issue.message
-    default: return issue.message.startsWith('Invalid') ? 'is invalid' : issue.message
+    case 'invalid_format': return `must be ${article(FORMAT_NAMES[issue.format] ?? 'string of the right form')}`
+    default: return 'is invalid'
   }
 }
 

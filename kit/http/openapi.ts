@@ -1,0 +1,101 @@
+/** The route table as an OpenAPI 3.1 document. Everything comes from the routes; nothing is described by hand. */
+import { z } from 'zod'
+import { createDocument, type CreateDocumentOptions, type ZodOpenApiOperationObject, type ZodOpenApiPathsObject, type ZodOpenApiResponsesObject } from 'zod-openapi'
+import { TITLES } from '../../domain/problem.ts'
+import type { Credential, Route } from './route.ts'
+
+export interface DocumentOptions {
+  readonly title: string
+  readonly description: string
+  readonly version: string
+  readonly serverUrl: string
+}
+
+export type OpenApiDocument = ReturnType<typeof createDocument>
+
+/** The problem document that every refusal is. */
+export const ProblemDocument = z.looseObject({
+  type: z.literal('about:blank'), title: z.string(), status: z.int(), detail: z.string().describe('Written for people, safe to show.'),
+  reason: z.string().optional().describe('For programs; clients ignore values they do not know.'),
+  errors: z.array(z.looseObject({ field: z.string(), detail: z.string() })).optional().describe('What is wrong with which field.'),
+  resource: z.looseObject({ type: z.string(), id: z.string() }).optional(),
+  active_operation_id: z.string().optional().describe('The operation that keeps the resource busy.'),
+  quota: z.looseObject({ name: z.string(), limit: z.int(), used: z.int(), requested: z.int() }).optional(),
+  alternatives: z.array(z.looseObject({ zone: z.string(), plan: z.string() })).optional().describe('Where there is room now.'),
+}).meta({ id: 'Problem', description: 'Why a request was refused (RFC 9457).' })
+
+export function openApiDocument(routes: readonly Route[], options: DocumentOptions): OpenApiDocument {
+  const paths: Record<string, Record<string, ZodOpenApiOperationObject>> = {}
+  for (const route of routes) (paths[route.path] ??= {})[route.method.toLowerCase()] = operationOf(route)
+  return createDocument({
+    openapi: '3.1.0',
+    info: { title: options.title, description: options.description, version: options.version },
+    servers: [{ url: options.serverUrl }],
+    tags: [...new Set(routes.map((route) => route.area))].map((name) => ({ name })),
+    paths: paths as ZodOpenApiPathsObject, // keys are paths and lower-case methods
+    components: { securitySchemes: SECURITY_SCHEMES },
+  }, { override })
+}
+
+const SECURITY_SCHEMES = {
+  token: { type: 'http', scheme: 'bearer', description: 'An API token. It acts as its creator, limited by its scope.' },
+  session: { type: 'apiKey', in: 'cookie', name: 'svccloud_session', description: 'A portal session. Unsafe requests also send X-CSRF-Token with the value of the svccloud_csrf cookie.' },
+  operator: { type: 'http', scheme: 'bearer', description: 'A bearer token of the management Kubernetes cluster.' },
+} as const
+
+const securityOf = (credentials: readonly Credential[]): Record<string, string[]>[] =>
+  credentials.map((credential) => (credential === 'public' ? {} : { [credential]: [] }))
+
+function operationOf(route: Route): ZodOpenApiOperationObject {
+  const requestParams = {
+    ...(route.path.includes('{') ? { path: route.params as z.ZodObject } : {}), // routes declare objects
+    ...(hasFields(route.query) ? { query: route.query } : {}),
+  }
+  return {
+    operationId: route.id, tags: [route.area], summary: route.summary,
+    ...(route.description === undefined ? {} : { description: route.description }),
+    security: securityOf(route.credentials),
+    'x-permission': route.permission,
+    'x-credentials': [...route.credentials],
+    'x-reveals-credential': route.isCredentialRead,
+    'x-operation-kinds': [...route.starts],
+    'x-requires-verified-email': route.requiresVerifiedEmail,
+    'x-audience': route.audience,
+    'x-destructive': route.isDestructive,
+    ...(Object.keys(requestParams).length === 0 ? {} : { requestParams }),
+    ...(route.body === null ? {} : { requestBody: { required: !route.body.safeParse({}).success, content: { 'application/json': { schema: route.body } } } }),
+    responses: responsesOf(route),
+  }
+}
+
+const hasFields = (schema: z.ZodType): schema is z.ZodObject => schema instanceof z.ZodObject && Object.keys(schema.shape).length > 0
+
+const HEADERS = { 'X-Request-Id': { description: 'Names the request; audit entries that it caused carry the same id.', schema: { type: 'string', format: 'uuid' } } } as const
+const PROBLEM = { 'application/problem+json': { schema: ProblemDocument } }
+
+function responsesOf(route: Route): ZodOpenApiResponsesObject {
+  const responses: Record<string, ZodOpenApiResponsesObject[`2${string}`]> = {}
+  for (const [status, schema] of Object.entries(route.answers)) {
+    responses[status] = {
+      description: schema === null ? 'Done; no body.' : 'Done.', headers: HEADERS,
+      ...(schema === null ? {} : { content: { [route.mediaType]: route.mediaType === 'text/event-stream' ? { schema: { type: 'string' } } : { schema } } }),
+    }
+  }
+  for (const status of refusalsOf(route)) responses[status] ??= { description: TITLES[status as keyof typeof TITLES] ?? 'Refused', headers: HEADERS, content: PROBLEM }
+  responses['default'] = { description: 'Any other refusal.', headers: HEADERS, content: PROBLEM }
+  return responses as ZodOpenApiResponsesObject // keys are statuses
+}
+
+function refusalsOf(route: Route): number[] {
+  const isPublic = route.credentials.includes('public')
+  const shared = [429, 500, ...(isPublic ? [] : [401, 403]), ...(route.requiresStanding ? [402] : []), ...(route.body === null ? [] : [400, 413, 415])]
+  return [...new Set([...shared, ...route.refuses])].sort((one, other) => one - other)
+}
+
+/** Answers may gain fields at any time, so they are not closed; bounds that only say "a number of JavaScript" go. */
+const override: NonNullable<CreateDocumentOptions['override']> = ({ jsonSchema, io }) => {
+  if (io === 'output' && jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties
+  if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
+  if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum
+  for (const name of Object.keys(jsonSchema)) if (name.startsWith('x-kubernetes-')) Reflect.deleteProperty(jsonSchema, name)
+}

@@ -1,0 +1,175 @@
+/** Servers as the API shows them: public shape, bridge from the stored one, routes. */
+import { z } from 'zod'
+import { isFinal, stepsOf } from '../domain/operations.ts'
+import type { ServerFacts } from '../domain/server-rules.ts'
+import { priceHourlyMillicents } from './catalog.ts'
+import { route } from './define.ts'
+import { OperationEnvelope, OperationView, toOperationView } from './operation.ts'
+import type { PlanSpec, ZoneSpec } from './platform.ts'
+import { SERVER_STATES, type ServerSpec, type ServerStatus, STOP_TIMEOUT_SECONDS_DEFAULT, STOP_TIMEOUT_SECONDS_MAXIMUM } from './server.ts'
+import { Cursor, DateTime, Hostname, Id, Labels, Limit, type OperationProgress, pageOf, Printable, type Stored, ZoneName } from './shapes.ts'
+import { SSH_KEY_LENGTH_MAXIMUM } from './ssh-key.ts'
+
+const AREA = 'Servers'
+export const SSH_KEYS_PER_SERVER_MAXIMUM = 100
+export const USER_DATA_BYTES_MAXIMUM = 65_536
+const LABEL_FILTERS_MAXIMUM = 16
+
+export const ServerView = z.strictObject({
+  managed_by: z.string().nullable(), id: z.string(), zone: z.string(), region: z.string().optional(), hostname: z.string(), title: z.string(), plan: z.string(),
+  cores: z.int(), memory_mebibytes: z.int(), storage_gibibytes: z.int(), template: z.string(), state: z.enum(SERVER_STATES), desired_power: z.enum(['running', 'stopped']),
+  state_detail: z.string(), public_ipv4: z.string().nullable(), public_ipv6: z.string().nullable(), public_ipv6_prefix: z.string().nullable(),
+  public_ipv6_is_private: z.boolean(), ipv6_renumber_available: z.boolean(), ssh_command: z.string().nullable(), mac_address: z.string(),
+  labels: z.record(z.string(), z.string()), server_group_id: z.string().nullable(), ha_policy: z.enum(['restart', 'none']).optional(),
+  migration_policy: z.enum(['default', 'relaxed', 'strict']).optional(), cpu_pool: z.string().nullable().optional(), active_operation: OperationView.nullable(),
+  is_protected: z.boolean(), metadata_enabled: z.boolean(), init_script_id: z.string().nullable(), boot_storage_id: z.string().nullable(), storage_ids: z.array(z.string()),
+  interface_count: z.int(), firewall_enabled: z.boolean(), ha_status: z.enum(['available', 'unavailable']), ha_status_reason: z.string().nullable(),
+  maintenance: z.strictObject({ planned_at: DateTime, reason: z.string(), action: z.enum(['live', 'cold']) }).nullable(),
+  created_at: DateTime, started_at: DateTime.nullable(), hourly_price_millicents: z.int(),
+}).meta({ id: 'Server' })
+export type ServerView = z.infer<typeof ServerView>
+export type StoredServer = Stored<ServerSpec, ServerStatus>
+
+/** What the view takes from elsewhere; an operator may have removed either. */
+export interface ServerSurroundings {
+  readonly plan: PlanSpec | undefined
+  readonly zone: ZoneSpec | undefined
+}
+
+const HA_UNAVAILABLE = 'The zone cannot restart a server on another node: that needs a second compute node and replicated storage.'
+
+export function toServerView(server: StoredServer, { plan, zone }: ServerSurroundings): ServerView {
+  const { name, spec, status } = server
+  const operation = activeOperationOf(server)
+  const isRestartable = zone?.capabilities.includes('ha_restart') ?? false
+  return {
+    managed_by: null, id: name, zone: spec.zone, ...(zone === undefined ? {} : { region: zone.region }), hostname: spec.hostname, title: spec.title, plan: spec.plan,
+    cores: status?.cores ?? plan?.cores ?? 0, memory_mebibytes: status?.memoryMebibytes ?? plan?.memoryMebibytes ?? 0,
+    storage_gibibytes: status?.storageGibibytes ?? spec.storageGibibytes ?? plan?.storageGibibytes ?? 0, template: spec.template ?? spec.customImageId ?? '',
+    state: stateOf(server), desired_power: spec.desiredPower, state_detail: status?.stateDetail ?? '',
+    public_ipv4: status?.publicIpv4 ?? null, public_ipv6: status?.publicIpv6 ?? null, public_ipv6_prefix: status?.publicIpv6Prefix ?? null,
+    public_ipv6_is_private: false, ipv6_renumber_available: false, ssh_command: null, mac_address: status?.macAddress ?? spec.operation?.arguments?.['mac_address'] ?? '',
+    labels: spec.labels, server_group_id: spec.serverGroupId ?? null, ha_policy: spec.haPolicy, migration_policy: spec.migrationPolicy, cpu_pool: plan?.cpuPool ?? null,
+    active_operation: operation === undefined ? null : toOperationView(operation, { type: 'server', id: name }),
+    is_protected: spec.isProtected, metadata_enabled: spec.metadataEnabled, init_script_id: null, boot_storage_id: status?.bootStorageId ?? null,
+    storage_ids: status?.bootStorageId === undefined ? [] : [status.bootStorageId], interface_count: 1, firewall_enabled: false,
+    ha_status: isRestartable ? 'available' : 'unavailable', ha_status_reason: isRestartable ? null : HA_UNAVAILABLE, maintenance: null,
+    created_at: server.createdAt, started_at: status?.startedAt ?? null, hourly_price_millicents: plan === undefined ? 0 : priceHourlyMillicents(plan.priceMonthlyCents),
+  }
+}
+
+const stateOf = ({ isDeleting, status }: StoredServer): ServerView['state'] => (isDeleting ? 'deleting' : status?.state ?? 'creating')
+
+/** The change under way: the one of the stanza until the controller has reported its end. */
+export function activeOperationOf({ spec, status }: Pick<StoredServer, 'spec' | 'status'>): OperationProgress | undefined {
+  const { operation } = spec
+  if (operation === undefined) return undefined
+  if (status?.operation?.id === operation.id) return isFinal(status.operation.status) ? undefined : status.operation
+  const [step = '', ...later] = stepsOf(operation.kind)
+  return {
+    id: operation.id, kind: operation.kind, status: 'pending', step, stepIndex: 0, stepCount: later.length + 1, error: '', actor: operation.actor,
+    createdAt: operation.requestedAt, deadlineAt: operation.deadlineAt,
+  }
+}
+
+export function factsOf(server: StoredServer): ServerFacts {
+  const operation = activeOperationOf(server)
+  return {
+    id: server.name, state: stateOf(server), isProtected: server.spec.isProtected, isDeleting: server.isDeleting,
+    activeOperation: operation === undefined ? undefined : { id: operation.id, kind: operation.kind },
+  }
+}
+
+const ServerEnvelope = z.strictObject({ server: ServerView })
+const ById = z.strictObject({ id: Id })
+const Title = Printable.max(255)
+
+/** An option of the contract that this deployment cannot give yet: only its neutral value is taken. */
+const Later = <Value extends z.ZodType>(neutral: Value) => neutral.optional()
+const later = (what: string) => ({ error: `is not available: ${what} are not offered here` })
+
+export const CreateServer = z.strictObject({
+  zone: ZoneName,
+  hostname: Hostname.describe('Unique in the account and zone.'),
+  plan: z.string().min(1).max(63),
+  template: z.string().min(1).max(63).optional(),
+  title: Title.default(''),
+  labels: Labels.default({}),
+  ssh_keys: z.array(z.string().min(1).max(SSH_KEY_LENGTH_MAXIMUM)).max(SSH_KEYS_PER_SERVER_MAXIMUM).optional().describe('Public keys.'),
+  ssh_key_ids: z.array(Id).max(SSH_KEYS_PER_SERVER_MAXIMUM).optional().describe('Keys of the account; all of them when neither ssh_keys nor ssh_key_ids is given.'),
+  user_data: z.string().refine((text) => Buffer.byteLength(text) <= USER_DATA_BYTES_MAXIMUM, `must have at most ${USER_DATA_BYTES_MAXIMUM} bytes`).optional(),
+  storage_gibibytes: z.int().min(1).max(65_536).optional().describe("Size of the boot storage; at least and by default the plan's."),
+  ha_policy: z.enum(['restart', 'none']).default('restart'),
+  migration_policy: z.enum(['default', 'relaxed', 'strict']).default('default'),
+  metadata_enabled: z.boolean().default(true),
+  start: z.boolean().default(true),
+  custom_image_id: Later(z.null(later('custom images'))),
+  init_script_id: Later(z.null(later('init scripts'))),
+  server_group_id: Later(z.null(later('server groups'))),
+  public_ipv4: Later(z.literal(false, later('public IPv4 addresses'))),
+  networks: Later(z.array(z.unknown()).max(0, later('private networks'))),
+  firewall: Later(z.null(later('firewalls'))),
+  backup_schedule: Later(z.null(later('backups'))),
+}).meta({ id: 'CreateServer' })
+export type CreateServer = z.infer<typeof CreateServer>
+
+const StopOptions = z.strictObject({
+  stop_type: z.enum(['soft', 'hard']).default('soft').describe('soft asks the guest to shut down, hard cuts the power.'),
+  timeout_seconds: z.int().min(1).max(STOP_TIMEOUT_SECONDS_MAXIMUM).default(STOP_TIMEOUT_SECONDS_DEFAULT),
+  timeout_action: z.enum(['fail', 'hard']).default('hard').describe('What happens when the guest has not shut down in time.'),
+})
+export type StopOptions = z.infer<typeof StopOptions>
+
+/** `key=value`; everything after the first `=` is the value. */
+const LabelFilter = z.string().min(1).max(63 + 1 + 255).regex(/^[^=]+=/, 'must be key=value')
+
+export const listServers = route({
+  id: 'list_servers', method: 'GET', path: '/v1/servers', area: AREA, summary: 'List servers', permission: 'read', refuses: [400],
+  description: 'Newest first. A server must carry every label that is named.',
+  query: z.strictObject({
+    cursor: Cursor.optional(), limit: Limit, label: z.array(LabelFilter).max(LABEL_FILTERS_MAXIMUM).optional().describe('key=value; may be given more than once.'),
+    hostname: z.string().min(1).max(63).optional(),
+  }),
+  answers: { 200: pageOf(ServerView) },
+})
+
+export const createServer = route({
+  id: 'create_server', method: 'POST', path: '/v1/servers', area: AREA, summary: 'Create a server', permission: 'operate', audit: 'server.create',
+  starts: ['server.create'], requiresVerifiedEmail: true, requiresStanding: true, body: CreateServer,
+  answers: { 202: z.strictObject({ server: ServerView, operation: OperationView }) }, refuses: [400, 404, 409, 422, 503],
+})
+
+export const getServer = route({
+  id: 'get_server', method: 'GET', path: '/v1/servers/{id}', area: AREA, summary: 'Read a server', permission: 'read', params: ById,
+  answers: { 200: ServerEnvelope }, refuses: [404],
+})
+
+export const updateServer = route({
+  id: 'update_server', method: 'PATCH', path: '/v1/servers/{id}', area: AREA, summary: 'Change title, labels or protection', permission: 'operate',
+  description: 'A JSON merge patch; labels replace all labels. With If-Match the change is made only to that version.', audit: 'server.update', params: ById,
+  body: z.strictObject({ title: Title.optional(), labels: Labels.optional(), is_protected: z.boolean().optional() }),
+  answers: { 200: ServerEnvelope }, refuses: [400, 404, 409],
+})
+
+export const deleteServer = route({
+  id: 'delete_server', method: 'DELETE', path: '/v1/servers/{id}', area: AREA, summary: 'Delete a server with its boot storage', permission: 'operate',
+  description: 'Allowed while the server is still being created: its creation is cancelled.', audit: 'server.delete', starts: ['server.delete'], isDestructive: true,
+  params: ById, query: z.strictObject({ delete_storages: z.enum(['true', 'false']).optional() }), answers: { 202: OperationEnvelope }, refuses: [400, 404, 409],
+})
+
+export const startServer = route({
+  id: 'start_server', method: 'POST', path: '/v1/servers/{id}/start', area: AREA, summary: 'Start a stopped server', permission: 'operate', audit: 'server.start',
+  starts: ['server.start'], params: ById, answers: { 202: OperationEnvelope }, refuses: [404, 409, 503],
+})
+
+export const stopServer = route({
+  id: 'stop_server', method: 'POST', path: '/v1/servers/{id}/stop', area: AREA, summary: 'Stop a server', permission: 'operate', audit: 'server.stop',
+  starts: ['server.stop'], params: ById, body: StopOptions, answers: { 202: OperationEnvelope }, refuses: [400, 404, 409],
+})
+
+export const restartServer = route({
+  id: 'restart_server', method: 'POST', path: '/v1/servers/{id}/restart', area: AREA, summary: 'Stop a server and start it again', permission: 'operate', audit: 'server.restart',
+  starts: ['server.restart'], params: ById, body: StopOptions, answers: { 202: OperationEnvelope }, refuses: [400, 404, 409],
+})
+
+export const SERVER_ROUTES = [listServers, createServer, getServer, updateServer, deleteServer, startServer, stopServer, restartServer] as const
