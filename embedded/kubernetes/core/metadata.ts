@@ -160,7 +160,7 @@ function finalizerFaults(finalizers: readonly string[], old: KubeObject | undefi
 }
 
 /** Finalizers without a domain work, but draw a warning. */
-export const finalizerWarnings = (metadata: Metadata): string[] =>
-  (metadata.finalizers ?? [])
+export const finalizerWarnings = (finalizers: readonly string[]): string[] =>
+  finalizers
     .filter((finalizer) => !finalizer.includes('/') && !BARE_FINALIZERS.has(finalizer))
     .map((finalizer) => `metadata.finalizers: ${JSON.stringify(finalizer)}: prefer a domain-qualified finalizer name including a path (/) to avoid accidental conflicts with other finalizer writers`)

@@ -3,7 +3,7 @@ import { negotiate } from './accept.ts'
 import { checkType, mediaType, parseJson, parseObject, parseYamlOrJson } from './body.ts'
 import { asStored, groupVersionOf } from './definition.ts'
 import { json, keyOf, type Answer, type Engine } from './engine.ts'
-import { asList, asObject, asString, at, isEqual, isObject, type Json, type JsonObject } from './json.ts'
+import { asList, asObject, asString, at, isEqual, isObject, strings, type Json, type JsonObject } from './json.ts'
 import { jsonPatch, mergePatch } from './json-patch.ts'
 import { finalizerWarnings, generatedName } from './metadata.ts'
 import { looseMetadata, withMetadata, type KubeObject, type User } from './object.ts'
@@ -193,7 +193,7 @@ export async function change(engine: Engine, write: Write, changing: Changing): 
     const made = changing.make(old)
     if (old === undefined) checkNamespace(engine, target)
     const { object, unknown } = shape({ definition, given: made.given, old, namespace, name, subresource: ownPart(subresource), now: engine.clock.now(), random: engine.random })
-    const warnings = [...strictness(write, made, unknown), ...finalizerWarnings(object.metadata)]
+    const warnings = [...strictness(write, made, unknown), ...finalizerWarnings(strings(looseMetadata(made.given).finalizers))]
     checkValid(definition, object, old, ownPart(subresource))
     const asking = engine.admit({ operation: old ? 'UPDATE' : 'CREATE', definition, namespace, name, subresource, object, old, user, isDryRun: isDry })
     if (asking) {

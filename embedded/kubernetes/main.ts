@@ -1,0 +1,35 @@
+/** The process of the embedded Kubernetes API.
+ *  Environment: SVCCLOUD_DATA (its folder, required), SVCCLOUD_HOST (127.0.0.1), SVCCLOUD_PORT (0 takes a free one),
+ *  SVCCLOUD_LOG_LEVEL (info). Tells its parent `{ready, url, port, kubeconfig, ca_certificate}` when it serves. */
+import { systemClock } from '../../kit/sys/clock.ts'
+import { openLog } from '../../kit/sys/log.ts'
+import { environment, exitProcess, onFatal, printErrorLine, stopSignal, tellParent } from '../../kit/sys/process.ts'
+import { systemRandom } from '../../kit/sys/random.ts'
+import { startServer } from './server/serve.ts'
+import { FolderLocked } from './storage/lock.ts'
+import { LogDamaged } from './storage/log.ts'
+
+const { SVCCLOUD_DATA: folder, SVCCLOUD_HOST: host = '127.0.0.1', SVCCLOUD_PORT: port = '0', SVCCLOUD_LOG_LEVEL: level = 'info' } = environment()
+const log = openLog('kubernetes', level)
+onFatal((error) => log.error('unexpected error', { error }))
+const stop = stopSignal()
+const refuse = (why: string): never => {
+  printErrorLine(why)
+  return exitProcess(1)
+}
+if (folder === undefined) refuse('SVCCLOUD_DATA is not set')
+
+try {
+  const server = await startServer({ folder: folder ?? '', host, port: Number(port), clock: systemClock, random: systemRandom, log })
+  log.info('serving', { url: server.url })
+  tellParent({ ready: true, url: server.url, port: server.port, kubeconfig: server.kubeconfig, ca_certificate: server.authorityFile })
+  await new Promise<void>((resolve) => (stop.aborted ? resolve() : stop.addEventListener('abort', () => resolve(), { once: true })))
+  await server.stop()
+  exitProcess(0)
+} catch (error) {
+  const code = (error as NodeJS.ErrnoException).code // undefined for errors that are not the system's
+  if (error instanceof FolderLocked || error instanceof LogDamaged) refuse(error.message)
+  if (code === 'EADDRINUSE') refuse(`port ${port} on ${host} is in use`)
+  if (code === 'EACCES') refuse(`no permission: ${String((error as Error).message)}`)
+  throw error
+}

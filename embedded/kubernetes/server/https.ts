@@ -1,0 +1,163 @@
+/** The core over HTTPS: bodies, tokens, streams. Knows nothing of Kubernetes but who may ask. */
+import { createServer, type Server } from 'node:https'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
+import type { Logger } from '../../../kit/sys/log.ts'
+import { BODY_MOST_BYTES } from '../core/body.ts'
+import type { Core } from '../core/core.ts'
+import type { User } from '../core/object.ts'
+import type { Request, Response } from '../core/request.ts'
+import { badRequest, bodyTooLarge, methodNotAllowed, Refusal, toStatus, unauthorized } from '../core/status.ts'
+import type { ServerCertificates } from './certificates.ts'
+import { jsonFromProtobuf, PROTOBUF } from './protobuf.ts'
+import type { Authenticate } from './credentials.ts'
+import type { RequestMetrics } from './metrics.ts'
+
+const KEEP_ALIVE_MILLISECONDS = 65_000
+const HEADERS_MILLISECONDS = 30_000
+const COMPRESS_FROM_BYTES = 128 * 1024
+const METHODS = new Set(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'])
+/** Anyone may ask whether the server lives, and which version it has. */
+const OPEN_PATHS = new Set(['/livez', '/readyz', '/healthz', '/version'])
+const compress = promisify(gzip)
+
+export interface HttpsOptions {
+  readonly core: Core
+  readonly certificates: ServerCertificates
+  readonly authenticate: Authenticate
+  readonly host: string
+  readonly port: number
+  readonly log: Logger
+  readonly metrics: RequestMetrics
+}
+
+export interface HttpsServer {
+  readonly port: number
+  /** Takes no new requests and ends the streams. */
+  close(): Promise<void>
+}
+
+export async function serveHttps(options: HttpsOptions): Promise<HttpsServer> {
+  const { certificates, host, port, log } = options
+  const server = createServer(
+    { cert: certificates.certificate, key: certificates.key, ca: certificates.authority, keepAliveTimeout: KEEP_ALIVE_MILLISECONDS, headersTimeout: HEADERS_MILLISECONDS, requestTimeout: 0, noDelay: true },
+    (incoming, outgoing) => {
+      serve(options, incoming, outgoing).catch((error: unknown) => {
+        log.warn('a response could not be finished', { error })
+        outgoing.destroy()
+      })
+    },
+  )
+  await listen(server, host, port)
+  // A server that listens has an address with a port.
+  return { port: (server.address() as AddressInfo).port, close: () => close(server) }
+}
+
+const listen = (server: Server, host: string, port: number): Promise<void> =>
+  new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, host, () => {
+      server.off('error', reject)
+      resolve()
+    })
+  })
+
+const close = (server: Server): Promise<void> =>
+  new Promise((resolve) => {
+    server.close(() => resolve())
+    server.closeIdleConnections()
+    server.closeAllConnections()
+  })
+
+async function serve(options: HttpsOptions, incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+  const done = options.metrics.began(incoming.method ?? '', incoming.url ?? '')
+  outgoing.once('close', () => done(outgoing.statusCode))
+  const gone = new AbortController()
+  outgoing.once('close', () => gone.abort())
+  try {
+    const path = (incoming.url ?? '/').split('?')[0] ?? '/'
+    const user = userOf(options.authenticate, incoming)
+    if (!user && !OPEN_PATHS.has(path)) throw unauthorized()
+    if (path === '/metrics') return await send(outgoing, incoming, 200, { 'content-type': options.metrics.contentType }, await options.metrics.text())
+    const request = await requestOf(incoming, gone.signal)
+    await reply(await options.core.handle(request, user ?? ANONYMOUS), incoming, outgoing)
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error
+    await send(outgoing, incoming, error.code, { 'content-type': 'application/json' }, JSON.stringify(toStatus(error)))
+  }
+}
+
+const ANONYMOUS: User = { name: 'system:anonymous', groups: ['system:unauthenticated'] }
+
+function userOf(authenticate: Authenticate, incoming: IncomingMessage): User | undefined {
+  const found = /^bearer\s+(\S+)$/i.exec(incoming.headers.authorization ?? '')
+  return found?.[1] === undefined ? undefined : authenticate(found[1])
+}
+
+async function requestOf(incoming: IncomingMessage, signal: AbortSignal): Promise<Request> {
+  const method = incoming.method ?? ''
+  if (!METHODS.has(method)) throw methodNotAllowed()
+  const headers: Record<string, string> = {}
+  for (const [name, value] of Object.entries(incoming.headers)) if (value !== undefined) headers[name] = Array.isArray(value) ? value.join(', ') : value
+  delete headers.authorization
+  const bytes = method === 'GET' ? Buffer.alloc(0) : await bodyOf(incoming)
+  const base = { method: method as Request['method'], path: incoming.url ?? '/', signal } // one of METHODS
+  if (bytes.length === 0) return { ...base, headers }
+  if ((headers['content-type'] ?? '').startsWith(PROTOBUF)) return { ...base, headers: { ...headers, 'content-type': 'application/json' }, body: jsonFromProtobuf(bytes) }
+  return { ...base, headers, body: textOf(bytes) }
+}
+
+const decoder = new TextDecoder('utf-8', { fatal: true })
+
+function textOf(bytes: Buffer): string {
+  try {
+    return decoder.decode(bytes)
+  } catch {
+    throw badRequest('the body is not UTF-8')
+  }
+}
+
+async function bodyOf(incoming: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  let length = 0
+  for await (const chunk of incoming as AsyncIterable<Buffer>) {
+    length += chunk.length
+    if (length > BODY_MOST_BYTES) throw bodyTooLarge(BODY_MOST_BYTES)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}
+
+async function reply(response: Response, incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+  if (!isStream(incoming)) return send(outgoing, incoming, response.status, response.headers, await response.text())
+  outgoing.writeHead(response.status, { 'cache-control': 'no-cache, private', ...response.headers })
+  outgoing.flushHeaders() // clients start their timeout when they see the headers
+  for await (const line of response.lines()) {
+    if (outgoing.destroyed) break
+    if (!outgoing.write(`${line}\n`)) await drained(outgoing)
+  }
+  outgoing.end()
+}
+
+const isStream = (incoming: IncomingMessage): boolean => /[?&]watch=(true|1)/.test(incoming.url ?? '')
+
+const drained = (outgoing: ServerResponse): Promise<void> =>
+  new Promise((resolve) => {
+    const done = () => {
+      outgoing.off('drain', done)
+      outgoing.off('close', done)
+      resolve()
+    }
+    outgoing.once('drain', done)
+    outgoing.once('close', done)
+  })
+
+async function send(outgoing: ServerResponse, incoming: IncomingMessage, status: number, headers: Readonly<Record<string, string>>, text: string): Promise<void> {
+  const isLarge = text.length > COMPRESS_FROM_BYTES && /\bgzip\b/.test(String(incoming.headers['accept-encoding'] ?? ''))
+  const body = isLarge ? await compress(text, { level: 1 }) : Buffer.from(text)
+  const length: Record<string, number> = status === 304 ? {} : { 'content-length': body.length }
+  outgoing.writeHead(status, { 'cache-control': 'no-cache, private', ...headers, ...(isLarge ? { 'content-encoding': 'gzip' } : {}), ...length })
+  outgoing.end(status === 304 ? undefined : body)
+}

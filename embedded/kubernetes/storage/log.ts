@@ -1,0 +1,241 @@
+/** The durable storage: a log of batches with checksums, and snapshots that let old logs go.
+ *
+ *  Files in the folder: `snapshot-R` is the whole state at revision R; `log-R` holds what came after R. A new log is
+ *  begun first, then the snapshot is written beside the work and renamed into place; only then older files go. So at
+ *  every moment the newest complete snapshot and the logs from it on are the whole truth.
+ *  Everything that is waiting when the disk becomes free is written and synchronised as one batch. */
+import { open, readdir, readFile, rename, rm, truncate, mkdir, type FileHandle } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Logger } from '../../../kit/sys/log.ts'
+import { lockFolder } from './lock.ts'
+import { frameOf, recordsIn } from './log-frame.ts'
+import type { Loaded, StateSource, Storage, StoredRecord } from './storage.ts'
+
+const SNAPSHOT_AFTER_BYTES = 64 * 1024 * 1024
+const SNAPSHOT_RECORDS_PER_FRAME = 500
+
+export interface LogOptions {
+  readonly folder: string
+  readonly log: Logger
+  /** A log that has grown to this size is replaced by a snapshot. */
+  readonly snapshotAfterBytes?: number
+}
+
+export interface LogStorage extends Storage {
+  /** Where snapshots take the state from; without it there are none. */
+  setSource(source: StateSource): void
+}
+
+/** A log in the middle of the history does not say what was written: nothing is guessed. */
+export class LogDamaged extends Error {}
+
+interface Waiting {
+  readonly record: StoredRecord
+  readonly resolve: () => void
+  readonly reject: (error: unknown) => void
+}
+
+export async function openLogStorage(options: LogOptions): Promise<LogStorage> {
+  const { folder, log, snapshotAfterBytes = SNAPSHOT_AFTER_BYTES } = options
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  const unlock = await lockFolder(folder)
+  let file: FileHandle | undefined
+  let bytes = 0
+  let waiting: Waiting[] = []
+  let isWriting = false
+  let failure: unknown
+  let source: StateSource | undefined
+  let snapshotting: Promise<void> | undefined
+  let idle: Promise<void> = Promise.resolve()
+
+  const writeBatches = async () => {
+    while (waiting.length > 0) {
+      const batch = waiting
+      waiting = []
+      try {
+        if (failure !== undefined) throw failure
+        if (!file) throw new Error('the storage was not loaded')
+        const frame = Buffer.from(frameOf(batch.map(({ record }) => record)))
+        await writeAll(file, frame)
+        await file.datasync()
+        bytes += frame.length
+        for (const { resolve } of batch) resolve()
+      } catch (error) {
+        failure ??= error // after a failed write nobody knows what the disk holds: no later write may succeed
+        for (const { reject } of batch) reject(error)
+      }
+      if (bytes > snapshotAfterBytes && source && failure === undefined) await rotate(source)
+    }
+    isWriting = false
+  }
+
+  /** Begins a new log at the revision of the state, then writes the snapshot without holding up writers. */
+  const rotate = async (from: StateSource) => {
+    if (snapshotting) return
+    const { revision, records } = from()
+    const behind = waiting // the state holds them already
+    waiting = []
+    try {
+      if (behind.length > 0 && file) {
+        await writeAll(file, Buffer.from(frameOf(behind.map(({ record }) => record))))
+        await file.datasync()
+        for (const { resolve } of behind) resolve()
+      }
+      const next = await open(join(folder, `log-${revision}`), 'a', 0o600)
+      await syncFolder(folder)
+      await file?.close()
+      file = next
+      bytes = 0
+    } catch (error) {
+      failure ??= error
+      for (const { reject } of behind) reject(error)
+      return
+    }
+    snapshotting = writeSnapshot(folder, revision, records)
+      .then(() => removeOlder(folder, revision))
+      .catch((error: unknown) => log.error('snapshot failed, the logs are kept', { error }))
+      .finally(() => (snapshotting = undefined))
+  }
+
+  return {
+    setSource: (from) => void (source = from),
+    async load() {
+      const loaded = await loadFolder(folder, log)
+      file = await open(join(folder, `log-${loaded.logRevision}`), 'a', 0o600)
+      bytes = (await file.stat()).size
+      await syncFolder(folder)
+      return loaded
+    },
+    append(record) {
+      const appended = new Promise<void>((resolve, reject) => waiting.push({ record, resolve, reject }))
+      if (!isWriting) {
+        isWriting = true
+        // Starts in a microtask: all writes of this turn become one batch.
+        idle = Promise.resolve().then(writeBatches)
+      }
+      return appended
+    },
+    async close() {
+      await idle
+      await snapshotting
+      await file?.close()
+      file = undefined
+      await unlock()
+    },
+  }
+}
+
+async function writeAll(file: FileHandle, bytes: Buffer): Promise<void> {
+  for (let written = 0; written < bytes.length; ) written += (await file.write(bytes, written)).bytesWritten
+}
+
+/** A new or renamed file survives a power cut only when its folder was synchronised too. */
+async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, 'r')
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}
+
+async function writeSnapshot(folder: string, revision: number, records: Iterable<StoredRecord>): Promise<void> {
+  const partial = join(folder, `partial-${revision}`)
+  const file = await open(partial, 'w', 0o600)
+  try {
+    let count = 0
+    let chunk: StoredRecord[] = []
+    const flush = async () => {
+      if (chunk.length > 0) await writeAll(file, Buffer.from(frameOf(chunk)))
+      count += chunk.length
+      chunk = []
+    }
+    for (const record of records) {
+      chunk.push(record)
+      if (chunk.length === SNAPSHOT_RECORDS_PER_FRAME) await flush()
+    }
+    await flush()
+    // The last line says that the snapshot is whole.
+    await writeAll(file, Buffer.from(frameOf([{ revision, storageKey: END, key: String(count), object: undefined }])))
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+  await rename(partial, join(folder, `snapshot-${revision}`))
+  await syncFolder(folder)
+}
+
+const END = 'end'
+
+async function removeOlder(folder: string, revision: number): Promise<void> {
+  for (const { name, revision: at } of await filesIn(folder)) if (at < revision) await rm(join(folder, name), { force: true })
+}
+
+interface NamedFile {
+  readonly name: string
+  readonly kind: string
+  readonly revision: number
+}
+
+async function filesIn(folder: string): Promise<NamedFile[]> {
+  return (await readdir(folder)).flatMap((name) => {
+    const found = /^(snapshot|log|partial)-(\d+)$/.exec(name)
+    return found ? [{ name, kind: found[1] ?? '', revision: Number(found[2]) }] : []
+  })
+}
+
+async function loadFolder(folder: string, log: Logger): Promise<Loaded & { readonly logRevision: number }> {
+  const files = await filesIn(folder)
+  for (const { name } of files.filter(({ kind }) => kind === 'partial')) await rm(join(folder, name), { force: true })
+  const newest = Math.max(0, ...files.filter(({ kind }) => kind === 'snapshot').map(({ revision }) => revision))
+  const snapshot = newest === 0 ? [] : await readSnapshot(join(folder, `snapshot-${newest}`), newest)
+  const logs = files.filter(({ kind, revision }) => kind === 'log' && revision >= newest).sort((a, b) => a.revision - b.revision)
+  const records: StoredRecord[] = []
+  for (const [index, { name }] of logs.entries()) records.push(...(await readLog(join(folder, name), index === logs.length - 1, log)))
+  return { snapshot, revision: newest, records, logRevision: logs.at(-1)?.revision ?? newest }
+}
+
+async function readSnapshot(path: string, revision: number): Promise<StoredRecord[]> {
+  const records: StoredRecord[] = []
+  for (const line of (await readFile(path, 'utf8')).split('\n')) {
+    if (line === '') continue
+    const found = recordsIn(line)
+    if (!found) throw new LogDamaged(`${path} is damaged`)
+    records.push(...found)
+  }
+  const end = records.pop()
+  if (end?.storageKey !== END || end.revision !== revision || Number(end.key) !== records.length) throw new LogDamaged(`${path} is not whole`)
+  return records
+}
+
+/** The end of the last log may be torn: what was never acknowledged is cut off. Damage anywhere else is an error. */
+async function readLog(path: string, isLast: boolean, log: Logger): Promise<StoredRecord[]> {
+  const bytes = await readFile(path)
+  const records: StoredRecord[] = []
+  let start = 0
+  while (start < bytes.length) {
+    const end = bytes.indexOf(10, start)
+    const found = end < 0 ? undefined : recordsIn(bytes.toString('utf8', start, end))
+    if (!found) {
+      if (!isLast || hasWholeLine(bytes, start)) throw new LogDamaged(`${path} is damaged at byte ${start}`)
+      log.warn('cut a torn end off the log', { file: path, bytes: bytes.length - start })
+      await truncate(path, start)
+      break
+    }
+    records.push(...found)
+    start = end + 1
+  }
+  return records
+}
+
+/** Does a readable line follow the damaged one that begins here? */
+function hasWholeLine(bytes: Buffer, damagedStart: number): boolean {
+  let start = bytes.indexOf(10, damagedStart) + 1
+  while (start > 0 && start < bytes.length) {
+    const end = bytes.indexOf(10, start)
+    if (end < 0) return false
+    if (recordsIn(bytes.toString('utf8', start, end))) return true
+    start = end + 1
+  }
+  return false
+}
