@@ -195,7 +195,7 @@ export async function startRealCluster({ durable = false }: ClusterOptions = {})
       '--leader-elect=false',
       '--bind-address=127.0.0.1',
       '--secure-port=0',
-      '--controllers=garbage-collector-controller,namespace-controller,serviceaccount-controller,serviceaccount-token-controller',
+      '--controllers=garbage-collector-controller,namespace-controller,serviceaccount-controller,serviceaccount-token-controller,clusterrole-aggregation-controller',
     ])
     // The controllers work once the default service account exists: it is the first thing one of them does.
     const isReconciling = async () => (await statusOf(`${url}/api/v1/namespaces/default/serviceaccounts/default`, { ca, token })) === 200
