@@ -42,7 +42,8 @@ const ownerText = (pid: number): string => `${pid} ${startOf(pid)}`
 function startOf(pid: number): string {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? ''
+    const [state = '', ...fields] = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    return state === 'Z' || state === 'X' ? 'ended' : (fields[18] ?? '') // a dead process that nobody has waited for yet
   } catch {
     return '' // not Linux, or no such process
   }
