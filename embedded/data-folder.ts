@@ -15,12 +15,15 @@ export interface DataFolder {
   readonly mail: string
   readonly postgres: string
   readonly kubernetes: string
+  /** Kubeconfigs of the components. */
+  readonly access: string
   readonly images: string
   readonly nodes: string
   readonly endpointsFile: string
   readonly processesFile: string
   readonly catalogFile: string
   readonly operatorTokenFile: string
+  readonly authorityFile: string
 }
 
 export const layout = (root: string): DataFolder => ({
@@ -29,12 +32,14 @@ export const layout = (root: string): DataFolder => ({
   mail: join(root, 'mail'),
   postgres: join(root, 'postgres'),
   kubernetes: join(root, 'kubernetes'),
+  access: join(root, 'access'),
   images: join(root, 'images'),
   nodes: join(root, 'nodes'),
   endpointsFile: join(root, 'endpoints.json'),
   processesFile: join(root, 'processes.json'),
   catalogFile: join(root, 'catalog.yaml'),
   operatorTokenFile: join(root, 'operator-token'),
+  authorityFile: join(root, 'kubernetes-ca.pem'),
 })
 
 const errorCode = (error: unknown): string => (error instanceof Error && 'code' in error ? String(error.code) : '')
@@ -45,7 +50,7 @@ export async function prepareDataFolder(root: string): Promise<DataFolder> {
   try {
     await mkdir(root, { recursive: true, mode: 0o711 })
     await access(root, constants.R_OK | constants.W_OK | constants.X_OK)
-    for (const part of [folder.logs, folder.mail, folder.kubernetes, folder.images, folder.nodes]) {
+    for (const part of [folder.logs, folder.mail, folder.kubernetes, folder.access, folder.images, folder.nodes]) {
       await mkdir(part, { recursive: true, mode: 0o700 })
       await access(part, constants.W_OK | constants.X_OK)
     }

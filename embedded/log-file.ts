@@ -4,7 +4,7 @@ import { copyFile, open, readFile, stat, truncate } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 
 const LOG_BYTES_MAXIMUM = 16 * 1024 * 1024
-const TAIL_LINES = 12
+const TAIL_LINES = 20
 
 /** Opened for appending: every write goes to the end, also after the file was cut. */
 export const openLogFile = (file: string): Promise<FileHandle> => open(file, 'a', 0o600)

@@ -150,7 +150,7 @@ export function parseOptions(flags: readonly string[], environment: Readonly<Rec
   }
 }
 
-const FLAG_COLUMN = 34
+const FLAG_COLUMN = 40
 
 export function helpText(): string {
   const line = (flag: Flag) => {

@@ -75,7 +75,8 @@ async function findBinaries(): Promise<Binaries> {
   return binaries
 }
 
-async function repairLinks(folder: string): Promise<void> {
+/** Makes the links that `native/pg-symlinks.json` of the package folder lists and that are not there. */
+export async function repairLinks(folder: string): Promise<void> {
   const links = JSON.parse(await readFile(join(folder, 'native/pg-symlinks.json'), 'utf8').catch(() => '[]')) as readonly Link[] // the package's own list
   for (const { source, target } of links) {
     const path = join(folder, target)

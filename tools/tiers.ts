@@ -34,9 +34,7 @@ async function qemuMissing(): Promise<string | undefined> {
   for (const command of ['qemu-system-x86_64', 'qemu-img']) {
     if (!(await answers(command, '--version'))) return `${command} is not installed (Debian: qemu-system-x86 and qemu-utils)`
   }
-  for (const command of ['busybox', 'cpio']) {
-    if (!(await answers('which', command))) return `${command} is not installed, and guest images are made with it`
-  }
+  if (!(await answers('apt-get', '--version'))) return 'guest images are made from Debian packages, and there is no apt-get here'
   return undefined
 }
 

@@ -1,0 +1,32 @@
+/** The catalog of an embedded cloud: what catalog.yaml offers, and the zones and nodes that --nodes asks for. */
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { stringify } from 'yaml'
+import type { NodeCount } from './options.ts'
+
+const REGION = 'eu-1'
+const API_VERSION = 'svccloud.dev/v1alpha1'
+/** A machine that plays several nodes keeps this much memory for itself on each. */
+const RESERVED_MEMORY_MEBIBYTES = 1_024
+
+export interface PlannedNode {
+  readonly name: string
+  readonly zone: string
+}
+
+/** `eu-1a=2` gives eu-1a-1 and eu-1a-2; the names stay the same from start to start. */
+export const planNodes = (zones: readonly NodeCount[]): readonly PlannedNode[] =>
+  zones.flatMap(({ zone, count }) => Array.from({ length: count }, (_, index) => ({ name: `${zone}-${index + 1}`, zone })))
+
+/** The whole catalog as YAML documents, for SVCCLOUD_CATALOG_FILE. */
+export async function catalogFor(zones: readonly NodeCount[]): Promise<string> {
+  const offered = await readFile(join(import.meta.dirname, 'catalog.yaml'), 'utf8')
+  const zoneObjects = zones.map(({ zone }) => ({
+    apiVersion: API_VERSION, kind: 'Zone', metadata: { name: zone }, spec: { displayName: zone.toUpperCase(), region: REGION },
+  }))
+  const nodeObjects = planNodes(zones).map(({ name, zone }, index) => ({
+    apiVersion: API_VERSION, kind: 'Node', metadata: { name },
+    spec: { zone, rack: `rack-${index + 1}`, reservedMemoryMebibytes: RESERVED_MEMORY_MEBIBYTES },
+  }))
+  return [offered, ...[...zoneObjects, ...nodeObjects].map((object) => stringify(object))].join('---\n')
+}

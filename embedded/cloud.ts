@@ -1,0 +1,188 @@
+/** A whole cloud on one machine: which components there are, in what order they start and stop, and what each is told.
+ *  The components are the production ones; only who starts them differs. */
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Clock } from '../kit/sys/clock.ts'
+import { environment } from '../kit/sys/process.ts'
+import type { Random } from '../kit/sys/random.ts'
+import { catalogFor, planNodes } from './catalog.ts'
+import { type DataFolder, endLeftovers, type ProcessRecord, recordProcesses, StartRefused, writePrivately } from './data-folder.ts'
+import { type Access, embeddedAccess, ownAccess } from './kubernetes-access.ts'
+import type { HypervisorChoice, Options } from './options.ts'
+import { takePort } from './ports.ts'
+import { Component, type ReadyMessage } from './supervisor.ts'
+
+/** What `endpoints.json` says; paths are absolute. */
+export interface Endpoints {
+  readonly version: string
+  readonly pid: number
+  readonly api_url: string
+  readonly operator_url: string
+  readonly kubernetes_url: string
+  readonly kubeconfig: string
+  /** File with the certificate of the Kubernetes API's authority; null when the kubeconfig of one's own names none. */
+  readonly ca_certificate: string | null
+  readonly mail_directory: string
+  readonly postgres_url: string
+  /** File with a bearer token for the operator listener; null when the kubeconfig of one's own holds none. */
+  readonly operator_token_file: string | null
+}
+
+export interface CloudOptions {
+  readonly options: Options
+  readonly hypervisor: HypervisorChoice
+  readonly folder: DataFolder
+  readonly version: string
+  readonly pid: number
+  readonly clock: Clock
+  readonly random: Random
+  /** One line for people. */
+  readonly say: (line: string) => void
+}
+
+const PROJECT = join(import.meta.dirname, '..')
+const LOOPBACK = '127.0.0.1'
+
+/** Read by the components themselves and handed through as they are. */
+const PASSED_ON = ['SVCCLOUD_PUBLIC_URL', 'SVCCLOUD_SMTP_URL', 'SVCCLOUD_MAIL_FROM', 'SVCCLOUD_TRUSTED_PROXIES', 'SVCCLOUD_LOG_LEVEL'] as const
+
+type Settings = Readonly<Record<string, string | undefined>>
+
+/** The environment of a component: the machine's, without what was said to `npm start`, plus its own settings. */
+function componentEnvironment(settings: Settings): Settings {
+  const given = environment()
+  const ofTheMachine = Object.entries(given).filter(([name]) => !name.startsWith('SVCCLOUD_') && name !== 'DATABASE_URL' && name !== 'KUBECONFIG')
+  const passedOn = PASSED_ON.map((name) => [name, given[name]] as const)
+  return { ...Object.fromEntries([...ofTheMachine, ...passedOn]), ...settings }
+}
+
+/** Where people reach what listens on the address: every address of the machine includes the loopback one. */
+const reachable = (host: string): string => {
+  const named = host === '0.0.0.0' ? LOOPBACK : host === '::' ? '::1' : host
+  return named.includes(':') ? `[${named}]` : named
+}
+
+const textOf = (message: ReadyMessage, name: string): string => {
+  const value = message[name]
+  if (typeof value !== 'string') throw new Error(`the ready message lacks ${name}`)
+  return value
+}
+
+export class Cloud {
+  readonly #options: CloudOptions
+  /** In the order of their start. */
+  readonly #components: Component[] = []
+  #recording: Promise<void> = Promise.resolve()
+  #isStopping = false
+
+  constructor(options: CloudOptions) {
+    this.#options = options
+  }
+
+  /** Starts everything and answers once all components serve. Throws StartRefused with a clear text for people. */
+  async start(): Promise<Endpoints> {
+    const { options, folder, clock, version, pid } = this.#options
+    await endLeftovers(folder, clock)
+    const port = await takePort('port', options.host, options.port)
+    const operatorPort = await takePort('operator-port', LOOPBACK, options.operatorPort)
+    await writePrivately(folder.catalogFile, await catalogFor(options.nodes))
+
+    const databaseUrl = options.databaseUrl ?? (await this.#startPostgres())
+    const access = options.kubeconfig === undefined ? await this.#startKubernetes() : await ownAccess(options.kubeconfig, folder)
+    await this.#startComponent('controllers', 'controllers/main.ts', {
+      SVCCLOUD_DATABASE_URL: databaseUrl,
+      SVCCLOUD_KUBECONFIG: access.controllers,
+      SVCCLOUD_INSTALL_CRDS: 'true',
+      SVCCLOUD_CATALOG_FILE: folder.catalogFile,
+    })
+    const mail = environment()['SVCCLOUD_SMTP_URL'] ? {} : { SVCCLOUD_MAIL_DIRECTORY: folder.mail }
+    await Promise.all([
+      this.#startComponent('apiserver', 'apiserver/main.ts', {
+        ...mail,
+        SVCCLOUD_HOST: options.host,
+        SVCCLOUD_PORT: String(port),
+        SVCCLOUD_OPERATOR_HOST: LOOPBACK,
+        SVCCLOUD_OPERATOR_PORT: String(operatorPort),
+        SVCCLOUD_DATABASE_URL: databaseUrl,
+        SVCCLOUD_KUBECONFIG: access.apiserver,
+      }),
+      ...planNodes(options.nodes).map(({ name }) =>
+        this.#startComponent(`agent-${name}`, 'agents/node/main.ts', {
+          SVCCLOUD_NODE_NAME: name,
+          SVCCLOUD_KUBECONFIG: access.agent(name),
+          SVCCLOUD_DATA: join(folder.nodes, name),
+          SVCCLOUD_HYPERVISOR: this.#options.hypervisor,
+          SVCCLOUD_IMAGE_CACHE: folder.images,
+          SVCCLOUD_STOP_GUESTS: String(options.isEphemeral),
+        }),
+      ),
+    ])
+    const endpoints: Endpoints = {
+      version,
+      pid,
+      api_url: `http://${reachable(options.host)}:${port}`,
+      operator_url: `http://${LOOPBACK}:${operatorPort}`,
+      kubernetes_url: access.url,
+      kubeconfig: access.kubeconfig,
+      ca_certificate: access.caFile,
+      mail_directory: folder.mail,
+      postgres_url: databaseUrl,
+      operator_token_file: access.tokenFile,
+    }
+    await writePrivately(folder.endpointsFile, `${JSON.stringify(endpoints, null, 2)}\n`)
+    return endpoints
+  }
+
+  /** Stops everything, what was started last first. Guests stay, except in an ephemeral cloud. */
+  async stop(): Promise<void> {
+    const { folder } = this.#options
+    this.#isStopping = true
+    await rm(folder.endpointsFile, { force: true })
+    const stores = this.#components.filter(({ name }) => name === 'postgres' || name === 'kubernetes')
+    await Promise.all(this.#components.filter((component) => !stores.includes(component)).map((component) => component.stop()))
+    for (const store of stores.toReversed()) await store.stop()
+    await this.#recording
+    await rm(folder.processesFile, { force: true })
+  }
+
+  async #startPostgres(): Promise<string> {
+    const { folder } = this.#options
+    let port = 0
+    const ready = await this.#startComponent('postgres', 'embedded/postgres-main.ts', () => ({ SVCCLOUD_DATA: folder.postgres, SVCCLOUD_PORT: String(port) }))
+    // Comes back at the same port when it is started again: the others hold its URL.
+    port = Number(ready['port'])
+    return textOf(ready, 'url')
+  }
+
+  async #startKubernetes(): Promise<Access> {
+    const { folder, options, random } = this.#options
+    const port = await takePort('kubernetes-port', LOOPBACK, options.kubernetesPort)
+    const ready = await this.#startComponent('kubernetes', 'embedded/kubernetes/main.ts', { SVCCLOUD_DATA: folder.kubernetes, SVCCLOUD_HOST: LOOPBACK, SVCCLOUD_PORT: String(port) })
+    const server = { url: textOf(ready, 'url'), kubeconfig: textOf(ready, 'kubeconfig'), authorityFile: textOf(ready, 'ca_certificate') }
+    return embeddedAccess(server, planNodes(options.nodes).map(({ name }) => name), folder, random)
+  }
+
+  async #startComponent(name: string, file: string, settings: Settings | (() => Settings)): Promise<ReadyMessage> {
+    if (this.#isStopping) throw new StartRefused('Stopped before everything had started.')
+    const { clock, random, say, folder } = this.#options
+    const component = new Component(
+      {
+        name,
+        file: join(PROJECT, file),
+        environment: () => componentEnvironment(typeof settings === 'function' ? settings() : settings),
+        logFile: join(folder.logs, `${name}.log`),
+      },
+      { clock, random, say, onProcessesChanged: () => this.#recordProcesses() },
+    )
+    this.#components.push(component)
+    return component.start()
+  }
+
+  /** One write after the other, so that the newest state is the one that stays. */
+  #recordProcesses(): void {
+    const { folder, say } = this.#options
+    this.#recording = this.#recording
+      .then(() => recordProcesses(folder, this.#components.map((component) => component.process).filter((record): record is ProcessRecord => record !== undefined)))
+      .catch((error: unknown) => say(`${folder.processesFile} could not be written: ${String(error)}`))
+  }
+}

@@ -1,0 +1,90 @@
+/** How the components and people reach the Kubernetes API: the embedded one's kubeconfigs, or the kubeconfig of one's own. */
+import { readFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { parse } from 'yaml'
+import type { Random } from '../kit/sys/random.ts'
+import { type DataFolder, StartRefused, writePrivately } from './data-folder.ts'
+import { ADMIN_USER, COMPONENT_USERS, issueKubeconfig, issueToken, nodeUser } from './kubernetes/server/credentials.ts'
+
+export interface Access {
+  readonly url: string
+  /** For people: may do everything. */
+  readonly kubeconfig: string
+  readonly caFile: string | null
+  /** A bearer token for the operator listener. */
+  readonly tokenFile: string | null
+  /** Kubeconfigs of the components. */
+  readonly apiserver: string
+  readonly controllers: string
+  agent(node: string): string
+}
+
+/** Where the embedded API is, as its ready message says. */
+export interface EmbeddedServer {
+  readonly url: string
+  /** Kubeconfig of the administrator. */
+  readonly kubeconfig: string
+  readonly authorityFile: string
+}
+
+/** Access to the embedded API: a user of its own for every component and every node. */
+export async function embeddedAccess(server: EmbeddedServer, nodes: readonly string[], folder: DataFolder, random: Random): Promise<Access> {
+  const authority = await readFile(server.authorityFile, 'utf8')
+  const fileOf = (component: string) => join(folder.access, `${component}.kubeconfig`)
+  const users = [
+    ...Object.entries(COMPONENT_USERS).map(([component, user]) => ({ component, ...user })),
+    ...nodes.map((node) => ({ component: `agent-${node}`, ...nodeUser(node) })),
+  ]
+  // One after the other: they share one file of tokens.
+  for (const { component, user, groups } of users) {
+    await issueKubeconfig({ folder: folder.kubernetes, url: server.url, authority, user, groups, file: fileOf(component), random })
+  }
+  await writePrivately(folder.operatorTokenFile, await issueToken({ folder: folder.kubernetes, ...ADMIN_USER, random }))
+  return {
+    url: server.url,
+    kubeconfig: server.kubeconfig,
+    caFile: server.authorityFile,
+    tokenFile: folder.operatorTokenFile,
+    apiserver: fileOf('apiserver'),
+    controllers: fileOf('controllers'),
+    agent: (node) => fileOf(`agent-${node}`),
+  }
+}
+
+/** What is read of a kubeconfig; everything else in it is the client's business. */
+interface Kubeconfig {
+  readonly 'current-context'?: string
+  readonly contexts?: readonly { readonly name: string; readonly context?: { readonly cluster?: string; readonly user?: string } }[]
+  readonly clusters?: readonly { readonly name: string; readonly cluster?: { readonly server?: string; readonly 'certificate-authority'?: string; readonly 'certificate-authority-data'?: string } }[]
+  readonly users?: readonly { readonly name: string; readonly user?: { readonly token?: string } }[]
+}
+
+/** Access to a cluster of one's own: every component uses the given kubeconfig. Throws StartRefused when it cannot be read. */
+export async function ownAccess(file: string, folder: DataFolder): Promise<Access> {
+  const path = resolve(file)
+  const config = (await readFile(path, 'utf8').then((text) => parse(text) as Kubeconfig | null).catch(() => undefined)) ?? undefined
+  const context = config?.contexts?.find(({ name }) => name === config['current-context'])?.context
+  const cluster = config?.clusters?.find(({ name }) => name === context?.cluster)?.cluster
+  const token = config?.users?.find(({ name }) => name === context?.user)?.user?.token
+  if (cluster?.server === undefined) throw new StartRefused(`${path} is not a kubeconfig with a current context and a server.`)
+  if (token !== undefined) await writePrivately(folder.operatorTokenFile, token)
+  return {
+    url: cluster.server,
+    kubeconfig: path,
+    caFile: await ownAuthority(cluster, path, folder),
+    tokenFile: token === undefined ? null : folder.operatorTokenFile,
+    apiserver: path,
+    controllers: path,
+    agent: () => path,
+  }
+}
+
+async function ownAuthority(cluster: { readonly 'certificate-authority'?: string; readonly 'certificate-authority-data'?: string }, kubeconfig: string, folder: DataFolder): Promise<string | null> {
+  const inline = cluster['certificate-authority-data']
+  if (inline !== undefined) {
+    await writePrivately(folder.authorityFile, Buffer.from(inline, 'base64').toString('utf8'))
+    return folder.authorityFile
+  }
+  const file = cluster['certificate-authority']
+  return file === undefined ? null : resolve(kubeconfig, '..', file)
+}

@@ -1,0 +1,87 @@
+/** `npm start`: a whole cloud on this machine. Reads the command line, prepares the folder and the hypervisor, starts the
+ *  components, says where everything is, and stops them when asked. Guests outlive it and are found again at the next start. */
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { systemClock } from '../kit/sys/clock.ts'
+import { environment, exitProcess, onFatal, printErrorLine, printLine, processArguments, processId, stopSignal, workingDirectory } from '../kit/sys/process.ts'
+import { systemRandom } from '../kit/sys/random.ts'
+import { Cloud, type Endpoints } from './cloud.ts'
+import { lockDataFolder, prepareDataFolder, StartRefused } from './data-folder.ts'
+import { ensureHypervisor } from './hypervisor.ts'
+import { helpText, type Options, parseOptions, UsageError } from './options.ts'
+
+const PROJECT = join(import.meta.dirname, '..')
+const USAGE_EXIT_CODE = 2
+const REFUSED_EXIT_CODE = 1
+
+/** Paths on the command line are meant from where it was typed; npm itself moves to the project's folder. */
+const fromWhereTyped = (path: string): string => resolve(environment()['INIT_CWD'] ?? workingDirectory(), path)
+
+const rootOf = async (options: Options): Promise<string> =>
+  options.isEphemeral ? mkdtemp(join(tmpdir(), 'svccloud-')) : options.data === undefined ? join(PROJECT, '.svccloud') : fromWhereTyped(options.data)
+
+const versionOf = async (): Promise<string> => (JSON.parse(await readFile(join(PROJECT, 'package.json'), 'utf8')) as { version: string }).version // our own file
+
+const aborted = (signal: AbortSignal): Promise<'stop'> =>
+  new Promise((resolve) => (signal.aborted ? resolve('stop') : signal.addEventListener('abort', () => resolve('stop'), { once: true })))
+
+function printWelcome(endpoints: Endpoints, root: string, options: Options): void {
+  const kubeconfig = options.kubeconfig === undefined ? 'kubeconfig' : 'kubeconfig (yours)'
+  const lines: readonly (readonly [string, string])[] = [
+    ['API', endpoints.api_url],
+    ['API documentation', `${endpoints.api_url}/docs`],
+    ['operator listener', endpoints.operator_url],
+    ['mails', environment()['SVCCLOUD_SMTP_URL'] ? 'sent by SVCCLOUD_SMTP_URL' : `${endpoints.mail_directory}/*.eml`],
+    [kubeconfig, endpoints.kubeconfig],
+    ['data', options.isEphemeral ? `${root} (removed at the end)` : root],
+  ]
+  printLine('')
+  for (const [name, value] of lines) printLine(`  ${name.padEnd(20)}${value}`)
+  printLine('')
+  printLine('Next, in another terminal:')
+  printLine(`  curl -sS ${endpoints.api_url}/v1/auth/sign-up -H 'content-type: application/json' -d '{"email":"you@example.com","password":"correct horse battery"}'`)
+  printLine(`  cat ${endpoints.mail_directory}/*.eml`)
+  printLine(`  KUBECONFIG=${endpoints.kubeconfig} kubectl get nodes.svccloud.dev`)
+  printLine('')
+  printLine('Ctrl-C stops it.')
+}
+
+async function run(options: Options, stop: AbortSignal): Promise<void> {
+  const root = await rootOf(options)
+  const folder = await prepareDataFolder(root)
+  const lock = lockDataFolder(root)
+  const say = printLine
+  let cloud: Cloud | undefined
+  try {
+    const hypervisor = await ensureHypervisor({ hypervisor: options.hypervisor, mayInstall: options.mayInstall, say })
+    say(`Starting svccloud in ${root} ...`)
+    cloud = new Cloud({ options, hypervisor, folder, version: await versionOf(), pid: processId(), clock: systemClock, random: systemRandom, say })
+    const outcome = await Promise.race([cloud.start(), aborted(stop)])
+    if (outcome !== 'stop') {
+      printWelcome(outcome, root, options)
+      await aborted(stop)
+    }
+    say('Stopping ...')
+  } finally {
+    await cloud?.stop()
+    lock.release()
+    if (options.isEphemeral) await rm(root, { recursive: true, force: true })
+  }
+}
+
+/** Never resolves with anything left running; ends the process. */
+export async function main(): Promise<void> {
+  onFatal((error) => printErrorLine(`svccloud failed: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`))
+  const stop = stopSignal()
+  try {
+    const options = parseOptions(processArguments(), environment())
+    if (options === 'help') printLine(helpText())
+    else await run(options, stop)
+    exitProcess(0)
+  } catch (error) {
+    if (!(error instanceof UsageError || error instanceof StartRefused)) throw error
+    printErrorLine(error.message)
+    exitProcess(error instanceof UsageError ? USAGE_EXIT_CODE : REFUSED_EXIT_CODE)
+  }
+}

@@ -1,0 +1,71 @@
+import { describe, expect, it } from 'vitest'
+import { helpText, parseNodes, parseOptions, UsageError } from '../../embedded/options.ts'
+
+const parsed = (flags: readonly string[], environment: Record<string, string> = {}) => {
+  const options = parseOptions(flags, environment)
+  if (options === 'help') throw new Error('help was not asked for')
+  return options
+}
+
+it('has defaults for a first look', () => {
+  expect(parsed([])).toEqual({
+    data: undefined, isEphemeral: false, host: '127.0.0.1', port: 8080, operatorPort: 8081, kubernetesPort: 6443,
+    nodes: [{ zone: 'eu-1a', count: 2 }, { zone: 'eu-1b', count: 1 }], hypervisor: 'auto', mayInstall: true, kubeconfig: undefined, databaseUrl: undefined,
+  })
+})
+
+describe('where a value comes from', () => {
+  it.each([
+    ['a flag', ['--port', '1'], {}, 1],
+    ['a flag with =', ['--port=2'], {}, 2],
+    ['its variable', [], { SVCCLOUD_PORT: '3' }, 3],
+    ['the flag before the variable', ['--port', '4'], { SVCCLOUD_PORT: '3' }, 4],
+    ['the default when the variable is empty', [], { SVCCLOUD_PORT: '' }, 8080],
+  ])('%s', (_name, flags, environment, port) => expect(parsed(flags, environment).port).toBe(port))
+
+  it('knows DATABASE_URL as the last resort', () => {
+    expect(parsed([], { DATABASE_URL: 'a' }).databaseUrl).toBe('a')
+    expect(parsed([], { DATABASE_URL: 'a', SVCCLOUD_DATABASE_URL: 'b' }).databaseUrl).toBe('b')
+    expect(parsed(['--database-url', 'c'], { DATABASE_URL: 'a', SVCCLOUD_DATABASE_URL: 'b' }).databaseUrl).toBe('c')
+  })
+
+  it('reads switches from variables', () => {
+    expect(parsed([], { SVCCLOUD_NO_INSTALL: 'true', SVCCLOUD_EPHEMERAL: '1' })).toMatchObject({ mayInstall: false, isEphemeral: true })
+    expect(parsed([], { SVCCLOUD_NO_INSTALL: 'false' }).mayInstall).toBe(true)
+    expect(parsed(['--no-install=false'], { SVCCLOUD_NO_INSTALL: 'true' }).mayInstall).toBe(true)
+  })
+
+  it('lets --ephemeral win over a folder from the environment', () => {
+    expect(parsed(['--ephemeral'], { SVCCLOUD_DATA: '/somewhere' }).data).toBeUndefined()
+  })
+})
+
+it.each([
+  [['--prot', '80'], '--prot is not known'],
+  [['8080'], '8080 is not known'],
+  [['--port'], '--port needs a value'],
+  [['--data', '--ephemeral'], '--data needs a value'],
+  [['--port', 'http'], '--port must be a port'],
+  [['--port', '65536'], '--port must be a port'],
+  [['--hypervisor', 'xen'], '--hypervisor must be auto, qemu, simulated'],
+  [['--nodes', 'eu-1a'], '--nodes must look like'],
+  [['--nodes', 'eu-1a=0'], '1 to 64 nodes, not 0'],
+  [['--nodes', 'eu-1a=60,eu-1b=60'], '1 to 64 nodes, not 120'],
+  [['--nodes', 'eu-1a=1,eu-1a=1'], 'a zone twice'],
+  [['--ephemeral', '--data', '/x'], 'leave --data out'],
+  [['--ephemeral=perhaps'], 'must be true or false'],
+])('refuses %j in one line', (flags, text) => {
+  const refused = () => parseOptions(flags, {})
+  expect(refused).toThrow(UsageError)
+  expect(refused).toThrow(text)
+  expect(refused).not.toThrow('\n')
+})
+
+it('lists every flag in the help', () => {
+  expect(parseOptions(['--help'], {})).toBe('help')
+  for (const flag of ['data', 'ephemeral', 'host', 'port', 'operator-port', 'kubernetes-port', 'nodes', 'hypervisor', 'no-install', 'kubeconfig', 'database-url', 'help']) {
+    expect(helpText()).toContain(`--${flag}`)
+  }
+})
+
+it('counts nodes per zone', () => expect(parseNodes('a=1, b=3')).toEqual([{ zone: 'a', count: 1 }, { zone: 'b', count: 3 }]))

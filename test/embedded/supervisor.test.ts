@@ -1,0 +1,73 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+import { StartRefused } from '../../embedded/data-folder.ts'
+import { Component } from '../../embedded/supervisor.ts'
+import { systemClock } from '../../kit/sys/clock.ts'
+import { signalProcess } from '../../kit/sys/process.ts'
+import { systemRandom } from '../../kit/sys/random.ts'
+
+let folder: string
+let said: string[]
+const started: Component[] = []
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'svccloud-supervisor-'))
+  said = []
+})
+afterEach(async () => {
+  for (const component of started.splice(0)) await component.stop()
+  await rm(folder, { recursive: true, force: true })
+})
+
+/** A component of which this is the whole program. */
+async function component(program: string, environment: Record<string, string> = {}): Promise<Component> {
+  const file = join(folder, 'main.mjs')
+  await writeFile(file, program)
+  const made = new Component(
+    { name: 'example', file, environment: () => environment, logFile: join(folder, 'example.log') },
+    { clock: systemClock, random: systemRandom, say: (line) => void said.push(line), onProcessesChanged: () => undefined },
+  )
+  started.push(made)
+  return made
+}
+
+const SERVES = `process.send({ ready: true, greeting: process.env.GREETING, pid: process.pid }); process.on('disconnect', () => process.exit())`
+const isAlive = (pid: number) => signalProcess(pid, 0)
+
+it('answers the first ready message and hands over the environment', async () => {
+  const example = await component(SERVES, { GREETING: 'good morning' })
+  const ready = await example.start()
+  expect(ready).toMatchObject({ ready: true, greeting: 'good morning', pid: example.process?.pid })
+})
+
+it('starts a killed child again and says so', async () => {
+  const example = await component(SERVES)
+  const { pid } = await example.start()
+  signalProcess(Number(pid), 'SIGKILL')
+  await vi.waitFor(() => expect(example.process?.pid ?? pid).not.toBe(pid), { timeout: 20_000, interval: 20 })
+  expect(said).toEqual([expect.stringMatching(/^example ended with SIGKILL; starting it again/)])
+})
+
+it('stops the child, also one that does not listen to SIGTERM at first', async () => {
+  const example = await component(`${SERVES}; process.on('SIGTERM', () => setTimeout(() => process.exit(), 50))`)
+  const { pid } = await example.start()
+  await example.stop()
+  expect(isAlive(Number(pid))).toBe(false)
+  expect(example.process).toBeUndefined()
+})
+
+it('gives up on a child that never gets ready, with the end of its log', async () => {
+  const example = await component(`console.error('the port is taken'); process.exit(3)`)
+  const refusal: unknown = await example.start().catch((error: unknown) => error)
+  expect(refusal).toBeInstanceOf(StartRefused)
+  expect(String(refusal)).toMatch(/example did not start: it ended with exit code 3[\s\S]*the port is taken/)
+})
+
+it('keeps the output of every life in one log', async () => {
+  const example = await component(`console.error('hello from', process.pid); ${SERVES}`)
+  const { pid } = await example.start()
+  signalProcess(Number(pid), 'SIGKILL')
+  await vi.waitFor(async () => expect((await readFile(example.logFile, 'utf8')).match(/hello from/g)).toHaveLength(2), { timeout: 20_000, interval: 20 })
+})
