@@ -4,7 +4,7 @@ import type { Logger } from '../sys/log.ts'
 import type { Registry } from '../sys/metrics.ts'
 import type { Random } from '../sys/random.ts'
 import { Cache } from './cache.ts'
-import type { ResourceType } from './object.ts'
+import type { KubeObject, ResourceType } from './object.ts'
 import { openReflectorMetrics, runReflector } from './reflector.ts'
 import type { ListOptions, Store } from './store.ts'
 
@@ -21,12 +21,18 @@ export interface CachesOptions {
 export interface Caches {
   /** The cache of the kind; the first to ask brings it into being. Its reflector runs once the caches are started. */
   of<Spec, Status>(type: ResourceType<Spec, Status>): Cache<Spec, Status>
+  /** The cache of the kind when someone has asked for it before. */
+  known<Spec, Status>(type: ResourceType<Spec, Status>): Cache<Spec, Status> | undefined
+  /** Takes in the answer of a write, where the kind is cached. */
+  apply(type: ResourceType, written: KubeObject): void
   /** Starts every reflector, now and of kinds asked for later, until the signal aborts. */
   start(signal: AbortSignal): void
   /** Resolves when every kind asked for so far has had its first list. */
   ready(): Promise<void>
   isReady(): boolean
 }
+
+const nameOf = (type: ResourceType): string => `${type.plural}.${type.group}`
 
 export function openCaches(options: CachesOptions): Caches {
   const metrics = openReflectorMetrics(options.registry)
@@ -38,7 +44,7 @@ export function openCaches(options: CachesOptions): Caches {
 
   return {
     of<Spec, Status>(type: ResourceType<Spec, Status>) {
-      const name = `${type.plural}.${type.group}`
+      const name = nameOf(type)
       let cache = caches.get(name)
       if (cache === undefined) {
         cache = new Cache(type as ResourceType)
@@ -47,6 +53,8 @@ export function openCaches(options: CachesOptions): Caches {
       }
       return cache as unknown as Cache<Spec, Status> // made of this very type
     },
+    known: <Spec, Status>(type: ResourceType<Spec, Status>) => caches.get(nameOf(type)) as unknown as Cache<Spec, Status> | undefined, // as above
+    apply: (type, written) => caches.get(nameOf(type))?.apply(written),
     start(signal) {
       running = signal
       for (const cache of caches.values()) run(cache, signal)

@@ -1,0 +1,22 @@
+/** Conditions as KEP-1623 wants them. */
+import { toSeconds } from '../sys/clock.ts'
+import type { ConditionDraft } from './action.ts'
+
+export interface KeptCondition extends ConditionDraft {
+  readonly lastTransitionTime: string
+  readonly observedGeneration?: number
+}
+
+/** The drafts laid over the conditions there are, by type and in the order of first appearance. lastTransitionTime changes with status only. */
+export function mergeConditions(kept: readonly KeptCondition[], drafts: readonly ConditionDraft[], at: { readonly generation: number | undefined; readonly now: Date }): KeptCondition[] {
+  const byType = new Map(kept.map((condition) => [condition.type, condition]))
+  for (const { type, status, reason, message } of drafts) {
+    const before = byType.get(type)
+    byType.set(type, {
+      type, status, reason, message,
+      lastTransitionTime: before?.status === status ? before.lastTransitionTime : toSeconds(at.now),
+      ...(at.generation !== undefined && { observedGeneration: at.generation }),
+    })
+  }
+  return [...byType.values()]
+}

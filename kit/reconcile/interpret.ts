@@ -1,0 +1,205 @@
+/** The only place where a plan takes effect. Every action looks first whether it is true already; every write to the root is
+ *  conditional on the version that the plan was made from. Throws where an action fails: what came before it stays, and the next turn
+ *  plans again from what is. */
+import { createHash } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
+import canonicalize from 'canonicalize'
+import { isFinal } from '../../domain/operations.ts'
+import { Unavailable } from '../../domain/problem.ts'
+import type { Caches } from '../kube/caches.ts'
+import { keyOf, keyText, type KubeObject, type ResourceType } from '../kube/object.ts'
+import { isNotFound, type Draft, type Store } from '../kube/store.ts'
+import type { Clock } from '../sys/clock.ts'
+import type { Action, OperationAction } from './action.ts'
+import { mergeConditions, type KeptCondition } from './conditions.ts'
+import { progressOf, type Operations } from './operation.ts'
+import type { Effect } from './reconciler.ts'
+
+export interface Interpreter {
+  readonly store: Store
+  readonly caches: Caches
+  readonly clock: Clock
+  /** Where records of operations are kept; a plan with an operation and no port is a bug. */
+  readonly operations?: Operations | undefined
+  readonly effects?: Readonly<Record<string, Effect>> | undefined
+  readonly finalizer?: string | undefined
+  /** False once another process may have taken over: nothing takes effect any more. */
+  readonly mayAct: () => boolean
+}
+
+export interface Interpreted {
+  /** The earliest of the plan's waits. */
+  readonly waitSeconds: number | undefined
+  /** Names of the actions that changed something or may have. */
+  readonly done: readonly string[]
+}
+
+/** The hash of the draft that an object was last brought to. It tells whether a draft has lost a field since, which a comparison of
+ *  the draft with the object cannot. */
+const DRAFT_ANNOTATION = 'svccloud.dev/draft'
+
+/** Carries out the plan of one turn over the root. */
+export async function interpret(type: ResourceType, seen: KubeObject, actions: readonly Action[], interpreter: Interpreter): Promise<Interpreted> {
+  const turn = new Turn(type, seen, interpreter)
+  try {
+    for (const action of actions) await turn.take(action)
+  } catch (error) {
+    await turn.writeStatus().catch(() => {}) // the error that matters is the first
+    throw error
+  }
+  await turn.writeStatus()
+  return { waitSeconds: turn.waitSeconds, done: turn.done }
+}
+
+class Turn {
+  readonly #type: ResourceType
+  readonly #in: Interpreter
+  #root: KubeObject
+  /** What status shall become, while something of it has been decided. */
+  #status: Record<string, unknown> | undefined
+  waitSeconds: number | undefined
+  readonly done: string[] = []
+
+  constructor(type: ResourceType, root: KubeObject, interpreter: Interpreter) {
+    this.#type = type
+    this.#root = root
+    this.#in = interpreter
+  }
+
+  async take(action: Action): Promise<void> {
+    switch (action.do) {
+      case 'ensure': return this.#ensure(action.type, action.draft)
+      case 'remove': return this.#remove(action)
+      case 'status': return this.#decideStatus(action)
+      case 'change': return this.#change(action.patch)
+      case 'operation': return this.#operation(action)
+      case 'effect': return this.#effect(action)
+      case 'finalized': return this.#finalized()
+      case 'wait':
+        this.waitSeconds = Math.min(this.waitSeconds ?? Number.POSITIVE_INFINITY, action.seconds)
+    }
+  }
+
+  /** Writes what was decided of the status, when it differs from what there is. */
+  async writeStatus(): Promise<void> {
+    const wanted = this.#status
+    this.#status = undefined
+    if (wanted === undefined) return
+    const change = mergePatch(this.#root.status ?? {}, plain(wanted))
+    if (change === undefined) return
+    await this.#writeRoot('status', { status: change }, 'status')
+  }
+
+  async #ensure(type: ResourceType, draft: Draft<unknown, unknown>): Promise<void> {
+    const hash = createHash('sha256').update(canonicalize(plain(draft)) ?? '').digest('hex')
+    const known = this.#in.caches.known(type)?.get(draft.metadata)
+    if (known !== undefined && (known.metadata.deletionTimestamp !== undefined || (known.metadata.annotations?.[DRAFT_ANNOTATION] === hash && covers(known, draft)))) return
+    this.#act(`ensure ${type.kind}`)
+    const marked = { ...draft, metadata: { ...draft.metadata, annotations: { ...draft.metadata.annotations, [DRAFT_ANNOTATION]: hash } } }
+    this.#in.caches.apply(type, await this.#in.store.apply(type, marked as Draft<object, object>)) // what a draft holds is an object
+  }
+
+  async #remove({ type, key }: Extract<Action, { do: 'remove' }>): Promise<void> {
+    const cache = this.#in.caches.known(type)
+    const known = cache?.get(key)
+    if (cache !== undefined && (known === undefined || known.metadata.deletionTimestamp !== undefined)) return
+    this.#act(`remove ${type.kind}`)
+    await this.#in.store.delete(type, key, known?.metadata.uid === undefined ? {} : { uid: known.metadata.uid })
+  }
+
+  #decideStatus({ status, conditions = [] }: Extract<Action, { do: 'status' }>): void {
+    const generation = this.#root.metadata.generation
+    const before = this.#status ?? (this.#root.status as Record<string, unknown> | undefined) ?? {} // a status is an object
+    const next: Record<string, unknown> = { ...before, ...status }
+    if (generation !== undefined) next['observedGeneration'] = generation
+    if (conditions.length > 0) next['conditions'] = mergeConditions((before['conditions'] as KeptCondition[] | undefined) ?? [], conditions, { generation, now: this.#in.clock.now() })
+    this.#status = next
+  }
+
+  async #change(patch: Readonly<Record<string, unknown>>): Promise<void> {
+    if (mergePatchChangesNothing(this.#root, patch)) return
+    await this.#writeRoot('change', patch)
+  }
+
+  async #operation(action: OperationAction): Promise<void> {
+    const mirror = progressOf({ ...this.#root, status: this.#status ?? this.#root.status })
+    if (mirror?.id === action.id && isFinal(mirror.status)) return // what has ended stays as it is
+    const isTold = mirror?.id === action.id && mirror.step === action.step && action.outcome === undefined && mirror.status === 'running'
+    if (isTold && (action.events ?? []).length === 0) return
+    if (this.#in.operations === undefined) throw new Error(`a plan for ${this.#type.kind} speaks of an operation, and nothing keeps its record`)
+    this.#mustAct()
+    const progress = await this.#in.operations.record(this.#root, action, this.#in.clock.now())
+    if (isDeepStrictEqual(progress, mirror)) return
+    this.done.push(`operation ${action.outcome ?? action.step}`)
+    this.#status = { ...(this.#status ?? (this.#root.status as object | undefined)), operation: progress }
+  }
+
+  async #effect({ name, input }: Extract<Action, { do: 'effect' }>): Promise<void> {
+    const effect = this.#in.effects?.[name]
+    if (effect === undefined) throw new Error(`a plan for ${this.#type.kind} asks for the unknown effect ${name}`)
+    this.#act(`effect ${name}`)
+    await effect(input, this.#root)
+  }
+
+  async #finalized(): Promise<void> {
+    await this.writeStatus()
+    const { finalizer } = this.#in
+    const finalizers = this.#root.metadata.finalizers ?? []
+    if (finalizer === undefined || !finalizers.includes(finalizer)) return
+    await this.#writeRoot('finalized', { metadata: { finalizers: finalizers.filter((each) => each !== finalizer) } })
+  }
+
+  /** A merge patch of the root that only counts when the root is still the one that was seen. */
+  async #writeRoot(what: string, patch: Readonly<Record<string, unknown>>, subresource?: 'status'): Promise<void> {
+    const { uid, resourceVersion } = this.#root.metadata
+    const metadata = { ...(patch['metadata'] as object | undefined), uid, resourceVersion }
+    this.#act(what)
+    try {
+      this.#root = await this.#in.store.patch(this.#type, keyOf(this.#root), { ...patch, metadata }, subresource)
+    } catch (error) {
+      if (isNotFound(error)) throw new Unavailable(`${this.#type.kind} ${keyText(keyOf(this.#root))}`, error) // gone meanwhile; the watch will say so
+      throw error
+    }
+    this.#in.caches.apply(this.#type, this.#root)
+  }
+
+  #act(what: string): void {
+    this.#mustAct()
+    this.done.push(what)
+  }
+
+  #mustAct(): void {
+    if (!this.#in.mayAct()) throw new Unavailable('the lead of the controllers')
+  }
+}
+
+/** As it will be on the wire: without undefined. */
+const plain = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T
+
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> => typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** The JSON merge patch from one value to the other; undefined when there is no difference. */
+export function mergePatch(from: unknown, to: unknown): unknown {
+  if (!isRecord(from) || !isRecord(to)) return isDeepStrictEqual(from, to) ? undefined : to
+  const patch: Record<string, unknown> = {}
+  for (const name of Object.keys(from)) if (to[name] === undefined) patch[name] = null
+  for (const [name, value] of Object.entries(to)) {
+    const change = from[name] === undefined ? value : mergePatch(from[name], value)
+    if (change !== undefined) patch[name] = change
+  }
+  return Object.keys(patch).length === 0 ? undefined : patch
+}
+
+function mergePatchChangesNothing(value: unknown, patch: unknown): boolean {
+  if (patch === null || patch === undefined) return value === undefined
+  if (!isRecord(patch)) return isDeepStrictEqual(value, patch)
+  return isRecord(value) && Object.entries(patch).every(([name, change]) => change === undefined || mergePatchChangesNothing(value[name], change))
+}
+
+/** Whether every field of the draft has its value in the object; lists item by item. */
+function covers(object: unknown, draft: unknown): boolean {
+  if (draft === undefined) return true
+  if (Array.isArray(draft)) return Array.isArray(object) && object.length === draft.length && draft.every((item, index) => covers(object[index], item))
+  if (!isRecord(draft)) return isDeepStrictEqual(object, draft)
+  return isRecord(object) && Object.entries(draft).every(([name, value]) => covers(object[name], value))
+}

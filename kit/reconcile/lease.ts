@@ -1,0 +1,146 @@
+/** Leader election by a Lease. Two rules make it safe: nobody takes a lease that was not given up before its whole duration has
+ *  passed on his own clock since he last saw it change, and the holder counts himself out well before that, from the instant at
+ *  which he sent the renewal. Clocks of different machines are never compared; only their rates must be alike (within a third). */
+import type { Clock } from '../sys/clock.ts'
+import type { Logger } from '../sys/log.ts'
+import { Gauge, type Registry } from '../sys/metrics.ts'
+import type { Random } from '../sys/random.ts'
+import { Lease, type KubeObject, type LeaseSpec } from '../kube/object.ts'
+import { isAlreadyExists, isConflict, type Store } from '../kube/store.ts'
+
+export interface ElectionOptions {
+  readonly store: Store
+  readonly namespace: string
+  readonly name: string
+  /** Unlike that of any other process, ever; never reused after a restart. */
+  readonly identity: string
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+  readonly registry: Registry
+}
+
+const DURATION_SECONDS = 15
+const RENEW_DEADLINE_MILLISECONDS = 10_000
+const RETRY_MILLISECONDS = 2_000
+/** Requests of a leader may take no longer, so that one which was sent in time is over before another may lead. */
+export const LEADER_REQUEST_TIMEOUT_MILLISECONDS = 4_000
+
+export interface Lead {
+  /** Aborts when the lead is lost or the process stops. */
+  readonly signal: AbortSignal
+  /** Exact at every instant, also before `signal` could abort. */
+  readonly mayAct: () => boolean
+}
+
+/** Waits for the lead, runs `lead` and answers how it ended: `stopped` after the signal (the lease is given up once `lead` has
+ *  finished, so that the next takes over at once), or `lost` (what is left of `lead` may do nothing more; the process should end). */
+export async function runElected(options: ElectionOptions, lead: (lead: Lead) => Promise<void>, signal: AbortSignal): Promise<'stopped' | 'lost'> {
+  const { clock, random, name } = options
+  const log = options.log.with({ lease: name })
+  const isLeader = new Gauge({ name: 'leader_election_master_status', help: 'Whether this process leads', labelNames: ['name'], registers: [options.registry] })
+  isLeader.set({ name }, 0)
+  const claimant = new Claimant(options)
+  const pause = (until: AbortSignal) => clock.sleep(RETRY_MILLISECONDS * (0.9 + random.fraction() / 5), until)
+
+  while (!signal.aborted && !(await claimant.claim().catch((error: unknown) => (log.warn('lease not reached', { error }), false)))) await pause(signal)
+  if (signal.aborted) return claimant.release().then(() => 'stopped')
+
+  log.info('leading')
+  isLeader.set({ name }, 1)
+  const ended = new AbortController()
+  const over = new AbortController()
+  const work = lead({ signal: ended.signal, mayAct: () => claimant.isHeld() }).finally(() => over.abort())
+  work.catch(() => {}) // looked at below, when it is time
+  signal.addEventListener('abort', () => ended.abort(), { once: true })
+  if (signal.aborted) ended.abort()
+  while (!over.signal.aborted && claimant.isHeld()) {
+    await pause(over.signal)
+    if (!over.signal.aborted) await claimant.claim().catch((error: unknown) => log.warn('lease not renewed', { error }))
+  }
+  isLeader.set({ name }, 0)
+  if (over.signal.aborted) {
+    await claimant.release()
+    await work
+    return 'stopped'
+  }
+  log.error('the lead is lost')
+  ended.abort()
+  return 'lost'
+}
+
+class Claimant {
+  readonly #options: ElectionOptions
+  /** The lease as last seen, and since when (monotonic) it has not changed. */
+  #seen: { readonly lease: KubeObject<LeaseSpec>; readonly at: number } | undefined
+  #heldUntil = Number.NEGATIVE_INFINITY
+
+  constructor(options: ElectionOptions) {
+    this.#options = options
+  }
+
+  isHeld(): boolean {
+    return this.#options.clock.monotonicMilliseconds() < this.#heldUntil
+  }
+
+  /** Takes or renews the lease; false while another has it. */
+  async claim(): Promise<boolean> {
+    const { store, namespace, name, identity, clock } = this.#options
+    const current = await store.get(Lease, { namespace, name })
+    const at = clock.monotonicMilliseconds()
+    if (current !== undefined) this.#look(current, at)
+    const holder = current?.spec.holderIdentity ?? ''
+    if (holder !== '' && holder !== identity && !this.#isExpired(at)) {
+      this.#heldUntil = Number.NEGATIVE_INFINITY
+      return false
+    }
+    const renewed = this.#renewal(current?.spec, holder)
+    try {
+      const written = current === undefined
+        ? await store.create(Lease, { metadata: { namespace, name }, spec: renewed })
+        : await store.replace(Lease, { ...current, spec: renewed })
+      this.#look(written, at)
+      this.#heldUntil = at + RENEW_DEADLINE_MILLISECONDS
+      return true
+    } catch (error) {
+      if (isConflict(error) || isAlreadyExists(error)) return false
+      throw error
+    }
+  }
+
+  /** Gives the lease up, when it is ours. Best effort: otherwise it runs out. */
+  async release(): Promise<void> {
+    if (!this.isHeld()) return
+    this.#heldUntil = Number.NEGATIVE_INFINITY
+    const { store, identity, log } = this.#options
+    const lease = this.#seen?.lease
+    if (lease?.spec.holderIdentity !== identity) return
+    try {
+      await store.replace(Lease, { ...lease, spec: { ...this.#renewal(lease.spec, identity), holderIdentity: '', leaseDurationSeconds: 1 } })
+    } catch (error) {
+      log.warn('lease not given up', { error })
+    }
+  }
+
+  #look(lease: KubeObject<LeaseSpec>, at: number): void {
+    if (this.#seen?.lease.metadata.resourceVersion !== lease.metadata.resourceVersion) this.#seen = { lease, at }
+  }
+
+  #isExpired(now: number): boolean {
+    if (this.#seen === undefined) return false
+    return now - this.#seen.at >= (this.#seen.lease.spec.leaseDurationSeconds ?? DURATION_SECONDS) * 1000
+  }
+
+  #renewal(before: LeaseSpec | undefined, holder: string): LeaseSpec {
+    const { identity, clock } = this.#options
+    const now = clock.now().toISOString().replace('Z', '000Z') // microseconds
+    const isOurs = holder === identity
+    return {
+      holderIdentity: identity,
+      leaseDurationSeconds: DURATION_SECONDS,
+      renewTime: now,
+      acquireTime: isOurs ? before?.acquireTime ?? now : now,
+      leaseTransitions: (before?.leaseTransitions ?? 0) + (isOurs || before === undefined ? 0 : 1),
+    }
+  }
+}

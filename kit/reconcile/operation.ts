@@ -1,0 +1,45 @@
+/** The operation of a root object, as the machinery sees it: the stanza `spec.operation` that asked for it, its mirror
+ *  `status.operation`, and the port through which its record is kept. */
+import { isFinal, type OperationStatus } from '../../domain/operations.ts'
+import type { KubeObject } from '../kube/object.ts'
+import type { OperationAction } from './action.ts'
+
+/** What is read of a stanza. */
+export interface Stanza {
+  readonly id: string
+  readonly kind: string
+  /** RFC 3339. */
+  readonly deadlineAt: string
+}
+
+/** What is read of the mirror. */
+export interface Progress {
+  readonly id: string
+  readonly status: OperationStatus
+  readonly step: string
+  readonly error: string
+}
+
+/** Keeps the records of operations. Each call is idempotent: it may be made again after a crash anywhere inside it. */
+export interface Operations {
+  /** Brings the Operation object to this step or outcome (making it when it is missing; events appended once, the newest kept),
+   *  then, when it has ended, puts it into history. Answers the mirror that belongs into `status.operation` of the root.
+   *  The mirror is written after this, so an operation that looks ended on its root is ended everywhere. */
+  record(root: KubeObject, action: OperationAction, now: Date): Promise<Progress>
+}
+
+export const stanzaOf = (root: KubeObject): Stanza | undefined => (root.spec as { operation?: Stanza } | undefined)?.operation // every root with operations has this field
+export const progressOf = (root: KubeObject): Progress | undefined => (root.status as { operation?: Progress } | undefined)?.operation // as above
+
+/** The operation that is asked for and has not ended; undefined when there is none. */
+export function activeOperation(root: KubeObject): Stanza | undefined {
+  const stanza = stanzaOf(root)
+  const progress = progressOf(root)
+  return stanza === undefined || (progress?.id === stanza.id && isFinal(progress.status)) ? undefined : stanza
+}
+
+/** Whether the root has an operation that must have ended by now. */
+export function isOverdue(root: KubeObject, now: Date): boolean {
+  const active = activeOperation(root)
+  return active !== undefined && now.getTime() >= Date.parse(active.deadlineAt)
+}

@@ -1,0 +1,39 @@
+/** What a controller brings to the loop: which objects it answers for, what wakes it, how it reads the world and what it decides. */
+import type { Key, KubeObject, ResourceType } from '../kube/object.ts'
+import type { Action } from './action.ts'
+
+export interface Reconciler<Spec = unknown, Status = unknown, Seen = unknown> {
+  /** Lower case; names the queue and the metrics. */
+  readonly name: string
+  /** The kind of the root objects. No other reconciler writes their status. */
+  readonly type: ResourceType<Spec, Status>
+  /** Other kinds that wake roots. Their caches are there for `observe`; children that `ensure` and `remove` name belong here too. */
+  readonly watches: readonly Watch[]
+  /** Put on every root before the first turn, so that nothing is ever left behind unseen. */
+  readonly finalizer?: string
+  /** Reads caches and databases, changes nothing. Throws Unavailable when it cannot know. */
+  observe(root: KubeObject<Spec, Status>, now: Date): Promise<Seen> | Seen
+  /** Pure, synchronous, total. Guards in order: deleting, blocked, missing, wrong, done. `isOverdue(root, now)` tells that the
+   *  operation's deadline has passed; the loop wakes the root at that instant. */
+  plan(root: KubeObject<Spec, Status>, seen: Seen, now: Date): readonly Action[]
+  /** Effects by name. Each is idempotent: it may have happened already, wholly, when it is asked for again. */
+  readonly effects?: Readonly<Record<string, Effect<Spec, Status>>>
+}
+
+export type Effect<Spec = unknown, Status = unknown> = (input: Readonly<Record<string, unknown>>, root: KubeObject<Spec, Status>) => Promise<void>
+
+export interface Watch<Spec = unknown, Status = unknown> {
+  readonly type: ResourceType<Spec, Status>
+  /** The roots that a change of the object concerns. Pure over caches. */
+  toKeys(object: KubeObject<Spec, Status>): readonly Key[]
+}
+
+/** A Watch whose mapping knows the type of its objects. */
+export const watch = <Spec, Status>(type: ResourceType<Spec, Status>, toKeys: (object: KubeObject<Spec, Status>) => readonly Key[]): Watch =>
+  ({ type, toKeys } as Watch<Spec, Status> as unknown as Watch) // the loop hands it objects of `type` only
+
+/** The controlling owner of the kind, in the object's own namespace. */
+export const ownerOf = (kind: string) => ({ metadata }: KubeObject): readonly Key[] =>
+  (metadata.ownerReferences ?? [])
+    .filter((owner) => owner.controller === true && owner.kind === kind)
+    .map(({ name }) => (metadata.namespace === undefined ? { name } : { namespace: metadata.namespace, name }))
