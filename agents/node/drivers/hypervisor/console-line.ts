@@ -1,0 +1,73 @@
+/** The serial line of one guest, as both hypervisors keep it: the tail, who listens, and where typed bytes go. */
+import { CONSOLE_TAIL_BYTES, type ConsoleEvent, type ConsoleStatus, type GuestConsole } from './hypervisor.ts'
+
+export class ConsoleLine implements GuestConsole {
+  #chunks: Buffer[] = []
+  #length = 0
+  #status: ConsoleStatus = { isConnected: false, isRunning: false, incarnation: 0 }
+  #send: ((bytes: Buffer) => boolean) | undefined
+  readonly #listeners = new Set<(event: ConsoleEvent) => void>()
+
+  constructor(history: Buffer = Buffer.alloc(0)) {
+    this.#keep(history)
+  }
+
+  tail(): Buffer {
+    const tail = Buffer.concat(this.#chunks).subarray(-CONSOLE_TAIL_BYTES)
+    this.#chunks = [tail]
+    this.#length = tail.length
+    return tail
+  }
+
+  status(): ConsoleStatus {
+    return this.#status
+  }
+
+  write(bytes: Buffer): boolean {
+    return this.#send?.(bytes) ?? false
+  }
+
+  subscribe(listener: (event: ConsoleEvent) => void): () => void {
+    this.#listeners.add(listener)
+    return () => void this.#listeners.delete(listener)
+  }
+
+  /** The guest wrote. */
+  append(bytes: Buffer): void {
+    this.#keep(bytes)
+    this.#tell({ type: 'output', bytes })
+  }
+
+  /** A guest runs; `send` reaches it, or is undefined while its line is not attached. */
+  running(incarnation: number, send: ((bytes: Buffer) => boolean) | undefined): void {
+    this.#send = send
+    this.#change({ isConnected: send !== undefined, isRunning: true, incarnation })
+  }
+
+  stopped(): void {
+    this.#send = undefined
+    this.#change({ ...this.#status, isConnected: false, isRunning: false })
+  }
+
+  removed(): void {
+    this.stopped()
+    this.#tell({ type: 'removed' })
+  }
+
+  #keep(bytes: Buffer): void {
+    this.#chunks.push(bytes)
+    this.#length += bytes.length
+    if (this.#length > 2 * CONSOLE_TAIL_BYTES) this.tail()
+  }
+
+  #change(status: ConsoleStatus): void {
+    const { isConnected, isRunning, incarnation } = this.#status
+    if (isConnected === status.isConnected && isRunning === status.isRunning && incarnation === status.incarnation) return
+    this.#status = status
+    this.#tell({ type: 'status', status })
+  }
+
+  #tell(event: ConsoleEvent): void {
+    for (const listener of [...this.#listeners]) listener(event)
+  }
+}

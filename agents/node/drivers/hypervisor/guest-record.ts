@@ -1,0 +1,50 @@
+/** What is written down of a QEMU guest before its process starts, and how that process is found again. */
+import { createHash } from 'node:crypto'
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { writeDurably } from '../../durable-file.ts'
+import { processArgumentsOf, processFolderOf } from '../../host.ts'
+import { GUEST_FILES } from './qemu-arguments.ts'
+
+const RECORD_FILE = 'guest.json'
+
+export const GuestRecord = z.strictObject({
+  name: z.string(), uid: z.string(), incarnation: z.int(), uuid: z.string(), startedAt: z.string(),
+  /** Processes of another boot of the host are gone, whatever their numbers say. */
+  bootId: z.string(),
+  forwards: z.array(z.strictObject({ guestPort: z.int(), host: z.string(), hostPort: z.int() })),
+})
+export type GuestRecord = z.infer<typeof GuestRecord>
+
+export async function readGuestRecord(folder: string): Promise<GuestRecord | undefined> {
+  const text = await readFile(join(folder, RECORD_FILE), 'utf8').catch(() => undefined)
+  return text === undefined ? undefined : GuestRecord.parse(JSON.parse(text))
+}
+export const writeGuestRecord = (folder: string, record: GuestRecord): Promise<void> => writeDurably(join(folder, RECORD_FILE), JSON.stringify(record))
+/** Files of one incarnation; the record goes last, so that a half-done removal is seen as a guest that is gone. */
+export const INCARNATION_FILES = [GUEST_FILES.qmp, GUEST_FILES.console, GUEST_FILES.pid, GUEST_FILES.seed, GUEST_FILES.output, RECORD_FILE] as const
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+/** The machine id of a guest: its name where that is a UUID, else made of it. */
+export function guestUuid(name: string): string {
+  if (UUID.test(name)) return name
+  const hex = createHash('sha256').update(name).digest('hex')
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`
+}
+
+/** The living process of the guest in this folder (a real path), by its command line and working directory; the pidfile only saves the search. */
+export async function findGuestProcess(folder: string, uuid: string): Promise<number | undefined> {
+  const noted = Number((await readFile(join(folder, GUEST_FILES.pid), 'utf8').catch(() => '')).trim())
+  if (noted > 0 && await isGuestProcess(noted, folder, uuid)) return noted
+  for (const entry of await readdir('/proc')) {
+    if (/^\d+$/.test(entry) && await isGuestProcess(Number(entry), folder, uuid)) return Number(entry)
+  }
+  return undefined
+}
+
+export async function isGuestProcess(pid: number, folder: string, uuid: string): Promise<boolean> {
+  const words = await processArgumentsOf(pid)
+  return words !== undefined && words[words.indexOf('-uuid') + 1] === uuid && await processFolderOf(pid) === folder
+}

@@ -1,0 +1,23 @@
+/** Unix sockets in folders whose path may be longer than the 107 bytes that an address holds. */
+import { closeSync, openSync } from 'node:fs'
+import { connect, type Socket } from 'node:net'
+import { basename, dirname } from 'node:path'
+
+const SOCKET_PATH_BYTES_MAXIMUM = 107
+
+/** Connects to the socket file; rejects with the system's error. Nobody listens to the socket's later errors yet. */
+export function connectLocalSocket(path: string): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const isLong = Buffer.byteLength(path) > SOCKET_PATH_BYTES_MAXIMUM
+    // Linux resolves the open folder's descriptor, so that only the file's own name counts.
+    const folder = isLong ? openSync(dirname(path), 'r') : undefined
+    const socket = connect(folder === undefined ? path : `/proc/self/fd/${folder}/${basename(path)}`)
+    const settle = (then: () => void) => {
+      socket.removeAllListeners()
+      if (folder !== undefined) closeSync(folder)
+      then()
+    }
+    socket.once('connect', () => settle(() => resolve(socket)))
+    socket.once('error', (error) => settle(() => reject(error)))
+  })
+}

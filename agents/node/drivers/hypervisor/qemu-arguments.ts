@@ -1,0 +1,66 @@
+/** The command line of a guest: pure, and the same for the same input, so that a migration's target can be given the same devices in the same order. */
+import type { Forward, GuestDefinition } from './hypervisor.ts'
+
+export interface QemuMachine {
+  readonly accelerator: 'kvm' | 'tcg'
+  /** Versioned (`pc-q35-7.2`): what the guest sees never changes under it when QEMU is upgraded. */
+  readonly machine: string
+  readonly cpu: string
+  /** Whether guests of user-mode networking may open connections to the outside, and so also to services of the host. */
+  readonly isOutboundAllowed: boolean
+}
+
+/** Files in the guest's folder, which is QEMU's working directory: relative, because socket addresses hold 107 bytes only. */
+export const GUEST_FILES = {
+  qmp: 'qmp.sock', console: 'console.sock', consoleLog: 'console.log', pid: 'qemu.pid', seed: 'seed.iso', output: 'qemu.log',
+} as const
+
+/** Ports that later hot-plugged disks and interfaces take; q35 cannot add them at run time. */
+const SPARE_PORTS = 8
+/** Translated code kept by TCG. The default of 1 GiB is as large as many guests. */
+const TRANSLATION_MEBIBYTES = { small: 32, large: 128 }
+const SMALL_GUEST_MEBIBYTES = 256
+
+const json = (fields: object): string => JSON.stringify(fields)
+
+/** `uuid` is what the guest sees as its machine id, and what its process is recognised by. */
+export function qemuArguments(guest: GuestDefinition, uuid: string, machine: QemuMachine, forwards: readonly Forward[]): string[] {
+  const translationMebibytes = guest.memoryMebibytes <= SMALL_GUEST_MEBIBYTES ? TRANSLATION_MEBIBYTES.small : TRANSLATION_MEBIBYTES.large
+  return [
+    '-name', `guest=${guest.name},debug-threads=on`,
+    '-uuid', uuid,
+    '-nodefaults', '-no-user-config', '-display', 'none',
+    '-sandbox', 'on,obsolete=deny,elevateprivileges=deny,spawn=deny',
+    '-machine', machine.machine,
+    '-accel', machine.accelerator === 'kvm' ? 'kvm' : `tcg,tb-size=${translationMebibytes}`,
+    '-cpu', machine.cpu,
+    '-smp', String(guest.cores),
+    '-m', String(guest.memoryMebibytes),
+    '-rtc', 'base=utc',
+    // A guest that powers itself off stays, paused, until the agent has seen it.
+    '-action', 'shutdown=pause',
+    '-kernel', guest.boot.kernel, '-initrd', guest.boot.initialRamdisk, '-append', guest.boot.commandLine,
+    '-qmp', `unix:${GUEST_FILES.qmp},server=on,wait=off`,
+    '-chardev', `socket,id=console,path=${GUEST_FILES.console},server=on,wait=off,logfile=${GUEST_FILES.consoleLog},logappend=on`,
+    '-serial', 'chardev:console',
+    ...range(SPARE_PORTS).flatMap((index) => ['-device', `pcie-root-port,id=spare${index},chassis=${index + 1}`]),
+    ...guest.disks.flatMap((disk, index) => [
+      '-blockdev', json({ driver: 'file', 'node-name': `file${index}`, filename: disk.path, locking: 'on', discard: 'unmap' }),
+      '-blockdev', json({ driver: 'qcow2', 'node-name': `disk${index}`, file: `file${index}`, discard: 'unmap' }),
+      '-device', json({ driver: 'virtio-blk-pci', id: `vd${index}`, drive: `disk${index}`, serial: disk.serial }),
+    ]),
+    '-blockdev', json({ driver: 'file', 'node-name': 'seed-file', filename: GUEST_FILES.seed, 'read-only': true }),
+    '-blockdev', json({ driver: 'raw', 'node-name': 'seed', file: 'seed-file', 'read-only': true }),
+    '-device', json({ driver: 'virtio-blk-pci', id: 'seed-disk', drive: 'seed', serial: 'cidata' }),
+    ...guest.interfaces.flatMap(({ macAddress }, index) => [
+      '-netdev', [`user,id=net${index}`, ...(machine.isOutboundAllowed ? [] : ['restrict=on']), ...(index === 0 ? forwards : []).map(hostForward)].join(','),
+      '-device', json({ driver: 'virtio-net-pci', id: `nic${index}`, netdev: `net${index}`, mac: macAddress, romfile: '' }),
+    ]),
+    '-device', 'virtio-balloon-pci,id=balloon',
+    '-device', 'virtio-rng-pci,id=rng',
+    '-pidfile', GUEST_FILES.pid,
+  ]
+}
+
+const hostForward = ({ host, hostPort, guestPort }: Forward): string => `hostfwd=tcp:${host}:${hostPort}-:${guestPort}`
+const range = (count: number): number[] => Array.from({ length: count }, (_, index) => index)

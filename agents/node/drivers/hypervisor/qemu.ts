@@ -1,0 +1,342 @@
+/** Guests as QEMU processes of their own, which outlive the agent. Truth about which guests run is the host's process table;
+ *  the guest's folder only says which incarnation it is. Three things keep a second copy from starting: the record and the process table
+ *  are looked at first, QEMU locks its pidfile, and QEMU locks the disks. */
+import { spawn } from 'node:child_process'
+import { closeSync, openSync } from 'node:fs'
+import { mkdir, readdir, readFile, realpath, rm, writeFile } from 'node:fs/promises'
+import { createServer, type Socket } from 'node:net'
+import { join } from 'node:path'
+import type { Clock } from '../../../../kit/sys/clock.ts'
+import type { Logger } from '../../../../kit/sys/log.ts'
+import { environment, signalProcess } from '../../../../kit/sys/process.ts'
+import { processCpuMilliseconds } from '../../host.ts'
+import { ConsoleLine } from './console-line.ts'
+import { ConsoleLog } from './console-log.ts'
+import { findGuestProcess, guestUuid, GuestRecord, INCARNATION_FILES, isGuestProcess, readGuestRecord, writeGuestRecord } from './guest-record.ts'
+import {
+  type Forward, type Guest, type GuestConsole, type GuestCounters, type GuestDefinition, GuestExists, GuestStartFailed, type Hypervisor,
+} from './hypervisor.ts'
+import { connectLocalSocket } from './local-socket.ts'
+import { GUEST_FILES, qemuArguments, type QemuMachine } from './qemu-arguments.ts'
+import { connectQmp, type Qmp } from './qmp.ts'
+import { TurnByName } from './turn-by-name.ts'
+
+export interface QemuOptions {
+  /** Holds one folder per guest. */
+  readonly folder: string
+  readonly binary: string
+  readonly machine: QemuMachine
+  readonly bootId: string
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+const START_TIMEOUT_MILLISECONDS = 30_000
+const START_POLL_MILLISECONDS = 20
+/** A free port may be taken by somebody else before QEMU has it. */
+const START_ATTEMPTS_MAXIMUM = 3
+const QUIT_TIMEOUT_MILLISECONDS = 2_000
+const KILL_TIMEOUT_MILLISECONDS = 10_000
+const END_POLL_MILLISECONDS = 20
+const REATTACH_MILLISECONDS = 500
+const FORWARD_HOST = '127.0.0.1'
+/** States of QEMU's `query-status` in which nothing of the guest can go on. */
+const DEAD_STATES = ['internal-error', 'guest-panicked']
+
+interface Attachment {
+  readonly pid: number
+  readonly qmp: Qmp
+  readonly line: Socket
+  state: Guest['state']
+}
+
+interface ConsoleState {
+  readonly line: ConsoleLine
+  readonly log: ConsoleLog
+}
+
+export async function openQemu(options: QemuOptions): Promise<Hypervisor> {
+  await mkdir(options.folder, { recursive: true, mode: 0o700 })
+  return new QemuHypervisor({ ...options, folder: await realpath(options.folder) })
+}
+
+class QemuHypervisor implements Hypervisor {
+  readonly kind: 'qemu-kvm' | 'qemu-tcg'
+  readonly #options: QemuOptions
+  readonly #attachments = new Map<string, Attachment>()
+  readonly #consoles = new Map<string, ConsoleState>()
+  readonly #listeners = new Set<(name: string) => void>()
+  readonly #turns = new TurnByName()
+  readonly #closing = new AbortController()
+
+  constructor(options: QemuOptions) {
+    this.#options = options
+    this.kind = options.machine.accelerator === 'kvm' ? 'qemu-kvm' : 'qemu-tcg'
+  }
+
+  async list(): Promise<readonly Guest[]> {
+    const guests = await Promise.all((await readdir(this.#options.folder)).map((name) => this.inspect(name)))
+    return guests.filter((guest) => guest !== undefined)
+  }
+
+  inspect(name: string): Promise<Guest | undefined> {
+    return this.#turns.take(name, async () => {
+      const record = await readGuestRecord(this.#folder(name))
+      return record === undefined ? undefined : this.#observe(record)
+    })
+  }
+
+  start(definition: GuestDefinition): Promise<Guest> {
+    return this.#turns.take(definition.name, async () => {
+      const { name, uid, incarnation } = definition
+      const folder = this.#folder(name)
+      const uuid = guestUuid(name)
+      if (await readGuestRecord(folder) !== undefined || await findGuestProcess(folder, uuid) !== undefined) throw new GuestExists(name)
+      await mkdir(folder, { recursive: true, mode: 0o700 })
+      await writeFile(join(folder, GUEST_FILES.seed), definition.seed, { mode: 0o600 })
+      for (let attempt = 1; ; attempt++) {
+        const forwards = await Promise.all(definition.forwardedPorts.map(async (guestPort): Promise<Forward> => ({ guestPort, host: FORWARD_HOST, hostPort: await freePort() })))
+        const record = { name, uid, incarnation, uuid, startedAt: this.#options.clock.now().toISOString(), bootId: this.#options.bootId, forwards }
+        await writeGuestRecord(folder, record)
+        try {
+          await this.#spawn(definition, record)
+          return await this.#observe(record)
+        } catch (error) {
+          const output = await readFile(join(folder, GUEST_FILES.output), 'utf8').catch(() => '')
+          await this.#end(record)
+          if (attempt < START_ATTEMPTS_MAXIMUM && output.includes('host forwarding')) continue
+          throw new GuestStartFailed(output.trim().split('\n').at(-1) || (error instanceof Error ? error.message : String(error)), { cause: error })
+        }
+      }
+    })
+  }
+
+  async pressPowerButton(name: string): Promise<void> {
+    const attachment = this.#attachments.get(name)
+    if (attachment?.state === 'running') await attachment.qmp.execute('system_powerdown')
+  }
+
+  destroy(name: string): Promise<void> {
+    return this.#turns.take(name, async () => {
+      const record = await readGuestRecord(this.#folder(name))
+      if (record !== undefined) await this.#end(record)
+    })
+  }
+
+  async forget(name: string): Promise<void> {
+    await this.destroy(name)
+    await rm(this.#folder(name), { recursive: true, force: true })
+    this.#consoles.get(name)?.line.removed()
+    this.#consoles.delete(name)
+  }
+
+  console(name: string): GuestConsole {
+    return this.#console(name).line
+  }
+
+  async counters(name: string): Promise<GuestCounters | undefined> {
+    const attachment = this.#attachments.get(name)
+    if (attachment === undefined) return undefined
+    const devices = await attachment.qmp.execute('query-blockstats') as readonly BlockStatistics[] // shape of QEMU's documented answer
+    const sum = (field: keyof BlockStatistics['stats']) => devices.reduce((total, { stats }) => total + stats[field], 0)
+    const cpuMilliseconds = await processCpuMilliseconds(attachment.pid)
+    return {
+      diskReadBytes: sum('rd_bytes'), diskWrittenBytes: sum('wr_bytes'), diskReadOperations: sum('rd_operations'), diskWriteOperations: sum('wr_operations'),
+      ...(cpuMilliseconds === undefined ? {} : { cpuMilliseconds }),
+    }
+  }
+
+  onChange(listener: (name: string) => void): () => void {
+    this.#listeners.add(listener)
+    return () => void this.#listeners.delete(listener)
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort()
+    for (const { qmp, line } of this.#attachments.values()) {
+      qmp.close()
+      line.destroy()
+    }
+    this.#attachments.clear()
+  }
+
+  #folder(name: string): string {
+    return join(this.#options.folder, name)
+  }
+
+  #console(name: string): ConsoleState {
+    const known = this.#consoles.get(name)
+    if (known !== undefined) return known
+    const log = new ConsoleLog(this.#folder(name))
+    const console = { log, line: new ConsoleLine(log.history()) }
+    this.#consoles.set(name, console)
+    return console
+  }
+
+  async #observe(record: GuestRecord): Promise<Guest> {
+    const { name, uid, incarnation, startedAt, forwards } = record
+    const seen = (state: Guest['state'], isResponsive: boolean): Guest => ({ name, uid, incarnation, startedAt, forwards, state, isResponsive })
+    const known = this.#attachments.get(name)
+    if (known !== undefined) return seen(known.state, true)
+    const pid = await this.#processOf(record)
+    if (pid === undefined) {
+      this.#console(name).line.stopped()
+      return seen('gone', false)
+    }
+    try {
+      return seen((await this.#attach(record, pid)).state, true)
+    } catch (error) {
+      this.#options.log.warn('guest does not answer', { guest: name, error })
+      this.#console(name).line.running(incarnation, undefined)
+      void this.#lookAgain(record)
+      return seen('running', false)
+    }
+  }
+
+  async #processOf(record: GuestRecord): Promise<number | undefined> {
+    return record.bootId === this.#options.bootId ? findGuestProcess(this.#folder(record.name), record.uuid) : undefined
+  }
+
+  /** Starts the process and waits until it answers. */
+  async #spawn(definition: GuestDefinition, record: GuestRecord): Promise<void> {
+    const { binary, machine, clock } = this.#options
+    const folder = this.#folder(record.name)
+    for (const file of [GUEST_FILES.qmp, GUEST_FILES.console]) await rm(join(folder, file), { force: true })
+    const output = openSync(join(folder, GUEST_FILES.output), 'w', 0o600)
+    let ended: string | undefined
+    try {
+      // Detached: a group and a session of its own, so that no signal to the agent reaches it. It inherits nothing secret.
+      const child = spawn(binary, qemuArguments(definition, record.uuid, machine, record.forwards), {
+        cwd: folder, detached: true, stdio: ['ignore', output, output], env: { PATH: environment()['PATH'] },
+      })
+      child.once('error', (error) => void (ended = error.message))
+      child.once('exit', (code, signal) => void (ended ??= `QEMU ended with ${signal ?? `code ${code}`}`))
+      child.unref()
+    } finally {
+      closeSync(output)
+    }
+    const deadline = clock.monotonicMilliseconds() + START_TIMEOUT_MILLISECONDS
+    while (ended === undefined) {
+      const pid = await findGuestProcess(folder, record.uuid)
+      const isAttached = pid !== undefined && await this.#attach(record, pid).then(() => true, () => false)
+      if (isAttached) return
+      if (clock.monotonicMilliseconds() > deadline) throw new Error('QEMU did not answer in time')
+      await clock.sleep(START_POLL_MILLISECONDS)
+    }
+    throw new Error(ended)
+  }
+
+  async #attach(record: GuestRecord, pid: number): Promise<Attachment> {
+    const { name, incarnation, uuid } = record
+    const folder = this.#folder(name)
+    const qmp: Qmp = await connectQmp(join(folder, GUEST_FILES.qmp), {
+      clock: this.#options.clock,
+      onEvent: (event) => {
+        if (event.name === 'SHUTDOWN' && event.data['guest'] === true) this.#ended(name, 'off')
+        if (event.name === 'GUEST_PANICKED') this.#ended(name, 'gone')
+      },
+      onClose: () => {
+        if (this.#attachments.get(name)?.qmp === qmp) this.#detached(record)
+      },
+    })
+    try {
+      const answer = await qmp.execute('query-uuid') as { readonly UUID: string } // shape of QEMU's documented answer
+      if (answer.UUID !== uuid) throw new Error(`the process in the folder of ${name} is another guest`)
+      const { status } = await qmp.execute('query-status') as { readonly status: string }
+      const line = await connectLocalSocket(join(folder, GUEST_FILES.console))
+      const attachment: Attachment = { pid, qmp, line, state: status === 'shutdown' ? 'off' : DEAD_STATES.includes(status) ? 'gone' : 'running' }
+      this.#attachments.set(name, attachment)
+      this.#listen(name, incarnation, attachment)
+      return attachment
+    } catch (error) {
+      qmp.close()
+      throw error
+    }
+  }
+
+  #listen(name: string, incarnation: number, { line: socket, state }: Attachment): void {
+    const { line, log } = this.#console(name)
+    const missed = log.unread()
+    if (missed.length > 0) line.append(missed)
+    socket.on('data', (bytes) => {
+      line.append(bytes)
+      log.passed(bytes.length, () => line.tail())
+    })
+    socket.on('error', () => socket.destroy())
+    if (state === 'running') line.running(incarnation, (bytes) => socket.writable && (socket.write(bytes), true))
+    else line.stopped()
+  }
+
+  #ended(name: string, state: 'off' | 'gone'): void {
+    const attachment = this.#attachments.get(name)
+    if (attachment !== undefined) attachment.state = state
+    this.#console(name).line.stopped()
+    this.#changed(name)
+  }
+
+  /** The connection is lost: the process has ended or will soon, or it must be attached to again. */
+  #detached(record: GuestRecord): void {
+    this.#attachments.get(record.name)?.line.destroy()
+    this.#attachments.delete(record.name)
+    if (!this.#closing.signal.aborted) void this.#lookAgain(record)
+  }
+
+  async #lookAgain(record: GuestRecord): Promise<void> {
+    const { clock } = this.#options
+    const deadline = clock.monotonicMilliseconds() + REATTACH_MILLISECONDS
+    while (!this.#closing.signal.aborted && clock.monotonicMilliseconds() < deadline && await this.#processOf(record) !== undefined) {
+      await clock.sleep(END_POLL_MILLISECONDS, this.#closing.signal)
+    }
+    if (!this.#closing.signal.aborted) this.#changed(record.name)
+  }
+
+  /** Ends the process, however, and removes what belongs to the incarnation. */
+  async #end(record: GuestRecord): Promise<void> {
+    const { name } = record
+    const attachment = this.#attachments.get(name)
+    this.#attachments.delete(name) // its end is no news
+    const pid = attachment?.pid ?? await this.#processOf(record)
+    if (pid !== undefined) {
+      if (attachment !== undefined) await attachment.qmp.execute('quit', undefined, QUIT_TIMEOUT_MILLISECONDS).catch(() => undefined)
+      else signalProcess(pid, 'SIGTERM')
+      if (!await this.#isGone(record, pid, QUIT_TIMEOUT_MILLISECONDS)) {
+        signalProcess(pid, 'SIGKILL')
+        if (!await this.#isGone(record, pid, KILL_TIMEOUT_MILLISECONDS)) throw new Error(`process ${pid} of guest ${name} does not end`)
+      }
+    }
+    attachment?.qmp.close()
+    attachment?.line.destroy()
+    const console = this.#console(name)
+    console.line.stopped()
+    for (const file of INCARNATION_FILES) await rm(join(this.#folder(name), file), { force: true })
+  }
+
+  async #isGone(record: GuestRecord, pid: number, timeoutMilliseconds: number): Promise<boolean> {
+    const { clock } = this.#options
+    const deadline = clock.monotonicMilliseconds() + timeoutMilliseconds
+    while (await isGuestProcess(pid, this.#folder(record.name), record.uuid)) {
+      if (clock.monotonicMilliseconds() > deadline) return false
+      await clock.sleep(END_POLL_MILLISECONDS)
+    }
+    return true
+  }
+
+  #changed(name: string): void {
+    for (const listener of [...this.#listeners]) listener(name)
+  }
+}
+
+interface BlockStatistics {
+  readonly stats: { readonly rd_bytes: number; readonly wr_bytes: number; readonly rd_operations: number; readonly wr_operations: number }
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer()
+    server.once('error', reject)
+    server.listen(0, FORWARD_HOST, () => {
+      const address = server.address()
+      server.close(() => (typeof address === 'object' && address !== null ? resolve(address.port) : reject(new Error('no free port'))))
+    })
+  })
+}

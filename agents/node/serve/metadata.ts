@@ -1,0 +1,65 @@
+/** What a guest may know of itself: one document, and the forms in which guests read it. Pure.
+ *  Today it reaches the guest as a read-only disk (NoCloud, label `cidata`); a service at 169.254.169.254 answers from the same functions.
+ *  The disk is attached whatever the metadata setting says: the setting governs the service, which a program in the guest could be tricked into asking. */
+import type { InstanceSpec } from '../../../resources/instance.ts'
+import { writeIso } from '../images/iso9660.ts'
+
+export const SEED_LABEL = 'cidata'
+
+/** Shape of `/metadata/v1.json`, without the user data. */
+export interface MetadataDocument {
+  readonly id: string
+  readonly hostname: string
+  readonly title: string
+  readonly zone: string
+  readonly region: string
+  readonly plan: string
+  readonly public_keys: readonly string[]
+  readonly interfaces: readonly { readonly mac: string; readonly kind: 'public' | 'private'; readonly ipv4: null; readonly ipv6: null }[]
+  readonly dns: { readonly servers: readonly string[]; readonly search: readonly string[] }
+  readonly labels: Readonly<Record<string, string>>
+  readonly vendor_data: null
+}
+
+/** Addresses are null where the network gives them (DHCP of user-mode networking). */
+export function metadataDocument(spec: InstanceSpec): MetadataDocument {
+  const { id, title, zone, region, plan, publicKeys, labels } = spec.metadata
+  return {
+    id, hostname: spec.hostname, title, zone, region, plan, public_keys: publicKeys,
+    interfaces: spec.interfaces.map(({ macAddress, kind }) => ({ mac: macAddress, kind, ipv4: null, ipv6: null })),
+    dns: { servers: [], search: [] },
+    labels, vendor_data: null,
+  }
+}
+
+/** NoCloud `meta-data`: YAML, one key a line, so that a shell can read it too. Strings are quoted as JSON, which YAML understands. */
+export function metaDataText(document: MetadataDocument): string {
+  const keys = document.public_keys.map((key) => key.trim()).filter((key) => key !== '')
+  return [
+    `instance-id: ${document.id}`,
+    `local-hostname: ${document.hostname}`,
+    ...(keys.length === 0 ? ['public-keys: []'] : ['public-keys:', ...keys.map((key) => `  - ${JSON.stringify(key)}`)]),
+    '',
+  ].join('\n')
+}
+
+/** NoCloud `network-config`, version 2: every interface is found by its MAC address and asks the network. */
+export function networkConfigText(document: MetadataDocument): string {
+  const interfaces = document.interfaces.flatMap(({ mac }, index) => [
+    `  net${index}:`, `    match: {macaddress: "${mac}"}`, '    dhcp4: true', '    dhcp6: false', '    accept-ra: true',
+  ])
+  return ['version: 2', ...(interfaces.length === 0 ? ['ethernets: {}'] : ['ethernets:', ...interfaces]), ''].join('\n')
+}
+
+/** What cloud-init wants when there is no user data of the customer's. */
+const NO_USER_DATA = '#cloud-config\n{}\n'
+
+/** The bytes of the seed disk: the same for the same input. */
+export function seedDisk(document: MetadataDocument, userData: Buffer | undefined): Buffer {
+  return writeIso(SEED_LABEL, {
+    'meta-data': Buffer.from(metaDataText(document)),
+    'user-data': userData ?? Buffer.from(NO_USER_DATA),
+    'network-config': Buffer.from(networkConfigText(document)),
+    'metadata.json': Buffer.from(`${JSON.stringify(document)}\n`),
+  })
+}
