@@ -112,7 +112,7 @@ export class Cloud {
           SVCCLOUD_KUBECONFIG: access.agent(name),
           SVCCLOUD_DATA: join(folder.nodes, name),
           SVCCLOUD_HYPERVISOR: this.#options.hypervisor,
-          SVCCLOUD_IMAGE_CACHE: folder.images,
+          SVCCLOUD_IMAGE_CACHE: environment()['SVCCLOUD_IMAGE_CACHE'] ?? folder.images,
           SVCCLOUD_STOP_GUESTS: String(options.isEphemeral),
         }),
       ),

@@ -59,7 +59,7 @@ const COMMENT_BANS: readonly Ban[] = [
 ]
 
 const FILE_NAME = /^[a-z0-9]+(-[a-z0-9]+)*(\.(database|kubectl|qemu|e2e|cluster))?(\.test)?(\.d)?\.ts$/
-const EMPTY_NAMES = /(^|[-/])(utils?|helpers?|common|managers?|misc)(?=[-./]|$)/
+const EMPTY_NAMES = /(^|[-/])(utils?|helpers?|common|manager|misc)(?=[-./]|$)/
 
 /** The code without comments and plain strings, every line where it was. Templates stay: they hold code. */
 const withoutWords = (source: string): string =>

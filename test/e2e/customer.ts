@@ -1,0 +1,183 @@
+/** A customer of the running product: signs up as a person does, then speaks to the API with a token. */
+import { randomUUID } from 'node:crypto'
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { eventually, type Product } from './product.ts'
+
+export interface Operation {
+  readonly id: string
+  readonly kind: string
+  readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled'
+  readonly step: string
+  readonly step_index: number
+  readonly step_count: number
+  readonly error: string
+  readonly actor: string
+  readonly events?: readonly { readonly kind: string; readonly message: string }[]
+}
+
+export interface Server {
+  readonly id: string
+  readonly hostname: string
+  readonly state: string
+  readonly desired_power: string
+  readonly state_detail: string
+  readonly active_operation: Operation | null
+}
+
+export interface Answer<Body> {
+  readonly status: number
+  readonly headers: Headers
+  readonly body: Body
+}
+
+const PASSWORD = 'a long walk on the beach 1987'
+const OPERATION_MILLISECONDS = 240_000
+
+const isFinal = ({ status }: Operation): boolean => status === 'succeeded' || status === 'failed' || status === 'cancelled'
+
+/** One request; bodies are what the caller knows the API to answer. */
+async function send<Body>(url: string, init: RequestInit): Promise<Answer<Body>> {
+  const response = await fetch(url, init)
+  const text = await response.text()
+  return { status: response.status, headers: response.headers, body: (text === '' ? undefined : JSON.parse(text)) as Body }
+}
+
+/** The token of the verification link: alone on a line, in the fragment. Mails may be quoted-printable. */
+async function verificationToken(product: Product, email: string): Promise<string | undefined> {
+  const folder = product.endpoints.mail_directory
+  for (const name of (await readdir(folder)).filter((file) => file.endsWith('.eml'))) {
+    const mail = (await readFile(join(folder, name), 'utf8')).replaceAll('=\r\n', '').replaceAll('=3D', '=')
+    const token = /^\S+\/verify-email#token=(\S+)\r?$/m.exec(mail)?.[1]
+    if (mail.includes(email) && token !== undefined) return token
+  }
+  return undefined
+}
+
+export class Customer {
+  readonly #url: () => string
+  readonly #token: string
+
+  private constructor(url: () => string, token: string) {
+    this.#url = url
+    this.#token = token
+  }
+
+  /** Sign up, read the mail, verify, log in, make a token. `product` is asked anew for its address after restarts. */
+  static async signUp(product: () => Product, email: string): Promise<Customer> {
+    const url = () => product().endpoints.api_url
+    const post = (path: string, body: object, headers: Record<string, string> = {}) =>
+      send<Record<string, unknown>>(`${url()}${path}`, { method: 'POST', headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) })
+    expectStatus(202, await post('/v1/auth/signup', { name: 'Test Person', email, password: PASSWORD }))
+    const mailed = await eventually('the verification mail', () => verificationToken(product(), email), 30_000)
+    expectStatus(200, await post('/v1/auth/email-verification/confirm', { token: mailed }))
+    const session = expectStatus(200, await post('/v1/auth/login', { email, password: PASSWORD }))
+    const cookie = session.headers.getSetCookie().map((text) => text.split(';')[0]).join('; ')
+    const issued = expectStatus(201, await post('/v1/account/tokens', { name: 'test', scope: 'read_write' }, { cookie, 'x-csrf-token': String(session.body['csrf_token']) }))
+    return new Customer(url, String(issued.body['token']))
+  }
+
+  request<Body>(method: string, path: string, body?: object): Promise<Answer<Body>> {
+    const headers = { authorization: `Bearer ${this.#token}`, ...(body === undefined ? {} : { 'content-type': 'application/json' }) }
+    return send<Body>(`${this.#url()}${path}`, { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) })
+  }
+
+  async addSshKey(publicKey: string): Promise<void> {
+    expectStatus(201, await this.request('POST', '/v1/ssh-keys', { name: 'test', public_key: publicKey }))
+  }
+
+  async createServer(body: object): Promise<{ readonly server: Server; readonly operation: Operation }> {
+    return expectStatus(202, await this.request<{ server: Server; operation: Operation }>('POST', '/v1/servers', body)).body
+  }
+
+  /** Starts a change of the server and answers its operation. */
+  async change(method: 'POST' | 'DELETE', path: string, body?: object): Promise<Operation> {
+    return expectStatus(202, await this.request<{ operation: Operation }>(method, path, body)).body.operation
+  }
+
+  async server(id: string): Promise<Server> {
+    return expectStatus(200, await this.request<{ server: Server }>('GET', `/v1/servers/${id}`)).body.server
+  }
+
+  async operation(id: string): Promise<Operation> {
+    return expectStatus(200, await this.request<{ operation: Operation }>('GET', `/v1/operations/${id}`)).body.operation
+  }
+
+  /** Polls, also across restarts of the product, until the operation is over. */
+  finished(id: string): Promise<Operation> {
+    return eventually(`operation ${id} to end`, async () => {
+      const operation = await this.operation(id)
+      return isFinal(operation) ? operation : undefined
+    }, OPERATION_MILLISECONDS)
+  }
+
+  console(serverId: string): Console {
+    return new Console(this.#url(), this.#token, serverId)
+  }
+}
+
+function expectStatus<Body>(status: number, answer: Answer<Body>): Answer<Body> {
+  if (answer.status !== status) throw new Error(`answered ${answer.status} instead of ${status}: ${JSON.stringify(answer.body)}`)
+  return answer
+}
+
+/** The serial console of a server: follows the stream from the tail on. */
+export class Console {
+  readonly #url: string
+  readonly #headers: Record<string, string>
+  readonly #sessionId = randomUUID()
+  readonly #end = new AbortController()
+  readonly statuses: Record<string, unknown>[] = []
+  #shown = ''
+  #failure: unknown
+
+  constructor(apiUrl: string, token: string, serverId: string) {
+    this.#url = `${apiUrl}/v1/servers/${serverId}/console`
+    this.#headers = { authorization: `Bearer ${token}` }
+    this.#follow().catch((error: unknown) => void (this.#failure = error))
+  }
+
+  async #follow(): Promise<void> {
+    const response = await fetch(`${this.#url}/stream`, { headers: this.#headers, signal: this.#end.signal })
+    if (response.status !== 200 || response.body === null) throw new Error(`the stream answered ${response.status}: ${await response.text()}`)
+    let pending = ''
+    for await (const text of response.body.pipeThrough(new TextDecoderStream())) {
+      pending += text
+      const events = pending.split('\n\n')
+      pending = events.pop() ?? ''
+      for (const event of events) this.#take(event)
+    }
+  }
+
+  #take(event: string): void {
+    const kind = /^event: ?(.*)$/m.exec(event)?.[1]
+    const data = /^data: ?(.*)$/m.exec(event)?.[1] ?? ''
+    if (kind === 'tail' || kind === 'output') this.#shown += Buffer.from(data, 'base64').toString('utf8')
+    if (kind === 'status') this.statuses.push(JSON.parse(data) as Record<string, unknown>) // ConsoleStatus
+  }
+
+  /** Everything shown so far. */
+  get shown(): string {
+    return this.#shown
+  }
+
+  /** Waits until the text that came after `from` characters matches. */
+  see(pattern: RegExp, from: number, milliseconds = 120_000): Promise<string> {
+    return eventually(`${pattern} on the console, which shows ${JSON.stringify(this.#shown.slice(-500))}`, async () => {
+      if (this.#failure !== undefined) throw this.#failure
+      return pattern.exec(this.#shown.slice(from))?.[0]
+    }, milliseconds)
+  }
+
+  async type(text: string): Promise<void> {
+    const response = await fetch(`${this.#url}/input`, {
+      method: 'POST', headers: { ...this.#headers, 'content-type': 'application/json' },
+      body: JSON.stringify({ session_id: this.#sessionId, data: Buffer.from(text).toString('base64') }),
+    })
+    if (response.status !== 204) throw new Error(`console input answered ${response.status}: ${await response.text()}`)
+  }
+
+  close(): void {
+    this.#end.abort()
+  }
+}

@@ -1,0 +1,141 @@
+/** The whole way of a first customer, with a real guest: from `npm start` to nothing left. The tests build on each other. */
+import { execFile } from 'node:child_process'
+import { mkdtemp, readdir, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { signalProcess } from '../../kit/sys/process.ts'
+import { isBuilt, toolPath } from '../../tools/cluster/build.ts'
+import { Customer, type Server } from './customer.ts'
+import { eventually, Product } from './product.ts'
+
+const run = promisify(execFile)
+const SSH_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKfW0y1WQ3x8fMgmvHpsyWkBq3W1H2yj4v3mO3b2pTqI first@example.com'
+const HOSTNAME = 'web-1'
+
+let data: string
+let product: Product
+let customer: Customer
+let server: Server
+
+beforeAll(async () => {
+  data = await mkdtemp(join(tmpdir(), 'svccloud-e2e-'))
+  product = await Product.start({ data, flags: ['--hypervisor', 'qemu'] })
+})
+afterAll(async () => {
+  const guests = (await product?.guests()) ?? []
+  await product?.stop()
+  for (const pid of guests) signalProcess(pid, 'SIGKILL')
+  await rm(data, { recursive: true, force: true })
+})
+
+it('says where everything is', async () => {
+  expect((await stat(join(data, 'endpoints.json'))).mode & 0o777).toBe(0o600)
+  expect(product.endpoints).toEqual({
+    version: expect.stringMatching(/^\d+\.\d+\.\d+/), pid: expect.any(Number),
+    api_url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/), operator_url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/), kubernetes_url: expect.stringMatching(/^https:\/\/127\.0\.0\.1:\d+$/),
+    kubeconfig: expect.stringContaining(data), ca_certificate: expect.stringContaining(data), mail_directory: join(data, 'mail'),
+    postgres_url: expect.stringMatching(/^postgresql:\/\/svccloud:\w{32}@127\.0\.0\.1:\d+\/svccloud$/), operator_token_file: join(data, 'operator-token'),
+  })
+  const { api_url, mail_directory, kubeconfig } = product.endpoints
+  for (const text of [api_url, mail_directory, kubeconfig]) expect(product.output()).toContain(text)
+})
+
+it.each(['/livez', '/readyz', '/metrics'])('the operator listener answers %s', async (path) => {
+  expect((await fetch(`${product.endpoints.operator_url}${path}`)).status).toBe(200)
+})
+
+it('signs a customer up, who adds a key', async () => {
+  customer = await Customer.signUp(() => product, 'first@example.com')
+  await customer.addSshKey(SSH_KEY)
+  expect(await readdir(product.endpoints.mail_directory)).toEqual([expect.stringMatching(/\.eml$/)])
+})
+
+it('makes a server, step by step', async () => {
+  const created = await customer.createServer({ zone: 'eu-1a', hostname: HOSTNAME, plan: 'tiny', template: 'tiny-linux' })
+  expect(created.operation).toMatchObject({ kind: 'server.create', error: '' })
+  const operation = await customer.finished(created.operation.id)
+  expect(operation).toMatchObject({ status: 'succeeded', error: '' })
+  expect(operation.step_count).toBeGreaterThan(1)
+  expect(operation.events?.at(-1)).toMatchObject({ kind: 'succeeded' })
+  server = await customer.server(created.server.id)
+  expect(server).toMatchObject({ hostname: HOSTNAME, state: 'started', desired_power: 'running', active_operation: null })
+  expect(await product.guests()).toHaveLength(1)
+})
+
+it('lets the customer type on the console', async () => {
+  const console = customer.console(server.id)
+  try {
+    await console.see(new RegExp(`root@${HOSTNAME}:~# `), 0)
+    const before = console.shown.length
+    await console.type('hostname\n')
+    await console.see(new RegExp(`hostname\\r?\\n${HOSTNAME}\\r?\\n`), before)
+    expect(console.statuses[0]).toMatchObject({ connected: true, writable: true, server_state: 'started' })
+  } finally {
+    console.close()
+  }
+})
+
+it('restarts, stops and starts it', async () => {
+  const [first] = await product.guests()
+  expect(await customer.finished((await customer.change('POST', `/v1/servers/${server.id}/restart`, {})).id)).toMatchObject({ status: 'succeeded' })
+  expect(await product.guests()).toEqual([expect.not.toSatisfy((pid: number) => pid === first)])
+
+  expect(await customer.finished((await customer.change('POST', `/v1/servers/${server.id}/stop`, { stop_type: 'hard' })).id)).toMatchObject({ status: 'succeeded' })
+  expect(await customer.server(server.id)).toMatchObject({ state: 'stopped', desired_power: 'stopped' })
+  expect(await product.guests()).toEqual([])
+
+  expect(await customer.finished((await customer.change('POST', `/v1/servers/${server.id}/start`)).id)).toMatchObject({ status: 'succeeded' })
+  expect(await customer.server(server.id)).toMatchObject({ state: 'started', desired_power: 'running' })
+  expect(await product.guests()).toHaveLength(1)
+})
+
+const hasKubectl = await isBuilt('kubectl')
+
+describe.runIf(hasKubectl)('kubectl', () => {
+  const kubectl = async (...flags: string[]) => (await run(toolPath('kubectl'), ['--kubeconfig', product.endpoints.kubeconfig, ...flags])).stdout
+
+  it('shows servers and explains them', async () => {
+    expect(await kubectl('get', 'servers', '-A', '-o', 'wide')).toMatch(new RegExp(`acct-\\S+\\s+${server.id}\\s.*${HOSTNAME}`))
+    expect(await kubectl('explain', 'server.spec')).toMatch(/desiredPower/)
+    expect(await kubectl('get', 'nodes.svccloud.dev')).toMatch(/eu-1a-1[\s\S]*eu-1a-2[\s\S]*eu-1b-1/)
+  })
+
+  it('is an equal door: a changed power is an operation with its actor', async () => {
+    const { items } = await product.kubernetes('/apis/svccloud.dev/v1alpha1/servers')
+    const namespace = items[0]?.metadata.namespace ?? ''
+    await kubectl('patch', 'server', server.id, '-n', namespace, '--type=merge', '-p', '{"spec":{"desiredPower":"stopped"}}')
+    await eventually('the server to stop', async () => (await customer.server(server.id)).state === 'stopped', 120_000)
+    const operations = JSON.parse(await kubectl('get', 'operations', '-n', namespace, '-o', 'json')) as { items: { spec: Record<string, unknown>; status?: Record<string, unknown> }[] }
+    expect(JSON.stringify(operations.items)).toMatch(/"server\.stop"/)
+    const stop = operations.items.find(({ spec }) => spec['kind'] === 'server.stop' && String(spec['actor']).includes('svccloud-admin'))
+    expect(stop?.spec['actor']).toBe('user:svccloud-admin')
+    await kubectl('patch', 'server', server.id, '-n', namespace, '--type=merge', '-p', '{"spec":{"desiredPower":"running"}}')
+    await eventually('the server to start', async () => (await customer.server(server.id)).state === 'started', 120_000)
+  })
+})
+
+it('deletes it and leaves nothing', async () => {
+  const operation = await customer.change('DELETE', `/v1/servers/${server.id}`)
+  expect(await customer.finished(operation.id)).toMatchObject({ kind: 'server.delete', status: 'succeeded' })
+  expect((await customer.request('GET', `/v1/servers/${server.id}`)).status).toBe(404)
+  await eventually('everything of it to be gone', async () => {
+    const leftovers = await product.leftovers()
+    if (leftovers.length > 0) throw new Error(leftovers.join('\n'))
+    return true
+  }, 30_000)
+})
+
+it('has recorded every change in a chain that verifies', async () => {
+  const { body } = await customer.request<{ items: { action: string; outcome: string }[] }>('GET', '/v1/audit')
+  const actions = body.items.map(({ action }) => action)
+  for (const action of ['server.create', 'server.restart', 'server.stop', 'server.start', 'server.delete', 'server.console_session']) expect(actions).toContain(action)
+  expect((await customer.request('GET', '/v1/audit/integrity')).body).not.toMatchObject({ status: 'broken' })
+})
+
+it('stops cleanly', async () => {
+  expect(await product.stop()).toBe(0)
+  await expect(stat(join(data, 'endpoints.json'))).rejects.toThrow(/ENOENT/)
+  await expect(stat(join(data, 'processes.json'))).rejects.toThrow(/ENOENT/)
+})

@@ -1,0 +1,191 @@
+/** The running product for end-to-end tests: started by `npm start` in a folder of its own on free ports, looked at from outside only. */
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { readdir, readFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import pg from 'pg'
+import { signalProcess } from '../../kit/sys/process.ts'
+
+const run = promisify(execFile)
+const ROOT = join(import.meta.dirname, '../..')
+const READY_MILLISECONDS = 120_000
+const STOP_MILLISECONDS = 60_000
+const POLL_MILLISECONDS = 100
+/** Guest images are made once for all tests of this machine. */
+const IMAGE_CACHE = join(tmpdir(), 'svccloud-test-images')
+
+export interface Endpoints {
+  readonly version: string
+  readonly pid: number
+  readonly api_url: string
+  readonly operator_url: string
+  readonly kubernetes_url: string
+  readonly kubeconfig: string
+  readonly ca_certificate: string | null
+  readonly mail_directory: string
+  readonly postgres_url: string
+  readonly operator_token_file: string | null
+}
+
+/** Waits until the condition answers something; its last failure is the message otherwise. */
+export async function eventually<Value>(what: string, condition: () => Promise<Value | undefined | false>, milliseconds: number): Promise<Value> {
+  const deadline = performance.now() + milliseconds
+  let last: unknown
+  do {
+    try {
+      const value = await condition()
+      if (value !== undefined && value !== false) return value
+      last = undefined
+    } catch (error) {
+      last = error
+    }
+    await sleep(POLL_MILLISECONDS)
+  } while (performance.now() < deadline)
+  throw new Error(`waited ${milliseconds} ms in vain for ${what}`, { cause: last })
+}
+
+export interface ProductOptions {
+  readonly data: string
+  readonly flags?: readonly string[]
+  readonly environment?: Readonly<Record<string, string>>
+}
+
+/** Runs `npm start` to its end and answers what it said; for starts that are refused. */
+export async function refusedStart(flags: readonly string[], environment: Readonly<Record<string, string>> = {}): Promise<{ readonly code: number | null; readonly output: string }> {
+  const { child, output } = launch(flags, environment)
+  const code = await new Promise<number | null>((resolve) => child.once('exit', resolve))
+  return { code, output: output() }
+}
+
+function launch(flags: readonly string[], environment: Readonly<Record<string, string>>): { readonly child: ChildProcess; readonly output: () => string } {
+  const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('SVCCLOUD_') && name !== 'DATABASE_URL' && !name.startsWith('VITEST')))
+  const child = spawn('npm', ['start', '--silent', '--', ...flags], {
+    cwd: ROOT, detached: true, stdio: ['ignore', 'pipe', 'pipe'], env: { ...inherited, SVCCLOUD_IMAGE_CACHE: IMAGE_CACHE, ...environment },
+  })
+  let said = ''
+  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk: Buffer) => void (said += chunk.toString()))
+  return { child, output: () => said }
+}
+
+export class Product {
+  readonly data: string
+  readonly endpoints: Endpoints
+  readonly output: () => string
+  readonly #child: ChildProcess
+
+  private constructor(data: string, endpoints: Endpoints, child: ChildProcess, output: () => string) {
+    this.data = data
+    this.endpoints = endpoints
+    this.#child = child
+    this.output = output
+  }
+
+  /** Starts and waits for `endpoints.json`. */
+  static async start({ data, flags = [], environment = {} }: ProductOptions): Promise<Product> {
+    const { child, output } = launch(['--data', data, '--port', '0', '--operator-port', '0', '--kubernetes-port', '0', '--no-install', ...flags], environment)
+    try {
+      const endpoints = await eventually('the product to start', async () => {
+        if (child.exitCode !== null) throw new Error(`npm start ended: ${output()}`)
+        const found = JSON.parse(await readFile(join(data, 'endpoints.json'), 'utf8')) as Endpoints // checked by the tests that read it
+        return output().includes('Ctrl-C stops it') ? found : undefined
+      }, READY_MILLISECONDS)
+      return new Product(data, endpoints, child, output)
+    } catch (error) {
+      if (child.pid !== undefined) signalProcess(-child.pid, 'SIGKILL')
+      throw new Error(`${output()}\n${await logTails(data)}`, { cause: error })
+    }
+  }
+
+  /** As Ctrl-C does; answers the exit code of npm. */
+  async stop(): Promise<number | null> {
+    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return this.#child.exitCode
+    const ended = new Promise<number | null>((resolve) => this.#child.once('exit', resolve))
+    signalProcess(this.endpoints.pid, 'SIGINT')
+    return Promise.race([ended, sleep(STOP_MILLISECONDS).then(() => { throw new Error(`it did not stop:\n${this.output()}`) })])
+  }
+
+  /** The components by name, as the supervisor has them. */
+  async processes(): Promise<ReadonlyMap<string, number>> {
+    const records = JSON.parse(await readFile(join(this.data, 'processes.json'), 'utf8')) as readonly { name: string; pid: number }[] // the supervisor's own file
+    return new Map(records.map(({ name, pid }) => [name, pid]))
+  }
+
+  /** `kill -9` of one component; answers once another has taken its place. */
+  async killComponent(name: string): Promise<void> {
+    const pid = (await this.processes()).get(name)
+    if (pid === undefined) throw new Error(`${name} is not running`)
+    signalProcess(pid, 'SIGKILL')
+    await eventually(`another ${name}`, async () => {
+      const next = (await this.processes()).get(name)
+      return next !== undefined && next !== pid
+    }, 30_000)
+  }
+
+  /** `kill -9` of the supervisor and all components at once, PostgreSQL included. Guests are no part of it. */
+  async killEverything(): Promise<void> {
+    const postmaster = Number((await readFile(join(this.data, 'postgres/data/postmaster.pid'), 'utf8').catch(() => '')).split('\n')[0])
+    const ended = new Promise((resolve) => this.#child.once('exit', resolve))
+    for (const pid of [this.endpoints.pid, ...(await this.processes()).values(), postmaster]) if (pid > 1) signalProcess(pid, 'SIGKILL')
+    await ended
+  }
+
+  /** Process ids of the guests whose files are in the data folder. */
+  async guests(): Promise<readonly number[]> {
+    const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number)
+    const lines = await Promise.all(pids.map(async (pid) => ({ pid, line: await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '') })))
+    return lines.filter(({ line }) => /^[^\0]*qemu-system/.test(line) && line.includes(this.data)).map(({ pid }) => pid)
+  }
+
+  /** Files of disks in the data folder. */
+  async disks(): Promise<readonly string[]> {
+    const files = await readdir(join(this.data, 'nodes'), { recursive: true }).catch(() => [])
+    return files.filter((file) => /\.(qcow2|raw|img)$/.test(file))
+  }
+
+  async query(text: string, values: readonly unknown[] = []): Promise<readonly Record<string, unknown>[]> {
+    const client = new pg.Client({ connectionString: this.endpoints.postgres_url })
+    client.on('error', () => undefined) // the query itself says so too
+    await client.connect()
+    try {
+      return (await client.query<Record<string, unknown>>(text, [...values])).rows
+    } finally {
+      await client.end()
+    }
+  }
+
+  /** A GET of the Kubernetes API as the administrator. */
+  async kubernetes(path: string): Promise<{ readonly items: readonly { readonly metadata: { readonly name: string; readonly namespace?: string } }[] }> {
+    const token = await readFile(this.endpoints.operator_token_file ?? '', 'utf8')
+    const { stdout } = await run('curl', ['-sS', '--fail-with-body', '--cacert', this.endpoints.ca_certificate ?? '', '-H', `Authorization: Bearer ${token.trim()}`, `${this.endpoints.kubernetes_url}${path}`], { maxBuffer: 16 * 1024 * 1024 })
+    return JSON.parse(stdout) as { items: { metadata: { name: string; namespace?: string } }[] } // a Kubernetes list
+  }
+
+  /** Everything that a deleted server may have left anywhere; empty when nothing. */
+  async leftovers(): Promise<readonly string[]> {
+    const found: string[] = []
+    for (const pid of await this.guests()) found.push(`guest process ${pid}`)
+    for (const file of await this.disks()) found.push(`disk ${file}`)
+    for (const plural of ['servers', 'storages', 'instances', 'volumes']) {
+      const { items } = await this.kubernetes(`/apis/svccloud.dev/v1alpha1/${plural}`)
+      for (const { metadata } of items) found.push(`${plural} ${metadata.namespace}/${metadata.name}`)
+    }
+    for (const table of ['placement', 'quota_holding', 'address_claim', 'change_intent']) {
+      const column = table === 'change_intent' ? `resource_type <> 'server'` : table === 'quota_holding' ? `holder like 'ssh_key/%'` : 'false'
+      for (const row of await this.query(`select * from ${table} where not (${column})`)) found.push(`${table} ${JSON.stringify(row)}`)
+    }
+    for (const row of await this.query('select node from node_capacity where cores_used <> 0 or memory_mebibytes_used <> 0 or storage_gibibytes_used <> 0')) found.push(`capacity of ${String(row['node'])}`)
+    return found
+  }
+}
+
+const TAIL_CHARACTERS = 1_500
+
+/** The ends of the components' logs, to explain a start that failed. */
+async function logTails(data: string): Promise<string> {
+  const folder = join(data, 'logs')
+  const files = (await readdir(folder).catch(() => [])).filter((name) => name.endsWith('.log'))
+  const tails = await Promise.all(files.map(async (name) => `--- ${name}\n${(await readFile(join(folder, name), 'utf8')).slice(-TAIL_CHARACTERS)}`))
+  return tails.join('\n')
+}

@@ -1,0 +1,138 @@
+/** What `npm start` refuses, and its other ways to run. Guests are simulated: nothing here looks at one. */
+import { type ChildProcess, fork, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { access, chmod, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises'
+import { createServer, type Server } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { nodeBinary } from '../../kit/sys/process.ts'
+import { eventually, Product, refusedStart } from './product.ts'
+
+const SIMULATED = ['--hypervisor', 'simulated']
+const FREE_PORTS = ['--port', '0', '--operator-port', '0', '--kubernetes-port', '0']
+const ROOT = join(import.meta.dirname, '../..')
+
+let folder: string
+const products: Product[] = []
+
+beforeAll(async () => void (folder = await mkdtemp(join(tmpdir(), 'svccloud-e2e-'))))
+afterEach(async () => {
+  for (const product of products.splice(0)) await product.stop()
+})
+afterAll(() => rm(folder, { recursive: true, force: true }))
+
+async function start(data: string, ...flags: string[]): Promise<Product> {
+  const product = await Product.start({ data: join(folder, data), flags: [...SIMULATED, '--nodes', 'eu-1a=1', ...flags] })
+  products.push(product)
+  return product
+}
+
+const lines = (output: string) => output.trim().split('\n')
+
+describe('refuses in one clear line', () => {
+  it('a port in use', async () => {
+    const taken: Server = createServer().listen(0, '127.0.0.1')
+    await once(taken, 'listening')
+    const address = taken.address()
+    const port = typeof address === 'object' && address !== null ? address.port : 0
+    try {
+      const { code, output } = await refusedStart(['--data', join(folder, 'port'), ...SIMULATED, ...FREE_PORTS, '--port', String(port)])
+      expect(code).toBe(1)
+      expect(lines(output).at(-1)).toBe(`Port ${port} on 127.0.0.1 is in use. Stop what uses it, or choose another: npm start -- --port PORT (0 takes a free one)`)
+    } finally {
+      taken.close()
+    }
+  })
+
+  it('a folder that another one holds', async () => {
+    const product = await start('held')
+    const { code, output } = await refusedStart(['--data', product.data, ...SIMULATED, ...FREE_PORTS])
+    expect(code).toBe(1)
+    expect(lines(output)).toEqual([`The folder ${product.data} is in use by another svccloud. Stop that one, or choose another folder: npm start -- --data DIR`])
+    expect((await fetch(`${product.endpoints.operator_url}/readyz`)).status).toBe(200)
+  })
+
+  it('a folder that is none', async () => {
+    const { code, output } = await refusedStart(['--data', '/dev/null/data', ...FREE_PORTS])
+    expect(code).toBe(1)
+    expect(lines(output)).toEqual(['/dev/null/data is not a folder. Choose another: npm start -- --data DIR'])
+  })
+
+  it('nonsense on the command line', async () => {
+    const { code, output } = await refusedStart(['--prot', '80'])
+    expect(code).toBe(2)
+    expect(lines(output)).toEqual(['--prot is not known. See: npm start -- --help'])
+  })
+
+  it('a kubeconfig that is none', async () => {
+    const { code, output } = await refusedStart(['--data', join(folder, 'kubeconfig'), ...SIMULATED, ...FREE_PORTS, '--kubeconfig', '/dev/null'])
+    expect(code).toBe(1)
+    expect(lines(output).at(-1)).toBe('/dev/null is not a kubeconfig with a current context and a server.')
+  })
+})
+
+it('says loudly that guests are simulated', async () => {
+  expect((await start('loud')).output()).toContain('WARNING: guests are simulated')
+})
+
+it('takes its settings from the environment too', async () => {
+  const data = join(folder, 'environment')
+  const product = await Product.start({ data, environment: { SVCCLOUD_HYPERVISOR: 'simulated', SVCCLOUD_NODES: 'here=2,there=1' } })
+  products.push(product)
+  expect([...(await product.processes()).keys()].filter((name) => name.startsWith('agent-')).sort()).toEqual(['agent-here-1', 'agent-here-2', 'agent-there-1'])
+  await eventually('the nodes to be known', async () => (await product.query('select 1 from node_capacity where is_schedulable')).length === 3, 60_000)
+})
+
+it('starts again where it was', async () => {
+  const first = await start('again')
+  await first.query('create table kept (value int)')
+  await first.stop()
+  const second = await start('again')
+  expect(second.endpoints.postgres_url).toBe(first.endpoints.postgres_url)
+  expect(await second.query('select count(*)::int as count from kept')).toEqual([{ count: 0 }])
+})
+
+it('removes everything of an ephemeral cloud', async () => {
+  const child: ChildProcess = spawn(nodeBinary(), ['embedded/start.js', '--ephemeral', ...SIMULATED, ...FREE_PORTS, '--nodes', 'eu-1a=1'], { cwd: ROOT, stdio: ['ignore', 'pipe', 'inherit'] })
+  let output = ''
+  child.stdout?.on('data', (chunk: Buffer) => void (output += chunk.toString()))
+  const data = await eventually('it to start', async () => (output.includes('Ctrl-C stops it') ? /^Starting svccloud in (\S+)/m.exec(output)?.[1] : undefined), 120_000)
+  await access(join(data, 'endpoints.json'))
+  const exited = once(child, 'exit')
+  child.kill('SIGINT')
+  expect(await exited).toEqual([0, null])
+  await expect(access(data)).rejects.toThrow(/ENOENT/)
+})
+
+describe('a cluster and a database of one\'s own', () => {
+  const children: ChildProcess[] = []
+  afterAll(async () => {
+    for (const child of children) {
+      const exited = once(child, 'exit')
+      child.kill('SIGTERM')
+      await exited
+    }
+  })
+
+  async function ready(main: string, data: string): Promise<Record<string, unknown>> {
+    const child = fork(join(ROOT, main), [], { execPath: nodeBinary(), execArgv: [], env: { ...process.env, SVCCLOUD_DATA: data, SVCCLOUD_PORT: '0' }, stdio: ['ignore', 'ignore', 'ignore', 'ipc'] })
+    children.push(child)
+    const [message] = (await once(child, 'message')) as [Record<string, unknown>]
+    return message
+  }
+
+  it('take the place of the embedded ones', async () => {
+    const [postgresFolder, kubernetesFolder] = [join(folder, 'own-postgres'), join(folder, 'own-kubernetes')]
+    for (const path of [postgresFolder, kubernetesFolder]) await mkdir(path)
+    await chmod(postgresFolder, 0o711)
+    await chmod(folder, 0o711)
+    const postgres = await ready('embedded/postgres-main.ts', postgresFolder)
+    const kubernetes = await ready('embedded/kubernetes/main.ts', kubernetesFolder)
+    const product = await start('own', '--database-url', String(postgres['url']), '--kubeconfig', String(kubernetes['kubeconfig']))
+    expect(product.endpoints).toMatchObject({ postgres_url: postgres['url'], kubernetes_url: kubernetes['url'], kubeconfig: kubernetes['kubeconfig'] })
+    expect([...(await product.processes()).keys()].sort()).toEqual(['agent-eu-1a-1', 'apiserver', 'controllers'])
+    expect(await readFile(product.endpoints.ca_certificate ?? '', 'utf8')).toMatch(/BEGIN CERTIFICATE/)
+    await eventually('the node to be ready', async () => (await product.query('select 1 from node_capacity where is_schedulable')).length === 1, 60_000)
+  })
+})
