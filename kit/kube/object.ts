@@ -62,8 +62,8 @@ export function keyFromText(text: string): Key {
 export const apiVersionOf = (type: ResourceType): string => (type.group === '' ? type.version : `${type.group}/${type.version}`)
 
 /** Built-in kinds that the platform uses; their payload is not under `spec`, so they are read through their own fields. */
-export const Namespace = { group: '', version: 'v1', kind: 'Namespace', plural: 'namespaces', scope: 'Cluster' } as const
-export const Secret = { group: '', version: 'v1', kind: 'Secret', plural: 'secrets', scope: 'Namespaced' } as const
+export const Namespace: ResourceType<object> = { group: '', version: 'v1', kind: 'Namespace', plural: 'namespaces', scope: 'Cluster' }
+export const Secret: ResourceType<undefined, undefined> = { group: '', version: 'v1', kind: 'Secret', plural: 'secrets', scope: 'Namespaced' }
 export interface LeaseSpec {
   /** Absent or empty: nobody holds it. */
   readonly holderIdentity?: string

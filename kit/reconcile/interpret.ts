@@ -138,7 +138,8 @@ class Turn {
     const effect = this.#in.effects?.[name]
     if (effect === undefined) throw new Error(`a plan for ${this.#type.kind} asks for the unknown effect ${name}`)
     this.#act(`effect ${name}`)
-    await effect(input, this.#root)
+    const report = await effect(input, this.#root)
+    if (report !== undefined) this.#decideStatus({ do: 'status', status: report.status ?? {}, conditions: report.conditions ?? [] })
   }
 
   async #finalized(): Promise<void> {

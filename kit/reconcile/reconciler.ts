@@ -1,6 +1,6 @@
 /** What a controller brings to the loop: which objects it answers for, what wakes it, how it reads the world and what it decides. */
 import type { Key, KubeObject, ResourceType } from '../kube/object.ts'
-import type { Action } from './action.ts'
+import type { Action, ConditionDraft } from './action.ts'
 
 export interface Reconciler<Spec = unknown, Status = unknown, Seen = unknown> {
   /** Lower case; names the queue and the metrics. */
@@ -20,7 +20,13 @@ export interface Reconciler<Spec = unknown, Status = unknown, Seen = unknown> {
   readonly effects?: Readonly<Record<string, Effect<Spec, Status>>>
 }
 
-export type Effect<Spec = unknown, Status = unknown> = (input: Readonly<Record<string, unknown>>, root: KubeObject<Spec, Status>) => Promise<void>
+/** What it answers is told in the root's status, as a `status` action of the same turn would. */
+export type Effect<Spec = unknown, Status = unknown> = (input: Readonly<Record<string, unknown>>, root: KubeObject<Spec, Status>) => Promise<EffectReport | undefined>
+
+export interface EffectReport {
+  readonly status?: Readonly<Record<string, unknown>>
+  readonly conditions?: readonly ConditionDraft[]
+}
 
 export interface Watch<Spec = unknown, Status = unknown> {
   readonly type: ResourceType<Spec, Status>
