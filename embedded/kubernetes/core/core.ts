@@ -15,6 +15,7 @@ import { internal, NoSuchPath, Refusal, toStatus } from './status.ts'
 import { openStore } from './store.ts'
 import { openWatchHub } from './watch-hub.ts'
 import { bootstrap } from './bootstrap.ts'
+import { startCollector } from './collector.ts'
 
 export interface CoreOptions {
   readonly clock: Clock
@@ -52,12 +53,14 @@ export async function openCore({ clock, random, log, storage }: CoreOptions): Pr
     if (storageKey === CRD_KEY) learn(key, object)
   })
   const engine: Engine = { store, registry, watches: openWatchHub(store), clock, random, log, admit: () => undefined }
+  const collector = startCollector(engine)
   bootstrap(engine)
   await store.durable()
   return {
     engine,
     handle: async (request, user) => respond(await answer(engine, request, user)),
     async close() {
+      collector.stop()
       engine.watches.endAll()
       await store.close()
     },

@@ -1,4 +1,5 @@
 /** Create, replace, patch: one loop reads, computes, asks admission, and stores if nothing has changed meanwhile. */
+import { apply, trackUpdate } from '../apply/managers.ts'
 import { negotiate } from './accept.ts'
 import { checkType, mediaType, parseJson, parseObject, parseYamlOrJson } from './body.ts'
 import { asStored, groupVersionOf } from './definition.ts'
@@ -6,12 +7,12 @@ import { json, keyOf, type Answer, type Engine } from './engine.ts'
 import { asList, asObject, asString, at, isEqual, isObject, strings, type Json, type JsonObject } from './json.ts'
 import { jsonPatch, mergePatch } from './json-patch.ts'
 import { finalizerWarnings, generatedName } from './metadata.ts'
-import { looseMetadata, withMetadata, type KubeObject, type User } from './object.ts'
+import { looseMetadata, withMetadata, type KubeObject, type ManagedFieldsEntry, type User } from './object.ts'
 import type { Target } from './read.ts'
 import { rendererOf } from './render.ts'
-import { fieldValidationOf, isDryRun, type Query, type Request } from './request.ts'
+import { fieldValidationOf, isDryRun, isTrue, type Query, type Request } from './request.ts'
 import { checkValid, shape } from './shape.ts'
-import { alreadyExists, badRequest, conflict, fieldInvalid, forbidden, invalid, notFound, Refusal, unavailable, unsupportedMediaType } from './status.ts'
+import { alreadyExists, badRequest, conflict, fieldForbidden, fieldInvalid, fieldRequired, fieldTooLong, forbidden, invalid, notFound, Refusal, unavailable, unsupportedMediaType } from './status.ts'
 import { viewOf } from './view.ts'
 import { fromScale, toScale } from './scale.ts'
 
@@ -88,11 +89,15 @@ export const PATCH_TYPES = {
   apply: 'application/apply-patch+yaml',
 } as const
 
+const PATCH_OPTIONS = { group: 'meta.k8s.io', kind: 'PatchOptions' }
+
 export async function patch(engine: Engine, write: Write): Promise<Answer> {
-  const { target, request } = write
+  const { target, request, query } = write
   const type = mediaType(request.headers['content-type'])
   const { definition } = target
   const body = request.body ?? ''
+  if (type === PATCH_TYPES.apply) return applyPatch(engine, write)
+  if (query.get('force') !== null) throw invalid(PATCH_OPTIONS, '', [fieldForbidden('force', 'may not be specified for non-apply patch')])
   const compute = patcherOf(type, body)
   if (!compute) throw unsupportedMediaType([PATCH_TYPES.json, PATCH_TYPES.merge, PATCH_TYPES.apply].join(', '))
   const outcome = await change(engine, write, {
@@ -108,6 +113,31 @@ export async function patch(engine: Engine, write: Write): Promise<Answer> {
     },
   })
   return target.subresource === 'scale' ? scaled(engine, write, outcome) : dressed(engine, write, outcome)
+}
+
+/** Server-side apply: creates what does not exist. */
+async function applyPatch(engine: Engine, write: Write): Promise<Answer> {
+  const { target, request, query } = write
+  const { definition, name, subresource } = target
+  if (query.get('fieldManager') === null || query.get('fieldManager') === '') throw invalid(PATCH_OPTIONS, '', [fieldRequired('fieldManager', 'is required for apply patch')])
+  const { value, duplicates } = parseYamlOrJson(request.body ?? '')
+  if (!isObject(value)) throw badRequest('error decoding YAML: an apply configuration must be an object')
+  if (subresource === 'scale') throw unsupportedMediaType([PATCH_TYPES.json, PATCH_TYPES.merge].join(', '))
+  checkType(value, definition)
+  const config = withNamespaceOf(value, target)
+  const own = asString(looseMetadata(config).name)
+  if (own !== '' && own !== name) throw badRequest(`the name of the object (${own}) does not match the name on the URL (${name})`)
+  const outcome = await change(engine, write, {
+    make: (current) => {
+      const { uid } = looseMetadata(config)
+      if (current) checkPreconditions(target, config, current, false)
+      else if (uid !== undefined && uid !== '') throw conflict(definition, name, `uid mismatch: the provided object specified uid ${String(uid)}, and no existing object was found`)
+      if (!current && subresource !== '') throw notFound(definition, name)
+      const { object, managedFields } = apply({ definition, manager: managerOf(write), subresource, now: engine.clock.now() }, config, current, isTrue(query, 'force'))
+      return { given: object, source: 'patch', duplicates, managedFields }
+    },
+  })
+  return dressed(engine, write, outcome)
 }
 
 interface Patcher {
@@ -174,6 +204,17 @@ interface Made {
   readonly source: 'body' | 'patch'
   readonly duplicates: readonly string[]
   readonly patchText?: string
+  /** Who manages what, when the change says so itself. */
+  readonly managedFields?: readonly ManagedFieldsEntry[]
+}
+
+const MANAGER_MOST_LETTERS = 128
+
+/** The name that the client gives, or the beginning of its user agent. */
+function managerOf({ request, query }: Write): string {
+  const given = query.get('fieldManager') ?? ''
+  if (given.length > MANAGER_MOST_LETTERS) throw invalid(PATCH_OPTIONS, '', [fieldTooLong('fieldManager', MANAGER_MOST_LETTERS)])
+  return given || ((request.headers['user-agent'] ?? '').split('/')[0] || 'unknown').slice(0, MANAGER_MOST_LETTERS)
 }
 
 interface Changing {
@@ -192,7 +233,10 @@ export async function change(engine: Engine, write: Write, changing: Changing): 
     const old = stored && viewOf(definition, stored)
     const made = changing.make(old)
     if (old === undefined) checkNamespace(engine, target)
-    const { object, unknown } = shape({ definition, given: made.given, old, namespace, name, subresource: ownPart(subresource), now: engine.clock.now(), random: engine.random })
+    const now = engine.clock.now()
+    const { object: shaped, unknown } = shape({ definition, given: made.given, old, namespace, name, subresource: ownPart(subresource), now, random: engine.random })
+    const managedFields = made.managedFields ?? trackUpdate({ definition, manager: managerOf(write), subresource, now }, made.given, old, shaped)
+    const object = withMetadata(shaped, { managedFields: managedFields.length === 0 ? undefined : managedFields })
     const warnings = [...strictness(write, made, unknown), ...finalizerWarnings(strings(looseMetadata(made.given).finalizers))]
     checkValid(definition, object, old, ownPart(subresource))
     const asking = engine.admit({ operation: old ? 'UPDATE' : 'CREATE', definition, namespace, name, subresource, object, old, user, isDryRun: isDry })

@@ -1,0 +1,214 @@
+/** Who manages which fields: what an update takes over, what an apply claims, and with whom it conflicts. */
+import { toSeconds } from '../../../kit/sys/clock.ts'
+import { groupVersionOf, type Definition } from '../core/definition.ts'
+import { asList, asObject, asString, isObject, type Json, type JsonObject } from '../core/json.ts'
+import { looseMetadata, type KubeObject, type ManagedFieldsEntry } from '../core/object.ts'
+import { badRequest, Refusal, type Cause } from '../core/status.ts'
+import type { Schema } from '../schema/schema.ts'
+import { compare, fieldsOf } from './compare.ts'
+import { difference, EMPTY, fromFieldsV1, intersection, isEmpty, isSameSet, onlyMember, pathsOf, toFieldsV1, union, without, type FieldSet } from './field-set.ts'
+import { merged, removed } from './merge.ts'
+import { typeSchemaOf } from './type-schema.ts'
+
+const UPDATE_MOST_MANAGERS = 10
+const ANCIENT = 'ancient-changes'
+
+interface Manager {
+  readonly manager: string
+  readonly operation: 'Apply' | 'Update'
+  readonly apiVersion: string
+  readonly subresource: string
+  readonly time: string
+  readonly fields: FieldSet
+}
+
+/** Fields that nobody manages: the identity of the object and what the server writes. */
+const UNMANAGED: readonly (readonly string[])[] = [
+  ['apiVersion'],
+  ['kind'],
+  ...['name', 'namespace', 'generateName', 'uid', 'resourceVersion', 'generation', 'creationTimestamp', 'deletionTimestamp', 'deletionGracePeriodSeconds', 'selfLink', 'managedFields'].map((name) => ['metadata', name]),
+]
+
+const identity = ({ manager, operation, apiVersion, subresource }: Manager): string => JSON.stringify([manager, operation, apiVersion, subresource])
+
+export interface Writing {
+  readonly definition: Definition
+  readonly manager: string
+  readonly subresource: string
+  readonly now: Date
+}
+
+/** The fields that a write through this endpoint can own. */
+function ownable({ definition, subresource }: Writing, fields: FieldSet): FieldSet {
+  const managed = without(fields, UNMANAGED)
+  if (subresource === 'status') return onlyMember(managed, 'status')
+  return definition.hasStatus ? without(managed, [['status']]) : managed
+}
+
+function decode(entries: readonly Json[]): Manager[] {
+  return entries.filter(isObject).map((entry) => ({
+    manager: asString(entry.manager),
+    operation: entry.operation === 'Apply' ? 'Apply' : 'Update',
+    apiVersion: asString(entry.apiVersion),
+    subresource: asString(entry.subresource),
+    time: asString(entry.time),
+    fields: fromFieldsV1(asObject(entry.fieldsV1)),
+  }))
+}
+
+function encode(managers: readonly Manager[]): ManagedFieldsEntry[] {
+  return managers
+    .filter(({ fields }) => !isEmpty(fields))
+    .map(({ manager, operation, apiVersion, subresource, time, fields }) => ({
+      apiVersion,
+      fieldsType: 'FieldsV1' as const,
+      fieldsV1: toFieldsV1(fields),
+      manager,
+      operation,
+      ...(subresource === '' ? {} : { subresource }),
+      ...(time === '' ? {} : { time }),
+    }))
+    .sort((a, b) => compareText(a.operation, b.operation) || compareText(a.time ?? '', b.time ?? '') || compareText(a.manager, b.manager))
+}
+
+const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
+
+/** The managers as the write starts from them: a client may replace them, or empty them with `[{}]`. */
+function startingManagers(given: JsonObject, old: KubeObject | undefined, subresource: string): Manager[] {
+  const sent = asList(looseMetadata(given).managedFields)
+  const live = decode(asList(old?.metadata.managedFields))
+  if (subresource !== '' || sent.length === 0) return live
+  if (sent.length === 1 && Object.keys(asObject(sent[0])).length === 0) return []
+  return decode(sent)
+}
+
+/** managedFields after a create, a replace or a patch: what changed now belongs to the writer. */
+export function trackUpdate(writing: Writing, given: JsonObject, old: KubeObject | undefined, object: KubeObject): ManagedFieldsEntry[] {
+  const { definition, now } = writing
+  const schema = typeSchemaOf(definition)
+  const changes = compare(old ?? emptyOf(object), object, schema)
+  const taken = ownable(writing, union(changes.modified, changes.added))
+  const gone = without(changes.removed, UNMANAGED)
+  const own = { manager: writing.manager, operation: 'Update', apiVersion: groupVersionOf(definition), subresource: writing.subresource, time: '', fields: EMPTY } as const
+  const managers = startingManagers(given, old, writing.subresource)
+  const mine = managers.find((one) => identity(one) === identity(own)) ?? own
+  const others = managers.filter((one) => one !== mine).map((one) => ({ ...one, fields: difference(difference(one.fields, taken), gone) }))
+  const fields = difference(union(mine.fields, taken), gone)
+  const time = mine !== own && isSameSet(fields, mine.fields) ? mine.time : toSeconds(now)
+  return encode(foldAncient([...others, { ...mine, fields, time }], definition))
+}
+
+/** The managers with the oldest updates become one when there are too many. */
+function foldAncient(managers: readonly Manager[], definition: Definition): readonly Manager[] {
+  const updates = managers.filter(({ operation, fields }) => operation === 'Update' && !isEmpty(fields)).sort((a, b) => compareText(a.time, b.time))
+  const surplus = updates.slice(0, Math.max(0, updates.length - UPDATE_MOST_MANAGERS))
+  if (surplus.length === 0) return managers
+  const folded = new Set([...surplus, ...(surplus.length > 0 ? updates.slice(surplus.length, surplus.length + 1) : [])])
+  const fields = [...folded].reduce((all, one) => union(all, one.fields), EMPTY)
+  const time = [...folded].at(-1)?.time ?? ''
+  return [...managers.filter((one) => !folded.has(one)), { manager: ANCIENT, operation: 'Update', apiVersion: groupVersionOf(definition), subresource: '', time, fields }]
+}
+
+/** A new object is compared with an empty one of its kind, whose metadata, spec and status exist for built-in kinds. */
+const emptyOf = (object: JsonObject): JsonObject => ({ metadata: {}, ...EMPTY_PARTS[`${asString(object.apiVersion)}/${asString(object.kind)}`] })
+
+const POD_TEMPLATE = { metadata: {}, spec: { containers: [] } }
+const EMPTY_PARTS: Readonly<Record<string, JsonObject>> = {
+  'v1/Pod': { spec: { containers: [] }, status: {} },
+  'v1/Service': { spec: {}, status: { loadBalancer: {} } },
+  'v1/Namespace': { spec: {}, status: {} },
+  'v1/PersistentVolumeClaim': { spec: { resources: {} }, status: {} },
+  'v1/Event': { involvedObject: {}, source: {} },
+  'apps/v1/Deployment': { spec: { template: POD_TEMPLATE, strategy: {} }, status: {} },
+  'apps/v1/StatefulSet': { spec: { template: POD_TEMPLATE, updateStrategy: {} }, status: {} },
+  'apps/v1/DaemonSet': { spec: { template: POD_TEMPLATE, updateStrategy: {} }, status: {} },
+  'apps/v1/ReplicaSet': { spec: { template: POD_TEMPLATE }, status: {} },
+  'batch/v1/Job': { spec: { template: POD_TEMPLATE }, status: {} },
+  'coordination.k8s.io/v1/Lease': { spec: {} },
+  'networking.k8s.io/v1/Ingress': { spec: {}, status: { loadBalancer: {} } },
+  'networking.k8s.io/v1/NetworkPolicy': { spec: {} },
+  'policy/v1/PodDisruptionBudget': { spec: {}, status: {} },
+  'rbac.authorization.k8s.io/v1/RoleBinding': { roleRef: {} },
+  'rbac.authorization.k8s.io/v1/ClusterRoleBinding': { roleRef: {} },
+  'apiextensions.k8s.io/v1/CustomResourceDefinition': { spec: { names: {} }, status: {} },
+}
+
+export interface Applied {
+  readonly object: JsonObject
+  readonly managedFields: ManagedFieldsEntry[]
+}
+
+/** Server-side apply: the live object with the configuration merged in and what this manager no longer wants taken out. */
+export function apply(writing: Writing, config: JsonObject, live: KubeObject | undefined, isForced: boolean): Applied {
+  const { definition, manager, subresource, now } = writing
+  if (looseMetadata(config).managedFields !== undefined) throw badRequest('metadata.managedFields must be nil')
+  const schema = typeSchemaOf(definition)
+  checkDeclared(config, schema, definition)
+  const wanted = ownable(writing, fieldsOf(config, schema))
+  const own = { manager, operation: 'Apply', apiVersion: groupVersionOf(definition), subresource, time: '', fields: EMPTY } as const
+  const managers = decode(asList(live?.metadata.managedFields))
+  const mine = managers.find((one) => identity(one) === identity(own)) ?? own
+  const others = managers.filter((one) => one !== mine)
+  const joined = asObject(merged(live, config, schema))
+  const theirs = others.reduce((all, one) => union(all, one.fields), EMPTY)
+  const object = asObject(removed(joined, difference(mine.fields, wanted), union(theirs, wanted), schema) ?? {})
+  const changes = compare(live ?? emptyOf(object), object, schema)
+  const touched = ownable(writing, union(changes.modified, changes.added))
+  const conflicts = others.map((one) => ({ one, fields: intersection(one.fields, touched) })).filter(({ fields }) => !isEmpty(fields))
+  if (conflicts.length > 0 && !isForced) throw conflictOf(conflicts)
+  const gone = without(changes.removed, UNMANAGED)
+  const lost = new Map(conflicts.map(({ one, fields }) => [one, fields]))
+  const kept = others.map((one) => ({ ...one, fields: difference(difference(one.fields, lost.get(one) ?? EMPTY), gone) }))
+  const time = mine !== own && isSameSet(wanted, mine.fields) ? mine.time : toSeconds(now)
+  return { object, managedFields: encode([...kept, { ...mine, fields: wanted, time }]) }
+}
+
+/** A configuration may hold only fields that the schema declares, and each keyed item once. */
+function checkDeclared(config: JsonObject, schema: Schema, { kind, group, version }: Definition): void {
+  const faults = undeclared(config, schema, '')
+  if (faults.length > 0) {
+    const type = groupVersionOf({ group, version })
+    throw new Refusal(500, '', `failed to create typed patch object (${asString(looseMetadata(config).namespace)}/${asString(looseMetadata(config).name)}; ${type}, Kind=${kind}): ${faults.length === 1 ? faults[0] : `errors:\n${faults.map((fault) => `  ${fault}`).join('\n')}`}`)
+  }
+}
+
+function undeclared(value: Json, schema: Schema | undefined, path: string): string[] {
+  if (!schema || schema['x-kubernetes-preserve-unknown-fields']) return []
+  if (isObject(value) && (schema.properties || schema.type === 'object')) {
+    const isOpen = schema.additionalProperties !== undefined && schema.additionalProperties !== false
+    return Object.entries(value).flatMap(([key, member]) => {
+      const known = schema.properties && Object.hasOwn(schema.properties, key) ? schema.properties[key] : undefined
+      if (known) return undeclared(member ?? null, known, `${path}.${key}`)
+      return isOpen ? [] : [`${path}.${key}: field not declared in schema`]
+    })
+  }
+  if (Array.isArray(value) && schema.items) {
+    return [...repeated(value, schema, path), ...value.flatMap((item: Json) => undeclared(item, schema.items, path))]
+  }
+  return []
+}
+
+function repeated(list: readonly Json[], schema: Schema, path: string): string[] {
+  if (schema['x-kubernetes-list-type'] !== 'map') return []
+  const keys = schema['x-kubernetes-list-map-keys'] ?? []
+  const named = list.map((item) => keys.map((key) => `${key}=${JSON.stringify(asObject(item)[key])}`).join(','))
+  return named.filter((key, index) => named.indexOf(key) !== index).map((key) => `${path}: duplicate entries for key [${key}]`)
+}
+
+function conflictOf(conflicts: readonly { readonly one: Manager; readonly fields: FieldSet }[]): Refusal {
+  const found = conflicts.flatMap(({ one, fields }) => pathsOf(fields).map((path) => ({ who: whoIs(one), path })))
+  const causes: Cause[] = found.map(({ who, path }) => ({ reason: 'FieldManagerConflict', message: `conflict with ${who}`, field: path }))
+  const [first] = found
+  const byManager = [...Map.groupBy(found, ({ who }) => who)].sort(([a], [b]) => compareText(a, b))
+  const text =
+    found.length === 1 && first
+      ? `conflict with ${first.who}: ${first.path}`
+      : byManager.map(([who, paths]) => [`conflicts with ${who}:`, ...paths.map(({ path }) => `- ${path}`)].join('\n')).join('\n')
+  return new Refusal(409, 'Conflict', `Apply failed with ${found.length} conflict${found.length === 1 ? '' : 's'}: ${text}`, { causes })
+}
+
+function whoIs({ manager, subresource, operation, apiVersion, time }: Manager): string {
+  const named = JSON.stringify(manager) + (subresource === '' ? '' : ` with subresource ${JSON.stringify(subresource)}`)
+  if (operation === 'Apply') return named
+  return time === '' ? `${named} using ${apiVersion}` : `${named} using ${apiVersion} at ${time}`
+}

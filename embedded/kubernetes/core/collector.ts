@@ -1,0 +1,220 @@
+/** What a cluster's controllers do behind the API: owned objects go with their owners, namespaces and definitions with
+ *  their contents, events with time. Woken by changes; everything it does follows from the state, so it may stop at
+ *  any moment and go on at the next start. */
+import { CLEANUP, CRD_KEY } from './crd.ts'
+import type { Definition } from './definition.ts'
+import type { Engine } from './engine.ts'
+import { asList, asString, at } from './json.ts'
+import { withMetadata, type KubeObject, type OwnerReference } from './object.ts'
+import { openOwnership, type ObjectRef } from './ownership.ts'
+import { FOREGROUND, ORPHAN, removeNow, type Propagation } from './remove.ts'
+
+const EVENT_SWEEP_MILLISECONDS = 60_000
+
+export interface Collector {
+  stop(): void
+}
+
+export function startCollector(engine: Engine): Collector {
+  const { store, log } = engine
+  const ownership = openOwnership(store)
+  const queue = new Map<string, ObjectRef>()
+  let isRunning = false
+  let isStopped = false
+
+  const enqueue = (ref: ObjectRef) => {
+    queue.set(`${ref.storageKey} ${ref.key}`, ref)
+    if (isRunning || isStopped) return
+    isRunning = true
+    void Promise.resolve().then(drain)
+  }
+  const drain = () => {
+    for (const [name, ref] of queue) {
+      queue.delete(name)
+      try {
+        if (!isStopped) settle(engine, ref, ownership, enqueue)
+      } catch (error) {
+        log.error('an object could not be collected', { storageKey: ref.storageKey, error })
+      }
+    }
+    isRunning = false
+  }
+  const notice = (ref: ObjectRef, object: KubeObject | undefined, old: KubeObject | undefined) => {
+    if (object?.metadata.deletionTimestamp !== undefined || object?.metadata.ownerReferences !== undefined) enqueue(ref)
+    const changed = object ?? old
+    if (!changed) return
+    const isLeaving = object === undefined || object.metadata.deletionTimestamp !== undefined
+    if (!isLeaving) return
+    for (const dependent of ownership.dependentsOf(changed.metadata.uid)) enqueue(dependent)
+    for (const { uid } of changed.metadata.ownerReferences ?? []) {
+      const owner = ownership.find(uid)
+      if (owner) enqueue(owner)
+    }
+    if (object === undefined) wakeContainers(engine, ref, changed, enqueue)
+  }
+  store.onApplied((storageKey, { key, object, old }) => notice({ storageKey, key }, object, old))
+  for (const [storageKey, table] of store.tables()) for (const [key, object] of table.entries()) notice({ storageKey, key }, object, undefined)
+
+  const cancel = sweepEvents(engine)
+  return {
+    stop() {
+      isStopped = true
+      cancel()
+    },
+  }
+}
+
+/** The last object of a namespace or of a definition that is going away lets it go. */
+function wakeContainers({ store }: Engine, { storageKey }: ObjectRef, gone: KubeObject, enqueue: (ref: ObjectRef) => void): void {
+  const { namespace } = gone.metadata
+  if (namespace !== undefined && store.table('/namespaces').get(namespace)?.metadata.deletionTimestamp !== undefined) enqueue({ storageKey: '/namespaces', key: namespace })
+  const [group = '', resource = ''] = storageKey.split('/')
+  const crd = `${resource}.${group}`
+  if (store.table(CRD_KEY).get(crd)?.metadata.deletionTimestamp !== undefined) enqueue({ storageKey: CRD_KEY, key: crd })
+}
+
+type Enqueue = (ref: ObjectRef) => void
+interface Ownerships {
+  find(uid: string): ObjectRef | undefined
+  dependentsOf(uid: string): readonly ObjectRef[]
+}
+
+/** Brings one object a step further; changes that this makes wake whoever is next. */
+function settle(engine: Engine, ref: ObjectRef, ownership: Ownerships, enqueue: Enqueue): void {
+  const object = engine.store.table(ref.storageKey).get(ref.key)
+  const definition = engine.registry.ofStored(ref.storageKey)
+  if (!object || !definition) return
+  if (object.metadata.deletionTimestamp !== undefined) {
+    if (ref.storageKey === '/namespaces') return emptyNamespace(engine, object)
+    if (ref.storageKey === CRD_KEY) return emptyDefinition(engine, object)
+    const finalizers = object.metadata.finalizers ?? []
+    if (finalizers.includes(ORPHAN)) return orphanDependents(engine, ref, object, definition, ownership)
+    if (finalizers.includes(FOREGROUND)) return waitForDependents(engine, ref, object, definition, ownership, enqueue)
+    return
+  }
+  checkOwners(engine, object, definition, ownership)
+}
+
+function ownerOf(engine: Engine, owner: OwnerReference, namespace: string | undefined, ownership: Ownerships): KubeObject | undefined {
+  const ref = ownership.find(owner.uid)
+  const found = ref && engine.store.table(ref.storageKey).get(ref.key)
+  // Only an owner of the same namespace, or of none, counts.
+  return found && (found.metadata.namespace === undefined || found.metadata.namespace === namespace) ? found : undefined
+}
+
+const isWaiting = (owner: KubeObject): boolean => owner.metadata.deletionTimestamp !== undefined && (owner.metadata.finalizers ?? []).includes(FOREGROUND)
+
+/** An object goes when none of its owners stays; references to owners that are gone are dropped while another stays. */
+function checkOwners(engine: Engine, object: KubeObject, definition: Definition, ownership: Ownerships): void {
+  const { ownerReferences = [], namespace = '', name, uid } = object.metadata
+  if (ownerReferences.length === 0) return
+  const owners = ownerReferences.map((reference) => ({ reference, owner: ownerOf(engine, reference, object.metadata.namespace, ownership) }))
+  const solid = owners.filter(({ owner }) => owner !== undefined && !isWaiting(owner))
+  if (solid.length > 0) {
+    if (solid.length < owners.length) rewrite(engine, definition, object, { ownerReferences: solid.map(({ reference }) => reference) })
+    return
+  }
+  const hasWaiting = owners.some(({ owner }) => owner !== undefined)
+  const finalizers = object.metadata.finalizers ?? []
+  const propagation: Propagation = finalizers.includes(ORPHAN) ? 'Orphan' : (hasWaiting && ownership.dependentsOf(uid).length > 0) || finalizers.includes(FOREGROUND) ? 'Foreground' : 'Background'
+  removeNow(engine, definition, namespace, name, { propagation, uid })
+}
+
+function orphanDependents(engine: Engine, ref: ObjectRef, owner: KubeObject, definition: Definition, ownership: Ownerships): void {
+  for (const dependent of ownership.dependentsOf(owner.metadata.uid)) {
+    const object = engine.store.table(dependent.storageKey).get(dependent.key)
+    const itsDefinition = engine.registry.ofStored(dependent.storageKey)
+    if (!object || !itsDefinition) continue
+    const left = (object.metadata.ownerReferences ?? []).filter(({ uid }) => uid !== owner.metadata.uid)
+    rewrite(engine, itsDefinition, object, { ownerReferences: left.length === 0 ? undefined : left })
+  }
+  dropFinalizer(engine, ref, definition, ORPHAN)
+}
+
+/** Foreground: dependents go first; the owner waits for those that block it. */
+function waitForDependents(engine: Engine, ref: ObjectRef, owner: KubeObject, definition: Definition, ownership: Ownerships, enqueue: Enqueue): void {
+  const dependents = ownership.dependentsOf(owner.metadata.uid)
+  const isBlocked = dependents.some(({ storageKey, key }) => {
+    const object = engine.store.table(storageKey).get(key)
+    return object?.metadata.ownerReferences?.some(({ uid, blockOwnerDeletion }) => uid === owner.metadata.uid && blockOwnerDeletion === true) === true
+  })
+  if (!isBlocked) return dropFinalizer(engine, ref, definition, FOREGROUND)
+  for (const dependent of dependents) {
+    if (engine.store.table(dependent.storageKey).get(dependent.key)?.metadata.deletionTimestamp === undefined) enqueue(dependent)
+  }
+}
+
+function dropFinalizer(engine: Engine, { storageKey, key }: ObjectRef, definition: Definition, finalizer: string): void {
+  const object = engine.store.table(storageKey).get(key)
+  if (!object) return
+  const left = (object.metadata.finalizers ?? []).filter((one) => one !== finalizer)
+  const changed = withMetadata(object, { finalizers: left.length === 0 ? undefined : left })
+  if (left.length === 0 && definition.hooks.isHeld?.(changed) !== true) engine.store.remove(storageKey, key, changed)
+  else engine.store.put(storageKey, key, changed)
+}
+
+function rewrite(engine: Engine, definition: Definition, object: KubeObject, changes: { readonly ownerReferences: readonly OwnerReference[] | undefined }): void {
+  const { namespace, name } = object.metadata
+  engine.store.put(definition.storageKey, namespace === undefined ? name : `${namespace}/${name}`, withMetadata(object, changes))
+}
+
+/** Deletes what is left in the namespace; when nothing is, the namespace goes. */
+function emptyNamespace(engine: Engine, namespace: KubeObject): void {
+  const { name } = namespace.metadata
+  let left = 0
+  for (const [storageKey, table] of engine.store.tables()) {
+    const definition = engine.registry.ofStored(storageKey)
+    if (definition && !definition.isNamespaced) continue
+    for (const [key, object] of [...table.scan(`${name}/`)]) {
+      if (definition) removeNow(engine, definition, name, object.metadata.name, { propagation: 'Background' })
+      else engine.store.remove(storageKey, key)
+    }
+    left += [...table.scan(`${name}/`)].length
+  }
+  if (left > 0) return
+  const { metadata } = namespace
+  const emptied: KubeObject = { ...namespace, spec: { ...(at(namespace, 'spec') as object), finalizers: asList(at(namespace, 'spec', 'finalizers')).filter((finalizer) => finalizer !== 'kubernetes') } }
+  const isFree = (metadata.finalizers ?? []).length === 0 && asList(at(emptied, 'spec', 'finalizers')).length === 0
+  if (isFree) engine.store.remove('/namespaces', name, emptied)
+  else if (asList(at(namespace, 'spec', 'finalizers')).includes('kubernetes')) engine.store.put('/namespaces', name, emptied)
+}
+
+/** Deletes all objects of a definition; when none is left, the definition may go. */
+function emptyDefinition(engine: Engine, crd: KubeObject): void {
+  if (!(crd.metadata.finalizers ?? []).includes(CLEANUP)) return
+  const storageKey = `${asString(at(crd, 'spec', 'group'))}/${asString(at(crd, 'spec', 'names', 'plural'))}`
+  const table = engine.store.table(storageKey)
+  const definition = engine.registry.ofStored(storageKey)
+  for (const [key, object] of [...table.entries()]) {
+    const { namespace = '', name } = object.metadata
+    if (definition) removeNow(engine, definition, namespace, name, { propagation: 'Background' })
+    else engine.store.remove(storageKey, key)
+  }
+  const crds = engine.registry.ofStored(CRD_KEY)
+  if (table.size() === 0 && crds) dropFinalizer(engine, { storageKey: CRD_KEY, key: crd.metadata.name }, crds, CLEANUP)
+}
+
+/** Events vanish an hour after their last change. Answers how to stop. */
+function sweepEvents(engine: Engine): () => void {
+  const { clock, registry, store } = engine
+  let stop = () => {}
+  const sweep = () => {
+    for (const definition of new Set(registry.all().filter(({ hooks }) => hooks.keepsSeconds !== undefined).map(({ storageKey }) => registry.ofStored(storageKey)))) {
+      if (!definition?.hooks.keepsSeconds) continue
+      const before = clock.now().getTime() - definition.hooks.keepsSeconds * 1000
+      for (const [key, object] of [...store.table(definition.storageKey).entries()]) if (lastChange(object) < before) store.remove(definition.storageKey, key)
+    }
+  }
+  const next = () => {
+    stop = clock.after(EVENT_SWEEP_MILLISECONDS, () => {
+      sweep()
+      next()
+    })
+  }
+  next()
+  return () => stop()
+}
+
+/** When the newest part of the object was written, in milliseconds. */
+const lastChange = ({ metadata }: KubeObject): number =>
+  Math.max(Date.parse(metadata.creationTimestamp), ...(metadata.managedFields ?? []).map(({ time }) => Date.parse(time ?? metadata.creationTimestamp)))
