@@ -29,11 +29,15 @@ async function lockHead(tx: Transaction<Tables>, accountId: string) {
   const find = () => tx.selectFrom('audit_head').selectAll().where('account_id', '=', accountId).forUpdate()
   const head = await find().executeTakeFirst()
   if (head !== undefined) return head
+  await openChain(tx, accountId)
+  return await find().executeTakeFirstOrThrow()
+}
+
+/** Starts the account's chain; nothing when it has one. */
+export async function openChain(tx: Transaction<Tables>, accountId: string): Promise<void> {
   await tx.insertInto('audit_head')
     .values({ account_id: accountId, entry_hash: GENESIS_HASH, pruned_through_hash: GENESIS_HASH, verified_through_hash: GENESIS_HASH, break_sequence: null, break_id: null, break_reason: null })
-    .onConflict((conflict) => conflict.column('account_id').doNothing())
-    .execute()
-  return await find().executeTakeFirstOrThrow()
+    .onConflict((conflict) => conflict.column('account_id').doNothing()).execute()
 }
 
 /** Newest first, below the sequence `before` when it is given. */
@@ -105,14 +109,14 @@ async function walk(tx: Transaction<Tables>, accountId: string): Promise<{ throu
     }
     if (rows.length < WALK_ENTRIES) break
   }
-  if (through.sequence < head.sequence) return breakAt(through.sequence + 1, null, `entry ${through.sequence + 1} is missing at the end of the chain`)
+  if (through.sequence < Math.max(head.sequence, head.verified_through_sequence)) return breakAt(through.sequence + 1, null, `entry ${through.sequence + 1} is missing at the end of the chain`)
   if (through.sequence > head.sequence || through.entryHash !== head.entry_hash) return breakAt(through.sequence, null, 'the head is not the newest entry')
   return { through }
 }
 
-/** Accounts that no verification has looked at since `before`, oldest first. */
+/** Accounts whose chain no verification has looked at since `before`, oldest first. A broken chain stays broken and is left alone. */
 export async function accountsToVerify(queries: Queries, before: Date, limit: number): Promise<string[]> {
-  const rows = await queries.selectFrom('audit_head').select('account_id')
+  const rows = await queries.selectFrom('audit_head').select('account_id').where('break_sequence', 'is', null)
     .where((where) => where.or([where('verified_at', 'is', null), where('verified_at', '<', before)]))
     .orderBy(sql`verified_at nulls first`).limit(limit).execute()
   return rows.map((row) => row.account_id)

@@ -17,6 +17,12 @@ export async function beginAttempt(db: Database, subject: string, rule: LockoutR
   })
 }
 
+/** The whole seconds that the subject is locked for; counts nothing. */
+export async function waitForAttempt(queries: Queries, subject: string, now: Date): Promise<number> {
+  const row = await queries.selectFrom('lockout').select('locked_until').where('subject', '=', subject).executeTakeFirst()
+  return Math.max(0, Math.ceil(((row?.locked_until?.getTime() ?? 0) - now.getTime()) / 1000))
+}
+
 /** The attempt was right: forgets the subject's failures. */
 export async function forgetAttempts(queries: Queries, subject: string): Promise<void> {
   await queries.deleteFrom('lockout').where('subject', '=', subject).execute()

@@ -1,6 +1,7 @@
 /** The hash chain of an account's audit log: canonical JSON (RFC 8785), SHA-256, sealing and checking. Knows no database.
  *  Invariant: `entry_hash` is always the SHA-256 of the canonical JSON of exactly what the export shows, without `entry_hash`. */
 import { createHash } from 'node:crypto'
+import canonicalize from 'canonicalize'
 import type { UnsealedAuditEntry } from './audit.ts'
 
 /** The hash before the first entry. */
@@ -27,25 +28,14 @@ export interface SealedEntry {
   readonly body: string
 }
 
-/** RFC 8785. Takes plain JSON values; members that are undefined are left out; lone surrogates and NaN cannot be written. */
-export function canonicalJson(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map((item) => canonicalJson(item ?? null)).join(',')}]`
-  if (value !== null && typeof value === 'object') {
-    const members = Object.entries(value).filter(([, member]) => member !== undefined).sort(([a], [b]) => (a < b ? -1 : 1))
-    return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${canonicalJson(member)}`).join(',')}}`
-  }
-  if (typeof value === 'number' && !Number.isFinite(value)) throw new RangeError('canonical JSON has no such number')
-  if (typeof value === 'bigint' || value === undefined) throw new TypeError(`canonical JSON has no ${typeof value}`)
-  return JSON.stringify(value)
-}
-
 export const sha256Hex = (text: string): string => createHash('sha256').update(text, 'utf8').digest('hex')
 
 /** Appends an entry to the chain: gives it the next sequence, the hash of the one before and its own. */
 export function seal(head: ChainHead, entry: UnsealedAuditEntry, made: { readonly id: string; readonly at: Date }): SealedEntry {
   const { account_id: _account, ...said } = entry
   const unhashed = clean({ ...said, id: made.id, sequence: head.sequence + 1, at: made.at.toISOString(), previous_hash: head.entryHash })
-  const body = canonicalJson(unhashed)
+  const body = canonicalize(unhashed)
+  if (body === undefined) throw new TypeError('an audit entry is an object')
   return { entry: { ...unhashed, entry_hash: sha256Hex(body) }, body }
 }
 

@@ -1,0 +1,118 @@
+/** Who calls: from a bearer token or a session cookie to a Customer. Answers are kept for half a second, so that a busy
+ *  client costs no query per request and a revoked credential still stops within a second on every replica. */
+import { BlockList, isIP, isIPv6 } from 'node:net'
+import { forbidden, unauthenticated } from '../../domain/problem.ts'
+import { ROLE_PERMISSIONS, tokenPermissions } from '../../domain/permissions.ts'
+import type { Database } from '../../db/open.ts'
+import { findSession, hashSecret } from '../../db/sessions.ts'
+import { findToken, markTokenUsed } from '../../db/tokens.ts'
+import type { Customer, RequestFacts } from '../../kit/http/call.ts'
+import type { Clock } from '../../kit/sys/clock.ts'
+import type { Logger } from '../../kit/sys/log.ts'
+import { isToken } from './token-format.ts'
+
+export const SESSION_COOKIE = 'svccloud_session'
+export const CSRF_COOKIE = 'svccloud_csrf'
+const KEPT_MILLISECONDS = 500
+const KEPT_MAXIMUM = 10_000
+/** Longer cookies were never ours. */
+const SECRET_CHARACTERS_MAXIMUM = 128
+
+export interface Callers {
+  /** Undefined without a credential, or with a session cookie that is dead. Throws 401 for a bearer token that is not good
+   *  and 403 for one used from an address that it does not allow. A bearer token wins over cookies. */
+  authenticate(request: RequestFacts): Promise<Customer | undefined>
+  /** Forgets what is kept; called by whatever changes a session, a token, a role or a user. */
+  forget(): void
+}
+
+export interface CallerParts {
+  readonly db: Database
+  readonly clock: Clock
+  readonly log: Logger
+  readonly csrfTokenOf: (sessionId: string) => string
+  readonly canSendMail: boolean
+}
+
+interface Known {
+  readonly customer: Customer
+  /** Undefined: from anywhere. */
+  readonly allowed: BlockList | undefined
+}
+
+export function createCallers(parts: CallerParts): Callers {
+  const kept = new Map<string, { readonly until: number; readonly known: Promise<Known | undefined> }>()
+
+  function once(key: string, find: () => Promise<Known | undefined>): Promise<Known | undefined> {
+    const now = parts.clock.monotonicMilliseconds()
+    const found = kept.get(key)
+    if (found !== undefined && found.until > now) return found.known
+    const known = find()
+    known.catch(() => kept.delete(key))
+    kept.delete(key)
+    kept.set(key, { until: now + KEPT_MILLISECONDS, known }) // newest last
+    if (kept.size > KEPT_MAXIMUM) for (const oldest of kept.keys()) { kept.delete(oldest); break }
+    return known
+  }
+
+  return {
+    async authenticate(request) {
+      const authorization = request.header('authorization')
+      if (authorization !== undefined) {
+        const token = /^bearer +(\S+)$/i.exec(authorization)?.[1]
+        if (token === undefined || !isToken(token)) throw unauthenticated('The API token is not valid.')
+        const known = await once(keyOf('token', token), () => lookUpToken(parts, token, request.sourceIp))
+        if (known === undefined) throw unauthenticated('The API token is invalid, revoked or expired.')
+        if (known.allowed !== undefined && !isWithin(known.allowed, request.sourceIp)) {
+          throw forbidden('This API token may not be used from your address.', 'address_not_allowed')
+        }
+        return known.customer
+      }
+      const secret = request.cookie(SESSION_COOKIE)
+      if (secret === undefined || secret === '' || secret.length > SECRET_CHARACTERS_MAXIMUM) return undefined
+      return (await once(keyOf('session', secret), () => lookUpSession(parts, secret)))?.customer
+    },
+    forget: () => kept.clear(),
+  }
+}
+
+const keyOf = (kind: string, secret: string): string => `${kind} ${hashSecret(secret).toString('base64')}`
+
+async function lookUpToken({ db, clock, log, canSendMail }: CallerParts, text: string, sourceIp: string): Promise<Known | undefined> {
+  const now = clock.now()
+  const token = await findToken(db, text, now)
+  if (token === undefined) return undefined
+  markTokenUsed(db, token.id, now, sourceIp).catch((error: unknown) => log.warn('last use of a token was not written', { error, token_id: token.id }))
+  const { id, name, scope, accountId, userId, email, role } = token
+  return {
+    customer: {
+      kind: 'token', accountId, userId, email, role, permissions: tokenPermissions(role, scope), token: { id, name, scope }, actor: `token:${name}`,
+      isEmailVerified: token.emailVerifiedAt !== null || !canSendMail,
+    },
+    allowed: token.allowedCidrs.length === 0 ? undefined : toBlockList(token.allowedCidrs),
+  }
+}
+
+async function lookUpSession({ db, clock, csrfTokenOf, canSendMail }: CallerParts, secret: string): Promise<Known | undefined> {
+  const session = await findSession(db, secret, clock.now())
+  if (session === undefined) return undefined
+  const { id, accountId, userId, email, role, expiresAt } = session
+  return {
+    customer: {
+      kind: 'session', accountId, userId, email, role, permissions: ROLE_PERMISSIONS[role], session: { id, csrfToken: csrfTokenOf(id), expiresAt },
+      actor: `user:${userId}`, isEmailVerified: session.emailVerifiedAt !== null || !canSendMail,
+    },
+    allowed: undefined,
+  }
+}
+
+function toBlockList(cidrs: readonly string[]): BlockList {
+  const list = new BlockList()
+  for (const cidr of cidrs) {
+    const [address = '', prefix = ''] = cidr.split('/')
+    list.addSubnet(address, Number(prefix), isIPv6(address) ? 'ipv6' : 'ipv4')
+  }
+  return list
+}
+
+const isWithin = (list: BlockList, address: string): boolean => isIP(address) !== 0 && list.check(address, isIPv6(address) ? 'ipv6' : 'ipv4')

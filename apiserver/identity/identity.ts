@@ -1,0 +1,75 @@
+/** Identity as the rest of the API server sees it: who calls, what is counted, and the routes of people and credentials. */
+import { createHmac } from 'node:crypto'
+import { checkStanding, standingOf } from '../../domain/standing.ts'
+import { deploymentSecret } from '../../db/deployment-secrets.ts'
+import type { Database } from '../../db/open.ts'
+import { countRequest } from '../../db/rate-limits.ts'
+import { readStanding } from '../../db/standing.ts'
+import type { Caller, Customer, RequestFacts } from '../../kit/http/call.ts'
+import { createCursors } from '../../kit/http/cursor.ts'
+import type { Endpoint } from '../../kit/http/endpoint.ts'
+import type { CountRequest } from '../../kit/http/rates.ts'
+import type { Clock } from '../../kit/sys/clock.ts'
+import type { Logger } from '../../kit/sys/log.ts'
+import type { Random } from '../../kit/sys/random.ts'
+import { auditEndpoints } from '../handlers/audit.ts'
+import { signInEndpoints } from '../handlers/auth.ts'
+import { apiTokenEndpoints } from '../handlers/tokens.ts'
+import { createCallers } from './callers.ts'
+import type { IdentityParts } from './parts.ts'
+import { createPasswords } from './passwords.ts'
+
+const KEY_BYTES = 32
+const MINUTE_SECONDS = 60
+const HOUR_SECONDS = 3600
+
+export interface IdentityOptions {
+  readonly db: Database
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+  /** Origin of the portal: links in mails start with it. */
+  readonly publicUrl: string
+  /** False when neither an SMTP server nor a folder for mails is configured. */
+  readonly canSendMail: boolean
+}
+
+export interface Identity {
+  /** Undefined without a credential or with a dead session. Throws 401 for a bad bearer token, 403 for one used from a wrong address. */
+  authenticate(request: RequestFacts): Promise<Caller | undefined>
+  /** Counts a request in a window that all replicas share. */
+  readonly countRequest: CountRequest
+  /** Throws 402 when the account may not create billable resources now. */
+  requireStanding(customer: Customer): Promise<void>
+  readonly endpoints: readonly Endpoint[]
+}
+
+export async function openIdentity(options: IdentityOptions): Promise<Identity> {
+  const { db, clock } = options
+  const csrfKey = await deploymentSecret(db, 'csrf', KEY_BYTES, options)
+  const csrfTokenOf = (sessionId: string) => createHmac('sha256', csrfKey).update(sessionId).digest('base64url')
+  const callers = createCallers({ ...options, csrfTokenOf })
+  const parts: IdentityParts = {
+    ...options, origin: new URL(options.publicUrl).origin, callers, csrfTokenOf,
+    cursors: createCursors(await deploymentSecret(db, 'cursor', KEY_BYTES, options)), passwords: await createPasswords(options.random),
+  }
+  return {
+    authenticate: callers.authenticate,
+    async countRequest(rule, key) {
+      const windows = [
+        { requestsMaximum: rule.perMinute, windowSeconds: MINUTE_SECONDS },
+        { requestsMaximum: rule.perHour, windowSeconds: HOUR_SECONDS },
+      ]
+      let waitSeconds = 0
+      for (const { requestsMaximum, windowSeconds } of windows) {
+        if (requestsMaximum === undefined) continue
+        waitSeconds = Math.max(waitSeconds, await countRequest(db, `${rule.name} ${windowSeconds} ${key}`, { requestsMaximum, windowSeconds }, clock.now()))
+      }
+      return waitSeconds
+    },
+    async requireStanding(customer) {
+      checkStanding(standingOf(await readStanding(db, customer.accountId, clock.now())))
+    },
+    endpoints: [...signInEndpoints(parts), ...apiTokenEndpoints(parts), ...auditEndpoints(parts)],
+  }
+}

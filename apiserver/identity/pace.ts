@@ -1,0 +1,11 @@
+/** Answers that must not tell by their time whether an address has a user. */
+import type { Clock } from '../../kit/sys/clock.ts'
+
+/** Above what either way takes: hashing a password dominates both. */
+const UNIFORM_MILLISECONDS = 400
+
+/** Starts now; the answer waits until the uniform time has passed. */
+export function startPace(clock: Clock): () => Promise<void> {
+  const begun = clock.monotonicMilliseconds()
+  return () => clock.sleep(Math.max(0, begun + UNIFORM_MILLISECONDS - clock.monotonicMilliseconds()))
+}

@@ -1,0 +1,22 @@
+/** What the identity handlers are built from. */
+import type { Database } from '../../db/open.ts'
+import type { Cursors } from '../../kit/http/cursor.ts'
+import type { Clock } from '../../kit/sys/clock.ts'
+import type { Logger } from '../../kit/sys/log.ts'
+import type { Random } from '../../kit/sys/random.ts'
+import type { Callers } from './callers.ts'
+import type { Passwords } from './passwords.ts'
+
+export interface IdentityParts {
+  readonly db: Database
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+  /** Origin of the portal, without a slash at the end. */
+  readonly origin: string
+  readonly canSendMail: boolean
+  readonly cursors: Cursors
+  readonly callers: Callers
+  readonly passwords: Passwords
+  readonly csrfTokenOf: (sessionId: string) => string
+}

@@ -1,0 +1,65 @@
+/** What identity does by itself: verifies every audit chain hourly, prunes old entries, forgets what can no longer be used.
+ *  Any number of replicas may run it; one does the work at a time. */
+import { sql } from 'kysely'
+import { accountsToPrune, accountsToVerify, pruneAudit, verifyAudit } from '../../db/audit.ts'
+import { forgetOldEmailTokens } from '../../db/email-tokens.ts'
+import { forgetOldAttempts } from '../../db/lockouts.ts'
+import type { Database } from '../../db/open.ts'
+import { forgetOldRequests } from '../../db/rate-limits.ts'
+import { forgetOldSessions } from '../../db/sessions.ts'
+import type { Clock } from '../../kit/sys/clock.ts'
+import type { Logger } from '../../kit/sys/log.ts'
+
+export const AUDIT_VERIFY_SECONDS = 3600
+export const AUDIT_RETENTION_DAYS = 730
+const POLL_MILLISECONDS = 60_000
+const ACCOUNTS_AT_ONCE = 100
+const DAY_MILLISECONDS = 86_400_000
+const UPKEEP_LOCK = 7_238_502
+
+export interface UpkeepOptions {
+  readonly db: Database
+  readonly clock: Clock
+  readonly log: Logger
+  /** A chain is verified again when this much time has passed. */
+  readonly auditVerifySeconds?: number
+  readonly auditRetentionDays?: number
+}
+
+/** Works until the signal aborts. The first verification is at once. */
+export async function runUpkeep(options: UpkeepOptions, signal: AbortSignal): Promise<void> {
+  const ageMilliseconds = (options.auditVerifySeconds ?? AUDIT_VERIFY_SECONDS) * 1000
+  let isFirst = true
+  while (!signal.aborted) {
+    try {
+      const now = options.clock.now()
+      await upkeep(options, new Date(now.getTime() - (isFirst ? 0 : ageMilliseconds)))
+      isFirst = false
+    } catch (error) {
+      options.log.warn('upkeep failed', { error })
+    }
+    await options.clock.sleep(POLL_MILLISECONDS, signal)
+  }
+}
+
+/** One round: chains that were last verified before `verifiedBefore` (never in the future) are verified now. Nothing when another replica is at it. */
+export async function upkeep(options: UpkeepOptions, verifiedBefore: Date): Promise<void> {
+  const { db, clock, log } = options
+  const now = clock.now()
+  await db.transaction().execute(async (tx) => {
+    const { rows } = await sql<{ is_ours: boolean }>`select pg_try_advisory_xact_lock(${UPKEEP_LOCK}) as is_ours`.execute(tx)
+    if (rows[0]?.is_ours !== true) return
+    for (let accounts; (accounts = await accountsToVerify(db, verifiedBefore, ACCOUNTS_AT_ONCE)).length > 0;) {
+      for (const accountId of accounts) {
+        const { status, break: found } = await verifyAudit(db, accountId, clock)
+        if (status === 'broken') log.error('an audit chain is broken', { account_id: accountId, sequence: found?.sequence, reason: found?.reason })
+      }
+    }
+    const retention = new Date(now.getTime() - (options.auditRetentionDays ?? AUDIT_RETENTION_DAYS) * DAY_MILLISECONDS)
+    for (const accountId of await accountsToPrune(db, retention, ACCOUNTS_AT_ONCE)) await pruneAudit(db, accountId, retention)
+    await forgetOldSessions(db, now)
+    await forgetOldEmailTokens(db, now)
+    await forgetOldRequests(db, now)
+    await forgetOldAttempts(db, new Date(now.getTime() - DAY_MILLISECONDS))
+  })
+}

@@ -1,0 +1,60 @@
+/** Sends what the outbox holds. Any number of replicas may run it: a mail is leased to one at a time, retried with back-off,
+ *  and sent at least once. */
+import { claimMail, forgetOldMails, markMailFailed, markMailSent } from '../../db/outbox.ts'
+import type { Database } from '../../db/open.ts'
+import { backoffMilliseconds } from '../../kit/sys/backoff.ts'
+import type { Clock } from '../../kit/sys/clock.ts'
+import type { Logger } from '../../kit/sys/log.ts'
+import type { Random } from '../../kit/sys/random.ts'
+import type { MailTransport } from './transport.ts'
+
+const IDLE_MILLISECONDS = 500
+const LEASE_MILLISECONDS = 120_000
+const RETRY = { baseMilliseconds: 5_000, maximumMilliseconds: 4 * 3_600_000 }
+const KEPT_MILLISECONDS = 30 * 86_400_000
+
+export interface MailWorkerParts {
+  readonly db: Database
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+  readonly transport: MailTransport
+  /** As the From header says it: `Name <address>` or an address. */
+  readonly from: string
+}
+
+/** Works until the signal aborts. */
+export async function runMailWorker(parts: MailWorkerParts, signal: AbortSignal): Promise<void> {
+  const { clock, log } = parts
+  let failures = 0
+  while (!signal.aborted) {
+    let isIdle = true
+    try {
+      isIdle = !(await sendOne(parts))
+      failures = 0
+    } catch (error) {
+      failures += 1
+      log.warn('the outbox could not be read', { error })
+    }
+    if (isIdle) await clock.sleep(failures === 0 ? IDLE_MILLISECONDS : backoffMilliseconds(failures, RETRY, parts.random), signal)
+  }
+  parts.transport.close()
+}
+
+/** Sends the mail that is due longest; false when none is. */
+export async function sendOne({ db, clock, random, log, transport, from }: MailWorkerParts): Promise<boolean> {
+  const now = clock.now()
+  const mail = await claimMail(db, now, new Date(now.getTime() + LEASE_MILLISECONDS))
+  if (mail === undefined) return false
+  try {
+    await transport.send({ id: mail.id, from, to: mail.recipient, subject: mail.subject, text: mail.body, at: mail.createdAt })
+  } catch (error) {
+    log.warn('a mail was not sent', { error, mail_id: mail.id, attempts: mail.attempts })
+    const waitMilliseconds = backoffMilliseconds(mail.attempts, RETRY, random)
+    await markMailFailed(db, mail.id, new Date(clock.now().getTime() + waitMilliseconds), error instanceof Error ? error.message : String(error))
+    return true
+  }
+  await markMailSent(db, mail.id, clock.now())
+  await forgetOldMails(db, new Date(now.getTime() - KEPT_MILLISECONDS))
+  return true
+}

@@ -1,0 +1,14 @@
+/** What an account's standing is judged by. */
+import type { StandingFacts } from '../domain/standing.ts'
+import type { Queries } from './open.ts'
+
+export async function readStanding(queries: Queries, accountId: string, now: Date): Promise<StandingFacts> {
+  const account = await queries.selectFrom('account').select(['suspended_for_payment_at', 'suspended_by_staff_at', 'requires_billing_approval'])
+    .where('id', '=', accountId).executeTakeFirstOrThrow()
+  const credit = await queries.selectFrom('credit').select('id').where('account_id', '=', accountId).where('revoked_at', 'is', null)
+    .where((where) => where.or([where('expires_at', 'is', null), where('expires_at', '>', now)])).limit(1).executeTakeFirst()
+  return {
+    suspendedForPaymentAt: account.suspended_for_payment_at, suspendedByStaffAt: account.suspended_by_staff_at,
+    requiresBillingApproval: account.requires_billing_approval, isBillingApproved: false, hasPaymentMethod: false, hasLiveCredit: credit !== undefined,
+  }
+}
