@@ -43,11 +43,11 @@ async function send<Body>(url: string, init: RequestInit): Promise<Answer<Body>>
   return { status: response.status, headers: response.headers, body: (text === '' ? undefined : JSON.parse(text)) as Body }
 }
 
-/** The token of the verification link: alone on a line, in the fragment. Mails may be quoted-printable. */
+/** The token of the verification link, which stands alone on a line. */
 async function verificationToken(product: Product, email: string): Promise<string | undefined> {
   const folder = product.endpoints.mail_directory
   for (const name of (await readdir(folder)).filter((file) => file.endsWith('.eml'))) {
-    const mail = (await readFile(join(folder, name), 'utf8')).replaceAll('=\r\n', '').replaceAll('=3D', '=')
+    const mail = await readFile(join(folder, name), 'utf8')
     const token = /^\S+\/verify-email#token=(\S+)\r?$/m.exec(mail)?.[1]
     if (mail.includes(email) && token !== undefined) return token
   }

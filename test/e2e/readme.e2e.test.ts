@@ -1,0 +1,47 @@
+/** The README's commands, run as they are written: only the address of the API is another one. */
+import { execFile } from 'node:child_process'
+import { mkdtemp, readFile, rm, symlink } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { signalProcess } from '../../kit/sys/process.ts'
+import { eventually, Product } from './product.ts'
+
+const run = promisify(execFile)
+const README = join(import.meta.dirname, '../../README.md')
+
+/** The blocks that a newcomer types into a shell, in order. */
+const shellBlocks = (markdown: string): readonly string[] => [...markdown.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map((match) => match[1] ?? '')
+
+const isMissing = async (program: string) => run('/bin/sh', ['-c', `command -v ${program}`]).then(() => false, () => true)
+const missing = (await Promise.all(['curl', 'jq', 'ssh-keygen', 'base64'].map(isMissing))).some(Boolean)
+
+let folder: string
+let product: Product
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'svccloud-readme-'))
+  const data = join(folder, 'data')
+  product = await Product.start({ data, flags: ['--hypervisor', 'qemu'] })
+  await symlink(data, join(folder, '.svccloud'))
+})
+afterAll(async () => {
+  const guests = (await product?.guests()) ?? []
+  await product?.stop()
+  for (const pid of guests) signalProcess(pid, 'SIGKILL')
+  await rm(folder, { recursive: true, force: true })
+})
+
+it.runIf(!missing)('takes a newcomer from nothing to a server and back', async () => {
+  const blocks = shellBlocks(await readFile(README, 'utf8'))
+  expect(blocks.length).toBeGreaterThanOrEqual(5)
+  const script = blocks.join('\n').replaceAll('http://127.0.0.1:8080', product.endpoints.api_url)
+  const { stdout } = await run('bash', ['-euo', 'pipefail', '-c', script], { cwd: folder, timeout: 280_000, maxBuffer: 16 * 1024 * 1024 })
+  expect(stdout).toMatch(/^hello\r?$/m) // what the guest answered to `hostname`
+  await eventually('everything to be gone', async () => {
+    const leftovers = await product.leftovers()
+    if (leftovers.length > 0) throw new Error(leftovers.join('\n'))
+    return true
+  }, 120_000)
+})
