@@ -1,0 +1,30 @@
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { openClient } from '../../../kit/kube/client.ts'
+import { installCrds, readCrds } from '../../../kit/kube/crd.ts'
+import { openHttpsTransport } from '../../../kit/kube/https-transport.ts'
+import { readKubeconfig } from '../../../kit/kube/kubeconfig.ts'
+import { CustomResourceDefinition, type ResourceType } from '../../../kit/kube/object.ts'
+import { systemClock } from '../../../kit/sys/clock.ts'
+import { systemRandom } from '../../../kit/sys/random.ts'
+import { CRD_FOLDER } from '../../../tools/generate.ts'
+import { startRealCluster } from '../../cluster/real-cluster.ts'
+
+test('a real kube-apiserver takes our definitions as they are, keeps every field, and finds nothing to complain of', async () => {
+  const cluster = await startRealCluster()
+  const { transport, close } = openHttpsTransport(await readKubeconfig(cluster.kubeconfigFile, systemClock))
+  try {
+    const store = openClient({ transport, fieldManager: 'installation', clock: systemClock, random: systemRandom })
+    const crds = await readCrds(join(import.meta.dirname, '../../..', CRD_FOLDER))
+    await installCrds(store, crds, systemClock)
+    await installCrds(store, crds, systemClock)
+    for (const crd of crds) {
+      const stored = await store.get(CustomResourceDefinition as ResourceType<unknown, { conditions: { type: string; status: string; message: string }[] }>, { name: crd.metadata.name })
+      expect(stored?.spec, crd.metadata.name).toMatchObject(crd.spec)
+      expect(stored?.status?.conditions.filter(({ type }) => type === 'NonStructuralSchema'), crd.metadata.name).toEqual([])
+    }
+  } finally {
+    await close()
+    await cluster.stop()
+  }
+})
