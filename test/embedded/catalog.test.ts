@@ -1,0 +1,53 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { parseAllDocuments } from 'yaml'
+import { catalogFor, planNodes } from '../../embedded/catalog.ts'
+import { parseNodes } from '../../embedded/options.ts'
+import { RESOURCES } from '../../resources/index.ts'
+
+interface CatalogObject {
+  readonly apiVersion: string
+  readonly kind: string
+  readonly metadata: { readonly name: string }
+  readonly spec: Readonly<Record<string, unknown>>
+}
+
+const objectsOf = (yaml: string): readonly CatalogObject[] => parseAllDocuments(yaml).map((document) => document.toJS() as CatalogObject) // checked below
+
+it('offers only what the kinds allow', async () => {
+  const objects = objectsOf(await catalogFor(parseNodes('eu-1a=2,eu-1b=1')))
+  for (const { apiVersion, kind, metadata, spec } of objects) {
+    const resource = RESOURCES.find((candidate) => candidate.kind === kind)
+    expect(`${resource?.group}/${resource?.version}`).toBe(apiVersion)
+    expect(resource?.spec.safeParse(spec), `${kind} ${metadata.name}`).toMatchObject({ success: true })
+  }
+  const names = objects.map(({ kind, metadata }) => `${kind} ${metadata.name}`)
+  expect(new Set(names).size).toBe(names.length)
+})
+
+it('has the zones and nodes that were asked for, in the region that it offers', async () => {
+  const objects = objectsOf(await catalogFor(parseNodes('here=1,there=2')))
+  const named = (wanted: string) => objects.filter(({ kind }) => kind === wanted)
+  const regions = named('Region').map(({ metadata }) => metadata.name)
+  expect(named('Zone').map(({ metadata, spec }) => [metadata.name, spec['region']])).toEqual([['here', regions[0]], ['there', regions[0]]])
+  expect(named('Node').map(({ metadata, spec }) => [metadata.name, spec['zone']])).toEqual([['here-1', 'here'], ['there-1', 'there'], ['there-2', 'there']])
+})
+
+it('has a plan that the smallest template fits', async () => {
+  const objects = objectsOf(await catalogFor(parseNodes('here=1')))
+  const specOf = (kind: string, name: string) => objects.find((object) => object.kind === kind && object.metadata.name === name)?.spec ?? {}
+  const [plan, template] = [specOf('Plan', 'tiny'), specOf('Template', 'tiny-linux')]
+  expect(Number(plan['memoryMebibytes'])).toBeGreaterThanOrEqual(Number(template['minMemoryMebibytes']))
+  expect(Number(plan['storageGibibytes'])).toBeGreaterThanOrEqual(Number(template['minStorageGibibytes']))
+})
+
+it('gives nodes names that stay when a zone grows', () => {
+  expect(planNodes(parseNodes('a=1'))).toEqual([{ name: 'a-1', zone: 'a' }])
+  expect(planNodes(parseNodes('a=2,b=1'))).toEqual([{ name: 'a-1', zone: 'a' }, { name: 'a-2', zone: 'a' }, { name: 'b-1', zone: 'b' }])
+})
+
+it('is explained to people', async () => {
+  const readme = await readFile(join(import.meta.dirname, '../../README.md'), 'utf8')
+  for (const name of ['"zone": "eu-1a"', '"plan": "tiny"', '"template": "tiny-linux"']) expect(readme).toContain(name)
+})

@@ -1,0 +1,91 @@
+import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { isRoot, nodeBinary } from '../../kit/sys/process.ts'
+
+const run = promisify(execFile)
+const MODULE = join(import.meta.dirname, '../../embedded/hypervisor.ts')
+
+const mayInstallHere = isRoot() && existsSync('/etc/debian_version')
+
+let bin: string
+
+beforeEach(async () => void (bin = await mkdtemp(join(tmpdir(), 'svccloud-bin-'))))
+afterEach(() => rm(bin, { recursive: true, force: true }))
+
+async function program(name: string, script: string): Promise<void> {
+  await writeFile(join(bin, name), `#!/bin/sh\n${script}\n`)
+  await chmod(join(bin, name), 0o755)
+}
+
+interface Outcome {
+  readonly answer: string
+  readonly said: readonly string[]
+}
+
+/** What is decided on a machine whose only programs are those in `bin`. */
+async function ensured(hypervisor: string, mayInstall: boolean): Promise<Outcome> {
+  const source = `
+    const { ensureHypervisor } = await import(${JSON.stringify(MODULE)})
+    const said = []
+    const answer = await ensureHypervisor({ hypervisor: ${JSON.stringify(hypervisor)}, mayInstall: ${mayInstall}, say: (line) => said.push(line) }).catch((error) => 'refused: ' + error.message)
+    console.log(JSON.stringify({ answer, said }))`
+  const { stdout } = await run(nodeBinary(), ['--input-type=module', '-e', source], { env: { PATH: bin } })
+  return JSON.parse(stdout) as Outcome // printed above
+}
+
+const asked = async () => (await readFile(join(bin, 'asked'), 'utf8').catch(() => '')).trim().split('\n')
+/** An apt that brings the programs of the packages, once it knows them. */
+const installer = (knows: boolean) => `
+  echo "$@" >> "${bin}/asked"
+  case "$1 $*" in
+    update*) touch "${bin}/lists" ;;
+    install*) [ ${knows} = true ] || [ -e "${bin}/lists" ] || exit 100
+      for name in qemu-system-x86_64 qemu-img; do echo '#!/bin/sh' > "${bin}/$name"; /bin/chmod 755 "${bin}/$name"; done ;;
+  esac`.replace('touch', '/usr/bin/touch')
+
+describe('QEMU that is there', () => {
+  beforeEach(async () => {
+    await program('qemu-system-x86_64', 'true')
+    await program('qemu-img', 'true')
+  })
+
+  it.each(['auto', 'qemu'])('is used: %s', async (hypervisor) => expect(await ensured(hypervisor, true)).toEqual({ answer: hypervisor, said: [] }))
+
+  it('is left alone when guests shall be simulated, and that is said', async () => {
+    expect(await ensured('simulated', true)).toEqual({ answer: 'simulated', said: [expect.stringMatching(/^WARNING: guests are simulated/)] })
+  })
+})
+
+describe('QEMU that is missing', () => {
+  it('is never installed with --no-install: guests are simulated, loudly', async () => {
+    await program('apt-get', installer(true))
+    expect(await ensured('auto', false)).toEqual({ answer: 'simulated', said: [expect.stringMatching(/^WARNING: .*SIMULATED.*apt-get install --no-install-recommends qemu-system-x86 qemu-utils$/)] })
+    expect(await asked()).toEqual([''])
+  })
+
+  it('is refused in one line when it was demanded', async () => {
+    expect((await ensured('qemu', false)).answer).toBe('refused: QEMU is needed and not complete. Install what is missing: apt-get install --no-install-recommends qemu-system-x86 qemu-utils')
+  })
+
+  it.runIf(mayInstallHere)('is installed without recommends by root on Debian', async () => {
+    await program('apt-get', installer(true))
+    expect(await ensured('auto', true)).toEqual({ answer: 'auto', said: [expect.stringMatching(/^Installing qemu-system-x86 qemu-utils/)] })
+    expect(await asked()).toEqual(['install -y -q --no-install-recommends qemu-system-x86 qemu-utils'])
+  })
+
+  it.runIf(mayInstallHere)('is installed after the package lists were fetched, where there were none', async () => {
+    await program('apt-get', installer(false))
+    expect((await ensured('qemu', true)).answer).toBe('qemu')
+    expect((await asked()).map((line) => line.split(' ')[0])).toEqual(['install', 'update', 'install'])
+  })
+
+  it.runIf(mayInstallHere)('is simulated when it cannot be installed', async () => {
+    await program('apt-get', 'exit 100')
+    expect((await ensured('auto', true)).said.at(-1)).toMatch(/SIMULATED/)
+  })
+})
