@@ -157,6 +157,7 @@ export function openController<Spec, Status, Seen>(reconciler: Reconciler<Spec, 
             for (const key of new Set([...before, ...toKeys(change.object)].map(keyText))) queue.add(key)
           }),
         ),
+        reconciler.wakes?.((key) => queue.add(keyText(key))) ?? (() => {}),
       ]
       const stop = () => {
         for (const end of unsubscribe) end()

@@ -9,6 +9,8 @@ export interface Reconciler<Spec = unknown, Status = unknown, Seen = unknown> {
   readonly type: ResourceType<Spec, Status>
   /** Other kinds that wake roots. Their caches are there for `observe`; children that `ensure` and `remove` name belong here too. */
   readonly watches: readonly Watch[]
+  /** Told once how to wake roots for what happens outside Kubernetes; the answer ends it. */
+  wakes?(wake: (key: Key) => void): () => void
   /** Put on every root before the first turn, so that nothing is ever left behind unseen. */
   readonly finalizer?: string
   /** Reads caches and databases, changes nothing. Throws Unavailable when it cannot know. */

@@ -6,14 +6,25 @@ import type { Clock } from '../../../kit/sys/clock.ts'
 import type { Logger } from '../../../kit/sys/log.ts'
 import { publish } from '../durable-file.ts'
 import { lockFolder } from '../folder-lock.ts'
-import { ImageUnavailable, MANIFEST_FILE, type TemplateImage, type TemplateManifest } from './recipe.ts'
+import { MANIFEST_FILE, type TemplateImage, type TemplateManifest } from './recipe.ts'
 import { buildTinyLinux, tinyLinuxRecipeDigest } from './tiny-linux/index.ts'
 
+export type ImageState =
+  | { readonly is: 'ready'; readonly image: TemplateImage }
+  /** Nobody has made it here yet. */
+  | { readonly is: 'absent' }
+  /** It cannot be made here, or the last attempt failed. */
+  | { readonly is: 'unavailable'; readonly reason: string }
+
 export interface TemplateStore {
-  /** The newest version of the template, made first if it can be made here. ImageUnavailable otherwise. */
-  newest(name: string): Promise<TemplateImage>
-  /** A version that volumes of this host were made from. ImageUnavailable when it is not here. */
-  version(name: string, version: string): Promise<TemplateImage>
+  /** The newest version of the template. */
+  newest(name: string): Promise<ImageState>
+  /** A version that a volume of this host was made from. */
+  version(name: string, version: string): Promise<ImageState>
+  /** Begins to make the template, where it can be made; free while that is under way, done, or failed less than a minute ago. */
+  prepare(name: string): void
+  /** Calls back when making a template has ended. The answer ends it. */
+  onChange(listener: () => void): () => void
 }
 
 export interface TemplateStoreOptions {
@@ -26,50 +37,67 @@ export interface TemplateStoreOptions {
 const Manifest = z.strictObject({ kernel: z.string(), initialRamdisk: z.string(), commandLine: z.string(), disk: z.string().optional() })
 
 export function openTemplateStore({ folder, clock, log }: TemplateStoreOptions): TemplateStore {
-  const building = new Map<string, Promise<TemplateImage>>()
+  const preparing = new Set<string>()
+  const failures = new Map<string, { readonly reason: string; readonly atMilliseconds: number }>()
+  const listeners = new Set<() => void>()
 
-  async function version(name: string, version: string): Promise<TemplateImage> {
-    const found = await readImage(folder, name, version)
-    if (found === undefined) throw new ImageUnavailable(`version ${version} of template ${name} is not on this host`)
-    return found
-  }
-
-  async function buildTiny(): Promise<TemplateImage> {
-    const digest = await tinyLinuxRecipeDigest()
-    const ready = await readImage(folder, 'tiny-linux', digest)
-    if (ready !== undefined) return ready
-    await mkdir(join(folder, 'tiny-linux'), { recursive: true })
+  async function prepareTinyLinux(): Promise<void> {
+    const version = await tinyLinuxRecipeDigest()
+    await mkdir(join(folder, TINY_LINUX), { recursive: true })
     const unlock = await lockFolder(folder, clock)
     try {
-      const madeMeanwhile = await readImage(folder, 'tiny-linux', digest)
-      if (madeMeanwhile !== undefined) return madeMeanwhile
-      log.info('building template', { template: 'tiny-linux' })
+      if (await readImage(folder, TINY_LINUX, version) !== undefined) return // another agent was faster
+      log.info('building template', { template: TINY_LINUX, version })
       await removeAbandonedWork(folder)
       const work = await mkdtemp(join(folder, WORK_PREFIX))
-      try {
-        await buildTinyLinux(join(work, 'image'), work)
-        await publish(join(work, 'image'), join(folder, 'tiny-linux', digest))
-      } finally {
-        await rm(work, { recursive: true, force: true })
-      }
-      log.info('built template', { template: 'tiny-linux', version: digest })
-      return await version('tiny-linux', digest)
+      await buildTinyLinux(join(work, 'image'), work)
+      await publish(join(work, 'image'), join(folder, TINY_LINUX, version))
+      await rm(work, { recursive: true, force: true })
+      log.info('built template', { template: TINY_LINUX, version })
     } finally {
       unlock()
     }
   }
 
+  async function attempt(name: string): Promise<void> {
+    preparing.add(name)
+    try {
+      await prepareTinyLinux()
+      failures.delete(name)
+    } catch (error) {
+      log.error('template not built', { template: name, error })
+      failures.set(name, { reason: `template ${name}: ${error instanceof Error ? error.message : String(error)}`, atMilliseconds: clock.monotonicMilliseconds() })
+    }
+    preparing.delete(name)
+    for (const listener of [...listeners]) listener()
+  }
+
   return {
-    version,
     async newest(name) {
-      if (name !== 'tiny-linux') return newestPublished(folder, name)
-      const running = building.get(name) ?? buildTiny().finally(() => building.delete(name))
-      building.set(name, running)
-      return running
+      const image = name === TINY_LINUX ? await readImage(folder, name, await tinyLinuxRecipeDigest()) : await newestPublished(folder, name)
+      if (image !== undefined) return { is: 'ready', image }
+      if (name !== TINY_LINUX) return { is: 'unavailable', reason: `template ${name} is not on this host: somebody has to build it there (npm run image:debian)` }
+      const failure = failures.get(name)
+      return failure === undefined ? { is: 'absent' } : { is: 'unavailable', reason: failure.reason }
+    },
+    async version(name, version) {
+      const image = await readImage(folder, name, version)
+      return image === undefined ? { is: 'unavailable', reason: `version ${version} of template ${name} is not on this host` } : { is: 'ready', image }
+    },
+    prepare(name) {
+      const failedAt = failures.get(name)?.atMilliseconds ?? Number.NEGATIVE_INFINITY
+      if (name !== TINY_LINUX || preparing.has(name) || clock.monotonicMilliseconds() - failedAt < RETRY_MILLISECONDS) return
+      void attempt(name)
+    },
+    onChange(listener) {
+      listeners.add(listener)
+      return () => void listeners.delete(listener)
     },
   }
 }
 
+const TINY_LINUX = 'tiny-linux'
+const RETRY_MILLISECONDS = 60_000
 const WORK_PREFIX = 'work-'
 
 /** What builders that were killed left behind. Only for the holder of the lock. */
@@ -78,13 +106,13 @@ async function removeAbandonedWork(folder: string): Promise<void> {
 }
 
 /** Versions of images that people build sort by their time. */
-async function newestPublished(folder: string, name: string): Promise<TemplateImage> {
-  const versions = (await readdir(join(folder, name)).catch(() => [])).sort().reverse()
-  for (const version of versions) {
+async function newestPublished(folder: string, name: string): Promise<TemplateImage | undefined> {
+  const versions: string[] = await readdir(join(folder, name)).catch(() => [])
+  for (const version of versions.sort().reverse()) {
     const image = await readImage(folder, name, version)
     if (image !== undefined) return image
   }
-  throw new ImageUnavailable(`template ${name} is not on this host; it is built by \`npm run image:debian\``)
+  return undefined
 }
 
 async function readImage(folder: string, name: string, version: string): Promise<TemplateImage | undefined> {

@@ -1,0 +1,151 @@
+/** The reconciler of Instances: reads the host, and carries out what the plan says. Every effect may be repeated. */
+import { Unavailable } from '../../../domain/problem.ts'
+import type { Caches } from '../../../kit/kube/caches.ts'
+import { keyOf, Secret, type KubeObject } from '../../../kit/kube/object.ts'
+import type { Store } from '../../../kit/kube/store.ts'
+import { watch, type Reconciler } from '../../../kit/reconcile/reconciler.ts'
+import type { Clock } from '../../../kit/sys/clock.ts'
+import type { Logger } from '../../../kit/sys/log.ts'
+import { Instance, Volume, type InstanceSpec, type InstanceStatus } from '../../../resources/instance.ts'
+import { GuestExists, GuestStartFailed, type Hypervisor } from '../drivers/hypervisor/hypervisor.ts'
+import type { VolumeStore } from '../drivers/storage/volume-store.ts'
+import type { TemplateImage } from '../images/recipe.ts'
+import type { ImageState, TemplateStore } from '../images/template-store.ts'
+import type { Ledger, LedgerEntry } from '../ledger.ts'
+import { metadataDocument, seedDisk } from '../serve/metadata.ts'
+import { planInstance, POWER_BUTTON_SECONDS, type InstanceEffects, type InstanceObject, type InstanceSeen } from './plan.ts'
+
+export interface InstanceOptions {
+  readonly store: Store
+  readonly caches: Caches
+  readonly hypervisor: Hypervisor
+  readonly volumes: VolumeStore
+  readonly images: TemplateStore
+  readonly ledger: Ledger
+  readonly clock: Clock
+  readonly log: Logger
+  readonly namespace: string
+}
+
+export const AGENT_FINALIZER = 'svccloud.dev/agent'
+/** Reached from outside through the host, where guests have no address of their own. */
+const FORWARDED_PORTS = [22]
+const VOLUME_INDEX = 'volume'
+const USER_DATA_KEY = 'userData'
+
+export function instanceReconciler(options: InstanceOptions): Reconciler<InstanceSpec, InstanceStatus, InstanceSeen> {
+  const { store, caches, hypervisor, volumes, images, ledger, clock, log, namespace } = options
+  const instances = caches.of(Instance)
+  instances.addIndex(VOLUME_INDEX, ({ spec }) => spec.disks.map(({ volume }) => volume))
+  const lastPress = new Map<string, number>()
+  const nowText = () => clock.now().toISOString()
+
+  async function imageOf(spec: InstanceSpec): Promise<ImageState> {
+    const bootVolume = await volumes.inspect(spec.disks[0]?.volume ?? '')
+    return bootVolume?.source === undefined ? images.newest(spec.template) : images.version(bootVolume.source.name, bootVolume.source.version)
+  }
+
+  function change(name: string, update: (entry: LedgerEntry) => LedgerEntry): void {
+    const entry = ledger.get(name)
+    if (entry === undefined) throw new Error(`the ledger has no entry of ${name}`)
+    ledger.put(name, update(entry))
+  }
+
+  async function userDataOf(spec: InstanceSpec): Promise<Buffer | undefined> {
+    const { userDataSecretName: name } = spec.metadata
+    if (name === undefined) return undefined
+    const secret = await store.get(Secret, { namespace, name }) as unknown as KubeObject & { readonly data?: Readonly<Record<string, string>> } | undefined // a Secret has data, no spec
+    const text = secret?.data?.[USER_DATA_KEY]
+    if (text === undefined) throw new Unavailable(`user data in Secret ${name}`, undefined)
+    return Buffer.from(text, 'base64')
+  }
+
+  async function start({ incarnation }: InstanceEffects['start'], { metadata: { name, uid = '' }, spec }: InstanceObject): Promise<void> {
+    const image = await imageOf(spec)
+    if (image.is !== 'ready') throw new Unavailable(`template ${spec.template}`, undefined)
+    const seed = seedDisk(metadataDocument(spec), await userDataOf(spec))
+    // Before the process, so that a crash in between costs an incarnation and never makes a second copy.
+    change(name, ({ uid: owner, generation, stop }) => ({ uid: owner, generation, incarnation, startedAt: nowText(), ...(stop === undefined ? {} : { stop }) }))
+    lastPress.delete(name)
+    try {
+      await hypervisor.start(definitionOf({ name, uid, incarnation, spec, seed, image: image.image }))
+      log.info('guest started', { instance: name, incarnation })
+    } catch (error) {
+      if (!(error instanceof GuestStartFailed)) throw error
+      log.warn('guest did not start', { instance: name, incarnation, error })
+      change(name, (entry) => ({ ...entry, ended: { at: nowText(), reason: 'crashed', detail: error.message } }))
+    }
+  }
+
+  const definitionOf = ({ name, uid, incarnation, spec, seed, image }: { name: string; uid: string; incarnation: number; spec: InstanceSpec; seed: Buffer; image: TemplateImage }) => ({
+    name, uid, incarnation, seed, hostname: spec.hostname, cores: spec.cores, memoryMebibytes: spec.memoryMebibytes, boot: image.boot,
+    disks: spec.disks.map(({ volume, serial }) => ({ path: volumes.pathOf(volume), serial })),
+    interfaces: spec.interfaces.map(({ macAddress }) => ({ macAddress })),
+    forwardedPorts: FORWARDED_PORTS,
+  })
+
+  async function askToStop({ id }: InstanceEffects['askToStop'], { metadata: { name } }: InstanceObject): Promise<void> {
+    const entry = ledger.get(name)
+    if (entry?.stop?.id !== id) change(name, (known) => ({ ...known, stop: { id, since: nowText() } }))
+    const now = clock.monotonicMilliseconds()
+    if (now - (lastPress.get(name) ?? Number.NEGATIVE_INFINITY) < POWER_BUTTON_SECONDS * 1000 - 100) return
+    lastPress.set(name, now)
+    await hypervisor.pressPowerButton(name).catch((error: unknown) => log.warn('power button not pressed', { instance: name, error }))
+  }
+
+  async function end({ reason, stopId }: InstanceEffects['end'], { metadata: { name } }: InstanceObject): Promise<void> {
+    // Written first: once the guest is gone nothing but the ledger knows why.
+    change(name, (entry) => ({ ...entry, ended: entry.ended ?? { at: nowText(), reason } }))
+    await hypervisor.destroy(name)
+    lastPress.delete(name)
+    log.info('guest ended', { instance: name, reason })
+    if (stopId !== undefined) change(name, (entry) => ({ ...entry, stop: { id: stopId, since: entry.stop?.since ?? nowText(), outcome: 'stopped' } }))
+  }
+
+  type Handlers = { readonly [Name in keyof InstanceEffects]: (input: InstanceEffects[Name], root: InstanceObject) => Promise<void> }
+  const effects: Handlers = {
+    start, askToStop, end,
+    async accept({ generation, incarnation }, { metadata: { name, uid = '' } }) {
+      const known = ledger.get(name)
+      if (known?.uid !== uid) ledger.put(name, { uid, generation, incarnation })
+      else if (incarnation === known.incarnation) ledger.put(name, { ...known, generation })
+      else ledger.put(name, { uid, generation, incarnation, startedAt: nowText() }) // its guest is known, its start was forgotten
+    },
+    async prepare(_input, { spec }) {
+      images.prepare(spec.template)
+    },
+    async giveUpStop({ id }, { metadata: { name } }) {
+      change(name, (entry) => ({ ...entry, stop: { id, since: entry.stop?.since ?? nowText(), outcome: 'timed_out' } }))
+    },
+    async noteStopped({ id }, { metadata: { name } }) {
+      change(name, (entry) => ({ ...entry, stop: { id, since: nowText(), outcome: 'stopped' } }))
+    },
+    async discard(_input, { metadata: { name } }) {
+      await hypervisor.destroy(name)
+    },
+    async forget(_input, { metadata: { name } }) {
+      await hypervisor.forget(name)
+      ledger.remove(name)
+    },
+  }
+
+  return {
+    name: 'instance', type: Instance, finalizer: AGENT_FINALIZER,
+    watches: [watch(Volume, ({ metadata }) => instances.by(VOLUME_INDEX, metadata.name).map(keyOf))],
+    wakes(wake) {
+      const stops = [hypervisor.onChange((name) => wake({ namespace, name })), images.onChange(() => instances.list().forEach((instance) => wake(keyOf(instance))))]
+      return () => stops.forEach((stop) => stop())
+    },
+    async observe(instance) {
+      const { name } = instance.metadata
+      const held = await Promise.all(instance.spec.disks.map(async ({ volume }) => ({ volume, isHere: await volumes.inspect(volume) !== undefined })))
+      return {
+        guest: await hypervisor.inspect(name), entry: ledger.get(name), hypervisor: hypervisor.kind,
+        missingVolumes: held.filter(({ isHere }) => !isHere).map(({ volume }) => volume),
+        image: await imageOf(instance.spec),
+      }
+    },
+    plan: planInstance,
+    effects: effects as unknown as NonNullable<Reconciler<InstanceSpec, InstanceStatus>['effects']>, // the plan names each with its own input
+  }
+}
