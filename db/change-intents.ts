@@ -27,6 +27,12 @@ export async function settleIntent(tx: Transaction<Tables>, operationId: string)
   return settled.numDeletedRows > 0n
 }
 
+/** Removes the intent and answers the entry of its success; undefined when somebody else has settled it. */
+export async function takeIntent(tx: Transaction<Tables>, operationId: string): Promise<UnsealedAuditEntry | undefined> {
+  const taken = await tx.deleteFrom('change_intent').where('operation_id', '=', operationId).returning('audit').executeTakeFirst()
+  return taken?.audit as UnsealedAuditEntry | undefined // written by recordIntent only
+}
+
 /** Intents made before the given time, oldest first. */
 export async function listIntents(db: Queries, createdBefore: Date, limit: number): Promise<readonly ChangeIntent[]> {
   const rows = await db.selectFrom('change_intent').selectAll().where('created_at', '<', createdBefore).orderBy('created_at').limit(limit).execute()

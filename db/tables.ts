@@ -1,5 +1,6 @@
 /** The tables as kysely sees them. Names and columns are those of the migrations. */
 import type { ColumnType, Generated } from 'kysely'
+import type { IdentityTables } from './identity-tables.ts'
 
 /** timestamptz: read as Date, written as Date. */
 type Instant = ColumnType<Date, Date, Date>
@@ -8,7 +9,7 @@ type OptionalInstant = ColumnType<Date | null, Date | null | undefined, Date | n
 type Count = ColumnType<number, number | undefined, number>
 type Json<T> = ColumnType<T, string, string>
 
-export interface Tables {
+export interface Tables extends IdentityTables {
   account: {
     id: string; name: string; created_at: Instant
     suspended_for_payment_at: OptionalInstant; suspended_by_staff_at: OptionalInstant
@@ -37,7 +38,7 @@ export interface Tables {
   }
   credit: {
     id: string; account_id: string; label: string; source: 'sign_up' | 'coupon' | 'staff'; amount_cents: Count; created_at: Instant
-    expires_at: OptionalInstant; revoked_at: OptionalInstant
+    expires_at: OptionalInstant; revoked_at: OptionalInstant; coupon_id: ColumnType<string | null, string | null | undefined, string | null>; spent_cents: Count
   }
   rate_limit: { key: string; points: Generated<number>; expire: number | null }
   lockout: { subject: string; failures: number; window_started_at: Instant; locks: Generated<number>; locked_until: OptionalInstant }
@@ -65,5 +66,6 @@ export interface Tables {
     body: Json<object>
   }
   ssh_key: { id: string; account_id: string; name: string; public_key: string; fingerprint: string; created_at: Instant }
+  console_session: { account_id: string; server_id: string; session_id: string; opened_at: Instant }
   deployment_secret: { name: string; value: Buffer; created_at: Instant }
 }

@@ -58,7 +58,7 @@ export function toServerView(server: StoredServer, { plan, zone }: ServerSurroun
   }
 }
 
-const stateOf = ({ isDeleting, status }: StoredServer): ServerView['state'] => (isDeleting ? 'deleting' : status?.state ?? 'creating')
+export const stateOf = ({ isDeleting, status }: StoredServer): ServerView['state'] => (isDeleting ? 'deleting' : status?.state ?? 'creating')
 
 /** The change under way: the one of the stanza until the controller has reported its end. */
 export function activeOperationOf({ spec, status }: Pick<StoredServer, 'spec' | 'status'>): OperationProgress | undefined {

@@ -220,6 +220,15 @@ const STATEMENTS = [
      unique (account_id, name),
      unique (account_id, fingerprint)
    )`,
+  // Console sessions whose first input has been audited.
+  `create table console_session (
+     account_id uuid not null references account (id) on delete cascade,
+     server_id text not null,
+     session_id uuid not null,
+     opened_at timestamptz not null,
+     primary key (account_id, server_id, session_id)
+   )`,
+  `create index console_session_age on console_session (opened_at)`,
   // Keys that the deployment makes for itself on first start (cursor signing, CSRF, sealing), wrapped by configuration when given.
   `create table deployment_secret (name text primary key, value bytea not null, created_at timestamptz not null)`,
 ]

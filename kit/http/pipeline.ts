@@ -31,6 +31,14 @@ const STEPS: readonly StepMaker[] = [
   limitAddress, authenticate, spendBudget, checkCsrf, checkCredentialKind, checkVerifiedEmail, guardCredentials, checkPermission, parseInput, limitCaller, checkStanding,
 ]
 
+export type RequestDurations = Histogram<'operation_id' | 'method' | 'status'>
+
+/** Once for each registry; shared by its pipelines. */
+export const requestDurations = (metrics: Registry): RequestDurations => new Histogram({
+  name: 'svccloud_http_request_duration_seconds', help: 'Time to answer a request, streams excepted.', labelNames: ['operation_id', 'method', 'status'],
+  buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30], registers: [metrics],
+})
+
 /** A signed-in caller's mutation or credential read that was refused. */
 export interface Refusal {
   readonly route: Route
@@ -50,7 +58,7 @@ export interface PipelineOptions extends Omit<StepParts, 'takeBudget'> {
   readonly translate: (error: unknown) => unknown
   readonly random: Random
   readonly log: Logger
-  readonly metrics: Registry
+  readonly durations: RequestDurations
   /** CIDRs of the proxies that are believed about the client's address. */
   readonly trustedProxies: readonly string[]
   /** Whether clients reach this over HTTPS: cookies are sent back over nothing else then. */
@@ -162,11 +170,7 @@ interface Outline {
 }
 
 /** One log line and one measurement for each request, when its response is known; for a stream when that has ended. */
-function reporter({ clock, log, metrics }: PipelineOptions): (response: HttpResponse, outline: Outline) => HttpResponse {
-  const durations = new Histogram({
-    name: 'svccloud_http_request_duration_seconds', help: 'Time to answer a request, streams excepted.', labelNames: ['operation_id', 'method', 'status'],
-    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30], registers: [metrics],
-  })
+function reporter({ clock, log, durations }: PipelineOptions): (response: HttpResponse, outline: Outline) => HttpResponse {
   return (response, outline) => {
     const { incoming, request, operationId, caller } = outline
     const write = () => log.info('request', {

@@ -1,0 +1,95 @@
+/** The API: routes, their handlers and the pipeline. Knows no socket, so tests and the simulation call it as a function. */
+import { deploymentSecret } from '../db/deployment-secrets.ts'
+import { databaseUnavailable } from '../db/failures.ts'
+import type { Database } from '../db/open.ts'
+import { createCursors } from '../kit/http/cursor.ts'
+import type { Endpoint } from '../kit/http/endpoint.ts'
+import type { HttpService } from '../kit/http/exchange.ts'
+import { createPipeline, type Refusal, requestDurations } from '../kit/http/pipeline.ts'
+import type { Route } from '../kit/http/route.ts'
+import type { Caches } from '../kit/kube/caches.ts'
+import { ApiError, type Store } from '../kit/kube/store.ts'
+import type { Clock } from '../kit/sys/clock.ts'
+import type { Logger } from '../kit/sys/log.ts'
+import type { Registry } from '../kit/sys/metrics.ts'
+import type { Random } from '../kit/sys/random.ts'
+import { Unavailable } from '../domain/problem.ts'
+import { ROUTES } from '../resources/index.ts'
+import { Undecided } from './accept.ts'
+import { auditRefusal } from './audit.ts'
+import { type AgentConnections, openConsoles } from './console/consoles.ts'
+import { catalogEndpoints } from './handlers/catalog.ts'
+import { consoleEndpoints } from './handlers/console.ts'
+import { createServerEndpoint } from './handlers/create-server.ts'
+import { operationEndpoints } from './handlers/operations.ts'
+import { quotaEndpoints } from './handlers/quotas.ts'
+import { serverEndpoints } from './handlers/servers.ts'
+import { sshKeyEndpoints } from './handlers/ssh-keys.ts'
+import { openIdentity } from './identity/identity.ts'
+import type { Parts } from './parts.ts'
+import { openServers } from './servers.ts'
+
+export interface AppOptions {
+  readonly store: Store
+  readonly caches: Caches
+  readonly db: Database
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+  readonly metrics: Registry
+  /** Reaches the consoles on the hosts. */
+  readonly agents: AgentConnections
+  /** Origin of the portal. Cookies are sent over HTTPS only when it is https. */
+  readonly publicUrl: string
+  readonly canSendMail: boolean
+  readonly trustedProxies?: readonly string[]
+  /** Checks every answer against its route's schema: for tests. */
+  readonly checkAnswers?: boolean
+}
+
+const CURSOR_KEY_BYTES = 32
+
+export interface App {
+  readonly customers: HttpService
+  readonly operators: HttpService
+}
+
+/** Opens the API. Its caches fill once the caller has started them. */
+export async function createApp(options: AppOptions): Promise<App> {
+  const { db } = options
+  const identity = await openIdentity(options)
+  const parts: Parts = {
+    ...options, authenticate: identity.authenticate, cursors: createCursors(await deploymentSecret(db, 'cursor', CURSOR_KEY_BYTES, options)),
+  }
+  const shared = {
+    ...options, ...identity,
+    // The intent of a change whose outcome is open gets its entry from the sweeper.
+    auditRefusal: async (refusal: Refusal) => (refusal.problem.cause instanceof Undecided ? undefined : auditRefusal(refusal, options)),
+    translate: (error: unknown) => storeUnavailable(databaseUnavailable(error)),
+    trustedProxies: options.trustedProxies ?? [],
+    isSecure: options.publicUrl.startsWith('https:'),
+    checkAnswers: options.checkAnswers ?? false,
+    durations: requestDurations(options.metrics),
+  }
+  const endpoints = complete([...identity.endpoints, ...resourceEndpoints(parts, options.agents)])
+  const of = (audience: Route['audience']) => endpoints.filter(({ route }) => route.audience === audience)
+  return { customers: createPipeline({ ...shared, endpoints: of('customer') }), operators: createPipeline({ ...shared, endpoints: of('operator'), authenticate: async () => undefined }) }
+}
+
+const storeUnavailable = (error: unknown): unknown =>
+  error instanceof ApiError && (error.code >= 500 || error.code === 429) ? new Unavailable('the Kubernetes API', error) : error
+
+function resourceEndpoints(parts: Parts, agents: AgentConnections): Endpoint[] {
+  const servers = openServers(parts)
+  return [
+    ...catalogEndpoints(parts), ...quotaEndpoints(parts), ...sshKeyEndpoints(parts), ...operationEndpoints(parts, servers),
+    createServerEndpoint(parts, servers), ...serverEndpoints(parts, servers), ...consoleEndpoints(parts, servers, openConsoles(parts, servers, agents)),
+  ]
+}
+
+/** Every route has one handler, and every handler a route of the list. */
+function complete(endpoints: readonly Endpoint[]): readonly Endpoint[] {
+  const missing = ROUTES.filter((route) => endpoints.filter((endpoint) => endpoint.route === route).length !== 1)
+  if (missing.length > 0 || endpoints.length !== ROUTES.length) throw new Error(`routes without exactly one handler: ${missing.map((route) => route.id).join(', ')}`)
+  return endpoints
+}

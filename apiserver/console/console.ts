@@ -1,0 +1,157 @@
+/** One server's console, shared by everyone who watches it: one connection to the host, one tail, one encoding of every chunk. */
+import type { ConsoleStatus } from '../../resources/console.ts'
+import type { ServerState } from '../../resources/server.ts'
+import { backoffMilliseconds } from '../../kit/sys/backoff.ts'
+import type { Clock } from '../../kit/sys/clock.ts'
+import type { Random } from '../../kit/sys/random.ts'
+
+/** What the host says, in the order it says it. `data` is base64. */
+export type ConsoleLine =
+  | { readonly type: 'tail' | 'output'; readonly data: string }
+  | { readonly type: 'status'; readonly connected: boolean; readonly running: boolean }
+  | { readonly type: 'ping' | 'end' }
+
+/** Where a server runs, as the API knows it. */
+export interface Whereabouts {
+  readonly state: ServerState
+  /** Undefined before placement. */
+  readonly node: string | undefined
+}
+
+/** What watchers get: tail and output as server-sent events that are encoded already; the status, which each dates by its own stream. */
+export type ConsoleEvent =
+  | { readonly event: 'bytes'; readonly text: string }
+  | { readonly event: 'status'; readonly status: Omit<ConsoleStatus, 'stream_ends_at'> }
+  /** The server is gone. */
+  | { readonly event: 'end' }
+
+export interface ConsoleOptions {
+  readonly clock: Clock
+  readonly random: Random
+  /** The lines of the host's stream; ends or throws with the connection. */
+  readonly follow: (node: string, signal: AbortSignal) => AsyncIterable<ConsoleLine>
+  /** Calls now and on every change of the whereabouts, undefined when the server is gone, until the answer is called. */
+  readonly watch: (changed: (now: Whereabouts | undefined) => void) => () => void
+  /** The last watcher has left, and the connection to the host is closed. */
+  readonly onEmpty: () => void
+}
+
+export interface Console {
+  /** Tail and status come first, as soon as the host has been met or could not be; then everything that happens, until the answer is called. */
+  join(watcher: (event: ConsoleEvent) => void): () => void
+}
+
+export const CONSOLE_TAIL_BYTES = 65_536
+const RECONNECT = { baseMilliseconds: 500, maximumMilliseconds: 10_000 }
+
+export function openConsole(options: ConsoleOptions): Console {
+  const watchers = new Set<(event: ConsoleEvent) => void>()
+  let tail: Buffer = Buffer.alloc(0)
+  let now: Whereabouts | undefined
+  let host: HostStatus | undefined
+  let lost: 'host_unreachable' | 'moved' = 'host_unreachable'
+  /** Watchers wait for their tail until the host has been met, or could not be. */
+  let hasMet = false
+  let told = ''
+  let running: AbortController | undefined
+  let stopWatching = () => {}
+  let nudge = new AbortController()
+
+  const tell = (event: ConsoleEvent) => {
+    for (const watcher of watchers) watcher(event)
+  }
+  const greet = (watcher: (event: ConsoleEvent) => void) => {
+    watcher(bytes('tail', tail.toString('base64')))
+    watcher({ event: 'status', status: statusOf(now, host, lost) })
+  }
+  const tellStatus = () => {
+    const status = statusOf(now, host, lost)
+    const text = JSON.stringify(status)
+    if (text === told) return
+    told = text
+    if (hasMet) tell({ event: 'status', status })
+    else for (const watcher of watchers) greet(watcher)
+    hasMet = true
+  }
+
+  function take(line: ConsoleLine): void {
+    if (line.type === 'status') {
+      host = line
+      tellStatus()
+    } else if (line.type === 'tail') {
+      tail = Buffer.from(line.data, 'base64')
+      // After a reconnect the new tail makes up for what was missed.
+      if (hasMet) tell(bytes('tail', line.data))
+    } else if (line.type === 'output') {
+      tail = Buffer.concat([tail, Buffer.from(line.data, 'base64')]).subarray(-CONSOLE_TAIL_BYTES)
+      tell(bytes('output', line.data))
+    }
+  }
+
+  async function follow(signal: AbortSignal): Promise<void> {
+    for (let failures = 0; !signal.aborted; failures++) {
+      const node = now?.node
+      if (node !== undefined && (await relay(node, signal))) failures = 0
+      if (signal.aborted) return
+      host = undefined
+      lost = node === undefined || now?.node === node ? 'host_unreachable' : 'moved'
+      tellStatus()
+      await options.clock.sleep(backoffMilliseconds(failures, RECONNECT, options.random), AbortSignal.any([signal, nudge.signal]))
+      nudge = new AbortController()
+    }
+  }
+
+  /** Whether anything came. A connection that breaks is told as a status, and tried again. */
+  async function relay(node: string, signal: AbortSignal): Promise<boolean> {
+    let hasCome = false
+    try {
+      for await (const line of options.follow(node, signal)) {
+        hasCome = true
+        take(line)
+      }
+    } catch {
+      return hasCome
+    }
+    return hasCome
+  }
+
+  function start(): void {
+    running = new AbortController()
+    stopWatching = options.watch((changed) => {
+      const hasMoved = now?.node !== changed?.node
+      now = changed
+      if (changed === undefined) return tell({ event: 'end' })
+      if (hasMoved) nudge.abort()
+      if (hasMet) tellStatus()
+    })
+    void follow(running.signal)
+  }
+
+  return {
+    join(watcher) {
+      watchers.add(watcher)
+      if (hasMet) greet(watcher)
+      if (running === undefined) start()
+      return () => {
+        if (!watchers.delete(watcher) || watchers.size > 0) return
+        running?.abort()
+        stopWatching()
+        options.onEmpty()
+      }
+    },
+  }
+}
+
+interface HostStatus {
+  readonly connected: boolean
+  readonly running: boolean
+}
+
+const bytes = (event: 'tail' | 'output', data: string): ConsoleEvent => ({ event: 'bytes', text: `event: ${event}\ndata: ${data}\n\n` })
+
+function statusOf(now: Whereabouts | undefined, host: HostStatus | undefined, lost: 'host_unreachable' | 'moved'): Omit<ConsoleStatus, 'stream_ends_at'> {
+  const state = now?.state ?? 'deleting'
+  const writable = host?.connected === true && host.running
+  const isStopped = host === undefined ? state !== 'started' && state !== 'stopping' : !host.running
+  return { connected: host?.connected ?? false, server_state: state, writable, reason: writable ? null : isStopped ? 'server_stopped' : lost }
+}

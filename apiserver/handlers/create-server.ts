@@ -1,0 +1,160 @@
+/** Making a server: what the request names is looked up, everything it needs is claimed, and one object is written. */
+import { badField, badRequest, type FieldError, unavailable } from '../../domain/problem.ts'
+import { parsePublicKey } from '../../domain/ssh-key.ts'
+import { claimServer, releaseServer, type ServerClaims } from '../../db/server-claims.ts'
+import type { Answer, Call, Customer } from '../../kit/http/call.ts'
+import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
+import { type KubeObject, Namespace, Secret } from '../../kit/kube/object.ts'
+import { isAlreadyExists } from '../../kit/kube/store.ts'
+import { newUuid } from '../../kit/sys/random.ts'
+import { accountNamespace } from '../../resources/index.ts'
+import { ACCOUNT_LABEL, SERVER_FINALIZER, SERVER_LABEL } from '../../resources/labels.ts'
+import { Plan, type PlanSpec, Template, type TemplateSpec, Zone } from '../../resources/platform.ts'
+import { Server, type ServerSpec, type ServerStatus } from '../../resources/server.ts'
+import { type CreateServer, createServer, SSH_KEYS_PER_SERVER_MAXIMUM } from '../../resources/server-routes.ts'
+import type { OperationStanza } from '../../resources/shapes.ts'
+import { toOperationView } from '../../resources/operation.ts'
+import { accept, newStanza, Undecided } from '../accept.ts'
+import { auditEntryOf } from '../audit.ts'
+import type { Parts } from '../parts.ts'
+import type { Servers } from '../servers.ts'
+
+export const createServerEndpoint = (parts: Parts, servers: Servers): Endpoint => {
+  parts.caches.of(Namespace)
+  parts.caches.of(Template)
+  return customerEndpoint(createServer, (call) => create(parts, servers, call))
+}
+
+type CreateCall = Call<typeof createServer, Customer>
+
+async function create(parts: Parts, servers: Servers, call: CreateCall): Promise<Answer> {
+  const { caller, body, request, now } = call
+  const choice = chooseSize(parts, body, now)
+  const sshKeys = await chooseKeys(parts, caller.accountId, body)
+  const id = newUuid(parts.random)
+  const operation = newStanza(parts, 'server.create', { actor: caller.actor, requestId: request.requestId, now })
+  const secretName = body.user_data === undefined ? undefined : `${id}-user-data`
+  const namespace = accountNamespace(caller.accountId)
+  const draft = (claims: ServerClaims) => ({
+    metadata: { name: id, namespace, labels: { [ACCOUNT_LABEL]: caller.accountId }, finalizers: [SERVER_FINALIZER] },
+    spec: specOf(body, { ...choice, sshKeys, secretName, operation: { ...operation, arguments: { mac_address: claims.macAddress } } }),
+  })
+  const server = await accept(parts, {
+    id: operation.id, accountId: caller.accountId, resource: { type: 'server', id }, operation,
+    audit: auditEntryOf(call, { resourceId: id, detail: { hostname: body.hostname, zone: body.zone, plan: body.plan } }),
+    claim: (tx) => claimServer(tx, {
+      accountId: caller.accountId, serverId: id, hostname: body.hostname, zone: body.zone, cpuPool: choice.plan.cpuPool, cores: choice.plan.cores,
+      memoryMebibytes: choice.plan.memoryMebibytes, storageGibibytes: choice.storageGibibytes,
+    }, { now, random: parts.random }),
+    giveBack: (tx) => releaseServer(tx, { accountId: caller.accountId, serverId: id }),
+    write: async (claims) => {
+      if (claims === undefined) throw new Error('a server is written with its claims')
+      await ensureNamespace(parts, caller.accountId)
+      if (secretName !== undefined) await writeUserData(parts, { namespace, name: secretName, serverId: id, text: body.user_data ?? '' })
+      return parts.store.create(Server, draft(claims))
+    },
+    look: () => parts.store.get(Server, { namespace, name: id }),
+    wasMade: (object) => object.spec.operation?.id === operation.id || object.status !== undefined,
+  }).catch(async (error: unknown) => {
+    if (secretName !== undefined && !(error instanceof Undecided)) await parts.store.delete(Secret, { namespace, name: secretName }).catch(() => {})
+    throw error
+  })
+  servers.cache.apply(server)
+  if (secretName !== undefined) await giveToServer(parts, { namespace, name: secretName }, server)
+  const view = servers.viewOf(server)
+  return { status: 202, body: { server: view, operation: view.active_operation ?? toOperationView(pendingOf(operation), { type: 'server', id }) } }
+}
+
+const pendingOf = (operation: OperationStanza) => ({
+  ...operation, status: 'pending', step: '', stepIndex: 0, stepCount: 0, error: '', createdAt: operation.requestedAt,
+} as const)
+
+interface Size {
+  readonly plan: PlanSpec
+  readonly storageGibibytes: number
+}
+
+/** What zone, plan and template come to. Throws 400 for names that do not exist or do not go together, 503 for a closed zone. */
+function chooseSize({ caches }: Parts, body: CreateServer, now: Date): Size {
+  const zone = caches.of(Zone).get({ name: body.zone })
+  const plan = caches.of(Plan).get({ name: body.plan })
+  if (zone === undefined) throw badField('zone', 'there is no such zone')
+  if (plan === undefined) throw badField('plan', 'there is no such plan')
+  if (body.template === undefined) throw badField('template', 'is required')
+  const template = caches.of(Template).get({ name: body.template })
+  if (template === undefined || !isOffered(template.spec, body.zone, now)) throw badField('template', 'there is no such template in the zone')
+  const storageGibibytes = body.storage_gibibytes ?? plan.spec.storageGibibytes
+  if (storageGibibytes < plan.spec.storageGibibytes) throw badField('storage_gibibytes', `must be at least the plan's ${plan.spec.storageGibibytes}`)
+  if (storageGibibytes < template.spec.minStorageGibibytes) throw badField('storage_gibibytes', `the template needs ${template.spec.minStorageGibibytes}`)
+  if (plan.spec.memoryMebibytes < template.spec.minMemoryMebibytes) throw badField('plan', `the template needs ${template.spec.minMemoryMebibytes} MiB of memory`)
+  if (zone.spec.isClosed) throw unavailable('no_capacity', 'The zone takes no new servers.')
+  return { plan: plan.spec, storageGibibytes }
+}
+
+const isOffered = (template: TemplateSpec, zone: string, now: Date): boolean =>
+  (template.zones.length === 0 || template.zones.includes(zone)) && (template.unavailableAt === undefined || Date.parse(template.unavailableAt) > now.getTime())
+
+/** The texts of the keys: those given, those named, or every key of the account. Throws 400 for bad and unknown ones, and without any. */
+async function chooseKeys({ db }: Parts, accountId: string, body: CreateServer): Promise<readonly string[]> {
+  const errors: FieldError[] = []
+  const given = (body.ssh_keys ?? []).flatMap((text, index) => {
+    const key = parsePublicKey(text)
+    if (typeof key !== 'string') return [key.text]
+    errors.push({ field: `ssh_keys.${index}`, detail: key })
+    return []
+  })
+  if (errors.length > 0) throw badRequest(`${errors[0]?.field} ${errors[0]?.detail}.`, errors)
+  const wantsAll = body.ssh_keys === undefined && body.ssh_key_ids === undefined
+  const rows = await db.selectFrom('ssh_key').select(['id', 'public_key']).where('account_id', '=', accountId).orderBy('created_at').orderBy('id').execute()
+  const unknown = (body.ssh_key_ids ?? []).find((id) => !rows.some((row) => row.id === id))
+  if (unknown !== undefined) throw badField('ssh_key_ids', `the account has no key ${unknown}`)
+  const named = rows.filter((row) => wantsAll || body.ssh_key_ids?.includes(row.id)).map((row) => row.public_key)
+  const keys = [...new Set([...given, ...named])]
+  if (keys.length === 0) throw badField('ssh_key_ids', 'a server needs at least one SSH key: add one to the account, or give ssh_keys')
+  if (keys.length > SSH_KEYS_PER_SERVER_MAXIMUM) throw badField('ssh_key_ids', `a server takes at most ${SSH_KEYS_PER_SERVER_MAXIMUM} keys`)
+  return keys
+}
+
+interface Chosen extends Size {
+  readonly sshKeys: readonly string[]
+  readonly secretName: string | undefined
+  readonly operation: OperationStanza
+}
+
+const specOf = (body: CreateServer, { storageGibibytes, sshKeys, secretName, operation }: Chosen): ServerSpec => ({
+  hostname: body.hostname, title: body.title, zone: body.zone, plan: body.plan, ...(body.template === undefined ? {} : { template: body.template }), labels: body.labels,
+  desiredPower: body.start ? 'running' : 'stopped', sshKeys: [...sshKeys], ...(secretName === undefined ? {} : { userDataSecretName: secretName }),
+  haPolicy: body.ha_policy, migrationPolicy: body.migration_policy, publicIpv4: false, metadataEnabled: body.metadata_enabled, storageGibibytes, isProtected: false, operation,
+})
+
+async function ensureNamespace({ store, caches }: Parts, accountId: string): Promise<void> {
+  const name = accountNamespace(accountId)
+  if (caches.of(Namespace).get({ name }) !== undefined) return
+  const draft = { metadata: { name, labels: { [ACCOUNT_LABEL]: accountId } }, spec: {} }
+  await store.create(Namespace, draft).catch((error: unknown) => {
+    if (!isAlreadyExists(error)) throw error
+  })
+}
+
+interface UserData {
+  readonly namespace: string
+  readonly name: string
+  readonly serverId: string
+  readonly text: string
+}
+
+async function writeUserData({ store }: Parts, { namespace, name, serverId, text }: UserData): Promise<void> {
+  const draft = {
+    metadata: { name, namespace, labels: { [SERVER_LABEL]: serverId } }, spec: undefined, type: 'Opaque', data: { userData: Buffer.from(text).toString('base64') },
+  }
+  await store.create(Secret, draft).catch((error: unknown) => {
+    if (!isAlreadyExists(error)) throw error
+  })
+}
+
+/** From now on the Secret goes with its server. The controller does the same where this was missed. */
+async function giveToServer({ store, log }: Parts, secret: { readonly namespace: string; readonly name: string }, server: KubeObject<ServerSpec, ServerStatus>): Promise<void> {
+  const { apiVersion, kind, metadata } = server
+  const owner = { apiVersion, kind, name: metadata.name, uid: metadata.uid }
+  await store.patch(Secret, secret, { metadata: { ownerReferences: [owner] } }).catch((error: unknown) => log.warn('user data left without an owner', { server_id: metadata.name, error }))
+}

@@ -1,0 +1,12 @@
+/** Quotas of an account. */
+import { listQuotas } from '../../db/quotas.ts'
+import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
+import { listAccountQuotas } from '../../resources/quota.ts'
+import type { Parts } from '../parts.ts'
+
+export const quotaEndpoints = ({ db }: Pick<Parts, 'db'>): readonly Endpoint[] => [
+  customerEndpoint(listAccountQuotas, async ({ caller }) => {
+    const quotas = await listQuotas(db, caller.accountId)
+    return { status: 200, body: { items: quotas.map(({ name, limit, used }) => ({ name, limit, used, scope: 'account' })), next_cursor: null } }
+  }),
+]

@@ -1,0 +1,140 @@
+/** Reading, listing, renaming, deleting and switching servers. Making one is `create-server.ts`. */
+import { requireDeletable, requireStartable, requireStoppable, type ServerFacts } from '../../domain/server-rules.ts'
+import type { OperationKind } from '../../domain/operations.ts'
+import type { Answer, Call, Customer } from '../../kit/http/call.ts'
+import { etagOf, requireMatch } from '../../kit/http/conditional.ts'
+import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
+import type { Route } from '../../kit/http/route.ts'
+import { keyOf } from '../../kit/kube/object.ts'
+import { newUuid } from '../../kit/sys/random.ts'
+import { accountNamespace } from '../../resources/index.ts'
+import { LAST_CHANGE_ANNOTATION } from '../../resources/labels.ts'
+import { Server } from '../../resources/server.ts'
+import {
+  activeOperationOf, deleteServer, factsOf, getServer, listServers, restartServer, type StopOptions, startServer, stopServer, updateServer,
+} from '../../resources/server-routes.ts'
+import { toOperationView } from '../../resources/operation.ts'
+import { accept, newStanza, settleEarlier } from '../accept.ts'
+import { auditEntryOf } from '../audit.ts'
+import { positionOf } from '../newest-first.ts'
+import type { Parts } from '../parts.ts'
+import type { ServerObject, Servers } from '../servers.ts'
+import { storedOf } from '../stored.ts'
+
+export function serverEndpoints(parts: Parts, servers: Servers): readonly Endpoint[] {
+  return [
+    customerEndpoint(getServer, async ({ caller, params }) => {
+      const read = await servers.read(caller.accountId, params.id)
+      const server = servers.cache.get(keyOf(read)) ?? read
+      return { status: 200, json: `{"server":${servers.jsonOf(server)}}`, headers: { etag: etagOfServer(server) } }
+    }),
+    customerEndpoint(listServers, async (call) => list(parts, servers, call)),
+    customerEndpoint(updateServer, async (call) => update(parts, servers, call)),
+    customerEndpoint(deleteServer, (call) => operate(parts, servers, call, { kind: 'server.delete', judge: requireDeletable, spec: {} })),
+    customerEndpoint(startServer, (call) => operate(parts, servers, call, { kind: 'server.start', judge: requireStartable, spec: { desiredPower: 'running' } })),
+    customerEndpoint(stopServer, (call) =>
+      operate(parts, servers, call, { kind: 'server.stop', judge: requireStoppable, spec: { desiredPower: 'stopped' }, arguments: stopArguments(call.body) })),
+    customerEndpoint(restartServer, (call) =>
+      operate(parts, servers, call, { kind: 'server.restart', judge: requireStoppable, spec: { desiredPower: 'running' }, arguments: stopArguments(call.body) })),
+  ]
+}
+
+const etagOfServer = ({ metadata }: ServerObject): string => etagOf(metadata.generation ?? 0)
+
+const stopArguments = (options: StopOptions): Record<string, string> =>
+  ({ stop_type: options.stop_type, timeout_seconds: String(options.timeout_seconds), timeout_action: options.timeout_action })
+
+function list({ cursors }: Parts, servers: Servers, { route, caller, query }: Call<typeof listServers, Customer>): Answer {
+  const after = query.cursor === undefined ? undefined : cursors.decode(route.id, caller.accountId, query.cursor)
+  const labels = (query.label ?? []).map((text) => ({ key: text.slice(0, text.indexOf('=')), value: text.slice(text.indexOf('=') + 1) }))
+  const found = servers.page(caller.accountId, { labels, hostname: query.hostname }, after, query.limit + 1)
+  const items = found.slice(0, query.limit)
+  const last = items.at(-1)
+  const next = found.length > items.length && last !== undefined ? cursors.encode(route.id, caller.accountId, positionOf(last)) : null
+  return { status: 200, json: `{"items":[${items.map((server) => servers.jsonOf(server)).join(',')}],"next_cursor":${JSON.stringify(next)}}` }
+}
+
+async function update(parts: Parts, servers: Servers, call: Call<typeof updateServer, Customer>): Promise<Answer> {
+  const { caller, params, body, request } = call
+  const before = await servers.read(caller.accountId, params.id)
+  requireMatch(request, etagOfServer(before))
+  const id = newUuid(parts.random)
+  const read = readAgain(servers, call, before)
+  const written = await accept(parts, {
+    id, accountId: caller.accountId, resource: { type: 'server', id: params.id },
+    audit: auditEntryOf(call, { resourceId: params.id, changes: changesOf(before, body) }),
+    write: async () => {
+      const server = await read()
+      requireMatch(request, etagOfServer(server))
+      const earlier = server.metadata.annotations?.[LAST_CHANGE_ANNOTATION]
+      if (earlier !== undefined) await settleEarlier(parts, earlier)
+      return parts.store.patch(Server, keyOf(server), {
+        metadata: { resourceVersion: server.metadata.resourceVersion, annotations: { [LAST_CHANGE_ANNOTATION]: id } },
+        spec: {
+          ...(body.title === undefined ? {} : { title: body.title }),
+          ...(body.is_protected === undefined ? {} : { isProtected: body.is_protected }),
+          ...(body.labels === undefined ? {} : { labels: replacing(server.spec.labels, body.labels) }),
+        },
+      })
+    },
+    look: () => parts.store.get(Server, { namespace: accountNamespace(caller.accountId), name: params.id }),
+    wasMade: (server) => server.metadata.annotations?.[LAST_CHANGE_ANNOTATION] === id,
+  })
+  servers.cache.apply(written)
+  return { status: 200, body: { server: servers.viewOf(written) }, headers: { etag: etagOfServer(written) } }
+}
+
+function changesOf({ spec }: ServerObject, body: Call<typeof updateServer, Customer>['body']) {
+  const fields = [['title', spec.title, body.title], ['labels', spec.labels, body.labels], ['is_protected', spec.isProtected, body.is_protected]] as const
+  return fields.flatMap(([field, before, after]) => (after === undefined || JSON.stringify(before) === JSON.stringify(after) ? [] : [{ field, before, after }]))
+}
+
+interface Verb {
+  readonly kind: OperationKind
+  /** Throws a Problem when the state does not allow it. */
+  readonly judge: (server: ServerFacts) => void
+  readonly spec: Readonly<Record<string, unknown>>
+  readonly arguments?: Readonly<Record<string, string>>
+}
+
+/** One conditional write: the desired state together with the operation that brings it about. */
+async function operate<R extends Route>(parts: Parts, servers: Servers, call: Call<R, Customer>, verb: Verb): Promise<Answer> {
+  const { id } = call.params as { readonly id: string } // every route of a verb has it
+  const { caller, request, now } = call
+  const before = await servers.read(caller.accountId, id)
+  verb.judge(factsOf(storedOf(before)))
+  const operation = newStanza(parts, verb.kind, { actor: caller.actor, requestId: request.requestId, now, ...(verb.arguments === undefined ? {} : { arguments: verb.arguments }) })
+  const read = readAgain(servers, { caller, params: { id } }, before)
+  const written = await accept(parts, {
+    id: operation.id, accountId: caller.accountId, resource: { type: 'server', id }, operation, audit: auditEntryOf(call, { resourceId: id }),
+    write: async () => {
+      const server = await read()
+      verb.judge(factsOf(storedOf(server)))
+      const { arguments: earlier = {} } = server.spec.operation ?? {}
+      return parts.store.patch(Server, keyOf(server), {
+        metadata: { resourceVersion: server.metadata.resourceVersion },
+        spec: { ...verb.spec, operation: { ...operation, arguments: operation.arguments === undefined ? null : replacing(earlier, operation.arguments) } },
+      })
+    },
+    look: () => parts.store.get(Server, { namespace: accountNamespace(caller.accountId), name: id }),
+    wasMade: (server) => server.spec.operation?.id === operation.id,
+  })
+  servers.cache.apply(written)
+  const active = activeOperationOf(storedOf(written))
+  if (active === undefined) throw new Error('the operation ended before it was answered')
+  return { status: 202, body: { operation: toOperationView(active, { type: 'server', id }) } }
+}
+
+/** The object that was read already, then, after a conflict, the one that the store has by now. */
+function readAgain(servers: Servers, call: { readonly caller: Customer; readonly params: { readonly id: string } }, first: ServerObject): () => Promise<ServerObject> {
+  let known: ServerObject | undefined = first
+  return async () => {
+    const server = known ?? (await servers.read(call.caller.accountId, call.params.id))
+    known = undefined
+    return server
+  }
+}
+
+/** A merge patch that makes one map of another: what is left out is removed. */
+const replacing = (from: Readonly<Record<string, string>>, to: Readonly<Record<string, string>>): Record<string, string | null> =>
+  ({ ...Object.fromEntries(Object.keys(from).map((key) => [key, null])), ...to })

@@ -1,0 +1,131 @@
+/** The API server's process: reads its environment, opens what it stands on, listens for customers and operators, stops cleanly. */
+import { z } from 'zod'
+import { Problem } from '../domain/problem.ts'
+import { migrate, openDatabase } from '../db/open.ts'
+import type { HttpService } from '../kit/http/exchange.ts'
+import { openApiDocument } from '../kit/http/openapi.ts'
+import { renderProblem } from '../kit/http/render.ts'
+import { startServer } from '../kit/http/server.ts'
+import { openCaches } from '../kit/kube/caches.ts'
+import { openClient } from '../kit/kube/client.ts'
+import { openHttpsTransport } from '../kit/kube/https-transport.ts'
+import { readKubeconfig, readServiceAccount } from '../kit/kube/kubeconfig.ts'
+import { systemClock } from '../kit/sys/clock.ts'
+import { type Logger, openLog } from '../kit/sys/log.ts'
+import { openRegistry } from '../kit/sys/metrics.ts'
+import { environment, exitProcess, onFatal, stopSignal, tellParent } from '../kit/sys/process.ts'
+import { newUuid, type Random, systemRandom } from '../kit/sys/random.ts'
+import { ROUTES } from '../resources/index.ts'
+import { createApp } from './app.ts'
+import { openAgents } from './console/agents.ts'
+import { PAGES } from './identity/pages.ts'
+import { runUpkeep } from './identity/upkeep.ts'
+import { openMailTransport } from './mail/transport.ts'
+import { runMailWorker } from './mail/worker.ts'
+import { createOperatorPages } from './operator.ts'
+import { createPages } from './pages.ts'
+
+const Port = z.coerce.number().int().min(0).max(65_535)
+const Environment = z.object({
+  SVCCLOUD_HOST: z.string().default('127.0.0.1'),
+  SVCCLOUD_PORT: Port.default(8080),
+  SVCCLOUD_OPERATOR_HOST: z.string().default('127.0.0.1'),
+  SVCCLOUD_OPERATOR_PORT: Port.default(8081),
+  DATABASE_URL: z.string().optional(),
+  SVCCLOUD_DATABASE_URL: z.string().optional(),
+  SVCCLOUD_DATABASE_CONNECTIONS: z.coerce.number().int().min(1).max(500).default(20),
+  SVCCLOUD_KUBECONFIG: z.string().optional(),
+  SVCCLOUD_PUBLIC_URL: z.url().optional(),
+  SVCCLOUD_SMTP_URL: z.string().optional(),
+  SVCCLOUD_MAIL_DIRECTORY: z.string().optional(),
+  SVCCLOUD_MAIL_FROM: z.string().default('svccloud <no-reply@localhost>'),
+  SVCCLOUD_TRUSTED_PROXIES: z.string().default('').transform((list) => list.split(',').map((proxy) => proxy.trim()).filter((proxy) => proxy !== '')),
+  SVCCLOUD_LOG_LEVEL: z.string().default('info'),
+})
+
+/** How long running requests may take to finish once the process has been asked to stop. */
+const GRACE_MILLISECONDS = 10_000
+const VERSION = '0.1.0'
+
+async function run(settings: z.infer<typeof Environment>, log: Logger, stop: AbortSignal): Promise<void> {
+  const clock = systemClock
+  const random = systemRandom
+  const metrics = openRegistry({ isProcessWide: true })
+  const db = openDatabase({
+    url: required('SVCCLOUD_DATABASE_URL', settings.DATABASE_URL ?? settings.SVCCLOUD_DATABASE_URL), connectionsMaximum: settings.SVCCLOUD_DATABASE_CONNECTIONS,
+    onConnectionLost: (error) => log.warn('database connection lost', { error }),
+  })
+  await migrate(db)
+
+  const access = settings.SVCCLOUD_KUBECONFIG === undefined ? await readServiceAccount(environment(), clock) : await readKubeconfig(settings.SVCCLOUD_KUBECONFIG, clock)
+  const kubernetes = openHttpsTransport(required('SVCCLOUD_KUBECONFIG', access))
+  const store = openClient({ transport: kubernetes.transport, fieldManager: 'svccloud-apiserver', clock, random })
+  const caches = openCaches({ store, clock, random, log, registry: metrics })
+
+  let customerApi: HttpService = notReady(random)
+  const documentOf = (audience: 'customer' | 'operator') => openApiDocument(ROUTES.filter((route) => route.audience === audience), { ...DOCUMENTS[audience], version: VERSION })
+  const customers = await startServer({
+    host: settings.SVCCLOUD_HOST, port: settings.SVCCLOUD_PORT, service: (request) => customerApi(request), clock, random, log,
+    pages: createPages({ document: documentOf('customer'), random, pages: PAGES }),
+  })
+  const apiUrl = `http://${hostInUrl(settings.SVCCLOUD_HOST)}:${customers.port}`
+
+  const mail = openMailTransport({ smtpUrl: settings.SVCCLOUD_SMTP_URL, folder: settings.SVCCLOUD_MAIL_DIRECTORY })
+  const app = await createApp({
+    store, caches, db, clock, random, log, metrics, agents: openAgents({ store, caches, clock }), publicUrl: settings.SVCCLOUD_PUBLIC_URL ?? apiUrl,
+    canSendMail: mail !== undefined, trustedProxies: settings.SVCCLOUD_TRUSTED_PROXIES,
+  })
+  const missing = async () => {
+    const isDatabaseThere = await db.selectFrom('deployment_secret').select('name').limit(1).execute().then(() => true, () => false)
+    return [...(isDatabaseThere ? [] : ['database']), ...(caches.isReady() ? [] : ['caches'])]
+  }
+  const operator = await startServer({
+    host: settings.SVCCLOUD_OPERATOR_HOST, port: settings.SVCCLOUD_OPERATOR_PORT, service: app.operators, clock, random, log,
+    pages: createOperatorPages(documentOf('operator'), { metrics, missing }),
+  })
+  caches.start(stop)
+  const upkeep = runUpkeep({ db, clock, log }, stop)
+  const mailing = mail === undefined ? undefined : runMailWorker({ db, clock, random, log, transport: mail, from: settings.SVCCLOUD_MAIL_FROM }, stop)
+
+  // Lists are answered from the caches: nobody is let in before they are filled.
+  await Promise.race([caches.ready(), aborted(stop)])
+  customerApi = app.customers
+  const operatorUrl = `http://${hostInUrl(settings.SVCCLOUD_OPERATOR_HOST)}:${operator.port}`
+  tellParent({ ready: true, api_url: apiUrl, operator_url: operatorUrl, metrics_url: `${operatorUrl}/metrics` })
+  log.info('ready', { port: customers.port, operator_port: operator.port })
+
+  await aborted(stop)
+  log.info('stopping')
+  await Promise.all([customers.stop(GRACE_MILLISECONDS), operator.stop(GRACE_MILLISECONDS)])
+  await Promise.all([upkeep, mailing])
+  await kubernetes.close()
+  await db.destroy()
+}
+
+const DOCUMENTS = {
+  customer: {
+    title: 'svccloud', serverUrl: '/',
+    description: 'Servers and what belongs to them. Changes of infrastructure answer 202 with an operation; poll it until it has ended. Every refusal is a problem document.',
+  },
+  operator: { title: 'svccloud for operators', serverUrl: '/', description: 'Infrastructure and accounts, for the people who run this cloud.' },
+} as const
+
+/** Answers until the caches are filled. */
+const notReady = (random: Random): HttpService => async () =>
+  renderProblem(new Problem(503, 'The service is starting. Try again in a moment.', { retryAfterSeconds: 1 }), { 'x-request-id': newUuid(random) })
+
+const hostInUrl = (host: string): string => (host.includes(':') ? `[${host}]` : host)
+
+const aborted = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => (signal.aborted ? resolve() : signal.addEventListener('abort', () => resolve(), { once: true })))
+
+function required<T>(name: string, value: T | undefined): T {
+  if (value === undefined) throw new Error(`${name} is not set`)
+  return value
+}
+
+const settings = Environment.parse(environment())
+const log = openLog('apiserver', settings.SVCCLOUD_LOG_LEVEL)
+onFatal((error) => log.error('fatal', { error }))
+await run(settings, log, stopSignal())
+exitProcess(0)

@@ -1,0 +1,22 @@
+/** What handlers are built from. Each takes the few members it needs. */
+import type { Database } from '../db/open.ts'
+import type { RequestFacts } from '../kit/http/call.ts'
+import type { Cursors } from '../kit/http/cursor.ts'
+import type { Caller } from '../kit/http/call.ts'
+import type { Caches } from '../kit/kube/caches.ts'
+import type { Store } from '../kit/kube/store.ts'
+import type { Clock } from '../kit/sys/clock.ts'
+import type { Logger } from '../kit/sys/log.ts'
+import type { Random } from '../kit/sys/random.ts'
+
+export interface Parts {
+  readonly store: Store
+  readonly caches: Caches
+  readonly db: Database
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+  readonly cursors: Cursors
+  /** Whether a credential is good at this moment; for answers that last. */
+  readonly authenticate: (request: RequestFacts) => Promise<Caller | undefined>
+}

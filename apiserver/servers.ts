@@ -1,0 +1,93 @@
+/** Servers as requests find them: one read through to the store, pages from the cache, JSON encoded once per object. */
+import { notFound } from '../domain/problem.ts'
+import type { Position } from '../kit/http/cursor.ts'
+import type { Cache } from '../kit/kube/cache.ts'
+import type { KubeObject } from '../kit/kube/object.ts'
+import { accountNamespace } from '../resources/index.ts'
+import { Plan, type PlanSpec, Zone, type ZoneSpec } from '../resources/platform.ts'
+import { Server, type ServerSpec, type ServerStatus } from '../resources/server.ts'
+import { type ServerSurroundings, type ServerView, toServerView } from '../resources/server-routes.ts'
+import { compareNewestFirst, newestFirst, positionOf } from './newest-first.ts'
+import type { Parts } from './parts.ts'
+import { storedOf } from './stored.ts'
+
+export type ServerObject = KubeObject<ServerSpec, ServerStatus>
+
+export interface ServerFilter {
+  readonly labels: readonly { readonly key: string; readonly value: string }[]
+  readonly hostname: string | undefined
+}
+
+export interface Servers {
+  /** As the store has it now. Throws 404 for ids that are unknown or another account's. */
+  read(accountId: string, id: string): Promise<ServerObject>
+  /** As the cache knows it; undefined when it does not. */
+  find(accountId: string, id: string): ServerObject | undefined
+  /** At most `count` that come after the position, newest first. */
+  page(accountId: string, filter: ServerFilter, after: Position | undefined, count: number): readonly ServerObject[]
+  viewOf(server: ServerObject): ServerView
+  /** The view as JSON. */
+  jsonOf(server: ServerObject): string
+  readonly cache: Cache<ServerSpec, ServerStatus>
+}
+
+const LABEL_INDEX = 'api label'
+const HOSTNAME_INDEX = 'hostname'
+/** Finds the server whose stanza has the id. */
+export const OPERATION_INDEX = 'operation'
+const within = (namespace: string | undefined, text: string): string => `${namespace ?? ''}\n${text}`
+
+export function openServers({ store, caches }: Pick<Parts, 'store' | 'caches'>): Servers {
+  const cache = caches.of(Server)
+  const plans = caches.of(Plan)
+  const zones = caches.of(Zone)
+  cache.addIndex(LABEL_INDEX, ({ metadata, spec }) => Object.entries(spec.labels).map(([key, value]) => within(metadata.namespace, `${key}=${value}`)))
+  cache.addIndex(HOSTNAME_INDEX, ({ metadata, spec }) => [within(metadata.namespace, spec.hostname)])
+  cache.addIndex(OPERATION_INDEX, ({ spec }) => (spec.operation === undefined ? [] : [spec.operation.id]))
+  const ordered = newestFirst(cache)
+  const surroundingsOf = ({ spec }: ServerObject): ServerSurroundings => ({ plan: plans.get({ name: spec.plan })?.spec, zone: zones.get({ name: spec.zone })?.spec })
+  const fragments = new WeakMap<ServerObject, Fragment>()
+
+  return {
+    cache,
+    async read(accountId, id) {
+      const server = await store.get(Server, { namespace: accountNamespace(accountId), name: id })
+      if (server === undefined) throw notFound('server')
+      cache.apply(server)
+      return server
+    },
+    find: (accountId, id) => cache.get({ namespace: accountNamespace(accountId), name: id }),
+    page(accountId, filter, after, count) {
+      const namespace = accountNamespace(accountId)
+      const candidates = candidatesOf(cache, namespace, filter)
+      if (candidates === undefined) return ordered.page(namespace, after, count)
+      return candidates.filter((server) => matches(server, filter) && (after === undefined || compareNewestFirst(positionOf(server), after) > 0))
+        .sort((one, other) => compareNewestFirst(positionOf(one), positionOf(other))).slice(0, count)
+    },
+    viewOf: (server) => toServerView(storedOf(server), surroundingsOf(server)),
+    jsonOf(server) {
+      const { plan, zone } = surroundingsOf(server)
+      const known = fragments.get(server)
+      if (known !== undefined && known.plan === plan && known.zone === zone) return known.json
+      const json = JSON.stringify(toServerView(storedOf(server), { plan, zone }))
+      fragments.set(server, { json, plan, zone })
+      return json
+    },
+  }
+}
+
+interface Fragment {
+  readonly json: string
+  readonly plan: PlanSpec | undefined
+  readonly zone: ZoneSpec | undefined
+}
+
+/** The servers that an index finds for the filter; undefined when there is nothing to filter. */
+function candidatesOf(cache: Servers['cache'], namespace: string, { labels, hostname }: ServerFilter): ServerObject[] | undefined {
+  if (hostname !== undefined) return cache.by(HOSTNAME_INDEX, within(namespace, hostname))
+  const [first] = labels
+  return first === undefined ? undefined : cache.by(LABEL_INDEX, within(namespace, `${first.key}=${first.value}`))
+}
+
+const matches = ({ spec }: ServerObject, { labels, hostname }: ServerFilter): boolean =>
+  (hostname === undefined || spec.hostname === hostname) && labels.every(({ key, value }) => Object.hasOwn(spec.labels, key) && spec.labels[key] === value)

@@ -1,0 +1,42 @@
+/** SSH keys of accounts. Ids that are no UUID belong to nobody. */
+import type { Queries } from './open.ts'
+
+export interface SshKeyRow {
+  readonly id: string
+  readonly name: string
+  readonly public_key: string
+  readonly fingerprint: string
+  readonly created_at: Date
+}
+
+const COLUMNS = ['id', 'name', 'public_key', 'fingerprint', 'created_at'] as const
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+/** Newest first, after the given place. */
+export async function listSshKeyRows(queries: Queries, accountId: string, after: { readonly createdAt: Date; readonly id: string } | undefined, limit: number): Promise<SshKeyRow[]> {
+  return queries.selectFrom('ssh_key').select(COLUMNS).where('account_id', '=', accountId)
+    .$if(after !== undefined, (query) => query.where((where) => where(where.refTuple('created_at', 'id'), '<', where.tuple(after?.createdAt ?? new Date(0), after?.id ?? ''))))
+    .orderBy('created_at', 'desc').orderBy('id', 'desc').limit(limit).execute()
+}
+
+export async function findSshKey(queries: Queries, accountId: string, id: string): Promise<SshKeyRow | undefined> {
+  if (!UUID.test(id)) return undefined
+  return queries.selectFrom('ssh_key').select(COLUMNS).where('account_id', '=', accountId).where('id', '=', id).executeTakeFirst()
+}
+
+/** A key of the account with the same name or, failing that, the same fingerprint. */
+export async function findTakenBy(queries: Queries, accountId: string, key: Pick<SshKeyRow, 'name' | 'fingerprint'>): Promise<SshKeyRow | undefined> {
+  const rows = await queries.selectFrom('ssh_key').select(COLUMNS).where('account_id', '=', accountId)
+    .where((where) => where.or([where('name', '=', key.name), where('fingerprint', '=', key.fingerprint)])).execute()
+  return rows.find((row) => row.name === key.name) ?? rows[0]
+}
+
+export async function insertSshKey(queries: Queries, accountId: string, row: SshKeyRow): Promise<void> {
+  await queries.insertInto('ssh_key').values({ account_id: accountId, ...row }).execute()
+}
+
+/** The row that was deleted. */
+export async function deleteSshKeyRow(queries: Queries, accountId: string, id: string): Promise<SshKeyRow | undefined> {
+  if (!UUID.test(id)) return undefined
+  return queries.deleteFrom('ssh_key').where('account_id', '=', accountId).where('id', '=', id).returning(COLUMNS).executeTakeFirst()
+}

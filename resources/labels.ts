@@ -1,0 +1,12 @@
+/** Names that the platform puts on Kubernetes objects. */
+
+export const ACCOUNT_LABEL = 'svccloud.dev/account'
+export const SERVER_LABEL = 'svccloud.dev/server'
+/** Keeps a server until its host side and its claims are gone. */
+export const SERVER_FINALIZER = 'svccloud.dev/server'
+/** The newest accepted change that started no operation; shows that its write happened. */
+export const LAST_CHANGE_ANNOTATION = 'svccloud.dev/last-change'
+export const STORAGE_FINALIZER = 'svccloud.dev/storage'
+export const NODE_FINALIZER = 'svccloud.dev/node'
+/** The operation that the newest incarnation of an Instance was made for. */
+export const OPERATION_ANNOTATION = 'svccloud.dev/operation'
