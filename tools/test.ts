@@ -5,7 +5,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { systemClock } from '../kit/sys/clock.ts'
-import { environment, nodeBinary, printErrorLine, printLine, processArguments, setExitCode } from '../kit/sys/process.ts'
+import { environment, isTerminal, nodeBinary, printErrorLine, printLine, processArguments, setExitCode } from '../kit/sys/process.ts'
 import { TIERS, type Tier, userDescription } from './tiers.ts'
 
 export interface Tally {
@@ -45,7 +45,7 @@ export function tallyOf(report: Report | undefined, isExitClean: boolean): Tally
 /** Runs a program with our output and answers whether it ended well in time. */
 function succeeds(file: string, flags: readonly string[], deadlineMilliseconds: number): Promise<boolean> {
   return new Promise((resolve) => {
-    const child = spawn(nodeBinary(), [file, ...flags], { cwd: ROOT, stdio: ['ignore', 'inherit', 'inherit'], env: { ...environment(), FORCE_COLOR: '0' } })
+    const child = spawn(nodeBinary(), [file, ...flags], { cwd: ROOT, stdio: ['ignore', 'inherit', 'inherit'], env: { ...environment(), ...(isTerminal() ? {} : { NO_COLOR: '1' }) } })
     const cancel = systemClock.after(deadlineMilliseconds, () => {
       printLine(`not finished after ${deadlineMilliseconds / 60_000} minutes: ended`)
       child.kill('SIGKILL')

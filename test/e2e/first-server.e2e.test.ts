@@ -13,6 +13,7 @@ import { eventually, Product } from './product.ts'
 const run = promisify(execFile)
 const SSH_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKfW0y1WQ3x8fMgmvHpsyWkBq3W1H2yj4v3mO3b2pTqI first@example.com'
 const HOSTNAME = 'web-1'
+const EXAMPLE = join(import.meta.dirname, '../../examples/server.yaml')
 
 let data: string
 let product: Product
@@ -113,6 +114,18 @@ describe.runIf(hasKubectl)('kubectl', () => {
     expect(stop?.spec['actor']).toBe('user:svccloud-admin')
     await kubectl('patch', 'server', server.id, '-n', namespace, '--type=merge', '-p', '{"spec":{"desiredPower":"running"}}')
     await eventually('the server to start', async () => (await customer.server(server.id)).state === 'started', 120_000)
+  })
+
+  it('makes and deletes a server from a file', async () => {
+    const { items } = await product.kubernetes('/apis/svccloud.dev/v1alpha1/servers')
+    const namespace = items[0]?.metadata.namespace ?? ''
+    await kubectl('apply', '-n', namespace, '-f', EXAMPLE)
+    await kubectl('wait', '-n', namespace, '--for=jsonpath={.status.state}=started', 'server/from-git', '--timeout=120s')
+    expect(await customer.server('from-git')).toMatchObject({ hostname: 'from-git', state: 'started', labels: { 'managed-by': 'git' } })
+    expect(await product.guests()).toHaveLength(2)
+    await kubectl('delete', '-n', namespace, '-f', EXAMPLE, '--timeout=120s')
+    expect((await customer.request('GET', '/v1/servers/from-git')).status).toBe(404)
+    expect(await product.guests()).toHaveLength(1)
   })
 })
 

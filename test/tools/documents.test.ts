@@ -1,0 +1,29 @@
+/** What the documents name must be there: files, flags, npm scripts. */
+import { access, readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+
+const ROOT = join(import.meta.dirname, '../..')
+const decisions = (await readdir(join(ROOT, 'docs/decisions'))).map((name) => `docs/decisions/${name}`)
+const DOCUMENTS = ['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'docs/operating.md', ...decisions]
+const FOLDERS = ['domain', 'resources', 'kit', 'db', 'apiserver', 'controllers', 'agents', 'embedded', 'cli', 'crds', 'test', 'bench', 'tools', 'docs', 'examples', 'charts', '.ci']
+
+const textOf = (path: string) => readFile(join(ROOT, path), 'utf8')
+
+/** Paths in code spans and links; patterns and placeholders are not paths. */
+const pathsOf = (markdown: string): readonly string[] =>
+  [...markdown.matchAll(/`([^`\s]+)`|\]\(([^)#\s]+)\)/g)]
+    .map((match) => match[1] ?? match[2] ?? '')
+    .filter((path) => FOLDERS.includes(path.split('/')[0] ?? '') && path.includes('/') && !/[<>*{}…]/.test(path))
+
+it.each(DOCUMENTS)('%s names only files that exist', async (document) => {
+  const missing: string[] = []
+  for (const path of pathsOf(await textOf(document))) await access(join(ROOT, path)).catch(() => missing.push(path))
+  expect(missing).toEqual([])
+})
+
+it.each(DOCUMENTS)('%s names only npm scripts that exist', async (document) => {
+  const { scripts } = JSON.parse(await textOf('package.json')) as { scripts: Record<string, string> }
+  const named = [...(await textOf(document)).matchAll(/npm (?:run )?(start|test|run [a-z:]+)|npm run ([a-z:]+)/g)].map((match) => (match[2] ?? match[1] ?? '').replace(/^run /, ''))
+  expect(named.filter((name) => !(name in scripts))).toEqual([])
+})
