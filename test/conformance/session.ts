@@ -22,7 +22,7 @@ export interface Target {
   readonly token: string
 }
 
-const STEP_DEADLINE_MILLISECONDS = 30_000
+const STEP_DEADLINE_MILLISECONDS = 15_000
 const POLL_MILLISECONDS = 50
 
 /** Splits a command line at spaces; single quotes keep what they hold together. */
@@ -295,7 +295,7 @@ export async function play(target: Target, scenario: Scenario, dispatcher: Agent
   try {
     await mkdir(join(folder, '.kube'))
     await writeFile(join(folder, 'kubeconfig'), kubeconfig(target, namespace), { mode: 0o600 })
-    await session.send({ kind: 'request', method: 'POST', path: '/api/v1/namespaces', body: { metadata: { name: namespace } } })
+    await session.send({ kind: 'request', method: 'POST', path: '/api/v1/namespaces', body: { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } } })
     for (const step of scenario.steps) transcript.push(await session.play(step))
   } catch (error) {
     transcript.push(`FAILED ${error instanceof Error ? error.message : String(error)}`)

@@ -28,6 +28,7 @@ export const coreKinds: Theme = {
   name: 'core-kinds',
   scenarios: [
     scenario('a config map by kubectl', kubectl(`create configmap c --from-literal=a=1 --from-literal=b=2`), kubectl('get configmap c -o yaml --show-managed-fields')),
+    scenario('kind and version of a core kind may be left out', post(corePath('configmaps'), { metadata: { name: 'c' }, data: { a: '1' } }, { only: ['kind', 'apiVersion', 'data'] })),
     scenario('a config map from a file', kubectl('create configmap c --from-file=settings.ini', { files: { 'settings.ini': '[main]\nkey = value\n' } }), kubectl('get configmap c -o yaml')),
     scenario('a config map has no generation', post(corePath('configmaps'), configMap('c', { a: '1' })), mergePatch(corePath('configmaps', 'c'), { data: { a: '2' } }, { only: ['metadata.generation', 'data'] })),
     scenario('a config map with bad keys or values', post(corePath('configmaps'), configMap('c', { 'bad key': 'x' }), refused), post(corePath('configmaps'), configMap('c', { a: 5 }), { only: ['code', 'reason'] })),
