@@ -1,0 +1,69 @@
+/** Says that the node is alive (a Lease, every five seconds) and what it is (a NodeReport). */
+import { Lease } from '../../kit/kube/object.ts'
+import { isAlreadyExists, isNotFound, type Store } from '../../kit/kube/store.ts'
+import type { Clock } from '../../kit/sys/clock.ts'
+import type { Logger } from '../../kit/sys/log.ts'
+import { HEARTBEAT_LEASE_NAME, NODE_REPORT_NAME, NodeReport, type NodeReportSpec } from '../../resources/instance.ts'
+
+export interface HeartbeatOptions {
+  readonly store: Store
+  readonly namespace: string
+  readonly nodeName: string
+  readonly report: () => Promise<NodeReportSpec>
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+const INTERVAL_MILLISECONDS = 5_000
+/** Three missed renewals: the node is taken for lost. */
+const LEASE_SECONDS = 15
+/** The report is written again so often, in case somebody took it away. */
+const BEATS_PER_REPORT = 60
+
+export interface Heartbeat {
+  /** Whether the last renewal came through. */
+  isAlive(): boolean
+  run(signal: AbortSignal): Promise<void>
+}
+
+export function newHeartbeat({ store, namespace, nodeName, report, clock, log }: HeartbeatOptions): Heartbeat {
+  let isAlive = false
+
+  async function renew(): Promise<void> {
+    const spec = { holderIdentity: nodeName, leaseDurationSeconds: LEASE_SECONDS, renewTime: clock.now().toISOString().replace('Z', '000Z') } // microseconds
+    const key = { namespace, name: HEARTBEAT_LEASE_NAME }
+    try {
+      await store.patch(Lease, key, { spec })
+    } catch (error) {
+      if (!isNotFound(error)) throw error
+      await store.create(Lease, { metadata: key, spec }).catch((failure: unknown) => {
+        if (!isAlreadyExists(failure)) throw failure
+      })
+    }
+  }
+
+  return {
+    isAlive: () => isAlive,
+    async run(signal) {
+      for (let sinceReport = BEATS_PER_REPORT; !signal.aborted; sinceReport++) {
+        const dueAt = clock.monotonicMilliseconds() + INTERVAL_MILLISECONDS
+        try {
+          if (sinceReport >= BEATS_PER_REPORT) {
+            await store.apply(NodeReport, { metadata: { namespace, name: NODE_REPORT_NAME }, spec: await report() })
+            sinceReport = 0
+          }
+          await renew()
+          if (!isAlive) log.info('heartbeat reaches the control plane')
+          isAlive = true
+        } catch (error) {
+          if (isAlive || sinceReport === BEATS_PER_REPORT) log.warn('heartbeat failed', { error })
+          isAlive = false
+        }
+        // Before its first success a node is about to be wanted: it asks more often.
+        await clock.sleep(isAlive ? dueAt - clock.monotonicMilliseconds() : RETRY_MILLISECONDS, signal)
+      }
+    },
+  }
+}
+
+const RETRY_MILLISECONDS = 1_000

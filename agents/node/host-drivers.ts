@@ -1,0 +1,93 @@
+/** Chooses what this host runs guests on: QEMU where it is there, else a simulation that says so. */
+import { mkdir, readFile } from 'node:fs/promises'
+import { writeFileSync, renameSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Clock } from '../../kit/sys/clock.ts'
+import type { Logger } from '../../kit/sys/log.ts'
+import type { Random } from '../../kit/sys/random.ts'
+import type { Hypervisor } from './drivers/hypervisor/hypervisor.ts'
+import { openQemu } from './drivers/hypervisor/qemu.ts'
+import { probeQemu, QEMU_BINARY } from './drivers/hypervisor/qemu-probe.ts'
+import { newSimulatedHost, type SimulatedGuestRecord } from './drivers/hypervisor/simulated.ts'
+import { openQcow2Volumes } from './drivers/storage/qcow2.ts'
+import { simulatedVolumes } from './drivers/storage/simulated.ts'
+import type { HeldVolume, VolumeStore } from './drivers/storage/volume-store.ts'
+import { simulatedTemplates } from './images/simulated.ts'
+import { openTemplateStore, type TemplateStore } from './images/template-store.ts'
+import { ProgramFailed } from './run-program.ts'
+
+export interface HostOptions {
+  readonly choice: 'auto' | 'qemu' | 'simulated'
+  readonly folder: string
+  readonly imageFolder: string
+  readonly bootId: string
+  readonly isOutboundAllowed: boolean
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+}
+
+export interface HostDrivers {
+  readonly hypervisor: Hypervisor
+  readonly volumes: VolumeStore
+  readonly images: TemplateStore
+  /** What the host offers, for NodeReport.spec.features. */
+  readonly features: readonly string[]
+}
+
+/** ProgramFailed when QEMU was asked for and is not there. */
+export async function openHost(options: HostOptions): Promise<HostDrivers> {
+  if (options.choice === 'simulated') return openSimulation(options)
+  try {
+    return await openQemuHost(options)
+  } catch (error) {
+    if (options.choice === 'qemu' || !(error instanceof ProgramFailed)) throw error
+    options.log.warn('guests are only simulated: QEMU does not run here', { error })
+    return openSimulation(options)
+  }
+}
+
+async function openQemuHost({ folder, imageFolder, bootId, isOutboundAllowed, clock, log }: HostOptions): Promise<HostDrivers> {
+  const machine = await probeQemu({ cacheFile: join(folder, 'accelerator'), bootId, clock, isOutboundAllowed })
+  await mkdir(imageFolder, { recursive: true })
+  return {
+    hypervisor: await openQemu({ folder: join(folder, 'guests'), binary: QEMU_BINARY, machine, bootId, clock, log }),
+    volumes: await openQcow2Volumes(join(folder, 'volumes')),
+    images: openTemplateStore({ folder: imageFolder, clock, log }),
+    features: ['ssh-forward', isOutboundAllowed ? 'user-network-outbound' : 'user-network-isolated'],
+  }
+}
+
+interface SimulationState {
+  readonly bootId: string
+  readonly guests: readonly SimulatedGuestRecord[]
+  readonly volumes: readonly HeldVolume[]
+}
+
+/** Simulated guests outlive the agent too: what they are is kept in a file. */
+async function openSimulation({ folder, bootId, clock, random }: HostOptions): Promise<HostDrivers> {
+  const file = join(folder, 'simulated.json')
+  const text = await readFile(file, 'utf8').catch(() => undefined)
+  const kept: SimulationState = text === undefined ? { bootId, guests: [], volumes: [] } : JSON.parse(text)
+  let guests = kept.bootId === bootId ? kept.guests : kept.guests.map((guest) => ({ ...guest, state: 'gone' as const }))
+  const volumes = new Map(kept.volumes.map((volume) => [volume.name, volume]))
+  const save = () => {
+    writeFileSync(`${file}.new`, JSON.stringify({ bootId, guests, volumes: [...volumes.values()] } satisfies SimulationState))
+    renameSync(`${file}.new`, file)
+  }
+  const host = newSimulatedHost({ clock, random, guests, onChange: (changed) => {
+    guests = changed
+    save()
+  } })
+  const disks = simulatedVolumes(volumes)
+  return {
+    hypervisor: host.attach(),
+    volumes: {
+      ...disks,
+      create: (volume) => disks.create(volume).then(save),
+      remove: (name) => disks.remove(name).then(save),
+    },
+    images: simulatedTemplates(),
+    features: [],
+  }
+}

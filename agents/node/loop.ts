@@ -1,0 +1,72 @@
+/** One node's agent, put together from its parts. The same for a real host, a simulated one and the simulation. */
+import { openCaches } from '../../kit/kube/caches.ts'
+import type { Store } from '../../kit/kube/store.ts'
+import { openController } from '../../kit/reconcile/loop.ts'
+import { openControllerMetrics } from '../../kit/reconcile/metrics.ts'
+import type { Clock } from '../../kit/sys/clock.ts'
+import type { Logger } from '../../kit/sys/log.ts'
+import { Gauge, type Registry } from '../../kit/sys/metrics.ts'
+import type { Random } from '../../kit/sys/random.ts'
+import { Instance, nodeNamespace, type NodeReportSpec } from '../../resources/instance.ts'
+import type { GuestConsole, Hypervisor } from './drivers/hypervisor/hypervisor.ts'
+import type { VolumeStore } from './drivers/storage/volume-store.ts'
+import { newHeartbeat } from './heartbeat.ts'
+import type { TemplateStore } from './images/template-store.ts'
+import { instanceReconciler } from './instance/index.ts'
+import type { Ledger } from './ledger.ts'
+import { runOrphanSweep } from './orphans.ts'
+import { volumeReconciler } from './volume/index.ts'
+
+export interface AgentOptions {
+  readonly nodeName: string
+  readonly store: Store
+  readonly hypervisor: Hypervisor
+  readonly volumes: VolumeStore
+  readonly images: TemplateStore
+  readonly ledger: Ledger
+  readonly report: () => Promise<NodeReportSpec>
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+  readonly registry: Registry
+}
+
+export interface Agent {
+  /** Runs until the signal aborts, then finishes the turns it has begun. Guests are left as they are. */
+  run(signal: AbortSignal): Promise<void>
+  /** What is missing for the agent to do its work; empty when nothing is. */
+  missing(): readonly string[]
+  /** The console of an Instance of this node; undefined when there is none of the name. */
+  consoleOf(instance: string): GuestConsole | undefined
+}
+
+export function openAgent(options: AgentOptions): Agent {
+  const { nodeName, store, hypervisor, clock, random, log, registry } = options
+  const namespace = nodeNamespace(nodeName)
+  const caches = openCaches({ store, clock, random, log, registry, selection: { namespace } })
+  const parts = { ...options, caches, namespace }
+  const control = { store, caches, clock, random, log, metrics: openControllerMetrics(registry) }
+  const controllers = [openController(volumeReconciler(parts), control), openController(instanceReconciler(parts), control)]
+  const heartbeat = newHeartbeat(parts)
+  new Gauge({
+    name: 'svccloud_node_guests', help: 'Guests of this host by state', labelNames: ['state'], registers: [registry],
+    async collect() {
+      this.reset()
+      for (const state of ['running', 'off', 'gone']) this.set({ state }, 0)
+      for (const { state } of await hypervisor.list().catch(() => [])) this.inc({ state })
+    },
+  })
+
+  return {
+    async run(signal) {
+      caches.start(signal)
+      const sweep = async () => {
+        await Promise.race([caches.ready(), new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))])
+        if (!signal.aborted) await runOrphanSweep(parts, signal)
+      }
+      await Promise.all([...controllers.map((controller) => controller.run(signal)), heartbeat.run(signal), sweep()])
+    },
+    missing: () => [...(caches.isReady() ? [] : ['watches']), ...(heartbeat.isAlive() ? [] : ['heartbeat'])],
+    consoleOf: (instance) => (caches.of(Instance).get({ namespace, name: instance }) === undefined ? undefined : hypervisor.console(instance)),
+  }
+}

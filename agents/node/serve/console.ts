@@ -1,0 +1,75 @@
+/** The console of one guest as a stream of lines, and input to it.
+ *  First the tail, then a status, then output and statuses as they come, a ping when nothing else was said, and an end when the agent ends it. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Clock } from '../../../kit/sys/clock.ts'
+import type { ConsoleStatus, GuestConsole } from '../drivers/hypervisor/hypervisor.ts'
+
+const PING_MILLISECONDS = 10_000
+const CHUNK_BYTES_MAXIMUM = 16_384
+/** A reader that is so far behind starts anew from the tail. */
+const UNREAD_BYTES_MAXIMUM = 1024 * 1024
+export const INPUT_BYTES_MAXIMUM = 4_096
+
+export type ConsoleLine =
+  | { readonly type: 'tail' | 'output'; readonly data: string }
+  | { readonly type: 'status'; readonly connected: boolean; readonly running: boolean; readonly incarnation: number }
+  | { readonly type: 'ping' }
+  | { readonly type: 'end'; readonly reason: 'removed' | 'agent_stopping' | 'slow_client' }
+
+/** Answers with the stream; resolves when it has ended, whoever ended it. */
+export function streamConsole(console: GuestConsole, response: ServerResponse, clock: Clock, stopping: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    let cancelPing = () => {}
+    const say = (line: ConsoleLine) => {
+      response.write(`${JSON.stringify(line)}\n`)
+      cancelPing()
+      cancelPing = clock.after(PING_MILLISECONDS, () => say({ type: 'ping' }))
+      if (response.writableLength > UNREAD_BYTES_MAXIMUM && line.type !== 'end') end('slow_client')
+    }
+    const sayBytes = (bytes: Buffer) => {
+      for (let at = 0; at < bytes.length; at += CHUNK_BYTES_MAXIMUM) say({ type: 'output', data: bytes.subarray(at, at + CHUNK_BYTES_MAXIMUM).toString('base64') })
+    }
+    const sayStatus = ({ isConnected, isRunning, incarnation }: ConsoleStatus) => say({ type: 'status', connected: isConnected, running: isRunning, incarnation })
+    const leave = () => {
+      cancelPing()
+      unsubscribe()
+      stopping.removeEventListener('abort', stop)
+      resolve()
+    }
+    const end = (reason: Extract<ConsoleLine, { type: 'end' }>['reason']) => {
+      unsubscribe()
+      say({ type: 'end', reason })
+      response.end()
+    }
+    const stop = () => end('agent_stopping')
+
+    response.writeHead(200, { 'content-type': 'application/x-ndjson', 'cache-control': 'no-store' })
+    response.once('close', leave)
+    const unsubscribe = console.subscribe((event) => {
+      if (event.type === 'output') sayBytes(event.bytes)
+      else if (event.type === 'status') sayStatus(event.status)
+      else end('removed')
+    })
+    say({ type: 'tail', data: console.tail().toString('base64') })
+    sayStatus(console.status())
+    stopping.addEventListener('abort', stop, { once: true })
+    if (stopping.aborted) stop()
+  })
+}
+
+export type InputRefusal = { readonly status: 400 | 409 | 413 | 503; readonly reason: 'empty' | 'server_stopped' | 'too_large' | 'not_connected' }
+
+/** Types the body on the console. Undefined when it was taken. */
+export async function takeInput(console: GuestConsole, request: IncomingMessage): Promise<InputRefusal | undefined> {
+  const chunks: Buffer[] = []
+  let length = 0
+  for await (const chunk of request) {
+    const bytes: Buffer = chunk // a request without an encoding yields bytes
+    length += bytes.length
+    if (length > INPUT_BYTES_MAXIMUM) return { status: 413, reason: 'too_large' }
+    chunks.push(bytes)
+  }
+  if (length === 0) return { status: 400, reason: 'empty' }
+  if (!console.status().isRunning) return { status: 409, reason: 'server_stopped' }
+  return console.write(Buffer.concat(chunks)) ? undefined : { status: 503, reason: 'not_connected' }
+}

@@ -1,0 +1,100 @@
+/** The agent's HTTPS listener: consoles of its guests, for callers with the token. HTTP/1.1; errors are `{reason, message}`. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import type { Clock } from '../../../kit/sys/clock.ts'
+import type { Logger } from '../../../kit/sys/log.ts'
+import type { GuestConsole } from '../drivers/hypervisor/hypervisor.ts'
+import type { AgentCertificate } from './certificate.ts'
+import { streamConsole, takeInput } from './console.ts'
+
+export interface ListenerOptions {
+  readonly host: string
+  /** 0 takes a free one. */
+  readonly port: number
+  readonly certificate: AgentCertificate
+  readonly mayEnter: (authorization: string | undefined) => Promise<boolean>
+  /** Undefined when this node has no such Instance. */
+  readonly consoleOf: (instance: string) => GuestConsole | undefined
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+export interface Listener {
+  readonly url: string
+  /** Ends all streams, then closes. */
+  stop(): Promise<void>
+}
+
+const STREAMS_MAXIMUM = 16
+const CONNECTIONS_MAXIMUM = 4_096
+const REQUEST_TIMEOUT_MILLISECONDS = 30_000
+const PATH = /^\/v1\/instances\/([a-z0-9][-a-z0-9.]{0,252})\/console$/
+
+const MESSAGES = {
+  unauthorized: 'The access token is missing or wrong.', not_found: 'There is no such instance on this node.', method_not_allowed: 'Only GET and POST are offered.',
+  too_many_streams: 'Too many streams of this console are open.', unavailable: 'The access token cannot be checked now.', empty: 'There is nothing to type.',
+  server_stopped: 'The guest does not run.', too_large: 'At most 4096 bytes are taken at once.', not_connected: 'The console is not attached now.',
+} as const
+
+/** Resolves when it listens. */
+export async function startListener({ host, port, certificate, mayEnter, consoleOf, clock, log }: ListenerOptions): Promise<Listener> {
+  const stopping = new AbortController()
+  const streams = new Map<string, number>()
+  const refuse = (response: ServerResponse, status: number, reason: keyof typeof MESSAGES) =>
+    void response.writeHead(status, { 'content-type': 'application/json', 'cache-control': 'no-store', connection: 'close' }).end(JSON.stringify({ reason, message: MESSAGES[reason] }))
+
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const isAllowed = await mayEnter(request.headers.authorization).catch(() => undefined)
+    if (isAllowed === undefined) return refuse(response, 503, 'unavailable')
+    if (!isAllowed) return refuse(response, 401, 'unauthorized')
+    const name = PATH.exec(request.url ?? '')?.[1] ?? ''
+    const console = consoleOf(name)
+    if (console === undefined) return refuse(response, 404, 'not_found')
+    if (request.method === 'POST') {
+      const refusal = await takeInput(console, request)
+      return refusal === undefined ? void response.writeHead(204).end() : refuse(response, refusal.status, refusal.reason)
+    }
+    if (request.method !== 'GET') return refuse(response, 405, 'method_not_allowed')
+    const open = streams.get(name) ?? 0
+    if (open >= STREAMS_MAXIMUM) return refuse(response, 429, 'too_many_streams')
+    streams.set(name, open + 1)
+    await streamConsole(console, response, clock, stopping.signal)
+    const left = (streams.get(name) ?? 1) - 1
+    if (left === 0) streams.delete(name)
+    else streams.set(name, left)
+  }
+
+  const server = createServer({ cert: certificate.certificate, key: certificate.key, minVersion: 'TLSv1.2', requestTimeout: REQUEST_TIMEOUT_MILLISECONDS }, (request, response) => {
+    request.on('error', () => response.destroy())
+    response.on('error', () => response.destroy())
+    answer(request, response).catch((error: unknown) => {
+      log.error('request failed', { error })
+      response.destroy()
+    })
+  })
+  server.maxConnections = CONNECTIONS_MAXIMUM
+  server.on('tlsClientError', (_error, socket) => socket.destroy())
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, host, () => {
+      server.off('error', reject)
+      resolve()
+    })
+  })
+  const address = server.address() as AddressInfo // a listening TCP server has one
+  return {
+    url: `https://${host.includes(':') ? `[${host}]` : host}:${address.port}`,
+    async stop() {
+      stopping.abort()
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+      server.closeIdleConnections()
+      await Promise.race([closed, clock.sleep(STOP_MILLISECONDS)])
+      server.closeAllConnections()
+      await closed
+    },
+  }
+}
+
+/** For the last lines of streams to leave. */
+const STOP_MILLISECONDS = 500
