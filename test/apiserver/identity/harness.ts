@@ -8,7 +8,7 @@ import { type Identity, type IdentityOptions, openIdentity } from '../../../apis
 import { folderTransport } from '../../../apiserver/mail/transport.ts'
 import { sendOne } from '../../../apiserver/mail/worker.ts'
 import type { Database } from '../../../db/open.ts'
-import { createPipeline } from '../../../kit/http/pipeline.ts'
+import { createPipeline, requestDurations } from '../../../kit/http/pipeline.ts'
 import type { Endpoint } from '../../../kit/http/endpoint.ts'
 import { type Clock, systemClock } from '../../../kit/sys/clock.ts'
 import { silentLog } from '../../../kit/sys/log.ts'
@@ -60,7 +60,7 @@ export async function openHarness(db: Database, options: Partial<IdentityOptions
   const clock = movableClock()
   const identity: Identity = await openIdentity({ db, clock, random: systemRandom, log: silentLog, publicUrl: 'http://127.0.0.1:8080', canSendMail: true, ...options })
   const pipeline = createPipeline({
-    ...identity, endpoints: [...identity.endpoints, ...(options.endpoints ?? [])], clock, random: systemRandom, log: silentLog, metrics: openRegistry({ isProcessWide: false }),
+    ...identity, endpoints: [...identity.endpoints, ...(options.endpoints ?? [])], clock, random: systemRandom, log: silentLog, durations: requestDurations(openRegistry({ isProcessWide: false })),
     auditRefusal: (refusal) => auditRefusal(refusal, { db, clock, random: systemRandom }),
     translate: (error) => error, trustedProxies: [], isSecure: false, checkAnswers: true,
   })
