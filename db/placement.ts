@@ -1,6 +1,6 @@
 /** Room on nodes. A guest's claim is one row; taking it is one conditional update of its node, and deleting the row gives the
  *  room back, so that neither can happen twice. What a node offers is mirrored by `db/nodes.ts`. */
-import { sql, type Transaction } from 'kysely'
+import { type Selectable, sql, type Transaction } from 'kysely'
 import { type Candidate, type Demand, rankNodes, type Room } from '../domain/placement.ts'
 import { type Problem, unavailable } from '../domain/problem.ts'
 import type { Queries } from './open.ts'
@@ -83,12 +83,19 @@ export async function findPlacement(db: Queries, server: { readonly accountId: s
   }
 }
 
-/** The nodes of a zone, or all, as placement sees them. */
-export async function listCandidates(db: Queries, zone?: string): Promise<readonly Candidate[]> {
-  const rows = await db.selectFrom('node_capacity').selectAll().$if(zone !== undefined, (query) => query.where('zone', '=', zone ?? '')).orderBy('node').execute()
-  return rows.map((row) => ({
-    node: row.node, zone: row.zone, rack: row.rack, cpuPool: row.cpu_pool, dedicatedAccountId: row.dedicated_account_id, isSchedulable: row.is_schedulable,
-    total: { cores: row.cores, memoryMebibytes: row.memory_mebibytes, storageGibibytes: row.storage_gibibytes },
-    used: { cores: row.cores_used, memoryMebibytes: row.memory_mebibytes_used, storageGibibytes: row.storage_gibibytes_used },
-  }))
+/** The nodes of a zone as placement sees them. */
+export async function listCandidates(db: Queries, zone: string): Promise<readonly Candidate[]> {
+  const rows = await db.selectFrom('node_capacity').selectAll().where('zone', '=', zone).orderBy('node').execute()
+  return rows.map(toCandidate)
 }
+
+export async function findCandidate(db: Queries, node: string): Promise<Candidate | undefined> {
+  const row = await db.selectFrom('node_capacity').selectAll().where('node', '=', node).executeTakeFirst()
+  return row && toCandidate(row)
+}
+
+const toCandidate = (row: Selectable<Tables['node_capacity']>): Candidate => ({
+  node: row.node, zone: row.zone, rack: row.rack, cpuPool: row.cpu_pool, dedicatedAccountId: row.dedicated_account_id, isSchedulable: row.is_schedulable,
+  total: { cores: row.cores, memoryMebibytes: row.memory_mebibytes, storageGibibytes: row.storage_gibibytes },
+  used: { cores: row.cores_used, memoryMebibytes: row.memory_mebibytes_used, storageGibibytes: row.storage_gibibytes_used },
+})

@@ -60,3 +60,10 @@ export async function findServerClaims(db: Queries, { accountId, serverId }: Ser
   const macAddress = await findMacAddress(db, { accountId, holder: serverHolder(serverId) })
   return placement && macAddress !== undefined ? { placement, macAddress } : undefined
 }
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+/** Whether there is such an account, for ids that come from names of namespaces and may be anything. */
+export async function accountExists(db: Queries, accountId: string): Promise<boolean> {
+  return UUID.test(accountId) && (await db.selectFrom('account').select('id').where('id', '=', accountId).executeTakeFirst()) !== undefined
+}

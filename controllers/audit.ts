@@ -1,0 +1,35 @@
+/** Audit entries of what the platform does by itself, and of edits that came past the API. */
+import type { UnsealedAuditEntry } from '../domain/audit.ts'
+import { appendAudit } from '../db/audit.ts'
+import { accountExists } from '../db/server-claims.ts'
+import type { KubeObject } from '../kit/kube/object.ts'
+import type { Effect } from '../kit/reconcile/reconciler.ts'
+import { accountOfNamespace } from '../resources/index.ts'
+import { asked } from './database.ts'
+import type { Parts } from './parts.ts'
+
+interface AuditInput {
+  readonly action: string
+  /** As operations show it; `system:…` for the platform. */
+  readonly actor: string
+  /** The entry is written once for each action and request. */
+  readonly requestId: string
+}
+
+/** The effect `audit`: one entry about the root, in the chain of its account. */
+export const auditEffect = ({ db, clock, random }: Pick<Parts, 'db' | 'clock' | 'random'>): Effect => async (input, root) => {
+  const accountId = accountOfNamespace(root.metadata.namespace ?? '')
+  if (accountId === undefined || !(await asked(accountExists(db, accountId)))) return undefined
+  const entry = entryOf(root, accountId, input as unknown as AuditInput) // plans of this folder write nothing else
+  await asked(db.transaction().execute((tx) => appendAudit(tx, entry, { clock, random })))
+  return undefined
+}
+
+function entryOf(root: KubeObject, accountId: string, { action, actor, requestId }: AuditInput): UnsealedAuditEntry {
+  return {
+    account_id: accountId, actor_email: actor, actor_kind: actor.startsWith('system:') ? 'system' : 'operator',
+    user_id: null, staff_id: null, token_id: null, token_name: null,
+    action, resource_type: root.kind.toLowerCase(), resource_id: root.metadata.name, detail: {}, outcome: 'success',
+    source_ip: '', user_agent: '', request_id: requestId, changes: [],
+  }
+}

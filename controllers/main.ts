@@ -1,0 +1,99 @@
+/** The controllers' process: reads its environment, brings schema, kinds and catalog up to date, and works while it leads. */
+import { join } from 'node:path'
+import { z } from 'zod'
+import { migrate, openDatabase } from '../db/open.ts'
+import { startProbes } from '../kit/http/probes.ts'
+import { openCaches } from '../kit/kube/caches.ts'
+import { openClient } from '../kit/kube/client.ts'
+import { installCrds, readCrds } from '../kit/kube/crd.ts'
+import { openHttpsTransport } from '../kit/kube/https-transport.ts'
+import { readKubeconfig, readServiceAccount } from '../kit/kube/kubeconfig.ts'
+import { Namespace } from '../kit/kube/object.ts'
+import { isAlreadyExists, type Store } from '../kit/kube/store.ts'
+import { LEADER_REQUEST_TIMEOUT_MILLISECONDS, runElected } from '../kit/reconcile/lease.ts'
+import { openControllerMetrics } from '../kit/reconcile/metrics.ts'
+import { systemClock } from '../kit/sys/clock.ts'
+import { type Logger, openLog } from '../kit/sys/log.ts'
+import { openRegistry } from '../kit/sys/metrics.ts'
+import { environment, exitProcess, onFatal, stopSignal, tellParent } from '../kit/sys/process.ts'
+import { newUuid, systemRandom } from '../kit/sys/random.ts'
+import { installCatalog } from './catalog.ts'
+import { openControllers, runControllers } from './index.ts'
+
+const Environment = z.object({
+  DATABASE_URL: z.string().optional(),
+  SVCCLOUD_DATABASE_URL: z.string().optional(),
+  SVCCLOUD_DATABASE_CONNECTIONS: z.coerce.number().int().min(1).max(500).default(20),
+  SVCCLOUD_KUBECONFIG: z.string().optional(),
+  SVCCLOUD_INSTALL_CRDS: z.enum(['true', 'false']).default('false'),
+  SVCCLOUD_CATALOG_FILE: z.string().optional(),
+  SVCCLOUD_METRICS_HOST: z.string().default('127.0.0.1'),
+  SVCCLOUD_METRICS_PORT: z.coerce.number().int().min(0).max(65_535).default(0),
+  SVCCLOUD_LOG_LEVEL: z.string().default('info'),
+})
+
+const CRDS_FOLDER = join(import.meta.dirname, '..', 'crds')
+/** Where the platform keeps what is its own, like the lease of the leader. */
+const SYSTEM_NAMESPACE = 'svccloud-system'
+/** Ended by the loss of the lead: the supervisor starts the process anew. */
+const EXIT_LEAD_LOST = 75
+
+async function run(settings: z.infer<typeof Environment>, log: Logger, stop: AbortSignal): Promise<'stopped' | 'lost'> {
+  const clock = systemClock
+  const random = systemRandom
+  const registry = openRegistry({ isProcessWide: true })
+  const db = openDatabase({
+    url: required('SVCCLOUD_DATABASE_URL', settings.DATABASE_URL ?? settings.SVCCLOUD_DATABASE_URL), connectionsMaximum: settings.SVCCLOUD_DATABASE_CONNECTIONS,
+    onConnectionLost: (error) => log.warn('database connection lost', { error }),
+  })
+  await migrate(db)
+
+  const access = settings.SVCCLOUD_KUBECONFIG === undefined ? await readServiceAccount(environment(), clock) : await readKubeconfig(settings.SVCCLOUD_KUBECONFIG, clock)
+  const kubernetes = openHttpsTransport(required('SVCCLOUD_KUBECONFIG', access))
+  const store = openClient({ transport: kubernetes.transport, fieldManager: 'svccloud-controllers', clock, random, requestTimeoutMilliseconds: LEADER_REQUEST_TIMEOUT_MILLISECONDS })
+  if (settings.SVCCLOUD_INSTALL_CRDS === 'true') await installCrds(store, await readCrds(CRDS_FOLDER), clock)
+  if (settings.SVCCLOUD_CATALOG_FILE !== undefined) await installCatalog(store, settings.SVCCLOUD_CATALOG_FILE)
+  await ensureNamespace(store, SYSTEM_NAMESPACE)
+
+  const caches = openCaches({ store, clock, random, log, registry })
+  let mayAct = () => false
+  const parts = { store, caches, db, clock, random, log }
+  const controllers = openControllers({ ...parts, metrics: openControllerMetrics(registry), mayAct: () => mayAct() })
+  caches.start(stop) // also while another leads, to be warm when the turn comes
+
+  const missing = async () => {
+    const isDatabaseThere = await db.selectFrom('node_capacity').select('node').limit(1).execute().then(() => true, () => false)
+    return [...(isDatabaseThere ? [] : ['database']), ...(caches.isReady() ? [] : ['caches'])]
+  }
+  const probes = await startProbes({ host: settings.SVCCLOUD_METRICS_HOST, port: settings.SVCCLOUD_METRICS_PORT, metrics: registry, missing })
+  tellParent({ ready: true, metrics_url: `${probes.url}/metrics` })
+
+  const election = { store, namespace: SYSTEM_NAMESPACE, name: 'controllers', identity: newUuid(random), clock, random, log, registry }
+  const end = await runElected(election, async (lead) => {
+    mayAct = lead.mayAct
+    await runControllers(controllers, parts, lead.signal)
+  }, stop)
+  if (end === 'lost') return end
+  await probes.stop()
+  await kubernetes.close()
+  await db.destroy()
+  return end
+}
+
+async function ensureNamespace(store: Store, name: string): Promise<void> {
+  try {
+    await store.create(Namespace, { metadata: { name }, spec: undefined })
+  } catch (error) {
+    if (!isAlreadyExists(error)) throw error
+  }
+}
+
+function required<T>(name: string, value: T | undefined): T {
+  if (value === undefined) throw new Error(`${name} is not set`)
+  return value
+}
+
+const settings = Environment.parse(environment())
+const log = openLog('controllers', settings.SVCCLOUD_LOG_LEVEL)
+onFatal((error) => log.error('fatal', { error }))
+exitProcess((await run(settings, log, stopSignal())) === 'lost' ? EXIT_LEAD_LOST : 0)

@@ -1,0 +1,89 @@
+/** The operation controller: brings the record to the end that history knows, ends what lost its target, and removes records that
+ *  are old. Running operations are written by the reconciler of their target. */
+import { type FinishedOperation, isFinal } from '../../domain/operations.ts'
+import { findOperation, recordOperation } from '../../db/operation-history.ts'
+import type { Action } from '../../kit/reconcile/action.ts'
+import { type Effect, type Reconciler, watch } from '../../kit/reconcile/reconciler.ts'
+import { accountOfNamespace } from '../../resources/index.ts'
+import { Operation, type OperationSpec, type OperationState } from '../../resources/operation.ts'
+import { Server, type ServerSpec, type ServerStatus } from '../../resources/server.ts'
+import type { OperationProgress } from '../../resources/shapes.ts'
+import type { KubeObject } from '../../kit/kube/object.ts'
+import { asked } from '../database.ts'
+import type { Parts } from '../parts.ts'
+import { advance, eventsAfter, eventsOf } from './progress.ts'
+import { endedState, finished, type OperationObject } from './record.ts'
+
+/** How long the object of an ended operation stays beside its row of history. */
+export const ENDED_KEPT_MILLISECONDS = 3_600_000
+
+export interface Seen {
+  readonly history: FinishedOperation | undefined
+  /** What the target says of this operation; `gone` when it is another's or does not exist. */
+  readonly target: 'busy' | 'free' | 'gone'
+}
+
+export function operationReconciler(parts: Parts): Reconciler<OperationSpec, OperationState, Seen> {
+  return {
+    name: 'operation', type: Operation,
+    watches: [watch(Server, ({ metadata: { namespace = '' }, spec, status }) => [...new Set([spec.operation?.id, status?.operation?.id])].flatMap((name) => (name === undefined ? [] : [{ namespace, name }])))],
+    observe: (operation) => observe(parts, operation),
+    plan,
+    effects: { abandon: abandonEffect(parts), keep: keepEffect(parts) },
+  }
+}
+
+/** Guards in order: ended and old, ended, over but not shown, target gone. */
+export function plan(operation: OperationObject, seen: Seen, now: Date): readonly Action[] {
+  const { status, metadata: { namespace = '', name } } = operation
+  if (status !== undefined && isFinal(status.status)) {
+    const remaining = Date.parse(status.finishedAt ?? '') + ENDED_KEPT_MILLISECONDS - now.getTime()
+    if (remaining > 0) return [{ do: 'wait', seconds: Math.ceil(remaining / 1_000), for: 'the record to be old' }]
+    return [...(seen.history === undefined ? [{ do: 'effect', name: 'keep', input: {} } as const] : []), { do: 'remove', type: Operation, key: { namespace, name } }]
+  }
+  if (seen.target === 'busy') return []
+  if (seen.history !== undefined) return [{ do: 'status', status: { ...endedState(seen.history) } }]
+  return seen.target === 'gone' ? [{ do: 'effect', name: 'abandon', input: {} }] : []
+}
+
+async function observe({ caches, store, db }: Parts, operation: OperationObject): Promise<Seen> {
+  const { namespace = '', name } = operation.metadata
+  const isEnded = operation.status !== undefined && isFinal(operation.status.status)
+  const key = { namespace, name: operation.spec.target.id }
+  const history = await asked(findOperation(db, accountOfNamespace(namespace) ?? null, name))
+  if (isEnded) return { history, target: 'free' }
+  const target = standOf(caches.of(Server).get(key), name)
+  // The record may be known here before its server is: nothing is given up on the word of a cache.
+  return { history, target: target === 'gone' ? standOf(await store.get(Server, key), name) : target }
+}
+
+function standOf(server: KubeObject<ServerSpec, ServerStatus> | undefined, id: string): Seen['target'] {
+  const progress = server?.status?.operation
+  if (progress?.id === id) return isFinal(progress.status) ? 'free' : 'busy'
+  return server?.spec.operation?.id === id ? 'busy' : 'gone'
+}
+
+/** Its target went, or was given another operation, before this one could begin: cancelled. */
+const abandonEffect = ({ db, clock }: Parts): Effect<OperationSpec, OperationState> => async (_input, operation) => {
+  const now = clock.now()
+  const before = progressOf(operation)
+  const progress = advance(before, { do: 'operation', id: before.id, step: before.step, outcome: 'cancelled' }, now)
+  const ended = finished(operation, progress, eventsAfter(operation.status, progress, [], now), now)
+  await asked(recordOperation(db, accountOfNamespace(operation.metadata.namespace ?? '') ?? null, ended))
+  return { status: { ...endedState(ended) } }
+}
+
+/** Puts an ended operation into history that is not there. */
+const keepEffect = ({ db, clock }: Parts): Effect<OperationSpec, OperationState> => async (_input, operation) => {
+  const ended = finished(operation, progressOf(operation), eventsOf(operation.status), clock.now())
+  await asked(recordOperation(db, accountOfNamespace(operation.metadata.namespace ?? '') ?? null, ended))
+  return undefined
+}
+
+function progressOf({ metadata, spec, status }: OperationObject): OperationProgress {
+  const { kind, actor, createdAt, deadlineAt, stepCount } = spec
+  return {
+    id: metadata.name, kind, actor, createdAt, deadlineAt, stepCount, status: status?.status ?? 'pending', step: status?.step ?? '', stepIndex: status?.stepIndex ?? 0, error: status?.error ?? '',
+    ...(status?.startedAt === undefined ? {} : { startedAt: status.startedAt }), ...(status?.finishedAt === undefined ? {} : { finishedAt: status.finishedAt }),
+  }
+}

@@ -1,0 +1,44 @@
+/** How an operation moves on: pure. The mirror on the target and the events of the record both follow from here. */
+import { isFinal, OPERATION_EVENTS_MAXIMUM, type OperationEvent, stepsOf } from '../../domain/operations.ts'
+import type { OperationAction } from '../../kit/reconcile/action.ts'
+import type { OperationState } from '../../resources/operation.ts'
+import type { OperationProgress, OperationStanza } from '../../resources/shapes.ts'
+
+/** An operation that was asked for and has not begun. */
+export const pendingProgress = (stanza: OperationStanza): OperationProgress => ({
+  id: stanza.id, kind: stanza.kind, status: 'pending', step: stepsOf(stanza.kind)[0] ?? '', stepIndex: 0, stepCount: stepsOf(stanza.kind).length, error: '',
+  actor: stanza.actor, createdAt: stanza.requestedAt, deadlineAt: stanza.deadlineAt,
+})
+
+/** The progress after the action. What has ended stays as it is, and the step never goes back. */
+export function advance(before: OperationProgress, action: OperationAction, now: Date): OperationProgress {
+  if (isFinal(before.status)) return before
+  const at = now.toISOString()
+  const begun = { ...before, startedAt: before.startedAt ?? at }
+  const index = stepsOf(before.kind).indexOf(action.step)
+  const moved = index > before.stepIndex ? { ...begun, step: action.step, stepIndex: index } : begun
+  if (action.outcome === undefined) return { ...moved, status: 'running' }
+  if (action.outcome === 'succeeded') return { ...moved, status: 'succeeded', step: stepsOf(before.kind).at(-1) ?? moved.step, stepIndex: before.stepCount, finishedAt: at }
+  return { ...moved, status: action.outcome, finishedAt: at, ...(action.outcome === 'failed' ? { error: action.error ?? 'The operation failed.' } : {}) }
+}
+
+/** The events of the record after the progress: what is there already is not added again; the newest stay. */
+export function eventsAfter(
+  record: Pick<OperationState, 'status' | 'step' | 'events'> | undefined, progress: OperationProgress, told: OperationAction['events'], now: Date,
+): readonly OperationEvent[] {
+  const known = eventsOf(record)
+  const hasBegun = record !== undefined && record.status !== 'pending'
+  const news = [
+    ...(hasBegun ? [] : [{ kind: 'started', message: 'The operation began.' }]),
+    ...(hasBegun && record.step === progress.step ? [] : [{ kind: 'step', message: `Step ${progress.step}.`, data: { step: progress.step, step_index: progress.stepIndex } }]),
+    ...(told ?? []),
+    ...(isFinal(progress.status) ? [{ kind: progress.status, message: endOf(progress) }] : []),
+  ].filter((event) => event.kind === 'step' || !known.some((before) => before.kind === event.kind && before.message === event.message))
+  return [...known, ...news.map((event) => ({ at: now.toISOString(), ...event }))].slice(-OPERATION_EVENTS_MAXIMUM)
+}
+
+export const eventsOf = (record: Pick<OperationState, 'events'> | undefined): readonly OperationEvent[] =>
+  (record?.events ?? []).map(({ data, ...event }) => (data === undefined ? event : { ...event, data }))
+
+const endOf = ({ status, error }: OperationProgress): string =>
+  status === 'failed' ? error : status === 'succeeded' ? 'The operation succeeded.' : 'The operation was cancelled.'

@@ -1,0 +1,99 @@
+/** The records of operations: the Operation object while it runs, a row of history when it has ended. The order is what keeps every
+ *  operation whole across crashes: history first, then the mirror that frees the target, and last the end of the object
+ *  (`index.ts`), so that whoever sees an operation ended finds its target free. */
+import type { FinishedOperation, OperationEvent } from '../../domain/operations.ts'
+import { isFinal, stepsOf } from '../../domain/operations.ts'
+import { findOperation, recordOperation } from '../../db/operation-history.ts'
+import type { KubeObject } from '../../kit/kube/object.ts'
+import { isAlreadyExists } from '../../kit/kube/store.ts'
+import type { Operations } from '../../kit/reconcile/operation.ts'
+import { accountOfNamespace } from '../../resources/index.ts'
+import { ACCOUNT_LABEL } from '../../resources/labels.ts'
+import { Operation, type OperationSpec, type OperationState } from '../../resources/operation.ts'
+import type { OperationProgress, OperationStanza } from '../../resources/shapes.ts'
+import { asked } from '../database.ts'
+import type { Parts } from '../parts.ts'
+import { advance, eventsAfter, pendingProgress } from './progress.ts'
+
+export type OperationObject = KubeObject<OperationSpec, OperationState>
+
+interface Target {
+  readonly spec: { readonly operation?: OperationStanza }
+  readonly status?: { readonly operation?: OperationProgress }
+}
+
+export function operationRecords(parts: Pick<Parts, 'store' | 'caches' | 'db'>): Operations {
+  const { caches, db, store } = parts
+  return {
+    async record(root, action, now) {
+      const { namespace = '' } = root.metadata
+      const target = root as unknown as Target // roots with operations have these fields
+      const before = progressBefore(target, action.id)
+      const accountId = accountOfNamespace(namespace) ?? null
+      const ended = action.outcome === undefined ? undefined : await asked(findOperation(db, accountId, action.id))
+      if (ended !== undefined) return mirrorOf(ended)
+      const object = await recordOf(parts, root, before, target.spec.operation)
+      const progress = advance(before, action, now)
+      const events = eventsAfter(object.status, progress, action.events, now)
+      if (isFinal(progress.status)) {
+        await asked(recordOperation(db, accountId, finished(object, progress, events, now)))
+      } else {
+        caches.apply(Operation, await store.patch(Operation, { namespace, name: action.id }, { status: stateOf(progress, events) }, 'status'))
+      }
+      return progress
+    },
+  }
+}
+
+function progressBefore({ spec, status }: Target, id: string): OperationProgress {
+  if (status?.operation?.id === id) return status.operation
+  if (spec.operation?.id === id) return pendingProgress(spec.operation)
+  throw new Error(`operation ${id} is neither asked for nor under way`)
+}
+
+/** The Operation object, made here when whoever accepted the operation could not. */
+async function recordOf({ caches, store }: Pick<Parts, 'store' | 'caches'>, root: KubeObject, progress: OperationProgress, stanza: OperationStanza | undefined): Promise<OperationObject> {
+  const { namespace = '', name } = root.metadata
+  const key = { namespace, name: progress.id }
+  const known = caches.of(Operation).get(key) ?? (await store.get(Operation, key))
+  if (known !== undefined) return known
+  const accountId = accountOfNamespace(namespace)
+  const metadata = { ...key, ...(accountId === undefined ? {} : { labels: { [ACCOUNT_LABEL]: accountId } }) }
+  const spec: OperationSpec = {
+    kind: progress.kind, target: { type: targetTypeOf(root), id: name }, actor: progress.actor, requestId: stanza?.id === progress.id ? stanza.requestId : '',
+    createdAt: progress.createdAt, deadlineAt: progress.deadlineAt, stepCount: stepsOf(progress.kind).length,
+  }
+  try {
+    const made = await store.create(Operation, { metadata, spec })
+    caches.apply(Operation, made)
+    return made
+  } catch (error) {
+    const made = isAlreadyExists(error) ? await store.get(Operation, key) : undefined
+    if (made === undefined) throw error
+    return made
+  }
+}
+
+const targetTypeOf = (root: KubeObject): OperationSpec['target']['type'] => root.kind.toLowerCase() as OperationSpec['target']['type'] // kinds with operations are named as their targets
+
+export const finished = (object: OperationObject, progress: OperationProgress, events: readonly OperationEvent[], now: Date): FinishedOperation => ({
+  id: progress.id, kind: progress.kind, target: object.spec.target, actor: progress.actor, requestId: object.spec.requestId,
+  status: progress.status, step: progress.step, stepIndex: progress.stepIndex, stepCount: progress.stepCount, error: progress.error,
+  createdAt: progress.createdAt, deadlineAt: progress.deadlineAt, startedAt: progress.startedAt ?? null, finishedAt: progress.finishedAt ?? now.toISOString(), events,
+})
+
+/** What a finished operation looks like on its target. */
+const mirrorOf = ({ startedAt, ...operation }: FinishedOperation): OperationProgress => ({
+  id: operation.id, kind: operation.kind, status: operation.status, step: operation.step, stepIndex: operation.stepIndex, stepCount: operation.stepCount, error: operation.error,
+  actor: operation.actor, createdAt: operation.createdAt, deadlineAt: operation.deadlineAt, finishedAt: operation.finishedAt, ...(startedAt === null ? {} : { startedAt }),
+})
+
+const stateOf = (progress: OperationProgress, events: readonly OperationEvent[]): OperationState => ({
+  status: progress.status, step: progress.step, stepIndex: progress.stepIndex, error: progress.error, events: [...events],
+  ...(progress.startedAt === undefined ? {} : { startedAt: progress.startedAt }),
+})
+
+/** The object of an operation that has ended. */
+export const endedState = ({ status, step, stepIndex, error, startedAt, finishedAt, events }: FinishedOperation): OperationState => ({
+  status, step, stepIndex, error, finishedAt, events: [...events], ...(startedAt === null ? {} : { startedAt }),
+})

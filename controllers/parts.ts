@@ -1,0 +1,16 @@
+/** What every controller is built from. */
+import type { Database } from '../db/open.ts'
+import type { Caches } from '../kit/kube/caches.ts'
+import type { Store } from '../kit/kube/store.ts'
+import type { Clock } from '../kit/sys/clock.ts'
+import type { Logger } from '../kit/sys/log.ts'
+import type { Random } from '../kit/sys/random.ts'
+
+export interface Parts {
+  readonly store: Store
+  readonly caches: Caches
+  readonly db: Database
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+}

@@ -1,0 +1,62 @@
+/** Edits that no operation stands for: made with kubectl or GitOps, or due by a rule of the platform. They get their operation here,
+ *  so that the operation log and the audit log are complete whichever door was used. */
+import { createHash } from 'node:crypto'
+import { deadlineOf, type OperationKind } from '../../domain/operations.ts'
+import type { ObjectMeta } from '../../kit/kube/object.ts'
+import type { Action } from '../../kit/reconcile/action.ts'
+import type { OperationStanza } from '../../resources/shapes.ts'
+import type { Turn } from './decision.ts'
+import { uidOf } from './drafts.ts'
+import { activeOperation, hasBegun, type InstanceObject, isDeleting, type ServerObject } from './seen.ts'
+
+/** What an edit asks for; undefined when the spec and the operations agree. `field` is the one that was edited. */
+export function unaskedEdit(server: ServerObject, instance: InstanceObject | undefined): { readonly kind: OperationKind; readonly field: string } | undefined {
+  const { spec, status, metadata } = server
+  const active = activeOperation(server)
+  if (isDeleting(server)) return undefined
+  if (metadata.deletionTimestamp !== undefined && !spec.isProtected && (active === undefined || active.kind === 'server.create')) return { kind: 'server.delete', field: '' }
+  if (active !== undefined) return undefined
+  if (spec.operation === undefined && status?.state === undefined) return { kind: 'server.create', field: 'hostname' }
+  if (status?.state === 'stopped' && spec.desiredPower === 'running') return { kind: 'server.start', field: 'desiredPower' }
+  const mayRun = status?.state === 'started' || (status?.state === 'error' && instance?.spec.power === 'running')
+  return mayRun && spec.desiredPower === 'stopped' ? { kind: 'server.stop', field: 'desiredPower' } : undefined
+}
+
+/** The platform itself, when one of its rules asks for an operation. */
+export const SYSTEM_ACTOR = 'system:controllers'
+
+/** Puts the operation beside the edit. Its id follows from the generation that was seen, so that trying again is the same operation. */
+export function adopt({ server, now }: Turn, kind: OperationKind, actor: string): Action {
+  const id = derivedId(`${uidOf(server)}/${server.metadata.generation ?? 0}/${kind}`)
+  const operation: OperationStanza = { id, kind, requestedAt: now.toISOString(), deadlineAt: deadlineOf(kind, now).toISOString(), actor, requestId: id }
+  // A merge patch keeps the members of the stanza before: those that this one lacks are taken out.
+  return { do: 'change', patch: { spec: { operation: { ...operation, arguments: null } } } }
+}
+
+/** An operation that no request asked for carries its own id as request id. */
+export const isAdopted = (operation: OperationStanza): boolean => operation.requestId === operation.id
+
+/** Writes the audit entry of an adopted operation, once, before the operation begins. */
+export function auditAdopted({ server }: Turn, operation: OperationStanza): readonly Action[] {
+  if (!isAdopted(operation) || hasBegun(server, operation)) return []
+  return [{ do: 'effect', name: 'audit', input: { action: operation.kind, actor: operation.actor, requestId: operation.requestId } }]
+}
+
+/** A version 8 UUID (RFC 9562) made from a text. */
+function derivedId(text: string): string {
+  const hex = createHash('sha256').update(text).digest('hex')
+  const variant = ((Number.parseInt(hex.slice(16, 17), 16) & 0x3) | 0x8).toString(16)
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`
+}
+
+/** The field manager that wrote a spec field last (or wrote at all, for an empty field), as an actor. */
+export function editorOf(metadata: ObjectMeta, field: string): string {
+  const writers = (metadata.managedFields ?? []).filter((entry) => entry.subresource === undefined && (field === '' || owns(entry.fieldsV1, field)))
+  const latest = writers.toSorted((a, b) => ((a.time ?? '') < (b.time ?? '') ? -1 : 1)).at(-1)
+  return field === '' || latest?.manager === undefined ? 'user:kubernetes' : `user:${latest.manager}`
+}
+
+const owns = (fields: unknown, field: string): boolean => {
+  const spec = (fields as { readonly 'f:spec'?: Readonly<Record<string, unknown>> } | undefined)?.['f:spec'] // the FieldsV1 format
+  return spec !== undefined && `f:${field}` in spec
+}

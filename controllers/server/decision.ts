@@ -1,0 +1,110 @@
+/** One turn of a server: what it is now, what shall be done, and how that looks to people. `toActions` is the only place where a
+ *  decision becomes status, conditions and operation progress. */
+import type { Action, ConditionDraft, OperationEvent } from '../../kit/reconcile/action.ts'
+import type { ServerState, ServerStatus } from '../../resources/server.ts'
+import type { OperationStanza } from '../../resources/shapes.ts'
+import { activeOperation, type Seen, type ServerObject } from './seen.ts'
+
+/** What every rule looks at. */
+export interface Turn {
+  readonly server: ServerObject
+  readonly seen: Seen
+  readonly now: Date
+}
+
+/** A turn while an operation is under way. */
+export interface Work extends Turn {
+  readonly operation: OperationStanza
+}
+
+export interface Decision {
+  readonly state: ServerState
+  /** For people: why it is so; absent when the state says it all. */
+  readonly detail?: string
+  readonly actions?: readonly Action[]
+  /** Of the operation under way: the first condition that does not hold. */
+  readonly step?: string
+  readonly outcome?: 'succeeded' | 'failed'
+  /** For people; with `failed`. */
+  readonly error?: string
+  readonly events?: readonly OperationEvent[]
+  /** What the turn waits for, as words that complete "waited for". */
+  readonly waitFor?: string
+  readonly waitSeconds?: number
+  readonly status?: Partial<ServerStatus>
+  /** Nothing of the server is left anywhere. */
+  readonly isGone?: boolean
+}
+
+const DETAIL_LENGTH_MAXIMUM = 1_024
+const cut = (text: string): string => (text.length <= DETAIL_LENGTH_MAXIMUM ? text : `${text.slice(0, DETAIL_LENGTH_MAXIMUM - 1)}…`)
+
+export function toActions(turn: Turn, decision: Decision): Action[] {
+  const operation = activeOperation(turn.server)
+  const { actions = [], waitSeconds, waitFor = 'a change' } = decision
+  return [
+    ...actions,
+    ...(operation === undefined ? [] : [operationAction(operation, decision)]),
+    { do: 'status', status: statusOf(turn, decision), conditions: conditionsOf(turn, decision, operation) },
+    ...(decision.isGone === true ? [{ do: 'finalized' } as const] : []),
+    ...(waitSeconds === undefined ? [] : [{ do: 'wait', seconds: waitSeconds, for: waitFor } as const]),
+  ]
+}
+
+function operationAction(operation: OperationStanza, decision: Decision): Action {
+  const { step = 'done', outcome, error, events } = decision
+  return {
+    do: 'operation', id: operation.id, step,
+    ...(outcome === undefined ? {} : { outcome }), ...(error === undefined ? {} : { error: cut(error) }), ...(events === undefined ? {} : { events }),
+  }
+}
+
+function statusOf({ server, seen }: Turn, { state, detail, status }: Decision): Partial<Record<keyof ServerStatus, unknown>> {
+  const { claims, instance, zone } = seen
+  return {
+    state,
+    stateDetail: detail === undefined ? undefined : cut(detail),
+    ...(zone === undefined ? {} : { region: zone.region }),
+    ...(claims === undefined ? {} : {
+      cores: claims.placement.cores, memoryMebibytes: claims.placement.memoryMebibytes, storageGibibytes: claims.placement.storageGibibytes,
+      nodeName: claims.placement.node, macAddress: claims.macAddress, bootStorageId: server.metadata.name,
+    }),
+    ...(instance === undefined ? {} : { incarnation: Math.max(instance.spec.incarnation, server.status?.incarnation ?? 0) }),
+    ...(state === 'stopped' ? { startedAt: undefined } : {}),
+    ...status,
+  }
+}
+
+function conditionsOf({ server, seen }: Turn, decision: Decision, operation: OperationStanza | undefined): ConditionDraft[] {
+  const { state, detail = '' } = decision
+  const isAtWork = operation !== undefined && decision.outcome === undefined
+  const isReady = !isAtWork && state === (server.spec.desiredPower === 'running' ? 'started' : 'stopped')
+  const blocked = isDeletionBlocked(server)
+  return [
+    { type: 'Ready', status: isReady ? 'True' : 'False', reason: toReason(state), message: cut(detail) },
+    isAtWork
+      ? { type: 'Progressing', status: 'True', reason: toReason(operation.kind), message: decision.waitFor === undefined ? '' : `Waiting for ${decision.waitFor}.` }
+      : { type: 'Progressing', status: 'False', reason: 'Idle', message: '' },
+    ...(seen.claims === undefined ? [] : [hostCondition(seen.isHostReachable)]),
+    ...(blocked || findCondition(server, 'DeletionBlocked') !== undefined ? [blockedCondition(blocked)] : []),
+  ]
+}
+
+const hostCondition = (isReachable: boolean): ConditionDraft =>
+  isReachable
+    ? { type: 'HostReachable', status: 'True', reason: 'Heard', message: '' }
+    : { type: 'HostReachable', status: 'False', reason: 'Silent', message: 'The host of the server does not answer.' }
+
+/** Deleted with kubectl while it is protected: it goes as soon as the protection is lifted. */
+export const isDeletionBlocked = (server: ServerObject): boolean =>
+  server.metadata.deletionTimestamp !== undefined && server.spec.isProtected && server.spec.operation?.kind !== 'server.delete'
+
+const blockedCondition = (isBlocked: boolean): ConditionDraft =>
+  isBlocked
+    ? { type: 'DeletionBlocked', status: 'True', reason: 'Protected', message: 'The server is protected. It is deleted as soon as spec.isProtected is false.' }
+    : { type: 'DeletionBlocked', status: 'False', reason: 'NotProtected', message: '' }
+
+/** `quota_exceeded` as `QuotaExceeded`, `server.create` as `ServerCreate`. */
+export const toReason = (name: string): string => name.split(/[._]/).map((word) => word.slice(0, 1).toUpperCase() + word.slice(1)).join('')
+
+export const findCondition = (server: ServerObject, type: string) => server.status?.conditions?.find((condition) => condition.type === type)

@@ -1,0 +1,95 @@
+/** The children of a server as they shall be: boot storage, instance and the copy of its user data. */
+import { isDeepStrictEqual } from 'node:util'
+import type { ServerClaims } from '../../db/server-claims.ts'
+import { type Key, type KubeObject, Secret } from '../../kit/kube/object.ts'
+import type { Action } from '../../kit/reconcile/action.ts'
+import { Instance, type InstanceSpec, nodeNamespace } from '../../resources/instance.ts'
+import { Storage, type StorageSpec } from '../../resources/storage.ts'
+import { ACCOUNT_LABEL, OPERATION_ANNOTATION, SERVER_LABEL } from '../../resources/labels.ts'
+import type { InstanceObject, Seen, ServerObject, StorageObject } from './seen.ts'
+
+/** What only the flow of operations decides about an instance. */
+export interface Power {
+  readonly power: 'running' | 'stopped'
+  readonly incarnation: number
+  readonly stop?: InstanceSpec['stop'] | undefined
+  readonly operationId: string
+}
+
+export const uidOf = (object: KubeObject): string => {
+  if (object.metadata.uid === undefined) throw new Error(`${object.kind} ${object.metadata.name} was never stored`)
+  return object.metadata.uid
+}
+const namespaceOf = (object: KubeObject): string => object.metadata.namespace ?? ''
+
+const LABEL_LENGTH_MAXIMUM = 63
+
+/** For people: the platform finds children by what their spec says. A name that is too long for a label has none. */
+const childLabels = (server: ServerObject, seen: Seen): Record<string, string> => ({
+  ...(seen.accountId === undefined ? {} : { [ACCOUNT_LABEL]: seen.accountId }),
+  ...(server.metadata.name.length > LABEL_LENGTH_MAXIMUM ? {} : { [SERVER_LABEL]: server.metadata.name }),
+})
+
+export const storageKey = (server: ServerObject): Key => ({ namespace: namespaceOf(server), name: server.metadata.name })
+export const instanceKey = (server: ServerObject, node: string): Key => ({ namespace: nodeNamespace(node), name: uidOf(server) })
+export const userDataKey = (server: ServerObject, node: string): Key => ({ namespace: nodeNamespace(node), name: `user-data-${uidOf(server)}` })
+
+/** The boot storage has the name of its server. */
+export function ensureStorage(server: ServerObject, seen: Seen, claims: ServerClaims): Action {
+  const spec: StorageSpec = {
+    zone: server.spec.zone, title: server.spec.title, sizeGibibytes: claims.placement.storageGibibytes, tier: 'standard', isBoot: true,
+    serverId: server.metadata.name, labels: {}, isProtected: false,
+    ...(server.spec.template === undefined ? {} : { source: { kind: 'template', id: server.spec.template } }),
+  }
+  return { do: 'ensure', type: Storage, draft: { metadata: { ...storageKey(server), labels: childLabels(server, seen) }, spec } }
+}
+
+export function ensureUserData(server: ServerObject, seen: Seen, node: string): Action {
+  const metadata = { ...userDataKey(server, node), labels: childLabels(server, seen) }
+  return { do: 'ensure', type: Secret, draft: { metadata, spec: undefined, data: seen.userData ?? {} } }
+}
+
+/** Undefined when the instance is exactly so already. */
+export function ensureInstance(server: ServerObject, seen: Seen, claims: ServerClaims, storage: StorageObject, power: Power): Action | undefined {
+  const spec = instanceSpec(server, seen, claims, storage, power)
+  const current = seen.instance
+  if (current !== undefined && isDeepStrictEqual(plain(current.spec), plain(spec)) && madeFor(current) === power.operationId) return undefined
+  const metadata = {
+    ...instanceKey(server, claims.placement.node), labels: childLabels(server, seen),
+    annotations: { [OPERATION_ANNOTATION]: power.operationId },
+  }
+  return { do: 'ensure', type: Instance, draft: { metadata, spec } }
+}
+
+/** The operation that the newest incarnation was made for. */
+export const madeFor = (instance: InstanceObject): string => instance.metadata.annotations?.[OPERATION_ANNOTATION] ?? ''
+
+/** Power as it is, to bring everything else up to date. */
+export const powerOf = (instance: InstanceObject): Power => ({
+  power: instance.spec.power, incarnation: instance.spec.incarnation, stop: instance.spec.stop, operationId: madeFor(instance),
+})
+
+const SERIAL_LENGTH = 20
+
+function instanceSpec(server: ServerObject, seen: Seen, claims: ServerClaims, storage: StorageObject, power: Power): InstanceSpec {
+  const { spec, metadata } = server
+  const volume = uidOf(storage)
+  return {
+    server: { namespace: namespaceOf(server), name: metadata.name, uid: uidOf(server) },
+    hostname: spec.hostname,
+    power: power.power, incarnation: power.incarnation, ...(power.stop === undefined ? {} : { stop: power.stop }),
+    cores: claims.placement.cores, memoryMebibytes: claims.placement.memoryMebibytes,
+    disks: [{ volume, serial: volume.replaceAll('-', '').slice(0, SERIAL_LENGTH) }],
+    interfaces: [{ macAddress: claims.macAddress, kind: 'public' }],
+    template: spec.template ?? '',
+    metadata: {
+      isEnabled: spec.metadataEnabled,
+      id: metadata.name, title: spec.title, zone: spec.zone, region: seen.zone?.region ?? '', plan: spec.plan,
+      publicKeys: spec.sshKeys, labels: spec.labels,
+      ...(spec.userDataSecretName === undefined ? {} : { userDataSecretName: userDataKey(server, claims.placement.node).name }),
+    },
+  }
+}
+
+/** As it looks after a round trip through JSON, so that absent and undefined are the same. */
+const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value))

@@ -1,0 +1,87 @@
+/** The server controller: what wakes it, what it reads, and its effects in PostgreSQL. What it decides is `plan.ts`. */
+import { Problem } from '../../domain/problem.ts'
+import { accountExists, claimServer, findServerClaims, releaseServer, type ServerDemand, type ServerId } from '../../db/server-claims.ts'
+import { type Key, keyOf, Secret } from '../../kit/kube/object.ts'
+import { type Effect, type Reconciler, watch } from '../../kit/reconcile/reconciler.ts'
+import { accountOfNamespace } from '../../resources/index.ts'
+import { Instance, nodeNamespace } from '../../resources/instance.ts'
+import { SERVER_FINALIZER } from '../../resources/labels.ts'
+import { Node, Plan, Template, Zone } from '../../resources/platform.ts'
+import { Server, type ServerSpec, type ServerStatus } from '../../resources/server.ts'
+import { Storage } from '../../resources/storage.ts'
+import { auditEffect } from '../audit.ts'
+import { asked } from '../database.ts'
+import type { Parts } from '../parts.ts'
+import { editorOf, unaskedEdit } from './adopt.ts'
+import { toReason } from './decision.ts'
+import { uidOf, userDataKey } from './drafts.ts'
+import { plan } from './plan.ts'
+import { activeOperation, type InstanceObject, type Seen, type ServerObject } from './seen.ts'
+
+export function serverReconciler(parts: Parts): Reconciler<ServerSpec, ServerStatus, Seen> {
+  const { caches } = parts
+  const instances = caches.of(Instance)
+  instances.addIndex('server', ({ spec }) => [spec.server.uid])
+  const serverOf = ({ spec }: InstanceObject): Key => ({ namespace: spec.server.namespace, name: spec.server.name })
+  return {
+    name: 'server', type: Server, finalizer: SERVER_FINALIZER,
+    watches: [
+      watch(Instance, (instance) => [serverOf(instance)]),
+      watch(Storage, ({ metadata: { namespace = '' }, spec }) => (spec.isBoot && spec.serverId !== undefined ? [{ namespace, name: spec.serverId }] : [])),
+      watch(Node, ({ metadata }) => instances.inNamespace(nodeNamespace(metadata.name)).map(serverOf)),
+      ...[watch(Zone, () => []), watch(Plan, () => []), watch(Template, () => [])],
+    ],
+    observe: (server) => observe(parts, server),
+    plan,
+    effects: { claim: claimEffect(parts), release: releaseEffect(parts), audit: auditEffect(parts) },
+  }
+}
+
+async function observe({ caches, store, db }: Parts, server: ServerObject): Promise<Seen> {
+  const { metadata: { namespace = '', name }, spec } = server
+  const namespaceAccount = accountOfNamespace(namespace)
+  const isAccount = namespaceAccount !== undefined && (await asked(accountExists(db, namespaceAccount)))
+  const accountId = isAccount ? namespaceAccount : undefined
+  const claims = accountId === undefined ? undefined : await asked(findServerClaims(db, { accountId, serverId: name }))
+  const instance = caches.of(Instance).by('server', uidOf(server))[0]
+  const template = spec.template === undefined ? undefined : caches.of(Template).get({ name: spec.template })
+  const node = claims === undefined ? undefined : caches.of(Node).get({ name: claims.placement.node })
+  const edit = unaskedEdit(server, instance)
+  return {
+    accountId, claims, instance,
+    plan: caches.of(Plan).get({ name: spec.plan })?.spec,
+    zone: caches.of(Zone).get({ name: spec.zone })?.spec,
+    isTemplateKnown: template !== undefined && (template.spec.zones.length === 0 || template.spec.zones.includes(spec.zone)),
+    storage: caches.of(Storage).get({ namespace, name }),
+    isHostReachable: node !== undefined && node.status?.state !== 'unreachable',
+    ...(await readUserData(store, server, claims?.placement.node)),
+    // Cached objects have no managedFields.
+    editor: edit === undefined ? '' : editorOf((await store.get(Server, keyOf(server)))?.metadata ?? server.metadata, edit.field),
+  }
+}
+
+/** The first boot needs the user data on the node; later nobody looks. */
+async function readUserData(store: Parts['store'], server: ServerObject, node: string | undefined): Promise<Pick<Seen, 'userData' | 'hasUserDataCopy'>> {
+  const name = server.spec.userDataSecretName
+  if (name === undefined || activeOperation(server)?.kind !== 'server.create') return { userData: undefined, hasUserDataCopy: true }
+  const { namespace = '' } = server.metadata
+  const copy = node === undefined ? undefined : await store.get(Secret, userDataKey(server, node))
+  return { userData: (await store.get(Secret, { namespace, name }))?.data, hasUserDataCopy: copy !== undefined }
+}
+
+/** What was claimed becomes visible by itself; a refusal is told as a condition, which the next plan reads. */
+const claimEffect = ({ db, clock, random }: Parts): Effect => async (input) => {
+  const demand = input as unknown as ServerDemand // the plan of this folder writes it
+  try {
+    await asked(db.transaction().execute((tx) => claimServer(tx, demand, { now: clock.now(), random })))
+    return { conditions: [{ type: 'Claimed', status: 'True', reason: 'Claimed', message: '' }] }
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error
+    return { conditions: [{ type: 'Claimed', status: 'False', reason: toReason(error.members.reason ?? 'refused'), message: error.message }] }
+  }
+}
+
+const releaseEffect = ({ db }: Parts): Effect => async (input) => {
+  await asked(db.transaction().execute((tx) => releaseServer(tx, input as unknown as ServerId))) // the plan of this folder writes it
+  return undefined
+}

@@ -1,0 +1,43 @@
+/** The server's plan: pure, synchronous, total. Guards in order: an operation that another one replaced, an edit without an operation,
+ *  deletion, the operation under way, and a server at rest. */
+import { isFinal, type OperationKind } from '../../domain/operations.ts'
+import type { Action } from '../../kit/reconcile/action.ts'
+import { adopt, auditAdopted, unaskedEdit } from './adopt.ts'
+import { type Decision, toActions, type Turn, type Work } from './decision.ts'
+import { create, failed, restart, start, stop } from './power.ts'
+import { deleteObject, removal } from './removal.ts'
+import { activeOperation, isDeleting, type Seen, type ServerObject } from './seen.ts'
+import { settled } from './settled.ts'
+
+const FLOWS: Partial<Record<OperationKind, (work: Work) => Decision>> = {
+  'server.create': create, 'server.start': start, 'server.stop': stop, 'server.restart': restart, 'server.delete': removal,
+}
+
+export function plan(server: ServerObject, seen: Seen, now: Date): readonly Action[] {
+  const turn: Turn = { server, seen, now }
+  const replaced = replacedOperation(server)
+  if (replaced !== undefined) return [replaced]
+  const edit = unaskedEdit(server, seen.instance)
+  if (edit !== undefined) return [adopt(turn, edit.kind, seen.editor)]
+  if (isDeleting(server) && server.metadata.deletionTimestamp === undefined) return [deleteObject(server)]
+  const operation = activeOperation(server)
+  if (operation === undefined) return toActions(turn, isDeleting(server) ? removal(turn) : settled(turn))
+  const work: Work = { ...turn, operation }
+  const flow = FLOWS[operation.kind]
+  const decision = flow === undefined ? failed(work, 'done', `A server knows no operation ${operation.kind}.`) : inTime(work, flow(work))
+  return [...auditAdopted(turn, operation), ...toActions(turn, decision)]
+}
+
+/** Only deletion replaces an operation, and only a creation. */
+function replacedOperation({ spec, status }: ServerObject): Action | undefined {
+  const progress = status?.operation
+  if (progress === undefined || isFinal(progress.status) || progress.id === spec.operation?.id) return undefined
+  return { do: 'operation', id: progress.id, step: progress.step, outcome: 'cancelled' }
+}
+
+/** What is not done at its deadline has failed. A deletion goes on all the same. */
+function inTime(work: Work, decision: Decision): Decision {
+  if (decision.outcome !== undefined || work.now.getTime() < Date.parse(work.operation.deadlineAt)) return decision
+  const error = `It was not done in time: still waiting for ${decision.waitFor ?? 'the platform'}.`
+  return work.operation.kind === 'server.delete' ? { ...decision, outcome: 'failed', error } : failed(work, decision.step ?? 'done', error)
+}

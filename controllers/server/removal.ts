@@ -1,0 +1,31 @@
+/** The end of a server: guest, disk, claims, name; in this order, each gone before the next goes. */
+import { Instance } from '../../resources/instance.ts'
+import { Secret } from '../../kit/kube/object.ts'
+import type { Action } from '../../kit/reconcile/action.ts'
+import { Server } from '../../resources/server.ts'
+import { Storage } from '../../resources/storage.ts'
+import type { Decision, Turn } from './decision.ts'
+import { storageKey, userDataKey } from './drafts.ts'
+import type { ServerObject } from './seen.ts'
+
+/** A server that was deleted through the API is deleted in Kubernetes first; the finalizer keeps it until its last turn. */
+export const deleteObject = ({ metadata }: ServerObject): Action =>
+  ({ do: 'remove', type: Server, key: { ...(metadata.namespace === undefined ? {} : { namespace: metadata.namespace }), name: metadata.name } })
+
+/** The Secret that the API server makes for user data that came with a request. One of another name is its maker's. */
+const userDataSecretOf = (server: ServerObject): string => `${server.metadata.name}-user-data`
+
+export function removal({ server, seen }: Turn): Decision {
+  const { instance, storage, claims, accountId } = seen
+  if (instance !== undefined) {
+    const { name, namespace = '' } = instance.metadata
+    return { state: 'deleting', step: 'instance', actions: [{ do: 'remove', type: Instance, key: { namespace, name } }], waitFor: 'the host to end the guest' }
+  }
+  if (storage !== undefined) return { state: 'deleting', step: 'storage', actions: [{ do: 'remove', type: Storage, key: storageKey(server) }], waitFor: 'the host to remove the disk' }
+  const node = claims?.placement.node ?? server.status?.nodeName
+  const copy: readonly Action[] = server.spec.userDataSecretName !== undefined && node !== undefined ? [{ do: 'remove', type: Secret, key: userDataKey(server, node) }] : []
+  const given: readonly Action[] = server.spec.userDataSecretName === userDataSecretOf(server) ? [{ do: 'remove', type: Secret, key: { ...storageKey(server), name: userDataSecretOf(server) } }] : []
+  const release: readonly Action[] = accountId === undefined ? [] : [{ do: 'effect', name: 'release', input: { accountId, serverId: server.metadata.name } }]
+  return { state: 'deleting', step: 'released', outcome: 'succeeded', actions: [...copy, ...given, ...release], isGone: true }
+}
+

@@ -1,0 +1,44 @@
+/** What the server reconciler knows of the world when it decides. */
+import type { ServerClaims } from '../../db/server-claims.ts'
+import type { KubeObject } from '../../kit/kube/object.ts'
+import type { InstanceSpec, InstanceStatus } from '../../resources/instance.ts'
+import type { PlanSpec, ZoneSpec } from '../../resources/platform.ts'
+import type { ServerSpec, ServerStatus } from '../../resources/server.ts'
+import type { OperationStanza } from '../../resources/shapes.ts'
+import type { StorageSpec, StorageStatus } from '../../resources/storage.ts'
+import { isFinal } from '../../domain/operations.ts'
+
+export type ServerObject = KubeObject<ServerSpec, ServerStatus>
+export type InstanceObject = KubeObject<InstanceSpec, InstanceStatus>
+export type StorageObject = KubeObject<StorageSpec, StorageStatus>
+
+export interface Seen {
+  /** Undefined when the namespace is no account's. */
+  readonly accountId: string | undefined
+  readonly plan: PlanSpec | undefined
+  readonly zone: ZoneSpec | undefined
+  readonly isTemplateKnown: boolean
+  readonly claims: ServerClaims | undefined
+  readonly storage: StorageObject | undefined
+  readonly instance: InstanceObject | undefined
+  readonly isHostReachable: boolean
+  /** The payload of the Secret that spec.userDataSecretName names; undefined when there is none. */
+  readonly userData: Readonly<Record<string, string>> | undefined
+  /** The copy on the node is there. */
+  readonly hasUserDataCopy: boolean
+  /** Who made the edit that no operation stands for, as an actor. */
+  readonly editor: string
+}
+
+/** The operation under way; undefined when there is none or it has ended. */
+export function activeOperation(server: ServerObject): OperationStanza | undefined {
+  const stanza = server.spec.operation
+  const progress = server.status?.operation
+  if (stanza === undefined) return undefined
+  return progress?.id === stanza.id && isFinal(progress.status) ? undefined : stanza
+}
+
+/** True once the operation is in the server's status. */
+export const hasBegun = (server: ServerObject, operation: OperationStanza): boolean => server.status?.operation?.id === operation.id
+
+export const isDeleting = (server: ServerObject): boolean => server.spec.operation?.kind === 'server.delete'
