@@ -85,10 +85,11 @@ export class Cloud {
     await endLeftovers(folder, clock)
     const port = await takePort('port', options.host, options.port)
     const operatorPort = await takePort('operator-port', LOOPBACK, options.operatorPort)
+    const kubernetesPort = options.kubeconfig === undefined ? await takePort('kubernetes-port', LOOPBACK, options.kubernetesPort) : 0
     await writePrivately(folder.catalogFile, await catalogFor(options.nodes))
 
     const databaseUrl = options.databaseUrl ?? (await this.#startPostgres())
-    const access = options.kubeconfig === undefined ? await this.#startKubernetes() : await ownAccess(options.kubeconfig, folder)
+    const access = options.kubeconfig === undefined ? await this.#startKubernetes(kubernetesPort) : await ownAccess(options.kubeconfig, folder)
     await this.#startComponent('controllers', 'controllers/main.ts', {
       SVCCLOUD_DATABASE_URL: databaseUrl,
       SVCCLOUD_KUBECONFIG: access.controllers,
@@ -154,9 +155,8 @@ export class Cloud {
     return textOf(ready, 'url')
   }
 
-  async #startKubernetes(): Promise<Access> {
+  async #startKubernetes(port: number): Promise<Access> {
     const { folder, options, random } = this.#options
-    const port = await takePort('kubernetes-port', LOOPBACK, options.kubernetesPort)
     const ready = await this.#startComponent('kubernetes', 'embedded/kubernetes/main.ts', { SVCCLOUD_DATA: folder.kubernetes, SVCCLOUD_HOST: LOOPBACK, SVCCLOUD_PORT: String(port) })
     const server = { url: textOf(ready, 'url'), kubeconfig: textOf(ready, 'kubeconfig'), authorityFile: textOf(ready, 'ca_certificate') }
     return embeddedAccess(server, planNodes(options.nodes).map(({ name }) => name), folder, random)
