@@ -1,15 +1,17 @@
 /** What a fresh server holds before the first request. Run at every start: it adds only what is missing. */
 import type { Engine } from './engine.ts'
 import { shape } from './shape.ts'
-import type { JsonObject } from './json.ts'
+import { at, type JsonObject } from './json.ts'
+import { DEFAULT_ROLES } from '../access/default-roles.ts'
 
 const NAMESPACES = ['default', 'kube-node-lease', 'kube-public', 'kube-system']
 
 export function bootstrap(engine: Engine): void {
   for (const name of NAMESPACES) ensure(engine, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } }, name)
+  for (const object of DEFAULT_ROLES) ensure(engine, object, String(at(object, 'metadata', 'name')))
 }
 
-export function ensure(engine: Engine, given: JsonObject, name: string): void {
+function ensure(engine: Engine, given: JsonObject, name: string): void {
   const { clock, random, registry, store } = engine
   const [group = '', version = ''] = String(given.apiVersion).includes('/') ? String(given.apiVersion).split('/') : ['', String(given.apiVersion)]
   const definition = registry.findKind(group, version, String(given.kind))

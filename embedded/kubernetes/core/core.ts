@@ -1,4 +1,6 @@
 /** The server without a network: one function from a request and its user to a response. */
+import { openAuthorizer } from '../access/rbac.ts'
+import { accountOfToken } from '../access/service-accounts.ts'
 import type { Clock } from '../../../kit/sys/clock.ts'
 import { describeError, type Logger } from '../../../kit/sys/log.ts'
 import type { Random } from '../../../kit/sys/random.ts'
@@ -22,6 +24,10 @@ export interface CoreOptions {
   readonly random: Random
   readonly log: Logger
   readonly storage: Storage
+  /** Finds the user of a token that is not one of a service account. */
+  readonly authenticate?: (token: string) => User | undefined
+  /** Signs the tokens of service accounts; without it they end with the process. */
+  readonly tokenKey?: Buffer
 }
 
 export interface Core {
@@ -35,7 +41,9 @@ export interface Core {
 /** The user that may do everything. */
 export const ADMIN: User = { name: 'system:admin', groups: ['system:masters', 'system:authenticated'] }
 
-export async function openCore({ clock, random, log, storage }: CoreOptions): Promise<Core> {
+const TOKEN_KEY_BYTES = 32
+
+export async function openCore({ clock, random, log, storage, authenticate, tokenKey }: CoreOptions): Promise<Core> {
   const store = await openStore({ storage, clock })
   const registry = openRegistry(builtInDefinitions((crd) => nameConflict(crd)))
   const nameConflict = (crd: KubeObject): string | undefined => {
@@ -52,7 +60,12 @@ export async function openCore({ clock, random, log, storage }: CoreOptions): Pr
   store.onApplied((storageKey, { key, object }) => {
     if (storageKey === CRD_KEY) learn(key, object)
   })
-  const engine: Engine = { store, registry, watches: openWatchHub(store), clock, random, log, admit: () => undefined }
+  const engine: Engine = {
+    store, registry, watches: openWatchHub(store), clock, random, log, admit: () => undefined,
+    authorizer: openAuthorizer(store),
+    authenticate: (token) => authenticate?.(token) ?? accountOfToken(engine, token),
+    tokenKey: tokenKey ?? random.bytes(TOKEN_KEY_BYTES),
+  }
   const collector = startCollector(engine)
   bootstrap(engine)
   await store.durable()

@@ -2,6 +2,7 @@
 import type { Clock } from '../../../kit/sys/clock.ts'
 import type { Logger } from '../../../kit/sys/log.ts'
 import type { Random } from '../../../kit/sys/random.ts'
+import type { Authorizer } from '../access/rbac.ts'
 import type { Definition } from './definition.ts'
 import type { KubeObject, User } from './object.ts'
 import type { Registry } from './registry.ts'
@@ -36,6 +37,11 @@ export interface Engine {
   readonly random: Random
   readonly log: Logger
   readonly admit: Admit
+  readonly authorizer: Authorizer
+  /** Finds the user of a bearer token. */
+  readonly authenticate: (token: string) => User | undefined
+  /** Signs the tokens of service accounts. */
+  readonly tokenKey: Buffer
 }
 
 /** An answer before it is dressed as a response. */

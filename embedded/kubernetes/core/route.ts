@@ -1,4 +1,6 @@
 /** From the method and the path to the handler. */
+import { authorize, authorizePath } from '../access/authorize.ts'
+import { requestToken, review } from '../access/reviews.ts'
 import type { Definition } from './definition.ts'
 import { verbsOf } from './definition.ts'
 import { discovery } from './discovery.ts'
@@ -19,6 +21,7 @@ export async function route(engine: Engine, request: Request, user: User): Promi
   const query: Query = new URLSearchParams(cut < 0 ? '' : request.path.slice(cut + 1))
   const named = parseResourcePath(path)
   if (!named) {
+    authorizePath(engine, user, request, path)
     const found = discovery(engine, request, path)
     if (!found) throw new NoSuchPath()
     return found
@@ -26,6 +29,7 @@ export async function route(engine: Engine, request: Request, user: User): Promi
   const definition = engine.registry.find(named.group, named.version, named.resource)
   if (!definition || (named.namespace !== '' && !definition.isNamespaced)) throw new NoSuchPath()
   const target: Target = { definition, namespace: named.namespace, name: named.name, subresource: named.subresource }
+  authorize(engine, user, request, query, target)
   checkSubresource(definition, target)
   return handle(engine, request, query, target, user)
 }
@@ -52,6 +56,8 @@ async function handle(engine: Engine, request: Request, query: Query, target: Ta
       if (subresource === 'scale') return readScale(engine, target)
       return name === '' || isTrue(query, 'watch') ? listOrWatch(engine, target, request, query) : get(engine, target, request, query)
     case 'POST':
+      if (subresource === 'token') return requestToken(engine, write)
+      if (definition.storing === 'review') return review(engine, write)
       if (name !== '') throw methodNotAllowed()
       if (definition.isNamespaced && namespace === '') throw badRequest('an empty namespace may not be set during creation')
       return create(engine, write)

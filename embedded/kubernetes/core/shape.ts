@@ -2,12 +2,12 @@
  *  metadata, the parts that this endpoint may not change, pruning, defaults, the kind's own preparation,
  *  generation, validation. Pure but for the identity of a new object. */
 import type { Random } from '../../../kit/sys/random.ts'
-import { ruleFaults } from '../schema/rules.ts'
+import { hasRules, ruleFaults } from '../schema/rules.ts'
 import { withDefaults } from '../schema/defaults.ts'
 import { pruned } from '../schema/prune.ts'
 import { schemaFaults } from '../schema/validate.ts'
 import { groupVersionOf, type Definition } from './definition.ts'
-import { asObject, isEqual, type Json, type JsonObject } from './json.ts'
+import { isEqual, type Json, type JsonObject } from './json.ts'
 import { changedMetadata, metadataFaults, newMetadata, unknownMetadata, type NameRule } from './metadata.ts'
 import { looseMetadata, type KubeObject } from './object.ts'
 import { invalid, type Cause } from './status.ts'
@@ -86,15 +86,28 @@ function contentFaults(definition: Definition, object: KubeObject, old: KubeObje
   const own = hooks.validate?.(object, old) ?? []
   if (!schema || !definition.isCustom) return [...own]
   // Each endpoint answers for its own part: a status that was stored long ago never blocks a change of the spec.
-  const checked = subresource === 'status' ? { status: object.status } : definition.hasStatus && old ? withoutStatus(object) : object
-  const relevant = subresource === 'status' ? { ...schema, required: (schema.required ?? []).filter((key) => key === 'status') } : schema
-  const content = { ...asObject(checked as JsonObject) }
-  delete (content as Record<string, unknown>).metadata
-  const faults = schemaFaults(content, relevant)
-  return [...own, ...ruleFaults({ definition, schema, object, old, faults })]
+  const isStatus = subresource === 'status'
+  const part = (whole: KubeObject): JsonObject => (isStatus ? { status: whole.status } : definition.hasStatus && old ? withoutStatus(whole) : contentWithStatus(whole))
+  const relevant = isStatus ? { ...schema, required: (schema.required ?? []).filter((key) => key === 'status') } : schema
+  const faults = schemaFaults(part(object), relevant, '', old && part(old))
+  if (faults.length > 0) return [...own, ...faults, ...(hasRules(schema) ? [RULES_UNCHECKED] : [])]
+  return [...own, ...ruleFaults(rulesView(object), old && rulesView(old), schema)]
 }
 
-const withoutStatus = ({ status: _status, ...rest }: KubeObject): JsonObject => rest
+const RULES_UNCHECKED: Cause = {
+  reason: 'FieldValueInvalid',
+  message: 'Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation',
+  field: '<nil>',
+}
+
+/** Rules see of the metadata only the name. */
+const rulesView = (object: KubeObject): JsonObject => {
+  const { name, generateName } = object.metadata
+  return { ...object, metadata: { name, ...(generateName === undefined ? {} : { generateName }) } }
+}
+
+const contentWithStatus = ({ apiVersion: _version, kind: _kind, metadata: _metadata, ...rest }: KubeObject): JsonObject => rest
+const withoutStatus = contentOf
 
 const PATH_NAMED = new Set(['rbac.authorization.k8s.io'])
 export const nameRuleOf = (definition: Definition): NameRule =>

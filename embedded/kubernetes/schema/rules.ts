@@ -1,18 +1,81 @@
-/** x-kubernetes-validations: the rules in CEL that go with a schema. */
-import type { Definition } from '../core/definition.ts'
-import type { KubeObject } from '../core/object.ts'
-import type { Cause } from '../core/status.ts'
-import type { Schema } from './schema.ts'
+/** x-kubernetes-validations: the rules in CEL that go with a schema, checked against a value and what it was before. */
+import { Optional } from '@marcbachmann/cel-js'
+import { isEqual, isList, isObject, type Json } from '../core/json.ts'
+import { fieldDuplicate, fieldForbidden, fieldInvalid, fieldRequired, type Cause } from '../core/status.ts'
+import { celValue, compileCel } from './cel.ts'
+import { formerItem, memberSchema, type Rule, type Schema } from './schema.ts'
 
-export interface RuleInput {
-  readonly definition: Definition
-  readonly schema: Schema
-  readonly object: KubeObject
-  readonly old: KubeObject | undefined
-  /** What the schema itself found. */
-  readonly faults: readonly Cause[]
+/** Does the rule speak of the value before? */
+export const isTransition = (rule: Rule): boolean => /\boldSelf\b/.test(rule.rule)
+
+/** Faults of the value by the rules of its schema and everything below it. An unchanged value is not held to rules
+ *  that it broke before. `old` is undefined for what is new, or cannot be told apart from it. */
+export function ruleFaults(value: Json | undefined, old: Json | undefined, schema: Schema, field = ''): Cause[] {
+  if (value === undefined || value === null) return []
+  if (!hasRules(schema)) return []
+  return [...(schema['x-kubernetes-validations'] ?? []).flatMap((rule) => faultOf(rule, value, old, schema, field)), ...faultsBelow(value, old, schema, field)]
 }
 
-export function ruleFaults({ faults }: RuleInput): readonly Cause[] {
-  return faults
+function faultsBelow(value: Json, old: Json | undefined, schema: Schema, field: string): Cause[] {
+  if (isObject(value)) {
+    return Object.entries(value).flatMap(([key, member]) => {
+      const known = memberSchema(schema, key)
+      const here = schema.additionalProperties && !schema.properties ? `${field}[${key}]` : field === '' ? key : `${field}.${key}`
+      return known ? ruleFaults(member, isObject(old) ? old[key] : undefined, known, here) : []
+    })
+  }
+  const { items } = schema
+  return isList(value) && items ? value.flatMap((item, index) => ruleFaults(item, formerItem(item, old, schema), items, `${field}[${index}]`)) : []
+}
+
+const known = new WeakMap<Schema, boolean>()
+
+/** Is there a rule at or below the schema? */
+export function hasRules(schema: Schema): boolean {
+  let found = known.get(schema)
+  if (found === undefined) {
+    const { properties = {}, items, additionalProperties } = schema
+    const below = [...Object.values(properties), ...(items ? [items] : []), ...(typeof additionalProperties === 'object' ? [additionalProperties] : [])]
+    found = (schema['x-kubernetes-validations'] ?? []).length > 0 || below.some(hasRules)
+    known.set(schema, found)
+  }
+  return found
+}
+
+function faultOf(rule: Rule, value: Json, old: Json | undefined, schema: Schema, field: string): Cause[] {
+  const isOptional = rule.optionalOldSelf === true
+  if (isTransition(rule)) {
+    if (old === undefined && !isOptional) return []
+  } else if (old !== undefined && isEqual(value, old)) return []
+  const self = celValue(value, schema)
+  const before = old === undefined ? undefined : celValue(old, schema)
+  const oldSelf = isOptional ? (before === undefined ? Optional.none() : Optional.of(before)) : before
+  const text = rule.message?.trim() || `failed rule: ${rule.rule.trim()}`
+  try {
+    if (compileCel(rule.rule, schema, isOptional, 'bool')({ self, oldSelf }) === true) return []
+  } catch (error) {
+    return [fieldInvalid(field, isObject(value) ? 'object' : isList(value) ? 'array' : value, `${reasonOf(error)} evaluating rule: ${text}`)]
+  }
+  return [causeOf(rule, value, field + (rule.fieldPath ?? ''), ownMessage(rule, schema, isOptional, { self, oldSelf }) ?? text)]
+}
+
+const reasonOf = (error: unknown): string => (error instanceof Error ? (error.message.split('\n')[0] ?? '').replace(/^No such key/, 'no such key') : String(error))
+
+function ownMessage(rule: Rule, schema: Schema, isOptional: boolean, variables: { readonly self: unknown; readonly oldSelf: unknown }): string | undefined {
+  if (rule.messageExpression === undefined) return undefined
+  try {
+    const message = compileCel(rule.messageExpression, schema, isOptional, 'string')(variables)
+    return typeof message === 'string' && message.trim() !== '' && !message.includes('\n') ? message : undefined
+  } catch {
+    return undefined // the message of the rule is used, as Kubernetes does
+  }
+}
+
+function causeOf(rule: Rule, value: Json, field: string, detail: string): Cause {
+  const path = field.replace(/^\./, '')
+  if (rule.reason === 'FieldValueForbidden') return fieldForbidden(path, detail)
+  if (rule.reason === 'FieldValueRequired') return fieldRequired(path, detail)
+  if (rule.reason === 'FieldValueDuplicate') return fieldDuplicate(path, value)
+  // Values with parts are too long to show.
+  return isObject(value) || isList(value) ? { reason: 'FieldValueInvalid', message: `Invalid value: ${detail}`, field: path } : fieldInvalid(path, value, detail)
 }

@@ -1,5 +1,5 @@
 /** Structural schemas: the part of JSON schema that CustomResourceDefinitions may use. */
-import type { Json, JsonObject } from '../core/json.ts'
+import { asObject, isEqual, isList, type Json, type JsonObject } from '../core/json.ts'
 
 export interface Rule extends JsonObject {
   readonly rule: string
@@ -57,3 +57,10 @@ export function memberSchema(schema: Schema | undefined, key: string): Schema | 
 export const allowsUnknown = (schema: Schema): boolean =>
   schema['x-kubernetes-preserve-unknown-fields'] === true ||
   (schema.additionalProperties !== undefined && schema.additionalProperties !== false)
+
+/** The same item of a keyed list as it was; items of other lists have no past. */
+export function formerItem(item: Json, old: Json | undefined, schema: Schema): Json | undefined {
+  const keys = schema['x-kubernetes-list-map-keys']
+  if (schema['x-kubernetes-list-type'] !== 'map' || !keys || !isList(old)) return undefined
+  return old.find((one) => keys.every((key) => isEqual(asObject(one)[key], asObject(item)[key])))
+}

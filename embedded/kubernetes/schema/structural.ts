@@ -3,7 +3,8 @@ import { compileJsonPath } from '../core/jsonpath.ts'
 import { asList, asString, at, isObject, type Json } from '../core/json.ts'
 import type { KubeObject } from '../core/object.ts'
 import { fieldForbidden, fieldInvalid, fieldNotSupported, fieldRequired, type Cause } from '../core/status.ts'
-import type { Schema } from './schema.ts'
+import { compileCel } from './cel.ts'
+import type { Rule, Schema } from './schema.ts'
 import { compilePattern, schemaFaults } from './validate.ts'
 
 const TYPES = ['array', 'boolean', 'integer', 'number', 'object', 'string']
@@ -57,6 +58,7 @@ function structuralFaults(schema: Schema, field: string): Cause[] {
   if ('$ref' in schema) faults.push(fieldForbidden(`${field}.$ref`, '$ref is not supported'))
   if (schema['x-kubernetes-list-type'] === 'map' && (schema['x-kubernetes-list-map-keys'] ?? []).length === 0) faults.push(fieldRequired(`${field}.x-kubernetes-list-map-keys`, 'must not be empty if x-kubernetes-list-type is map'))
   if (schema.pattern !== undefined) faults.push(...patternFaults(schema.pattern, `${field}.pattern`))
+  for (const [index, rule] of (schema['x-kubernetes-validations'] ?? []).entries()) faults.push(...ruleDefinitionFaults(rule, schema, `${field}.x-kubernetes-validations[${index}]`))
   if (schema.default !== undefined) faults.push(...schemaFaults(schema.default, schema, `${field}.default`))
   for (const [key, member] of Object.entries(schema.properties ?? {})) {
     if (field.endsWith('openAPIV3Schema') && ['apiVersion', 'kind', 'metadata'].includes(key)) continue
@@ -65,6 +67,21 @@ function structuralFaults(schema: Schema, field: string): Cause[] {
   if (schema.items) faults.push(...structuralFaults(schema.items, `${field}.items`))
   if (typeof schema.additionalProperties === 'object') faults.push(...structuralFaults(schema.additionalProperties, `${field}.additionalProperties`))
   return faults
+}
+
+/** A rule must compile, know all its functions and fields, and answer yes or no. */
+function ruleDefinitionFaults(rule: Rule, schema: Schema, field: string): Cause[] {
+  const compiles = (member: 'rule' | 'messageExpression', result: 'bool' | 'string'): Cause[] => {
+    const expression = rule[member]
+    if (expression === undefined) return member === 'rule' ? [fieldRequired(`${field}.rule`)] : []
+    try {
+      compileCel(expression, schema, rule.optionalOldSelf === true, result)
+      return []
+    } catch (error) {
+      return [fieldInvalid(`${field}.${member}`, rule, `compilation failed: ${error instanceof Error ? error.message : String(error)}`)]
+    }
+  }
+  return [...compiles('rule', 'bool'), ...compiles('messageExpression', 'string')]
 }
 
 function patternFaults(pattern: string, field: string): Cause[] {

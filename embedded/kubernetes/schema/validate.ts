@@ -1,20 +1,21 @@
 /** Checks a value against a structural schema. Answers every fault with the field, the reason and the words of
- *  Kubernetes. Rules in CEL are not checked here. */
+ *  Kubernetes. What is unchanged from `old` is not held to the schema again. Rules in CEL are not checked here. */
 import { asObject, isEqual, isList, isObject, type Json, type JsonObject } from '../core/json.ts'
 import { fieldDuplicate, fieldInvalid, fieldNotSupported, fieldRequired, fieldTooLong, fieldTooMany, fieldTypeInvalid, type Cause } from '../core/status.ts'
 import { isOfFormat } from './formats.ts'
-import { memberSchema, type Schema } from './schema.ts'
+import { formerItem, memberSchema, type Schema } from './schema.ts'
 
-export function schemaFaults(value: Json, schema: Schema, field = ''): Cause[] {
+export function schemaFaults(value: Json, schema: Schema, field = '', old?: Json): Cause[] {
   if (value === null && schema.nullable) return []
+  if (old !== undefined && isEqual(value, old)) return [] // what was stored is not refused because the schema changed since
   const typeFault = typeFaultOf(value, schema, field)
   if (typeFault) return [typeFault]
   return [
     ...(schema.enum && !schema.enum.some((allowed) => isEqual(allowed, value)) ? [fieldNotSupported(field, value, schema.enum)] : []),
     ...(typeof value === 'string' ? stringFaults(value, schema, field) : []),
     ...(typeof value === 'number' ? numberFaults(value, schema, field) : []),
-    ...(isList(value) ? listFaults(value, schema, field) : []),
-    ...(isObject(value) ? objectFaults(value, schema, field) : []),
+    ...(isList(value) ? listFaults(value, schema, field, old) : []),
+    ...(isObject(value) ? objectFaults(value, schema, field, old) : []),
     ...junctorFaults(value, schema, field),
   ]
 }
@@ -45,7 +46,7 @@ function stringFaults(value: string, schema: Schema, field: string): Cause[] {
     ...(maxLength !== undefined && length > maxLength ? [fieldTooLong(field, maxLength)] : []),
     ...(minLength !== undefined && length < minLength ? [fieldInvalid(field, value, `${title(field)} in body should be at least ${minLength} chars long`)] : []),
     ...(pattern !== undefined && !patternOf(pattern).test(value) ? [fieldInvalid(field, value, `${title(field)} in body should match '${pattern}'`)] : []),
-    ...(format !== undefined && !isOfFormat(value, format) ? [fieldInvalid(field, value, `${title(field)} in body must be of type ${format}: ${JSON.stringify(value)}`)] : []),
+    ...(format !== undefined && !isOfFormat(value, format) ? [fieldTypeInvalid(field, value, `${title(field)} in body must be of type ${format}: ${JSON.stringify(value)}`)] : []),
   ]
 }
 
@@ -87,13 +88,13 @@ function numberFaults(value: number, schema: Schema, field: string): Cause[] {
   return faults
 }
 
-function listFaults(value: readonly Json[], schema: Schema, field: string): Cause[] {
+function listFaults(value: readonly Json[], schema: Schema, field: string, old: Json | undefined): Cause[] {
   const { minItems, maxItems, items } = schema
   return [
     ...(maxItems !== undefined && value.length > maxItems ? [fieldTooMany(field, value.length, maxItems)] : []),
     ...(minItems !== undefined && value.length < minItems ? [fieldInvalid(field, value.length, `${title(field)} in body should have at least ${minItems} items`)] : []),
     ...duplicateFaults(value, schema, field),
-    ...(items ? value.flatMap((item, index) => schemaFaults(item, items, `${field}[${index}]`)) : []),
+    ...(items ? value.flatMap((item, index) => schemaFaults(item, items, `${field}[${index}]`, formerItem(item, old, schema))) : []),
   ]
 }
 
@@ -113,7 +114,7 @@ function duplicateFaults(value: readonly Json[], schema: Schema, field: string):
   })
 }
 
-function objectFaults(value: JsonObject, schema: Schema, field: string): Cause[] {
+function objectFaults(value: JsonObject, schema: Schema, field: string, old: Json | undefined): Cause[] {
   const count = Object.keys(value).length
   const { minProperties, maxProperties, required = [] } = schema
   const inner = (key: string) => (field === '' ? key : `${field}.${key}`)
@@ -123,7 +124,7 @@ function objectFaults(value: JsonObject, schema: Schema, field: string): Cause[]
     ...required.filter((key) => !Object.hasOwn(value, key) || value[key] === undefined).map((key) => fieldRequired(inner(key))),
     ...Object.entries(value).flatMap(([key, member]) => {
       const known = memberSchema(schema, key)
-      return known && member !== undefined ? schemaFaults(member, known, inner(key)) : []
+      return known && member !== undefined ? schemaFaults(member, known, inner(key), isObject(old) ? old[key] : undefined) : []
     }),
     ...(schema['x-kubernetes-embedded-resource'] ? embeddedFaults(value, field) : []),
   ]

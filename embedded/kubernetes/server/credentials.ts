@@ -94,3 +94,15 @@ export function tokenFile(folder: string): Authenticate {
 }
 
 const digest = (token: string): Buffer => createHash('sha256').update(token).digest()
+
+const KEY_BYTES = 32
+
+/** The key that signs the tokens of service accounts, made once. */
+export async function tokenKeyOf(folder: string, random: Random): Promise<Buffer> {
+  const path = join(folder, 'service-account.key')
+  const known = await readFile(path, 'utf8').catch(() => '')
+  if (known !== '') return Buffer.from(known, 'base64')
+  const key = random.bytes(KEY_BYTES)
+  await writePrivateFile(path, key.toString('base64'))
+  return key
+}

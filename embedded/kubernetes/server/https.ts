@@ -12,7 +12,6 @@ import type { Request, Response } from '../core/request.ts'
 import { badRequest, bodyTooLarge, methodNotAllowed, Refusal, toStatus, unauthorized } from '../core/status.ts'
 import type { ServerCertificates } from './certificates.ts'
 import { jsonFromProtobuf, PROTOBUF } from './protobuf.ts'
-import type { Authenticate } from './credentials.ts'
 import type { RequestMetrics } from './metrics.ts'
 
 const KEEP_ALIVE_MILLISECONDS = 65_000
@@ -26,7 +25,6 @@ const compress = promisify(gzip)
 export interface HttpsOptions {
   readonly core: Core
   readonly certificates: ServerCertificates
-  readonly authenticate: Authenticate
   readonly host: string
   readonly port: number
   readonly log: Logger
@@ -78,7 +76,7 @@ async function serve(options: HttpsOptions, incoming: IncomingMessage, outgoing:
   outgoing.once('close', () => gone.abort())
   try {
     const path = (incoming.url ?? '/').split('?')[0] ?? '/'
-    const user = userOf(options.authenticate, incoming)
+    const user = userOf(options.core, incoming)
     if (!user && !OPEN_PATHS.has(path)) throw unauthorized()
     if (path === '/metrics') return await send(outgoing, incoming, 200, { 'content-type': options.metrics.contentType }, await options.metrics.text())
     const request = await requestOf(incoming, gone.signal)
@@ -91,9 +89,9 @@ async function serve(options: HttpsOptions, incoming: IncomingMessage, outgoing:
 
 const ANONYMOUS: User = { name: 'system:anonymous', groups: ['system:unauthenticated'] }
 
-function userOf(authenticate: Authenticate, incoming: IncomingMessage): User | undefined {
+function userOf({ engine }: Core, incoming: IncomingMessage): User | undefined {
   const found = /^bearer\s+(\S+)$/i.exec(incoming.headers.authorization ?? '')
-  return found?.[1] === undefined ? undefined : authenticate(found[1])
+  return found?.[1] === undefined ? undefined : engine.authenticate(found[1])
 }
 
 async function requestOf(incoming: IncomingMessage, signal: AbortSignal): Promise<Request> {

@@ -1,0 +1,41 @@
+/** Refuses a request that its user may not make. */
+import type { Engine } from '../core/engine.ts'
+import type { User } from '../core/object.ts'
+import type { Target } from '../core/read.ts'
+import { isTrue, type Query, type Request } from '../core/request.ts'
+import { parseFieldSelector } from '../core/selector.ts'
+import { forbidden, Refusal } from '../core/status.ts'
+import type { Attributes } from './rbac.ts'
+
+function verbOf(method: Request['method'], name: string, query: Query): string {
+  if (method === 'GET') return isTrue(query, 'watch') ? 'watch' : name === '' ? 'list' : 'get'
+  if (method === 'DELETE') return name === '' ? 'deletecollection' : 'delete'
+  return { POST: 'create', PUT: 'update', PATCH: 'patch' }[method]
+}
+
+export function authorize(engine: Engine, user: User, request: Request, query: Query, target: Target): void {
+  const { definition, namespace, name, subresource } = target
+  const verb = verbOf(request.method, name, query)
+  const attributes: Attributes = {
+    verb,
+    group: definition.group,
+    resource: definition.resource + (subresource === '' ? '' : `/${subresource}`),
+    namespace: definition.storageKey === '/namespaces' ? name : namespace,
+    name: name === '' ? selectedName(query) : name,
+  }
+  if (!engine.authorizer.allows(user, attributes)) throw forbidden(definition, name, refusal(user, attributes, definition.isNamespaced && namespace !== '' ? namespace : ''))
+}
+
+/** A list of one named object is covered by a role that names it. */
+const selectedName = (query: Query): string =>
+  parseFieldSelector(query.get('fieldSelector') ?? undefined).find(({ field, isNegated }) => field === 'metadata.name' && !isNegated)?.value ?? ''
+
+const refusal = ({ name }: User, { verb, resource, group }: Attributes, namespace: string): string =>
+  `User ${JSON.stringify(name)} cannot ${verb} resource ${JSON.stringify(resource)} in API group ${JSON.stringify(group)} ${namespace === '' ? 'at the cluster scope' : `in the namespace ${JSON.stringify(namespace)}`}`
+
+/** For paths that name no resource. */
+export function authorizePath(engine: Engine, user: User, request: Request, path: string): void {
+  const verb = request.method.toLowerCase()
+  if (engine.authorizer.allows(user, { verb, path, group: '', resource: '', namespace: '', name: '' })) return
+  throw new Refusal(403, 'Forbidden', `forbidden: User ${JSON.stringify(user.name)} cannot ${verb} path ${JSON.stringify(path)}`, {})
+}

@@ -1,0 +1,54 @@
+/** The roles that every cluster has, and those of this product's components. */
+import type { JsonObject } from '../core/json.ts'
+
+const API = 'rbac.authorization.k8s.io/v1'
+const READ = ['get', 'list', 'watch']
+const WRITE = ['create', 'delete', 'deletecollection', 'patch', 'update']
+const LABEL = 'rbac.authorization.k8s.io/aggregate-to-'
+const OPEN_RESOURCES = ['configmaps', 'endpoints', 'persistentvolumeclaims', 'pods', 'serviceaccounts', 'services', 'events', 'limitranges', 'resourcequotas']
+
+interface Rule extends JsonObject {
+  readonly verbs: readonly string[]
+  readonly apiGroups?: readonly string[]
+  readonly resources?: readonly string[]
+  readonly nonResourceURLs?: readonly string[]
+}
+const rule = (verbs: readonly string[], apiGroups: readonly string[], resources: readonly string[]): Rule => ({ verbs, apiGroups, resources })
+
+const role = (name: string, rules: readonly Rule[], more: JsonObject = {}, labels: Record<string, string> = {}): JsonObject => ({
+  apiVersion: API,
+  kind: 'ClusterRole',
+  metadata: { name, labels: { 'kubernetes.io/bootstrapping': 'rbac-defaults', ...labels } },
+  rules,
+  ...more,
+})
+const aggregating = (name: string): JsonObject => role(name, [], { aggregationRule: { clusterRoleSelectors: [{ matchLabels: { [`${LABEL}${name}`]: 'true' } }] } }, AGGREGATES[name] ?? {})
+/** Whoever may edit may view, whoever administers may edit. */
+const AGGREGATES: Readonly<Record<string, Record<string, string>>> = { edit: { [`${LABEL}admin`]: 'true' }, view: { [`${LABEL}edit`]: 'true' } }
+
+const binding = (name: string, roleName: string, group: string): JsonObject => ({
+  apiVersion: API,
+  kind: 'ClusterRoleBinding',
+  metadata: { name, labels: { 'kubernetes.io/bootstrapping': 'rbac-defaults' } },
+  subjects: [{ kind: 'Group', apiGroup: 'rbac.authorization.k8s.io', name: group }],
+  roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: roleName },
+})
+
+const WORKLOADS = ['apps', 'batch', 'autoscaling', 'networking.k8s.io', 'policy']
+
+export const DEFAULT_ROLES: readonly JsonObject[] = [
+  role('cluster-admin', [rule(['*'], ['*'], ['*']), { verbs: ['*'], nonResourceURLs: ['*'] }]),
+  binding('cluster-admin', 'cluster-admin', 'system:masters'),
+  role('system:discovery', [{ verbs: ['get'], nonResourceURLs: ['/api', '/api/*', '/apis', '/apis/*', '/healthz', '/livez', '/openapi', '/openapi/*', '/readyz', '/version', '/version/'] }]),
+  binding('system:discovery', 'system:discovery', 'system:authenticated'),
+  role('system:basic-user', [rule(['create'], ['authorization.k8s.io'], ['selfsubjectaccessreviews', 'selfsubjectrulesreviews']), rule(['create'], ['authentication.k8s.io'], ['selfsubjectreviews'])]),
+  binding('system:basic-user', 'system:basic-user', 'system:authenticated'),
+  aggregating('admin'),
+  aggregating('edit'),
+  aggregating('view'),
+  role('system:aggregate-to-view', [rule(READ, [''], [...OPEN_RESOURCES, 'namespaces']), rule(READ, WORKLOADS, ['*'])], {}, { [`${LABEL}view`]: 'true' }),
+  role('system:aggregate-to-edit', [rule([...READ, ...WRITE], [''], OPEN_RESOURCES.filter((name) => !['limitranges', 'resourcequotas'].includes(name))), rule([...READ, ...WRITE], [''], ['secrets']), rule([...READ, ...WRITE], WORKLOADS, ['*']), rule([...READ, ...WRITE], ['coordination.k8s.io'], ['leases'])], {}, { [`${LABEL}edit`]: 'true' }),
+  role('system:aggregate-to-admin', [rule([...READ, ...WRITE], ['rbac.authorization.k8s.io'], ['roles', 'rolebindings']), rule(['create'], ['authorization.k8s.io'], ['localsubjectaccessreviews'])], {}, { [`${LABEL}admin`]: 'true' }),
+  // On one machine the components trust each other; a real cluster gets narrower roles from the charts.
+  binding('svccloud:components', 'cluster-admin', 'svccloud:components'),
+]
