@@ -37,7 +37,7 @@ it.runIf(!missing)('takes a newcomer from nothing to a server and back', async (
   const blocks = shellBlocks(await readFile(README, 'utf8'))
   expect(blocks.length).toBeGreaterThanOrEqual(5)
   const script = blocks.join('\n').replaceAll('http://127.0.0.1:8080', product.endpoints.api_url)
-  const { stdout } = await run('bash', ['-euo', 'pipefail', '-c', script], { cwd: folder, timeout: 280_000, maxBuffer: 16 * 1024 * 1024 })
+  const { stdout } = await run('bash', ['-eu', '-c', script], { cwd: folder, timeout: 280_000, maxBuffer: 16 * 1024 * 1024 })
   expect(stdout).toMatch(/^hello\r?$/m) // what the guest answered to `hostname`
   await eventually('everything to be gone', async () => {
     const leftovers = await product.leftovers()
