@@ -56,7 +56,9 @@ export async function runElected(options: ElectionOptions, lead: (lead: Lead) =>
   if (signal.aborted) ended.abort()
   while (!over.signal.aborted && claimant.isHeld()) {
     await pause(over.signal)
-    if (!over.signal.aborted) await claimant.claim().catch((error: unknown) => log.warn('lease not renewed', { error }))
+    if (over.signal.aborted) break
+    const renewed = claimant.claim().catch((error: unknown) => log.warn('lease not renewed', { error }))
+    await claimant.untilExpiry(renewed) // a renewal that hangs must not hide that the time is up
   }
   isLeader.set({ name }, 0)
   if (over.signal.aborted) {
@@ -65,6 +67,7 @@ export async function runElected(options: ElectionOptions, lead: (lead: Lead) =>
     return 'stopped'
   }
   log.error('the lead is lost')
+  claimant.abandon()
   ended.abort()
   return 'lost'
 }
@@ -74,13 +77,26 @@ class Claimant {
   /** The lease as last seen, and since when (monotonic) it has not changed. */
   #seen: { readonly lease: KubeObject<LeaseSpec>; readonly at: number } | undefined
   #heldUntil = Number.NEGATIVE_INFINITY
+  #isAbandoned = false
 
   constructor(options: ElectionOptions) {
     this.#options = options
   }
 
   isHeld(): boolean {
-    return this.#options.clock.monotonicMilliseconds() < this.#heldUntil
+    return !this.#isAbandoned && this.#options.clock.monotonicMilliseconds() < this.#heldUntil
+  }
+
+  /** Waits for the work, at most until what is held now runs out. */
+  async untilExpiry(work: Promise<unknown>): Promise<void> {
+    const { clock } = this.#options
+    const over = new AbortController()
+    await Promise.race([work.finally(() => over.abort()), clock.sleep(Math.max(0, this.#heldUntil - clock.monotonicMilliseconds()), over.signal)])
+  }
+
+  /** Holds nothing from now on, whatever a renewal that is still under way may bring. */
+  abandon(): void {
+    this.#isAbandoned = true
   }
 
   /** Takes or renews the lease; false while another has it. */
