@@ -72,7 +72,9 @@ export interface RefusedCall extends AuditedCall {
 /** Writes the entry of a refusal, in a transaction of its own. */
 export async function auditRefusal(refused: RefusedCall, by: { readonly db: Database; readonly clock: Clock; readonly random: Random }): Promise<void> {
   const { status, members } = refused.problem
+  const isWrongCode = members.reason === 'second_factor_invalid'
   const entry = auditEntryOf(refused, {
+    ...(isWrongCode ? { action: 'auth.mfa_failed' } : {}),
     resourceId: refused.resourceId.slice(0, RESOURCE_ID_CHARACTERS_MAXIMUM), outcome: refused.outcome,
     detail: { status: String(status), ...(members.reason === undefined ? {} : { reason: members.reason }) },
   })

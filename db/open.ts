@@ -3,6 +3,7 @@ import { CompiledQuery, Kysely, PostgresDialect, type Transaction } from 'kysely
 import { type Migration, Migrator } from 'kysely/migration'
 import pg from 'pg'
 import * as foundation from './migrations/0001-foundation.ts'
+import * as identity from './migrations/0002-identity.ts'
 import type { Tables } from './tables.ts'
 
 export type Database = Kysely<Tables>
@@ -10,7 +11,7 @@ export type Database = Kysely<Tables>
 export type Queries = Kysely<Tables> | Transaction<Tables>
 
 /** Forward only, in this order; never edited once released. */
-const MIGRATIONS: Readonly<Record<string, Migration>> = { '0001-foundation': foundation }
+const MIGRATIONS: Readonly<Record<string, Migration>> = { '0001-foundation': foundation, '0002-identity': identity }
 
 const BIGINT_OID = 20
 const parseBigint = (text: string): number => {

@@ -19,7 +19,8 @@ import { confirmEmailVerification, getCurrentUser, logIn, logOut, requestEmailVe
 import { auditEntry, auditEntryOf, userActor } from '../audit.ts'
 import { startPace } from '../identity/pace.ts'
 import type { IdentityParts } from '../identity/parts.ts'
-import { CLEARED_COOKIES, issuedSessionView, openSession, userView } from '../identity/sessions.ts'
+import { CLEARED_COOKIES, userView } from '../identity/sessions.ts'
+import { challengeFor, completeSignIn } from '../identity/sign-in.ts'
 import { type MailText, signUpAttemptMail, verifyEmailMail } from '../mail/templates.ts'
 
 const MAILED_SECRET_BYTES = 32
@@ -108,12 +109,14 @@ async function logInNow(parts: IdentityParts, call: Call<typeof logIn>): Promise
   if (user.password_hash !== null && parts.passwords.isOutdated(user.password_hash)) {
     await db.updateTable('app_user').set({ password_hash: await parts.passwords.hash(password) }).where('id', '=', user.id).execute()
   }
-  return await db.transaction().execute(async (tx) => {
-    const session = await openSession(tx, parts, { userId: user.id, request, endsOthers: body.end_other_sessions })
-    const view = await issuedSessionView(tx, user, session)
-    await appendAudit(tx, auditEntry(user.active_account_id, userActor(user), request, { action: 'auth.login', resourceType: 'user', resourceId: user.id }), parts)
-    return { status: 200, body: view, cookies: session.cookies }
-  }).finally(() => parts.callers.forget())
+  const signIn = { user, request, endsOthers: body.end_other_sessions }
+  const challenge = await challengeFor(parts, signIn)
+  if (challenge !== undefined) {
+    return { status: 200, body: { mfa_required: true, mfa_step: challenge.step, challenge: challenge.challenge, challenge_expires_at: challenge.expiresAt.toISOString() } }
+  }
+  const { view, cookies } = await db.transaction().execute((tx) => completeSignIn(tx, parts, signIn))
+  parts.callers.forget()
+  return { status: 200, body: view, cookies }
 }
 
 async function auditFailure(parts: IdentityParts, user: UserRow, request: RequestFacts, outcome: 'failed' | 'denied', reason: string): Promise<void> {

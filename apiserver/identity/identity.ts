@@ -14,10 +14,13 @@ import type { Logger } from '../../kit/sys/log.ts'
 import type { Random } from '../../kit/sys/random.ts'
 import { auditEndpoints } from '../handlers/audit.ts'
 import { signInEndpoints } from '../handlers/auth.ts'
+import { secondFactorEndpoints } from '../handlers/second-factor.ts'
 import { apiTokenEndpoints } from '../handlers/tokens.ts'
 import { createCallers } from './callers.ts'
 import type { IdentityParts } from './parts.ts'
 import { createPasswords } from './passwords.ts'
+import { createSealing, type SealingKey } from './sealing.ts'
+import { createTickets } from './tickets.ts'
 
 const KEY_BYTES = 32
 const MINUTE_SECONDS = 60
@@ -32,6 +35,8 @@ export interface IdentityOptions {
   readonly publicUrl: string
   /** False when neither an SMTP server nor a folder for mails is configured. */
   readonly canSendMail: boolean
+  /** Keys that seal authenticator secrets, the newest first; none: second factors are not available. */
+  readonly sealingKeys?: readonly SealingKey[]
 }
 
 export interface Identity {
@@ -52,6 +57,8 @@ export async function openIdentity(options: IdentityOptions): Promise<Identity> 
   const parts: IdentityParts = {
     ...options, origin: new URL(options.publicUrl).origin, callers, csrfTokenOf,
     cursors: createCursors(await deploymentSecret(db, 'cursor', KEY_BYTES, options)), passwords: await createPasswords(options.random),
+    sealing: createSealing(options.sealingKeys ?? [], options.random), tickets: createTickets(await deploymentSecret(db, 'tickets', KEY_BYTES, options), clock),
+    recoveryKey: await deploymentSecret(db, 'recovery-codes', KEY_BYTES, options),
   }
   return {
     authenticate: callers.authenticate,
@@ -70,6 +77,6 @@ export async function openIdentity(options: IdentityOptions): Promise<Identity> 
     async requireStanding(customer) {
       checkStanding(standingOf(await readStanding(db, customer.accountId, clock.now())))
     },
-    endpoints: [...signInEndpoints(parts), ...apiTokenEndpoints(parts), ...auditEndpoints(parts)],
+    endpoints: [...signInEndpoints(parts), ...apiTokenEndpoints(parts), ...secondFactorEndpoints(parts), ...auditEndpoints(parts)],
   }
 }

@@ -6,6 +6,8 @@ import type { Logger } from '../../kit/sys/log.ts'
 import type { Random } from '../../kit/sys/random.ts'
 import type { Callers } from './callers.ts'
 import type { Passwords } from './passwords.ts'
+import type { Sealing } from './sealing.ts'
+import type { Tickets } from './tickets.ts'
 
 export interface IdentityParts {
   readonly db: Database
@@ -19,4 +21,8 @@ export interface IdentityParts {
   readonly callers: Callers
   readonly passwords: Passwords
   readonly csrfTokenOf: (sessionId: string) => string
+  readonly sealing: Sealing
+  readonly tickets: Tickets
+  /** Keys the hashes of recovery codes. */
+  readonly recoveryKey: Uint8Array
 }

@@ -1,0 +1,68 @@
+/** From a proven first factor to a session, with the second factor between them where one is due. Every way of signing in
+ *  comes through here. */
+import type { Transaction } from 'kysely'
+import { unauthenticated } from '../../domain/problem.ts'
+import { findUser, type UserRow } from '../../db/accounts.ts'
+import { appendAudit } from '../../db/audit.ts'
+import { findSecondFactor, isSecondFactorRequired } from '../../db/second-factors.ts'
+import type { Tables } from '../../db/tables.ts'
+import type { Cookie, RequestFacts } from '../../kit/http/call.ts'
+import { auditEntry, userActor } from '../audit.ts'
+import type { IdentityParts } from './parts.ts'
+import { issuedSessionView, openSession } from './sessions.ts'
+
+const CHALLENGE_SECONDS = 5 * 60
+
+export type SecondFactorStep = 'verify' | 'enroll'
+
+export interface SignIn {
+  readonly user: UserRow
+  readonly request: RequestFacts
+  readonly endsOthers: boolean
+  /** Where the portal continues after a sign-in with an identity provider. */
+  readonly returnTo?: string | undefined
+}
+
+export interface Challenge {
+  readonly step: SecondFactorStep
+  readonly challenge: string
+  readonly expiresAt: Date
+}
+
+/** The challenge that stands before a session for this person; undefined when none does. */
+export async function challengeFor(parts: IdentityParts, signIn: SignIn): Promise<Challenge | undefined> {
+  const { user } = signIn
+  const now = parts.clock.now()
+  const factor = await findSecondFactor(parts.db, user.id, now)
+  const isEnabled = factor !== undefined && factor.enabledAt !== null
+  if (!isEnabled && !(await isSecondFactorRequired(parts.db, user.id))) return undefined
+  const step: SecondFactorStep = isEnabled ? 'verify' : 'enroll'
+  const expiresAt = new Date(now.getTime() + CHALLENGE_SECONDS * 1000)
+  const content = { user: user.id, generation: user.password_generation, step, ends: signIn.endsOthers, return_to: signIn.returnTo }
+  const challenge = await parts.tickets.seal('second-factor', content, expiresAt)
+  await parts.db.transaction().execute((tx) => appendAudit(tx, auditEntry(user.active_account_id, userActor(user), signIn.request, {
+    action: 'auth.login_mfa_required', resourceType: 'user', resourceId: user.id, detail: { step },
+  }), parts))
+  return { step, challenge, expiresAt }
+}
+
+/** Whose sign-in the challenge continues. Throws 401 when it is not ours, expired, or older than the person's password. */
+export async function openChallenge(parts: IdentityParts, challenge: string, request: RequestFacts): Promise<SignIn & { readonly step: SecondFactorStep }> {
+  const content = await parts.tickets.open('second-factor', challenge)
+  const user = content === undefined ? undefined : await findUser(parts.db, String(content['user']))
+  if (content === undefined || user === undefined || user.disabled_at !== null || user.password_generation !== content['generation']) {
+    throw unauthenticated('The challenge is invalid or expired: sign in again.')
+  }
+  const returnTo = typeof content['return_to'] === 'string' ? content['return_to'] : undefined
+  return { user, request, endsOthers: content['ends'] === true, returnTo, step: content['step'] === 'enroll' ? 'enroll' : 'verify' }
+}
+
+/** Opens the session, and writes the sign-in into the audit log of the account that it acts for. */
+export async function completeSignIn(
+  tx: Transaction<Tables>, parts: IdentityParts, { user, request, endsOthers }: SignIn, detail: Readonly<Record<string, string>> = {},
+): Promise<{ readonly view: Awaited<ReturnType<typeof issuedSessionView>>; readonly cookies: readonly Cookie[] }> {
+  const session = await openSession(tx, parts, { userId: user.id, request, endsOthers })
+  const view = await issuedSessionView(tx, user, session)
+  await appendAudit(tx, auditEntry(user.active_account_id, userActor(user), request, { action: 'auth.login', resourceType: 'user', resourceId: user.id, detail }), parts)
+  return { view, cookies: session.cookies }
+}
