@@ -1,8 +1,10 @@
 /** Create, replace, patch: one loop reads, computes, asks admission, and stores if nothing has changed meanwhile. */
 import { apply, trackUpdate } from '../apply/managers.ts'
+import { strategicMerge } from '../apply/strategic.ts'
+import { typeSchemaOf } from '../apply/type-schema.ts'
 import { negotiate } from './accept.ts'
 import { checkType, mediaType, parseJson, parseObject, parseYamlOrJson } from './body.ts'
-import { asStored, groupVersionOf } from './definition.ts'
+import { asStored, groupVersionOf, type Definition } from './definition.ts'
 import { json, keyOf, type Answer, type Engine } from './engine.ts'
 import { asList, asObject, asString, at, isEqual, isObject, strings, type Json, type JsonObject } from './json.ts'
 import { jsonPatch, mergePatch } from './json-patch.ts'
@@ -98,7 +100,7 @@ export async function patch(engine: Engine, write: Write): Promise<Answer> {
   const body = request.body ?? ''
   if (type === PATCH_TYPES.apply) return applyPatch(engine, write)
   if (query.get('force') !== null) throw invalid(PATCH_OPTIONS, '', [fieldForbidden('force', 'may not be specified for non-apply patch')])
-  const compute = patcherOf(type, body)
+  const compute = patcherOf(type, body, definition)
   if (!compute) throw unsupportedMediaType([PATCH_TYPES.json, PATCH_TYPES.merge, PATCH_TYPES.apply].join(', '))
   const outcome = await change(engine, write, {
     make: (current) => {
@@ -145,7 +147,7 @@ interface Patcher {
   readonly patch: (before: Json) => Json
 }
 
-function patcherOf(type: string, body: string): Patcher | undefined {
+function patcherOf(type: string, body: string, definition: Definition): Patcher | undefined {
   if (type === PATCH_TYPES.json) {
     const { value } = parseJson(body)
     return { duplicates: [], patch: (before) => jsonPatch(before, value) }
@@ -154,6 +156,11 @@ function patcherOf(type: string, body: string): Patcher | undefined {
     const { value, duplicates } = parseYamlOrJson(body)
     if (!isObject(value)) throw badRequest('error decoding patch: a merge patch must be an object')
     return { duplicates, patch: (before) => mergePatch(before, value) }
+  }
+  if (type === PATCH_TYPES.strategic && !definition.isCustom) {
+    const { value, duplicates } = parseYamlOrJson(body)
+    if (!isObject(value)) throw badRequest('error decoding patch: a strategic merge patch must be an object')
+    return { duplicates, patch: (before) => strategicMerge(before, value, typeSchemaOf(definition)) }
   }
   return undefined
 }
