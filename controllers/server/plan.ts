@@ -7,7 +7,7 @@ import { type Decision, toActions, type Turn, type Work } from './decision.ts'
 import { create, failed, restart, start, stop } from './power.ts'
 import { deleteObject, removal } from './removal.ts'
 import { activeOperation, isDeleting, type Seen, type ServerObject } from './seen.ts'
-import { settled } from './settled.ts'
+import { asBefore, settled } from './settled.ts'
 
 const FLOWS: Partial<Record<OperationKind, (work: Work) => Decision>> = {
   'server.create': create, 'server.start': start, 'server.stop': stop, 'server.restart': restart, 'server.delete': removal,
@@ -24,9 +24,11 @@ export function plan(server: ServerObject, seen: Seen, now: Date): readonly Acti
   if (operation === undefined) return toActions(turn, isDeleting(server) ? removal(turn) : settled(turn))
   const work: Work = { ...turn, operation }
   const flow = FLOWS[operation.kind]
-  const decision = flow === undefined ? failed(work, 'done', `A server knows no operation ${operation.kind}.`) : inTime(work, flow(work))
+  const decision = flow === undefined ? unknown(work) : inTime(work, flow(work))
   return [...auditAdopted(turn, operation), ...toActions(turn, decision)]
 }
+
+const unknown = (work: Work): Decision => ({ ...asBefore(work), step: 'done', outcome: 'failed', error: `A server knows no operation ${work.operation.kind}.` })
 
 /** Only deletion replaces an operation, and only a creation. */
 function replacedOperation({ spec, status }: ServerObject): Action | undefined {

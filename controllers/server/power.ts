@@ -102,10 +102,8 @@ const running: Rule = (work) => {
   const { instance } = work.seen
   if (instance === undefined) return undefined
   if (hasStarted(instance)) return { state: 'started', step: 'started', outcome: 'succeeded', status: { startedAt: instance.status?.startedAt ?? work.now.toISOString() } }
-  const hasToEndFirst = work.operation.kind === 'server.restart' && isLive(instance) && (instance.status?.incarnation ?? 0) < instance.spec.incarnation
-  return hasToEndFirst
-    ? { ...atWork(work, 'stopped'), state: 'stopping', waitFor: 'the guest to end' }
-    : { ...atWork(work, 'started'), waitFor: 'the guest to start' }
+  const hasToEndFirst = work.operation.kind === 'server.restart' && isLive(instance) && !runsFor(instance, work.operation)
+  return hasToEndFirst ? { ...atWork(work, 'stopped'), waitFor: 'the guest to end' } : { ...atWork(work, 'started'), waitFor: 'the guest to start' }
 }
 
 const poweredAsCreated: Rule = (work) => {
@@ -155,10 +153,13 @@ const firstStep = (operation: OperationStanza): string => STEPS_BEFORE[operation
 /** Only server.create shows how it comes to be; the other kinds have it behind them. */
 function atWork({ operation, seen }: Work, step: string): Pick<Decision, 'state' | 'step'> {
   const isCreate = operation.kind === 'server.create'
-  const isEnding = operation.kind === 'server.restart' && seen.instance !== undefined && isLive(seen.instance) && seen.instance.status?.incarnation !== seen.instance.spec.incarnation
+  const isEnding = operation.kind === 'server.restart' && seen.instance !== undefined && isLive(seen.instance) && !runsFor(seen.instance, operation)
   const state = isEnding ? 'stopping' : STATES_AT_WORK[operation.kind as keyof typeof STATES_AT_WORK] ?? 'error' // these rules run for these kinds only
   return { state, step: isCreate || step === 'stopped' || step === 'started' ? step : firstStep(operation) }
 }
+
+/** The incarnation that was made for the operation is the one that lives. */
+const runsFor = (instance: InstanceObject, operation: OperationStanza): boolean => madeFor(instance) === operation.id && (instance.status?.incarnation ?? 0) >= instance.spec.incarnation
 
 /** How an operation that cannot be done leaves the server (supplement to the interface specification, transitions of a server). */
 export function failed(work: Work, step: string, error: string): Decision {

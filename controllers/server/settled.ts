@@ -31,7 +31,7 @@ export function settled(turn: Turn): Decision {
 }
 
 /** Nothing is known that would change the state. */
-const asBefore = ({ server }: Turn): Decision => {
+export const asBefore = ({ server }: Turn): Decision => {
   const { state = 'creating', stateDetail } = server.status ?? {}
   return { state, ...(stateDetail === undefined ? {} : { detail: stateDetail }) }
 }
