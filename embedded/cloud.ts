@@ -8,6 +8,7 @@ import type { Random } from '../kit/sys/random.ts'
 import { catalogFor, planNodes } from './catalog.ts'
 import { type DataFolder, endLeftovers, type ProcessRecord, recordProcesses, StartRefused, writePrivately } from './data-folder.ts'
 import { type Access, embeddedAccess, ownAccess } from './kubernetes-access.ts'
+import { waitForNodes } from './node-readiness.ts'
 import type { HypervisorChoice, Options } from './options.ts'
 import { takePort } from './ports.ts'
 import { Component, type ReadyMessage } from './supervisor.ts'
@@ -73,7 +74,7 @@ export class Cloud {
   /** In the order of their start. */
   readonly #components: Component[] = []
   #recording: Promise<void> = Promise.resolve()
-  #isStopping = false
+  readonly #stopping = new AbortController()
 
   constructor(options: CloudOptions) {
     this.#options = options
@@ -118,6 +119,9 @@ export class Cloud {
         }),
       ),
     ])
+    const nodes = planNodes(options.nodes).map(({ name }) => name)
+    const late = await waitForNodes({ databaseUrl, nodes, clock, signal: this.#stopping.signal })
+    if (late.length > 0) this.#options.say(`WARNING: ${late.join(', ')} cannot take servers yet. Logs: ${folder.logs}`)
     const endpoints: Endpoints = {
       version,
       pid,
@@ -137,7 +141,7 @@ export class Cloud {
   /** Stops everything, what was started last first. Guests stay, except in an ephemeral cloud. */
   async stop(): Promise<void> {
     const { folder } = this.#options
-    this.#isStopping = true
+    this.#stopping.abort()
     await rm(folder.endpointsFile, { force: true })
     const stores = this.#components.filter(({ name }) => name === 'postgres' || name === 'kubernetes')
     await Promise.all(this.#components.filter((component) => !stores.includes(component)).map((component) => component.stop()))
@@ -163,7 +167,7 @@ export class Cloud {
   }
 
   async #startComponent(name: string, file: string, settings: Settings | (() => Settings)): Promise<ReadyMessage> {
-    if (this.#isStopping) throw new StartRefused('Stopped before everything had started.')
+    if (this.#stopping.signal.aborted) throw new StartRefused('Stopped before everything had started.')
     const { clock, random, say, folder } = this.#options
     const component = new Component(
       {

@@ -97,6 +97,13 @@ const hasKubectl = await isBuilt('kubectl')
 describe.runIf(hasKubectl)('kubectl', () => {
   const kubectl = async (...flags: string[]) => (await run(toolPath('kubectl'), ['--kubeconfig', product.endpoints.kubeconfig, ...flags])).stdout
 
+  const namespaceOfServers = async () => {
+    const { items } = await product.kubernetes('/apis/svccloud.dev/v1alpha1/servers')
+    const namespace = items[0]?.metadata.namespace
+    if (namespace === undefined) throw new Error('there is no server')
+    return namespace
+  }
+
   it('shows servers and explains them', async () => {
     expect(await kubectl('get', 'servers', '-A', '-o', 'wide')).toMatch(new RegExp(`acct-\\S+\\s+${server.id}\\s.*${HOSTNAME}`))
     expect(await kubectl('explain', 'server.spec')).toMatch(/desiredPower/)
@@ -104,8 +111,7 @@ describe.runIf(hasKubectl)('kubectl', () => {
   })
 
   it('is an equal door: a changed power is an operation with its actor', async () => {
-    const { items } = await product.kubernetes('/apis/svccloud.dev/v1alpha1/servers')
-    const namespace = items[0]?.metadata.namespace ?? ''
+    const namespace = await namespaceOfServers()
     await kubectl('patch', 'server', server.id, '-n', namespace, '--type=merge', '-p', '{"spec":{"desiredPower":"stopped"}}')
     await eventually('the server to stop', async () => (await customer.server(server.id)).state === 'stopped', 120_000)
     const operations = JSON.parse(await kubectl('get', 'operations', '-n', namespace, '-o', 'json')) as { items: { spec: Record<string, unknown>; status?: Record<string, unknown> }[] }
@@ -117,8 +123,7 @@ describe.runIf(hasKubectl)('kubectl', () => {
   })
 
   it('makes and deletes a server from a file', async () => {
-    const { items } = await product.kubernetes('/apis/svccloud.dev/v1alpha1/servers')
-    const namespace = items[0]?.metadata.namespace ?? ''
+    const namespace = await namespaceOfServers()
     await kubectl('apply', '-n', namespace, '-f', EXAMPLE)
     await kubectl('wait', '-n', namespace, '--for=jsonpath={.status.state}=started', 'server/from-git', '--timeout=120s')
     expect(await customer.server('from-git')).toMatchObject({ hostname: 'from-git', state: 'started', labels: { 'managed-by': 'git' } })
