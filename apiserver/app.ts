@@ -89,7 +89,10 @@ function resourceEndpoints(parts: Parts, agents: AgentConnections): Endpoint[] {
 
 /** Every route has one handler, and every handler a route of the list. */
 function complete(endpoints: readonly Endpoint[]): readonly Endpoint[] {
-  const missing = ROUTES.filter((route) => endpoints.filter((endpoint) => endpoint.route === route).length !== 1)
-  if (missing.length > 0 || endpoints.length !== ROUTES.length) throw new Error(`routes without exactly one handler: ${missing.map((route) => route.id).join(', ')}`)
+  const unpaired = [
+    ...ROUTES.filter((route) => endpoints.filter((endpoint) => endpoint.route === route).length !== 1),
+    ...endpoints.map(({ route }) => route).filter((route) => !ROUTES.includes(route)),
+  ]
+  if (unpaired.length > 0) throw new Error(`not exactly one handler and one route: ${unpaired.map((route) => route.id).join(', ')}`)
   return endpoints
 }

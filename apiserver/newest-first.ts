@@ -21,6 +21,7 @@ export function newestFirst<Spec, Status>(cache: Cache<Spec, Status>): NewestFir
   // Oldest first inside, so that a new object goes to the end.
   const lists = new Map<string, KubeObject<Spec, Status>[]>()
   cache.subscribe(({ is, object }) => {
+    // Neither part of a position ever changes, so an object that is there is found by its own.
     const namespace = object.metadata.namespace ?? ''
     const list = lists.get(namespace) ?? []
     const at = indexOf(list, positionOf(object))

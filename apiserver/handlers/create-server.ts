@@ -6,7 +6,7 @@ import type { Answer, Call, Customer } from '../../kit/http/call.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
 import { type KubeObject, Namespace, Secret } from '../../kit/kube/object.ts'
 import { isAlreadyExists } from '../../kit/kube/store.ts'
-import { newUuid } from '../../kit/sys/random.ts'
+import { newOrderedUuid } from '../../kit/sys/random.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import { ACCOUNT_LABEL, SERVER_FINALIZER, SERVER_LABEL } from '../../resources/labels.ts'
 import { Plan, type PlanSpec, Template, type TemplateSpec, Zone } from '../../resources/platform.ts'
@@ -31,7 +31,8 @@ async function create(parts: Parts, servers: Servers, call: CreateCall): Promise
   const { caller, body, request, now } = call
   const choice = chooseSize(parts, body, now)
   const sshKeys = await chooseKeys(parts, caller.accountId, body)
-  const id = newUuid(parts.random)
+  // Lists are newest first by second of creation, then by id: the id keeps the order within the second.
+  const id = newOrderedUuid(parts.random, now)
   const operation = newStanza(parts, 'server.create', { actor: caller.actor, requestId: request.requestId, now })
   const secretName = body.user_data === undefined ? undefined : `${id}-user-data`
   const namespace = accountNamespace(caller.accountId)

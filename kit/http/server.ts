@@ -47,6 +47,9 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   server.setTimeout(IDLE_TIMEOUT_MILLISECONDS)
   server.on('clientError', (error, socket) => refuseBroken(error, socket, options.random))
   server.on('request', (request, response) => {
+    response.once('finish', () => {
+      if (stopping.signal.aborted) request.socket.end()
+    })
     if (options.pages?.(request, response) === true) return
     handle(request, response, options, stopping.signal).catch((error: unknown) => {
       options.log.error('response failed', { error })

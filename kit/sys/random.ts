@@ -13,9 +13,17 @@ export const systemRandom: Random = {
 }
 
 /** A version 4 UUID. */
-export function newUuid(random: Random): string {
+export const newUuid = (random: Random): string => uuidOf(random.bytes(16), 4)
+
+/** A version 7 UUID: later ones sort after earlier ones, to the millisecond. */
+export function newOrderedUuid(random: Random, at: Date): string {
   const bytes = random.bytes(16)
-  bytes[6] = (bytes[6]! & 0x0f) | 0x40 // 16 bytes were asked for
+  bytes.writeUIntBE(at.getTime(), 0, 6)
+  return uuidOf(bytes, 7)
+}
+
+function uuidOf(bytes: Buffer, version: 4 | 7): string {
+  bytes[6] = (bytes[6]! & 0x0f) | (version << 4) // 16 bytes were asked for
   bytes[8] = (bytes[8]! & 0x3f) | 0x80
   const hex = bytes.toString('hex')
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`

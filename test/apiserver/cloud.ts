@@ -1,0 +1,137 @@
+/** The whole API in one process: real PostgreSQL, the embedded Kubernetes API in memory, the real pipeline with answers checked
+ *  against their routes; no sockets, no controllers, no hosts. People sign up, verify and sign in as anybody does. */
+import { parseAllDocuments } from 'yaml'
+import { readFile } from 'node:fs/promises'
+import { createApp } from '../../apiserver/app.ts'
+import type { AgentConnections } from '../../apiserver/console/consoles.ts'
+import type { Database } from '../../db/open.ts'
+import { mirrorNode } from '../../db/nodes.ts'
+import { ADMIN, openCore } from '../../embedded/kubernetes/core/core.ts'
+import { memoryStorage } from '../../embedded/kubernetes/storage/memory.ts'
+import type { HttpResponse } from '../../kit/http/exchange.ts'
+import { openCaches } from '../../kit/kube/caches.ts'
+import { openClient } from '../../kit/kube/client.ts'
+import { installCrds, readCrds } from '../../kit/kube/crd.ts'
+import type { KubeObject } from '../../kit/kube/object.ts'
+import type { Transport } from '../../kit/kube/transport.ts'
+import { systemClock } from '../../kit/sys/clock.ts'
+import { silentLog } from '../../kit/sys/log.ts'
+import { openRegistry } from '../../kit/sys/metrics.ts'
+import { systemRandom } from '../../kit/sys/random.ts'
+import { RESOURCES } from '../../resources/index.ts'
+import { Zone } from '../../resources/platform.ts'
+
+export interface Reply {
+  readonly status: number
+  readonly headers: HttpResponse['headers']
+  readonly text: string
+  /** Of JSON bodies; empty otherwise. */
+  readonly body: Record<string, any> // eslint: tests read many shapes
+}
+
+export interface SendOptions {
+  readonly body?: unknown
+  /** The body as it is, without becoming JSON. */
+  readonly raw?: string | Uint8Array
+  readonly headers?: Readonly<Record<string, string | undefined>>
+}
+
+export interface Person {
+  readonly email: string
+  readonly accountId: string
+  readonly userId: string
+  /** With the session's cookies and CSRF header. */
+  send(method: string, path: string, options?: SendOptions): Promise<Reply>
+  /** A new API token. */
+  token(scope: unknown): Promise<string>
+}
+
+export const PASSWORD = 'correct zebra lantern 42'
+export const PUBLIC_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBv7nS1hUS8W4v8Yw0OeTZcJ6pHJXnpmmGBR9XdKLMDu ada@example'
+const NODE = 'node-a1'
+const ZONE = 'eu-1-a'
+
+/** `disturb` stands between the API and Kubernetes; `agents` are the hosts' consoles. */
+export async function openCloud(db: Database, options: { readonly disturb?: (serve: Transport) => Transport; readonly agents?: AgentConnections } = {}) {
+  const core = await openCore({ clock: systemClock, random: systemRandom, log: silentLog, storage: memoryStorage() })
+  const serve: Transport = (request) => core.handle(request, ADMIN)
+  const client = { fieldManager: 'svccloud-apiserver', clock: systemClock, random: systemRandom }
+  const admin = openClient({ ...client, transport: serve, fieldManager: 'kubectl' })
+  await installCrds(admin, await readCrds('crds'), systemClock)
+  const catalog = parseAllDocuments(await readFile('embedded/catalog.yaml', 'utf8')).map((document) => document.toJS() as KubeObject)
+  for (const { kind, metadata, spec } of catalog) {
+    const type = RESOURCES.find((resource) => resource.kind === kind)
+    if (type !== undefined) await admin.create(type, { metadata, spec })
+  }
+  await admin.create(Zone, { metadata: { name: ZONE }, spec: { displayName: 'A', region: 'eu-1', isClosed: false, capabilities: [] } })
+  await mirrorNode(db, {
+    node: NODE, zone: ZONE, rack: 'rack-1', cpuPool: null, dedicatedAccountId: null, isSchedulable: true, total: { cores: 256, memoryMebibytes: 1_048_576, storageGibibytes: 8_192 },
+  })
+
+  const stop = new AbortController()
+  const store = openClient({ ...client, transport: options.disturb?.(serve) ?? serve })
+  const metrics = openRegistry({ isProcessWide: false })
+  const caches = openCaches({ store: admin, clock: systemClock, random: systemRandom, log: silentLog, registry: metrics })
+  const app = await createApp({
+    store, caches, db, clock: systemClock, random: systemRandom, log: silentLog, metrics, agents: options.agents ?? NO_AGENTS, publicUrl: 'http://127.0.0.1:8080',
+    canSendMail: true, checkAnswers: true,
+  })
+  caches.start(stop.signal)
+  await caches.ready()
+
+  let addresses = 0
+  async function send(method: string, path: string, { body, raw, headers = {} }: SendOptions & { readonly from?: string } = {}, from = '192.0.2.1'): Promise<Reply> {
+    const bytes = raw ?? (body === undefined ? undefined : JSON.stringify(body))
+    const response = await app.customers({
+      method, target: path, remoteAddress: from, signal: stop.signal, headers: { ...(bytes === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+      ...(bytes === undefined ? {} : { body: bytes }),
+    })
+    const text = typeof response.body === 'string' ? response.body : ''
+    const isJson = /^application\/(problem\+)?json/.test(String(response.headers['content-type'] ?? ''))
+    return { status: response.status, headers: response.headers, text, body: isJson && text !== '' ? JSON.parse(text) : {} }
+  }
+
+  /** A signed-in owner of a new account; the address is verified unless asked otherwise. */
+  async function signUp(email: string, { isVerified = true } = {}): Promise<Person> {
+    const from = `198.51.100.${(addresses += 1)}`
+    await send('POST', '/v1/auth/signup', { body: { name: 'Ada', email, password: PASSWORD } }, from)
+    if (isVerified) {
+      const mail = await db.selectFrom('email_outbox').select('body').where('recipient', '=', email).orderBy('created_at', 'desc').executeTakeFirstOrThrow()
+      const secret = /#token=(\S+)/.exec(mail.body)?.[1]
+      await send('POST', '/v1/auth/email-verification/confirm', { body: { token: secret } }, from)
+    }
+    const logIn = await send('POST', '/v1/auth/login', { body: { email, password: PASSWORD } }, from)
+    const cookies = [logIn.headers['set-cookie'] ?? []].flat().map((set) => set.split(';')[0] ?? '')
+    const csrf = String(logIn.body['csrf_token'])
+    const user = logIn.body['user'] as { readonly id: string; readonly account_id: string }
+    const own: Person['send'] = (method, path, sent = {}) =>
+      send(method, path, { ...sent, headers: { cookie: cookies.join('; '), ...(method === 'GET' ? {} : { 'x-csrf-token': csrf }), ...sent.headers } }, from)
+    return {
+      email, accountId: user.account_id, userId: user.id, send: own,
+      async token(scope) {
+        const made = await own('POST', '/v1/account/tokens', { body: { name: `token ${(addresses += 1)}`, scope } })
+        return String(made.body['token'])
+      },
+    }
+  }
+
+  /** The audit entries that a request caused. */
+  async function auditOf(reply: Reply): Promise<{ readonly action: string; readonly outcome: string; readonly resource_id: string }[]> {
+    const rows = await db.selectFrom('audit_entry').select('body').where('request_id', '=', String(reply.headers['x-request-id'])).execute()
+    return rows.map((row) => JSON.parse(row.body) as { action: string; outcome: string; resource_id: string })
+  }
+
+  return {
+    app, admin, caches, db, zone: ZONE, node: NODE, send, signUp, auditOf,
+    async close() {
+      stop.abort()
+      await core.close()
+    },
+  }
+}
+export type Cloud = Awaited<ReturnType<typeof openCloud>>
+
+const NO_AGENTS: AgentConnections = {
+  async *follow() { throw new Error('there are no hosts here') },
+  write: async () => 'unreachable',
+}

@@ -1,0 +1,112 @@
+/** The service behind real sockets: what slow, broken and vanishing clients get, and how it stops. */
+import { connect } from 'node:net'
+import { request } from 'node:http'
+import { afterEach, expect, test } from 'vitest'
+import type { HttpResponse, HttpService } from '../../../kit/http/exchange.ts'
+import { type RunningServer, startServer } from '../../../kit/http/server.ts'
+import { systemClock } from '../../../kit/sys/clock.ts'
+import { silentLog } from '../../../kit/sys/log.ts'
+import { systemRandom } from '../../../kit/sys/random.ts'
+
+let server: RunningServer | undefined
+afterEach(async () => {
+  await server?.stop(0)
+  server = undefined
+})
+const start = async (service: HttpService): Promise<RunningServer> =>
+  (server = await startServer({ host: '127.0.0.1', port: 0, service, clock: systemClock, random: systemRandom, log: silentLog }))
+const json = (status: number, value: unknown): HttpResponse => ({ status, headers: { 'content-type': 'application/json' }, body: JSON.stringify(value) })
+
+/** Sends text as it is and answers everything that comes back until the connection ends. */
+function speak(port: number, text: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let heard = ''
+    const socket = connect(port, '127.0.0.1', () => socket.write(text))
+    socket.setEncoding('utf8').on('data', (chunk) => void (heard += chunk)).on('close', () => resolve(heard)).on('error', reject)
+  })
+}
+
+test('a request arrives whole, a response leaves with its length', async () => {
+  const { port } = await start(async (incoming) => {
+    const chunks: Uint8Array[] = []
+    if (typeof incoming.body === 'object' && !(incoming.body instanceof Uint8Array)) for await (const chunk of incoming.body) chunks.push(chunk)
+    return json(200, { method: incoming.method, target: incoming.target, from: incoming.remoteAddress, body: Buffer.concat(chunks).toString() })
+  })
+  const response = await fetch(`http://127.0.0.1:${port}/v1/x?y=1`, { method: 'POST', body: 'ä'.repeat(100_000) })
+  expect(await response.json()).toEqual({ method: 'POST', target: '/v1/x?y=1', from: '127.0.0.1', body: 'ä'.repeat(100_000) })
+  expect(response.headers.get('content-length')).toMatch(/^\d+$/)
+})
+
+test.each([
+  ['is no HTTP', 'HELLO\r\n\r\n', 400],
+  ['has too large headers', `GET / HTTP/1.1\r\nhost: x\r\nx: ${'y'.repeat(20_000)}\r\n\r\n`, 431],
+  ['has two lengths', 'POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nab', 400],
+  ['has a length and is chunked', 'POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n', 400],
+])('what %s gets a problem document and the end of the connection', async (_what, text, status) => {
+  const { port } = await start(async () => json(200, {}))
+  const heard = await speak(port, text)
+  expect(heard).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
+  expect(heard).toMatch(/x-request-id: [0-9a-f-]{36}\r\n/)
+  expect(JSON.parse(heard.slice(heard.indexOf('\r\n\r\n')))).toMatchObject({ type: 'about:blank', status })
+})
+
+test('a response before the end of the body ends the connection', async () => {
+  const { port } = await start(async () => json(413, {}))
+  const heard = await speak(port, `POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1000000\r\n\r\n${'x'.repeat(1000)}`)
+  expect(heard).toMatch(/^HTTP\/1.1 413 /)
+  expect(heard.toLowerCase()).toContain('connection: close')
+})
+
+test('the head of a stream arrives before its first chunk, and the stream hears when its client has gone', async () => {
+  const ended = Promise.withResolvers<void>()
+  const first = Promise.withResolvers<void>()
+  const { port } = await start(async ({ signal }) => ({
+    status: 200, headers: { 'content-type': 'text/event-stream' },
+    body: (async function* () {
+      try {
+        await first.promise
+        while (!signal.aborted) {
+          yield ': hello\n\n'
+          await systemClock.sleep(5, signal)
+        }
+      } finally {
+        ended.resolve()
+      }
+    })(),
+  }))
+  const head = Promise.withResolvers<void>()
+  const client = request({ port, host: '127.0.0.1', path: '/' }, (response) => {
+    head.resolve()
+    response.once('data', () => client.destroy())
+  }).on('error', () => {})
+  client.end()
+  await head.promise
+  first.resolve()
+  await ended.promise
+})
+
+test('stopping refuses new connections, ends streams, and lets a running request finish', async () => {
+  const release = Promise.withResolvers<void>()
+  const began = Promise.withResolvers<void>()
+  const running = await start(async (incoming) => {
+    if (incoming.target === '/stream') return { status: 200, headers: {}, body: (async function* () { yield 'x'; await systemClock.sleep(600_000, incoming.signal) })() }
+    began.resolve()
+    await release.promise
+    return json(200, { ok: true })
+  })
+  const slow = fetch(`http://127.0.0.1:${running.port}/slow`)
+  const stream = await fetch(`http://127.0.0.1:${running.port}/stream`)
+  await began.promise
+  const stopped = running.stop(60_000)
+  expect(await stream.text()).toBe('x')
+  await expect(fetch(`http://127.0.0.1:${running.port}/late`)).rejects.toThrow()
+  release.resolve()
+  expect(await (await slow).json()).toEqual({ ok: true })
+  await stopped
+  server = undefined
+})
+
+test('a port that is taken is said at once', async () => {
+  const { port } = await start(async () => json(200, {}))
+  await expect(startServer({ host: '127.0.0.1', port, service: async () => json(200, {}), clock: systemClock, random: systemRandom, log: silentLog })).rejects.toThrow('EADDRINUSE')
+})
