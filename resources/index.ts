@@ -10,6 +10,7 @@ import { Instance, NodeReport, Volume } from './instance.ts'
 import { getOperation, Operation } from './operation.ts'
 import { Node, Plan, Region, Template, Zone } from './platform.ts'
 import { QUOTA_ROUTES } from './quota.ts'
+import { SECOND_FACTOR_ROUTES } from './second-factor.ts'
 import { SERVER_ROUTES } from './server-routes.ts'
 import { Server } from './server.ts'
 import { SSH_KEY_ROUTES } from './ssh-key.ts'
@@ -19,6 +20,7 @@ export const RESOURCES: readonly Resource[] = [Region, Zone, Plan, Template, Nod
 
 export const ROUTES: readonly Route[] = [
   ...SIGN_IN_ROUTES,
+  ...SECOND_FACTOR_ROUTES,
   ...API_TOKEN_ROUTES,
   ...QUOTA_ROUTES,
   ...AUDIT_ROUTES,
