@@ -29,7 +29,10 @@ export interface Endpoints {
   readonly operator_token_file: string | null
 }
 
-/** Waits until the condition answers something; its last failure is the message otherwise. */
+/** Waiting longer would not help. */
+class Hopeless extends Error {}
+
+/** Waits until the condition answers something; its last failure is the cause otherwise. */
 export async function eventually<Value>(what: string, condition: () => Promise<Value | undefined | false>, milliseconds: number): Promise<Value> {
   const deadline = performance.now() + milliseconds
   let last: unknown
@@ -39,6 +42,7 @@ export async function eventually<Value>(what: string, condition: () => Promise<V
       if (value !== undefined && value !== false) return value
       last = undefined
     } catch (error) {
+      if (error instanceof Hopeless) throw error
       last = error
     }
     await sleep(POLL_MILLISECONDS)
@@ -87,7 +91,7 @@ export class Product {
     const { child, output } = launch(['--data', data, '--port', '0', '--operator-port', '0', '--kubernetes-port', '0', '--no-install', ...flags], environment)
     try {
       const endpoints = await eventually('the product to start', async () => {
-        if (child.exitCode !== null) throw new Error(`npm start ended: ${output()}`)
+        if (child.exitCode !== null) throw new Hopeless(`npm start ended with ${child.exitCode}`)
         const found = JSON.parse(await readFile(join(data, 'endpoints.json'), 'utf8')) as Endpoints // checked by the tests that read it
         return output().includes('Ctrl-C stops it') ? found : undefined
       }, READY_MILLISECONDS)
