@@ -8,7 +8,7 @@ import type { Logger } from '../sys/log.ts'
 import { Counter, Gauge, type Registry } from '../sys/metrics.ts'
 import type { Random } from '../sys/random.ts'
 import { isNewer, type Cache } from './cache.ts'
-import { ApiError, type ListOptions, type Store } from './store.ts'
+import { ApiError, isNotFound, type ListOptions, type Store } from './store.ts'
 
 export interface ReflectorOptions<Spec, Status> {
   readonly store: Store
@@ -25,6 +25,8 @@ export const SILENCE_MILLISECONDS = 50_000
 /** Spread by half of it, so that kinds do not list together. */
 export const RELIST_MILLISECONDS = 300_000
 const BACKOFF = { baseMilliseconds: 1_600, maximumMilliseconds: 30_000 }
+/** How long at most until a kind is asked for again that the server does not serve yet: on a new cluster it is being installed. */
+const ABSENT_MAXIMUM_MILLISECONDS = 2_000
 /** A watch that lived this long was healthy, even when nothing happened. */
 const HEALTHY_MILLISECONDS = 30_000
 
@@ -115,6 +117,7 @@ export async function runReflector<Spec, Status>(options: ReflectorOptions<Spec,
 
   while (!signal.aborted) {
     let patienceMilliseconds = 0
+    let limits = BACKOFF
     try {
       if (clock.monotonicMilliseconds() >= relistAt) await list()
       if (signal.aborted) return
@@ -126,9 +129,10 @@ export async function runReflector<Spec, Status>(options: ReflectorOptions<Spec,
       metrics.failures.inc({ name })
       if (!canResume(error)) relistAt = 0
       if (error instanceof ApiError) patienceMilliseconds = (error.retryAfterSeconds ?? 0) * 1000
-      log.warn('watch failed', { error })
+      if (isNotFound(error)) limits = { ...BACKOFF, maximumMilliseconds: ABSENT_MAXIMUM_MILLISECONDS }
+      log.warn(isNotFound(error) ? 'kind not served yet' : 'watch failed', { error })
     }
-    await clock.sleep(Math.max(patienceMilliseconds, backoffMilliseconds(failures++, BACKOFF, random)), signal)
+    await clock.sleep(Math.max(patienceMilliseconds, backoffMilliseconds(failures++, limits, random)), signal)
   }
 }
 

@@ -165,6 +165,16 @@ test('an unreachable server is asked ever more rarely, and found again within 30
   await end()
 })
 
+test('a kind that is installed later is found soon after', async () => {
+  const world = await openWorld()
+  let isInstalled = false
+  const { cache, end } = await start(world, (serve) => async (request) => (isInstalled ? serve(request) : { ...refusal(404, ''), text: async () => '404 page not found' }))
+  await world.pass(120_000)
+  isInstalled = true
+  await world.until(() => cache.isReady, 2_100)
+  await end()
+})
+
 test('a server that asks for patience gets it', async () => {
   const world = await openWorld()
   const { counts, end } = await start(world, () => async () => refusal(429, 'TooManyRequests', { 'retry-after': '20' }))
