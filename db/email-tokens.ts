@@ -19,6 +19,13 @@ export async function createEmailToken(queries: Queries, made: NewEmailToken): P
     .execute()
 }
 
+/** Whose live token that is and for which address, without spending it. */
+export async function findEmailToken(queries: Queries, secret: string, purpose: EmailTokenPurpose, now: Date): Promise<{ userId: string; email: string } | undefined> {
+  const row = await queries.selectFrom('email_token').select(['user_id', 'email'])
+    .where('secret_hash', '=', hashSecret(secret)).where('purpose', '=', purpose).where('used_at', 'is', null).where('expires_at', '>', now).executeTakeFirst()
+  return row && { userId: row.user_id, email: row.email }
+}
+
 /** Spends the token: whose it was and for which address, or undefined when it is unknown, used or expired. Only one caller ever gets it. */
 export async function spendEmailToken(queries: Queries, secret: string, purpose: EmailTokenPurpose, now: Date): Promise<{ userId: string; email: string } | undefined> {
   const spent = await queries.updateTable('email_token').set({ used_at: now })

@@ -75,4 +75,20 @@ export const confirmEmailVerification = route({
   rates: [{ name: 'email_verification_confirm', by: 'address', perMinute: 20 }],
 })
 
-export const SIGN_IN_ROUTES = [signUp, logIn, logOut, getCurrentUser, requestEmailVerification, confirmEmailVerification] as const
+export const requestPasswordReset = route({
+  id: 'request_password_reset', method: 'POST', path: '/v1/auth/password-reset', area: VERIFICATION_AREA, summary: 'Mail a link to choose a new password',
+  description: 'The answer is always the same.', credentials: ['public'], permission: null, budget: 'none',
+  body: z.strictObject({ email: Email }), answers: { 202: MailSent }, refuses: [400],
+  rates: [{ name: 'password_reset_address', by: 'address', perMinute: 5 }, { name: 'password_reset_email', by: 'email', perHour: 3 }],
+})
+
+export const confirmPasswordReset = route({
+  id: 'confirm_password_reset', method: 'POST', path: '/v1/auth/password-reset/confirm', area: VERIFICATION_AREA, summary: 'Choose a new password with the mailed token',
+  description: 'Ends every session and verifies the address. The second factor still applies at the next sign-in.', credentials: ['public'], permission: null, budget: 'none',
+  body: z.strictObject({ token: MailedToken, password: Password }), answers: { 204: null }, refuses: [400],
+  rates: [{ name: 'password_reset_confirm', by: 'address', perMinute: 10 }],
+})
+
+export const SIGN_IN_ROUTES = [
+  signUp, logIn, logOut, getCurrentUser, requestEmailVerification, confirmEmailVerification, requestPasswordReset, confirmPasswordReset,
+] as const

@@ -1,9 +1,10 @@
 /** From a proven first factor to a session, with the second factor between them where one is due. Every way of signing in
  *  comes through here. */
 import type { Transaction } from 'kysely'
-import { unauthenticated } from '../../domain/problem.ts'
+import { forbidden, unauthenticated } from '../../domain/problem.ts'
 import { findUser, type UserRow } from '../../db/accounts.ts'
 import { appendAudit } from '../../db/audit.ts'
+import { settleActiveAccount } from '../../db/members.ts'
 import { findSecondFactor, isSecondFactorRequired } from '../../db/second-factors.ts'
 import type { Tables } from '../../db/tables.ts'
 import type { Cookie, RequestFacts } from '../../kit/http/call.ts'
@@ -59,8 +60,12 @@ export async function openChallenge(parts: IdentityParts, challenge: string, req
 
 /** Opens the session, and writes the sign-in into the audit log of the account that it acts for. */
 export async function completeSignIn(
-  tx: Transaction<Tables>, parts: IdentityParts, { user, request, endsOthers }: SignIn, detail: Readonly<Record<string, string>> = {},
+  tx: Transaction<Tables>, parts: IdentityParts, signIn: SignIn, detail: Readonly<Record<string, string>> = {},
 ): Promise<{ readonly view: Awaited<ReturnType<typeof issuedSessionView>>; readonly cookies: readonly Cookie[] }> {
+  const { request, endsOthers } = signIn
+  const accountId = await settleActiveAccount(tx, signIn.user.id)
+  if (accountId === undefined) throw forbidden('You belong to no account any more. Ask for an invitation.')
+  const user = { ...signIn.user, active_account_id: accountId }
   const session = await openSession(tx, parts, { userId: user.id, request, endsOthers })
   const view = await issuedSessionView(tx, user, session)
   await appendAudit(tx, auditEntry(user.active_account_id, userActor(user), request, { action: 'auth.login', resourceType: 'user', resourceId: user.id, detail }), parts)

@@ -2,7 +2,9 @@
 import { forbidden } from '../../../domain/problem.ts'
 import { isSignedIn, type StepMaker } from '../passage.ts'
 
-export const checkPermission: StepMaker = ({ permission }) =>
-  permission === null ? undefined : ({ caller }) => {
-    if (isSignedIn(caller) && !caller.permissions.includes(permission)) throw forbidden(`This needs the permission ${permission}.`)
+export const checkPermission: StepMaker = ({ permission, selfParameter }) =>
+  permission === null ? undefined : ({ caller, rawParams }) => {
+    if (!isSignedIn(caller) || caller.permissions.includes(permission)) return
+    const isOnThemselves = selfParameter !== null && rawParams[selfParameter] === caller.userId && caller.permissions.includes('self')
+    if (!isOnThemselves) throw forbidden(`This needs the permission ${permission}.`)
   }
