@@ -40,6 +40,8 @@ export const DEFAULT_ROLES: readonly JsonObject[] = [
   role('cluster-admin', [rule(['*'], ['*'], ['*']), { verbs: ['*'], nonResourceURLs: ['*'] }]),
   binding('cluster-admin', 'cluster-admin', 'system:masters'),
   role('system:discovery', [{ verbs: ['get'], nonResourceURLs: ['/api', '/api/*', '/apis', '/apis/*', '/healthz', '/livez', '/openapi', '/openapi/*', '/readyz', '/version', '/version/'] }]),
+  role('system:public-info-viewer', [{ verbs: ['get'], nonResourceURLs: ['/healthz', '/livez', '/readyz', '/version', '/version/'] }]),
+  binding('system:public-info-viewer', 'system:public-info-viewer', 'system:unauthenticated'),
   binding('system:discovery', 'system:discovery', 'system:authenticated'),
   role('system:basic-user', [rule(['create'], ['authorization.k8s.io'], ['selfsubjectaccessreviews', 'selfsubjectrulesreviews']), rule(['create'], ['authentication.k8s.io'], ['selfsubjectreviews'])]),
   binding('system:basic-user', 'system:basic-user', 'system:authenticated'),

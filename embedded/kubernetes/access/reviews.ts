@@ -19,7 +19,7 @@ export function review(engine: Engine, { target, request, user }: Write): Answer
   checkType(object, definition)
   const answer = ANSWERS[definition.kind]
   if (!answer) throw notFound(definition, '')
-  return json(201, JSON.stringify({ kind: definition.kind, apiVersion: object.apiVersion, metadata: { ...asObject(object.metadata) }, ...answer(engine, object, user, target.namespace) }))
+  return json(201, JSON.stringify({ kind: definition.kind, apiVersion: object.apiVersion, metadata: { creationTimestamp: null, ...asObject(object.metadata) }, ...answer(engine, object, user, target.namespace) }))
 }
 
 type Answering = (engine: Engine, object: JsonObject, user: User, namespace: string) => JsonObject
@@ -79,7 +79,7 @@ function attributesOf({ resourceAttributes, nonResourceAttributes }: JsonObject)
 export async function requestToken(engine: Engine, { target, request }: Write): Promise<Answer> {
   const { definition, namespace, name } = target
   const { object } = parseObject(request.body, request.headers['content-type'])
-  const kind = { group: 'authentication.k8s.io', version: 'v1', kind: 'TokenRequest' }
+  const kind = { group: 'authentication.k8s.io', version: 'v1', kind: 'TokenRequest', isCustom: false }
   checkType(object, kind)
   const account = engine.store.table(definition.storageKey).get(keyOf(namespace, name))
   if (!account) throw notFound(definition, name)

@@ -8,13 +8,15 @@ import { hasParts, partsOf, shapeOf } from './typed.ts'
 export function fieldsOf(value: Json, schema: Schema | undefined): FieldSet {
   if (!hasParts(value, schema)) return LEAF
   const parts = partsOf(value, schema)
-  if (parts.length === 0) return LEAF
-  const isKeyed = shapeOf(value, schema) === 'keyed'
+  const shape = shapeOf(value, schema)
+  if (parts.length === 0) return shape === 'map' ? LEAF : EMPTY
   return fieldSet(
     false,
     parts.map((part) => {
       const inner = fieldsOf(part.value, part.schema)
-      return [part.element, isKeyed ? { ...inner, isMember: true } : inner] as const
+      // Items are fields themselves, and so are objects that no schema describes.
+      const isField = shape === 'keyed' || (part.schema === undefined && isObject(part.value))
+      return [part.element, isField ? { ...inner, isMember: true } : inner] as const
     }),
   )
 }

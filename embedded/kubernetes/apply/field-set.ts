@@ -56,10 +56,6 @@ export function intersection(a: FieldSet, b: FieldSet): FieldSet {
   return fieldSet(a.isMember && b.isMember, [...a.children].map(([key, child]) => [key, intersection(child, b.children.get(key) ?? EMPTY)] as const))
 }
 
-export function isSameSet(a: FieldSet, b: FieldSet): boolean {
-  return a.isMember === b.isMember && a.children.size === b.children.size && [...a.children].every(([key, child]) => isSameSet(child, b.children.get(key) ?? EMPTY))
-}
-
 /** Without the branches below the given paths of member names. */
 export function without(set: FieldSet, paths: readonly (readonly string[])[]): FieldSet {
   return paths.reduce((rest, path) => cut(rest, path), set)

@@ -6,7 +6,7 @@ import { looseMetadata, type KubeObject, type ManagedFieldsEntry } from '../core
 import { badRequest, Refusal, type Cause } from '../core/status.ts'
 import type { Schema } from '../schema/schema.ts'
 import { compare, fieldsOf } from './compare.ts'
-import { difference, EMPTY, fromFieldsV1, intersection, isEmpty, isSameSet, onlyMember, pathsOf, toFieldsV1, union, without, type FieldSet } from './field-set.ts'
+import { difference, EMPTY, fromFieldsV1, intersection, isEmpty, onlyMember, pathsOf, toFieldsV1, union, without, type FieldSet } from './field-set.ts'
 import { merged, removed } from './merge.ts'
 import { typeSchemaOf } from './type-schema.ts'
 
@@ -29,7 +29,8 @@ const UNMANAGED: readonly (readonly string[])[] = [
   ...['name', 'namespace', 'generateName', 'uid', 'resourceVersion', 'generation', 'creationTimestamp', 'deletionTimestamp', 'deletionGracePeriodSeconds', 'selfLink', 'managedFields'].map((name) => ['metadata', name]),
 ]
 
-const identity = ({ manager, operation, apiVersion, subresource }: Manager): string => JSON.stringify([manager, operation, apiVersion, subresource])
+/** Whoever applies stays the same in every version. */
+const identity = ({ manager, operation, apiVersion, subresource }: Manager): string => JSON.stringify([manager, operation, operation === 'Apply' ? '' : apiVersion, subresource])
 
 export interface Writing {
   readonly definition: Definition
@@ -94,7 +95,7 @@ export function trackUpdate(writing: Writing, given: JsonObject, old: KubeObject
   const mine = managers.find((one) => identity(one) === identity(own)) ?? own
   const others = managers.filter((one) => one !== mine).map((one) => ({ ...one, fields: difference(difference(one.fields, taken), gone) }))
   const fields = difference(union(mine.fields, taken), gone)
-  const time = mine !== own && isSameSet(fields, mine.fields) ? mine.time : toSeconds(now)
+  const time = isEmpty(taken) || writing.subresource === 'scale' ? mine.time : toSeconds(now)
   return encode(foldAncient([...others, { ...mine, fields, time }], definition))
 }
 
@@ -139,14 +140,15 @@ export interface Applied {
 }
 
 /** Server-side apply: the live object with the configuration merged in and what this manager no longer wants taken out. */
-export function apply(writing: Writing, config: JsonObject, live: KubeObject | undefined, isForced: boolean): Applied {
+export function apply(writing: Writing, config: JsonObject, live: KubeObject | undefined, isForced: boolean, givenNamespace: string): Applied {
   const { definition, manager, subresource, now } = writing
   if (looseMetadata(config).managedFields !== undefined) throw badRequest('metadata.managedFields must be nil')
   const schema = typeSchemaOf(definition)
-  checkDeclared(config, schema, definition)
+  checkDeclared(config, schema, definition, givenNamespace)
   const wanted = ownable(writing, fieldsOf(config, schema))
   const own = { manager, operation: 'Apply', apiVersion: groupVersionOf(definition), subresource, time: '', fields: EMPTY } as const
-  const managers = decode(asList(live?.metadata.managedFields))
+  const known = decode(asList(live?.metadata.managedFields))
+  const managers = live && known.length === 0 ? [beforeFirstApply(writing, live, schema)] : known
   const mine = managers.find((one) => identity(one) === identity(own)) ?? own
   const others = managers.filter((one) => one !== mine)
   const joined = asObject(merged(live, config, schema))
@@ -159,16 +161,27 @@ export function apply(writing: Writing, config: JsonObject, live: KubeObject | u
   const gone = without(changes.removed, UNMANAGED)
   const lost = new Map(conflicts.map(({ one, fields }) => [one, fields]))
   const kept = others.map((one) => ({ ...one, fields: difference(difference(one.fields, lost.get(one) ?? EMPTY), gone) }))
-  const time = mine !== own && isSameSet(wanted, mine.fields) ? mine.time : toSeconds(now)
+  const isChanged = live === undefined || !isEmpty(without(union(union(changes.modified, changes.added), changes.removed), UNMANAGED))
+  const time = isChanged ? toSeconds(now) : mine.time
   return { object, managedFields: encode([...kept, { ...mine, fields: wanted, time }]) }
 }
 
+/** What an object without managers held before anybody applied belongs to a manager of its own. */
+const beforeFirstApply = (writing: Writing, live: KubeObject, schema: Schema): Manager => ({
+  manager: 'before-first-apply',
+  operation: 'Update',
+  apiVersion: groupVersionOf(writing.definition),
+  subresource: '',
+  time: '',
+  fields: ownable({ ...writing, subresource: '' }, fieldsOf(live, schema)),
+})
+
 /** A configuration may hold only fields that the schema declares, and each keyed item once. */
-function checkDeclared(config: JsonObject, schema: Schema, { kind, group, version }: Definition): void {
+function checkDeclared(config: JsonObject, schema: Schema, { kind, group, version }: Definition, namespace: string): void {
   const faults = undeclared(config, schema, '')
   if (faults.length > 0) {
     const type = groupVersionOf({ group, version })
-    throw new Refusal(500, '', `failed to create typed patch object (${asString(looseMetadata(config).namespace)}/${asString(looseMetadata(config).name)}; ${type}, Kind=${kind}): ${faults.length === 1 ? faults[0] : `errors:\n${faults.map((fault) => `  ${fault}`).join('\n')}`}`)
+    throw new Refusal(500, '', `failed to create typed patch object (${namespace}/${asString(looseMetadata(config).name)}; ${type}, Kind=${kind}): ${faults.length === 1 ? faults[0] : `errors:\n${faults.map((fault) => `  ${fault}`).join('\n')}`}`)
   }
 }
 
@@ -185,13 +198,29 @@ function undeclared(value: Json, schema: Schema | undefined, path: string): stri
   if (Array.isArray(value) && schema.items) {
     return [...repeated(value, schema, path), ...value.flatMap((item: Json) => undeclared(item, schema.items, path))]
   }
-  return []
+  return scalarFaults(value, schema, path)
+}
+
+const SCALARS: Readonly<Record<string, { readonly name: string; readonly is: string }>> = {
+  integer: { name: 'numeric (int or float)', is: 'number' },
+  number: { name: 'numeric (int or float)', is: 'number' },
+  string: { name: 'string', is: 'string' },
+  boolean: { name: 'boolean', is: 'boolean' },
+}
+
+function scalarFaults(value: Json, { type = '', 'x-kubernetes-int-or-string': isIntOrString }: Schema, path: string): string[] {
+  if (value === null || isIntOrString) return []
+  const shown = isObject(value) ? 'map' : Array.isArray(value) ? 'list' : typeof value === 'number' ? 'int' : typeof value === 'boolean' ? 'bool' : 'string'
+  const expected = SCALARS[type]
+  if (expected && typeof value !== expected.is) return [`${path}: expected ${expected.name}, got ${shown}`]
+  if (type === 'object' && !isObject(value)) return [`${path}: expected map, got ${shown}`]
+  return type === 'array' && !Array.isArray(value) ? [`${path}: expected list, got ${shown}`] : []
 }
 
 function repeated(list: readonly Json[], schema: Schema, path: string): string[] {
   if (schema['x-kubernetes-list-type'] !== 'map') return []
   const keys = schema['x-kubernetes-list-map-keys'] ?? []
-  const named = list.map((item) => keys.map((key) => `${key}=${JSON.stringify(asObject(item)[key])}`).join(','))
+  const named = list.map((item) => keys.map((key) => `${key}=${JSON.stringify(asObject(item)[key] ?? schema.items?.properties?.[key]?.default)}`).join(','))
   return named.filter((key, index) => named.indexOf(key) !== index).map((key) => `${path}: duplicate entries for key [${key}]`)
 }
 
@@ -207,8 +236,8 @@ function conflictOf(conflicts: readonly { readonly one: Manager; readonly fields
   return new Refusal(409, 'Conflict', `Apply failed with ${found.length} conflict${found.length === 1 ? '' : 's'}: ${text}`, { causes })
 }
 
-function whoIs({ manager, subresource, operation, apiVersion, time }: Manager): string {
+function whoIs({ manager, subresource, operation, apiVersion }: Manager): string {
   const named = JSON.stringify(manager) + (subresource === '' ? '' : ` with subresource ${JSON.stringify(subresource)}`)
   if (operation === 'Apply') return named
-  return time === '' ? `${named} using ${apiVersion}` : `${named} using ${apiVersion} at ${time}`
+  return `${named} using ${apiVersion}`
 }

@@ -14,7 +14,7 @@ export function typeSchemaOf(definition: Definition): Schema {
 const TEXT: Schema = { type: 'string' }
 
 function makeSchema(definition: Definition): Schema {
-  const own: Schema = definition.schema ?? MERGING[`${groupVersionOf(definition)}/${definition.kind}`] ?? open({})
+  const own: Schema = (definition.isCustom ? definition.schema : undefined) ?? MERGING[`${groupVersionOf(definition)}/${definition.kind}`] ?? open({})
   return { ...own, properties: { ...own.properties, apiVersion: TEXT, kind: TEXT, metadata: METADATA_SCHEMA } }
 }
 

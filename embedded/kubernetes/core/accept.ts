@@ -1,5 +1,5 @@
 /** Content negotiation: which of the representations this server writes does the client want? */
-import { notAcceptable } from './status.ts'
+import { MEDIA_TYPES, notAcceptable } from './status.ts'
 
 export interface Representation {
   readonly as?: 'Table' | 'PartialObjectMetadata' | 'PartialObjectMetadataList' | 'APIGroupDiscoveryList'
@@ -7,7 +7,6 @@ export interface Representation {
   readonly version?: string
 }
 
-const SERVED = 'application/json, application/json;stream=watch'
 const VERSIONS: Readonly<Record<NonNullable<Representation['as']>, readonly string[]>> = {
   Table: ['v1', 'v1beta1'],
   PartialObjectMetadata: ['v1', 'v1beta1'],
@@ -28,7 +27,7 @@ export function negotiate(accept: string | undefined, offered: readonly NonNulla
     const version = named.get('v') ?? ''
     if (known && VERSIONS[known].includes(version)) return { as: known, group: named.get('g') ?? '', version }
   }
-  throw notAcceptable(SERVED)
+  throw notAcceptable(MEDIA_TYPES)
 }
 
 function splitOnce(text: string, separator: string): readonly [string, string] {

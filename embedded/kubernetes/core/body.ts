@@ -1,8 +1,8 @@
 /** Request bodies: JSON or YAML into a value, with the duplicate members that a parser would hide. */
 import { parse as parseYaml } from 'yaml'
-import { isObject, type Json, type JsonObject } from './json.ts'
+import { asObject, asString, isObject, type Json, type JsonObject } from './json.ts'
 import { metadataTypeError } from './metadata.ts'
-import { badRequest, bodyTooLarge, Refusal, unsupportedMediaType } from './status.ts'
+import { badRequest, bodyTooLarge, fieldInvalid, invalid, MEDIA_TYPES, Refusal, unsupportedMediaType } from './status.ts'
 import { groupVersionOf, type Definition } from './definition.ts'
 
 export const BODY_MOST_BYTES = 3 * 1024 * 1024
@@ -39,7 +39,7 @@ export function parseYamlOrJson(text: string): Body {
 /** The object that a create or an update sends. */
 export function parseObject(text: string | undefined, contentType: string | undefined): { readonly object: JsonObject; readonly duplicates: readonly string[] } {
   const type = mediaType(contentType)
-  if (type !== '' && type !== 'application/json' && type !== 'application/yaml') throw unsupportedMediaType('application/json, application/yaml')
+  if (type !== '' && type !== 'application/json' && type !== 'application/yaml') throw unsupportedMediaType(MEDIA_TYPES)
   const { value, duplicates } = type === 'application/yaml' ? parseYamlOrJson(text ?? '') : parseJson(text ?? '')
   if (!isObject(value)) throw badRequest('the object provided is unrecognized (must be of type object)')
   return { object: value, duplicates }
@@ -48,18 +48,22 @@ export function parseObject(text: string | undefined, contentType: string | unde
 export const mediaType = (contentType: string | undefined): string => (contentType ?? '').split(';')[0]?.trim().toLowerCase() ?? ''
 
 /** Refuses an object that is of another type than the path says, or whose metadata cannot be read. */
-export function checkType(object: JsonObject, definition: Pick<Definition, 'group' | 'version' | 'kind'>): void {
+export function checkType(object: JsonObject, definition: Pick<Definition, 'group' | 'version' | 'kind' | 'isCustom'>, text = ''): void {
   const { apiVersion, kind } = object
   const expected = groupVersionOf(definition)
-  if (kind === undefined || kind === '') throw badRequest(`Object 'Kind' is missing in '${clipped(object)}'`)
-  if (apiVersion === undefined || apiVersion === '') throw badRequest(`Object 'apiVersion' is missing in '${clipped(object)}'`)
-  if (apiVersion !== expected) throw badRequest(`the API version in the data (${String(apiVersion)}) does not match the expected API version (${expected})`)
-  if (kind !== definition.kind) throw badRequest(`${String(kind)} in version ${JSON.stringify(definition.version)} cannot be handled as a ${definition.kind}: the kind in the data does not match the path`)
+  const missing = kind === undefined || kind === '' ? 'Kind' : apiVersion === undefined || apiVersion === '' ? 'apiVersion' : undefined
+  if (missing !== undefined && definition.isCustom) throw badRequest(`the object provided is unrecognized (must be of type ${definition.kind}): Object '${missing}' is missing in '${text}' (${clipped(text)})`)
+  const isOther = apiVersion !== undefined && apiVersion !== '' && apiVersion !== expected
+  if (isOther) throw badRequest(`the API version in the data (${String(apiVersion)}) does not match the expected API version (${expected})`)
+  const isOtherKind = kind !== undefined && kind !== '' && kind !== definition.kind
+  if (isOtherKind && definition.isCustom) throw invalid({ group: definition.group, kind: String(kind) }, asString(asObject(object.metadata).name), [fieldInvalid('kind', kind, `must be ${definition.kind}`)])
+  if (isOtherKind) throw badRequest(`${String(kind)} in version ${JSON.stringify(definition.version)} cannot be handled as a ${definition.kind}: the kind in the data does not match the path`)
   const fault = metadataTypeError(object.metadata)
   if (fault !== undefined) throw badRequest(`${definition.kind} in version ${JSON.stringify(definition.version)} cannot be handled as a ${definition.kind}: ${fault}`)
 }
 
-const clipped = (object: JsonObject): string => JSON.stringify(object).slice(0, 200)
+const CLIP_LETTERS = 30
+const clipped = (text: string): string => (text.length > CLIP_LETTERS ? `${text.slice(0, CLIP_LETTERS)} ...` : text)
 
 /** Walks valid JSON text; JSON.parse keeps the last of equal members without a word. */
 function duplicateMembers(text: string): readonly string[] {

@@ -1,9 +1,9 @@
 /** The built-in resources: plain data with the little behaviour that clients rely on. Workloads are stored and inert. */
 import type { Column, Definition, Hooks } from './definition.ts'
-import { crdHooks } from './crd.ts'
+import { crdHooks, type IsTaken } from './crd.ts'
 import { configMapHooks, deploymentHooks, eventHooks, eventsEventHooks, leaseHooks, namespaceHooks, secretHooks, serviceAccountHooks, serviceHooks } from './builtin-hooks.ts'
 import { COLUMNS } from './builtin-columns.ts'
-import type { KubeObject } from './object.ts'
+import { builtInSchema } from './builtin-schema.ts'
 
 interface Row {
   readonly resource: string
@@ -85,7 +85,7 @@ const groups: Readonly<Record<string, readonly Row[]>> = {
 const WORKLOAD_SCALE = { specReplicasPath: '.spec.replicas', statusReplicasPath: '.status.replicas', labelSelectorPath: '.spec.selector' }
 
 /** `isTaken` answers why the names of a CustomResourceDefinition cannot be had. */
-export function builtInDefinitions(isTaken: (crd: KubeObject) => string | undefined): Definition[] {
+export function builtInDefinitions(isTaken: IsTaken): Definition[] {
   const crds: Row = { resource: 'customresourcedefinitions', kind: 'CustomResourceDefinition', short: ['crd', 'crds'], isCluster: true, hasStatus: true, hasGeneration: true, categories: ['api-extensions'], hooks: crdHooks(isTaken) }
   return Object.entries({ ...groups, 'apiextensions.k8s.io/v1': [crds] }).flatMap(([groupVersion, rows]) => {
     const [group = '', version = ''] = groupVersion.split('/')
@@ -95,6 +95,7 @@ export function builtInDefinitions(isTaken: (crd: KubeObject) => string | undefi
 
 function definitionOf(group: string, version: string, row: Row): Definition {
   const columns: readonly Column[] | undefined = COLUMNS[row.kind]
+  const schema = builtInSchema(group === '' ? version : `${group}/${version}`, row.kind)
   return {
     group,
     version,
@@ -110,6 +111,7 @@ function definitionOf(group: string, version: string, row: Row): Definition {
     hasStatus: row.hasStatus === true,
     ...(row.scale ? { scale: WORKLOAD_SCALE } : {}),
     ...(columns ? { columns } : {}),
+    ...(schema ? { schema } : {}),
     selectableFields: row.selectable ?? [],
     hasGeneration: row.hasGeneration === true,
     storageKey: row.storageKey ?? `${group}/${row.resource}`,

@@ -6,11 +6,11 @@ import { describeError, type Logger } from '../../../kit/sys/log.ts'
 import type { Random } from '../../../kit/sys/random.ts'
 import type { Storage } from '../storage/storage.ts'
 import { builtInDefinitions } from './builtin.ts'
-import { CRD_KEY, customDefinitions } from './crd.ts'
+import { CRD_KEY, customDefinitions, nameConflict } from './crd.ts'
 import type { Answer, Engine } from './engine.ts'
-import { asObject, asString, at, strings } from './json.ts'
+import { asObject } from './json.ts'
 import type { KubeObject, User } from './object.ts'
-import { openRegistry } from './registry.ts'
+import { openRegistry, type Registry } from './registry.ts'
 import type { Request, Response } from './request.ts'
 import { route } from './route.ts'
 import { internal, NoSuchPath, Refusal, toStatus } from './status.ts'
@@ -45,16 +45,7 @@ const TOKEN_KEY_BYTES = 32
 
 export async function openCore({ clock, random, log, storage, authenticate, tokenKey }: CoreOptions): Promise<Core> {
   const store = await openStore({ storage, clock })
-  const registry = openRegistry(builtInDefinitions((crd) => nameConflict(crd)))
-  const nameConflict = (crd: KubeObject): string | undefined => {
-    const own = `${asString(at(crd, 'spec', 'group'))}/${asString(at(crd, 'spec', 'names', 'plural'))}`
-    const names = asObject(at(crd, 'spec', 'names'))
-    const wanted = new Set([asString(names.plural), asString(names.singular), ...strings(names.shortNames)])
-    const others = registry.all().filter((other) => other.group === at(crd, 'spec', 'group') && other.storageKey !== own)
-    const taken = others.flatMap((other) => [other.resource, other.singular, ...other.shortNames]).find((name) => wanted.has(name))
-    if (taken !== undefined) return `${JSON.stringify(taken)} is already in use`
-    return others.some((other) => other.kind === names.kind) ? `${JSON.stringify(names.kind)} is already in use` : undefined
-  }
+  const registry: Registry = openRegistry(builtInDefinitions((crd) => nameConflict(registry.all(), crd)))
   const learn = (name: string, crd: KubeObject | undefined) => registry.setCustom(name, crd ? customDefinitions(crd) : [])
   for (const [name, crd] of store.table(CRD_KEY).entries()) learn(name, crd)
   store.onApplied((storageKey, { key, object }) => {

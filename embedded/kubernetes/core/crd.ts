@@ -4,7 +4,7 @@ import { definitionFaults } from '../schema/structural.ts'
 import type { Schema } from '../schema/schema.ts'
 import type { Column, Definition, Hooks, Preparing, ScalePaths } from './definition.ts'
 import { asList, asObject, asString, at, isObject, strings, type Json, type JsonObject } from './json.ts'
-import { withMetadata, type KubeObject } from './object.ts'
+import type { KubeObject } from './object.ts'
 import { fieldInvalid, fieldRequired, type Cause } from './status.ts'
 
 export const CRD_KEY = 'apiextensions.k8s.io/customresourcedefinitions'
@@ -45,6 +45,7 @@ export function customDefinitions(crd: KubeObject): Definition[] {
         hasGeneration: true,
         storageKey: `${group}/${asString(names.plural)}`,
         storageVersion,
+        ...(version.deprecated === true ? { deprecation: asString(version.deprecationWarning) || `${group}/${asString(version.name)} ${kind} is deprecated` } : {}),
         hooks: {},
       }
     })
@@ -65,16 +66,19 @@ function columnOf(value: Json): Column {
 const conditionOf = (crd: KubeObject, type: string): Json | undefined =>
   at(asList(at(crd, 'status', 'conditions')).find((condition) => at(condition, 'type') === type), 'status')
 
+/** The reason and the text of a conflict of names. */
+export type IsTaken = (crd: KubeObject) => { readonly reason: string; readonly message: string } | undefined
+
 /** `isTaken` says whether another definition or a built-in resource has one of the names already. */
-export const crdHooks = (isTaken: (crd: KubeObject) => string | undefined): Hooks => ({
+export const crdHooks = (isTaken: IsTaken): Hooks => ({
+  holdsOnDelete: [CLEANUP],
   prepare: (crd, old, preparing) => prepared(crd, old, preparing, isTaken),
-  validate: (crd, old) => [...namingFaults(crd), ...definitionFaults(crd, old)],
+  validate: (crd, old) => [...namingFaults(crd, old), ...storedFaults(crd), ...definitionFaults(crd, old)],
 })
 
-function prepared(crd: KubeObject, old: KubeObject | undefined, { now, subresource }: Preparing, isTaken: (crd: KubeObject) => string | undefined): KubeObject {
+function prepared(crd: KubeObject, old: KubeObject | undefined, { now, subresource }: Preparing, isTaken: IsTaken): KubeObject {
   const spec = withSpecDefaults(asObject(crd.spec))
   const named: KubeObject = { ...crd, spec }
-  const marked = crd.metadata.deletionTimestamp !== undefined || subresource !== '' ? named : withMetadata(named, { finalizers: [...new Set([...(crd.metadata.finalizers ?? []), CLEANUP])] })
   const taken = isTaken(named)
   const before = asList(at(old, 'status', 'conditions'))
   const condition = (type: string, isTrue: boolean, reason: string, message: string): Json => {
@@ -87,10 +91,10 @@ function prepared(crd: KubeObject, old: KubeObject | undefined, { now, subresour
   const storedVersions = strings(at(subresource === 'status' ? crd : old, 'status', 'storedVersions'))
   const isEstablished = taken === undefined
   return {
-    ...marked,
+    ...named,
     status: {
       conditions: [
-        isEstablished ? condition('NamesAccepted', true, 'NoConflicts', 'no conflicts found') : condition('NamesAccepted', false, 'NamesConflict', taken),
+        taken === undefined ? condition('NamesAccepted', true, 'NoConflicts', 'no conflicts found') : condition('NamesAccepted', false, taken.reason, taken.message),
         isEstablished ? condition('Established', true, 'InitialNamesAccepted', 'the initial names have been accepted') : condition('Established', false, 'NotAccepted', 'not all names are accepted'),
         ...(crd.metadata.deletionTimestamp === undefined ? [] : [condition('Terminating', true, 'InstanceDeletionInProgress', 'CustomResource deletion is in progress')]),
       ],
@@ -112,7 +116,16 @@ function withSpecDefaults(spec: JsonObject): JsonObject {
 
 const DNS_LABEL = /^[a-z]([-a-z0-9]*[a-z0-9])?$/
 
-function namingFaults(crd: KubeObject): Cause[] {
+function storedFaults(crd: KubeObject): Cause[] {
+  const names = new Set(asList(at(crd, 'spec', 'versions')).map((version) => at(version, 'name')))
+  return strings(at(crd, 'status', 'storedVersions')).flatMap((version, index) =>
+    names.has(version)
+      ? []
+      : [fieldInvalid(`status.storedVersions[${index}]`, version, `missing from spec.versions; ${version} was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in ${version} and removes ${version} from status.storedVersions`)],
+  )
+}
+
+function namingFaults(crd: KubeObject, old: KubeObject | undefined): Cause[] {
   const spec = asObject(crd.spec)
   const names = asObject(spec.names)
   const group = asString(spec.group)
@@ -120,7 +133,8 @@ function namingFaults(crd: KubeObject): Cause[] {
   const versions = asList(spec.versions)
   const storages = versions.filter((version) => at(version, 'storage') === true).length
   return [
-    ...(crd.metadata.name === expected ? [] : [fieldInvalid('metadata.name', crd.metadata.name, `must be spec.names.plural+"."+spec.group`)]),
+    ...(old && at(old, 'spec', 'group') !== group ? [fieldInvalid('spec.group', group, 'field is immutable')] : []),
+    ...(crd.metadata.name === expected || old ? [] : [fieldInvalid('metadata.name', crd.metadata.name, `must be spec.names.plural+"."+spec.group`)]),
     ...(group.includes('.') ? [] : group === '' ? [fieldRequired('spec.group')] : [fieldInvalid('spec.group', group, 'should be a domain with at least one dot')]),
     ...(['plural', 'kind'] as const).filter((key) => asString(names[key]) === '').map((key) => fieldRequired(`spec.names.${key}`)),
     ...(DNS_LABEL.test(asString(names.plural)) || asString(names.plural) === '' ? [] : [fieldInvalid('spec.names.plural', names.plural, 'a DNS-1035 label must consist of lower case alphanumeric characters')]),
@@ -129,4 +143,25 @@ function namingFaults(crd: KubeObject): Cause[] {
     ...(storages === 1 ? [] : [fieldInvalid('spec.versions', versions.map((version) => at(version, 'name') ?? null), 'must have exactly one version marked as storage version')]),
     ...(at(spec, 'conversion', 'strategy') === 'None' ? [] : [fieldInvalid('spec.conversion.strategy', at(spec, 'conversion', 'strategy') ?? null, 'this server converts between versions only by strategy None')]),
   ]
+}
+
+/** Which of the names of a definition belongs to another resource of its group already. */
+export function nameConflict(all: readonly Definition[], crd: KubeObject): ReturnType<IsTaken> {
+  const names = asObject(at(crd, 'spec', 'names'))
+  const group = asString(at(crd, 'spec', 'group'))
+  const others = all.filter((other) => other.group === group && other.storageKey !== `${group}/${asString(names.plural)}`)
+  const resources = new Set(others.flatMap((other) => [other.resource, other.singular, ...other.shortNames]))
+  const kinds = new Set(others.flatMap((other) => [other.kind, other.listKind]))
+  const checks: readonly (readonly [string, readonly string[], ReadonlySet<string>])[] = [
+    ['ListKindConflict', [asString(names.listKind)], kinds],
+    ['KindConflict', [asString(names.kind)], kinds],
+    ['ShortNamesConflict', strings(names.shortNames), resources],
+    ['SingularConflict', [asString(names.singular)], resources],
+    ['PluralConflict', [asString(names.plural)], resources],
+  ]
+  for (const [reason, wanted, taken] of checks) {
+    const name = wanted.find((one) => taken.has(one))
+    if (name !== undefined) return { reason, message: `${JSON.stringify(name)} is already in use` }
+  }
+  return undefined
 }

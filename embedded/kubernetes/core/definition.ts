@@ -47,6 +47,8 @@ export interface Definition {
   /** What objects of this resource are stored under: the same in every version. */
   readonly storageKey: string
   readonly storageVersion: string
+  /** Goes with every answer about a deprecated version. */
+  readonly deprecation?: string
   readonly hooks: Hooks
 }
 
@@ -65,6 +67,8 @@ export interface Hooks {
   readonly toStored?: (object: KubeObject) => KubeObject
   /** The values that field selectors may ask for. */
   readonly fields?: (object: KubeObject) => Readonly<Record<string, string>>
+  /** Finalizers that a deletion puts on the object. */
+  readonly holdsOnDelete?: readonly string[]
   /** Keeps a deleted object although it has no finalizers in its metadata. */
   readonly isHeld?: (object: KubeObject) => boolean
   /** Objects of this kind go away by themselves this long after their last change. */
@@ -97,4 +101,6 @@ export function asStored(definition: Definition, object: KubeObject): KubeObject
 export const verbsOf = (definition: Definition): readonly string[] =>
   definition.storing === 'review'
     ? ['create']
-    : ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch']
+    : definition.isCustom
+      ? ['delete', 'deletecollection', 'get', 'list', 'patch', 'create', 'update', 'watch']
+      : ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch']

@@ -14,7 +14,7 @@ export const KUBERNETES_VERSION = { major: '1', minor: '36', gitVersion: 'v1.36.
 
 const HEALTH = new Set(['/livez', '/readyz', '/healthz', '/livez/ping', '/readyz/ping', '/healthz/ping'])
 
-/** undefined when the path is none of these. */
+/** undefined when the path is none of these. Paths below /api answer in JSON, all others as text. */
 export function discovery(engine: Engine, request: Request, path: string): Answer | undefined {
   const bare = path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path
   const answer = find(engine, request, bare)
@@ -28,7 +28,7 @@ function find(engine: Engine, request: Request, path: string): Answer | undefine
   if (path === '/api') return root(engine, request, true)
   if (path === '/apis') return root(engine, request, false)
   if (path === '/' || path === '') return json(200, JSON.stringify({ paths: pathsOf(engine) }))
-  if (path === '/openapi/v3' || path.startsWith('/openapi/v3/')) return openApi(engine, request, path)
+  if (path === '/openapi/v2' || path === '/openapi/v3' || path.startsWith('/openapi/v3/')) return openApi(engine, request, path)
   const [kind, first, second, ...more] = path.slice(1).split('/')
   if (more.length > 0 || first === undefined) return undefined
   if (kind === 'api') return second === undefined ? resourceList(engine, '', first) : undefined
@@ -83,8 +83,8 @@ function root(engine: Engine, request: Request, isCore: boolean): Answer {
 
 function tagged(request: Request, body: string, contentType: string): Answer {
   const etag = `"${createHash('sha256').update(body).digest('hex').toUpperCase()}"`
-  const headers = { 'content-type': contentType, etag, vary: 'Accept', 'cache-control': 'public' }
-  return request.headers['if-none-match'] === etag ? { status: 304, headers, body: '' } : { status: 200, headers, body }
+  const headers = { etag, vary: 'Accept', 'cache-control': 'public' }
+  return request.headers['if-none-match'] === etag ? { status: 304, headers, body: '' } : { status: 200, headers: { 'content-type': contentType, ...headers }, body }
 }
 
 const groupOf = (name: string, versions: ReadonlyMap<string, readonly Definition[]>): JsonObject => {
@@ -129,6 +129,10 @@ const aggregated = (definition: Definition): JsonObject => {
   }
 }
 
+const STORAGE_HASH_BYTES = 8
+const storageHash = ({ group, storageVersion, kind }: Definition): string =>
+  createHash('sha256').update(`${group}/${storageVersion}/${kind}`).digest().subarray(0, STORAGE_HASH_BYTES).toString('base64')
+
 function resourceList(engine: Engine, groupName: string, version: string): Answer | undefined {
   const definitions = engine.registry.all().filter((one) => one.group === groupName && one.version === version)
   if (definitions.length === 0) return undefined
@@ -141,6 +145,7 @@ function resourceList(engine: Engine, groupName: string, version: string): Answe
       verbs: verbsOf(definition),
       ...(definition.shortNames.length > 0 ? { shortNames: definition.shortNames } : {}),
       ...(definition.categories.length > 0 ? { categories: definition.categories } : {}),
+      ...(definition.storing === 'record' ? { storageVersionHash: storageHash(definition) } : {}),
     },
     ...subresourcesOf(definition).map((subresource) => {
       const kind = subresourceKind(definition, subresource)

@@ -3,7 +3,7 @@ import { newUuid, type Random } from '../../../kit/sys/random.ts'
 import { toSeconds } from '../../../kit/sys/clock.ts'
 import { asList, asObject, at, isList, isObject, strings, type Json, type JsonObject, type MutableObject } from './json.ts'
 import type { KubeObject, Metadata } from './object.ts'
-import { fieldDuplicate, fieldForbidden, fieldInvalid, fieldRequired, type Cause } from './status.ts'
+import { fieldDuplicate, fieldForbidden, fieldInvalid, type Cause } from './status.ts'
 
 const NAME_LETTERS = 'bcdfghjklmnpqrstvwxz2456789'
 const GENERATED_LETTERS = 5
@@ -129,16 +129,15 @@ export function metadataFaults({ metadata }: KubeObject, old: KubeObject | undef
 }
 
 function ownerFaults(owners: readonly Json[]): Cause[] {
-  const faults = owners.flatMap((owner, index) => {
-    const field = `metadata.ownerReferences[${index}]`
+  const faults = owners.flatMap((owner) => {
     return (['apiVersion', 'kind', 'name', 'uid'] as const).flatMap((member) => {
       const value = at(owner, member)
-      return typeof value === 'string' && value !== '' ? [] : member === 'apiVersion' ? [fieldInvalid(`${field}.apiVersion`, value ?? '', 'version must not be empty')] : [fieldRequired(`${field}.${member}`, 'must not be empty')]
+      return typeof value === 'string' && value !== '' ? [] : [fieldInvalid(`metadata.ownerReferences.${member}`, value ?? '', member === 'apiVersion' ? 'version must not be empty' : 'must not be empty')]
     })
   })
   const controllers = owners.filter((owner) => at(owner, 'controller') === true)
   return controllers.length > 1
-    ? [...faults, fieldInvalid('metadata.ownerReferences', controllers, 'Only one reference can have Controller set to true.')]
+    ? [...faults, fieldInvalid('metadata.ownerReferences', controllers, `Only one reference can have Controller set to true. Found "true" in references for ${controllers.slice(0, 2).map((owner) => `${String(at(owner, 'kind'))}/${String(at(owner, 'name'))}`).join(' and ')}`)]
     : faults
 }
 
@@ -160,7 +159,8 @@ function finalizerFaults(finalizers: readonly string[], old: KubeObject | undefi
 }
 
 /** Finalizers without a domain work, but draw a warning. */
-export const finalizerWarnings = (finalizers: readonly string[]): string[] =>
+export const finalizerWarnings = (finalizers: readonly string[], before: readonly string[]): string[] =>
   finalizers
+    .filter((finalizer) => !before.includes(finalizer))
     .filter((finalizer) => !finalizer.includes('/') && !BARE_FINALIZERS.has(finalizer))
-    .map((finalizer) => `metadata.finalizers: ${JSON.stringify(finalizer)}: prefer a domain-qualified finalizer name including a path (/) to avoid accidental conflicts with other finalizer writers`)
+    .map((finalizer) => `metadata.finalizers: ${JSON.stringify(finalizer)}: prefer a domain-qualified finalizer name${finalizer.includes('.') ? ' including a path (/)' : ''} to avoid accidental conflicts with other finalizer writers`)

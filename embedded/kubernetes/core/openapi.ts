@@ -1,5 +1,6 @@
 /** OpenAPI v3, one document per group and version: what kubectl explains, and how it knows that the server validates. */
 import { createHash } from 'node:crypto'
+import { messageOf, messageSchema } from './builtin-schema.ts'
 import { groupVersionOf, type Definition } from './definition.ts'
 import { json, type Answer, type Engine } from './engine.ts'
 import type { Json, JsonObject } from './json.ts'
@@ -10,6 +11,19 @@ import { METADATA_SCHEMA } from './openapi-metadata.ts'
 const ROOT = '/openapi/v3'
 const documents = new WeakMap<Engine, { readonly epoch: number; readonly byPath: ReadonlyMap<string, Document> }>()
 
+const V2 = '/openapi/v2'
+const V2_PROTOBUF = 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf'
+/** swagger "2.0", info {title "svccloud", version "1"}, no paths, no definitions: in gnostic's protobuf. */
+const V2_EMPTY = '\n\x032.0\x12\r\n\bsvccloud\x12\x011B\0J\0'
+
+/** Version 2 is there, but empty: kubectl needs it to find that a list of objects is not for it to validate. */
+function emptyVersion2(request: Request): Answer {
+  const isProtobuf = (request.headers.accept ?? '').includes('protobuf')
+  return isProtobuf
+    ? { status: 200, headers: { 'content-type': V2_PROTOBUF }, body: V2_EMPTY }
+    : json(200, JSON.stringify({ swagger: '2.0', info: { title: 'svccloud', version: '1' }, paths: {}, definitions: {} }))
+}
+
 interface Document {
   readonly text: string
   readonly hash: string
@@ -17,6 +31,7 @@ interface Document {
 
 /** undefined for a group and version that does not exist. */
 export function openApi(engine: Engine, request: Request, path: string): Answer | undefined {
+  if (path === V2) return emptyVersion2(request)
   const byPath = documentsOf(engine)
   if (path === ROOT) {
     const paths = Object.fromEntries([...byPath].map(([name, { hash }]) => [name, { serverRelativeURL: `${ROOT}/${name}?hash=${hash}` }]))
@@ -52,12 +67,12 @@ const typed = ({ group, version }: Definition, kind: string): Json => [{ group, 
 
 function documentOf(path: string, definitions: readonly Definition[]): JsonObject {
   const schemas: Record<string, Json> = {
-    [OBJECT_META]: METADATA_SCHEMA as Json,
+    [OBJECT_META]: METADATA_SCHEMA as unknown as Json,
     [LIST_META]: { type: 'object', properties: { resourceVersion: { type: 'string' }, continue: { type: 'string' }, remainingItemCount: { type: 'integer', format: 'int64' } } },
   }
   for (const definition of definitions) {
     const name = schemaName(definition)
-    schemas[name] = objectSchema(definition)
+    schemas[name] = objectSchema(definition, schemas)
     if (definition.storing === 'record') {
       schemas[`${name}List`] = {
         type: 'object',
@@ -87,9 +102,24 @@ const TYPE_MEMBERS: JsonObject = {
   },
 }
 
-function objectSchema(definition: Definition): JsonObject {
-  const { schema } = definition
-  const own: Schema = schema ?? { type: 'object', 'x-kubernetes-preserve-unknown-fields': true }
+const typeName = (message: string): string => `io.k8s.api.${message.includes('.') ? message : `core.v1.${message}`}`
+
+/** Messages inside built-in kinds are components of their own: `schemas` gathers them. */
+function builtIn(message: string, schemas: Record<string, Json>): Schema {
+  const nested = (inner: string): Schema => {
+    const name = typeName(inner)
+    if (!(name in schemas)) {
+      schemas[name] = {}
+      schemas[name] = messageSchema(inner, nested) as unknown as Json
+    }
+    return { allOf: [{ $ref: `#/components/schemas/${name}` } as Schema] }
+  }
+  return messageSchema(message, nested)
+}
+
+function objectSchema(definition: Definition, schemas: Record<string, Json>): JsonObject {
+  const message = definition.isCustom ? undefined : messageOf(groupVersionOf(definition), definition.kind)
+  const own: Schema = message === undefined ? (definition.schema ?? { type: 'object', 'x-kubernetes-preserve-unknown-fields': true }) : builtIn(message, schemas)
   return {
     ...(own as unknown as JsonObject),
     properties: {

@@ -74,7 +74,7 @@ function selectPage(engine: Engine, definition: Definition, filter: Filter, quer
     views,
     metadata: {
       resourceVersion: String(position.revision),
-      ...(remaining > 0 ? { continue: tokenOf({ revision: position.revision, after: last }) } : {}),
+      ...(remaining > 0 ? { continue: tokenOf({ revision: position.revision, after: last }) } : definition.isCustom ? { continue: '' } : {}),
       ...(remaining > 0 && !hasSelector ? { remainingItemCount: remaining } : {}),
     },
   }
@@ -97,11 +97,11 @@ function positionOf(engine: Engine, query: Query): Position {
   const options = { group: 'meta.k8s.io', kind: 'ListOptions' }
   const refuse = (detail: string) => invalid(options, '', [{ reason: 'FieldValueForbidden', message: `Forbidden: ${detail}`, field: 'resourceVersionMatch' }])
   if (match !== '' && match !== 'Exact' && match !== 'NotOlderThan') {
-    throw invalid(options, '', [{ reason: 'FieldValueNotSupported', message: `Unsupported value: ${JSON.stringify(match)}: supported values: "Exact", "NotOlderThan"`, field: 'resourceVersionMatch' }])
+    throw invalid(options, '', [{ reason: 'FieldValueNotSupported', message: `Unsupported value: ${JSON.stringify(match)}: supported values: "Exact", "NotOlderThan", ""`, field: 'resourceVersionMatch' }])
   }
   if (match !== '' && asked === '') throw refuse('resourceVersionMatch is forbidden unless resourceVersion is provided')
   if (match !== '' && token !== '') throw refuse('resourceVersionMatch is forbidden when continue is provided')
-  if (match === 'Exact' && asked === '0') throw refuse('resourceVersionMatch "Exact" is forbidden for resourceVersion "0"')
+  if (match === 'Exact' && asked === '0') throw refuse('resourceVersionMatch "exact" is forbidden for resourceVersion "0"')
   if (token !== '') {
     if (asked !== '' && asked !== '0') throw badRequest('specifying resource version is not allowed when using continue')
     const { revision, after } = positionIn(token)
@@ -123,7 +123,7 @@ function positionIn(token: string): Position {
   } catch {
     // Falls through to the refusal: whatever it was, it is no token of ours.
   }
-  throw badRequest('continue key is not valid: the token is not one that this server gave out')
+  throw badRequest('invalid continue token: continue key is not valid: the token is not one that this server gave out')
 }
 
 /** The state at an older revision: today's with the changes since then taken back. */

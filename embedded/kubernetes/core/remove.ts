@@ -9,7 +9,7 @@ import { withMetadata, type KubeObject, type User } from './object.ts'
 import { selectAll } from './read.ts'
 import { rendererOf } from './render.ts'
 import { isDryRun, type Query, type Request } from './request.ts'
-import { badRequest, conflict, invalid, notFound } from './status.ts'
+import { badRequest, conflict, fieldInvalid, invalid, notFound } from './status.ts'
 import type { Write } from './write.ts'
 import { viewOf } from './view.ts'
 
@@ -31,6 +31,9 @@ function deleteOptions(request: Request, query: Query): DeleteOptions {
   const orphans = body.orphanDependents ?? query.get('orphanDependents') ?? undefined
   const legacy = orphans === undefined || orphans === null ? '' : String(orphans) === 'true' ? 'Orphan' : 'Background'
   const propagation = asked || legacy
+  if (asked !== '' && legacy !== '') {
+    throw invalid({ group: 'meta.k8s.io', kind: 'DeleteOptions' }, '', [fieldInvalid('propagationPolicy', asked, 'orphanDependents and deletionPropagation cannot be both set')])
+  }
   if (propagation !== '' && propagation !== 'Background' && propagation !== 'Foreground' && propagation !== 'Orphan') {
     throw invalid({ group: 'meta.k8s.io', kind: 'DeleteOptions' }, '', [
       { reason: 'FieldValueNotSupported', message: `Unsupported value: ${JSON.stringify(propagation)}: supported values: "Foreground", "Background", "Orphan", "nil"`, field: 'propagationPolicy' },
@@ -43,7 +46,7 @@ function deleteOptions(request: Request, query: Query): DeleteOptions {
     propagation: propagation === '' ? undefined : propagation,
     uid: asString(preconditions.uid) || undefined,
     resourceVersion: asString(preconditions.resourceVersion) || undefined,
-    isDryRun: dryRun.length > 0 || isDryRun(query),
+    isDryRun: dryRun.length > 0 || isDryRun(query, 'DeleteOptions'),
   }
 }
 
@@ -99,12 +102,13 @@ export function removeNow(engine: Engine, definition: Definition, namespace: str
   if (!stored) throw notFound(definition, name)
   const { uid, resourceVersion } = stored.metadata
   if (options.uid !== undefined && options.uid !== uid) {
-    throw conflict(definition, name, `Precondition failed: UID in precondition: ${options.uid}, UID in object meta: ${uid}`)
+    throw conflict(asKind(definition), name, `Precondition failed: UID in precondition: ${options.uid}, UID in object meta: ${uid}`)
   }
   if (options.resourceVersion !== undefined && options.resourceVersion !== resourceVersion) {
-    throw conflict(definition, name, `Precondition failed: ResourceVersion in precondition: ${options.resourceVersion}, ResourceVersion in object meta: ${resourceVersion}`)
+    throw conflict(asKind(definition), name, `Precondition failed: ResourceVersion in precondition: ${options.resourceVersion}, ResourceVersion in object meta: ${resourceVersion}`)
   }
-  const finalizers = finalizersAfter(stored.metadata.finalizers ?? [], options.propagation)
+  const own = stored.metadata.deletionTimestamp === undefined ? (definition.hooks.holdsOnDelete ?? []) : []
+  const finalizers = finalizersAfter([...new Set([...(stored.metadata.finalizers ?? []), ...own])], options.propagation)
   if (finalizers.length === 0 && definition.hooks.isHeld?.(stored) !== true) {
     return { object: options.isDryRun ? stored : engine.store.remove(definition.storageKey, key), isGone: true }
   }
@@ -112,6 +116,9 @@ export function removeNow(engine: Engine, definition: Definition, namespace: str
   if (options.isDryRun || marked === stored) return { object: marked, isGone: false }
   return { object: engine.store.put(definition.storageKey, key, marked), isGone: false }
 }
+
+/** Preconditions that fail name the kind where others name the resource. */
+const asKind = ({ group, kind }: Definition) => ({ group, resource: kind })
 
 function finalizersAfter(finalizers: readonly string[], propagation: Propagation | undefined): readonly string[] {
   if (propagation === undefined) return finalizers

@@ -47,7 +47,9 @@ const partial = (view: KubeObject, version: string): JsonObject => ({
   metadata: view.metadata,
 })
 
-const NAME_COLUMN = { name: 'Name', type: 'string', format: 'name', description: 'Name must be unique within a namespace.', priority: 0 }
+const NAME_TEXT =
+  'Name must be unique within a namespace. Is required when creating resources, although some resources may allow a client to request the generation of an appropriate name automatically. Name is primarily intended for creation idempotence and configuration definition. Cannot be updated. More info: https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names'
+const NAME_COLUMN = { name: 'Name', type: 'string', format: 'name', description: NAME_TEXT, priority: 0 }
 const AGE: Column = { name: 'Age', type: 'date', description: 'How long ago the object was created.', cell: '.metadata.creationTimestamp' }
 
 function tableRenderer(definition: Definition, version: string, includeObject: string, now: Date): Renderer {
@@ -66,14 +68,14 @@ function tableRenderer(definition: Definition, version: string, includeObject: s
     cells: [...(columns.hasName ? [view.metadata.name] : []), ...columns.columns.map((column) => cellOf(column, view, now))],
     ...(includeObject === 'None' ? {} : { object: includeObject === 'Object' ? view : partial(view, 'v1') }),
   })
-  const table = (views: readonly KubeObject[], metadata: ListMetadata, headers: readonly JsonObject[]): string =>
+  const table = (views: readonly KubeObject[], metadata: ListMetadata, headers: readonly JsonObject[] | null): string =>
     JSON.stringify({ kind: 'Table', apiVersion: `meta.k8s.io/${version}`, metadata, columnDefinitions: headers, rows: views.map(rowOf) })
   let isFirst = true
   return {
     object: (view) => table([view], { resourceVersion: view.metadata.resourceVersion }, definitions),
     list: (views, metadata) => table(views, metadata, definitions),
     event(view) {
-      const headers = isFirst ? definitions : []
+      const headers = isFirst ? definitions : null
       isFirst = false
       return table([view], { resourceVersion: view.metadata.resourceVersion }, headers)
     },

@@ -1,5 +1,5 @@
 /** A request taken apart: what the path names and what the query asks. */
-import { badRequest } from './status.ts'
+import { badRequest, fieldNotSupported, invalid } from './status.ts'
 
 /** The same shape as the client's transport request, so that a call needs no network. */
 export interface Request {
@@ -63,11 +63,12 @@ export function countIn(query: Query, name: string): number | undefined {
   return Number(text)
 }
 
-export function isDryRun(query: Query): boolean {
+/** `kind` is the type of the options, for the refusal. */
+export function isDryRun(query: Query, kind: string): boolean {
   const asked = query.getAll('dryRun').filter((value) => value !== '')
   if (asked.length === 0) return false
   if (asked.every((value) => value === 'All')) return true
-  throw badRequest(`Invalid value for dryRun: ${JSON.stringify(asked)}: supported values: "All"`)
+  throw invalid({ group: 'meta.k8s.io', kind }, '', [fieldNotSupported('dryRun', asked, ['All'])])
 }
 
 export type FieldValidation = 'Ignore' | 'Warn' | 'Strict'

@@ -10,7 +10,7 @@ import { get, listOrWatch, type Target } from './read.ts'
 import { remove, removeCollection } from './remove.ts'
 import { isTrue, parseResourcePath, type Query, type Request } from './request.ts'
 import { toScale } from './scale.ts'
-import { badRequest, methodNotAllowed, notFound, NoSuchPath } from './status.ts'
+import { badRequest, methodNotAllowed, noSuchResource, notFound, NoSuchPath, notSupported } from './status.ts'
 import { json, keyOf } from './engine.ts'
 import { create, patch, replace } from './write.ts'
 import { viewOf } from './view.ts'
@@ -27,11 +27,15 @@ export async function route(engine: Engine, request: Request, user: User): Promi
     return found
   }
   const definition = engine.registry.find(named.group, named.version, named.resource)
-  if (!definition || (named.namespace !== '' && !definition.isNamespaced)) throw new NoSuchPath()
+  if (!definition || (named.namespace !== '' && !definition.isNamespaced)) {
+    if (named.group === '' && named.version === 'v1') throw noSuchResource()
+    throw new NoSuchPath()
+  }
   const target: Target = { definition, namespace: named.namespace, name: named.name, subresource: named.subresource }
   authorize(engine, user, request, query, target)
   checkSubresource(definition, target)
-  return handle(engine, request, query, target, user)
+  const answer = await handle(engine, request, query, target, user)
+  return definition.deprecation === undefined ? answer : { ...answer, headers: { ...answer.headers, warning: [answer.headers.warning, `299 - ${JSON.stringify(definition.deprecation)}`].filter((text) => text !== undefined).join(', ') } }
 }
 
 const SUBRESOURCES: Readonly<Record<string, readonly string[]>> = { '/namespaces': ['finalize'], '/serviceaccounts': ['token'] }
@@ -42,8 +46,9 @@ export const subresourcesOf = (definition: Definition): readonly string[] => [
   ...(SUBRESOURCES[definition.storageKey] ?? []),
 ]
 
-function checkSubresource(definition: Definition, { subresource }: Target): void {
-  if (subresource !== '' && !subresourcesOf(definition).includes(subresource)) throw new NoSuchPath()
+function checkSubresource(definition: Definition, { name, subresource }: Target): void {
+  if (subresource === '' || subresourcesOf(definition).includes(subresource)) return
+  throw definition.isCustom ? notFound(definition, name) : noSuchResource()
 }
 
 async function handle(engine: Engine, request: Request, query: Query, target: Target, user: User): Promise<Answer> {
@@ -58,17 +63,21 @@ async function handle(engine: Engine, request: Request, query: Query, target: Ta
     case 'POST':
       if (subresource === 'token') return requestToken(engine, write)
       if (definition.storing === 'review') return review(engine, write)
-      if (name !== '') throw methodNotAllowed()
+      if (subresource !== '') throw notSupported('create', definition)
+      if (name !== '' && !definition.isCustom) throw methodNotAllowed()
+      if (definition.isNamespaced && namespace === '' && definition.isCustom) throw new NoSuchPath()
       if (definition.isNamespaced && namespace === '') throw badRequest('an empty namespace may not be set during creation')
       return create(engine, write)
     case 'PUT':
-      if (name === '' || !verbsOf(definition).includes('update')) throw methodNotAllowed()
+      if (!verbsOf(definition).includes('update') || (name === '' && !definition.isCustom)) throw methodNotAllowed()
+      if (name === '') throw badRequest('name must be provided')
       return replace(engine, write)
     case 'PATCH':
       if (name === '' || !verbsOf(definition).includes('patch')) throw methodNotAllowed()
       return patch(engine, write)
     case 'DELETE':
-      if (subresource !== '' || !verbsOf(definition).includes('delete')) throw methodNotAllowed()
+      if (subresource !== '') throw notSupported('delete', definition)
+      if (!verbsOf(definition).includes('delete')) throw methodNotAllowed()
       return name === '' ? removeCollection(engine, write) : remove(engine, write)
     default:
       throw methodNotAllowed()

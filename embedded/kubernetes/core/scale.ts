@@ -3,7 +3,7 @@ import { compileJsonPath } from './jsonpath.ts'
 import { at, withAt, type Json, type JsonObject } from './json.ts'
 import type { Definition, ScalePaths } from './definition.ts'
 import { looseMetadata, type KubeObject } from './object.ts'
-import { badRequest, noSuchResource } from './status.ts'
+import { badRequest, fieldInvalid, internal, invalid, noSuchResource } from './status.ts'
 
 const partsOf = (path: string): readonly string[] => path.split('.').filter((part) => part !== '')
 
@@ -18,12 +18,14 @@ const read = (object: KubeObject, path: string | undefined): Json | undefined =>
 export function toScale(definition: Definition, object: KubeObject): JsonObject {
   const paths = pathsOf(definition)
   const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata
+  const replicas = read(object, paths.specReplicasPath)
+  if (replicas === undefined) throw internal(`the spec replicas field ${JSON.stringify(paths.specReplicasPath)} does not exist`)
   const selector = read(object, paths.labelSelectorPath)
   return {
     kind: 'Scale',
     apiVersion: 'autoscaling/v1',
     metadata: { name, ...(namespace === undefined ? {} : { namespace }), uid, resourceVersion, creationTimestamp },
-    spec: { replicas: read(object, paths.specReplicasPath) ?? 0 },
+    spec: { replicas },
     status: {
       replicas: read(object, paths.statusReplicasPath) ?? 0,
       ...(selector === undefined || selector === '' ? {} : { selector: typeof selector === 'string' ? selector : labelText(selector) }),
@@ -35,6 +37,8 @@ export function toScale(definition: Definition, object: KubeObject): JsonObject 
 export function fromScale(definition: Definition, object: KubeObject, scale: JsonObject): JsonObject {
   const replicas = at(scale, 'spec', 'replicas') ?? 0
   if (typeof replicas !== 'number' || !Number.isInteger(replicas)) throw badRequest('spec.replicas of a Scale must be an integer')
+  if (scale.kind !== undefined && scale.kind !== 'Scale') throw badRequest(`${String(scale.kind)} cannot be handled as a Scale`)
+  if (replicas < 0) throw invalid(definition, object.metadata.name, [fieldInvalid('spec.replicas', replicas, 'should be a non-negative integer')])
   const { resourceVersion } = looseMetadata(scale)
   const changed = withAt(object, partsOf(pathsOf(definition).specReplicasPath), replicas)
   return resourceVersion === undefined || resourceVersion === '' ? changed : { ...changed, metadata: { ...looseMetadata(changed), resourceVersion } }

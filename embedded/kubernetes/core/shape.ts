@@ -90,15 +90,21 @@ function contentFaults(definition: Definition, object: KubeObject, old: KubeObje
   const part = (whole: KubeObject): JsonObject => (isStatus ? { status: whole.status } : definition.hasStatus && old ? withoutStatus(whole) : contentWithStatus(whole))
   const relevant = isStatus ? { ...schema, required: (schema.required ?? []).filter((key) => key === 'status') } : schema
   const faults = schemaFaults(part(object), relevant, '', old && part(old))
-  if (faults.length > 0) return [...own, ...faults, ...(hasRules(schema) ? [RULES_UNCHECKED] : [])]
-  return [...own, ...ruleFaults(rulesView(object), old && rulesView(old), schema)]
+  if (faults.some(({ reason }) => BLOCKING.has(reason ?? ''))) return [...own, ...faults, ...uncheckedRules(definition)]
+  return [...own, ...faults, ...ruleFaults(rulesView(object), old && rulesView(old), schema)]
 }
+
+/** Faults after which rules could only misread the object. */
+const BLOCKING = new Set(['FieldValueNotSupported', 'FieldValueRequired', 'FieldValueTooLong', 'FieldValueTooMany', 'FieldValueTypeInvalid'])
 
 const RULES_UNCHECKED: Cause = {
   reason: 'FieldValueInvalid',
   message: 'Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation',
   field: '<nil>',
 }
+
+/** Says that rules were left aside, where there are any. */
+export const uncheckedRules = ({ schema }: Definition): Cause[] => (schema && hasRules(schema) ? [RULES_UNCHECKED] : [])
 
 /** Rules see of the metadata only the name. */
 const rulesView = (object: KubeObject): JsonObject => {

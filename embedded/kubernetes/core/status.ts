@@ -69,6 +69,9 @@ export const notFound = (resource: ResourceName, name: string): Refusal =>
 /** The resource exists, but not this part of it. */
 export const noSuchResource = (): Refusal =>
   new Refusal(404, 'NotFound', 'the server could not find the requested resource', {})
+/** The part of a resource exists, but not this method of it. */
+export const notSupported = (verb: string, resource: ResourceName): Refusal =>
+  new Refusal(405, 'MethodNotAllowed', `${verb} is not supported on resources of kind "${qualified(resource)}"`, detailsOf(resource))
 export const methodNotAllowed = (): Refusal =>
   new Refusal(405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource', {})
 export const notAcceptable = (accepted: string): Refusal =>
@@ -79,6 +82,9 @@ export const unsupportedMediaType = (accepted: string): Refusal =>
     'UnsupportedMediaType',
     `the body of the request was in an unknown format - accepted media types include: ${accepted}`,
   )
+export const MEDIA_TYPES = 'application/json, application/yaml, application/vnd.kubernetes.protobuf'
+/** Answers to patch types that nobody knows. */
+export const unknownPatchType = (): Refusal => new Refusal(415, 'UnsupportedMediaType', '415: Unsupported Media Type', {})
 export const alreadyExists = (resource: ResourceName, name: string): Refusal =>
   new Refusal(409, 'AlreadyExists', `${qualified(resource)} "${name}" already exists`, detailsOf(resource, name))
 
@@ -94,6 +100,8 @@ export const forbidden = (resource: ResourceName, name: string, why: string, cau
     { ...detailsOf(resource, name === '' ? undefined : name), ...(causes === undefined ? {} : { causes }) },
   )
 
+/** Mistakes in the order of things that the real server calls its own. */
+export const unexpected = (message: string): Refusal => new Refusal(500, '', message)
 export const expired = (message: string): Refusal => new Refusal(410, 'Expired', message)
 
 /** Many faults in one object: `Server.svccloud.dev "x" is invalid: [...]`. */
@@ -104,7 +112,7 @@ export function invalid(kind: { readonly group: string; readonly kind: string },
     422,
     'Invalid',
     `${title} "${name}" is invalid: ${lines.length === 1 ? lines[0] : `[${lines.join(', ')}]`}`,
-    { name, ...(kind.group === '' ? {} : { group: kind.group }), kind: kind.kind, causes },
+    { ...(name === '' ? {} : { name }), ...(kind.group === '' ? {} : { group: kind.group }), ...(kind.kind === '' ? {} : { kind: kind.kind }), causes },
   )
 }
 

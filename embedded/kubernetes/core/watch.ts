@@ -5,7 +5,7 @@ import type { Filter } from './filter.ts'
 import { textOf, type Json } from './json.ts'
 import type { KubeObject } from './object.ts'
 import { isTrue, countIn, type Query } from './request.ts'
-import { badRequest, expired, invalid, revisionTooLarge, toStatus, type Cause } from './status.ts'
+import { badRequest, expired, invalid, revisionTooLarge, toStatus, unexpected, type Cause } from './status.ts'
 import type { Change } from './store.ts'
 import type { Subscription } from './watch-hub.ts'
 import { viewOf } from './view.ts'
@@ -32,6 +32,7 @@ export async function watch(engine: Engine, request: WatchRequest): Promise<Answ
   const { definition, query } = request
   checkOptions(query)
   const asked = query.get('resourceVersion') ?? ''
+  if (asked !== '' && !/^\d{1,15}$/.test(asked)) throw unexpected(badRevision(asked))
   const after = revisionIn(asked)
   const current = engine.store.revision()
   if (after > current) throw revisionTooLarge(after, current)
@@ -58,9 +59,11 @@ function checkOptions(query: Query): void {
   if (causes.length > 0) throw invalid({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', causes)
 }
 
+const badRevision = (text: string): string => `resourceVersion: Invalid value: ${JSON.stringify(text)}: strconv.ParseUint: parsing ${JSON.stringify(text)}: invalid syntax`
+
 export function revisionIn(text: string): number {
   if (text === '') return 0
-  if (!/^\d{1,15}$/.test(text)) throw badRequest(`Invalid value: ${JSON.stringify(text)}: invalid resource version`)
+  if (!/^\d{1,15}$/.test(text)) throw badRequest(`invalid resource version: ${badRevision(text)}`)
   return Number(text)
 }
 

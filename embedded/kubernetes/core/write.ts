@@ -13,8 +13,8 @@ import { looseMetadata, withMetadata, type KubeObject, type ManagedFieldsEntry, 
 import type { Target } from './read.ts'
 import { rendererOf } from './render.ts'
 import { fieldValidationOf, isDryRun, isTrue, type Query, type Request } from './request.ts'
-import { checkValid, shape } from './shape.ts'
-import { alreadyExists, badRequest, conflict, fieldForbidden, fieldInvalid, fieldRequired, fieldTooLong, forbidden, invalid, notFound, Refusal, unavailable, unsupportedMediaType } from './status.ts'
+import { checkValid, shape, uncheckedRules } from './shape.ts'
+import { alreadyExists, badRequest, conflict, fieldForbidden, fieldInvalid, fieldRequired, fieldTooLong, forbidden, invalid, notFound, Refusal, unavailable, unexpected, unknownPatchType, unsupportedMediaType } from './status.ts'
 import { viewOf } from './view.ts'
 import { fromScale, toScale } from './scale.ts'
 
@@ -39,13 +39,14 @@ export async function create(engine: Engine, write: Write): Promise<Answer> {
   const { target, request, query } = write
   const { definition } = target
   const { object, duplicates } = parseObject(request.body, request.headers['content-type'])
-  checkType(object, definition)
+  checkType(object, definition, request.body)
   const given = withNamespaceOf(object, target)
   const metadata = looseMetadata(given)
+  if (metadata.resourceVersion !== undefined && metadata.resourceVersion !== '') throw unexpected('resourceVersion should not be set on objects to be created')
   const base = asString(metadata.generateName)
   const fixed = asString(metadata.name)
   if (fixed === '' && base === '') {
-    throw invalid(definition, '', [{ reason: 'FieldValueRequired', message: 'Required value: name or generateName is required', field: 'metadata.name' }])
+    throw invalid(definition, '', [fieldRequired('metadata.name', 'name or generateName is required'), ...uncheckedRules(definition)])
   }
   for (let attempt = 1; ; attempt++) {
     const name = fixed === '' ? generatedName(base, engine.random) : fixed
@@ -69,7 +70,7 @@ export async function replace(engine: Engine, write: Write): Promise<Answer> {
   if (target.subresource === 'scale') {
     return scaled(engine, write, await change(engine, write, { make: (current) => ({ given: fromScale(target.definition, existing(target, current), object), source: 'body', duplicates }) }))
   }
-  checkType(object, target.definition)
+  checkType(object, target.definition, request.body)
   const given = withNamespaceOf(object, target)
   const name = asString(looseMetadata(given).name)
   if (name !== target.name) {
@@ -101,6 +102,7 @@ export async function patch(engine: Engine, write: Write): Promise<Answer> {
   if (type === PATCH_TYPES.apply) return applyPatch(engine, write)
   if (query.get('force') !== null) throw invalid(PATCH_OPTIONS, '', [fieldForbidden('force', 'may not be specified for non-apply patch')])
   const compute = patcherOf(type, body, definition)
+  if (!compute && !Object.values<string>(PATCH_TYPES).includes(type)) throw unknownPatchType()
   if (!compute) throw unsupportedMediaType([PATCH_TYPES.json, PATCH_TYPES.merge, PATCH_TYPES.apply].join(', '))
   const outcome = await change(engine, write, {
     make: (current) => {
@@ -109,9 +111,9 @@ export async function patch(engine: Engine, write: Write): Promise<Answer> {
       const after = compute.patch(before)
       if (!isObject(after)) throw badRequest('the patch does not leave an object')
       if (target.subresource === 'scale') return { given: fromScale(definition, old, after), source: 'patch', duplicates: compute.duplicates }
-      checkPatched(target, after, old)
+      checkPatched(target, after, old, body)
       checkPreconditions(target, after, old, false)
-      return { given: after, source: 'patch', duplicates: compute.duplicates, patchText: body }
+      return { given: after, source: 'patch', duplicates: compute.duplicates }
     },
   })
   return target.subresource === 'scale' ? scaled(engine, write, outcome) : dressed(engine, write, outcome)
@@ -125,6 +127,7 @@ async function applyPatch(engine: Engine, write: Write): Promise<Answer> {
   const { value, duplicates } = parseYamlOrJson(request.body ?? '')
   if (!isObject(value)) throw badRequest('error decoding YAML: an apply configuration must be an object')
   if (subresource === 'scale') throw unsupportedMediaType([PATCH_TYPES.json, PATCH_TYPES.merge].join(', '))
+  if (typeof value.kind !== 'string' || typeof value.apiVersion !== 'string') throw badRequest('invalid object type: /, Kind=')
   checkType(value, definition)
   const config = withNamespaceOf(value, target)
   const own = asString(looseMetadata(config).name)
@@ -135,7 +138,7 @@ async function applyPatch(engine: Engine, write: Write): Promise<Answer> {
       if (current) checkPreconditions(target, config, current, false)
       else if (uid !== undefined && uid !== '') throw conflict(definition, name, `uid mismatch: the provided object specified uid ${String(uid)}, and no existing object was found`)
       if (!current && subresource !== '') throw notFound(definition, name)
-      const { object, managedFields } = apply({ definition, manager: managerOf(write), subresource, now: engine.clock.now() }, config, current, isTrue(query, 'force'))
+      const { object, managedFields } = apply({ definition, manager: managerOf(write), subresource, now: engine.clock.now() }, config, current, isTrue(query, 'force'), asString(looseMetadata(value).namespace))
       return { given: object, source: 'patch', duplicates, managedFields }
     },
   })
@@ -182,12 +185,10 @@ function withNamespaceOf(object: JsonObject, { definition, namespace }: Target):
 }
 
 /** Patches may not rename, move or retype an object. */
-function checkPatched({ definition }: Target, after: JsonObject, old: KubeObject): void {
+function checkPatched({ definition }: Target, after: JsonObject, old: KubeObject, text: string): void {
   const metadata = looseMetadata(after)
-  if (asString(after.apiVersion) !== groupVersionOf(definition) || asString(after.kind) !== definition.kind) {
-    throw badRequest(`the API version in the data (${asString(after.apiVersion)}) does not match the expected API version (${groupVersionOf(definition)})`)
-  }
-  checkType(after, definition)
+  checkType(after, definition, text)
+  if (metadata.uid !== old.metadata.uid && metadata.uid !== undefined) throw invalid(definition, old.metadata.name, [fieldInvalid('metadata.uid', metadata.uid, 'field is immutable')])
   if (asString(metadata.name) !== old.metadata.name) throw badRequest(`the name of the object (${asString(metadata.name)}) does not match the name on the URL (${old.metadata.name})`)
   if (asString(metadata.namespace) !== (old.metadata.namespace ?? '')) throw badRequest('the namespace of the provided object does not match the namespace sent on the request')
 }
@@ -198,10 +199,11 @@ const needsRevision = ({ definition: { isCustom, resource } }: Target): boolean 
 function checkPreconditions({ definition, name }: Target, given: JsonObject, old: KubeObject, isRevisionNeeded: boolean): void {
   const { resourceVersion, uid } = looseMetadata(given)
   if (isRevisionNeeded && (resourceVersion === undefined || resourceVersion === '' || resourceVersion === '0')) {
-    throw invalid(definition, name, [fieldInvalid('metadata.resourceVersion', 0, 'must be specified for an update')])
+    throw invalid({ group: definition.group, kind: definition.resource }, name, [fieldInvalid('metadata.resourceVersion', 0, 'must be specified for an update')])
   }
   if (uid !== undefined && uid !== '' && uid !== old.metadata.uid) {
-    throw conflict(definition, name, `Precondition failed: UID in precondition: ${String(uid)}, UID in object meta: ${old.metadata.uid}`)
+    const key = ['/registry', definition.group, definition.resource, old.metadata.namespace, name].filter((part) => part !== undefined && part !== '').join('/')
+    throw conflict(definition, name, `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: ${String(uid)}, UID in object meta: ${old.metadata.uid}`)
   }
   if (resourceVersion !== undefined && resourceVersion !== null && resourceVersion !== '' && resourceVersion !== old.metadata.resourceVersion) throw conflict(definition, name)
 }
@@ -210,17 +212,18 @@ interface Made {
   readonly given: JsonObject
   readonly source: 'body' | 'patch'
   readonly duplicates: readonly string[]
-  readonly patchText?: string
   /** Who manages what, when the change says so itself. */
   readonly managedFields?: readonly ManagedFieldsEntry[]
 }
 
 const MANAGER_MOST_LETTERS = 128
 
+const optionsOf = ({ method }: Request): string => (method === 'POST' ? 'CreateOptions' : method === 'PUT' ? 'UpdateOptions' : 'PatchOptions')
+
 /** The name that the client gives, or the beginning of its user agent. */
 function managerOf({ request, query }: Write): string {
   const given = query.get('fieldManager') ?? ''
-  if (given.length > MANAGER_MOST_LETTERS) throw invalid(PATCH_OPTIONS, '', [fieldTooLong('fieldManager', MANAGER_MOST_LETTERS)])
+  if (given.length > MANAGER_MOST_LETTERS) throw invalid({ group: 'meta.k8s.io', kind: optionsOf(request) }, '', [fieldTooLong('fieldManager', MANAGER_MOST_LETTERS)])
   return given || ((request.headers['user-agent'] ?? '').split('/')[0] || 'unknown').slice(0, MANAGER_MOST_LETTERS)
 }
 
@@ -230,9 +233,9 @@ interface Changing {
 }
 
 export async function change(engine: Engine, write: Write, changing: Changing): Promise<Outcome> {
-  const { target, query, user } = write
+  const { target, request, query, user } = write
   const { definition, namespace, name, subresource } = target
-  const isDry = isDryRun(query)
+  const isDry = isDryRun(query, optionsOf(request))
   const table = engine.store.table(definition.storageKey)
   const key = keyOf(namespace, name)
   for (let attempt = 0; attempt < CHANGE_MOST_ATTEMPTS; attempt++) {
@@ -244,7 +247,7 @@ export async function change(engine: Engine, write: Write, changing: Changing): 
     const { object: shaped, unknown } = shape({ definition, given: made.given, old, namespace, name, subresource: ownPart(subresource), now, random: engine.random })
     const managedFields = made.managedFields ?? trackUpdate({ definition, manager: managerOf(write), subresource, now }, made.given, old, shaped)
     const object = withMetadata(shaped, { managedFields: managedFields.length === 0 ? undefined : managedFields })
-    const warnings = [...strictness(write, made, unknown), ...finalizerWarnings(strings(looseMetadata(made.given).finalizers))]
+    const warnings = [...strictness(write, made, unknown), ...finalizerWarnings(strings(looseMetadata(made.given).finalizers), old?.metadata.finalizers ?? [])]
     checkValid(definition, object, old, ownPart(subresource))
     const asking = engine.admit({ operation: old ? 'UPDATE' : 'CREATE', definition, namespace, name, subresource, object, old, user, isDryRun: isDry })
     if (asking) {
@@ -253,10 +256,12 @@ export async function change(engine: Engine, write: Write, changing: Changing): 
     }
     const next = asStored(definition, object)
     const status = old ? 200 : 201
-    if (isDry) return { object: viewOf(definition, next), warnings, status }
+    if (isDry) return { object: viewOf(definition, next.metadata.resourceVersion === '' ? withMetadata(next, { resourceVersion: undefined }) : next), warnings, status }
     if (stored && isSameState(next, stored)) return settled(engine, { object: viewOf(definition, stored), warnings, status })
     const isGone = next.metadata.deletionTimestamp !== undefined && (next.metadata.finalizers ?? []).length === 0 && definition.hooks.isHeld?.(next) !== true
-    const kept = isGone ? engine.store.remove(definition.storageKey, key, next) : engine.store.put(definition.storageKey, key, next)
+    // The answer to the write that lets an object go shows it as it was at its last revision.
+    if (isGone) engine.store.remove(definition.storageKey, key, next)
+    const kept = isGone ? next : engine.store.put(definition.storageKey, key, next)
     return settled(engine, { object: viewOf(definition, kept), warnings, status })
   }
   throw unavailable('the object changes too fast')
@@ -286,14 +291,14 @@ function strictness({ target: { definition }, query }: Write, made: Made, unknow
   ]
   if (validation === 'Warn' || faults.length === 0) return faults
   const detail = `strict decoding error: ${faults.join(', ')}`
-  if (made.source === 'patch' && made.patchText !== undefined) throw invalid({ group: '', kind: '' }, '', [fieldInvalid('patch', made.patchText, detail)])
+  if (made.source === 'patch') throw invalid({ group: '', kind: '' }, '', [fieldInvalid('patch', JSON.stringify(made.given), detail)])
   throw badRequest(`${definition.kind} in version ${JSON.stringify(definition.version)} cannot be handled as a ${definition.kind}: ${detail}`)
 }
 
 /** Objects live only in namespaces that exist and are not going away. */
 function checkNamespace(engine: Engine, { definition, namespace, name }: Target): void {
   const crd = definition.isCustom ? engine.store.table('apiextensions.k8s.io/customresourcedefinitions').get(`${definition.resource}.${definition.group}`) : undefined
-  if (crd?.metadata.deletionTimestamp !== undefined) throw new Refusal(405, 'MethodNotAllowed', 'create not allowed while custom resource definition is terminating', {})
+  if (crd?.metadata.deletionTimestamp !== undefined) throw forbidden(definition, name, 'create not allowed while custom resource definition is terminating')
   if (!definition.isNamespaced) return
   const home = engine.store.table('/namespaces').get(namespace)
   if (!home) throw notFound({ group: '', resource: 'namespaces' }, namespace)

@@ -11,13 +11,14 @@ const TYPES = ['array', 'boolean', 'integer', 'number', 'object', 'string']
 const COLUMN_TYPES = ['integer', 'number', 'string', 'boolean', 'date']
 
 export function definitionFaults(crd: KubeObject, _old: KubeObject | undefined): Cause[] {
-  return asList(at(crd, 'spec', 'versions')).flatMap((version, index) => versionFaults(version, `spec.versions[${index}]`))
+  return asList(at(crd, 'spec', 'versions')).flatMap((version, index, all) => versionFaults(version, `spec.versions[${index}]`, all.length === 1))
 }
 
-function versionFaults(version: Json, field: string): Cause[] {
+function versionFaults(version: Json, field: string, isOnly: boolean): Cause[] {
   const schema = at(version, 'schema', 'openAPIV3Schema')
-  const schemaField = `${field}.schema.openAPIV3Schema`
-  if (!isObject(schema)) return [fieldRequired(schemaField, 'schemas are required')]
+  if (!isObject(schema)) return [fieldRequired(`${field}.schema.openAPIV3Schema`)]
+  // The only schema is the one for all versions.
+  const schemaField = isOnly ? 'spec.validation.openAPIV3Schema' : `${field}.schema.openAPIV3Schema`
   return [
     ...(asString(at(version, 'name')) === '' ? [fieldRequired(`${field}.name`)] : []),
     ...(schema.type === 'object' ? [] : [fieldInvalid(`${schemaField}.type`, schema.type ?? '', 'must be object at the root')]),
@@ -47,7 +48,8 @@ function pathFaults(path: Json | undefined, field: string): Cause[] {
 }
 
 function structuralFaults(schema: Schema, field: string): Cause[] {
-  const faults: Cause[] = []
+  if ('$ref' in schema) return [fieldForbidden(`${field}.$ref`, '$ref is not supported')]
+  const faults: Cause[] = junctorFaults(schema, field)
   const isOpen = schema['x-kubernetes-int-or-string'] === true || schema['x-kubernetes-preserve-unknown-fields'] === true
   if (schema.type === undefined && !isOpen) faults.push(fieldRequired(`${field}.type`, 'must not be empty for specified object fields'))
   if (schema.type !== undefined && !TYPES.includes(schema.type)) faults.push(fieldNotSupported(`${field}.type`, schema.type, TYPES))
@@ -55,11 +57,10 @@ function structuralFaults(schema: Schema, field: string): Cause[] {
   if (schema.properties && schema.additionalProperties !== undefined && schema.additionalProperties !== false) faults.push(fieldForbidden(`${field}.additionalProperties`, 'additionalProperties and properties are mutual exclusive'))
   if (schema.additionalProperties === false) faults.push(fieldForbidden(`${field}.additionalProperties`, 'additionalProperties cannot be set to false'))
   if (schema.uniqueItems) faults.push(fieldForbidden(`${field}.uniqueItems`, 'uniqueItems cannot be set to true since the runtime complexity becomes quadratic'))
-  if ('$ref' in schema) faults.push(fieldForbidden(`${field}.$ref`, '$ref is not supported'))
   if (schema['x-kubernetes-list-type'] === 'map' && (schema['x-kubernetes-list-map-keys'] ?? []).length === 0) faults.push(fieldRequired(`${field}.x-kubernetes-list-map-keys`, 'must not be empty if x-kubernetes-list-type is map'))
   if (schema.pattern !== undefined) faults.push(...patternFaults(schema.pattern, `${field}.pattern`))
   for (const [index, rule] of (schema['x-kubernetes-validations'] ?? []).entries()) faults.push(...ruleDefinitionFaults(rule, schema, `${field}.x-kubernetes-validations[${index}]`))
-  if (schema.default !== undefined) faults.push(...schemaFaults(schema.default, schema, `${field}.default`))
+  if (schema.default !== undefined) faults.push(...schemaFaults(schema.default, schema).map((fault) => ({ ...fault, field: [`${field}.default`, fault.field].filter((part) => part !== '').join('.') })))
   for (const [key, member] of Object.entries(schema.properties ?? {})) {
     if (field.endsWith('openAPIV3Schema') && ['apiVersion', 'kind', 'metadata'].includes(key)) continue
     faults.push(...structuralFaults(member, `${field}.properties[${key}]`))
@@ -67,6 +68,16 @@ function structuralFaults(schema: Schema, field: string): Cause[] {
   if (schema.items) faults.push(...structuralFaults(schema.items, `${field}.items`))
   if (typeof schema.additionalProperties === 'object') faults.push(...structuralFaults(schema.additionalProperties, `${field}.additionalProperties`))
   return faults
+}
+
+/** Alternatives may only narrow what the schema itself declares. */
+function junctorFaults(schema: Schema, field: string): Cause[] {
+  const { allOf = [], anyOf = [], oneOf = [], not } = schema
+  const isIntOrString = schema['x-kubernetes-int-or-string'] === true
+  const below = [...allOf.map((one, index) => ({ one, at: `allOf[${index}]` })), ...(isIntOrString ? [] : anyOf.map((one, index) => ({ one, at: `anyOf[${index}]` }))), ...oneOf.map((one, index) => ({ one, at: `oneOf[${index}]` })), ...(not ? [{ one: not, at: 'not' }] : [])]
+  return below.flatMap(({ one, at: place }) =>
+    (['type', 'default', 'description', 'nullable'] as const).filter((key) => one[key] !== undefined).map((key) => fieldForbidden(`${field}.${place}.${key}`, 'must be empty to be structural')),
+  )
 }
 
 /** A rule must compile, know all its functions and fields, and answer yes or no. */

@@ -20,18 +20,16 @@ export function schemaFaults(value: Json, schema: Schema, field = '', old?: Json
   ]
 }
 
-/** Names, as the texts of faults show them. */
-const title = (field: string): string => (field === '' ? '<nil>' : field)
-
 function typeFaultOf(value: Json, schema: Schema, field: string): Cause | undefined {
   if (schema['x-kubernetes-int-or-string']) {
-    return typeof value === 'string' || Number.isInteger(value) ? undefined : fieldTypeInvalid(field, shownType(value), `${title(field)} in body must be of type integer,string: ${JSON.stringify(shownType(value))}`)
+    return typeof value === 'string' || Number.isInteger(value) ? undefined : fieldTypeInvalid(field, shownType(value), `${field} in body must be of type integer,string: ${JSON.stringify(shownType(value))}`)
   }
   const { type } = schema
   if (type === undefined) return undefined
   const actual = typeOf(value)
   if (actual === type || (type === 'number' && actual === 'integer')) return undefined
-  return fieldTypeInvalid(field, shownType(value), `${title(field)} in body must be of type ${type}: ${JSON.stringify(shownType(value))}`)
+  if (type === 'integer' && actual === 'number') return fieldTypeInvalid(field, 'float64', `${field} in body must be of type ${schema.format ?? 'integer'}: "float64"`)
+  return fieldTypeInvalid(field, shownType(value), `${field} in body must be of type ${type}: ${JSON.stringify(shownType(value))}`)
 }
 
 const typeOf = (value: Json): string =>
@@ -44,9 +42,9 @@ function stringFaults(value: string, schema: Schema, field: string): Cause[] {
   const { maxLength, minLength, pattern, format } = schema
   return [
     ...(maxLength !== undefined && length > maxLength ? [fieldTooLong(field, maxLength)] : []),
-    ...(minLength !== undefined && length < minLength ? [fieldInvalid(field, value, `${title(field)} in body should be at least ${minLength} chars long`)] : []),
-    ...(pattern !== undefined && !patternOf(pattern).test(value) ? [fieldInvalid(field, value, `${title(field)} in body should match '${pattern}'`)] : []),
-    ...(format !== undefined && !isOfFormat(value, format) ? [fieldTypeInvalid(field, value, `${title(field)} in body must be of type ${format}: ${JSON.stringify(value)}`)] : []),
+    ...(minLength !== undefined && length < minLength ? [fieldInvalid(field, value, `${field} in body should be at least ${minLength} chars long`)] : []),
+    ...(pattern !== undefined && !patternOf(pattern).test(value) ? [fieldInvalid(field, value, `${field} in body should match '${pattern}'`)] : []),
+    ...(format !== undefined && !isOfFormat(value, format) ? [fieldTypeInvalid(field, value, `${field} in body must be of type ${format}: ${JSON.stringify(value)}`)] : []),
   ]
 }
 
@@ -64,7 +62,9 @@ export function patternOf(pattern: string): RegExp {
 
 /** RE2 knows no lookaround and no back references; what is left means the same here. Throws for what cannot be read. */
 export function compilePattern(pattern: string): RegExp {
-  if (/\(\?(?:[=!]|<[=!])|\\[1-9]/.test(pattern)) throw new SyntaxError(`${JSON.stringify(pattern)} uses lookaround or a back reference`)
+  const foreign = /\(\?(?:[=!]|<[=!])/.exec(pattern)?.[0]
+  if (foreign !== undefined) throw new SyntaxError(`error parsing regexp: invalid or unsupported Perl syntax: \`${foreign}\``)
+  if (/\\[1-9]/.test(pattern)) throw new SyntaxError(`error parsing regexp: invalid escape sequence: \`${/\\[1-9]/.exec(pattern)?.[0] ?? ''}\``)
   const flags = /^\(\?i\)/.test(pattern) ? 'iu' : 'u'
   const body = pattern.replace(/^\(\?i\)/, '').replaceAll('(?P<', '(?<').replaceAll('\\A', '^').replaceAll('\\z', '$')
   try {
@@ -78,13 +78,13 @@ function numberFaults(value: number, schema: Schema, field: string): Cause[] {
   const { minimum, maximum, multipleOf, format } = schema
   const faults: Cause[] = []
   if (minimum !== undefined && (schema.exclusiveMinimum ? value <= minimum : value < minimum)) {
-    faults.push(fieldInvalid(field, value, `${title(field)} in body should be greater than ${schema.exclusiveMinimum ? '' : 'or equal to '}${minimum}`))
+    faults.push(fieldInvalid(field, value, `${field} in body should be greater than ${schema.exclusiveMinimum ? '' : 'or equal to '}${minimum}`))
   }
   if (maximum !== undefined && (schema.exclusiveMaximum ? value >= maximum : value > maximum)) {
-    faults.push(fieldInvalid(field, value, `${title(field)} in body should be less than ${schema.exclusiveMaximum ? '' : 'or equal to '}${maximum}`))
+    faults.push(fieldInvalid(field, value, `${field} in body should be less than ${schema.exclusiveMaximum ? '' : 'or equal to '}${maximum}`))
   }
-  if (multipleOf !== undefined && !Number.isInteger(value / multipleOf)) faults.push(fieldInvalid(field, value, `${title(field)} in body should be a multiple of ${multipleOf}`))
-  if (format === 'int32' && (value < -(2 ** 31) || value >= 2 ** 31)) faults.push(fieldInvalid(field, value, `Checked value must be of type integer with format int32 in ${title(field)}`))
+  if (multipleOf !== undefined && !Number.isInteger(value / multipleOf)) faults.push(fieldInvalid(field, value, `${field} in body should be a multiple of ${multipleOf}`))
+  if (format === 'int32' && (value < -(2 ** 31) || value >= 2 ** 31)) faults.push(fieldInvalid(field, value, `Checked value must be of type integer with format int32 in ${field}`))
   return faults
 }
 
@@ -92,7 +92,7 @@ function listFaults(value: readonly Json[], schema: Schema, field: string, old: 
   const { minItems, maxItems, items } = schema
   return [
     ...(maxItems !== undefined && value.length > maxItems ? [fieldTooMany(field, value.length, maxItems)] : []),
-    ...(minItems !== undefined && value.length < minItems ? [fieldInvalid(field, value.length, `${title(field)} in body should have at least ${minItems} items`)] : []),
+    ...(minItems !== undefined && value.length < minItems ? [fieldInvalid(field, value.length, `${field} in body should have at least ${minItems} items`)] : []),
     ...duplicateFaults(value, schema, field),
     ...(items ? value.flatMap((item, index) => schemaFaults(item, items, `${field}[${index}]`, formerItem(item, old, schema))) : []),
   ]
@@ -120,7 +120,7 @@ function objectFaults(value: JsonObject, schema: Schema, field: string, old: Jso
   const inner = (key: string) => (field === '' ? key : `${field}.${key}`)
   return [
     ...(maxProperties !== undefined && count > maxProperties ? [fieldTooMany(field, count, maxProperties)] : []),
-    ...(minProperties !== undefined && count < minProperties ? [fieldInvalid(field, count, `${title(field)} in body should have at least ${minProperties} properties`)] : []),
+    ...(minProperties !== undefined && count < minProperties ? [fieldInvalid(field, count, `${field} in body should have at least ${minProperties} properties`)] : []),
     ...required.filter((key) => !Object.hasOwn(value, key) || value[key] === undefined).map((key) => fieldRequired(inner(key))),
     ...Object.entries(value).flatMap(([key, member]) => {
       const known = memberSchema(schema, key)
@@ -142,11 +142,11 @@ function junctorFaults(value: Json, schema: Schema, field: string): Cause[] {
     const inner = schemaFaults(value, part, field)
     if (inner.length > 0) faults.push(...inner)
   }
-  if (schema.anyOf && !schema.anyOf.some(passes)) say(`${title(field)} in body must validate at least one schema (anyOf)`)
+  if (schema.anyOf && !schema.anyOf.some(passes)) say(`${field} in body must validate at least one schema (anyOf)`)
   if (schema.oneOf) {
     const passing = schema.oneOf.filter(passes).length
-    if (passing !== 1) say(`${title(field)} in body must validate one and only one schema (oneOf). ${passing === 0 ? 'Found none valid' : `Found ${passing} valid alternatives`}`)
+    if (passing !== 1) say(`${field} in body must validate one and only one schema (oneOf). ${passing === 0 ? 'Found none valid' : `Found ${passing} valid alternatives`}`)
   }
-  if (schema.not && passes(schema.not)) say(`${title(field)} in body must not validate the schema (not)`)
+  if (schema.not && passes(schema.not)) say(`${field} in body must not validate the schema (not)`)
   return faults
 }

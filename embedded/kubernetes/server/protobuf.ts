@@ -1,7 +1,7 @@
 /** Bodies that clients in Go send for built-in kinds: protobuf into the JSON that it stands for. */
 import type { Json, MutableObject } from '../core/json.ts'
 import { badRequest, unsupportedMediaType } from '../core/status.ts'
-import { KINDS, MESSAGES } from './protobuf-fields.ts'
+import { fieldsOfMessage, isInline, messageOf } from '../core/builtin-schema.ts'
 
 export const PROTOBUF = 'application/vnd.kubernetes.protobuf'
 const MAGIC = Buffer.from('k8s\0')
@@ -16,7 +16,7 @@ export function jsonFromProtobuf(bytes: Buffer): string {
     const apiVersion = textOf(type.get(1)?.[0])
     const kind = textOf(type.get(2)?.[0])
     // Options of deletions are sent in the version of what they delete.
-    const message = KINDS[`${apiVersion}/${kind}`] ?? (kind === 'DeleteOptions' ? 'DeleteOptions' : undefined)
+    const message = messageOf(apiVersion, kind) ?? (kind === 'DeleteOptions' ? 'DeleteOptions' : undefined)
     if (message === undefined) throw unsupportedMediaType('application/json, application/yaml')
     return JSON.stringify({ ...(decode(bytesOf(envelope.get(2)?.[0]), message, 0) as object), apiVersion, kind })
   } catch (error) {
@@ -59,38 +59,6 @@ function fieldsIn(bytes: Buffer): Map<number, Wire[]> {
   return fields
 }
 
-interface Field {
-  readonly number: number
-  readonly name: string
-  readonly type: string
-  readonly shape: 'one' | 'list' | 'map'
-}
-
-const parsed = new Map<string, readonly Field[]>()
-
-function fieldsOfMessage(message: string): readonly Field[] {
-  let fields = parsed.get(message)
-  if (!fields) {
-    fields = (MESSAGES[message] ?? '').split(', ').filter((line) => line !== '').map((line) => {
-      const [number = '', name = '', type = ''] = line.split(' ')
-      const shape = type.endsWith('[]') ? 'list' : type.startsWith('{') ? 'map' : 'one'
-      return { number: Number(number), name, type: type.replace(/\[\]$|[{}]/g, ''), shape }
-    })
-    parsed.set(message, fields)
-  }
-  return fields
-}
-
-/** Members that are embedded in their parent in JSON. */
-const INLINE: Readonly<Record<string, readonly string[]>> = {
-  Volume: ['volumeSource'],
-  PersistentVolumeSpec: ['persistentVolumeSource'],
-  Probe: ['handler'],
-  EphemeralContainer: ['ephemeralContainerCommon'],
-}
-/** References whose name is inside an embedded message in protobuf, but beside the other members in JSON. */
-const REFERENCE = 'localObjectReference'
-
 function decode(bytes: Buffer, message: string, depth: number): Json {
   if (depth > DEPTH_MOST) throw new RangeError('the message is too deep')
   const special = SPECIAL[message]
@@ -104,7 +72,7 @@ function decode(bytes: Buffer, message: string, depth: number): Json {
     else if (shape === 'map') value[name] = Object.fromEntries(values.map((entry) => mapEntry(bytesOf(entry), type, depth)))
     else {
       const one = scalar(values.at(-1), type, depth)
-      if (name === REFERENCE || INLINE[message]?.includes(name)) Object.assign(value, one)
+      if (isInline(message, name)) Object.assign(value, one)
       else if (!isEmptyDefault(one)) value[name] = one
     }
   }
