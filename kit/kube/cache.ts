@@ -33,11 +33,14 @@ export class Cache<Spec = unknown, Status = unknown> {
   /** Own removals that the watch has not come to yet. */
   readonly #removed = new Map<string, string>()
   readonly #ready = Promise.withResolvers<void>()
+  readonly #onListenerFailure: (error: unknown) => void
   /** Everything up to this version has been seen; empty before the first list. */
   #seenVersion = ''
 
-  constructor(type: ResourceType<Spec, Status>) {
+  /** `onListenerFailure` is told of a listener that threw, which is a bug of the listener's; the others still hear. */
+  constructor(type: ResourceType<Spec, Status>, onListenerFailure: (error: unknown) => void) {
     this.type = type
+    this.#onListenerFailure = onListenerFailure
     this.addIndex('namespace', ({ metadata }) => (metadata.namespace === undefined ? [] : [metadata.namespace]))
     this.addIndex('label', ({ metadata }) => Object.entries(metadata.labels ?? {}).map(([name, value]) => `${name}=${value}`))
     this.addIndex('owner', ({ metadata }) => (metadata.ownerReferences ?? []).map(({ uid }) => uid))
@@ -88,10 +91,11 @@ export class Cache<Spec = unknown, Status = unknown> {
     this.#indexes.set(name, index)
   }
 
-  /** Calls at once with every object there is, then with each change, until the answer is called. Listeners never throw and never wait. */
+  /** Calls at once with every object there is, then with each change, until the answer is called. Listeners only take note: what takes time
+   *  is done elsewhere. */
   subscribe(listen: Listener<Spec, Status>): () => void {
     this.#listeners.add(listen)
-    for (const object of this.#objects.values()) listen({ is: 'set', object, previous: undefined, isInitial: true })
+    for (const object of this.#objects.values()) this.#tell(listen, { is: 'set', object, previous: undefined, isInitial: true })
     return () => this.#listeners.delete(listen)
   }
 
@@ -156,7 +160,7 @@ export class Cache<Spec = unknown, Status = unknown> {
     this.#objects.set(key, kept)
     this.#removed.delete(key)
     for (const index of this.#indexes.values()) index.move(key, previous, kept)
-    for (const listen of this.#listeners) listen({ is: 'set', object: kept, previous, isInitial })
+    for (const listen of this.#listeners) this.#tell(listen, { is: 'set', object: kept, previous, isInitial })
   }
 
   #remove(key: string): void {
@@ -164,7 +168,15 @@ export class Cache<Spec = unknown, Status = unknown> {
     if (object === undefined) return
     this.#objects.delete(key)
     for (const index of this.#indexes.values()) index.move(key, object, undefined)
-    for (const listen of this.#listeners) listen({ is: 'removed', object })
+    for (const listen of this.#listeners) this.#tell(listen, { is: 'removed', object })
+  }
+
+  #tell(listen: Listener<Spec, Status>, change: Change<Spec, Status>): void {
+    try {
+      listen(change)
+    } catch (error) {
+      this.#onListenerFailure(error)
+    }
   }
 }
 

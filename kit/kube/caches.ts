@@ -47,7 +47,7 @@ export function openCaches(options: CachesOptions): Caches {
       const name = nameOf(type)
       let cache = caches.get(name)
       if (cache === undefined) {
-        cache = new Cache(type as ResourceType)
+        cache = new Cache(type as ResourceType, (error) => options.log.error('a listener failed', { kind: type.kind, error }))
         caches.set(name, cache)
         if (running !== undefined) run(cache, running)
       }

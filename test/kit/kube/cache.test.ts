@@ -7,6 +7,10 @@ import type { WatchEvent } from '../../../kit/kube/store.ts'
 interface Spec { readonly value: number }
 const Thing: ResourceType<Spec> = { group: 'g', version: 'v1', kind: 'Thing', plural: 'things', scope: 'Namespaced' }
 
+const openCache = () =>
+  new Cache(Thing, (error) => {
+    throw error
+  })
 const thing = (name: string, version: number, metadata: object = {}): KubeObject<Spec> =>
   ({ apiVersion: 'g/v1', kind: 'Thing', metadata: { name, namespace: 'n', resourceVersion: String(version), ...metadata }, spec: { value: version } })
 const list = (version: number, ...items: KubeObject<Spec>[]) => ({ items, resourceVersion: String(version) })
@@ -18,7 +22,7 @@ test.each([['9', '10', false], ['10', '9', true], ['10', '10', false], ['1', '',
 
 describe('what is known never goes back', () => {
   const open = () => {
-    const cache = new Cache(Thing)
+    const cache = openCache()
     cache.takeList(list(10, thing('a', 5)))
     return cache
   }
@@ -66,13 +70,13 @@ describe('what is known never goes back', () => {
 })
 
 test('a list tells how many objects differed from what was known', () => {
-  const cache = new Cache(Thing)
+  const cache = openCache()
   expect(cache.takeList(list(10, thing('a', 5), thing('b', 6), thing('c', 7)))).toBe(3)
   expect(cache.takeList(list(12, thing('a', 5), thing('b', 11)))).toBe(2)
 })
 
 test('objects are frozen all the way down and without managedFields', () => {
-  const cache = new Cache(Thing)
+  const cache = openCache()
   cache.takeList(list(10, thing('a', 5, { labels: { x: 'y' }, managedFields: [{ manager: 'm' }] })))
   const found = cache.get({ namespace: 'n', name: 'a' })
   expect(found?.metadata.managedFields).toBeUndefined()
@@ -80,7 +84,7 @@ test('objects are frozen all the way down and without managedFields', () => {
 })
 
 test('a subscriber hears of what is there, then of every change, until it leaves', () => {
-  const cache = new Cache(Thing)
+  const cache = openCache()
   cache.takeList(list(10, thing('a', 5)))
   const heard: Change<Spec>[] = []
   const leave = cache.subscribe((change) => heard.push(change))
@@ -91,8 +95,20 @@ test('a subscriber hears of what is there, then of every change, until it leaves
   expect(heard.map((change) => (change.is === 'set' ? [change.isInitial, change.previous?.spec.value, change.object.spec.value] : ['removed', change.object.spec.value]))).toEqual([[true, undefined, 5], [false, 5, 11], ['removed', 11]])
 })
 
+test('a listener that throws does not keep the others from hearing', () => {
+  const failures: unknown[] = []
+  const cache = new Cache(Thing, (error) => failures.push(error))
+  const heard: string[] = []
+  cache.subscribe(() => {
+    throw new Error('bug')
+  })
+  cache.subscribe(({ object }) => heard.push(object.metadata.name))
+  cache.takeList(list(10, thing('a', 5)))
+  expect([heard, failures.length]).toEqual([['a'], 1])
+})
+
 test('ready resolves with the first list, not before', async () => {
-  const cache = new Cache(Thing)
+  const cache = openCache()
   let isReady = false
   const ready = cache.ready().then(() => (isReady = true))
   cache.apply(thing('a', 3))
@@ -103,7 +119,7 @@ test('ready resolves with the first list, not before', async () => {
   expect(valueOf(cache, 'a')).toBeUndefined()
 })
 
-test('asking an index that was never added is a bug', () => expect(() => new Cache(Thing).by('colour', 'red')).toThrow('no index colour'))
+test('asking an index that was never added is a bug', () => expect(() => openCache().by('colour', 'red')).toThrow('no index colour'))
 
 /** A history of one server: what happened at each version. */
 const history = fc.array(
@@ -114,7 +130,7 @@ const history = fc.array(
 test('whatever of it comes late, twice, by the watch, a list or a write: the end is the state of the server, and the indexes agree', () => {
   fc.assert(
     fc.property(history, fc.array(fc.nat(5), { minLength: 60, maxLength: 60 }), (steps, choices) => {
-      const cache = new Cache(Thing)
+      const cache = openCache()
       cache.addIndex('parity', ({ spec }) => [spec.value % 2 === 0 ? 'even' : 'odd'])
       const server = new Map<string, KubeObject<Spec>>()
       const events: WatchEvent<Spec>[] = []

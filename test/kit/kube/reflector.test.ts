@@ -26,14 +26,16 @@ async function start(world: World, disturb?: Disturb) {
       return inner(request)
     }
   }
+  const failures: unknown[] = []
   const member = world.join('member', counted)
-  const cache = new Cache<ChildSpec>(Child)
+  const cache = new Cache<ChildSpec>(Child, (error) => failures.push(error))
   const registry = openRegistry({ isProcessWide: false })
   const stop = new AbortController()
   const running = runReflector({ store: member.store, cache, clock: member.clock, random: world.scheduler.random, log: silentLog, metrics: openReflectorMetrics(registry) }, stop.signal)
   const end = async () => {
     stop.abort()
     await world.settled(running)
+    expect(failures).toEqual([]) // what listeners expected
   }
   return { cache, counts, registry, end }
 }
