@@ -6,7 +6,7 @@ import type { Clock } from '../kit/sys/clock.ts'
 import { environment } from '../kit/sys/process.ts'
 import type { Random } from '../kit/sys/random.ts'
 import { catalogFor, planNodes } from './catalog.ts'
-import { type DataFolder, endLeftovers, type ProcessRecord, recordProcesses, StartRefused, writePrivately } from './data-folder.ts'
+import { type DataFolder, endLeftovers, type ProcessRecord, readSealingKeys, recordProcesses, StartRefused, writePrivately } from './data-folder.ts'
 import { type Access, embeddedAccess, ownAccess } from './kubernetes-access.ts'
 import { waitForNodes } from './node-readiness.ts'
 import type { HypervisorChoice, Options } from './options.ts'
@@ -101,6 +101,7 @@ export class Cloud {
     await Promise.all([
       this.#startComponent('apiserver', 'apiserver/main.ts', {
         ...mail,
+        SVCCLOUD_SEALING_KEYS: environment()['SVCCLOUD_SEALING_KEYS'] ?? (await readSealingKeys(folder, this.#options.random)),
         SVCCLOUD_HOST: options.host,
         SVCCLOUD_PORT: String(port),
         SVCCLOUD_OPERATOR_HOST: LOOPBACK,

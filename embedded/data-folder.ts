@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import type { Clock } from '../kit/sys/clock.ts'
 import { signalProcess } from '../kit/sys/process.ts'
+import type { Random } from '../kit/sys/random.ts'
 
 /** Something that a person must change before `npm start` can go on; the message is one line. */
 export class StartRefused extends Error {}
@@ -23,6 +24,8 @@ export interface DataFolder {
   readonly processesFile: string
   readonly catalogFile: string
   readonly operatorTokenFile: string
+  /** Keys that seal what the database holds of authenticators; never in the database. */
+  readonly sealingKeysFile: string
   readonly authorityFile: string
 }
 
@@ -39,6 +42,7 @@ export const layout = (root: string): DataFolder => ({
   processesFile: join(root, 'processes.json'),
   catalogFile: join(root, 'catalog.yaml'),
   operatorTokenFile: join(root, 'operator-token'),
+  sealingKeysFile: join(root, 'sealing-keys'),
   authorityFile: join(root, 'kubernetes-ca.pem'),
 })
 
@@ -144,3 +148,16 @@ function parseRecords(text: string): readonly ProcessRecord[] {
     return []
   }
 }
+
+/** The folder's sealing keys as the API server reads them, made on the first start. */
+export async function readSealingKeys(folder: DataFolder, random: Random): Promise<string> {
+  const kept = await readFile(folder.sealingKeysFile, 'utf8').catch((error: unknown) => {
+    if (errorCode(error) === 'ENOENT') return undefined
+    throw error
+  })
+  if (kept !== undefined) return kept.trim()
+  const made = `embedded:${random.bytes(SEALING_KEY_BYTES).toString('base64')}`
+  await writePrivately(folder.sealingKeysFile, `${made}\n`)
+  return made
+}
+const SEALING_KEY_BYTES = 32

@@ -7,6 +7,7 @@ import { CONSOLE_ROUTES } from './console.ts'
 import type { Resource } from './define.ts'
 import { SIGN_IN_ROUTES } from './identity.ts'
 import { Instance, NodeReport, Volume } from './instance.ts'
+import { MEMBER_ROUTES } from './member.ts'
 import { getOperation, Operation } from './operation.ts'
 import { Node, Plan, Region, Template, Zone } from './platform.ts'
 import { QUOTA_ROUTES } from './quota.ts'
@@ -21,6 +22,7 @@ export const RESOURCES: readonly Resource[] = [Region, Zone, Plan, Template, Nod
 export const ROUTES: readonly Route[] = [
   ...SIGN_IN_ROUTES,
   ...SECOND_FACTOR_ROUTES,
+  ...MEMBER_ROUTES,
   ...API_TOKEN_ROUTES,
   ...QUOTA_ROUTES,
   ...AUDIT_ROUTES,
