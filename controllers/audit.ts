@@ -1,6 +1,6 @@
 /** Audit entries of what the platform does by itself, and of edits that came past the API. */
 import type { UnsealedAuditEntry } from '../domain/audit.ts'
-import { appendAudit } from '../db/audit.ts'
+import { appendAudit, hasAudit } from '../db/audit.ts'
 import { accountExists } from '../db/server-claims.ts'
 import type { KubeObject } from '../kit/kube/object.ts'
 import type { Effect } from '../kit/reconcile/reconciler.ts'
@@ -19,8 +19,8 @@ interface AuditInput {
 /** The effect `audit`: one entry about the root, in the chain of its account. */
 export const auditEffect = ({ db, clock, random }: Pick<Parts, 'db' | 'clock' | 'random'>): Effect => async (input, root) => {
   const accountId = accountOfNamespace(root.metadata.namespace ?? '')
-  if (accountId === undefined || !(await asked(accountExists(db, accountId)))) return undefined
-  const entry = entryOf(root, accountId, input as unknown as AuditInput) // plans of this folder write nothing else
+  const entry = accountId === undefined ? undefined : entryOf(root, accountId, input as unknown as AuditInput) // plans of this folder write nothing else
+  if (accountId === undefined || entry === undefined || !(await asked(accountExists(db, accountId))) || (await asked(hasAudit(db, entry)))) return undefined
   await asked(db.transaction().execute((tx) => appendAudit(tx, entry, { clock, random })))
   return undefined
 }

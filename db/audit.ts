@@ -25,6 +25,12 @@ export async function appendAudit(tx: Transaction<Tables>, entry: UnsealedAuditE
   await tx.updateTable('audit_head').set({ sequence, entry_hash }).where('account_id', '=', entry.account_id).execute()
 }
 
+/** Whether the entry was appended before. */
+export async function hasAudit(queries: Queries, { account_id, request_id, action }: UnsealedAuditEntry): Promise<boolean> {
+  const found = await queries.selectFrom('audit_entry').select('id').where('account_id', '=', account_id).where('request_id', '=', request_id).where('action', '=', action).executeTakeFirst()
+  return found !== undefined
+}
+
 async function lockHead(tx: Transaction<Tables>, accountId: string) {
   const find = () => tx.selectFrom('audit_head').selectAll().where('account_id', '=', accountId).forUpdate()
   const head = await find().executeTakeFirst()

@@ -1,6 +1,7 @@
 /** The records of operations: the Operation object while it runs, a row of history when it has ended. The order is what keeps every
  *  operation whole across crashes: history first, then the mirror that frees the target, and last the end of the object
  *  (`index.ts`), so that whoever sees an operation ended finds its target free. */
+import { isDeepStrictEqual } from 'node:util'
 import type { FinishedOperation, OperationEvent } from '../../domain/operations.ts'
 import { isFinal, stepsOf } from '../../domain/operations.ts'
 import { findOperation, recordOperation } from '../../db/operation-history.ts'
@@ -33,17 +34,23 @@ export function operationRecords(parts: Pick<Parts, 'store' | 'caches' | 'db'>):
       const ended = action.outcome === undefined ? undefined : await asked(findOperation(db, accountId, action.id))
       if (ended !== undefined) return mirrorOf(ended)
       const object = await recordOf(parts, root, before, target.spec.operation)
-      const progress = advance(before, action, now)
+      const progress = advance(furthest(before, object.status), action, now)
       const events = eventsAfter(object.status, progress, action.events, now)
       if (isFinal(progress.status)) {
         await asked(recordOperation(db, accountId, finished(object, progress, events, now)))
-      } else {
+      } else if (!isDeepStrictEqual({ ...object.status, ...stateOf(progress, events) }, object.status)) {
         caches.apply(Operation, await store.patch(Operation, { namespace, name: action.id }, { status: stateOf(progress, events) }, 'status'))
       }
       return progress
     },
   }
 }
+
+/** The record is written before the mirror, and may be ahead of it. */
+const furthest = (mirror: OperationProgress, record: OperationState | undefined): OperationProgress =>
+  record?.status !== 'running' ? mirror : {
+    ...mirror, ...(record.startedAt === undefined ? {} : { startedAt: record.startedAt }), ...(record.stepIndex > mirror.stepIndex ? { step: record.step, stepIndex: record.stepIndex } : {}),
+  }
 
 function progressBefore({ spec, status }: Target, id: string): OperationProgress {
   if (status?.operation?.id === id) return status.operation

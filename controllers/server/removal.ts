@@ -25,7 +25,7 @@ export function removal({ server, seen }: Turn): Decision {
   const node = claims?.placement.node ?? server.status?.nodeName
   const copy: readonly Action[] = server.spec.userDataSecretName !== undefined && node !== undefined ? [{ do: 'remove', type: Secret, key: userDataKey(server, node) }] : []
   const given: readonly Action[] = server.spec.userDataSecretName === userDataSecretOf(server) ? [{ do: 'remove', type: Secret, key: { ...storageKey(server), name: userDataSecretOf(server) } }] : []
-  const release: readonly Action[] = accountId === undefined ? [] : [{ do: 'effect', name: 'release', input: { accountId, serverId: server.metadata.name } }]
+  const release: readonly Action[] = accountId === undefined || claims === undefined ? [] : [{ do: 'effect', name: 'release', input: { accountId, serverId: server.metadata.name } }]
   return { state: 'deleting', step: 'released', outcome: 'succeeded', actions: [...copy, ...given, ...release], isGone: true }
 }
 

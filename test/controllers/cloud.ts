@@ -1,0 +1,152 @@
+/** A cloud in one process for tests of the controllers: an embedded Kubernetes API, a real PostgreSQL, one host with simulated guests
+ *  and its real agent. Time runs ten times as fast, so that guests that take a second to boot do not. */
+import { openAgent } from '../../agents/node/loop.ts'
+import { ledgerInMemory } from '../../agents/node/ledger.ts'
+import { newSimulatedHost, type SimulatedHost } from '../../agents/node/drivers/hypervisor/simulated.ts'
+import { simulatedVolumes } from '../../agents/node/drivers/storage/simulated.ts'
+import type { HeldVolume } from '../../agents/node/drivers/storage/volume-store.ts'
+import { simulatedTemplates } from '../../agents/node/images/simulated.ts'
+import { openControllers, runControllers } from '../../controllers/index.ts'
+import type { Parts } from '../../controllers/parts.ts'
+import type { Database } from '../../db/open.ts'
+import { ADMIN, openCore } from '../../embedded/kubernetes/core/core.ts'
+import { memoryStorage } from '../../embedded/kubernetes/storage/memory.ts'
+import { openCaches } from '../../kit/kube/caches.ts'
+import { openClient } from '../../kit/kube/client.ts'
+import { installCrds, readCrds } from '../../kit/kube/crd.ts'
+import { Namespace } from '../../kit/kube/object.ts'
+import type { Store } from '../../kit/kube/store.ts'
+import { openControllerMetrics } from '../../kit/reconcile/metrics.ts'
+import { type Clock, systemClock } from '../../kit/sys/clock.ts'
+import { type Logger, silentLog } from '../../kit/sys/log.ts'
+import { openRegistry } from '../../kit/sys/metrics.ts'
+import { systemRandom } from '../../kit/sys/random.ts'
+import { accountNamespace } from '../../resources/index.ts'
+import { Node, Plan, Region, Template, Zone } from '../../resources/platform.ts'
+
+const SPEED = 10
+const startedAt = systemClock.now().getTime()
+export const fastClock: Clock = {
+  now: () => new Date(startedAt + (systemClock.now().getTime() - startedAt) * SPEED),
+  monotonicMilliseconds: () => systemClock.monotonicMilliseconds() * SPEED,
+  sleep: (milliseconds, signal) => systemClock.sleep(milliseconds / SPEED, signal),
+  after: (milliseconds, work) => systemClock.after(milliseconds / SPEED, work),
+}
+
+export interface Cloud {
+  /** Kubernetes as kubectl uses it. */
+  readonly kubectl: Store
+  readonly host: SimulatedHost
+  readonly volumes: Map<string, HeldVolume>
+  /** Starts the controllers; the answer stops them. A process that may write only so often dies at its last write: nothing of it happens
+   *  any more, not even learning what came of the write. `onDeath` is called then. */
+  startControllers(life?: { readonly writesMaximum: number; readonly onDeath: () => void }): () => Promise<void>
+  startAgent(): () => Promise<void>
+  openAccount(accountId: string): Promise<void>
+  close(): Promise<void>
+}
+
+export const NODE = 'n1'
+export const ZONE = 'zone-1'
+
+export async function openCloud(db: Database, log: Logger = silentLog): Promise<Cloud> {
+  const clock = fastClock
+  const random = systemRandom
+  const core = await openCore({ clock, random, log: silentLog, storage: memoryStorage() })
+  const storeOf = (fieldManager: string) => openClient({ transport: (request) => core.handle(request, ADMIN), fieldManager, clock, random, requestTimeoutMilliseconds: 60_000 })
+  const kubectl = storeOf('kubectl-edit')
+  await installCrds(kubectl, await readCrds('crds'), clock)
+  await kubectl.create(Region, { metadata: { name: 'eu-1' }, spec: { displayName: 'Europe', country: 'DE' } })
+  await kubectl.create(Zone, { metadata: { name: ZONE }, spec: { displayName: 'Zone 1', region: 'eu-1', isClosed: false, capabilities: [] } })
+  await kubectl.create(Plan, { metadata: { name: 'tiny' }, spec: { family: 'starter', cores: 1, memoryMebibytes: 192, storageGibibytes: 1, priceMonthlyCents: 100 } })
+  await kubectl.create(Template, {
+    metadata: { name: 'tiny-linux' },
+    spec: { title: 'Tiny', osFamily: 'linux', osVersion: '1', architecture: 'x86_64', defaultUser: 'root', minStorageGibibytes: 1, minMemoryMebibytes: 128, zones: [], image: { built: 'tiny-linux' }, isHidden: false },
+  })
+  await kubectl.create(Node, { metadata: { name: NODE }, spec: { zone: ZONE, rack: 'r1', roles: ['compute'], isCordoned: false, cpuOvercommit: 4, reservedMemoryMebibytes: 0 } })
+
+  const host = newSimulatedHost({ clock, random })
+  const volumes = new Map<string, HeldVolume>()
+  const ledger = ledgerInMemory()
+  const stops = new Set<() => Promise<void>>()
+  const running = (run: (signal: AbortSignal) => Promise<void>): (() => Promise<void>) => {
+    const ending = new AbortController()
+    const ended = run(ending.signal)
+    const stop = async () => {
+      stops.delete(stop)
+      ending.abort()
+      await ended
+    }
+    stops.add(stop)
+    return stop
+  }
+
+  return {
+    kubectl, host, volumes,
+    startControllers(life) {
+      const mortal = life === undefined ? undefined : mortality(life.writesMaximum, () => {
+        died.abort()
+        life.onDeath()
+      })
+      const died = new AbortController()
+      const store = mortal === undefined ? storeOf('svccloud-controllers') : mortal.store(storeOf('svccloud-controllers'))
+      const registry = openRegistry({ isProcessWide: false })
+      const parts: Parts = { store, caches: openCaches({ store, clock, random, log, registry }), db: mortal === undefined ? db : mortal.database(db), clock, random, log }
+      const controllers = openControllers({ ...parts, metrics: openControllerMetrics(registry) })
+      return running(async (signal) => {
+        const ending = AbortSignal.any([signal, died.signal])
+        parts.caches.start(ending)
+        const ended = runControllers(controllers, parts, ending)
+        // The turns of a dead process never end.
+        await Promise.race([ended, new Promise<void>((resolve) => died.signal.addEventListener('abort', () => resolve(), { once: true }))])
+      })
+    },
+    startAgent() {
+      const agent = openAgent({
+        nodeName: NODE, store: storeOf('svccloud-agent'), hypervisor: host.attach(), volumes: simulatedVolumes(volumes), images: simulatedTemplates(), ledger, clock, random, log,
+        registry: openRegistry({ isProcessWide: false }),
+        report: async () => ({ agentVersion: 'test', bootId: 'boot-1', logicalCpus: 2, memoryMebibytes: 4_096, storageGibibytes: 100, hypervisor: 'simulated', features: [] }),
+      })
+      return running((signal) => agent.run(signal))
+    },
+    async openAccount(accountId) {
+      await kubectl.create(Namespace, { metadata: { name: accountNamespace(accountId) }, spec: undefined })
+    },
+    async close() {
+      await Promise.all([...stops].map((stop) => stop()))
+      await core.close()
+    },
+  }
+}
+
+/** A process that dies with its n-th write: the write happens, and nobody learns of it. */
+function mortality(writesMaximum: number, die: () => void) {
+  let writes = 0
+  const never = <T>() => new Promise<T>(() => {})
+  const write = async <T>(work: () => Promise<T>): Promise<T> => {
+    if (++writes > writesMaximum) return never()
+    if (writes < writesMaximum) return work()
+    await work().catch(() => {})
+    die()
+    return never()
+  }
+  return {
+    store: (store: Store): Store => ({
+      ...store,
+      get: (type, key) => (writes >= writesMaximum ? never() : store.get(type, key)),
+      create: (type, draft) => write(() => store.create(type, draft)),
+      replace: (type, object) => write(() => store.replace(type, object)),
+      replaceStatus: (type, object) => write(() => store.replaceStatus(type, object)),
+      patch: (type, key, patch, subresource) => write(() => store.patch(type, key, patch, subresource)),
+      apply: (type, draft, subresource) => write(() => store.apply(type, draft, subresource)),
+      delete: (type, key, options) => write(() => store.delete(type, key, options)),
+    }),
+    database: (db: Database): Database => new Proxy(db, {
+      get(target, name) {
+        const member: unknown = Reflect.get(target, name, target)
+        if (name === 'transaction') return () => ({ execute: <T>(work: Parameters<ReturnType<Database['transaction']>['execute']>[0]) => write(() => target.transaction().execute(work) as Promise<T>) })
+        return typeof member === 'function' ? member.bind(target) : member
+      },
+    }),
+  }
+}

@@ -1,0 +1,257 @@
+/** The whole life of servers with real controllers, a real agent and a real database, through the door of kubectl. */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { listAudit } from '../../db/audit.ts'
+import { findOperation } from '../../db/operation-history.ts'
+import { findCandidate } from '../../db/placement.ts'
+import { listQuotas } from '../../db/quotas.ts'
+import type { KubeObject, ResourceType } from '../../kit/kube/object.ts'
+import { newUuid, systemRandom } from '../../kit/sys/random.ts'
+import { accountNamespace } from '../../resources/index.ts'
+import { Instance, nodeNamespace, Volume } from '../../resources/instance.ts'
+import { Operation } from '../../resources/operation.ts'
+import { Node, Zone } from '../../resources/platform.ts'
+import { Server, type ServerSpec, type ServerStatus } from '../../resources/server.ts'
+import type { OperationStanza } from '../../resources/shapes.ts'
+import { Storage } from '../../resources/storage.ts'
+import { createAccount } from '../accounts.ts'
+import { useDatabase } from '../database.ts'
+import { type Cloud, fastClock, NODE, openCloud, ZONE } from './cloud.ts'
+
+const database = useDatabase()
+let cloud: Cloud
+let accountId: string
+let namespace: string
+
+beforeAll(async () => {
+  cloud = await openCloud(database.db)
+  cloud.startAgent()
+})
+afterAll(() => cloud.close())
+beforeEach(async () => {
+  accountId = await createAccount(database.db)
+  namespace = accountNamespace(accountId)
+  await cloud.openAccount(accountId)
+})
+
+type ServerObject = KubeObject<ServerSpec, ServerStatus>
+const PATIENCE_MILLISECONDS = 20_000
+
+/** Asks until it is so; says what was seen last when it never is. */
+async function until<T>(what: string, look: () => Promise<T>, isSo: (seen: T) => boolean): Promise<T> {
+  const deadline = performance.now() + PATIENCE_MILLISECONDS
+  for (;;) {
+    const seen = await look()
+    if (isSo(seen)) return seen
+    if (performance.now() > deadline) throw new Error(`${what} did not come true: ${JSON.stringify(seen)}`)
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+}
+
+const read = (name = 'web') => cloud.kubectl.get(Server, { namespace, name })
+const bare = { hostname: 'web', zone: ZONE, plan: 'tiny', template: 'tiny-linux' } as unknown as ServerSpec // the API server fills in the defaults
+const create = (spec: Partial<ServerSpec> = {}, name = 'web') => cloud.kubectl.create(Server, { metadata: { name, namespace }, spec: { ...bare, ...spec } })
+const edit = (spec: Partial<Record<keyof ServerSpec, unknown>>) => cloud.kubectl.patch(Server, { namespace, name: 'web' }, { spec })
+const remove = () => cloud.kubectl.delete(Server, { namespace, name: 'web' })
+const isIdle = (server: ServerObject | undefined) => server?.spec.operation?.id === server?.status?.operation?.id && server?.status?.operation?.finishedAt !== undefined
+const inState = (state: ServerStatus['state']) => until(state, read, (server) => server?.status?.state === state && isIdle(server)) as Promise<ServerObject>
+const gone = () => until('gone', read, (server) => server === undefined)
+const isReady = (server: ServerObject) => server.status?.conditions?.find(({ type }) => type === 'Ready')?.status
+const kinds = async () => (await cloud.kubectl.list(Operation, { namespace })).items.map(({ spec, status }) => `${spec.kind} ${status?.status} ${spec.actor}`).sort()
+/** The end of the records follows the servers. */
+const recorded = (expected: readonly string[]) => until('records', kinds, (seen) => JSON.stringify(seen) === JSON.stringify(expected))
+const audited = async () => (await listAudit(database.db, accountId, { limit: 100 })).map(({ action, actor_email, outcome }) => `${action} ${actor_email} ${outcome}`).reverse()
+const asRequested = (kind: OperationStanza['kind'], said?: Record<string, string>): OperationStanza => ({
+  id: newUuid(systemRandom), kind, requestedAt: fastClock.now().toISOString(), deadlineAt: new Date(fastClock.now().getTime() + 600_000).toISOString(), actor: 'user:1', requestId: newUuid(systemRandom),
+  ...(said === undefined ? {} : { arguments: said }),
+})
+
+/** Nothing of the account's servers is anywhere. */
+async function expectNothingLeft() {
+  const count = async (type: ResourceType, where: string) => (await cloud.kubectl.list(type, { namespace: where })).items.length
+  expect({ storages: await count(Storage, namespace), instances: await count(Instance, nodeNamespace(NODE)), volumes: await count(Volume, nodeNamespace(NODE)) }).toEqual({ storages: 0, instances: 0, volumes: 0 })
+  expect({ guests: cloud.host.running().length, disks: cloud.volumes.size }).toEqual({ guests: 0, disks: 0 })
+  expect((await listQuotas(database.db, accountId)).filter(({ used }) => used !== 0)).toEqual([])
+  expect((await findCandidate(database.db, NODE))?.used).toEqual({ cores: 0, memoryMebibytes: 0, storageGibibytes: 0 })
+  for (const table of ['placement', 'address_claim', 'quota_holding'] as const) expect(await database.db.selectFrom(table).select('account_id').where('account_id', '=', accountId).execute()).toEqual([])
+}
+
+describe('with controllers that live', () => {
+  let stop: () => Promise<void>
+  beforeAll(() => {
+    stop = cloud.startControllers()
+  })
+  afterAll(() => stop())
+  afterEach(async () => {
+    for (const { metadata } of (await cloud.kubectl.list(Server, { namespace })).items) await cloud.kubectl.delete(Server, { namespace, name: metadata.name })
+    await until('no servers', () => cloud.kubectl.list(Server, { namespace }), ({ items }) => items.length === 0)
+  })
+
+  test('a server comes, stops, starts, restarts and goes, and leaves nothing', async () => {
+    const made = await create().then(() => inState('started'))
+    expect(isReady(made)).toBe('True')
+    expect(made.status).toMatchObject({ nodeName: NODE, cores: 1, memoryMebibytes: 192, storageGibibytes: 1, region: 'eu-1', bootStorageId: 'web', incarnation: 1, macAddress: expect.stringMatching(/^52:54:00:/) })
+    expect(made.metadata.finalizers).toEqual(['svccloud.dev/server'])
+    expect(cloud.host.running()).toMatchObject([{ hostname: 'web', incarnation: 1 }])
+
+    await edit({ desiredPower: 'stopped' })
+    expect((await inState('stopped')).status?.startedAt).toBeUndefined()
+    expect(cloud.host.running()).toEqual([])
+    await edit({ desiredPower: 'running' })
+    await inState('started')
+    await edit({ operation: asRequested('server.restart', { stop_type: 'hard' }) })
+    expect((await inState('started')).status?.incarnation).toBe(3)
+    expect(cloud.host.running()).toMatchObject([{ incarnation: 3 }])
+
+    await remove()
+    await gone()
+    await expectNothingLeft()
+    await recorded(['server.create succeeded user:kubectl-edit', 'server.delete succeeded user:kubernetes', 'server.restart succeeded user:1', 'server.start succeeded user:kubectl-edit', 'server.stop succeeded user:kubectl-edit'])
+    expect(await audited()).toEqual(['server.create user:kubectl-edit success', 'server.stop user:kubectl-edit success', 'server.start user:kubectl-edit success', 'server.delete user:kubernetes success'])
+  })
+
+  test('the record tells the steps and the end', async () => {
+    await create()
+    const { status } = await inState('started')
+    const id = status?.operation?.id ?? ''
+    const record = await until('the record to end', () => cloud.kubectl.get(Operation, { namespace, name: id }), (operation) => operation?.status?.status === 'succeeded')
+    expect(record?.status?.events?.map(({ kind, data }) => (data === undefined ? kind : `${kind} ${String(data['step'])}`))).toEqual(
+      ['started', 'step claimed', 'step storage', 'step instance', 'step started', 'succeeded'])
+    expect(await findOperation(database.db, accountId, id)).toMatchObject({ status: 'succeeded', kind: 'server.create', target: { type: 'server', id: 'web' }, stepIndex: 4, stepCount: 4 })
+  })
+
+  test('a server that is not to be started is made and stays off', async () => {
+    await create({ desiredPower: 'stopped' })
+    expect(isReady(await inState('stopped'))).toBe('True')
+    expect(cloud.host.running()).toEqual([])
+  })
+
+  test('a guest that shuts itself down stays off, and the audit log says so', async () => {
+    await create().then(() => inState('started'))
+    cloud.host.powerOffGuest(cloud.host.running()[0]?.name ?? '')
+    const server = await inState('stopped')
+    expect([server.spec.desiredPower, server.status?.stateDetail]).toEqual(['stopped', 'The guest shut itself down.'])
+    expect(await audited()).toContain('server.guest_shutdown system:node success')
+  })
+
+  test('a guest that crashes is started anew, three times in ten minutes, then not', async () => {
+    await create().then(() => inState('started'))
+    for (const incarnation of [2, 3, 4]) {
+      cloud.host.crashGuest(cloud.host.running()[0]?.name ?? '')
+      await until(`incarnation ${incarnation}`, read, (server) => server?.status?.incarnation === incarnation && server.status.state === 'started' && isIdle(server))
+    }
+    cloud.host.crashGuest(cloud.host.running()[0]?.name ?? '')
+    expect((await inState('error')).status?.stateDetail).toContain('crashed 4 times')
+    await edit({ operation: asRequested('server.start') })
+    expect((await inState('started')).status?.incarnation).toBe(5)
+  })
+
+  test('a stop that the guest does not obey fails, and the server runs on', async () => {
+    await create().then(() => inState('started'))
+    await until('the guest to listen', async () => cloud.host.running().length, (count) => count === 1)
+    cloud.host.hangGuest(cloud.host.running()[0]?.name ?? '')
+    await edit({ desiredPower: 'stopped', operation: asRequested('server.stop', { stop_type: 'soft', timeout_seconds: '2', timeout_action: 'fail' }) })
+    const server = await until('the stop to fail', read, (seen) => seen?.status?.operation?.status === 'failed') as ServerObject
+    expect([server.status?.state, server.spec.desiredPower, server.status?.operation?.error]).toEqual(['started', 'running', expect.stringContaining('did not shut down within 2 seconds')])
+    await edit({ desiredPower: 'stopped', operation: asRequested('server.stop', { stop_type: 'hard' }) })
+    await inState('stopped')
+  })
+
+  test('a guest that cannot be started leaves the server stopped with the reason', async () => {
+    await create({ desiredPower: 'stopped' }).then(() => inState('stopped'))
+    cloud.host.failNextStart('The machine has no memory left.')
+    await edit({ desiredPower: 'running' })
+    const server = await until('the start to fail', read, (seen) => seen?.status?.operation?.status === 'failed') as ServerObject
+    expect([server.status?.state, server.spec.desiredPower, server.status?.operation?.error]).toEqual(['stopped', 'stopped', 'The machine has no memory left.'])
+  })
+
+  test('a creation that is deleted is cancelled and leaves nothing', async () => {
+    await create()
+    await until('the creation to begin', read, (server) => server?.status?.operation?.kind === 'server.create')
+    await remove()
+    await gone()
+    await expectNothingLeft()
+    await until('both records to end', kinds, (seen) => seen.length === 2 && seen.every((line) => !line.includes('running') && !line.includes('pending')))
+    expect((await kinds())[1]).toBe('server.delete succeeded user:kubernetes')
+  })
+
+  test('a taken hostname is refused with its reason, and the second server takes nothing', async () => {
+    await create().then(() => inState('started'))
+    await create({}, 'twin')
+    const twin = await until('the refusal', () => read('twin'), (server) => server?.status?.state === 'error' && isIdle(server))
+    expect(twin?.status?.stateDetail).toContain('is called web')
+    expect(twin?.status?.conditions).toContainEqual(expect.objectContaining({ type: 'Claimed', status: 'False', reason: 'NameTaken' }))
+    expect((await listQuotas(database.db, accountId)).find(({ name }) => name === 'servers')?.used).toBe(1)
+  })
+
+  test('a protected server is not deleted before its protection is lifted', async () => {
+    await create({ isProtected: true }).then(() => inState('started'))
+    await remove()
+    await until('the refusal', read, (server) => server?.status?.conditions?.some(({ type, status }) => type === 'DeletionBlocked' && status === 'True') ?? false)
+    expect(cloud.host.running()).toHaveLength(1)
+    await edit({ isProtected: false })
+    await gone()
+    await expectNothingLeft()
+  })
+
+  test('an instance that somebody removes comes back, and the server runs', async () => {
+    await create().then(() => inState('started'))
+    const { items } = await cloud.kubectl.list(Instance, { namespace: nodeNamespace(NODE) })
+    for (const { metadata } of items) await cloud.kubectl.delete(Instance, { namespace: nodeNamespace(NODE), name: metadata.name })
+    await until('the new incarnation', read, (server) => server?.status?.incarnation === 2 && server.status.state === 'started' && isIdle(server))
+  })
+
+  test('a new title reaches the host without an operation', async () => {
+    await create().then(() => inState('started'))
+    await edit({ title: 'Shop' })
+    await until('the title', () => cloud.kubectl.list(Instance, { namespace: nodeNamespace(NODE) }), ({ items }) => items[0]?.spec.metadata.title === 'Shop')
+    expect((await read())?.spec.operation?.kind).toBe('server.create')
+  })
+
+  test('the zone and the node say that they are well', async () => {
+    await until('the zone', () => cloud.kubectl.get(Zone, { name: ZONE }), (zone) => zone?.status?.state === 'available')
+    expect((await cloud.kubectl.get(Node, { name: NODE }))?.status).toMatchObject({ state: 'ready', logicalCpus: 2, hypervisor: 'simulated' })
+  })
+})
+
+describe('with controllers that die', () => {
+  let mortals: ReturnType<typeof startMortals> | undefined
+  afterEach(() => mortals?.stop())
+
+  /** Every process that dies is followed by the next, as a supervisor does. */
+  function startMortals(writesMaximum: number): { readonly deaths: () => number; stop(): Promise<void> } {
+    let deaths = 0
+    let isOver = false
+    let stop = async () => {}
+    const begin = () => {
+      stop = cloud.startControllers({ writesMaximum, onDeath: () => {
+        deaths++
+        if (!isOver) setImmediate(begin)
+      } })
+    }
+    begin()
+    return {
+      deaths: () => deaths,
+      async stop() {
+        isOver = true
+        await stop()
+      },
+    }
+  }
+
+  test.each([1, 2, 3])('after every %i writes, everything still gets done once', async (writesMaximum) => {
+    mortals = startMortals(writesMaximum)
+    await create().then(() => inState('started'))
+    expect(cloud.host.running()).toMatchObject([{ incarnation: 1 }])
+    await edit({ desiredPower: 'stopped' })
+    await inState('stopped')
+    await edit({ desiredPower: 'running' })
+    expect((await inState('started')).status?.incarnation).toBe(2)
+    await remove()
+    await gone()
+    await recorded(['server.create succeeded user:kubectl-edit', 'server.delete succeeded user:kubernetes', 'server.start succeeded user:kubectl-edit', 'server.stop succeeded user:kubectl-edit'])
+    await mortals.stop()
+    expect(mortals.deaths()).toBeGreaterThan(5)
+    await expectNothingLeft()
+    expect(await audited()).toEqual(['server.create user:kubectl-edit success', 'server.stop user:kubectl-edit success', 'server.start user:kubectl-edit success', 'server.delete user:kubernetes success'])
+  })
+})
