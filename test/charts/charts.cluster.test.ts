@@ -1,0 +1,247 @@
+/** The charts with the real helm on a real API server: what they make is valid, installs, upgrades, rolls back and goes. */
+
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Agent, request } from 'undici'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { parseAllDocuments } from 'yaml'
+import { ROLE_PERMISSIONS, type Role } from '../../domain/permissions.ts'
+import { buildTool } from '../../tools/cluster/build.ts'
+import { type RealCluster, startRealCluster } from '../cluster/real-cluster.ts'
+import { type Helm, kubeconform, openHelm, writeSchemas } from './helm.ts'
+
+const CHARTS = join(import.meta.dirname, '../../charts')
+const CONTROL_PLANE = join(CHARTS, 'svccloud')
+const NODE_AGENT = join(CHARTS, 'svccloud-node-agent')
+const NAMESPACE = 'svccloud-system'
+const DATABASE = ['--set', 'database.existingSecret=svccloud-database']
+const EVERYTHING = ['--set', 'monitoring.serviceMonitor=true,monitoring.alerts=true,monitoring.dashboard=true,argocd.healthCheck=true,apiserver.ingress.enabled=true,apiserver.ingress.host=cloud.example', '-f', join(CHARTS, 'laptop/svccloud.yaml')]
+const TWO_HOSTS = ['--set', 'nodes[0].name=n1,nodes[0].host=host-1,nodes[1].name=n2,nodes[1].host=host-2']
+const IN_NAMESPACE = ['-n', NAMESPACE]
+const START_MILLISECONDS = 900_000 // the first time, the tools are built
+const CONDITION_DEADLINE_MILLISECONDS = 30_000
+
+interface Answer {
+  readonly status: number
+  readonly body: { readonly [field: string]: unknown; readonly items?: readonly { readonly metadata: { readonly name: string } }[]; readonly spec?: { readonly replicas?: number }; readonly status?: { readonly token?: string } }
+}
+
+let cluster: RealCluster
+let connections: Agent
+let helm: Helm
+let schemas: string
+
+async function ask(method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, { body, token = cluster.token }: { body?: object; token?: string } = {}): Promise<Answer> {
+  const response = await request(cluster.url + path, {
+    method,
+    dispatcher: connections,
+    headers: { authorization: `Bearer ${token}`, 'content-type': method === 'PATCH' ? 'application/merge-patch+json' : 'application/json' },
+    body: body ? JSON.stringify(body) : null,
+  })
+  const text = await response.body.text()
+  return { status: response.statusCode, body: text.startsWith('{') ? (JSON.parse(text) as Answer['body']) : {} }
+}
+
+const names = async (path: string) => ((await ask('GET', path)).body.items ?? []).map(({ metadata }) => metadata.name)
+
+async function until(what: string, look: () => Promise<boolean>): Promise<void> {
+  const deadline = performance.now() + CONDITION_DEADLINE_MILLISECONDS
+  while (!(await look())) {
+    if (performance.now() > deadline) throw new Error(`waited too long for ${what}`)
+    await sleep(100)
+  }
+}
+
+beforeAll(async () => {
+  for (const tool of ['helm', 'kubeconform'] as const) await buildTool(tool)
+  cluster = await startRealCluster()
+  connections = new Agent({ connect: { ca: cluster.ca } })
+  helm = await openHelm(cluster.kubeconfigFile)
+  schemas = await mkdtemp(join(tmpdir(), 'svccloud-schemas-'))
+  await writeSchemas(async (path) => (await ask('GET', path)).body, schemas)
+  await ask('POST', '/api/v1/namespaces', { body: { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } } })
+  await ask('POST', '/api/v1/namespaces', { body: { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'argocd' } } })
+}, START_MILLISECONDS)
+
+afterAll(async () => {
+  await helm?.close()
+  await connections?.destroy()
+  await cluster?.stop()
+  if (schemas) await rm(schemas, { recursive: true, force: true })
+})
+
+describe('values', () => {
+  it.each([
+    { chart: CONTROL_PLANE, flags: DATABASE },
+    { chart: CONTROL_PLANE, flags: [...DATABASE, ...EVERYTHING] },
+    { chart: NODE_AGENT, flags: TWO_HOSTS },
+    { chart: NODE_AGENT, flags: ['-f', join(CHARTS, 'laptop/node-agent.yaml')] },
+  ])('$chart lints with $flags', async ({ chart, flags }) => {
+    expect(await helm.must('lint', '--strict', chart, ...flags)).toContain('0 chart(s) failed')
+  })
+
+  it.each([
+    { chart: CONTROL_PLANE, flags: [], complaint: '/database/existingSecret' },
+    { chart: CONTROL_PLANE, flags: [...DATABASE, '--set', 'apiserver.replicas=0'], complaint: '/apiserver/replicas' },
+    { chart: CONTROL_PLANE, flags: [...DATABASE, '--set', 'apiserver.replica=2'], complaint: 'replica' },
+    { chart: CONTROL_PLANE, flags: [...DATABASE, '--set', 'logLevel=loud'], complaint: '/logLevel' },
+    { chart: CONTROL_PLANE, flags: [...DATABASE, '--set', 'apiserver.ingress.enabled=true'], complaint: '/apiserver/ingress' },
+    { chart: CONTROL_PLANE, flags: [...DATABASE, '--set', 'catalog[0].kind=Server'], complaint: '/catalog/0' },
+    { chart: NODE_AGENT, flags: [], complaint: '/nodes' },
+    { chart: NODE_AGENT, flags: ['--set', 'nodes[0].name=Bad_Name,nodes[0].host=h'], complaint: '/nodes/0/name' },
+    { chart: NODE_AGENT, flags: [...TWO_HOSTS, '--set', 'port=80'], complaint: '/port' },
+  ])('$chart refuses $flags', async ({ chart, flags, complaint }) => {
+    const { code, text } = await helm.run('template', 'release', chart, ...flags)
+    expect(code).not.toBe(0)
+    expect(text).toContain(complaint)
+  })
+})
+
+describe('manifests', () => {
+  it.each([
+    { chart: CONTROL_PLANE, flags: [...DATABASE, ...EVERYTHING], skip: ['ServiceMonitor', 'PrometheusRule'] },
+    { chart: NODE_AGENT, flags: [...TWO_HOSTS, '--set', 'kvmResource=devices.kubevirt.io/kvm'], skip: [] },
+  ])('$chart renders what the API server has schemas for', async ({ chart, flags, skip }) => {
+    const manifests = await helm.must('template', 'release', chart, ...IN_NAMESPACE, ...flags)
+    const { code, text } = await kubeconform(withoutLogs(manifests), { schemas, skip })
+    expect(text).toMatch(/Invalid: 0, Errors: 0/)
+    expect(code).toBe(0)
+  })
+
+  it('a mistake is found', async () => {
+    const { text } = await kubeconform('apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec: {portz: []}\n', { schemas })
+    expect(text).toMatch(/Invalid: 1/)
+  })
+
+  it('the account roles are those of the role table', async () => {
+    const manifests = await helm.must('template', 'release', CONTROL_PLANE, ...IN_NAMESPACE, ...DATABASE, '-s', 'templates/account-roles.yaml')
+    const roles = parseAllDocuments(withoutLogs(manifests)).map((document) => document.toJS() as { metadata: { name: string }; rules: { resources: string[]; verbs: string[] }[] })
+    const mayChange = Object.fromEntries(roles.map(({ metadata, rules }) => [metadata.name.split('-').at(-1), rules.some(({ verbs }) => verbs.includes('create'))]))
+    const mayOperate = Object.fromEntries((Object.keys(ROLE_PERMISSIONS) as Role[]).map((role) => [role, ROLE_PERMISSIONS[role].includes('operate')]))
+    expect(mayChange).toEqual(mayOperate)
+  })
+})
+
+/** helm says on its error stream that it follows the link to the kinds. */
+const withoutLogs = (text: string) => text.replace(/^level=.*$/gm, '')
+
+const RELEASE = 'cloud'
+const deployment = (name: string) => `/apis/apps/v1/namespaces/${NAMESPACE}/deployments/${RELEASE}-${name}`
+const job = `/apis/batch/v1/namespaces/${NAMESPACE}/jobs/${RELEASE}-migrations`
+
+/** There is no kubelet here: says of the migrations' Job what the Job controller would say once its pod has ended well. */
+async function finishMigrations(): Promise<void> {
+  await until('the migrations to be asked for', async () => (await ask('GET', job)).status === 200)
+  const now = new Date().toISOString().replace(/\.\d+/, '')
+  const condition = (type: string) => ({ type, status: 'True', reason: 'CompletionsReached', message: '', lastProbeTime: now, lastTransitionTime: now })
+  const status = { startTime: now, completionTime: now, succeeded: 1, uncountedTerminatedPods: {}, conditions: [condition('SuccessCriteriaMet'), condition('Complete')] }
+  expect(await ask('PATCH', `${job}/status`, { body: { status } })).toMatchObject({ status: 200 })
+}
+
+describe('the control plane', () => {
+  it('installs, once its migrations have run', async () => {
+    const installing = helm.must('install', RELEASE, CONTROL_PLANE, ...IN_NAMESPACE, ...DATABASE, '--timeout', '90s')
+    await finishMigrations()
+    expect(await installing).toContain('STATUS: deployed')
+    expect((await ask('GET', deployment('apiserver'))).body.spec?.replicas).toBe(2)
+    expect(await names(`/api/v1/namespaces/${NAMESPACE}/services`)).toEqual([`${RELEASE}-apiserver`, `${RELEASE}-controllers`, `${RELEASE}-operator`])
+    expect((await ask('GET', job)).status).toBe(404)
+    await until('the kinds to be served', async () => (await ask('GET', '/apis/svccloud.dev/v1alpha1/servers')).status === 200)
+  })
+
+  it('upgrades', async () => {
+    const upgrading = helm.must('upgrade', RELEASE, CONTROL_PLANE, ...IN_NAMESPACE, ...DATABASE, '--set', 'apiserver.replicas=3,accountRoles.create=false', '--timeout', '90s')
+    await finishMigrations()
+    expect(await upgrading).toContain('REVISION: 2')
+    expect((await ask('GET', deployment('apiserver'))).body.spec?.replicas).toBe(3)
+    expect((await names('/apis/rbac.authorization.k8s.io/v1/clusterroles')).filter((name) => name.startsWith(`${NAMESPACE}-${RELEASE}-account-`))).toEqual([])
+  })
+
+  it('changes nothing when the migrations fail', async () => {
+    const { code, text } = await helm.run('upgrade', RELEASE, CONTROL_PLANE, ...IN_NAMESPACE, ...DATABASE, '--set', 'apiserver.replicas=9', '--timeout', '3s')
+    expect(code, text).not.toBe(0)
+    expect((await ask('GET', deployment('apiserver'))).body.spec?.replicas).toBe(3)
+  })
+
+  it('rolls back', async () => {
+    await helm.must('rollback', RELEASE, '1', ...IN_NAMESPACE, '--timeout', '30s')
+    expect((await ask('GET', deployment('apiserver'))).body.spec?.replicas).toBe(2)
+    expect((await names('/apis/rbac.authorization.k8s.io/v1/clusterroles')).filter((name) => name.startsWith(`${NAMESPACE}-${RELEASE}-account-`))).toHaveLength(4)
+  })
+
+  it('goes, and leaves the kinds with their objects', async () => {
+    const region = { apiVersion: 'svccloud.dev/v1alpha1', kind: 'Region', metadata: { name: 'kept' }, spec: { displayName: 'Kept', country: 'DE' } }
+    expect(await ask('POST', '/apis/svccloud.dev/v1alpha1/regions', { body: region })).toMatchObject({ status: 201 })
+    await helm.must('uninstall', RELEASE, ...IN_NAMESPACE, '--timeout', '30s')
+    await until('everything else to go', async () => (await ask('GET', deployment('apiserver'))).status === 404)
+    expect((await names('/apis/rbac.authorization.k8s.io/v1/clusterroles')).filter((name) => name.startsWith(`${NAMESPACE}-${RELEASE}`))).toEqual([])
+    expect(await names('/apis/svccloud.dev/v1alpha1/regions')).toEqual(['kept'])
+  })
+})
+
+describe('the agents of two hosts', () => {
+  const agents = 'agents'
+  const tokenOf = async (node: string) => {
+    const account = `/api/v1/namespaces/${NAMESPACE}/serviceaccounts/${agents}-${node}/token`
+    const answer = await ask('POST', account, { body: { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: {} } })
+    expect(answer.status).toBe(201)
+    return answer.body.status?.token ?? ''
+  }
+
+  it('install with a DaemonSet and rights for each', async () => {
+    await helm.must('install', agents, NODE_AGENT, ...IN_NAMESPACE, ...TWO_HOSTS, '--timeout', '30s')
+    expect(await names(`/apis/apps/v1/namespaces/${NAMESPACE}/daemonsets`)).toEqual([`${agents}-n1`, `${agents}-n2`])
+    expect(await names('/apis/rbac.authorization.k8s.io/v1/namespaces/node-n1/roles')).toEqual(['svccloud-node-agent'])
+  })
+
+  it('each reaches its own node and nothing else', async () => {
+    const token = await tokenOf('n1')
+    const instances = (namespace: string) => `/apis/svccloud.dev/v1alpha1/namespaces/${namespace}/instances`
+    const status = async (method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, body?: object) => (await ask(method, path, { token, ...(body ? { body } : {}) })).status
+    await until('the rights to count', async () => (await status('GET', instances('node-n1'))) === 200)
+    const allowed = [
+      ['GET', '/api/v1/namespaces/node-n1', 200],
+      ['GET', '/api/v1/namespaces/node-n1/secrets/agent-access', 404],
+      ['PATCH', `${instances('node-n1')}/missing/status`, 404],
+    ] as const
+    for (const [method, path, expected] of allowed) expect.soft([method, path, await status(method, path, method === 'PATCH' ? {} : undefined)]).toEqual([method, path, expected])
+    const account = 'acc-1'
+    await ask('POST', '/api/v1/namespaces', { body: { apiVersion: 'v1', kind: 'Namespace', metadata: { name: account } } })
+    const refused = [
+      ['GET', instances('node-n2')],
+      ['GET', '/apis/svccloud.dev/v1alpha1/instances'],
+      ['PATCH', `${instances('node-n2')}/x`],
+      ['PATCH', `${instances('node-n2')}/x/status`],
+      ['POST', instances('node-n1')],
+      ['DELETE', `${instances('node-n1')}/x`],
+      ['GET', '/api/v1/namespaces/node-n2'],
+      ['GET', '/api/v1/namespaces'],
+      ['GET', '/api/v1/namespaces/node-n2/secrets/agent-access'],
+      ['GET', '/api/v1/namespaces/node-n1/secrets'],
+      ['GET', `/api/v1/namespaces/${NAMESPACE}/secrets/svccloud-database`],
+      ['GET', `/api/v1/namespaces/${account}/secrets`],
+      ['GET', `/apis/svccloud.dev/v1alpha1/namespaces/${account}/servers`],
+      ['PATCH', `/apis/svccloud.dev/v1alpha1/namespaces/${account}/servers/x`],
+      ['GET', '/apis/svccloud.dev/v1alpha1/nodes'],
+      ['PATCH', '/apis/coordination.k8s.io/v1/namespaces/node-n2/leases/heartbeat'],
+      ['POST', `/api/v1/namespaces/${NAMESPACE}/serviceaccounts/${agents}-n2/token`],
+    ] as const
+    for (const [method, path] of refused) expect.soft([method, path, await status(method, path, method === 'PATCH' || method === 'POST' ? {} : undefined)]).toEqual([method, path, 403])
+  })
+
+  it('a host that is taken out loses its rights, its namespace stays', async () => {
+    const token = await tokenOf('n2')
+    await helm.must('upgrade', agents, NODE_AGENT, ...IN_NAMESPACE, '--set', 'nodes[0].name=n1,nodes[0].host=host-1', '--timeout', '30s')
+    await until('the rights to be gone', async () => [401, 403].includes((await ask('GET', '/apis/svccloud.dev/v1alpha1/namespaces/node-n2/instances', { token })).status))
+    expect((await ask('GET', '/api/v1/namespaces/node-n2')).status).toBe(200)
+    expect(await names(`/apis/apps/v1/namespaces/${NAMESPACE}/daemonsets`)).toEqual([`${agents}-n1`])
+  })
+
+  it('go', async () => {
+    await helm.must('uninstall', agents, ...IN_NAMESPACE, '--timeout', '30s')
+    await until('the agents to go', async () => (await names(`/apis/apps/v1/namespaces/${NAMESPACE}/daemonsets`)).length === 0)
+    expect((await ask('GET', '/api/v1/namespaces/node-n1')).status).toBe(200)
+  })
+})

@@ -1,0 +1,72 @@
+/** What must be true of the charts and images whatever the cluster: they agree with the processes that they start. */
+
+import { readFile } from 'node:fs/promises'
+import { dirname, join, relative, resolve } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { parse } from 'yaml'
+
+const ROOT = join(import.meta.dirname, '../..')
+const read = (path: string) => readFile(join(ROOT, path), 'utf8')
+const matches = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].map(([, found]) => found ?? '')
+
+/** The leaves of a values file as dotted paths; an empty list, an empty map and `resources` are leaves. */
+function leaves(value: unknown, path = ''): string[] {
+  const isBranch = typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length > 0 && !path.endsWith('resources')
+  return isBranch ? Object.entries(value).flatMap(([name, below]) => leaves(below, path === '' ? name : `${path}.${name}`)) : [path]
+}
+
+describe.each(['svccloud', 'svccloud-node-agent'])('chart %s', (chart) => {
+  it('documents every value', async () => {
+    const table = matches(await read(`charts/${chart}/README.md`), /^\| `([^`]+)` \|/gm)
+    expect(table.toSorted()).toEqual(leaves(parse(await read(`charts/${chart}/values.yaml`))).toSorted())
+  })
+
+  it('has a schema for every value', async () => {
+    const schema = JSON.parse(await read(`charts/${chart}/values.schema.json`)) as { properties: Record<string, unknown> }
+    expect(Object.keys(schema.properties).toSorted()).toEqual(['global', ...Object.keys(parse(await read(`charts/${chart}/values.yaml`)) as object)].toSorted())
+  })
+})
+
+it.each([
+  { template: 'svccloud/templates/apiserver.yaml', main: 'apiserver/main.ts', shared: true },
+  { template: 'svccloud/templates/controllers.yaml', main: 'controllers/main.ts', shared: true },
+  { template: 'svccloud/templates/migrations.yaml', main: 'db/main.ts', shared: true },
+  { template: 'svccloud-node-agent/templates/agents.yaml', main: 'agents/node/main.ts', shared: false },
+])('$template sets only what $main reads', async ({ template, main, shared }) => {
+  const text = await read(`charts/${template}`)
+  const common = shared ? await read('charts/svccloud/templates/_names.tpl') : ''
+  const known = new Set(matches(await read(main), /\b((?:SVCCLOUD_|DATABASE_)[A-Z_]+)\b/g))
+  const told = matches(text + common, /- name: (SVCCLOUD_[A-Z_]+)/g)
+  expect(text).toContain(`args: [${main}]`)
+  expect(told.length).toBeGreaterThan(1)
+  expect(told.filter((name) => !known.has(name))).toEqual([])
+})
+
+/** Top folders of everything that a file loads, itself included. */
+async function foldersLoadedBy(main: string): Promise<Set<string>> {
+  const seen = new Set<string>()
+  const waiting = [join(ROOT, main)]
+  for (let file = waiting.pop(); file !== undefined; file = waiting.pop()) {
+    if (seen.has(file)) continue
+    seen.add(file)
+    const here = dirname(file)
+    waiting.push(...matches(await readFile(file, 'utf8'), /(?:from|import|import\() ?'(\.[^']+)'/g).map((path) => resolve(here, path)))
+  }
+  return new Set([...seen].map((file) => relative(ROOT, file).split('/')[0] ?? ''))
+}
+
+it.each([
+  { image: 'control-plane', main: 'apiserver/main.ts' },
+  { image: 'control-plane', main: 'controllers/main.ts' },
+  { image: 'control-plane', main: 'db/main.ts' },
+  { image: 'node-agent', main: 'agents/node/main.ts' },
+])('the image $image holds everything that $main loads', async ({ image, main }) => {
+  const stages = (await read('Dockerfile')).split(/^FROM /m)
+  const stage = (name: string) => stages.find((text) => text.split('\n')[0]?.endsWith(` AS ${name}`)) ?? ''
+  const copied = new Set(matches(stage('runtime') + stage(image), /^COPY (\S+) /gm))
+  expect([...(await foldersLoadedBy(main))].filter((folder) => !copied.has(folder))).toEqual([])
+})
+
+it('images run as an ordinary user', async () => {
+  for (const stage of (await read('Dockerfile')).split(/^FROM /m).slice(-2)) expect(stage).toMatch(/^USER 65532:65532$/m)
+})
