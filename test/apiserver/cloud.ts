@@ -9,12 +9,13 @@ import { mirrorNode } from '../../db/nodes.ts'
 import { ADMIN, openCore } from '../../embedded/kubernetes/core/core.ts'
 import { memoryStorage } from '../../embedded/kubernetes/storage/memory.ts'
 import type { HttpResponse } from '../../kit/http/exchange.ts'
+import { BUDGETS } from '../../kit/http/steps/budget.ts'
 import { openCaches } from '../../kit/kube/caches.ts'
 import { openClient } from '../../kit/kube/client.ts'
 import { installCrds, readCrds } from '../../kit/kube/crd.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import type { Transport } from '../../kit/kube/transport.ts'
-import { systemClock } from '../../kit/sys/clock.ts'
+import { type Clock, systemClock } from '../../kit/sys/clock.ts'
 import { silentLog } from '../../kit/sys/log.ts'
 import { openRegistry } from '../../kit/sys/metrics.ts'
 import { systemRandom } from '../../kit/sys/random.ts'
@@ -68,19 +69,23 @@ export async function openCloud(db: Database, options: { readonly disturb?: (ser
     node: NODE, zone: ZONE, rack: 'rack-1', cpuPool: null, dedicatedAccountId: null, isSchedulable: true, total: { cores: 256, memoryMebibytes: 1_048_576, storageGibibytes: 8_192 },
   })
 
+  let later = 0
+  const clock: Clock = { ...systemClock, monotonicMilliseconds: () => systemClock.monotonicMilliseconds() + later }
   const stop = new AbortController()
   const store = openClient({ ...client, transport: options.disturb?.(serve) ?? serve })
   const metrics = openRegistry({ isProcessWide: false })
   const caches = openCaches({ store: admin, clock: systemClock, random: systemRandom, log: silentLog, registry: metrics })
   const app = await createApp({
-    store, caches, db, clock: systemClock, random: systemRandom, log: silentLog, metrics, agents: options.agents ?? NO_AGENTS, publicUrl: 'http://127.0.0.1:8080',
+    store, caches, db, clock, random: systemRandom, log: silentLog, metrics, agents: options.agents ?? NO_AGENTS, publicUrl: 'http://127.0.0.1:8080',
     canSendMail: true, checkAnswers: true,
   })
   caches.start(stop.signal)
   await caches.ready()
 
   let addresses = 0
+  /** Every request comes a little later than the one before, so that nobody here is too fast for the budget of requests. */
   async function send(method: string, path: string, { body, raw, headers = {} }: SendOptions & { readonly from?: string } = {}, from = '192.0.2.1'): Promise<Reply> {
+    later += 60_000 / BUDGETS.requests.perMinute
     const bytes = raw ?? (body === undefined ? undefined : JSON.stringify(body))
     const response = await app.customers({
       method, target: path, remoteAddress: from, signal: stop.signal, headers: { ...(bytes === undefined ? {} : { 'content-type': 'application/json' }), ...headers },

@@ -1,0 +1,174 @@
+/** What must hold for every route, by a loop over the list of routes: a new one that forgets it fails here by itself. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import type { Route } from '../../kit/http/route.ts'
+import { ROUTES } from '../../resources/index.ts'
+import { useDatabase } from '../database.ts'
+import { type Cloud, openCloud, type Person, PUBLIC_KEY, type Reply } from './cloud.ts'
+
+const database = useDatabase()
+let cloud: Cloud
+let owner: Person
+let stranger: Person
+let viewer: Person
+let unverified: Person
+let writing = ''
+let reading = ''
+/** Real ids of the owner, by the noun of the path. */
+const ids: Record<string, string> = {}
+
+beforeAll(async () => {
+  cloud = await openCloud(database.db)
+  ;[owner, stranger, viewer, unverified] = await Promise.all(['owner', 'stranger', 'viewer'].map((name) => cloud.signUp(`${name}@example.com`)).concat(cloud.signUp('unverified@example.com', { isVerified: false }))) as [Person, Person, Person, Person]
+  await cloud.db.insertInto('membership').values({ account_id: owner.accountId, user_id: viewer.userId, role: 'viewer', joined_at: new Date() }).execute()
+  await cloud.db.updateTable('app_user').set({ active_account_id: owner.accountId }).where('id', '=', viewer.userId).execute()
+  writing = await owner.token('read_write')
+  reading = await owner.token('read')
+  const key = await owner.send('POST', '/v1/ssh-keys', { body: { name: 'key', public_key: PUBLIC_KEY } })
+  const server = await owner.send('POST', '/v1/servers', { body: { zone: cloud.zone, hostname: 'web', plan: 'tiny', template: 'tiny-linux' } })
+  const tokens = await owner.send('GET', '/v1/account/tokens')
+  Object.assign(ids, { 'ssh-keys': key.body['ssh_key'].id, servers: server.body['server'].id, operations: server.body['operation'].id, tokens: tokens.body['items'][0].id, templates: 'tiny-linux' })
+})
+afterAll(() => cloud.close())
+
+/** With the owner's own ids. */
+const pathOf = (route: Route): string => route.path.replace(/\/([a-z-]+)\/\{\w+\}/, (_all, noun: string) => `/${noun}/${ids[noun] ?? '00000000-0000-4000-8000-000000000000'}`)
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
+const isUnsafe = (route: Route): boolean => route.method !== 'GET'
+const isPublic = (route: Route): boolean => route.credentials.includes('public')
+const takes = (route: Route, credential: 'token' | 'session'): boolean => route.credentials.includes(credential)
+/** A body that any schema refuses, so that no loop changes anything. */
+const NONSENSE = { body: { '\u2026': true } }
+const routes = (choose: (route: Route) => boolean): [string, Route][] => ROUTES.filter((route) => route.audience === 'customer' && choose(route)).map((route) => [route.id, route])
+
+function expectProblem(reply: Reply, status: number): void {
+  expect(reply.body, reply.text).toMatchObject({ type: 'about:blank', title: expect.any(String), status, detail: expect.any(String) })
+  expect(reply.status).toBe(status)
+  expect(reply.headers['content-type']).toBe('application/problem+json')
+  expect(reply.headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/)
+}
+
+describe('without a credential, and with ones that are not good: 401 and no entry', () => {
+  test.each(routes((route) => !isPublic(route)))('%s', async (_id, route) => {
+    for (const headers of [{}, bearer('svccloud_w_nonsense'), bearer(''), { cookie: 'svccloud_session=nonsense' }, bearer('a b')]) {
+      const reply = await cloud.send(route.method, pathOf(route), { headers, ...(isUnsafe(route) ? NONSENSE : {}) })
+      expectProblem(reply, 401)
+      expect(await cloud.auditOf(reply)).toEqual([])
+    }
+  })
+})
+
+describe('a session without the CSRF header: 403, denied', () => {
+  test.each(routes((route) => isUnsafe(route) && takes(route, 'session')))('%s', async (_id, route) => {
+    for (const csrf of [undefined, 'forged']) {
+      const reply = await owner.send(route.method, pathOf(route), { ...NONSENSE, headers: { 'x-csrf-token': csrf } })
+      expectProblem(reply, 403)
+      expect(await cloud.auditOf(reply)).toMatchObject(route.audit === null ? [] : [{ action: route.audit, outcome: 'denied' }])
+    }
+  })
+})
+
+describe('a token on a session-only route: 403 whatever its scope', () => {
+  test.each(routes((route) => !takes(route, 'token') && !isPublic(route)))('%s', async (_id, route) => {
+    const reply = await cloud.send(route.method, pathOf(route), { headers: bearer(writing), ...(isUnsafe(route) ? NONSENSE : {}) })
+    expectProblem(reply, 403)
+  })
+})
+
+describe('a read-only token on a change: 403, denied, exactly one entry', () => {
+  test.each(routes((route) => isUnsafe(route) && takes(route, 'token')))('%s', async (_id, route) => {
+    const reply = await cloud.send(route.method, pathOf(route), { headers: bearer(reading), ...NONSENSE })
+    expectProblem(reply, 403)
+    expect(await cloud.auditOf(reply)).toMatchObject([{ action: route.audit, outcome: 'denied' }])
+  })
+})
+
+describe('a read-only token on a credential read: 403 with its own reason, denied', () => {
+  test.each(routes((route) => route.isCredentialRead))('%s', async (_id, route) => {
+    const reply = await cloud.send(route.method, pathOf(route), { headers: bearer(reading) })
+    expectProblem(reply, 403)
+    expect(reply.body['reason']).toBe('read_only_token_cannot_read_credentials')
+    expect(await cloud.auditOf(reply)).toMatchObject([{ action: route.audit, outcome: 'denied' }])
+  })
+})
+
+describe('a role without the permission: 403', () => {
+  test.each(routes((route) => route.permission !== null && !['read', 'self'].includes(route.permission) && takes(route, 'session')))('%s', async (_id, route) => {
+    const reply = await viewer.send(route.method, pathOf(route), isUnsafe(route) ? NONSENSE : {})
+    expectProblem(reply, 403)
+  })
+})
+
+describe('an unverified address: 403 email_unverified', () => {
+  test.each(routes((route) => route.requiresVerifiedEmail))('%s', async (_id, route) => {
+    const reply = await unverified.send(route.method, pathOf(route), NONSENSE)
+    expectProblem(reply, 403)
+    expect(reply.body['reason']).toBe('email_unverified')
+  })
+})
+
+const Anything = z.looseObject({})
+describe("another account's ids: 404 and no entry", () => {
+  test.each(routes((route) => route.path.includes('{id}') && !isPublic(route)))('%s', async (_id, route) => {
+    const minimal = route.body === null || route.body.safeParse({}).success ? {} : bodyFor(route.id)
+    const reply = await stranger.send(route.method, pathOf(route), isUnsafe(route) ? { body: minimal } : {})
+    expectProblem(reply, 404)
+    expect(await cloud.auditOf(reply)).toEqual([])
+    const unknown = await stranger.send(route.method, route.path.replace(/\{\w+\}/, '00000000-0000-4000-8000-00000000dead'), isUnsafe(route) ? { body: minimal } : {})
+    expect({ ...unknown.body }).toEqual({ ...reply.body })
+  })
+})
+
+/** The least that a route with required fields takes. */
+function bodyFor(id: string): object {
+  const bodies: Readonly<Record<string, object>> = { send_server_console_input: { session_id: '00000000-0000-4000-8000-000000000001', data: 'aGk=' } }
+  const body = bodies[id]
+  if (body === undefined) throw new Error(`${id} needs a body here`)
+  return Anything.parse(body)
+}
+
+describe('bodies that are not what the route takes: 400, 413, 415 and no entry', () => {
+  const withBody = routes((route) => isUnsafe(route) && route.body !== null && takes(route, 'session'))
+  test.each(withBody)('%s', async (_id, route) => {
+    const path = pathOf(route)
+    const replies = [
+      [400, await owner.send(route.method, path, { raw: '{"broken":' })],
+      [400, await owner.send(route.method, path, { raw: '[]' })],
+      [400, await owner.send(route.method, path, { body: { unknown_field: 1 } })],
+      [415, await owner.send(route.method, path, { body: {}, headers: { 'content-type': 'text/plain' } })],
+      [413, await owner.send(route.method, path, { raw: `{"x":"${'x'.repeat(route.bodyBytesMaximum)}"}` })],
+    ] as const
+    for (const [status, reply] of replies) {
+      expectProblem(reply, status)
+      expect(await cloud.auditOf(reply)).toEqual([])
+    }
+  })
+
+  test.each(withBody)('%s names a field of the wrong type', async (_id, route) => {
+    if (!(route.body instanceof z.ZodObject)) return
+    for (const field of Object.keys(route.body.shape)) {
+      const reply = await owner.send(route.method, pathOf(route), { body: { [field]: { wrong: ['type'] } } })
+      expectProblem(reply, 400)
+      expect(reply.body['errors'].map((error: { field: string }) => error.field.split('.')[0]), field).toContain(field)
+    }
+  })
+})
+
+describe('queries that are not what the route takes: 400', () => {
+  test.each(routes((route) => !isPublic(route) && route.method === 'GET'))('%s', async (_id, route) => {
+    expectProblem(await owner.send('GET', `${pathOf(route)}?unknown_parameter=1`), 400)
+  })
+})
+
+describe('reads of the owner succeed in the shape of their route', () => {
+  test.each(routes((route) => route.method === 'GET' && !isPublic(route) && !route.isCredentialRead))('%s', async (_id, route) => {
+    const reply = await owner.send('GET', pathOf(route))
+    expect(reply.status, reply.text).toBe(200)
+    expect(reply.headers['cache-control']).toBe('no-store')
+  })
+})
+
+test('every change and every credential read of a signed-in caller has an audit action', () => {
+  const silent = ROUTES.filter((route) => (isUnsafe(route) || route.isCredentialRead) && route.audit === null && !isPublic(route))
+  expect(silent.map((route) => route.id)).toEqual([])
+})
