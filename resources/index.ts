@@ -4,6 +4,7 @@ import { API_TOKEN_ROUTES } from './api-token.ts'
 import { AUDIT_ROUTES } from './audit.ts'
 import { CATALOG_ROUTES } from './catalog.ts'
 import { CONSOLE_ROUTES } from './console.ts'
+import { CREDIT_ROUTES } from './credit.ts'
 import type { Resource } from './define.ts'
 import { SIGN_IN_ROUTES } from './identity.ts'
 import { Instance, NodeReport, Volume } from './instance.ts'
@@ -23,6 +24,7 @@ export const ROUTES: readonly Route[] = [
   ...SIGN_IN_ROUTES,
   ...SECOND_FACTOR_ROUTES,
   ...MEMBER_ROUTES,
+  ...CREDIT_ROUTES,
   ...API_TOKEN_ROUTES,
   ...QUOTA_ROUTES,
   ...AUDIT_ROUTES,

@@ -5,6 +5,7 @@ import { ADDRESS_LOCKOUT, EMAIL_LOCKOUT } from '../../domain/lockout.ts'
 import { acceptPassword, normalizePassword } from '../../domain/password.ts'
 import { createAccount, findUser, findUserByEmail, lockUser, type UserRow } from '../../db/accounts.ts'
 import { appendAudit } from '../../db/audit.ts'
+import { redeemCoupon } from '../../db/credits.ts'
 import { createEmailToken, dropEmailTokens, findEmailToken, spendEmailToken } from '../../db/email-tokens.ts'
 import { beginAttempt, forgetAttempts, waitForAttempt } from '../../db/lockouts.ts'
 import type { Queries } from '../../db/open.ts'
@@ -52,6 +53,7 @@ async function signUpNow(parts: IdentityParts, { body, request, now }: Call<type
       ...ids, accountName: body.account_name ?? body.name, email: body.email, name: body.name, passwordHash, emailVerifiedAt: null, now,
     })
     if (!isCreated) throw new EmailTaken()
+    if (body.coupon_code !== undefined) await redeemCoupon(tx, { accountId: ids.accountId, code: body.coupon_code, now, random: parts.random })
     await mailVerification(tx, parts, user)
     await appendAudit(tx, auditEntry(ids.accountId, userActor(user), request, { action: 'account.created', resourceId: ids.accountId }), parts)
     return true

@@ -14,6 +14,7 @@ import type { Logger } from '../../kit/sys/log.ts'
 import type { Random } from '../../kit/sys/random.ts'
 import { auditEndpoints } from '../handlers/audit.ts'
 import { signInEndpoints } from '../handlers/auth.ts'
+import { creditEndpoints } from '../handlers/credits.ts'
 import { memberEndpoints } from '../handlers/members.ts'
 import { secondFactorEndpoints } from '../handlers/second-factor.ts'
 import { apiTokenEndpoints } from '../handlers/tokens.ts'
@@ -78,6 +79,6 @@ export async function openIdentity(options: IdentityOptions): Promise<Identity> 
     async requireStanding(customer) {
       checkStanding(standingOf(await readStanding(db, customer.accountId, clock.now())))
     },
-    endpoints: [...signInEndpoints(parts), ...apiTokenEndpoints(parts), ...secondFactorEndpoints(parts), ...memberEndpoints(parts), ...auditEndpoints(parts)],
+    endpoints: [...signInEndpoints(parts), ...apiTokenEndpoints(parts), ...secondFactorEndpoints(parts), ...memberEndpoints(parts), ...creditEndpoints(parts), ...auditEndpoints(parts)],
   }
 }
