@@ -1,0 +1,115 @@
+/** The processes of the cloud with exactly the rights that the charts give them, on a real API server: a customer's server comes and goes. */
+
+import { type ChildProcess, fork } from 'node:child_process'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Agent, request } from 'undici'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { stringify } from 'yaml'
+import { nodeBinary } from '../../kit/sys/process.ts'
+import { buildTool } from '../../tools/cluster/build.ts'
+import { kubeconfig, type RealCluster, startRealCluster } from '../cluster/real-cluster.ts'
+import { startPostgres, type TestServer } from '../database.ts'
+import { Customer } from '../e2e/customer.ts'
+import { eventually, type Product } from '../e2e/product.ts'
+import { openHelm } from './helm.ts'
+
+const ROOT = join(import.meta.dirname, '../..')
+const NAMESPACE = 'svccloud-system'
+const START_MILLISECONDS = 900_000 // the first time, the tools are built
+const CATALOG = [
+  { kind: 'Region', metadata: { name: 'r1' }, spec: { displayName: 'One', country: 'DE' } },
+  { kind: 'Zone', metadata: { name: 'r1a' }, spec: { displayName: 'One A', region: 'r1' } },
+  { kind: 'Plan', metadata: { name: 'tiny' }, spec: { family: 'starter', cores: 1, memoryMebibytes: 192, storageGibibytes: 1, priceMonthlyCents: 100 } },
+  { kind: 'Template', metadata: { name: 'tiny-linux' }, spec: { title: 'Tiny', osFamily: 'linux', osVersion: '1', defaultUser: 'root', minStorageGibibytes: 1, minMemoryMebibytes: 128, image: { built: 'tiny-linux' } } },
+  { kind: 'Node', metadata: { name: 'n1' }, spec: { zone: 'r1a' } },
+].map((object) => ({ apiVersion: 'svccloud.dev/v1alpha1', ...object }))
+
+let cluster: RealCluster
+let connections: Agent
+let postgres: TestServer
+let folder: string
+let endpoints: { readonly api_url: string; readonly mail_directory: string }
+const children: ChildProcess[] = []
+const logs = new Map<string, string>()
+
+/** Asks the API server as an administrator. */
+async function ask<Body>(method: 'GET' | 'POST', path: string, body?: object): Promise<Body> {
+  const response = await request(cluster.url + path, {
+    method, dispatcher: connections, headers: { authorization: `Bearer ${cluster.token}`, 'content-type': 'application/json' }, body: body ? JSON.stringify(body) : null,
+  })
+  return (await response.body.json()) as Body // what the caller knows the path to answer
+}
+
+/** A kubeconfig of a ServiceAccount of the release's namespace. */
+async function accessOf(serviceAccount: string): Promise<string> {
+  const path = `/api/v1/namespaces/${NAMESPACE}/serviceaccounts/${serviceAccount}/token`
+  const { status } = await ask<{ status: { token: string } }>('POST', path, { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: {} })
+  const file = join(folder, `${serviceAccount}.kubeconfig`)
+  await writeFile(file, kubeconfig({ url: cluster.url, ca: cluster.ca, user: { token: status.token } }), { mode: 0o600 })
+  return file
+}
+
+/** Starts a process of the cloud and waits for its word that it is ready. */
+function start(main: string, settings: Readonly<Record<string, string>>): Promise<Record<string, string>> {
+  const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('SVCCLOUD_') && name !== 'DATABASE_URL' && name !== 'KUBECONFIG'))
+  const child = fork(join(ROOT, main), [], { execPath: nodeBinary(), execArgv: [], cwd: folder, env: { ...inherited, ...settings }, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] })
+  children.push(child)
+  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk: Buffer) => logs.set(main, (logs.get(main) ?? '') + chunk.toString()))
+  return new Promise((resolve, reject) => {
+    child.on('message', (message) => resolve(message as Record<string, string>)) // tellParent of the process
+    child.once('exit', (code) => reject(new Error(`${main} ended with ${code}:\n${logs.get(main)?.slice(-3_000)}`)))
+  })
+}
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'svccloud-rights-'))
+  for (const name of ['mail', 'n1']) await mkdir(join(folder, name))
+  await buildTool('helm')
+  cluster = await startRealCluster()
+  connections = new Agent({ connect: { ca: cluster.ca } })
+  postgres = await startPostgres()
+  const helm = await openHelm(cluster.kubeconfigFile)
+  await helm.must('install', 'cloud', join(ROOT, 'charts/svccloud'), '-n', NAMESPACE, '--create-namespace', '--set', 'database.existingSecret=none,migrations.job=false')
+  await helm.must('install', 'agents', join(ROOT, 'charts/svccloud-node-agent'), '-n', NAMESPACE, '--set', 'nodes[0].name=n1,nodes[0].host=h1')
+  await helm.close()
+  const { url } = await postgres.createDatabase()
+  const catalog = join(folder, 'catalog.yaml')
+  await writeFile(catalog, CATALOG.map((object) => stringify(object)).join('---\n'))
+  await start('controllers/main.ts', { SVCCLOUD_DATABASE_URL: url, SVCCLOUD_KUBECONFIG: await accessOf('cloud-controllers'), SVCCLOUD_CATALOG_FILE: catalog })
+  const agent = start('agents/node/main.ts', { SVCCLOUD_NODE_NAME: 'n1', SVCCLOUD_KUBECONFIG: await accessOf('agents-n1'), SVCCLOUD_DATA: join(folder, 'n1'), SVCCLOUD_HYPERVISOR: 'simulated' })
+  const mail = join(folder, 'mail')
+  const apiserver = await start('apiserver/main.ts', { SVCCLOUD_DATABASE_URL: url, SVCCLOUD_KUBECONFIG: await accessOf('cloud-apiserver'), SVCCLOUD_PORT: '0', SVCCLOUD_OPERATOR_PORT: '0', SVCCLOUD_MAIL_DIRECTORY: mail })
+  await agent
+  await eventually('the node to be ready', async () => (await ask<{ status?: { state?: string } }>('GET', '/apis/svccloud.dev/v1alpha1/nodes/n1')).status?.state === 'ready', 30_000)
+  endpoints = { api_url: apiserver['api_url'] ?? '', mail_directory: mail }
+}, START_MILLISECONDS)
+
+afterAll(async () => {
+  const ended = children.filter(({ exitCode }) => exitCode === null).map((child) => new Promise((resolve) => child.once('exit', resolve)))
+  for (const child of children) child.kill('SIGTERM')
+  await Promise.all(ended)
+  await connections?.destroy()
+  await postgres?.stop()
+  await cluster?.stop()
+  if (folder) await rm(folder, { recursive: true, force: true })
+})
+
+it('a server comes, restarts, and goes', async () => {
+  const customer = await Customer.signUp(() => ({ endpoints }) as Product, 'rights@example.com') // signing up needs the addresses only
+  await customer.addSshKey('ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKfW0y1WQ3x8fMgmvHpsyWkBq3W1H2yj4v3mO3b2pTqI rights@example.com')
+  const { server, operation } = await customer.createServer({ zone: 'r1a', hostname: 'web', plan: 'tiny', template: 'tiny-linux', user_data: '#!/bin/sh\ntrue\n' })
+  expect(await customer.finished(operation.id)).toMatchObject({ status: 'succeeded', error: '' })
+  expect(await customer.server(server.id)).toMatchObject({ state: 'started' })
+  expect(await customer.finished((await customer.change('POST', `/v1/servers/${server.id}/restart`, {})).id)).toMatchObject({ status: 'succeeded' })
+  const console = customer.console(server.id)
+  await console.see(/./, 0, 20_000)
+  console.close()
+  expect(await customer.finished((await customer.change('DELETE', `/v1/servers/${server.id}`)).id)).toMatchObject({ status: 'succeeded' })
+})
+
+it('nobody was refused anything', async () => {
+  for (const [main, log] of logs) expect(log.split('\n').filter((line) => /forbidden/i.test(line)), main).toEqual([])
+  expect([...logs.keys()].toSorted()).toEqual(['agents/node/main.ts', 'apiserver/main.ts', 'controllers/main.ts'])
+})
