@@ -83,9 +83,10 @@ export async function openCloud(db: Database, options: { readonly disturb?: (ser
   await caches.ready()
 
   let addresses = 0
+  let paceMilliseconds = 60_000 / BUDGETS.requests.perMinute
   /** Every request comes a little later than the one before, so that nobody here is too fast for the budget of requests. */
   async function send(method: string, path: string, { body, raw, headers = {} }: SendOptions & { readonly from?: string } = {}, from = '192.0.2.1'): Promise<Reply> {
-    later += 60_000 / BUDGETS.requests.perMinute
+    later += paceMilliseconds
     const bytes = raw ?? (body === undefined ? undefined : JSON.stringify(body))
     const response = await app.customers({
       method, target: path, remoteAddress: from, signal: stop.signal, headers: { ...(bytes === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
@@ -127,6 +128,8 @@ export async function openCloud(db: Database, options: { readonly disturb?: (ser
   }
 
   return {
+    /** From now on requests come at once. */
+    hurry: () => void (paceMilliseconds = 0),
     app, admin, caches, db, zone: ZONE, node: NODE, send, signUp, auditOf,
     async close() {
       stop.abort()
