@@ -30,7 +30,7 @@ const TEXTS: Readonly<Record<string, string>> = {
   'etc/group': 'root:x:0:\ntty:x:5:\n',
   'etc/shells': '/bin/sh\n',
   'etc/nsswitch.conf': 'passwd: files\ngroup: files\nhosts: files dns\n',
-  'etc/inittab': 'ttyS0::respawn:-/bin/sh\n::once:/etc/services.sh\n::ctrlaltdel:/sbin/reboot\n',
+  'etc/inittab': 'ttyS0::respawn:-/bin/sh\n::once:/etc/services.sh\n::ctrlaltdel:/sbin/reboot\n::shutdown:/bin/umount /data\n',
   'etc/profile': "export HOME=/root PATH=/sbin:/bin:/usr/sbin:/usr/bin\nexport PS1='root@\\h:\\w# '\ncd\n",
 }
 

@@ -1,0 +1,110 @@
+/** A node in one process under virtual time: the embedded Kubernetes API, a simulated host, and an agent that can be killed. */
+import { join } from 'node:path'
+import { ADMIN, openCore } from '../../../embedded/kubernetes/core/core.ts'
+import { memoryStorage } from '../../../embedded/kubernetes/storage/memory.ts'
+import { newSimulatedHost, type SimulatedHost } from '../../../agents/node/drivers/hypervisor/simulated.ts'
+import { simulatedVolumes } from '../../../agents/node/drivers/storage/simulated.ts'
+import type { HeldVolume } from '../../../agents/node/drivers/storage/volume-store.ts'
+import { simulatedTemplates } from '../../../agents/node/images/simulated.ts'
+import { ledgerInMemory } from '../../../agents/node/ledger.ts'
+import { openAgent } from '../../../agents/node/loop.ts'
+import { openClient } from '../../../kit/kube/client.ts'
+import { installCrds, readCrds } from '../../../kit/kube/crd.ts'
+import { Namespace, type KubeObject } from '../../../kit/kube/object.ts'
+import type { Store } from '../../../kit/kube/store.ts'
+import { silentLog } from '../../../kit/sys/log.ts'
+import { openRegistry } from '../../../kit/sys/metrics.ts'
+import { Instance, nodeNamespace, type InstanceSpec, type InstanceStatus, Volume } from '../../../resources/instance.ts'
+import { Scheduler, SimulatedProcess } from '../../sim/scheduler.ts'
+import { instanceSpec } from './instance-spec.ts'
+
+export const NODE = 'alpha'
+export const NAMESPACE = nodeNamespace(NODE)
+export const INSTANCE = '6f1c9f0e-5b0a-4c51-9d53-0c9a3c1f7a11'
+const VIRTUAL_PATIENCE_MILLISECONDS = 600_000
+
+export interface AgentWorld {
+  readonly scheduler: Scheduler
+  readonly store: Store
+  readonly host: SimulatedHost
+  readonly disks: Map<string, HeldVolume>
+  startAgent(): void
+  killAgent(): void
+  settled<T>(promise: Promise<T>): Promise<T>
+  pass(milliseconds: number): Promise<void>
+  /** The Instance once it is as wanted. */
+  instanceWhen(isWanted: (instance: KubeObject<InstanceSpec, InstanceStatus>) => boolean): Promise<KubeObject<InstanceSpec, InstanceStatus>>
+  /** Lets time pass until the look shows something true. */
+  until(look: () => Promise<boolean>): Promise<void>
+  createInstance(spec?: Partial<InstanceSpec>): Promise<void>
+  change(spec: Partial<InstanceSpec>): Promise<void>
+}
+
+export async function openAgentWorld(seed = 1): Promise<AgentWorld> {
+  const scheduler = new Scheduler(seed)
+  const machine = new SimulatedProcess('machine', scheduler)
+  machine.begin()
+  const clock = machine.clock()
+  const core = await openCore({ clock, random: scheduler.random, log: silentLog, storage: memoryStorage() })
+  const clientFor = (fieldManager: string, processClock = clock) =>
+    openClient({ transport: (request) => core.handle(request, ADMIN), fieldManager, clock: processClock, random: scheduler.random })
+  const store = clientFor('tests')
+  const host = newSimulatedHost({ clock, random: scheduler.random })
+  const disks = new Map<string, HeldVolume>()
+  const ledger = ledgerInMemory()
+  const agentProcess = new SimulatedProcess('agent', scheduler)
+
+  const settled = async <T>(promise: Promise<T>): Promise<T> => {
+    let isOver = false
+    const end = () => void (isOver = true)
+    promise.then(end, end)
+    if (!(await scheduler.runUntil(scheduler.nowMilliseconds + VIRTUAL_PATIENCE_MILLISECONDS, () => isOver))) throw new Error('a promise was not settled')
+    return promise
+  }
+  const until: AgentWorld['until'] = async (look) => {
+    const deadline = scheduler.nowMilliseconds + VIRTUAL_PATIENCE_MILLISECONDS
+    while (!(await settled(look()))) {
+      if (scheduler.nowMilliseconds > deadline) throw new Error('it did not come true in virtual time')
+      await scheduler.runUntil(scheduler.nowMilliseconds + 100)
+    }
+  }
+  const key = { namespace: NAMESPACE, name: INSTANCE }
+  await settled(installCrds(store, await readCrds(join(import.meta.dirname, '../../../crds')), clock))
+  await settled(store.create(Namespace, { metadata: { name: NAMESPACE }, spec: {} }))
+
+  return {
+    scheduler, store, host, disks, settled, until,
+    pass: async (milliseconds) => void (await scheduler.runUntil(scheduler.nowMilliseconds + milliseconds)),
+    startAgent() {
+      agentProcess.begin()
+      const agentClock = agentProcess.clock()
+      const hypervisor = host.attach()
+      const stop = new AbortController()
+      agentProcess.onCrash(() => {
+        stop.abort()
+        void hypervisor.close()
+      })
+      const agent = openAgent({
+        nodeName: NODE, store: clientFor('svccloud-agent', agentClock), hypervisor, volumes: simulatedVolumes(disks), images: simulatedTemplates(), ledger,
+        clock: agentClock, random: scheduler.random, log: silentLog, registry: openRegistry({ isProcessWide: false }),
+        report: async () => ({ agentVersion: '0', bootId: 'boot', logicalCpus: 2, memoryMebibytes: 1024, storageGibibytes: 10, hypervisor: 'simulated', features: [] }),
+      })
+      void agent.run(stop.signal)
+    },
+    killAgent: () => agentProcess.crash(),
+    async instanceWhen(isWanted) {
+      let found: KubeObject<InstanceSpec, InstanceStatus> | undefined
+      await until(async () => {
+        found = await store.get(Instance, key)
+        return found !== undefined && isWanted(found)
+      })
+      if (found === undefined) throw new Error('unreachable')
+      return found
+    },
+    async createInstance(spec = {}) {
+      await settled(store.create(Volume, { metadata: { namespace: NAMESPACE, name: 'boot' }, spec: { storage: { namespace: 'acct-1', name: 's', uid: 's' }, sizeGibibytes: 1, source: { kind: 'template', name: 'tiny-linux' } } }))
+      await settled(store.create(Instance, { metadata: key, spec: instanceSpec(spec) }))
+    },
+    change: async (spec) => void (await settled(store.patch(Instance, key, { spec }))),
+  }
+}

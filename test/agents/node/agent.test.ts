@@ -1,0 +1,132 @@
+import { beforeEach, describe, expect, it } from 'vitest'
+import { Lease } from '../../../kit/kube/object.ts'
+import { HEARTBEAT_LEASE_NAME, Instance, NODE_REPORT_NAME, NodeReport, Volume } from '../../../resources/instance.ts'
+import { type AgentWorld, INSTANCE, NAMESPACE, openAgentWorld } from './agent-world.ts'
+
+describe('an agent of a simulated host', () => {
+  let world: AgentWorld
+  beforeEach(async () => {
+    world = await openAgentWorld()
+    world.startAgent()
+  })
+  const running = () => world.instanceWhen(({ status }) => status?.state === 'running')
+  const stopped = () => world.instanceWhen(({ status }) => status?.state === 'stopped')
+  const soft = (id: string) => ({ id, type: 'soft' as const, timeoutSeconds: 60, timeoutAction: 'hard' as const })
+
+  it('runs a guest, stops it, starts it again, and leaves nothing behind', async () => {
+    await world.createInstance()
+    const instance = await running()
+    expect(instance.status).toMatchObject({ incarnation: 1, hypervisor: 'simulated', observedGeneration: instance.metadata.generation })
+    expect(instance.metadata.finalizers).toEqual(['svccloud.dev/agent'])
+    expect(world.host.running()).toMatchObject([{ name: INSTANCE, uid: instance.metadata.uid, incarnation: 1, disks: ['/simulated/boot'] }])
+
+    await world.change({ power: 'stopped', stop: soft('op-1') })
+    expect((await stopped()).status).toMatchObject({ incarnation: 1, endReason: 'requested', stop: { id: 'op-1', outcome: 'stopped' } })
+    expect(world.host.running()).toEqual([])
+
+    await world.change({ power: 'running', incarnation: 2 })
+    expect((await running()).status).toMatchObject({ incarnation: 2 })
+    await world.change({ incarnation: 3, stop: soft('op-2') })
+    expect((await world.instanceWhen(({ status }) => status?.incarnation === 3 && status.state === 'running')).status?.endReason).toBeUndefined()
+
+    await world.settled(world.store.delete(Volume, { namespace: NAMESPACE, name: 'boot' }))
+    await world.pass(5_000)
+    expect(world.disks.size).toBe(1) // its guest still has it open
+    await world.settled(world.store.delete(Instance, { namespace: NAMESPACE, name: INSTANCE }))
+    await world.until(async () => (await world.store.get(Volume, { namespace: NAMESPACE, name: 'boot' })) === undefined)
+    expect(await world.settled(world.store.get(Instance, { namespace: NAMESPACE, name: INSTANCE }))).toBeUndefined()
+    expect([world.host.running(), world.disks.size]).toEqual([[], 0])
+  })
+
+  it('never restarts a guest behind its owner\'s back', async () => {
+    await world.createInstance()
+    await running()
+    world.host.powerOffGuest(INSTANCE)
+    expect((await stopped()).status).toMatchObject({ endReason: 'guest_shutdown', incarnation: 1 })
+    await world.change({ incarnation: 2 })
+    await running()
+    world.host.crashGuest(INSTANCE)
+    expect((await stopped()).status).toMatchObject({ endReason: 'crashed', incarnation: 2 })
+    await world.pass(1_200_000)
+    expect(world.host.running()).toEqual([])
+  })
+
+  it('ends a guest that does not listen, or gives up, as was asked', async () => {
+    await world.createInstance()
+    await running()
+    await world.pass(5_000)
+    world.host.hangGuest(INSTANCE)
+    await world.change({ power: 'stopped', stop: { ...soft('op-1'), timeoutAction: 'fail' } })
+    await world.instanceWhen(({ status }) => status?.state === 'stopping')
+    expect((await world.instanceWhen(({ status }) => status?.stop !== undefined)).status).toMatchObject({ state: 'running', stop: { id: 'op-1', outcome: 'timed_out' } })
+    await world.change({ stop: soft('op-2') })
+    expect((await stopped()).status).toMatchObject({ endReason: 'requested', stop: { id: 'op-2', outcome: 'stopped' } })
+  })
+
+  it('says why a guest did not start, and does not try that incarnation again', async () => {
+    world.host.failNextStart('no memory left')
+    await world.createInstance()
+    expect((await world.instanceWhen(({ status }) => status?.state === 'error')).status).toMatchObject({ detail: 'no memory left', incarnation: 1, endReason: 'crashed' })
+    await world.pass(1_200_000)
+    expect(world.host.running()).toEqual([])
+    await world.change({ incarnation: 2 })
+    expect((await running()).status?.detail).toBeUndefined()
+  })
+
+  it('adopts what it finds after it was killed, and knows what happened meanwhile', async () => {
+    await world.createInstance()
+    await running()
+    world.killAgent()
+    await world.pass(60_000)
+    const before = world.host.running()
+    world.startAgent()
+    await world.pass(5_000)
+    expect(world.host.running()).toEqual(before)
+
+    world.killAgent()
+    world.host.crashGuest(INSTANCE)
+    world.startAgent()
+    expect((await stopped()).status).toMatchObject({ endReason: 'crashed', incarnation: 1 })
+  })
+
+  it('has at most one guest and ends it, killed at whatever instant', async () => {
+    for (let instant = 0; instant < 400; instant += 7) {
+      const each = await openAgentWorld(instant + 1)
+      each.startAgent()
+      await each.createInstance()
+      await each.pass(instant)
+      each.killAgent()
+      expect(each.host.running().length).toBeLessThanOrEqual(1)
+      each.startAgent()
+      // Killed between the ledger and the process, the incarnation is spent: a crash, for the controllers to answer.
+      const { status } = await each.instanceWhen((instance) => instance.status?.state === 'running' || instance.status?.endReason === 'crashed')
+      expect(each.host.running().length).toBe(status?.state === 'running' ? 1 : 0)
+      await each.settled(each.store.delete(Instance, { namespace: NAMESPACE, name: INSTANCE }))
+      await each.settled(each.store.delete(Volume, { namespace: NAMESPACE, name: 'boot' }))
+      await each.until(async () => (await each.store.get(Volume, { namespace: NAMESPACE, name: 'boot' })) === undefined)
+      expect([each.host.running(), each.disks.size]).toEqual([[], 0])
+      each.killAgent()
+    }
+  })
+
+  it('removes a guest whose Instance went past its finalizer', async () => {
+    await world.createInstance()
+    await running()
+    const key = { namespace: NAMESPACE, name: INSTANCE }
+    world.killAgent()
+    await world.settled(world.store.delete(Instance, key))
+    await world.settled(world.store.patch(Instance, key, { metadata: { finalizers: null } }))
+    expect(world.host.running().length).toBe(1)
+    world.startAgent()
+    await world.until(async () => world.host.running().length === 0)
+  })
+
+  it('reports itself and keeps its lease', async () => {
+    await world.until(async () => (await world.store.get(Lease, { namespace: NAMESPACE, name: HEARTBEAT_LEASE_NAME })) !== undefined)
+    const renewed = async () => (await world.settled(world.store.get(Lease, { namespace: NAMESPACE, name: HEARTBEAT_LEASE_NAME })))?.spec.renewTime ?? ''
+    const first = await renewed()
+    await world.pass(6_000)
+    expect(Date.parse(await renewed()) - Date.parse(first)).toBe(5_000)
+    expect((await world.settled(world.store.get(NodeReport, { namespace: NAMESPACE, name: NODE_REPORT_NAME })))?.spec).toMatchObject({ bootId: 'boot', logicalCpus: 2 })
+  })
+})
