@@ -25,6 +25,8 @@ export interface Heartbeat {
 }
 
 export const HEARTBEAT_SECONDS = 5
+/** A node whose agent was never heard is looked at more often, so that it takes servers soon after it came. */
+const UNHEARD_SECONDS = 1
 /** Three missed heartbeats. */
 export const SILENT_SECONDS_MAXIMUM = 15
 
@@ -40,7 +42,7 @@ export function plan(node: NodeObject, seen: Seen): readonly Action[] {
     ...access,
     ...mirrored(node, seen, state === 'ready'),
     { do: 'status', status: { ...reported(node, seen, state), state, stateDetail: detail === '' ? undefined : detail }, conditions: [ready(state === 'ready', reason, detail)] },
-    { do: 'wait', seconds: seen.heartbeat === undefined ? HEARTBEAT_SECONDS : Math.max(1, Math.min(HEARTBEAT_SECONDS, SILENT_SECONDS_MAXIMUM - seen.heartbeat.silentSeconds)), for: 'a heartbeat' },
+    { do: 'wait', seconds: seen.heartbeat === undefined ? UNHEARD_SECONDS : Math.max(1, Math.min(HEARTBEAT_SECONDS, SILENT_SECONDS_MAXIMUM - seen.heartbeat.silentSeconds)), for: 'a heartbeat' },
   ]
 }
 
