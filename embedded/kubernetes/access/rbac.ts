@@ -50,7 +50,7 @@ export function openAuthorizer(store: Store): Authorizer {
       if (user.groups.includes(SUPERUSERS) || isOwnNode(user, attributes)) return true
       return grantsOf(user).some(({ namespace, rules }) => (namespace === '' || (namespace === attributes.namespace && attributes.path === undefined)) && rules.some((rule) => covers(rule, attributes)))
     },
-    rulesOf: (user, namespace) => (user.groups.includes(SUPERUSERS) ? EVERYTHING : grantsOf(user).filter((grant) => grant.namespace === '' || grant.namespace === namespace).flatMap(({ rules }) => rules)),
+    rulesOf: (user, namespace) => (user.groups.includes(SUPERUSERS) ? EVERYTHING : ['', namespace].flatMap((place) => grantsOf(user).filter((grant) => grant.namespace === place).flatMap(({ rules }) => rules))),
   }
 }
 

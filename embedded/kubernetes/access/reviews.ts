@@ -19,7 +19,7 @@ export function review(engine: Engine, { target, request, user }: Write): Answer
   checkType(object, definition)
   const answer = ANSWERS[definition.kind]
   if (!answer) throw notFound(definition, '')
-  return json(201, JSON.stringify({ kind: definition.kind, apiVersion: object.apiVersion, metadata: { creationTimestamp: null, ...asObject(object.metadata) }, ...answer(engine, object, user, target.namespace) }))
+  return json(201, JSON.stringify({ kind: definition.kind, apiVersion: object.apiVersion, metadata: { ...asObject(object.metadata), ...(definition.kind === 'SelfSubjectReview' ? { creationTimestamp: toSeconds(engine.clock.now()) } : {}) }, ...answer(engine, object, user, target.namespace) }))
 }
 
 type Answering = (engine: Engine, object: JsonObject, user: User, namespace: string) => JsonObject

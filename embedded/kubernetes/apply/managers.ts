@@ -117,7 +117,7 @@ const POD_TEMPLATE = { metadata: {}, spec: { containers: [] } }
 const EMPTY_PARTS: Readonly<Record<string, JsonObject>> = {
   'v1/Pod': { spec: { containers: [] }, status: {} },
   'v1/Service': { spec: {}, status: { loadBalancer: {} } },
-  'v1/Namespace': { spec: {}, status: {} },
+  'v1/Namespace': { spec: { finalizers: ['kubernetes'] }, status: {} },
   'v1/PersistentVolumeClaim': { spec: { resources: {} }, status: {} },
   'v1/Event': { involvedObject: {}, source: {} },
   'apps/v1/Deployment': { spec: { template: POD_TEMPLATE, strategy: {} }, status: {} },

@@ -40,7 +40,7 @@ function mergeMember(target: Json | undefined, patch: Json, schema: Schema | und
 function mergeLists(target: readonly Json[], patch: readonly Json[], schema: Schema | undefined): Json {
   const listType = schema?.['x-kubernetes-list-type']
   const key = schema?.['x-kubernetes-list-map-keys']?.[0]
-  if (listType === 'set') return [...target, ...patch.filter((item) => !target.some((one) => isEqual(one, item)))]
+  if (listType === 'set') return [...patch, ...target.filter((item) => !patch.some((one) => isEqual(one, item)))]
   if (listType !== 'map' || key === undefined || patch.some((item) => asObject(item).$patch === 'replace')) {
     return patch.filter((item) => asObject(item).$patch !== 'replace')
   }

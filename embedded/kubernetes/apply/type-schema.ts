@@ -11,10 +11,23 @@ export function typeSchemaOf(definition: Definition): Schema {
   return schema
 }
 
+/** The fields of a built-in kind with what is said here about their merging. */
+function overlaid(fields: Schema, merging: Schema | undefined): Schema {
+  if (!merging) return fields
+  const { properties, items, 'x-kubernetes-preserve-unknown-fields': _open, ...flags } = merging
+  return {
+    ...fields,
+    ...flags,
+    ...(fields.properties ? { properties: Object.fromEntries(Object.entries(fields.properties).map(([key, member]) => [key, overlaid(member, properties?.[key])])) } : {}),
+    ...(fields.items ? { items: overlaid(fields.items, items) } : {}),
+  }
+}
+
 const TEXT: Schema = { type: 'string' }
 
 function makeSchema(definition: Definition): Schema {
-  const own: Schema = (definition.isCustom ? definition.schema : undefined) ?? MERGING[`${groupVersionOf(definition)}/${definition.kind}`] ?? open({})
+  const merging = definition.isCustom ? undefined : MERGING[`${groupVersionOf(definition)}/${definition.kind}`]
+  const own: Schema = definition.schema ? overlaid(definition.schema, merging) : (merging ?? open({}))
   return { ...own, properties: { ...own.properties, apiVersion: TEXT, kind: TEXT, metadata: METADATA_SCHEMA } }
 }
 

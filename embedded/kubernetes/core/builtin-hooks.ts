@@ -2,7 +2,7 @@
 import type { Hooks } from './definition.ts'
 import { asList, asObject, asString, at, isEqual, isObject, type Json, type JsonObject, type MutableObject } from './json.ts'
 import { withMetadata, type KubeObject } from './object.ts'
-import { fieldForbidden, fieldInvalid, fieldRequired, type Cause } from './status.ts'
+import { fieldForbidden, fieldInvalid, fieldNotSupported, fieldRequired, type Cause } from './status.ts'
 
 const NAME_LABEL = 'kubernetes.io/metadata.name'
 export const EVENT_KEEPS_SECONDS = 3_600
@@ -50,10 +50,26 @@ export const secretHooks: Hooks = {
   },
   validate: (object, old) => [
     ...keyFaults('data', object.data),
+    ...secretKeyFaults(object),
     ...(old && object.type !== old.type ? [fieldInvalid('type', object.type, 'field is immutable')] : []),
     ...immutableFaults(object, old, ['data']),
   ],
   fields: (object) => ({ type: asString(object.type) }),
+}
+
+const SECRET_KEYS: Readonly<Record<string, readonly string[]>> = {
+  'kubernetes.io/tls': ['tls.crt', 'tls.key'],
+  'kubernetes.io/dockerconfigjson': ['.dockerconfigjson'],
+  'kubernetes.io/ssh-auth': ['ssh-privatekey'],
+}
+
+function secretKeyFaults(object: KubeObject): Cause[] {
+  const data = asObject(object.data)
+  if (object.type === 'kubernetes.io/basic-auth') {
+    const isNamed = data.username !== undefined || data.password !== undefined
+    return isNamed ? [] : [fieldRequired('data[username]'), fieldRequired('data[password]')]
+  }
+  return (SECRET_KEYS[asString(object.type)] ?? []).filter((key) => data[key] === undefined).map((key) => fieldRequired(`data[${key}]`))
 }
 
 export const serviceAccountHooks: Hooks = {}
@@ -94,14 +110,37 @@ export const leaseHooks: Hooks = {
     }),
 }
 
+/** Rules say what may be done; bindings keep the role that they were made for. */
+export const roleHooks: Hooks = {
+  validate: (object) => asList(object.rules).flatMap((rule, index) => (asList(at(rule, 'verbs')).length > 0 ? [] : [fieldRequired(`rules[${index}].verbs`, 'verbs must contain at least one value')])),
+}
+export const bindingHooks: Hooks = {
+  prepare: (object) => ({
+    ...object,
+    ...(object.subjects === undefined ? {} : { subjects: asList(object.subjects).map((subject) => (at(subject, 'kind') === 'ServiceAccount' || at(subject, 'apiGroup') !== undefined ? subject : { ...asObject(subject), apiGroup: 'rbac.authorization.k8s.io' })) }),
+  }),
+  validate(object, old) {
+    const { apiGroup, kind, name } = asObject(object.roleRef)
+    const kinds = object.kind === 'RoleBinding' ? ['Role', 'ClusterRole'] : ['ClusterRole']
+    return [
+      ...(kinds.includes(asString(kind)) ? [] : [fieldNotSupported('roleRef.kind', kind ?? '', kinds)]),
+      ...(old && !isEqual(object.roleRef, old.roleRef) ? [fieldInvalid('roleRef', { APIGroup: apiGroup, Kind: kind, Name: name }, 'cannot change roleRef')] : []),
+    ]
+  },
+}
+
 const eventFields = (object: KubeObject): Record<string, string> => {
   const fields: Record<string, string> = { reason: asString(object.reason), type: asString(object.type), source: asString(at(object, 'source', 'component')), reportingComponent: asString(object.reportingComponent) }
   for (const [key, value] of Object.entries(asObject(object.involvedObject))) fields[`involvedObject.${key}`] = String(value)
   return fields
 }
 
+/** Members that events always show. */
+const EMPTY_EVENT = { eventTime: null, firstTimestamp: null, lastTimestamp: null, reportingComponent: '', reportingInstance: '', source: {} }
+
 /** Events are stored as core/v1 and vanish an hour after their last change. */
 export const eventHooks: Hooks = {
+  prepare: (object) => ({ ...EMPTY_EVENT, ...object }),
   validate: (object) => {
     const about = asString(at(object, 'involvedObject', 'namespace'))
     const home = object.metadata.namespace

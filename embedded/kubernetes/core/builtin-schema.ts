@@ -39,7 +39,7 @@ const SCALARS: Readonly<Record<string, Schema>> = {
   Time: { type: 'string', format: 'date-time' },
   MicroTime: { type: 'string', format: 'date-time' },
   Duration: { type: 'string' },
-  Quantity: { 'x-kubernetes-int-or-string': true },
+  Quantity: { 'x-kubernetes-preserve-unknown-fields': true },
   IntOrString: { 'x-kubernetes-int-or-string': true },
   FieldsV1: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
   RawExtension: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },

@@ -1,7 +1,8 @@
 /** The built-in resources: plain data with the little behaviour that clients rely on. Workloads are stored and inert. */
+import { webhookConfigurationHooks } from '../admission/webhooks.ts'
 import type { Column, Definition, Hooks } from './definition.ts'
 import { crdHooks, type IsTaken } from './crd.ts'
-import { configMapHooks, deploymentHooks, eventHooks, eventsEventHooks, leaseHooks, namespaceHooks, secretHooks, serviceAccountHooks, serviceHooks } from './builtin-hooks.ts'
+import { bindingHooks, configMapHooks, deploymentHooks, eventHooks, eventsEventHooks, leaseHooks, namespaceHooks, roleHooks, secretHooks, serviceAccountHooks, serviceHooks } from './builtin-hooks.ts'
 import { COLUMNS } from './builtin-columns.ts'
 import { builtInSchema } from './builtin-schema.ts'
 
@@ -64,12 +65,12 @@ const groups: Readonly<Record<string, readonly Row[]>> = {
   'coordination.k8s.io/v1': [{ resource: 'leases', kind: 'Lease', hooks: leaseHooks }],
   'events.k8s.io/v1': [{ resource: 'events', kind: 'Event', short: ['ev'], storageKey: '/events', hooks: eventsEventHooks, selectable: ['.regarding.kind', '.regarding.namespace', '.regarding.name', '.regarding.uid', '.reason', '.reportingController', '.type'] }],
   'rbac.authorization.k8s.io/v1': [
-    { resource: 'roles', kind: 'Role' },
-    { resource: 'rolebindings', kind: 'RoleBinding' },
-    { resource: 'clusterroles', kind: 'ClusterRole', isCluster: true },
-    { resource: 'clusterrolebindings', kind: 'ClusterRoleBinding', isCluster: true },
+    { resource: 'roles', kind: 'Role', hooks: roleHooks },
+    { resource: 'rolebindings', kind: 'RoleBinding', hooks: bindingHooks },
+    { resource: 'clusterroles', kind: 'ClusterRole', isCluster: true, hooks: roleHooks },
+    { resource: 'clusterrolebindings', kind: 'ClusterRoleBinding', isCluster: true, hooks: bindingHooks },
   ],
-  'admissionregistration.k8s.io/v1': [{ resource: 'validatingwebhookconfigurations', kind: 'ValidatingWebhookConfiguration', isCluster: true, hasGeneration: true, categories: ['api-extensions'] }],
+  'admissionregistration.k8s.io/v1': [{ resource: 'validatingwebhookconfigurations', kind: 'ValidatingWebhookConfiguration', isCluster: true, hasGeneration: true, categories: ['api-extensions'], hooks: webhookConfigurationHooks }],
   'authentication.k8s.io/v1': [
     { resource: 'tokenreviews', kind: 'TokenReview', isCluster: true, isReview: true },
     { resource: 'selfsubjectreviews', kind: 'SelfSubjectReview', isCluster: true, isReview: true },

@@ -1,4 +1,5 @@
 /** The server without a network: one function from a request and its user to a response. */
+import { type CallWebhook, webhookAdmission } from '../admission/webhooks.ts'
 import { openAuthorizer } from '../access/rbac.ts'
 import { accountOfToken } from '../access/service-accounts.ts'
 import type { Clock } from '../../../kit/sys/clock.ts'
@@ -26,6 +27,8 @@ export interface CoreOptions {
   readonly storage: Storage
   /** Finds the user of a token that is not one of a service account. */
   readonly authenticate?: (token: string) => User | undefined
+  /** Reaches validating webhooks; without it they count as out of reach. */
+  readonly callWebhook?: CallWebhook
   /** Signs the tokens of service accounts; without it they end with the process. */
   readonly tokenKey?: Buffer
 }
@@ -42,17 +45,22 @@ export interface Core {
 export const ADMIN: User = { name: 'system:admin', groups: ['system:masters', 'system:authenticated'] }
 
 const TOKEN_KEY_BYTES = 32
+const unreachable: CallWebhook = () => Promise.reject(new Error('this server has no network'))
 
-export async function openCore({ clock, random, log, storage, authenticate, tokenKey }: CoreOptions): Promise<Core> {
+export async function openCore({ clock, random, log, storage, authenticate, tokenKey, callWebhook = unreachable }: CoreOptions): Promise<Core> {
   const store = await openStore({ storage, clock })
   const registry: Registry = openRegistry(builtInDefinitions((crd) => nameConflict(registry.all(), crd)))
-  const learn = (name: string, crd: KubeObject | undefined) => registry.setCustom(name, crd ? customDefinitions(crd) : [])
+  const learn = (name: string, crd: KubeObject | undefined) => {
+    const definitions = crd ? customDefinitions(crd) : []
+    for (const { storageKey } of definitions) store.begin(storageKey)
+    registry.setCustom(name, definitions)
+  }
   for (const [name, crd] of store.table(CRD_KEY).entries()) learn(name, crd)
   store.onApplied((storageKey, { key, object }) => {
     if (storageKey === CRD_KEY) learn(key, object)
   })
   const engine: Engine = {
-    store, registry, watches: openWatchHub(store), clock, random, log, admit: () => undefined,
+    store, registry, watches: openWatchHub(store), clock, random, log, admit: webhookAdmission({ store, random, call: callWebhook }),
     authorizer: openAuthorizer(store),
     authenticate: (token) => authenticate?.(token) ?? accountOfToken(engine, token),
     tokenKey: tokenKey ?? random.bytes(TOKEN_KEY_BYTES),

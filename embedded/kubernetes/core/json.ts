@@ -62,3 +62,7 @@ export function textOf(value: JsonObject): string {
   if (text === undefined) texts.set(value, (text = JSON.stringify(value)))
   return text
 }
+
+/** JSON text with the members of every object in order. */
+export const sortedText = (value: Json): string =>
+  JSON.stringify(value, (_key, member: unknown) => (isObject(member) ? Object.fromEntries(Object.entries(member).sort(([a], [b]) => (a < b ? -1 : 1))) : member))

@@ -12,7 +12,7 @@ const ROOT = '/openapi/v3'
 const documents = new WeakMap<Engine, { readonly epoch: number; readonly byPath: ReadonlyMap<string, Document> }>()
 
 const V2 = '/openapi/v2'
-const V2_PROTOBUF = 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf'
+const V2_PROTOBUF = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf'
 /** swagger "2.0", info {title "svccloud", version "1"}, no paths, no definitions: in gnostic's protobuf. */
 const V2_EMPTY = '\n\x032.0\x12\r\n\bsvccloud\x12\x011B\0J\0'
 

@@ -74,7 +74,7 @@ function selectPage(engine: Engine, definition: Definition, filter: Filter, quer
     views,
     metadata: {
       resourceVersion: String(position.revision),
-      ...(remaining > 0 ? { continue: tokenOf({ revision: position.revision, after: last }) } : definition.isCustom ? { continue: '' } : {}),
+      ...(remaining > 0 ? { continue: tokenOf({ revision: position.revision, after: last }) } : {}),
       ...(remaining > 0 && !hasSelector ? { remainingItemCount: remaining } : {}),
     },
   }

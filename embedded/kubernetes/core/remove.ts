@@ -9,7 +9,7 @@ import { withMetadata, type KubeObject, type User } from './object.ts'
 import { selectAll } from './read.ts'
 import { rendererOf } from './render.ts'
 import { isDryRun, type Query, type Request } from './request.ts'
-import { badRequest, conflict, fieldInvalid, invalid, notFound } from './status.ts'
+import { badRequest, conflict, fieldInvalid, forbidden, invalid, notFound } from './status.ts'
 import type { Write } from './write.ts'
 import { viewOf } from './view.ts'
 
@@ -82,6 +82,8 @@ export async function removeCollection(engine: Engine, { target, request, query,
   return json(200, rendererOf(definition, {}, '', engine.clock.now()).list(answered, metadata))
 }
 
+const LASTING_NAMESPACES = new Set(['default', 'kube-system', 'kube-public'])
+
 interface Removal {
   readonly object: KubeObject
   readonly isGone: boolean
@@ -90,6 +92,7 @@ interface Removal {
 async function removeOne(engine: Engine, definition: Definition, namespace: string, name: string, options: DeleteOptions, user: User): Promise<Removal> {
   const stored = engine.store.table(definition.storageKey).get(keyOf(namespace, name))
   if (!stored) throw notFound(definition, name)
+  if (definition.storageKey === '/namespaces' && LASTING_NAMESPACES.has(name)) throw forbidden(definition, name, 'this namespace may not be deleted')
   const asking = engine.admit({ operation: 'DELETE', definition, namespace, name, subresource: '', object: undefined, old: viewOf(definition, stored), user, isDryRun: options.isDryRun === true })
   if (asking) await asking
   return removeNow(engine, definition, namespace, name, options)

@@ -33,7 +33,7 @@ export function rendererOf(definition: Definition, as: Representation, includeOb
   return {
     object: textOf,
     list: (views, metadata) =>
-      listText(definition.listKind, groupVersionOf(definition), metadata, views.map((view) => itemText(definition, view))),
+      listText(definition.listKind, groupVersionOf(definition), definition.isCustom ? { continue: '', ...metadata } : metadata, views.map((view) => itemText(definition, view))),
     event: textOf,
   }
 }

@@ -73,9 +73,10 @@ export function isDryRun(query: Query, kind: string): boolean {
 
 export type FieldValidation = 'Ignore' | 'Warn' | 'Strict'
 
-export function fieldValidationOf(query: Query): FieldValidation {
+/** `kind` is the type of the options, for the refusal. */
+export function fieldValidationOf(query: Query, kind: string): FieldValidation {
   const text = query.get('fieldValidation') ?? ''
   if (text === '') return 'Warn'
   if (text === 'Ignore' || text === 'Warn' || text === 'Strict') return text
-  throw badRequest(`fieldValidation: Unsupported value: ${JSON.stringify(text)}: supported values: "Ignore", "Strict", "Warn"`)
+  throw invalid({ group: 'meta.k8s.io', kind }, '', [fieldNotSupported('fieldValidation', text, ['', 'Ignore', 'Strict', 'Warn'])])
 }

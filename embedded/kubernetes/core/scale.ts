@@ -38,7 +38,7 @@ export function fromScale(definition: Definition, object: KubeObject, scale: Jso
   const replicas = at(scale, 'spec', 'replicas') ?? 0
   if (typeof replicas !== 'number' || !Number.isInteger(replicas)) throw badRequest('spec.replicas of a Scale must be an integer')
   if (scale.kind !== undefined && scale.kind !== 'Scale') throw badRequest(`${String(scale.kind)} cannot be handled as a Scale`)
-  if (replicas < 0) throw invalid(definition, object.metadata.name, [fieldInvalid('spec.replicas', replicas, 'should be a non-negative integer')])
+  if (replicas < 0) throw invalid(definition, object.metadata.name, [fieldInvalid('.spec.replicas', replicas, 'should be a non-negative integer')])
   const { resourceVersion } = looseMetadata(scale)
   const changed = withAt(object, partsOf(pathsOf(definition).specReplicasPath), replicas)
   return resourceVersion === undefined || resourceVersion === '' ? changed : { ...changed, metadata: { ...looseMetadata(changed), resourceVersion } }

@@ -10,7 +10,7 @@ import { groupVersionOf, type Definition } from './definition.ts'
 import { isEqual, type Json, type JsonObject } from './json.ts'
 import { changedMetadata, metadataFaults, newMetadata, unknownMetadata, type NameRule } from './metadata.ts'
 import { looseMetadata, type KubeObject } from './object.ts'
-import { invalid, type Cause } from './status.ts'
+import { badRequest, invalid, type Cause } from './status.ts'
 
 export interface ShapeInput {
   readonly definition: Definition
@@ -74,6 +74,14 @@ function withGeneration(definition: Definition, object: KubeObject, old: KubeObj
 
 const desiredOf = (definition: Definition, object: KubeObject): JsonObject =>
   definition.hasStatus || object.status === undefined ? contentOf(object) : { ...contentOf(object), status: object.status }
+
+/** Throws a 400 when a built-in object has members of the wrong type: nothing could read it. */
+export function checkReadable(definition: Definition, object: KubeObject): void {
+  const { schema, kind, version } = definition
+  if (definition.isCustom || !schema) return
+  const fault = schemaFaults(contentWithStatus(object), schema).find(({ reason }) => reason === 'FieldValueTypeInvalid')
+  if (fault) throw badRequest(`${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${fault.field ?? ''}: ${fault.message}`)
+}
 
 /** Throws a 422 with every fault of the object. */
 export function checkValid(definition: Definition, object: KubeObject, old: KubeObject | undefined, subresource: string): void {

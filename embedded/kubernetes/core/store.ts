@@ -31,6 +31,8 @@ export interface Store {
   remove(storageKey: string, key: string, last?: KubeObject): KubeObject
   /** Resolves when everything up to now is durable; throws when the storage failed. */
   durable(): Promise<void>
+  /** Says that the resource begins now: watches from earlier have to start anew. */
+  begin(storageKey: string): void
   /** Calls back within each change, before it is durable: for what is derived from the state. */
   onApplied(listen: (storageKey: string, change: Change) => void): void
   /** Calls back after each change has become durable, in order of revision. */
@@ -99,6 +101,9 @@ export async function openStore(options: { readonly storage: Storage; readonly c
       return last
     },
     durable: () => written,
+    begin(storageKey) {
+      if (!tables.has(storageKey)) tables.set(storageKey, openTable(revision))
+    },
     onApplied: (listen) => void appliers.push(listen),
     onChange: (listen) => void listeners.push(listen),
     state: () => ({ revision, records: recordsOf(tables, revision) }),

@@ -11,6 +11,7 @@ import type { Subscription } from './watch-hub.ts'
 import { viewOf } from './view.ts'
 
 const BOOKMARK_MILLISECONDS = 15_000
+const FIRST_BOOKMARK_MILLISECONDS = 100
 const TIMEOUT_LEAST_SECONDS = 1_800
 const TIMEOUT_MOST_SECONDS = 86_400
 const INITIAL_EVENTS_END = 'k8s.io/initial-events-end'
@@ -113,13 +114,14 @@ function arm(engine: Engine, subscription: Subscription, query: Query, hasBookma
   const seconds = asked > 0 ? Math.min(asked, TIMEOUT_MOST_SECONDS) : TIMEOUT_LEAST_SECONDS * (1 + random.fraction())
   const stopTimeout = clock.after(seconds * 1000, () => subscription.note('expired'))
   let stopBookmark = () => {}
-  const next = () => {
-    stopBookmark = clock.after(BOOKMARK_MILLISECONDS, () => {
+  const next = (milliseconds: number) => {
+    stopBookmark = clock.after(milliseconds, () => {
       subscription.note('bookmark')
-      next()
+      next(BOOKMARK_MILLISECONDS)
     })
   }
-  if (hasBookmarks) next()
+  // A short watch gets its bookmark well before its end.
+  if (hasBookmarks) next(Math.max(FIRST_BOOKMARK_MILLISECONDS, Math.min(BOOKMARK_MILLISECONDS, (seconds - 2) * 1000)))
   return () => {
     stopTimeout()
     stopBookmark()

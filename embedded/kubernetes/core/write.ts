@@ -6,14 +6,14 @@ import { negotiate } from './accept.ts'
 import { checkType, mediaType, parseJson, parseObject, parseYamlOrJson } from './body.ts'
 import { asStored, groupVersionOf, type Definition } from './definition.ts'
 import { json, keyOf, type Answer, type Engine } from './engine.ts'
-import { asList, asObject, asString, at, isEqual, isObject, strings, type Json, type JsonObject } from './json.ts'
+import { asList, asObject, asString, at, isEqual, isObject, sortedText, strings, type Json, type JsonObject } from './json.ts'
 import { jsonPatch, mergePatch } from './json-patch.ts'
 import { finalizerWarnings, generatedName } from './metadata.ts'
 import { looseMetadata, withMetadata, type KubeObject, type ManagedFieldsEntry, type User } from './object.ts'
 import type { Target } from './read.ts'
 import { rendererOf } from './render.ts'
 import { fieldValidationOf, isDryRun, isTrue, type Query, type Request } from './request.ts'
-import { checkValid, shape, uncheckedRules } from './shape.ts'
+import { checkReadable, checkValid, shape, uncheckedRules } from './shape.ts'
 import { alreadyExists, badRequest, conflict, fieldForbidden, fieldInvalid, fieldRequired, fieldTooLong, forbidden, invalid, notFound, Refusal, unavailable, unexpected, unknownPatchType, unsupportedMediaType } from './status.ts'
 import { viewOf } from './view.ts'
 import { fromScale, toScale } from './scale.ts'
@@ -78,9 +78,8 @@ export async function replace(engine: Engine, write: Write): Promise<Answer> {
   }
   return dressed(engine, write, await change(engine, write, {
     make: (current) => {
-      const old = existing(target, current)
-      checkPreconditions(target, given, old, needsRevision(target))
-      return { given, source: 'body', duplicates }
+      existing(target, current)
+      return { given, source: 'body', duplicates, isRevisionNeeded: needsRevision(target) }
     },
   }))
 }
@@ -102,7 +101,7 @@ export async function patch(engine: Engine, write: Write): Promise<Answer> {
   if (type === PATCH_TYPES.apply) return applyPatch(engine, write)
   if (query.get('force') !== null) throw invalid(PATCH_OPTIONS, '', [fieldForbidden('force', 'may not be specified for non-apply patch')])
   const compute = patcherOf(type, body, definition)
-  if (!compute && !Object.values<string>(PATCH_TYPES).includes(type)) throw unknownPatchType()
+  if (!compute && !definition.isCustom) throw unknownPatchType()
   if (!compute) throw unsupportedMediaType([PATCH_TYPES.json, PATCH_TYPES.merge, PATCH_TYPES.apply].join(', '))
   const outcome = await change(engine, write, {
     make: (current) => {
@@ -112,8 +111,7 @@ export async function patch(engine: Engine, write: Write): Promise<Answer> {
       if (!isObject(after)) throw badRequest('the patch does not leave an object')
       if (target.subresource === 'scale') return { given: fromScale(definition, old, after), source: 'patch', duplicates: compute.duplicates }
       checkPatched(target, after, old, body)
-      checkPreconditions(target, after, old, false)
-      return { given: after, source: 'patch', duplicates: compute.duplicates }
+      return { given: after, source: 'patch', duplicates: compute.duplicates, isRevisionNeeded: false }
     },
   })
   return target.subresource === 'scale' ? scaled(engine, write, outcome) : dressed(engine, write, outcome)
@@ -189,6 +187,7 @@ function checkPatched({ definition }: Target, after: JsonObject, old: KubeObject
   const metadata = looseMetadata(after)
   checkType(after, definition, text)
   if (metadata.uid !== old.metadata.uid && metadata.uid !== undefined) throw invalid(definition, old.metadata.name, [fieldInvalid('metadata.uid', metadata.uid, 'field is immutable')])
+  if (asString(metadata.name) === '') throw badRequest(`the name of the object (${old.metadata.name} based on URL) was undeterminable: name must be provided`)
   if (asString(metadata.name) !== old.metadata.name) throw badRequest(`the name of the object (${asString(metadata.name)}) does not match the name on the URL (${old.metadata.name})`)
   if (asString(metadata.namespace) !== (old.metadata.namespace ?? '')) throw badRequest('the namespace of the provided object does not match the namespace sent on the request')
 }
@@ -201,6 +200,8 @@ function checkPreconditions({ definition, name }: Target, given: JsonObject, old
   if (isRevisionNeeded && (resourceVersion === undefined || resourceVersion === '' || resourceVersion === '0')) {
     throw invalid({ group: definition.group, kind: definition.resource }, name, [fieldInvalid('metadata.resourceVersion', 0, 'must be specified for an update')])
   }
+  const { deletionTimestamp } = looseMetadata(given)
+  if (typeof deletionTimestamp === 'string' && deletionTimestamp !== old.metadata.deletionTimestamp) throw invalid(definition, name, [fieldInvalid('metadata.deletionTimestamp', deletionTimestamp, 'field is immutable')])
   if (uid !== undefined && uid !== '' && uid !== old.metadata.uid) {
     const key = ['/registry', definition.group, definition.resource, old.metadata.namespace, name].filter((part) => part !== undefined && part !== '').join('/')
     throw conflict(definition, name, `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: ${String(uid)}, UID in object meta: ${old.metadata.uid}`)
@@ -212,6 +213,8 @@ interface Made {
   readonly given: JsonObject
   readonly source: 'body' | 'patch'
   readonly duplicates: readonly string[]
+  /** Set when the change must be made to the object that it names: whether it must name a revision. */
+  readonly isRevisionNeeded?: boolean
   /** Who manages what, when the change says so itself. */
   readonly managedFields?: readonly ManagedFieldsEntry[]
 }
@@ -247,7 +250,10 @@ export async function change(engine: Engine, write: Write, changing: Changing): 
     const { object: shaped, unknown } = shape({ definition, given: made.given, old, namespace, name, subresource: ownPart(subresource), now, random: engine.random })
     const managedFields = made.managedFields ?? trackUpdate({ definition, manager: managerOf(write), subresource, now }, made.given, old, shaped)
     const object = withMetadata(shaped, { managedFields: managedFields.length === 0 ? undefined : managedFields })
-    const warnings = [...strictness(write, made, unknown), ...finalizerWarnings(strings(looseMetadata(made.given).finalizers), old?.metadata.finalizers ?? [])]
+    const strict = strictness(write, made, unknown)
+    if (old && made.isRevisionNeeded !== undefined) checkPreconditions(target, made.given, old, made.isRevisionNeeded)
+    const warnings = [...strict, ...finalizerWarnings(strings(looseMetadata(made.given).finalizers), old?.metadata.finalizers ?? [])]
+    checkReadable(definition, object)
     checkValid(definition, object, old, ownPart(subresource))
     const asking = engine.admit({ operation: old ? 'UPDATE' : 'CREATE', definition, namespace, name, subresource, object, old, user, isDryRun: isDry })
     if (asking) {
@@ -282,8 +288,8 @@ function isSameState(a: KubeObject, b: KubeObject): boolean {
 }
 
 /** Unknown and duplicate members: an error, a warning, or nothing, as the client asked. */
-function strictness({ target: { definition }, query }: Write, made: Made, unknown: readonly string[]): string[] {
-  const validation = fieldValidationOf(query)
+function strictness({ target: { definition }, request, query }: Write, made: Made, unknown: readonly string[]): string[] {
+  const validation = fieldValidationOf(query, optionsOf(request))
   if (validation === 'Ignore') return []
   const faults = [
     ...made.duplicates.map((path) => `duplicate field ${JSON.stringify(path)}`),
@@ -291,7 +297,7 @@ function strictness({ target: { definition }, query }: Write, made: Made, unknow
   ]
   if (validation === 'Warn' || faults.length === 0) return faults
   const detail = `strict decoding error: ${faults.join(', ')}`
-  if (made.source === 'patch') throw invalid({ group: '', kind: '' }, '', [fieldInvalid('patch', JSON.stringify(made.given), detail)])
+  if (made.source === 'patch') throw invalid({ group: '', kind: '' }, '', [fieldInvalid('patch', sortedText(made.given), detail)])
   throw badRequest(`${definition.kind} in version ${JSON.stringify(definition.version)} cannot be handled as a ${definition.kind}: ${detail}`)
 }
 

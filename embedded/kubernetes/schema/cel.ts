@@ -9,6 +9,9 @@ import { compilePattern } from './validate.ts'
 const EXPRESSION_MOST_LETTERS = 4_096
 const LIMITS = { maxAstNodes: 2_000, maxDepth: 64, maxListElements: 256, maxMapEntries: 256, maxCallArguments: 16 }
 
+/** The expression is sound, but answers a value of the wrong type. */
+export class WrongResult extends Error {}
+
 /** A value as expressions see it. */
 export type CelValue = unknown
 
@@ -50,7 +53,7 @@ export function compileCel(expression: string, schema: Schema, isOldOptional: bo
   const checked = parsed.check()
   if (!checked.valid) throw checked.error ?? new Error('the expression is not valid')
   const found = String((checked.type as { readonly name?: string } | undefined)?.name ?? checked.type)
-  if (found !== result && found !== 'dyn') throw new Error(`must evaluate to a ${result}`)
+  if (found !== result && found !== 'dyn') throw new WrongResult(`cel expression must evaluate to a ${result}`)
   checkNode(parsed.ast as Node, schema)
   if (compiled.size < COMPILED_MOST) compiled.set(name, parsed)
   return parsed

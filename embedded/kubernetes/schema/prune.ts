@@ -1,15 +1,19 @@
 /** Removes what a structural schema does not know, and nulls where null is not allowed.
  *  Answers the same value when there was nothing to remove; the paths of unknown members go to `unknown`. */
 import { isList, isObject, setMember, type Json, type JsonObject, type MutableObject } from '../core/json.ts'
+import { unknownMetadata } from '../core/metadata.ts'
 import { allowsUnknown, memberSchema, type Schema } from './schema.ts'
 
 export function pruned<T extends Json>(value: T, schema: Schema, unknown: string[], path = ''): T {
   if (schema['x-kubernetes-embedded-resource'] && isObject(value)) {
     const { apiVersion, kind, metadata, ...rest }: JsonObject = value
     const kept = prunedObject(rest, schema, unknown, path)
-    if (kept === rest) return value
+    const odd = isObject(metadata) ? unknownMetadata(metadata) : []
+    if (kept === rest && odd.length === 0) return value
+    unknown.push(...odd.map((name) => `${path}.${name}`))
+    const known = isObject(metadata) ? Object.fromEntries(Object.entries(metadata).filter(([key]) => !odd.includes(`metadata.${key}`))) : metadata
     // An embedded resource keeps its type and metadata whatever its schema says.
-    return { ...(apiVersion === undefined ? {} : { apiVersion }), ...(kind === undefined ? {} : { kind }), ...(metadata === undefined ? {} : { metadata }), ...kept } as Json as T
+    return { ...(apiVersion === undefined ? {} : { apiVersion }), ...(kind === undefined ? {} : { kind }), ...(known === undefined ? {} : { metadata: known }), ...kept } as Json as T
   }
   if (isObject(value)) return prunedObject(value, schema, unknown, path) as T
   if (isList(value) && schema.items) {

@@ -72,7 +72,7 @@ function ownMessage(rule: Rule, schema: Schema, isOptional: boolean, variables: 
 }
 
 function causeOf(rule: Rule, value: Json, field: string, detail: string): Cause {
-  const path = field.replace(/^\./, '')
+  const path = field.replace(/^\./, '') || '<nil>'
   if (rule.reason === 'FieldValueForbidden') return fieldForbidden(path, detail)
   if (rule.reason === 'FieldValueRequired') return fieldRequired(path, detail)
   if (rule.reason === 'FieldValueDuplicate') return fieldDuplicate(path, value)

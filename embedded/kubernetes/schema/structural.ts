@@ -3,7 +3,7 @@ import { compileJsonPath } from '../core/jsonpath.ts'
 import { asList, asString, at, isObject, type Json } from '../core/json.ts'
 import type { KubeObject } from '../core/object.ts'
 import { fieldForbidden, fieldInvalid, fieldNotSupported, fieldRequired, type Cause } from '../core/status.ts'
-import { compileCel } from './cel.ts'
+import { compileCel, WrongResult } from './cel.ts'
 import type { Rule, Schema } from './schema.ts'
 import { compilePattern, schemaFaults } from './validate.ts'
 
@@ -58,6 +58,7 @@ function structuralFaults(schema: Schema, field: string): Cause[] {
   if (schema.additionalProperties === false) faults.push(fieldForbidden(`${field}.additionalProperties`, 'additionalProperties cannot be set to false'))
   if (schema.uniqueItems) faults.push(fieldForbidden(`${field}.uniqueItems`, 'uniqueItems cannot be set to true since the runtime complexity becomes quadratic'))
   if (schema['x-kubernetes-list-type'] === 'map' && (schema['x-kubernetes-list-map-keys'] ?? []).length === 0) faults.push(fieldRequired(`${field}.x-kubernetes-list-map-keys`, 'must not be empty if x-kubernetes-list-type is map'))
+  if (schema['x-kubernetes-list-type'] === 'map') faults.push(...keyFaults(schema, field))
   if (schema.pattern !== undefined) faults.push(...patternFaults(schema.pattern, `${field}.pattern`))
   for (const [index, rule] of (schema['x-kubernetes-validations'] ?? []).entries()) faults.push(...ruleDefinitionFaults(rule, schema, `${field}.x-kubernetes-validations[${index}]`))
   if (schema.default !== undefined) faults.push(...schemaFaults(schema.default, schema).map((fault) => ({ ...fault, field: [`${field}.default`, fault.field].filter((part) => part !== '').join('.') })))
@@ -69,6 +70,12 @@ function structuralFaults(schema: Schema, field: string): Cause[] {
   if (typeof schema.additionalProperties === 'object') faults.push(...structuralFaults(schema.additionalProperties, `${field}.additionalProperties`))
   return faults
 }
+
+/** What items are told apart by must always be there. */
+const keyFaults = ({ items, 'x-kubernetes-list-map-keys': keys = [] }: Schema, field: string): Cause[] =>
+  keys
+    .filter((key) => items?.properties?.[key]?.default === undefined && !items?.required?.includes(key))
+    .map((key) => fieldRequired(`${field}.items.properties[${key}].default`, 'this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property'))
 
 /** Alternatives may only narrow what the schema itself declares. */
 function junctorFaults(schema: Schema, field: string): Cause[] {
@@ -89,7 +96,9 @@ function ruleDefinitionFaults(rule: Rule, schema: Schema, field: string): Cause[
       compileCel(expression, schema, rule.optionalOldSelf === true, result)
       return []
     } catch (error) {
-      return [fieldInvalid(`${field}.${member}`, rule, `compilation failed: ${error instanceof Error ? error.message : String(error)}`)]
+      const text = error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error)
+      const shown = { Rule: rule.rule, Message: rule.message ?? '', MessageExpression: rule.messageExpression ?? '', Reason: rule.reason ?? null, FieldPath: rule.fieldPath ?? '', OptionalOldSelf: rule.optionalOldSelf ?? null }
+      return [fieldInvalid(`${field}.${member}`, shown, error instanceof WrongResult ? text : `compilation failed: ERROR: ${text}`)]
     }
   }
   return [...compiles('rule', 'bool'), ...compiles('messageExpression', 'string')]

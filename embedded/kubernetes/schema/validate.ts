@@ -9,7 +9,7 @@ export function schemaFaults(value: Json, schema: Schema, field = '', old?: Json
   if (value === null && schema.nullable) return []
   if (old !== undefined && isEqual(value, old)) return [] // what was stored is not refused because the schema changed since
   const typeFault = typeFaultOf(value, schema, field)
-  if (typeFault) return [typeFault]
+  if (typeFault) return typeof value === 'number' && schema.type === 'integer' && schema.format === 'int32' ? [uncheckedNumber(field), typeFault] : [typeFault]
   return [
     ...(schema.enum && !schema.enum.some((allowed) => isEqual(allowed, value)) ? [fieldNotSupported(field, value, schema.enum)] : []),
     ...(typeof value === 'string' ? stringFaults(value, schema, field) : []),
@@ -31,6 +31,9 @@ function typeFaultOf(value: Json, schema: Schema, field: string): Cause | undefi
   if (type === 'integer' && actual === 'number') return fieldTypeInvalid(field, 'float64', `${field} in body must be of type ${schema.format ?? 'integer'}: "float64"`)
   return fieldTypeInvalid(field, shownType(value), `${field} in body must be of type ${type}: ${JSON.stringify(shownType(value))}`)
 }
+
+/** What the real server adds when a number of a fixed size is not whole. */
+const uncheckedNumber = (field: string): Cause => ({ reason: 'FieldValueInvalid', message: `Invalid value: "": Checked value must be of type integer with format int32 in ${field}`, field: '<nil>' })
 
 const typeOf = (value: Json): string =>
   value === null ? 'null' : isList(value) ? 'array' : typeof value === 'number' ? (Number.isInteger(value) ? 'integer' : 'number') : typeof value
@@ -131,22 +134,29 @@ function objectFaults(value: JsonObject, schema: Schema, field: string, old: Jso
 }
 
 const embeddedFaults = (value: JsonObject, field: string): Cause[] =>
-  (['apiVersion', 'kind'] as const).filter((key) => typeof value[key] !== 'string' || value[key] === '').map((key) => fieldRequired(`${field}.${key}`, 'must not be empty'))
+  (['apiVersion', 'kind'] as const).filter((key) => typeof value[key] !== 'string' || value[key] === '').map((key) => fieldRequired(`${field}.${key}`))
+
+/** A fault of a choice as a whole. */
+const unnamed = (text: string): Cause => ({ reason: 'FieldValueInvalid', message: `Invalid value: "": ${text}`, field: '<nil>' })
+/** The faults of the alternative that comes nearest. */
+const nearest = (alternatives: readonly (readonly Cause[])[]): readonly Cause[] => alternatives.reduce<readonly Cause[]>((best, one) => (best.length === 0 || one.length < best.length ? one : best), [])
 
 function junctorFaults(value: Json, schema: Schema, field: string): Cause[] {
   const passes = (candidate: Schema) => schemaFaults(value, candidate, field).length === 0
   const faults: Cause[] = []
-  const shown = isObject(value) || isList(value) ? (isObject(value) ? 'object' : 'array') : value
-  const say = (text: string) => faults.push(fieldInvalid(field, shown, text))
+  const about = JSON.stringify(field)
   for (const part of schema.allOf ?? []) {
     const inner = schemaFaults(value, part, field)
     if (inner.length > 0) faults.push(...inner)
   }
-  if (schema.anyOf && !schema.anyOf.some(passes)) say(`${field} in body must validate at least one schema (anyOf)`)
+  if (schema.anyOf && !schema.anyOf.some(passes)) {
+    faults.push(unnamed(`${about} must validate at least one schema (anyOf)`), ...nearest(schema.anyOf.map((one) => schemaFaults(value, one, field))))
+  }
   if (schema.oneOf) {
     const passing = schema.oneOf.filter(passes).length
-    if (passing !== 1) say(`${field} in body must validate one and only one schema (oneOf). ${passing === 0 ? 'Found none valid' : `Found ${passing} valid alternatives`}`)
+    if (passing !== 1) faults.push(unnamed(`${about} must validate one and only one schema (oneOf). ${passing === 0 ? 'Found none valid' : `Found ${passing} valid alternatives`}`))
+    if (passing === 0) faults.push(...nearest(schema.oneOf.map((one) => schemaFaults(value, one, field))))
   }
-  if (schema.not && passes(schema.not)) say(`${field} in body must not validate the schema (not)`)
+  if (schema.not && passes(schema.not)) faults.push(unnamed(`${about} must not validate the schema (not)`))
   return faults
 }

@@ -6,6 +6,7 @@ import type { Logger } from '../../../kit/sys/log.ts'
 import type { Random } from '../../../kit/sys/random.ts'
 import { openCore, type Core } from '../core/core.ts'
 import { openLogStorage } from '../storage/log.ts'
+import { callWebhook } from './call-webhook.ts'
 import { openCertificates } from './certificates.ts'
 import { ADMIN_USER, issueKubeconfig, tokenFile, tokenKeyOf } from './credentials.ts'
 import { serveHttps } from './https.ts'
@@ -38,7 +39,7 @@ export interface EmbeddedServer {
 export async function startServer({ folder, host, port, clock, random, log }: ServerOptions): Promise<EmbeddedServer> {
   await mkdir(folder, { recursive: true, mode: 0o700 })
   const storage = await openLogStorage({ folder: join(folder, 'log'), log })
-  const core = await openCore({ clock, random, log, storage, authenticate: tokenFile(folder), tokenKey: await tokenKeyOf(folder, random) })
+  const core = await openCore({ clock, random, log, storage, authenticate: tokenFile(folder), tokenKey: await tokenKeyOf(folder, random), callWebhook })
   storage.setSource(() => core.engine.store.state())
   const certificates = await openCertificates({ folder, hosts: [...new Set(['127.0.0.1', 'localhost', reachable(host)])], clock, random })
   const https = await serveHttps({ core, certificates, host, port, log, metrics: openMetrics(core.engine, clock) })
