@@ -197,7 +197,6 @@ class Index<Spec, Status> {
     const before = from === undefined ? [] : this.#keysOf(from)
     const after = to === undefined ? [] : this.#keysOf(to)
     for (const value of before) {
-      if (after.includes(value)) continue
       const keys = this.#keys.get(value)
       keys?.delete(key)
       if (keys?.size === 0) this.#keys.delete(value)

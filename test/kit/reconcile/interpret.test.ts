@@ -50,8 +50,8 @@ describe('ensure', () => {
     expect(spec()).toEqual({ parent: 'p', index: 0, note: 'n', level: 'plain' })
     expect((await act([ensure('c', { note: 'n' })])).done).toEqual([])
     expect(writes).toHaveLength(1)
-    await act([ensure('c', { index: 1 })])
-    expect(spec()).toEqual({ parent: 'p', index: 1, level: 'plain' })
+    await act([ensure('c')])
+    expect(spec()).toEqual({ parent: 'p', index: 0, level: 'plain' })
     expect(writes).toHaveLength(2)
   })
   test('puts right what somebody else has changed', async () => {

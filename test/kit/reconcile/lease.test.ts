@@ -77,6 +77,22 @@ test('a leader that cannot renew stops acting before another may lead, and says 
   expect(first.isLeading()).toBe(false)
 })
 
+test('a renewal that comes through after the lead was lost does not bring it back', async () => {
+  const world = await openWorld()
+  let isSlow = false
+  const first = stand(world, 'first', (serve) => async (request) => {
+    if (isSlow) await new Promise<void>((resolve) => world.scheduler.after(14_000, resolve))
+    return serve(request)
+  })
+  await world.until(first.mayAct)
+  await world.pass(20_000)
+  isSlow = true
+  await world.until(() => first.outcome() === 'lost', 16_000)
+  isSlow = false
+  const actsAgain = await world.scheduler.runUntil(world.scheduler.nowMilliseconds + 60_000, first.mayAct)
+  expect(actsAgain).toBe(false)
+})
+
 test('a short break does not cost the lead', async () => {
   const world = await openWorld()
   let isCut = false

@@ -149,6 +149,11 @@ test('a root that fails is tried again ever more rarely, others go on, and it is
   expect(attempts).toBeLessThan(60)
   isBroken = false
   await untilRoot(world, 'bad', (root) => root?.status?.state === 'made', 31_000)
+  isBroken = true
+  attempts = 0
+  await world.settled(world.admin.patch(Parent, key('bad'), { spec: { size: 2 } }))
+  await world.pass(1000)
+  expect(attempts, 'its next failure is its first').toBeGreaterThan(5)
   await controller.stop()
 })
 
@@ -162,6 +167,20 @@ test('a bug in a plan harms nobody else, and is counted', async () => {
   await create(world, 'good', { size: 1 })
   await untilRoot(world, 'good', (root) => root?.status?.state === 'made', 60_000)
   expect(await controller.registry.metrics()).toMatch(/controller_runtime_reconcile_panics_total\{controller="parent"\} [1-9]/)
+  await controller.stop()
+})
+
+test('an object that goes from one root to another wakes both', async () => {
+  const world = await openWorld()
+  const controller = run(world, sizing)
+  await create(world, 'a', { size: 1 })
+  await create(world, 'b', { size: 0 })
+  await untilRoot(world, 'b', (root) => root?.status?.state === 'made')
+  await untilRoot(world, 'a', (root) => root?.status?.state === 'made')
+  await world.settled(world.admin.patch(Child, key('a-0'), { spec: { parent: 'b' } }))
+  await world.pass(5000)
+  const [left] = (await world.settled(world.admin.list(Child))).items
+  expect(left?.spec.parent).toBe('a')
   await controller.stop()
 })
 
