@@ -19,12 +19,13 @@ import { type Cloud, fastClock, NODE, openCloud, ZONE } from './cloud.ts'
 
 const database = useDatabase()
 let cloud: Cloud
+let stopAgent: () => Promise<void>
 let accountId: string
 let namespace: string
 
 beforeAll(async () => {
   cloud = await openCloud(database.db)
-  cloud.startAgent()
+  stopAgent = cloud.startAgent()
 })
 afterAll(() => cloud.close())
 beforeEach(async () => {
@@ -205,6 +206,30 @@ describe('with controllers that live', () => {
     await edit({ title: 'Shop' })
     await until('the title', () => cloud.kubectl.list(Instance, { namespace: nodeNamespace(NODE) }), ({ items }) => items[0]?.spec.metadata.title === 'Shop')
     expect((await read())?.spec.operation?.kind).toBe('server.create')
+  })
+
+  test('a silent host is an error that ends by itself, and the guest is not touched', async () => {
+    await create().then(() => inState('started'))
+    await stopAgent()
+    const lost = await until('the silence', read, (server) => server?.status?.state === 'error') as ServerObject
+    expect([lost.status?.stateDetail, isReady(lost)]).toEqual([expect.stringContaining('does not answer'), 'False'])
+    expect((await cloud.kubectl.get(Node, { name: NODE }))?.status?.state).toBe('unreachable')
+    expect((await findCandidate(database.db, NODE))?.isSchedulable).toBe(false)
+    stopAgent = cloud.startAgent()
+    expect((await inState('started')).status?.incarnation).toBe(1)
+    await until('the node', () => cloud.kubectl.get(Node, { name: NODE }), (node) => node?.status?.state === 'ready')
+  })
+
+  test('a zone without room is asked again until there is some', async () => {
+    const cordon = (isCordoned: boolean) => cloud.kubectl.patch(Node, { name: NODE }, { spec: { isCordoned } })
+    await cordon(true)
+    await until('the node to close', () => findCandidate(database.db, NODE), (node) => node?.isSchedulable === false)
+    await until('the zone to be full', () => cloud.kubectl.get(Zone, { name: ZONE }), (zone) => zone?.status?.state === 'full' && zone.status.unavailablePlans?.[0] === 'tiny')
+    await create()
+    await until('the refusal', read, (server) => server?.status?.conditions?.some(({ type, reason }) => type === 'Claimed' && reason === 'NoCapacity') ?? false)
+    expect((await read())?.status?.state).toBe('creating')
+    await cordon(false)
+    await inState('started')
   })
 
   test('the zone and the node say that they are well', async () => {
