@@ -2,7 +2,10 @@
 import { randomUUID } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { eventually, type Product } from './product.ts'
+import { type Endpoints, eventually } from './product.ts'
+
+/** What a customer must know of the product; asked anew after restarts. */
+type Running = () => { readonly endpoints: Endpoints }
 
 export interface Operation {
   readonly id: string
@@ -44,8 +47,7 @@ async function send<Body>(url: string, init: RequestInit): Promise<Answer<Body>>
 }
 
 /** The token of the verification link, which stands alone on a line. */
-async function verificationToken(product: Product, email: string): Promise<string | undefined> {
-  const folder = product.endpoints.mail_directory
+async function verificationToken(folder: string, email: string): Promise<string | undefined> {
   for (const name of (await readdir(folder)).filter((file) => file.endsWith('.eml'))) {
     const mail = await readFile(join(folder, name), 'utf8')
     const token = /^\S+\/verify-email#token=(\S+)\r?$/m.exec(mail)?.[1]
@@ -63,13 +65,13 @@ export class Customer {
     this.#token = token
   }
 
-  /** Sign up, read the mail, verify, log in, make a token. `product` is asked anew for its address after restarts. */
-  static async signUp(product: () => Product, email: string): Promise<Customer> {
+  /** Sign up, read the mail, verify, log in, make a token. */
+  static async signUp(product: Running, email: string): Promise<Customer> {
     const url = () => product().endpoints.api_url
     const post = (path: string, body: object, headers: Record<string, string> = {}) =>
       send<Record<string, unknown>>(`${url()}${path}`, { method: 'POST', headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) })
     expectStatus(202, await post('/v1/auth/signup', { name: 'Test Person', email, password: PASSWORD }))
-    const mailed = await eventually('the verification mail', () => verificationToken(product(), email), 30_000)
+    const mailed = await eventually('the verification mail', () => verificationToken(product().endpoints.mail_directory, email), 30_000)
     expectStatus(200, await post('/v1/auth/email-verification/confirm', { token: mailed }))
     const session = expectStatus(200, await post('/v1/auth/login', { email, password: PASSWORD }))
     const cookie = session.headers.getSetCookie().map((text) => text.split(';')[0]).join('; ')

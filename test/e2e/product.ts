@@ -14,7 +14,7 @@ const READY_MILLISECONDS = 120_000
 const STOP_MILLISECONDS = 60_000
 const POLL_MILLISECONDS = 100
 /** Guest images are made once for all tests of this machine. */
-const IMAGE_CACHE = join(tmpdir(), 'svccloud-test-images')
+export const IMAGE_CACHE = join(tmpdir(), 'svccloud-test-images')
 
 export interface Endpoints {
   readonly version: string
@@ -71,6 +71,13 @@ function launch(flags: readonly string[], environment: Readonly<Record<string, s
   let said = ''
   for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk: Buffer) => void (said += chunk.toString()))
   return { child, output: () => said }
+}
+
+/** Process ids of the guests whose files are in the data folder. */
+export async function guestsOf(data: string): Promise<readonly number[]> {
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number)
+  const lines = await Promise.all(pids.map(async (pid) => ({ pid, line: await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '') })))
+  return lines.filter(({ line }) => /^[^\0]*qemu-system/.test(line) && line.includes(data)).map(({ pid }) => pid)
 }
 
 export class Product {
@@ -135,11 +142,8 @@ export class Product {
     await ended
   }
 
-  /** Process ids of the guests whose files are in the data folder. */
-  async guests(): Promise<readonly number[]> {
-    const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number)
-    const lines = await Promise.all(pids.map(async (pid) => ({ pid, line: await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '') })))
-    return lines.filter(({ line }) => /^[^\0]*qemu-system/.test(line) && line.includes(this.data)).map(({ pid }) => pid)
+  guests(): Promise<readonly number[]> {
+    return guestsOf(this.data)
   }
 
   /** Files of disks in the data folder. */

@@ -1,4 +1,4 @@
-/** What `npm start` refuses, and its other ways to run. Guests are simulated: nothing here looks at one. */
+/** What `npm start` refuses, and its other ways to run. */
 import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { access, chmod, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises'
@@ -7,10 +7,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { nodeBinary } from '../../kit/sys/process.ts'
-import { eventually, Product, refusedStart } from './product.ts'
+import { Customer } from './customer.ts'
+import { type Endpoints, eventually, guestsOf, IMAGE_CACHE, Product, refusedStart } from './product.ts'
 
 const SIMULATED = ['--hypervisor', 'simulated']
 const FREE_PORTS = ['--port', '0', '--operator-port', '0', '--kubernetes-port', '0']
+const SSH_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKfW0y1WQ3x8fMgmvHpsyWkBq3W1H2yj4v3mO3b2pTqI passer-by@example.com'
 const ROOT = join(import.meta.dirname, '../..')
 
 let folder: string
@@ -45,14 +47,6 @@ describe('refuses in one clear line', () => {
     }
   })
 
-  it('a folder that another one holds', async () => {
-    const product = await start('held')
-    const { code, output } = await refusedStart(['--data', product.data, ...SIMULATED, ...FREE_PORTS])
-    expect(code).toBe(1)
-    expect(lines(output)).toEqual([`The folder ${product.data} is in use by another svccloud. Stop that one, or choose another folder: npm start -- --data DIR`])
-    expect((await fetch(`${product.endpoints.operator_url}/readyz`)).status).toBe(200)
-  })
-
   it('a folder that is none', async () => {
     const { code, output } = await refusedStart(['--data', '/dev/null/data', ...FREE_PORTS])
     expect(code).toBe(1)
@@ -72,8 +66,18 @@ describe('refuses in one clear line', () => {
   })
 })
 
-it('says loudly that guests are simulated', async () => {
-  expect((await start('loud')).output()).toContain('WARNING: guests are simulated')
+it('holds its folder, and starts again where it was', async () => {
+  const first = await start('held')
+  expect(first.output()).toContain('WARNING: guests are simulated')
+  const { code, output } = await refusedStart(['--data', first.data, ...SIMULATED, ...FREE_PORTS])
+  expect(code).toBe(1)
+  expect(lines(output)).toEqual([`The folder ${first.data} is in use by another svccloud. Stop that one, or choose another folder: npm start -- --data DIR`])
+  await first.query('create table kept (value int)')
+  expect(await first.stop()).toBe(0)
+
+  const second = await start('held')
+  expect(second.endpoints.postgres_url).toBe(first.endpoints.postgres_url)
+  expect(await second.query('select count(*)::int as count from kept')).toEqual([{ count: 0 }])
 })
 
 it('takes its settings from the environment too', async () => {
@@ -84,25 +88,24 @@ it('takes its settings from the environment too', async () => {
   await eventually('the nodes to be known', async () => (await product.query('select 1 from node_capacity where is_schedulable')).length === 3, 60_000)
 })
 
-it('starts again where it was', async () => {
-  const first = await start('again')
-  await first.query('create table kept (value int)')
-  await first.stop()
-  const second = await start('again')
-  expect(second.endpoints.postgres_url).toBe(first.endpoints.postgres_url)
-  expect(await second.query('select count(*)::int as count from kept')).toEqual([{ count: 0 }])
-})
-
-it('removes everything of an ephemeral cloud', async () => {
-  const child: ChildProcess = spawn(nodeBinary(), ['embedded/start.js', '--ephemeral', ...SIMULATED, ...FREE_PORTS, '--nodes', 'eu-1a=1'], { cwd: ROOT, stdio: ['ignore', 'pipe', 'inherit'] })
+it('leaves nothing of an ephemeral cloud, guests included', async () => {
+  const child: ChildProcess = spawn(nodeBinary(), ['embedded/start.js', '--ephemeral', '--hypervisor', 'qemu', '--no-install', ...FREE_PORTS, '--nodes', 'eu-1a=1'], {
+    cwd: ROOT, stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, SVCCLOUD_IMAGE_CACHE: IMAGE_CACHE },
+  })
   let output = ''
   child.stdout?.on('data', (chunk: Buffer) => void (output += chunk.toString()))
   const data = await eventually('it to start', async () => (output.includes('Ctrl-C stops it') ? /^Starting svccloud in (\S+)/m.exec(output)?.[1] : undefined), 120_000)
-  await access(join(data, 'endpoints.json'))
+  const endpoints = JSON.parse(await readFile(join(data, 'endpoints.json'), 'utf8')) as Endpoints // the product's own file
+  const customer = await Customer.signUp(() => ({ endpoints }), 'passer-by@example.com')
+  const { operation } = await customer.createServer({ zone: 'eu-1a', hostname: 'short-lived', plan: 'tiny', template: 'tiny-linux', ssh_keys: [SSH_KEY] })
+  expect(await customer.finished(operation.id)).toMatchObject({ status: 'succeeded' })
+  expect(await guestsOf(data)).toHaveLength(1)
+
   const exited = once(child, 'exit')
   child.kill('SIGINT')
   expect(await exited).toEqual([0, null])
   await expect(access(data)).rejects.toThrow(/ENOENT/)
+  expect(await guestsOf(data)).toEqual([])
 })
 
 describe('a cluster and a database of one\'s own', () => {
