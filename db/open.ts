@@ -27,12 +27,14 @@ export interface DatabaseOptions {
   readonly onConnectionLost?: (error: unknown) => void
 }
 
+/** How columns are read: bigint as number. */
+export const columnTypes: pg.CustomTypesConfig = {
+  getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
+    oid === BIGINT_OID ? parseBigint : pg.types.getTypeParser(oid, format as 'text')) as typeof pg.types.getTypeParser, // pg's overloads cannot be narrowed here
+}
+
 export function openDatabase(options: DatabaseOptions): Database {
-  const types: pg.CustomTypesConfig = {
-    getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
-      oid === BIGINT_OID ? parseBigint : pg.types.getTypeParser(oid, format as 'text')) as typeof pg.types.getTypeParser, // pg's overloads cannot be narrowed here
-  }
-  const pool = new pg.Pool({ connectionString: options.url, max: options.connectionsMaximum, types, connectionTimeoutMillis: 10_000 })
+  const pool = new pg.Pool({ connectionString: options.url, max: options.connectionsMaximum, types: columnTypes, connectionTimeoutMillis: 10_000 })
   pool.on('error', (error) => options.onConnectionLost?.(error))
   return new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })
 }

@@ -1,0 +1,151 @@
+/** What must hold, whatever happened. `watchGuests` looks at every instant; the others once everything is quiet. Each answers the
+ *  violations that it found, in words. */
+import { GENESIS_HASH } from '../../domain/audit-chain.ts'
+import { verifyAudit } from '../../db/audit.ts'
+import { findOperation } from '../../db/operation-history.ts'
+import type { Database } from '../../db/open.ts'
+import { isFinal } from '../../domain/operations.ts'
+import type { Clock } from '../../kit/sys/clock.ts'
+import { accountNamespace } from '../../resources/index.ts'
+import { Instance, Volume } from '../../resources/instance.ts'
+import { Operation } from '../../resources/operation.ts'
+import { Server } from '../../resources/server.ts'
+import { Storage } from '../../resources/storage.ts'
+import { type Account, ask, type History } from './workload.ts'
+import type { World } from './world.ts'
+
+/** No guest runs on two hosts, and no volume has two writers, at any instant. */
+export function watchGuests(world: World): string[] {
+  const hostOf = new Map<string, string>()
+  const violations: string[] = []
+  for (const host of world.hosts) {
+    for (const guest of host.machine.running()) {
+      const before = hostOf.get(guest.name)
+      if (before !== undefined) violations.push(`guest ${guest.name} runs on ${before} and ${host.name} at once`)
+      hostOf.set(guest.name, host.name)
+    }
+  }
+  return violations
+}
+
+/** Nothing is under way any more: no active operation, no object on its way out, no intent. */
+export async function isQuiet(world: World, db: Database): Promise<boolean> {
+  const { items: servers } = await world.admin.list(Server)
+  if (servers.some(({ spec, status, metadata }) => metadata.deletionTimestamp !== undefined
+    || (spec.operation !== undefined && !(status?.operation?.id === spec.operation.id && isFinal(status.operation.status)))
+    || status?.observedGeneration !== metadata.generation)) return false
+  const { items: operations } = await world.admin.list(Operation)
+  if (operations.some(({ status }) => status === undefined || !isFinal(status.status))) return false
+  const { intents } = await db.selectFrom('change_intent').select(({ fn }) => fn.countAll<number>().as('intents')).executeTakeFirstOrThrow()
+  return Number(intents) === 0
+}
+
+const DEADLINE_GRACE_MILLISECONDS = 150_000
+
+/** Every promised operation exists, has ended, and not after its deadline. */
+export async function checkOperations(world: World, db: Database, accounts: readonly Account[], history: History): Promise<string[]> {
+  const violations: string[] = []
+  for (const [id, accountId] of history.operations) {
+    const account = accounts.find((one) => one.id === accountId)
+    if (account === undefined) continue
+    const answer = await ask(world, account, 'GET', `/v1/operations/${id}`)
+    const operation = answer?.json?.operation
+    if (operation === undefined) violations.push(`operation ${id} is lost: ${answer?.response.status}`)
+    else if (!isFinal(operation.status)) violations.push(`operation ${id} (${operation.kind}) is ${operation.status} at step ${operation.step}`)
+    else {
+      if (operation.status === 'failed' && operation.error === '') violations.push(`operation ${id} (${operation.kind}) failed without an error`)
+      if (Date.parse(operation.finished_at) > Date.parse(operation.deadline_at) + DEADLINE_GRACE_MILLISECONDS) violations.push(`operation ${id} (${operation.kind}) outlived its deadline ${operation.deadline_at}: ${operation.finished_at}`)
+    }
+    if ((await findOperation(db, accountId, id)) === undefined) violations.push(`operation ${id} is not in history`)
+  }
+  return violations
+}
+
+const MUTATIONS: readonly string[] = ['POST', 'PUT', 'PATCH', 'DELETE']
+
+/** Exactly one audit entry for each answered mutation that is due one, with the right outcome, and whole chains. */
+export async function checkAudit(db: Database, clock: Clock, accounts: readonly Account[], history: History): Promise<string[]> {
+  const violations: string[] = []
+  for (const { method, path, status, requestId, account } of history.exchanges) {
+    if (!MUTATIONS.includes(method)) continue
+    const rows = await db.selectFrom('audit_entry').select('body').where('account_id', '=', account).where('request_id', '=', requestId).execute()
+    const outcomes = rows.map((row) => (JSON.parse(row.body) as { outcome: string }).outcome)
+    const due = status < 300 ? 'success' : status === 403 ? 'denied' : [402, 409, 422, 501, 503].includes(status) ? 'failed' : undefined
+    // A 503 may leave open what happened; the sweeper finds out.
+    const isRight = due === undefined ? outcomes.length === 0 : outcomes.length === 1 && (outcomes[0] === due || status === 503)
+    if (!isRight) violations.push(`${method} ${path} answered ${status} and left ${outcomes.length} entries (${outcomes.join(', ')}), request ${requestId}`)
+  }
+  for (const account of accounts) {
+    const integrity = await verifyAudit(db, account.id, clock)
+    if (integrity.status !== 'verified') violations.push(`the chain of ${account.id} is ${integrity.status}: ${JSON.stringify(integrity.break)}`)
+    const first = await db.selectFrom('audit_entry').select('previous_hash').where('account_id', '=', account.id).where('sequence', '=', 1).executeTakeFirst()
+    if (first !== undefined && first.previous_hash !== GENESIS_HASH) violations.push(`the chain of ${account.id} does not begin at its beginning`)
+    const operations = await db.selectFrom('operation_history').select(['id', 'kind', 'body']).where('account_id', '=', account.id).execute()
+    const entries = await db.selectFrom('audit_entry').select(['body', 'request_id']).where('account_id', '=', account.id).execute()
+    const succeeded = new Set(entries.filter((entry) => (JSON.parse(entry.body) as { outcome: string }).outcome === 'success').map((entry) => entry.request_id))
+    for (const { id, kind, body } of operations) {
+      const requestId = (body as { requestId?: string }).requestId
+      if (requestId !== undefined && requestId !== '' && !succeeded.has(requestId)) violations.push(`operation ${id} (${kind}) has no audit entry of its request ${requestId}`)
+    }
+  }
+  return violations
+}
+
+/** Claims are those of the servers that exist, within capacity and quota, and hosts hold what the servers say. */
+export async function checkHoldings(world: World, db: Database): Promise<string[]> {
+  const violations: string[] = []
+  const { items: servers } = await world.admin.list(Server)
+  const alive = new Map(servers.map((server) => [`${server.metadata.namespace}/${server.metadata.name}`, server]))
+  const placements = await db.selectFrom('placement').selectAll().execute()
+  for (const { account_id, server_id } of placements) {
+    if (!alive.has(`${accountNamespace(account_id)}/${server_id}`)) violations.push(`placement of ${server_id}, which does not exist`)
+  }
+  for (const claim of await db.selectFrom('address_claim').selectAll().execute()) {
+    if (![...alive.keys()].some((key) => claim.holder.includes(key.split('/')[1] ?? key))) violations.push(`claim ${claim.kind} ${claim.value} of ${claim.holder}, which does not exist`)
+  }
+  for (const node of await db.selectFrom('node_capacity').selectAll().execute()) {
+    const cores = placements.filter((placement) => placement.node === node.node).reduce((sum, placement) => sum + placement.cores, 0)
+    if (cores !== node.cores_used) violations.push(`node ${node.node} counts ${node.cores_used} cores used, its placements take ${cores}`)
+    if (node.cores_used > node.cores) violations.push(`node ${node.node} is over its capacity: ${node.cores_used} of ${node.cores} cores`)
+  }
+  const held = await db.selectFrom('quota_holding').select(['account_id', 'name', ({ fn }) => fn.sum<number>('amount').as('amount')]).groupBy(['account_id', 'name']).execute()
+  for (const quota of await db.selectFrom('account_quota').selectAll().execute()) {
+    const amount = Number(held.find((one) => one.account_id === quota.account_id && one.name === quota.name)?.amount ?? 0)
+    if (amount !== quota.used) violations.push(`quota ${quota.name} of ${quota.account_id} counts ${quota.used}, holdings are ${amount}`)
+    if (quota.used > quota.limit) violations.push(`quota ${quota.name} of ${quota.account_id} is exceeded: ${quota.used} of ${quota.limit}`)
+    if (quota.name === 'servers') {
+      const count = servers.filter((server) => server.metadata.namespace === accountNamespace(quota.account_id) && placements.some((one) => one.server_id === server.metadata.name)).length
+      if (count > quota.limit) violations.push(`account ${quota.account_id} has ${count} servers of ${quota.limit}`)
+    }
+  }
+  return violations
+}
+
+/** Deleted servers leave nothing, in Kubernetes and on hosts; what exists is where and what it should be. */
+export async function checkHosts(world: World): Promise<string[]> {
+  const violations: string[] = []
+  const { items: servers } = await world.admin.list(Server)
+  const uids = new Map(servers.map((server) => [server.metadata.uid, server]))
+  const { items: storages } = await world.admin.list(Storage)
+  const storageUids = new Set(storages.map((storage) => storage.metadata.uid))
+  for (const instance of (await world.admin.list(Instance)).items) if (!uids.has(instance.metadata.name)) violations.push(`Instance ${instance.metadata.namespace}/${instance.metadata.name} of no server`)
+  for (const volume of (await world.admin.list(Volume)).items) if (!storageUids.has(volume.metadata.name)) violations.push(`Volume ${volume.metadata.namespace}/${volume.metadata.name} of no storage`)
+  for (const storage of storages) if (!servers.some((server) => server.metadata.namespace === storage.metadata.namespace && server.metadata.name === storage.spec.serverId)) violations.push(`Storage ${storage.metadata.name} of no server`)
+  for (const host of world.hosts) {
+    for (const guest of host.machine.running()) if (!uids.has(guest.name)) violations.push(`guest ${guest.name} runs on ${host.name} for no server`)
+    for (const volume of host.volumes.keys()) if (!storageUids.has(volume)) violations.push(`disk ${volume} lies on ${host.name} for no storage`)
+  }
+  for (const server of servers) {
+    const state = server.status?.state
+    const isRunning = world.hosts.some((host) => host.machine.running().some((guest) => guest.name === server.metadata.uid))
+    if (state === 'error') {
+      if ((server.status?.stateDetail ?? '') === '') violations.push(`server ${server.metadata.name} is in error without a word`)
+    } else if (state !== 'started' && state !== 'stopped') violations.push(`server ${server.metadata.name} came to rest as ${state}`)
+    else if ((state === 'started') !== isRunning) violations.push(`server ${server.metadata.name} is ${state}, its guest ${isRunning ? 'runs' : 'does not run'}`)
+    else if ((server.spec.desiredPower === 'running') !== isRunning) violations.push(`server ${server.metadata.name} shall be ${server.spec.desiredPower} and is ${state}`)
+  }
+  return violations
+}
+
+export const checkForeignReads = (history: History): string[] =>
+  history.foreignReads.filter(({ status }) => status !== 404 && status !== 503 && status !== 429).map(({ path, status }) => `foreign ${path} answered ${status}`)

@@ -1,0 +1,115 @@
+/** One seed: chaos, then calm, then every invariant; at the end everything is deleted and nothing may be left. */
+import pg from 'pg'
+import { columnTypes, type Database } from '../../db/open.ts'
+import { SimulatedPostgres } from './database.ts'
+import { checkAudit, checkForeignReads, checkHoldings, checkHosts, checkOperations, isQuiet, watchGuests } from './invariants.ts'
+import { type Account, ask, openAccounts, runWorkload } from './workload.ts'
+import { openWorld, type World } from './world.ts'
+import { Server } from '../../resources/server.ts'
+
+const CHAOS_MILLISECONDS = 90_000
+/** The longest deadline of the kinds here, the sweeper's age, and some patience. */
+const QUIET_MILLISECONDS = 40 * 60_000
+const STEP_MILLISECONDS = 10_000
+/** With nothing left to do nothing is written but leases. */
+const STABLE_MILLISECONDS = 60_000
+
+export interface SimulationResult {
+  readonly seed: number
+  readonly violations: readonly string[]
+  readonly fingerprint: string
+  readonly steps: number
+  readonly crashes: number
+  readonly operations: number
+  readonly requests: number
+  readonly faults: string
+  readonly virtualSeconds: number
+}
+
+/** The one connection of a simulation. */
+export async function connectSimulation(url: string): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: url, types: columnTypes })
+  await client.connect()
+  return client
+}
+
+export async function simulate(seed: number, client: pg.Client, trace?: (line: string) => void): Promise<SimulationResult> {
+  await empty(client)
+  const world = await openWorld(seed, (scheduler) => new SimulatedPostgres(client, scheduler), trace)
+  const { scheduler, db } = world
+  const violations = new Set<string>()
+  let isChaosOver = false
+  const accounts = await scheduler.track(openAccounts(db, world, 2))
+  const history = runWorkload(world, accounts, () => isChaosOver)
+  const watch = () => {
+    for (const violation of watchGuests(world)) violations.add(violation)
+  }
+
+  await scheduler.runUntil(CHAOS_MILLISECONDS, undefined, watch)
+  isChaosOver = true
+  world.calm()
+  await untilQuiet(world, db, watch)
+  if (!(await inWorld(world, isQuiet(world, db)))) violations.add('it never became quiet')
+  for (const check of [
+    checkOperations(world, db, accounts, history), checkAudit(db, world.clock, accounts, history), checkHoldings(world, db), checkHosts(world),
+  ]) for (const violation of await inWorld(world, check)) violations.add(violation)
+  for (const violation of checkForeignReads(history)) violations.add(violation)
+  for (const violation of await checkStable(world, watch)) violations.add(violation)
+
+  await deleteEverything(world, db, accounts, watch)
+  const left = await inWorld(world, world.admin.list(Server))
+  if (left.items.length > 0) violations.add(`${left.items.length} servers could not be deleted: ${left.items.map(({ metadata, status }) => `${metadata.name} ${status?.state}`).join(', ')}`)
+  for (const check of [checkHoldings(world, db), checkHosts(world)]) for (const violation of await inWorld(world, check)) violations.add(`after the end: ${violation}`)
+  for (const bug of world.bugs) violations.add(bug)
+  return {
+    seed, violations: [...violations], fingerprint: scheduler.fingerprint(), steps: scheduler.steps, crashes: world.crashes, operations: history.operations.size,
+    requests: history.exchanges.length, faults: world.faults.summary, virtualSeconds: Math.round(scheduler.nowMilliseconds / 1000),
+  }
+}
+
+/** Lets virtual time pass until the promise has settled. */
+async function inWorld<T>(world: World, promise: Promise<T>): Promise<T> {
+  let isSettled = false
+  const settled = promise.finally(() => void (isSettled = true))
+  settled.catch(() => {}) // thrown below
+  while (!isSettled) await world.scheduler.runUntil(world.scheduler.nowMilliseconds + 100, () => isSettled)
+  return settled
+}
+
+async function untilQuiet(world: World, db: Database, watch: () => void): Promise<void> {
+  const until = world.scheduler.nowMilliseconds + QUIET_MILLISECONDS
+  while (world.scheduler.nowMilliseconds < until) {
+    await world.scheduler.runUntil(world.scheduler.nowMilliseconds + STEP_MILLISECONDS, undefined, watch)
+    if (world.api() !== undefined && (await inWorld(world, isQuiet(world, db)))) return
+  }
+}
+
+/** A world at rest stays at rest: no writes besides heartbeats and the leader's lease. */
+async function checkStable(world: World, watch: () => void): Promise<string[]> {
+  await world.scheduler.runUntil(world.scheduler.nowMilliseconds + STABLE_MILLISECONDS, undefined, watch)
+  const before = await versions(world)
+  await world.scheduler.runUntil(world.scheduler.nowMilliseconds + STABLE_MILLISECONDS, undefined, watch)
+  const after = await versions(world)
+  return [...after].filter(([name, version]) => before.get(name) !== version).map(([name]) => `server ${name} is still being written`)
+}
+
+async function versions(world: World): Promise<Map<string, string | undefined>> {
+  const { items } = await inWorld(world, world.admin.list(Server))
+  return new Map(items.map(({ metadata }) => [metadata.name, metadata.resourceVersion]))
+}
+
+async function deleteEverything(world: World, db: Database, accounts: readonly Account[], watch: () => void): Promise<void> {
+  for (let round = 0; round < 3; round++) {
+    for (const account of accounts) {
+      const { items } = await inWorld(world, world.admin.list(Server, { namespace: `acct-${account.id}` }))
+      for (const { metadata } of items) await inWorld(world, ask(world, account, 'DELETE', `/v1/servers/${metadata.name}`))
+    }
+    await untilQuiet(world, db, watch)
+  }
+}
+
+/** Every table but the migrations' own. */
+async function empty(client: pg.Client): Promise<void> {
+  const { rows } = await client.query<{ tablename: string }>(`select tablename from pg_tables where schemaname = 'public' and tablename not like 'kysely%'`)
+  await client.query(`truncate ${rows.map(({ tablename }) => `"${tablename}"`).join(', ')} cascade`)
+}

@@ -1,0 +1,163 @@
+/** What people do to the cloud while it is shaken: two accounts that create, change and delete servers through the API, an operator
+ *  with kubectl, and hardware that has its own ideas. Everything that was answered is remembered for the checks. */
+import { createToken } from '../../db/tokens.ts'
+import { openChain } from '../../db/audit.ts'
+import { openQuotas } from '../../db/quotas.ts'
+import type { Database } from '../../db/open.ts'
+import { formatToken } from '../../apiserver/identity/token-format.ts'
+import type { HttpResponse } from '../../kit/http/exchange.ts'
+import { newBase62, newUuid } from '../../kit/sys/random.ts'
+import { accountNamespace } from '../../resources/index.ts'
+import { Server } from '../../resources/server.ts'
+import { PLAN, TEMPLATE, type World, ZONES } from './world.ts'
+
+export interface Account {
+  readonly id: string
+  readonly token: string
+  /** Servers that an answer has named, dead or alive. */
+  readonly servers: Set<string>
+}
+
+export interface Exchange {
+  readonly account: string
+  readonly method: string
+  readonly path: string
+  readonly status: number
+  readonly requestId: string
+  readonly reason: string | undefined
+}
+
+export interface History {
+  readonly exchanges: Exchange[]
+  /** Every operation that an answer promised: id to the account that was promised it. */
+  readonly operations: Map<string, string>
+  readonly foreignReads: { readonly status: number; readonly path: string }[]
+}
+
+const SERVERS_LIMIT = 5
+const HOSTNAMES = ['web', 'db', 'cache', 'mail', 'build', 'proxy']
+const ANSWER_MILLISECONDS = 30_000
+const KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBv7nS1hUS8W4v8Yw0OeTZcJ6pHJXnpmmGBR9XdKLMDu ada@example'
+
+export async function openAccounts(db: Database, world: World, count: number): Promise<Account[]> {
+  const { random } = world.scheduler
+  const accounts: Account[] = []
+  for (let number = 1; number <= count; number++) {
+    const [id, userId] = [newUuid(random), newUuid(random)]
+    const token = formatToken('read_write', newBase62(random, 40))
+    const now = world.scheduler.now()
+    await db.transaction().execute(async (tx) => {
+      await tx.insertInto('account').values({ id, name: `Account ${number}`, created_at: now }).execute()
+      await tx.insertInto('app_user').values({ id: userId, email: `owner${number}@example.com`, name: null, password_hash: null, email_verified_at: now, own_account_id: id, active_account_id: id, created_at: now }).execute()
+      await tx.insertInto('membership').values({ account_id: id, user_id: userId, role: 'owner', joined_at: now }).execute()
+      await tx.insertInto('credit').values({ id: newUuid(random), account_id: id, label: 'Welcome', source: 'sign_up', amount_cents: 24_900, created_at: now, expires_at: new Date(now.getTime() + 5_184_000_000) }).execute()
+      await openChain(tx, id)
+      await openQuotas(tx, id)
+      await tx.updateTable('account_quota').set({ limit: SERVERS_LIMIT }).where('account_id', '=', id).where('name', '=', 'servers').execute()
+      await createToken(tx, { id: newUuid(random), accountId: id, userId, name: 'robot', token, scope: 'read_write', allowedCidrs: [], createdAt: now, expiresAt: null })
+    })
+    accounts.push({ id, token, servers: new Set() })
+  }
+  return accounts
+}
+
+/** The answer, or undefined when none came: the API is down, or died on the way. */
+export async function ask(world: World, account: Account, method: string, path: string, body?: unknown): Promise<{ response: HttpResponse; json: any } | undefined> { // tests read many shapes
+  const api = world.api()
+  if (api === undefined) return undefined
+  const call = api({
+    method, target: path, remoteAddress: '192.0.2.1', signal: new AbortController().signal,
+    headers: { authorization: `Bearer ${account.token}`, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  })
+  const response = await Promise.race([call, new Promise<undefined>((resolve) => void world.scheduler.after(ANSWER_MILLISECONDS, () => resolve(undefined)))])
+  if (response === undefined) return undefined
+  const text = typeof response.body === 'string' ? response.body : ''
+  return { response, json: text === '' ? undefined : JSON.parse(text) }
+}
+
+/** Starts the workload; it goes on until `isOver`. */
+export function runWorkload(world: World, accounts: readonly Account[], isOver: () => boolean): History {
+  const { scheduler } = world
+  const { random } = scheduler
+  const history: History = { exchanges: [], operations: new Map(), foreignReads: [] }
+  const pick = <T>(values: readonly T[]): T | undefined => values[Math.floor(random.fraction() * values.length)]
+  const pause = (milliseconds: number) => new Promise<void>((resolve) => void scheduler.after(milliseconds, resolve))
+
+  async function send(account: Account, method: string, path: string, body?: unknown): Promise<void> {
+    const answer = await ask(world, account, method, path, body)
+    if (answer === undefined) return
+    const { response, json } = answer
+    scheduler.note(`answer ${method} ${path} ${response.status}`)
+    history.exchanges.push({ account: account.id, method, path, status: response.status, requestId: String(response.headers['x-request-id']), reason: json?.reason })
+    if (json?.operation?.id !== undefined && response.status === 202) history.operations.set(json.operation.id, account.id)
+    if (json?.server?.id !== undefined) account.servers.add(json.server.id)
+  }
+
+  async function customer(account: Account, other: Account): Promise<void> {
+    while (!isOver()) {
+      await pause(200 + random.fraction() * 6_000)
+      const server = pick([...account.servers])
+      const dice = random.fraction()
+      if (server === undefined || dice < 0.3) {
+        await send(account, 'POST', '/v1/servers', {
+          zone: pick(ZONES), hostname: pick(HOSTNAMES), plan: PLAN, template: TEMPLATE, ssh_keys: [KEY], start: random.fraction() < 0.8,
+          ...(random.fraction() < 0.3 ? { user_data: '#!/bin/sh\necho hello\n' } : {}),
+        })
+      } else if (dice < 0.42) await send(account, 'DELETE', `/v1/servers/${server}`)
+      else if (dice < 0.54) {
+        await send(account, 'POST', `/v1/servers/${server}/stop`, { stop_type: pick(['soft', 'hard']), timeout_seconds: 5, timeout_action: pick(['fail', 'hard']) })
+      } else if (dice < 0.66) await send(account, 'POST', `/v1/servers/${server}/start`)
+      else if (dice < 0.76) await send(account, 'POST', `/v1/servers/${server}/restart`, { timeout_seconds: 5 })
+      else if (dice < 0.84) await send(account, 'PATCH', `/v1/servers/${server}`, { title: `Title ${Math.floor(random.fraction() * 100)}` })
+      else if (dice < 0.9) await send(account, 'GET', '/v1/servers')
+      else {
+        const foreign = pick([...other.servers])
+        if (foreign === undefined) continue
+        const path = `/v1/servers/${foreign}`
+        const answer = await ask(world, account, pick(['GET', 'DELETE']) ?? 'GET', path)
+        if (answer !== undefined) history.foreignReads.push({ status: answer.response.status, path })
+      }
+    }
+  }
+
+  async function kubectl(): Promise<void> {
+    while (!isOver()) {
+      await pause(5_000 + random.fraction() * 20_000)
+      const account = pick(accounts)
+      const server = account && pick([...account.servers])
+      if (account === undefined || server === undefined) continue
+      const key = { namespace: accountNamespace(account.id), name: server }
+      const dice = random.fraction()
+      // What does not exist or may not be changed now is kubectl's error, not ours.
+      if (dice < 0.7) await world.admin.patch(Server, key, { spec: { desiredPower: pick(['running', 'stopped']) } }).catch(() => {})
+      else await world.admin.delete(Server, key).catch(() => {})
+    }
+  }
+
+  async function nature(): Promise<void> {
+    while (!isOver()) {
+      await pause(3_000 + random.fraction() * 15_000)
+      const host = pick(world.hosts)
+      const guest = host && pick(host.machine.running())
+      if (host === undefined) continue
+      const dice = random.fraction()
+      if (dice < 0.2 && guest !== undefined) host.machine.crashGuest(guest.name)
+      else if (dice < 0.4 && guest !== undefined) host.machine.powerOffGuest(guest.name)
+      else if (dice < 0.5 && guest !== undefined) host.machine.hangGuest(guest.name)
+      else if (dice < 0.6) host.machine.failNextStart('no memory left')
+      else if (dice < 0.65) world.reboot(host)
+      else if (dice < 0.8) world.partition(pick(world.processes)?.name ?? '', 2_000 + random.fraction() * 40_000)
+      else if (dice < 0.9) pick(world.processes.filter((process) => process.isRunning))?.crash()
+    }
+  }
+
+  const [first, second] = [accounts[0], accounts[1]]
+  if (first === undefined || second === undefined) throw new Error('the workload needs two accounts')
+  void customer(first, second)
+  void customer(first, second)
+  void customer(second, first)
+  void kubectl()
+  void nature()
+  return history
+}

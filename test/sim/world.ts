@@ -1,0 +1,265 @@
+/** The world of one seed: a Kubernetes API in process, a PostgreSQL, hosts with simulated guests, and the product's own processes
+ *  (API server, two controllers, one agent per host), each of which can die at any effect and comes back by itself. */
+import { openAgent } from '../../agents/node/loop.ts'
+import { ledgerInMemory, type Ledger } from '../../agents/node/ledger.ts'
+import { newSimulatedHost, type SimulatedHost } from '../../agents/node/drivers/hypervisor/simulated.ts'
+import { simulatedVolumes } from '../../agents/node/drivers/storage/simulated.ts'
+import type { HeldVolume } from '../../agents/node/drivers/storage/volume-store.ts'
+import { simulatedTemplates } from '../../agents/node/images/simulated.ts'
+import { createApp } from '../../apiserver/app.ts'
+import type { Database } from '../../db/open.ts'
+import { Unavailable } from '../../domain/problem.ts'
+import { openControllers, runControllers } from '../../controllers/index.ts'
+import { ADMIN, openCore } from '../../embedded/kubernetes/core/core.ts'
+import { memoryStorage } from '../../embedded/kubernetes/storage/memory.ts'
+import type { HttpService } from '../../kit/http/exchange.ts'
+import { openCaches } from '../../kit/kube/caches.ts'
+import { openClient } from '../../kit/kube/client.ts'
+import { installCrds, readCrds } from '../../kit/kube/crd.ts'
+import { Namespace } from '../../kit/kube/object.ts'
+import type { Store } from '../../kit/kube/store.ts'
+import type { Transport } from '../../kit/kube/transport.ts'
+import { LEADER_REQUEST_TIMEOUT_MILLISECONDS, runElected } from '../../kit/reconcile/lease.ts'
+import { openControllerMetrics } from '../../kit/reconcile/metrics.ts'
+import type { Clock } from '../../kit/sys/clock.ts'
+import { describeError, type Logger, silentLog } from '../../kit/sys/log.ts'
+import { openRegistry } from '../../kit/sys/metrics.ts'
+import { newUuid } from '../../kit/sys/random.ts'
+import { Node, Plan, Region, Template, Zone } from '../../resources/platform.ts'
+import { databaseOf, type DatabaseFaults, type SimulatedPostgres } from './database.ts'
+import { drawFaults, type FaultPlan } from './faults.ts'
+import { Scheduler, SimulatedProcess } from './scheduler.ts'
+import { simulatedTransport } from './transport.ts'
+
+const NODES = [
+  { name: 'a1', zone: 'zone-a' },
+  { name: 'a2', zone: 'zone-a' },
+  { name: 'b1', zone: 'zone-b' },
+] as const
+/** Few, so that a handful of servers fills a node. */
+const NODE_CORES = 3
+export const ZONES = ['zone-a', 'zone-b'] as const
+export const PLAN = 'tiny'
+export const TEMPLATE = 'tiny-linux'
+
+const RESTART_MILLISECONDS = { least: 500, most: 5_000 }
+
+/** A host's hardware: survives its agent, and loses its guests when it restarts. */
+interface Host {
+  readonly name: string
+  readonly machine: SimulatedHost
+  readonly volumes: Map<string, HeldVolume>
+  readonly ledger: Ledger
+  bootId: string
+}
+
+export interface World {
+  readonly scheduler: Scheduler
+  readonly faults: FaultPlan
+  readonly clock: Clock
+  /** Kubernetes without faults: what kubectl would see. */
+  readonly admin: Store
+  /** PostgreSQL without faults, in its turn: for the checks. */
+  readonly db: Database
+  readonly hosts: readonly Host[]
+  readonly processes: readonly SimulatedProcess[]
+  /** The API as a client reaches it now; undefined while it is down. */
+  api(): HttpService | undefined
+  /** Cuts the process off from Kubernetes for a while. */
+  partition(processName: string, milliseconds: number): void
+  reboot(host: Host): void
+  /** What the product logged as errors that are bugs, newest last. */
+  readonly bugs: readonly string[]
+  crashes: number
+  /** No more faults; everything that is down comes back. */
+  calm(): void
+}
+
+export async function openWorld(seed: number, postgres: (scheduler: Scheduler) => SimulatedPostgres, trace?: (line: string) => void): Promise<World> {
+  const scheduler = new Scheduler(seed)
+  const database = postgres(scheduler)
+  const outside = new SimulatedProcess('world', scheduler)
+  outside.begin()
+  const worldClock = outside.clock()
+  const core = await openCore({ clock: worldClock, random: scheduler.random, log: silentLog, storage: memoryStorage() })
+  const serve: Transport = (request) => core.handle(request, ADMIN)
+  const admin = openClient({ transport: serve, fieldManager: 'kubectl', clock: worldClock, random: scheduler.random })
+  const preparing = prepare(admin, worldClock)
+  await scheduler.track(preparing)
+
+  const byName = new Map<string, SimulatedProcess>()
+  const partitionedUntil = new Map<string, number>()
+  const faults = drawFaults(scheduler.random, {
+    mayCrash: (name) => byName.has(name),
+    crash: (name) => byName.get(name)?.crash(),
+  })
+  const bugs: string[] = []
+  const world: World = {
+    scheduler, faults, clock: worldClock, admin, db: databaseOf(outside, database, NO_FAULTS), hosts: NODES.map(({ name }) => newHost(name, worldClock, scheduler)), processes: [], bugs, crashes: 0,
+    api: () => undefined,
+    partition: (name, milliseconds) => void partitionedUntil.set(name, scheduler.nowMilliseconds + milliseconds),
+    reboot(host) {
+      scheduler.note(`reboot ${host.name}`)
+      host.bootId = newUuid(scheduler.random)
+      host.machine.reboot()
+    },
+    calm() {
+      faults.calm()
+      partitionedUntil.clear()
+    },
+  }
+  let api: HttpService | undefined
+  world.api = () => api
+
+  const logOf = (name: string): Logger => recorder(name, scheduler, bugs, trace)
+  const transportOf = (process: SimulatedProcess) => simulatedTransport({
+    process, scheduler, faults, serve, isPartitioned: () => (partitionedUntil.get(process.name) ?? 0) > scheduler.nowMilliseconds,
+  })
+
+  /** Runs `boot` in the process, again after each death. */
+  function supervise(name: string, boot: (process: SimulatedProcess) => void): void {
+    const process = new SimulatedProcess(name, scheduler)
+    byName.set(name, process)
+    ;(world.processes as SimulatedProcess[]).push(process) // filled here, read elsewhere
+    const start = () => {
+      process.begin()
+      scheduler.note(`boot ${name}`)
+      process.onCrash(() => {
+        world.crashes += 1
+        scheduler.after(RESTART_MILLISECONDS.least + scheduler.random.fraction() * (RESTART_MILLISECONDS.most - RESTART_MILLISECONDS.least), start)
+      })
+      boot(process)
+    }
+    scheduler.after(scheduler.random.fraction() * 500, start)
+  }
+  const lives = (process: SimulatedProcess, work: Promise<unknown>) => {
+    const epoch = process.epoch
+    work.then(
+      () => process.isAlive(epoch) && process.crash(), // a main that ends ends its process
+      (error: unknown) => {
+        if (!process.isAlive(epoch)) return
+        bugs.push(`${process.name} ended: ${JSON.stringify(describeError(error))}`)
+        process.crash()
+      },
+    )
+  }
+  const never = () => new AbortController().signal
+
+  supervise('apiserver', (process) => {
+    const clock = process.clock()
+    const [random, log] = [scheduler.random, logOf(process.name)]
+    const store = openClient({ transport: transportOf(process), fieldManager: 'svccloud-apiserver', clock, random })
+    const metrics = openRegistry({ isProcessWide: false })
+    const caches = openCaches({ store, clock, random, log, registry: metrics })
+    const epoch = process.epoch
+    process.onCrash(() => void (api = undefined))
+    // Opening hashes a password in a real thread; nothing fails and no time passes meanwhile.
+    const boot = { isOver: false }
+    const opening = createApp({
+      store, caches, db: databaseOf(process, database, faultsAfter(faults, boot)), clock, random, log, metrics, agents: NO_AGENTS, publicUrl: 'http://127.0.0.1:8080', canSendMail: true, checkAnswers: true,
+    })
+    lives(process, scheduler.track(opening).then(async (app) => {
+      boot.isOver = true
+      caches.start(never())
+      await caches.ready()
+      if (process.isAlive(epoch)) api = app.customers
+      await new Promise(() => {})
+    }))
+  })
+
+  for (const name of ['controllers-1', 'controllers-2']) {
+    supervise(name, (process) => {
+      const clock = process.clock()
+      const [random, log] = [scheduler.random, logOf(process.name)]
+      const store = openClient({ transport: transportOf(process), fieldManager: 'svccloud-controllers', clock, random, requestTimeoutMilliseconds: LEADER_REQUEST_TIMEOUT_MILLISECONDS })
+      const registry = openRegistry({ isProcessWide: false })
+      const caches = openCaches({ store, clock, random, log, registry })
+      const parts = { store, caches, db: databaseOf(process, database, faults), clock, random, log }
+      let mayAct = () => false
+      const controllers = openControllers({ ...parts, metrics: openControllerMetrics(registry), mayAct: () => mayAct() })
+      caches.start(never())
+      lives(process, runElected({ store, namespace: 'svccloud-system', name: 'controllers', identity: newUuid(random), clock, random, log, registry }, async (lead) => {
+        mayAct = lead.mayAct
+        await runControllers(controllers, parts, lead.signal)
+      }, never()))
+    })
+  }
+
+  for (const host of world.hosts) {
+    supervise(`agent-${host.name}`, (process) => {
+      const clock = process.clock()
+      const [random, log] = [scheduler.random, logOf(process.name)]
+      const store = openClient({ transport: transportOf(process), fieldManager: 'svccloud-agent', clock, random })
+      const hypervisor = host.machine.attach()
+      process.onCrash(() => void hypervisor.close())
+      const agent = openAgent({
+        nodeName: host.name, store, hypervisor, volumes: simulatedVolumes(host.volumes), images: simulatedTemplates(), ledger: host.ledger, clock, random, log,
+        registry: openRegistry({ isProcessWide: false }),
+        report: async () => ({
+          agentVersion: 'simulated', bootId: host.bootId, logicalCpus: NODE_CORES, memoryMebibytes: 65_536, storageGibibytes: 1_000, hypervisor: 'simulated', features: [],
+        }),
+      })
+      lives(process, agent.run(never()))
+    })
+  }
+  return world
+}
+
+/** The catalog, the nodes and the platform's own namespace. */
+async function prepare(admin: Store, clock: Clock): Promise<void> {
+  await installCrds(admin, await readCrds('crds'), clock)
+  await admin.create(Namespace, { metadata: { name: 'svccloud-system' }, spec: undefined })
+  await admin.create(Region, { metadata: { name: 'region-1' }, spec: { displayName: 'Region 1', country: 'DE' } })
+  for (const name of ZONES) await admin.create(Zone, { metadata: { name }, spec: { displayName: name, region: 'region-1', isClosed: false, capabilities: [] } })
+  await admin.create(Plan, { metadata: { name: PLAN }, spec: { family: 'starter', cores: 1, memoryMebibytes: 256, storageGibibytes: 1, priceMonthlyCents: 100 } })
+  await admin.create(Template, {
+    metadata: { name: TEMPLATE },
+    spec: { title: 'Tiny', osFamily: 'linux', osVersion: '1', architecture: 'x86_64', defaultUser: 'root', minStorageGibibytes: 1, minMemoryMebibytes: 128, zones: [], image: { built: 'tiny-linux' }, isHidden: false },
+  })
+  for (const { name, zone } of NODES) {
+    await admin.create(Node, { metadata: { name }, spec: { zone, rack: 'rack-1', roles: ['compute'], isCordoned: false, cpuOvercommit: 1, reservedMemoryMebibytes: 0 } })
+  }
+}
+
+function newHost(name: string, clock: Clock, scheduler: Scheduler): Host {
+  return { name, machine: newSimulatedHost({ clock, random: scheduler.random }), volumes: new Map(), ledger: ledgerInMemory(), bootId: newUuid(scheduler.random) }
+}
+
+const NO_FAULTS: DatabaseFaults = { breaksBefore: () => false, losesCommit: () => false, crashesAfter: () => false }
+
+/** The faults once something is over. */
+const faultsAfter = (faults: DatabaseFaults, opening: { isOver: boolean }): DatabaseFaults => ({
+  breaksBefore: (name, sql) => opening.isOver && faults.breaksBefore(name, sql),
+  losesCommit: (name) => opening.isOver && faults.losesCommit(name),
+  crashesAfter: (name) => opening.isOver && faults.crashesAfter(name),
+})
+
+const NO_AGENTS: Parameters<typeof createApp>[0]['agents'] = {
+  async *follow() {
+    throw new Error('consoles are not simulated')
+  },
+  write: async () => 'unreachable',
+}
+
+/** Errors that the product itself calls bugs are violations; everything else is only traced. */
+function recorder(name: string, scheduler: Scheduler, bugs: string[], trace: ((line: string) => void) | undefined): Logger {
+  const say = (level: string, message: string, fields?: object) => trace?.(`${(scheduler.nowMilliseconds / 1000).toFixed(3)} ${name} ${level} ${message} ${fields === undefined ? '' : JSON.stringify(fields)}`)
+  const logger: Logger = {
+    debug: () => {},
+    info: (message, fields) => say('info', message, fields),
+    warn: (message, fields) => say('warn', message, fields && { ...fields, ...('error' in fields ? { error: causesOf(fields.error) } : {}) }),
+    error(message, fields) {
+      const error = fields !== undefined && 'error' in fields ? describeError(fields.error) : undefined
+      say('error', message, { ...fields, error })
+      const isOutage = fields !== undefined && fields.error instanceof Unavailable
+      if (!isOutage && (message === 'reconcile failed by a bug' || message === 'request failed')) bugs.push(`${name}: ${message}: ${JSON.stringify(error)}`)
+    },
+    with: () => logger,
+  }
+  return logger
+}
+
+/** The messages of an error and its causes. */
+function causesOf(error: unknown): string {
+  return error instanceof Error ? [error.message, ...(error.cause === undefined ? [] : [causesOf(error.cause)])].join(': ') : String(error)
+}
