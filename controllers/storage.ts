@@ -4,7 +4,7 @@ import type { Action, ConditionDraft } from '../kit/reconcile/action.ts'
 import { type Key, type KubeObject } from '../kit/kube/object.ts'
 import { type Reconciler, watch } from '../kit/reconcile/reconciler.ts'
 import { accountOfNamespace } from '../resources/index.ts'
-import { nodeNamespace, Volume, type VolumeSpec, type VolumeStatus } from '../resources/instance.ts'
+import { Instance, nodeNamespace, Volume, type VolumeSpec, type VolumeStatus } from '../resources/instance.ts'
 import { ACCOUNT_LABEL, STORAGE_FINALIZER } from '../resources/labels.ts'
 import { Zone } from '../resources/platform.ts'
 import { Server } from '../resources/server.ts'
@@ -19,18 +19,20 @@ export interface Seen {
   readonly node: string | undefined
   readonly region: string | undefined
   readonly volume: KubeObject<VolumeSpec, VolumeStatus> | undefined
-  /** The server is there and stays. */
-  readonly isServerKept: boolean
+  /** The server stays, or its guest still has the disk. */
+  readonly isInUse: boolean
 }
 
 export function storageReconciler(parts: Parts): Reconciler<StorageSpec, StorageStatus, Seen> {
   const volumes = parts.caches.of(Volume)
   volumes.addIndex('storage', ({ spec }) => [spec.storage.uid])
+  parts.caches.of(Instance).addIndex('volume', ({ spec }) => spec.disks.map(({ volume }) => volume))
   return {
     name: 'storage', type: Storage, finalizer: STORAGE_FINALIZER,
     watches: [
       watch(Volume, ({ spec }) => [{ namespace: spec.storage.namespace, name: spec.storage.name }]),
       watch(Server, ({ metadata: { namespace = '', name } }) => [{ namespace, name }]),
+      watch(Instance, ({ spec: { server: { namespace, name } } }) => [{ namespace, name }]),
       watch(Zone, () => []),
     ],
     observe: (storage) => observe(parts, storage),
@@ -48,7 +50,7 @@ async function observe({ caches, db }: Parts, { metadata, spec }: StorageObject)
     node: placement?.node,
     region: caches.of(Zone).get({ name: spec.zone })?.spec.region,
     volume: caches.of(Volume).by('storage', uid)[0],
-    isServerKept: server !== undefined && server.spec.operation?.kind !== 'server.delete',
+    isInUse: (server !== undefined && server.spec.operation?.kind !== 'server.delete') || caches.of(Instance).by('volume', uid).length > 0,
   }
 }
 
@@ -56,7 +58,7 @@ async function observe({ caches, db }: Parts, { metadata, spec }: StorageObject)
 export function plan(storage: StorageObject, seen: Seen): readonly Action[] {
   const { metadata, spec } = storage
   const { volume, node } = seen
-  if (metadata.deletionTimestamp !== undefined && !seen.isServerKept) {
+  if (metadata.deletionTimestamp !== undefined && !seen.isInUse) {
     if (volume === undefined) return [{ do: 'finalized' }]
     return [{ do: 'remove', type: Volume, key: keyOfVolume(volume) }, { do: 'status', status: { state: 'deleting' }, conditions: [ready(false, 'Deleting', '')] }]
   }

@@ -61,6 +61,12 @@ export async function findServerClaims(db: Queries, { accountId, serverId }: Ser
   return placement && macAddress !== undefined ? { placement, macAddress } : undefined
 }
 
+/** Servers that have claimed their room before the given time. */
+export async function listClaimants(db: Queries, claimedBefore: Date): Promise<readonly ServerId[]> {
+  const rows = await db.selectFrom('placement').select(['account_id', 'server_id']).where('claimed_at', '<', claimedBefore).execute()
+  return rows.map((row) => ({ accountId: row.account_id, serverId: row.server_id }))
+}
+
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 /** Whether there is such an account, for ids that come from names of namespaces and may be anything. */

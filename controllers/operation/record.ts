@@ -5,8 +5,8 @@ import { isDeepStrictEqual } from 'node:util'
 import type { FinishedOperation, OperationEvent } from '../../domain/operations.ts'
 import { isFinal, stepsOf } from '../../domain/operations.ts'
 import { findOperation, recordOperation } from '../../db/operation-history.ts'
-import type { KubeObject } from '../../kit/kube/object.ts'
-import { isAlreadyExists } from '../../kit/kube/store.ts'
+import { apiVersionOf, type KubeObject } from '../../kit/kube/object.ts'
+import { isAlreadyExists, isApiError } from '../../kit/kube/store.ts'
 import type { Operations } from '../../kit/reconcile/operation.ts'
 import { accountOfNamespace } from '../../resources/index.ts'
 import { ACCOUNT_LABEL } from '../../resources/labels.ts'
@@ -38,7 +38,7 @@ export function operationRecords(parts: Pick<Parts, 'store' | 'caches' | 'db'>):
       const events = eventsAfter(object.status, progress, action.events, now)
       if (isFinal(progress.status)) {
         await asked(recordOperation(db, accountId, finished(object, progress, events, now)))
-      } else if (!isDeepStrictEqual({ ...object.status, ...stateOf(progress, events) }, object.status)) {
+      } else if (object.metadata.uid !== undefined && !isDeepStrictEqual({ ...object.status, ...stateOf(progress, events) }, object.status)) {
         caches.apply(Operation, await store.patch(Operation, { namespace, name: action.id }, { status: stateOf(progress, events) }, 'status'))
       }
       return progress
@@ -58,7 +58,8 @@ function progressBefore({ spec, status }: Target, id: string): OperationProgress
   throw new Error(`operation ${id} is neither asked for nor under way`)
 }
 
-/** The Operation object, made here when whoever accepted the operation could not. */
+/** The Operation object, made here when whoever accepted the operation could not. In a namespace that is being deleted nothing can be
+ *  made: there it is only a draft (without uid), and history alone keeps the operation. */
 async function recordOf({ caches, store }: Pick<Parts, 'store' | 'caches'>, root: KubeObject, progress: OperationProgress, stanza: OperationStanza | undefined): Promise<OperationObject> {
   const { namespace = '', name } = root.metadata
   const key = { namespace, name: progress.id }
@@ -75,11 +76,14 @@ async function recordOf({ caches, store }: Pick<Parts, 'store' | 'caches'>, root
     caches.apply(Operation, made)
     return made
   } catch (error) {
+    if (isTerminating(error)) return { apiVersion: apiVersionOf(Operation), kind: Operation.kind, metadata, spec }
     const made = isAlreadyExists(error) ? await store.get(Operation, key) : undefined
     if (made === undefined) throw error
     return made
   }
 }
+
+const isTerminating = (error: unknown): boolean => isApiError(error) && error.code === 403 && (error.causes.some(({ reason }) => reason === 'NamespaceTerminating') || error.message.includes('is being terminated'))
 
 const targetTypeOf = (root: KubeObject): OperationSpec['target']['type'] => root.kind.toLowerCase() as OperationSpec['target']['type'] // kinds with operations are named as their targets
 

@@ -1,9 +1,10 @@
 /** The children of a server as they shall be: boot storage, instance and the copy of its user data. */
 import { isDeepStrictEqual } from 'node:util'
 import type { ServerClaims } from '../../db/server-claims.ts'
-import { type Key, type KubeObject, Secret } from '../../kit/kube/object.ts'
+import { apiVersionOf, type Key, type KubeObject, Secret } from '../../kit/kube/object.ts'
 import type { Action } from '../../kit/reconcile/action.ts'
 import { Instance, type InstanceSpec, nodeNamespace } from '../../resources/instance.ts'
+import { Server } from '../../resources/server.ts'
 import { Storage, type StorageSpec } from '../../resources/storage.ts'
 import { ACCOUNT_LABEL, OPERATION_ANNOTATION, SERVER_LABEL } from '../../resources/labels.ts'
 import type { InstanceObject, Seen, ServerObject, StorageObject } from './seen.ts'
@@ -41,7 +42,9 @@ export function ensureStorage(server: ServerObject, seen: Seen, claims: ServerCl
     serverId: server.metadata.name, labels: {}, isProtected: false,
     ...(server.spec.template === undefined ? {} : { source: { kind: 'template', id: server.spec.template } }),
   }
-  return { do: 'ensure', type: Storage, draft: { metadata: { ...storageKey(server), labels: childLabels(server, seen) }, spec } }
+  // Should the server ever go without its controller, the cluster's garbage collector takes the storage.
+  const ownerReferences = [{ apiVersion: apiVersionOf(Server), kind: Server.kind, name: server.metadata.name, uid: uidOf(server), controller: true }]
+  return { do: 'ensure', type: Storage, draft: { metadata: { ...storageKey(server), labels: childLabels(server, seen), ownerReferences }, spec } }
 }
 
 export function ensureUserData(server: ServerObject, seen: Seen, node: string): Action {

@@ -6,6 +6,7 @@ import { newSimulatedHost, type SimulatedHost } from '../../agents/node/drivers/
 import { simulatedVolumes } from '../../agents/node/drivers/storage/simulated.ts'
 import type { HeldVolume } from '../../agents/node/drivers/storage/volume-store.ts'
 import { simulatedTemplates } from '../../agents/node/images/simulated.ts'
+import { sweepClaims } from '../../controllers/claims.ts'
 import { openControllers, runControllers } from '../../controllers/index.ts'
 import type { Parts } from '../../controllers/parts.ts'
 import type { Database } from '../../db/open.ts'
@@ -22,6 +23,8 @@ import { type Logger, silentLog } from '../../kit/sys/log.ts'
 import { openRegistry } from '../../kit/sys/metrics.ts'
 import { systemRandom } from '../../kit/sys/random.ts'
 import { accountNamespace } from '../../resources/index.ts'
+import { Instance } from '../../resources/instance.ts'
+import { Server } from '../../resources/server.ts'
 import { Node, Plan, Region, Template, Zone } from '../../resources/platform.ts'
 
 const SPEED = 10
@@ -43,6 +46,8 @@ export interface Cloud {
   startControllers(life?: { readonly writesMaximum: number; readonly onDeath: () => void }): () => Promise<void>
   startAgent(): () => Promise<void>
   openAccount(accountId: string): Promise<void>
+  /** Releases claims of lost servers as it will be done after the given time. */
+  sweepClaims(laterMilliseconds: number): Promise<number>
   close(): Promise<void>
 }
 
@@ -111,6 +116,18 @@ export async function openCloud(db: Database, log: Logger = silentLog): Promise<
     },
     async openAccount(accountId) {
       await kubectl.create(Namespace, { metadata: { name: accountNamespace(accountId) }, spec: undefined })
+    },
+    async sweepClaims(laterMilliseconds) {
+      const ending = new AbortController()
+      const caches = openCaches({ store: kubectl, clock, random, log, registry: openRegistry({ isProcessWide: false }) })
+      caches.of(Server)
+      caches.of(Instance)
+      caches.start(ending.signal)
+      await caches.ready()
+      const later = { ...clock, now: () => new Date(clock.now().getTime() + laterMilliseconds) }
+      const swept = await sweepClaims({ store: kubectl, caches, db, clock: later, random, log })
+      ending.abort()
+      return swept
     },
     async close() {
       await Promise.all([...stops].map((stop) => stop()))

@@ -4,7 +4,7 @@ import { listAudit } from '../../db/audit.ts'
 import { findOperation } from '../../db/operation-history.ts'
 import { findCandidate } from '../../db/placement.ts'
 import { listQuotas } from '../../db/quotas.ts'
-import type { KubeObject, ResourceType } from '../../kit/kube/object.ts'
+import { type KubeObject, Namespace, type ResourceType } from '../../kit/kube/object.ts'
 import { newUuid, systemRandom } from '../../kit/sys/random.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import { Instance, nodeNamespace, Volume } from '../../resources/instance.ts'
@@ -206,6 +206,27 @@ describe('with controllers that live', () => {
     await edit({ title: 'Shop' })
     await until('the title', () => cloud.kubectl.list(Instance, { namespace: nodeNamespace(NODE) }), ({ items }) => items[0]?.spec.metadata.title === 'Shop')
     expect((await read())?.spec.operation?.kind).toBe('server.create')
+  })
+
+  test('a namespace that is deleted takes its servers along, and they leave nothing', async () => {
+    await create().then(() => inState('started'))
+    const id = (await read())?.spec.operation?.id ?? ''
+    await cloud.kubectl.delete(Namespace, { name: namespace })
+    await until('the namespace to go', () => cloud.kubectl.get(Namespace, { name: namespace }), (seen) => seen === undefined)
+    await expectNothingLeft()
+    expect(await findOperation(database.db, accountId, id)).toMatchObject({ kind: 'server.create', status: 'succeeded' })
+    expect(await audited()).toEqual(['server.create user:kubectl-edit success', 'server.delete user:kubernetes success'])
+  })
+
+  test('a server whose finalizer somebody takes off leaves nothing on the host', async () => {
+    await create().then(() => inState('started'))
+    await remove()
+    await cloud.kubectl.patch(Server, { namespace, name: 'web' }, { metadata: { finalizers: null } }).catch(() => undefined)
+    await gone()
+    await until('the host to be empty', async () => [cloud.host.running().length, cloud.volumes.size], ([guests, disks]) => guests === 0 && disks === 0)
+    await until('no instance', () => cloud.kubectl.list(Instance, { namespace: nodeNamespace(NODE) }), ({ items }) => items.length === 0)
+    await cloud.sweepClaims(3_600_000)
+    await expectNothingLeft()
   })
 
   test('a silent host is an error that ends by itself, and the guest is not touched', async () => {
