@@ -52,6 +52,10 @@ export type Step =
   | { readonly kind: 'ended'; readonly name: string; readonly only?: readonly FieldPath[] }
   /** Waits until the background command has printed that many lines, and shows them. */
   | { readonly kind: 'lines'; readonly name: string; readonly count: number }
+  /** Starts a validating webhook (see webhook.ts); `{webhookUrl}` and `{webhookCa}` stand for where it is. */
+  | { readonly kind: 'webhook' }
+  /** Shows these parts of the reviews that the webhook was asked for since the last time, dry runs left out. */
+  | { readonly kind: 'reviews'; readonly only: readonly FieldPath[] }
   /** Waits for the background command to end, and shows the rest. */
   | { readonly kind: 'finish'; readonly name: string }
 
@@ -87,5 +91,7 @@ export const applyPatch = patch('application/apply-patch+yaml')
 export const watch = (name: string, path: string, options: { accept?: string } = {}): Step => ({ kind: 'watch', name, path, ...options })
 export const frames = (name: string, count: number, options: { only?: readonly FieldPath[] } = {}): Step => ({ kind: 'frames', name, count, ...options })
 export const ended = (name: string, options: { only?: readonly FieldPath[] } = {}): Step => ({ kind: 'ended', name, ...options })
+export const webhook: Step = { kind: 'webhook' }
+export const reviews = (...only: readonly FieldPath[]): Step => ({ kind: 'reviews', only })
 export const lines = (name: string, count: number): Step => ({ kind: 'lines', name, count })
 export const finish = (name: string): Step => ({ kind: 'finish', name })

@@ -10,6 +10,7 @@ import { stringify } from 'yaml'
 import { toolPath } from '../../tools/cluster/build.ts'
 import { newNormaliser, type Normaliser, parseOutput } from './normalise.ts'
 import { at } from './field.ts'
+import { startWebhook, type Webhook } from './webhook.ts'
 import type { FieldPath, KubectlStep, RequestStep, Scenario, Step } from './scenario.ts'
 
 /** A server that scenarios are played against. */
@@ -131,6 +132,8 @@ class Session {
   readonly #normaliser: Normaliser
   readonly #watches = new Map<string, OpenWatch>()
   readonly #backgrounds = new Map<string, Background>()
+  #webhook: Webhook | undefined
+  #shownReviews = 0
   readonly namespace: string
 
   constructor(target: Target, { folder, namespace, dispatcher }: { folder: string; namespace: string; dispatcher: Agent }) {
@@ -260,6 +263,17 @@ class Session {
         return `FRAMES ${step.name}\n${this.#frames(await this.#watch(step.name).next(step.count), step.only)}`
       case 'ended':
         return `ENDED ${step.name}\n${this.#frames(await this.#watch(step.name).rest(), step.only)}`
+      case 'webhook':
+        this.#webhook = await startWebhook()
+        this.#values.set('webhookUrl', this.#webhook.url).set('webhookCa', this.#webhook.caBundle)
+        this.#normaliser.name('webhookUrl', this.#webhook.url)
+        return 'WEBHOOK'
+      case 'reviews': {
+        const all = this.#webhook?.reviews ?? []
+        const news = all.slice(this.#shownReviews).filter((review) => at(review, 'request.dryRun') !== true)
+        this.#shownReviews = all.length
+        return `REVIEWS\n${this.#frames(news, step.only)}`
+      }
       case 'lines':
         return `LINES ${step.name}\n${this.#normaliser.text(await this.#background(step.name).lines(step.count))}`
       case 'finish':
@@ -269,6 +283,7 @@ class Session {
 
   async close(): Promise<void> {
     for (const watch of this.#watches.values()) watch.close()
+    await this.#webhook?.close()
     for (const background of this.#backgrounds.values()) await background.kill()
   }
 }

@@ -3,6 +3,7 @@
 import type { Theme } from '../scenario.ts'
 import { clientSideApply, serverSideApply } from './apply.ts'
 import { access, coreKinds, namespaces } from './core.ts'
+import { admission } from './admission.ts'
 import { crud } from './crud.ts'
 import { definitionLifecycle } from './definition.ts'
 import { deletion, garbageCollection } from './deletion.ts'
@@ -29,6 +30,7 @@ export const themes: readonly Theme[] = [
   namespaces,
   coreKinds,
   access,
+  admission,
 ]
 
 /** A scenario's namespace is made of its name, so two of the same name would meet in it. */

@@ -1,0 +1,98 @@
+/** `npm start` on a real API server in place of the embedded one: the whole way of a server with a real guest, and components that are
+ *  killed in the middle of every operation. */
+import { execFile } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { signalProcess } from '../../kit/sys/process.ts'
+import { buildTool, toolPath } from '../../tools/cluster/build.ts'
+import { Customer, type Server } from '../e2e/customer.ts'
+import { eventually, Product } from '../e2e/product.ts'
+import { type RealCluster, startRealCluster } from './real-cluster.ts'
+
+const run = promisify(execFile)
+const START_MILLISECONDS = 900_000 // the first time, the tools are built
+const SSH_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKfW0y1WQ3x8fMgmvHpsyWkBq3W1H2yj4v3mO3b2pTqI cluster@example.com'
+
+let cluster: RealCluster
+let data: string
+let product: Product
+let customer: Customer
+let server: Server
+
+const kubectl = async (...flags: string[]) => (await run(toolPath('kubectl'), ['--kubeconfig', cluster.kubeconfigFile, ...flags])).stdout
+
+beforeAll(async () => {
+  await buildTool('kubectl')
+  cluster = await startRealCluster()
+  data = await mkdtemp(join(tmpdir(), 'svccloud-product-'))
+  product = await Product.start({ data, flags: ['--kubeconfig', cluster.kubeconfigFile, '--hypervisor', 'qemu'] })
+}, START_MILLISECONDS)
+
+afterAll(async () => {
+  const guests = (await product?.guests()) ?? []
+  await product?.stop()
+  for (const pid of guests) signalProcess(pid, 'SIGKILL')
+  await cluster?.stop()
+  if (data) await rm(data, { recursive: true, force: true })
+})
+
+it('makes a server whose guest talks on its console', async () => {
+  expect(product.endpoints.kubernetes_url).toBe(cluster.url)
+  customer = await Customer.signUp(() => product, 'cluster@example.com')
+  await customer.addSshKey(SSH_KEY)
+  const created = await customer.createServer({ zone: 'eu-1a', hostname: 'web', plan: 'tiny', template: 'tiny-linux' })
+  expect(await customer.finished(created.operation.id)).toMatchObject({ status: 'succeeded', error: '' })
+  server = await customer.server(created.server.id)
+  const console = customer.console(server.id)
+  try {
+    await console.see(/root@web:~# /, 0)
+    await console.type('hostname\n')
+    await console.see(/hostname\r?\nweb\r?\n/, 0)
+  } finally {
+    console.close()
+  }
+})
+
+it('kubectl sees it and is an equal door', async () => {
+  const namespace = (await kubectl('get', 'servers', '-A', '-o', 'jsonpath={.items[0].metadata.namespace}')).trim()
+  expect(await kubectl('get', 'servers', '-n', namespace, '-o', 'wide')).toContain('web')
+  await kubectl('wait', '-n', namespace, '--for=condition=Ready', `server/${server.id}`, '--timeout=60s')
+  await kubectl('patch', 'server', server.id, '-n', namespace, '--type=merge', '-p', '{"spec":{"desiredPower":"stopped"}}')
+  await kubectl('wait', '-n', namespace, '--for=jsonpath={.status.state}=stopped', `server/${server.id}`, '--timeout=120s')
+  expect(await customer.server(server.id)).toMatchObject({ state: 'stopped', desired_power: 'stopped' })
+})
+
+/** The server once nothing is done to it any more. A guest that was lost with its agent is started anew by an operation of the platform. */
+const settled = () => eventually('the server to rest', async () => {
+  const now = await customer.server(server.id)
+  return now.active_operation === null && (now.state === 'started' || now.state === 'stopped') ? now : undefined
+}, 120_000)
+
+it.each(['controllers', 'apiserver', 'agent-eu-1a-1', 'agent-eu-1a-2'])('an operation converges when %s is killed in the middle', async (component) => {
+  const isStart = (await settled()).state === 'stopped'
+  const operation = await (isStart ? customer.change('POST', `/v1/servers/${server.id}/start`) : customer.change('POST', `/v1/servers/${server.id}/stop`, { stop_type: 'hard' }))
+  await product.killComponent(component)
+  expect(await customer.finished(operation.id)).toMatchObject({ status: 'succeeded', error: '' })
+  await eventually('the guest to be as wanted', async () => (await settled()).state === (isStart ? 'started' : 'stopped') && (await product.guests()).length === (isStart ? 1 : 0), 120_000)
+})
+
+it('a server that is made while the controllers die is made once', async () => {
+  const { server: second, operation } = await customer.createServer({ zone: 'eu-1a', hostname: 'second', plan: 'tiny', template: 'tiny-linux' })
+  await product.killComponent('controllers')
+  expect(await customer.finished(operation.id)).toMatchObject({ status: 'succeeded' })
+  const removal = await customer.change('DELETE', `/v1/servers/${second.id}`)
+  await product.killComponent('controllers')
+  expect(await customer.finished(removal.id)).toMatchObject({ status: 'succeeded' })
+})
+
+it('deletes everything and leaves nothing', async () => {
+  expect(await customer.finished((await customer.change('DELETE', `/v1/servers/${server.id}`)).id)).toMatchObject({ status: 'succeeded' })
+  await eventually('everything of it to be gone', async () => {
+    const leftovers = await product.leftovers()
+    if (leftovers.length > 0) throw new Error(leftovers.join('\n'))
+    return true
+  }, 60_000)
+})
