@@ -45,7 +45,7 @@ const PROJECT = join(import.meta.dirname, '..')
 const LOOPBACK = '127.0.0.1'
 
 /** Read by the components themselves and handed through as they are. */
-const PASSED_ON = ['SVCCLOUD_PUBLIC_URL', 'SVCCLOUD_SMTP_URL', 'SVCCLOUD_MAIL_FROM', 'SVCCLOUD_TRUSTED_PROXIES', 'SVCCLOUD_LOG_LEVEL'] as const
+const PASSED_ON = ['SVCCLOUD_PUBLIC_URL', 'SVCCLOUD_SMTP_URL', 'SVCCLOUD_MAIL_FROM', 'SVCCLOUD_TRUSTED_PROXIES', 'SVCCLOUD_GUEST_NETWORK', 'SVCCLOUD_LOG_LEVEL'] as const
 
 type Settings = Readonly<Record<string, string | undefined>>
 
