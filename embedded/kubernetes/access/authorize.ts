@@ -8,7 +8,7 @@ import { forbidden, Refusal } from '../core/status.ts'
 import type { Attributes } from './rbac.ts'
 
 function verbOf(method: Request['method'], name: string, query: Query): string {
-  if (method === 'GET') return isTrue(query, 'watch') ? 'watch' : name === '' ? 'list' : 'get'
+  if (method === 'GET') return name !== '' ? 'get' : isTrue(query, 'watch') ? 'watch' : 'list'
   if (method === 'DELETE') return name === '' ? 'deletecollection' : 'delete'
   return { POST: 'create', PUT: 'update', PATCH: 'patch' }[method]
 }

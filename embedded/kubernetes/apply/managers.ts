@@ -119,7 +119,7 @@ const EMPTY_PARTS: Readonly<Record<string, JsonObject>> = {
   'v1/Service': { spec: {}, status: { loadBalancer: {} } },
   'v1/Namespace': { spec: { finalizers: ['kubernetes'] }, status: {} },
   'v1/PersistentVolumeClaim': { spec: { resources: {} }, status: {} },
-  'v1/Event': { involvedObject: {}, source: {} },
+  'v1/Event': { involvedObject: {}, source: {}, eventTime: null, firstTimestamp: null, lastTimestamp: null, reportingComponent: '', reportingInstance: '' },
   'apps/v1/Deployment': { spec: { template: POD_TEMPLATE, strategy: {} }, status: {} },
   'apps/v1/StatefulSet': { spec: { template: POD_TEMPLATE, updateStrategy: {} }, status: {} },
   'apps/v1/DaemonSet': { spec: { template: POD_TEMPLATE, updateStrategy: {} }, status: {} },

@@ -40,6 +40,23 @@ export const METADATA_SCHEMA: Schema = {
         },
       },
     },
-    managedFields: { type: 'array', 'x-kubernetes-list-type': 'atomic', description: 'Which manager set which fields.', items: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
+    managedFields: {
+      type: 'array',
+      'x-kubernetes-list-type': 'atomic',
+      description: 'Which manager set which fields.',
+      items: {
+        type: 'object',
+        properties: {
+          apiVersion: text('The version in which the fields are named.'),
+          fieldsType: text('Always FieldsV1.'),
+          fieldsV1: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
+          manager: text('Who manages the fields.'),
+          operation: text('Apply or Update.'),
+          subresource: text('The subresource through which the fields were written.'),
+          time: time('When the fields last changed hands.'),
+        },
+      },
+    },
+    selfLink: text('No longer set.'),
   },
 }

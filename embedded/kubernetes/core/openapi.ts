@@ -63,11 +63,25 @@ export const schemaName = ({ group, version, kind }: Pick<Definition, 'group' | 
 
 const OBJECT_META = 'io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta'
 const LIST_META = 'io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta'
+/** Metadata and its parts as components, so that they are shown with their names. */
+function metadataSchemas(): Record<string, Json> {
+  const part = (name: string): string => `${OBJECT_META.slice(0, -'ObjectMeta'.length)}${name}`
+  const listOf = (name: string): Json => ({ type: 'array', items: { allOf: [{ $ref: `#/components/schemas/${part(name)}` }] } })
+  const { ownerReferences, managedFields, ...others } = METADATA_SCHEMA.properties ?? {}
+  // Schemas are JSON by their definition.
+  return {
+    [OBJECT_META]: { ...METADATA_SCHEMA, properties: { ...others, ownerReferences: { ...ownerReferences, ...(listOf('OwnerReference') as object) }, managedFields: { ...managedFields, ...(listOf('ManagedFieldsEntry') as object) } } } as unknown as Json,
+    [part('OwnerReference')]: ownerReferences?.items as unknown as Json,
+    [part('ManagedFieldsEntry')]: { ...managedFields?.items, properties: { ...managedFields?.items?.properties, fieldsV1: { allOf: [{ $ref: `#/components/schemas/${part('FieldsV1')}` }] } } } as unknown as Json,
+    [part('FieldsV1')]: { type: 'object', description: 'The fields, as a tree of names.' },
+  }
+}
+
 const typed = ({ group, version }: Definition, kind: string): Json => [{ group, version, kind }]
 
 function documentOf(path: string, definitions: readonly Definition[]): JsonObject {
   const schemas: Record<string, Json> = {
-    [OBJECT_META]: METADATA_SCHEMA as unknown as Json,
+    ...metadataSchemas(),
     [LIST_META]: { type: 'object', properties: { resourceVersion: { type: 'string' }, continue: { type: 'string' }, remainingItemCount: { type: 'integer', format: 'int64' } } },
   }
   for (const definition of definitions) {

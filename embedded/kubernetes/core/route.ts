@@ -8,7 +8,7 @@ import type { Answer, Engine } from './engine.ts'
 import type { User } from './object.ts'
 import { get, listOrWatch, type Target } from './read.ts'
 import { remove, removeCollection } from './remove.ts'
-import { isTrue, parseResourcePath, type Query, type Request } from './request.ts'
+import { parseResourcePath, type Query, type Request } from './request.ts'
 import { toScale } from './scale.ts'
 import { badRequest, methodNotAllowed, noSuchResource, notFound, NoSuchPath, notSupported } from './status.ts'
 import { json, keyOf } from './engine.ts'
@@ -59,7 +59,7 @@ async function handle(engine: Engine, request: Request, query: Query, target: Ta
     case 'GET':
       if (definition.storing === 'review') throw methodNotAllowed()
       if (subresource === 'scale') return readScale(engine, target)
-      return name === '' || isTrue(query, 'watch') ? listOrWatch(engine, target, request, query) : get(engine, target, request, query)
+      return name === '' ? listOrWatch(engine, target, request, query) : get(engine, target, request, query)
     case 'POST':
       if (subresource === 'token') return requestToken(engine, write)
       if (definition.storing === 'review') return review(engine, write)

@@ -79,7 +79,7 @@ const desiredOf = (definition: Definition, object: KubeObject): JsonObject =>
 export function checkReadable(definition: Definition, object: KubeObject): void {
   const { schema, kind, version } = definition
   if (definition.isCustom || !schema) return
-  const fault = schemaFaults(contentWithStatus(object), schema).find(({ reason }) => reason === 'FieldValueTypeInvalid')
+  const fault = schemaFaults(contentWithStatus(object), schema).find(({ reason, message }) => reason === 'FieldValueTypeInvalid' && !message.endsWith('"null"')) // null is nothing, everywhere
   if (fault) throw badRequest(`${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${fault.field ?? ''}: ${fault.message}`)
 }
 
