@@ -26,6 +26,7 @@ import { quotaEndpoints } from './handlers/quotas.ts'
 import { serverEndpoints } from './handlers/servers.ts'
 import { sshKeyEndpoints } from './handlers/ssh-keys.ts'
 import { openIdentity } from './identity/identity.ts'
+import type { ProviderConfiguration } from './identity/providers/configuration.ts'
 import type { SealingKey } from './identity/sealing.ts'
 import type { Parts } from './parts.ts'
 import { openServers } from './servers.ts'
@@ -45,6 +46,8 @@ export interface AppOptions {
   readonly canSendMail: boolean
   /** Keys that seal authenticator secrets, the newest first. */
   readonly sealingKeys?: readonly SealingKey[]
+  /** Identity providers in button order. */
+  readonly providers?: readonly ProviderConfiguration[]
   readonly trustedProxies?: readonly string[]
   /** Checks every answer against its route's schema: for tests. */
   readonly checkAnswers?: boolean

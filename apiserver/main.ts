@@ -19,6 +19,7 @@ import { ROUTES } from '../resources/index.ts'
 import { createApp } from './app.ts'
 import { openAgents } from './console/agents.ts'
 import { PAGES } from './identity/pages.ts'
+import { parseProviders } from './identity/providers/configuration.ts'
 import { parseSealingKeys } from './identity/sealing.ts'
 import { runUpkeep } from './identity/upkeep.ts'
 import { openMailTransport } from './mail/transport.ts'
@@ -42,6 +43,7 @@ const Environment = z.object({
   SVCCLOUD_MAIL_FROM: z.string().default('svccloud <no-reply@localhost>'),
   SVCCLOUD_TRUSTED_PROXIES: z.string().default('').transform((list) => list.split(',').map((proxy) => proxy.trim()).filter((proxy) => proxy !== '')),
   SVCCLOUD_SEALING_KEYS: z.string().default(''),
+  SVCCLOUD_IDENTITY_PROVIDERS: z.string().default(''),
   SVCCLOUD_LOG_LEVEL: z.string().default('info'),
 })
 
@@ -75,7 +77,8 @@ async function run(settings: z.infer<typeof Environment>, log: Logger, stop: Abo
   const mail = openMailTransport({ smtpUrl: settings.SVCCLOUD_SMTP_URL, folder: settings.SVCCLOUD_MAIL_DIRECTORY })
   const app = await createApp({
     store, caches, db, clock, random, log, metrics, agents: openAgents({ store, caches, clock }), publicUrl: settings.SVCCLOUD_PUBLIC_URL ?? apiUrl,
-    canSendMail: mail !== undefined, sealingKeys: parseSealingKeys(settings.SVCCLOUD_SEALING_KEYS), trustedProxies: settings.SVCCLOUD_TRUSTED_PROXIES,
+    canSendMail: mail !== undefined, sealingKeys: parseSealingKeys(settings.SVCCLOUD_SEALING_KEYS),
+    providers: parseProviders(settings.SVCCLOUD_IDENTITY_PROVIDERS), trustedProxies: settings.SVCCLOUD_TRUSTED_PROXIES,
   })
   const missing = async () => {
     const isDatabaseThere = await db.selectFrom('deployment_secret').select('name').limit(1).execute().then(() => true, () => false)

@@ -6,6 +6,7 @@ import { CATALOG_ROUTES } from './catalog.ts'
 import { CONSOLE_ROUTES } from './console.ts'
 import { CREDIT_ROUTES } from './credit.ts'
 import type { Resource } from './define.ts'
+import { IDENTITY_PROVIDER_ROUTES } from './identity-provider.ts'
 import { SIGN_IN_ROUTES } from './identity.ts'
 import { Instance, NodeReport, Volume } from './instance.ts'
 import { MEMBER_ROUTES } from './member.ts'
@@ -23,6 +24,7 @@ export const RESOURCES: readonly Resource[] = [Region, Zone, Plan, Template, Nod
 export const ROUTES: readonly Route[] = [
   ...SIGN_IN_ROUTES,
   ...SECOND_FACTOR_ROUTES,
+  ...IDENTITY_PROVIDER_ROUTES,
   ...MEMBER_ROUTES,
   ...CREDIT_ROUTES,
   ...API_TOKEN_ROUTES,

@@ -8,8 +8,6 @@ import { appendAudit } from '../../db/audit.ts'
 import { redeemCoupon } from '../../db/credits.ts'
 import { createEmailToken, dropEmailTokens, findEmailToken, spendEmailToken } from '../../db/email-tokens.ts'
 import { beginAttempt, forgetAttempts, waitForAttempt } from '../../db/lockouts.ts'
-import type { Queries } from '../../db/open.ts'
-import { enqueueMail } from '../../db/outbox.ts'
 import { countRequest } from '../../db/rate-limits.ts'
 import { endSession, endSessionsOfUser } from '../../db/sessions.ts'
 import type { Answer, Call, Customer, RequestFacts } from '../../kit/http/call.ts'
@@ -17,15 +15,16 @@ import { customerEndpoint, type Endpoint, publicEndpoint } from '../../kit/http/
 import { newUuid } from '../../kit/sys/random.ts'
 import { confirmEmailVerification, confirmPasswordReset, getCurrentUser, logIn, logOut, requestEmailVerification, requestPasswordReset, signUp } from '../../resources/identity.ts'
 import { auditEntry, auditEntryOf, userActor } from '../audit.ts'
+import { listIdentities } from '../../db/identities.ts'
 import { startPace } from '../identity/pace.ts'
 import type { IdentityParts } from '../identity/parts.ts'
 import { CLEARED_COOKIES, userView } from '../identity/sessions.ts'
 import { answerSignIn } from '../identity/sign-in-answer.ts'
 import { addressSubject, emailSubject } from '../identity/subjects.ts'
-import { type MailText, passwordChangedMail, resetPasswordMail, signUpAttemptMail, verifyEmailMail } from '../mail/templates.ts'
+import { MAILED_SECRET_BYTES, mailTo, mailVerification } from '../identity/verification.ts'
+import { linkedIdentityView, logoutUrlOf, PROVIDER_COOKIE } from './identity-providers.ts'
+import { passwordChangedMail, resetPasswordMail, signUpAttemptMail } from '../mail/templates.ts'
 
-const MAILED_SECRET_BYTES = 32
-const VERIFICATION_SECONDS = 2 * 86_400
 const PASSWORD_RESET_SECONDS = 30 * 60
 /** Notices of sign-up attempts that one address gets. */
 const NOTICES = { requestsMaximum: 3, windowSeconds: 3600 }
@@ -72,20 +71,7 @@ class EmailTaken extends Error {}
 async function noticeAttempt(parts: IdentityParts, email: string, now: Date): Promise<void> {
   await beginAttempt(parts.db, emailSubject(email), EMAIL_LOCKOUT, now)
   const waitSeconds = await countRequest(parts.db, `sign_up_notice ${email}`, NOTICES, now)
-  if (waitSeconds === 0) await mail(parts.db, parts, email, signUpAttemptMail(parts.origin))
-}
-
-async function mail(queries: Queries, parts: IdentityParts, recipient: string, text: MailText): Promise<void> {
-  if (parts.canSendMail) await enqueueMail(queries, { id: newUuid(parts.random), recipient, ...text, createdAt: parts.clock.now() })
-}
-
-/** Mails a new verification link; links that were mailed before stop working. */
-async function mailVerification(queries: Queries, parts: IdentityParts, user: Pick<UserRow, 'id' | 'email'>): Promise<void> {
-  const now = parts.clock.now()
-  const secret = parts.random.bytes(MAILED_SECRET_BYTES).toString('base64url')
-  await dropEmailTokens(queries, user.id, 'verify_email')
-  await createEmailToken(queries, { secret, userId: user.id, purpose: 'verify_email', email: user.email, now, expiresAt: new Date(now.getTime() + VERIFICATION_SECONDS * 1000) })
-  await mail(queries, parts, user.email, verifyEmailMail(parts.origin, secret))
+  if (waitSeconds === 0) await mailTo(parts.db, parts, email, signUpAttemptMail(parts.origin))
 }
 
 async function logInNow(parts: IdentityParts, call: Call<typeof logIn>): Promise<Answer> {
@@ -129,7 +115,9 @@ async function logOutNow(parts: IdentityParts, call: Call<typeof logOut>): Promi
     })
     parts.callers.forget()
   }
-  return { status: 204, cookies: CLEARED_COOKIES }
+  const cookies = [...CLEARED_COOKIES, { name: PROVIDER_COOKIE, value: '', maxAgeSeconds: 0, isHttpOnly: true }]
+  const logoutUrl = await logoutUrlOf(parts, request)
+  return logoutUrl === undefined ? { status: 204, cookies } : { status: 200, body: { logout_url: logoutUrl }, cookies }
 }
 
 async function readCurrentUser(parts: IdentityParts, caller: Customer): Promise<Answer> {
@@ -140,7 +128,8 @@ async function readCurrentUser(parts: IdentityParts, caller: Customer): Promise<
     status: 200,
     body: {
       email_verified: isVerified, email_verification_required: !isVerified && parts.canSendMail, user: userView(user, caller.accountId, caller.role),
-      csrf_token: caller.session.csrfToken, impersonation: null, account_id: caller.accountId, permissions: caller.permissions, identities: [],
+      csrf_token: caller.session.csrfToken, impersonation: null, account_id: caller.accountId, permissions: caller.permissions,
+      identities: (await listIdentities(parts.db, user.id)).map((row) => linkedIdentityView(row, parts.providers)),
     },
   }
 }
@@ -178,7 +167,7 @@ async function mailPasswordReset(parts: IdentityParts, { body, now }: Call<typeo
     await parts.db.transaction().execute(async (tx) => {
       await dropEmailTokens(tx, user.id, 'reset_password')
       await createEmailToken(tx, { secret, userId: user.id, purpose: 'reset_password', email: user.email, now, expiresAt: new Date(now.getTime() + PASSWORD_RESET_SECONDS * 1000) })
-      await mail(tx, parts, user.email, resetPasswordMail(parts.origin, secret))
+      await mailTo(tx, parts, user.email, resetPasswordMail(parts.origin, secret))
     })
   }
   await evenOut()
@@ -200,7 +189,7 @@ async function resetPassword(parts: IdentityParts, { body, request, now }: Call<
       .set({ password_hash: passwordHash, password_generation: user.password_generation + 1, email_verified_at: user.email_verified_at ?? now }).where('id', '=', user.id).execute()
     await endSessionsOfUser(tx, user.id, now)
     await forgetAttempts(tx, emailSubject(user.email))
-    await mail(tx, parts, user.email, passwordChangedMail())
+    await mailTo(tx, parts, user.email, passwordChangedMail())
     await appendAudit(tx, auditEntry(user.active_account_id, userActor(user), request, { action: 'auth.password_reset', resourceType: 'user', resourceId: user.id }), parts)
   })
   parts.callers.forget()

@@ -1,5 +1,6 @@
 /** Identity as the rest of the API server sees it: who calls, what is counted, and the routes of people and credentials. */
 import { createHmac } from 'node:crypto'
+import type { CustomFetch } from 'openid-client'
 import { checkStanding, standingOf } from '../../domain/standing.ts'
 import { deploymentSecret } from '../../db/deployment-secrets.ts'
 import type { Database } from '../../db/open.ts'
@@ -15,12 +16,15 @@ import type { Random } from '../../kit/sys/random.ts'
 import { auditEndpoints } from '../handlers/audit.ts'
 import { signInEndpoints } from '../handlers/auth.ts'
 import { creditEndpoints } from '../handlers/credits.ts'
+import { identityProviderEndpoints } from '../handlers/identity-providers.ts'
 import { memberEndpoints } from '../handlers/members.ts'
 import { secondFactorEndpoints } from '../handlers/second-factor.ts'
 import { apiTokenEndpoints } from '../handlers/tokens.ts'
 import { createCallers } from './callers.ts'
 import type { IdentityParts } from './parts.ts'
 import { createPasswords } from './passwords.ts'
+import type { ProviderConfiguration } from './providers/configuration.ts'
+import { createProvider } from './providers/protocol.ts'
 import { createSealing, type SealingKey } from './sealing.ts'
 import { createTickets } from './tickets.ts'
 
@@ -39,6 +43,9 @@ export interface IdentityOptions {
   readonly canSendMail: boolean
   /** Keys that seal authenticator secrets, the newest first; none: second factors are not available. */
   readonly sealingKeys?: readonly SealingKey[]
+  readonly providers?: readonly ProviderConfiguration[]
+  /** Reaches providers; for tests that stand in for a provider that cannot run here. */
+  readonly providerFetch?: CustomFetch
 }
 
 export interface Identity {
@@ -60,6 +67,7 @@ export async function openIdentity(options: IdentityOptions): Promise<Identity> 
     ...options, origin: new URL(options.publicUrl).origin, callers, csrfTokenOf,
     cursors: createCursors(await deploymentSecret(db, 'cursor', KEY_BYTES, options)), passwords: await createPasswords(options.random),
     sealing: createSealing(options.sealingKeys ?? [], options.random), tickets: createTickets(await deploymentSecret(db, 'tickets', KEY_BYTES, options), clock),
+    providers: (options.providers ?? []).map((provider) => createProvider(provider, { clock, ...(options.providerFetch === undefined ? {} : { fetch: options.providerFetch }) })),
     recoveryKey: await deploymentSecret(db, 'recovery-codes', KEY_BYTES, options),
   }
   return {
@@ -79,6 +87,6 @@ export async function openIdentity(options: IdentityOptions): Promise<Identity> 
     async requireStanding(customer) {
       checkStanding(standingOf(await readStanding(db, customer.accountId, clock.now())))
     },
-    endpoints: [...signInEndpoints(parts), ...apiTokenEndpoints(parts), ...secondFactorEndpoints(parts), ...memberEndpoints(parts), ...creditEndpoints(parts), ...auditEndpoints(parts)],
+    endpoints: [...signInEndpoints(parts), ...apiTokenEndpoints(parts), ...secondFactorEndpoints(parts), ...identityProviderEndpoints(parts), ...memberEndpoints(parts), ...creditEndpoints(parts), ...auditEndpoints(parts)],
   }
 }

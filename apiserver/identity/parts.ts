@@ -6,6 +6,7 @@ import type { Logger } from '../../kit/sys/log.ts'
 import type { Random } from '../../kit/sys/random.ts'
 import type { Callers } from './callers.ts'
 import type { Passwords } from './passwords.ts'
+import type { Provider } from './providers/protocol.ts'
 import type { Sealing } from './sealing.ts'
 import type { Tickets } from './tickets.ts'
 
@@ -25,4 +26,6 @@ export interface IdentityParts {
   readonly tickets: Tickets
   /** Keys the hashes of recovery codes. */
   readonly recoveryKey: Uint8Array
+  /** In button order. */
+  readonly providers: readonly Provider[]
 }

@@ -20,7 +20,7 @@ const makeCoupon = (code: string, rest: object = {}) => database.db.insertInto('
 
 test('a coupon gives its credit once; the last redemption goes to one account only', async () => {
   await makeCoupon('spring', { max_redemptions: 1 })
-  const people = await Promise.all(['c1', 'c2', 'c3'].map((name) => harness.signUpAndIn(`${name}@example.com`)))
+  const people = [await harness.signUpAndIn('c1@example.com'), await harness.signUpAndIn('c2@example.com'), await harness.signUpAndIn('c3@example.com')]
   const replies = await Promise.all(people.map((person) => person.send('POST', '/v1/account/coupons', { body: { code: ' SPRING ' } })))
   expect(replies.map((reply) => [reply.status, reply.body['reason']]).sort()).toEqual([[201, undefined], [422, 'coupon_exhausted'], [422, 'coupon_exhausted']])
   const winner = people[replies.findIndex((reply) => reply.status === 201)]!

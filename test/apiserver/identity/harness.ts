@@ -56,8 +56,8 @@ export interface Browser {
 
 export const GOOD_PASSWORD = 'correct zebra lantern 42'
 
-export async function openHarness(db: Database, options: Partial<IdentityOptions> & { readonly endpoints?: readonly Endpoint[] } = {}) {
-  const clock = movableClock()
+export async function openHarness(db: Database, options: Partial<IdentityOptions> & { readonly endpoints?: readonly Endpoint[]; readonly startsAt?: string } = {}) {
+  const clock = movableClock(options.startsAt)
   const identity: Identity = await openIdentity({ db, clock, random: systemRandom, log: silentLog, publicUrl: 'http://127.0.0.1:8080', canSendMail: true, ...options })
   const pipeline = createPipeline({
     ...identity, endpoints: [...identity.endpoints, ...(options.endpoints ?? [])], clock, random: systemRandom, log: silentLog, durations: requestDurations(openRegistry({ isProcessWide: false })),

@@ -1,0 +1,93 @@
+/** From the person whom a provider vouches for to a user of ours, in the contract's order: a linked subject, a user with the
+ *  same address (both sides verified), a pending invitation, a new account. The order keeps accounts safe from whoever
+ *  signed up with somebody else's address first. */
+import type { Transaction } from 'kysely'
+import type { CouponOutcome } from '../../../domain/coupon.ts'
+import { addMember, createAccount, findUserByEmail, lockUser, type UserRow } from '../../../db/accounts.ts'
+import { appendAudit } from '../../../db/audit.ts'
+import { redeemCoupon } from '../../../db/credits.ts'
+import { findIdentity, linkIdentity, markIdentityUsed } from '../../../db/identities.ts'
+import { decideInvitation, findPendingInvitation } from '../../../db/members.ts'
+import type { Tables } from '../../../db/tables.ts'
+import type { RequestFacts } from '../../../kit/http/call.ts'
+import { newUuid } from '../../../kit/sys/random.ts'
+import { auditEntry, userActor } from '../../audit.ts'
+import type { IdentityParts } from '../parts.ts'
+import { type Person, type Provider, SignInFailed } from './protocol.ts'
+
+export interface Resolved {
+  readonly user: UserRow
+  readonly isNewAccount: boolean
+  /** What became of the coupon that rode along; undefined without one, and for a known identity. */
+  readonly couponOutcome: CouponOutcome | undefined
+}
+
+export interface Resolving {
+  readonly person: Person
+  readonly provider: Provider
+  readonly request: RequestFacts
+  readonly coupon: string | undefined
+}
+
+/** Throws SignInFailed: roll back then. */
+export async function resolvePerson(tx: Transaction<Tables>, parts: IdentityParts, resolving: Resolving): Promise<Resolved> {
+  const { person, provider } = resolving
+  const now = parts.clock.now()
+  const known = (user: UserRow): Resolved => ({ user, isNewAccount: false, couponOutcome: undefined })
+  const linked = await findIdentity(tx, person.issuer, person.subject)
+  if (linked !== undefined) {
+    await markIdentityUsed(tx, linked.id, now)
+    return known(await lockUser(tx, linked.userId))
+  }
+  const isVouched = provider.configuration.vouches_for_email
+  const sameEmail = await findUserByEmail(tx, person.email)
+  if (sameEmail !== undefined) {
+    if (!isVouched || sameEmail.email_verified_at === null) throw new SignInFailed('account_exists')
+    await link(tx, parts, resolving, sameEmail)
+    return known(sameEmail)
+  }
+  const invitation = await findPendingInvitation(tx, person.email, now)
+  if (invitation !== undefined) {
+    if (!isVouched) throw new SignInFailed('email_unverified')
+    if (!(await decideInvitation(tx, invitation.id, 'accepted', now))) throw new SignInFailed('provider_error')
+    const userId = newUuid(parts.random)
+    await insertUser(tx, { id: userId, person, accountId: invitation.accountId, now })
+    await addMember(tx, { accountId: invitation.accountId, userId, role: invitation.role, now })
+    const user = await lockUser(tx, userId)
+    await appendAudit(tx, auditEntry(invitation.accountId, userActor(user), resolving.request, {
+      action: 'account.member_joined', resourceType: 'user', resourceId: userId, detail: { invitation_id: invitation.id }, changes: [{ field: 'role', before: null, after: invitation.role }],
+    }), parts)
+    await link(tx, parts, resolving, user)
+    return known(user)
+  }
+  return await openAccountFor(tx, parts, resolving, isVouched ? now : null)
+}
+
+async function insertUser(tx: Transaction<Tables>, made: { readonly id: string; readonly person: Person; readonly accountId: string; readonly now: Date }): Promise<void> {
+  const added = await tx.insertInto('app_user')
+    .values({ id: made.id, email: made.person.email, name: made.person.name, password_hash: null, email_verified_at: made.now, own_account_id: null, active_account_id: made.accountId, created_at: made.now })
+    .onConflict((conflict) => conflict.column('email').doNothing()).executeTakeFirst()
+  if (added.numInsertedOrUpdatedRows === 0n) throw new SignInFailed('account_exists')
+}
+
+async function openAccountFor(tx: Transaction<Tables>, parts: IdentityParts, resolving: Resolving, emailVerifiedAt: Date | null): Promise<Resolved> {
+  const { person, coupon, request } = resolving
+  const now = parts.clock.now()
+  const ids = { accountId: newUuid(parts.random), userId: newUuid(parts.random), creditId: newUuid(parts.random) }
+  const isCreated = await createAccount(tx, { ...ids, accountName: person.name ?? person.email, email: person.email, name: person.name, passwordHash: null, emailVerifiedAt, now })
+  if (!isCreated) throw new SignInFailed('account_exists')
+  const user = await lockUser(tx, ids.userId)
+  const redeemed = coupon === undefined ? undefined : await redeemCoupon(tx, { accountId: ids.accountId, code: coupon, now, random: parts.random })
+  await appendAudit(tx, auditEntry(ids.accountId, userActor(user), request, { action: 'account.created', resourceId: ids.accountId }), parts)
+  await link(tx, parts, resolving, user)
+  return { user, isNewAccount: true, couponOutcome: redeemed?.outcome }
+}
+
+async function link(tx: Transaction<Tables>, parts: IdentityParts, { person, provider, request }: Resolving, user: UserRow): Promise<void> {
+  const id = newUuid(parts.random)
+  const isLinked = await linkIdentity(tx, { id, userId: user.id, issuer: person.issuer, subject: person.subject, provider: provider.configuration.name, now: parts.clock.now() })
+  if (!isLinked) throw new SignInFailed('provider_error') // the same identity signed in at the same moment; the next attempt finds it linked
+  await appendAudit(tx, auditEntry(user.active_account_id, userActor(user), request, {
+    action: 'account.identity_linked', resourceType: 'identity', resourceId: id, detail: { provider: provider.configuration.name },
+  }), parts)
+}
