@@ -204,6 +204,7 @@ class QemuHypervisor implements Hypervisor {
     for (const file of [GUEST_FILES.qmp, GUEST_FILES.console]) await rm(join(folder, file), { force: true })
     const output = openSync(join(folder, GUEST_FILES.output), 'w', 0o600)
     let ended: string | undefined
+    let pid: number | undefined
     try {
       // Detached: a group and a session of its own, so that no signal to the agent reaches it. It inherits nothing secret.
       const child = spawn(binary, qemuArguments(definition, record.uuid, machine, record.forwards), {
@@ -212,12 +213,12 @@ class QemuHypervisor implements Hypervisor {
       child.once('error', (error) => void (ended = error.message))
       child.once('exit', (code, signal) => void (ended ??= `QEMU ended with ${signal ?? `code ${code}`}`))
       child.unref()
+      pid = child.pid
     } finally {
       closeSync(output)
     }
     const deadline = clock.monotonicMilliseconds() + START_TIMEOUT_MILLISECONDS
     while (ended === undefined) {
-      const pid = await findGuestProcess(folder, record.uuid)
       const isAttached = pid !== undefined && await this.#attach(record, pid).then(() => true, () => false)
       if (isAttached) return
       if (clock.monotonicMilliseconds() > deadline) throw new Error('QEMU did not answer in time')

@@ -1,0 +1,43 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import type { GuestDefinition } from '../../../agents/node/drivers/hypervisor/hypervisor.ts'
+import { guestUuid } from '../../../agents/node/drivers/hypervisor/guest-record.ts'
+import { qemuArguments } from '../../../agents/node/drivers/hypervisor/qemu-arguments.ts'
+import { environment } from '../../../kit/sys/process.ts'
+
+const guest: GuestDefinition = {
+  name: '6f1c9f0e-5b0a-4c51-9d53-0c9a3c1f7a11', uid: 'uid-1', incarnation: 2, hostname: 'web-1', cores: 2, memoryMebibytes: 1024,
+  boot: { kernel: '/images/vmlinuz', initialRamdisk: '/images/initrd.gz', commandLine: 'console=ttyS0 quiet' },
+  disks: [{ path: '/volumes/a,b.qcow2', serial: 'boot' }, { path: '/volumes/data.qcow2', serial: 'data' }],
+  interfaces: [{ macAddress: '52:54:00:12:34:56' }, { macAddress: '52:54:00:12:34:57' }], forwardedPorts: [22], seed: Buffer.alloc(0),
+}
+const forwards = [{ guestPort: 22, host: '127.0.0.1', hostPort: 2222 }]
+const UUID = guestUuid(guest.name)
+
+/** One option a line. */
+const story = (words: readonly string[]): string => `${words.map((word, index) => (index > 0 && word.startsWith('-') ? `\n${word}` : index > 0 ? ` ${word}` : word)).join('')}\n`
+
+function matchesGolden(name: string, text: string): void {
+  const file = join(import.meta.dirname, 'golden', name)
+  if (environment()['UPDATE'] === '1') {
+    mkdirSync(dirname(file), { recursive: true })
+    writeFileSync(file, text)
+  }
+  expect(text).toBe(readFileSync(file, 'utf8'))
+}
+
+describe('the command line of a guest', () => {
+  it('emulated, with two disks and two interfaces', () => {
+    matchesGolden('qemu-emulated.txt', story(qemuArguments(guest, UUID, { accelerator: 'tcg', machine: 'pc-q35-7.2', cpu: 'qemu64', isOutboundAllowed: true }, forwards)))
+  })
+  it('on KVM, small, isolated, without disks', () => {
+    matchesGolden('qemu-kvm.txt', story(qemuArguments({ ...guest, memoryMebibytes: 128, interfaces: [{ macAddress: '52:54:00:12:34:56' }], disks: [] }, UUID, { accelerator: 'kvm', machine: 'pc-q35-7.2', cpu: 'host', isOutboundAllowed: false }, [])))
+  })
+})
+
+it('a guest is known by its name, or by a UUID made of it', () => {
+  expect(UUID).toBe(guest.name)
+  expect(guestUuid('my-server')).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}$/)
+  expect(guestUuid('my-server')).not.toBe(guestUuid('my-server-2'))
+})
