@@ -27,6 +27,9 @@ const Environment = z.object({
   SVCCLOUD_KUBECONFIG: z.string().optional(),
   SVCCLOUD_INSTALL_CRDS: z.enum(['true', 'false']).default('false'),
   SVCCLOUD_CATALOG_FILE: z.string().optional(),
+  /** Of this process in the election: unlike any other, ever. A supervisor gives it to know whom it may call ended. */
+  SVCCLOUD_IDENTITY: z.string().min(1).max(253).optional(),
+  SVCCLOUD_ENDED_IDENTITY: z.string().min(1).max(253).optional(),
   SVCCLOUD_METRICS_HOST: z.string().default('127.0.0.1'),
   SVCCLOUD_METRICS_PORT: z.coerce.number().int().min(0).max(65_535).default(0),
   SVCCLOUD_LOG_LEVEL: z.string().default('info'),
@@ -68,7 +71,8 @@ async function run(settings: z.infer<typeof Environment>, log: Logger, stop: Abo
   const probes = await startProbes({ host: settings.SVCCLOUD_METRICS_HOST, port: settings.SVCCLOUD_METRICS_PORT, metrics: registry, missing })
   tellParent({ ready: true, metrics_url: `${probes.url}/metrics` })
 
-  const election = { store, namespace: SYSTEM_NAMESPACE, name: 'controllers', identity: newUuid(random), clock, random, log, registry }
+  const { SVCCLOUD_IDENTITY: identity = newUuid(random), SVCCLOUD_ENDED_IDENTITY: endedIdentity } = settings
+  const election = { store, namespace: SYSTEM_NAMESPACE, name: 'controllers', identity, ...(endedIdentity === undefined ? {} : { endedIdentity }), clock, random, log, registry }
   const end = await runElected(election, async (lead) => {
     mayAct = lead.mayAct
     await runControllers(controllers, parts, lead.signal)

@@ -3,8 +3,8 @@
 import type { Transaction } from 'kysely'
 import { serverQuota, storageQuota } from '../domain/quota.ts'
 import type { Random } from '../kit/sys/random.ts'
-import { claimHostname, claimMacAddress, findMacAddress, releaseClaims } from './claims.ts'
-import { claimPlacement, findPlacement, type Placement, releasePlacement } from './placement.ts'
+import { claimHostname, claimMacAddress, releaseClaims } from './claims.ts'
+import { claimPlacement, type Placement, releasePlacement } from './placement.ts'
 import { giveBackQuotas, takeQuotas } from './quotas.ts'
 import type { Queries } from './open.ts'
 import type { Tables } from './tables.ts'
@@ -56,9 +56,14 @@ export async function releaseServer(tx: Transaction<Tables>, { accountId, server
 
 /** Undefined unless the server holds everything. */
 export async function findServerClaims(db: Queries, { accountId, serverId }: ServerId): Promise<ServerClaims | undefined> {
-  const placement = await findPlacement(db, { accountId, serverId })
-  const macAddress = await findMacAddress(db, { accountId, holder: serverHolder(serverId) })
-  return placement && macAddress !== undefined ? { placement, macAddress } : undefined
+  const row = await db.selectFrom('placement')
+    .innerJoin('address_claim', (join) => join.onRef('address_claim.account_id', '=', 'placement.account_id').on('address_claim.holder', '=', serverHolder(serverId)).on('address_claim.kind', '=', 'mac'))
+    .select(['placement.zone', 'placement.node', 'placement.cores', 'placement.memory_mebibytes', 'placement.storage_gibibytes', 'address_claim.value'])
+    .where('placement.account_id', '=', accountId).where('placement.server_id', '=', serverId).executeTakeFirst()
+  return row && {
+    macAddress: row.value,
+    placement: { accountId, serverId, zone: row.zone, node: row.node, cores: row.cores, memoryMebibytes: row.memory_mebibytes, storageGibibytes: row.storage_gibibytes },
+  }
 }
 
 /** Servers that have claimed their room before the given time. */
@@ -69,7 +74,9 @@ export async function listClaimants(db: Queries, claimedBefore: Date): Promise<r
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
+export const isAccountId = (text: string): boolean => UUID.test(text)
+
 /** Whether there is such an account, for ids that come from names of namespaces and may be anything. */
 export async function accountExists(db: Queries, accountId: string): Promise<boolean> {
-  return UUID.test(accountId) && (await db.selectFrom('account').select('id').where('id', '=', accountId).executeTakeFirst()) !== undefined
+  return isAccountId(accountId) && (await db.selectFrom('account').select('id').where('id', '=', accountId).executeTakeFirst()) !== undefined
 }

@@ -23,8 +23,7 @@ export function nodeReconciler(parts: Parts): Reconciler<NodeSpec, NodeStatus, S
     name: 'node', type: Node, finalizer: NODE_FINALIZER,
     watches: [
       watch(NodeReport, nodeOf),
-      // Heartbeats do not wake anybody: the plan looks every few seconds.
-      watch(Lease, () => []),
+      watch(Lease, nodeOf),
       watch(Namespace, ({ metadata }) => nodeOf({ metadata: { namespace: metadata.name } } as KubeObject)),
     ],
     observe: (node) => observe(parts, listen, node),

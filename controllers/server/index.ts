@@ -1,6 +1,6 @@
 /** The server controller: what wakes it, what it reads, and its effects in PostgreSQL. What it decides is `plan.ts`. */
 import { Problem } from '../../domain/problem.ts'
-import { accountExists, claimServer, findServerClaims, releaseServer, type ServerDemand, type ServerId } from '../../db/server-claims.ts'
+import { accountExists, claimServer, findServerClaims, isAccountId, releaseServer, type ServerDemand, type ServerId } from '../../db/server-claims.ts'
 import { type Key, keyOf, Secret } from '../../kit/kube/object.ts'
 import { type Effect, type Reconciler, watch } from '../../kit/reconcile/reconciler.ts'
 import { accountOfNamespace } from '../../resources/index.ts'
@@ -39,10 +39,7 @@ export function serverReconciler(parts: Parts): Reconciler<ServerSpec, ServerSta
 
 async function observe({ caches, store, db }: Parts, server: ServerObject): Promise<Seen> {
   const { metadata: { namespace = '', name }, spec } = server
-  const namespaceAccount = accountOfNamespace(namespace)
-  const isAccount = namespaceAccount !== undefined && (await asked(accountExists(db, namespaceAccount)))
-  const accountId = isAccount ? namespaceAccount : undefined
-  const claims = accountId === undefined ? undefined : await asked(findServerClaims(db, { accountId, serverId: name }))
+  const { accountId, claims } = await readClaims(db, namespace, name)
   const instance = caches.of(Instance).by('server', uidOf(server))[0]
   const template = spec.template === undefined ? undefined : caches.of(Template).get({ name: spec.template })
   const node = claims === undefined ? undefined : caches.of(Node).get({ name: claims.placement.node })
@@ -54,10 +51,18 @@ async function observe({ caches, store, db }: Parts, server: ServerObject): Prom
     isTemplateKnown: template !== undefined && (template.spec.zones.length === 0 || template.spec.zones.includes(spec.zone)),
     storage: caches.of(Storage).get({ namespace, name }),
     isHostReachable: node !== undefined && node.status?.state !== 'unreachable',
-    ...(await readUserData(store, server, claims?.placement.node)),
+    ...(instance === undefined ? await readUserData(store, server, claims?.placement.node) : { userData: undefined, hasUserDataCopy: true }),
     // Cached objects have no managedFields.
     editor: edit === undefined ? '' : editorOf((await store.get(Server, keyOf(server)))?.metadata ?? server.metadata, edit.field),
   }
+}
+
+/** Who has claims has an account. */
+async function readClaims(db: Parts['db'], namespace: string, serverId: string): Promise<Pick<Seen, 'accountId' | 'claims'>> {
+  const accountId = accountOfNamespace(namespace)
+  if (accountId === undefined || !isAccountId(accountId)) return { accountId: undefined, claims: undefined }
+  const claims = await asked(findServerClaims(db, { accountId, serverId }))
+  return { accountId: claims !== undefined || (await asked(accountExists(db, accountId))) ? accountId : undefined, claims }
 }
 
 /** The first boot needs the user data on the node; later nobody looks. */
