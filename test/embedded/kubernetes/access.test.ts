@@ -1,0 +1,98 @@
+import { expect, test } from 'vitest'
+import type { User } from '../../../embedded/kubernetes/core/object.ts'
+import { openWidgetWorld, widget, WIDGETS, type World } from './world.ts'
+
+const RBAC = '/apis/rbac.authorization.k8s.io/v1'
+const alice: User = { name: 'alice', groups: ['system:authenticated'] }
+const role = (kind: string, name: string, rules: object[], more: object = {}) => ({ apiVersion: 'rbac.authorization.k8s.io/v1', kind, metadata: { name }, rules, ...more })
+const bind = (kind: string, name: string, roleKind: string, roleName: string, subject: object = { kind: 'User', name: 'alice' }) => ({
+  apiVersion: 'rbac.authorization.k8s.io/v1',
+  kind,
+  metadata: { name },
+  subjects: [subject],
+  roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: roleKind, name: roleName },
+})
+const READ = { apiGroups: ['example.dev'], resources: ['widgets'], verbs: ['get', 'list'] }
+const as = (world: World, user: User, method: 'GET' | 'POST' | 'DELETE', path: string, body?: unknown) => world.call(method, path, body, { 'content-type': 'application/json' }, user)
+
+async function withRole(rules: object[]): Promise<World> {
+  const world = await openWidgetWorld()
+  await world.post(`${RBAC}/namespaces/default/roles`, role('Role', 'r', rules))
+  await world.post(`${RBAC}/namespaces/default/rolebindings`, bind('RoleBinding', 'b', 'Role', 'r'))
+  return world
+}
+
+test('nobody may do anything without a role', async () => {
+  const world = await openWidgetWorld()
+  expect((await as(world, alice, 'GET', WIDGETS)).body).toMatchObject({
+    code: 403,
+    reason: 'Forbidden',
+    message: 'widgets.example.dev is forbidden: User "alice" cannot list resource "widgets" in API group "example.dev" in the namespace "default"',
+    details: { group: 'example.dev', kind: 'widgets' },
+  })
+  expect((await as(world, alice, 'GET', '/apis')).status).toBe(200)
+  expect((await as(world, alice, 'GET', '/metrics')).status).toBe(403)
+})
+
+test('a role allows its verbs on its resources in its namespace, and nothing else', async () => {
+  const world = await withRole([READ])
+  expect((await as(world, alice, 'GET', WIDGETS)).status).toBe(200)
+  expect((await as(world, alice, 'GET', `${WIDGETS}?watch=true&timeoutSeconds=1`)).status).toBe(403)
+  expect((await as(world, alice, 'POST', WIDGETS, widget('a'))).status).toBe(403)
+  expect((await as(world, alice, 'GET', `${WIDGETS}/a/status`)).status).toBe(403)
+  expect((await as(world, alice, 'GET', '/apis/example.dev/v1/namespaces/kube-system/widgets')).status).toBe(403)
+  expect((await as(world, alice, 'GET', '/apis/example.dev/v1/widgets')).status).toBe(403)
+})
+
+test('a role may name its objects', async () => {
+  const world = await withRole([{ ...READ, resourceNames: ['mine'] }])
+  await world.post(WIDGETS, widget('mine'))
+  expect((await as(world, alice, 'GET', `${WIDGETS}/mine`)).status).toBe(200)
+  expect((await as(world, alice, 'GET', `${WIDGETS}/other`)).status).toBe(403)
+  expect((await as(world, alice, 'GET', `${WIDGETS}?fieldSelector=metadata.name%3Dmine`)).status).toBe(200)
+})
+
+test('cluster roles gather the rules of others by label', async () => {
+  const world = await openWidgetWorld()
+  await world.post(`${RBAC}/clusterroles`, { ...role('ClusterRole', 'part', [READ]), metadata: { name: 'part', labels: { part: 'yes' } } })
+  await world.post(`${RBAC}/clusterroles`, role('ClusterRole', 'sum', [], { aggregationRule: { clusterRoleSelectors: [{ matchLabels: { part: 'yes' } }] } }))
+  await world.post(`${RBAC}/clusterrolebindings`, bind('ClusterRoleBinding', 'b', 'ClusterRole', 'sum'))
+  expect((await as(world, alice, 'GET', '/apis/example.dev/v1/widgets')).status).toBe(200)
+  await world.remove(`${RBAC}/clusterroles/part`)
+  expect((await as(world, alice, 'GET', '/apis/example.dev/v1/widgets')).status).toBe(403)
+})
+
+test('the agent of a node rules its own namespace only', async () => {
+  const world = await openWidgetWorld()
+  for (const name of ['node-n1', 'node-n2']) await world.post('/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name } })
+  const agent: User = { name: 'system:node-agent:n1', groups: ['svccloud:nodes', 'system:authenticated'] }
+  expect((await as(world, agent, 'POST', '/apis/example.dev/v1/namespaces/node-n1/widgets', widget('a'))).status).toBe(201)
+  expect((await as(world, agent, 'GET', '/apis/example.dev/v1/namespaces/node-n2/widgets')).status).toBe(403)
+  expect((await as(world, agent, 'GET', WIDGETS)).status).toBe(403)
+  const impostor: User = { name: 'system:node-agent:n1', groups: ['system:authenticated'] }
+  expect((await as(world, impostor, 'GET', '/apis/example.dev/v1/namespaces/node-n1/widgets')).status).toBe(403)
+})
+
+test('reviews answer who may what', async () => {
+  const world = await withRole([READ])
+  const review = async (kind: string, spec: object, user: User) =>
+    (await as(world, user, 'POST', `/apis/authorization.k8s.io/v1/${kind.toLowerCase()}s`, { apiVersion: 'authorization.k8s.io/v1', kind, spec })).body.status
+  const attributes = (verb: string) => ({ resourceAttributes: { verb, group: 'example.dev', resource: 'widgets', namespace: 'default' } })
+  expect(await review('SelfSubjectAccessReview', attributes('list'), alice)).toEqual({ allowed: true })
+  expect(await review('SelfSubjectAccessReview', attributes('delete'), alice)).toEqual({ allowed: false })
+  expect(await review('SubjectAccessReview', { user: 'alice', ...attributes('get') }, { name: 'root', groups: ['system:masters'] })).toEqual({ allowed: true })
+  expect((await review('SelfSubjectRulesReview', { namespace: 'default' }, alice)).resourceRules).toContainEqual(READ)
+})
+
+test('a service account has tokens that die with it', async () => {
+  const world = await openWidgetWorld()
+  const accounts = '/api/v1/namespaces/default/serviceaccounts'
+  await world.post(accounts, { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'robot' } })
+  const asked = await world.post(`${accounts}/robot/token`, { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { expirationSeconds: 600 } })
+  const token: string = asked.body.status.token
+  expect(world.core.engine.authenticate(token)).toMatchObject({ name: 'system:serviceaccount:default:robot', groups: expect.arrayContaining(['system:serviceaccounts:default']) })
+  expect(world.core.engine.authenticate(`${token.slice(0, -4)}AAAA`)).toBeUndefined()
+  expect(world.core.engine.authenticate('nonsense')).toBeUndefined()
+  await world.remove(`${accounts}/robot`)
+  expect(world.core.engine.authenticate(token)).toBeUndefined()
+})
