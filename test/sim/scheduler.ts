@@ -79,7 +79,7 @@ export class Scheduler {
   readonly #digest = createHash('sha256')
   #nowMilliseconds = 0
   #order = 0
-  #effectsInFlight = 0
+  readonly #effects = new Set<Promise<unknown>>()
   steps = 0
 
   constructor(seed: number) {
@@ -102,11 +102,12 @@ export class Scheduler {
 
   /** Marks a real effect (a database query) so that virtual time stands still until it is over. */
   async track<T>(effect: Promise<T>): Promise<T> {
-    this.#effectsInFlight += 1
+    const settled = effect.catch(() => {})
+    this.#effects.add(settled)
     try {
       return await effect
     } finally {
-      this.#effectsInFlight -= 1
+      this.#effects.delete(settled)
     }
   }
 
@@ -120,8 +121,11 @@ export class Scheduler {
 
   /** Lets everything that can go on without time passing go on. */
   async settle(): Promise<void> {
-    do await new Promise<void>((resolve) => setImmediate(resolve))
-    while (this.#effectsInFlight > 0)
+    for (;;) {
+      await new Promise<void>((resolve) => setImmediate(resolve))
+      if (this.#effects.size === 0) return
+      await Promise.race(this.#effects)
+    }
   }
 
   /** Runs until the virtual instant, or until the condition holds (looked at after each event). */
