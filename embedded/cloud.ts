@@ -1,10 +1,10 @@
 /** A whole cloud on one machine: which components there are, in what order they start and stop, and what each is told.
  *  The components are the production ones; only who starts them differs. */
-import { rm } from 'node:fs/promises'
+import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../kit/sys/clock.ts'
 import { environment } from '../kit/sys/process.ts'
-import type { Random } from '../kit/sys/random.ts'
+import { newUuid, type Random } from '../kit/sys/random.ts'
 import { catalogFor, planNodes } from './catalog.ts'
 import { type DataFolder, endLeftovers, type ProcessRecord, readSealingKeys, recordProcesses, StartRefused, writePrivately } from './data-folder.ts'
 import { type Access, embeddedAccess, ownAccess } from './kubernetes-access.ts'
@@ -91,12 +91,13 @@ export class Cloud {
 
     const databaseUrl = options.databaseUrl ?? (await this.#startPostgres())
     const access = options.kubeconfig === undefined ? await this.#startKubernetes(kubernetesPort) : await ownAccess(options.kubeconfig, folder)
-    await this.#startComponent('controllers', 'controllers/main.ts', {
+    await this.#startComponent('controllers', 'controllers/main.ts', async () => ({
+      ...(await this.#succession()),
       SVCCLOUD_DATABASE_URL: databaseUrl,
       SVCCLOUD_KUBECONFIG: access.controllers,
       SVCCLOUD_INSTALL_CRDS: 'true',
       SVCCLOUD_CATALOG_FILE: folder.catalogFile,
-    })
+    }))
     const mail = environment()['SVCCLOUD_SMTP_URL'] ? {} : { SVCCLOUD_MAIL_DIRECTORY: folder.mail }
     await Promise.all([
       this.#startComponent('apiserver', 'apiserver/main.ts', {
@@ -154,7 +155,7 @@ export class Cloud {
   async #startPostgres(): Promise<string> {
     const { folder } = this.#options
     let port = 0
-    const ready = await this.#startComponent('postgres', 'embedded/postgres-main.ts', () => ({ SVCCLOUD_DATA: folder.postgres, SVCCLOUD_PORT: String(port) }))
+    const ready = await this.#startComponent('postgres', 'embedded/postgres-main.ts', async () => ({ SVCCLOUD_DATA: folder.postgres, SVCCLOUD_PORT: String(port) }))
     // Comes back at the same port when it is started again: the others hold its URL.
     port = Number(ready['port'])
     return textOf(ready, 'url')
@@ -167,14 +168,23 @@ export class Cloud {
     return embeddedAccess(server, planNodes(options.nodes).map(({ name }) => name), folder, random)
   }
 
-  async #startComponent(name: string, file: string, settings: Settings | (() => Settings)): Promise<ReadyMessage> {
+  /** A new identity for the controllers, and that of their predecessor, which has ended: nobody has to wait until its lease runs out. */
+  async #succession(): Promise<Settings> {
+    const { folder, random } = this.#options
+    const ended = await readFile(folder.leaderFile, 'utf8').catch(() => undefined)
+    const identity = newUuid(random)
+    await writePrivately(folder.leaderFile, identity)
+    return { SVCCLOUD_IDENTITY: identity, SVCCLOUD_ENDED_IDENTITY: ended }
+  }
+
+  async #startComponent(name: string, file: string, settings: Settings | (() => Promise<Settings>)): Promise<ReadyMessage> {
     if (this.#stopping.signal.aborted) throw new StartRefused('Stopped before everything had started.')
     const { clock, random, say, folder } = this.#options
     const component = new Component(
       {
         name,
         file: join(PROJECT, file),
-        environment: () => componentEnvironment(typeof settings === 'function' ? settings() : settings),
+        environment: async () => componentEnvironment(typeof settings === 'function' ? await settings() : settings),
         logFile: join(folder.logs, `${name}.log`),
       },
       { clock, random, say, onProcessesChanged: () => this.#recordProcesses() },

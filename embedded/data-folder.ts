@@ -23,6 +23,8 @@ export interface DataFolder {
   readonly endpointsFile: string
   readonly processesFile: string
   readonly catalogFile: string
+  /** Identity of the newest controllers in their election. */
+  readonly leaderFile: string
   readonly operatorTokenFile: string
   /** Keys that seal what the database holds of authenticators; never in the database. */
   readonly sealingKeysFile: string
@@ -41,6 +43,7 @@ export const layout = (root: string): DataFolder => ({
   endpointsFile: join(root, 'endpoints.json'),
   processesFile: join(root, 'processes.json'),
   catalogFile: join(root, 'catalog.yaml'),
+  leaderFile: join(root, 'leader'),
   operatorTokenFile: join(root, 'operator-token'),
   sealingKeysFile: join(root, 'sealing-keys'),
   authorityFile: join(root, 'kubernetes-ca.pem'),

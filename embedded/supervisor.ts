@@ -13,8 +13,8 @@ export interface ComponentOptions {
   readonly name: string
   /** The main file, absolute. */
   readonly file: string
-  /** Read before every start. */
-  readonly environment: () => Readonly<Record<string, string | undefined>>
+  /** Asked before every start, when an earlier child has certainly ended. */
+  readonly environment: () => Promise<Readonly<Record<string, string | undefined>>>
   readonly logFile: string
 }
 
@@ -111,11 +111,12 @@ export class Component {
     await boundLogFile(this.logFile)
     const log = await openLogFile(this.logFile)
     try {
+      const environment = await this.#options.environment()
       if (this.#stopping.signal.aborted) return 'nothing'
       const child = fork(this.#options.file, [], {
         execPath: nodeBinary(), execArgv: [], detached: true, serialization: 'json',
         stdio: ['ignore', log.fd, log.fd, 'ipc'],
-        env: { ...this.#options.environment() },
+        env: { ...environment },
       })
       this.#child = child
       const ended = new Promise<string>((resolve) => {

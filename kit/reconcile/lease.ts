@@ -14,6 +14,8 @@ export interface ElectionOptions {
   readonly name: string
   /** Unlike that of any other process, ever; never reused after a restart. */
   readonly identity: string
+  /** A holder whose process has certainly ended, as a supervisor knows: its lease counts as given up. */
+  readonly endedIdentity?: string
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger
@@ -101,12 +103,13 @@ class Claimant {
 
   /** Takes or renews the lease; false while another has it. */
   async claim(): Promise<boolean> {
-    const { store, namespace, name, identity, clock } = this.#options
+    const { store, namespace, name, identity, endedIdentity, clock } = this.#options
     const current = await store.get(Lease, { namespace, name })
     const at = clock.monotonicMilliseconds()
     if (current !== undefined) this.#look(current, at)
     const holder = current?.spec.holderIdentity ?? ''
-    if (holder !== '' && holder !== identity && !this.#isExpired(at)) {
+    const isFree = holder === '' || holder === identity || holder === endedIdentity || this.#isExpired(at)
+    if (!isFree) {
       this.#heldUntil = Number.NEGATIVE_INFINITY
       return false
     }

@@ -26,7 +26,7 @@ async function component(program: string, environment: Record<string, string> = 
   const file = join(folder, 'main.mjs')
   await writeFile(file, program)
   const made = new Component(
-    { name: 'example', file, environment: () => environment, logFile: join(folder, 'example.log') },
+    { name: 'example', file, environment: async () => environment, logFile: join(folder, 'example.log') },
     { clock: systemClock, random: systemRandom, say: (line) => void said.push(line), onProcessesChanged: () => undefined },
   )
   started.push(made)

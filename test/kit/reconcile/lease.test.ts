@@ -17,13 +17,13 @@ interface Candidate {
 
 let identities = 0
 
-function stand(world: World, name: string, disturb?: (serve: Transport) => Transport): Candidate {
+function stand(world: World, name: string, disturb?: (serve: Transport) => Transport, endedIdentity?: string): Candidate {
   const { process, store, clock } = world.join(name, disturb)
   const stop = new AbortController()
   let mayAct = () => false
   let isLeading = false
   let outcome: string | undefined
-  const options = { store, clock, namespace: NAMESPACE, name: 'lead', identity: `${name}-${identities++}`, random: world.scheduler.random, log: silentLog, registry: openRegistry({ isProcessWide: false }) }
+  const options = { store, clock, namespace: NAMESPACE, name: 'lead', identity: `${name}-${identities++}`, ...(endedIdentity === undefined ? {} : { endedIdentity }), random: world.scheduler.random, log: silentLog, registry: openRegistry({ isProcessWide: false }) }
   void runElected(options, async (lead) => {
     mayAct = lead.mayAct
     isLeading = true
@@ -60,6 +60,20 @@ test('a leader that dies is followed after the lease has run out, not before', a
   await world.pass(12_000)
   expect(other.mayAct()).toBe(false)
   await world.until(other.mayAct, 8_000)
+})
+
+test('a leader that is known to have died is followed at once, by nobody else sooner', async () => {
+  const world = await openWorld()
+  const first = stand(world, 'first')
+  await world.until(first.mayAct, 100)
+  const died = await holder(world)
+  first.crash()
+  const stranger = stand(world, 'stranger', undefined, 'somebody-else')
+  await world.pass(5_000)
+  expect(stranger.mayAct()).toBe(false)
+  const successor = stand(world, 'successor', undefined, died)
+  await world.until(successor.mayAct, 100)
+  expect(await holder(world)).toMatch(/^successor/)
 })
 
 test('a leader that cannot renew stops acting before another may lead, and says that it lost', async () => {
