@@ -16,7 +16,6 @@ storeContract('the embedded API over HTTPS', async () => {
   const { transport, close } = openHttpsTransport(await readKubeconfig(server.kubeconfig, systemClock))
   return {
     store: openClient({ transport, fieldManager: 'contract', clock: systemClock, random: systemRandom }),
-    hasWholeHistory: true,
     async close() {
       await close()
       await server.stop()

@@ -7,9 +7,7 @@ import { systemRandom } from '../../kit/sys/random.ts'
 import { storeContract } from './store.ts'
 
 storeContract('the embedded API in process', async () => {
-  // As after a restart: changes up to this version are history that nobody can watch any more.
-  const storage = { ...memoryStorage(), load: async () => ({ snapshot: [], revision: 1_000, records: [] }) }
-  const core = await openCore({ clock: systemClock, random: systemRandom, log: silentLog, storage })
+  const core = await openCore({ clock: systemClock, random: systemRandom, log: silentLog, storage: memoryStorage() })
   const store = openClient({ transport: (request) => core.handle(request, ADMIN), fieldManager: 'contract', clock: systemClock, random: systemRandom })
   return { store, close: () => core.close() }
 })
