@@ -20,16 +20,20 @@ export interface NewestFirst<Spec, Status> {
 export function newestFirst<Spec, Status>(cache: Cache<Spec, Status>): NewestFirst<Spec, Status> {
   // Oldest first inside, so that a new object goes to the end.
   const lists = new Map<string, KubeObject<Spec, Status>[]>()
-  cache.subscribe(({ is, object }) => {
-    // Neither part of a position ever changes, so an object that is there is found by its own.
+  const change = (object: KubeObject<Spec, Status>, isThere: boolean) => {
     const namespace = object.metadata.namespace ?? ''
     const list = lists.get(namespace) ?? []
     const at = indexOf(list, positionOf(object))
-    const isThere = list[at]?.metadata.name === object.metadata.name
-    if (is === 'set') list.splice(at, isThere ? 1 : 0, object)
-    else if (isThere) list.splice(at, 1)
+    const isKnown = list[at]?.metadata.name === object.metadata.name
+    if (isThere) list.splice(at, isKnown ? 1 : 0, object)
+    else if (isKnown) list.splice(at, 1)
     if (list.length === 0) lists.delete(namespace)
     else lists.set(namespace, list)
+  }
+  cache.subscribe((news) => {
+    // Another object of the same name, made later, may come without word of the end of the first.
+    if (news.is === 'set' && news.previous !== undefined && compareNewestFirst(positionOf(news.previous), positionOf(news.object)) !== 0) change(news.previous, false)
+    change(news.object, news.is === 'set')
   })
   return {
     page(namespace, after, count) {

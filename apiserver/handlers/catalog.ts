@@ -1,5 +1,6 @@
 /** Regions, zones, plans and templates, from the cache: complete lists, in the order of their names. */
 import { badField, notFound } from '../../domain/problem.ts'
+import { etagOf } from '../../kit/http/conditional.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
 import type { Cache } from '../../kit/kube/cache.ts'
 import { getTemplate, listPlans, listRegions, listTemplates, listZones, toPlanView, toRegionView, toTemplateView, toZoneView } from '../../resources/catalog.ts'
@@ -31,7 +32,7 @@ export function catalogEndpoints({ caches }: Pick<Parts, 'caches'>): readonly En
     customerEndpoint(getTemplate, async ({ params }) => {
       const template = templates.get({ name: params.name })
       if (template === undefined || template.spec.isHidden) throw notFound('template')
-      return { status: 200, body: { template: toTemplateView(storedOf(template), zoneNames()) } }
+      return { status: 200, body: { template: toTemplateView(storedOf(template), zoneNames()) }, headers: { etag: etagOf(template.metadata.generation ?? 0) } }
     }),
   ]
 }

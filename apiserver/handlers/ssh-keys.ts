@@ -4,12 +4,15 @@ import { parsePublicKey } from '../../domain/ssh-key.ts'
 import { appendAudit } from '../../db/audit.ts'
 import { giveBackQuotas, takeQuotas } from '../../db/quotas.ts'
 import { deleteSshKeyRow, findSshKey, findTakenBy, insertSshKey, listSshKeyRows, type SshKeyRow } from '../../db/ssh-keys.ts'
+import { etagOf } from '../../kit/http/conditional.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
 import { newUuid } from '../../kit/sys/random.ts'
 import { createSshKey, deleteSshKey, getSshKey, listSshKeys } from '../../resources/ssh-key.ts'
 import { auditEntryOf } from '../audit.ts'
 import type { Parts } from '../parts.ts'
 
+/** A key never changes. */
+const FIRST_GENERATION = 1
 const holderOf = (id: string): string => `ssh_key/${id}`
 const viewOf = (row: SshKeyRow) => ({ id: row.id, name: row.name, public_key: row.public_key, fingerprint: row.fingerprint, created_at: row.created_at.toISOString() })
 
@@ -46,7 +49,7 @@ export function sshKeyEndpoints(parts: Pick<Parts, 'db' | 'cursors' | 'clock' | 
     customerEndpoint(getSshKey, async ({ caller, params }) => {
       const row = await findSshKey(db, caller.accountId, params.id)
       if (row === undefined) throw notFound('SSH key')
-      return { status: 200, body: { ssh_key: viewOf(row) } }
+      return { status: 200, body: { ssh_key: viewOf(row) }, headers: { etag: etagOf(FIRST_GENERATION) } }
     }),
 
     customerEndpoint(deleteSshKey, async (call) => {
