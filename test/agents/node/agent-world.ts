@@ -6,7 +6,7 @@ import { newSimulatedHost, type SimulatedHost } from '../../../agents/node/drive
 import { simulatedVolumes } from '../../../agents/node/drivers/storage/simulated.ts'
 import type { HeldVolume } from '../../../agents/node/drivers/storage/volume-store.ts'
 import { simulatedTemplates } from '../../../agents/node/images/simulated.ts'
-import { ledgerInMemory } from '../../../agents/node/ledger.ts'
+import { type Ledger, ledgerInMemory } from '../../../agents/node/ledger.ts'
 import { openAgent } from '../../../agents/node/loop.ts'
 import { openClient } from '../../../kit/kube/client.ts'
 import { installCrds, readCrds } from '../../../kit/kube/crd.ts'
@@ -28,6 +28,7 @@ export interface AgentWorld {
   readonly store: Store
   readonly host: SimulatedHost
   readonly disks: Map<string, HeldVolume>
+  readonly ledger: Ledger
   startAgent(): void
   killAgent(): void
   settled<T>(promise: Promise<T>): Promise<T>
@@ -73,7 +74,7 @@ export async function openAgentWorld(seed = 1): Promise<AgentWorld> {
   await settled(store.create(Namespace, { metadata: { name: NAMESPACE }, spec: {} }))
 
   return {
-    scheduler, store, host, disks, settled, until,
+    scheduler, store, host, disks, ledger, settled, until,
     pass: async (milliseconds) => void (await scheduler.runUntil(scheduler.nowMilliseconds + milliseconds)),
     startAgent() {
       agentProcess.begin()

@@ -121,6 +121,32 @@ describe('an agent of a simulated host', () => {
     await world.until(async () => world.host.running().length === 0)
   })
 
+  it('leaves what was made for another cluster alone', async () => {
+    await world.createInstance()
+    await running()
+    const key = { namespace: NAMESPACE, name: INSTANCE }
+    world.killAgent()
+    world.ledger.setHome('the namespace of another cluster')
+    await world.settled(world.store.delete(Instance, key))
+    await world.settled(world.store.patch(Instance, key, { metadata: { finalizers: null } }))
+    world.startAgent()
+    await world.pass(300_000)
+    expect(world.host.running().length).toBe(1)
+  })
+
+  it('refuses a spec that is older than the one it acted on', async () => {
+    await world.createInstance()
+    const { metadata } = await running()
+    world.killAgent()
+    // As after a restore of an older backup: the host knows more than the cluster.
+    const entry = world.ledger.get(INSTANCE)
+    if (entry !== undefined) world.ledger.put(INSTANCE, { ...entry, generation: (metadata.generation ?? 0) + 10 })
+    world.startAgent()
+    await world.change({ power: 'stopped' })
+    await world.pass(300_000)
+    expect(world.host.running().length).toBe(1)
+  })
+
   it('reports itself and keeps its lease', async () => {
     await world.until(async () => (await world.store.get(Lease, { namespace: NAMESPACE, name: HEARTBEAT_LEASE_NAME })) !== undefined)
     const renewed = async () => (await world.settled(world.store.get(Lease, { namespace: NAMESPACE, name: HEARTBEAT_LEASE_NAME })))?.spec.renewTime ?? ''

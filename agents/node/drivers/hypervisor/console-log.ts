@@ -21,15 +21,15 @@ export class ConsoleLog {
 
   /** The end of all that was ever written. */
   history(): Buffer {
-    const earlier = readFrom(this.#earlier, 0)
-    return Buffer.concat([earlier, this.unread()]).subarray(-CONSOLE_TAIL_BYTES)
+    const earlier = readTail(this.#earlier, 0)
+    return Buffer.concat([earlier.bytes, this.unread()]).subarray(-CONSOLE_TAIL_BYTES)
   }
 
   /** What was written since the last reading, at most the tail of it. */
   unread(): Buffer {
-    const bytes = readFrom(this.#log, this.#offset)
-    this.#offset += bytes.length
-    return bytes.subarray(-CONSOLE_TAIL_BYTES)
+    const { bytes, size } = readTail(this.#log, this.#offset)
+    this.#offset = size
+    return bytes
   }
 
   /** Bytes that were read off the line itself: the log holds them too. Cuts the log when it is long. */
@@ -42,16 +42,19 @@ export class ConsoleLog {
   }
 }
 
-function readFrom(path: string, offset: number): Buffer {
+/** The end of the file behind the offset, and the file's size. While no agent ran it may have grown beyond all memory. */
+function readTail(path: string, offset: number): { readonly bytes: Buffer; readonly size: number } {
   let file: number
   try {
     file = openSync(path, 'r')
   } catch {
-    return Buffer.alloc(0) // no guest wrote yet
+    return { bytes: Buffer.alloc(0), size: 0 } // no guest wrote yet
   }
   try {
-    const bytes = Buffer.alloc(Math.max(0, fstatSync(file).size - offset))
-    return bytes.subarray(0, readSync(file, bytes, 0, bytes.length, offset))
+    const { size } = fstatSync(file)
+    const start = Math.max(offset, size - CONSOLE_TAIL_BYTES)
+    const bytes = Buffer.alloc(Math.max(0, size - start))
+    return { bytes: bytes.subarray(0, readSync(file, bytes, 0, bytes.length, start)), size }
   } finally {
     closeSync(file)
   }
