@@ -23,6 +23,8 @@ const BULLETS = /(?:^\* .*\n?)+/gm
 const REVISION_LINE = /((?:Resource Version|resourceVersion):\s+)"?\d+"?$/gm
 const REVISION_IN_JSON = /("resourceVersion\\?":\\?")\d+/g
 const FILE_TIME = /\b\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+ [+-]\d{4}/g
+/** What kubectl's libraries log depends on the moment. */
+const LOG_LINE = /^[IWE]\d{4} \d\d:\d\d:.*\n?/gm
 const TEMPORARY_FILE = /\/tmp\/[\w./-]+/g
 
 type Json = Record<string, unknown>
@@ -87,6 +89,7 @@ export function newNormaliser(server: string): Normaliser {
     value: (value, only) => stringify(only ? pick(clean(value, '', undefined), only) : clean(value, '', undefined), { sortMapEntries: true, lineWidth: 0 }).trimEnd(),
     text: (text) =>
       scrub(text)
+        .replace(LOG_LINE, '')
         .replace(AGE_IN_COLUMN, '<age> ')
         .replace(BULLETS, (bullets) => `${bullets.trimEnd().split('\n').toSorted().join('\n')}\n`)
         .replace(REVISION_LINE, '$1<revision>')

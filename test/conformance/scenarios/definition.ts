@@ -38,7 +38,7 @@ export const definitionLifecycle: Theme = {
     scenario('the name must be plural and group', post(crds, { ...definition(), metadata: { name: 'wrong.{ns}.example' } }, refused)),
     scenario('a schema is required', bad({}, { version: { schema: {} } }), bad({ type: 'string' }), post(crds, { ...definition(), spec: { ...definition().spec, versions: [{ name: 'v1', served: true, storage: true }] } }, refused)),
     scenario('exactly one version is stored', bad(undefined, { version: { storage: false } })),
-    scenario('the group and scope are fixed', make(), jsonPatch(`${crds}/things.{ns}.example`, [{ op: 'replace', path: '/spec/scope', value: 'Cluster' }], refused), jsonPatch(`${crds}/things.{ns}.example`, [{ op: 'replace', path: '/spec/group', value: 'other.example' }], refused), remove()),
+    scenario('the group and scope are fixed', make(), served(), jsonPatch(`${crds}/things.{ns}.example`, [{ op: 'replace', path: '/spec/scope', value: 'Cluster' }], refused), jsonPatch(`${crds}/things.{ns}.example`, [{ op: 'replace', path: '/spec/group', value: 'other.example' }], refused), remove()),
     scenario('schemas must be structural', bad(spec({ a: { anyOf: [{ type: 'string' }, { type: 'integer' }] } })), bad(spec({ a: {} })), bad(spec({ a: { type: 'array' } })), bad(spec({ a: { type: 'object', properties: { x: { type: 'string' } }, additionalProperties: { type: 'string' } } }))),
     scenario('references are refused', bad(spec({ a: { $ref: '#/definitions/x' } }))),
     scenario('a default must fit its schema', bad(spec({ a: { type: 'string', default: 5 } })), bad(spec({ a: { type: 'integer', maximum: 3, default: 5 } }))),
