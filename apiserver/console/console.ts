@@ -39,6 +39,7 @@ export interface ConsoleOptions {
 export interface Console {
   /** Tail and status come first, as soon as the host has been met or could not be; then everything that happens, until the answer is called. */
   join(watcher: (event: ConsoleEvent) => void): () => void
+  readonly watchers: number
 }
 
 export const CONSOLE_TAIL_BYTES = 65_536
@@ -128,6 +129,7 @@ export function openConsole(options: ConsoleOptions): Console {
   }
 
   return {
+    get watchers() { return watchers.size },
     join(watcher) {
       watchers.add(watcher)
       if (hasMet) greet(watcher)

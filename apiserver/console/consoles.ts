@@ -1,5 +1,5 @@
 /** The consoles of all servers that somebody watches, and the way of input to their hosts. */
-import { conflict, unavailable } from '../../domain/problem.ts'
+import { conflict, rateLimited, unavailable } from '../../domain/problem.ts'
 import { keyText } from '../../kit/kube/object.ts'
 import type { Parts } from '../parts.ts'
 import type { ServerObject, Servers } from '../servers.ts'
@@ -14,9 +14,15 @@ export interface AgentConnections {
   write(node: string, instance: string, bytes: Uint8Array): Promise<'written' | 'stopped' | 'unreachable'>
 }
 
+/** Of one console, in one process. */
+const WATCHERS_MAXIMUM = 100
+const RETRY_SECONDS = 10
+
 export interface Consoles {
   /** The console of the server; everyone who watches it gets the same. */
   of(server: ServerObject): Console
+  /** Throws 429 when too many watch it already. */
+  requireRoom(server: ServerObject): void
   /** Throws 409 `server_stopped` for a server that is known not to run. */
   requireWritable(server: ServerObject): void
   /** Throws 409 `server_stopped` and 503 `host_unreachable`. */
@@ -49,6 +55,10 @@ export function openConsoles({ clock, random }: Pick<Parts, 'clock' | 'random'>,
       const known = consoles.get(uid) ?? open(server)
       consoles.set(uid, known)
       return known
+    },
+    requireRoom(server) {
+      const watchers = consoles.get(uidOf(server))?.watchers ?? 0
+      if (watchers >= WATCHERS_MAXIMUM) throw rateLimited(RETRY_SECONDS, 'Too many watch this console already.')
     },
     requireWritable: (server) => void requireNode(server),
     async write(server, bytes) {

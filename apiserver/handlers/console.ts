@@ -36,6 +36,7 @@ export function consoleEndpoints(parts: Parts, servers: Servers, consoles: Conso
     }),
     customerEndpoint(streamServerConsole, async (call) => {
       const server = await servers.read(call.caller.accountId, call.params.id)
+      consoles.requireRoom(server)
       await parts.db.transaction().execute((tx) => appendAudit(tx, auditEntryOf(call, { resourceId: call.params.id, detail: { access: 'output' } }), parts))
       return stream(parts, call, consoles.of(server))
     }),
