@@ -33,7 +33,7 @@ export function runProgram(program: string, input: readonly string[], options: R
     }, (error, stdout, stderr) => {
       if (error === null) return resolve(stdout)
       const isMissing = error.code === ('ENOENT' as unknown) // a missing program has the system's code, an exit has a number
-      const reason = isMissing ? 'is not installed' : error.killed === true ? 'took too long' : `failed: ${stderr.trim().slice(-ERROR_CHARACTERS)}`
+      const reason = isMissing ? 'is not installed' : error.killed === true ? 'took too long' : `failed: ${(stderr.trim() || stdout.trim()).slice(-ERROR_CHARACTERS)}`
       reject(new ProgramFailed(`${program} ${reason}`, isMissing, { cause: error }))
     })
   })

@@ -90,7 +90,7 @@ describe('an agent of a simulated host', () => {
   })
 
   it('has at most one guest and ends it, killed at whatever instant', async () => {
-    for (let instant = 0; instant < 400; instant += 7) {
+    for (let instant = 0; instant < 400; instant += 16) {
       const each = await openAgentWorld(instant + 1)
       each.startAgent()
       await each.createInstance()
