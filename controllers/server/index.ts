@@ -1,11 +1,13 @@
 /** The server controller: what wakes it, what it reads, and its effects in PostgreSQL. What it decides is `plan.ts`. */
 import { Problem } from '../../domain/problem.ts'
+import { appendAudit } from '../../db/audit.ts'
+import { takeIntent } from '../../db/change-intents.ts'
 import { accountExists, claimServer, findServerClaims, isAccountId, releaseServer, type ServerDemand, type ServerId } from '../../db/server-claims.ts'
 import { type Key, keyOf, Secret } from '../../kit/kube/object.ts'
 import { type Effect, type Reconciler, watch } from '../../kit/reconcile/reconciler.ts'
 import { accountOfNamespace } from '../../resources/index.ts'
 import { Instance, nodeNamespace } from '../../resources/instance.ts'
-import { SERVER_FINALIZER } from '../../resources/labels.ts'
+import { LAST_CHANGE_ANNOTATION, SERVER_FINALIZER } from '../../resources/labels.ts'
 import { Node, Plan, Template, Zone } from '../../resources/platform.ts'
 import { Server, type ServerSpec, type ServerStatus } from '../../resources/server.ts'
 import { Storage } from '../../resources/storage.ts'
@@ -86,7 +88,13 @@ const claimEffect = ({ db, clock, random }: Parts): Effect => async (input) => {
   }
 }
 
-const releaseEffect = ({ db }: Parts): Effect => async (input) => {
-  await asked(db.transaction().execute((tx) => releaseServer(tx, input as unknown as ServerId))) // the plan of this folder writes it
+/** With the server goes the only sign that its last change was made: an intent that waits for that sign is settled here. */
+const releaseEffect = ({ db, clock, random }: Parts): Effect => async (input, { metadata }) => {
+  await asked(db.transaction().execute(async (tx) => {
+    await releaseServer(tx, input as unknown as ServerId) // the plan of this folder writes it
+    const change = metadata.annotations?.[LAST_CHANGE_ANNOTATION]
+    const entry = change === undefined ? undefined : await takeIntent(tx, change)
+    if (entry !== undefined) await appendAudit(tx, entry, { clock, random })
+  }))
   return undefined
 }

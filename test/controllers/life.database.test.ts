@@ -1,6 +1,7 @@
 /** The whole life of servers with real controllers, a real agent and a real database, through the door of kubectl. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { listAudit } from '../../db/audit.ts'
+import { recordIntent } from '../../db/change-intents.ts'
 import { findOperation } from '../../db/operation-history.ts'
 import { findCandidate } from '../../db/placement.ts'
 import { listQuotas } from '../../db/quotas.ts'
@@ -8,6 +9,7 @@ import { type KubeObject, Namespace, type ResourceType } from '../../kit/kube/ob
 import { newUuid, systemRandom } from '../../kit/sys/random.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import { Instance, nodeNamespace, Volume } from '../../resources/instance.ts'
+import { LAST_CHANGE_ANNOTATION } from '../../resources/labels.ts'
 import { Operation } from '../../resources/operation.ts'
 import { Node, Zone } from '../../resources/platform.ts'
 import { Server, type ServerSpec, type ServerStatus } from '../../resources/server.ts'
@@ -206,6 +208,21 @@ describe('with controllers that live', () => {
     await edit({ title: 'Shop' })
     await until('the title', () => cloud.kubectl.list(Instance, { namespace: nodeNamespace(NODE) }), ({ items }) => items[0]?.spec.metadata.title === 'Shop')
     expect((await read())?.spec.operation?.kind).toBe('server.create')
+  })
+
+  test('a change whose audit entry is still due gets it when the server goes', async () => {
+    await create().then(() => inState('started'))
+    const operationId = newUuid(systemRandom)
+    const audit = {
+      account_id: accountId, actor_email: 'ada@example.com', actor_kind: 'user' as const, user_id: null, staff_id: null, token_id: null, token_name: null, action: 'server.update', resource_type: 'server',
+      resource_id: 'web', detail: {}, outcome: 'success' as const, source_ip: '', user_agent: '', request_id: operationId, changes: [],
+    }
+    await database.db.transaction().execute((tx) => recordIntent(tx, { operationId, accountId, resource: { type: 'server', id: 'web' }, createdAt: fastClock.now(), audit }))
+    await cloud.kubectl.patch(Server, { namespace, name: 'web' }, { metadata: { annotations: { [LAST_CHANGE_ANNOTATION]: operationId } } })
+    await remove()
+    await gone()
+    expect(await audited()).toContain('server.update ada@example.com success')
+    expect(await database.db.selectFrom('change_intent').select('operation_id').where('account_id', '=', accountId).execute()).toEqual([])
   })
 
   test('a namespace that is deleted takes its servers along, and they leave nothing', async () => {
