@@ -17,10 +17,15 @@ const refuse = (why: string): never => {
   printErrorLine(why)
   return exitProcess(1)
 }
+/** Whoever starts it again finds everything that was acknowledged. */
+const onStorageFailure = (error: unknown): never => {
+  log.error('the log could not be written', { error })
+  return exitProcess(70)
+}
 if (folder === undefined) refuse('SVCCLOUD_DATA is not set')
 
 try {
-  const server = await startServer({ folder: folder ?? '', host, port: Number(port), clock: systemClock, random: systemRandom, log })
+  const server = await startServer({ folder: folder ?? '', host, port: Number(port), clock: systemClock, random: systemRandom, log, onStorageFailure })
   log.info('serving', { url: server.url })
   tellParent({ ready: true, url: server.url, port: server.port, kubeconfig: server.kubeconfig, ca_certificate: server.authorityFile })
   await new Promise<void>((resolve) => (stop.aborted ? resolve() : stop.addEventListener('abort', () => resolve(), { once: true })))

@@ -4,7 +4,7 @@ import type { KubeObject, User } from '../core/object.ts'
 import type { Store } from '../core/store.ts'
 
 const GROUP = 'rbac.authorization.k8s.io'
-export const RBAC_KEYS = { roles: `${GROUP}/roles`, roleBindings: `${GROUP}/rolebindings`, clusterRoles: `${GROUP}/clusterroles`, clusterRoleBindings: `${GROUP}/clusterrolebindings` } as const
+const RBAC_KEYS = { roles: `${GROUP}/roles`, roleBindings: `${GROUP}/rolebindings`, clusterRoles: `${GROUP}/clusterroles`, clusterRoleBindings: `${GROUP}/clusterrolebindings` } as const
 
 /** What is asked for: a resource, or a path that is none. */
 export interface Attributes {

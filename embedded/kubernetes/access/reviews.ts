@@ -5,7 +5,7 @@ import { json, keyOf, type Answer, type Engine } from '../core/engine.ts'
 import { asObject, asString, at, isObject, strings, type JsonObject } from '../core/json.ts'
 import type { User } from '../core/object.ts'
 import { fieldInvalid, fieldRequired, forbidden, invalid, notFound } from '../core/status.ts'
-import type { Write } from '../core/write.ts'
+import type { Write } from '../core/change.ts'
 import type { Attributes } from './rbac.ts'
 import { issueAccountToken } from './service-accounts.ts'
 

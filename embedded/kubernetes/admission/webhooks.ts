@@ -7,7 +7,7 @@ import { asList, asObject, asString, at, strings, type Json, type JsonObject } f
 import { badRequest, fieldNotSupported, fieldRequired, internal, Refusal, type Cause } from '../core/status.ts'
 import type { Store } from '../core/store.ts'
 
-export const WEBHOOKS_KEY = 'admissionregistration.k8s.io/validatingwebhookconfigurations'
+const WEBHOOKS_KEY = 'admissionregistration.k8s.io/validatingwebhookconfigurations'
 const TIMEOUT_SECONDS = 10
 const TIMEOUT_MOST_SECONDS = 30
 

@@ -1,4 +1,5 @@
 /** What a fresh server holds before the first request. Run at every start: it adds only what is missing. */
+import { parseGroupVersion } from './definition.ts'
 import type { Engine } from './engine.ts'
 import { shape } from './shape.ts'
 import { at, type JsonObject } from './json.ts'
@@ -13,7 +14,7 @@ export function bootstrap(engine: Engine): void {
 
 function ensure(engine: Engine, given: JsonObject, name: string): void {
   const { clock, random, registry, store } = engine
-  const [group = '', version = ''] = String(given.apiVersion).includes('/') ? String(given.apiVersion).split('/') : ['', String(given.apiVersion)]
+  const { group, version } = parseGroupVersion(String(given.apiVersion))
   const definition = registry.findKind(group, version, String(given.kind))
   if (!definition || store.table(definition.storageKey).get(name)) return
   store.put(definition.storageKey, name, shape({ definition, given, old: undefined, namespace: '', name, subresource: '', now: clock.now(), random }).object)

@@ -5,7 +5,7 @@ import { withMetadata, type KubeObject } from './object.ts'
 import { fieldForbidden, fieldInvalid, fieldNotSupported, fieldRequired, type Cause } from './status.ts'
 
 const NAME_LABEL = 'kubernetes.io/metadata.name'
-export const EVENT_KEEPS_SECONDS = 3_600
+const EVENT_KEEPS_SECONDS = 3_600
 
 /** Namespaces hold their deletion until their contents are gone. */
 export const namespaceHooks: Hooks = {

@@ -12,6 +12,8 @@ export interface Filter {
   readonly prefix: string
   /** The only key that can match, when the selector names one object of one namespace. */
   readonly onlyKey: string | undefined
+  /** No selector: everything below the prefix matches. */
+  readonly isEverything: boolean
   /** Asked with the object as the definition's version shows it. */
   readonly matches: (view: KubeObject) => boolean
 }
@@ -24,6 +26,7 @@ export function filterOf(definition: Definition, namespace: string, name: string
   return {
     prefix: namespace === '' ? '' : `${namespace}/`,
     onlyKey: named === undefined || (definition.isNamespaced && namespace === '') ? undefined : namespace === '' ? named : `${namespace}/${named}`,
+    isEverything: labels === undefined && tests.length === 0,
     matches: (view) => (labels === undefined || labels(view.metadata.labels ?? {})) && tests.every((test) => test(view)),
   }
 }

@@ -63,7 +63,7 @@ function required(value: Json | undefined): Json {
 function lookup(document: Json, path: readonly string[]): Json | undefined {
   let here: Json | undefined = document
   for (const key of path) {
-    if (isList(here)) here = here[indexIn(here, key, here.length - 1)]
+    if (isList(here)) here = here[indexIn(key, here.length - 1)]
     else if (isObject(here) && Object.hasOwn(here, key)) here = here[key]
     else return undefined
   }
@@ -72,7 +72,7 @@ function lookup(document: Json, path: readonly string[]): Json | undefined {
 
 const valueAt = (document: Json, path: readonly string[]): Json => required(lookup(document, path))
 
-function indexIn(list: readonly Json[], key: string, most: number): number {
+function indexIn(key: string, most: number): number {
   if (!/^(0|[1-9]\d*)$/.test(key) || Number(key) > most) throw rejected()
   return Number(key)
 }
@@ -84,7 +84,7 @@ function changed(document: Json, path: readonly string[], change: (parent: Mutab
   const copy: MutableObject | Json[] | undefined = isList(document) ? [...document] : isObject(document) ? { ...document } : undefined
   if (!copy) throw rejected()
   if (rest.length === 0) change(copy, key)
-  else if (Array.isArray(copy)) copy[indexIn(copy, key, copy.length - 1)] = changed(copy[Number(key)] ?? null, rest, change)
+  else if (Array.isArray(copy)) copy[indexIn(key, copy.length - 1)] = changed(copy[Number(key)] ?? null, rest, change)
   else {
     if (!Object.hasOwn(copy, key)) throw rejected()
     setMember(copy, key, changed(copy[key] ?? null, rest, change))
@@ -96,13 +96,13 @@ const added = (document: Json, path: readonly string[], value: Json): Json =>
   path.length === 0
     ? value
     : changed(document, path, (parent, key) => {
-        if (Array.isArray(parent)) parent.splice(key === '-' ? parent.length : indexIn(parent, key, parent.length), 0, value)
+        if (Array.isArray(parent)) parent.splice(key === '-' ? parent.length : indexIn(key, parent.length), 0, value)
         else setMember(parent, key, value)
       })
 
 const removed = (document: Json, path: readonly string[]): Json =>
   changed(document, path, (parent, key) => {
-    if (Array.isArray(parent)) parent.splice(indexIn(parent, key, parent.length - 1), 1)
+    if (Array.isArray(parent)) parent.splice(indexIn(key, parent.length - 1), 1)
     else if (Object.hasOwn(parent, key)) delete parent[key]
     else throw rejected()
   })
@@ -111,7 +111,7 @@ const replaced = (document: Json, path: readonly string[], value: Json): Json =>
   path.length === 0
     ? value
     : changed(document, path, (parent, key) => {
-        if (Array.isArray(parent)) parent[indexIn(parent, key, parent.length - 1)] = value
+        if (Array.isArray(parent)) parent[indexIn(key, parent.length - 1)] = value
         else if (Object.hasOwn(parent, key)) setMember(parent, key, value)
         else throw rejected()
       })

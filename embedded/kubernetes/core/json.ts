@@ -45,9 +45,6 @@ export function withAt(value: JsonObject, path: readonly string[], leaf: Json | 
   return others
 }
 
-/** A deep copy that may be changed freely. */
-export const copyOf = <T extends Json>(value: T): T => structuredClone(value)
-
 /** A member that came from outside: `__proto__` must become an ordinary member, never the prototype. */
 export function setMember(target: MutableObject, key: string, value: Json): void {
   if (key === '__proto__') Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true })

@@ -93,7 +93,7 @@ const LABEL_VALUE_TEXT =
 /** How strict the names of a resource are: RBAC allows whatever fits in a path. */
 export type NameRule = 'subdomain' | 'label' | 'path'
 
-export function nameFaults(field: string, name: string, rule: NameRule): Cause[] {
+function nameFaults(field: string, name: string, rule: NameRule): Cause[] {
   if (rule === 'path') return /[/%]/.test(name) || name === '.' || name === '..' ? [fieldInvalid(field, name, `may not contain '/' or '%', and may not be '.' or '..'`)] : []
   if (rule === 'label' && name.includes('.')) return [fieldInvalid(field, name, 'must not contain dots')]
   const [pattern, text, limit] = rule === 'label' ? [LABEL, LABEL_TEXT, LABEL_LENGTH] : [SUBDOMAIN, SUBDOMAIN_TEXT, NAME_LENGTH]

@@ -58,7 +58,7 @@ function documentsOf(engine: Engine): ReadonlyMap<string, Document> {
 }
 
 /** `dev.svccloud.v1alpha1.Server`: the group backwards, as Kubernetes names the schemas of custom resources. */
-export const schemaName = ({ group, version, kind }: Pick<Definition, 'group' | 'version' | 'kind'>): string =>
+const schemaName = ({ group, version, kind }: Pick<Definition, 'group' | 'version' | 'kind'>): string =>
   [...(group === '' ? ['io.k8s.api.core'] : [group.split('.').toReversed().join('.')]), version, kind].join('.')
 
 const OBJECT_META = 'io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta'

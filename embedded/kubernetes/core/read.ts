@@ -3,7 +3,6 @@ import { negotiate } from './accept.ts'
 import type { Definition } from './definition.ts'
 import { json, keyOf, type Answer, type Engine } from './engine.ts'
 import { filterOf, type Filter } from './filter.ts'
-import { at } from './json.ts'
 import type { KubeObject } from './object.ts'
 import { rendererOf, type ListMetadata } from './render.ts'
 import { countIn, isTrue, type Query, type Request } from './request.ts'
@@ -61,21 +60,25 @@ function selectPage(engine: Engine, definition: Definition, filter: Filter, quer
   let last = ''
   let remaining = 0
   for (const [key, stored] of objects) {
+    const isFull = limit > 0 && views.length === limit
+    if (isFull && filter.isEverything) {
+      remaining++
+      continue
+    }
     const view = viewOf(definition, stored)
     if (!filter.matches(view)) continue
-    if (limit > 0 && views.length === limit) remaining++
+    if (isFull) remaining++
     else {
       views.push(view)
       last = key
     }
   }
-  const hasSelector = (query.get('labelSelector') ?? '') !== '' || (query.get('fieldSelector') ?? '') !== ''
   return {
     views,
     metadata: {
       resourceVersion: String(position.revision),
       ...(remaining > 0 ? { continue: tokenOf({ revision: position.revision, after: last }) } : {}),
-      ...(remaining > 0 && !hasSelector ? { remainingItemCount: remaining } : {}),
+      ...(remaining > 0 && filter.isEverything ? { remainingItemCount: remaining } : {}),
     },
   }
 }
@@ -148,5 +151,3 @@ export function selectAll(engine: Engine, definition: Definition, filter: Filter
     .map(([, stored]) => stored)
     .filter((stored) => filter.matches(viewOf(definition, stored)))
 }
-
-export const uidOf = (object: KubeObject): string => String(at(object, 'metadata', 'uid') ?? '')

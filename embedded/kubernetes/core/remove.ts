@@ -10,7 +10,7 @@ import { selectAll } from './read.ts'
 import { rendererOf } from './render.ts'
 import { isDryRun, type Query, type Request } from './request.ts'
 import { badRequest, conflict, fieldInvalid, forbidden, invalid, notFound } from './status.ts'
-import type { Write } from './write.ts'
+import type { Write } from './change.ts'
 import { viewOf } from './view.ts'
 
 export type Propagation = 'Background' | 'Foreground' | 'Orphan'

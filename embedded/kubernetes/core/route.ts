@@ -12,7 +12,8 @@ import { parseResourcePath, type Query, type Request } from './request.ts'
 import { toScale } from './scale.ts'
 import { badRequest, methodNotAllowed, noSuchResource, notFound, NoSuchPath, notSupported } from './status.ts'
 import { json, keyOf } from './engine.ts'
-import { create, patch, replace } from './write.ts'
+import { patch } from './patch.ts'
+import { create, replace } from './write.ts'
 import { viewOf } from './view.ts'
 
 export async function route(engine: Engine, request: Request, user: User): Promise<Answer> {

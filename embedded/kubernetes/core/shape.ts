@@ -124,5 +124,5 @@ const contentWithStatus = ({ apiVersion: _version, kind: _kind, metadata: _metad
 const withoutStatus = contentOf
 
 const PATH_NAMED = new Set(['rbac.authorization.k8s.io'])
-export const nameRuleOf = (definition: Definition): NameRule =>
+const nameRuleOf = (definition: Definition): NameRule =>
   PATH_NAMED.has(definition.group) ? 'path' : definition.group === '' && (definition.resource === 'namespaces' || definition.resource === 'services') ? 'label' : 'subdomain'

@@ -116,8 +116,6 @@ export function invalid(kind: { readonly group: string; readonly kind: string },
   )
 }
 
-export const unprocessable = (message: string): Refusal => new Refusal(422, 'Invalid', message)
-
 /** The client is ahead of this server: it should ask again. */
 export const revisionTooLarge = (asked: number, current: number): Refusal =>
   new Refusal(504, 'Timeout', `Too large resource version: ${asked}, current: ${current}`, {

@@ -25,25 +25,37 @@ const WINDOW_MILLISECONDS = 300_000
 const WINDOW_LEAST_CHANGES = 1_000
 const WINDOW_MOST_CHANGES = 20_000
 
+/** So many new keys are put in their place one by one; more are sorted in at once. */
+const FEW_KEYS = 32
+
 export function openTable(floor: number): Table {
   const objects = new Map<string, KubeObject>()
-  const sorted: string[] = []
+  let sorted: string[] = []
+  let added: string[] = [] // keys that are not in `sorted` yet
+  const settle = () => {
+    if (added.length === 0) return
+    if (added.length <= FEW_KEYS) for (const key of added) sorted.splice(firstFrom(sorted, key), 0, key)
+    else sorted = [...sorted, ...added].sort((a, b) => (a < b ? -1 : 1))
+    added = []
+  }
   return {
     get: (key) => objects.get(key),
     set(key, object) {
       const isKnown = objects.has(key)
       if (object === undefined) {
         if (!isKnown) return
+        settle()
         objects.delete(key)
         sorted.splice(firstFrom(sorted, key), 1)
       } else {
         objects.set(key, object)
-        if (!isKnown) sorted.splice(firstFrom(sorted, key), 0, key)
+        if (!isKnown) added.push(key)
       }
     },
     size: () => objects.size,
     entries: () => objects.entries(),
     *scan(prefix, after) {
+      settle()
       let index = after === undefined ? firstFrom(sorted, prefix) : firstFrom(sorted, `${after}\0`)
       for (let key = sorted[index]; key?.startsWith(prefix); key = sorted[++index]) {
         const object = objects.get(key)

@@ -6,7 +6,7 @@ import { celValue, compileCel } from './cel.ts'
 import { formerItem, memberSchema, type Rule, type Schema } from './schema.ts'
 
 /** Does the rule speak of the value before? */
-export const isTransition = (rule: Rule): boolean => /\boldSelf\b/.test(rule.rule)
+const isTransition = (rule: Rule): boolean => /\boldSelf\b/.test(rule.rule)
 
 /** Faults of the value by the rules of its schema and everything below it. An unchanged value is not held to rules
  *  that it broke before. `old` is undefined for what is new, or cannot be told apart from it. */

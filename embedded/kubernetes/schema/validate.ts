@@ -54,7 +54,7 @@ function stringFaults(value: string, schema: Schema, field: string): Cause[] {
 const patterns = new Map<string, RegExp>()
 const PATTERNS_MOST = 10_000
 
-export function patternOf(pattern: string): RegExp {
+function patternOf(pattern: string): RegExp {
   let found = patterns.get(pattern)
   if (!found) {
     found = compilePattern(pattern)

@@ -4,6 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
+import type { Clock } from '../../../kit/sys/clock.ts'
 import type { Logger } from '../../../kit/sys/log.ts'
 import { BODY_MOST_BYTES } from '../core/body.ts'
 import type { Core } from '../core/core.ts'
@@ -16,6 +17,7 @@ import type { RequestMetrics } from './metrics.ts'
 
 const KEEP_ALIVE_MILLISECONDS = 65_000
 const HEADERS_MILLISECONDS = 30_000
+const CLOSE_GRACE_MILLISECONDS = 3_000
 const COMPRESS_FROM_BYTES = 128 * 1024
 const METHODS = new Set(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'])
 /** Anyone may ask whether the server lives, and which version it has. */
@@ -29,6 +31,7 @@ export interface HttpsOptions {
   readonly port: number
   readonly log: Logger
   readonly metrics: RequestMetrics
+  readonly clock: Clock
 }
 
 export interface HttpsServer {
@@ -50,7 +53,7 @@ export async function serveHttps(options: HttpsOptions): Promise<HttpsServer> {
   )
   await listen(server, host, port)
   // A server that listens has an address with a port.
-  return { port: (server.address() as AddressInfo).port, close: () => close(server) }
+  return { port: (server.address() as AddressInfo).port, close: () => close(server, options.clock) }
 }
 
 const listen = (server: Server, host: string, port: number): Promise<void> =>
@@ -62,11 +65,15 @@ const listen = (server: Server, host: string, port: number): Promise<void> =>
     })
   })
 
-const close = (server: Server): Promise<void> =>
+/** Requests that are being answered may finish; what is not done after the grace is cut. */
+const close = (server: Server, clock: Clock): Promise<void> =>
   new Promise((resolve) => {
-    server.close(() => resolve())
+    const cancel = clock.after(CLOSE_GRACE_MILLISECONDS, () => server.closeAllConnections())
+    server.close(() => {
+      cancel()
+      resolve()
+    })
     server.closeIdleConnections()
-    server.closeAllConnections()
   })
 
 async function serve(options: HttpsOptions, incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {

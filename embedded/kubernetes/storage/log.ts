@@ -19,6 +19,8 @@ export interface LogOptions {
   readonly log: Logger
   /** A log that has grown to this size is replaced by a snapshot. */
   readonly snapshotAfterBytes?: number
+  /** Called once when a write failed; every later one fails too. */
+  readonly onFailure?: (error: unknown) => void
 }
 
 export interface LogStorage extends Storage {
@@ -36,7 +38,7 @@ interface Waiting {
 }
 
 export async function openLogStorage(options: LogOptions): Promise<LogStorage> {
-  const { folder, log, snapshotAfterBytes = SNAPSHOT_AFTER_BYTES } = options
+  const { folder, log, snapshotAfterBytes = SNAPSHOT_AFTER_BYTES, onFailure = () => {} } = options
   await mkdir(folder, { recursive: true, mode: 0o700 })
   const unlock = await lockFolder(folder)
   let file: FileHandle | undefined
@@ -47,6 +49,12 @@ export async function openLogStorage(options: LogOptions): Promise<LogStorage> {
   let source: StateSource | undefined
   let snapshotting: Promise<void> | undefined
   let idle: Promise<void> = Promise.resolve()
+
+  /** After a failed write nobody knows what the disk holds: no later write may succeed. */
+  const fail = (error: unknown) => {
+    if (failure === undefined) onFailure(error)
+    failure ??= error
+  }
 
   const writeBatches = async () => {
     while (waiting.length > 0) {
@@ -61,7 +69,7 @@ export async function openLogStorage(options: LogOptions): Promise<LogStorage> {
         bytes += frame.length
         for (const { resolve } of batch) resolve()
       } catch (error) {
-        failure ??= error // after a failed write nobody knows what the disk holds: no later write may succeed
+        fail(error)
         for (const { reject } of batch) reject(error)
       }
       if (bytes > snapshotAfterBytes && source && failure === undefined) await rotate(source)
@@ -87,7 +95,7 @@ export async function openLogStorage(options: LogOptions): Promise<LogStorage> {
       file = next
       bytes = 0
     } catch (error) {
-      failure ??= error
+      fail(error)
       for (const { reject } of behind) reject(error)
       return
     }

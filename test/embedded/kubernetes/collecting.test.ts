@@ -1,4 +1,5 @@
 import { expect, test, vi } from 'vitest'
+import { withMetadata, type KubeObject } from '../../../embedded/kubernetes/core/object.ts'
 import { openWidgetWorld, openWorld, widget, widgetDefinition, WIDGETS, type World } from './world.ts'
 
 const names = async (world: World, path = WIDGETS) => (await world.get(path)).body.items.map((item: any) => item.metadata.name)
@@ -33,8 +34,8 @@ test('an object with another owner stays and forgets the one that is gone', asyn
 test('in the foreground the owner waits for dependents that block it', async () => {
   const world = await openWidgetWorld()
   const owner = (await world.post(WIDGETS, widget('owner'))).body
-  const child = owned('child', owner, { blockOwnerDeletion: true }) as any
-  await world.post(WIDGETS, { ...child, metadata: { ...child.metadata, finalizers: ['example.dev/hold'] } })
+  const child = owned('child', owner, { blockOwnerDeletion: true })
+  await world.post(WIDGETS, withMetadata(child as KubeObject, { finalizers: ['example.dev/hold'] })) // as loose as every test object
   const asked = await world.remove(`${WIDGETS}/owner`, { propagationPolicy: 'Foreground' })
   expect(asked.body.metadata.finalizers).toEqual(['foregroundDeletion'])
   await vi.waitFor(async () => expect((await world.get(`${WIDGETS}/child`)).body.metadata.deletionTimestamp).toBeDefined())

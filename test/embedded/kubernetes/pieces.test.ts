@@ -1,0 +1,95 @@
+/** Tables over the pure pieces. */
+import { expect, test } from 'vitest'
+import { durationText } from '../../../embedded/kubernetes/core/age.ts'
+import { compareVersions } from '../../../embedded/kubernetes/core/discovery.ts'
+import { compileJsonPath } from '../../../embedded/kubernetes/core/jsonpath.ts'
+import { jsonPatch, mergePatch } from '../../../embedded/kubernetes/core/json-patch.ts'
+import { parseLabelSelector } from '../../../embedded/kubernetes/core/selector.ts'
+import { strategicMerge } from '../../../embedded/kubernetes/apply/strategic.ts'
+import { parseJson } from '../../../embedded/kubernetes/core/body.ts'
+import { jsonFromProtobuf } from '../../../embedded/kubernetes/server/protobuf.ts'
+import type { Schema } from '../../../embedded/kubernetes/schema/schema.ts'
+
+test.each([
+  [0, '0s'],
+  [119, '119s'],
+  [139, '2m19s'],
+  [600, '10m'],
+  [3 * 3600 + 60, '3h1m'],
+  [26 * 3600, '26h'],
+  [3 * 86400 + 3600, '3d1h'],
+  [400 * 86400, '400d'],
+  [800 * 86400, '2y70d'],
+  [-5, '<invalid>'],
+])('%d seconds are %s', (seconds, text) => expect(durationText(seconds)).toBe(text))
+
+test('versions are best first', () => {
+  expect(['v1beta1', 'foo', 'v2', 'v1alpha2', 'v1', 'v1beta2', 'v10'].sort(compareVersions)).toEqual(['v10', 'v2', 'v1', 'v1beta2', 'v1beta1', 'v1alpha2', 'foo'])
+})
+
+test.each([
+  ['.spec.a', [1]],
+  ['{.spec.a}', [1]],
+  ['.spec.list[0].name', ['x']],
+  ['.spec.list[*].name', ['x', 'y']],
+  ['.spec.list[?(@.name=="y")].size', [2]],
+  ['.metadata.annotations.a\\.b/c', ['dotted']],
+  ['.nothing.here', []],
+])('the path %s', (path, expected) => {
+  const value = { metadata: { annotations: { 'a.b/c': 'dotted' } }, spec: { a: 1, list: [{ name: 'x', size: 1 }, { name: 'y', size: 2 }] } }
+  expect(compileJsonPath(path)(value)).toEqual(expected)
+})
+
+test.each([
+  ['a=1', true],
+  ['a==1,b!=1', true],
+  ['a in (2, 1)', true],
+  ['a notin (1)', false],
+  ['c notin (1)', true],
+  ['b', true],
+  ['!b', false],
+  ['!c', true],
+  ['a>0', true],
+])('the selector %s', (text, expected) => expect(parseLabelSelector(text)?.({ a: '1', b: '2' })).toBe(expected))
+
+test.each(['a b c', '=x', 'a in x', 'a===b'])('the selector %s is refused', (text) => expect(() => parseLabelSelector(text)).toThrow('unable to parse requirement'))
+
+test('merge patches remove with null and replace lists', () => {
+  expect(mergePatch({ a: { b: 1, c: 2 }, l: [1, 2] }, { a: { b: null, d: { e: null, f: 1 } }, l: [3] })).toEqual({ a: { c: 2, d: { f: 1 } }, l: [3] })
+})
+
+test('a merge patch never reaches the prototype', () => {
+  const merged = mergePatch({}, parseJson('{"__proto__":{"polluted":true}}').value)
+  expect('polluted' in {}).toBe(false)
+  expect(Object.keys(merged as object)).toEqual(['__proto__'])
+})
+
+test('JSON patches are all or nothing', () => {
+  const before = { a: [1, 2], b: { c: 1 } }
+  expect(jsonPatch(before, [{ op: 'test', path: '/b/c', value: 1 }, { op: 'add', path: '/a/-', value: 3 }, { op: 'move', from: '/b/c', path: '/d' }, { op: 'copy', from: '/a/0', path: '/e' }])).toEqual({ a: [1, 2, 3], b: {}, d: 1, e: 1 })
+  expect(before).toEqual({ a: [1, 2], b: { c: 1 } })
+  expect(() => jsonPatch(before, [{ op: 'test', path: '/b/c', value: 2 }])).toThrow('the server rejected our request')
+  expect(() => jsonPatch(before, [{ op: 'remove', path: '/nothing' }])).toThrow()
+})
+
+test('strategic merges go item by item where lists have keys', () => {
+  const schema: Schema = { properties: { parts: { 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] } } }
+  const before = { parts: [{ name: 'a', size: 1 }, { name: 'b' }], other: [1] }
+  expect(strategicMerge(before, { parts: [{ name: 'a', colour: 'red' }, { name: 'b', $patch: 'delete' }, { name: 'c' }], other: [2] }, schema)).toEqual({ parts: [{ name: 'a', size: 1, colour: 'red' }, { name: 'c' }], other: [2] })
+})
+
+test('members that occur twice are found wherever they are', () => {
+  expect(parseJson('{"a":1,"b":{"c":[{"d":1,"d":2}]},"a":{"x":"}\\"{"}}').duplicates).toEqual(['b.c[0].d', 'a'])
+})
+
+test('protobuf becomes the JSON that it stands for', () => {
+  const field = (number: number, bytes: Buffer) => Buffer.concat([Buffer.from([(number << 3) | 2, bytes.length]), bytes])
+  const text = (number: number, value: string) => field(number, Buffer.from(value))
+  const metadata = field(1, text(1, 'c'))
+  const data = field(2, Buffer.concat([text(1, 'k'), text(2, 'v')]))
+  const type = field(1, Buffer.concat([text(1, 'v1'), text(2, 'ConfigMap')]))
+  const message = Buffer.concat([Buffer.from('k8s\0'), type, field(2, Buffer.concat([metadata, data]))])
+  expect(JSON.parse(jsonFromProtobuf(message))).toEqual({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'c' }, data: { k: 'v' } })
+  expect(() => jsonFromProtobuf(message.subarray(0, message.length - 3))).toThrow('damaged')
+  expect(() => jsonFromProtobuf(Buffer.from('{}'))).toThrow('does not appear to be a protobuf message')
+})
