@@ -83,6 +83,7 @@ export class Cloud {
   /** Starts everything and answers once all components serve. Throws StartRefused with a clear text for people. */
   async start(): Promise<Endpoints> {
     const { options, folder, clock, version, pid } = this.#options
+    await rm(folder.endpointsFile, { force: true }) // of a run that was killed
     await endLeftovers(folder, clock)
     const port = await takePort('port', options.host, options.port)
     const operatorPort = await takePort('operator-port', LOOPBACK, options.operatorPort)

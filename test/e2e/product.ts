@@ -99,8 +99,8 @@ export class Product {
     try {
       const endpoints = await eventually('the product to start', async () => {
         if (child.exitCode !== null) throw new Hopeless(`npm start ended with ${child.exitCode}`)
-        const found = JSON.parse(await readFile(join(data, 'endpoints.json'), 'utf8')) as Endpoints // checked by the tests that read it
-        return output().includes('Ctrl-C stops it') ? found : undefined
+        if (!output().includes('Ctrl-C stops it')) return undefined
+        return JSON.parse(await readFile(join(data, 'endpoints.json'), 'utf8')) as Endpoints // checked by the tests that read it
       }, READY_MILLISECONDS)
       return new Product(data, endpoints, child, output)
     } catch (error) {
