@@ -26,8 +26,8 @@ export interface Servers {
   /** At most `count` that come after the position, newest first. */
   page(accountId: string, filter: ServerFilter, after: Position | undefined, count: number): readonly ServerObject[]
   viewOf(server: ServerObject): ServerView
-  /** The view as JSON. */
-  jsonOf(server: ServerObject): string
+  /** The view as JSON in UTF-8. */
+  jsonOf(server: ServerObject): Buffer
   readonly cache: Cache<ServerSpec, ServerStatus>
 }
 
@@ -69,7 +69,7 @@ export function openServers({ store, caches }: Pick<Parts, 'store' | 'caches'>):
       const { plan, zone } = surroundingsOf(server)
       const known = fragments.get(server)
       if (known !== undefined && known.plan === plan && known.zone === zone) return known.json
-      const json = JSON.stringify(toServerView(storedOf(server), { plan, zone }))
+      const json = Buffer.from(JSON.stringify(toServerView(storedOf(server), { plan, zone })))
       fragments.set(server, { json, plan, zone })
       return json
     },
@@ -77,7 +77,7 @@ export function openServers({ store, caches }: Pick<Parts, 'store' | 'caches'>):
 }
 
 interface Fragment {
-  readonly json: string
+  readonly json: Buffer
   readonly plan: PlanSpec | undefined
   readonly zone: ZoneSpec | undefined
 }

@@ -26,7 +26,7 @@ export function serverEndpoints(parts: Parts, servers: Servers): readonly Endpoi
     customerEndpoint(getServer, async ({ caller, params }) => {
       const read = await servers.read(caller.accountId, params.id)
       const server = servers.cache.get(keyOf(read)) ?? read
-      return { status: 200, json: `{"server":${servers.jsonOf(server)}}`, headers: { etag: etagOfServer(server) } }
+      return { status: 200, json: Buffer.concat([SERVER_OPENS, servers.jsonOf(server), CLOSES]), headers: { etag: etagOfServer(server) } }
     }),
     customerEndpoint(listServers, async (call) => list(parts, servers, call)),
     customerEndpoint(updateServer, async (call) => update(parts, servers, call)),
@@ -38,6 +38,9 @@ export function serverEndpoints(parts: Parts, servers: Servers): readonly Endpoi
       operate(parts, servers, call, { kind: 'server.restart', judge: requireStoppable, spec: { desiredPower: 'running' }, arguments: stopArguments(call.body) })),
   ]
 }
+
+/** Answers are put together from pieces that are encoded already. */
+const [SERVER_OPENS, ITEMS_OPEN, COMMA, CLOSES] = ['{"server":', '{"items":[', ',', '}'].map((text) => Buffer.from(text)) as [Buffer, Buffer, Buffer, Buffer]
 
 const etagOfServer = ({ metadata }: ServerObject): string => etagOf(metadata.generation ?? 0)
 
@@ -51,7 +54,8 @@ function list({ cursors }: Parts, servers: Servers, { route, caller, query }: Ca
   const items = found.slice(0, query.limit)
   const last = items.at(-1)
   const next = found.length > items.length && last !== undefined ? cursors.encode(route.id, caller.accountId, positionOf(last)) : null
-  return { status: 200, json: `{"items":[${items.map((server) => servers.jsonOf(server)).join(',')}],"next_cursor":${JSON.stringify(next)}}` }
+  const pieces = items.flatMap((server, index) => (index === 0 ? [servers.jsonOf(server)] : [COMMA, servers.jsonOf(server)]))
+  return { status: 200, json: Buffer.concat([ITEMS_OPEN, ...pieces, Buffer.from(`],"next_cursor":${JSON.stringify(next)}}`)]) }
 }
 
 async function update(parts: Parts, servers: Servers, call: Call<typeof updateServer, Customer>): Promise<Answer> {

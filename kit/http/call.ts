@@ -52,7 +52,7 @@ export interface Call<R extends Route = Route, C extends Caller = Caller> {
 export type Answer =
   | { readonly status: number; readonly body?: unknown; readonly headers?: AnswerHeaders; readonly cookies?: readonly Cookie[] }
   /** JSON that is encoded already: lists are put together from fragments that were encoded once per object. */
-  | { readonly status: 200; readonly json: string; readonly headers?: AnswerHeaders }
+  | { readonly status: 200; readonly json: Uint8Array; readonly headers?: AnswerHeaders }
   /** Bytes as they come (console stream, export), in the route's media type. */
   | { readonly status: 200; readonly stream: AsyncIterable<string | Uint8Array>; readonly headers?: AnswerHeaders }
 

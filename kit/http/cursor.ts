@@ -1,5 +1,5 @@
 /** Keyset cursors: opaque to clients, signed for one list of one account. base64url of `v1.<sort key>.<id>` followed by 16 bytes of HMAC-SHA256. */
-import { createHmac, timingSafeEqual } from 'node:crypto'
+import { createHmac, createSecretKey, timingSafeEqual } from 'node:crypto'
 import { badField } from '../../domain/problem.ts'
 
 export interface Position {
@@ -18,8 +18,9 @@ export interface Cursors {
 const SIGNATURE_BYTES = 16
 
 export function createCursors(key: Uint8Array): Cursors {
+  const secret = createSecretKey(key)
   const sign = (list: string, accountId: string, payload: Uint8Array) =>
-    createHmac('sha256', key).update(`${list}\n${accountId}\n`).update(payload).digest().subarray(0, SIGNATURE_BYTES)
+    createHmac('sha256', secret).update(`${list}\n${accountId}\n`).update(payload).digest().subarray(0, SIGNATURE_BYTES)
   return {
     encode(list, accountId, { sortKey, id }) {
       if (sortKey.includes('.')) throw new RangeError('a sort key never holds a dot')

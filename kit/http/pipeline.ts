@@ -152,7 +152,7 @@ function checkAnswer(route: Route, given: Answer): void {
   if (!(given.status in route.answers)) throw new TypeError(`${route.id} answered ${given.status}, which its route does not declare`)
   const schema = route.answers[given.status]
   if ('stream' in given || schema === undefined) return
-  const body = 'json' in given ? JSON.parse(given.json) : 'body' in given ? given.body : undefined
+  const body = 'json' in given ? JSON.parse(Buffer.from(given.json).toString()) : 'body' in given ? given.body : undefined
   if (schema === null) {
     if (body !== undefined) throw new TypeError(`${route.id} answered ${given.status} with a body`)
     return

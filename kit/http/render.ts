@@ -29,7 +29,7 @@ export function renderAnswer(answer: Answer, route: Route, options: RenderOption
     return { status: answer.status, headers, body: answer.stream }
   }
   const body = 'json' in answer ? answer.json : 'body' in answer && answer.body !== undefined ? encode(answer.body, route) : ''
-  if (body !== '') headers['content-type'] ??= route.mediaType
+  if (body.length > 0) headers['content-type'] ??= route.mediaType
   return { status: answer.status, headers, body }
 }
 

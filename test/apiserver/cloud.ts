@@ -92,7 +92,7 @@ export async function openCloud(db: Database, options: { readonly disturb?: (ser
       method, target: path, remoteAddress: from, signal: stop.signal, headers: { ...(bytes === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
       ...(bytes === undefined ? {} : { body: bytes }),
     })
-    const text = typeof response.body === 'string' ? response.body : ''
+    const text = typeof response.body === 'string' ? response.body : response.body instanceof Uint8Array ? Buffer.from(response.body).toString() : ''
     const isJson = /^application\/(problem\+)?json/.test(String(response.headers['content-type'] ?? ''))
     return { status: response.status, headers: response.headers, text, body: isJson && text !== '' ? JSON.parse(text) : {} }
   }
