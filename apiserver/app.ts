@@ -9,6 +9,7 @@ import { createPipeline, type Refusal, requestDurations } from '../kit/http/pipe
 import type { Route } from '../kit/http/route.ts'
 import type { Caches } from '../kit/kube/caches.ts'
 import { ApiError, type Store } from '../kit/kube/store.ts'
+import type { Transport } from '../kit/kube/transport.ts'
 import type { Clock } from '../kit/sys/clock.ts'
 import type { Logger } from '../kit/sys/log.ts'
 import type { Registry } from '../kit/sys/metrics.ts'
@@ -46,6 +47,8 @@ export interface AppOptions {
   readonly canSendMail: boolean
   /** Keys that seal authenticator secrets, the newest first. */
   readonly sealingKeys?: readonly SealingKey[]
+  /** The management cluster, which knows the operators' tokens. */
+  readonly kubernetes?: Transport
   /** Identity providers in button order. */
   readonly providers?: readonly ProviderConfiguration[]
   readonly trustedProxies?: readonly string[]
@@ -79,7 +82,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   }
   const endpoints = complete([...identity.endpoints, ...resourceEndpoints(parts, options.agents)])
   const of = (audience: Route['audience']) => endpoints.filter(({ route }) => route.audience === audience)
-  return { customers: createPipeline({ ...shared, endpoints: of('customer') }), operators: createPipeline({ ...shared, endpoints: of('operator'), authenticate: async () => undefined }) }
+  return { customers: createPipeline({ ...shared, endpoints: of('customer') }), operators: createPipeline({ ...shared, endpoints: of('operator'), authenticate: identity.authenticateOperator }) }
 }
 
 const storeUnavailable = (error: unknown): unknown =>

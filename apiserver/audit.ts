@@ -1,7 +1,8 @@
 /** Audit entries of requests: who did it, from where, and what the route calls it. */
 import type { AuditChange, AuditOutcome, UnsealedAuditEntry } from '../domain/audit.ts'
-import type { Problem } from '../domain/problem.ts'
+import { type Problem, Unavailable } from '../domain/problem.ts'
 import { appendAudit } from '../db/audit.ts'
+import { databaseUnavailable } from '../db/failures.ts'
 import type { Database } from '../db/open.ts'
 import type { Customer, RequestFacts } from '../kit/http/call.ts'
 import type { Route } from '../kit/http/route.ts'
@@ -19,10 +20,14 @@ export const userActor = (user: { readonly id: string; readonly email: string })
 /** The platform itself, as `system:<component>`. */
 export const systemActor = (component: string): AuditActor => ({ ...NOBODY, actor_email: `system:${component}` })
 
+/** A member of staff in a customer's account; `userId` is the person they act as there. */
+export const staffActor = (staff: { readonly staffId: string; readonly staffEmail: string; readonly userId?: string }): AuditActor =>
+  ({ ...NOBODY, actor_kind: 'staff', actor_email: staff.staffEmail, staff_id: staff.staffId, user_id: staff.userId ?? null })
+
 /** Both identities of a support session are in the entry: the member of staff acts, `user_id` is the person they act as. */
 export function actorOf(customer: Customer): AuditActor {
   const { support, token } = customer
-  if (support !== undefined) return { ...NOBODY, actor_kind: 'staff', actor_email: support.staffEmail, staff_id: support.staffId, user_id: customer.userId }
+  if (support !== undefined) return staffActor({ ...support, userId: customer.userId })
   if (token !== undefined) return { ...NOBODY, actor_kind: 'token', actor_email: customer.email, user_id: customer.userId, token_id: token.id, token_name: token.name }
   return userActor({ id: customer.userId, email: customer.email })
 }
@@ -78,6 +83,16 @@ export async function auditRefusal(refused: RefusedCall, by: { readonly db: Data
     resourceId: refused.resourceId.slice(0, RESOURCE_ID_CHARACTERS_MAXIMUM), outcome: refused.outcome,
     detail: { status: String(status), ...(members.reason === undefined ? {} : { reason: members.reason }) },
   })
-  await by.db.transaction().execute((tx) => appendAudit(tx, entry, by))
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await by.db.transaction().execute((tx) => appendAudit(tx, entry, by))
+    } catch (error) {
+      if (attempt === REFUSAL_ATTEMPTS_MAXIMUM || !(databaseUnavailable(error) instanceof Unavailable)) throw error
+      await by.clock.sleep(attempt * REFUSAL_RETRY_MILLISECONDS)
+    }
+  }
 }
+/** A short outage, often the very reason of the refusal, must not lose its entry. */
+const REFUSAL_ATTEMPTS_MAXIMUM = 5
+const REFUSAL_RETRY_MILLISECONDS = 100
 const RESOURCE_ID_CHARACTERS_MAXIMUM = 253

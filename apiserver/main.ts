@@ -78,7 +78,7 @@ async function run(settings: z.infer<typeof Environment>, log: Logger, stop: Abo
   const app = await createApp({
     store, caches, db, clock, random, log, metrics, agents: openAgents({ store, caches, clock }), publicUrl: settings.SVCCLOUD_PUBLIC_URL ?? apiUrl,
     canSendMail: mail !== undefined, sealingKeys: parseSealingKeys(settings.SVCCLOUD_SEALING_KEYS),
-    providers: parseProviders(settings.SVCCLOUD_IDENTITY_PROVIDERS), trustedProxies: settings.SVCCLOUD_TRUSTED_PROXIES,
+    kubernetes: kubernetes.transport, providers: parseProviders(settings.SVCCLOUD_IDENTITY_PROVIDERS), trustedProxies: settings.SVCCLOUD_TRUSTED_PROXIES,
   })
   const missing = async () => {
     const isDatabaseThere = await db.selectFrom('deployment_secret').select('name').limit(1).execute().then(() => true, () => false)

@@ -35,3 +35,10 @@ export const SUPPORT_PERMISSIONS: Readonly<Record<SupportMode, readonly Permissi
   read_only: ['read', 'billing.read'],
   elevated: ['read', 'operate', 'billing.read'],
 }
+
+/** Who of the staff may do what: reads and support sessions; credits, coupons and invoices; everything. */
+export const STAFF_ROLES = ['support', 'finance', 'operations'] as const
+export type StaffRole = (typeof STAFF_ROLES)[number]
+
+/** Whether one of the held roles is the wanted one; operations may do everything, and everybody of the staff may read. */
+export const hasStaffRole = (held: readonly StaffRole[], wanted: StaffRole): boolean => held.includes('operations') || held.includes(wanted)

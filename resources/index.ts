@@ -17,7 +17,9 @@ import { SECOND_FACTOR_ROUTES } from './second-factor.ts'
 import { SERVER_ROUTES } from './server-routes.ts'
 import { Server } from './server.ts'
 import { SSH_KEY_ROUTES } from './ssh-key.ts'
+import { STAFF_ROUTES } from './staff.ts'
 import { Storage } from './storage.ts'
+import { SUPPORT_ROUTES } from './support.ts'
 
 export const RESOURCES: readonly Resource[] = [Region, Zone, Plan, Template, Node, Server, Storage, Operation, Instance, Volume, NodeReport]
 
@@ -27,6 +29,8 @@ export const ROUTES: readonly Route[] = [
   ...IDENTITY_PROVIDER_ROUTES,
   ...MEMBER_ROUTES,
   ...CREDIT_ROUTES,
+  ...SUPPORT_ROUTES,
+  ...STAFF_ROUTES,
   ...API_TOKEN_ROUTES,
   ...QUOTA_ROUTES,
   ...AUDIT_ROUTES,

@@ -22,6 +22,7 @@ import { CLEARED_COOKIES, userView } from '../identity/sessions.ts'
 import { answerSignIn } from '../identity/sign-in-answer.ts'
 import { addressSubject, emailSubject } from '../identity/subjects.ts'
 import { MAILED_SECRET_BYTES, mailTo, mailVerification } from '../identity/verification.ts'
+import { closeSupportSession, impersonationView } from './support.ts'
 import { linkedIdentityView, logoutUrlOf, PROVIDER_COOKIE } from './identity-providers.ts'
 import { passwordChangedMail, resetPasswordMail, signUpAttemptMail } from '../mail/templates.ts'
 
@@ -110,8 +111,9 @@ async function logOutNow(parts: IdentityParts, call: Call<typeof logOut>): Promi
   if (caller.kind === 'session' && caller.session !== undefined) {
     const { session } = caller
     await parts.db.transaction().execute(async (tx) => {
+      if (caller.support !== undefined) return await closeSupportSession(tx, parts, session.id, request)
       await endSession(tx, session.id)
-      await appendAudit(tx, auditEntryOf({ route, caller, request }, { resourceType: 'user', resourceId: caller.userId }), parts)
+      return await appendAudit(tx, auditEntryOf({ route, caller, request }, { resourceType: 'user', resourceId: caller.userId }), parts)
     })
     parts.callers.forget()
   }
@@ -128,7 +130,8 @@ async function readCurrentUser(parts: IdentityParts, caller: Customer): Promise<
     status: 200,
     body: {
       email_verified: isVerified, email_verification_required: !isVerified && parts.canSendMail, user: userView(user, caller.accountId, caller.role),
-      csrf_token: caller.session.csrfToken, impersonation: null, account_id: caller.accountId, permissions: caller.permissions,
+      csrf_token: caller.session.csrfToken,
+      impersonation: caller.support === undefined ? null : impersonationView({ ...caller.support, accountId: caller.accountId }), account_id: caller.accountId, permissions: caller.permissions,
       identities: (await listIdentities(parts.db, user.id)).map((row) => linkedIdentityView(row, parts.providers)),
     },
   }

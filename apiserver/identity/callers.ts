@@ -2,9 +2,10 @@
  *  client costs no query per request and a revoked credential still stops within a second on every replica. */
 import { BlockList, isIP, isIPv6 } from 'node:net'
 import { forbidden, unauthenticated } from '../../domain/problem.ts'
-import { ROLE_PERMISSIONS, tokenPermissions } from '../../domain/permissions.ts'
+import { ROLE_PERMISSIONS, SUPPORT_PERMISSIONS, tokenPermissions } from '../../domain/permissions.ts'
 import type { Database } from '../../db/open.ts'
 import { findSession, hashSecret } from '../../db/sessions.ts'
+import { findSupportSession } from '../../db/support.ts'
 import { findToken, markTokenUsed } from '../../db/tokens.ts'
 import type { Customer, RequestFacts } from '../../kit/http/call.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
@@ -13,6 +14,8 @@ import { isToken } from './token-format.ts'
 
 export const SESSION_COOKIE = 'svccloud_session'
 export const CSRF_COOKIE = 'svccloud_csrf'
+/** The secrets of support sessions start so. */
+export const SUPPORT_SECRET_PREFIX = 'support_'
 const KEPT_MILLISECONDS = 500
 const KEPT_MAXIMUM = 10_000
 /** Longer cookies were never ours. */
@@ -70,7 +73,8 @@ export function createCallers(parts: CallerParts): Callers {
       }
       const secret = request.cookie(SESSION_COOKIE)
       if (secret === undefined || secret === '' || secret.length > SECRET_CHARACTERS_MAXIMUM) return undefined
-      return (await once(keyOf('session', secret), () => lookUpSession(parts, secret)))?.customer
+      const lookUp = secret.startsWith(SUPPORT_SECRET_PREFIX) ? lookUpSupportSession : lookUpSession
+      return (await once(keyOf('session', secret), () => lookUp(parts, secret)))?.customer
     },
     forget: () => kept.clear(),
   }
@@ -101,6 +105,20 @@ async function lookUpSession({ db, clock, csrfTokenOf, canSendMail }: CallerPart
     customer: {
       kind: 'session', accountId, userId, email, role, permissions: ROLE_PERMISSIONS[role], session: { id, csrfToken: csrfTokenOf(id), expiresAt },
       actor: `user:${userId}`, isEmailVerified: session.emailVerifiedAt !== null || !canSendMail,
+    },
+    allowed: undefined,
+  }
+}
+
+/** A support session acts as the owner, within what its mode allows. */
+async function lookUpSupportSession({ db, clock, csrfTokenOf, canSendMail }: CallerParts, secret: string): Promise<Known | undefined> {
+  const session = await findSupportSession(db, secret, clock.now())
+  if (session === undefined) return undefined
+  const { id, accountId, userId, mode, reason, expiresAt, staffId, staffEmail, staffName } = session
+  return {
+    customer: {
+      kind: 'session', accountId, userId, email: session.ownerEmail, role: 'owner', permissions: SUPPORT_PERMISSIONS[mode], session: { id, csrfToken: csrfTokenOf(id), expiresAt },
+      support: { staffId, staffEmail, staffName, reason, mode, expiresAt }, actor: 'operator', isEmailVerified: session.ownerVerifiedAt !== null || !canSendMail,
     },
     allowed: undefined,
   }

@@ -10,6 +10,7 @@ import type { Caller, Customer, RequestFacts } from '../../kit/http/call.ts'
 import { createCursors } from '../../kit/http/cursor.ts'
 import type { Endpoint } from '../../kit/http/endpoint.ts'
 import type { CountRequest } from '../../kit/http/rates.ts'
+import type { Transport } from '../../kit/kube/transport.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { Logger } from '../../kit/sys/log.ts'
 import type { Random } from '../../kit/sys/random.ts'
@@ -19,12 +20,17 @@ import { creditEndpoints } from '../handlers/credits.ts'
 import { identityProviderEndpoints } from '../handlers/identity-providers.ts'
 import { memberEndpoints } from '../handlers/members.ts'
 import { secondFactorEndpoints } from '../handlers/second-factor.ts'
+import { couponEndpoints } from '../handlers/staff-coupons.ts'
+import { staffAccountEndpoints } from '../handlers/staff-accounts.ts'
+import { staffSignInEndpoints } from '../handlers/staff-auth.ts'
+import { supportEndpoints } from '../handlers/support.ts'
 import { apiTokenEndpoints } from '../handlers/tokens.ts'
 import { createCallers } from './callers.ts'
 import type { IdentityParts } from './parts.ts'
 import { createPasswords } from './passwords.ts'
 import type { ProviderConfiguration } from './providers/configuration.ts'
 import { createProvider } from './providers/protocol.ts'
+import { createStaffAuthentication } from './staff.ts'
 import { createSealing, type SealingKey } from './sealing.ts'
 import { createTickets } from './tickets.ts'
 
@@ -44,6 +50,10 @@ export interface IdentityOptions {
   /** Keys that seal authenticator secrets, the newest first; none: second factors are not available. */
   readonly sealingKeys?: readonly SealingKey[]
   readonly providers?: readonly ProviderConfiguration[]
+  /** Whether read-only support sessions need the customer's consent; default yes. */
+  readonly needsReadOnlyConsent?: boolean
+  /** The management cluster, which knows the operators' tokens. */
+  readonly kubernetes?: Transport
   /** Reaches providers; for tests that stand in for a provider that cannot run here. */
   readonly providerFetch?: CustomFetch
 }
@@ -51,6 +61,8 @@ export interface IdentityOptions {
 export interface Identity {
   /** Undefined without a credential or with a dead session. Throws 401 for a bad bearer token, 403 for one used from a wrong address. */
   authenticate(request: RequestFacts): Promise<Caller | undefined>
+  /** The same for the operator listener: staff sessions and tokens of the management cluster. */
+  authenticateOperator(request: RequestFacts): Promise<Caller | undefined>
   /** Counts a request in a window that all replicas share. */
   readonly countRequest: CountRequest
   /** Throws 402 when the account may not create billable resources now. */
@@ -68,10 +80,12 @@ export async function openIdentity(options: IdentityOptions): Promise<Identity> 
     cursors: createCursors(await deploymentSecret(db, 'cursor', KEY_BYTES, options)), passwords: await createPasswords(options.random),
     sealing: createSealing(options.sealingKeys ?? [], options.random), tickets: createTickets(await deploymentSecret(db, 'tickets', KEY_BYTES, options), clock),
     providers: (options.providers ?? []).map((provider) => createProvider(provider, { clock, ...(options.providerFetch === undefined ? {} : { fetch: options.providerFetch }) })),
+    needsReadOnlyConsent: options.needsReadOnlyConsent ?? true,
     recoveryKey: await deploymentSecret(db, 'recovery-codes', KEY_BYTES, options),
   }
   return {
     authenticate: callers.authenticate,
+    authenticateOperator: createStaffAuthentication({ db, clock, csrfTokenOf, kubernetes: options.kubernetes }),
     async countRequest(rule, key) {
       const windows = [
         { requestsMaximum: rule.perMinute, windowSeconds: MINUTE_SECONDS },
@@ -87,6 +101,7 @@ export async function openIdentity(options: IdentityOptions): Promise<Identity> 
     async requireStanding(customer) {
       checkStanding(standingOf(await readStanding(db, customer.accountId, clock.now())))
     },
-    endpoints: [...signInEndpoints(parts), ...apiTokenEndpoints(parts), ...secondFactorEndpoints(parts), ...identityProviderEndpoints(parts), ...memberEndpoints(parts), ...creditEndpoints(parts), ...auditEndpoints(parts)],
+    endpoints: [...signInEndpoints(parts), ...apiTokenEndpoints(parts), ...secondFactorEndpoints(parts), ...identityProviderEndpoints(parts), ...memberEndpoints(parts), ...supportEndpoints(parts), ...staffSignInEndpoints(parts), ...staffAccountEndpoints(parts), ...couponEndpoints(parts),
+      ...creditEndpoints(parts), ...auditEndpoints(parts)],
   }
 }

@@ -28,4 +28,6 @@ export interface IdentityParts {
   readonly recoveryKey: Uint8Array
   /** In button order. */
   readonly providers: readonly Provider[]
+  /** Whether staff need the customer's consent to look, too; to change something they always do. */
+  readonly needsReadOnlyConsent: boolean
 }

@@ -1,12 +1,22 @@
 /** What a handler gets and gives. Knows no noun: `transaction` is whatever the application's database calls a transaction. */
-import type { Permission, Role, SupportMode } from '../../domain/permissions.ts'
+import type { Permission, Role, StaffRole, SupportMode } from '../../domain/permissions.ts'
 import type { BodyOf, ParamsOf, QueryOf, Route } from './route.ts'
 
 /** Who calls, after authentication. */
 export type Caller =
   | { readonly kind: 'public' }
   | Customer
-  | { readonly kind: 'operator'; readonly name: string; readonly actor: string }
+  | Operator
+
+/** Somebody who runs the cloud: by a token of the management cluster, or a person of the staff with a session. */
+export interface Operator {
+  readonly kind: 'operator'
+  readonly name: string
+  readonly actor: string
+  readonly roles: readonly StaffRole[]
+  /** Set for staff sessions. */
+  readonly staff?: { readonly id: string; readonly email: string; readonly name: string; readonly sessionId: string; readonly csrfToken: string }
+}
 
 export interface Customer {
   readonly kind: 'session' | 'token'

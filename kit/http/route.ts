@@ -2,7 +2,7 @@
  *  The router, OpenAPI, MCP tools, CLI commands and the permission tests are projections of these values. */
 import { z } from 'zod'
 import type { OperationKind } from '../../domain/operations.ts'
-import type { Permission } from '../../domain/permissions.ts'
+import type { Permission, StaffRole } from '../../domain/permissions.ts'
 
 export type Credential = 'token' | 'session' | 'public' | 'operator'
 
@@ -29,6 +29,8 @@ export interface Route<
   readonly credentials: readonly Credential[]
   /** Null for public routes. */
   readonly permission: Permission | null
+  /** What an operator must hold; null for customer routes and for every operator. */
+  readonly staffRole: StaffRole | null
   /** A path parameter: where it is the caller's own user id, `self` is enough. */
   readonly selfParameter: string | null
   /** Reads a credential or a live view: refused to read-only tokens and read-only support sessions, always audited. */
@@ -72,7 +74,7 @@ export function route<
   Params extends z.ZodType = typeof NoParameters, Query extends z.ZodType = typeof NoParameters, Body extends z.ZodType = z.ZodNull,
 >(input: RouteInput<Params, Query, Body>): Route<Params, Query, Body> {
   return {
-    audience: 'customer', credentials: ['token', 'session'], selfParameter: null, isCredentialRead: false, isRefusedToSupport: false, requiresVerifiedEmail: false,
+    audience: 'customer', credentials: ['token', 'session'], selfParameter: null, staffRole: null, isCredentialRead: false, isRefusedToSupport: false, requiresVerifiedEmail: false,
     requiresStanding: false, audit: null, starts: [], isDestructive: false, bodyBytesMaximum: BODY_BYTES_MAXIMUM, mediaType: 'application/json',
     refuses: [], rates: [], budget: 'requests',
     ...input,

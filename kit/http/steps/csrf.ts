@@ -6,13 +6,16 @@ import { isSignedIn, isUnsafe, type StepMaker } from '../passage.ts'
 export const CSRF_HEADER = 'x-csrf-token'
 export const CSRF_COOKIE = 'svccloud_csrf'
 
+export const STAFF_CSRF_COOKIE = 'svccloud_staff_csrf'
+
 export const checkCsrf: StepMaker = (route) => {
-  if (!isUnsafe(route) || !route.credentials.includes('session')) return undefined
+  if (!isUnsafe(route) || !(route.credentials.includes('session') || route.credentials.includes('operator'))) return undefined
   return ({ caller, request }) => {
-    if (!isSignedIn(caller) || caller.session === undefined) return
+    const [issued, cookie] = isSignedIn(caller) ? [caller.session?.csrfToken, CSRF_COOKIE] : caller.kind === 'operator' ? [caller.staff?.csrfToken, STAFF_CSRF_COOKIE] : []
+    if (issued === undefined || cookie === undefined) return
     const header = request.header(CSRF_HEADER)
-    const isOwn = header !== undefined && isEqual(header, caller.session.csrfToken) && isEqual(header, request.cookie(CSRF_COOKIE) ?? '')
-    if (!isOwn) throw forbidden('Send the X-CSRF-Token header with the value of the svccloud_csrf cookie.')
+    const isOwn = header !== undefined && isEqual(header, issued) && isEqual(header, request.cookie(cookie) ?? '')
+    if (!isOwn) throw forbidden(`Send the X-CSRF-Token header with the value of the ${cookie} cookie.`)
   }
 }
 

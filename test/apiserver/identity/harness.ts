@@ -59,22 +59,24 @@ export const GOOD_PASSWORD = 'correct zebra lantern 42'
 export async function openHarness(db: Database, options: Partial<IdentityOptions> & { readonly endpoints?: readonly Endpoint[]; readonly startsAt?: string } = {}) {
   const clock = movableClock(options.startsAt)
   const identity: Identity = await openIdentity({ db, clock, random: systemRandom, log: silentLog, publicUrl: 'http://127.0.0.1:8080', canSendMail: true, ...options })
-  const pipeline = createPipeline({
-    ...identity, endpoints: [...identity.endpoints, ...(options.endpoints ?? [])], clock, random: systemRandom, log: silentLog, durations: requestDurations(openRegistry({ isProcessWide: false })),
+  const endpoints = [...identity.endpoints, ...(options.endpoints ?? [])]
+  const pipelineOf = (audience: 'customer' | 'operator') => createPipeline({
+    ...identity, authenticate: audience === 'customer' ? identity.authenticate : identity.authenticateOperator, endpoints: endpoints.filter(({ route }) => route.audience === audience), clock, random: systemRandom, log: silentLog, durations: requestDurations(openRegistry({ isProcessWide: false })),
     auditRefusal: (refusal) => auditRefusal(refusal, { db, clock, random: systemRandom }),
     translate: (error) => error, trustedProxies: [], isSecure: false, checkAnswers: true,
   })
+  const pipelines = { customer: pipelineOf('customer'), operator: pipelineOf('operator') }
   const folder = await mkdtemp(join(tmpdir(), 'svccloud-mail-'))
   const transport = folderTransport(folder)
   const read = new Set<string>()
 
-  function openBrowser(address = '192.0.2.1'): Browser {
+  function openBrowser(address = '192.0.2.1', audience: 'customer' | 'operator' = 'customer'): Browser {
     const cookies = new Map<string, string>()
     return {
       cookies,
       async send(method, path, { body, token, headers = {}, from = address, withoutCsrf = false } = {}) {
-        const csrf = cookies.get('svccloud_csrf')
-        const response = await pipeline({
+        const csrf = cookies.get(audience === 'customer' ? 'svccloud_csrf' : 'svccloud_staff_csrf')
+        const response = await pipelines[audience]({
           method, target: path, remoteAddress: from, signal: new AbortController().signal,
           headers: {
             ...(body === undefined ? {} : { 'content-type': 'application/json' }),
@@ -123,7 +125,7 @@ export async function openHarness(db: Database, options: Partial<IdentityOptions
   }
   let people = 0
 
-  return { clock, identity, pipeline, openBrowser, readMails, mailedSecret, signUpAndIn, mailFolder: folder }
+  return { clock, identity, openBrowser, readMails, mailedSecret, signUpAndIn, mailFolder: folder }
 }
 
 async function textOf(body: string | Uint8Array | AsyncIterable<string | Uint8Array>): Promise<string> {

@@ -1,0 +1,78 @@
+/** Coupons, as staff make them. */
+import { badField, conflict, forbidden, notFound } from '../../domain/problem.ts'
+import type { Answer, Call, Operator } from '../../kit/http/call.ts'
+import { type Endpoint, publicEndpoint } from '../../kit/http/endpoint.ts'
+import { newUuid } from '../../kit/sys/random.ts'
+import * as routes from '../../resources/staff.ts'
+import type { IdentityParts } from '../identity/parts.ts'
+import { auditStaff } from '../identity/staff-audit.ts'
+
+const COLUMNS = ['id', 'code', 'label', 'amount_cents', 'valid_from', 'valid_until', 'max_redemptions', 'redemptions', 'credit_days', 'is_active', 'created_at'] as const
+
+export const couponEndpoints = (parts: IdentityParts): readonly Endpoint[] => [
+  publicEndpoint(routes.listCoupons, (call) => list(parts, call)),
+  publicEndpoint(routes.createCoupon, (call) => create(parts, call)),
+  publicEndpoint(routes.updateCoupon, (call) => update(parts, call)),
+]
+
+interface CouponRow {
+  readonly id: string; readonly code: string; readonly label: string; readonly amount_cents: number; readonly valid_from: Date | null; readonly valid_until: Date | null
+  readonly max_redemptions: number | null; readonly redemptions: number; readonly credit_days: number | null; readonly is_active: boolean; readonly created_at: Date
+}
+const toView = (row: CouponRow) =>
+  ({ ...row, valid_from: row.valid_from?.toISOString() ?? null, valid_until: row.valid_until?.toISOString() ?? null, created_at: row.created_at.toISOString() })
+const dateOf = (text: string | null | undefined): Date | null => (text == null ? null : new Date(text))
+
+function operatorOf(call: Pick<Call, 'caller'>): Operator {
+  if (call.caller.kind !== 'operator') throw forbidden('This is for operators.')
+  return call.caller
+}
+
+async function list(parts: IdentityParts, { route, query }: Call<typeof routes.listCoupons>): Promise<Answer> {
+  const position = query.cursor === undefined ? undefined : parts.cursors.decode(route.id, '', query.cursor)
+  let select = parts.db.selectFrom('coupon').select(COLUMNS).orderBy('created_at', 'desc').orderBy('id', 'desc').limit(query.limit + 1)
+  if (position !== undefined) select = select.where((where) => where(where.refTuple('created_at', 'id'), '<', where.tuple(new Date(Number(position.sortKey)), position.id)))
+  const rows = await select.execute()
+  const shown = rows.slice(0, query.limit)
+  const last = shown.at(-1)
+  return {
+    status: 200,
+    body: { items: shown.map(toView), next_cursor: rows.length > query.limit && last !== undefined ? parts.cursors.encode(route.id, '', { sortKey: String(last.created_at.getTime()), id: last.id }) : null },
+  }
+}
+
+async function create(parts: IdentityParts, call: Call<typeof routes.createCoupon>): Promise<Answer> {
+  const caller = operatorOf(call)
+  const { body, now, request } = call
+  const window = { from: dateOf(body.valid_from), until: dateOf(body.valid_until) }
+  if (window.from !== null && window.until !== null && window.until <= window.from) throw badField('valid_until', 'must be after valid_from')
+  return await parts.db.transaction().execute(async (tx) => {
+    const made = await tx.insertInto('coupon')
+      .values({
+        id: newUuid(parts.random), code: body.code.toLowerCase(), label: `Coupon ${body.code.toUpperCase()}`, amount_cents: body.amount_cents, valid_from: window.from, valid_until: window.until,
+        max_redemptions: body.max_redemptions ?? null, credit_days: body.credit_days ?? null, is_active: body.is_active ?? true, created_at: now,
+      })
+      .onConflict((conflicting) => conflicting.column('code').doNothing()).returning(COLUMNS).executeTakeFirst()
+    if (made === undefined) throw conflict('name_taken', 'There is a coupon of this code.')
+    await auditStaff(tx, parts, { caller, request }, { action: 'coupon.create', resourceId: made.id, detail: { code: made.code, amount_cents: String(made.amount_cents) } })
+    return { status: 201, body: { coupon: toView(made) } }
+  })
+}
+
+async function update(parts: IdentityParts, call: Call<typeof routes.updateCoupon>): Promise<Answer> {
+  const caller = operatorOf(call)
+  const { body, params, request } = call
+  return await parts.db.transaction().execute(async (tx) => {
+    const before = await tx.selectFrom('coupon').select(COLUMNS).where((where) => where(where.cast<string>('id', 'text'), '=', params.id)).forUpdate().executeTakeFirst()
+    if (before === undefined) throw notFound('coupon')
+    const after = await tx.updateTable('coupon')
+      .set({
+        valid_from: body.valid_from === undefined ? before.valid_from : dateOf(body.valid_from), valid_until: body.valid_until === undefined ? before.valid_until : dateOf(body.valid_until),
+        max_redemptions: body.max_redemptions === undefined ? before.max_redemptions : body.max_redemptions, credit_days: body.credit_days === undefined ? before.credit_days : body.credit_days,
+        is_active: body.is_active ?? before.is_active,
+      })
+      .where('id', '=', before.id).returning(COLUMNS).executeTakeFirstOrThrow()
+    await auditStaff(tx, parts, { caller, request }, { action: 'coupon.update', resourceId: before.id, detail: { code: before.code } })
+    return { status: 200, body: { coupon: toView(after) } }
+  })
+}

@@ -1,0 +1,28 @@
+/** What staff and operators do is written twice: into their own log, and into the chain of the account that it touches. */
+import type { Transaction } from 'kysely'
+import { appendAudit } from '../../db/audit.ts'
+import { appendStaffAudit } from '../../db/staff.ts'
+import type { Tables } from '../../db/tables.ts'
+import type { Operator, RequestFacts } from '../../kit/http/call.ts'
+import { newUuid } from '../../kit/sys/random.ts'
+import { type AuditActor, auditEntry, type AuditFacts } from '../audit.ts'
+import type { IdentityParts } from './parts.ts'
+
+export function operatorActor(caller: Operator): AuditActor {
+  const { staff, name } = caller
+  return { actor_email: staff?.email ?? name, actor_kind: staff === undefined ? 'operator' : 'staff', user_id: null, staff_id: staff?.id ?? null, token_id: null, token_name: null }
+}
+
+/** Writes the act of an operator; last in its transaction. `accountIds`: whose chains it enters, in the order of their ids. */
+export async function auditStaff(
+  tx: Transaction<Tables>, parts: IdentityParts, call: { readonly caller: Operator; readonly request: RequestFacts }, facts: AuditFacts, accountIds: readonly string[] = [],
+): Promise<void> {
+  const { request } = call
+  const actor = operatorActor(call.caller)
+  await appendStaffAudit(tx, {
+    id: newUuid(parts.random), at: parts.clock.now().toISOString(), actor_email: actor.actor_email, actor_kind: actor.actor_kind === 'staff' ? 'staff' : 'operator', staff_id: actor.staff_id,
+    account_id: accountIds[0] ?? null, action: facts.action, resource_type: facts.resourceType ?? facts.action.split('.')[0] ?? '', resource_id: facts.resourceId ?? '', detail: facts.detail ?? {},
+    source_ip: request.sourceIp, user_agent: request.userAgent, request_id: request.requestId,
+  })
+  for (const accountId of [...accountIds].sort()) await appendAudit(tx, auditEntry(accountId, actor, request, facts), parts)
+}

@@ -1,0 +1,86 @@
+/** People of the staff: their sessions on the operator listener, and tokens of the management cluster, which one RBAC governs
+ *  together with kubectl. A customer's credential is nothing here, and theirs nothing on the customer listener. */
+import { STAFF_ROLES, type StaffRole } from '../../domain/permissions.ts'
+import { unauthenticated } from '../../domain/problem.ts'
+import type { Database } from '../../db/open.ts'
+import { hashSecret } from '../../db/sessions.ts'
+import { findStaffSession } from '../../db/staff.ts'
+import type { Operator, RequestFacts } from '../../kit/http/call.ts'
+import type { Transport } from '../../kit/kube/transport.ts'
+import type { Clock } from '../../kit/sys/clock.ts'
+
+export const STAFF_SESSION_COOKIE = 'svccloud_staff_session'
+export const STAFF_CSRF_COOKIE = 'svccloud_staff_csrf'
+const SECRET_CHARACTERS_MAXIMUM = 128
+const KEPT_MILLISECONDS = 5_000
+const KEPT_MAXIMUM = 1_000
+
+export interface StaffCallerParts {
+  readonly db: Database
+  readonly clock: Clock
+  readonly csrfTokenOf: (sessionId: string) => string
+  /** Reaches the management cluster; without it its tokens are refused. */
+  readonly kubernetes?: Transport | undefined
+}
+
+/** Undefined without a credential or with a dead session; throws 401 for a token that the cluster does not know. */
+export function createStaffAuthentication(parts: StaffCallerParts): (request: RequestFacts) => Promise<Operator | undefined> {
+  const kept = new Map<string, { readonly until: number; readonly operator: Promise<Operator | undefined> }>()
+  const { kubernetes } = parts
+  return async (request) => {
+    const authorization = request.header('authorization')
+    if (authorization !== undefined) {
+      const token = /^bearer +(\S+)$/i.exec(authorization)?.[1]
+      if (token === undefined || kubernetes === undefined) throw unauthenticated('The token is not valid here.')
+      const now = parts.clock.monotonicMilliseconds()
+      const key = hashSecret(token).toString('base64')
+      const found = kept.get(key)
+      if (found === undefined || found.until <= now) {
+        if (kept.size >= KEPT_MAXIMUM) kept.clear()
+        const operator = reviewToken(kubernetes, token)
+        operator.catch(() => kept.delete(key))
+        kept.set(key, { until: now + KEPT_MILLISECONDS, operator })
+      }
+      const operator = await kept.get(key)?.operator
+      if (operator === undefined) throw unauthenticated('The token is not valid here.')
+      return operator
+    }
+    const secret = request.cookie(STAFF_SESSION_COOKIE)
+    if (secret === undefined || secret === '' || secret.length > SECRET_CHARACTERS_MAXIMUM) return undefined
+    const found = await findStaffSession(parts.db, secret, parts.clock.now())
+    if (found === undefined) return undefined
+    const { staff, sessionId } = found
+    return {
+      kind: 'operator', name: staff.email, actor: 'operator', roles: [staff.role],
+      staff: { id: staff.id, email: staff.email, name: staff.name, sessionId, csrfToken: parts.csrfTokenOf(sessionId) },
+    }
+  }
+}
+
+/** TokenReview says who it is, one SubjectAccessReview per staff role says what they may do. */
+async function reviewToken(kubernetes: Transport, token: string): Promise<Operator | undefined> {
+  const review = await create(kubernetes, '/apis/authentication.k8s.io/v1/tokenreviews', { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenReview', spec: { token } })
+  const user = review.status?.authenticated === true ? review.status.user : undefined
+  if (user?.username === undefined) return undefined
+  const { username: name } = user
+  const roles: StaffRole[] = []
+  for (const role of STAFF_ROLES) {
+    const access = await create(kubernetes, '/apis/authorization.k8s.io/v1/subjectaccessreviews', {
+      apiVersion: 'authorization.k8s.io/v1', kind: 'SubjectAccessReview',
+      spec: { user: name, groups: user.groups ?? [], resourceAttributes: { group: 'svccloud.dev', resource: 'staffroles', name: role, verb: 'use' } },
+    })
+    if (access.status?.allowed === true) roles.push(role)
+  }
+  return { kind: 'operator', name, actor: 'operator', roles }
+}
+
+interface Review {
+  readonly status?: { readonly authenticated?: boolean; readonly allowed?: boolean; readonly user?: { readonly username?: string; readonly groups?: readonly string[] } }
+}
+
+async function create(kubernetes: Transport, path: string, object: object): Promise<Review> {
+  const response = await kubernetes({ method: 'POST', path, headers: { 'content-type': 'application/json', accept: 'application/json' }, body: JSON.stringify(object) })
+  const text = await response.text()
+  if (response.status >= 300) throw new Error(`the cluster answered ${response.status} to a review`)
+  return JSON.parse(text) as Review // every member is read as optional
+}
