@@ -1,9 +1,11 @@
 /** The charts with the real helm on a real API server: what they make is valid, installs, upgrades, rolls back and goes. */
 
+import { execFile } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
 import { Agent, request } from 'undici'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { parseAllDocuments } from 'yaml'
@@ -126,6 +128,20 @@ describe('manifests', () => {
 
 /** helm says on its error stream that it follows the link to the kinds. */
 const withoutLogs = (text: string) => text.replace(/^level=.*$/gm, '')
+
+describe('the laptop', () => {
+  it('has a Tiltfile that parses', async () => {
+    await promisify(execFile)(await buildTool('buildifier'), ['-mode=check', '-type=default', join(CHARTS, '../Tiltfile')]) // throws when it does not
+  })
+
+  it('has values that fit together: every host of the agents is a node of the catalog', async () => {
+    const manifests = parseAllDocuments(withoutLogs(await helm.must('template', 'svccloud', CONTROL_PLANE, ...IN_NAMESPACE, '-f', join(CHARTS, 'laptop/svccloud.yaml'), '-s', 'templates/controllers.yaml')))
+    const catalog = manifests.map((document) => document.toJS() as { data?: Record<string, string> }).find(({ data }) => data)?.data?.['catalog.yaml'] ?? ''
+    const nodes = parseAllDocuments(catalog).map((document) => document.toJS() as { kind: string; metadata: { name: string } } | null).filter((object) => object?.kind === 'Node').map((object) => object?.metadata.name)
+    const agents = await helm.must('template', 'agents', NODE_AGENT, ...IN_NAMESPACE, '-f', join(CHARTS, 'laptop/node-agent.yaml'), '-s', 'templates/agents.yaml')
+    expect([...agents.matchAll(/name: SVCCLOUD_NODE_NAME\n\s+value: (\S+)/g)].map(([, name]) => name)).toEqual(nodes)
+  })
+})
 
 const RELEASE = 'cloud'
 const deployment = (name: string) => `/apis/apps/v1/namespaces/${NAMESPACE}/deployments/${RELEASE}-${name}`

@@ -2,6 +2,7 @@
 
 import { readFile } from 'node:fs/promises'
 import { dirname, join, relative, resolve } from 'node:path'
+import { validate } from 'dockerfile-utils'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 
@@ -69,4 +70,9 @@ it.each([
 
 it('images run as an ordinary user', async () => {
   for (const stage of (await read('Dockerfile')).split(/^FROM /m).slice(-2)) expect(stage).toMatch(/^USER 65532:65532$/m)
+})
+
+it('the Dockerfile has no mistakes', async () => {
+  expect(validate(await read('Dockerfile')).map(({ message, range }) => `${range.start.line + 1}: ${message}`)).toEqual([])
+  expect(validate('FROM a\nRUNN b\n')).not.toEqual([])
 })

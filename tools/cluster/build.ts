@@ -48,6 +48,7 @@ const recipes = {
     package: 'helm.sh/helm/v4/cmd/helm',
     linkerFlags: '-X helm.sh/helm/v4/internal/version.version=v4.3.1',
   },
+  buildifier: { version: 'v0.0.0-20260716142318-04cf7de1434f', package: 'github.com/bazelbuild/buildtools/buildifier', linkerFlags: '' },
   kubeconform: { version: 'v0.8.0', package: 'github.com/yannh/kubeconform/cmd/kubeconform', linkerFlags: '' },
 } satisfies Record<string, Recipe>
 
