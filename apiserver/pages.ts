@@ -40,6 +40,7 @@ export function createPages({ document, random, pages }: PagesOptions): (request
       response.set({ 'content-security-policy': page.contentSecurityPolicy, 'cache-control': 'no-store' }).type('html').send(page.html)
     })
   }
+  app.get('/', (_request, response) => response.redirect('/docs'))
   app.get('/docs', (_request, response) => void response.set('content-security-policy', DOCUMENTATION_POLICY).type('html').send(DOCUMENTATION))
   app.get('/docs/start.js', (_request, response) => void response.type('js').send(START))
   app.get(ASSETS.map((name) => `/docs/${name}`), (request, response) => response.sendFile(request.path.slice('/docs/'.length), { root: assets, maxAge: '1h' }))
@@ -52,7 +53,7 @@ export function createPages({ document, random, pages }: PagesOptions): (request
     else response.type('json').send(text)
   })
 
-  const known = new Set([...html, '/docs', '/docs/start.js', '/openapi.json', ...ASSETS.map((name) => `/docs/${name}`)])
+  const known = new Set([...html, '/', '/docs', '/docs/start.js', '/openapi.json', ...ASSETS.map((name) => `/docs/${name}`)])
   return (request, response) => {
     const path = (request.url ?? '').split('?')[0] ?? ''
     const isPage = (request.method === 'GET' || request.method === 'HEAD') && known.has(path)
