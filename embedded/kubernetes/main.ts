@@ -13,7 +13,7 @@ const { SVCCLOUD_DATA: folder, SVCCLOUD_HOST: host = '127.0.0.1', SVCCLOUD_PORT:
 const log = openLog('kubernetes', level)
 onFatal((error) => log.error('unexpected error', { error }))
 const stop = stopSignal()
-const refuse = (why: string): never => {
+const refuse: (why: string) => never = (why) => {
   printErrorLine(why)
   return exitProcess(1)
 }
@@ -25,7 +25,7 @@ const onStorageFailure = (error: unknown): never => {
 if (folder === undefined) refuse('SVCCLOUD_DATA is not set')
 
 try {
-  const server = await startServer({ folder: folder ?? '', host, port: Number(port), clock: systemClock, random: systemRandom, log, onStorageFailure })
+  const server = await startServer({ folder, host, port: Number(port), clock: systemClock, random: systemRandom, log, onStorageFailure })
   log.info('serving', { url: server.url })
   tellParent({ ready: true, url: server.url, port: server.port, kubeconfig: server.kubeconfig, ca_certificate: server.authorityFile })
   await new Promise<void>((resolve) => (stop.aborted ? resolve() : stop.addEventListener('abort', () => resolve(), { once: true })))

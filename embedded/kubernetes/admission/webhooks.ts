@@ -3,8 +3,10 @@ import { newUuid, type Random } from '../../../kit/sys/random.ts'
 import { matchesLabels } from '../access/rbac.ts'
 import type { Hooks } from '../core/definition.ts'
 import type { Admission, Admit } from '../core/engine.ts'
+import type { KubeObject } from '../core/object.ts'
+import { toScale } from '../core/scale.ts'
 import { asList, asObject, asString, at, strings, type Json, type JsonObject } from '../core/json.ts'
-import { badRequest, fieldNotSupported, fieldRequired, internal, Refusal, type Cause } from '../core/status.ts'
+import { badRequest, fieldInvalid, fieldNotSupported, fieldRequired, internal, Refusal, type Cause } from '../core/status.ts'
 import type { Store } from '../core/store.ts'
 
 const WEBHOOKS_KEY = 'admissionregistration.k8s.io/validatingwebhookconfigurations'
@@ -81,24 +83,27 @@ async function answerOf(webhook: JsonObject, admission: Admission, uid: string, 
   return asObject(response)
 }
 
-function reviewOf({ definition, namespace, name, subresource, operation, user, object, old, isDryRun }: Admission, uid: string): JsonObject {
-  const { group, version, kind, resource } = definition
+function reviewOf({ definition, namespace, name, subresource, operation, user, object, old, isDryRun, fieldManager }: Admission, uid: string): JsonObject {
+  const { group, version, resource } = definition
+  const isScale = subresource === 'scale'
+  const kind = isScale ? { group: 'autoscaling', version: 'v1', kind: 'Scale' } : { group, version, kind: definition.kind }
+  const shown = (one: KubeObject | undefined): JsonObject | null => (one === undefined ? null : isScale ? toScale(definition, one) : one)
   return {
     uid,
-    kind: { group, version, kind },
+    kind,
     resource: { group, version, resource },
     ...(subresource === '' ? {} : { subResource: subresource }),
-    requestKind: { group, version, kind },
+    requestKind: kind,
     requestResource: { group, version, resource },
     ...(subresource === '' ? {} : { requestSubResource: subresource }),
     name,
     ...(namespace === '' ? {} : { namespace }),
     operation,
     userInfo: { username: user.name, ...(user.uid === undefined ? {} : { uid: user.uid }), groups: user.groups },
-    object: object ?? null,
-    oldObject: old ?? null,
+    object: shown(object),
+    oldObject: shown(old),
     dryRun: isDryRun,
-    options: { kind: `${operation[0]}${operation.slice(1).toLowerCase()}Options`, apiVersion: 'meta.k8s.io/v1' },
+    options: { kind: `${operation[0]}${operation.slice(1).toLowerCase()}Options`, apiVersion: 'meta.k8s.io/v1', ...(fieldManager === '' ? {} : { fieldManager }) },
   }
 }
 
@@ -125,12 +130,21 @@ export const webhookConfigurationHooks: Hooks = {
   validate: (object) => asList(object.webhooks).flatMap((webhook, index) => webhookFaults(asObject(webhook), `webhooks[${index}]`)),
 }
 
+function urlFaults(url: Json | undefined, field: string): Cause[] {
+  if (url === undefined) return []
+  const scheme = URL.canParse(asString(url)) ? new URL(asString(url)).protocol.slice(0, -1) : ''
+  return scheme === 'https' ? [] : [fieldInvalid(field, scheme, "'https' is the only allowed URL scheme; desired format: https://host[/path]")]
+}
+
 function webhookFaults({ name, clientConfig, sideEffects, admissionReviewVersions, failurePolicy }: JsonObject, field: string): Cause[] {
   return [
     ...(asString(name) === '' ? [fieldRequired(`${field}.name`)] : []),
     ...(at(clientConfig, 'url') === undefined && at(clientConfig, 'service') === undefined ? [fieldRequired(`${field}.clientConfig`, 'exactly one of url or service is required')] : []),
-    ...(sideEffects === 'None' || sideEffects === 'NoneOnDryRun' ? [] : [fieldNotSupported(`${field}.sideEffects`, sideEffects ?? '', ['None', 'NoneOnDryRun'])]),
-    ...(strings(admissionReviewVersions).includes('v1') ? [] : [{ reason: 'FieldValueInvalid', message: `Invalid value: ${JSON.stringify(admissionReviewVersions ?? [])}: must include at least one of v1`, field: `${field}.admissionReviewVersions` }]),
+    ...(asString(name) === '' || /^[^.]+(\.[^.]+){2,}$/.test(asString(name)) ? [] : [fieldInvalid(`${field}.name`, name, 'should be a domain with at least three segments separated by dots')]),
+    ...urlFaults(at(clientConfig, 'url'), `${field}.clientConfig.url`),
+    ...(sideEffects === undefined ? [fieldRequired(`${field}.sideEffects`, 'must specify one of None, NoneOnDryRun')] : []),
+    ...(sideEffects === undefined || sideEffects === 'None' || sideEffects === 'NoneOnDryRun' ? [] : [fieldNotSupported(`${field}.sideEffects`, sideEffects, ['None', 'NoneOnDryRun'])]),
+    ...(strings(admissionReviewVersions).includes('v1') ? [] : [fieldRequired(`${field}.admissionReviewVersions`, 'must specify one of v1, v1beta1')]),
     ...(failurePolicy === 'Fail' || failurePolicy === 'Ignore' ? [] : [fieldNotSupported(`${field}.failurePolicy`, failurePolicy ?? '', ['Fail', 'Ignore'])]),
   ]
 }

@@ -1,7 +1,7 @@
 /** Who manages which fields: what an update takes over, what an apply claims, and with whom it conflicts. */
 import { toSeconds } from '../../../kit/sys/clock.ts'
 import { groupVersionOf, type Definition } from '../core/definition.ts'
-import { asList, asObject, asString, isObject, type Json, type JsonObject } from '../core/json.ts'
+import { asList, asObject, asString, isObject, sortedText, type Json, type JsonObject } from '../core/json.ts'
 import { looseMetadata, type KubeObject, type ManagedFieldsEntry } from '../core/object.ts'
 import { badRequest, Refusal, type Cause } from '../core/status.ts'
 import type { Schema } from '../schema/schema.ts'
@@ -163,7 +163,21 @@ export function apply(writing: Writing, config: JsonObject, live: KubeObject | u
   const kept = others.map((one) => ({ ...one, fields: difference(difference(one.fields, lost.get(one) ?? EMPTY), gone) }))
   const isChanged = live === undefined || !isEmpty(without(union(union(changes.modified, changes.added), changes.removed), UNMANAGED))
   const time = isChanged ? toSeconds(now) : mine.time
-  return { object, managedFields: encode([...kept, { ...mine, fields: wanted, time }]) }
+  return { object: manager === KUBECTL ? withLastApplied(object, config) : object, managedFields: encode([...kept, { ...mine, fields: wanted, time }]) }
+}
+
+const KUBECTL = 'kubectl'
+const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration'
+
+/** Where kubectl once kept its configuration in an annotation, that stays true, so that it can go back to client-side apply. */
+function withLastApplied(object: JsonObject, config: JsonObject): JsonObject {
+  const metadata = looseMetadata(object)
+  const annotations = asObject(metadata.annotations)
+  if (annotations[LAST_APPLIED] === undefined) return object
+  const { annotations: given, managedFields: _managedFields, ...others } = looseMetadata(config)
+  const { [LAST_APPLIED]: _own, ...left } = asObject(given)
+  const applied = { ...config, metadata: { ...others, ...(Object.keys(left).length === 0 ? {} : { annotations: left }) } }
+  return { ...object, metadata: { ...metadata, annotations: { ...annotations, [LAST_APPLIED]: `${sortedText(applied)}\n` } } }
 }
 
 /** What an object without managers held before anybody applied belongs to a manager of its own. */

@@ -109,8 +109,8 @@ export async function change(engine: Engine, write: Write, changing: Changing): 
     if (old && made.isRevisionNeeded !== undefined) checkPreconditions(target, made.given, old, made.isRevisionNeeded)
     const warnings = [...strict, ...finalizerWarnings(strings(looseMetadata(made.given).finalizers), old?.metadata.finalizers ?? [])]
     checkReadable(definition, object)
-    checkValid(definition, object, old, ownPart(subresource))
-    const asking = engine.admit({ operation: old ? 'UPDATE' : 'CREATE', definition, namespace, name, subresource, object, old, user, isDryRun: isDry })
+    warnings.push(...checkValid(definition, object, old, ownPart(subresource)))
+    const asking = engine.admit({ operation: old ? 'UPDATE' : 'CREATE', definition, namespace, name, subresource, object, old, user, isDryRun: isDry, fieldManager: query.get('fieldManager') ?? '' })
     if (asking) {
       warnings.push(...(await asking).warnings)
       if (table.get(key) !== stored) continue

@@ -134,6 +134,7 @@ function namingFaults(crd: KubeObject, old: KubeObject | undefined): Cause[] {
   const storages = versions.filter((version) => at(version, 'storage') === true).length
   return [
     ...(old && at(old, 'spec', 'group') !== group ? [fieldInvalid('spec.group', group, 'field is immutable')] : []),
+    ...(old && at(old, 'spec', 'scope') !== spec.scope ? [fieldInvalid('spec.scope', spec.scope, 'field is immutable')] : []),
     ...(crd.metadata.name === expected || old ? [] : [fieldInvalid('metadata.name', crd.metadata.name, `must be spec.names.plural+"."+spec.group`)]),
     ...(group.includes('.') ? [] : group === '' ? [fieldRequired('spec.group')] : [fieldInvalid('spec.group', group, 'should be a domain with at least one dot')]),
     ...(['plural', 'kind'] as const).filter((key) => asString(names[key]) === '').map((key) => fieldRequired(`spec.names.${key}`)),

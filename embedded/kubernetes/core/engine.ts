@@ -20,6 +20,8 @@ export interface Admission {
   readonly old: KubeObject | undefined
   readonly user: User
   readonly isDryRun: boolean
+  /** As the client gave it. */
+  readonly fieldManager: string
 }
 
 export interface Admitted {

@@ -93,7 +93,7 @@ async function removeOne(engine: Engine, definition: Definition, namespace: stri
   const stored = engine.store.table(definition.storageKey).get(keyOf(namespace, name))
   if (!stored) throw notFound(definition, name)
   if (definition.storageKey === '/namespaces' && LASTING_NAMESPACES.has(name)) throw forbidden(definition, name, 'this namespace may not be deleted')
-  const asking = engine.admit({ operation: 'DELETE', definition, namespace, name, subresource: '', object: undefined, old: viewOf(definition, stored), user, isDryRun: options.isDryRun === true })
+  const asking = engine.admit({ operation: 'DELETE', definition, namespace, name, subresource: '', object: undefined, old: viewOf(definition, stored), user, isDryRun: options.isDryRun === true, fieldManager: '' })
   if (asking) await asking
   return removeNow(engine, definition, namespace, name, options)
 }

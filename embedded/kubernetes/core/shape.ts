@@ -83,13 +83,15 @@ export function checkReadable(definition: Definition, object: KubeObject): void 
   if (fault) throw badRequest(`${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${fault.field ?? ''}: ${fault.message}`)
 }
 
-/** Throws a 422 with every fault of the object. */
-export function checkValid(definition: Definition, object: KubeObject, old: KubeObject | undefined, subresource: string): void {
-  const causes = [...metadataFaults(object, old, nameRuleOf(definition)), ...contentFaults(definition, object, old, subresource)]
+/** Throws a 422 with every fault of the object. Answers warnings about what it breaks, but broke before. */
+export function checkValid(definition: Definition, object: KubeObject, old: KubeObject | undefined, subresource: string): string[] {
+  const tolerated: Cause[] = []
+  const causes = [...metadataFaults(object, old, nameRuleOf(definition)), ...contentFaults(definition, object, old, subresource, tolerated)]
   if (causes.length > 0) throw invalid(definition, object.metadata.name, causes)
+  return tolerated.map(({ field, message }) => `${field ?? ''}: ${message}`)
 }
 
-function contentFaults(definition: Definition, object: KubeObject, old: KubeObject | undefined, subresource: string): Cause[] {
+function contentFaults(definition: Definition, object: KubeObject, old: KubeObject | undefined, subresource: string, tolerated: Cause[]): Cause[] {
   const { schema, hooks } = definition
   const own = hooks.validate?.(object, old) ?? []
   if (!schema || !definition.isCustom) return [...own]
@@ -99,7 +101,7 @@ function contentFaults(definition: Definition, object: KubeObject, old: KubeObje
   const relevant = isStatus ? { ...schema, required: (schema.required ?? []).filter((key) => key === 'status') } : schema
   const faults = schemaFaults(part(object), relevant, '', old && part(old))
   if (faults.some(({ reason }) => BLOCKING.has(reason ?? ''))) return [...own, ...faults, ...uncheckedRules(definition)]
-  return [...own, ...faults, ...ruleFaults(rulesView(object), old && rulesView(old), schema)]
+  return [...own, ...faults, ...ruleFaults(rulesView(object), old && rulesView(old), schema, '', tolerated)]
 }
 
 /** Faults after which rules could only misread the object. */

@@ -9,23 +9,24 @@ import { formerItem, memberSchema, type Rule, type Schema } from './schema.ts'
 const isTransition = (rule: Rule): boolean => /\boldSelf\b/.test(rule.rule)
 
 /** Faults of the value by the rules of its schema and everything below it. An unchanged value is not held to rules
- *  that it broke before. `old` is undefined for what is new, or cannot be told apart from it. */
-export function ruleFaults(value: Json | undefined, old: Json | undefined, schema: Schema, field = ''): Cause[] {
+ *  that it broke before: what it breaks goes to `tolerated`. `old` is undefined for what is new, or cannot be told
+ *  apart from it. */
+export function ruleFaults(value: Json | undefined, old: Json | undefined, schema: Schema, field = '', tolerated: Cause[] = []): Cause[] {
   if (value === undefined || value === null) return []
   if (!hasRules(schema)) return []
-  return [...(schema['x-kubernetes-validations'] ?? []).flatMap((rule) => faultOf(rule, value, old, schema, field)), ...faultsBelow(value, old, schema, field)]
+  return [...(schema['x-kubernetes-validations'] ?? []).flatMap((rule) => faultOf(rule, value, old, schema, field, tolerated)), ...faultsBelow(value, old, schema, field, tolerated)]
 }
 
-function faultsBelow(value: Json, old: Json | undefined, schema: Schema, field: string): Cause[] {
+function faultsBelow(value: Json, old: Json | undefined, schema: Schema, field: string, tolerated: Cause[]): Cause[] {
   if (isObject(value)) {
     return Object.entries(value).flatMap(([key, member]) => {
       const known = memberSchema(schema, key)
       const here = schema.additionalProperties && !schema.properties ? `${field}[${key}]` : field === '' ? key : `${field}.${key}`
-      return known ? ruleFaults(member, isObject(old) ? old[key] : undefined, known, here) : []
+      return known ? ruleFaults(member, isObject(old) ? old[key] : undefined, known, here, tolerated) : []
     })
   }
   const { items } = schema
-  return isList(value) && items ? value.flatMap((item, index) => ruleFaults(item, formerItem(item, old, schema), items, `${field}[${index}]`)) : []
+  return isList(value) && items ? value.flatMap((item, index) => ruleFaults(item, formerItem(item, old, schema), items, `${field}[${index}]`, tolerated)) : []
 }
 
 const known = new WeakMap<Schema, boolean>()
@@ -42,11 +43,17 @@ export function hasRules(schema: Schema): boolean {
   return found
 }
 
-function faultOf(rule: Rule, value: Json, old: Json | undefined, schema: Schema, field: string): Cause[] {
+function faultOf(rule: Rule, value: Json, old: Json | undefined, schema: Schema, field: string, tolerated: Cause[]): Cause[] {
   const isOptional = rule.optionalOldSelf === true
-  if (isTransition(rule)) {
-    if (old === undefined && !isOptional) return []
-  } else if (old !== undefined && isEqual(value, old)) return []
+  if (isTransition(rule) && old === undefined && !isOptional) return []
+  const faults = brokenBy(rule, value, old, schema, field)
+  if (isTransition(rule) || old === undefined || !isEqual(value, old)) return faults
+  tolerated.push(...faults)
+  return []
+}
+
+function brokenBy(rule: Rule, value: Json, old: Json | undefined, schema: Schema, field: string): Cause[] {
+  const isOptional = rule.optionalOldSelf === true
   const self = celValue(value, schema)
   const before = old === undefined ? undefined : celValue(old, schema)
   const oldSelf = isOptional ? (before === undefined ? Optional.none() : Optional.of(before)) : before
