@@ -4,7 +4,9 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { silentLog } from '../../../kit/sys/log.ts'
 import { FolderLocked } from '../../../embedded/kubernetes/storage/lock.ts'
+import { frameOf } from '../../../embedded/kubernetes/storage/log-frame.ts'
 import { LogDamaged, openLogStorage, type LogStorage } from '../../../embedded/kubernetes/storage/log.ts'
+import type { StoredRecord } from '../../../embedded/kubernetes/storage/storage.ts'
 import { openWidgetWorld, openWorld, widget, WIDGETS } from './world.ts'
 
 let folder: string
@@ -89,4 +91,32 @@ test('one folder has one server', async () => {
 test('the lock of a process that is gone is taken over', async () => {
   await writeFile(join(folder, 'lock'), '999999999 1')
   await expect(open()).resolves.toBeDefined()
+})
+
+test('a snapshot that was not finished is ignored: the logs before and after it hold everything', async () => {
+  const configMap = (name: string, revision: number): StoredRecord => ({
+    revision,
+    storageKey: '/configmaps',
+    key: `default/${name}`,
+    object: { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: 'default', uid: name, resourceVersion: String(revision), creationTimestamp: '2026-01-01T00:00:00Z' } },
+  })
+  await writeFile(join(folder, 'log-0'), frameOf([configMap('a', 1), configMap('b', 2)]))
+  await writeFile(join(folder, 'log-2'), frameOf([configMap('c', 3)]))
+  await writeFile(join(folder, 'partial-2'), '1234')
+  const world = await openWorld({ storage: await open() })
+  const list = await world.get('/api/v1/namespaces/default/configmaps')
+  expect(list.body.items.map((item: { metadata: { name: string } }) => item.metadata.name)).toEqual(['a', 'b', 'c'])
+  expect(world.core.engine.store.revision()).toBeGreaterThanOrEqual(3)
+  expect(await readdir(folder)).not.toContain('partial-2')
+})
+
+test('after a write that failed no other succeeds', async () => {
+  const failures: unknown[] = []
+  const storage = await openLogStorage({ folder, log: silentLog, onFailure: (error) => void failures.push(error) })
+  opened.push(storage)
+  const record: StoredRecord = { revision: 1, storageKey: '/configmaps', key: 'default/a', object: undefined }
+  await expect(storage.append(record)).rejects.toThrow('the storage was not loaded')
+  await storage.load()
+  await expect(storage.append({ ...record, revision: 2 })).rejects.toThrow('the storage was not loaded')
+  expect(failures).toHaveLength(1)
 })
