@@ -20,12 +20,14 @@ const BUILD_TIMEOUT_MILLISECONDS = 1_800_000
 const FILES: Readonly<Record<string, string>> = {
   'etc/fstab': '/dev/vda / ext4 defaults,discard 0 1\n',
   'etc/hostname': 'localhost\n',
-  'etc/machine-id': '',
   // The platform's disk is the only source; looking for others costs seconds at every boot.
   'etc/cloud/cloud.cfg.d/90-svccloud.cfg': 'datasource_list: [NoCloud, None]\nsystem_info:\n  network:\n    renderers: [networkd]\ngrowpart:\n  mode: "off"\n',
   'etc/cloud/ds-identify.cfg': 'policy: enabled\n',
   'etc/initramfs-tools/conf.d/svccloud': 'MODULES=most\nCOMPRESS=gzip\n',
 }
+
+/** Keeps packages from starting their services on the host. */
+const NO_SERVICES = 'usr/sbin/policy-rc.d'
 
 /** Builds the image and answers its version. */
 export async function buildDebian(images: string, mirror: string | undefined, say: (line: string) => void): Promise<string> {
@@ -37,16 +39,20 @@ export async function buildDebian(images: string, mirror: string | undefined, sa
     const image = join(work, 'image')
     await chmod(work, 0o755)
     say(`unpacking Debian ${SUITE} (a minute or two)`)
-    await run('debootstrap', '--variant=minbase', `--include=${PACKAGES.join(',')}`, SUITE, root, ...(mirror === undefined ? [] : [mirror]))
+    await run('debootstrap', '--variant=minbase', SUITE, root, ...(mirror === undefined ? [] : [mirror]))
     for (const [path, text] of Object.entries(FILES)) {
       await mkdir(join(root, path, '..'), { recursive: true })
       await writeFile(join(root, path), text)
     }
-    say('settling the system')
+    // By apt and not by debootstrap, which does not know of packages that stand in for others.
+    say('installing cloud-init, SSH and the kernel (a few minutes)')
+    await writeFile(join(root, NO_SERVICES), '#!/bin/sh\nexit 101\n', { mode: 0o755 })
+    await run('chroot', root, 'apt-get', 'install', '-qq', '--yes', '--no-install-recommends', ...PACKAGES)
     await run('chroot', root, 'systemctl', 'enable', 'systemd-networkd', 'systemd-resolved', 'ssh')
-    await run('chroot', root, 'update-initramfs', '-u')
     await run('chroot', root, 'apt-get', 'clean')
+    await rm(join(root, NO_SERVICES))
     // Every machine makes its own.
+    await writeFile(join(root, 'etc/machine-id'), '')
     for (const name of await readdir(join(root, 'etc/ssh'))) if (name.startsWith('ssh_host_')) await rm(join(root, 'etc/ssh', name))
     await rm(join(root, 'etc/resolv.conf'), { force: true })
     await run('chroot', root, 'ln', '-s', '/run/systemd/resolve/stub-resolv.conf', '/etc/resolv.conf')

@@ -17,8 +17,9 @@ const TRIAL_MARKER = 'svccloud'
 const TRIAL_DISK_BYTES = 1024 * 1024
 /** Newest first; the first that this QEMU has is used, so that hosts of mixed versions agree. */
 const MACHINES = ['pc-q35-7.2', 'pc-q35-6.2', 'pc-q35-5.2'] as const
-/** From this version on, TCG emulates the newest processor without upsetting guests with several cores. */
+/** Before this version TCG gets the flags of cmpxchg16b wrong between several cores, and newer Linux guests panic: they are not shown the instruction. */
 const TCG_MAXIMUM_CPU_VERSION = 8
+const TCG_OLD_CPU = 'qemu64,cx16=off'
 
 export interface ProbeOptions {
   /** Where the answer is kept. */
@@ -42,7 +43,7 @@ export async function probeQemu({ cacheFile, bootId, clock, isOutboundAllowed }:
     accelerator = await hasVirtualizationFlag() && await bootsTrial('kvm', clock) ? 'kvm' : 'tcg'
     await writeDurably(cacheFile, `${tested} ${accelerator}`)
   }
-  const cpu = accelerator === 'kvm' ? 'host' : Number.parseInt(version, 10) >= TCG_MAXIMUM_CPU_VERSION ? 'max' : 'qemu64'
+  const cpu = accelerator === 'kvm' ? 'host' : Number.parseInt(version, 10) >= TCG_MAXIMUM_CPU_VERSION ? 'max' : TCG_OLD_CPU
   return { accelerator, machine, cpu, isOutboundAllowed }
 }
 
