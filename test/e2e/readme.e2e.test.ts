@@ -2,10 +2,11 @@
 import { execFile } from 'node:child_process'
 import { mkdtemp, readFile, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { signalProcess } from '../../kit/sys/process.ts'
+import { isBuilt, toolPath } from '../../tools/cluster/build.ts'
 import { eventually, Product } from './product.ts'
 
 const run = promisify(execFile)
@@ -16,6 +17,8 @@ const shellBlocks = (markdown: string): readonly string[] => [...markdown.matchA
 
 const isMissing = async (program: string) => run('/bin/sh', ['-c', `command -v ${program}`]).then(() => false, () => true)
 const missing = (await Promise.all(['curl', 'jq', 'ssh-keygen', 'base64'].map(isMissing))).some(Boolean)
+
+const hasKubectl = await isBuilt('kubectl')
 
 let folder: string
 let product: Product
@@ -34,11 +37,13 @@ afterAll(async () => {
 })
 
 it.runIf(!missing)('takes a newcomer from nothing to a server and back', async () => {
-  const blocks = shellBlocks(await readFile(README, 'utf8'))
-  expect(blocks.length).toBeGreaterThanOrEqual(5)
+  const written = shellBlocks(await readFile(README, 'utf8'))
+  expect(written.length).toBeGreaterThanOrEqual(6)
+  const blocks = written.filter((block) => hasKubectl || !block.includes('kubectl'))
   const script = blocks.join('\n').replaceAll('http://127.0.0.1:8080', product.endpoints.api_url)
-  const { stdout } = await run('bash', ['-eu', '-c', script], { cwd: folder, timeout: 280_000, maxBuffer: 16 * 1024 * 1024 })
+  const { stdout } = await run('bash', ['-eu', '-c', script], { cwd: folder, env: { ...process.env, PATH: `${dirname(toolPath('kubectl'))}:${process.env['PATH']}` }, timeout: 280_000, maxBuffer: 16 * 1024 * 1024 })
   expect(stdout).toMatch(/^hello\r?$/m) // what the guest answered to `hostname`
+  expect(stdout).toMatch(/server\.delete/) // the audit log
   await eventually('everything to be gone', async () => {
     const leftovers = await product.leftovers()
     if (leftovers.length > 0) throw new Error(leftovers.join('\n'))
