@@ -38,17 +38,18 @@ export async function createAccount(tx: Transaction<Tables>, made: NewAccount): 
   return true
 }
 
-/** An account without people yet. */
-export async function openAccount(tx: Transaction<Tables>, account: { readonly id: string; readonly name: string; readonly creditId: string; readonly now: Date }): Promise<void> {
+/** An account without people yet; with the sign-up credit when an id for it is given. */
+export async function openAccount(tx: Transaction<Tables>, account: { readonly id: string; readonly name: string; readonly creditId?: string; readonly now: Date }): Promise<void> {
   const { id, name, creditId, now } = account
   await tx.insertInto('account').values({ id, name, created_at: now }).execute()
   await openQuotas(tx, id)
+  await openChain(tx, id)
+  if (creditId === undefined) return
   await tx.insertInto('credit')
     .values({
       id: creditId, account_id: id, label: 'Sign-up credit', source: 'sign_up', amount_cents: SIGN_UP_CREDIT_CENTS, created_at: now,
       expires_at: new Date(now.getTime() + SIGN_UP_CREDIT_DAYS * DAY_MILLISECONDS),
     }).execute()
-  await openChain(tx, id)
 }
 
 export async function addMember(tx: Transaction<Tables>, member: { readonly accountId: string; readonly userId: string; readonly role: Role; readonly now: Date }): Promise<void> {

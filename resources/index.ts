@@ -9,8 +9,10 @@ import type { Resource } from './define.ts'
 import { IDENTITY_PROVIDER_ROUTES } from './identity-provider.ts'
 import { SIGN_IN_ROUTES } from './identity.ts'
 import { Instance, NodeReport, Volume } from './instance.ts'
+import { MCP_ROUTES } from './mcp.ts'
 import { MEMBER_ROUTES } from './member.ts'
 import { getOperation, Operation } from './operation.ts'
+import { ORGANISATION_ROUTES } from './organisation.ts'
 import { Node, Plan, Region, Template, Zone } from './platform.ts'
 import { QUOTA_ROUTES } from './quota.ts'
 import { SECOND_FACTOR_ROUTES } from './second-factor.ts'
@@ -28,6 +30,7 @@ export const ROUTES: readonly Route[] = [
   ...SECOND_FACTOR_ROUTES,
   ...IDENTITY_PROVIDER_ROUTES,
   ...MEMBER_ROUTES,
+  ...ORGANISATION_ROUTES,
   ...CREDIT_ROUTES,
   ...SUPPORT_ROUTES,
   ...STAFF_ROUTES,
@@ -39,6 +42,7 @@ export const ROUTES: readonly Route[] = [
   ...CONSOLE_ROUTES,
   ...SSH_KEY_ROUTES,
   getOperation,
+  ...MCP_ROUTES,
 ]
 
 /** The namespace that holds an account's resources. */

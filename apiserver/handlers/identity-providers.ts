@@ -1,7 +1,9 @@
 /** Sign-in with identity providers: the starts, the callbacks, what is linked. Browsers are navigated here, so every outcome is a redirect. */
 import { badField, conflict, notFound, unavailable } from '../../domain/problem.ts'
+import { readOrganisations } from '../../domain/organisations.ts'
 import { lockUser } from '../../db/accounts.ts'
 import { appendAudit } from '../../db/audit.ts'
+import { stateOrganisations } from '../../db/organisations.ts'
 import { type LinkedIdentityRow, listIdentities, unlinkIdentity } from '../../db/identities.ts'
 import { countRequest } from '../../db/rate-limits.ts'
 import type { Answer, Call, Cookie, Customer, RequestFacts } from '../../kit/http/call.ts'
@@ -130,7 +132,12 @@ async function arrive(
   const callback = new URL(redirectUriOf(parts, configuration))
   for (const [name, value] of Object.entries(query)) if (typeof value === 'string' && name !== 'provider') callback.searchParams.set(name, value)
   const person = await provider.finish(callback, journey)
-  const resolved = await parts.db.transaction().execute((tx) => resolvePerson(tx, parts, { person, provider, request, coupon: journey.coupon }))
+  const resolved = await parts.db.transaction().execute(async (tx) => {
+    const found = await resolvePerson(tx, parts, { person, provider, request, coupon: journey.coupon })
+    const stated = configuration.organisations_claim === undefined ? undefined : readOrganisations(person.claims[configuration.organisations_claim])
+    if (stated !== undefined) await stateOrganisations(tx, found.user.id, stated, parts.clock.now())
+    return found
+  })
   const { user } = resolved
   if (user.disabled_at !== null) {
     await parts.db.transaction().execute((tx) => appendAudit(tx, auditEntry(user.active_account_id, userActor(user), request, {

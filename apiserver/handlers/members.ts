@@ -9,6 +9,7 @@ import {
   createInvitation, decideInvitation, findInvitation, type InvitationRow, listInvitations, listMembers, lockInvitation, lockMember, lockPendingInvitations, type MemberRow,
   removeMembership, renewInvitation, setActiveAccount, setRole,
 } from '../../db/members.ts'
+import { isOrganisationManaged } from '../../db/organisations.ts'
 import { enqueueMail } from '../../db/outbox.ts'
 import type { Answer, Call, Customer } from '../../kit/http/call.ts'
 import { customerEndpoint, type Endpoint, publicEndpoint } from '../../kit/http/endpoint.ts'
@@ -64,6 +65,7 @@ async function changeRole(parts: IdentityParts, call: Call<typeof routes.updateM
     if (before === undefined) throw notFound('member')
     if (before === 'owner') throw forbidden('The role of the owner cannot be changed.')
     if (params.user_id === caller.userId) throw forbidden('You cannot change your own role.')
+    if (await isOrganisationManaged(tx, caller.accountId, params.user_id)) throw conflict('state_not_allowed', 'The role of this member is that of their organisation on the platform.')
     await setRole(tx, caller.accountId, params.user_id, body.role)
     await appendAudit(tx, auditEntryOf(call, { resourceType: 'user', resourceId: params.user_id, changes: [{ field: 'role', before, after: body.role }] }), parts)
     return (await listMembers(tx, caller.accountId, params.user_id))[0]

@@ -19,6 +19,7 @@ import { signInEndpoints } from '../handlers/auth.ts'
 import { creditEndpoints } from '../handlers/credits.ts'
 import { identityProviderEndpoints } from '../handlers/identity-providers.ts'
 import { memberEndpoints } from '../handlers/members.ts'
+import { organisationEndpoints } from '../handlers/organisations.ts'
 import { secondFactorEndpoints } from '../handlers/second-factor.ts'
 import { couponEndpoints } from '../handlers/staff-coupons.ts'
 import { staffAccountEndpoints } from '../handlers/staff-accounts.ts'
@@ -101,7 +102,7 @@ export async function openIdentity(options: IdentityOptions): Promise<Identity> 
     async requireStanding(customer) {
       checkStanding(standingOf(await readStanding(db, customer.accountId, clock.now())))
     },
-    endpoints: [...signInEndpoints(parts), ...apiTokenEndpoints(parts), ...secondFactorEndpoints(parts), ...identityProviderEndpoints(parts), ...memberEndpoints(parts), ...supportEndpoints(parts), ...staffSignInEndpoints(parts), ...staffAccountEndpoints(parts), ...couponEndpoints(parts),
+    endpoints: [...signInEndpoints(parts), ...apiTokenEndpoints(parts), ...secondFactorEndpoints(parts), ...identityProviderEndpoints(parts), ...memberEndpoints(parts), ...organisationEndpoints(parts), ...supportEndpoints(parts), ...staffSignInEndpoints(parts), ...staffAccountEndpoints(parts), ...couponEndpoints(parts),
       ...creditEndpoints(parts), ...auditEndpoints(parts)],
   }
 }
