@@ -23,7 +23,7 @@ export interface Target {
   readonly token: string
 }
 
-const STEP_DEADLINE_MILLISECONDS = 20_000
+const STEP_DEADLINE_MILLISECONDS = 45_000 // the collector of a real server learns of new kinds every half minute
 const POLL_MILLISECONDS = 50
 
 /** Splits a command line at spaces; single quotes keep what they hold together. */

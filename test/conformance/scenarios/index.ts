@@ -8,6 +8,7 @@ import { crud } from './crud.ts'
 import { definitionLifecycle } from './definition.ts'
 import { deletion, garbageCollection } from './deletion.ts'
 import { discovery } from './discovery.ts'
+import { everyday } from './everyday.ts'
 import { listing } from './listing.ts'
 import { patch } from './patch.ts'
 import { expressions, subresources, validation } from './schema.ts'
@@ -31,6 +32,7 @@ export const themes: readonly Theme[] = [
   coreKinds,
   access,
   admission,
+  everyday,
 ]
 
 /** A scenario's namespace is made of its name, so two of the same name would meet in it. */
