@@ -51,7 +51,7 @@ export async function simulate(seed: number, client: pg.Client, trace?: (line: s
   await untilQuiet(world, db, watch)
   if (!(await inWorld(world, isQuiet(world, db)))) violations.add('it never became quiet')
   for (const check of [
-    checkOperations(world, db, accounts, history), checkAudit(db, world.clock, accounts, history), checkHoldings(world, db), checkHosts(world),
+    checkOperations(world, db, accounts, history), checkAudit(world, accounts, history), checkHoldings(world, db), checkHosts(world),
   ]) for (const violation of await inWorld(world, check)) violations.add(violation)
   for (const violation of checkForeignReads(history)) violations.add(violation)
   for (const violation of await checkStable(world, watch)) violations.add(violation)

@@ -95,8 +95,9 @@ export function runWorkload(world: World, accounts: readonly Account[], isOver: 
   }
 
   async function customer(account: Account, other: Account): Promise<void> {
-    while (!isOver()) {
+    for (;;) {
       await pause(200 + random.fraction() * 6_000)
+      if (isOver()) return
       const server = pick([...account.servers])
       const dice = random.fraction()
       if (server === undefined || dice < 0.3) {
@@ -122,8 +123,9 @@ export function runWorkload(world: World, accounts: readonly Account[], isOver: 
   }
 
   async function kubectl(): Promise<void> {
-    while (!isOver()) {
+    for (;;) {
       await pause(5_000 + random.fraction() * 20_000)
+      if (isOver()) return
       const account = pick(accounts)
       const server = account && pick([...account.servers])
       if (account === undefined || server === undefined) continue
@@ -136,8 +138,9 @@ export function runWorkload(world: World, accounts: readonly Account[], isOver: 
   }
 
   async function nature(): Promise<void> {
-    while (!isOver()) {
+    for (;;) {
       await pause(3_000 + random.fraction() * 15_000)
+      if (isOver()) return
       const host = pick(world.hosts)
       const guest = host && pick(host.machine.running())
       if (host === undefined) continue

@@ -70,6 +70,8 @@ export interface World {
   reboot(host: Host): void
   /** What the product logged as errors that are bugs, newest last. */
   readonly bugs: readonly string[]
+  /** Requests whose caller the API knew: those that are due an audit entry. */
+  readonly signedIn: ReadonlySet<string>
   crashes: number
   /** No more faults; everything that is down comes back. */
   calm(): void
@@ -94,8 +96,9 @@ export async function openWorld(seed: number, postgres: (scheduler: Scheduler) =
     crash: (name) => byName.get(name)?.crash(),
   })
   const bugs: string[] = []
+  const signedIn = new Set<string>()
   const world: World = {
-    scheduler, faults, clock: worldClock, admin, db: databaseOf(outside, database, NO_FAULTS), hosts: NODES.map(({ name }) => newHost(name, worldClock, scheduler)), processes: [], bugs, crashes: 0,
+    scheduler, faults, clock: worldClock, admin, db: databaseOf(outside, database, NO_FAULTS), hosts: NODES.map(({ name }) => newHost(name, worldClock, scheduler)), processes: [], bugs, signedIn, crashes: 0,
     api: () => undefined,
     partition: (name, milliseconds) => void partitionedUntil.set(name, scheduler.nowMilliseconds + milliseconds),
     reboot(host) {
@@ -111,7 +114,7 @@ export async function openWorld(seed: number, postgres: (scheduler: Scheduler) =
   let api: HttpService | undefined
   world.api = () => api
 
-  const logOf = (name: string): Logger => recorder(name, scheduler, bugs, trace)
+  const logOf = (name: string): Logger => recorder({ name, scheduler, bugs, signedIn, trace })
   const transportOf = (process: SimulatedProcess) => simulatedTransport({
     process, scheduler, faults, serve, isPartitioned: () => (partitionedUntil.get(process.name) ?? 0) > scheduler.nowMilliseconds,
   })
@@ -242,11 +245,20 @@ const NO_AGENTS: Parameters<typeof createApp>[0]['agents'] = {
 }
 
 /** Errors that the product itself calls bugs are violations; everything else is only traced. */
-function recorder(name: string, scheduler: Scheduler, bugs: string[], trace: ((line: string) => void) | undefined): Logger {
+function recorder({ name, scheduler, bugs, signedIn, trace }: {
+  readonly name: string
+  readonly scheduler: Scheduler
+  readonly bugs: string[]
+  readonly signedIn: Set<string>
+  readonly trace: ((line: string) => void) | undefined
+}): Logger {
   const say = (level: string, message: string, fields?: object) => trace?.(`${(scheduler.nowMilliseconds / 1000).toFixed(3)} ${name} ${level} ${message} ${fields === undefined ? '' : JSON.stringify(fields)}`)
   const logger: Logger = {
     debug: () => {},
-    info: (message, fields) => say('info', message, fields),
+    info(message, fields) {
+      say('info', message, fields)
+      if (message === 'request' && fields?.['account_id'] !== undefined) signedIn.add(String(fields['request_id']))
+    },
     warn: (message, fields) => say('warn', message, fields && { ...fields, ...('error' in fields ? { error: causesOf(fields.error) } : {}) }),
     error(message, fields) {
       const error = fields !== undefined && 'error' in fields ? describeError(fields.error) : undefined
