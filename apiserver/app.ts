@@ -7,6 +7,7 @@ import type { Endpoint } from '../kit/http/endpoint.ts'
 import type { HttpService } from '../kit/http/exchange.ts'
 import { createPipeline, type Refusal, requestDurations } from '../kit/http/pipeline.ts'
 import type { Route } from '../kit/http/route.ts'
+import { ownOrigins } from '../kit/http/steps/origin.ts'
 import type { Caches } from '../kit/kube/caches.ts'
 import { ApiError, type Store } from '../kit/kube/store.ts'
 import type { Transport } from '../kit/kube/transport.ts'
@@ -16,6 +17,7 @@ import type { Registry } from '../kit/sys/metrics.ts'
 import type { Random } from '../kit/sys/random.ts'
 import { Unavailable } from '../domain/problem.ts'
 import { ROUTES } from '../resources/index.ts'
+import { VERSION } from '../resources/version.ts'
 import { Undecided } from './accept.ts'
 import { auditRefusal } from './audit.ts'
 import { type AgentConnections, openConsoles } from './console/consoles.ts'
@@ -29,6 +31,7 @@ import { sshKeyEndpoints } from './handlers/ssh-keys.ts'
 import { openIdentity } from './identity/identity.ts'
 import type { ProviderConfiguration } from './identity/providers/configuration.ts'
 import type { SealingKey } from './identity/sealing.ts'
+import { mcpEndpoint } from './mcp/mcp.ts'
 import type { Parts } from './parts.ts'
 import { openServers } from './servers.ts'
 
@@ -76,13 +79,20 @@ export async function createApp(options: AppOptions): Promise<App> {
     auditRefusal: async (refusal: Refusal) => (refusal.problem.cause instanceof Undecided ? undefined : auditRefusal(refusal, options)),
     translate: (error: unknown) => storeUnavailable(databaseUnavailable(error)),
     trustedProxies: options.trustedProxies ?? [],
+    origins: ownOrigins(options.publicUrl),
     isSecure: options.publicUrl.startsWith('https:'),
     checkAnswers: options.checkAnswers ?? false,
     durations: requestDurations(options.metrics),
   }
-  const endpoints = complete([...identity.endpoints, ...resourceEndpoints(parts, options.agents)])
+  let customers: HttpService | undefined
+  const mcp = mcpEndpoint({ version: VERSION, service: (request) => {
+    if (customers === undefined) throw new Error('a message came before there was an API')
+    return customers(request)
+  } })
+  const endpoints = complete([...identity.endpoints, ...resourceEndpoints(parts, options.agents), mcp])
   const of = (audience: Route['audience']) => endpoints.filter(({ route }) => route.audience === audience)
-  return { customers: createPipeline({ ...shared, endpoints: of('customer') }), operators: createPipeline({ ...shared, endpoints: of('operator'), authenticate: identity.authenticateOperator }) }
+  customers = createPipeline({ ...shared, endpoints: of('customer') })
+  return { customers, operators: createPipeline({ ...shared, endpoints: of('operator'), authenticate: identity.authenticateOperator }) }
 }
 
 const storeUnavailable = (error: unknown): unknown =>

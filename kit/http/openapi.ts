@@ -77,7 +77,7 @@ function responsesOf(route: Route): ZodOpenApiResponsesObject {
   const responses: Record<string, ZodOpenApiResponsesObject[`2${string}`]> = {}
   for (const [status, schema] of Object.entries(route.answers)) {
     responses[status] = {
-      description: schema === null ? 'Done; no body.' : 'Done.', headers: HEADERS,
+      description: TITLES[Number(status) as keyof typeof TITLES] ?? (schema === null ? 'Done; no body.' : 'Done.'), headers: HEADERS,
       ...(schema === null ? {} : { content: { [route.mediaType]: route.mediaType === 'text/event-stream' ? { schema: { type: 'string' } } : { schema } } }),
     }
   }

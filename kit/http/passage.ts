@@ -32,6 +32,8 @@ export interface StepParts {
   /** Throws a Problem (402) when the account may not create billable resources now. */
   readonly requireStanding: (customer: Customer) => Promise<void>
   readonly countRequest: CountRequest
+  /** The service's own origins, as browsers name them; none by default. */
+  readonly origins?: readonly string[]
   readonly takeBudget: (budget: Budget, key: string) => BudgetState
 }
 

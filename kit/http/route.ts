@@ -47,6 +47,10 @@ export interface Route<
   readonly params: Params
   readonly query: Query
   readonly body: Body | null
+  /** JSON is parsed and checked; bytes are the handler's to read, whatever their content type, and the schema only documents them. */
+  readonly readsBodyAs: 'json' | 'bytes'
+  /** Refuses requests that a browser sends from pages of other origins. */
+  readonly isSameOriginOnly: boolean
   /** Largest accepted body. */
   readonly bodyBytesMaximum: number
   /** Status to response schema; null for an empty body. */
@@ -57,7 +61,7 @@ export interface Route<
   readonly refuses: readonly number[]
   readonly rates: readonly RateRule[]
   /** Which bucket the request counts against. */
-  readonly budget: 'requests' | 'operation_reads' | 'console' | 'none'
+  readonly budget: 'requests' | 'operation_reads' | 'mcp' | 'console' | 'none'
 }
 
 type RouteInput<Params extends z.ZodType, Query extends z.ZodType, Body extends z.ZodType> =
@@ -75,7 +79,7 @@ export function route<
 >(input: RouteInput<Params, Query, Body>): Route<Params, Query, Body> {
   return {
     audience: 'customer', credentials: ['token', 'session'], selfParameter: null, staffRole: null, isCredentialRead: false, isRefusedToSupport: false, requiresVerifiedEmail: false,
-    requiresStanding: false, audit: null, starts: [], isDestructive: false, bodyBytesMaximum: BODY_BYTES_MAXIMUM, mediaType: 'application/json',
+    requiresStanding: false, audit: null, starts: [], isDestructive: false, readsBodyAs: 'json', isSameOriginOnly: false, bodyBytesMaximum: BODY_BYTES_MAXIMUM, mediaType: 'application/json',
     refuses: [], rates: [], budget: 'requests',
     ...input,
     params: (input.params ?? NoParameters) as Params, // the default type parameter is NoParameters' type

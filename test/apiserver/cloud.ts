@@ -130,6 +130,8 @@ export async function openCloud(db: Database, options: { readonly disturb?: (ser
   return {
     /** From now on requests come at once. */
     hurry: () => void (paceMilliseconds = 0),
+    /** Lets time pass for budgets. */
+    pass: (milliseconds: number) => void (later += milliseconds),
     app, admin, caches, db, zone: ZONE, node: NODE, send, signUp, auditOf,
     async close() {
       stop.abort()

@@ -6,10 +6,11 @@ import type { Budget } from '../rates.ts'
 export const BUDGETS = {
   requests: { name: 'requests', perMinute: 600, burst: 120 },
   operation_reads: { name: 'operation-reads', perMinute: 1200, burst: 240 },
+  mcp: { name: 'mcp', perMinute: 120, burst: 30 },
 } as const satisfies Record<string, Budget>
 
 export const spendBudget: StepMaker = (route, parts) => {
-  if (route.budget !== 'requests' && route.budget !== 'operation_reads') return undefined
+  if (route.budget === 'console' || route.budget === 'none') return undefined
   const budget = BUDGETS[route.budget]
   const policy = `"${budget.name}";q=${budget.perMinute};w=60`
   return (passage) => {

@@ -12,7 +12,8 @@ export const guardCredentials: StepMaker = (route) =>
 
 const READING = ['read', 'billing.read']
 
-function isReadOnlyToken({ token }: Customer): boolean {
+/** Whether the token was made for reading only, as a word or as a list of permissions. */
+export function isReadOnlyToken({ token }: Customer): boolean {
   if (token === undefined || token.scope === 'read_write') return false
   return token.scope === 'read' || token.scope.every((permission) => READING.includes(permission))
 }

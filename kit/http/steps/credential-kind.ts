@@ -1,11 +1,11 @@
-/** Whether the route takes this kind of credential at all: session-only routes, token-only routes, routes closed to support sessions. */
+/** Whether the route takes this kind of credential at all: session-only routes, routes closed to support sessions. */
 import { forbidden } from '../../../domain/problem.ts'
 import { isSignedIn, type StepMaker } from '../passage.ts'
 
 export const checkCredentialKind: StepMaker = (route) => {
   const takesToken = route.credentials.includes('token')
   const takesSession = route.credentials.includes('session')
-  if (takesToken && takesSession && !route.isRefusedToSupport) return undefined
+  if (takesToken && !route.isRefusedToSupport) return undefined
   return ({ caller }) => {
     if (!isSignedIn(caller)) return
     if (route.isRefusedToSupport && caller.support !== undefined) throw forbidden('A support session may not do this.')

@@ -61,6 +61,10 @@ function takesArray(schema: unknown): boolean {
 async function parseBody(passage: Passage): Promise<void> {
   const { route } = passage
   const bytes = await readBody(passage)
+  if (route.readsBodyAs === 'bytes') {
+    passage.body = bytes
+    return
+  }
   if (bytes.length > 0 && !isJson(passage.request.header('content-type'))) throw new Problem(415, 'Send the body as application/json.')
   const value = bytes.length === 0 ? {} : decode(bytes)
   if (route.body !== null) passage.body = accept(route.body, value)

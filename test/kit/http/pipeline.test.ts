@@ -122,7 +122,7 @@ describe('the order of refusals', () => {
     ['a CSRF header that is not the cookie', '/v1/things', { method: 'POST', session: 'owner', headers: { 'x-csrf-token': 'other' }, body: '{' }, 403, undefined],
     ['a CSRF cookie that the session did not issue', '/v1/things', { method: 'POST', headers: { cookie: 'session=owner; svccloud_csrf=forged', 'x-csrf-token': 'forged' }, body: '{' }, 403, undefined],
     ['a token where a session is needed', '/v1/own', { as: 'reader', body: '{' }, 403, undefined],
-    ['a session where a token is needed', '/v1/machine', { session: 'owner', body: '{' }, 403, undefined],
+    ['a session where a token is needed', '/v1/machine', { session: 'owner', body: '{' }, 401, undefined],
     ['a support session where none may', '/v1/own', { session: 'helping', body: '{' }, 403, undefined],
     ['an unverified address', '/v1/things', { method: 'POST', as: 'unverified', body: '{' }, 403, 'email_unverified'],
     ['a read-only token on a credential read', '/v1/secret', { as: 'reader' }, 403, 'read_only_token_cannot_read_credentials'],

@@ -1,0 +1,104 @@
+/** Routes as tools: one for each operation that a token may call and that answers JSON. Name, schema and hints come from the route. */
+import { z } from 'zod'
+import type { Customer } from '../call.ts'
+import type { Route } from '../route.ts'
+import type { Members } from './protocol.ts'
+
+/** How long lists are when a tool call does not say: answers are read by models, a page at a time. */
+export const LIMIT_DEFAULT = 20
+
+export interface Tool {
+  readonly route: Route
+  /** What a client may ask for by this name instead of all tools: the first part of the path, as in `/v1/servers`. */
+  readonly toolset: string
+  /** As `tools/list` shows it, without the schema of its answers. */
+  readonly shown: ShownTool
+  /** Of the answer; undefined where there is none. */
+  readonly outputSchema: Members | undefined
+}
+
+export interface ShownTool {
+  readonly name: string
+  readonly title: string
+  readonly description: string
+  readonly inputSchema: Members
+  readonly annotations: { readonly readOnlyHint: boolean; readonly destructiveHint: boolean; readonly idempotentHint: boolean; readonly openWorldHint: false }
+}
+
+/** Tools in the order of their names. Throws when a route's inputs share a name: arguments could not be told apart. */
+export const toolsOf = (routes: readonly Route[]): readonly Tool[] =>
+  routes.filter(isCallable).map(toolOf).sort((one, other) => (one.shown.name < other.shown.name ? -1 : 1))
+
+/** Streams, pages of a browser and routes without a caller are no tools; session-only ones are dispatched, and refuse. */
+const isCallable = (route: Route): boolean =>
+  route.audience === 'customer' && route.mediaType === 'application/json' && !route.credentials.includes('public') && route.readsBodyAs === 'json'
+
+const isReading = ({ method, isCredentialRead }: Route): boolean => method === 'GET' && !isCredentialRead
+
+function toolOf(route: Route): Tool {
+  const { id, method, summary, description, isDestructive } = route
+  const success = Object.entries(route.answers).filter(([status, schema]) => status.startsWith('2') && schema !== null)
+  const [answer] = success
+  return {
+    route, toolset: route.path.split('/')[2] ?? '',
+    shown: {
+      name: id, title: summary, description: [summary, description, route.starts.length > 0 ? STARTS : undefined].filter((text) => text !== undefined).map(sentence).join(' '),
+      inputSchema: inputSchemaOf(route),
+      annotations: { readOnlyHint: isReading(route), destructiveHint: method === 'DELETE' || isDestructive, idempotentHint: method === 'GET' || method === 'PUT', openWorldHint: false },
+    },
+    // A schema with a name would be a reference; clients want the object itself.
+    outputSchema: success.length === 1 && answer?.[1] instanceof z.ZodObject ? schemaOf(z.strictObject(answer[1].shape), 'output') : undefined,
+  }
+}
+
+const STARTS = 'Answers an operation at once: call get_operation with its id until status is succeeded, failed or cancelled.'
+const sentence = (text: string): string => (/[.!?]$/.test(text) ? text : `${text}.`)
+
+/** The names of a route's inputs, by where they go. */
+export function placesOf(route: Route): { readonly path: readonly string[]; readonly query: readonly string[] } {
+  return { path: [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name), query: Object.keys(shapeOf(route.query)) }
+}
+
+const shapeOf = (schema: z.ZodType | null): z.core.$ZodShape => (schema instanceof z.ZodObject ? schema.shape : {})
+
+function inputSchemaOf(route: Route): Members {
+  const { path, query } = placesOf(route)
+  const body = Object.keys(shapeOf(route.body))
+  const names = [...path, ...query, ...body]
+  if (new Set(names).size !== names.length || (route.body !== null && !(route.body instanceof z.ZodObject))) throw new Error(`${route.id}: path, query and body do not fit into one object`)
+  const schema = schemaOf(z.strictObject({ ...shapeOf(route.params), ...shapeOf(route.query), ...shapeOf(route.body) } as z.ZodRawShape), 'input') // Zod's own shapes
+  const { limit } = (schema['properties'] ?? {}) as { readonly limit?: { default?: number } }
+  if (query.includes('limit') && limit !== undefined) limit.default = LIMIT_DEFAULT
+  return schema
+}
+
+/** JSON Schema 2020-12 that refers to nothing outside itself. Answers may gain fields, so their objects are open. */
+function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Members {
+  const { $schema: _dialect, ...rest } = z.toJSONSchema(schema, {
+    io, reused: 'inline',
+    override: ({ jsonSchema }) => {
+      if (io === 'output' && jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties
+      if (jsonSchema.format !== undefined) delete jsonSchema.pattern // says the same at length
+      if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
+      if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum
+      for (const name of Object.keys(jsonSchema)) if (name.startsWith('x-kubernetes-')) Reflect.deleteProperty(jsonSchema, name)
+    },
+  })
+  return rest
+}
+
+/** What a request may choose of the tools. */
+export interface ToolFilter {
+  /** Undefined for all; names that do not exist choose nothing. */
+  readonly toolsets: readonly string[] | undefined
+  readonly isReadOnly: boolean
+}
+
+export const isChosen = ({ toolset, shown }: Tool, { toolsets, isReadOnly }: ToolFilter): boolean =>
+  (toolsets === undefined || toolsets.includes(toolset)) && (!isReadOnly || shown.annotations.readOnlyHint)
+
+/** Whether the token may call it, by its scope and its user's role of this moment. */
+export function isAllowed({ route }: Tool, caller: Customer, isReadOnlyToken: boolean): boolean {
+  if (!route.credentials.includes('token') || (route.isCredentialRead && isReadOnlyToken)) return false
+  return route.permission === null || caller.permissions.includes(route.permission)
+}
