@@ -50,7 +50,6 @@ const Environment = z.object({
 
 /** How long running requests may take to finish once the process has been asked to stop. */
 const GRACE_MILLISECONDS = 10_000
-const VERSION = '0.1.0'
 
 async function run(settings: z.infer<typeof Environment>, log: Logger, stop: AbortSignal): Promise<void> {
   const clock = systemClock

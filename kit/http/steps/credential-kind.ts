@@ -4,12 +4,10 @@ import { isSignedIn, type StepMaker } from '../passage.ts'
 
 export const checkCredentialKind: StepMaker = (route) => {
   const takesToken = route.credentials.includes('token')
-  const takesSession = route.credentials.includes('session')
   if (takesToken && !route.isRefusedToSupport) return undefined
   return ({ caller }) => {
     if (!isSignedIn(caller)) return
     if (route.isRefusedToSupport && caller.support !== undefined) throw forbidden('A support session may not do this.')
     if (caller.kind === 'token' && !takesToken) throw forbidden('This needs a portal session; API tokens are refused whatever their scope.')
-    if (caller.kind === 'session' && !takesSession) throw forbidden('This needs an API token; portal sessions are refused.')
   }
 }
