@@ -26,6 +26,9 @@ export interface Resource<Spec extends z.ZodType = z.ZodType, Status extends z.Z
   readonly scope: 'Namespaced' | 'Cluster'
   /** One paragraph for `kubectl explain`. */
   readonly description: string
+  /** What people with a role in an account may do with the kind in its namespace: by permission `operate` and `read`, by `read` alone,
+   *  or nothing. */
+  readonly customers: 'write' | 'read' | 'none'
   readonly spec: Spec
   readonly status: Status
   readonly columns: readonly PrinterColumn[]
@@ -38,10 +41,10 @@ export interface Resource<Spec extends z.ZodType = z.ZodType, Status extends z.Z
 }
 
 type ResourceInput<Spec extends z.ZodType, Status extends z.ZodType> = Pick<Resource<Spec, Status>, 'kind' | 'plural' | 'scope' | 'description' | 'spec' | 'status' | 'columns'> &
-  Partial<Pick<Resource<Spec, Status>, 'shortNames' | 'selectableFields' | 'rules'>>
+  Partial<Pick<Resource<Spec, Status>, 'shortNames' | 'customers' | 'selectableFields' | 'rules'>>
 
 export function resource<Spec extends z.ZodType, Status extends z.ZodType>(input: ResourceInput<Spec, Status>): Resource<Spec, Status> {
   return {
-    group: API_GROUP, version: API_VERSION, singular: input.kind.toLowerCase(), shortNames: [], selectableFields: [], rules: [], ...input,
+    group: API_GROUP, version: API_VERSION, singular: input.kind.toLowerCase(), shortNames: [], customers: 'none', selectableFields: [], rules: [], ...input,
   }
 }

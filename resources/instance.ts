@@ -4,10 +4,13 @@ import { z } from 'zod'
 import { resource } from './define.ts'
 import { Conditions, StoredLabels } from './shapes.ts'
 
-const Reference = z.strictObject({ namespace: z.string().max(253), name: z.string().max(253), uid: z.string().max(64) })
+const Reference = z.strictObject({
+  namespace: z.string().max(253).describe('Namespace of its account.'), name: z.string().max(253).describe('Its name.'), uid: z.string().max(64).describe('Its uid, which no other ever has.'),
+})
+const fixed = (field: string) => ({ rule: `self.spec.${field} == oldSelf.spec.${field}`, message: `${field} cannot be changed` })
 
 export const Instance = resource({
-  kind: 'Instance', plural: 'instances', scope: 'Namespaced',
+  kind: 'Instance', plural: 'instances', shortNames: ['inst'], scope: 'Namespaced',
   description: 'A guest that this node must run. Made by the platform from a Server; its name is the uid of the Server.',
   spec: z.strictObject({
     server: Reference,
@@ -64,12 +67,13 @@ export const Instance = resource({
     { name: 'Detail', type: 'string', jsonPath: '.status.detail', priority: 1 },
     { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
   ],
+  rules: [fixed('server')],
 })
 export type InstanceSpec = z.infer<typeof Instance.spec>
 export type InstanceStatus = z.infer<typeof Instance.status>
 
 export const Volume = resource({
-  kind: 'Volume', plural: 'volumes', scope: 'Namespaced',
+  kind: 'Volume', plural: 'volumes', shortNames: ['vol'], scope: 'Namespaced',
   description: 'A disk that this node must hold. Made by the platform from a Storage; its name is the uid of the Storage.',
   spec: z.strictObject({
     storage: Reference,
@@ -89,6 +93,7 @@ export const Volume = resource({
     { name: 'Source', type: 'string', jsonPath: '.spec.source.name' },
     { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
   ],
+  rules: [fixed('storage')],
 })
 export type VolumeSpec = z.infer<typeof Volume.spec>
 export type VolumeStatus = z.infer<typeof Volume.status>

@@ -2,36 +2,44 @@
 import { z } from 'zod'
 import { OPERATION_KINDS, OPERATION_STATUSES } from '../domain/operations.ts'
 import { resource, route } from './define.ts'
-import { Id, OperationProgress } from './shapes.ts'
+import { Id, ObservedGeneration, OperationProgress } from './shapes.ts'
 
-const StoredEvent = z.strictObject({ at: z.string().max(64), kind: z.string().max(63), message: z.string().max(1024), data: z.looseObject({}).optional() })
+const StoredEvent = z.strictObject({
+  at: z.string().max(64).describe('When it happened.'),
+  kind: z.string().max(63).describe('What happened, for programs.'),
+  message: z.string().max(1024).describe('What happened, for people.'),
+  data: z.looseObject({}).optional().describe('More of it, for programs.'),
+})
 
 /** Which id field of the public shape names the target. */
 export const OPERATION_TARGETS = ['server', 'storage', 'backup', 'template', 'router', 'floating_ip', 'node', 'load_balancer', 'database', 'edge',
   'snapshot', 'kubernetes_cluster', 'node_pool', 'kubernetes_host', 'network', 'public_pool', 'zone', 'object_storage', 'control_plane'] as const
 
 export const Operation = resource({
-  kind: 'Operation', plural: 'operations', shortNames: ['op'], scope: 'Namespaced',
-  description: 'The durable record of one asynchronous change: who asked for it, how far it is, and what happened. Written by the platform.',
+  kind: 'Operation', plural: 'operations', shortNames: ['op'], scope: 'Namespaced', customers: 'read',
+  description: 'The record of one asynchronous change: who asked for what, how far it is, what happened, how it ended. Made and written by the platform; kept for an hour after its end, and for good behind the API.',
   spec: z.strictObject({
-    kind: z.enum(OPERATION_KINDS),
-    target: z.strictObject({ type: z.enum(OPERATION_TARGETS), id: z.string().max(253) }),
-    actor: z.string().max(512),
-    requestId: z.string().max(128),
-    createdAt: z.string().max(64),
-    deadlineAt: z.string().max(64),
-    stepCount: z.int().min(0).max(100),
-  }),
+    kind: z.enum(OPERATION_KINDS).describe('What is done.'),
+    target: z.strictObject({
+      type: z.enum(OPERATION_TARGETS).describe('Kind of the resource, as the API calls it.'),
+      id: z.string().max(253).describe('Name of the resource.'),
+    }).describe('What it is done to. The operation outlives it.'),
+    actor: z.string().max(512).describe('Who asked for it: user:<id>, token:<name>, operator or system:<component>.'),
+    requestId: z.string().max(128).describe('The request that asked, as in its answer and in the audit log.'),
+    createdAt: z.string().max(64).describe('When it was asked for.'),
+    deadlineAt: z.string().max(64).describe('When it has failed unless it is done.'),
+    stepCount: z.int().min(0).max(100).describe('How many steps it has.'),
+  }).describe('What was asked for; never changes.'),
   status: z.strictObject({
-    status: z.enum(OPERATION_STATUSES),
-    step: z.string().max(63),
-    stepIndex: z.int().min(0).max(100),
-    error: z.string().max(4096),
-    startedAt: z.string().max(64).optional(),
-    finishedAt: z.string().max(64).optional(),
-    events: z.array(StoredEvent).max(100).optional(),
-    observedGeneration: z.int().optional(),
-  }),
+    status: z.enum(OPERATION_STATUSES).describe('Whether it is under way, or how it ended.'),
+    step: z.string().max(63).describe('The first of its steps that is not done.'),
+    stepIndex: z.int().min(0).max(100).describe('How many steps are done.'),
+    error: z.string().max(4096).describe('Why it failed; empty otherwise.'),
+    startedAt: z.string().max(64).optional().describe('When it began.'),
+    finishedAt: z.string().max(64).optional().describe('When it ended.'),
+    events: z.array(StoredEvent).max(100).optional().describe('What happened, oldest first; the newest hundred.'),
+    observedGeneration: ObservedGeneration,
+  }).describe('How far it is.'),
   columns: [
     { name: 'Kind', type: 'string', jsonPath: '.spec.kind' },
     { name: 'Target', type: 'string', jsonPath: '.spec.target.id' },
@@ -42,6 +50,7 @@ export const Operation = resource({
     { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
   ],
   selectableFields: ['.spec.kind', '.spec.target.id', '.status.status'],
+  rules: [{ rule: 'self.spec == oldSelf.spec', message: 'what was asked for cannot be changed' }],
 })
 export type OperationSpec = z.infer<typeof Operation.spec>
 export type OperationState = z.infer<typeof Operation.status>

@@ -1,14 +1,23 @@
 /** The operator's own kinds: regions, zones, plans, templates and nodes. Cluster-scoped; names are what the API shows. */
 import { z } from 'zod'
 import { resource } from './define.ts'
-import { Conditions, ZoneName } from './shapes.ts'
+import { Conditions, ObservedGeneration, ZoneName } from './shapes.ts'
 
-const Empty = z.strictObject({ observedGeneration: z.int().optional(), conditions: Conditions.optional() })
+const KNOWN = 'What is known of it. Written by its controller.'
+const Observed = z.strictObject({ observedGeneration: ObservedGeneration, conditions: Conditions.optional() }).describe(KNOWN)
+
+/** For what servers, claims or prices have been derived from. */
+const fixed = (field: string) => ({
+  rule: `has(self.spec.${field}) ? (has(oldSelf.spec.${field}) && self.spec.${field} == oldSelf.spec.${field}) : !has(oldSelf.spec.${field})`, message: `${field} cannot be changed`,
+})
 
 export const Region = resource({
-  kind: 'Region', plural: 'regions', scope: 'Cluster', description: 'A place with one or more zones.',
-  spec: z.strictObject({ displayName: z.string().max(63), country: z.string().length(2) }),
-  status: Empty,
+  kind: 'Region', plural: 'regions', scope: 'Cluster', description: 'A place with one or more zones, near enough to each other for copies of data. Its name is what the API shows.',
+  spec: z.strictObject({
+    displayName: z.string().min(1).max(63).describe('Name for people.'),
+    country: z.string().length(2).regex(/^[A-Z]{2}$/).describe('ISO 3166 code of the country, in upper case.'),
+  }).describe('What the region is.'),
+  status: Observed,
   columns: [
     { name: 'Name', type: 'string', jsonPath: '.spec.displayName' },
     { name: 'Country', type: 'string', jsonPath: '.spec.country' },
@@ -21,34 +30,40 @@ export const ZONE_CAPABILITIES = ['separate_edges', 'replicated_storage', 'live_
   'kubernetes', 'dev_clusters', 'playgrounds', 'public_ipv4', 'public_ipv6'] as const
 
 export const Zone = resource({
-  kind: 'Zone', plural: 'zones', scope: 'Cluster', description: 'A failure domain of a region: nodes that share power and network.',
+  kind: 'Zone', plural: 'zones', scope: 'Cluster', description: 'A failure domain of a region: nodes that share power and network. Its name is what the API shows; servers name it and never leave it by themselves.',
   spec: z.strictObject({
-    displayName: z.string().max(63),
-    region: z.string().max(63),
-    isClosed: z.boolean().default(false).describe('A closed zone takes nothing new.'),
-    capabilities: z.array(z.enum(ZONE_CAPABILITIES)).max(32).default([]).meta({ 'x-kubernetes-list-type': 'set' }),
-  }),
-  status: Empty.extend({ state: z.enum(['available', 'full', 'maintenance', 'closed']).optional(), unavailablePlans: z.array(z.string().max(63)).max(256).optional() }),
+    displayName: z.string().min(1).max(63).describe('Name for people.'),
+    region: z.string().min(1).max(63).describe('Region that it belongs to. Cannot be changed.'),
+    isClosed: z.boolean().default(false).describe('A closed zone takes nothing new; what is there stays and works.'),
+    capabilities: z.array(z.enum(ZONE_CAPABILITIES)).max(32).default([]).describe('What the zone offers beyond servers.').meta({ 'x-kubernetes-list-type': 'set' }),
+  }).describe('What the zone is.'),
+  status: Observed.extend({
+    state: z.enum(['available', 'full', 'maintenance', 'closed']).optional().describe('Whether it takes new servers.'),
+    unavailablePlans: z.array(z.string().max(63)).max(256).optional().describe('Plans that no node of the zone has room for now.'),
+  }).describe(KNOWN),
   columns: [
     { name: 'Region', type: 'string', jsonPath: '.spec.region' },
     { name: 'State', type: 'string', jsonPath: '.status.state' },
+    { name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
     { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
   ],
+  selectableFields: ['.spec.region'],
+  rules: [fixed('region')],
 })
 export type ZoneSpec = z.infer<typeof Zone.spec>
 export type ZoneStatus = z.infer<typeof Zone.status>
 
 export const Plan = resource({
-  kind: 'Plan', plural: 'plans', scope: 'Cluster', description: 'A size and a price of servers.',
+  kind: 'Plan', plural: 'plans', scope: 'Cluster', description: 'A size and a price of servers. The size of a plan never changes, because servers were sold with it: offer another plan instead.',
   spec: z.strictObject({
-    family: z.enum(['starter', 'premium', 'cloud_native']),
-    cores: z.int().min(1).max(512),
-    memoryMebibytes: z.int().min(32).max(4_194_304),
-    storageGibibytes: z.int().min(1).max(65_536),
-    priceMonthlyCents: z.int().min(0).max(100_000_000),
-    cpuPool: z.string().max(63).optional(),
-  }),
-  status: Empty,
+    family: z.enum(['starter', 'premium', 'cloud_native']).describe('Group of plans that it is shown in.'),
+    cores: z.int().min(1).max(512).describe('Virtual cores. Cannot be changed.'),
+    memoryMebibytes: z.int().min(32).max(4_194_304).describe('Memory in MiB. Cannot be changed.'),
+    storageGibibytes: z.int().min(1).max(65_536).describe('Size of the boot storage in GiB, unless a server asks for more. Cannot be changed.'),
+    priceMonthlyCents: z.int().min(0).max(100_000_000).describe('Price of a month, in euro cents.'),
+    cpuPool: z.string().min(1).max(63).optional().describe('Only nodes of this pool run it; any node when absent. Cannot be changed.'),
+  }).describe('What the plan gives, and what it costs.'),
+  status: Observed,
   columns: [
     { name: 'Family', type: 'string', jsonPath: '.spec.family' },
     { name: 'Cores', type: 'integer', jsonPath: '.spec.cores' },
@@ -57,64 +72,72 @@ export const Plan = resource({
     { name: 'Cents/month', type: 'integer', jsonPath: '.spec.priceMonthlyCents' },
     { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
   ],
+  selectableFields: ['.spec.family'],
+  rules: ['cores', 'memoryMebibytes', 'storageGibibytes', 'cpuPool'].map(fixed),
 })
 export type PlanSpec = z.infer<typeof Plan.spec>
 
 export const Template = resource({
-  kind: 'Template', plural: 'templates', scope: 'Cluster', description: 'An operating system image that servers are made from.',
+  kind: 'Template', plural: 'templates', shortNames: ['tpl'], scope: 'Cluster', description: 'An operating system image that servers are made from. Another image is another template: what servers were made from never changes.',
   spec: z.strictObject({
-    title: z.string().max(255),
-    osFamily: z.string().max(63),
-    osVersion: z.string().max(63),
-    architecture: z.enum(['x86_64']).default('x86_64'),
-    defaultUser: z.string().max(32),
-    minStorageGibibytes: z.int().min(1).max(65_536),
-    minMemoryMebibytes: z.int().min(32).max(4_194_304),
+    title: z.string().min(1).max(255).describe('Name for people.'),
+    osFamily: z.string().min(1).max(63).describe('Family of the operating system, by which lists are filtered.'),
+    osVersion: z.string().min(1).max(63).describe('Version of the operating system.'),
+    architecture: z.enum(['x86_64']).default('x86_64').describe('Processor architecture that it runs on.'),
+    defaultUser: z.string().min(1).max(32).describe('User whose SSH keys are those of the server.'),
+    minStorageGibibytes: z.int().min(1).max(65_536).describe('Smallest boot storage that it fits on, in GiB.'),
+    minMemoryMebibytes: z.int().min(32).max(4_194_304).describe('Least memory that it starts with, in MiB.'),
     zones: z.array(ZoneName).max(256).default([]).meta({ 'x-kubernetes-list-type': 'set' }).describe('Zones that offer it; empty for all.'),
-    /** How a node comes by the image: `built` names one of the agent's own recipes. */
-    image: z.strictObject({ built: z.enum(['tiny-linux', 'debian-13']) }),
-    isHidden: z.boolean().default(false),
-    deprecatedAt: z.string().max(64).optional(),
-    unavailableAt: z.string().max(64).optional(),
-  }),
-  status: Empty,
+    image: z.strictObject({ built: z.enum(['tiny-linux', 'debian-13']).describe("One of the agent's own recipes.") }).describe('How a node comes by the image. Cannot be changed.'),
+    isHidden: z.boolean().default(false).describe('A hidden template is in no list; who knows its name may use it.'),
+    deprecatedAt: z.string().max(64).optional().describe('From when on it is shown as outdated, RFC 3339.'),
+    unavailableAt: z.string().max(64).optional().describe('From when on nothing new is made from it, RFC 3339.'),
+  }).describe('What the template is.'),
+  status: Observed,
   columns: [
     { name: 'Title', type: 'string', jsonPath: '.spec.title' },
     { name: 'OS', type: 'string', jsonPath: '.spec.osFamily' },
+    { name: 'Version', type: 'string', jsonPath: '.spec.osVersion' },
     { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
   ],
+  selectableFields: ['.spec.osFamily'],
+  rules: ['image', 'architecture'].map(fixed),
 })
 export type TemplateSpec = z.infer<typeof Template.spec>
 
 export const NODE_STATES = ['provisioning', 'ready', 'cordoned', 'draining', 'maintenance', 'unreachable', 'fencing', 'fenced', 'retired'] as const
 
 export const Node = resource({
-  kind: 'Node', plural: 'nodes', shortNames: ['hv'], scope: 'Cluster', description: 'A hypervisor host.',
+  kind: 'Node', plural: 'nodes', shortNames: ['hv'], scope: 'Cluster', description: 'A hypervisor host. Its agent works in the namespace `node-<name>`, and says there what the host is. Cordon a node to keep it from new servers; a deleted one goes when nothing is left on it.',
   spec: z.strictObject({
-    zone: ZoneName,
-    rack: z.string().max(63).default('rack-1'),
-    cpuPool: z.string().max(63).optional(),
-    dedicatedAccountId: z.string().max(64).optional(),
-    roles: z.array(z.enum(['compute', 'storage', 'network'])).max(3).default(['compute']).meta({ 'x-kubernetes-list-type': 'set' }),
+    zone: ZoneName.describe('Zone that the host stands in. Cannot be changed.'),
+    rack: z.string().min(1).max(63).default('rack-1').describe('Rack that it stands in: what fails together within the zone.'),
+    cpuPool: z.string().min(1).max(63).optional().describe('Pool of like processors; plans may ask for one.'),
+    dedicatedAccountId: z.string().max(64).optional().describe('Only servers of this account are placed on it; those of anybody when absent.'),
+    roles: z.array(z.enum(['compute', 'storage', 'network'])).max(3).default(['compute']).describe('What the host is for.').meta({ 'x-kubernetes-list-type': 'set' }),
     isCordoned: z.boolean().default(false).describe('A cordoned node takes no new servers.'),
     cpuOvercommit: z.int().min(1).max(64).default(4).describe('Virtual cores sold per logical CPU.'),
-    reservedMemoryMebibytes: z.int().min(0).max(4_194_304).default(2_048).describe('Memory that the host keeps for itself.'),
-  }),
-  status: Empty.extend({
-    state: z.enum(NODE_STATES).optional(),
-    stateDetail: z.string().max(1024).optional(),
-    logicalCpus: z.int().optional(),
-    memoryMebibytes: z.int().optional(),
-    storageGibibytes: z.int().optional(),
-    agentVersion: z.string().max(63).optional(),
-    hypervisor: z.string().max(63).optional(),
-    bootId: z.string().max(64).optional(),
-    endpoint: z.strictObject({ url: z.string().max(253), certificateFingerprint: z.string().max(64) }).optional(),
-    lastSeenAt: z.string().max(64).optional(),
-  }),
+    reservedMemoryMebibytes: z.int().min(0).max(4_194_304).default(2_048).describe('Memory that the host keeps for itself, in MiB.'),
+  }).describe('What the node is, and whether it takes servers.'),
+  status: Observed.extend({
+    state: z.enum(NODE_STATES).optional().describe('Whether the node works and takes servers.'),
+    stateDetail: z.string().max(1024).optional().describe('Why it is so, for people.'),
+    logicalCpus: z.int().optional().describe('Logical processors of the host.'),
+    memoryMebibytes: z.int().optional().describe('Memory of the host in MiB.'),
+    storageGibibytes: z.int().optional().describe('Room for disks in GiB.'),
+    agentVersion: z.string().max(63).optional().describe('Version of its agent.'),
+    hypervisor: z.string().max(63).optional().describe('What runs the guests.'),
+    bootId: z.string().max(64).optional().describe('Changes with every boot of the host.'),
+    endpoint: z.strictObject({
+      url: z.string().max(253).describe('Address of the HTTPS listener.'),
+      certificateFingerprint: z.string().max(64).describe('SHA-256 of its certificate in hex.'),
+    }).optional().describe('Where the agent lets the platform reach consoles.'),
+    lastSeenAt: z.string().max(64).optional().describe('The last heartbeat of a node that has fallen silent.'),
+  }).describe(KNOWN),
   columns: [
     { name: 'Zone', type: 'string', jsonPath: '.spec.zone' },
     { name: 'State', type: 'string', jsonPath: '.status.state' },
+    { name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
     { name: 'CPUs', type: 'integer', jsonPath: '.status.logicalCpus' },
     { name: 'Memory', type: 'integer', jsonPath: '.status.memoryMebibytes' },
     { name: 'Hypervisor', type: 'string', jsonPath: '.status.hypervisor' },
@@ -122,7 +145,8 @@ export const Node = resource({
     { name: 'Agent', type: 'string', jsonPath: '.status.agentVersion', priority: 1 },
     { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
   ],
-  selectableFields: ['.spec.zone'],
+  selectableFields: ['.spec.zone', '.status.state'],
+  rules: [fixed('zone')],
 })
 export type NodeSpec = z.infer<typeof Node.spec>
 export type NodeStatus = z.infer<typeof Node.status>

@@ -32,45 +32,44 @@ export const completeListOf = <Item extends z.ZodType>(item: Item) => z.strictOb
 
 /** KEP-1623. */
 export const Condition = z.strictObject({
-  type: z.string().max(316),
-  status: z.enum(['True', 'False', 'Unknown']),
-  reason: z.string().min(1).max(1024),
-  message: z.string().max(32_768),
-  lastTransitionTime: z.string().max(64).meta({ format: 'date-time' }),
-  observedGeneration: z.int().min(0).optional(),
+  type: z.string().min(1).max(316).describe('What the condition speaks of, in PascalCase.'),
+  status: z.enum(['True', 'False', 'Unknown']).describe('Whether it holds.'),
+  reason: z.string().min(1).max(1024).describe('One word for programs that says why.'),
+  message: z.string().max(32_768).describe('For people; may be empty.'),
+  lastTransitionTime: z.string().max(64).meta({ format: 'date-time' }).describe('When the status of the condition changed last.'),
+  observedGeneration: z.int().min(0).optional().describe('The metadata.generation that it was judged by.'),
 })
 export type Condition = z.infer<typeof Condition>
-export const Conditions = z.array(Condition).max(16).meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'] })
+export const ObservedGeneration = z.int().min(0).optional().describe('The metadata.generation that the rest of the status speaks of: a lower one than the object has means that its newest change has not been looked at.')
+export const Conditions = z.array(Condition).max(16).describe('Ready sums up. Reconciling and Stalled are true only while the object is being brought about, or cannot be without help.').meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'] })
 
 /** The change that is under way on a resource, written together with the desired state in one conditional write.
  *  At most one is active: `status.operation` of the same id is final before the next may be written. */
 export const OperationStanza = z.strictObject({
-  id: z.string().max(253),
-  kind: z.enum(OPERATION_KINDS),
-  requestedAt: z.string().max(64).meta({ format: 'date-time' }),
-  deadlineAt: z.string().max(64).meta({ format: 'date-time' }),
-  /** `user:<id>`, `token:<name>`, `operator` or `system:<component>`. */
-  actor: z.string().max(512),
-  requestId: z.string().max(128),
-  /** What an edge-triggered verb needs beside the desired state; small, never a secret. */
-  arguments: z.record(z.string(), z.string().max(1024)).meta({ maxProperties: 16 }).optional(),
+  id: z.string().max(253).describe('Name of the Operation.'),
+  kind: z.enum(OPERATION_KINDS).describe('What is done.'),
+  requestedAt: z.string().max(64).meta({ format: 'date-time' }).describe('When it was asked for.'),
+  deadlineAt: z.string().max(64).meta({ format: 'date-time' }).describe('When it has failed unless it is done.'),
+  actor: z.string().max(512).describe('Who asked: user:<id>, token:<name>, operator or system:<component>.'),
+  requestId: z.string().max(128).describe('The request that asked, as in its answer and in the audit log.'),
+  arguments: z.record(z.string(), z.string().max(1024)).meta({ maxProperties: 16 }).optional().describe('What the operation needs beside the desired state; never a secret.'),
 })
 export type OperationStanza = z.infer<typeof OperationStanza>
 
 /** How far the operation of the stanza is; mirrors the Operation object, so that one read of the resource tells whether it is busy. */
 export const OperationProgress = z.strictObject({
-  id: z.string().max(253),
-  kind: z.enum(OPERATION_KINDS),
-  status: z.enum(OPERATION_STATUSES),
-  step: z.string().max(63),
-  stepIndex: z.int().min(0).max(100),
-  stepCount: z.int().min(0).max(100),
-  error: z.string().max(4096),
-  actor: z.string().max(512),
-  createdAt: z.string().max(64),
-  deadlineAt: z.string().max(64),
-  startedAt: z.string().max(64).optional(),
-  finishedAt: z.string().max(64).optional(),
+  id: z.string().max(253).describe('Name of the Operation.'),
+  kind: z.enum(OPERATION_KINDS).describe('What is done.'),
+  status: z.enum(OPERATION_STATUSES).describe('Whether it is under way, or how it ended.'),
+  step: z.string().max(63).describe('The first of its steps that is not done.'),
+  stepIndex: z.int().min(0).max(100).describe('How many steps are done.'),
+  stepCount: z.int().min(0).max(100).describe('How many steps it has.'),
+  error: z.string().max(4096).describe('Why it failed; empty otherwise.'),
+  actor: z.string().max(512).describe('Who asked for it.'),
+  createdAt: z.string().max(64).describe('When it was asked for.'),
+  deadlineAt: z.string().max(64).describe('When it has failed unless it is done.'),
+  startedAt: z.string().max(64).optional().describe('When it began.'),
+  finishedAt: z.string().max(64).optional().describe('When it ended.'),
 })
 export type OperationProgress = z.infer<typeof OperationProgress>
 

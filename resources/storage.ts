@@ -1,42 +1,56 @@
 /** Storage: a block device of an account, as it is stored. */
 import { z } from 'zod'
 import { resource } from './define.ts'
-import { Conditions, OperationProgress, OperationStanza, StoredLabels, ZoneName } from './shapes.ts'
+import { Conditions, ObservedGeneration, OperationProgress, OperationStanza, StoredLabels, ZoneName } from './shapes.ts'
+
+/** The disk is made once; what it was made from, and where, stays. */
+const fixed = (field: string) => ({
+  rule: `has(self.spec.${field}) ? (has(oldSelf.spec.${field}) && self.spec.${field} == oldSelf.spec.${field}) : !has(oldSelf.spec.${field})`, message: `${field} cannot be changed`,
+})
 
 export const Storage = resource({
-  kind: 'Storage', plural: 'storages', shortNames: ['sto'], scope: 'Namespaced',
-  description: 'A block device. A boot storage is made and deleted with its server.',
+  kind: 'Storage', plural: 'storages', shortNames: ['sto'], scope: 'Namespaced', customers: 'read',
+  description: 'A block device of an account. A boot storage has the name of its server, and is made and deleted with it.',
   spec: z.strictObject({
-    zone: ZoneName,
-    title: z.string().max(255).default(''),
-    sizeGibibytes: z.int().min(1).max(65_536),
-    tier: z.enum(['standard', 'local-nvme']).default('standard'),
-    source: z.strictObject({ kind: z.enum(['template', 'backup', 'snapshot', 'storage']), id: z.string().max(253) }).optional(),
-    serverId: z.string().max(253).optional(),
-    isBoot: z.boolean().default(false),
-    labels: StoredLabels.default({}),
-    isProtected: z.boolean().default(false),
-    operation: OperationStanza.optional(),
-  }),
+    zone: ZoneName.describe('Zone that the storage lives in. Cannot be changed.'),
+    title: z.string().max(255).default('').describe('One line of free text for people.'),
+    sizeGibibytes: z.int().min(1).max(65_536).describe('Size in GiB. May grow, never shrink.'),
+    tier: z.enum(['standard', 'local-nvme']).default('standard').describe('Kind of disk. Cannot be changed.'),
+    source: z.strictObject({
+      kind: z.enum(['template', 'backup', 'snapshot', 'storage']).describe('What kind of thing it is made from.'),
+      id: z.string().max(253).describe('Name of what it is made from.'),
+    }).optional().describe('What the storage is filled with when it is made; empty when absent. Cannot be changed.'),
+    serverId: z.string().max(253).optional().describe('Name of the Server that it is attached to.'),
+    isBoot: z.boolean().default(false).describe('Whether its server boots from it.'),
+    labels: StoredLabels.default({}).describe('Labels of the API, by which its lists are filtered.'),
+    isProtected: z.boolean().default(false).describe('While true the storage cannot be deleted.'),
+    operation: OperationStanza.optional().describe('The newest change that was asked for. Written by the platform only.'),
+  }).describe('What the storage shall be.'),
   status: z.strictObject({
-    observedGeneration: z.int().min(0).optional(),
+    observedGeneration: ObservedGeneration,
     conditions: Conditions.optional(),
-    state: z.enum(['creating', 'online', 'restoring', 'error', 'deleting']),
-    stateDetail: z.string().max(1024).optional(),
-    region: z.string().max(63).optional(),
-    nodeName: z.string().max(253).optional(),
-    operation: OperationProgress.optional(),
-  }),
+    state: z.enum(['creating', 'online', 'restoring', 'error', 'deleting']).describe('What the storage is doing now, as the API shows it.'),
+    stateDetail: z.string().max(1024).optional().describe('Why it is so, for people.'),
+    region: z.string().max(63).optional().describe('Region of the zone.'),
+    nodeName: z.string().max(253).optional().describe('Node that holds it.'),
+    operation: OperationProgress.optional().describe('How far the newest operation is.'),
+  }).describe('What the storage is. Written by its controller.'),
   columns: [
     { name: 'Size', type: 'integer', jsonPath: '.spec.sizeGibibytes' },
     { name: 'State', type: 'string', jsonPath: '.status.state' },
     { name: 'Server', type: 'string', jsonPath: '.spec.serverId' },
     { name: 'Boot', type: 'boolean', jsonPath: '.spec.isBoot' },
     { name: 'Zone', type: 'string', jsonPath: '.spec.zone' },
+    { name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
     { name: 'Node', type: 'string', jsonPath: '.status.nodeName', priority: 1 },
     { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
   ],
   selectableFields: ['.spec.serverId', '.spec.zone'],
+  rules: [
+    ...['zone', 'tier', 'source'].map(fixed),
+    { rule: 'self.spec.sizeGibibytes >= oldSelf.spec.sizeGibibytes', message: 'sizeGibibytes may grow, never shrink' },
+    { rule: '!self.spec.isBoot || has(self.spec.serverId)', message: 'a boot storage has a server' },
+  ],
 })
 export type StorageSpec = z.infer<typeof Storage.spec>
 export type StorageStatus = z.infer<typeof Storage.status>

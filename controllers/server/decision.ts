@@ -79,16 +79,20 @@ function conditionsOf({ server, seen }: Turn, decision: Decision, operation: Ope
   const { state, detail = '' } = decision
   const isAtWork = operation !== undefined && decision.outcome === undefined
   const isReady = !isAtWork && state === (server.spec.desiredPower === 'running' ? 'started' : 'stopped')
+  const isStalled = !isAtWork && state === 'error'
   const blocked = isDeletionBlocked(server)
+  const work = operation === undefined ? IDLE : { reason: toReason(operation.kind), message: decision.waitFor === undefined ? '' : `Waiting for ${decision.waitFor}.` }
   return [
     { type: 'Ready', status: isReady ? 'True' : 'False', reason: toReason(state), message: cut(detail) },
-    isAtWork
-      ? { type: 'Progressing', status: 'True', reason: toReason(operation.kind), message: decision.waitFor === undefined ? '' : `Waiting for ${decision.waitFor}.` }
-      : { type: 'Progressing', status: 'False', reason: 'Idle', message: '' },
+    // Progressing and Degraded are the contract's words; Reconciling and Stalled are those that kstatus and with it GitOps tools know.
+    ...['Progressing', 'Reconciling'].map((type) => (isAtWork ? { type, status: 'True', ...work } as const : { type, status: 'False', ...IDLE } as const)),
+    ...['Degraded', 'Stalled'].map((type) => (isStalled ? { type, status: 'True', reason: toReason(decision.outcome === 'failed' && operation !== undefined ? `${operation.kind}.failed` : state), message: cut(detail) } as const : { type, status: 'False', reason: 'Well', message: '' } as const)),
     ...(seen.claims === undefined ? [] : [hostCondition(seen.isHostReachable)]),
     ...(blocked || findCondition(server, 'DeletionBlocked') !== undefined ? [blockedCondition(blocked)] : []),
   ]
 }
+
+const IDLE = { reason: 'Idle', message: '' } as const
 
 const hostCondition = (isReachable: boolean): ConditionDraft =>
   isReachable

@@ -9,8 +9,9 @@ import { systemClock } from '../../../kit/sys/clock.ts'
 import { systemRandom } from '../../../kit/sys/random.ts'
 import { CRD_FOLDER } from '../../../tools/generate.ts'
 import { startRealCluster } from '../../cluster/real-cluster.ts'
+import { tryKindRules } from '../../resources/kind-rules.ts'
 
-test('a real kube-apiserver takes our definitions as they are, keeps every field, and finds nothing to complain of', async () => {
+test('a real kube-apiserver takes our definitions as they are, keeps every field, and finds nothing to complain of, and keeps their rules', async () => {
   const cluster = await startRealCluster()
   const { transport, close } = openHttpsTransport(await readKubeconfig(cluster.kubeconfigFile, systemClock))
   try {
@@ -23,6 +24,7 @@ test('a real kube-apiserver takes our definitions as they are, keeps every field
       expect(stored?.spec, crd.metadata.name).toMatchObject(crd.spec)
       expect(stored?.status?.conditions.filter(({ type }) => type === 'NonStructuralSchema'), crd.metadata.name).toEqual([])
     }
+    await tryKindRules(store)
   } finally {
     await close()
     await cluster.stop()
