@@ -45,7 +45,7 @@ const PROJECT = join(import.meta.dirname, '..')
 const LOOPBACK = '127.0.0.1'
 
 /** Read by the components themselves and handed through as they are. */
-const PASSED_ON = ['SVCCLOUD_PUBLIC_URL', 'SVCCLOUD_SMTP_URL', 'SVCCLOUD_MAIL_FROM', 'SVCCLOUD_TRUSTED_PROXIES', 'SVCCLOUD_GUEST_NETWORK', 'SVCCLOUD_LOG_LEVEL'] as const
+const PASSED_ON = ['SVCCLOUD_SMTP_URL', 'SVCCLOUD_MAIL_FROM', 'SVCCLOUD_TRUSTED_PROXIES', 'SVCCLOUD_GUEST_NETWORK', 'SVCCLOUD_LOG_LEVEL'] as const
 
 type Settings = Readonly<Record<string, string | undefined>>
 
@@ -99,6 +99,7 @@ export class Cloud {
       SVCCLOUD_INSTALL_CRDS: 'true',
       SVCCLOUD_CATALOG_FILE: folder.catalogFile,
     }))
+    const apiUrl = `http://${reachable(options.host)}:${port}`
     const mail = environment()['SVCCLOUD_SMTP_URL'] ? {} : { SVCCLOUD_MAIL_DIRECTORY: folder.mail }
     await Promise.all([
       this.#startComponent('apiserver', 'apiserver/main.ts', {
@@ -128,7 +129,7 @@ export class Cloud {
     const endpoints: Endpoints = {
       version,
       pid,
-      api_url: `http://${reachable(options.host)}:${port}`,
+      api_url: apiUrl,
       operator_url: `http://${LOOPBACK}:${operatorPort}`,
       kubernetes_url: access.url,
       kubeconfig: access.kubeconfig,

@@ -88,6 +88,18 @@ it('takes its settings from the environment too', async () => {
   await eventually('the nodes to be known', async () => (await product.query('select 1 from node_capacity where is_schedulable')).length === 3, 60_000)
 })
 
+it('can be stopped while it starts', async () => {
+  const child: ChildProcess = spawn(nodeBinary(), ['embedded/start.js', '--ephemeral', ...SIMULATED, ...FREE_PORTS], { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'] })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk: Buffer) => void (output += chunk.toString()))
+  const data = await eventually('it to begin', async () => /^Starting svccloud in (\S+)/m.exec(output)?.[1], 60_000)
+  const exited = once(child, 'exit')
+  child.kill('SIGINT')
+  expect(await exited).toEqual([0, null])
+  expect(lines(output).slice(1)).toEqual([`Starting svccloud in ${data} ...`, 'Stopping ...'])
+  await expect(access(data)).rejects.toThrow(/ENOENT/)
+})
+
 it('leaves nothing of an ephemeral cloud, guests included', async () => {
   const child: ChildProcess = spawn(nodeBinary(), ['embedded/start.js', '--ephemeral', '--hypervisor', 'qemu', '--no-install', ...FREE_PORTS, '--nodes', 'eu-1a=1'], {
     cwd: ROOT, stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, SVCCLOUD_IMAGE_CACHE: IMAGE_CACHE },
