@@ -2,7 +2,7 @@
 import type { Hooks } from './definition.ts'
 import { asList, asObject, asString, at, isEqual, isObject, type Json, type JsonObject, type MutableObject } from './json.ts'
 import { withMetadata, type KubeObject } from './object.ts'
-import { fieldForbidden, fieldInvalid, fieldNotSupported, fieldRequired, type Cause } from './status.ts'
+import { fieldForbidden, fieldInvalid, fieldNotSupported, fieldRequired, fieldTooLong, type Cause } from './status.ts'
 
 const NAME_LABEL = 'kubernetes.io/metadata.name'
 const EVENT_KEEPS_SECONDS = 3_600
@@ -34,15 +34,37 @@ const KEY = /^[-._a-zA-Z0-9]+$/
 const keyFaults = (field: string, map: Json | undefined): Cause[] =>
   Object.keys(asObject(map)).filter((key) => !KEY.test(key)).map((key) => fieldInvalid(`${field}[${key}]`, key, "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')"))
 
+/** What a ConfigMap or a Secret may hold in all, without its keys. */
+const DATA_MOST_BYTES = 1_048_576
+const base64Bytes = (text: Json | undefined): number => Buffer.byteLength(asString(text), 'base64')
+const total = (map: Json | undefined, size: (text: Json | undefined) => number): number => Object.values(asObject(map)).reduce<number>((sum, text) => sum + size(text), 0)
+
+/** Without the named members where they are empty: typed clients never see an empty map. */
+function withoutEmpty(object: KubeObject, members: readonly string[]): KubeObject {
+  const kept = Object.entries(object).filter(([name, value]) => !members.includes(name) || Object.keys(asObject(value)).length > 0)
+  return Object.fromEntries(kept) as KubeObject // neither metadata nor kind is ever named
+}
+
 export const configMapHooks: Hooks = {
-  validate: (object, old) => [...keyFaults('data', object.data), ...keyFaults('binaryData', object.binaryData), ...immutableFaults(object, old, ['data', 'binaryData'])],
+  prepare: (object) => withoutEmpty(object, ['data', 'binaryData']),
+  validate(object, old) {
+    const twice = Object.keys(asObject(object.data)).filter((key) => asObject(object.binaryData)[key] !== undefined)
+    const bytes = total(object.data, (text) => Buffer.byteLength(asString(text))) + total(object.binaryData, base64Bytes)
+    return [
+      ...keyFaults('data', object.data),
+      ...twice.map((key) => fieldInvalid(`data[${key}]`, key, 'duplicate of key present in binaryData')),
+      ...keyFaults('binaryData', object.binaryData),
+      ...(bytes > DATA_MOST_BYTES ? [fieldTooLong('[]', DATA_MOST_BYTES)] : []),
+      ...immutableFaults(object, old, ['data', 'binaryData']),
+    ]
+  },
 }
 
 /** Members of stringData become base64 in data; the type is Opaque unless said otherwise and never changes. */
 export const secretHooks: Hooks = {
   prepare(object, old) {
-    const { stringData, ...rest } = object
-    const data: MutableObject = { ...asObject(object.data) }
+    const { stringData, data: given, ...rest } = object
+    const data: MutableObject = { ...asObject(given) }
     for (const [key, value] of Object.entries(asObject(stringData))) data[key] = Buffer.from(String(value)).toString('base64')
     const type = asString(object.type) || asString(old?.type) || 'Opaque'
     // The rest keeps apiVersion, kind and metadata.
@@ -50,6 +72,7 @@ export const secretHooks: Hooks = {
   },
   validate: (object, old) => [
     ...keyFaults('data', object.data),
+    ...(total(object.data, base64Bytes) > DATA_MOST_BYTES ? [fieldTooLong('data', DATA_MOST_BYTES)] : []),
     ...secretKeyFaults(object),
     ...(old && object.type !== old.type ? [fieldInvalid('type', object.type, 'field is immutable')] : []),
     ...immutableFaults(object, old, ['data']),

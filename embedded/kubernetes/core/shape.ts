@@ -86,21 +86,21 @@ export function checkReadable(definition: Definition, object: KubeObject): void 
 /** Throws a 422 with every fault of the object. Answers warnings about what it breaks, but broke before. */
 export function checkValid(definition: Definition, object: KubeObject, old: KubeObject | undefined, subresource: string): string[] {
   const tolerated: Cause[] = []
-  const causes = [...metadataFaults(object, old, nameRuleOf(definition)), ...contentFaults(definition, object, old, subresource, tolerated)]
+  const causes = contentFaults(definition, object, old, subresource, { own: [...metadataFaults(object, old, nameRuleOf(definition)), ...(definition.hooks.validate?.(object, old) ?? [])], tolerated })
   if (causes.length > 0) throw invalid(definition, object.metadata.name, causes)
   return tolerated.map(({ field, message }) => `${field ?? ''}: ${message}`)
 }
 
-function contentFaults(definition: Definition, object: KubeObject, old: KubeObject | undefined, subresource: string, tolerated: Cause[]): Cause[] {
-  const { schema, hooks } = definition
-  const own = hooks.validate?.(object, old) ?? []
+/** What is wrong of the object in all: `own` are the faults of its metadata and its kind. */
+function contentFaults(definition: Definition, object: KubeObject, old: KubeObject | undefined, subresource: string, { own, tolerated }: { readonly own: readonly Cause[]; readonly tolerated: Cause[] }): Cause[] {
+  const { schema } = definition
   if (!schema || !definition.isCustom) return [...own]
   // Each endpoint answers for its own part: a status that was stored long ago never blocks a change of the spec.
   const isStatus = subresource === 'status'
   const part = (whole: KubeObject): JsonObject => (isStatus ? { status: whole.status } : definition.hasStatus && old ? withoutStatus(whole) : contentWithStatus(whole))
   const relevant = isStatus ? { ...schema, required: (schema.required ?? []).filter((key) => key === 'status') } : schema
   const faults = schemaFaults(part(object), relevant, '', old && part(old))
-  if (faults.some(({ reason }) => BLOCKING.has(reason ?? ''))) return [...own, ...faults, ...uncheckedRules(definition)]
+  if ([...own, ...faults].some(({ reason }) => BLOCKING.has(reason ?? ''))) return [...own, ...faults, ...uncheckedRules(definition)]
   return [...own, ...faults, ...ruleFaults(rulesView(object), old && rulesView(old), schema, '', tolerated)]
 }
 

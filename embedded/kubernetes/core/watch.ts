@@ -32,6 +32,7 @@ const frame = (type: EventType, object: string): string => `{"type":"${type}","o
 export async function watch(engine: Engine, request: WatchRequest): Promise<Answer> {
   const { definition, query } = request
   checkOptions(query)
+  countIn(query, 'timeoutSeconds') // a bad one is refused before the stream begins
   const asked = query.get('resourceVersion') ?? ''
   if (asked !== '' && !/^\d{1,15}$/.test(asked)) throw unexpected(badRevision(asked))
   const after = revisionIn(asked)
