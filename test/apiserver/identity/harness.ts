@@ -58,10 +58,11 @@ export const GOOD_PASSWORD = 'correct zebra lantern 42'
 
 export async function openHarness(db: Database, options: Partial<IdentityOptions> & { readonly endpoints?: readonly Endpoint[]; readonly startsAt?: string } = {}) {
   const clock = movableClock(options.startsAt)
-  const identity: Identity = await openIdentity({ db, clock, random: systemRandom, log: silentLog, publicUrl: 'http://127.0.0.1:8080', canSendMail: true, ...options })
+  const log = options.log ?? silentLog
+  const identity: Identity = await openIdentity({ db, clock, random: systemRandom, log, publicUrl: 'http://127.0.0.1:8080', canSendMail: true, ...options })
   const endpoints = [...identity.endpoints, ...(options.endpoints ?? [])]
   const pipelineOf = (audience: 'customer' | 'operator') => createPipeline({
-    ...identity, authenticate: audience === 'customer' ? identity.authenticate : identity.authenticateOperator, endpoints: endpoints.filter(({ route }) => route.audience === audience), clock, random: systemRandom, log: silentLog, durations: requestDurations(openRegistry({ isProcessWide: false })),
+    ...identity, authenticate: audience === 'customer' ? identity.authenticate : identity.authenticateOperator, endpoints: endpoints.filter(({ route }) => route.audience === audience), clock, random: systemRandom, log, durations: requestDurations(openRegistry({ isProcessWide: false })),
     auditRefusal: (refusal) => auditRefusal(refusal, { db, clock, random: systemRandom }),
     translate: (error) => error, trustedProxies: [], isSecure: false, checkAnswers: true,
   })
@@ -101,7 +102,7 @@ export async function openHarness(db: Database, options: Partial<IdentityOptions
 
   /** Sends what the outbox holds and answers the new mails, oldest first, as raw text. */
   async function readMails(): Promise<string[]> {
-    while (await sendOne({ db, clock, random: systemRandom, log: silentLog, transport, from: 'svccloud <no-reply@cloud.example>' }));
+    while (await sendOne({ db, clock, random: systemRandom, log, transport, from: 'svccloud <no-reply@cloud.example>' }));
     const names = (await readdir(folder)).sort().filter((name) => !read.has(name))
     for (const name of names) read.add(name)
     return await Promise.all(names.map((name) => readFile(join(folder, name), 'utf8')))
