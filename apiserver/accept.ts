@@ -17,7 +17,7 @@ import { Operation, type OperationSpec } from '../resources/operation.ts'
 import type { OperationStanza } from '../resources/shapes.ts'
 import type { Parts } from './parts.ts'
 
-export type AcceptParts = Pick<Parts, 'store' | 'db' | 'clock' | 'random' | 'log'>
+export type AcceptParts = Pick<Parts, 'store' | 'caches' | 'db' | 'clock' | 'random' | 'log'>
 
 export interface Acceptance<Claims, Spec, Status> {
   /** Also the operation's id, where the change starts one. */
@@ -131,7 +131,7 @@ export async function settleEarlier(parts: AcceptParts, id: string): Promise<voi
 }
 
 /** The Operation object, ahead of the reconciler that would make it too. */
-async function announce<Claims, Spec, Status>({ store, log }: AcceptParts, { operation, accountId, resource }: Acceptance<Claims, Spec, Status>): Promise<void> {
+async function announce<Claims, Spec, Status>({ store, caches, log }: AcceptParts, { operation, accountId, resource }: Acceptance<Claims, Spec, Status>): Promise<void> {
   if (operation === undefined) return
   const spec: OperationSpec = {
     kind: operation.kind, target: resource, actor: operation.actor, requestId: operation.requestId, createdAt: operation.requestedAt,
@@ -139,7 +139,7 @@ async function announce<Claims, Spec, Status>({ store, log }: AcceptParts, { ope
   }
   const labels = { [ACCOUNT_LABEL]: accountId, [`svccloud.dev/${resource.type}`]: resource.id }
   try {
-    await store.create(Operation, { metadata: { name: operation.id, namespace: accountNamespace(accountId), labels }, spec })
+    caches.apply(Operation, await store.create(Operation, { metadata: { name: operation.id, namespace: accountNamespace(accountId), labels }, spec }))
   } catch (error) {
     if (!isAlreadyExists(error)) log.warn('operation left to its reconciler', { operation_id: operation.id, error })
   }

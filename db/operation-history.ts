@@ -17,3 +17,24 @@ export async function findOperation(db: Queries, accountId: string | null, id: s
     .where('id', '=', id).where('account_id', accountId === null ? 'is' : '=', accountId).executeTakeFirst()
   return row?.body as FinishedOperation | undefined // written by recordOperation only
 }
+
+export interface OperationFilter {
+  /** Only what comes after, newest first. */
+  readonly after: { readonly createdAt: Date; readonly id: string } | undefined
+  readonly ids: readonly string[] | undefined
+  readonly status: string | undefined
+  readonly target: FinishedOperation['target'] | undefined
+  readonly limit: number
+}
+
+/** Of one account, newest first. */
+export async function listOperationRows(db: Queries, accountId: string, { after, ids, status, target, limit }: OperationFilter): Promise<FinishedOperation[]> {
+  if (ids?.length === 0) return []
+  let query = db.selectFrom('operation_history').select('body').where('account_id', '=', accountId)
+  if (after !== undefined) query = query.where((where) => where(where.refTuple('created_at', 'id'), '<', where.tuple(after.createdAt, after.id)))
+  if (ids !== undefined) query = query.where('id', 'in', ids)
+  if (status !== undefined) query = query.where('status', '=', status)
+  if (target !== undefined) query = query.where('target_type', '=', target.type).where('target_id', '=', target.id)
+  const rows = await query.orderBy('created_at', 'desc').orderBy('id', 'desc').limit(limit).execute()
+  return rows.map((row) => row.body as FinishedOperation) // written by recordOperation only
+}

@@ -11,7 +11,7 @@ import { SIGN_IN_ROUTES } from './identity.ts'
 import { Instance, NodeReport, Volume } from './instance.ts'
 import { MCP_ROUTES } from './mcp.ts'
 import { MEMBER_ROUTES } from './member.ts'
-import { getOperation, Operation } from './operation.ts'
+import { Operation, OPERATION_ROUTES } from './operation.ts'
 import { ORGANISATION_ROUTES } from './organisation.ts'
 import { Node, Plan, Region, Template, Zone } from './platform.ts'
 import { QUOTA_ROUTES } from './quota.ts'
@@ -41,7 +41,7 @@ export const ROUTES: readonly Route[] = [
   ...SERVER_ROUTES,
   ...CONSOLE_ROUTES,
   ...SSH_KEY_ROUTES,
-  getOperation,
+  ...OPERATION_ROUTES,
   ...MCP_ROUTES,
 ]
 

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { OPERATION_KINDS, OPERATION_STATUSES } from '../domain/operations.ts'
 import { resource, route } from './define.ts'
-import { Id, ObservedGeneration, OperationProgress } from './shapes.ts'
+import { Cursor, Id, Limit, ObservedGeneration, OperationProgress, pageOf } from './shapes.ts'
 
 const StoredEvent = z.strictObject({
   at: z.string().max(64).describe('When it happened.'),
@@ -89,7 +89,29 @@ export function toOperationView(progress: OperationProgress, target: OperationSp
   }
 }
 
-export const getOperation = route({
-  id: 'get_operation', method: 'GET', path: '/v1/operations/{id}', area: 'Operations', summary: 'Read an operation with its events',
-  permission: 'read', params: z.strictObject({ id: Id }), answers: { 200: OperationEnvelope }, refuses: [404], budget: 'operation_reads',
+const AREA = 'Operations'
+export const WAIT_SECONDS_MAXIMUM = 30
+const IDS_MAXIMUM = 50
+
+export const listOperations = route({
+  id: 'list_operations', method: 'GET', path: '/v1/operations', area: AREA, summary: 'List operations', description: 'Newest first, without their events.', permission: 'read',
+  query: z.strictObject({
+    cursor: Cursor.optional(), limit: Limit, id: z.array(Id).max(IDS_MAXIMUM).optional().describe('Only these; may be given more than once.'), status: z.enum(OPERATION_STATUSES).optional(),
+    resource: z.string().max(300).regex(/^[a-z_]+:./, 'must be a type and an id, as in server:<id>').optional().describe('Only those of one resource: its type and id, as in server:<id>.'),
+  }),
+  answers: { 200: pageOf(OperationView) }, refuses: [400], budget: 'operation_reads',
 })
+
+export const getOperation = route({
+  id: 'get_operation', method: 'GET', path: '/v1/operations/{id}', area: AREA, summary: 'Read an operation with its events', permission: 'read', params: z.strictObject({ id: Id }),
+  query: z.strictObject({ wait: z.coerce.number().int().min(1).max(WAIT_SECONDS_MAXIMUM).optional().describe('Seconds to wait for a change before answering; answers at once when the operation has ended.') }),
+  answers: { 200: OperationEnvelope }, refuses: [400, 404], budget: 'operation_reads',
+})
+
+export const cancelOperation = route({
+  id: 'cancel_operation', method: 'POST', path: '/v1/operations/{id}/cancel', area: AREA, summary: 'Cancel an operation', permission: 'operate', audit: 'operation.cancel',
+  description: 'Only long copies and moves can be cancelled, and only before they have come to their point of no return.', params: z.strictObject({ id: Id }),
+  answers: { 202: OperationEnvelope }, refuses: [404, 409],
+})
+
+export const OPERATION_ROUTES = [listOperations, getOperation, cancelOperation] as const

@@ -1,32 +1,124 @@
 /** Operations: from their object while there is one, from the history afterwards, from the target's stanza before. */
-import { type FinishedOperation, stepsOf } from '../../domain/operations.ts'
-import { notFound } from '../../domain/problem.ts'
-import { findOperation } from '../../db/operation-history.ts'
+import { type FinishedOperation, isFinal, stepsOf } from '../../domain/operations.ts'
+import { conflict, notFound } from '../../domain/problem.ts'
+import { findOperation, listOperationRows } from '../../db/operation-history.ts'
+import type { Answer, Call, Customer } from '../../kit/http/call.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
+import { type Cache, isNewer } from '../../kit/kube/cache.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import { accountNamespace } from '../../resources/index.ts'
-import { getOperation, Operation, type OperationSpec, type OperationState, type OperationView, toOperationView } from '../../resources/operation.ts'
+import {
+  cancelOperation, getOperation, listOperations, Operation, type OperationSpec, type OperationState, type OperationView, toOperationView,
+} from '../../resources/operation.ts'
 import { activeOperationOf } from '../../resources/server-routes.ts'
 import type { OperationProgress } from '../../resources/shapes.ts'
 import type { Parts } from '../parts.ts'
 import { OPERATION_INDEX, type Servers } from '../servers.ts'
 import { storedOf } from '../stored.ts'
 
-export const operationEndpoints = ({ store, db }: Pick<Parts, 'store' | 'db'>, servers: Servers): readonly Endpoint[] => [
-  customerEndpoint(getOperation, async ({ caller, params }) => {
-    const namespace = accountNamespace(caller.accountId)
-    const object = await store.get(Operation, { namespace, name: params.id })
-    if (object !== undefined) return { status: 200, body: { operation: ofObject(object) } }
-    const finished = UUID.test(params.id) ? await findOperation(db, caller.accountId, params.id) : undefined
-    if (finished !== undefined) return { status: 200, body: { operation: ofHistory(finished) } }
-    const [server] = servers.cache.by(OPERATION_INDEX, params.id).filter((candidate) => candidate.metadata.namespace === namespace)
-    const active = server && activeOperationOf(storedOf(server))
-    if (server === undefined || active === undefined) throw notFound('operation')
-    return { status: 200, body: { operation: { ...toOperationView(active, { type: 'server', id: server.metadata.name }), events: [] } } }
-  }),
-]
+type OperationObject = KubeObject<OperationSpec, OperationState>
+type OperationCache = Cache<OperationSpec, OperationState>
+
+export function operationEndpoints(parts: Parts, servers: Servers): readonly Endpoint[] {
+  const cache = parts.caches.of(Operation)
+  const wait = createWaiting(parts, cache)
+  return [
+    customerEndpoint(getOperation, async ({ caller, params, query, request }) => {
+      const read = () => readOperation(parts, servers, caller.accountId, params.id)
+      const found = await read()
+      if (query.wait === undefined || isFinal(found.view.status)) return { status: 200, body: { operation: found.view } }
+      const key = { namespace: accountNamespace(caller.accountId), name: params.id }
+      await wait({ ...key, accountId: caller.accountId, thanVersion: found.version, seconds: query.wait, signal: request.signal })
+      return { status: 200, body: { operation: (await read()).view } }
+    }),
+    customerEndpoint(listOperations, (call) => list(parts, cache, call)),
+    customerEndpoint(cancelOperation, async ({ caller, params }) => {
+      const { view } = await readOperation(parts, servers, caller.accountId, params.id)
+      // The kinds that can be undone half-way are copies and moves between hosts; none of them is offered yet.
+      throw conflict('state_not_allowed', isFinal(view.status) ? 'The operation has ended.' : `An operation ${view.kind} cannot be cancelled.`)
+    }),
+  ]
+}
+
+interface Found {
+  readonly view: OperationView
+  /** Of the object; empty when there is none. */
+  readonly version: string
+}
+
+async function readOperation({ store, db }: Pick<Parts, 'store' | 'db'>, servers: Servers, accountId: string, id: string): Promise<Found> {
+  const namespace = accountNamespace(accountId)
+  const object = await store.get(Operation, { namespace, name: id })
+  if (object !== undefined) return { view: ofObject(object), version: object.metadata.resourceVersion ?? '' }
+  const finished = UUID.test(id) ? await findOperation(db, accountId, id) : undefined
+  if (finished !== undefined) return { view: ofHistory(finished), version: '' }
+  const [server] = servers.cache.by(OPERATION_INDEX, id).filter((candidate) => candidate.metadata.namespace === namespace)
+  const active = server && activeOperationOf(storedOf(server))
+  if (server === undefined || active === undefined) throw notFound('operation')
+  return { view: { ...toOperationView(active, { type: 'server', id: server.metadata.name }), events: [] }, version: '' }
+}
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+interface Waiting {
+  readonly accountId: string
+  readonly namespace: string
+  readonly name: string
+  readonly thanVersion: string
+  readonly seconds: number
+  readonly signal: AbortSignal
+}
+
+/** Requests of one account that wait at the same time; more are answered at once. */
+const WAITING_MAXIMUM = 50
+
+/** Resolves when the operation's object is newer than the version, when time is up, or when nobody listens any more. */
+function createWaiting({ clock }: Pick<Parts, 'clock'>, cache: OperationCache): (waiting: Waiting) => Promise<void> {
+  const waiters = new Map<string, number>()
+  return async ({ accountId, namespace, name, thanVersion, seconds, signal }) => {
+    const others = waiters.get(accountId) ?? 0
+    if (others >= WAITING_MAXIMUM) return
+    waiters.set(accountId, others + 1)
+    const changed = new AbortController()
+    const leave = cache.subscribe(({ object: { metadata } }) => {
+      if (metadata.name === name && metadata.namespace === namespace && isNewer(metadata.resourceVersion ?? '', thanVersion)) changed.abort()
+    })
+    await clock.sleep(seconds * 1000, AbortSignal.any([signal, changed.signal]))
+    leave()
+    const left = (waiters.get(accountId) ?? 1) - 1
+    if (left === 0) waiters.delete(accountId)
+    else waiters.set(accountId, left)
+  }
+}
+
+/** Objects and history hold the same operation for a while; it is listed once. */
+async function list({ db, cursors }: Parts, cache: OperationCache, { route, caller, query }: Call<typeof listOperations, Customer>): Promise<Answer> {
+  const position = query.cursor === undefined ? undefined : cursors.decode(route.id, caller.accountId, query.cursor)
+  const after = position && { createdAt: Number(position.sortKey), id: position.id }
+  const [targetType, targetId] = query.resource === undefined ? [] : splitOnce(query.resource)
+  const finished = await listOperationRows(db, caller.accountId, {
+    after: after && { createdAt: new Date(after.createdAt), id: after.id }, ids: query.id?.filter((id) => UUID.test(id)), status: query.status,
+    target: targetType === undefined || targetId === undefined ? undefined : { type: targetType, id: targetId }, limit: query.limit + 1,
+  })
+  const objects = cache.inNamespace(accountNamespace(caller.accountId)).filter(({ metadata, spec, status }) =>
+    (query.id === undefined || query.id.includes(metadata.name)) && (query.status === undefined || query.status === (status?.status ?? 'pending')) &&
+    (targetType === undefined || (spec.target.type === targetType && spec.target.id === targetId)))
+  const views = new Map([...finished.map(ofHistory), ...objects.map(ofObject)].map(({ events: _events, ...view }) => [view.id, view]))
+  const sorted = [...views.values()].filter((view) => after === undefined || compareNewestFirst(after, placeOf(view)) < 0).sort((one, other) => compareNewestFirst(placeOf(one), placeOf(other)))
+  const items = sorted.slice(0, query.limit)
+  const last = items.at(-1)
+  const next = sorted.length > items.length && last !== undefined ? cursors.encode(route.id, caller.accountId, { sortKey: String(Date.parse(last.created_at)), id: last.id }) : null
+  return { status: 200, body: { items, next_cursor: next } }
+}
+
+const splitOnce = (text: string): [string, string] => [text.slice(0, text.indexOf(':')), text.slice(text.indexOf(':') + 1)]
+
+interface Place {
+  readonly createdAt: number
+  readonly id: string
+}
+const placeOf = (view: OperationView): Place => ({ createdAt: Date.parse(view.created_at), id: view.id })
+const compareNewestFirst = (one: Place, other: Place): number => other.createdAt - one.createdAt || (one.id === other.id ? 0 : one.id > other.id ? -1 : 1)
 
 interface StoredEvent {
   readonly at: string
@@ -36,7 +128,7 @@ interface StoredEvent {
 }
 const eventsOf = (events: readonly StoredEvent[]) => events.map(({ at, kind, message, data }) => ({ at, kind, message, data: { ...data } }))
 
-function ofObject({ metadata, spec, status }: KubeObject<OperationSpec, OperationState>): OperationView {
+function ofObject({ metadata, spec, status }: OperationObject): OperationView {
   const progress: OperationProgress = {
     id: metadata.name, kind: spec.kind, status: status?.status ?? 'pending', step: status?.step ?? stepsOf(spec.kind)[0] ?? '', stepIndex: status?.stepIndex ?? 0,
     stepCount: spec.stepCount, error: status?.error ?? '', actor: spec.actor, createdAt: spec.createdAt, deadlineAt: spec.deadlineAt,
