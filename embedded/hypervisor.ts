@@ -27,18 +27,19 @@ export async function missingPackages(): Promise<readonly string[]> {
 const isDebian = async (): Promise<boolean> =>
   /^ID(_LIKE)?=.*\b(debian|ubuntu)\b/m.test(await readFile('/etc/os-release', 'utf8').catch(() => ''))
 
-function apt(flags: readonly string[]): Promise<boolean> {
+/** Runs apt-get to its end, however it ends: whether the programs are there is looked at afterwards. */
+function apt(flags: readonly string[]): Promise<void> {
   return new Promise((resolve) => {
     const child = spawn('apt-get', flags, { stdio: ['ignore', 'ignore', 'inherit'], env: { ...environment(), DEBIAN_FRONTEND: 'noninteractive' } })
-    child.once('error', () => resolve(false))
-    child.once('exit', (code) => resolve(code === 0))
+    child.once('error', () => resolve())
+    child.once('exit', () => resolve())
   })
 }
 
-const install = async (packages: readonly string[]): Promise<boolean> => {
-  const flags = ['install', '-y', '-q', '--no-install-recommends', ...packages]
-  // A machine that never fetched the package lists needs them first.
-  return (await apt(flags)) || ((await apt(['update', '-q'])) && (await apt(flags)))
+/** The lists are fetched first: a fresh machine has none, and old ones name packages that are gone. */
+async function install(packages: readonly string[]): Promise<void> {
+  await apt(['update', '-q'])
+  await apt(['install', '-y', '-q', '--no-install-recommends', ...packages])
 }
 
 export interface HypervisorNeeds {
