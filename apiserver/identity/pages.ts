@@ -1,4 +1,4 @@
-/** The small pages behind the links of mails, for deployments without a portal: each posts the secret from the fragment to
+/** The small pages behind the links of mails and of the support handoff, for deployments without a portal: each posts the secret from the fragment to
  *  the API of the same origin. One inline script and style, named by hash in the content security policy; no other origin. */
 import { createHash } from 'node:crypto'
 
@@ -15,7 +15,7 @@ interface PageText {
   readonly title: string
   readonly explanation: string
   /** The fragment's parameter that carries the secret; also the body's field. */
-  readonly secret: 'token' | 'invitation'
+  readonly secret: 'token' | 'invitation' | 'code'
   readonly action: string
   readonly button: string
   readonly done: string
@@ -64,6 +64,10 @@ export const PAGES: readonly Page[] = [
   page({
     path: '/reset-password', title: 'Reset your password', explanation: 'Choose a new password. Every session will be ended.', secret: 'token',
     action: '/v1/auth/password-reset/confirm', button: 'Set the password', done: 'Your password is changed. Sign in with it.', asksPassword: true,
+  }),
+  page({
+    path: '/support/handoff', title: 'Enter the account', explanation: 'Press the button to start the support session.', secret: 'code',
+    action: '/v1/auth/support-handoff', button: 'Enter', done: 'The session is open in this browser.', asksPassword: false,
   }),
   page({
     path: '/accept-invitation', title: 'Accept your invitation', explanation: 'Choose a password for your user, or enter the one you have.', secret: 'invitation',
