@@ -36,6 +36,7 @@ const HEALTHY_MILLISECONDS = 30_000
 const FIRST_START_ATTEMPTS_MAXIMUM = 3
 const FIRST_READY_MILLISECONDS = 180_000
 const STOP_PATIENCE_MILLISECONDS = 20_000
+const LOG_LOOK_MILLISECONDS = 60_000
 
 const isReady = (message: unknown): message is ReadyMessage => typeof message === 'object' && message !== null && 'ready' in message && message.ready === true
 
@@ -108,8 +109,9 @@ export class Component {
 
   /** One life of the child; answers in words how it ended. */
   async #runOnce(onReady: (message: ReadyMessage) => void): Promise<string> {
-    await boundLogFile(this.logFile)
+    const over = new AbortController()
     const log = await openLogFile(this.logFile)
+    const bounding = this.#keepLogBounded(over.signal)
     try {
       const environment = await this.#options.environment()
       if (this.#stopping.signal.aborted) return 'nothing'
@@ -130,7 +132,17 @@ export class Component {
       return words
     } finally {
       this.#child = undefined
+      over.abort()
+      await bounding
       await log.close()
+    }
+  }
+
+  async #keepLogBounded(signal: AbortSignal): Promise<void> {
+    const { clock, say } = this.#supervisor
+    while (!signal.aborted) {
+      await boundLogFile(this.logFile).catch((error: unknown) => say(`${this.logFile} could not be cut: ${String(error)}`))
+      await clock.sleep(LOG_LOOK_MILLISECONDS, signal)
     }
   }
 
