@@ -20,6 +20,9 @@ export const userActor = (user: { readonly id: string; readonly email: string })
 /** The platform itself, as `system:<component>`. */
 export const systemActor = (component: string): AuditActor => ({ ...NOBODY, actor_email: `system:${component}` })
 
+/** A user of Kubernetes, who has no account here. */
+export const kubernetesActor = (username: string): AuditActor => ({ ...NOBODY, actor_kind: 'operator', actor_email: `user:${username}` })
+
 /** A member of staff in a customer's account; `userId` is the person they act as there. */
 export const staffActor = (staff: { readonly staffId: string; readonly staffEmail: string; readonly userId?: string }): AuditActor =>
   ({ ...NOBODY, actor_kind: 'staff', actor_email: staff.staffEmail, staff_id: staff.staffId, user_id: staff.userId ?? null })

@@ -17,6 +17,8 @@ import { environment, exitProcess, onFatal, stopSignal, tellParent } from '../ki
 import { newUuid, type Random, systemRandom } from '../kit/sys/random.ts'
 import { ROUTES } from '../resources/index.ts'
 import { VERSION } from '../resources/version.ts'
+import { type AdmissionOptions, startAdmission } from './admission/index.ts'
+import type { Listener } from './admission/listener.ts'
 import { createApp } from './app.ts'
 import { openAgents } from './console/agents.ts'
 import { PAGES } from './identity/pages.ts'
@@ -29,6 +31,8 @@ import { createOperatorPages } from './operator.ts'
 import { createPages } from './pages.ts'
 
 const Port = z.coerce.number().int().min(0).max(65_535)
+/** Comma separated. */
+const List = z.string().default('').transform((list) => list.split(',').map((item) => item.trim()).filter((item) => item !== ''))
 const Environment = z.object({
   SVCCLOUD_HOST: z.string().default('127.0.0.1'),
   SVCCLOUD_PORT: Port.default(8080),
@@ -42,9 +46,16 @@ const Environment = z.object({
   SVCCLOUD_SMTP_URL: z.string().optional(),
   SVCCLOUD_MAIL_DIRECTORY: z.string().optional(),
   SVCCLOUD_MAIL_FROM: z.string().default('svccloud <no-reply@localhost>'),
-  SVCCLOUD_TRUSTED_PROXIES: z.string().default('').transform((list) => list.split(',').map((proxy) => proxy.trim()).filter((proxy) => proxy !== '')),
+  SVCCLOUD_TRUSTED_PROXIES: List,
   SVCCLOUD_SEALING_KEYS: z.string().default(''),
   SVCCLOUD_IDENTITY_PROVIDERS: z.string().default(''),
+  /** The validating webhook listens when it has a port. */
+  SVCCLOUD_WEBHOOK_HOST: z.string().default('127.0.0.1'),
+  SVCCLOUD_WEBHOOK_PORT: Port.optional(),
+  SVCCLOUD_WEBHOOK_CERTIFICATE_FILE: z.string().optional(),
+  SVCCLOUD_WEBHOOK_KEY_FILE: z.string().optional(),
+  SVCCLOUD_WEBHOOK_REGISTER: z.enum(['true', 'false']).default('false'),
+  SVCCLOUD_PLATFORM_USERS: List,
   SVCCLOUD_LOG_LEVEL: z.string().default('info'),
 })
 
@@ -94,6 +105,7 @@ async function run(settings: z.infer<typeof Environment>, log: Logger, stop: Abo
 
   // Lists are answered from the caches: nobody is let in before they are filled.
   await Promise.race([caches.ready(), aborted(stop)])
+  const admission = stop.aborted ? undefined : await openAdmission(settings, { store, caches, db, clock, random, log })
   customerApi = app.customers
   const operatorUrl = `http://${hostInUrl(settings.SVCCLOUD_OPERATOR_HOST)}:${operator.port}`
   tellParent({ ready: true, api_url: apiUrl, operator_url: operatorUrl, metrics_url: `${operatorUrl}/metrics` })
@@ -101,10 +113,18 @@ async function run(settings: z.infer<typeof Environment>, log: Logger, stop: Abo
 
   await aborted(stop)
   log.info('stopping')
-  await Promise.all([customers.stop(GRACE_MILLISECONDS), operator.stop(GRACE_MILLISECONDS)])
+  await Promise.all([customers.stop(GRACE_MILLISECONDS), operator.stop(GRACE_MILLISECONDS), admission?.stop()])
   await Promise.all([upkeep, mailing])
   await kubernetes.close()
   await db.destroy()
+}
+
+function openAdmission(settings: z.infer<typeof Environment>, parts: Pick<AdmissionOptions, 'store' | 'caches' | 'db' | 'clock' | 'random' | 'log'>): Promise<Listener> | undefined {
+  const { SVCCLOUD_WEBHOOK_PORT: port, SVCCLOUD_WEBHOOK_CERTIFICATE_FILE: certificate, SVCCLOUD_WEBHOOK_KEY_FILE: key } = settings
+  return port === undefined ? undefined : startAdmission({
+    ...parts, host: settings.SVCCLOUD_WEBHOOK_HOST, port, certificateFiles: certificate === undefined || key === undefined ? undefined : { certificate, key },
+    isRegistering: settings.SVCCLOUD_WEBHOOK_REGISTER === 'true', platformUsers: settings.SVCCLOUD_PLATFORM_USERS,
+  })
 }
 
 const DOCUMENTS = {

@@ -1,5 +1,5 @@
 /** Audit entries of what the platform does by itself, and of edits that came past the API. */
-import type { UnsealedAuditEntry } from '../domain/audit.ts'
+import type { AuditChange, UnsealedAuditEntry } from '../domain/audit.ts'
 import { appendAudit, hasAudit } from '../db/audit.ts'
 import { accountExists } from '../db/server-claims.ts'
 import type { KubeObject } from '../kit/kube/object.ts'
@@ -14,6 +14,7 @@ interface AuditInput {
   readonly actor: string
   /** The entry is written once for each action and request. */
   readonly requestId: string
+  readonly changes?: readonly AuditChange[]
 }
 
 /** The effect `audit`: one entry about the root, in the chain of its account. */
@@ -25,11 +26,11 @@ export const auditEffect = ({ db, clock, random }: Pick<Parts, 'db' | 'clock' | 
   return undefined
 }
 
-function entryOf(root: KubeObject, accountId: string, { action, actor, requestId }: AuditInput): UnsealedAuditEntry {
+function entryOf(root: KubeObject, accountId: string, { action, actor, requestId, changes = [] }: AuditInput): UnsealedAuditEntry {
   return {
     account_id: accountId, actor_email: actor, actor_kind: actor.startsWith('system:') ? 'system' : 'operator',
     user_id: null, staff_id: null, token_id: null, token_name: null,
     action, resource_type: root.kind.toLowerCase(), resource_id: root.metadata.name, detail: {}, outcome: 'success',
-    source_ip: '', user_agent: '', request_id: requestId, changes: [],
+    source_ip: '', user_agent: '', request_id: requestId, changes,
   }
 }

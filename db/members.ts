@@ -30,6 +30,13 @@ export async function listMembers(queries: Queries, accountId: string, userId?: 
   }))
 }
 
+/** Whether an owner of the account has a verified email address and may sign in. */
+export async function hasVerifiedOwner(queries: Queries, accountId: string): Promise<boolean> {
+  const found = await queries.selectFrom('membership').innerJoin('app_user', 'app_user.id', 'membership.user_id').select('app_user.id')
+    .where('membership.account_id', '=', accountId).where('membership.role', '=', 'owner').where('app_user.email_verified_at', 'is not', null).where('app_user.disabled_at', 'is', null).limit(1).executeTakeFirst()
+  return found !== undefined
+}
+
 /** The member's role, locked until the transaction ends; undefined when not a member. */
 export async function lockMember(tx: Transaction<Tables>, accountId: string, userId: string): Promise<Role | undefined> {
   return (await tx.selectFrom('membership').select('role').where('account_id', '=', accountId).where('user_id', '=', userId).forUpdate().executeTakeFirst())?.role

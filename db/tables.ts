@@ -1,5 +1,6 @@
 /** The tables as kysely sees them. Names and columns are those of the migrations. */
 import type { ColumnType, Generated } from 'kysely'
+import type { AuditChange } from '../domain/audit.ts'
 import type { IdentityTables } from './identity-tables.ts'
 
 /** timestamptz: read as Date, written as Date. */
@@ -61,6 +62,7 @@ export interface Tables extends IdentityTables {
   }
   address_claim: { kind: string; scope: string; value: string; account_id: string; holder: string; claimed_at: Instant }
   change_intent: { operation_id: string; account_id: string; resource_type: string; resource_id: string; created_at: Instant; audit: Json<object> }
+  kubernetes_request: { uid: string; action: string; generation: Count; username: string; requested_at: Instant; changes: Json<AuditChange[]> }
   operation_history: {
     id: string; account_id: string | null; kind: string; status: string; target_type: string; target_id: string; created_at: Instant; finished_at: Instant
     body: Json<object>

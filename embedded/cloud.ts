@@ -63,6 +63,11 @@ const reachable = (host: string): string => {
   return named.includes(':') ? `[${named}]` : named
 }
 
+/** The webhook tells the embedded API by itself where it listens. On a cluster of one's own the components cannot be told from the person
+ *  whose kubeconfig they use: there the controllers refuse what is not allowed. */
+const webhookSettings = ({ platformUsers }: Access): Settings =>
+  platformUsers.length === 0 ? {} : { SVCCLOUD_WEBHOOK_PORT: '0', SVCCLOUD_WEBHOOK_REGISTER: 'true', SVCCLOUD_PLATFORM_USERS: platformUsers.join(',') }
+
 const textOf = (message: ReadyMessage, name: string): string => {
   const value = message[name]
   if (typeof value !== 'string') throw new Error(`the ready message lacks ${name}`)
@@ -111,6 +116,7 @@ export class Cloud {
         SVCCLOUD_OPERATOR_PORT: String(operatorPort),
         SVCCLOUD_DATABASE_URL: databaseUrl,
         SVCCLOUD_KUBECONFIG: access.apiserver,
+        ...webhookSettings(access),
       }),
       ...planNodes(options.nodes).map(({ name }) =>
         this.#startComponent(`agent-${name}`, 'agents/node/main.ts', {

@@ -17,6 +17,8 @@ export interface Access {
   readonly apiserver: string
   readonly controllers: string
   agent(node: string): string
+  /** Users that only the components have; none where they share the user of a person, and nobody can tell them apart. */
+  readonly platformUsers: readonly string[]
 }
 
 /** Where the embedded API is, as its ready message says. */
@@ -48,6 +50,7 @@ export async function embeddedAccess(server: EmbeddedServer, nodes: readonly str
     apiserver: fileOf('apiserver'),
     controllers: fileOf('controllers'),
     agent: (node) => fileOf(`agent-${node}`),
+    platformUsers: Object.values(COMPONENT_USERS).map(({ user }) => user),
   }
 }
 
@@ -76,6 +79,7 @@ export async function ownAccess(file: string, folder: DataFolder): Promise<Acces
     apiserver: path,
     controllers: path,
     agent: () => path,
+    platformUsers: [],
   }
 }
 

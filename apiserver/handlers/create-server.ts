@@ -70,13 +70,13 @@ const pendingOf = (operation: OperationStanza) => ({
   ...operation, status: 'pending', step: '', stepIndex: 0, stepCount: 0, error: '', createdAt: operation.requestedAt,
 } as const)
 
-interface Size {
+export interface Size {
   readonly plan: PlanSpec
   readonly storageGibibytes: number
 }
 
 /** What zone, plan and template come to. Throws 400 for names that do not exist or do not go together, 503 for a closed zone. */
-function chooseSize({ caches }: Parts, body: CreateServer, now: Date): Size {
+export function chooseSize({ caches }: Pick<Parts, 'caches'>, body: Pick<CreateServer, 'zone' | 'plan' | 'template' | 'storage_gibibytes'>, now: Date): Size {
   const zone = caches.of(Zone).get({ name: body.zone })
   const plan = caches.of(Plan).get({ name: body.plan })
   if (zone === undefined) throw badField('zone', 'there is no such zone')

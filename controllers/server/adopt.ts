@@ -42,11 +42,25 @@ export function auditAdopted({ server }: Turn, operation: OperationStanza): read
   return [{ do: 'effect', name: 'audit', input: { action: operation.kind, actor: operation.actor, requestId: operation.requestId } }]
 }
 
+/** Writes the audit entries of edits that start no operation, like a new title. */
+export const auditEdits = ({ server, seen }: Turn): readonly Action[] =>
+  seen.requests.filter(({ action }) => action === 'server.update').map(({ action, username, generation, changes }) =>
+    ({ do: 'effect', name: 'audit', input: { action, actor: userActor(username), requestId: derivedId(`${uidOf(server)}/${generation}/${action}`), changes } }))
+
 /** A version 8 UUID (RFC 9562) made from a text. */
 function derivedId(text: string): string {
   const hex = createHash('sha256').update(text).digest('hex')
   const variant = ((Number.parseInt(hex.slice(16, 17), 16) & 0x3) | 0x8).toString(16)
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`
+}
+
+const ACTOR_LENGTH_MAXIMUM = 512
+const userActor = (username: string): string => `user:${username}`.slice(0, ACTOR_LENGTH_MAXIMUM)
+
+/** Who asked for the operation, as admission saw it; undefined when it did not. */
+export function askerOf(requests: Turn['seen']['requests'], kind: OperationKind): string | undefined {
+  const request = requests.find(({ action }) => action === kind)
+  return request && userActor(request.username)
 }
 
 /** The field manager that wrote a spec field last (or wrote at all, for an empty field), as an actor. */

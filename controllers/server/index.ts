@@ -2,6 +2,7 @@
 import { Problem } from '../../domain/problem.ts'
 import { appendAudit } from '../../db/audit.ts'
 import { takeIntent } from '../../db/change-intents.ts'
+import { listKubernetesRequests } from '../../db/kubernetes-requests.ts'
 import { accountExists, claimServer, findServerClaims, isAccountId, releaseServer, type ServerDemand, type ServerId } from '../../db/server-claims.ts'
 import { type Key, keyOf, Secret } from '../../kit/kube/object.ts'
 import { type Effect, type Reconciler, watch } from '../../kit/reconcile/reconciler.ts'
@@ -14,7 +15,7 @@ import { Storage } from '../../resources/storage.ts'
 import { auditEffect } from '../audit.ts'
 import { asked } from '../database.ts'
 import type { Parts } from '../parts.ts'
-import { editorOf, unaskedEdit } from './adopt.ts'
+import { askerOf, editorOf, unaskedEdit } from './adopt.ts'
 import { toReason } from './decision.ts'
 import { uidOf, userDataKey } from './drafts.ts'
 import { plan } from './plan.ts'
@@ -46,6 +47,7 @@ async function observe({ caches, store, db }: Parts, server: ServerObject): Prom
   const template = spec.template === undefined ? undefined : caches.of(Template).get({ name: spec.template })
   const node = claims === undefined ? undefined : caches.of(Node).get({ name: claims.placement.node })
   const edit = unaskedEdit(server, instance)
+  const requests = await readRequests(db, server)
   return {
     accountId, claims, instance,
     plan: caches.of(Plan).get({ name: spec.plan })?.spec,
@@ -54,10 +56,20 @@ async function observe({ caches, store, db }: Parts, server: ServerObject): Prom
     storage: caches.of(Storage).get({ namespace, name }),
     isHostReachable: node !== undefined && node.status?.state !== 'unreachable',
     ...(instance === undefined ? await readUserData(store, server, claims?.placement.node) : { userData: undefined, hasUserDataCopy: true }),
-    // Cached objects have no managedFields.
-    editor: edit === undefined ? '' : editorOf((await store.get(Server, keyOf(server)))?.metadata ?? server.metadata, edit.field),
+    requests,
+    editor: edit === undefined ? '' : askerOf(requests, edit.kind) ?? await findEditor(store, server, edit.field),
   }
 }
+
+/** Only a new generation can have been asked for. */
+async function readRequests(db: Parts['db'], server: ServerObject): Promise<Seen['requests']> {
+  const [after, upTo] = [server.status?.observedGeneration ?? 0, server.metadata.generation ?? 0]
+  return upTo > after ? asked(listKubernetesRequests(db, uidOf(server), { after, upTo })) : []
+}
+
+/** Without the webhook, what the object itself says. Cached objects have no managedFields. */
+const findEditor = async (store: Parts['store'], server: ServerObject, field: string): Promise<string> =>
+  editorOf((await store.get(Server, keyOf(server)))?.metadata ?? server.metadata, field)
 
 /** Who has claims has an account. */
 async function readClaims(db: Parts['db'], namespace: string, serverId: string): Promise<Pick<Seen, 'accountId' | 'claims'>> {

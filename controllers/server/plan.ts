@@ -2,7 +2,7 @@
  *  deletion, the operation under way, and a server at rest. */
 import { isFinal, type OperationKind } from '../../domain/operations.ts'
 import type { Action } from '../../kit/reconcile/action.ts'
-import { adopt, auditAdopted, unaskedEdit } from './adopt.ts'
+import { adopt, auditAdopted, auditEdits, unaskedEdit } from './adopt.ts'
 import { type Decision, toActions, type Turn, type Work } from './decision.ts'
 import { create, failed, restart, start, stop } from './power.ts'
 import { deleteObject, removal } from './removal.ts'
@@ -15,6 +15,11 @@ const FLOWS: Partial<Record<OperationKind, (work: Work) => Decision>> = {
 
 export function plan(server: ServerObject, seen: Seen, now: Date): readonly Action[] {
   const turn: Turn = { server, seen, now }
+  return [...auditEdits(turn), ...decide(turn)]
+}
+
+function decide(turn: Turn): readonly Action[] {
+  const { server, seen } = turn
   const replaced = replacedOperation(server)
   if (replaced !== undefined) return [replaced]
   const edit = unaskedEdit(server, seen.instance)

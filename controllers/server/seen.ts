@@ -1,4 +1,5 @@
 /** What the server reconciler knows of the world when it decides. */
+import type { KubernetesRequest } from '../../db/kubernetes-requests.ts'
 import type { ServerClaims } from '../../db/server-claims.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import type { InstanceSpec, InstanceStatus } from '../../resources/instance.ts'
@@ -28,6 +29,8 @@ export interface Seen {
   readonly hasUserDataCopy: boolean
   /** Who made the edit that no operation stands for, as an actor. */
   readonly editor: string
+  /** What people asked the Kubernetes API for since the last turn, as far as admission saw it. */
+  readonly requests: readonly KubernetesRequest[]
 }
 
 /** The operation under way; undefined when there is none or it has ended. */

@@ -198,6 +198,17 @@ const STATEMENTS = [
      audit jsonb not null
    )`,
   `create index change_intent_age on change_intent (created_at)`,
+  // Who asked the Kubernetes API for a change that the webhook let pass.
+  `create table kubernetes_request (
+     uid text not null,
+     action text not null,
+     generation bigint not null,
+     username text not null,
+     requested_at timestamptz not null,
+     changes jsonb not null,
+     primary key (uid, action, generation)
+   )`,
+  `create index kubernetes_request_age on kubernetes_request (requested_at)`,
   `create table operation_history (
      id uuid primary key,
      account_id uuid,

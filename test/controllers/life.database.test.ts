@@ -2,6 +2,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { listAudit } from '../../db/audit.ts'
 import { recordIntent } from '../../db/change-intents.ts'
+import { type KubernetesRequest, recordKubernetesRequest } from '../../db/kubernetes-requests.ts'
 import { findOperation } from '../../db/operation-history.ts'
 import { findCandidate } from '../../db/placement.ts'
 import { listQuotas } from '../../db/quotas.ts'
@@ -87,6 +88,25 @@ describe('with controllers that live', () => {
   afterEach(async () => {
     for (const { metadata } of (await cloud.kubectl.list(Server, { namespace })).items) await cloud.kubectl.delete(Server, { namespace, name: metadata.name })
     await until('no servers', () => cloud.kubectl.list(Server, { namespace }), ({ items }) => items.length === 0)
+  })
+
+  test('changes are made in the name of who asked the Kubernetes API for them', async () => {
+    await create().then(() => inState('started'))
+    const asks = async (action: string, change: () => Promise<unknown>, changes: KubernetesRequest['changes'] = []) => {
+      const { metadata: { uid = '', generation = 0 } } = (await read()) as ServerObject
+      const now = fastClock.now()
+      for (const stale of [0, generation]) await recordKubernetesRequest(database.db, { uid, action, generation: stale, username: 'mallory', requestedAt: now, changes: [] })
+      await recordKubernetesRequest(database.db, { uid, action, generation: generation + 1, username: 'grace@example.com', requestedAt: now, changes })
+      await change()
+    }
+    await asks('server.stop', () => edit({ desiredPower: 'stopped' }))
+    await inState('stopped')
+    await asks('server.update', () => edit({ title: 'New' }), [{ field: 'title', before: '', after: 'New' }])
+    await until('the entry', audited, (entries) => entries.includes('server.update user:grace@example.com success'))
+    await asks('server.delete', remove)
+    await gone()
+    expect(await audited()).toEqual(['server.create user:kubectl-edit success', ...['stop', 'update', 'delete'].map((verb) => `server.${verb} user:grace@example.com success`)])
+    await recorded(['server.create succeeded user:kubectl-edit', 'server.delete succeeded user:grace@example.com', 'server.stop succeeded user:grace@example.com'])
   })
 
   test('a server comes, stops, starts, restarts and goes, and leaves nothing', async () => {

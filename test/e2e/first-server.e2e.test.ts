@@ -116,7 +116,7 @@ describe.runIf(hasKubectl)('kubectl', () => {
     await eventually('the server to stop', async () => (await customer.server(server.id)).state === 'stopped', 120_000)
     const { items } = JSON.parse(await kubectl('get', 'operations', '-n', namespace, '-o', 'json')) as { items: { spec: Record<string, unknown> }[] } // a list of Operations
     const actors = items.filter(({ spec }) => spec['kind'] === 'server.stop').map(({ spec }) => spec['actor'])
-    expect(actors.sort()).toEqual(['token:test', 'user:kubectl-patch'])
+    expect(actors.sort()).toEqual(['token:test', 'user:svccloud-admin'])
     await kubectl('patch', 'server', server.id, '-n', namespace, '--type=merge', '-p', '{"spec":{"desiredPower":"running"}}')
     await eventually('the server to start', async () => (await customer.server(server.id)).state === 'started', 120_000)
   })

@@ -8,6 +8,7 @@ import { toScale } from '../core/scale.ts'
 import { asList, asObject, asString, at, strings, type Json, type JsonObject } from '../core/json.ts'
 import { badRequest, fieldInvalid, fieldNotSupported, fieldRequired, internal, Refusal, type Cause } from '../core/status.ts'
 import type { Store } from '../core/store.ts'
+import { celValue, compileCondition } from '../schema/cel.ts'
 
 const WEBHOOKS_KEY = 'admissionregistration.k8s.io/validatingwebhookconfigurations'
 const TIMEOUT_SECONDS = 10
@@ -44,7 +45,33 @@ function isMatch(webhook: JsonObject, admission: Admission, store: Store): boole
   if (!asList(webhook.rules).some((rule) => ruleMatches(asObject(rule), admission))) return false
   const home = definition.storageKey === '/namespaces' ? (object ?? old) : store.table('/namespaces').get(namespace)
   if (home && !matchesLabels(webhook.namespaceSelector, home.metadata.labels ?? {})) return false
-  return [object, old].some((one) => one !== undefined && matchesLabels(webhook.objectSelector, one.metadata.labels ?? {}))
+  return [object, old].some((one) => one !== undefined && matchesLabels(webhook.objectSelector, one.metadata.labels ?? {})) && conditionsHold(webhook, admission)
+}
+
+const firstLineOf = (error: unknown): string => (error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error))
+
+/** Every match condition is true. One that cannot be evaluated counts as a webhook that cannot be reached. */
+function conditionsHold(webhook: JsonObject, admission: Admission): boolean {
+  const conditions = asList(webhook.matchConditions).map(asObject)
+  if (conditions.length === 0) return true
+  const { object, oldObject, ...request } = reviewOf(admission, '')
+  const variables = { request: celValue(request, undefined), object: celValue(object ?? null, undefined), oldObject: celValue(oldObject ?? null, undefined) }
+  try {
+    return conditions.every(({ expression }) => compileCondition(asString(expression))(variables) === true)
+  } catch (error) {
+    if (webhook.failurePolicy === 'Ignore') return false
+    throw internal(`failed evaluating a match condition of webhook ${JSON.stringify(asString(webhook.name))}: ${firstLineOf(error)}`)
+  }
+}
+
+function conditionFaults({ name, expression }: JsonObject, field: string): Cause[] {
+  const missing = asString(name) === '' ? [fieldRequired(`${field}.name`)] : []
+  try {
+    compileCondition(asString(expression))
+    return missing
+  } catch (error) {
+    return [...missing, fieldInvalid(`${field}.expression`, asString(expression), `compilation failed: ${firstLineOf(error)}`)]
+  }
 }
 
 const has = (list: Json | undefined, wanted: string): boolean => strings(list).some((one) => one === '*' || one === wanted)
@@ -136,7 +163,7 @@ function urlFaults(url: Json | undefined, field: string): Cause[] {
   return scheme === 'https' ? [] : [fieldInvalid(field, scheme, "'https' is the only allowed URL scheme; desired format: https://host[/path]")]
 }
 
-function webhookFaults({ name, clientConfig, sideEffects, admissionReviewVersions, failurePolicy }: JsonObject, field: string): Cause[] {
+function webhookFaults({ name, clientConfig, sideEffects, admissionReviewVersions, failurePolicy, matchConditions }: JsonObject, field: string): Cause[] {
   return [
     ...(asString(name) === '' ? [fieldRequired(`${field}.name`)] : []),
     ...(at(clientConfig, 'url') === undefined && at(clientConfig, 'service') === undefined ? [fieldRequired(`${field}.clientConfig`, 'exactly one of url or service is required')] : []),
@@ -146,5 +173,6 @@ function webhookFaults({ name, clientConfig, sideEffects, admissionReviewVersion
     ...(sideEffects === undefined || sideEffects === 'None' || sideEffects === 'NoneOnDryRun' ? [] : [fieldNotSupported(`${field}.sideEffects`, sideEffects, ['None', 'NoneOnDryRun'])]),
     ...(strings(admissionReviewVersions).includes('v1') ? [] : [fieldRequired(`${field}.admissionReviewVersions`, 'must specify one of v1, v1beta1')]),
     ...(failurePolicy === 'Fail' || failurePolicy === 'Ignore' ? [] : [fieldNotSupported(`${field}.failurePolicy`, failurePolicy ?? '', ['Fail', 'Ignore'])]),
+    ...asList(matchConditions).flatMap((condition, index) => conditionFaults(asObject(condition), `${field}.matchConditions[${index}]`)),
   ]
 }

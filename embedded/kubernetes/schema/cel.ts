@@ -126,3 +126,17 @@ function isCidr(text: string): boolean {
   return rest.length === 0 && /^\d{1,3}$/.test(bits) && isIP(address) !== 0 && Number(bits) <= (isIPv4(address) ? 32 : 128)
 }
 
+const conditionEnvironment = library.clone().registerVariable('request', 'dyn').registerVariable('object', 'dyn').registerVariable('oldObject', 'dyn')
+
+/** Whether a webhook wants to be asked about a write. Throws an Error with a reason for expressions that are not accepted. */
+export function compileCondition(expression: string): (variables: { readonly request: CelValue; readonly object: CelValue; readonly oldObject: CelValue }) => unknown {
+  const name = JSON.stringify(['condition', expression])
+  const known = compiled.get(name)
+  if (known) return known
+  if (expression.length > EXPRESSION_MOST_LETTERS) throw new Error(`an expression may have at most ${EXPRESSION_MOST_LETTERS} letters`)
+  const parsed = conditionEnvironment.parse(expression)
+  const checked = parsed.check()
+  if (!checked.valid) throw checked.error ?? new Error('the expression is not valid')
+  if (compiled.size < COMPILED_MOST) compiled.set(name, parsed)
+  return parsed
+}

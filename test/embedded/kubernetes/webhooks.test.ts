@@ -66,6 +66,17 @@ test('what the rules do not name is not asked about', async () => {
   expect((await world.post(WIDGETS, widget('b', {}, { labels: { checked: 'yes' } }))).body.message).toBe('admission webhook "check.example.dev" denied the request without explanation')
 })
 
+test('a match condition leaves writes out, and one that makes no sense is refused', async () => {
+  const conditions = (expression: string) => ({ matchConditions: [{ name: 'condition', expression }] })
+  const { world, asked } = await hooked(() => ({ allowed: false }), conditions("!(request.userInfo.username in ['system:admin']) || object.metadata.name == 'b'"))
+  expect((await world.post(WIDGETS, widget('a'))).status).toBe(201)
+  expect((await world.post(WIDGETS, widget('b'))).status).toBe(400)
+  expect(asked).toHaveLength(1)
+  for (const expression of ['request.', 'nobody == 1', '']) {
+    expect((await world.post(CONFIGURATIONS, { ...configuration(conditions(expression)), metadata: { name: 'wrong' } })).status, expression).toBe(422)
+  }
+})
+
 test.each([
   ['Fail', 500],
   ['Ignore', 201],

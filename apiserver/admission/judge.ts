@@ -1,0 +1,86 @@
+/** Judges a write to Kubernetes that did not come from the platform itself: by the rules of the API, in the name of who asks.
+ *  What passes is written down, because the object does not say who changed it; what is refused is in the audit log, as it is
+ *  when the API refuses it. A dry run leaves nothing behind. */
+import { forbidden, Problem } from '../../domain/problem.ts'
+import { appendAudit } from '../../db/audit.ts'
+import { databaseUnavailable } from '../../db/failures.ts'
+import { recordKubernetesRequest } from '../../db/kubernetes-requests.ts'
+import { accountExists } from '../../db/server-claims.ts'
+import type { Logger } from '../../kit/sys/log.ts'
+import { API_GROUP } from '../../resources/define.ts'
+import { accountOfNamespace } from '../../resources/index.ts'
+import { Plan, Template, Zone } from '../../resources/platform.ts'
+import type { ServerSpec, ServerStatus } from '../../resources/server.ts'
+import { auditEntry, kubernetesActor } from '../audit.ts'
+import { type AdmissionRequest, allowed, refused, typed } from './review.ts'
+import { type Asked, judgeChange, judgeCreation, judgeDeletion, type JudgeParts } from './servers.ts'
+
+export interface AdmissionParts extends JudgeParts {
+  readonly log: Logger
+  /** Kubernetes users of the platform's own processes, who are never refused. */
+  readonly platformUsers: readonly string[]
+}
+
+export type Judge = (request: AdmissionRequest) => Promise<object>
+
+/** The cluster's own controllers, which clean up behind owners and namespaces. */
+const CLUSTER_CONTROLLERS = 'system:serviceaccount:kube-system:'
+
+/** Answers AdmissionReview responses. Throws Unavailable when it cannot know; whether the write may happen then is the caller's choice. */
+export function openJudge(parts: AdmissionParts): Judge {
+  parts.caches.of(Plan)
+  parts.caches.of(Template)
+  parts.caches.of(Zone)
+  return async (request) => {
+    const { uid, userInfo: { username }, resource: { group } } = request
+    if (group !== API_GROUP || parts.platformUsers.includes(username)) return allowed(uid)
+    try {
+      const asked = await judge(parts, request)
+      if (request.dryRun !== true) await record(parts, request, asked)
+      return allowed(uid)
+    } catch (error) {
+      if (!(error instanceof Problem)) throw databaseUnavailable(error)
+      parts.log.info('write refused', { kind: request.resource.resource, operation: request.operation, status: error.status, reason: error.members.reason })
+      if (request.dryRun !== true) await auditRefusal(parts, request, error)
+      return refused(uid, error)
+    }
+  }
+}
+
+async function judge(parts: AdmissionParts, { operation, resource: { resource }, subResource, object, oldObject, userInfo }: AdmissionRequest): Promise<readonly Asked[]> {
+  if (subResource === 'status') throw forbidden('The status is written by the platform only.')
+  if (resource === 'servers') {
+    const [server, before] = [typed<ServerSpec, ServerStatus>(object), typed<ServerSpec, ServerStatus>(oldObject)]
+    if (operation === 'CREATE' && server !== undefined) return judgeCreation(parts, server)
+    if (operation === 'UPDATE' && server !== undefined && before !== undefined) return judgeChange(server, before)
+    if (operation === 'DELETE' && before !== undefined) return judgeDeletion(before)
+    throw new Error(`a review of ${operation} lacks the object`)
+  }
+  if (operation === 'DELETE' && userInfo.username.startsWith(CLUSTER_CONTROLLERS)) return []
+  if (resource === 'storages' && operation === 'CREATE') throw new Problem(501, 'Only boot storages are offered here: they are made with their server.')
+  if (resource === 'storages' || resource === 'operations') throw forbidden(`${resource} are written by the platform only.`)
+  return []
+}
+
+async function record({ db, clock }: AdmissionParts, { operation, object, oldObject, userInfo: { username } }: AdmissionRequest, asked: readonly Asked[]): Promise<void> {
+  const { uid, generation = 0 } = (object ?? oldObject)?.metadata ?? {}
+  if (uid === undefined) return
+  for (const { action, changes } of asked) {
+    await recordKubernetesRequest(db, { uid, action, generation: operation === 'DELETE' ? generation + 1 : generation, username, requestedAt: clock.now(), changes })
+  }
+}
+
+/** As the API does: 403 is denied, what the state of things forbids has failed, and nonsense has no entry. */
+const AUDITED: Readonly<Record<number, 'denied' | 'failed'>> = { 402: 'failed', 403: 'denied', 409: 'failed', 422: 'failed', 501: 'failed', 503: 'failed' }
+const ACTIONS = { CREATE: 'create', UPDATE: 'update', DELETE: 'delete', CONNECT: 'connect' } as const
+
+async function auditRefusal({ db, clock, random }: AdmissionParts, { uid, operation, namespace, object, oldObject, userInfo: { username } }: AdmissionRequest, { status, members: { reason } }: Problem): Promise<void> {
+  const accountId = accountOfNamespace(namespace)
+  const outcome = AUDITED[status]
+  const target = object ?? oldObject
+  if (outcome === undefined || accountId === undefined || target == null || !(await accountExists(db, accountId))) return
+  const entry = auditEntry(accountId, kubernetesActor(username), { requestId: uid, sourceIp: '', userAgent: '' }, {
+    action: `${target.kind.toLowerCase()}.${ACTIONS[operation]}`, resourceId: target.metadata.name, outcome, detail: { status: String(status), ...(reason === undefined ? {} : { reason }) },
+  })
+  await db.transaction().execute((tx) => appendAudit(tx, entry, { clock, random }))
+}

@@ -1,0 +1,43 @@
+/** How the Kubernetes API comes to ask the webhook. A chart installs the same configuration where the platform runs in a cluster. */
+import type { ResourceType } from '../../kit/kube/object.ts'
+import type { Store } from '../../kit/kube/store.ts'
+import { API_GROUP } from '../../resources/define.ts'
+import { Operation } from '../../resources/operation.ts'
+import { Server } from '../../resources/server.ts'
+import { Storage } from '../../resources/storage.ts'
+
+const ValidatingWebhookConfiguration: ResourceType<undefined> = {
+  group: 'admissionregistration.k8s.io', version: 'v1', kind: 'ValidatingWebhookConfiguration', plural: 'validatingwebhookconfigurations', scope: 'Cluster',
+}
+const NAME = 'svccloud'
+const TIMEOUT_SECONDS = 10
+
+export interface Registration {
+  readonly url: string
+  /** PEM of the authority of the webhook's certificate. */
+  readonly authority: string
+  /** Their writes are never asked about: an API server that is down does not stop the platform itself. */
+  readonly platformUsers: readonly string[]
+}
+
+/** Nobody but the platform writes while the webhook cannot be asked. */
+export function webhookConfiguration({ url, authority, platformUsers }: Registration) {
+  const plurals = [Server, Storage, Operation].map(({ plural }) => plural)
+  return {
+    metadata: { name: NAME },
+    webhooks: [{
+      name: `admission.${API_GROUP}`,
+      clientConfig: { url, caBundle: Buffer.from(authority).toString('base64') },
+      rules: [{ apiGroups: [API_GROUP], apiVersions: ['*'], resources: plurals.flatMap((plural) => [plural, `${plural}/status`]), operations: ['CREATE', 'UPDATE', 'DELETE'], scope: 'Namespaced' }],
+      matchConditions: [{ name: 'people', expression: `!(request.userInfo.username in ${JSON.stringify(platformUsers)})` }],
+      admissionReviewVersions: ['v1'],
+      sideEffects: 'NoneOnDryRun',
+      failurePolicy: 'Fail',
+      timeoutSeconds: TIMEOUT_SECONDS,
+    }],
+  }
+}
+
+export async function registerWebhook(store: Store, registration: Registration): Promise<void> {
+  await store.apply(ValidatingWebhookConfiguration, { ...webhookConfiguration(registration), spec: undefined })
+}

@@ -1,0 +1,58 @@
+/** AdmissionReview v1: what an API server asks before it writes, and what it is answered. */
+import { z } from 'zod'
+import type { Problem, ProblemStatus } from '../../domain/problem.ts'
+import type { KubeObject } from '../../kit/kube/object.ts'
+
+const Metadata = z.looseObject({
+  name: z.string().default(''),
+  namespace: z.string().optional(),
+  uid: z.string().optional(),
+  generation: z.number().optional(),
+  deletionTimestamp: z.string().nullish().transform((at) => at ?? undefined),
+  annotations: z.record(z.string(), z.string()).nullish(),
+  finalizers: z.array(z.string()).nullish(),
+})
+/** Its kind has checked it already; only what is read of every object is looked at again. */
+const Reviewed = z.looseObject({ apiVersion: z.string(), kind: z.string(), metadata: Metadata, spec: z.looseObject({}).optional(), status: z.looseObject({}).optional() })
+
+export const AdmissionReview = z.looseObject({
+  apiVersion: z.literal('admission.k8s.io/v1'),
+  kind: z.literal('AdmissionReview'),
+  request: z.looseObject({
+    uid: z.string().min(1).max(64),
+    operation: z.enum(['CREATE', 'UPDATE', 'DELETE', 'CONNECT']),
+    resource: z.looseObject({ group: z.string(), resource: z.string() }),
+    subResource: z.string().default(''),
+    namespace: z.string().default(''),
+    userInfo: z.looseObject({ username: z.string().default('') }),
+    object: Reviewed.nullish(),
+    oldObject: Reviewed.nullish(),
+    dryRun: z.boolean().nullish(),
+  }),
+})
+export type AdmissionRequest = z.infer<typeof AdmissionReview>['request']
+
+/** The reviewed object as its kind types it. */
+export const typed = <Spec, Status>(object: AdmissionRequest['object']): KubeObject<Spec, Status> | undefined =>
+  object == null ? undefined : (object as unknown as KubeObject<Spec, Status>) // the API server has checked it against its kind
+
+/** What clients of Kubernetes call the status. */
+const REASONS: Partial<Readonly<Record<ProblemStatus, string>>> = {
+  400: 'BadRequest', 403: 'Forbidden', 404: 'NotFound', 409: 'Conflict', 422: 'Invalid', 429: 'TooManyRequests', 503: 'ServiceUnavailable',
+}
+
+const answer = (uid: string, response: object) => ({ apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', response: { uid, ...response } })
+
+export const allowed = (uid: string) => answer(uid, { allowed: true })
+
+/** The refusal as a Kubernetes Status. Its message begins with the contract's reason, because some clients show nothing else. */
+export function refused(uid: string, { status, message, members: { reason, errors = [] } }: Problem) {
+  const causes = [...(reason === undefined ? [] : [{ reason, message }]), ...errors.map(({ field, detail }) => ({ reason: 'FieldValueInvalid', field, message: detail }))]
+  return answer(uid, {
+    allowed: false,
+    status: {
+      status: 'Failure', code: status, ...(REASONS[status] === undefined ? {} : { reason: REASONS[status] }), message: reason === undefined ? message : `${reason}: ${message}`,
+      ...(causes.length === 0 ? {} : { details: { causes } }),
+    },
+  })
+}

@@ -1,0 +1,117 @@
+/** What the API says no to, said to kubectl as well: servers that people make, change and delete past the API are judged by the same
+ *  rules. Everything is checked and nothing is claimed: that is the controller's part, once the object is there. */
+import { isDeepStrictEqual } from 'node:util'
+import type { AuditChange } from '../../domain/audit.ts'
+import { badField, badRequest, emailUnverified, forbidden } from '../../domain/problem.ts'
+import { requireDeletable, requireStartable, requireStoppable } from '../../domain/server-rules.ts'
+import { parsePublicKey } from '../../domain/ssh-key.ts'
+import { checkStanding, standingOf } from '../../domain/standing.ts'
+import { hasVerifiedOwner } from '../../db/members.ts'
+import { accountExists, claimServer, type ServerDemand } from '../../db/server-claims.ts'
+import { readStanding } from '../../db/standing.ts'
+import { accountOfNamespace } from '../../resources/index.ts'
+import { LAST_CHANGE_ANNOTATION, SERVER_FINALIZER } from '../../resources/labels.ts'
+import type { ServerSpec } from '../../resources/server.ts'
+import { factsOf } from '../../resources/server-routes.ts'
+import { Labels, Printable } from '../../resources/shapes.ts'
+import { chooseSize } from '../handlers/create-server.ts'
+import type { Parts } from '../parts.ts'
+import type { ServerObject } from '../servers.ts'
+import { storedOf } from '../stored.ts'
+
+export type JudgeParts = Pick<Parts, 'db' | 'caches' | 'clock' | 'random'>
+
+/** A change that may happen, by the name that the audit log has for it. */
+export interface Asked {
+  readonly action: 'server.create' | 'server.start' | 'server.stop' | 'server.update' | 'server.delete'
+  readonly changes: readonly AuditChange[]
+}
+
+/** Throws the Problem that the API would answer. */
+export async function judgeCreation(parts: JudgeParts, server: ServerObject): Promise<readonly Asked[]> {
+  const { db, caches, clock } = parts
+  const { metadata: { name, namespace = '' }, spec } = server
+  const accountId = accountOfNamespace(namespace)
+  if (accountId === undefined || !(await accountExists(db, accountId))) throw badRequest('The namespace belongs to no account: servers live in acct-<id of the account>.')
+  requireUnforged(server, undefined)
+  requireReadable(spec)
+  requireOffered(spec)
+  const now = clock.now()
+  if (!(await hasVerifiedOwner(db, accountId))) throw emailUnverified()
+  checkStanding(standingOf(await readStanding(db, accountId, now)))
+  const { plan, storageGibibytes } = chooseSize({ caches }, {
+    zone: spec.zone, plan: spec.plan, template: spec.template, ...(spec.storageGibibytes === undefined ? {} : { storage_gibibytes: spec.storageGibibytes }),
+  }, now)
+  const { cores, memoryMebibytes, cpuPool } = plan
+  await rehearseClaims(parts, { accountId, serverId: name, hostname: spec.hostname, zone: spec.zone, cores, memoryMebibytes, storageGibibytes, ...(cpuPool === undefined ? {} : { cpuPool }) })
+  return [{ action: 'server.create', changes: [] }]
+}
+
+/** Claims everything in a transaction that is rolled back: quota, hostname and room are judged by the code that takes them. */
+async function rehearseClaims({ db, clock, random }: JudgeParts, demand: ServerDemand): Promise<void> {
+  const transaction = await db.startTransaction().execute()
+  try {
+    await claimServer(transaction, demand, { now: clock.now(), random })
+  } finally {
+    await transaction.rollback().execute()
+  }
+}
+
+/** What is decided at creation. The kind refuses it too, unless an operation of the platform changes it. */
+const FIXED = ['hostname', 'zone', 'plan', 'template', 'customImageId', 'storageGibibytes', 'userDataSecretName', 'serverGroupId', 'publicIpv4'] as const satisfies readonly (keyof ServerSpec)[]
+/** What may be changed at any time. */
+const FREE = ['title', 'labels', 'isProtected', 'haPolicy', 'migrationPolicy', 'metadataEnabled', 'sshKeys'] as const satisfies readonly (keyof ServerSpec)[]
+
+/** Throws the Problem that the API would answer. */
+export function judgeChange(server: ServerObject, before: ServerObject): readonly Asked[] {
+  requireUnforged(server, before)
+  const isChanged = (field: keyof ServerSpec): boolean => !isDeepStrictEqual(server.spec[field], before.spec[field])
+  const moved = FIXED.find(isChanged)
+  if (moved !== undefined) throw badField(`spec.${moved}`, 'cannot be changed')
+  if (isChanged('title') || isChanged('labels') || isChanged('sshKeys')) requireReadable(server.spec)
+  const facts = factsOf(storedOf(before))
+  const asked: Asked[] = []
+  if (isChanged('desiredPower')) {
+    const isStart = server.spec.desiredPower === 'running'
+    if (isStart) requireStartable(facts)
+    else requireStoppable(facts)
+    asked.push({ action: isStart ? 'server.start' : 'server.stop', changes: [] })
+  }
+  const changes = FREE.filter(isChanged).map((field) => ({ field: snakeCase(field), before: before.spec[field], after: server.spec[field] }))
+  return changes.length === 0 ? asked : [...asked, { action: 'server.update', changes }]
+}
+
+/** Throws the Problem that the API would answer. Asking again for what happens already is no fault. */
+export function judgeDeletion(server: ServerObject): readonly Asked[] {
+  if (server.metadata.deletionTimestamp !== undefined) return []
+  requireDeletable(factsOf(storedOf(server)))
+  return [{ action: 'server.delete', changes: [] }]
+}
+
+/** Whoever could write these could act in another's name, or make the platform forget what it holds. */
+function requireUnforged(server: ServerObject, before: ServerObject | undefined): void {
+  const noteOf = (object: ServerObject | undefined) => object?.metadata.annotations?.[LAST_CHANGE_ANNOTATION]
+  if (!isDeepStrictEqual(server.spec.operation, before?.spec.operation)) throw forbidden('spec.operation is written by the platform only: change what the server shall be, and the operation follows.')
+  if (noteOf(server) !== noteOf(before)) throw forbidden(`The annotation ${LAST_CHANGE_ANNOTATION} is written by the platform only.`)
+  const isHeld = before?.metadata.finalizers?.includes(SERVER_FINALIZER) ?? false
+  if (isHeld && !server.metadata.finalizers?.includes(SERVER_FINALIZER)) throw forbidden('The finalizer goes when the host side of the server is gone.')
+}
+
+function requireReadable({ title, labels, sshKeys, userDataSecretName }: ServerSpec): void {
+  if (!Printable.safeParse(title).success) throw badField('spec.title', 'must be printable')
+  const fault = Labels.safeParse(labels).error?.issues[0]
+  if (fault !== undefined) throw badField(['spec.labels', ...fault.path].join('.'), fault.message)
+  for (const [index, text] of sshKeys.entries()) {
+    const key = parsePublicKey(text)
+    if (typeof key === 'string') throw badField(`spec.sshKeys.${index}`, key)
+  }
+  if (sshKeys.length === 0 && userDataSecretName === undefined) throw badField('spec.sshKeys', 'a server needs at least one SSH key, or user data: nobody could sign in')
+}
+
+function requireOffered({ customImageId, serverGroupId, publicIpv4 }: ServerSpec): void {
+  if (customImageId !== undefined) throw badField('spec.customImageId', 'custom images are not offered here')
+  if (serverGroupId !== undefined) throw badField('spec.serverGroupId', 'server groups are not offered here')
+  if (publicIpv4) throw badField('spec.publicIpv4', 'public IPv4 addresses are not offered here')
+}
+
+const snakeCase = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)

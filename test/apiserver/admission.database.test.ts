@@ -1,0 +1,260 @@
+/** The webhook over HTTPS, asked by the embedded Kubernetes API about what people do there. */
+import { request } from 'node:https'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { startAdmission } from '../../apiserver/admission/index.ts'
+import { listAudit } from '../../db/audit.ts'
+import { listKubernetesRequests } from '../../db/kubernetes-requests.ts'
+import { mirrorNode } from '../../db/nodes.ts'
+import { claimServer } from '../../db/server-claims.ts'
+import { listQuotas } from '../../db/quotas.ts'
+import { type Core, openCore } from '../../embedded/kubernetes/core/core.ts'
+import { callWebhook } from '../../embedded/kubernetes/server/call-webhook.ts'
+import { memoryStorage } from '../../embedded/kubernetes/storage/memory.ts'
+import { type Caches, openCaches } from '../../kit/kube/caches.ts'
+import { openClient } from '../../kit/kube/client.ts'
+import { installCrds, readCrds } from '../../kit/kube/crd.ts'
+import { type KubeObject, Namespace } from '../../kit/kube/object.ts'
+import { ApiError, type Store } from '../../kit/kube/store.ts'
+import { systemClock as clock } from '../../kit/sys/clock.ts'
+import { silentLog as log } from '../../kit/sys/log.ts'
+import { openRegistry } from '../../kit/sys/metrics.ts'
+import { newUuid, systemRandom as random } from '../../kit/sys/random.ts'
+import { accountNamespace } from '../../resources/index.ts'
+import { LAST_CHANGE_ANNOTATION, SERVER_FINALIZER } from '../../resources/labels.ts'
+import { Operation } from '../../resources/operation.ts'
+import { Plan, Region, Template, Zone } from '../../resources/platform.ts'
+import { Server, type ServerSpec, type ServerState } from '../../resources/server.ts'
+import { Storage } from '../../resources/storage.ts'
+import { createAccount } from '../accounts.ts'
+import { useDatabase } from '../database.ts'
+import { PUBLIC_KEY } from './cloud.ts'
+
+const database = useDatabase()
+const PLATFORM = 'system:svccloud:apiserver'
+const AT = '2026-01-01T00:00:00Z'
+const stop = new AbortController()
+let core: Core
+let listener: { readonly port: number; stop(): Promise<void> }
+let platform: Store
+let grace: Store
+let accountId: string
+let namespace: string
+
+beforeAll(async () => {
+  core = await openCore({ clock, random, log, storage: memoryStorage(), callWebhook })
+  const storeOf = (name: string) => openClient({ transport: (call) => core.handle(call, { name, groups: ['system:masters'] }), fieldManager: 'tests', clock, random })
+  platform = storeOf(PLATFORM)
+  grace = storeOf('grace@example.com')
+  await installCrds(platform, await readCrds('crds'), clock)
+  await platform.create(Region, { metadata: { name: 'r1' }, spec: { displayName: 'One', country: 'DE' } })
+  await platform.create(Zone, { metadata: { name: 'z1' }, spec: { displayName: 'Z', region: 'r1', isClosed: false, capabilities: [] } })
+  await platform.create(Zone, { metadata: { name: 'full' }, spec: { displayName: 'Full', region: 'r1', isClosed: false, capabilities: [] } })
+  await platform.create(Plan, { metadata: { name: 'tiny' }, spec: { family: 'starter', cores: 1, memoryMebibytes: 192, storageGibibytes: 1, priceMonthlyCents: 100 } })
+  await platform.create(Template, {
+    metadata: { name: 'tiny-linux' },
+    spec: { title: 'Tiny', osFamily: 'linux', osVersion: '1', architecture: 'x86_64', defaultUser: 'root', minStorageGibibytes: 1, minMemoryMebibytes: 128, zones: [], image: { built: 'tiny-linux' }, isHidden: false },
+  })
+  await mirrorNode(database.db, { node: 'n1', zone: 'z1', rack: 'r', cpuPool: null, dedicatedAccountId: null, isSchedulable: true, total: { cores: 64, memoryMebibytes: 65_536, storageGibibytes: 1_024 } })
+  const caches = openCaches({ store: platform, clock, random, log, registry: openRegistry({ isProcessWide: false }) })
+  const admission = admissionWith(caches)
+  caches.start(stop.signal)
+  listener = await admission
+  await caches.ready()
+})
+afterAll(async () => {
+  stop.abort()
+  await listener?.stop()
+  await core?.close()
+})
+beforeEach(async () => {
+  accountId = await openAccount({ isVerified: true, hasCredit: true })
+  namespace = accountNamespace(accountId)
+})
+
+const admissionWith = (caches: Caches) =>
+  startAdmission({ store: platform, caches, db: database.db, clock, random, log, platformUsers: [PLATFORM], host: '127.0.0.1', port: 0, certificateFiles: undefined, isRegistering: true })
+
+async function openAccount({ isVerified, hasCredit }: { readonly isVerified: boolean; readonly hasCredit: boolean }): Promise<string> {
+  const { db } = database
+  const id = await createAccount(db)
+  const userId = newUuid(random)
+  await db.insertInto('app_user').values({ id: userId, email: `${id}@example.com`, name: null, password_hash: null, email_verified_at: isVerified ? new Date(AT) : null, own_account_id: id, active_account_id: id, created_at: new Date(AT) }).execute()
+  await db.insertInto('membership').values({ account_id: id, user_id: userId, role: 'owner', joined_at: new Date(AT) }).execute()
+  if (hasCredit) await db.insertInto('credit').values({ id: newUuid(random), account_id: id, label: 'Welcome', source: 'staff', amount_cents: 1_000, spent_cents: 0, created_at: new Date(AT) }).execute()
+  await platform.create(Namespace, { metadata: { name: accountNamespace(id) }, spec: {} })
+  return id
+}
+
+const bare = { hostname: 'web', zone: 'z1', plan: 'tiny', template: 'tiny-linux', sshKeys: [PUBLIC_KEY] } as unknown as ServerSpec // the API server fills in the defaults
+const create = (spec: Partial<ServerSpec> = {}, by: Store = grace, at = namespace, metadata: Partial<KubeObject['metadata']> = {}) => by.create(Server, { metadata: { ...metadata, name: 'web', namespace: at }, spec: { ...bare, ...spec } })
+const edit = (patch: object, by: Store = grace, subresource?: 'status') => by.patch(Server, { namespace, name: 'web' }, patch, subresource)
+const remove = (by: Store = grace) => by.delete(Server, { namespace, name: 'web' })
+const refusal = async (write: Promise<unknown>): Promise<ApiError> => {
+  const answer = await write.catch((error: unknown) => error)
+  if (!(answer instanceof ApiError)) throw new Error(`it was not refused: ${JSON.stringify(answer)}`)
+  return answer
+}
+const said = async (write: Promise<unknown>) => {
+  const { code, message } = await refusal(write)
+  return `${code} ${message.replace('admission webhook "admission.svccloud.dev" denied the request: ', '')}`
+}
+const audited = async () => (await listAudit(database.db, accountId, { limit: 100 })).map(({ action, actor_email, outcome, detail }) => `${action} ${actor_email} ${outcome} ${detail['reason'] ?? detail['status'] ?? ''}`)
+const stanza = (kind: 'server.create' | 'server.start') => ({ id: newUuid(random), kind, requestedAt: AT, deadlineAt: AT, actor: 'user:1', requestId: 'r' }) as const
+
+/** A server that the platform made, in the state; at work when it has an operation that has not ended. */
+async function standing(state: ServerState, { isBusy = false, ...spec }: Partial<ServerSpec> & { readonly isBusy?: boolean } = {}): Promise<KubeObject<ServerSpec>> {
+  const operation = stanza('server.start')
+  await create({ ...spec, operation }, platform, namespace, { finalizers: [SERVER_FINALIZER] })
+  const { id, kind, actor, requestedAt: createdAt, deadlineAt } = operation
+  const progress = { id, kind, actor, createdAt, deadlineAt, status: isBusy ? 'running' : 'succeeded', step: 'started', stepIndex: 0, stepCount: 1, error: '' }
+  return edit({ status: { state, operation: progress } }, platform, 'status')
+}
+/** Who asked, and for what, as the controller will find it. */
+const asked = async (server: KubeObject, after = 0) =>
+  (await listKubernetesRequests(database.db, server.metadata.uid ?? '', { after, upTo: 99 })).map(({ action, username, generation, changes }) => ({ action, username, generation, changes }))
+
+describe('a server that is made', () => {
+  test('passes, and who asked is known', async () => {
+    const server = await create()
+    expect(await asked(server)).toEqual([{ action: 'server.create', username: 'grace@example.com', generation: 1, changes: [] }])
+    expect((await listQuotas(database.db, accountId)).filter(({ used }) => used > 0)).toEqual([])
+  })
+
+  test('in a dry run leaves nothing behind, whatever is said to it', async () => {
+    const dry = (spec: object) => core.handle({
+      method: 'POST', path: `/apis/svccloud.dev/v1alpha1/namespaces/${namespace}/servers?dryRun=All`, headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ apiVersion: 'svccloud.dev/v1alpha1', kind: 'Server', metadata: { name: 'web' }, spec: { ...bare, ...spec } }),
+    }, { name: 'grace@example.com', groups: ['system:masters'] })
+    const before = await database.db.selectFrom('kubernetes_request').select('uid').execute()
+    expect((await dry({})).status).toBe(201)
+    expect((await dry({ zone: 'full' })).status).toBe(503)
+    expect(await database.db.selectFrom('kubernetes_request').select('uid').execute()).toEqual(before)
+    expect(await audited()).toEqual([])
+  })
+
+  test.each<readonly [string, Partial<ServerSpec>, string]>([
+    ['without a key', { sshKeys: [] }, '400 spec.sshKeys: a server needs at least one SSH key, or user data: nobody could sign in'],
+    ['with a key that is none', { sshKeys: ['ssh-ed25519 nonsense'] }, '400 spec.sshKeys.0: '],
+    ['in a zone that is not there', { zone: 'nowhere' }, '400 zone: there is no such zone'],
+    ['with a plan that is not there', { plan: 'huge' }, '400 plan: there is no such plan'],
+    ['from a template that is not there', { template: 'windows' }, '400 template: there is no such template in the zone'],
+    ['smaller than its plan', { storageGibibytes: 0 }, '422 '],
+    ['with what is not offered', { publicIpv4: true }, '400 spec.publicIpv4: '],
+    ['with a label that is none', { labels: { '-': 'x' } }, '400 spec.labels.-: '],
+    ['where there is no room', { zone: 'full' }, '503 no_capacity: Zone full has no room for this plan now.'],
+    ['beyond the quota', { storageGibibytes: 20_000 }, "422 quota_exceeded: The account's limit of 10240 storage_gibibytes would be exceeded"],
+    ['with an operation of its own', { operation: stanza('server.create') }, '403 spec.operation is written by the platform only'],
+  ])('%s is refused', async (_why, spec, expected) => {
+    expect(await said(create(spec))).toContain(expected)
+    expect(await grace.get(Server, { namespace, name: 'web' })).toBeUndefined()
+  })
+
+  test('under a hostname that is taken is refused, and the audit log has it', async () => {
+    const other = { accountId, serverId: 'other', hostname: 'web', zone: 'z1', cores: 1, memoryMebibytes: 1, storageGibibytes: 1 }
+    await database.db.transaction().execute((tx) => claimServer(tx, other, { now: new Date(AT), random }))
+    expect(await said(create())).toContain('409 name_taken: ')
+    expect(await audited()).toEqual(['server.create user:grace@example.com failed name_taken'])
+  })
+
+  test('needs an account that may pay, and whose owner has a verified address', async () => {
+    expect(await said(create({}, grace, accountNamespace(await openAccount({ isVerified: false, hasCredit: true }))))).toContain('403 email_unverified: ')
+    expect(await said(create({}, grace, accountNamespace(await openAccount({ isVerified: true, hasCredit: false }))))).toContain('402 payment_method_required: ')
+    expect(await said(create({}, grace, 'default'))).toContain('400 The namespace belongs to no account')
+  })
+
+  test('carries no note of the platform', async () => {
+    expect(await said(create({}, grace, namespace, { annotations: { [LAST_CHANGE_ANNOTATION]: 'x' } }))).toContain('403 The annotation')
+  })
+})
+
+describe('a server that is changed', () => {
+  test('is stopped, started and renamed by those who may, and who asked is known', async () => {
+    const server = await standing('started')
+    const stopped = await edit({ spec: { desiredPower: 'stopped', title: 'New' } })
+    expect(stopped.metadata.generation).toBe(2)
+    expect(await asked(server, 1)).toEqual(expect.arrayContaining([
+      { action: 'server.stop', username: 'grace@example.com', generation: 2, changes: [] },
+      { action: 'server.update', username: 'grace@example.com', generation: 2, changes: [{ field: 'title', before: '', after: 'New' }] },
+    ]))
+    await edit({ metadata: { labels: { mine: 'yes' } } })
+    expect(await asked(server, 2)).toEqual([])
+  })
+
+  test.each<readonly [string, Parameters<typeof standing>, object, string]>([
+    ['stopped while it starts', ['starting', { isBusy: true }], { desiredPower: 'stopped' }, '409 operation_in_progress: '],
+    ['stopped when it is not started', ['error'], { desiredPower: 'stopped' }, '409 state_not_allowed: '],
+    ['started when it is gone already', ['deleting', { desiredPower: 'stopped' }], { desiredPower: 'running' }, '409 state_not_allowed: '],
+    ['given another zone', ['started'], { zone: 'full' }, '422 '],
+    ['given a group', ['started'], { serverGroupId: 'group' }, '400 spec.serverGroupId: cannot be changed'],
+    ['given an operation', ['started'], { operation: { actor: 'user:somebody' } }, '403 spec.operation is written by the platform only'],
+    ['freed of its operation', ['started'], { operation: null }, '403 spec.operation is written by the platform only'],
+    ['given a bad label', ['started'], { labels: { 'a b': '' } }, '400 spec.labels.a b: '],
+  ])('is never %s', async (_why, world, spec, expected) => {
+    const server = await standing(...world)
+    expect(await said(edit({ spec }))).toContain(expected)
+    expect(await asked(server)).toEqual([])
+  })
+
+  test('keeps its status and its finalizer', async () => {
+    await standing('started')
+    expect(await said(edit({ status: { state: 'stopped' } }, grace, 'status'))).toBe('403 The status is written by the platform only.')
+    expect(await said(edit({ metadata: { finalizers: null } }))).toContain('403 The finalizer goes when')
+    await expect(edit({ status: { stateDetail: 'x' } }, platform, 'status')).resolves.toBeDefined()
+  })
+})
+
+describe('a server that is deleted', () => {
+  test('goes when it may, and who asked is known', async () => {
+    const server = await standing('started')
+    await remove()
+    const deleted = await grace.get(Server, { namespace, name: 'web' })
+    expect(await asked(server)).toEqual([{ action: 'server.delete', username: 'grace@example.com', generation: deleted?.metadata.generation, changes: [] }])
+    await remove() // asked again
+  })
+
+  test('stays while it is protected or at work, but for its creation', async () => {
+    await standing('started', { isProtected: true })
+    expect(await said(remove())).toContain('409 protected: ')
+    expect(await audited()).toEqual(['server.delete user:grace@example.com failed protected'])
+    await edit({ spec: { isProtected: false } })
+    await remove()
+  })
+
+  test('stays while another operation runs', async () => {
+    await standing('starting', { isBusy: true })
+    expect(await said(remove())).toContain('409 operation_in_progress: ')
+  })
+
+  test('goes while it is being made', async () => {
+    await create({ operation: stanza('server.create') }, platform, namespace, { finalizers: [SERVER_FINALIZER] })
+    await remove()
+  })
+})
+
+test('what follows from servers is written by the platform only', async () => {
+  const spec = { kind: 'server.start', target: { type: 'server', id: 'web' }, actor: 'user:1', requestId: 'r', createdAt: AT, deadlineAt: AT, stepCount: 1 } as const
+  expect(await said(grace.create(Operation, { metadata: { name: 'op', namespace }, spec }))).toBe('403 operations are written by the platform only.')
+  await platform.create(Operation, { metadata: { name: 'op', namespace }, spec })
+  expect(await said(grace.delete(Operation, { namespace, name: 'op' }))).toBe('403 operations are written by the platform only.')
+  expect(await said(grace.create(Storage, { metadata: { name: 'disk', namespace }, spec: { zone: 'z1', sizeGibibytes: 1 } as never }))).toContain('501 Only boot storages')
+})
+
+test('the listener answers reviews and nothing else', async () => {
+  const send = (method: string, path: string, body = '') => new Promise<number>((resolve, reject) => {
+    request({ host: '127.0.0.1', port: listener.port, method, path, rejectUnauthorized: false, agent: false }, (response) => {
+      response.resume()
+      resolve(response.statusCode ?? 0)
+    }).once('error', reject).end(body)
+  })
+  expect(await send('GET', '/admission')).toBe(405)
+  expect(await send('POST', '/other')).toBe(404)
+  expect(await send('POST', '/admission?timeout=10s', '{}')).toBe(400)
+  expect(await send('POST', '/admission', 'nonsense')).toBe(400)
+})
+
+test('the platform goes on when the webhook is gone, and nobody else writes', async () => {
+  const away = await admissionWith(openCaches({ store: platform, clock, random, log, registry: openRegistry({ isProcessWide: false }) }))
+  await away.stop()
+  expect(await said(create())).toContain('500 Internal error occurred: failed calling webhook')
+  await expect(create({}, platform)).resolves.toBeDefined()
+})
