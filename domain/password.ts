@@ -39,9 +39,10 @@ const LOOKALIKES: Readonly<Record<string, string>> = { '0': 'o', '1': 'i', '3': 
 function isCommon(password: string): boolean {
   const lower = password.toLowerCase()
   if (new Set(lower).size < DISTINCT_CHARACTERS_MINIMUM || RUNS.some((run) => run.includes(lower))) return true
-  const spelled = lower.replace(/[013457@$!]/g, (sign) => LOOKALIKES[sign] ?? sign)
-  return [lower, spelled].some((text) => {
-    const core = text.replace(/^[^a-z]+|[^a-z]+$/g, '')
+  const spell = (text: string) => text.replace(/[013457@$!]/g, (sign) => LOOKALIKES[sign] ?? sign)
+  const trim = (text: string) => text.replace(/^[^a-z]+|[^a-z]+$/g, '')
+  return [lower, spell(lower), spell(trim(lower))].some((text) => {
+    const core = trim(text)
     const letters = text.replace(/[^a-z]/g, '')
     return WORDS.has(shortestPeriod(core)) || WORDS.has(shortestPeriod(letters))
   })
