@@ -162,15 +162,22 @@ describe('the control plane', () => {
     await finishMigrations()
     expect(await installing).toContain('STATUS: deployed')
     expect((await ask('GET', deployment('apiserver'))).body.spec?.replicas).toBe(2)
-    expect(await names(`/api/v1/namespaces/${NAMESPACE}/services`)).toEqual([`${RELEASE}-apiserver`, `${RELEASE}-controllers`, `${RELEASE}-operator`])
+    expect(await names(`/api/v1/namespaces/${NAMESPACE}/services`)).toEqual([`${RELEASE}-apiserver`, `${RELEASE}-controllers`, `${RELEASE}-operator`, `${RELEASE}-webhook`])
     expect((await ask('GET', job)).status).toBe(404)
     await until('the kinds to be served', async () => (await ask('GET', '/apis/svccloud.dev/v1alpha1/servers')).status === 200)
   })
 
+  const authority = async () => {
+    const { webhooks } = (await ask('GET', `/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/${NAMESPACE}-${RELEASE}`)).body as { webhooks?: { clientConfig: { caBundle: string } }[] } // as its kind says
+    return webhooks?.[0]?.clientConfig.caBundle
+  }
+
   it('upgrades', async () => {
+    const before = await authority()
     const upgrading = helm.must('upgrade', RELEASE, CONTROL_PLANE, ...IN_NAMESPACE, ...DATABASE, '--set', 'apiserver.replicas=3,accountRoles.create=false', '--timeout', '90s')
     await finishMigrations()
     expect(await upgrading).toContain('REVISION: 2')
+    expect(await authority()).toBe(before)
     expect((await ask('GET', deployment('apiserver'))).body.spec?.replicas).toBe(3)
     expect((await names('/apis/rbac.authorization.k8s.io/v1/clusterroles')).filter((name) => name.startsWith(`${NAMESPACE}-${RELEASE}-account-`))).toEqual([])
   })
@@ -190,6 +197,7 @@ describe('the control plane', () => {
   it('goes, and leaves the kinds with their objects', async () => {
     const region = { apiVersion: 'svccloud.dev/v1alpha1', kind: 'Region', metadata: { name: 'kept' }, spec: { displayName: 'Kept', country: 'DE' } }
     expect(await ask('POST', '/apis/svccloud.dev/v1alpha1/regions', { body: region })).toMatchObject({ status: 201 })
+    expect(await names('/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations')).toEqual([`${NAMESPACE}-${RELEASE}`])
     await helm.must('uninstall', RELEASE, ...IN_NAMESPACE, '--timeout', '30s')
     await until('everything else to go', async () => (await ask('GET', deployment('apiserver'))).status === 404)
     expect((await names('/apis/rbac.authorization.k8s.io/v1/clusterroles')).filter((name) => name.startsWith(`${NAMESPACE}-${RELEASE}`))).toEqual([])

@@ -73,3 +73,8 @@ readinessProbe:
   periodSeconds: 5
   failureThreshold: 2
 {{- end }}
+
+{{/* Users of the platform's own processes, comma separated. */}}
+{{- define "svccloud.platformUsers" -}}
+system:serviceaccount:{{ .Release.Namespace }}:{{ .Release.Name }}-apiserver,system:serviceaccount:{{ .Release.Namespace }}:{{ .Release.Name }}-controllers
+{{- end }}
