@@ -110,6 +110,8 @@ export interface ProcessRecord {
   readonly pid: number
   /** From /proc, in clock ticks since boot; undefined where there is no /proc. */
   readonly startTicks?: string
+  /** Where it serves its metrics, once it does. */
+  readonly metricsUrl?: string
 }
 
 const START_TICKS_FIELD = 19 // field 22 of proc(5)'s stat, counted after the command name

@@ -125,7 +125,11 @@ export class Component {
         child.once('error', (error) => resolve(error.message))
         child.once('exit', (code, signal) => resolve(signal ?? `exit code ${code}`))
       })
-      child.on('message', (message) => void (isReady(message) && onReady(message)))
+      child.on('message', (message) => {
+        if (!isReady(message)) return
+        this.#rememberMetrics(message['metrics_url'])
+        onReady(message)
+      })
       await this.#remember(child.pid)
       const words = await ended
       await this.#remember(undefined)
@@ -138,6 +142,12 @@ export class Component {
     }
   }
 
+  #rememberMetrics(url: unknown): void {
+    if (this.#record === undefined || typeof url !== 'string') return
+    this.#record = { ...this.#record, metricsUrl: url }
+    this.#supervisor.onProcessesChanged()
+  }
+
   async #keepLogBounded(signal: AbortSignal): Promise<void> {
     const { clock, say } = this.#supervisor
     while (!signal.aborted) {
@@ -147,8 +157,9 @@ export class Component {
   }
 
   async #remember(pid: number | undefined): Promise<void> {
+    this.#record = pid === undefined ? undefined : { name: this.name, pid }
     const startTicks = pid === undefined ? undefined : await startTicksOf(pid)
-    this.#record = pid === undefined ? undefined : { name: this.name, pid, ...(startTicks === undefined ? {} : { startTicks }) }
+    if (this.#record !== undefined && startTicks !== undefined) this.#record = { ...this.#record, startTicks }
     this.#supervisor.onProcessesChanged()
   }
 }

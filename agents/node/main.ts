@@ -95,7 +95,7 @@ const probes = await startProbes({ host: '127.0.0.1', port: settings.SVCCLOUD_ME
 host.images.prepare('tiny-linux')
 const running = agent.run(stop)
 while (!stop.aborted && agent.missing().length > 0) await clock.sleep(READY_POLL_MILLISECONDS, stop)
-if (!stop.aborted) tellParent({ ready: true, url: listener.url, metrics_url: probes.url })
+if (!stop.aborted) tellParent({ ready: true, url: listener.url, metrics_url: `${probes.url}/metrics` })
 await running
 
 if (settings.SVCCLOUD_STOP_GUESTS) await stopGuests(host.hypervisor, clock, log)

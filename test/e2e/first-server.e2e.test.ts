@@ -1,6 +1,6 @@
 /** The whole way of a first customer, with a real guest: from `npm start` to nothing left. The tests build on each other. */
 import { execFile } from 'node:child_process'
-import { mkdtemp, readdir, rm, stat } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -45,6 +45,17 @@ it('says where everything is', async () => {
 
 it.each(['/livez', '/readyz', '/metrics'])('the operator listener answers %s', async (path) => {
   expect((await fetch(`${product.endpoints.operator_url}${path}`)).status).toBe(200)
+})
+
+it('every other process answers on a port of its own', async () => {
+  const records = JSON.parse(await readFile(join(data, 'processes.json'), 'utf8')) as { name: string; metricsUrl?: string }[] // the supervisor's own file
+  const named = records.filter(({ name }) => name === 'controllers' || name.startsWith('agent-'))
+  expect(named).toHaveLength(4)
+  for (const { name, metricsUrl } of named) {
+    const answer = await fetch(metricsUrl ?? '')
+    expect([name, answer.status, (await answer.text()).includes('process_cpu_seconds_total')]).toEqual([name, 200, true])
+    for (const path of ['/livez', '/readyz']) expect((await fetch(new URL(path, metricsUrl))).status).toBe(200)
+  }
 })
 
 it('signs a customer up, who adds a key', async () => {

@@ -42,6 +42,12 @@ it('answers the first ready message and hands over the environment', async () =>
   expect(ready).toMatchObject({ ready: true, greeting: 'good morning', pid: example.process?.pid })
 })
 
+it('knows where the metrics of the child are', async () => {
+  const example = await component(`${SERVES}; process.send({ ready: true, metrics_url: 'http://127.0.0.1:1/metrics' })`)
+  await example.start()
+  await vi.waitFor(() => expect(example.process).toMatchObject({ name: 'example', metricsUrl: 'http://127.0.0.1:1/metrics' }), { timeout: 20_000, interval: 20 })
+})
+
 it('starts a killed child again and says so', async () => {
   const example = await component(SERVES)
   const { pid } = await example.start()
