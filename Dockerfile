@@ -23,6 +23,7 @@ COPY kit ./kit
 FROM runtime AS control-plane
 COPY db ./db
 COPY crds ./crds
+COPY roles ./roles
 COPY apiserver ./apiserver
 COPY controllers ./controllers
 USER 65532:65532

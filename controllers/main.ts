@@ -19,6 +19,7 @@ import { environment, exitProcess, onFatal, stopSignal, tellParent } from '../ki
 import { newUuid, systemRandom } from '../kit/sys/random.ts'
 import { installCatalog } from './catalog.ts'
 import { openControllers, runControllers } from './index.ts'
+import { installRoles } from './roles.ts'
 
 const Environment = z.object({
   DATABASE_URL: z.string().optional(),
@@ -36,6 +37,7 @@ const Environment = z.object({
 })
 
 const CRDS_FOLDER = join(import.meta.dirname, '..', 'crds')
+const ROLES_FOLDER = join(import.meta.dirname, '..', 'roles')
 /** Where the platform keeps what is its own, like the lease of the leader. */
 const SYSTEM_NAMESPACE = 'svccloud-system'
 /** Ended by the loss of the lead: the supervisor starts the process anew. */
@@ -54,7 +56,10 @@ async function run(settings: z.infer<typeof Environment>, log: Logger, stop: Abo
   const access = settings.SVCCLOUD_KUBECONFIG === undefined ? await readServiceAccount(environment(), clock) : await readKubeconfig(settings.SVCCLOUD_KUBECONFIG, clock)
   const kubernetes = openHttpsTransport(required('SVCCLOUD_KUBECONFIG', access))
   const store = openClient({ transport: kubernetes.transport, fieldManager: 'svccloud-controllers', clock, random, requestTimeoutMilliseconds: LEADER_REQUEST_TIMEOUT_MILLISECONDS })
-  if (settings.SVCCLOUD_INSTALL_CRDS === 'true') await installCrds(store, await readCrds(CRDS_FOLDER), clock)
+  if (settings.SVCCLOUD_INSTALL_CRDS === 'true') {
+    await installCrds(store, await readCrds(CRDS_FOLDER), clock)
+    await installRoles(store, ROLES_FOLDER)
+  }
   if (settings.SVCCLOUD_CATALOG_FILE !== undefined) await installCatalog(store, settings.SVCCLOUD_CATALOG_FILE)
   await ensureNamespace(store, SYSTEM_NAMESPACE)
 

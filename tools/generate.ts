@@ -1,28 +1,38 @@
-/** Writes the generated files: `npm run generate`. Today the CRDs, one per kind, from the definitions in `resources/`.
- *  A unit test compares what is committed with what this makes. */
+/** Writes the generated files: `npm run generate`. The CRDs, one per kind, and the ClusterRoles of accounts, from the definitions in
+ *  `resources/`. Unit tests compare what is committed with what this makes. */
 import { mkdir, readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { stringify } from 'yaml'
 import { crdOf } from '../kit/kube/crd.ts'
 import { printLine, workingDirectory } from '../kit/sys/process.ts'
+import { ACCOUNT_ROLES } from '../resources/account-roles.ts'
 import { RESOURCES } from '../resources/index.ts'
 
 export const CRD_FOLDER = 'crds'
+export const ROLE_FOLDER = 'roles'
 const CATEGORY = 'svccloud'
 const HEADER = '# Generated from resources/ by `npm run generate`; never edited by hand.\n'
 
+type Files = ReadonlyMap<string, string>
+
+const textOf = (value: object): string => HEADER + stringify(value, { lineWidth: 0, aliasDuplicateObjects: false })
+
 /** Text by file name. */
-export function crdFiles(): ReadonlyMap<string, string> {
-  return new Map(RESOURCES.map((kind) => [`${kind.plural}.yaml`, HEADER + stringify(crdOf(kind, CATEGORY), { lineWidth: 0, aliasDuplicateObjects: false })]))
-}
+export const crdFiles = (): Files => new Map(RESOURCES.map((kind) => [`${kind.plural}.yaml`, textOf(crdOf(kind, CATEGORY))]))
 
-async function main(): Promise<void> {
-  const folder = join(workingDirectory(), CRD_FOLDER)
-  const files = crdFiles()
+/** Text by file name. */
+export const roleFiles = (): Files => new Map(ACCOUNT_ROLES.map((role) => [`${role.metadata.name.split(':').at(-1)}.yaml`, textOf(role)]))
+
+/** Makes the folder hold these files and nothing else. */
+async function writeFiles(name: string, files: Files): Promise<void> {
+  const folder = join(workingDirectory(), name)
   await mkdir(folder, { recursive: true })
-  for (const name of await readdir(folder)) if (!files.has(name)) await rm(join(folder, name))
-  for (const [name, text] of files) await writeFile(join(folder, name), text)
-  printLine(`${files.size} definitions written to ${CRD_FOLDER}/`)
+  for (const present of await readdir(folder)) if (!files.has(present)) await rm(join(folder, present))
+  for (const [file, text] of files) await writeFile(join(folder, file), text)
+  printLine(`${files.size} files written to ${name}/`)
 }
 
-if (import.meta.main) await main()
+if (import.meta.main) {
+  await writeFiles(CRD_FOLDER, crdFiles())
+  await writeFiles(ROLE_FOLDER, roleFiles())
+}

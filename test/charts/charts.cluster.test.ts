@@ -120,9 +120,9 @@ describe('manifests', () => {
   it('the account roles are those of the role table', async () => {
     const manifests = await helm.must('template', 'release', CONTROL_PLANE, ...IN_NAMESPACE, ...DATABASE, '-s', 'templates/account-roles.yaml')
     const roles = parseAllDocuments(withoutLogs(manifests)).map((document) => document.toJS() as { metadata: { name: string }; rules: { resources: string[]; verbs: string[] }[] })
-    const mayChange = Object.fromEntries(roles.map(({ metadata, rules }) => [metadata.name.split('-').at(-1), rules.some(({ verbs }) => verbs.includes('create'))]))
+    const mayChange = Object.fromEntries(roles.map(({ metadata, rules }) => [metadata.name.split(':').at(-1), rules.some(({ verbs }) => verbs.includes('create'))]))
     const mayOperate = Object.fromEntries((Object.keys(ROLE_PERMISSIONS) as Role[]).map((role) => [role, ROLE_PERMISSIONS[role].includes('operate')]))
-    expect(mayChange).toEqual(mayOperate)
+    expect(mayChange).toEqual({ ...mayOperate, catalog: false })
   })
 })
 
@@ -179,7 +179,7 @@ describe('the control plane', () => {
     expect(await upgrading).toContain('REVISION: 2')
     expect(await authority()).toBe(before)
     expect((await ask('GET', deployment('apiserver'))).body.spec?.replicas).toBe(3)
-    expect((await names('/apis/rbac.authorization.k8s.io/v1/clusterroles')).filter((name) => name.startsWith(`${NAMESPACE}-${RELEASE}-account-`))).toEqual([])
+    expect((await names('/apis/rbac.authorization.k8s.io/v1/clusterroles')).filter((name) => name.startsWith('svccloud:'))).toEqual([])
   })
 
   it('changes nothing when the migrations fail', async () => {
@@ -191,7 +191,7 @@ describe('the control plane', () => {
   it('rolls back', async () => {
     await helm.must('rollback', RELEASE, '1', ...IN_NAMESPACE, '--timeout', '30s')
     expect((await ask('GET', deployment('apiserver'))).body.spec?.replicas).toBe(2)
-    expect((await names('/apis/rbac.authorization.k8s.io/v1/clusterroles')).filter((name) => name.startsWith(`${NAMESPACE}-${RELEASE}-account-`))).toHaveLength(4)
+    expect((await names('/apis/rbac.authorization.k8s.io/v1/clusterroles')).filter((name) => name.startsWith('svccloud:'))).toHaveLength(4)
   })
 
   it('goes, and leaves the kinds with their objects', async () => {

@@ -2,6 +2,7 @@
 import { asList, asObject, asString, at, strings, type Json, type JsonObject } from '../core/json.ts'
 import type { KubeObject, User } from '../core/object.ts'
 import type { Store } from '../core/store.ts'
+import { NODE_RULES } from './default-roles.ts'
 
 const GROUP = 'rbac.authorization.k8s.io'
 const RBAC_KEYS = { roles: `${GROUP}/roles`, roleBindings: `${GROUP}/rolebindings`, clusterRoles: `${GROUP}/clusterroles`, clusterRoleBindings: `${GROUP}/clusterrolebindings` } as const
@@ -59,9 +60,10 @@ const EVERYTHING: readonly JsonObject[] = [
   { verbs: ['*'], nonResourceURLs: ['*'] },
 ]
 
-/** The agent of a node may do everything in the namespace of its node, which it shares with no other. */
-const isOwnNode = (user: User, { namespace, path }: Attributes): boolean =>
-  path === undefined && user.groups.includes(NODES) && user.name.startsWith(NODE_USER) && namespace === `node-${user.name.slice(NODE_USER.length)}`
+/** The agent of a node does its work in the namespace of its node, which it shares with no other. */
+const isOwnNode = (user: User, attributes: Attributes): boolean =>
+  attributes.path === undefined && user.groups.includes(NODES) && user.name.startsWith(NODE_USER) && attributes.namespace === `node-${user.name.slice(NODE_USER.length)}` &&
+  NODE_RULES.some((rule) => covers(rule, attributes))
 
 function indexGrants(store: Store): Map<string, Grant[]> {
   const index = new Map<string, Grant[]>()

@@ -62,15 +62,18 @@ test('cluster roles gather the rules of others by label', async () => {
   expect((await as(world, alice, 'GET', '/apis/example.dev/v1/widgets')).status).toBe(403)
 })
 
-test('the agent of a node rules its own namespace only', async () => {
+test('the agent of a node works in its own namespace only', async () => {
   const world = await openWidgetWorld()
   for (const name of ['node-n1', 'node-n2']) await world.post('/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name } })
   const agent: User = { name: 'system:node-agent:n1', groups: ['svccloud:nodes', 'system:authenticated'] }
-  expect((await as(world, agent, 'POST', '/apis/example.dev/v1/namespaces/node-n1/widgets', widget('a'))).status).toBe(201)
-  expect((await as(world, agent, 'GET', '/apis/example.dev/v1/namespaces/node-n2/widgets')).status).toBe(403)
+  const lease = (node: string) => `/apis/coordination.k8s.io/v1/namespaces/node-${node}/leases`
+  const heartbeat = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { name: 'heartbeat' } }
+  expect((await as(world, agent, 'POST', lease('n1'), heartbeat)).status).toBe(201)
+  expect((await as(world, agent, 'POST', lease('n2'), heartbeat)).status).toBe(403)
+  expect((await as(world, agent, 'GET', '/apis/example.dev/v1/namespaces/node-n1/widgets')).status).toBe(403)
   expect((await as(world, agent, 'GET', WIDGETS)).status).toBe(403)
   const impostor: User = { name: 'system:node-agent:n1', groups: ['system:authenticated'] }
-  expect((await as(world, impostor, 'GET', '/apis/example.dev/v1/namespaces/node-n1/widgets')).status).toBe(403)
+  expect((await as(world, impostor, 'GET', `${lease('n1')}/heartbeat`)).status).toBe(403)
 })
 
 test('reviews answer who may what', async () => {
