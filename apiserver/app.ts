@@ -52,6 +52,8 @@ export interface AppOptions {
   readonly sealingKeys?: readonly SealingKey[]
   /** The management cluster, which knows the operators' tokens. */
   readonly kubernetes?: Transport
+  /** Whether read-only support sessions need the customer's consent; default yes. */
+  readonly needsReadOnlyConsent?: boolean
   /** Identity providers in button order. */
   readonly providers?: readonly ProviderConfiguration[]
   readonly trustedProxies?: readonly string[]

@@ -24,7 +24,7 @@ import { openAgents } from './console/agents.ts'
 import { PAGES } from './identity/pages.ts'
 import { parseProviders } from './identity/providers/configuration.ts'
 import { parseSealingKeys } from './identity/sealing.ts'
-import { runUpkeep } from './identity/upkeep.ts'
+import { AUDIT_RETENTION_DAYS, AUDIT_VERIFY_SECONDS, runUpkeep } from './identity/upkeep.ts'
 import { openMailTransport } from './mail/transport.ts'
 import { runMailWorker } from './mail/worker.ts'
 import { createOperatorPages } from './operator.ts'
@@ -48,6 +48,9 @@ const Environment = z.object({
   SVCCLOUD_MAIL_FROM: z.string().default('svccloud <no-reply@localhost>'),
   SVCCLOUD_TRUSTED_PROXIES: List,
   SVCCLOUD_SEALING_KEYS: z.string().default(''),
+  SVCCLOUD_SUPPORT_READ_NEEDS_CONSENT: z.enum(['true', 'false']).default('true'),
+  SVCCLOUD_AUDIT_VERIFY_SECONDS: z.coerce.number().int().min(1).default(AUDIT_VERIFY_SECONDS),
+  SVCCLOUD_AUDIT_RETENTION_DAYS: z.coerce.number().int().min(1).default(AUDIT_RETENTION_DAYS),
   SVCCLOUD_IDENTITY_PROVIDERS: z.string().default(''),
   /** The validating webhook listens when it has a port. */
   SVCCLOUD_WEBHOOK_HOST: z.string().default('127.0.0.1'),
@@ -88,7 +91,7 @@ async function run(settings: z.infer<typeof Environment>, log: Logger, stop: Abo
   const mail = openMailTransport({ smtpUrl: settings.SVCCLOUD_SMTP_URL, folder: settings.SVCCLOUD_MAIL_DIRECTORY })
   const app = await createApp({
     store, caches, db, clock, random, log, metrics, agents: openAgents({ store, caches, clock }), publicUrl: settings.SVCCLOUD_PUBLIC_URL ?? apiUrl,
-    canSendMail: mail !== undefined, sealingKeys: parseSealingKeys(settings.SVCCLOUD_SEALING_KEYS),
+    canSendMail: mail !== undefined, needsReadOnlyConsent: settings.SVCCLOUD_SUPPORT_READ_NEEDS_CONSENT === 'true', sealingKeys: parseSealingKeys(settings.SVCCLOUD_SEALING_KEYS),
     kubernetes: kubernetes.transport, providers: parseProviders(settings.SVCCLOUD_IDENTITY_PROVIDERS), trustedProxies: settings.SVCCLOUD_TRUSTED_PROXIES,
   })
   const missing = async () => {
@@ -100,7 +103,7 @@ async function run(settings: z.infer<typeof Environment>, log: Logger, stop: Abo
     pages: createOperatorPages(documentOf('operator'), { metrics, missing }),
   })
   caches.start(stop)
-  const upkeep = runUpkeep({ db, clock, log }, stop)
+  const upkeep = runUpkeep({ db, clock, log, auditVerifySeconds: settings.SVCCLOUD_AUDIT_VERIFY_SECONDS, auditRetentionDays: settings.SVCCLOUD_AUDIT_RETENTION_DAYS }, stop)
   const mailing = mail === undefined ? undefined : runMailWorker({ db, clock, random, log, transport: mail, from: settings.SVCCLOUD_MAIL_FROM }, stop)
 
   // Lists are answered from the caches: nobody is let in before they are filled.
