@@ -59,6 +59,11 @@ export async function findSession(queries: Queries, secret: string, now: Date): 
 
 async function markSeen(queries: Queries, id: string, accountId: string, userId: string, now: Date): Promise<void> {
   await queries.updateTable('session').set({ last_seen_at: now }).where('id', '=', id).execute()
+  await markActive(queries, accountId, userId, now)
+}
+
+/** The person did something in the account. */
+export async function markActive(queries: Queries, accountId: string, userId: string, now: Date): Promise<void> {
   await queries.updateTable('membership').set({ last_active_at: now }).where('account_id', '=', accountId).where('user_id', '=', userId).execute()
 }
 

@@ -6,6 +6,7 @@ import { findUser, type UserRow } from '../../db/accounts.ts'
 import { appendAudit } from '../../db/audit.ts'
 import { settleActiveAccount } from '../../db/members.ts'
 import { findSecondFactor, isSecondFactorRequired } from '../../db/second-factors.ts'
+import { markActive } from '../../db/sessions.ts'
 import type { Tables } from '../../db/tables.ts'
 import type { Cookie, RequestFacts } from '../../kit/http/call.ts'
 import { auditEntry, userActor } from '../audit.ts'
@@ -66,6 +67,7 @@ export async function completeSignIn(
   const accountId = await settleActiveAccount(tx, signIn.user.id)
   if (accountId === undefined) throw forbidden('You belong to no account any more. Ask for an invitation.')
   const user = { ...signIn.user, active_account_id: accountId }
+  await markActive(tx, accountId, user.id, parts.clock.now())
   const session = await openSession(tx, parts, { userId: user.id, request, endsOthers })
   const view = await issuedSessionView(tx, user, session)
   await appendAudit(tx, auditEntry(user.active_account_id, userActor(user), request, { action: 'auth.login', resourceType: 'user', resourceId: user.id, detail }), parts)

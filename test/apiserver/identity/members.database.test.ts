@@ -38,7 +38,7 @@ test('a stranger is invited, looks the invitation up, joins with a password and 
   expect((await browser.send('GET', `/v1/auth/invitation?invitation=${invitation}`)).status).toBe(404)
   expect((await browser.send('GET', '/v1/auth/invitation?invitation=x')).status).toBe(400)
   const members = (await browser.send('GET', '/v1/account/members')).body['items'] as object[]
-  expect(members).toMatchObject([{ email: 'owner@example.com', role: 'owner', is_self: false }, { email: 'new@example.com', role: 'member', is_self: true, name: null, second_factor_enabled: false }])
+  expect(members).toMatchObject([{ email: 'owner@example.com', role: 'owner', is_self: false }, { email: 'new@example.com', role: 'member', is_self: true, name: null, second_factor_enabled: false, last_active_at: harness.clock.now().toISOString() }])
   expect((await invite(owner, 'new@example.com', 'viewer')).reply.status).toBe(409) // a member already
 })
 
