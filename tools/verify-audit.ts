@@ -9,22 +9,35 @@ const canonical = (value: unknown): string =>
   : value !== null && typeof value === 'object' ? `{${Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, member]) => `${JSON.stringify(name)}:${canonical(member)}`).join(',')}}`
   : JSON.stringify(value)
 
-const [, , file = '-', start] = process.argv
-let sequence: number | undefined
-let previous = start
-let entries = 0
-for (const line of readFileSync(file === '-' ? 0 : file, 'utf8').split('\n').filter((text) => text !== '')) {
-  const { entry_hash, ...entry } = JSON.parse(line)
-  previous ??= entry.sequence === 1 ? '0'.repeat(64) : entry.previous_hash // an export that starts later trusts its first link
-  const fault = sequence !== undefined && entry.sequence !== sequence + 1 ? `comes after ${sequence}`
-    : entry.previous_hash !== previous ? 'does not name the entry before it'
-    : createHash('sha256').update(canonical(entry)).digest('hex') !== entry_hash ? 'was changed' : undefined
-  if (fault !== undefined) {
-    console.log(`BROKEN: entry ${entry.sequence} (${entry.id}) ${fault}`)
-    process.exit(1)
-  }
-  sequence = entry.sequence
-  previous = entry_hash
-  entries += 1
+/** What the check of an export comes to. */
+export interface Verdict {
+  readonly isWhole: boolean
+  readonly text: string
 }
-console.log(`OK: ${entries} entries, the last is ${sequence ?? 'none'} with hash ${previous ?? 'none'}`)
+
+/** Checks the lines of an export. `start` is the hash of the entry before the first, where that is known. */
+export function verifyAudit(lines: Iterable<string>, start?: string): Verdict {
+  let sequence: number | undefined
+  let previous = start
+  let entries = 0
+  for (const line of lines) {
+    if (line === '') continue
+    const { entry_hash, ...entry } = JSON.parse(line)
+    previous ??= entry.sequence === 1 ? '0'.repeat(64) : entry.previous_hash // an export that starts later trusts its first link
+    const fault = sequence !== undefined && entry.sequence !== sequence + 1 ? `comes after ${sequence}`
+      : entry.previous_hash !== previous ? 'does not name the entry before it'
+      : createHash('sha256').update(canonical(entry)).digest('hex') !== entry_hash ? 'was changed' : undefined
+    if (fault !== undefined) return { isWhole: false, text: `BROKEN: entry ${entry.sequence} (${entry.id}) ${fault}` }
+    sequence = entry.sequence
+    previous = entry_hash
+    entries += 1
+  }
+  return { isWhole: true, text: `OK: ${entries} entries, the last is ${sequence ?? 'none'} with hash ${previous ?? 'none'}` }
+}
+
+if (import.meta.main) {
+  const [, , file = '-', start] = process.argv
+  const { isWhole, text } = verifyAudit(readFileSync(file === '-' ? 0 : file, 'utf8').split('\n'), start)
+  console.log(text)
+  process.exitCode = isWhole ? 0 : 1
+}

@@ -77,7 +77,7 @@ export async function openCloud(db: Database, options: { readonly disturb?: (ser
   const caches = openCaches({ store: admin, clock: systemClock, random: systemRandom, log: silentLog, registry: metrics })
   const app = await createApp({
     store, caches, db, clock, random: systemRandom, log: silentLog, metrics, agents: options.agents ?? NO_AGENTS, publicUrl: 'http://127.0.0.1:8080',
-    canSendMail: true, checkAnswers: true,
+    canSendMail: true, checkAnswers: true, sealingKeys: [{ id: 'test', key: systemRandom.bytes(32) }],
   })
   caches.start(stop.signal)
   await caches.ready()

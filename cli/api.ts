@@ -1,0 +1,66 @@
+/** Requests of the command line to the service: a token, JSON, and refusals as failures. */
+import { EXIT, Failure, refusalOf } from './exit.ts'
+
+export type Members = Readonly<Record<string, unknown>>
+
+export interface Request {
+  readonly method: string
+  /** With its query. */
+  readonly path: string
+  readonly body?: unknown
+  readonly headers?: Readonly<Record<string, string>>
+  readonly signal?: AbortSignal
+}
+
+export interface Reply {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+  /** Of JSON answers; undefined otherwise. */
+  readonly body: unknown
+}
+
+export interface Api {
+  readonly url: string
+  /** Throws a Failure for everything but a success. */
+  send(request: Request): Promise<Reply>
+  /** The response as it comes, for streams. Throws a Failure for everything but a success. */
+  open(request: Request): Promise<Response>
+}
+
+export function createApi({ url, token, userAgent }: { readonly url: string; readonly token: string | undefined; readonly userAgent: string }): Api {
+  const base = url.replace(/\/+$/, '')
+  async function open({ method, path, body, headers, signal }: Request): Promise<Response> {
+    const response = await fetch(`${base}${path}`, {
+      method, headers: { 'user-agent': userAgent, ...(token === undefined ? {} : { authorization: `Bearer ${token}` }), ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }), ...(signal === undefined ? {} : { signal }),
+    }).catch((error: unknown) => { throw signal?.aborted === true ? new Failure(EXIT.interrupted, 'interrupted') : new Failure(EXIT.unreachable, `${base} cannot be reached: ${causeOf(error)}`, error) })
+    if (response.ok) return response
+    throw refusalOf(response.status, members(await response.text()), response.headers.get('x-request-id'))
+  }
+  return {
+    url: base,
+    open,
+    async send(request) {
+      const response = await open(request)
+      const text = await response.text()
+      return { status: response.status, headers: response.headers, text, body: isJson(response) && text !== '' ? JSON.parse(text) : undefined }
+    },
+  }
+}
+
+const isJson = (response: Response): boolean => /^application\/(\w+\+)?json/.test(response.headers.get('content-type') ?? '')
+
+function members(text: string): Members {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null ? value as Members : {}
+  } catch {
+    return { detail: text.slice(0, 200) }
+  }
+}
+
+function causeOf(error: unknown): string {
+  const { cause } = error as { readonly cause?: { readonly code?: string; readonly message?: string } } // fetch explains itself in the cause
+  return cause?.code ?? cause?.message ?? String(error)
+}

@@ -1,0 +1,138 @@
+/** A terminal on the serial console of a server: keys go there as they are typed, what the guest writes comes here. Goes on by
+ *  itself after a lost connection and after the half hour that a stream lasts. Ctrl-] leaves. */
+import type { Clock } from '../kit/sys/clock.ts'
+import { newUuid, type Random } from '../kit/sys/random.ts'
+import type { Terminal } from '../kit/sys/terminal.ts'
+import type { Api } from './api.ts'
+import { EXIT, Failure } from './exit.ts'
+
+export interface ConsoleParts {
+  readonly api: Api
+  readonly terminal: Terminal
+  readonly clock: Clock
+  readonly random: Random
+  /** Leaves the console. */
+  readonly signal: AbortSignal
+}
+
+const ESCAPE = 0x1d
+const INPUT_BYTES_MAXIMUM = 4096
+/** Keys of so long go together: the service takes 50 requests a second. */
+const GATHER_MILLISECONDS = 30
+const RECONNECT_MILLISECONDS = 500
+const RECONNECTS_MAXIMUM = 60
+/** So much of what was shown is looked for in the tail of the next connection. */
+const OVERLAP_BYTES = 256
+
+/** Resolves when the person or the signal has left. Throws a Failure when the service refuses. */
+export async function attach(parts: ConsoleParts, serverId: string): Promise<void> {
+  const { terminal } = parts
+  const leaving = new AbortController()
+  const signal = AbortSignal.any([parts.signal, leaving.signal])
+  if (terminal.isInputTerminal) terminal.writeError('Connected. Ctrl-] leaves.\r\n')
+  terminal.setRaw(true)
+  try {
+    const typing = type(parts, serverId, () => leaving.abort()).catch((error: unknown) => {
+      leaving.abort()
+      if (!parts.signal.aborted) throw error
+    })
+    await Promise.race([follow(parts, serverId, signal), typing.then(() => aborted(signal))])
+  } finally {
+    leaving.abort()
+    terminal.setRaw(false)
+  }
+}
+
+const aborted = (signal: AbortSignal): Promise<void> => new Promise((resolve) => (signal.aborted ? resolve() : signal.addEventListener('abort', () => resolve(), { once: true })))
+
+async function follow({ api, terminal, clock }: ConsoleParts, serverId: string, signal: AbortSignal): Promise<void> {
+  let last = Buffer.alloc(0)
+  const show = (bytes: Buffer) => {
+    if (bytes.length === 0) return
+    terminal.write(bytes)
+    last = Buffer.concat([last, bytes]).subarray(-OVERLAP_BYTES)
+  }
+  for (let lost = 0; !signal.aborted;) {
+    try {
+      const response = await api.open({ method: 'GET', path: `/v1/servers/${serverId}/console/stream`, signal })
+      for await (const { event, data } of events(response)) {
+        lost = 0
+        if (event === 'output') show(Buffer.from(data, 'base64'))
+        if (event === 'tail') show(unseen(Buffer.from(data, 'base64'), last))
+        if (event === 'status') tellStatus(terminal, JSON.parse(data) as ConsoleStatus) // the contract's ConsoleStatus
+      }
+    } catch (error) {
+      if (signal.aborted) return
+      const isPassing = !(error instanceof Failure) || error.code === EXIT.unreachable || /^(429|5\d\d)/.test(error.message)
+      if (!isPassing || (lost += 1) > RECONNECTS_MAXIMUM) throw error
+    }
+    await clock.sleep(RECONNECT_MILLISECONDS, signal)
+  }
+}
+
+/** What of a tail comes after what was shown already. */
+function unseen(tail: Buffer, shown: Buffer): Buffer {
+  const at = shown.length === 0 ? -1 : tail.lastIndexOf(shown)
+  return at < 0 ? tail : tail.subarray(at + shown.length)
+}
+
+interface ConsoleStatus {
+  readonly writable: boolean
+  readonly server_state: string
+  readonly reason: string | null
+}
+
+function tellStatus(terminal: Terminal, { writable, server_state, reason }: ConsoleStatus): void {
+  if (!writable) terminal.writeError(`\r\n[the server is ${server_state}${reason === null ? '' : `: ${reason.replaceAll('_', ' ')}`}]\r\n`)
+}
+
+interface StreamEvent {
+  readonly event: string
+  readonly data: string
+}
+
+async function* events(response: Response): AsyncIterable<StreamEvent> {
+  if (response.body === null) return
+  let pending = ''
+  for await (const text of response.body.pipeThrough(new TextDecoderStream())) {
+    pending += text
+    const blocks = pending.split('\n\n')
+    pending = blocks.pop() ?? ''
+    for (const block of blocks) yield { event: /^event: ?(.*)$/m.exec(block)?.[1] ?? '', data: /^data: ?(.*)$/m.exec(block)?.[1] ?? '' }
+  }
+}
+
+/** Sends keys until the escape is typed; at the end of a pipe, until everything is sent. */
+async function type({ api, terminal, clock, random, signal }: ConsoleParts, serverId: string, leave: () => void): Promise<void> {
+  const sessionId = newUuid(random)
+  let pending: Buffer = Buffer.alloc(0)
+  let sending = Promise.resolve()
+  const send = async () => {
+    if (pending.length === 0) return
+    await clock.sleep(GATHER_MILLISECONDS, signal)
+    while (pending.length > 0 && !signal.aborted) {
+      const part = pending.subarray(0, INPUT_BYTES_MAXIMUM)
+      await sendPart(part)
+      pending = pending.subarray(part.length)
+    }
+  }
+  const sendPart = async (part: Buffer) => {
+    try {
+      await api.send({ method: 'POST', path: `/v1/servers/${serverId}/console/input`, body: { session_id: sessionId, data: part.toString('base64') }, signal })
+    } catch (error) {
+      if (!(error instanceof Failure) || !/^(409|429|503)/.test(error.message)) throw error
+      // What cannot be typed now is said once and dropped, as on a line that is not plugged in.
+      terminal.writeError(`\r\n[not typed: ${error.message.split('\n')[0]}]\r\n`)
+    }
+  }
+  for await (const chunk of terminal.input) {
+    const bytes = Buffer.from(chunk)
+    const end = terminal.isInputTerminal ? bytes.indexOf(ESCAPE) : -1
+    pending = Buffer.concat([pending, end < 0 ? bytes : bytes.subarray(0, end)])
+    sending = sending.then(send)
+    if (end < 0 && terminal.isInputTerminal) continue
+    await sending
+    if (end >= 0) return leave()
+  }
+  await sending
+}

@@ -1,0 +1,54 @@
+/** Where the service is and who one is there, kept in a file that only its owner can read. */
+import { chmod, mkdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { z } from 'zod'
+import { EXIT, Failure, usage } from './exit.ts'
+
+const Profile = z.object({ url: z.url(), token: z.string() })
+export type Profile = z.infer<typeof Profile>
+const Profiles = z.object({ current: z.string(), profiles: z.record(z.string(), Profile) })
+export type Profiles = z.infer<typeof Profiles>
+
+export type Environment = Readonly<Record<string, string | undefined>>
+
+export const DEFAULT_URL = 'http://127.0.0.1:8080'
+export const DEFAULT_PROFILE = 'default'
+const NOTHING: Profiles = { current: DEFAULT_PROFILE, profiles: {} }
+
+/** `$XDG_CONFIG_HOME/svccloud/config.json`, by default under `~/.config`. */
+export const profilesFile = (environment: Environment): string =>
+  join(environment['XDG_CONFIG_HOME'] ?? join(environment['HOME'] ?? '.', '.config'), 'svccloud', 'config.json')
+
+export async function readProfiles(environment: Environment): Promise<Profiles> {
+  const file = profilesFile(environment)
+  const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined
+    throw new Failure(EXIT.usage, `${file} cannot be read: ${error.message}`, error)
+  })
+  if (text === undefined) return NOTHING
+  try {
+    return Profiles.parse(JSON.parse(text))
+  } catch (error) {
+    throw new Failure(EXIT.usage, `${file} is not a profile file; remove it and log in again`, error)
+  }
+}
+
+/** Written beside and moved into place, so that a killed command leaves the old file or the new one. */
+export async function writeProfiles(environment: Environment, profiles: Profiles): Promise<void> {
+  const file = profilesFile(environment)
+  await mkdir(dirname(file), { recursive: true, mode: 0o700 })
+  await writeFile(`${file}.new`, `${JSON.stringify(profiles, null, 2)}\n`, { mode: 0o600 })
+  await chmod(`${file}.new`, 0o600)
+  await rename(`${file}.new`, file)
+}
+
+/** The profile that a command uses: SVCCLOUD_URL and SVCCLOUD_TOKEN win over the file. */
+export async function chooseProfile(environment: Environment, name: string | undefined): Promise<{ readonly url: string; readonly token: string | undefined }> {
+  const { SVCCLOUD_URL: url, SVCCLOUD_TOKEN: token } = environment
+  if (url !== undefined && token !== undefined) return { url, token }
+  const { current, profiles } = await readProfiles(environment)
+  const wanted = name ?? environment['SVCCLOUD_PROFILE']
+  const profile = profiles[wanted ?? current]
+  if (wanted !== undefined && profile === undefined) throw usage(`there is no profile ${wanted}`)
+  return { url: url ?? profile?.url ?? DEFAULT_URL, token: token ?? profile?.token }
+}

@@ -1,0 +1,69 @@
+/** Waiting for an operation, with its steps and events told as they come: in one moving line where a person watches, else line by line. */
+import type { Clock } from '../kit/sys/clock.ts'
+import type { Terminal } from '../kit/sys/terminal.ts'
+import type { Api } from './api.ts'
+import { EXIT, Failure } from './exit.ts'
+
+export interface Operation {
+  readonly id: string
+  readonly kind: string
+  readonly status: string
+  readonly step: string
+  readonly step_index: number
+  readonly step_count: number
+  readonly error: string
+  readonly events?: readonly { readonly at: string; readonly kind: string; readonly message: string }[]
+}
+
+export interface WaitParts {
+  readonly api: Api
+  readonly terminal: Terminal
+  readonly clock: Clock
+  readonly signal: AbortSignal
+}
+
+/** The service answers earlier when something changes. */
+const WAIT_SECONDS = 20
+const PAUSE_MILLISECONDS = 500
+/** Failures to reach the service in a row that are sat out. */
+const LOST_MAXIMUM = 20
+const CLEAR_LINE = '\r\u001b[K'
+
+/** Resolves when the operation has succeeded. Throws a Failure when it failed, was cancelled, or the wait was interrupted. */
+export async function waitFor(parts: WaitParts, id: string): Promise<Operation> {
+  const { api, terminal, clock, signal } = parts
+  const told = new Set<string>()
+  let lost = 0
+  for (;;) {
+    let operation: Operation
+    try {
+      operation = ((await api.send({ method: 'GET', path: `/v1/operations/${id}?wait=${WAIT_SECONDS}`, signal })).body as { readonly operation: Operation }).operation // the contract's shape
+      lost = 0
+    } catch (error) {
+      const isPassing = error instanceof Failure && (error.code === EXIT.unreachable || error.message.startsWith('5') || error.message.startsWith('429'))
+      if (!isPassing || (lost += 1) > LOST_MAXIMUM || signal.aborted) throw error
+      await clock.sleep(PAUSE_MILLISECONDS * lost, signal)
+      continue
+    }
+    tell(terminal, operation, told)
+    if (operation.status === 'succeeded') return operation
+    if (operation.status === 'failed' || operation.status === 'cancelled') {
+      throw new Failure(EXIT.operationFailed, `operation ${operation.id} (${operation.kind}) ${operation.status === 'failed' ? `failed: ${operation.error}` : 'was cancelled'}`)
+    }
+    await clock.sleep(PAUSE_MILLISECONDS, signal)
+  }
+}
+
+function tell(terminal: Terminal, operation: Operation, told: Set<string>): void {
+  const { kind, status, step, step_index, step_count, events = [] } = operation
+  const moving = terminal.isErrorTerminal
+  for (const event of events) {
+    const key = `${event.at} ${event.kind} ${event.message}`
+    if (told.has(key)) continue
+    told.add(key)
+    terminal.writeError(`${moving ? CLEAR_LINE : ''}${event.at}  ${kind}: ${event.message}\n`)
+  }
+  if (!moving) return
+  const isOver = status === 'succeeded' || status === 'failed' || status === 'cancelled'
+  terminal.writeError(isOver ? CLEAR_LINE : `${CLEAR_LINE}${kind}: ${status}, step ${Math.min(step_index + 1, step_count)} of ${step_count} (${step})`)
+}

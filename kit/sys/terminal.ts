@@ -1,0 +1,48 @@
+/** The person or pipe at the other end of a command-line program: what it types, what it sees. */
+import { createInterface } from 'node:readline/promises'
+import { Writable } from 'node:stream'
+
+export interface Terminal {
+  /** Whether a person types; false for pipes and files. */
+  readonly isInputTerminal: boolean
+  readonly isOutputTerminal: boolean
+  readonly isErrorTerminal: boolean
+  /** What comes in, as it comes. */
+  readonly input: AsyncIterable<Uint8Array>
+  /** Writes to the output as it is. */
+  write(bytes: string | Uint8Array): void
+  writeError(text: string): void
+  /** Keys come one by one and unseen while it is true. Only where a person types. */
+  setRaw(isRaw: boolean): void
+  /** Asks on the error output, and answers the line that was typed; `isHidden` shows nothing of it. */
+  ask(question: string, isHidden?: boolean): Promise<string>
+  /** Everything that comes in, as text. */
+  readAll(): Promise<string>
+}
+
+export const processTerminal: Terminal = {
+  isInputTerminal: process.stdin.isTTY === true,
+  isOutputTerminal: process.stdout.isTTY === true,
+  isErrorTerminal: process.stderr.isTTY === true,
+  input: process.stdin,
+  write: (bytes) => void process.stdout.write(bytes),
+  writeError: (text) => void process.stderr.write(text),
+  setRaw: (isRaw) => void process.stdin.setRawMode?.(isRaw),
+  async ask(question, isHidden = false) {
+    process.stderr.write(question)
+    const silent = new Writable({ write: (_chunk, _encoding, done) => done() })
+    const lines = createInterface({ input: process.stdin, output: isHidden ? silent : process.stderr, terminal: process.stdin.isTTY === true })
+    try {
+      // A line that is never finished (Ctrl-C, Ctrl-D) is an empty one.
+      return await Promise.race([lines.question(''), new Promise<string>((resolve) => lines.once('close', () => resolve('')))])
+    } finally {
+      lines.close()
+      if (isHidden) process.stderr.write('\n')
+    }
+  },
+  async readAll() {
+    const chunks: Uint8Array[] = []
+    for await (const chunk of process.stdin) chunks.push(chunk as Uint8Array) // without an encoding, stdin gives buffers
+    return Buffer.concat(chunks).toString()
+  },
+}

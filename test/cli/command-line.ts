@@ -1,0 +1,98 @@
+/** The command line against the API behind a real socket; only the terminal is the test's. */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll } from 'vitest'
+import { run } from '../../cli/run.ts'
+import { type RunningServer, startServer } from '../../kit/http/server.ts'
+import { systemClock } from '../../kit/sys/clock.ts'
+import { silentLog } from '../../kit/sys/log.ts'
+import { systemRandom } from '../../kit/sys/random.ts'
+import { type Cloud, openCloud, type Person } from '../apiserver/cloud.ts'
+import { useDatabase } from '../database.ts'
+
+export interface Ended {
+  readonly code: number
+  readonly out: string
+  readonly error: string
+}
+
+export interface RunOptions {
+  readonly environment?: Readonly<Record<string, string>>
+  /** What is typed or piped in; a terminal answers questions with its lines. */
+  readonly input?: string
+  readonly isTerminal?: boolean
+  readonly signal?: AbortSignal
+  /** Called with all of the error output whenever there is more of it. */
+  readonly onError?: (error: string) => void
+}
+
+export interface World {
+  readonly cloud: Cloud
+  readonly owner: Person
+  readonly url: string
+  readonly folder: string
+  /** As the owner, with a token that may write. */
+  svccloud(line: readonly string[], options?: RunOptions): Promise<Ended>
+}
+
+const PACE_MILLISECONDS = 200
+
+/** Read inside tests and hooks only. */
+export function useWorld(): { readonly world: World } {
+  const database = useDatabase()
+  let world: World | undefined
+  let server: RunningServer | undefined
+  beforeAll(async () => {
+    const cloud = await openCloud(database.db)
+    const folder = await mkdtemp(join(tmpdir(), 'svccloud-cli-'))
+    server = await startServer({
+      host: '127.0.0.1', port: 0, clock: systemClock, random: systemRandom, log: silentLog,
+      service: (request) => {
+        cloud.pass(PACE_MILLISECONDS)
+        return cloud.app.customers(request)
+      },
+    })
+    const owner = await cloud.signUp('owner@example.com')
+    const url = `http://127.0.0.1:${server.port}`
+    const token = await owner.token('read_write')
+    world = {
+      cloud, owner, url, folder,
+      svccloud: (line, options = {}) => runLine(line, { ...options, environment: { XDG_CONFIG_HOME: folder, SVCCLOUD_URL: url, SVCCLOUD_TOKEN: token, ...options.environment } }),
+    }
+  })
+  afterAll(async () => {
+    await server?.stop(1_000)
+    await world?.cloud.close()
+    if (world !== undefined) await rm(world.folder, { recursive: true, force: true })
+  })
+  return {
+    get world() {
+      if (world === undefined) throw new Error('the world is there while tests run, not before')
+      return world
+    },
+  }
+}
+
+/** Runs one command line in this process, to its end. */
+export async function runLine(line: readonly string[], { environment = {}, input = '', isTerminal = false, signal = new AbortController().signal, onError }: RunOptions): Promise<Ended> {
+  const said = { out: '', error: '' }
+  const lines = input.split('\n')
+  const code = await run(line, {
+    environment, clock: systemClock, random: systemRandom, signal,
+    terminal: {
+      isInputTerminal: isTerminal, isOutputTerminal: isTerminal, isErrorTerminal: isTerminal, input: (async function* () { yield Buffer.from(input) })(),
+      write: (bytes) => void (said.out += typeof bytes === 'string' ? bytes : Buffer.from(bytes).toString()), writeError: (text) => {
+        said.error += text
+        onError?.(said.error)
+      },
+      setRaw: () => {},
+      ask: async (question) => {
+        said.error += question
+        return lines.shift() ?? ''
+      },
+      readAll: async () => input,
+    },
+  })
+  return { code, ...said }
+}
