@@ -5,7 +5,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { systemClock } from '../kit/sys/clock.ts'
-import { environment, isTerminal, nodeBinary, printErrorLine, printLine, processArguments, setExitCode } from '../kit/sys/process.ts'
+import { environment, isTerminal, nodeBinary, printErrorLine, printLine, processArguments, setExitCode, stopSignal } from '../kit/sys/process.ts'
 import { TIERS, type Tier, userDescription } from './tiers.ts'
 
 export interface Tally {
@@ -94,14 +94,15 @@ async function section(name: string, work: () => Promise<Tally>): Promise<Tally>
 
 const CHECK = 'check'
 
-export async function runSuite(only: readonly string[]): Promise<Tally> {
+/** Runs the tiers named, or all that are not opt-in. When the signal aborts, what has run is summed up, and being stopped counts as a failure. */
+export async function runSuite(only: readonly string[], stop: AbortSignal): Promise<Tally> {
   const isWanted = (name: string, isOptIn: boolean) => (only.length === 0 ? !isOptIn : only.includes(name))
   const skippedTiers: string[] = []
   let total = NOTHING
   printLine(`Running as ${userDescription()}.`)
   if (isWanted(CHECK, false)) total = add(total, await section(CHECK, check))
   for (const tier of TIERS) {
-    if (!isWanted(tier.name, tier.isOptIn)) continue
+    if (!isWanted(tier.name, tier.isOptIn) || stop.aborted) continue
     const missing = await tier.missing()
     if (missing === undefined) total = add(total, await section(tier.name, () => runTier(tier)))
     else skippedTiers.push(`tier ${tier.name} skipped: ${missing}`)
@@ -109,7 +110,9 @@ export async function runSuite(only: readonly string[]): Promise<Tally> {
   if (only.length === 0) for (const tier of TIERS) if (tier.isOptIn) skippedTiers.push(`tier ${tier.name} skipped: it runs when asked for (npm test -- --only ${tier.name})`)
   printLine('')
   for (const line of skippedTiers) printLine(line)
-  return total
+  if (!stop.aborted) return total
+  printLine('stopped before the end')
+  return add(total, { ...NOTHING, failed: 1 })
 }
 
 /** The tiers named by `--only a,b` or `--only a --only b`; undefined when the command line makes no sense. */
@@ -132,7 +135,7 @@ if (import.meta.main) {
     printErrorLine(`usage: npm test -- [--only ${[CHECK, ...TIERS.map((tier) => tier.name)].join('|')}]...`)
     setExitCode(2)
   } else {
-    const total = await runSuite(only)
+    const total = await runSuite(only, stopSignal())
     printLine(summary(total))
     setExitCode(total.failed === 0 ? 0 : 1)
   }
