@@ -191,7 +191,7 @@ describe('the control plane', () => {
   it('rolls back', async () => {
     await helm.must('rollback', RELEASE, '1', ...IN_NAMESPACE, '--timeout', '30s')
     expect((await ask('GET', deployment('apiserver'))).body.spec?.replicas).toBe(2)
-    expect((await names('/apis/rbac.authorization.k8s.io/v1/clusterroles')).filter((name) => name.startsWith('svccloud:'))).toHaveLength(4)
+    expect((await names('/apis/rbac.authorization.k8s.io/v1/clusterroles')).filter((name) => name.startsWith('svccloud:'))).toHaveLength(5)
   })
 
   it('goes, and leaves the kinds with their objects', async () => {
