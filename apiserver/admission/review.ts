@@ -36,9 +36,9 @@ export type AdmissionRequest = z.infer<typeof AdmissionReview>['request']
 export const typed = <Spec, Status>(object: AdmissionRequest['object']): KubeObject<Spec, Status> | undefined =>
   object == null ? undefined : (object as unknown as KubeObject<Spec, Status>) // the API server has checked it against its kind
 
-/** What clients of Kubernetes call the status. */
+/** What clients of Kubernetes call the status. 422 has no word: of what is Invalid, kubectl shows fields and never the message. */
 const REASONS: Partial<Readonly<Record<ProblemStatus, string>>> = {
-  400: 'BadRequest', 403: 'Forbidden', 404: 'NotFound', 409: 'Conflict', 422: 'Invalid', 429: 'TooManyRequests', 503: 'ServiceUnavailable',
+  400: 'BadRequest', 403: 'Forbidden', 404: 'NotFound', 409: 'Conflict', 429: 'TooManyRequests', 503: 'ServiceUnavailable',
 }
 
 const answer = (uid: string, response: object) => ({ apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', response: { uid, ...response } })

@@ -1,0 +1,40 @@
+/** kubectl and REST on a real Kubernetes API, whose writes go through the webhook; the guests are simulated. */
+import { afterAll, beforeAll, it } from 'vitest'
+import type { ResourceType } from '../../kit/kube/object.ts'
+import { Server } from '../../resources/server.ts'
+import { buildTool } from '../../tools/cluster/build.ts'
+import { Customer } from '../e2e/customer.ts'
+import { kubectlOf, tryEqualDoors } from '../e2e/equal-doors.ts'
+import type { Product } from '../e2e/product.ts'
+import { type Processes, startProcesses } from './processes.ts'
+import { type RealCluster, startRealCluster } from './real-cluster.ts'
+
+const START_MILLISECONDS = 900_000 // the first time, the tools are built
+const SSH_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKfW0y1WQ3x8fMgmvHpsyWkBq3W1H2yj4v3mO3b2pTqI doors@example.com'
+const RoleBinding: ResourceType<undefined> = { group: 'rbac.authorization.k8s.io', version: 'v1', kind: 'RoleBinding', plural: 'rolebindings', scope: 'Namespaced' }
+let cluster: RealCluster
+let processes: Processes
+
+beforeAll(async () => {
+  await buildTool('kubectl')
+  cluster = await startRealCluster()
+  processes = await startProcesses(cluster)
+}, START_MILLISECONDS)
+afterAll(async () => {
+  await processes?.stop()
+  await cluster?.stop()
+})
+
+it('a member uses either door', async () => {
+  const { admin, endpoints } = processes
+  const customer = await Customer.signUp(() => ({ endpoints }) as Product, 'doors@example.com') // signing up needs the addresses only
+  await customer.addSshKey(SSH_KEY)
+  const { server, operation } = await customer.createServer({ zone: 'eu-1a', hostname: 'by-rest', plan: 'tiny', template: 'tiny-linux' })
+  await customer.finished(operation.id)
+  const namespace = (await admin.list(Server)).items[0]?.metadata.namespace ?? ''
+
+  const { file, username } = await processes.newUser(namespace, 'gitops')
+  const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'svccloud:member' }
+  await admin.create(RoleBinding, { metadata: { name: 'gitops', namespace }, spec: undefined, ...{ subjects: [{ kind: 'ServiceAccount', name: 'gitops', namespace }], roleRef } })
+  await tryEqualDoors({ customer, kubectl: kubectlOf(file, namespace), username }, server)
+}, 300_000)
