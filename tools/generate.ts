@@ -1,12 +1,15 @@
-/** Writes the generated files: `npm run generate`. The CRDs, one per kind, and the ClusterRoles of accounts, from the definitions in
- *  `resources/`. Unit tests compare what is committed with what this makes. */
+/** Writes the generated files: `npm run generate`. The CRDs, one per kind, and the ClusterRoles of accounts, the types of the client, from the
+ *  definitions in `resources/`. Unit tests compare what is committed with what this makes. */
 import { mkdir, readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { stringify } from 'yaml'
+import { openApiDocument } from '../kit/http/openapi.ts'
 import { crdOf } from '../kit/kube/crd.ts'
 import { printLine, workingDirectory } from '../kit/sys/process.ts'
 import { ACCOUNT_ROLES } from '../resources/account-roles.ts'
-import { RESOURCES } from '../resources/index.ts'
+import { RESOURCES, ROUTES } from '../resources/index.ts'
+import { VERSION } from '../resources/version.ts'
+import { clientTypes } from './client-types.ts'
 
 export const CRD_FOLDER = 'crds'
 export const ROLE_FOLDER = 'roles'
@@ -23,6 +26,10 @@ export const crdFiles = (): Files => new Map(RESOURCES.map((kind) => [`${kind.pl
 /** Text by file name. */
 export const roleFiles = (): Files => new Map(ACCOUNT_ROLES.map((role) => [`${role.metadata.name.split(':').at(-1)}.yaml`, textOf(role)]))
 
+/** The types of the TypeScript client, from the customers' document. */
+export const clientFiles = (): Files =>
+  new Map([['schema.ts', clientTypes(openApiDocument(ROUTES.filter(({ audience }) => audience === 'customer'), { title: 'svccloud', description: '', version: VERSION, serverUrl: '/' }))]])
+
 /** Makes the folder hold these files and nothing else. */
 async function writeFiles(name: string, files: Files): Promise<void> {
   const folder = join(workingDirectory(), name)
@@ -35,4 +42,5 @@ async function writeFiles(name: string, files: Files): Promise<void> {
 if (import.meta.main) {
   await writeFiles(CRD_FOLDER, crdFiles())
   await writeFiles(ROLE_FOLDER, roleFiles())
+  for (const [file, text] of clientFiles()) await writeFile(join(workingDirectory(), 'client', file), text)
 }

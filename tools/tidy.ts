@@ -29,6 +29,7 @@ const IMPORTS: Readonly<Record<string, ImportRule>> = {
   controllers: { paths: ['domain/', 'resources/', 'kit/', 'db/'], never: ['express'] },
   agents: { paths: ['domain/', 'resources/instance.ts', 'resources/define.ts', 'resources/shapes.ts', 'kit/'], never: ['express', 'pg', 'kysely'] },
   embedded: { paths: ['kit/sys/'] },
+  client: { paths: [], packages: ['openapi-fetch'] },
   cli: { paths: ['resources/', 'kit/http/', 'kit/sys/', 'tools/verify-audit.ts'], never: ['pg', 'kysely', '@kubernetes/client-node'] },
 }
 const PRODUCT_FOLDERS = Object.keys(IMPORTS)

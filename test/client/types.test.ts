@@ -1,0 +1,59 @@
+/** The client's types are those of the document, and a strict program that uses them compiles, and only a right one. */
+import { execFile } from 'node:child_process'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { expect, test } from 'vitest'
+import { clientFiles } from '../../tools/generate.ts'
+
+const ROOT = join(import.meta.dirname, '../..')
+
+test('the committed types are generated from the routes; npm run generate writes them', async () => {
+  for (const [file, text] of clientFiles()) expect(await readFile(join(ROOT, 'client', file), 'utf8')).toBe(text)
+})
+
+const CONSUMER = `
+import { createClient, type Operation, OperationFailed, pages, SvccloudError, unwrap, waitForOperation } from 'svccloud/client'
+
+const client = createClient({ url: 'http://127.0.0.1:8080', token: 'secret' })
+const { server, operation } = await unwrap(client.POST('/v1/servers', { body: { zone: 'eu-1a', hostname: 'web', plan: 'tiny', template: 'tiny-linux', labels: { tier: 'front' } } }))
+const state: 'creating' | 'starting' | 'started' | 'stopping' | 'stopped' | 'deleting' | 'error' = server.state
+const ended: Operation = await waitForOperation(client, operation.id, { onChange: ({ step }) => step.toUpperCase() })
+for await (const each of pages((query) => client.GET('/v1/servers', { params: { query: { ...query, limit: 10, label: ['tier=front'] } } }))) each.hostname.length
+const { error } = await client.DELETE('/v1/servers/{id}', { params: { path: { id: server.id } } })
+const detail: string | undefined = error?.detail
+export const all = [state, ended, detail, OperationFailed, SvccloudError]
+`
+const WRONG = `
+import { createClient } from 'svccloud/client'
+const client = createClient({ url: '' })
+// @ts-expect-error no such path
+await client.GET('/v1/nonsense')
+// @ts-expect-error the id is missing
+await client.GET('/v1/servers/{id}')
+// @ts-expect-error no number
+await client.POST('/v1/servers', { body: { zone: 'z', hostname: 'h', plan: 'p', storage_gibibytes: '20' } })
+// @ts-expect-error a required field is missing
+await client.POST('/v1/ssh-keys', { body: { name: 'x' } })
+const { data } = await client.GET('/v1/servers/{id}', { params: { path: { id: 'x' } } })
+// @ts-expect-error no such state
+export const is = data?.server.state === 'nonsense'
+`
+
+test('a strict consumer compiles, and mistakes do not', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'svccloud-consumer-'))
+  try {
+    await writeFile(join(folder, 'right.ts'), CONSUMER)
+    await writeFile(join(folder, 'wrong.ts'), WRONG)
+    const compilerOptions = {
+      strict: true, noUncheckedIndexedAccess: true, exactOptionalPropertyTypes: true, module: 'esnext', moduleResolution: 'bundler', target: 'es2024', lib: ['es2024', 'dom', 'dom.iterable', 'dom.asynciterable'], types: [], noEmit: true,
+      allowImportingTsExtensions: true, verbatimModuleSyntax: true, isolatedModules: true, skipLibCheck: false, paths: { 'svccloud/client': [join(ROOT, 'client/index.ts')] },
+    }
+    await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['right.ts', 'wrong.ts'] }))
+    const output = await promisify(execFile)(process.execPath, [join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', folder]).then(({ stdout }) => stdout, ({ stdout }: { stdout: string }) => stdout)
+    expect(output).toBe('')
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+})
