@@ -5,14 +5,15 @@ import { SimulatedPostgres } from './database.ts'
 import { checkAudit, checkForeignReads, checkHoldings, checkHosts, checkOperations, isQuiet, watchGuests } from './invariants.ts'
 import { type Account, ask, openAccounts, runWorkload } from './workload.ts'
 import { openWorld, type World } from './world.ts'
+import { accountNamespace } from '../../resources/index.ts'
 import { Server } from '../../resources/server.ts'
 
-const CHAOS_MILLISECONDS = 90_000
+const CHAOS_MILLISECONDS = 60_000
 /** The longest deadline of the kinds here, the sweeper's age, and some patience. */
 const QUIET_MILLISECONDS = 40 * 60_000
 const STEP_MILLISECONDS = 10_000
 /** With nothing left to do nothing is written but leases. */
-const STABLE_MILLISECONDS = 60_000
+const STABLE_MILLISECONDS = 30_000
 
 export interface SimulationResult {
   readonly seed: number
@@ -99,14 +100,19 @@ async function versions(world: World): Promise<Map<string, string | undefined>> 
 }
 
 async function deleteEverything(world: World, db: Database, accounts: readonly Account[], watch: () => void): Promise<void> {
-  for (let round = 0; round < 3; round++) {
+  for (let round = 0; round < DELETION_ROUNDS_MAXIMUM; round++) {
+    const { items } = await inWorld(world, world.admin.list(Server))
+    if (items.length === 0) return
     for (const account of accounts) {
-      const { items } = await inWorld(world, world.admin.list(Server, { namespace: `acct-${account.id}` }))
-      for (const { metadata } of items) await inWorld(world, ask(world, account, 'DELETE', `/v1/servers/${metadata.name}`))
+      const own = items.filter(({ metadata }) => metadata.namespace === accountNamespace(account.id))
+      for (const { metadata } of own) await inWorld(world, ask(world, account, 'DELETE', `/v1/servers/${metadata.name}`))
     }
     await untilQuiet(world, db, watch)
   }
 }
+
+/** A delete may be refused while something else goes on. */
+const DELETION_ROUNDS_MAXIMUM = 3
 
 /** Every table but the migrations' own. */
 async function empty(client: pg.Client): Promise<void> {

@@ -208,9 +208,12 @@ export async function openWorld(seed: number, postgres: (scheduler: Scheduler) =
   return world
 }
 
+/** Read once for all seeds. */
+let crds: ReturnType<typeof readCrds> | undefined
+
 /** The catalog, the nodes and the platform's own namespace. */
 async function prepare(admin: Store, clock: Clock): Promise<void> {
-  await installCrds(admin, await readCrds('crds'), clock)
+  await installCrds(admin, await (crds ??= readCrds('crds')), clock)
   await admin.create(Namespace, { metadata: { name: 'svccloud-system' }, spec: undefined })
   await admin.create(Region, { metadata: { name: 'region-1' }, spec: { displayName: 'Region 1', country: 'DE' } })
   for (const name of ZONES) await admin.create(Zone, { metadata: { name }, spec: { displayName: name, region: 'region-1', isClosed: false, capabilities: [] } })

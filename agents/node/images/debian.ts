@@ -13,7 +13,7 @@ import { MANIFEST_FILE, type TemplateManifest } from './recipe.ts'
 
 const SUITE = 'trixie'
 const TEMPLATE = 'debian-13'
-const PACKAGES = ['systemd', 'systemd-sysv', 'systemd-resolved', 'dbus', 'linux-image-cloud-amd64', 'cloud-init', 'openssh-server', 'sudo', 'ca-certificates', 'iproute2', 'iputils-ping', 'netbase', 'less', 'procps']
+const PACKAGES = ['systemd', 'systemd-sysv', 'systemd-resolved', 'dbus', 'linux-image-cloud-amd64', 'cloud-init', 'e2fsprogs', 'openssh-server', 'sudo', 'ca-certificates', 'iproute2', 'iputils-ping', 'netbase', 'less', 'procps']
 const DISK_BYTES = 3 * 1024 ** 3
 const BUILD_TIMEOUT_MILLISECONDS = 1_800_000
 
