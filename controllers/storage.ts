@@ -10,6 +10,7 @@ import { Zone } from '../resources/platform.ts'
 import { Server } from '../resources/server.ts'
 import { Storage, type StorageSpec, type StorageStatus } from '../resources/storage.ts'
 import { asked } from './database.ts'
+import { healthConditions } from './health.ts'
 import type { Parts } from './parts.ts'
 
 type StorageObject = KubeObject<StorageSpec, StorageStatus>
@@ -60,23 +61,22 @@ export function plan(storage: StorageObject, seen: Seen): readonly Action[] {
   const { volume, node } = seen
   if (metadata.deletionTimestamp !== undefined && !seen.isInUse) {
     if (volume === undefined) return [{ do: 'finalized' }]
-    return [{ do: 'remove', type: Volume, key: keyOfVolume(volume) }, { do: 'status', status: { state: 'deleting' }, conditions: [ready(false, 'Deleting', '')] }]
+    return [{ do: 'remove', type: Volume, key: keyOfVolume(volume) }, { do: 'status', status: { state: 'deleting' }, conditions: healthConditions('reconciling', 'Deleting', '') }]
   }
   if (!spec.isBoot || spec.serverId === undefined) return failed('Only boot storages, which are made with their server, are offered here.')
-  if (node === undefined) return [{ do: 'status', status: { state: 'creating' }, conditions: [ready(false, 'Waiting', 'The server has no room on any host yet.')] }, { do: 'wait', seconds: 5, for: 'the server to be placed' }]
+  if (node === undefined) return [{ do: 'status', status: { state: 'creating' }, conditions: healthConditions('reconciling', 'Waiting', 'The server has no room on any host yet.') }, { do: 'wait', seconds: 5, for: 'the server to be placed' }]
   const place = { nodeName: node, ...(seen.region === undefined ? {} : { region: seen.region }) }
-  if (volume === undefined) return [ensureVolume(storage, node), { do: 'status', status: { state: 'creating', ...place }, conditions: [ready(false, 'Creating', '')] }]
+  if (volume === undefined) return [ensureVolume(storage, node), { do: 'status', status: { state: 'creating', ...place }, conditions: healthConditions('reconciling', 'Creating', '') }]
   const blocked: ConditionDraft[] = metadata.deletionTimestamp === undefined ? [] : [{ type: 'DeletionBlocked', status: 'True', reason: 'InUse', message: 'A boot storage goes with its server.' }]
   if (volume.status?.state === 'error') return failed(volume.status.detail ?? 'The host could not make the disk.')
   const isReady = volume.status?.state === 'ready'
   return [{
     do: 'status', status: { state: isReady ? 'online' : 'creating', stateDetail: undefined, ...place },
-    conditions: [ready(isReady, isReady ? 'Online' : 'Creating', volume.status?.detail ?? ''), ...blocked],
+    conditions: [...healthConditions(isReady ? 'ready' : 'reconciling', isReady ? 'Online' : 'Creating', volume.status?.detail ?? ''), ...blocked],
   }]
 }
 
-const ready = (isReady: boolean, reason: string, message: string): ConditionDraft => ({ type: 'Ready', status: isReady ? 'True' : 'False', reason, message })
-const failed = (detail: string): readonly Action[] => [{ do: 'status', status: { state: 'error', stateDetail: detail }, conditions: [ready(false, 'Error', detail)] }]
+const failed = (detail: string): readonly Action[] => [{ do: 'status', status: { state: 'error', stateDetail: detail }, conditions: healthConditions('stalled', 'Error', detail) }]
 const keyOfVolume = ({ metadata: { namespace = '', name } }: KubeObject): Key => ({ namespace, name })
 
 function ensureVolume({ metadata: { namespace = '', name, uid = '', labels = {} }, spec }: StorageObject, node: string): Action {

@@ -2,9 +2,10 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type Candidate, offeredRoom } from '../../domain/placement.ts'
 import { type KubeObject, Namespace } from '../../kit/kube/object.ts'
-import type { Action, ConditionDraft } from '../../kit/reconcile/action.ts'
+import type { Action } from '../../kit/reconcile/action.ts'
 import { nodeNamespace, type NodeReportSpec } from '../../resources/instance.ts'
 import type { NodeSpec, NodeStatus } from '../../resources/platform.ts'
+import { type Health, healthConditions } from '../health.ts'
 
 export type NodeObject = KubeObject<NodeSpec, NodeStatus>
 
@@ -41,12 +42,13 @@ export function plan(node: NodeObject, seen: Seen): readonly Action[] {
   return [
     ...access,
     ...mirrored(node, seen, state === 'ready'),
-    { do: 'status', status: { ...reported(node, seen, state), state, stateDetail: detail === '' ? undefined : detail }, conditions: [ready(state === 'ready', reason, detail)] },
+    { do: 'status', status: { ...reported(node, seen, state), state, stateDetail: detail === '' ? undefined : detail }, conditions: healthConditions(HEALTH[state] ?? 'ready', reason, detail) },
     { do: 'wait', seconds: seen.heartbeat === undefined ? UNHEARD_SECONDS : Math.max(1, Math.min(HEARTBEAT_SECONDS, SILENT_SECONDS_MAXIMUM - seen.heartbeat.silentSeconds)), for: 'a heartbeat' },
   ]
 }
 
-const ready = (isReady: boolean, reason: string, message: string): ConditionDraft => ({ type: 'Ready', status: isReady ? 'True' : 'False', reason, message })
+/** A cordoned node is as its operator wants it. */
+const HEALTH: Partial<Readonly<Record<Life['state'], Health>>> = { provisioning: 'reconciling', unreachable: 'stalled' }
 
 interface Life {
   readonly state: NonNullable<NodeStatus['state']>
@@ -94,5 +96,5 @@ function leave({ metadata }: NodeObject, { mirror }: Seen): readonly Action[] {
   const isEmpty = mirror === undefined || (mirror.used.cores === 0 && mirror.used.memoryMebibytes === 0 && mirror.used.storageGibibytes === 0)
   if (isEmpty) return [...(mirror === undefined ? [] : [forget]), { do: 'remove', type: Namespace, key: { name: nodeNamespace(metadata.name) } }, { do: 'finalized' }]
   const detail = 'Servers are still placed on it; it goes when they are gone.'
-  return [...(mirror.isSchedulable ? [forget] : []), { do: 'status', status: { stateDetail: detail }, conditions: [ready(false, 'Leaving', detail)] }, { do: 'wait', seconds: 10, for: 'its servers to go' }]
+  return [...(mirror.isSchedulable ? [forget] : []), { do: 'status', status: { stateDetail: detail }, conditions: healthConditions('reconciling', 'Leaving', detail) }, { do: 'wait', seconds: 10, for: 'its servers to go' }]
 }

@@ -3,6 +3,7 @@
 import type { Action, ConditionDraft, OperationEvent } from '../../kit/reconcile/action.ts'
 import type { ServerState, ServerStatus } from '../../resources/server.ts'
 import type { OperationStanza } from '../../resources/shapes.ts'
+import { healthConditions } from '../health.ts'
 import { activeOperation, type Seen, type ServerObject } from './seen.ts'
 
 /** What every rule looks at. */
@@ -81,18 +82,16 @@ function conditionsOf({ server, seen }: Turn, decision: Decision, operation: Ope
   const isReady = !isAtWork && state === (server.spec.desiredPower === 'running' ? 'started' : 'stopped')
   const isStalled = !isAtWork && state === 'error'
   const blocked = isDeletionBlocked(server)
-  const work = operation === undefined ? IDLE : { reason: toReason(operation.kind), message: decision.waitFor === undefined ? '' : `Waiting for ${decision.waitFor}.` }
   return [
-    { type: 'Ready', status: isReady ? 'True' : 'False', reason: toReason(state), message: cut(detail) },
-    // Progressing and Degraded are the contract's words; Reconciling and Stalled are those that kstatus and with it GitOps tools know.
-    ...['Progressing', 'Reconciling'].map((type) => (isAtWork ? { type, status: 'True', ...work } as const : { type, status: 'False', ...IDLE } as const)),
-    ...['Degraded', 'Stalled'].map((type) => (isStalled ? { type, status: 'True', reason: toReason(decision.outcome === 'failed' && operation !== undefined ? `${operation.kind}.failed` : state), message: cut(detail) } as const : { type, status: 'False', reason: 'Well', message: '' } as const)),
+    ...healthConditions(isReady ? 'ready' : isStalled ? 'stalled' : 'reconciling', toReason(state), cut(detail)),
+    isAtWork
+      ? { type: 'Progressing', status: 'True', reason: toReason(operation.kind), message: decision.waitFor === undefined ? '' : `Waiting for ${decision.waitFor}.` }
+      : { type: 'Progressing', status: 'False', reason: 'Idle', message: '' },
+    { type: 'Degraded', status: isStalled ? 'True' : 'False', reason: toReason(state), message: isStalled ? cut(detail) : '' },
     ...(seen.claims === undefined ? [] : [hostCondition(seen.isHostReachable)]),
     ...(blocked || findCondition(server, 'DeletionBlocked') !== undefined ? [blockedCondition(blocked)] : []),
   ]
 }
-
-const IDLE = { reason: 'Idle', message: '' } as const
 
 const hostCondition = (isReachable: boolean): ConditionDraft =>
   isReachable

@@ -5,7 +5,7 @@ import { expect, it } from 'vitest'
 
 const ROOT = join(import.meta.dirname, '../..')
 const decisions = (await readdir(join(ROOT, 'docs/decisions'))).map((name) => `docs/decisions/${name}`)
-const DOCUMENTS = ['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'docs/operating.md', ...decisions]
+const DOCUMENTS = ['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'docs/operating.md', 'docs/kubernetes.md', ...decisions]
 const FOLDERS = ['domain', 'resources', 'kit', 'db', 'apiserver', 'controllers', 'agents', 'embedded', 'cli', 'crds', 'test', 'bench', 'tools', 'docs', 'examples', 'charts', '.ci']
 
 const textOf = (path: string) => readFile(join(ROOT, path), 'utf8')

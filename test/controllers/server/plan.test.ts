@@ -7,6 +7,15 @@ const lines = ({ server, seen }: World, now = NOW) => told(plan(server, seen, no
 const statusOf = ({ server, seen }: World) => plan(server, seen, NOW).find((action) => action.do === 'status')
 const ready = (world: World) => statusOf(world)?.conditions?.find((condition) => condition.type === 'Ready')
 
+const health = (world: World) => ['Ready', 'Reconciling', 'Stalled'].filter((type) => statusOf(world)?.conditions?.find((condition) => condition.type === type)?.status === 'True')
+
+test.each<readonly [why: string, world: World, expected: string]>([
+  ['a server that runs as wanted', started(), 'Ready'],
+  ['one that is being made', newborn(), 'Reconciling'],
+  ['one that an operation works on', working('server.stop'), 'Reconciling'],
+  ['one whose host is silent', started({ seen: { isHostReachable: false } }), 'Stalled'],
+])('tools see %s as it is', (_why, world, expected) => expect(health(world)).toEqual([expected]))
+
 type Row = readonly [why: string, world: World, expected: readonly string[]]
 
 describe('creating', () => {
@@ -106,6 +115,23 @@ describe('restarting', () => {
       'change {"desiredPower":"stopped"}', 'ensure Instance stopped 2 hard 60s hard', 'operation op-1 started failed: No room.', 'state stopped',
     ]],
   ])('%s', (_why, world, expected) => expect(lines(world)).toEqual(expected))
+})
+
+describe('switching the metadata service', () => {
+  const off = { spec: { metadataEnabled: false, operation: operation('server.metadata') } }
+  const made = instance({}, {})
+  const told = instance({ metadata: { ...made.spec.metadata, isEnabled: false } }, {}, 'op-0', 2)
+  const heard = (observedGeneration: number) => ({ ...told, status: { state: 'running' as const, incarnation: 1, observedGeneration } })
+  const changing = { ...off, seen: { instance: heard(1) } }
+  test.each<Row>([
+    ['tells the node and leaves the guest alone', started(off), ['ensure Instance running 1', 'operation op-1 done', 'state started']],
+    ['waits until the node has seen it', started(changing), ['operation op-1 done', 'state started']],
+    ['ends when it has', started({ ...off, seen: { instance: heard(2) } }), ['operation op-1 done succeeded', 'state started']],
+    ['ends at once where no node has the server', started({ ...off, status: { state: 'error' }, seen: { instance: undefined } }), ['operation op-1 done succeeded', 'state error']],
+  ])('%s', (_why, world, expected) => expect(lines(world)).toEqual(expected))
+
+  test('fails at its deadline without touching the guest', () =>
+    expect(lines(started(changing), after(600))).toEqual(['operation op-1 done failed: It was not done in time: still waiting for the host to take over the setting.', 'state started']))
 })
 
 describe('deleting', () => {
