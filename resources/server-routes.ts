@@ -172,4 +172,39 @@ export const restartServer = route({
   starts: ['server.restart'], params: ById, body: StopOptions, answers: { 202: OperationEnvelope }, refuses: [400, 404, 409],
 })
 
-export const SERVER_ROUTES = [listServers, createServer, getServer, updateServer, deleteServer, startServer, stopServer, restartServer] as const
+const POLICY_AREA = 'High availability and migration policy'
+
+export const setServerHaPolicy = route({
+  id: 'set_server_ha_policy', method: 'PUT', path: '/v1/servers/{id}/ha-policy', area: POLICY_AREA, summary: 'Choose what happens when a node is lost', permission: 'operate',
+  description: 'restart starts a running server on another node once its failed node is fenced, none leaves it stopped. Always accepted; ha_status says whether the zone can act on it.',
+  audit: 'server.ha_policy', params: ById, body: z.strictObject({ ha_policy: ServerView.shape.ha_policy.unwrap() }),
+  answers: { 200: ServerView.pick({ ha_status: true, ha_status_reason: true }).extend({ ha_policy: ServerView.shape.ha_policy.unwrap() }).meta({ id: 'HAPolicyResult' }) },
+  refuses: [400, 404, 409],
+})
+
+const MigrationPolicyBody = z.strictObject({ migration_policy: ServerView.shape.migration_policy.unwrap() }).meta({ id: 'MigrationPolicyBody' })
+
+export const setServerMigrationPolicy = route({
+  id: 'set_server_migration_policy', method: 'PUT', path: '/v1/servers/{id}/migration-policy', area: POLICY_AREA, summary: 'Choose how much a live migration may disturb the guest', permission: 'operate',
+  description: 'default allows short pauses and throttles the guest where needed, relaxed prefers a finished move, strict gives up rather than disturb the guest.',
+  audit: 'server.migration_policy', params: ById, body: MigrationPolicyBody, answers: { 200: MigrationPolicyBody }, refuses: [400, 404, 409],
+})
+
+const METADATA_AREA = 'Console, metadata, metrics, transfer'
+const MetadataSetting = z.strictObject({ enabled: z.boolean() }).meta({ id: 'MetadataSetting' })
+
+export const getServerMetadataSetting = route({
+  id: 'get_server_metadata_setting', method: 'GET', path: '/v1/servers/{id}/metadata', area: METADATA_AREA, summary: 'Read whether the metadata service answers a server', permission: 'operate',
+  audit: 'server.metadata_read', isCredentialRead: true, params: ById, answers: { 200: MetadataSetting }, refuses: [404],
+})
+
+export const setServerMetadataSetting = route({
+  id: 'set_server_metadata_setting', method: 'PUT', path: '/v1/servers/{id}/metadata', area: METADATA_AREA, summary: 'Switch the metadata service of a server on or off', permission: 'operate',
+  description: 'Also while the server runs; what its guest does is not disturbed.', audit: 'server.metadata', starts: ['server.metadata'], params: ById, body: MetadataSetting,
+  answers: { 202: z.strictObject({ enabled: z.boolean(), operation: OperationView }) }, refuses: [400, 404, 409],
+})
+
+export const SERVER_ROUTES = [
+  listServers, createServer, getServer, updateServer, deleteServer, startServer, stopServer, restartServer, setServerHaPolicy, setServerMigrationPolicy, getServerMetadataSetting,
+  setServerMetadataSetting,
+] as const

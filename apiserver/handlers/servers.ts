@@ -1,6 +1,8 @@
-/** Reading, listing, renaming, deleting and switching servers. Making one is `create-server.ts`. */
-import { requireDeletable, requireStartable, requireStoppable, type ServerFacts } from '../../domain/server-rules.ts'
+/** Reading, listing, deleting and switching servers, and changing what can be changed at any time. Making one is `create-server.ts`. */
+import type { AuditChange } from '../../domain/audit.ts'
+import { requireDeletable, requireIdle, requireStartable, requireStoppable, type ServerFacts } from '../../domain/server-rules.ts'
 import type { OperationKind } from '../../domain/operations.ts'
+import { appendAudit } from '../../db/audit.ts'
 import type { Answer, Call, Customer } from '../../kit/http/call.ts'
 import { etagOf, requireMatch } from '../../kit/http/conditional.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
@@ -11,9 +13,10 @@ import { accountNamespace } from '../../resources/index.ts'
 import { LAST_CHANGE_ANNOTATION } from '../../resources/labels.ts'
 import { Server } from '../../resources/server.ts'
 import {
-  activeOperationOf, deleteServer, factsOf, getServer, listServers, restartServer, type StopOptions, startServer, stopServer, updateServer,
+  activeOperationOf, deleteServer, factsOf, getServer, getServerMetadataSetting, listServers, restartServer, setServerHaPolicy, setServerMetadataSetting, setServerMigrationPolicy,
+  type StopOptions, startServer, stopServer, updateServer,
 } from '../../resources/server-routes.ts'
-import { toOperationView } from '../../resources/operation.ts'
+import { type OperationView, toOperationView } from '../../resources/operation.ts'
 import { accept, newStanza, settleEarlier } from '../accept.ts'
 import { auditEntryOf } from '../audit.ts'
 import { positionOf } from '../newest-first.ts'
@@ -36,6 +39,30 @@ export function serverEndpoints(parts: Parts, servers: Servers): readonly Endpoi
       operate(parts, servers, call, { kind: 'server.stop', judge: requireStoppable, spec: { desiredPower: 'stopped' }, arguments: stopArguments(call.body) })),
     customerEndpoint(restartServer, (call) =>
       operate(parts, servers, call, { kind: 'server.restart', judge: requireStoppable, spec: { desiredPower: 'running' }, arguments: stopArguments(call.body) })),
+
+    customerEndpoint(setServerHaPolicy, async (call) => {
+      const written = await change(parts, servers, call, {
+        changes: ({ spec }) => [{ field: 'ha_policy', before: spec.haPolicy, after: call.body.ha_policy }], patch: () => ({ haPolicy: call.body.ha_policy }),
+      })
+      const { ha_status, ha_status_reason } = servers.viewOf(written)
+      return { status: 200, body: { ha_policy: call.body.ha_policy, ha_status, ha_status_reason } }
+    }),
+    customerEndpoint(setServerMigrationPolicy, async (call) => {
+      const { migration_policy } = call.body
+      await change(parts, servers, call, {
+        changes: ({ spec }) => [{ field: 'migration_policy', before: spec.migrationPolicy, after: migration_policy }], patch: () => ({ migrationPolicy: migration_policy }),
+      })
+      return { status: 200, body: { migration_policy } }
+    }),
+    customerEndpoint(getServerMetadataSetting, async (call) => {
+      const { spec } = await servers.read(call.caller.accountId, call.params.id)
+      await parts.db.transaction().execute((tx) => appendAudit(tx, auditEntryOf(call, { resourceId: call.params.id }), parts))
+      return { status: 200, body: { enabled: spec.metadataEnabled } }
+    }),
+    customerEndpoint(setServerMetadataSetting, async (call) => {
+      const { enabled } = call.body
+      return { status: 202, body: { enabled, operation: await begin(parts, servers, call, { kind: 'server.metadata', judge: requireIdle, spec: { metadataEnabled: enabled } }) } }
+    }),
   ]
 }
 
@@ -59,33 +86,49 @@ function list({ cursors }: Parts, servers: Servers, { route, caller, query }: Ca
 }
 
 async function update(parts: Parts, servers: Servers, call: Call<typeof updateServer, Customer>): Promise<Answer> {
-  const { caller, params, body, request } = call
-  const before = await servers.read(caller.accountId, params.id)
+  const { body } = call
+  const written = await change(parts, servers, call, {
+    changes: (server) => changesOf(server, body),
+    patch: ({ spec }) => ({
+      ...(body.title === undefined ? {} : { title: body.title }),
+      ...(body.is_protected === undefined ? {} : { isProtected: body.is_protected }),
+      ...(body.labels === undefined ? {} : { labels: replacing(spec.labels, body.labels) }),
+    }),
+  })
+  return { status: 200, body: { server: servers.viewOf(written) }, headers: { etag: etagOfServer(written) } }
+}
+
+interface Edit {
+  readonly changes: (server: ServerObject) => readonly AuditChange[]
+  /** Merge patch of the spec. */
+  readonly patch: (server: ServerObject) => Readonly<Record<string, unknown>>
+}
+
+/** One conditional write that starts no operation. Answers the server as it is then. */
+async function change<R extends Route>(parts: Parts, servers: Servers, call: Call<R, Customer>, edit: Edit): Promise<ServerObject> {
+  const { id: serverId } = call.params as { readonly id: string } // every route of an edit has it
+  const { caller, request } = call
+  const before = await servers.read(caller.accountId, serverId)
   requireMatch(request, etagOfServer(before))
   const id = newUuid(parts.random)
-  const read = readAgain(servers, call, before)
+  const read = readAgain(servers, { caller, params: { id: serverId } }, before)
   const written = await accept(parts, {
-    id, accountId: caller.accountId, resource: { type: 'server', id: params.id },
-    audit: auditEntryOf(call, { resourceId: params.id, changes: changesOf(before, body) }),
+    id, accountId: caller.accountId, resource: { type: 'server', id: serverId },
+    audit: auditEntryOf(call, { resourceId: serverId, changes: edit.changes(before) }),
     write: async () => {
       const server = await read()
       requireMatch(request, etagOfServer(server))
       const earlier = server.metadata.annotations?.[LAST_CHANGE_ANNOTATION]
       if (earlier !== undefined) await settleEarlier(parts, earlier)
       return parts.store.patch(Server, keyOf(server), {
-        metadata: { resourceVersion: server.metadata.resourceVersion, annotations: { [LAST_CHANGE_ANNOTATION]: id } },
-        spec: {
-          ...(body.title === undefined ? {} : { title: body.title }),
-          ...(body.is_protected === undefined ? {} : { isProtected: body.is_protected }),
-          ...(body.labels === undefined ? {} : { labels: replacing(server.spec.labels, body.labels) }),
-        },
+        metadata: { resourceVersion: server.metadata.resourceVersion, annotations: { [LAST_CHANGE_ANNOTATION]: id } }, spec: edit.patch(server),
       })
     },
-    look: () => parts.store.get(Server, { namespace: accountNamespace(caller.accountId), name: params.id }),
+    look: () => parts.store.get(Server, { namespace: accountNamespace(caller.accountId), name: serverId }),
     wasMade: (server) => server.metadata.annotations?.[LAST_CHANGE_ANNOTATION] === id,
   })
   servers.cache.apply(written)
-  return { status: 200, body: { server: servers.viewOf(written) }, headers: { etag: etagOfServer(written) } }
+  return written
 }
 
 function changesOf({ spec }: ServerObject, body: Call<typeof updateServer, Customer>['body']) {
@@ -101,8 +144,11 @@ interface Verb {
   readonly arguments?: Readonly<Record<string, string>>
 }
 
+const operate = async <R extends Route>(parts: Parts, servers: Servers, call: Call<R, Customer>, verb: Verb): Promise<Answer> =>
+  ({ status: 202, body: { operation: await begin(parts, servers, call, verb) } })
+
 /** One conditional write: the desired state together with the operation that brings it about. */
-async function operate<R extends Route>(parts: Parts, servers: Servers, call: Call<R, Customer>, verb: Verb): Promise<Answer> {
+async function begin<R extends Route>(parts: Parts, servers: Servers, call: Call<R, Customer>, verb: Verb): Promise<OperationView> {
   const { id } = call.params as { readonly id: string } // every route of a verb has it
   const { caller, request, now } = call
   const before = await servers.read(caller.accountId, id)
@@ -126,7 +172,7 @@ async function operate<R extends Route>(parts: Parts, servers: Servers, call: Ca
   servers.cache.apply(written)
   const active = activeOperationOf(storedOf(written))
   if (active === undefined) throw new Error('the operation ended before it was answered')
-  return { status: 202, body: { operation: toOperationView(active, { type: 'server', id }) } }
+  return toOperationView(active, { type: 'server', id })
 }
 
 /** The object that was read already, then, after a conflict, the one that the store has by now. */

@@ -4,6 +4,7 @@ import { isFinal, type OperationKind } from '../../domain/operations.ts'
 import type { Action } from '../../kit/reconcile/action.ts'
 import { adopt, auditAdopted, auditEdits, unaskedEdit } from './adopt.ts'
 import { type Decision, toActions, type Turn, type Work } from './decision.ts'
+import { switchMetadata } from './metadata.ts'
 import { create, failed, restart, start, stop } from './power.ts'
 import { deleteObject, removal } from './removal.ts'
 import { activeOperation, isDeleting, type Seen, type ServerObject } from './seen.ts'
@@ -11,6 +12,7 @@ import { asBefore, settled } from './settled.ts'
 
 const FLOWS: Partial<Record<OperationKind, (work: Work) => Decision>> = {
   'server.create': create, 'server.start': start, 'server.stop': stop, 'server.restart': restart, 'server.delete': removal,
+  'server.metadata': switchMetadata,
 }
 
 export function plan(server: ServerObject, seen: Seen, now: Date): readonly Action[] {
@@ -42,9 +44,12 @@ function replacedOperation({ spec, status }: ServerObject): Action | undefined {
   return { do: 'operation', id: progress.id, step: progress.step, outcome: 'cancelled' }
 }
 
-/** What is not done at its deadline has failed. A deletion goes on all the same. */
+/** These go on all the same, and leave power as it is. */
+const GOES_ON: readonly OperationKind[] = ['server.delete', 'server.metadata']
+
+/** What is not done at its deadline has failed. */
 function inTime(work: Work, decision: Decision): Decision {
   if (decision.outcome !== undefined || work.now.getTime() < Date.parse(work.operation.deadlineAt)) return decision
   const error = `It was not done in time: still waiting for ${decision.waitFor ?? 'the platform'}.`
-  return work.operation.kind === 'server.delete' ? { ...decision, outcome: 'failed', error } : failed(work, decision.step ?? 'done', error)
+  return GOES_ON.includes(work.operation.kind) ? { ...decision, outcome: 'failed', error } : failed(work, decision.step ?? 'done', error)
 }

@@ -121,7 +121,10 @@ describe("another account's ids: 404 and no entry", () => {
 
 /** The least that a route with required fields takes. */
 function bodyFor(id: string): object {
-  const bodies: Readonly<Record<string, object>> = { send_server_console_input: { session_id: '00000000-0000-4000-8000-000000000001', data: 'aGk=' } }
+  const bodies: Readonly<Record<string, object>> = {
+    send_server_console_input: { session_id: '00000000-0000-4000-8000-000000000001', data: 'aGk=' },
+    set_server_ha_policy: { ha_policy: 'none' }, set_server_migration_policy: { migration_policy: 'strict' }, set_server_metadata_setting: { enabled: false },
+  }
   const body = bodies[id]
   if (body === undefined) throw new Error(`${id} needs a body here`)
   return Anything.parse(body)

@@ -17,6 +17,7 @@ beforeAll(async () => {
   ada = await cloud.signUp('ada@example.com')
   bob = await cloud.signUp('bob@example.com')
   await ada.send('POST', '/v1/ssh-keys', { body: { name: 'laptop', public_key: PUBLIC_KEY } })
+  await cloud.db.updateTable('account_quota').set({ limit: 100 }).where('account_id', '=', ada.accountId).where('name', '=', 'servers').execute()
 })
 afterAll(() => cloud.close())
 
@@ -210,6 +211,60 @@ describe('update_server', () => {
   test.each([['hostname', { hostname: 'other' }], ['plan', { plan: 'tiny' }], ['title', { title: 5 }], ['labels.a', { labels: { a: 1 } }]])('refuses %s', async (field, body) => {
     const id = await createSettled()
     expect((await ada.send('PATCH', `/v1/servers/${id}`, { body })).body).toMatchObject({ status: 400, errors: [{ field }] })
+  })
+})
+
+describe('policies', () => {
+  test('of high availability are always taken, say whether the zone can act on them, and are audited with what they were', async () => {
+    const id = await createSettled()
+    const reply = await ada.send('PUT', `/v1/servers/${id}/ha-policy`, { body: { ha_policy: 'none' } })
+    expect(reply.status, reply.text).toBe(200)
+    const { server } = (await ada.send('GET', `/v1/servers/${id}`)).body
+    expect(reply.body).toEqual({ ha_policy: 'none', ha_status: server.ha_status, ha_status_reason: server.ha_status_reason })
+    expect(server).toMatchObject({ ha_policy: 'none', ha_status: 'unavailable', ha_status_reason: expect.stringContaining('zone'), active_operation: null })
+    expect(await cloud.auditOf(reply)).toMatchObject([{ action: 'server.ha_policy', outcome: 'success', resource_id: id, changes: [{ field: 'ha_policy', before: 'restart', after: 'none' }] }])
+  })
+
+  test('of migration are answered as they were set', async () => {
+    const id = await createSettled()
+    const reply = await ada.send('PUT', `/v1/servers/${id}/migration-policy`, { body: { migration_policy: 'strict' } })
+    expect([reply.status, reply.body]).toEqual([200, { migration_policy: 'strict' }])
+    expect((await ada.send('GET', `/v1/servers/${id}`)).body.server.migration_policy).toBe('strict')
+    expect(await cloud.auditOf(reply)).toMatchObject([{ action: 'server.migration_policy', outcome: 'success', changes: [{ field: 'migration_policy', before: 'default', after: 'strict' }] }])
+  })
+
+  test('may be changed while an operation runs', async () => {
+    const { body } = await create()
+    expect((await ada.send('PUT', `/v1/servers/${body.server.id}/ha-policy`, { body: { ha_policy: 'none' } })).status).toBe(200)
+    expect((await cloud.admin.get(Server, keyOf(body.server.id)))?.spec).toMatchObject({ haPolicy: 'none', operation: { kind: 'server.create' } })
+  })
+
+  test.each([['ha-policy', { ha_policy: 'sometimes' }, 'ha_policy'], ['migration-policy', { migration_policy: null }, 'migration_policy'], ['ha-policy', {}, 'ha_policy']])(
+    '%s refuses %o', async (path, body, field) => {
+      const id = await createSettled()
+      expect((await ada.send('PUT', `/v1/servers/${id}/${path}`, { body })).body).toMatchObject({ status: 400, errors: [{ field }] })
+    })
+})
+
+describe('the metadata setting', () => {
+  test('is changed by an operation and read back, both with an entry', async () => {
+    const id = await createSettled('started')
+    const path = `/v1/servers/${id}/metadata`
+    const reply = await ada.send('PUT', path, { body: { enabled: false } })
+    expect(reply.status, reply.text).toBe(202)
+    expect(reply.body).toMatchObject({ enabled: false, operation: { kind: 'server.metadata', status: 'pending', server_id: id } })
+    expect((await cloud.admin.get(Server, keyOf(id)))?.spec).toMatchObject({ metadataEnabled: false, desiredPower: 'running', operation: { id: reply.body.operation.id } })
+    expect(await cloud.auditOf(reply)).toMatchObject([{ action: 'server.metadata', outcome: 'success', resource_id: id }])
+    const setting = await ada.send('GET', path)
+    expect([setting.status, setting.body]).toEqual([200, { enabled: false }])
+    expect(await cloud.auditOf(setting)).toMatchObject([{ action: 'server.metadata_read', outcome: 'success', resource_id: id }])
+  })
+
+  test('waits for no other operation: 409 while one runs', async () => {
+    const { body } = await create()
+    const reply = await ada.send('PUT', `/v1/servers/${body.server.id}/metadata`, { body: { enabled: false } })
+    expect(reply.body).toMatchObject({ status: 409, reason: 'operation_in_progress', active_operation_id: body.operation.id })
+    expect((await cloud.admin.get(Server, keyOf(body.server.id)))?.spec.metadataEnabled).toBe(true)
   })
 })
 

@@ -90,6 +90,14 @@ describe('with controllers that live', () => {
     await until('no servers', () => cloud.kubectl.list(Server, { namespace }), ({ items }) => items.length === 0)
   })
 
+  test('the metadata setting reaches a running guest without a restart', async () => {
+    const before = await create().then(() => inState('started'))
+    await edit({ metadataEnabled: false, operation: asRequested('server.metadata') })
+    const told = await until('the end of the operation', read, isIdle)
+    expect(told?.status).toMatchObject({ state: 'started', incarnation: before.status?.incarnation, operation: { kind: 'server.metadata', status: 'succeeded' } })
+    expect((await cloud.kubectl.get(Instance, { namespace: nodeNamespace(NODE), name: before.metadata.uid ?? '' }))?.spec).toMatchObject({ power: 'running', metadata: { isEnabled: false } })
+  })
+
   test('changes are made in the name of who asked the Kubernetes API for them', async () => {
     await create().then(() => inState('started'))
     const asks = async (action: string, change: () => Promise<unknown>, changes: KubernetesRequest['changes'] = []) => {
