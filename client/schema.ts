@@ -89,6 +89,39 @@ export interface paths {
     patch?: never
     trace?: never
   }
+  "/v1/account/password": {
+    parameters: { query?: never; header?: never; path?: never; cookie?: never }
+    get?: never
+    put: operations["change_password"]
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/v1/account/sessions": {
+    parameters: { query?: never; header?: never; path?: never; cookie?: never }
+    get: operations["list_sessions"]
+    put?: never
+    post?: never
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/v1/account/sessions/{id}": {
+    parameters: { query?: never; header?: never; path?: never; cookie?: never }
+    get?: never
+    put?: never
+    post?: never
+    delete: operations["end_session"]
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
   "/v1/auth/login/mfa": {
     parameters: { query?: never; header?: never; path?: never; cookie?: never }
     get?: never
@@ -1293,6 +1326,127 @@ export interface operations {
         "application/problem+json": components["schemas"]["Problem"]
       } }
       415: { headers: { [name: string]: unknown }; content: {
+        "application/problem+json": components["schemas"]["Problem"]
+      } }
+      429: { headers: { [name: string]: unknown }; content: {
+        "application/problem+json": components["schemas"]["Problem"]
+      } }
+      500: { headers: { [name: string]: unknown }; content: {
+        "application/problem+json": components["schemas"]["Problem"]
+      } }
+      default: { headers: { [name: string]: unknown }; content: {
+        "application/problem+json": components["schemas"]["Problem"]
+      } }
+    }
+  }
+  /** Change your password. Needs the current one, and a proof of the second factor where one is set up. Ends your other sessions. */
+  change_password: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody: { content: {
+      "application/json": {
+        current_password: string
+        password: string
+        code?: string
+        recovery_code?: string
+      }
+    } }
+    responses: {
+      204: { headers: { [name: string]: unknown }; content?: never }
+      400: { headers: { [name: string]: unknown }; content: {
+        "application/problem+json": components["schemas"]["Problem"]
+      } }
+      401: { headers: { [name: string]: unknown }; content: {
+        "application/problem+json": components["schemas"]["Problem"]
+      } }
+      403: { headers: { [name: string]: unknown }; content: {
+        "application/problem+json": components["schemas"]["Problem"]
+      } }
+      409: { headers: { [name: string]: unknown }; content: {
+        "application/problem+json": components["schemas"]["Problem"]
+      } }
+      413: { headers: { [name: string]: unknown }; content: {
+        "application/problem+json": components["schemas"]["Problem"]
+      } }
+      415: { headers: { [name: string]: unknown }; content: {
+        "application/problem+json": components["schemas"]["Problem"]
+      } }
+      429: { headers: { [name: string]: unknown }; content: {
+        "application/problem+json": components["schemas"]["Problem"]
+      } }
+      500: { headers: { [name: string]: unknown }; content: {
+        "application/problem+json": components["schemas"]["Problem"]
+      } }
+      default: { headers: { [name: string]: unknown }; content: {
+        "application/problem+json": components["schemas"]["Problem"]
+      } }
+    }
+  }
+  /** List your sessions. Where you are signed in; what was used last comes first. */
+  list_sessions: {
+    parameters: {
+      query?: never
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      200: { headers: { [name: string]: unknown }; content: {
+        "application/json": {
+          items: {
+            id: string
+            created_at: string
+            last_seen_at: string
+            expires_at: string
+            user_agent: string
+            source_ip: string
+            is_current: boolean
+          }[]
+          next_cursor: null
+        }
+      } }
+      401: { headers: { [name: string]: unknown }; content: {
+        "application/problem+json": components["schemas"]["Problem"]
+      } }
+      403: { headers: { [name: string]: unknown }; content: {
+        "application/problem+json": components["schemas"]["Problem"]
+      } }
+      429: { headers: { [name: string]: unknown }; content: {
+        "application/problem+json": components["schemas"]["Problem"]
+      } }
+      500: { headers: { [name: string]: unknown }; content: {
+        "application/problem+json": components["schemas"]["Problem"]
+      } }
+      default: { headers: { [name: string]: unknown }; content: {
+        "application/problem+json": components["schemas"]["Problem"]
+      } }
+    }
+  }
+  /** End one of your sessions */
+  end_session: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      204: { headers: { [name: string]: unknown }; content?: never }
+      401: { headers: { [name: string]: unknown }; content: {
+        "application/problem+json": components["schemas"]["Problem"]
+      } }
+      403: { headers: { [name: string]: unknown }; content: {
+        "application/problem+json": components["schemas"]["Problem"]
+      } }
+      404: { headers: { [name: string]: unknown }; content: {
         "application/problem+json": components["schemas"]["Problem"]
       } }
       429: { headers: { [name: string]: unknown }; content: {

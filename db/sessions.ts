@@ -10,6 +10,10 @@ export const SESSION_SECONDS = 7 * 86_400
 export const SESSION_IDLE_SECONDS = 86_400
 /** Use is written down at most this often. */
 const SEEN_SECONDS = 60
+const SESSIONS_LISTED_MAXIMUM = 1_000
+
+/** Whoever was seen last at this instant or before is idle for too long. */
+const idleSince = (now: Date): Date => new Date(now.getTime() - SESSION_IDLE_SECONDS * 1000)
 
 export const hashSecret = (secret: string): Buffer => createHash('sha256').update(secret).digest()
 
@@ -48,7 +52,7 @@ export async function findSession(queries: Queries, secret: string, now: Date): 
     .innerJoin('membership', (join) => join.onRef('membership.user_id', '=', 'app_user.id').onRef('membership.account_id', '=', 'app_user.active_account_id'))
     .select(['session.id', 'session.user_id', 'session.expires_at', 'session.last_seen_at', 'app_user.active_account_id', 'app_user.email', 'app_user.email_verified_at', 'membership.role'])
     .where('session.secret_hash', '=', hashSecret(secret)).where('app_user.disabled_at', 'is', null)
-    .where('session.expires_at', '>', now).where('session.last_seen_at', '>', new Date(now.getTime() - SESSION_IDLE_SECONDS * 1000))
+    .where('session.expires_at', '>', now).where('session.last_seen_at', '>', idleSince(now))
     .executeTakeFirst()
   if (row === undefined) return undefined
   if (now.getTime() - row.last_seen_at.getTime() >= SEEN_SECONDS * 1000) await markSeen(queries, row.id, row.active_account_id, row.user_id, now)
@@ -76,15 +80,36 @@ export async function endSessionOf(queries: Queries, secret: string): Promise<vo
   await queries.deleteFrom('session').where('secret_hash', '=', hashSecret(secret)).execute()
 }
 
-/** Ends the user's sessions but `except`, and answers how many live ones these were. */
-export async function endSessionsOfUser(queries: Queries, userId: string, now: Date, except?: string): Promise<number> {
+/** Ends the user's sessions, but `except` or only that one when given, and answers how many live ones these were. */
+export async function endSessionsOfUser(queries: Queries, userId: string, now: Date, which: { readonly except?: string | undefined; readonly only?: string } = {}): Promise<number> {
+  const { except, only } = which
   const ended = await queries.deleteFrom('session').where('user_id', '=', userId)
-    .$if(except !== undefined, (query) => query.where('id', '<>', except ?? '')).returning(['expires_at', 'last_seen_at']).execute()
-  return ended.filter((row) => row.expires_at > now && row.last_seen_at.getTime() > now.getTime() - SESSION_IDLE_SECONDS * 1000).length
+    .$if(except !== undefined, (query) => query.where('id', '<>', except ?? ''))
+    .$if(only !== undefined, (query) => query.where(sql`id::text`, '=', only)).returning(['expires_at', 'last_seen_at']).execute()
+  return ended.filter((row) => row.expires_at > now && row.last_seen_at > idleSince(now)).length
+}
+
+export interface SessionRow {
+  readonly id: string
+  readonly createdAt: Date
+  readonly lastSeenAt: Date
+  readonly expiresAt: Date
+  readonly userAgent: string
+  readonly sourceIp: string
+}
+
+/** The live sessions of the user; what was used last comes first. */
+export async function listSessions(queries: Queries, userId: string, now: Date): Promise<SessionRow[]> {
+  const rows = await queries.selectFrom('session').select(['id', 'created_at', 'last_seen_at', 'expires_at', 'user_agent', 'source_ip'])
+    .where('user_id', '=', userId).where('expires_at', '>', now).where('last_seen_at', '>', idleSince(now))
+    .orderBy('last_seen_at', 'desc').orderBy('id').limit(SESSIONS_LISTED_MAXIMUM).execute()
+  return rows.map((row) => ({
+    id: row.id, createdAt: row.created_at, lastSeenAt: row.last_seen_at, expiresAt: row.expires_at, userAgent: row.user_agent, sourceIp: row.source_ip,
+  }))
 }
 
 /** Removes sessions that can never be used again. */
 export async function forgetOldSessions(queries: Queries, now: Date): Promise<void> {
   await queries.deleteFrom('session')
-    .where(sql<boolean>`expires_at <= ${now} or last_seen_at <= ${new Date(now.getTime() - SESSION_IDLE_SECONDS * 1000)}`).execute()
+    .where(sql<boolean>`expires_at <= ${now} or last_seen_at <= ${idleSince(now)}`).execute()
 }

@@ -15,6 +15,9 @@ export const Password = z.string().min(1).max(1024)
 /** A secret that a mail or a challenge carried. */
 export const MailedToken = z.string().min(1).max(512)
 
+export const SecondFactorCode = z.string().regex(/^\d{6}$/, 'must be six digits')
+export const RecoveryCode = z.string().min(1).max(64)
+
 export const User = z.strictObject({ id: Uuid, email: z.string(), name: z.string().optional(), account_id: Uuid, role: z.enum(ROLES) })
 export const IssuedSession = z.strictObject({ user: User, csrf_token: z.string(), expires_at: DateTime, ended_sessions: z.int().min(0).optional() })
 export const Impersonation = z.strictObject({
@@ -89,6 +92,14 @@ export const confirmPasswordReset = route({
   rates: [{ name: 'password_reset_confirm', by: 'address', perMinute: 10 }],
 })
 
+export const changePassword = route({
+  id: 'change_password', method: 'PUT', path: '/v1/account/password', area: VERIFICATION_AREA, summary: 'Change your password',
+  description: 'Needs the current one, and a proof of the second factor where one is set up. Ends your other sessions.', credentials: ['session'], permission: 'self',
+  isRefusedToSupport: true, audit: 'auth.password_changed',
+  body: z.strictObject({ current_password: Password, password: Password, code: SecondFactorCode.optional(), recovery_code: RecoveryCode.optional() }),
+  answers: { 204: null }, refuses: [400, 409], rates: [{ name: 'password_change', by: 'user', perMinute: 10 }],
+})
+
 export const SIGN_IN_ROUTES = [
-  signUp, logIn, logOut, getCurrentUser, requestEmailVerification, confirmEmailVerification, requestPasswordReset, confirmPasswordReset,
+  signUp, logIn, logOut, getCurrentUser, requestEmailVerification, confirmEmailVerification, requestPasswordReset, confirmPasswordReset, changePassword,
 ] as const

@@ -18,6 +18,7 @@ import { QUOTA_ROUTES } from './quota.ts'
 import { SECOND_FACTOR_ROUTES } from './second-factor.ts'
 import { SERVER_ROUTES } from './server-routes.ts'
 import { Server } from './server.ts'
+import { SESSION_ROUTES } from './session.ts'
 import { SSH_KEY_ROUTES } from './ssh-key.ts'
 import { STAFF_ROUTES } from './staff.ts'
 import { Storage } from './storage.ts'
@@ -27,6 +28,7 @@ export const RESOURCES: readonly Resource[] = [Region, Zone, Plan, Template, Nod
 
 export const ROUTES: readonly Route[] = [
   ...SIGN_IN_ROUTES,
+  ...SESSION_ROUTES,
   ...SECOND_FACTOR_ROUTES,
   ...IDENTITY_PROVIDER_ROUTES,
   ...MEMBER_ROUTES,

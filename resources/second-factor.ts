@@ -1,21 +1,19 @@
 /** Second factors: public shapes and routes, at sign-in and in the account. */
 import { z } from 'zod'
 import { route } from './define.ts'
-import { IssuedSession } from './identity.ts'
+import { IssuedSession, RecoveryCode, SecondFactorCode } from './identity.ts'
 import { DateTime } from './shapes.ts'
 
 const SIGN_IN_AREA = 'Sign-up, sign-in and sessions'
 const AREA = 'Two-factor management'
 
-const Code = z.string().regex(/^\d{6}$/, 'must be six digits')
-const RecoveryCode = z.string().min(1).max(64)
 /** Challenges are sealed texts of a few hundred characters. */
 const Challenge = z.string().min(1).max(2048)
 const EXACTLY_ONE = 'needs exactly one of code and recovery_code'
 const isExactlyOne = (proof: { code?: string | undefined; recovery_code?: string | undefined }): boolean => (proof.code === undefined) !== (proof.recovery_code === undefined)
 
-export const SecondFactorProof = z.strictObject({ code: Code.optional(), recovery_code: RecoveryCode.optional() }).refine(isExactlyOne, EXACTLY_ONE)
-const SecondFactorLoginRequest = z.strictObject({ challenge: Challenge, code: Code.optional(), recovery_code: RecoveryCode.optional() }).refine(isExactlyOne, EXACTLY_ONE)
+export const SecondFactorProof = z.strictObject({ code: SecondFactorCode.optional(), recovery_code: RecoveryCode.optional() }).refine(isExactlyOne, EXACTLY_ONE)
+const SecondFactorLoginRequest = z.strictObject({ challenge: Challenge, code: SecondFactorCode.optional(), recovery_code: RecoveryCode.optional() }).refine(isExactlyOne, EXACTLY_ONE)
 export const SecondFactorStatus = z.strictObject({
   totp_enabled: z.boolean(), totp_pending: z.boolean(), enabled_at: DateTime.nullable(), recovery_codes_remaining: z.int().min(0), required_by_account: z.boolean(), available: z.boolean(),
 })
@@ -65,7 +63,7 @@ export const disableAccountTotp = route({
 })
 export const finishAccountTotpSetup = route({
   ...own, id: 'finish_account_totp_setup', method: 'POST', path: '/v1/account/mfa/totp/confirm', summary: 'Confirm the authenticator with its first code', audit: 'account.mfa_enabled',
-  body: z.strictObject({ code: Code }), answers: { 200: RecoveryCodes }, refuses: [400, 409], rates: [{ name: 'second_factor_proof', by: 'user', perMinute: 10 }],
+  body: z.strictObject({ code: SecondFactorCode }), answers: { 200: RecoveryCodes }, refuses: [400, 409], rates: [{ name: 'second_factor_proof', by: 'user', perMinute: 10 }],
 })
 
 export const SECOND_FACTOR_ROUTES = [

@@ -6,14 +6,14 @@ import { acceptPassword, normalizePassword } from '../../domain/password.ts'
 import { createAccount, findUser, findUserByEmail, lockUser, type UserRow } from '../../db/accounts.ts'
 import { appendAudit } from '../../db/audit.ts'
 import { redeemCoupon } from '../../db/credits.ts'
-import { createEmailToken, dropEmailTokens, findEmailToken, spendEmailToken } from '../../db/email-tokens.ts'
+import { spendEmailToken } from '../../db/email-tokens.ts'
 import { beginAttempt, forgetAttempts, waitForAttempt } from '../../db/lockouts.ts'
 import { countRequest } from '../../db/rate-limits.ts'
-import { endSession, endSessionsOfUser } from '../../db/sessions.ts'
+import { endSession } from '../../db/sessions.ts'
 import type { Answer, Call, Customer, RequestFacts } from '../../kit/http/call.ts'
 import { customerEndpoint, type Endpoint, publicEndpoint } from '../../kit/http/endpoint.ts'
 import { newUuid } from '../../kit/sys/random.ts'
-import { confirmEmailVerification, confirmPasswordReset, getCurrentUser, logIn, logOut, requestEmailVerification, requestPasswordReset, signUp } from '../../resources/identity.ts'
+import { confirmEmailVerification, getCurrentUser, logIn, logOut, requestEmailVerification, signUp } from '../../resources/identity.ts'
 import { auditEntry, auditEntryOf, userActor } from '../audit.ts'
 import { listIdentities } from '../../db/identities.ts'
 import { startPace } from '../identity/pace.ts'
@@ -21,12 +21,11 @@ import type { IdentityParts } from '../identity/parts.ts'
 import { CLEARED_COOKIES, userView } from '../identity/sessions.ts'
 import { answerSignIn } from '../identity/sign-in-answer.ts'
 import { addressSubject, emailSubject } from '../identity/subjects.ts'
-import { MAILED_SECRET_BYTES, mailTo, mailVerification } from '../identity/verification.ts'
+import { mailTo, mailVerification } from '../identity/verification.ts'
 import { closeSupportSession, impersonationView } from './support.ts'
 import { linkedIdentityView, logoutUrlOf, PROVIDER_COOKIE } from './identity-providers.ts'
-import { passwordChangedMail, resetPasswordMail, signUpAttemptMail } from '../mail/templates.ts'
+import { signUpAttemptMail } from '../mail/templates.ts'
 
-const PASSWORD_RESET_SECONDS = 30 * 60
 /** Notices of sign-up attempts that one address gets. */
 const NOTICES = { requestsMaximum: 3, windowSeconds: 3600 }
 
@@ -37,8 +36,6 @@ export const signInEndpoints = (parts: IdentityParts): readonly Endpoint[] => [
   customerEndpoint(getCurrentUser, (call) => readCurrentUser(parts, call.caller)),
   customerEndpoint(requestEmailVerification, (call) => sendVerification(parts, call)),
   publicEndpoint(confirmEmailVerification, (call) => verifyEmail(parts, call)),
-  publicEndpoint(requestPasswordReset, (call) => mailPasswordReset(parts, call)),
-  publicEndpoint(confirmPasswordReset, (call) => resetPassword(parts, call)),
 ]
 
 /** Either branch hashes the password, writes one transaction and leaves a mail in the outbox. */
@@ -160,41 +157,4 @@ async function verifyEmail(parts: IdentityParts, { body, request, now }: Call<ty
   })
   parts.callers.forget()
   return { status: 200, body: { email } }
-}
-
-async function mailPasswordReset(parts: IdentityParts, { body, now }: Call<typeof requestPasswordReset>): Promise<Answer> {
-  const evenOut = startPace(parts.clock)
-  const user = await findUserByEmail(parts.db, body.email)
-  if (user !== undefined && user.disabled_at === null && parts.canSendMail) {
-    const secret = parts.random.bytes(MAILED_SECRET_BYTES).toString('base64url')
-    await parts.db.transaction().execute(async (tx) => {
-      await dropEmailTokens(tx, user.id, 'reset_password')
-      await createEmailToken(tx, { secret, userId: user.id, purpose: 'reset_password', email: user.email, now, expiresAt: new Date(now.getTime() + PASSWORD_RESET_SECONDS * 1000) })
-      await mailTo(tx, parts, user.email, resetPasswordMail(parts.origin, secret))
-    })
-  }
-  await evenOut()
-  return { status: 202, body: { detail: 'If the address has a user, a mail with a link is on its way.', email: body.email } }
-}
-
-/** The mail proves the address as well. The second factor stays: the next sign-in asks for it. */
-async function resetPassword(parts: IdentityParts, { body, request, now }: Call<typeof confirmPasswordReset>): Promise<Answer> {
-  const invalid = () => badField('token', 'is unknown, used or expired')
-  const found = await findEmailToken(parts.db, body.token, 'reset_password', now)
-  if (found === undefined) throw invalid()
-  const passwordHash = await parts.passwords.hash(acceptPassword(body.password, found.email))
-  await parts.db.transaction().execute(async (tx) => {
-    const spent = await spendEmailToken(tx, body.token, 'reset_password', now)
-    if (spent === undefined) throw invalid()
-    const user = await lockUser(tx, spent.userId)
-    if (user.email !== spent.email) throw invalid()
-    await tx.updateTable('app_user')
-      .set({ password_hash: passwordHash, password_generation: user.password_generation + 1, email_verified_at: user.email_verified_at ?? now }).where('id', '=', user.id).execute()
-    await endSessionsOfUser(tx, user.id, now)
-    await forgetAttempts(tx, emailSubject(user.email))
-    await mailTo(tx, parts, user.email, passwordChangedMail())
-    await appendAudit(tx, auditEntry(user.active_account_id, userActor(user), request, { action: 'auth.password_reset', resourceType: 'user', resourceId: user.id }), parts)
-  })
-  parts.callers.forget()
-  return { status: 204 }
 }

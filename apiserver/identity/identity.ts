@@ -20,7 +20,9 @@ import { creditEndpoints } from '../handlers/credits.ts'
 import { identityProviderEndpoints } from '../handlers/identity-providers.ts'
 import { memberEndpoints } from '../handlers/members.ts'
 import { organisationEndpoints } from '../handlers/organisations.ts'
+import { passwordEndpoints } from '../handlers/passwords.ts'
 import { secondFactorEndpoints } from '../handlers/second-factor.ts'
+import { sessionEndpoints } from '../handlers/sessions.ts'
 import { couponEndpoints } from '../handlers/staff-coupons.ts'
 import { staffAccountEndpoints } from '../handlers/staff-accounts.ts'
 import { staffSignInEndpoints } from '../handlers/staff-auth.ts'
@@ -102,7 +104,7 @@ export async function openIdentity(options: IdentityOptions): Promise<Identity> 
     async requireStanding(customer) {
       checkStanding(standingOf(await readStanding(db, customer.accountId, clock.now())))
     },
-    endpoints: [...signInEndpoints(parts), ...apiTokenEndpoints(parts), ...secondFactorEndpoints(parts), ...identityProviderEndpoints(parts), ...memberEndpoints(parts), ...organisationEndpoints(parts), ...supportEndpoints(parts), ...staffSignInEndpoints(parts), ...staffAccountEndpoints(parts), ...couponEndpoints(parts),
+    endpoints: [...signInEndpoints(parts), ...passwordEndpoints(parts), ...sessionEndpoints(parts), ...apiTokenEndpoints(parts), ...secondFactorEndpoints(parts), ...identityProviderEndpoints(parts), ...memberEndpoints(parts), ...organisationEndpoints(parts), ...supportEndpoints(parts), ...staffSignInEndpoints(parts), ...staffAccountEndpoints(parts), ...couponEndpoints(parts),
       ...creditEndpoints(parts), ...auditEndpoints(parts)],
   }
 }

@@ -20,7 +20,7 @@ export const resetPasswordMail = (origin: string, token: string): MailText =>
   letter('Reset your password', 'Open this link to choose a new password; it works for 30 minutes and once.', `${origin}/reset-password#token=${token}`, IGNORE)
 
 export const passwordChangedMail = (): MailText =>
-  letter('Your password was changed', 'The password of your user was changed, and every session was ended. If this was not you, reset the password now and contact support.')
+  letter('Your password was changed', 'The password of your user was changed, and the sessions that were open elsewhere were ended. If this was not you, reset the password now and contact support.')
 
 export const invitationMail = (origin: string, token: string, account: { readonly name: string; readonly role: string; readonly invitedBy: string }): MailText =>
   letter('You are invited to an account', `${account.invitedBy} invites you to join the account "${account.name}" as ${account.role}. Open this link to accept; it works for seven days.`,
