@@ -1,10 +1,12 @@
 /** The API: routes, their handlers and the pipeline. Knows no socket, so tests and the simulation call it as a function. */
 import { deploymentSecret } from '../db/deployment-secrets.ts'
 import { databaseUnavailable } from '../db/failures.ts'
+import { answerIdempotencyKey, releaseIdempotencyKey, takeIdempotencyKey } from '../db/idempotency-keys.ts'
 import type { Database } from '../db/open.ts'
 import { createCursors } from '../kit/http/cursor.ts'
 import type { Endpoint } from '../kit/http/endpoint.ts'
 import type { HttpService } from '../kit/http/exchange.ts'
+import type { IdempotencyKeys } from '../kit/http/idempotency.ts'
 import { createPipeline, type Refusal, requestDurations } from '../kit/http/pipeline.ts'
 import type { Route } from '../kit/http/route.ts'
 import { ownOrigins } from '../kit/http/steps/origin.ts'
@@ -82,6 +84,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     translate: (error: unknown) => storeUnavailable(databaseUnavailable(error)),
     trustedProxies: options.trustedProxies ?? [],
     origins: ownOrigins(options.publicUrl),
+    idempotencyKeys: idempotencyKeysIn(db),
     isSecure: options.publicUrl.startsWith('https:'),
     checkAnswers: options.checkAnswers ?? false,
     durations: requestDurations(options.metrics),
@@ -96,6 +99,12 @@ export async function createApp(options: AppOptions): Promise<App> {
   customers = createPipeline({ ...shared, endpoints: of('customer') })
   return { customers, operators: createPipeline({ ...shared, endpoints: of('operator'), authenticate: identity.authenticateOperator }) }
 }
+
+const idempotencyKeysIn = (db: Database): IdempotencyKeys => ({
+  take: (key, hash, now) => takeIdempotencyKey(db, key, hash, now),
+  answered: (key, answer) => answerIdempotencyKey(db, key, answer),
+  release: (key) => releaseIdempotencyKey(db, key),
+})
 
 const storeUnavailable = (error: unknown): unknown =>
   error instanceof ApiError && (error.code >= 500 || error.code === 429) ? new Unavailable('the Kubernetes API', error) : error

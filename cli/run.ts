@@ -113,7 +113,7 @@ async function runCommand(command: Command, given: Split, parts: RunParts): Prom
   })
   const reply = await ask(String(query))
   const answer = globals.all === undefined ? reply : await theRest(reply, query, ask)
-  return show(command, answer, { api, parts, globals })
+  return show(command, answer, { api, parts, globals, ids })
 }
 
 function queryOf(fields: Members): URLSearchParams {
@@ -162,9 +162,11 @@ interface Showing {
   readonly api: Api
   readonly parts: RunParts
   readonly globals: Globals
+  /** What the arguments of the command stand for. */
+  readonly ids: readonly string[]
 }
 
-async function show(command: Command, reply: Reply, { api, parts, globals }: Showing): Promise<number> {
+async function show(command: Command, reply: Reply, { api, parts, globals, ids }: Showing): Promise<number> {
   const { terminal } = parts
   const style = styleOf(parts, globals)
   if (reply.body === undefined) return say(terminal, reply.text)
@@ -176,17 +178,23 @@ async function show(command: Command, reply: Reply, { api, parts, globals }: Sho
     return EXIT.ok
   }
   const finished = await waitFor({ ...parts, api }, operation.id)
-  terminal.write(render(await asItIsNow(api, rest, finished), style))
+  terminal.write(render(await asItIsNow(api, idIn(rest) ?? ids[0], command.noun, finished), style))
   return EXIT.ok
 }
 
-/** The resource that was made, as it is after its operation; else the operation. */
-async function asItIsNow(api: Api, rest: Members, operation: object): Promise<unknown> {
-  const [name = ''] = Object.keys(rest)
-  const { id } = (rest[name] ?? {}) as { readonly id?: string }
-  const read = COMMANDS.find(({ noun, verb, parameters }) => noun === name.replaceAll('_', '-') && verb === 'get' && parameters.length === 1)
+/** The id of a resource that the answer shows beside its operation. */
+const idIn = (rest: Members): string | undefined => (Object.values(rest)[0] as { readonly id?: string } | undefined)?.id // asynchronous answers have at most this one
+
+/** The resource as it is after its operation; the operation where the resource is gone. */
+async function asItIsNow(api: Api, id: string | undefined, noun: string, operation: object): Promise<unknown> {
+  const read = COMMANDS.find((command) => command.noun === noun && command.verb === 'get' && command.parameters.length === 1)
   if (id === undefined || read === undefined) return { operation }
-  return (await api.send({ method: 'GET', path: read.route.path.replace(/\{\w+\}/, encodeURIComponent(id)) })).body
+  try {
+    return (await api.send({ method: 'GET', path: read.route.path.replace(/\{\w+\}/, encodeURIComponent(id)) })).body
+  } catch (error) {
+    if (error instanceof Failure && error.message.startsWith('404')) return { operation }
+    throw error
+  }
 }
 
 async function runOwn(name: (typeof OWN_COMMANDS)[number]['name'], { globals, own, words }: Split, parts: RunParts): Promise<number> {

@@ -683,6 +683,28 @@ export interface paths {
     patch?: never
     trace?: never
   }
+  "/v1/init-scripts": {
+    parameters: { query?: never; header?: never; path?: never; cookie?: never }
+    get: operations["list_init_scripts"]
+    put?: never
+    post: operations["create_init_script"]
+    delete?: never
+    options?: never
+    head?: never
+    patch?: never
+    trace?: never
+  }
+  "/v1/init-scripts/{id}": {
+    parameters: { query?: never; header?: never; path?: never; cookie?: never }
+    get: operations["get_init_script"]
+    put?: never
+    post?: never
+    delete: operations["delete_init_script"]
+    options?: never
+    head?: never
+    patch: operations["update_init_script"]
+    trace?: never
+  }
   "/v1/ssh-keys": {
     parameters: { query?: never; header?: never; path?: never; cookie?: never }
     get: operations["list_ssh_keys"]
@@ -766,6 +788,8 @@ export interface components {
       /** Keys of the account; all of them when neither ssh_keys nor ssh_key_ids is given. */
       ssh_key_ids?: string[]
       user_data?: string
+      /** Init script of the account to take as user data, as it is now; not together with user_data. */
+      init_script_id?: string | null
       /** Size of the boot storage; at least and by default the plan's. */
       storage_gibibytes?: number
       ha_policy?: "restart" | "none"
@@ -773,7 +797,6 @@ export interface components {
       metadata_enabled?: boolean
       start?: boolean
       custom_image_id?: null
-      init_script_id?: null
       server_group_id?: null
       public_ipv4?: false
       networks?: unknown[]
@@ -960,6 +983,13 @@ export interface components {
       ha_status: "available" | "unavailable"
       ha_status_reason: string | null
       ha_policy: "restart" | "none"
+    }
+    InitScript: {
+      id: string
+      name: string
+      content: string
+      created_at: string
+      updated_at: string
     }
     SSHKey: {
       id: string
@@ -2809,7 +2839,10 @@ export interface operations {
   redeem_coupon: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /** Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+        "Idempotency-Key"?: string
+      }
       path?: never
       cookie?: never
     }
@@ -3724,7 +3757,10 @@ export interface operations {
   create_server: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /** Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+        "Idempotency-Key"?: string
+      }
       path?: never
       cookie?: never
     }
@@ -3918,7 +3954,10 @@ export interface operations {
   start_server: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /** Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+        "Idempotency-Key"?: string
+      }
       path: {
         id: string
       }
@@ -3959,7 +3998,10 @@ export interface operations {
   stop_server: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /** Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+        "Idempotency-Key"?: string
+      }
       path: {
         id: string
       }
@@ -4014,7 +4056,10 @@ export interface operations {
   restart_server: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /** Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+        "Idempotency-Key"?: string
+      }
       path: {
         id: string
       }
@@ -4343,6 +4388,228 @@ export interface operations {
       } }
     }
   }
+  /** List init scripts. Newest first. */
+  list_init_scripts: {
+    parameters: {
+      query?: {
+        cursor?: string
+        limit?: number
+      }
+      header?: never
+      path?: never
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      200: { headers: { [name: string]: unknown }; content: {
+        "application/json": {
+          items: components["schemas"]["InitScript"][]
+          next_cursor: string | null
+        }
+      } }
+      400: { headers: { [name: string]: unknown }; content: {
+        "application/problem+json": components["schemas"]["Problem"]
+      } }
+      401: { headers: { [name: string]: unknown }; content: {
+        "application/problem+json": components["schemas"]["Problem"]
+      } }
+      403: { headers: { [name: string]: unknown }; content: {
+        "application/problem+json": components["schemas"]["Problem"]
+      } }
+      429: { headers: { [name: string]: unknown }; content: {
+        "application/problem+json": components["schemas"]["Problem"]
+      } }
+      500: { headers: { [name: string]: unknown }; content: {
+        "application/problem+json": components["schemas"]["Problem"]
+      } }
+      default: { headers: { [name: string]: unknown }; content: {
+        "application/problem+json": components["schemas"]["Problem"]
+      } }
+    }
+  }
+  /** Add an init script */
+  create_init_script: {
+    parameters: {
+      query?: never
+      header?: {
+        /** Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+        "Idempotency-Key"?: string
+      }
+      path?: never
+      cookie?: never
+    }
+    requestBody: { content: {
+      "application/json": {
+        /** Unique in the account. */
+        name: string
+        /** What cloud-init runs at first boot: a script, or a document that starts with #cloud-config. At most 32768 bytes. */
+        content: string
+      }
+    } }
+    responses: {
+      201: { headers: { [name: string]: unknown }; content: {
+        "application/json": {
+          init_script: components["schemas"]["InitScript"]
+        }
+      } }
+      400: { headers: { [name: string]: unknown }; content: {
+        "application/problem+json": components["schemas"]["Problem"]
+      } }
+      401: { headers: { [name: string]: unknown }; content: {
+        "application/problem+json": components["schemas"]["Problem"]
+      } }
+      403: { headers: { [name: string]: unknown }; content: {
+        "application/problem+json": components["schemas"]["Problem"]
+      } }
+      409: { headers: { [name: string]: unknown }; content: {
+        "application/problem+json": components["schemas"]["Problem"]
+      } }
+      413: { headers: { [name: string]: unknown }; content: {
+        "application/problem+json": components["schemas"]["Problem"]
+      } }
+      415: { headers: { [name: string]: unknown }; content: {
+        "application/problem+json": components["schemas"]["Problem"]
+      } }
+      422: { headers: { [name: string]: unknown }; content: {
+        "application/problem+json": components["schemas"]["Problem"]
+      } }
+      429: { headers: { [name: string]: unknown }; content: {
+        "application/problem+json": components["schemas"]["Problem"]
+      } }
+      500: { headers: { [name: string]: unknown }; content: {
+        "application/problem+json": components["schemas"]["Problem"]
+      } }
+      default: { headers: { [name: string]: unknown }; content: {
+        "application/problem+json": components["schemas"]["Problem"]
+      } }
+    }
+  }
+  /** Read an init script */
+  get_init_script: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      200: { headers: { [name: string]: unknown }; content: {
+        "application/json": {
+          init_script: components["schemas"]["InitScript"]
+        }
+      } }
+      401: { headers: { [name: string]: unknown }; content: {
+        "application/problem+json": components["schemas"]["Problem"]
+      } }
+      403: { headers: { [name: string]: unknown }; content: {
+        "application/problem+json": components["schemas"]["Problem"]
+      } }
+      404: { headers: { [name: string]: unknown }; content: {
+        "application/problem+json": components["schemas"]["Problem"]
+      } }
+      429: { headers: { [name: string]: unknown }; content: {
+        "application/problem+json": components["schemas"]["Problem"]
+      } }
+      500: { headers: { [name: string]: unknown }; content: {
+        "application/problem+json": components["schemas"]["Problem"]
+      } }
+      default: { headers: { [name: string]: unknown }; content: {
+        "application/problem+json": components["schemas"]["Problem"]
+      } }
+    }
+  }
+  /** Change an init script. Servers that were made with it keep what they booted with. With If-Match the change is made only to that version. */
+  update_init_script: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: { content: {
+      "application/json": {
+        /** Unique in the account. */
+        name?: string
+        /** What cloud-init runs at first boot: a script, or a document that starts with #cloud-config. At most 32768 bytes. */
+        content?: string
+      }
+    } }
+    responses: {
+      200: { headers: { [name: string]: unknown }; content: {
+        "application/json": {
+          init_script: components["schemas"]["InitScript"]
+        }
+      } }
+      400: { headers: { [name: string]: unknown }; content: {
+        "application/problem+json": components["schemas"]["Problem"]
+      } }
+      401: { headers: { [name: string]: unknown }; content: {
+        "application/problem+json": components["schemas"]["Problem"]
+      } }
+      403: { headers: { [name: string]: unknown }; content: {
+        "application/problem+json": components["schemas"]["Problem"]
+      } }
+      404: { headers: { [name: string]: unknown }; content: {
+        "application/problem+json": components["schemas"]["Problem"]
+      } }
+      409: { headers: { [name: string]: unknown }; content: {
+        "application/problem+json": components["schemas"]["Problem"]
+      } }
+      413: { headers: { [name: string]: unknown }; content: {
+        "application/problem+json": components["schemas"]["Problem"]
+      } }
+      415: { headers: { [name: string]: unknown }; content: {
+        "application/problem+json": components["schemas"]["Problem"]
+      } }
+      429: { headers: { [name: string]: unknown }; content: {
+        "application/problem+json": components["schemas"]["Problem"]
+      } }
+      500: { headers: { [name: string]: unknown }; content: {
+        "application/problem+json": components["schemas"]["Problem"]
+      } }
+      default: { headers: { [name: string]: unknown }; content: {
+        "application/problem+json": components["schemas"]["Problem"]
+      } }
+    }
+  }
+  /** Delete an init script. Servers that were made with it keep what they booted with. */
+  delete_init_script: {
+    parameters: {
+      query?: never
+      header?: never
+      path: {
+        id: string
+      }
+      cookie?: never
+    }
+    requestBody?: never
+    responses: {
+      204: { headers: { [name: string]: unknown }; content?: never }
+      401: { headers: { [name: string]: unknown }; content: {
+        "application/problem+json": components["schemas"]["Problem"]
+      } }
+      403: { headers: { [name: string]: unknown }; content: {
+        "application/problem+json": components["schemas"]["Problem"]
+      } }
+      404: { headers: { [name: string]: unknown }; content: {
+        "application/problem+json": components["schemas"]["Problem"]
+      } }
+      429: { headers: { [name: string]: unknown }; content: {
+        "application/problem+json": components["schemas"]["Problem"]
+      } }
+      500: { headers: { [name: string]: unknown }; content: {
+        "application/problem+json": components["schemas"]["Problem"]
+      } }
+      default: { headers: { [name: string]: unknown }; content: {
+        "application/problem+json": components["schemas"]["Problem"]
+      } }
+    }
+  }
   /** List SSH keys. Newest first. */
   list_ssh_keys: {
     parameters: {
@@ -4386,7 +4653,10 @@ export interface operations {
   create_ssh_key: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /** Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+        "Idempotency-Key"?: string
+      }
       path?: never
       cookie?: never
     }
@@ -4593,7 +4863,10 @@ export interface operations {
   cancel_operation: {
     parameters: {
       query?: never
-      header?: never
+      header?: {
+        /** Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+        "Idempotency-Key"?: string
+      }
       path: {
         id: string
       }

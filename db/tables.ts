@@ -69,5 +69,6 @@ export interface Tables extends IdentityTables {
   }
   ssh_key: { id: string; account_id: string; name: string; public_key: string; fingerprint: string; created_at: Instant }
   console_session: { account_id: string; server_id: string; session_id: string; opened_at: Instant }
+  idempotency_key: { account_id: string; key: string; request_hash: string; created_at: Instant; status: number | null; body: string | null }
   deployment_secret: { name: string; value: Buffer; created_at: Instant }
 }

@@ -4,6 +4,7 @@ import { sql } from 'kysely'
 import { accountsToPrune, accountsToVerify, pruneAudit, verifyAudit } from '../../db/audit.ts'
 import { forgetOldEmailTokens } from '../../db/email-tokens.ts'
 import { forgetOldAttempts } from '../../db/lockouts.ts'
+import { forgetIdempotencyKeys } from '../../db/idempotency-keys.ts'
 import type { Database } from '../../db/open.ts'
 import { forgetOldRequests } from '../../db/rate-limits.ts'
 import { forgetOldSessions } from '../../db/sessions.ts'
@@ -60,6 +61,7 @@ export async function upkeep(options: UpkeepOptions, verifiedBefore: Date): Prom
     await forgetOldSessions(db, now)
     await forgetOldEmailTokens(db, now)
     await forgetOldRequests(db, now)
+    await forgetIdempotencyKeys(db, now)
     await forgetOldAttempts(db, new Date(now.getTime() - DAY_MILLISECONDS))
   })
 }

@@ -240,6 +240,17 @@ const STATEMENTS = [
      primary key (account_id, server_id, session_id)
    )`,
   `create index console_session_age on console_session (opened_at)`,
+  // Requests that may be sent twice, and what they were answered; without a status they are open.
+  `create table idempotency_key (
+     account_id uuid not null references account (id) on delete cascade,
+     key uuid not null,
+     request_hash text not null,
+     created_at timestamptz not null,
+     status integer,
+     body text,
+     primary key (account_id, key)
+   )`,
+  `create index idempotency_key_age on idempotency_key (created_at)`,
   // Keys that the deployment makes for itself on first start (cursor signing, CSRF, sealing), wrapped by configuration when given.
   `create table deployment_secret (name text primary key, value bytea not null, created_at timestamptz not null)`,
 ]

@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { createDocument, type CreateDocumentOptions, type ZodOpenApiOperationObject, type ZodOpenApiPathsObject, type ZodOpenApiResponsesObject } from 'zod-openapi'
 import { TITLES } from '../../domain/problem.ts'
+import { takesIdempotencyKey } from './idempotency.ts'
 import type { Credential, Route } from './route.ts'
 
 export interface DocumentOptions {
@@ -46,15 +47,19 @@ const SECURITY_SCHEMES = {
 const securityOf = (credentials: readonly Credential[]): Record<string, string[]>[] =>
   credentials.map((credential) => (credential === 'public' ? {} : { [credential]: [] }))
 
+const IDEMPOTENCY_HEADER = z.object({ 'Idempotency-Key': z.uuid().optional().describe('Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true.') })
+
 function operationOf(route: Route): ZodOpenApiOperationObject {
   const requestParams = {
     ...(route.path.includes('{') ? { path: route.params as z.ZodObject } : {}), // routes declare objects
     ...(hasFields(route.query) ? { query: route.query } : {}),
+    ...(takesIdempotencyKey(route) ? { header: IDEMPOTENCY_HEADER } : {}),
   }
   return {
     operationId: route.id, tags: [route.area], summary: route.summary,
     ...(route.description === undefined ? {} : { description: route.description }),
     security: securityOf(route.credentials),
+    ...(route.deprecation === null ? {} : { deprecated: true, 'x-deprecated-at': route.deprecation.at.toISOString() }),
     'x-permission': route.permission,
     'x-credentials': [...route.credentials],
     'x-reveals-credential': route.isCredentialRead,

@@ -6,9 +6,11 @@ import type { Logger } from '../sys/log.ts'
 import { Histogram, type Registry } from '../sys/metrics.ts'
 import { newUuid, type Random } from '../sys/random.ts'
 import type { Answer, Call, Caller, Customer, RequestFacts } from './call.ts'
+import { deprecationHeaders } from './deprecation.ts'
 import type { Endpoint } from './endpoint.ts'
 import type { HttpRequest, HttpResponse, HttpService } from './exchange.ts'
 import { factsReader } from './facts.ts'
+import { type IdempotencyKeys, idempotencyKeyOf, once } from './idempotency.ts'
 import { compileMatcher } from './match.ts'
 import { isSignedIn, isUnsafe, type Passage, type Step, type StepMaker, type StepParts } from './passage.ts'
 import { createBuckets } from './rates.ts'
@@ -55,6 +57,8 @@ export interface PipelineOptions extends Omit<StepParts, 'takeBudget'> {
   readonly endpoints: readonly Endpoint[]
   /** Writes the refusal's audit entry. */
   readonly auditRefusal: (refusal: Refusal) => Promise<void>
+  /** Remembers requests that may come twice; without it their keys are not looked at. */
+  readonly idempotencyKeys?: IdempotencyKeys
   /** Turns failures of what the application stands on into Unavailable; answers anything else as it is. */
   readonly translate: (error: unknown) => unknown
   readonly random: Random
@@ -101,7 +105,7 @@ export function createPipeline(options: PipelineOptions): HttpService {
     const { target } = found
     const passage: Passage = {
       route: target.route, incoming, request, rawParams: found.params, rawQuery: queryAt < 0 ? '' : incoming.target.slice(queryAt + 1),
-      caller: PUBLIC, params: undefined, query: undefined, body: null, headers,
+      caller: PUBLIC, params: undefined, query: undefined, body: null, headers: { ...headers, ...deprecationHeaders(target.route) },
     }
     const response = await answer(target, passage, options)
     return report(response, { incoming, request, startedAt, operationId: target.route.id, caller: passage.caller })
@@ -115,9 +119,16 @@ async function answer({ route, steps, handle }: Compiled, passage: Passage, opti
       if (pending !== undefined) await pending
     }
     const { caller, params, query, body, request } = passage
-    const given = await handle({ route, caller, params, query, body, request, now: options.clock.now() } as Call) // parsed by this route's schemas
-    if (options.checkAnswers) checkAnswer(route, given)
-    return renderAnswer(given, route, { headers: passage.headers, isSecure: options.isSecure })
+    const now = options.clock.now()
+    const carryOut = async () => {
+      const given = await handle({ route, caller, params, query, body, request, now } as Call) // parsed by this route's schemas
+      if (options.checkAnswers) checkAnswer(route, given)
+      return renderAnswer(given, route, { headers: passage.headers, isSecure: options.isSecure })
+    }
+    const { idempotencyKeys: keys } = options
+    const key = keys === undefined ? undefined : idempotencyKeyOf(passage)
+    // An outage may come after the change was made: only a refusal frees the key.
+    return keys === undefined || key === undefined ? await carryOut() : await once({ keys, key, now, isRefusal: (error) => options.translate(error) instanceof ProblemError }, passage, carryOut)
   } catch (error) {
     return renderProblem(await refuse(passage, options.translate(error), options), passage.headers)
   }

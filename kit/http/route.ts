@@ -44,6 +44,8 @@ export interface Route<
   readonly audit: string | null
   readonly starts: readonly OperationKind[]
   readonly isDestructive: boolean
+  /** Set when the route will go: since when that is known, and from when it answers 410. At least six months apart. */
+  readonly deprecation: { readonly at: Date; readonly sunsetAt: Date } | null
   readonly params: Params
   readonly query: Query
   readonly body: Body | null
@@ -79,7 +81,7 @@ export function route<
 >(input: RouteInput<Params, Query, Body>): Route<Params, Query, Body> {
   return {
     audience: 'customer', credentials: ['token', 'session'], selfParameter: null, staffRole: null, isCredentialRead: false, isRefusedToSupport: false, requiresVerifiedEmail: false,
-    requiresStanding: false, audit: null, starts: [], isDestructive: false, readsBodyAs: 'json', isSameOriginOnly: false, bodyBytesMaximum: BODY_BYTES_MAXIMUM, mediaType: 'application/json',
+    requiresStanding: false, audit: null, starts: [], isDestructive: false, deprecation: null, readsBodyAs: 'json', isSameOriginOnly: false, bodyBytesMaximum: BODY_BYTES_MAXIMUM, mediaType: 'application/json',
     refuses: [], rates: [], budget: 'requests',
     ...input,
     params: (input.params ?? NoParameters) as Params, // the default type parameter is NoParameters' type

@@ -1,0 +1,8 @@
+/** How a route says that it will go: `Deprecation` (RFC 9745) and `Sunset` (RFC 8594) on every answer, from the day it is announced. */
+import type { Route } from './route.ts'
+
+/** Names in lower case; empty for routes that stay. */
+export function deprecationHeaders({ deprecation }: Pick<Route, 'deprecation'>): Readonly<Record<string, string>> {
+  if (deprecation === null) return {}
+  return { deprecation: `@${Math.floor(deprecation.at.getTime() / 1000)}`, sunset: deprecation.sunsetAt.toUTCString() }
+}
