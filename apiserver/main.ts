@@ -21,6 +21,7 @@ import { type AdmissionOptions, startAdmission } from './admission/index.ts'
 import type { Listener } from './admission/listener.ts'
 import { createApp } from './app.ts'
 import { openAgents } from './console/agents.ts'
+import { openIdentityMetrics } from './identity/metrics.ts'
 import { PAGES } from './identity/pages.ts'
 import { parseProviders } from './identity/providers/configuration.ts'
 import { parseSealingKeys } from './identity/sealing.ts'
@@ -74,6 +75,7 @@ async function run(settings: z.infer<typeof Environment>, log: Logger, stop: Abo
     onConnectionLost: (error) => log.warn('database connection lost', { error }),
   })
   await migrate(db)
+  openIdentityMetrics(db, metrics)
 
   const access = settings.SVCCLOUD_KUBECONFIG === undefined ? await readServiceAccount(environment(), clock) : await readKubeconfig(settings.SVCCLOUD_KUBECONFIG, clock)
   const kubernetes = openHttpsTransport(required('SVCCLOUD_KUBECONFIG', access))

@@ -82,6 +82,13 @@ export async function readIntegrity(queries: Queries, accountId: string): Promis
   }
 }
 
+/** Over all accounts: entries that no verification has reached yet, and accounts whose chain is broken; for metrics. */
+export async function countUnverified(queries: Queries): Promise<{ readonly entries: number; readonly brokenAccounts: number }> {
+  const counted = await queries.selectFrom('audit_head')
+    .select([sql<string>`coalesce(sum(sequence - verified_through_sequence), 0)`.as('entries'), sql<string>`count(break_sequence)`.as('broken')]).executeTakeFirstOrThrow()
+  return { entries: Number(counted.entries), brokenAccounts: Number(counted.broken) }
+}
+
 /** Walks the whole kept chain of the account and records the result. A break that was found once stays. */
 export async function verifyAudit(db: Database, accountId: string, clock: Clock): Promise<AuditIntegrity> {
   const walked = await db.transaction().setIsolationLevel('repeatable read').setAccessMode('read only').execute((tx) => walk(tx, accountId))
