@@ -105,16 +105,15 @@ async function auditFailure(parts: IdentityParts, user: UserRow, request: Reques
 
 async function logOutNow(parts: IdentityParts, call: Call<typeof logOut>): Promise<Answer> {
   const { caller, route, request } = call
-  if (caller.kind === 'session' && caller.session !== undefined) {
-    const { session } = caller
-    await parts.db.transaction().execute(async (tx) => {
-      if (caller.support !== undefined) return await closeSupportSession(tx, parts, session.id, request)
-      await endSession(tx, session.id)
-      return await appendAudit(tx, auditEntryOf({ route, caller, request }, { resourceType: 'user', resourceId: caller.userId }), parts)
-    })
-    parts.callers.forget()
-  }
   const cookies = [...CLEARED_COOKIES, { name: PROVIDER_COOKIE, value: '', maxAgeSeconds: 0, isHttpOnly: true }]
+  if (caller.kind !== 'session' || caller.session === undefined) return { status: 204, cookies }
+  const { session } = caller
+  await parts.db.transaction().execute(async (tx) => {
+    if (caller.support !== undefined) return await closeSupportSession(tx, parts, session.id, request)
+    await endSession(tx, session.id)
+    return await appendAudit(tx, auditEntryOf({ route, caller, request }, { resourceType: 'user', resourceId: caller.userId }), parts)
+  })
+  parts.callers.forget()
   const logoutUrl = await logoutUrlOf(parts, request)
   return logoutUrl === undefined ? { status: 204, cookies } : { status: 200, body: { logout_url: logoutUrl }, cookies }
 }

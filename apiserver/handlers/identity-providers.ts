@@ -58,7 +58,7 @@ async function start(parts: IdentityParts, { query }: Call<typeof routes.startId
   if (provider === undefined) throw query.provider === undefined ? unavailable('not_configured', 'No identity provider is configured.') : badField('provider', 'is not a provider of this deployment')
   const { configuration } = provider
   const isSilent = query.prompt === 'none'
-  if (query.connection !== undefined && !configuration.connections.some(({ name }) => name === query.connection)) throw badField('connection', 'is not a connection of this provider')
+  if (!isSilent && query.connection !== undefined && !configuration.connections.some(({ name }) => name === query.connection)) throw badField('connection', 'is not a connection of this provider')
   const hasSignUpScreen = Object.keys(configuration.sign_up_parameters).length > 0
   const connection = isSilent || (isSignUp && !hasSignUpScreen) ? undefined : query.connection
   const parameters = {
@@ -160,10 +160,11 @@ async function arrive(
   return redirect(landing, [...cookies, remembered])
 }
 
-/** Where the browser ends the session at the provider that it signed in with; undefined when there is none. */
+/** Where the browser ends its session at the provider that it signed in with, or else at the first one, whose silent sign-in
+ *  would undo the sign-out; undefined when there is none. */
 export async function logoutUrlOf(parts: IdentityParts, request: RequestFacts): Promise<string | undefined> {
   const name = request.cookie(PROVIDER_COOKIE)
-  const provider = parts.providers.find(({ configuration }) => configuration.name === name)
+  const provider = parts.providers.find(({ configuration }) => configuration.name === name) ?? parts.providers[0]
   return await provider?.logoutUrl(`${parts.origin}/login`)
 }
 

@@ -64,6 +64,7 @@ test('a start sends the browser with state, nonce and PKCE; the cookie tells not
   const direct = new URL(locationOf(await open().send('GET', '/v1/auth/oidc/signup?provider=es256&prompt=login')))
   expect([direct.searchParams.get('screen_hint'), direct.searchParams.get('prompt'), direct.searchParams.get('redirect_uri')]).toEqual([null, 'select_account', `${ORIGIN}/v1/auth/oidc/callback`])
   for (const query of ['?provider=nobody', '?connection=nothing', '?prompt=consent']) expect((await open().send('GET', `/v1/auth/oidc/login${query}`)).status).toBe(400)
+  expect((await open().send('GET', '/v1/auth/oidc/login?connection=nothing&prompt=none')).status).toBe(302) // ignored there
   expect((await open().send('GET', '/v1/auth/oidc/login?provider=gone')).status).toBe(503)
 })
 
@@ -78,6 +79,11 @@ test('a new identity gets an account; the same one is signed in the next time; s
   const out = await again.browser.send('POST', '/v1/auth/logout')
   expect([out.status, new URL(String(out.body['logout_url'])).searchParams.get('post_logout_redirect_uri')]).toEqual([200, `${ORIGIN}/login`])
   expect(again.browser.cookies.size).toBe(0)
+  expect((await again.browser.send('POST', '/v1/auth/logout')).status).toBe(204)
+
+  const byPassword = await harness.signUpAndIn('by-password@example.com')
+  const left = await byPassword.send('POST', '/v1/auth/logout')
+  expect([left.status, new URL(String(left.body['logout_url'])).origin]).toEqual([200, new URL(real.issuer).origin])
 })
 
 test('ES256 and the shared callback work as well; a subject with a prefix names its connection', async () => {
