@@ -79,6 +79,11 @@ export class Customer {
     return new Customer(url, String(issued.body['token']))
   }
 
+  /** What the customer's programs send. */
+  get token(): string {
+    return this.#token
+  }
+
   request<Body>(method: string, path: string, body?: object): Promise<Answer<Body>> {
     const headers = { authorization: `Bearer ${this.#token}`, ...(body === undefined ? {} : { 'content-type': 'application/json' }) }
     return send<Body>(`${this.#url()}${path}`, { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) })
