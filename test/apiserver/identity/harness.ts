@@ -1,5 +1,5 @@
 /** The identity routes behind the real pipeline, on a real database, without a socket: with a clock that tests move, a
- *  browser-like cookie jar, and the mails that were sent. */
+ *  browser-like cookie jar, and the mails that were sent. Everything that is logged is searched for secrets after each request. */
 import { mkdtemp, readdir, readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,9 +11,9 @@ import type { Database } from '../../../db/open.ts'
 import { createPipeline, requestDurations } from '../../../kit/http/pipeline.ts'
 import type { Endpoint } from '../../../kit/http/endpoint.ts'
 import { type Clock, systemClock } from '../../../kit/sys/clock.ts'
-import { silentLog } from '../../../kit/sys/log.ts'
 import { openRegistry } from '../../../kit/sys/metrics.ts'
 import { systemRandom } from '../../../kit/sys/random.ts'
+import { openLogGuard } from './log-guard.ts'
 
 export interface MovableClock extends Clock {
   move(seconds: number): void
@@ -56,9 +56,10 @@ export interface Browser {
 
 export const GOOD_PASSWORD = 'correct zebra lantern 42'
 
-export async function openHarness(db: Database, options: Partial<IdentityOptions> & { readonly endpoints?: readonly Endpoint[]; readonly startsAt?: string } = {}) {
+export async function openHarness(db: Database, options: Partial<Omit<IdentityOptions, 'log'>> & { readonly endpoints?: readonly Endpoint[]; readonly startsAt?: string } = {}) {
   const clock = movableClock(options.startsAt)
-  const log = options.log ?? silentLog
+  const guard = openLogGuard()
+  const { log } = guard
   const identity: Identity = await openIdentity({ db, clock, random: systemRandom, log, publicUrl: 'http://127.0.0.1:8080', canSendMail: true, ...options })
   const endpoints = [...identity.endpoints, ...(options.endpoints ?? [])]
   const pipelineOf = (audience: 'customer' | 'operator') => createPipeline({
@@ -88,14 +89,20 @@ export async function openHarness(db: Database, options: Partial<IdentityOptions
           },
           ...(body === undefined ? {} : { body: JSON.stringify(body) }),
         })
+        guard.learnFrom(body)
+        if (token !== undefined) guard.learn(token)
         for (const set of [response.headers['set-cookie'] ?? []].flat()) {
           const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(set) ?? []
           if (/max-age=0\b/i.test(set)) cookies.delete(name)
           else cookies.set(name, value)
+          if (name !== 'svccloud_sign_in_provider') guard.learn(value)
         }
         const text = await textOf(response.body)
         const isJson = String(response.headers['content-type'] ?? '').includes('json') && !String(response.headers['content-type']).includes('ndjson')
-        return { status: response.status, headers: response.headers, text, body: isJson && text !== '' ? JSON.parse(text) : {} }
+        const answer = isJson && text !== '' ? JSON.parse(text) : {}
+        guard.learnFrom(answer)
+        guard.check()
+        return { status: response.status, headers: response.headers, text, body: answer }
       },
     }
   }
@@ -105,6 +112,7 @@ export async function openHarness(db: Database, options: Partial<IdentityOptions
     while (await sendOne({ db, clock, random: systemRandom, log, transport, from: 'svccloud <no-reply@cloud.example>' }));
     const names = (await readdir(folder)).sort().filter((name) => !read.has(name))
     for (const name of names) read.add(name)
+    guard.check()
     return await Promise.all(names.map((name) => readFile(join(folder, name), 'utf8')))
   }
 
@@ -113,6 +121,7 @@ export async function openHarness(db: Database, options: Partial<IdentityOptions
     const mail = (await readMails()).filter((text) => text.includes(`To: ${email}\r\n`)).at(-1) ?? ''
     const secret = /^http\S+#(?:token|invitation)=(\S+)$/m.exec(mail.replaceAll('\r', ''))?.[1]
     if (secret === undefined) throw new Error(`no link was mailed to ${email}`)
+    guard.learn(secret)
     return secret
   }
 
@@ -126,7 +135,7 @@ export async function openHarness(db: Database, options: Partial<IdentityOptions
   }
   let people = 0
 
-  return { clock, identity, openBrowser, readMails, mailedSecret, signUpAndIn, mailFolder: folder }
+  return { clock, identity, guard, openBrowser, readMails, mailedSecret, signUpAndIn, mailFolder: folder }
 }
 
 async function textOf(body: string | Uint8Array | AsyncIterable<string | Uint8Array>): Promise<string> {
