@@ -26,6 +26,7 @@ import { type AgentConnections, openConsoles } from './console/consoles.ts'
 import { catalogEndpoints } from './handlers/catalog.ts'
 import { consoleEndpoints } from './handlers/console.ts'
 import { createServerEndpoint } from './handlers/create-server.ts'
+import { initScriptEndpoints } from './handlers/init-scripts.ts'
 import { operationEndpoints } from './handlers/operations.ts'
 import { quotaEndpoints } from './handlers/quotas.ts'
 import { serverEndpoints } from './handlers/servers.ts'
@@ -59,6 +60,8 @@ export interface AppOptions {
   /** Identity providers in button order. */
   readonly providers?: readonly ProviderConfiguration[]
   readonly trustedProxies?: readonly string[]
+  /** Other replicas answer customers too. */
+  readonly hasPeers?: boolean
   /** Checks every answer against its route's schema: for tests. */
   readonly checkAnswers?: boolean
 }
@@ -112,7 +115,7 @@ const storeUnavailable = (error: unknown): unknown =>
 function resourceEndpoints(parts: Parts, agents: AgentConnections): Endpoint[] {
   const servers = openServers(parts)
   return [
-    ...catalogEndpoints(parts), ...quotaEndpoints(parts), ...sshKeyEndpoints(parts), ...operationEndpoints(parts, servers),
+    ...catalogEndpoints(parts), ...quotaEndpoints(parts), ...initScriptEndpoints(parts), ...sshKeyEndpoints(parts), ...operationEndpoints(parts, servers),
     createServerEndpoint(parts, servers), ...serverEndpoints(parts, servers), ...consoleEndpoints(parts, servers, openConsoles(parts, servers, agents)),
   ]
 }

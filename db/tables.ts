@@ -62,12 +62,14 @@ export interface Tables extends IdentityTables {
   }
   address_claim: { kind: string; scope: string; value: string; account_id: string; holder: string; claimed_at: Instant }
   change_intent: { operation_id: string; account_id: string; resource_type: string; resource_id: string; created_at: Instant; audit: Json<object> }
+  recent_write: { account_id: string; resource_type: string; resource_id: string; resource_version: Count; written_at: Instant }
   kubernetes_request: { uid: string; action: string; generation: Count; username: string; requested_at: Instant; changes: Json<AuditChange[]> }
   operation_history: {
     id: string; account_id: string | null; kind: string; status: string; target_type: string; target_id: string; created_at: Instant; finished_at: Instant
     body: Json<object>
   }
   ssh_key: { id: string; account_id: string; name: string; public_key: string; fingerprint: string; created_at: Instant }
+  init_script: { id: string; account_id: string; name: string; content: string; generation: Count; created_at: Instant; updated_at: Instant }
   console_session: { account_id: string; server_id: string; session_id: string; opened_at: Instant }
   idempotency_key: { account_id: string; key: string; request_hash: string; created_at: Instant; status: number | null; body: string | null }
   deployment_secret: { name: string; value: Buffer; created_at: Instant }

@@ -8,6 +8,7 @@ import { CREDIT_ROUTES } from './credit.ts'
 import type { Resource } from './define.ts'
 import { IDENTITY_PROVIDER_ROUTES } from './identity-provider.ts'
 import { SIGN_IN_ROUTES } from './identity.ts'
+import { INIT_SCRIPT_ROUTES } from './init-script.ts'
 import { Instance, NodeReport, Volume } from './instance.ts'
 import { MCP_ROUTES } from './mcp.ts'
 import { MEMBER_ROUTES } from './member.ts'
@@ -42,6 +43,7 @@ export const ROUTES: readonly Route[] = [
   ...CATALOG_ROUTES,
   ...SERVER_ROUTES,
   ...CONSOLE_ROUTES,
+  ...INIT_SCRIPT_ROUTES,
   ...SSH_KEY_ROUTES,
   ...OPERATION_ROUTES,
   ...MCP_ROUTES,

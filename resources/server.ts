@@ -37,6 +37,7 @@ export const Server = resource({
     desiredPower: z.enum(['running', 'stopped']).default('running').describe('Whether the server shall run. running starts a stopped server; stopped asks the guest to shut down, and cuts its power when it does not in time.'),
     sshKeys: z.array(z.string().max(16_384)).max(100).default([]).describe('Public keys, in the one-line form of OpenSSH, that may sign in. A server without user data needs at least one.'),
     userDataSecretName: z.string().max(253).optional().describe('Secret of the same namespace whose key userData holds the user data of the first boot.'),
+    initScriptId: z.string().max(253).optional().describe('Init script of the account whose text became the user data. Set through the API only.'),
     serverGroupId: z.string().max(253).optional().describe('Anti-affinity group that the server is created into.'),
     haPolicy: z.enum(['restart', 'none']).default('restart').describe('What happens when the guest crashes or its node is lost: restart starts it again, none leaves it stopped.'),
     migrationPolicy: z.enum(['default', 'relaxed', 'strict']).default('default').describe('How much a live migration may disturb the guest: relaxed lets it take longer pauses, strict gives up rather than slowing the guest.'),
@@ -87,6 +88,7 @@ export const Server = resource({
     changedOnlyBy('template', 'server.rebuild', 'the boot storage is made once, until the server is rebuilt'),
     changedOnlyBy('customImageId', 'server.rebuild', 'the boot storage is made once, until the server is rebuilt'),
     changedOnlyBy('userDataSecretName', 'server.rebuild', 'user data is read at first boot only'),
+    changedOnlyBy('initScriptId', 'server.rebuild', 'user data is read at first boot only'),
   ],
 })
 export type ServerSpec = z.infer<typeof Server.spec>

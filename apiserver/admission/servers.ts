@@ -58,7 +58,7 @@ async function rehearseClaims({ db, clock, random }: JudgeParts, demand: ServerD
 }
 
 /** What is decided at creation. The kind refuses it too, unless an operation of the platform changes it. */
-const FIXED = ['hostname', 'zone', 'plan', 'template', 'customImageId', 'storageGibibytes', 'userDataSecretName', 'serverGroupId', 'publicIpv4'] as const satisfies readonly (keyof ServerSpec)[]
+const FIXED = ['hostname', 'zone', 'plan', 'template', 'customImageId', 'storageGibibytes', 'userDataSecretName', 'initScriptId', 'serverGroupId', 'publicIpv4'] as const satisfies readonly (keyof ServerSpec)[]
 /** What may be changed at any time. */
 const FREE = ['title', 'labels', 'isProtected', 'haPolicy', 'migrationPolicy', 'metadataEnabled', 'sshKeys'] as const satisfies readonly (keyof ServerSpec)[]
 
@@ -108,8 +108,9 @@ function requireReadable({ title, labels, sshKeys, userDataSecretName }: ServerS
   if (sshKeys.length === 0 && userDataSecretName === undefined) throw badField('spec.sshKeys', 'a server needs at least one SSH key, or user data: nobody could sign in')
 }
 
-function requireOffered({ customImageId, serverGroupId, publicIpv4 }: ServerSpec): void {
+function requireOffered({ customImageId, initScriptId, serverGroupId, publicIpv4 }: ServerSpec): void {
   if (customImageId !== undefined) throw badField('spec.customImageId', 'custom images are not offered here')
+  if (initScriptId !== undefined) throw badField('spec.initScriptId', 'is set through the API only: put the text into a Secret and name it in spec.userDataSecretName')
   if (serverGroupId !== undefined) throw badField('spec.serverGroupId', 'server groups are not offered here')
   if (publicIpv4) throw badField('spec.publicIpv4', 'public IPv4 addresses are not offered here')
 }

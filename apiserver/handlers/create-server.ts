@@ -1,6 +1,7 @@
 /** Making a server: what the request names is looked up, everything it needs is claimed, and one object is written. */
 import { badField, badRequest, type FieldError, unavailable } from '../../domain/problem.ts'
 import { parsePublicKey } from '../../domain/ssh-key.ts'
+import { findInitScript } from '../../db/init-scripts.ts'
 import { claimServer, releaseServer, type ServerClaims } from '../../db/server-claims.ts'
 import type { Answer, Call, Customer } from '../../kit/http/call.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
@@ -31,10 +32,11 @@ async function create(parts: Parts, servers: Servers, call: CreateCall): Promise
   const { caller, body, request, now } = call
   const choice = chooseSize(parts, body, now)
   const sshKeys = await chooseKeys(parts, caller.accountId, body)
+  const userData = await chooseUserData(parts, caller.accountId, body)
   // Lists are newest first by second of creation, then by id: the id keeps the order within the second.
   const id = newOrderedUuid(parts.random, now)
   const operation = newStanza(parts, 'server.create', { actor: caller.actor, requestId: request.requestId, now })
-  const secretName = body.user_data === undefined ? undefined : `${id}-user-data`
+  const secretName = userData === undefined ? undefined : `${id}-user-data`
   const namespace = accountNamespace(caller.accountId)
   const draft = (claims: ServerClaims) => ({
     metadata: { name: id, namespace, labels: { [ACCOUNT_LABEL]: caller.accountId }, finalizers: [SERVER_FINALIZER] },
@@ -51,7 +53,7 @@ async function create(parts: Parts, servers: Servers, call: CreateCall): Promise
     write: async (claims) => {
       if (claims === undefined) throw new Error('a server is written with its claims')
       await ensureNamespace(parts, caller.accountId)
-      if (secretName !== undefined) await writeUserData(parts, { namespace, name: secretName, serverId: id, text: body.user_data ?? '' })
+      if (secretName !== undefined) await writeUserData(parts, { namespace, name: secretName, serverId: id, text: userData ?? '' })
       return parts.store.create(Server, draft(claims))
     },
     look: () => parts.store.get(Server, { namespace, name: id }),
@@ -116,6 +118,15 @@ async function chooseKeys({ db }: Parts, accountId: string, body: CreateServer):
   return keys
 }
 
+/** What the first boot reads: the text given, or the init script as it is now. Throws 400 for both, and for a script that is not the account's. */
+async function chooseUserData({ db }: Parts, accountId: string, { user_data, init_script_id }: CreateServer): Promise<string | undefined> {
+  if (init_script_id === undefined || init_script_id === null) return user_data
+  if (user_data !== undefined) throw badField('init_script_id', 'cannot be given together with user_data')
+  const script = await findInitScript(db, accountId, init_script_id)
+  if (script === undefined) throw badField('init_script_id', 'the account has no such init script')
+  return script.content
+}
+
 interface Chosen extends Size {
   readonly sshKeys: readonly string[]
   readonly secretName: string | undefined
@@ -125,6 +136,7 @@ interface Chosen extends Size {
 const specOf = (body: CreateServer, { storageGibibytes, sshKeys, secretName, operation }: Chosen): ServerSpec => ({
   hostname: body.hostname, title: body.title, zone: body.zone, plan: body.plan, ...(body.template === undefined ? {} : { template: body.template }), labels: body.labels,
   desiredPower: body.start ? 'running' : 'stopped', sshKeys: [...sshKeys], ...(secretName === undefined ? {} : { userDataSecretName: secretName }),
+  ...(typeof body.init_script_id === 'string' ? { initScriptId: body.init_script_id } : {}),
   haPolicy: body.ha_policy, migrationPolicy: body.migration_policy, publicIpv4: false, metadataEnabled: body.metadata_enabled, storageGibibytes, isProtected: false, operation,
 })
 

@@ -25,9 +25,10 @@ beforeAll(async () => {
   writing = await owner.token('read_write')
   reading = await owner.token('read')
   const key = await owner.send('POST', '/v1/ssh-keys', { body: { name: 'key', public_key: PUBLIC_KEY } })
+  const script = await owner.send('POST', '/v1/init-scripts', { body: { name: 'script', content: '#!/bin/sh' } })
   const server = await owner.send('POST', '/v1/servers', { body: { zone: cloud.zone, hostname: 'web', plan: 'tiny', template: 'tiny-linux' } })
   const tokens = await owner.send('GET', '/v1/account/tokens')
-  Object.assign(ids, { 'ssh-keys': key.body['ssh_key'].id, servers: server.body['server'].id, operations: server.body['operation'].id, tokens: tokens.body['items'][0].id, templates: 'tiny-linux' })
+  Object.assign(ids, { 'ssh-keys': key.body['ssh_key'].id, 'init-scripts': script.body['init_script'].id, servers: server.body['server'].id, operations: server.body['operation'].id, tokens: tokens.body['items'][0].id, templates: 'tiny-linux' })
 })
 afterAll(() => cloud.close())
 

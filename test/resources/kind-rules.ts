@@ -32,6 +32,7 @@ const CHANGES: readonly (readonly [Name, Readonly<Record<string, unknown>>, stri
   ['server', { hostname: 'other' }, 'hostname cannot be changed'],
   ['server', { storageGibibytes: 9 }, 'storageGibibytes cannot be changed'],
   ['server', { userDataSecretName: 'secret' }, 'userDataSecretName cannot be changed'],
+  ['server', { initScriptId: 'script' }, 'initScriptId cannot be changed'],
   ['server', { operation: stanza('server.move'), plan: 'large' }, 'plan cannot be changed'],
   ['server', { desiredPower: 'stopped', title: 'Title', isProtected: true }],
   ['server', { operation: stanza('server.change_plan'), plan: 'large' }],

@@ -1,0 +1,53 @@
+/** Init scripts of accounts. Ids that are no UUID belong to nobody. */
+import type { Transaction } from 'kysely'
+import type { Queries } from './open.ts'
+import type { Tables } from './tables.ts'
+
+export interface InitScriptRow {
+  readonly id: string
+  readonly name: string
+  readonly content: string
+  /** Rises with every change, from 1. */
+  readonly generation: number
+  readonly created_at: Date
+  readonly updated_at: Date
+}
+
+const COLUMNS = ['id', 'name', 'content', 'generation', 'created_at', 'updated_at'] as const
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+/** Newest first, after the given place. */
+export async function listInitScriptRows(queries: Queries, accountId: string, after: { readonly createdAt: Date; readonly id: string } | undefined, limit: number): Promise<InitScriptRow[]> {
+  return queries.selectFrom('init_script').select(COLUMNS).where('account_id', '=', accountId)
+    .$if(after !== undefined, (query) => query.where((where) => where(where.refTuple('created_at', 'id'), '<', where.tuple(after?.createdAt ?? new Date(0), after?.id ?? ''))))
+    .orderBy('created_at', 'desc').orderBy('id', 'desc').limit(limit).execute()
+}
+
+export async function findInitScript(queries: Queries, accountId: string, id: string): Promise<InitScriptRow | undefined> {
+  if (!UUID.test(id)) return undefined
+  return queries.selectFrom('init_script').select(COLUMNS).where('account_id', '=', accountId).where('id', '=', id).executeTakeFirst()
+}
+
+/** Another script of the account with the name. */
+export async function findInitScriptNamed(queries: Queries, accountId: string, script: Pick<InitScriptRow, 'id' | 'name'>): Promise<Pick<InitScriptRow, 'id'> | undefined> {
+  return queries.selectFrom('init_script').select('id').where('account_id', '=', accountId).where('name', '=', script.name).where('id', '<>', script.id).executeTakeFirst()
+}
+
+/** Until the transaction ends nobody else changes scripts of the account, so that a name found free stays free. */
+export async function lockInitScripts(tx: Transaction<Tables>, accountId: string): Promise<void> {
+  await tx.selectFrom('account_quota').select('name').where('account_id', '=', accountId).where('name', '=', 'init_scripts').forUpdate().execute()
+}
+
+export async function insertInitScript(queries: Queries, accountId: string, row: InitScriptRow): Promise<void> {
+  await queries.insertInto('init_script').values({ account_id: accountId, ...row }).execute()
+}
+
+export async function updateInitScriptRow(queries: Queries, accountId: string, { id, name, content, generation, updated_at }: InitScriptRow): Promise<void> {
+  await queries.updateTable('init_script').set({ name, content, generation, updated_at }).where('account_id', '=', accountId).where('id', '=', id).execute()
+}
+
+/** The row that was deleted. */
+export async function deleteInitScriptRow(queries: Queries, accountId: string, id: string): Promise<InitScriptRow | undefined> {
+  if (!UUID.test(id)) return undefined
+  return queries.deleteFrom('init_script').where('account_id', '=', accountId).where('id', '=', id).returning(COLUMNS).executeTakeFirst()
+}
