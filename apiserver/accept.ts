@@ -7,6 +7,7 @@ import { deadlineOf, type OperationKind, stepsOf } from '../domain/operations.ts
 import { conflict, Problem, Unavailable } from '../domain/problem.ts'
 import { appendAudit } from '../db/audit.ts'
 import { recordIntent, settleIntent, takeIntent } from '../db/change-intents.ts'
+import { recordWrite } from '../db/recent-writes.ts'
 import type { Tables } from '../db/tables.ts'
 import type { KubeObject } from '../kit/kube/object.ts'
 import { ApiError, isAlreadyExists, isConflict } from '../kit/kube/store.ts'
@@ -17,7 +18,7 @@ import { Operation, type OperationSpec } from '../resources/operation.ts'
 import type { OperationStanza } from '../resources/shapes.ts'
 import type { Parts } from './parts.ts'
 
-export type AcceptParts = Pick<Parts, 'store' | 'caches' | 'db' | 'clock' | 'random' | 'log'>
+export type AcceptParts = Pick<Parts, 'store' | 'caches' | 'db' | 'clock' | 'random' | 'log' | 'hasPeers'>
 
 export interface Acceptance<Claims, Spec, Status> {
   /** Also the operation's id, where the change starts one. */
@@ -69,7 +70,7 @@ export async function accept<Claims, Spec, Status>(parts: AcceptParts, change: A
     await withdraw(parts, change)
     throw error
   }
-  await Promise.all([settle(parts, change), announce(parts, change)])
+  await Promise.all([settle(parts, change, object), announce(parts, change)])
   return object
 }
 
@@ -112,9 +113,10 @@ async function withdraw<Claims, Spec, Status>({ db }: AcceptParts, change: Accep
 }
 
 /** A failure here changes nothing for the caller: the sweeper does the same later. */
-async function settle<Claims, Spec, Status>(parts: AcceptParts, change: Acceptance<Claims, Spec, Status>): Promise<void> {
+async function settle<Claims, Spec, Status>(parts: AcceptParts, change: Acceptance<Claims, Spec, Status>, { metadata: { resourceVersion = '' } }: KubeObject<Spec, Status>): Promise<void> {
   try {
     await parts.db.transaction().execute(async (tx) => {
+      if (parts.hasPeers === true) await recordWrite(tx, { ...change, resourceVersion }, parts.clock.now())
       if (await settleIntent(tx, change.id)) await appendAudit(tx, change.audit, parts)
     })
   } catch (error) {

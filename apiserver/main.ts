@@ -48,6 +48,8 @@ const Environment = z.object({
   SVCCLOUD_MAIL_DIRECTORY: z.string().optional(),
   SVCCLOUD_MAIL_FROM: z.string().default('svccloud <no-reply@localhost>'),
   SVCCLOUD_TRUSTED_PROXIES: List,
+  /** `true` where more than one of these processes answers. */
+  SVCCLOUD_HAS_PEERS: z.enum(['true', 'false']).default('false'),
   SVCCLOUD_SEALING_KEYS: z.string().default(''),
   SVCCLOUD_SUPPORT_READ_NEEDS_CONSENT: z.enum(['true', 'false']).default('true'),
   SVCCLOUD_AUDIT_VERIFY_SECONDS: z.coerce.number().int().min(1).default(AUDIT_VERIFY_SECONDS),
@@ -94,7 +96,7 @@ async function run(settings: z.infer<typeof Environment>, log: Logger, stop: Abo
   const app = await createApp({
     store, caches, db, clock, random, log, metrics, agents: openAgents({ store, caches, clock }), publicUrl: settings.SVCCLOUD_PUBLIC_URL ?? apiUrl,
     canSendMail: mail !== undefined, needsReadOnlyConsent: settings.SVCCLOUD_SUPPORT_READ_NEEDS_CONSENT === 'true', sealingKeys: parseSealingKeys(settings.SVCCLOUD_SEALING_KEYS),
-    kubernetes: kubernetes.transport, providers: parseProviders(settings.SVCCLOUD_IDENTITY_PROVIDERS), trustedProxies: settings.SVCCLOUD_TRUSTED_PROXIES,
+    kubernetes: kubernetes.transport, providers: parseProviders(settings.SVCCLOUD_IDENTITY_PROVIDERS), trustedProxies: settings.SVCCLOUD_TRUSTED_PROXIES, hasPeers: settings.SVCCLOUD_HAS_PEERS === 'true',
   })
   const missing = async () => {
     const isDatabaseThere = await db.selectFrom('deployment_secret').select('name').limit(1).execute().then(() => true, () => false)

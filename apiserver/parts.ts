@@ -17,6 +17,8 @@ export interface Parts {
   readonly random: Random
   readonly log: Logger
   readonly cursors: Cursors
+  /** Other replicas answer customers too: what one has written, every other shows at once. */
+  readonly hasPeers?: boolean
   /** Whether a credential is good at this moment; for answers that last. */
   readonly authenticate: (request: RequestFacts) => Promise<Caller | undefined>
 }

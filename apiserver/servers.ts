@@ -1,5 +1,6 @@
 /** Servers as requests find them: one read through to the store, pages from the cache, JSON encoded once per object. */
 import { notFound } from '../domain/problem.ts'
+import { listRecentWrites, type RecentWrite } from '../db/recent-writes.ts'
 import type { Position } from '../kit/http/cursor.ts'
 import type { Cache } from '../kit/kube/cache.ts'
 import type { KubeObject } from '../kit/kube/object.ts'
@@ -23,6 +24,8 @@ export interface Servers {
   read(accountId: string, id: string): Promise<ServerObject>
   /** As the cache knows it; undefined when it does not. */
   find(accountId: string, id: string): ServerObject | undefined
+  /** Brings the cache up to what other replicas have written for the account; free without any. */
+  catchUp(accountId: string): Promise<void>
   /** At most `count` that come after the position, newest first. */
   page(accountId: string, filter: ServerFilter, after: Position | undefined, count: number): readonly ServerObject[]
   viewOf(server: ServerObject): ServerView
@@ -37,7 +40,7 @@ const HOSTNAME_INDEX = 'hostname'
 export const OPERATION_INDEX = 'operation'
 const within = (namespace: string | undefined, text: string): string => `${namespace ?? ''}\n${text}`
 
-export function openServers({ store, caches }: Pick<Parts, 'store' | 'caches'>): Servers {
+export function openServers({ store, caches, db, clock, hasPeers = false }: Pick<Parts, 'store' | 'caches' | 'db' | 'clock' | 'hasPeers'>): Servers {
   const cache = caches.of(Server)
   const plans = caches.of(Plan)
   const zones = caches.of(Zone)
@@ -57,6 +60,16 @@ export function openServers({ store, caches }: Pick<Parts, 'store' | 'caches'>):
       return server
     },
     find: (accountId, id) => cache.get({ namespace: accountNamespace(accountId), name: id }),
+    async catchUp(accountId) {
+      if (!hasPeers) return
+      const namespace = accountNamespace(accountId)
+      const writes = await listRecentWrites(db, accountId, 'server', clock.now())
+      const isBehind = ({ resource: { id }, resourceVersion }: RecentWrite) => Number(cache.get({ namespace, name: id })?.metadata.resourceVersion ?? 0) < Number(resourceVersion)
+      await Promise.all(writes.filter(isBehind).map(async ({ resource: { id } }) => {
+        const server = await store.get(Server, { namespace, name: id })
+        if (server !== undefined) cache.apply(server)
+      }))
+    },
     page(accountId, filter, after, count) {
       const namespace = accountNamespace(accountId)
       const candidates = candidatesOf(cache, namespace, filter)

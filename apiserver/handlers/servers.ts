@@ -31,7 +31,10 @@ export function serverEndpoints(parts: Parts, servers: Servers): readonly Endpoi
       const server = servers.cache.get(keyOf(read)) ?? read
       return { status: 200, json: Buffer.concat([SERVER_OPENS, servers.jsonOf(server), CLOSES]), headers: { etag: etagOfServer(server) } }
     }),
-    customerEndpoint(listServers, async (call) => list(parts, servers, call)),
+    customerEndpoint(listServers, async (call) => {
+      await servers.catchUp(call.caller.accountId)
+      return list(parts, servers, call)
+    }),
     customerEndpoint(updateServer, async (call) => update(parts, servers, call)),
     customerEndpoint(deleteServer, (call) => operate(parts, servers, call, { kind: 'server.delete', judge: requireDeletable, spec: {} })),
     customerEndpoint(startServer, (call) => operate(parts, servers, call, { kind: 'server.start', judge: requireStartable, spec: { desiredPower: 'running' } })),

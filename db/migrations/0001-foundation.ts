@@ -198,6 +198,15 @@ const STATEMENTS = [
      audit jsonb not null
    )`,
   `create index change_intent_age on change_intent (created_at)`,
+  // What replicas of the API server catch up with before they answer lists.
+  `create table recent_write (
+     account_id uuid not null,
+     resource_type text not null,
+     resource_id text not null,
+     resource_version bigint not null,
+     written_at timestamptz not null,
+     primary key (account_id, resource_type, resource_id)
+   )`,
   // Who asked the Kubernetes API for a change that the webhook let pass.
   `create table kubernetes_request (
      uid text not null,

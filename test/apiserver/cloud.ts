@@ -53,7 +53,7 @@ const NODE = 'node-a1'
 const ZONE = 'eu-1-a'
 
 /** `disturb` stands between the API and Kubernetes; `agents` are the hosts' consoles. */
-export async function openCloud(db: Database, options: { readonly disturb?: (serve: Transport) => Transport; readonly agents?: AgentConnections } = {}) {
+export async function openCloud(db: Database, options: { readonly disturb?: (serve: Transport) => Transport; readonly agents?: AgentConnections; readonly hasPeers?: boolean } = {}) {
   const core = await openCore({ clock: systemClock, random: systemRandom, log: silentLog, storage: memoryStorage() })
   const serve: Transport = (request) => core.handle(request, ADMIN)
   const client = { fieldManager: 'svccloud-apiserver', clock: systemClock, random: systemRandom }
@@ -77,7 +77,7 @@ export async function openCloud(db: Database, options: { readonly disturb?: (ser
   const caches = openCaches({ store: admin, clock: systemClock, random: systemRandom, log: silentLog, registry: metrics })
   const app = await createApp({
     store, caches, db, clock, random: systemRandom, log: silentLog, metrics, agents: options.agents ?? NO_AGENTS, publicUrl: 'http://127.0.0.1:8080',
-    canSendMail: true, checkAnswers: true, sealingKeys: [{ id: 'test', key: systemRandom.bytes(32) }],
+    canSendMail: true, checkAnswers: true, hasPeers: options.hasPeers ?? false, sealingKeys: [{ id: 'test', key: systemRandom.bytes(32) }],
   })
   caches.start(stop.signal)
   await caches.ready()
