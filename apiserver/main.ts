@@ -15,6 +15,7 @@ import { type Logger, openLog } from '../kit/sys/log.ts'
 import { openRegistry } from '../kit/sys/metrics.ts'
 import { environment, exitProcess, onFatal, stopSignal, tellParent } from '../kit/sys/process.ts'
 import { newUuid, type Random, systemRandom } from '../kit/sys/random.ts'
+import { EXAMPLES } from '../resources/examples.ts'
 import { ROUTES } from '../resources/index.ts'
 import { VERSION } from '../resources/version.ts'
 import { type AdmissionOptions, startAdmission } from './admission/index.ts'
@@ -85,7 +86,7 @@ async function run(settings: z.infer<typeof Environment>, log: Logger, stop: Abo
   const caches = openCaches({ store, clock, random, log, registry: metrics })
 
   let customerApi: HttpService = notReady(random)
-  const documentOf = (audience: 'customer' | 'operator') => openApiDocument(ROUTES.filter((route) => route.audience === audience), { ...DOCUMENTS[audience], version: VERSION })
+  const documentOf = (audience: 'customer' | 'operator') => openApiDocument(ROUTES.filter((route) => route.audience === audience), { ...DOCUMENTS[audience], version: VERSION, examples: EXAMPLES })
   const customers = await startServer({
     host: settings.SVCCLOUD_HOST, port: settings.SVCCLOUD_PORT, service: (request) => customerApi(request), clock, random, log,
     pages: createPages({ document: documentOf('customer'), random, pages: PAGES }),

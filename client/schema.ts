@@ -1153,7 +1153,7 @@ export interface operations {
       } }
     }
   }
-  /** Who is signed in */
+  /** Who is signed in. Who is signed in. */
   get_current_user: {
     parameters: {
       query?: never
@@ -1212,7 +1212,7 @@ export interface operations {
       } }
     }
   }
-  /** Mail the verification link again */
+  /** Mail the verification link again. Mail the verification link again. */
   request_email_verification: {
     parameters: {
       query?: never
@@ -1457,7 +1457,7 @@ export interface operations {
       } }
     }
   }
-  /** End one of your sessions */
+  /** End one of your sessions. End one of your sessions. */
   end_session: {
     parameters: {
       query?: never
@@ -1490,7 +1490,7 @@ export interface operations {
       } }
     }
   }
-  /** Finish signing in with a second factor */
+  /** Finish signing in with a second factor. Finish signing in with a second factor. */
   verify_login_second_factor: {
     parameters: {
       query?: never
@@ -1602,7 +1602,7 @@ export interface operations {
       } }
     }
   }
-  /** Confirm the second factor and finish signing in */
+  /** Confirm the second factor and finish signing in. Confirm the second factor and finish signing in. */
   finish_login_second_factor_setup: {
     parameters: {
       query?: never
@@ -1664,7 +1664,7 @@ export interface operations {
       } }
     }
   }
-  /** Your second factor */
+  /** Your second factor. Your second factor. */
   get_account_mfa: {
     parameters: {
       query?: never
@@ -1754,7 +1754,7 @@ export interface operations {
       } }
     }
   }
-  /** Replace the recovery codes */
+  /** Replace the recovery codes. Replace the recovery codes. */
   replace_account_recovery_codes: {
     parameters: {
       query?: never
@@ -1803,7 +1803,7 @@ export interface operations {
       } }
     }
   }
-  /** Start setting up an authenticator */
+  /** Start setting up an authenticator. Start setting up an authenticator. */
   start_account_totp_setup: {
     parameters: {
       query?: never
@@ -1843,7 +1843,7 @@ export interface operations {
       } }
     }
   }
-  /** Remove the authenticator and all recovery codes */
+  /** Remove the authenticator and all recovery codes. Remove the authenticator and all recovery codes. */
   disable_account_totp: {
     parameters: {
       query?: never
@@ -1891,7 +1891,7 @@ export interface operations {
       } }
     }
   }
-  /** Confirm the authenticator with its first code */
+  /** Confirm the authenticator with its first code. Confirm the authenticator with its first code. */
   finish_account_totp_setup: {
     parameters: {
       query?: never
@@ -1939,7 +1939,7 @@ export interface operations {
       } }
     }
   }
-  /** Which identity providers sign people in */
+  /** Which identity providers sign people in. Which identity providers sign people in. */
   get_identity_provider_status: {
     parameters: {
       query?: never
@@ -1984,7 +1984,7 @@ export interface operations {
       } }
     }
   }
-  /** Sign in with an identity provider */
+  /** Sign in with an identity provider. Sign in with an identity provider. */
   start_identity_provider_login: {
     parameters: {
       query?: {
@@ -2018,7 +2018,7 @@ export interface operations {
       } }
     }
   }
-  /** Sign up with an identity provider */
+  /** Sign up with an identity provider. Sign up with an identity provider. */
   start_identity_provider_signup: {
     parameters: {
       query?: {
@@ -2052,7 +2052,7 @@ export interface operations {
       } }
     }
   }
-  /** Where a provider sends the browser back */
+  /** Where a provider sends the browser back. Where a provider sends the browser back. */
   finish_identity_provider_login: {
     parameters: {
       query?: {
@@ -2083,7 +2083,7 @@ export interface operations {
       } }
     }
   }
-  /** Where one provider sends the browser back */
+  /** Where one provider sends the browser back. Where one provider sends the browser back. */
   finish_identity_provider_login_at_provider: {
     parameters: {
       query?: {
@@ -2116,7 +2116,7 @@ export interface operations {
       } }
     }
   }
-  /** Unlink a sign-in identity */
+  /** Unlink a sign-in identity. Unlink a sign-in identity. */
   unlink_sign_in_identity: {
     parameters: {
       query?: never
@@ -2152,7 +2152,7 @@ export interface operations {
       } }
     }
   }
-  /** List members */
+  /** List members. List members. */
   list_members: {
     parameters: {
       query?: never
@@ -2332,7 +2332,7 @@ export interface operations {
       } }
     }
   }
-  /** Invite somebody by mail */
+  /** Invite somebody by mail. Invite somebody by mail. */
   create_invitation: {
     parameters: {
       query?: never
@@ -2446,7 +2446,7 @@ export interface operations {
       } }
     }
   }
-  /** Revoke an invitation */
+  /** Revoke an invitation. Revoke an invitation. */
   revoke_invitation: {
     parameters: {
       query?: never
@@ -2482,7 +2482,7 @@ export interface operations {
       } }
     }
   }
-  /** What an invitation is for */
+  /** What an invitation is for. What an invitation is for. */
   look_up_invitation: {
     parameters: {
       query: {
@@ -2582,7 +2582,7 @@ export interface operations {
       } }
     }
   }
-  /** The organisation of the account */
+  /** The organisation of the account. The organisation of the account. */
   get_account_organisation: {
     parameters: {
       query?: never
@@ -2705,7 +2705,7 @@ export interface operations {
       } }
     }
   }
-  /** Accounts that you can act for */
+  /** Accounts that you can act for. Accounts that you can act for. */
   list_accounts: {
     parameters: {
       query?: never
@@ -2835,7 +2835,7 @@ export interface operations {
       } }
     }
   }
-  /** Redeem a coupon */
+  /** Redeem a coupon. Redeem a coupon. */
   redeem_coupon: {
     parameters: {
       query?: never
@@ -2991,7 +2991,7 @@ export interface operations {
       } }
     }
   }
-  /** Let support into the account */
+  /** Let support into the account. Let support into the account. */
   grant_support_consent: {
     parameters: {
       query?: never
@@ -3144,7 +3144,7 @@ export interface operations {
       } }
     }
   }
-  /** Leave the account */
+  /** Leave the account. Leave the account. */
   end_impersonation: {
     parameters: {
       query?: never
@@ -3332,7 +3332,7 @@ export interface operations {
       } }
     }
   }
-  /** List quotas with what is used of them */
+  /** List quotas with what is used of them. List quotas with what is used of them. */
   list_account_quotas: {
     parameters: {
       query?: never
@@ -3530,7 +3530,7 @@ export interface operations {
       } }
     }
   }
-  /** List regions */
+  /** List regions. List regions. */
   list_regions: {
     parameters: {
       query?: never
@@ -3563,7 +3563,7 @@ export interface operations {
       } }
     }
   }
-  /** List zones with what they offer */
+  /** List zones with what they offer. List zones with what they offer. */
   list_zones: {
     parameters: {
       query?: {
@@ -3601,7 +3601,7 @@ export interface operations {
       } }
     }
   }
-  /** List server plans with prices */
+  /** List server plans with prices. List server plans with prices. */
   list_plans: {
     parameters: {
       query?: never
@@ -3634,7 +3634,7 @@ export interface operations {
       } }
     }
   }
-  /** List operating system templates */
+  /** List operating system templates. List operating system templates. */
   list_templates: {
     parameters: {
       query?: {
@@ -3674,7 +3674,7 @@ export interface operations {
       } }
     }
   }
-  /** Read a template */
+  /** Read a template. Read a template. */
   get_template: {
     parameters: {
       query?: never
@@ -3753,7 +3753,7 @@ export interface operations {
       } }
     }
   }
-  /** Create a server */
+  /** Create a server. Create a server. */
   create_server: {
     parameters: {
       query?: never
@@ -3815,7 +3815,7 @@ export interface operations {
       } }
     }
   }
-  /** Read a server */
+  /** Read a server. Read a server. */
   get_server: {
     parameters: {
       query?: never
@@ -3950,7 +3950,7 @@ export interface operations {
       } }
     }
   }
-  /** Start a stopped server */
+  /** Start a stopped server. Start a stopped server. */
   start_server: {
     parameters: {
       query?: never
@@ -3994,7 +3994,7 @@ export interface operations {
       } }
     }
   }
-  /** Stop a server */
+  /** Stop a server. Stop a server. */
   stop_server: {
     parameters: {
       query?: never
@@ -4052,7 +4052,7 @@ export interface operations {
       } }
     }
   }
-  /** Stop a server and start it again */
+  /** Stop a server and start it again. Stop a server and start it again. */
   restart_server: {
     parameters: {
       query?: never
@@ -4210,7 +4210,7 @@ export interface operations {
       } }
     }
   }
-  /** Read whether the metadata service answers a server */
+  /** Read whether the metadata service answers a server. Read whether the metadata service answers a server. */
   get_server_metadata_setting: {
     parameters: {
       query?: never
@@ -4427,7 +4427,7 @@ export interface operations {
       } }
     }
   }
-  /** Add an init script */
+  /** Add an init script. Add an init script. */
   create_init_script: {
     parameters: {
       query?: never
@@ -4484,7 +4484,7 @@ export interface operations {
       } }
     }
   }
-  /** Read an init script */
+  /** Read an init script. Read an init script. */
   get_init_script: {
     parameters: {
       query?: never
@@ -4704,7 +4704,7 @@ export interface operations {
       } }
     }
   }
-  /** Read an SSH key */
+  /** Read an SSH key. Read an SSH key. */
   get_ssh_key: {
     parameters: {
       query?: never
@@ -4818,7 +4818,7 @@ export interface operations {
       } }
     }
   }
-  /** Read an operation with its events */
+  /** Read an operation with its events. Read an operation with its events. */
   get_operation: {
     parameters: {
       query?: {

@@ -10,6 +10,8 @@ export interface DocumentOptions {
   readonly description: string
   readonly version: string
   readonly serverUrl: string
+  /** Request bodies by operationId. */
+  readonly examples?: Readonly<Record<string, object>>
 }
 
 export type OpenApiDocument = ReturnType<typeof createDocument>
@@ -27,14 +29,16 @@ export const ProblemDocument = z.looseObject({
 
 export function openApiDocument(routes: readonly Route[], options: DocumentOptions): OpenApiDocument {
   const paths: Record<string, Record<string, ZodOpenApiOperationObject>> = {}
-  for (const route of routes) (paths[route.path] ??= {})[route.method.toLowerCase()] = operationOf(route)
+  for (const route of routes) (paths[route.path] ??= {})[route.method.toLowerCase()] = operationOf(route, options.examples?.[route.id])
   return createDocument({
     openapi: '3.1.0',
-    info: { title: options.title, description: options.description, version: options.version },
+    info: {
+      title: options.title, description: options.description, version: options.version, contact: { name: 'The operators of this cloud' }, license: { name: 'Apache 2.0', identifier: 'Apache-2.0' },
+    },
     servers: [{ url: options.serverUrl }],
-    tags: [...new Set(routes.map((route) => route.area))].map((name) => ({ name })),
+    tags: [...new Set(routes.map((route) => route.area))].map((name) => ({ name, description: placesOf(routes.filter((route) => route.area === name)) })),
     paths: paths as ZodOpenApiPathsObject, // keys are paths and lower-case methods
-    components: { securitySchemes: SECURITY_SCHEMES },
+    components: { securitySchemes: Object.fromEntries(Object.entries(SECURITY_SCHEMES).filter(([name]) => routes.some(({ credentials }) => (credentials as readonly string[]).includes(name)))) },
   }, { override })
 }
 
@@ -49,7 +53,12 @@ const securityOf = (credentials: readonly Credential[]): Record<string, string[]
 
 const IDEMPOTENCY_HEADER = z.object({ 'Idempotency-Key': z.uuid().optional().describe('Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true.') })
 
-function operationOf(route: Route): ZodOpenApiOperationObject {
+const sentence = (text: string): string => (/[.!?]$/.test(text) ? text : `${text}.`)
+
+/** Where the operations of an area are: the first parts of their paths. */
+const placesOf = (routes: readonly Route[]): string => `Under ${[...new Set(routes.map(({ path }) => /^(\/v1\/(admin\/)?)?[^/]+\/?/.exec(path)?.[0].replace(/\/$/, '') ?? path))].join(', ')}.`
+
+function operationOf(route: Route, example: object | undefined): ZodOpenApiOperationObject {
   const requestParams = {
     ...(route.path.includes('{') ? { path: route.params as z.ZodObject } : {}), // routes declare objects
     ...(hasFields(route.query) ? { query: route.query } : {}),
@@ -57,7 +66,7 @@ function operationOf(route: Route): ZodOpenApiOperationObject {
   }
   return {
     operationId: route.id, tags: [route.area], summary: route.summary,
-    ...(route.description === undefined ? {} : { description: route.description }),
+    description: route.description ?? sentence(route.summary),
     security: securityOf(route.credentials),
     ...(route.deprecation === null ? {} : { deprecated: true, 'x-deprecated-at': route.deprecation.at.toISOString() }),
     'x-permission': route.permission,
@@ -68,7 +77,7 @@ function operationOf(route: Route): ZodOpenApiOperationObject {
     'x-audience': route.audience,
     'x-destructive': route.isDestructive,
     ...(Object.keys(requestParams).length === 0 ? {} : { requestParams }),
-    ...(route.body === null ? {} : { requestBody: { required: !route.body.safeParse({}).success, content: { 'application/json': { schema: route.body } } } }),
+    ...(route.body === null ? {} : { requestBody: { required: !route.body.safeParse({}).success, content: { 'application/json': { schema: route.body, ...(example === undefined ? {} : { example }) } } } }),
     responses: responsesOf(route),
   }
 }
@@ -100,6 +109,8 @@ function refusalsOf(route: Route): number[] {
 /** Answers may gain fields at any time, so they are not closed; bounds that only say "a number of JavaScript" go. */
 const override: NonNullable<CreateDocumentOptions['override']> = ({ jsonSchema, io }) => {
   if (io === 'output' && jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties
+  // Classes of Unicode mean something else to programs that do not read patterns as Unicode.
+  if (jsonSchema.pattern?.includes('\\p{') === true) delete jsonSchema.pattern
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
   if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum
   for (const name of Object.keys(jsonSchema)) if (name.startsWith('x-kubernetes-')) Reflect.deleteProperty(jsonSchema, name)

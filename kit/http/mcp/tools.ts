@@ -78,7 +78,8 @@ function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Members {
     io, reused: 'inline',
     override: ({ jsonSchema }) => {
       if (io === 'output' && jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties
-      if (jsonSchema.format !== undefined) delete jsonSchema.pattern // says the same at length
+      // A format says the same at length; classes of Unicode mean something else to programs that do not read patterns as Unicode.
+      if (jsonSchema.format !== undefined || jsonSchema.pattern?.includes('\\p{') === true) delete jsonSchema.pattern
       if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
       if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum
       for (const name of Object.keys(jsonSchema)) if (name.startsWith('x-kubernetes-')) Reflect.deleteProperty(jsonSchema, name)

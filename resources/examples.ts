@@ -1,0 +1,53 @@
+/** A request body that works for each operation that needs one, by operationId: shown in the documents, and held against its schema by a test. */
+
+const ID = '01a1ff50-8add-720c-b721-970d86569b22'
+const CODE = '123456'
+const REASON = { reason: 'Asked for by the owner on the phone.' }
+const SECRET = 'a long walk on the beach'
+
+export const EXAMPLES: Readonly<Record<string, object>> = {
+  sign_up: { name: 'Ada', email: 'ada@example.com', password: SECRET, account_name: 'Example' },
+  log_in: { email: 'ada@example.com', password: SECRET },
+  confirm_email_verification: { token: 'the-token-of-the-mail' },
+  request_password_reset: { email: 'ada@example.com' },
+  confirm_password_reset: { token: 'the-token-of-the-mail', password: SECRET },
+  change_password: { current_password: 'an old walk in the rain', password: SECRET, code: CODE },
+  verify_login_second_factor: { challenge: 'the-challenge-of-the-login', code: CODE },
+  start_login_second_factor_setup: { challenge: 'the-challenge-of-the-login' },
+  finish_login_second_factor_setup: { challenge: 'the-challenge-of-the-login', code: CODE },
+  set_account_mfa_policy: { required: true },
+  replace_account_recovery_codes: { code: CODE },
+  disable_account_totp: { code: CODE },
+  finish_account_totp_setup: { code: CODE },
+  update_member: { role: 'member' },
+  create_invitation: { email: 'grace@example.com', role: 'member' },
+  accept_invitation: { invitation: 'the-token-of-the-mail', password: SECRET },
+  link_account_organisation: { organisation_id: ID },
+  switch_account: { account_id: ID },
+  redeem_coupon: { code: 'WELCOME' },
+  grant_support_consent: { mode: 'read_only', expires_in_hours: 24, reference: 'Ticket 1024' },
+  redeem_support_handoff: { code: 'the-code-of-the-handoff' },
+  create_api_token: { name: 'laptop', scope: 'read_write', allowed_cidrs: ['192.0.2.0/24'] },
+  create_server: { zone: 'eu-1a', hostname: 'web', plan: 'tiny', template: 'tiny-linux', labels: { tier: 'front' } },
+  stop_server: { stop_type: 'soft', timeout_seconds: 60, timeout_action: 'hard' },
+  restart_server: { stop_type: 'soft', timeout_seconds: 60, timeout_action: 'fail' },
+  update_server: { title: 'The first', labels: { tier: 'front' }, is_protected: true },
+  set_server_ha_policy: { ha_policy: 'restart' },
+  set_server_migration_policy: { migration_policy: 'default' },
+  set_server_metadata_setting: { enabled: true },
+  send_server_console_input: { session_id: '4c6df6c2-5d0b-4f3e-9a52-0f6f4a3c9d11', data: 'aG9zdG5hbWUK' },
+  create_init_script: { name: 'first-boot', content: '#!/bin/sh\necho hello > /etc/motd\n' },
+  create_ssh_key: { name: 'laptop', public_key: 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBv7nS1hUS8W4v8Yw0OeTZcJ6pHJXnpmmGBR9XdKLMDu ada@example.com' },
+  send_mcp_message: { jsonrpc: '2.0', id: 1, method: 'tools/list' },
+  log_in_staff: { email: 'staff@example.com', password: SECRET },
+  verify_staff_second_factor: { challenge: 'the-challenge-of-the-login', code: CODE },
+  suspend_account: REASON,
+  grant_credit: { label: 'Sorry for the outage', amount_cents: 1000, expires_at: null },
+  set_account_quota: { limit: 50 },
+  disable_user: REASON,
+  enable_user: REASON,
+  reset_user_second_factor: REASON,
+  create_coupon: { code: 'WELCOME', amount_cents: 1000, valid_from: '2026-01-01T00:00:00Z', valid_until: '2026-12-31T00:00:00Z', max_redemptions: 100, credit_days: 60, is_active: true },
+  create_support_session: { mode: 'read_only', reason: 'The console of web stays dark.', ticket: 'Ticket 1024' },
+  verify_audit_chain: { account_id: ID },
+}
