@@ -62,8 +62,6 @@ export interface AppOptions {
   readonly trustedProxies?: readonly string[]
   /** Other replicas answer customers too. */
   readonly hasPeers?: boolean
-  /** Other replicas answer customers too. */
-  readonly hasPeers?: boolean
   /** Checks every answer against its route's schema: for tests. */
   readonly checkAnswers?: boolean
 }

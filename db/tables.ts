@@ -63,7 +63,6 @@ export interface Tables extends IdentityTables {
   address_claim: { kind: string; scope: string; value: string; account_id: string; holder: string; claimed_at: Instant }
   change_intent: { operation_id: string; account_id: string; resource_type: string; resource_id: string; created_at: Instant; audit: Json<object> }
   recent_write: { account_id: string; resource_type: string; resource_id: string; resource_version: Count; written_at: Instant }
-  recent_write: { account_id: string; resource_type: string; resource_id: string; resource_version: Count; written_at: Instant }
   kubernetes_request: { uid: string; action: string; generation: Count; username: string; requested_at: Instant; changes: Json<AuditChange[]> }
   operation_history: {
     id: string; account_id: string | null; kind: string; status: string; target_type: string; target_id: string; created_at: Instant; finished_at: Instant
