@@ -47,14 +47,19 @@ const LOOPBACK = '127.0.0.1'
 /** Read by the components themselves and handed through as they are. */
 const PASSED_ON = ['SVCCLOUD_SMTP_URL', 'SVCCLOUD_MAIL_FROM', 'SVCCLOUD_TRUSTED_PROXIES', 'SVCCLOUD_GUEST_NETWORK', 'SVCCLOUD_LOG_LEVEL'] as const
 
+/** Read by the API server alone; some hold secrets. */
+const PASSED_ON_TO_APISERVER = [
+  'SVCCLOUD_PUBLIC_URL', 'SVCCLOUD_IDENTITY_PROVIDERS', 'SVCCLOUD_SUPPORT_READ_NEEDS_CONSENT', 'SVCCLOUD_AUDIT_VERIFY_SECONDS', 'SVCCLOUD_AUDIT_RETENTION_DAYS',
+] as const
+
 type Settings = Readonly<Record<string, string | undefined>>
+
+const given = (names: readonly string[]): Settings => Object.fromEntries(names.map((name) => [name, environment()[name]]))
 
 /** The environment of a component: the machine's, without what was said to `npm start`, plus its own settings. */
 function componentEnvironment(settings: Settings): Settings {
-  const given = environment()
-  const ofTheMachine = Object.entries(given).filter(([name]) => !name.startsWith('SVCCLOUD_') && name !== 'DATABASE_URL' && name !== 'KUBECONFIG')
-  const passedOn = PASSED_ON.map((name) => [name, given[name]] as const)
-  return { ...Object.fromEntries([...ofTheMachine, ...passedOn]), ...settings }
+  const ofTheMachine = Object.entries(environment()).filter(([name]) => !name.startsWith('SVCCLOUD_') && name !== 'DATABASE_URL' && name !== 'KUBECONFIG')
+  return { ...Object.fromEntries(ofTheMachine), ...given(PASSED_ON), ...settings }
 }
 
 /** Where people reach what listens on the address: every address of the machine includes the loopback one. */
@@ -109,6 +114,7 @@ export class Cloud {
     await Promise.all([
       this.#startComponent('apiserver', 'apiserver/main.ts', {
         ...mail,
+        ...given(PASSED_ON_TO_APISERVER),
         SVCCLOUD_SEALING_KEYS: environment()['SVCCLOUD_SEALING_KEYS'] ?? (await readSealingKeys(folder, this.#options.random)),
         SVCCLOUD_HOST: options.host,
         SVCCLOUD_PORT: String(port),
