@@ -24,8 +24,11 @@ const signInWithPlatform = () => forbidden('Sign in with your platform account f
 
 const membershipView = (said: StatementRow, activeAccountId: string, now: Date) => ({
   organisation: { id: said.organisationId, name: said.organisationName }, platform_role: said.platformRole, role: roleOfPlatform(said.platformRole), is_current: said.accountId === activeAccountId,
-  is_stale: isStale(said.confirmedAt, now), confirmed_at: said.confirmedAt.toISOString(), ...(said.accountId === null ? {} : { account_id: said.accountId }),
+  is_stale: isStale(said.confirmedAt, now), confirmed_at: said.confirmedAt.toISOString(), ...(said.accountId === null || needsSignIn(said, now) ? {} : { account_id: said.accountId }),
 })
+
+/** Whether the platform must say it again before it counts: it was said too long ago, or before the account was linked. */
+const needsSignIn = (said: StatementRow, now: Date): boolean => isStale(said.confirmedAt, now) || (said.linkedAt !== null && said.confirmedAt < said.linkedAt)
 
 async function organisationView(parts: IdentityParts, caller: Customer, now: Date) {
   const said = await listOrganisationMembers(parts.db, caller.accountId)
@@ -101,8 +104,7 @@ async function switchTo(parts: IdentityParts, call: Call<typeof routes.switchAcc
     const accountId = body.account_id ?? said?.accountId ?? undefined
     const before = memberships.find((row) => row.accountId === accountId)
     if (body.account_id !== undefined && before === undefined) throw notFound('account')
-    const isOld = said !== undefined && (isStale(said.confirmedAt, now) || (said.linkedAt !== null && said.confirmedAt < said.linkedAt))
-    if (isOld && before?.role !== 'owner') throw signInWithPlatform()
+    if (said !== undefined && needsSignIn(said, now) && before?.role !== 'owner') throw signInWithPlatform()
     const target = before?.accountId ?? (said === undefined ? undefined : await openOrganisation(tx, said))
     if (target === undefined) throw notFound('account')
     await setActiveAccount(tx, caller.userId, target)
