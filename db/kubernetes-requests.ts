@@ -16,6 +16,11 @@ export interface KubernetesRequest {
   readonly changes: readonly AuditChange[]
 }
 
+/** Changes that start no operation. */
+export const EDIT_ACTIONS = ['server.update', 'server.ha_policy', 'server.migration_policy'] as const
+export type EditAction = (typeof EDIT_ACTIONS)[number]
+export const isEdit = ({ action }: KubernetesRequest): boolean => (EDIT_ACTIONS as readonly string[]).includes(action)
+
 /** A change waits for its controller this long at most. */
 const KEPT_MILLISECONDS = 7 * 86_400_000
 

@@ -3,9 +3,10 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { AuditChange } from '../../domain/audit.ts'
 import { badField, badRequest, emailUnverified, forbidden } from '../../domain/problem.ts'
-import { requireDeletable, requireStartable, requireStoppable } from '../../domain/server-rules.ts'
+import { requireDeletable, requireIdle, requireStartable, requireStoppable } from '../../domain/server-rules.ts'
 import { parsePublicKey } from '../../domain/ssh-key.ts'
 import { checkStanding, standingOf } from '../../domain/standing.ts'
+import { EDIT_ACTIONS, type EditAction } from '../../db/kubernetes-requests.ts'
 import { hasVerifiedOwner } from '../../db/members.ts'
 import { accountExists, claimServer, type ServerDemand } from '../../db/server-claims.ts'
 import { readStanding } from '../../db/standing.ts'
@@ -23,7 +24,7 @@ export type JudgeParts = Pick<Parts, 'db' | 'caches' | 'clock' | 'random'>
 
 /** A change that may happen, by the name that the audit log has for it. */
 export interface Asked {
-  readonly action: 'server.create' | 'server.start' | 'server.stop' | 'server.update' | 'server.delete'
+  readonly action: 'server.create' | 'server.start' | 'server.stop' | 'server.metadata' | 'server.delete' | EditAction
   readonly changes: readonly AuditChange[]
 }
 
@@ -59,8 +60,10 @@ async function rehearseClaims({ db, clock, random }: JudgeParts, demand: ServerD
 
 /** What is decided at creation. The kind refuses it too, unless an operation of the platform changes it. */
 const FIXED = ['hostname', 'zone', 'plan', 'template', 'customImageId', 'storageGibibytes', 'userDataSecretName', 'initScriptId', 'serverGroupId', 'publicIpv4'] as const satisfies readonly (keyof ServerSpec)[]
-/** What may be changed at any time. */
-const FREE = ['title', 'labels', 'isProtected', 'haPolicy', 'migrationPolicy', 'metadataEnabled', 'sshKeys'] as const satisfies readonly (keyof ServerSpec)[]
+/** What may be changed at any time, by the action that the API has for it. */
+const FREE: Readonly<Record<EditAction, readonly (keyof ServerSpec)[]>> = {
+  'server.update': ['title', 'labels', 'isProtected', 'sshKeys'], 'server.ha_policy': ['haPolicy'], 'server.migration_policy': ['migrationPolicy'],
+}
 
 /** Throws the Problem that the API would answer. */
 export function judgeChange(server: ServerObject, before: ServerObject): readonly Asked[] {
@@ -77,8 +80,12 @@ export function judgeChange(server: ServerObject, before: ServerObject): readonl
     else requireStoppable(facts)
     asked.push({ action: isStart ? 'server.start' : 'server.stop', changes: [] })
   }
-  const changes = FREE.filter(isChanged).map((field) => ({ field: snakeCase(field), before: before.spec[field], after: server.spec[field] }))
-  return changes.length === 0 ? asked : [...asked, { action: 'server.update', changes }]
+  if (isChanged('metadataEnabled')) {
+    requireIdle(facts)
+    asked.push({ action: 'server.metadata', changes: [] })
+  }
+  const edits = EDIT_ACTIONS.map((action) => ({ action, changes: FREE[action].filter(isChanged).map((field) => ({ field: snakeCase(field), before: before.spec[field], after: server.spec[field] })) }))
+  return [...asked, ...edits.filter(({ changes }) => changes.length > 0)]
 }
 
 /** Throws the Problem that the API would answer. Asking again for what happens already is no fault. */

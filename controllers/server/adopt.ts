@@ -2,6 +2,7 @@
  *  so that the operation log and the audit log are complete whichever door was used. */
 import { createHash } from 'node:crypto'
 import { deadlineOf, type OperationKind } from '../../domain/operations.ts'
+import { isEdit } from '../../db/kubernetes-requests.ts'
 import type { ObjectMeta } from '../../kit/kube/object.ts'
 import type { Action } from '../../kit/reconcile/action.ts'
 import type { OperationStanza } from '../../resources/shapes.ts'
@@ -19,7 +20,9 @@ export function unaskedEdit(server: ServerObject, instance: InstanceObject | und
   if (spec.operation === undefined && status?.state === undefined) return { kind: 'server.create', field: 'hostname' }
   if (status?.state === 'stopped' && spec.desiredPower === 'running') return { kind: 'server.start', field: 'desiredPower' }
   const mayRun = status?.state === 'started' || (status?.state === 'error' && instance?.spec.power === 'running')
-  return mayRun && spec.desiredPower === 'stopped' ? { kind: 'server.stop', field: 'desiredPower' } : undefined
+  if (mayRun && spec.desiredPower === 'stopped') return { kind: 'server.stop', field: 'desiredPower' }
+  const isToldOtherwise = instance !== undefined && instance.spec.metadata.isEnabled !== spec.metadataEnabled
+  return isToldOtherwise && (status?.state === 'started' || status?.state === 'stopped') ? { kind: 'server.metadata', field: 'metadataEnabled' } : undefined
 }
 
 /** The platform itself, when one of its rules asks for an operation. */
@@ -44,7 +47,7 @@ export function auditAdopted({ server }: Turn, operation: OperationStanza): read
 
 /** Writes the audit entries of edits that start no operation, like a new title. */
 export const auditEdits = ({ server, seen }: Turn): readonly Action[] =>
-  seen.requests.filter(({ action }) => action === 'server.update').map(({ action, username, generation, changes }) =>
+  seen.requests.filter(isEdit).map(({ action, username, generation, changes }) =>
     ({ do: 'effect', name: 'audit', input: { action, actor: userActor(username), requestId: derivedId(`${uidOf(server)}/${generation}/${action}`), changes } }))
 
 /** A version 8 UUID (RFC 9562) made from a text. */

@@ -176,12 +176,17 @@ describe('a server that is changed', () => {
       { action: 'server.stop', username: 'grace@example.com', generation: 2, changes: [] },
       { action: 'server.update', username: 'grace@example.com', generation: 2, changes: [{ field: 'title', before: '', after: 'New' }] },
     ]))
+    await edit({ spec: { haPolicy: 'none', migrationPolicy: 'strict' } })
+    expect((await asked(server, 2)).map(({ action, changes }) => [action, changes[0]?.field])).toEqual(expect.arrayContaining([['server.ha_policy', 'ha_policy'], ['server.migration_policy', 'migration_policy']]))
+    await edit({ spec: { metadataEnabled: false } })
+    expect((await asked(server, 3)).map(({ action }) => action)).toEqual(['server.metadata'])
     await edit({ metadata: { labels: { mine: 'yes' } } })
-    expect(await asked(server, 2)).toEqual([])
+    expect(await asked(server, 4)).toEqual([])
   })
 
   test.each<readonly [string, Parameters<typeof standing>, object, string]>([
     ['stopped while it starts', ['starting', { isBusy: true }], { desiredPower: 'stopped' }, '409 operation_in_progress: '],
+    ['told of other metadata while it starts', ['starting', { isBusy: true }], { metadataEnabled: false }, '409 operation_in_progress: '],
     ['stopped when it is not started', ['error'], { desiredPower: 'stopped' }, '409 state_not_allowed: '],
     ['started when it is gone already', ['deleting', { desiredPower: 'stopped' }], { desiredPower: 'running' }, '409 state_not_allowed: '],
     ['given another zone', ['started'], { zone: 'full' }, '422 '],

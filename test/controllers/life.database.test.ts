@@ -111,10 +111,13 @@ describe('with controllers that live', () => {
     await inState('stopped')
     await asks('server.update', () => edit({ title: 'New' }), [{ field: 'title', before: '', after: 'New' }])
     await until('the entry', audited, (entries) => entries.includes('server.update user:grace@example.com success'))
+    await asks('server.metadata', () => edit({ metadataEnabled: false }))
+    await until('the operation', kinds, (all) => all.includes('server.metadata succeeded user:grace@example.com'))
+    await inState('stopped')
     await asks('server.delete', remove)
     await gone()
-    expect(await audited()).toEqual(['server.create user:kubectl-edit success', ...['stop', 'update', 'delete'].map((verb) => `server.${verb} user:grace@example.com success`)])
-    await recorded(['server.create succeeded user:kubectl-edit', 'server.delete succeeded user:grace@example.com', 'server.stop succeeded user:grace@example.com'])
+    expect(await audited()).toEqual(['server.create user:kubectl-edit success', ...['stop', 'update', 'metadata', 'delete'].map((verb) => `server.${verb} user:grace@example.com success`)])
+    await recorded(['server.create succeeded user:kubectl-edit', 'server.delete succeeded user:grace@example.com', 'server.metadata succeeded user:grace@example.com', 'server.stop succeeded user:grace@example.com'])
   })
 
   test('a server comes, stops, starts, restarts and goes, and leaves nothing', async () => {
