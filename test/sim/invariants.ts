@@ -127,7 +127,11 @@ export async function checkHosts(world: World): Promise<string[]> {
   const uids = new Map(servers.map((server) => [server.metadata.uid, server]))
   const { items: storages } = await world.admin.list(Storage)
   const storageUids = new Set(storages.map((storage) => storage.metadata.uid))
-  for (const instance of (await world.admin.list(Instance)).items) if (!uids.has(instance.metadata.name)) violations.push(`Instance ${instance.metadata.namespace}/${instance.metadata.name} of no server`)
+  for (const { metadata, spec } of (await world.admin.list(Instance)).items) {
+    const server = uids.get(metadata.name)
+    if (server === undefined) violations.push(`Instance ${metadata.namespace}/${metadata.name} of no server`)
+    else if (spec.metadata.isEnabled !== server.spec.metadataEnabled) violations.push(`server ${server.metadata.name} shall have metadata ${server.spec.metadataEnabled}, its host was told ${spec.metadata.isEnabled}`)
+  }
   for (const volume of (await world.admin.list(Volume)).items) if (!storageUids.has(volume.metadata.name)) violations.push(`Volume ${volume.metadata.namespace}/${volume.metadata.name} of no storage`)
   for (const storage of storages) if (!servers.some((server) => server.metadata.namespace === storage.metadata.namespace && server.metadata.name === storage.spec.serverId)) violations.push(`Storage ${storage.metadata.name} of no server`)
   for (const host of world.hosts) {

@@ -110,7 +110,9 @@ export function runWorkload(world: World, accounts: readonly Account[], isOver: 
         await send(account, 'POST', `/v1/servers/${server}/stop`, { stop_type: pick(['soft', 'hard']), timeout_seconds: 5, timeout_action: pick(['fail', 'hard']) })
       } else if (dice < 0.66) await send(account, 'POST', `/v1/servers/${server}/start`)
       else if (dice < 0.76) await send(account, 'POST', `/v1/servers/${server}/restart`, { timeout_seconds: 5 })
-      else if (dice < 0.84) await send(account, 'PATCH', `/v1/servers/${server}`, { title: `Title ${Math.floor(random.fraction() * 100)}` })
+      else if (dice < 0.8) await send(account, 'PATCH', `/v1/servers/${server}`, { title: `Title ${Math.floor(random.fraction() * 100)}` })
+      else if (dice < 0.85) await send(account, 'PUT', `/v1/servers/${server}/metadata`, { enabled: random.fraction() < 0.5 })
+      else if (dice < 0.87) await send(account, 'PUT', `/v1/servers/${server}/ha-policy`, { ha_policy: pick(['restart', 'none']) })
       else if (dice < 0.9) await send(account, 'GET', '/v1/servers')
       else {
         const foreign = pick([...other.servers])
