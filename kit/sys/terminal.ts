@@ -20,6 +20,12 @@ export interface Terminal {
   readAll(): Promise<string>
 }
 
+// Whoever reads the output may leave before its end, as head does.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error
+  process.exit(0)
+})
+
 export const processTerminal: Terminal = {
   isInputTerminal: process.stdin.isTTY === true,
   isOutputTerminal: process.stdout.isTTY === true,
