@@ -8,7 +8,7 @@ import { openWorld, type World } from './world.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import { Server } from '../../resources/server.ts'
 
-const CHAOS_MILLISECONDS = 60_000
+const CHAOS_MILLISECONDS = 45_000
 /** The longest deadline of the kinds here, the sweeper's age, and some patience. */
 const QUIET_MILLISECONDS = 40 * 60_000
 const STEP_MILLISECONDS = 10_000
