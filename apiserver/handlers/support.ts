@@ -83,7 +83,7 @@ async function redeem(parts: IdentityParts, { body, request, now }: Call<typeof 
   const owner = await findUser(parts.db, session.userId)
   if (owner === undefined) throw unauthenticated()
   return {
-    status: 200, cookies: sessionCookies(secret, parts.csrfTokenOf(session.id)),
+    status: 200, cookies: sessionCookies(secret, parts.csrfTokenOf(session.id), Math.floor((session.expiresAt.getTime() - now.getTime()) / 1000)),
     body: { redirect: '/dashboard', user: userView(owner, session.accountId, 'owner'), impersonation: impersonationView(session), expires_at: session.expiresAt.toISOString() },
   }
 }

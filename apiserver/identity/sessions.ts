@@ -33,12 +33,12 @@ export async function openSession(
   const expiresAt = new Date(now.getTime() + SESSION_SECONDS * 1000)
   await createSession(tx, { id, secret, userId, now, expiresAt, userAgent: request.userAgent, sourceIp: request.sourceIp })
   const csrfToken = parts.csrfTokenOf(id)
-  return { csrfToken, expiresAt, endedSessions, cookies: sessionCookies(secret, csrfToken) }
+  return { csrfToken, expiresAt, endedSessions, cookies: sessionCookies(secret, csrfToken, SESSION_SECONDS) }
 }
 
-export const sessionCookies = (secret: string, csrfToken: string): readonly Cookie[] => [
-  { name: SESSION_COOKIE, value: secret, maxAgeSeconds: SESSION_SECONDS, isHttpOnly: true },
-  { name: CSRF_COOKIE, value: csrfToken, maxAgeSeconds: SESSION_SECONDS, isHttpOnly: false },
+export const sessionCookies = (secret: string, csrfToken: string, maxAgeSeconds: number): readonly Cookie[] => [
+  { name: SESSION_COOKIE, value: secret, maxAgeSeconds, isHttpOnly: true },
+  { name: CSRF_COOKIE, value: csrfToken, maxAgeSeconds, isHttpOnly: false },
 ]
 
 export const CLEARED_COOKIES: readonly Cookie[] = [

@@ -71,7 +71,9 @@ test('an elevated session needs a live consent; the code works once and for two 
   const redeem = (code: unknown) => harness.openBrowser().send('POST', '/v1/auth/support-handoff', { body: { code } })
   expect((await redeem(late.body['code'])).status).toBe(401)
   const { code } = (await issue('elevated')).body
-  expect((await redeem(code)).body).toMatchObject({ redirect: '/dashboard', user: { email: 'consent@example.com', role: 'owner' }, impersonation: { mode: 'elevated', staff_email: 'support@staff.example', account_id: account } })
+  const entered = await redeem(code)
+  expect(entered.headers['set-cookie']).toEqual([expect.stringMatching(/^svccloud_session=.*; Max-Age=3600;/), expect.stringMatching(/^svccloud_csrf=.*; Max-Age=3600;/)])
+  expect(entered.body).toMatchObject({ redirect: '/dashboard', user: { email: 'consent@example.com', role: 'owner' }, impersonation: { mode: 'elevated', staff_email: 'support@staff.example', account_id: account } })
   expect((await redeem(code)).status).toBe(401)
   expect(((await owner.send('GET', '/v1/account/support-consents')).body['items'] as object[])[0]).toMatchObject({ sessions: 2 })
 })
