@@ -65,6 +65,19 @@ test('a token stops when it expires, and when its user leaves the account', asyn
   expect((await harness.openBrowser().send('GET', '/v1/audit', { token: left.token })).status).toBe(401)
 })
 
+test('a membership that ends takes tokens and sessions with it within half a second on another replica', async () => {
+  const replica = await openHarness(database.db, { startsAt: harness.clock.now().toISOString() })
+  const member = await harness.signUpAndIn('removed@example.com')
+  const { token, view } = await create({ name: 'elsewhere', scope: 'read' }, member)
+  const browser = replica.openBrowser()
+  for (const [name, value] of member.cookies) browser.cookies.set(name, value)
+  const use = async () => [(await replica.openBrowser().send('GET', '/v1/audit', { token })).status, (await browser.send('GET', '/v1/auth/me')).status]
+  expect(await use()).toEqual([200, 200])
+  await database.db.deleteFrom('membership').where('user_id', '=', String(view['user_id'])).execute()
+  replica.clock.move(0.5)
+  expect(await use()).toEqual([401, 401])
+})
+
 test('a token is used from its allowed addresses only', async () => {
   const { token } = await create({ name: 'fenced', scope: 'read', allowed_cidrs: ['203.0.113.0/28', '2001:db8:7::/48'] })
   const status = async (from: string) => { const reply = await harness.openBrowser().send('GET', '/v1/audit', { token, from }); return [reply.status, reply.body['reason']] }
