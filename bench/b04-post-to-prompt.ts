@@ -1,0 +1,90 @@
+/** From POST /v1/servers to the guest's prompt, on the running product with real QEMU, against the same QEMU command run by hand: the
+ *  difference is what the control plane costs. Each run is one guest, so the unit is a boot. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { copyFile, mkdtemp, readFile, readlink, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { runProgram } from '../agents/node/run-program.ts'
+import { systemClock as clock } from '../kit/sys/clock.ts'
+import { signalProcess } from '../kit/sys/process.ts'
+import { Customer } from '../test/e2e/customer.ts'
+import { eventually, guestsOf, Product } from '../test/e2e/product.ts'
+import { KEY } from './cloud.ts'
+import { type Bench, median } from './runner.ts'
+
+const PROMPT = 'root@bench'
+const BOOT_MILLISECONDS = 120_000
+const POLL_MILLISECONDS = 5
+
+export const bench: Bench = {
+  name: 'B04 POST to prompt', question: 'one tiny-linux server from the request to its prompt', subjectName: 'svccloud', peerName: 'the same QEMU command by hand', unit: 'boots', goal: 0.85,
+  async open() {
+    const folder = await mkdtemp(join(tmpdir(), 'svccloud-bench-'))
+    const product = await Product.start({ data: join(folder, 'data'), flags: ['--hypervisor', 'qemu', '--nodes', 'eu-1a=1'] })
+    const customer = await Customer.signUp(() => product, 'bench@example.com')
+    await customer.addSshKey(KEY)
+    const [subjects, peers]: [number[], number[]] = [[], []]
+    let command: { readonly binary: string; readonly input: readonly string[]; readonly folder: string } | undefined
+    let number = 0
+
+    async function bootByRequest(): Promise<number> {
+      const startedAt = clock.monotonicMilliseconds()
+      const { server } = await customer.createServer({ zone: 'eu-1a', hostname: `bench-${number++}`, plan: 'tiny', template: 'tiny-linux' })
+      const pid = await eventually('the guest', async () => (await guestsOf(product.data))[0], BOOT_MILLISECONDS)
+      const home = await readlink(`/proc/${pid}/cwd`)
+      await prompt(join(home, 'console.log'))
+      const taken = clock.monotonicMilliseconds() - startedAt
+      if (command === undefined) {
+        const [binary = '', ...input] = (await readFile(`/proc/${pid}/cmdline`, 'utf8')).split('\0').slice(0, -1)
+        await copyFile(join(home, 'seed.iso'), join(folder, 'seed.iso'))
+        command = { binary, input, folder: home }
+      }
+      await customer.finished((await customer.change('DELETE', `/v1/servers/${server.id}`)).id)
+      return taken
+    }
+
+    /** In a folder of its own, with a fresh disk of the same making and no forwarded port. */
+    async function bootByHand(): Promise<number> {
+      if (command === undefined) throw new Error('no guest has been seen yet')
+      const home = await mkdtemp(join(folder, 'hand-'))
+      await copyFile(join(folder, 'seed.iso'), join(home, 'seed.iso'))
+      const disk = join(home, 'disk.qcow2')
+      await runProgram('qemu-img', ['create', '-q', '-f', 'qcow2', disk, '1G'], { timeoutMilliseconds: 30_000 })
+      const input = command.input.map((text) => text.replace(/"filename":"[^"]*\.qcow2"/, `"filename":${JSON.stringify(disk)}`).replace(/,hostfwd=[^,]*/, ''))
+      const startedAt = clock.monotonicMilliseconds()
+      const child: ChildProcess = spawn(command.binary, input, { cwd: home, stdio: 'ignore' })
+      try {
+        await prompt(join(home, 'console.log'))
+        return clock.monotonicMilliseconds() - startedAt
+      } finally {
+        if (child.pid !== undefined) signalProcess(child.pid, 'SIGKILL')
+        await new Promise((resolve) => (child.exitCode === null && child.signalCode === null ? child.once('exit', resolve) : resolve(undefined)))
+        await rm(home, { recursive: true, force: true })
+      }
+    }
+
+    return {
+      subject: { run: () => timed(bootByRequest, subjects) },
+      peer: { run: () => timed(bootByHand, peers) },
+      facts: () => ({ 'overhead in milliseconds, median': Math.round(median(subjects) - median(peers)), 'boot by hand': Math.round(median(peers)) }),
+      async close() {
+        await product.stop()
+        await rm(folder, { recursive: true, force: true })
+      },
+    }
+  },
+}
+
+async function timed(boot: () => Promise<number>, kept: number[]): Promise<{ units: number; seconds: number }> {
+  const milliseconds = await boot()
+  kept.push(milliseconds)
+  return { units: 1, seconds: milliseconds / 1000 }
+}
+
+async function prompt(file: string): Promise<void> {
+  const until = clock.monotonicMilliseconds() + BOOT_MILLISECONDS
+  while (!(await readFile(file, 'latin1').catch(() => '')).includes(PROMPT)) {
+    if (clock.monotonicMilliseconds() > until) throw new Error(`no prompt in ${file}`)
+    await clock.sleep(POLL_MILLISECONDS)
+  }
+}
