@@ -33,6 +33,11 @@ export const OWN_COMMANDS = [
     name: 'audit verify', parameters: '[FILE]', summary: "Check the audit log's hash chain", description: 'Of an export (- reads the input) without asking the service; without a file the whole log is fetched and checked.',
     flags: [{ flag: 'start', value: 'HASH', description: 'Hash of the entry before the first, for an export that does not begin at 1.' }],
   },
+  {
+    name: 'exec-credential', parameters: '--cluster KIND/ID', summary: 'Print a token for a cluster, for kubectl',
+    description: 'Named as the exec plugin of a kubeconfig: prints an ExecCredential of client.authentication.k8s.io/v1 that kubectl keeps until it expires. Ends with 1 where the service has no such operation.',
+    flags: [{ flag: 'cluster', value: 'KIND/ID', description: 'The cluster, as in kubernetes-cluster/ID or dev-cluster/ID.' }],
+  },
   { name: 'api', parameters: 'METHOD PATH', summary: 'Send any request and print the answer', description: 'The body comes from --file.', flags: [] },
   { name: 'completion', parameters: 'bash | zsh | fish', summary: 'Print the completion script of a shell', description: 'For example: source <(svccloud completion bash)', flags: [] },
   { name: 'help', parameters: '[COMMAND]', summary: 'Say what a command takes', description: '', flags: [] },

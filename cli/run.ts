@@ -12,6 +12,7 @@ import { fieldsOf, type Globals, knownOf, split, type Split } from './arguments.
 import { type Command, commandsOf, nameOf } from './commands.ts'
 import { candidates, completionScript, SHELLS } from './completion.ts'
 import { attach } from './console.ts'
+import { execCredential } from './exec-credential.ts'
 import { EXIT, Failure, usage } from './exit.ts'
 import { commandHelp, nounHelp, OWN_COMMANDS, overview, type OwnCommand, ownHelp } from './help.ts'
 import { logIn } from './login.ts'
@@ -235,6 +236,12 @@ async function runOwn(name: (typeof OWN_COMMANDS)[number]['name'], { globals, ow
       }
       terminal.write(`${verdict.text}\n`)
       return verdict.isWhole ? EXIT.ok : EXIT.refused
+    }
+    case 'exec-credential': {
+      const cluster = flag('cluster')
+      if (cluster === undefined || words.length > 0) throw usage('exec-credential takes --cluster KIND/ID and nothing else')
+      const credential = await execCredential({ api: await openApi(parts, globals), commands: COMMANDS, cluster, signal: parts.signal })
+      return say(terminal, render(credential, { ...styleOf(parts, globals), format: 'json' }))
     }
     case 'api': {
       const [method, path] = words

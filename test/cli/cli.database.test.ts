@@ -8,7 +8,8 @@ import { generateSync } from 'otplib'
 import { accountNamespace } from '../../resources/index.ts'
 import { Operation } from '../../resources/operation.ts'
 import { PASSWORD, PUBLIC_KEY } from '../apiserver/cloud.ts'
-import { runLine, useWorld } from './command-line.ts'
+import { useWorld } from './command-line.ts'
+import { runLine } from './run-line.ts'
 
 const shared = useWorld()
 const svccloud = (...line: string[]) => shared.world.svccloud(line)

@@ -1,0 +1,43 @@
+/** One command line in this process: only the terminal is the test's. */
+import { run } from '../../cli/run.ts'
+import { systemClock } from '../../kit/sys/clock.ts'
+import { systemRandom } from '../../kit/sys/random.ts'
+
+export interface Ended {
+  readonly code: number
+  readonly out: string
+  readonly error: string
+}
+
+export interface RunOptions {
+  readonly environment?: Readonly<Record<string, string>>
+  /** What is typed or piped in; a terminal answers questions with its lines. */
+  readonly input?: string
+  readonly isTerminal?: boolean
+  readonly signal?: AbortSignal
+  /** Called with all of the error output whenever there is more of it. */
+  readonly onError?: (error: string) => void
+}
+
+/** Runs one command line in this process, to its end. */
+export async function runLine(line: readonly string[], { environment = {}, input = '', isTerminal = false, signal = new AbortController().signal, onError }: RunOptions): Promise<Ended> {
+  const said = { out: '', error: '' }
+  const lines = input.split('\n')
+  const code = await run(line, {
+    environment, clock: systemClock, random: systemRandom, signal,
+    terminal: {
+      isInputTerminal: isTerminal, isOutputTerminal: isTerminal, isErrorTerminal: isTerminal, input: (async function* () { yield Buffer.from(input) })(),
+      write: (bytes) => void (said.out += typeof bytes === 'string' ? bytes : Buffer.from(bytes).toString()), writeError: (text) => {
+        said.error += text
+        onError?.(said.error)
+      },
+      setRaw: () => {},
+      ask: async (question) => {
+        said.error += question
+        return lines.shift() ?? ''
+      },
+      readAll: async () => input,
+    },
+  })
+  return { code, ...said }
+}
