@@ -6,7 +6,7 @@ import { delimiter, join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { environment } from '../../kit/sys/process.ts'
-import { Customer } from '../e2e/customer.ts'
+import { Customer, PASSWORD } from '../e2e/customer.ts'
 import { eventually, Product } from '../e2e/product.ts'
 
 const run = promisify(execFile)
@@ -31,17 +31,18 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-test.runIf(!missing).each([['rest.md', 5], ['cli.md', 6], ['mcp.md', 2]] as const)('%s says what works', async (guide, blocksMinimum) => {
+test.runIf(!missing).each([['getting-started.md', 6], ['rest.md', 5], ['cli.md', 6], ['mcp.md', 2]] as const)('%s says what works', async (guide, blocksMinimum) => {
   const blocks = shellBlocks(await readFile(join(ROOT, 'docs', guide), 'utf8'))
   expect(blocks.length).toBeGreaterThanOrEqual(blocksMinimum)
-  const customer = await Customer.signUp(() => product, `${guide.replace('.md', '')}@example.com`)
+  const email = `${guide.replace('.md', '')}@example.com`
+  const customer = await Customer.signUp(() => product, email)
   const work = join(folder, guide)
   await mkdir(work)
   await writeFile(join(work, 'guide.sh'), `set -o pipefail\n${blocks.join('\n')}`)
   const { PATH, LANG } = environment()
   await run('bash', ['-eux', 'guide.sh'], {
     cwd: work, timeout: 240_000, maxBuffer: 16 * 1024 * 1024,
-    env: { PATH: `${join(folder, 'bin')}${delimiter}${PATH}`, LANG, HOME: work, API: product.endpoints.api_url, TOKEN: customer.token },
+    env: { PATH: `${join(folder, 'bin')}${delimiter}${PATH}`, LANG, HOME: work, API: product.endpoints.api_url, TOKEN: customer.token, EMAIL: email, SVCCLOUD_PASSWORD: PASSWORD },
   })
   await eventually('the guide to leave nothing running', async () => (await customer.request<{ items: unknown[] }>('GET', '/v1/servers')).body.items.length === 0, 60_000)
 })

@@ -34,7 +34,8 @@ export interface Answer<Body> {
   readonly body: Body
 }
 
-const PASSWORD = 'a long walk on the beach 1987'
+/** Every customer's. */
+export const PASSWORD = 'a long walk on the beach 1987'
 const OPERATION_MILLISECONDS = 240_000
 
 const isFinal = ({ status }: Operation): boolean => status === 'succeeded' || status === 'failed' || status === 'cancelled'
