@@ -11,6 +11,7 @@ import { operationReconciler } from './operation/index.ts'
 import { operationRecords } from './operation/record.ts'
 import { orphanReconciler } from './orphan.ts'
 import type { Parts } from './parts.ts'
+import { inShard, type Shard, WHOLE } from './shard.ts'
 import { serverReconciler } from './server/index.ts'
 import { storageReconciler } from './storage.ts'
 import { zoneReconciler } from './zone.ts'
@@ -19,23 +20,30 @@ export interface ControllersOptions extends Parts {
   readonly metrics: ControllerMetrics
   /** Whether this process still leads; always, when absent. */
   readonly mayAct?: () => boolean
+  /** The whole, when absent. */
+  readonly shard?: Shard
 }
 
-/** Every controller. They ask for the caches they need, so they are opened before the caches are started. */
+/** Every controller of the shard. They ask for the caches they need, so they are opened before the caches are started. */
 export function openControllers(options: ControllersOptions): readonly Controller[] {
+  const { shard = WHOLE } = options
   const shared = { ...options, operations: operationRecords(options) }
+  const zonal = { ...shared, selects: inShard(shard) }
   return [
-    openController(serverReconciler(options), shared),
-    openController(storageReconciler(options), shared),
-    openController(operationReconciler(options), shared),
-    openController(orphanReconciler(options, Instance, Server, ({ spec }) => spec.server), shared),
-    openController(orphanReconciler(options, Volume, Storage, ({ spec }) => spec.storage), shared),
-    openController(nodeReconciler(options), shared),
-    openController(zoneReconciler(options), shared),
+    openController(serverReconciler(options), zonal),
+    openController(storageReconciler(options), zonal),
+    openController(nodeReconciler(options), zonal),
+    openController(zoneReconciler(options), { ...shared, selects: ({ metadata }) => shard.ownsZone(metadata.name) }),
+    ...(shard.hasCommonWork ? [
+      openController(operationReconciler(options), shared),
+      openController(orphanReconciler(options, Instance, Server, ({ spec }) => spec.server), shared),
+      openController(orphanReconciler(options, Volume, Storage, ({ spec }) => spec.storage), shared),
+    ] : []),
   ]
 }
 
-/** Runs the controllers and the work that has no object, until the signal aborts. */
-export async function runControllers(controllers: readonly Controller[], parts: Parts, signal: AbortSignal): Promise<void> {
-  await Promise.all([...controllers.map((controller) => controller.run(signal)), runIntentSweeper(parts, signal), runClaimSweeper(parts, signal)])
+/** Runs the controllers and the shard's work that has no object, until the signal aborts. */
+export async function runControllers(controllers: readonly Controller[], parts: Parts & { readonly shard?: Shard }, signal: AbortSignal): Promise<void> {
+  const common = (parts.shard ?? WHOLE).hasCommonWork ? [runIntentSweeper(parts, signal), runClaimSweeper(parts, signal)] : []
+  await Promise.all([...controllers.map((controller) => controller.run(signal)), ...common])
 }

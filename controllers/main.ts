@@ -20,6 +20,7 @@ import { newUuid, systemRandom } from '../kit/sys/random.ts'
 import { installCatalog } from './catalog.ts'
 import { openControllers, runControllers } from './index.ts'
 import { installRoles } from './roles.ts'
+import { parseShard } from './shard.ts'
 
 const Environment = z.object({
   DATABASE_URL: z.string().optional(),
@@ -31,6 +32,8 @@ const Environment = z.object({
   /** Of this process in the election: unlike any other, ever. A supervisor gives it to know whom it may call ended. */
   SVCCLOUD_IDENTITY: z.string().min(1).max(253).optional(),
   SVCCLOUD_ENDED_IDENTITY: z.string().min(1).max(253).optional(),
+  /** `zones:a,b` or `others:a,b`; the whole when absent. */
+  SVCCLOUD_SHARD: z.string().optional(),
   SVCCLOUD_METRICS_HOST: z.string().default('127.0.0.1'),
   SVCCLOUD_METRICS_PORT: z.coerce.number().int().min(0).max(65_535).default(0),
   SVCCLOUD_LOG_LEVEL: z.string().default('info'),
@@ -65,7 +68,8 @@ async function run(settings: z.infer<typeof Environment>, log: Logger, stop: Abo
 
   const caches = openCaches({ store, clock, random, log, registry })
   let mayAct = () => false
-  const parts = { store, caches, db, clock, random, log }
+  const shard = parseShard(settings.SVCCLOUD_SHARD)
+  const parts = { store, caches, db, clock, random, log, shard }
   const controllers = openControllers({ ...parts, metrics: openControllerMetrics(registry), mayAct: () => mayAct() })
   caches.start(stop) // also while another leads, to be warm when the turn comes
 
@@ -77,7 +81,7 @@ async function run(settings: z.infer<typeof Environment>, log: Logger, stop: Abo
   tellParent({ ready: true, metrics_url: `${probes.url}/metrics` })
 
   const { SVCCLOUD_IDENTITY: identity = newUuid(random), SVCCLOUD_ENDED_IDENTITY: endedIdentity } = settings
-  const election = { store, namespace: SYSTEM_NAMESPACE, name: 'controllers', identity, ...(endedIdentity === undefined ? {} : { endedIdentity }), clock, random, log, registry }
+  const election = { store, namespace: SYSTEM_NAMESPACE, name: shard.name, identity, ...(endedIdentity === undefined ? {} : { endedIdentity }), clock, random, log, registry }
   const end = await runElected(election, async (lead) => {
     mayAct = lead.mayAct
     await runControllers(controllers, parts, lead.signal)

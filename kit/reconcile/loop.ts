@@ -25,6 +25,8 @@ export interface ControllerOptions {
   /** Whether this process still leads; always, when absent. */
   readonly mayAct?: () => boolean
   readonly workers?: number
+  /** Whether this process looks after the root; every root, when absent. Never changes for a root. */
+  readonly selects?: (root: KubeObject) => boolean
 }
 
 const WORKERS = 8
@@ -77,7 +79,7 @@ export function openController<Spec, Status, Seen>(reconciler: Reconciler<Spec, 
   /** One look at a key. Never throws. */
   async function turn(key: string, queue: WorkQueue): Promise<void> {
     const root = roots.get(keyFromText(key))
-    if (root === undefined) return queue.forget(key)
+    if (root === undefined || options.selects?.(root) === false) return queue.forget(key)
     const startedAt = clock.monotonicMilliseconds()
     try {
       const result = await attempt(root)

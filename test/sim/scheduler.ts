@@ -199,6 +199,20 @@ export class SimulatedProcess {
     }
   }
 
+  /** The same object, whose promises are bound. */
+  boundTo<T extends object>(target: T): T {
+    return new Proxy(target, {
+      get: (inner, name, receiver) => {
+        const value: unknown = Reflect.get(inner, name, receiver)
+        if (typeof value !== 'function') return value
+        return (...input: unknown[]) => {
+          const result: unknown = value.apply(inner, input)
+          return result instanceof Promise ? this.bound(result) : result
+        }
+      },
+    })
+  }
+
   clock(): Clock {
     const epoch = this.epoch
     return {

@@ -10,6 +10,7 @@ import { createApp } from '../../apiserver/app.ts'
 import type { Database } from '../../db/open.ts'
 import { Unavailable } from '../../domain/problem.ts'
 import { openControllers, runControllers } from '../../controllers/index.ts'
+import { parseShard, WHOLE } from '../../controllers/shard.ts'
 import { ADMIN, openCore } from '../../embedded/kubernetes/core/core.ts'
 import { memoryStorage } from '../../embedded/kubernetes/storage/memory.ts'
 import type { HttpService } from '../../kit/http/exchange.ts'
@@ -170,18 +171,20 @@ export async function openWorld(seed: number, postgres: (scheduler: Scheduler) =
     }))
   })
 
-  for (const name of ['controllers-1', 'controllers-2']) {
-    supervise(name, (process) => {
+  // Every other seed parts the work by zones; otherwise one leads and one waits.
+  const shards = seed % 2 === 0 ? [parseShard('zones:zone-a'), parseShard('others:zone-a')] : [WHOLE, WHOLE]
+  for (const [index, shard] of shards.entries()) {
+    supervise(`controllers-${index + 1}`, (process) => {
       const clock = process.clock()
       const [random, log] = [scheduler.random, logOf(process.name)]
       const store = openClient({ transport: transportOf(process), fieldManager: 'svccloud-controllers', clock, random, requestTimeoutMilliseconds: LEADER_REQUEST_TIMEOUT_MILLISECONDS })
       const registry = openRegistry({ isProcessWide: false })
       const caches = openCaches({ store, clock, random, log, registry })
-      const parts = { store, caches, db: databaseOf(process, database, faults), clock, random, log }
+      const parts = { store, caches, db: databaseOf(process, database, faults), clock, random, log, shard }
       let mayAct = () => false
       const controllers = openControllers({ ...parts, metrics: openControllerMetrics(registry), mayAct: () => mayAct() })
       caches.start(never())
-      lives(process, runElected({ store, namespace: 'svccloud-system', name: 'controllers', identity: newUuid(random), clock, random, log, registry }, async (lead) => {
+      lives(process, runElected({ store, namespace: 'svccloud-system', name: shard.name, identity: newUuid(random), clock, random, log, registry }, async (lead) => {
         mayAct = lead.mayAct
         await runControllers(controllers, parts, lead.signal)
       }, never()))
@@ -196,7 +199,7 @@ export async function openWorld(seed: number, postgres: (scheduler: Scheduler) =
       const hypervisor = host.machine.attach()
       process.onCrash(() => void hypervisor.close())
       const agent = openAgent({
-        nodeName: host.name, store, hypervisor, volumes: simulatedVolumes(host.volumes), images: simulatedTemplates(), ledger: host.ledger, clock, random, log,
+        nodeName: host.name, store, hypervisor: process.boundTo(hypervisor), volumes: simulatedVolumes(host.volumes), images: simulatedTemplates(), ledger: host.ledger, clock, random, log,
         registry: openRegistry({ isProcessWide: false }),
         report: async () => ({
           agentVersion: 'simulated', bootId: host.bootId, logicalCpus: NODE_CORES, memoryMebibytes: 65_536, storageGibibytes: 1_000, hypervisor: 'simulated', features: [],
