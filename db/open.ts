@@ -24,7 +24,7 @@ const parseBigint = (text: string): number => {
 export interface DatabaseOptions {
   readonly url: string
   readonly connectionsMaximum: number
-  /** Called when an idle connection breaks; the pool replaces it by itself. */
+  /** Called when a connection breaks, idle or in use; the pool replaces it by itself. */
   readonly onConnectionLost?: (error: unknown) => void
 }
 
@@ -36,7 +36,9 @@ export const columnTypes: pg.CustomTypesConfig = {
 
 export function openDatabase(options: DatabaseOptions): Database {
   const pool = new pg.Pool({ connectionString: options.url, max: options.connectionsMaximum, types: columnTypes, connectionTimeoutMillis: 10_000 })
-  pool.on('error', (error) => options.onConnectionLost?.(error))
+  // A connection that breaks in somebody's hands says so on the client only, and an error that nobody hears ends the process.
+  pool.on('connect', (client) => client.on('error', (error) => options.onConnectionLost?.(error)))
+  pool.on('error', () => {}) // the client has said it
   return new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })
 }
 
