@@ -1,0 +1,88 @@
+/** The two Kubernetes APIs side by side, each as processes of their own over HTTPS and durable: the embedded one, and a real
+ *  kube-apiserver with etcd. The same client speaks to both. */
+import { fork } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { openClient } from '../kit/kube/client.ts'
+import { installCrds, readCrds } from '../kit/kube/crd.ts'
+import { openHttpsTransport } from '../kit/kube/https-transport.ts'
+import { readKubeconfig } from '../kit/kube/kubeconfig.ts'
+import { Namespace } from '../kit/kube/object.ts'
+import type { Draft, Store } from '../kit/kube/store.ts'
+import { systemClock as clock } from '../kit/sys/clock.ts'
+import { environment } from '../kit/sys/process.ts'
+import { newUuid, systemRandom as random } from '../kit/sys/random.ts'
+import { Server, type ServerSpec, type ServerStatus } from '../resources/server.ts'
+import { startRealCluster } from '../test/cluster/real-cluster.ts'
+import { KEY, PLAN, TEMPLATE, ZONE } from './cloud.ts'
+import type { Bench, Side } from './runner.ts'
+
+export const NAMESPACE = 'bench'
+const LISTED = 'listed'
+export const LISTED_OBJECTS = 2_000
+const SEED_BATCH = 100
+
+/** One of the two, with everything a benchmark needs of it. */
+export interface Api {
+  readonly store: Store
+  /** A namespace with LISTED_OBJECTS servers. */
+  readonly listed: string
+  close(): Promise<void>
+}
+
+export const draft = (namespace = NAMESPACE): Draft<ServerSpec, ServerStatus> => ({
+  metadata: { name: newUuid(random), namespace },
+  spec: {
+    hostname: 'bench', title: '', zone: ZONE, plan: PLAN, template: TEMPLATE, labels: { purpose: 'benchmark' }, desiredPower: 'running', sshKeys: [KEY],
+    haPolicy: 'restart', migrationPolicy: 'default', publicIpv4: false, metadataEnabled: true, isProtected: false,
+  },
+})
+
+async function open(kubeconfig: string, stop: () => Promise<void>): Promise<Api> {
+  const { transport, close } = openHttpsTransport(await readKubeconfig(kubeconfig, clock))
+  const store = openClient({ transport, fieldManager: 'bench', clock, random })
+  await installCrds(store, await readCrds('crds'), clock)
+  for (const name of [NAMESPACE, LISTED]) await store.create(Namespace, { metadata: { name }, spec: undefined })
+  for (let made = 0; made < LISTED_OBJECTS; made += SEED_BATCH) await Promise.all(Array.from({ length: SEED_BATCH }, () => store.create(Server, draft(LISTED))))
+  return { store, listed: LISTED, async close() {
+    await close()
+    await stop()
+  } }
+}
+
+export async function openEmbedded(): Promise<Api> {
+  const folder = await mkdtemp(join(tmpdir(), 'svccloud-bench-'))
+  const child = fork('embedded/kubernetes/main.ts', { execArgv: [], stdio: ['ignore', 'ignore', 'ignore', 'ipc'], env: { ...environment(), SVCCLOUD_DATA: folder, SVCCLOUD_PORT: '0', SVCCLOUD_LOG_LEVEL: 'error' } })
+  const ready = await new Promise<{ readonly kubeconfig: string }>((resolve, reject) => {
+    child.once('message', (message) => resolve(message as { kubeconfig: string })) // its only message
+    child.once('exit', (code) => reject(new Error(`the embedded API ended with ${code}`)))
+  })
+  return open(ready.kubeconfig, async () => {
+    const ended = new Promise((resolve) => child.once('exit', resolve))
+    child.kill('SIGTERM')
+    await ended
+    await rm(folder, { recursive: true, force: true })
+  })
+}
+
+export async function openReal(): Promise<Api> {
+  const cluster = await startRealCluster({ durable: true })
+  return open(cluster.kubeconfigFile, () => cluster.stop())
+}
+
+/** A benchmark of the embedded API against the real one. */
+export const compare = (bench: Omit<Bench, 'open' | 'subjectName' | 'peerName'>, side: (api: Api) => Promise<Side>): Bench => ({
+  ...bench, subjectName: 'embedded', peerName: 'kube-apiserver with etcd',
+  async open() {
+    const real = await openReal()
+    const embedded = await openEmbedded()
+    return {
+      subject: await side(embedded), peer: await side(real),
+      async close() {
+        await embedded.close()
+        await real.close()
+      },
+    }
+  },
+})
