@@ -9,7 +9,7 @@ import { parse } from 'yaml'
 
 const MAIN = join(import.meta.dirname, '../../../embedded/kubernetes/main.ts')
 const WRITERS = 10
-const ROUNDS = 4
+const ROUNDS = 50
 const WRITES_PER_ROUND = 300
 const CONFIG_MAPS = '/api/v1/namespaces/default/configmaps'
 
