@@ -5,8 +5,9 @@ import type { Database, Queries } from './open.ts'
 /** Counts an attempt before it is judged. Answers the whole seconds to wait; 0 when it may be judged. */
 export async function beginAttempt(db: Database, subject: string, rule: LockoutRule, now: Date): Promise<number> {
   return await db.transaction().execute(async (tx) => {
-    await tx.insertInto('lockout').values({ subject, failures: 0, window_started_at: now }).onConflict((conflict) => conflict.column('subject').doNothing()).execute()
-    const row = await tx.selectFrom('lockout').selectAll().where('subject', '=', subject).forUpdate().executeTakeFirstOrThrow()
+    // Makes the row or locks the one that is there, in one statement: between two, a right attempt could take the row away.
+    const row = await tx.insertInto('lockout').values({ subject, failures: 0, window_started_at: now })
+      .onConflict((conflict) => conflict.column('subject').doUpdateSet((expression) => ({ subject: expression.ref('excluded.subject') }))).returningAll().executeTakeFirstOrThrow()
     const before = { failures: row.failures, windowStartedAt: row.window_started_at, locks: row.locks, lockedUntil: row.locked_until }
     const { waitSeconds, state } = countAttempt(before, rule, now)
     if (waitSeconds > 0) return waitSeconds
