@@ -8,11 +8,13 @@ const database = useDatabase()
 const NOW = new Date('2026-01-01T12:00:00Z')
 
 test('counting and forgetting at the same moment never fail each other', async () => {
-  for (let round = 0; round < 20; round++) {
-    const subjects = Array.from({ length: 3 }, () => 'factor/ada')
-    const outcomes = await Promise.allSettled(subjects.flatMap((subject) => [beginAttempt(database.db, subject, SECOND_FACTOR_LOCKOUT, NOW), forgetAttempts(database.db, subject)]))
-    expect(outcomes.filter(({ status }) => status === 'rejected')).toEqual([])
-  }
+  const rule = { ...SECOND_FACTOR_LOCKOUT, failuresMaximum: 1_000_000 }
+  const failures: unknown[] = []
+  const many = (work: () => Promise<unknown>) => Array.from({ length: 10 }, async () => {
+    for (let turn = 0; turn < 60; turn++) await work().catch((error: unknown) => failures.push(error))
+  })
+  await Promise.all([...many(() => beginAttempt(database.db, 'factor/ada', rule, NOW)), ...many(() => forgetAttempts(database.db, 'factor/ada'))])
+  expect(failures).toEqual([])
 })
 
 test('attempts at the same moment are all counted', async () => {
