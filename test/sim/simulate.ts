@@ -12,6 +12,8 @@ const CHAOS_MILLISECONDS = 45_000
 /** The longest deadline of the kinds here, the sweeper's age, and some patience. */
 const QUIET_MILLISECONDS = 40 * 60_000
 const STEP_MILLISECONDS = 10_000
+/** A watch that fell silent during the chaos is found out within a minute; what it had hidden may still be written then. */
+const SILENCE_MILLISECONDS = 120_000
 /** With nothing left to do nothing is written but leases. */
 const STABLE_MILLISECONDS = 30_000
 
@@ -87,7 +89,7 @@ async function untilQuiet(world: World, db: Database, watch: () => void): Promis
 
 /** A world at rest stays at rest: no writes besides heartbeats and the leader's lease. */
 async function checkStable(world: World, watch: () => void): Promise<string[]> {
-  await world.scheduler.runUntil(world.scheduler.nowMilliseconds + STABLE_MILLISECONDS, undefined, watch)
+  await world.scheduler.runUntil(world.scheduler.nowMilliseconds + SILENCE_MILLISECONDS, undefined, watch)
   const before = await versions(world)
   await world.scheduler.runUntil(world.scheduler.nowMilliseconds + STABLE_MILLISECONDS, undefined, watch)
   const after = await versions(world)
