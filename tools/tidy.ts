@@ -121,7 +121,7 @@ export async function tidy(root: string): Promise<Finding[]> {
   const found: Finding[] = []
   for (const folder of [...PRODUCT_FOLDERS, ...OTHER_FOLDERS]) {
     const entries = await readdir(join(root, folder), { recursive: true }).catch(() => [])
-    for (const entry of entries.filter((name) => name.endsWith('.ts')).sort()) {
+    for (const entry of entries.filter((name) => name.endsWith('.ts') && !name.includes('node_modules/')).sort()) {
       const file = posix.join(folder, entry)
       found.push(...findings(file, await readFile(join(root, file), 'utf8')))
     }
