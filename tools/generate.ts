@@ -9,7 +9,7 @@ import { printLine, workingDirectory } from '../kit/sys/process.ts'
 import { ACCOUNT_ROLES } from '../resources/account-roles.ts'
 import { RESOURCES, ROUTES } from '../resources/index.ts'
 import { VERSION } from '../resources/version.ts'
-import { clientTypes } from './client-types.ts'
+import { clientTypes } from './client-types/client-types.ts'
 
 export const CRD_FOLDER = 'crds'
 export const ROLE_FOLDER = 'roles'
@@ -27,8 +27,8 @@ export const crdFiles = (): Files => new Map(RESOURCES.map((kind) => [`${kind.pl
 export const roleFiles = (): Files => new Map(ACCOUNT_ROLES.map((role) => [`${role.metadata.name.split(':').at(-1)}.yaml`, textOf(role)]))
 
 /** The types of the TypeScript client, from the customers' document. */
-export const clientFiles = (): Files =>
-  new Map([['schema.ts', clientTypes(openApiDocument(ROUTES.filter(({ audience }) => audience === 'customer'), { title: 'svccloud', description: '', version: VERSION, serverUrl: '/' }))]])
+export const clientFiles = async (): Promise<Files> =>
+  new Map([['schema.ts', await clientTypes(openApiDocument(ROUTES.filter(({ audience }) => audience === 'customer'), { title: 'svccloud', description: '', version: VERSION, serverUrl: '/' }))]])
 
 /** Makes the folder hold these files and nothing else. */
 async function writeFiles(name: string, files: Files): Promise<void> {
@@ -42,5 +42,5 @@ async function writeFiles(name: string, files: Files): Promise<void> {
 if (import.meta.main) {
   await writeFiles(CRD_FOLDER, crdFiles())
   await writeFiles(ROLE_FOLDER, roleFiles())
-  for (const [file, text] of clientFiles()) await writeFile(join(workingDirectory(), 'client', file), text)
+  for (const [file, text] of await clientFiles()) await writeFile(join(workingDirectory(), 'client', file), text)
 }
