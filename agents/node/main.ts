@@ -1,7 +1,8 @@
 /** The process of one node's agent. Environment:
  *  SVCCLOUD_NODE_NAME, SVCCLOUD_KUBECONFIG, SVCCLOUD_DATA (the agent's own folder): required;
  *  SVCCLOUD_HYPERVISOR auto | qemu | simulated (auto), SVCCLOUD_HOST (127.0.0.1), SVCCLOUD_PORT (0), SVCCLOUD_IMAGE_CACHE (SVCCLOUD_DATA/images),
- *  SVCCLOUD_GUEST_NETWORK outbound | isolated (outbound), SVCCLOUD_STOP_GUESTS (false), SVCCLOUD_METRICS_PORT (0), SVCCLOUD_LOG_LEVEL (info).
+ *  SVCCLOUD_GUEST_NETWORK outbound | isolated (outbound), SVCCLOUD_STOP_GUESTS (false),
+ *  SVCCLOUD_METRICS_HOST (127.0.0.1), SVCCLOUD_METRICS_PORT (0), SVCCLOUD_LOG_LEVEL (info).
  *  Tells its parent `{ready, url, metrics_url}` when its heartbeat has reached the control plane. */
 import { mkdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
@@ -36,6 +37,7 @@ const Settings = z.object({
   SVCCLOUD_IMAGE_CACHE: z.string().min(1).optional(),
   SVCCLOUD_GUEST_NETWORK: z.enum(['outbound', 'isolated']).default('outbound'),
   SVCCLOUD_STOP_GUESTS: z.stringbool().default(false),
+  SVCCLOUD_METRICS_HOST: z.string().min(1).default('127.0.0.1'),
   SVCCLOUD_METRICS_PORT: Port,
   SVCCLOUD_LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error']).default('info'),
 })
@@ -89,7 +91,7 @@ const agent = openAgent({
     endpoint: { url: listener.url, certificateFingerprint: certificate.fingerprint },
   }),
 })
-const probes = await startProbes({ host: '127.0.0.1', port: settings.SVCCLOUD_METRICS_PORT, metrics: registry, missing: () => agent.missing() })
+const probes = await startProbes({ host: settings.SVCCLOUD_METRICS_HOST, port: settings.SVCCLOUD_METRICS_PORT, metrics: registry, missing: () => agent.missing() })
 
 // Made before anybody asks for a server, so that the first one does not wait for it.
 host.images.prepare('tiny-linux')

@@ -9,6 +9,7 @@ import { promisify } from 'node:util'
 import { Agent, request } from 'undici'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { parseAllDocuments } from 'yaml'
+import { parseShard } from '../../controllers/shard.ts'
 import { ROLE_PERMISSIONS, type Role } from '../../domain/permissions.ts'
 import { buildTool } from '../../tools/cluster/build.ts'
 import { type RealCluster, startRealCluster } from '../cluster/real-cluster.ts'
@@ -20,6 +21,7 @@ const NODE_AGENT = join(CHARTS, 'svccloud-node-agent')
 const NAMESPACE = 'svccloud-system'
 const DATABASE = ['--set', 'database.existingSecret=svccloud-database']
 const EVERYTHING = ['--set', 'monitoring.serviceMonitor=true,monitoring.alerts=true,monitoring.dashboard=true,argocd.healthCheck=true,apiserver.ingress.enabled=true,apiserver.ingress.host=cloud.example', '-f', join(CHARTS, 'laptop/svccloud.yaml')]
+const SHARD = ['--set', 'controllers.shards[0].name=east,controllers.shards[0].zones={eu-1b,eu-1a},controllers.shards[0].replicas=3']
 const TWO_HOSTS = ['--set', 'nodes[0].name=n1,nodes[0].host=host-1,nodes[1].name=n2,nodes[1].host=host-2']
 const IN_NAMESPACE = ['-n', NAMESPACE]
 const START_MILLISECONDS = 900_000 // the first time, the tools are built
@@ -77,8 +79,9 @@ afterAll(async () => {
 describe('values', () => {
   it.each([
     { chart: CONTROL_PLANE, flags: DATABASE },
-    { chart: CONTROL_PLANE, flags: [...DATABASE, ...EVERYTHING] },
+    { chart: CONTROL_PLANE, flags: [...DATABASE, ...EVERYTHING, ...SHARD] },
     { chart: NODE_AGENT, flags: TWO_HOSTS },
+    { chart: NODE_AGENT, flags: [...TWO_HOSTS, '--set', 'monitoring.podMonitor=true'] },
     { chart: NODE_AGENT, flags: ['-f', join(CHARTS, 'laptop/node-agent.yaml')] },
   ])('$chart lints with $flags', async ({ chart, flags }) => {
     expect(await helm.must('lint', '--strict', chart, ...flags)).toContain('0 chart(s) failed')
@@ -91,6 +94,10 @@ describe('values', () => {
     { chart: CONTROL_PLANE, flags: [...DATABASE, '--set', 'logLevel=loud'], complaint: '/logLevel' },
     { chart: CONTROL_PLANE, flags: [...DATABASE, '--set', 'apiserver.ingress.enabled=true'], complaint: '/apiserver/ingress' },
     { chart: CONTROL_PLANE, flags: [...DATABASE, '--set', 'catalog[0].kind=Server'], complaint: '/catalog/0' },
+    { chart: CONTROL_PLANE, flags: [...DATABASE, '--set', 'controllers.shards[0].name=others,controllers.shards[0].zones={a}'], complaint: '/controllers/shards/0/name' },
+    { chart: CONTROL_PLANE, flags: [...DATABASE, '--set', 'controllers.shards[0].name=a'], complaint: 'zones' },
+    { chart: CONTROL_PLANE, flags: [...DATABASE, ...SHARD, '--set', 'controllers.shards[1].name=west,controllers.shards[1].zones={eu-1a}'], complaint: 'a zone is in two shards' },
+    { chart: CONTROL_PLANE, flags: [...DATABASE, ...SHARD, '--set', 'controllers.shards[1].name=east,controllers.shards[1].zones={eu-2a}'], complaint: 'two shards have one name' },
     { chart: NODE_AGENT, flags: [], complaint: '/nodes' },
     { chart: NODE_AGENT, flags: ['--set', 'nodes[0].name=Bad_Name,nodes[0].host=h'], complaint: '/nodes/0/name' },
     { chart: NODE_AGENT, flags: [...TWO_HOSTS, '--set', 'port=80'], complaint: '/port' },
@@ -103,8 +110,8 @@ describe('values', () => {
 
 describe('manifests', () => {
   it.each([
-    { chart: CONTROL_PLANE, flags: [...DATABASE, ...EVERYTHING], skip: ['ServiceMonitor', 'PrometheusRule'] },
-    { chart: NODE_AGENT, flags: [...TWO_HOSTS, '--set', 'kvmResource=devices.kubevirt.io/kvm'], skip: [] },
+    { chart: CONTROL_PLANE, flags: [...DATABASE, ...EVERYTHING, ...SHARD], skip: ['ServiceMonitor', 'PrometheusRule'] },
+    { chart: NODE_AGENT, flags: [...TWO_HOSTS, '--set', 'kvmResource=devices.kubevirt.io/kvm,monitoring.podMonitor=true'], skip: ['PodMonitor'] },
   ])('$chart renders what the API server has schemas for', async ({ chart, flags, skip }) => {
     const manifests = await helm.must('template', 'release', chart, ...IN_NAMESPACE, ...flags)
     const { code, text } = await kubeconform(withoutLogs(manifests), { schemas, skip })
@@ -115,6 +122,13 @@ describe('manifests', () => {
   it('a mistake is found', async () => {
     const { text } = await kubeconform('apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec: {portz: []}\n', { schemas })
     expect(text).toMatch(/Invalid: 1/)
+  })
+
+  it('every zone has exactly one shard, with a leader that somebody watches', async () => {
+    const manifests = await helm.must('template', 'release', CONTROL_PLANE, ...IN_NAMESPACE, ...DATABASE, ...SHARD, '--set', 'monitoring.alerts=true', '-s', 'templates/controllers.yaml', '-s', 'templates/monitoring.yaml')
+    const shards = [...manifests.matchAll(/name: SVCCLOUD_SHARD\n\s+value: "(.+)"/g)].map(([, shard]) => parseShard(shard))
+    for (const zone of ['eu-1a', 'eu-1b', 'eu-2a']) expect(shards.filter(({ ownsZone }) => ownsZone(zone)), zone).toHaveLength(1)
+    expect([...manifests.matchAll(/critical, lease: (\S+) }/g)].map(([, lease]) => lease)).toEqual(shards.map(({ name }) => name))
   })
 
   it('the account roles are those of the role table', async () => {
@@ -180,6 +194,20 @@ describe('the control plane', () => {
     expect(await authority()).toBe(before)
     expect((await ask('GET', deployment('apiserver'))).body.spec?.replicas).toBe(3)
     expect((await names('/apis/rbac.authorization.k8s.io/v1/clusterroles')).filter((name) => name.startsWith('svccloud:'))).toEqual([])
+  })
+
+  it('parts the controllers by zones, and puts them together again', async () => {
+    const controllers = async () => (await names(`/apis/apps/v1/namespaces/${NAMESPACE}/deployments`)).filter((name) => name.startsWith(`${RELEASE}-controllers`))
+    const upgrade = async (...flags: string[]) => {
+      const upgrading = helm.must('upgrade', RELEASE, CONTROL_PLANE, ...IN_NAMESPACE, ...DATABASE, '--set', 'apiserver.replicas=3,accountRoles.create=false', ...flags, '--timeout', '90s')
+      await finishMigrations()
+      await upgrading
+    }
+    await upgrade(...SHARD)
+    expect(await controllers()).toEqual([`${RELEASE}-controllers`, `${RELEASE}-controllers-east`])
+    expect((await ask('GET', deployment('controllers-east'))).body.spec?.replicas).toBe(3)
+    await upgrade()
+    expect(await controllers()).toEqual([`${RELEASE}-controllers`])
   })
 
   it('changes nothing when the migrations fail', async () => {

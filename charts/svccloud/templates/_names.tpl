@@ -7,10 +7,13 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- end }}
 
-{{/* What selects the pods of a component: a list of the root and the component's name. */}}
+{{/* What selects the pods of a component: a list of the root, the component's name and perhaps its shard. */}}
 {{- define "svccloud.selector" -}}
 app.kubernetes.io/instance: {{ (index . 0).Release.Name }}
 app.kubernetes.io/component: {{ index . 1 }}
+{{- range slice . 2 }}
+svccloud.dev/shard: {{ . }}
+{{- end }}
 {{- end }}
 
 {{/* Names of cluster-scoped objects carry the namespace, so that two releases do not meet. */}}
@@ -77,4 +80,17 @@ readinessProbe:
 {{/* Users of the platform's own processes, comma separated. */}}
 {{- define "svccloud.platformUsers" -}}
 system:serviceaccount:{{ .Release.Namespace }}:{{ .Release.Name }}-apiserver,system:serviceaccount:{{ .Release.Namespace }}:{{ .Release.Name }}-controllers
+{{- end }}
+
+{{/* All zones that have a shard of their own, comma separated. A zone or a name in two shards is refused. */}}
+{{- define "svccloud.shardedZones" -}}
+{{- $zones := list }}
+{{- $names := list }}
+{{- range .Values.controllers.shards }}
+{{- $names = append $names .name }}
+{{- $zones = concat $zones .zones }}
+{{- end }}
+{{- if ne (len $zones) (len (uniq $zones)) }}{{ fail "controllers.shards: a zone is in two shards" }}{{ end }}
+{{- if ne (len $names) (len (uniq $names)) }}{{ fail "controllers.shards: two shards have one name" }}{{ end }}
+{{- $zones | sortAlpha | join "," }}
 {{- end }}
