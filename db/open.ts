@@ -5,6 +5,7 @@ import pg from 'pg'
 import * as foundation from './migrations/0001-foundation.ts'
 import * as identity from './migrations/0002-identity.ts'
 import * as initScripts from './migrations/0003-init-scripts.ts'
+import * as moves from './migrations/0004-moves.ts'
 import type { Tables } from './tables.ts'
 
 export type Database = Kysely<Tables>
@@ -12,7 +13,9 @@ export type Database = Kysely<Tables>
 export type Queries = Kysely<Tables> | Transaction<Tables>
 
 /** Forward only, in this order; never edited once released. */
-const MIGRATIONS: Readonly<Record<string, Migration>> = { '0001-foundation': foundation, '0002-identity': identity, '0003-init-scripts': initScripts }
+const MIGRATIONS: Readonly<Record<string, Migration>> = {
+  '0001-foundation': foundation, '0002-identity': identity, '0003-init-scripts': initScripts, '0004-moves': moves,
+}
 
 const BIGINT_OID = 20
 const parseBigint = (text: string): number => {

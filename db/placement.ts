@@ -21,11 +21,17 @@ const PASSES_MAXIMUM = 5
 export async function claimPlacement(tx: Transaction<Tables>, demand: Demand & { readonly serverId: string }, now: Date): Promise<Placement> {
   const earlier = await findPlacement(tx, demand)
   if (earlier !== undefined) return earlier
+  return insertPlacement(tx, demand, await takeBestRoom(tx, demand, () => listCandidates(tx, demand.zone)), now)
+}
+
+/** Takes the room on the best of the candidates that still has it, and answers with its name.
+ *  Throws the Problem `no_capacity` (503) when no node can hold it. */
+export async function takeBestRoom(tx: Transaction<Tables>, demand: Demand, candidates: () => Promise<readonly Candidate[]>): Promise<string> {
   for (let pass = 0; pass < PASSES_MAXIMUM; pass++) {
-    const ranked = rankNodes(demand, await listCandidates(tx, demand.zone))
+    const ranked = rankNodes(demand, await candidates())
     if (ranked.length === 0) break
     for (const { node } of ranked) {
-      if (await takeRoom(tx, node, demand)) return insertPlacement(tx, demand, node, now)
+      if (await takeRoom(tx, node, demand)) return node
     }
   }
   throw noCapacity(demand.zone)
@@ -62,17 +68,24 @@ async function insertPlacement(tx: Transaction<Tables>, demand: Demand & { reado
   return { accountId, serverId, zone, node, cores, memoryMebibytes, storageGibibytes }
 }
 
-/** Gives the server's room back; nothing when it was given back before. */
+/** Gives the server's room back, also what is held where it is on its way to; nothing when it was given back before. */
 export async function releasePlacement(tx: Transaction<Tables>, server: { readonly accountId: string; readonly serverId: string }): Promise<void> {
+  const target = await tx.deleteFrom('placement_target').where('account_id', '=', server.accountId).where('server_id', '=', server.serverId).returning('node').executeTakeFirst()
   const released = await tx.deleteFrom('placement').where('account_id', '=', server.accountId).where('server_id', '=', server.serverId).returningAll().executeTakeFirst()
   if (released === undefined) return
+  const room = { cores: released.cores, memoryMebibytes: released.memory_mebibytes, storageGibibytes: released.storage_gibibytes }
+  for (const node of [released.node, target?.node]) if (node !== undefined) await giveBackRoom(tx, node, room)
+}
+
+/** The node may sell the room again. */
+export async function giveBackRoom(tx: Transaction<Tables>, node: string, room: Room): Promise<void> {
   await tx.updateTable('node_capacity')
     .set((row) => ({
-      cores_used: row('cores_used', '-', released.cores),
-      memory_mebibytes_used: row('memory_mebibytes_used', '-', released.memory_mebibytes),
-      storage_gibibytes_used: row('storage_gibibytes_used', '-', released.storage_gibibytes),
+      cores_used: row('cores_used', '-', room.cores),
+      memory_mebibytes_used: row('memory_mebibytes_used', '-', room.memoryMebibytes),
+      storage_gibibytes_used: row('storage_gibibytes_used', '-', room.storageGibibytes),
     }))
-    .where('node', '=', released.node).execute()
+    .where('node', '=', node).execute()
 }
 
 export async function findPlacement(db: Queries, server: { readonly accountId: string; readonly serverId: string }): Promise<Placement | undefined> {

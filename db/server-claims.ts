@@ -8,6 +8,7 @@ import { claimPlacement, type Placement, releasePlacement } from './placement.ts
 import { giveBackQuotas, takeQuotas } from './quotas.ts'
 import type { Queries } from './open.ts'
 import type { Tables } from './tables.ts'
+import type { MoveTarget } from './moves.ts'
 
 export interface ServerId {
   readonly accountId: string
@@ -27,6 +28,8 @@ export interface ServerDemand extends ServerId {
 export interface ServerClaims {
   readonly placement: Placement
   readonly macAddress: string
+  /** Where the server is on its way to. */
+  readonly target?: MoveTarget
 }
 
 const serverHolder = (serverId: string): string => `server/${serverId}`
@@ -58,10 +61,13 @@ export async function releaseServer(tx: Transaction<Tables>, { accountId, server
 export async function findServerClaims(db: Queries, { accountId, serverId }: ServerId): Promise<ServerClaims | undefined> {
   const row = await db.selectFrom('placement')
     .innerJoin('address_claim', (join) => join.onRef('address_claim.account_id', '=', 'placement.account_id').on('address_claim.holder', '=', serverHolder(serverId)).on('address_claim.kind', '=', 'mac'))
+    .leftJoin('placement_target as target', (join) => join.onRef('target.account_id', '=', 'placement.account_id').onRef('target.server_id', '=', 'placement.server_id'))
+    .select(['target.operation_id as target_operation', 'target.zone as target_zone', 'target.node as target_node'])
     .select(['placement.zone', 'placement.node', 'placement.cores', 'placement.memory_mebibytes', 'placement.storage_gibibytes', 'address_claim.value'])
     .where('placement.account_id', '=', accountId).where('placement.server_id', '=', serverId).executeTakeFirst()
   return row && {
     macAddress: row.value,
+    ...(row.target_operation === null || row.target_zone === null || row.target_node === null ? {} : { target: { operationId: row.target_operation, zone: row.target_zone, node: row.target_node } }),
     placement: { accountId, serverId, zone: row.zone, node: row.node, cores: row.cores, memoryMebibytes: row.memory_mebibytes, storageGibibytes: row.storage_gibibytes },
   }
 }

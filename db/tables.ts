@@ -60,6 +60,7 @@ export interface Tables extends IdentityTables {
   placement: {
     account_id: string; server_id: string; zone: string; node: string; cores: Count; memory_mebibytes: Count; storage_gibibytes: Count; claimed_at: Instant
   }
+  placement_target: { account_id: string; server_id: string; operation_id: string; zone: string; node: string; reserved_at: Instant }
   address_claim: { kind: string; scope: string; value: string; account_id: string; holder: string; claimed_at: Instant }
   change_intent: { operation_id: string; account_id: string; resource_type: string; resource_id: string; created_at: Instant; audit: Json<object> }
   recent_write: { account_id: string; resource_type: string; resource_id: string; resource_version: Count; written_at: Instant }

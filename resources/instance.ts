@@ -31,6 +31,33 @@ export const Instance = resource({
     disks: z.array(z.strictObject({ volume: z.string().max(253), serial: z.string().max(20) })).min(1).max(32),
     interfaces: z.array(z.strictObject({ macAddress: z.string().max(17), kind: z.enum(['public', 'private']) })).max(8),
     template: z.string().max(63),
+    /** The incarnation comes here from another node instead of being started: the node waits for it, and never boots it itself. */
+    receive: z.strictObject({
+      id: z.string().max(253).describe('Of the operation that moves the guest.'),
+      /** A higher one than was tried begins anew; what the attempt before had received is thrown away. */
+      attempt: z.int().min(1).max(100),
+      /** Disks that are copied from the sender while the guest runs; the others are shared. */
+      mirroredVolumes: z.array(z.string().max(253)).max(32),
+      /** Secret of this node's namespace whose key `psk` both ends know (64 hex digits). */
+      secretName: z.string().max(253),
+    }).optional(),
+    /** The running guest goes to another node. */
+    send: z.strictObject({
+      id: z.string().max(253),
+      attempt: z.int().min(1).max(100),
+      host: z.string().max(253),
+      port: z.int().min(1).max(65_535),
+      /** Where the receiver takes the copies of mirrored disks. */
+      diskPort: z.int().min(1).max(65_535).optional(),
+      mirroredVolumes: z.array(z.string().max(253)).max(32),
+      secretName: z.string().max(253),
+      downtimeLimitMilliseconds: z.int().min(1).max(60_000),
+      /** Whether the guest may be slowed so that the transfer ends. */
+      isThrottled: z.boolean(),
+      timeoutSeconds: z.int().min(1).max(86_400),
+      /** Given up: the guest goes on here, unless it was handed over already. */
+      isCancelled: z.boolean(),
+    }).optional(),
     metadata: z.strictObject({
       isEnabled: z.boolean(),
       id: z.string().max(253), title: z.string().max(255), zone: z.string().max(63), region: z.string().max(63), plan: z.string().max(63),
@@ -43,7 +70,8 @@ export const Instance = resource({
   status: z.strictObject({
     observedGeneration: z.int().optional(),
     conditions: Conditions.optional(),
-    state: z.enum(['waiting', 'starting', 'running', 'stopping', 'stopped', 'error']),
+    /** receiving: waits for a guest that another node sends. handed_over: the guest was sent whole and stands still here; it must not go on. */
+    state: z.enum(['waiting', 'starting', 'running', 'stopping', 'stopped', 'error', 'receiving', 'handed_over']),
     detail: z.string().max(1024).optional(),
     /** The incarnation that `state` speaks of: the newest that was started. 0 before the first. */
     incarnation: z.int().min(0),
@@ -53,6 +81,28 @@ export const Instance = resource({
     endReason: z.enum(['requested', 'guest_shutdown', 'crashed']).optional(),
     /** The last stop request that is over. */
     stop: z.strictObject({ id: z.string().max(253), outcome: z.enum(['stopped', 'timed_out']) }).optional(),
+    /** How far the attempt of spec.receive or spec.send is. Of the receiver: preparing until it listens, transferring while it waits and takes,
+     *  completed when the guest runs here, failed when the attempt is over without that. Of the sender: completed when the guest was handed
+     *  over and must not go on here, failed when it goes on here. */
+    transfer: z.strictObject({
+      id: z.string().max(253),
+      attempt: z.int().min(1).max(100),
+      role: z.enum(['receive', 'send']),
+      phase: z.enum(['preparing', 'transferring', 'completed', 'failed']),
+      /** Where the receiver listens. */
+      host: z.string().max(253).optional(),
+      port: z.int().optional(),
+      diskPort: z.int().optional(),
+      iteration: z.int().min(0),
+      transferredBytes: z.int().min(0),
+      /** 0 when the hypervisor does not tell. */
+      totalBytes: z.int().min(0),
+      dirtyBytesPerSecond: z.int().min(0),
+      /** How long the guest stood still; 0 until completed. */
+      downtimeMilliseconds: z.int().min(0),
+      detail: z.string().max(1024),
+      reportedAt: z.string().max(64),
+    }).optional(),
     hypervisor: z.enum(['qemu-kvm', 'qemu-tcg', 'simulated']).optional(),
     /** Host ports that reach guest ports where the guest has no address of its own (user-mode networking). */
     forwards: z.array(z.strictObject({ guestPort: z.int(), host: z.string().max(253), hostPort: z.int() })).max(16).optional(),
@@ -78,7 +128,12 @@ export const Volume = resource({
   spec: z.strictObject({
     storage: Reference,
     sizeGibibytes: z.int().min(1).max(65_536),
-    source: z.strictObject({ kind: z.enum(['template']), name: z.string().max(253) }).optional(),
+    /** What it begins as: a template; or (mirror) empty, because the operation of that name copies the disk from another node. */
+    source: z.strictObject({ kind: z.enum(['template', 'mirror']), name: z.string().max(253) }).optional(),
+    /** Shared storage that all nodes with the pool see as one; the host's own disks when absent. */
+    pool: z.string().max(63).optional(),
+    /** The data stays when this object goes: another node holds the volume now. */
+    isRetained: z.boolean().optional(),
   }),
   status: z.strictObject({
     observedGeneration: z.int().optional(),
@@ -109,6 +164,10 @@ export const NodeReport = resource({
     storageGibibytes: z.int(),
     hypervisor: z.enum(['qemu-kvm', 'qemu-tcg', 'simulated']),
     features: z.array(z.string().max(63)).max(32),
+    /** Shared storage that the host has mounted. */
+    pools: z.array(z.string().max(63)).max(16).optional(),
+    /** Where other hosts reach this one for guests that move. */
+    migrationHost: z.string().max(253).optional(),
     /** Where the agent's HTTPS listener (console) is, and the SHA-256 of its certificate in hex. */
     endpoint: z.strictObject({ url: z.string().max(253), certificateFingerprint: z.string().max(64) }).optional(),
   }),

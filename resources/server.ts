@@ -10,6 +10,26 @@ export type ServerState = (typeof SERVER_STATES)[number]
 export const STOP_TIMEOUT_SECONDS_DEFAULT = 60
 export const STOP_TIMEOUT_SECONDS_MAXIMUM = 600
 
+export const MIGRATION_STATES = ['reserved', 'detached', 'preparing', 'sending', 'switched', 'aborting'] as const
+export type MigrationState = (typeof MIGRATION_STATES)[number]
+
+/** MigrationProgress as it is stored. */
+const Migration = z.strictObject({
+  operationId: z.string().max(253).describe('Name of the Operation that moves the server.'),
+  state: z.enum(MIGRATION_STATES).describe('How far the move is.'),
+  sourceNode: z.string().max(253).describe('Node that the server leaves.'),
+  targetNode: z.string().max(253).describe('Node that the server goes to.'),
+  phase: z.enum(['', 'preparing', 'transferring', 'completed', 'failed']).describe('How far the nodes report the attempt.'),
+  attempt: z.int().min(1).describe('Which send it is.'),
+  iteration: z.int().min(0).describe('Passes over the memory in this attempt.'),
+  transferredBytes: z.int().min(0).describe('Bytes that were sent in this attempt.'),
+  totalBytes: z.int().min(0).describe('Bytes that there are to send; 0 when not known.'),
+  dirtyBytesPerSecond: z.int().min(0).describe('How fast the guest changes its memory.'),
+  downtimeMilliseconds: z.int().min(0).describe('How long the guest stood still at handover; 0 before.'),
+  detail: z.string().max(1024).describe('For people.'),
+  reportedAt: z.string().max(64).optional().describe('When the node reported, by its own clock.'),
+})
+
 /** A rule for `kubectl` too: what belongs to an operation changes only while that operation is under way. */
 const changedOnlyBy = (field: string, operation: OperationKind, message: string) => {
   const isSame = `(has(self.spec.${field}) ? (has(oldSelf.spec.${field}) && self.spec.${field} == oldSelf.spec.${field}) : !has(oldSelf.spec.${field}))`
@@ -65,6 +85,7 @@ export const Server = resource({
     startedAt: z.string().max(64).optional().describe('When the guest was started last; absent while it is stopped.'),
     incarnation: z.int().min(0).optional().describe('How often the platform has decided to start the guest; its node runs each incarnation at most once.'),
     crashedAt: z.array(z.string().max(64)).max(10).optional().describe('When the guest crashed, newest last; only those of the last ten minutes.'),
+    migration: Migration.optional().describe('How far the newest move to another node is, as the API shows it as progress of its operation.'),
     operation: OperationProgress.optional().describe('How far the newest operation is.'),
   }).describe('What the server is. Written by its controller.'),
   columns: [

@@ -43,13 +43,13 @@ export function serverReconciler(parts: Parts): Reconciler<ServerSpec, ServerSta
 async function observe({ caches, store, db }: Parts, server: ServerObject): Promise<Seen> {
   const { metadata: { namespace = '', name }, spec } = server
   const { accountId, claims } = await readClaims(db, namespace, name)
-  const instance = caches.of(Instance).by('server', uidOf(server))[0]
+  const { instance, ...otherInstances } = sortInstances(caches.of(Instance).by('server', uidOf(server)), claims)
   const template = spec.template === undefined ? undefined : caches.of(Template).get({ name: spec.template })
   const node = claims === undefined ? undefined : caches.of(Node).get({ name: claims.placement.node })
   const edit = unaskedEdit(server, instance)
   const requests = await readRequests(db, server)
   return {
-    accountId, claims, instance,
+    accountId, claims, instance, ...otherInstances,
     plan: caches.of(Plan).get({ name: spec.plan })?.spec,
     zone: caches.of(Zone).get({ name: spec.zone })?.spec,
     isTemplateKnown: template !== undefined && (template.spec.zones.length === 0 || template.spec.zones.includes(spec.zone)),
@@ -59,6 +59,14 @@ async function observe({ caches, store, db }: Parts, server: ServerObject): Prom
     requests,
     editor: edit === undefined ? '' : askerOf(requests, edit.kind) ?? await findEditor(store, server, edit.field),
   }
+}
+
+/** Which of the server's instances is which: there are two of them while it moves. */
+function sortInstances(instances: readonly InstanceObject[], claims: Seen['claims']): Pick<Seen, 'instance' | 'targetInstance' | 'strayInstances'> {
+  if (claims === undefined) return { instance: instances[0], strayInstances: instances.slice(1) }
+  const on = (node: string | undefined) => (node === undefined ? undefined : instances.find(({ metadata }) => metadata.namespace === nodeNamespace(node)))
+  const [instance, targetInstance] = [on(claims.placement.node), on(claims.target?.node)]
+  return { instance, targetInstance, strayInstances: instances.filter((other) => other !== instance && other !== targetInstance) }
 }
 
 /** Only a new generation can have been asked for. */

@@ -21,7 +21,12 @@ export interface Seen {
   readonly isTemplateKnown: boolean
   readonly claims: ServerClaims | undefined
   readonly storage: StorageObject | undefined
+  /** On the node that holds the server (claims.placement); any there is while it has claims nowhere. */
   readonly instance: InstanceObject | undefined
+  /** On the node that the server is on its way to (claims.target). */
+  readonly targetInstance?: InstanceObject | undefined
+  /** On nodes that the server has nothing to do with any more. */
+  readonly strayInstances?: readonly InstanceObject[]
   readonly isHostReachable: boolean
   /** The payload of the Secret that spec.userDataSecretName names; undefined when there is none. */
   readonly userData: Readonly<Record<string, string>> | undefined

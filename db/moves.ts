@@ -1,0 +1,55 @@
+/** The move of a server from one node to another, as PostgreSQL sees it: room is held on both until the server lives on exactly one.
+ *  Which node a server is on is the row of `placement`; `switchPlacement` is the moment at which it changes. */
+import type { Transaction } from 'kysely'
+import type { Demand } from '../domain/placement.ts'
+import { giveBackRoom, listCandidates, takeBestRoom } from './placement.ts'
+import type { Tables } from './tables.ts'
+
+interface MoveId {
+  readonly accountId: string
+  readonly serverId: string
+  readonly operationId: string
+}
+
+export interface MoveTarget {
+  readonly operationId: string
+  readonly zone: string
+  readonly node: string
+}
+
+/** Holds room for the server on the best node but its own, once: an earlier hold of the operation is the answer as it stands, one of
+ *  another operation is given back. The server needs its placement. `node` asks for that very node.
+ *  Throws the Problem `no_capacity` (503) when no node can take it. */
+export async function reserveTarget(
+  tx: Transaction<Tables>, { accountId, serverId, operationId, node, ...wish }: MoveId & Partial<Pick<Demand, 'zone' | 'cpuPool' | 'excludedNodes'>> & { readonly node?: string | undefined }, now: Date,
+): Promise<MoveTarget> {
+  const placement = await tx.selectFrom('placement').selectAll().where('account_id', '=', accountId).where('server_id', '=', serverId).forUpdate().executeTakeFirstOrThrow()
+  const known = await tx.selectFrom('placement_target').selectAll().where('account_id', '=', accountId).where('server_id', '=', serverId).executeTakeFirst()
+  if (known?.operation_id === operationId) return { operationId, zone: known.zone, node: known.node }
+  if (known !== undefined) await releaseTarget(tx, { accountId, serverId, operationId: known.operation_id })
+  const demand: Demand = {
+    accountId, zone: wish.zone ?? placement.zone, cores: placement.cores, memoryMebibytes: placement.memory_mebibytes, storageGibibytes: placement.storage_gibibytes,
+    cpuPool: wish.cpuPool, excludedNodes: [placement.node, ...(wish.excludedNodes ?? [])],
+  }
+  const candidates = async () => (await listCandidates(tx, demand.zone)).filter((candidate) => node === undefined || candidate.node === node)
+  const target = await takeBestRoom(tx, demand, candidates)
+  await tx.insertInto('placement_target').values({ account_id: accountId, server_id: serverId, operation_id: operationId, zone: demand.zone, node: target, reserved_at: now }).execute()
+  return { operationId, zone: demand.zone, node: target }
+}
+
+/** The server lives on its target from now on, and what it held on the node before is given back. Free when that was done before. */
+export async function switchPlacement(tx: Transaction<Tables>, { accountId, serverId, operationId }: MoveId): Promise<void> {
+  const placement = await tx.selectFrom('placement').selectAll().where('account_id', '=', accountId).where('server_id', '=', serverId).forUpdate().executeTakeFirst()
+  const target = await tx.deleteFrom('placement_target').where('account_id', '=', accountId).where('server_id', '=', serverId).where('operation_id', '=', operationId).returningAll().executeTakeFirst()
+  if (placement === undefined || target === undefined) return
+  await tx.updateTable('placement').set({ node: target.node, zone: target.zone }).where('account_id', '=', accountId).where('server_id', '=', serverId).execute()
+  await giveBackRoom(tx, placement.node, { cores: placement.cores, memoryMebibytes: placement.memory_mebibytes, storageGibibytes: placement.storage_gibibytes })
+}
+
+/** The server stays where it is, and what was held for it elsewhere is given back. Free when that was done before. */
+export async function releaseTarget(tx: Transaction<Tables>, { accountId, serverId, operationId }: MoveId): Promise<void> {
+  const placement = await tx.selectFrom('placement').selectAll().where('account_id', '=', accountId).where('server_id', '=', serverId).forUpdate().executeTakeFirst()
+  const target = await tx.deleteFrom('placement_target').where('account_id', '=', accountId).where('server_id', '=', serverId).where('operation_id', '=', operationId).returningAll().executeTakeFirst()
+  if (placement === undefined || target === undefined) return
+  await giveBackRoom(tx, target.node, { cores: placement.cores, memoryMebibytes: placement.memory_mebibytes, storageGibibytes: placement.storage_gibibytes })
+}
