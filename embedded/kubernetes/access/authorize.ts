@@ -30,7 +30,7 @@ export function authorize(engine: Engine, user: User, request: Request, query: Q
 const selectedName = (query: Query): string =>
   parseFieldSelector(query.get('fieldSelector') ?? undefined).find(({ field, isNegated }) => field === 'metadata.name' && !isNegated)?.value ?? ''
 
-const refusal = ({ name }: User, { verb, resource, group }: Attributes, namespace: string): string =>
+export const refusal = ({ name }: User, { verb, resource, group }: Attributes, namespace: string): string =>
   `User ${JSON.stringify(name)} cannot ${verb} resource ${JSON.stringify(resource)} in API group ${JSON.stringify(group)} ${namespace === '' ? 'at the cluster scope' : `in the namespace ${JSON.stringify(namespace)}`}`
 
 /** For paths that name no resource. */

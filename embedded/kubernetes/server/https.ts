@@ -4,6 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
+import { actingUser } from '../access/impersonate.ts'
 import type { Clock } from '../../../kit/sys/clock.ts'
 import type { Logger } from '../../../kit/sys/log.ts'
 import { BODY_MOST_BYTES } from '../core/body.ts'
@@ -98,7 +99,8 @@ const ANONYMOUS: User = { name: 'system:anonymous', groups: ['system:unauthentic
 
 function userOf({ engine }: Core, incoming: IncomingMessage): User | undefined {
   const found = /^bearer\s+(\S+)$/i.exec(incoming.headers.authorization ?? '')
-  return found?.[1] === undefined ? undefined : engine.authenticate(found[1])
+  const user = found?.[1] === undefined ? undefined : engine.authenticate(found[1])
+  return user && actingUser(engine.authorizer, user, incoming.headersDistinct)
 }
 
 async function requestOf(incoming: IncomingMessage, signal: AbortSignal): Promise<Request> {
