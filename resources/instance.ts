@@ -128,8 +128,17 @@ export const Volume = resource({
   spec: z.strictObject({
     storage: Reference,
     sizeGibibytes: z.int().min(1).max(65_536),
-    /** What it begins as: a template; or (mirror) empty, because the operation of that name copies the disk from another node. */
-    source: z.strictObject({ kind: z.enum(['template', 'mirror']), name: z.string().max(253) }).optional(),
+    /** What it begins as: a template; or what another node holds, for the operation of that name: empty, because the disk comes with the running
+     *  guest (mirror), or all of it before it is ready (copy), from where copyFrom says. */
+    source: z.strictObject({ kind: z.enum(['template', 'mirror', 'copy']), name: z.string().max(253) }).optional(),
+    /** With a source copy, as soon as the other node serves the disk. `id` is the operation's. */
+    copyFrom: z.strictObject({
+      id: z.string().max(253), host: z.string().max(253), port: z.int().min(1).max(65_535),
+      /** Secret of this node's namespace whose key `psk` both ends know (64 hex digits). */
+      secretName: z.string().max(253),
+    }).optional(),
+    /** No guest has the disk open, and another node may read it, for the operation `id`. Says where in status.serving. */
+    serve: z.strictObject({ id: z.string().max(253), secretName: z.string().max(253) }).optional(),
     /** Shared storage that all nodes with the pool see as one; the host's own disks when absent. */
     pool: z.string().max(63).optional(),
     /** The data stays when this object goes: another node holds the volume now. */
@@ -141,6 +150,8 @@ export const Volume = resource({
     state: z.enum(['creating', 'ready', 'error']),
     detail: z.string().max(1024).optional(),
     sizeGibibytes: z.int().optional(),
+    /** Where the disk is served, for the operation of spec.serve. */
+    serving: z.strictObject({ id: z.string().max(253), host: z.string().max(253), port: z.int().min(1).max(65_535) }).optional(),
   }),
   columns: [
     { name: 'Size', type: 'integer', jsonPath: '.spec.sizeGibibytes' },

@@ -33,6 +33,7 @@ export const Storage = resource({
     stateDetail: z.string().max(1024).optional().describe('Why it is so, for people.'),
     region: z.string().max(63).optional().describe('Region of the zone.'),
     nodeName: z.string().max(253).optional().describe('Node that holds it.'),
+    pool: z.string().max(63).optional().describe('Shared storage that it lies on, which other nodes reach too; absent when it lies on the disks of its node.'),
     operation: OperationProgress.optional().describe('How far the newest operation is.'),
   }).describe('What the storage is. Written by its controller.'),
   columns: [
