@@ -7,6 +7,8 @@ import { Conditions, StoredLabels } from './shapes.ts'
 const Reference = z.strictObject({
   namespace: z.string().max(253).describe('Namespace of its account.'), name: z.string().max(253).describe('Its name.'), uid: z.string().max(64).describe('Its uid, which no other ever has.'),
 })
+/** What a guest is given to use: an address, the length of its prefix in bits, and where the rest of the world is. */
+const InterfaceAddress = z.strictObject({ address: z.string().max(45), prefix: z.int().min(0).max(128), gateway: z.string().max(45) })
 const fixed = (field: string) => ({ rule: `self.spec.${field} == oldSelf.spec.${field}`, message: `${field} cannot be changed` })
 
 export const Instance = resource({
@@ -29,7 +31,15 @@ export const Instance = resource({
     memoryMebibytes: z.int().min(32).max(4_194_304),
     /** In order; the first one is booted from. */
     disks: z.array(z.strictObject({ volume: z.string().max(253), serial: z.string().max(20) })).min(1).max(32),
-    interfaces: z.array(z.strictObject({ macAddress: z.string().max(17), kind: z.enum(['public', 'private']) })).max(8),
+    interfaces: z.array(z.strictObject({
+      macAddress: z.string().max(17),
+      kind: z.enum(['public', 'private']),
+      ipv4: InterfaceAddress.optional(),
+      /** The first address of the prefix. */
+      ipv6: InterfaceAddress.optional(),
+      /** IPv6 prefixes that lead to the guest: that of its address, and those that it had before and may still use. */
+      routedPrefixes: z.array(z.string().max(49)).max(16).optional(),
+    })).max(8),
     template: z.string().max(63),
     /** The incarnation comes here from another node instead of being started: the node waits for it, and never boots it itself. */
     receive: z.strictObject({
@@ -190,6 +200,18 @@ export const NodeReport = resource({
   ],
 })
 export type NodeReportSpec = z.infer<typeof NodeReport.spec>
+const Count = z.int().min(0)
+/** What a guest has moved since its process began, as its node's agent answers at /v1/usage. */
+export const GuestUsage = z.strictObject({
+  instance: z.string(),
+  /** The counters began with this start of this process; another one has another epoch. */
+  epoch: z.string(),
+  counters: z.strictObject({
+    networkReceivedBytes: Count, networkTransmittedBytes: Count, diskReadBytes: Count, diskWrittenBytes: Count, diskReadOperations: Count, diskWriteOperations: Count,
+  }),
+})
+export type GuestUsage = z.infer<typeof GuestUsage>
+
 export const NODE_REPORT_NAME = 'node'
 export const HEARTBEAT_LEASE_NAME = 'heartbeat'
 /** Secret in the node's namespace whose key `token` the API server sends to the agent's listener. */

@@ -1,0 +1,75 @@
+/** Addresses and networks of the Internet protocols as numbers: what lies where, and which address a pool hands out next. Pure.
+ *  Texts are canonical: IPv6 as RFC 5952 writes it. */
+
+export type AddressFamily = 'ipv4' | 'ipv6'
+
+export interface Network {
+  readonly family: AddressFamily
+  readonly first: bigint
+  /** Length of the prefix in bits. */
+  readonly prefix: number
+}
+
+const BITS = { ipv4: 32, ipv6: 128 } as const
+
+/** Undefined when the text is no address. */
+export function parseAddress(text: string): { readonly family: AddressFamily; readonly value: bigint } | undefined {
+  const value = text.includes(':') ? parseIpv6(text) : parseIpv4(text)
+  return value === undefined ? undefined : { family: text.includes(':') ? 'ipv6' : 'ipv4', value }
+}
+
+function parseIpv4(text: string): bigint | undefined {
+  const octets = text.split('.')
+  if (octets.length !== 4 || !octets.every((octet) => /^(0|[1-9]\d{0,2})$/.test(octet) && Number(octet) <= 255)) return undefined
+  return octets.reduce((value, octet) => (value << 8n) | BigInt(octet), 0n)
+}
+
+const GROUPS = 8
+
+function parseIpv6(text: string): bigint | undefined {
+  const [before = '', after, ...more] = text.split('::')
+  const groupsOf = (part: string): string[] => (part === '' ? [] : part.split(':'))
+  const [head, tail] = [groupsOf(before), groupsOf(after ?? '')]
+  const missing = GROUPS - head.length - tail.length
+  if (more.length > 0 || (after === undefined ? missing !== 0 : missing < 1)) return undefined
+  const groups = [...head, ...Array.from({ length: missing }, () => '0'), ...tail]
+  return groups.every((group) => /^[0-9a-f]{1,4}$/i.test(group)) ? groups.reduce((value, group) => (value << 16n) | BigInt(`0x${group}`), 0n) : undefined
+}
+
+export function formatAddress(family: AddressFamily, value: bigint): string {
+  if (family === 'ipv4') return [24n, 16n, 8n, 0n].map((shift) => String((value >> shift) & 0xffn)).join('.')
+  const groups = Array.from({ length: GROUPS }, (_, index) => ((value >> BigInt(16 * (GROUPS - 1 - index))) & 0xffffn).toString(16))
+  const text = groups.join(':')
+  const [longest] = [...text.matchAll(/\b0(:0)+\b/g)].sort((one, other) => other[0].length - one[0].length)
+  if (longest === undefined) return text
+  return `${text.slice(0, longest.index).replace(/:$/, '')}::${text.slice(longest.index + longest[0].length).replace(/^:/, '')}`
+}
+
+/** Undefined when the text is no network, or one whose address has bits beyond its prefix. */
+export function parseNetwork(text: string): Network | undefined {
+  const [address = '', length = '', ...more] = text.split('/')
+  const parsed = parseAddress(address)
+  if (parsed === undefined || more.length > 0 || !/^(0|[1-9]\d{0,2})$/.test(length)) return undefined
+  const prefix = Number(length)
+  if (prefix > BITS[parsed.family] || (parsed.value & hostMask(parsed.family, prefix)) !== 0n) return undefined
+  return { family: parsed.family, first: parsed.value, prefix }
+}
+
+const hostMask = (family: AddressFamily, prefix: number): bigint => (1n << BigInt(BITS[family] - prefix)) - 1n
+
+export const formatNetwork = ({ family, first, prefix }: Network): string => `${formatAddress(family, first)}/${prefix}`
+
+export const contains = (network: Network, address: bigint): boolean => address >= network.first && address <= network.first + hostMask(network.family, network.prefix)
+
+export const overlaps = (one: Network, other: Network): boolean => one.family === other.family && (contains(one, other.first) || contains(other, one.first))
+
+const UNIQUE_LOCAL = { family: 'ipv6', first: 0xfc00n << 112n, prefix: 7 } as const
+const SHARED_IPV4 = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10']
+
+/** Whether the address is one that the Internet does not route: unique local, RFC 1918, or shared (RFC 6598). */
+export function isPrivateAddress(text: string): boolean {
+  const address = parseAddress(text)
+  if (address === undefined) return false
+  if (address.family === 'ipv6') return contains(UNIQUE_LOCAL, address.value)
+  return SHARED_IPV4.some((network) => contains(parseNetwork(network) ?? UNIQUE_LOCAL, address.value))
+}
