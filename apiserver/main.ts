@@ -3,7 +3,6 @@ import { z } from 'zod'
 import { Problem } from '../domain/problem.ts'
 import { migrate, openDatabase } from '../db/open.ts'
 import type { HttpService } from '../kit/http/exchange.ts'
-import { openApiDocument } from '../kit/http/openapi.ts'
 import { renderProblem } from '../kit/http/render.ts'
 import { startServer } from '../kit/http/server.ts'
 import { openCaches } from '../kit/kube/caches.ts'
@@ -15,13 +14,11 @@ import { type Logger, openLog } from '../kit/sys/log.ts'
 import { openRegistry } from '../kit/sys/metrics.ts'
 import { environment, exitProcess, onFatal, stopSignal, tellParent } from '../kit/sys/process.ts'
 import { newUuid, type Random, systemRandom } from '../kit/sys/random.ts'
-import { EXAMPLES } from '../resources/examples.ts'
-import { ROUTES } from '../resources/index.ts'
-import { VERSION } from '../resources/version.ts'
 import { type AdmissionOptions, startAdmission } from './admission/index.ts'
 import type { Listener } from './admission/listener.ts'
 import { createApp } from './app.ts'
 import { openAgents } from './console/agents.ts'
+import { documentFor } from './documents.ts'
 import { openIdentityMetrics } from './identity/metrics.ts'
 import { PAGES } from './identity/pages.ts'
 import { parseProviders } from './identity/providers/configuration.ts'
@@ -86,10 +83,9 @@ async function run(settings: z.infer<typeof Environment>, log: Logger, stop: Abo
   const caches = openCaches({ store, clock, random, log, registry: metrics })
 
   let customerApi: HttpService = notReady(random)
-  const documentOf = (audience: 'customer' | 'operator') => openApiDocument(ROUTES.filter((route) => route.audience === audience), { ...DOCUMENTS[audience], version: VERSION, examples: EXAMPLES })
   const customers = await startServer({
     host: settings.SVCCLOUD_HOST, port: settings.SVCCLOUD_PORT, service: (request) => customerApi(request), clock, random, log,
-    pages: createPages({ document: documentOf('customer'), random, pages: PAGES }),
+    pages: createPages({ document: documentFor('customer'), random, pages: PAGES }),
   })
   const apiUrl = `http://${hostInUrl(settings.SVCCLOUD_HOST)}:${customers.port}`
 
@@ -105,7 +101,7 @@ async function run(settings: z.infer<typeof Environment>, log: Logger, stop: Abo
   }
   const operator = await startServer({
     host: settings.SVCCLOUD_OPERATOR_HOST, port: settings.SVCCLOUD_OPERATOR_PORT, service: app.operators, clock, random, log,
-    pages: createOperatorPages(documentOf('operator'), { metrics, missing }),
+    pages: createOperatorPages(documentFor('operator'), { metrics, missing }),
   })
   caches.start(stop)
   const upkeep = runUpkeep({ db, clock, log, auditVerifySeconds: settings.SVCCLOUD_AUDIT_VERIFY_SECONDS, auditRetentionDays: settings.SVCCLOUD_AUDIT_RETENTION_DAYS }, stop)
@@ -134,14 +130,6 @@ function openAdmission(settings: z.infer<typeof Environment>, parts: Pick<Admiss
     isRegistering: settings.SVCCLOUD_WEBHOOK_REGISTER === 'true', platformUsers: settings.SVCCLOUD_PLATFORM_USERS,
   })
 }
-
-const DOCUMENTS = {
-  customer: {
-    title: 'svccloud', serverUrl: '/',
-    description: 'Servers and what belongs to them. Changes of infrastructure answer 202 with an operation; poll it until it has ended. Every refusal is a problem document.',
-  },
-  operator: { title: 'svccloud for operators', serverUrl: '/', description: 'Infrastructure and accounts, for the people who run this cloud.' },
-} as const
 
 /** Answers until the caches are filled. */
 const notReady = (random: Random): HttpService => async () =>

@@ -1,4 +1,5 @@
-/** A request body that works for each operation that needs one, by operationId: shown in the documents, and held against its schema by a test. */
+/** What the documents show: a request body that works for each operation that needs one, and values for the fields of answers. Tests hold both
+ *  against their schemas. */
 
 const ID = '01a1ff50-8add-720c-b721-970d86569b22'
 const CODE = '123456'
@@ -50,4 +51,23 @@ export const EXAMPLES: Readonly<Record<string, object>> = {
   create_coupon: { code: 'WELCOME', amount_cents: 1000, valid_from: '2026-01-01T00:00:00Z', valid_until: '2026-12-31T00:00:00Z', max_redemptions: 100, credit_days: 60, is_active: true },
   create_support_session: { mode: 'read_only', reason: 'The console of web stays dark.', ticket: 'Ticket 1024' },
   verify_audit_chain: { account_id: ID },
+}
+
+const AT = '2026-01-01T12:00:00Z'
+
+/** Values by the name of their field; else by its format, else by the last word of its name. Where a schema wants something else under that name,
+ *  or takes null and has no value of the whole name, the value is left out. */
+export const EXAMPLE_VALUES: Readonly<Record<string, unknown>> = {
+  at: AT, 'date-time': AT, date: '2026-01-01', uuid: ID, id: ID, ids: [ID], uri: 'https://cloud.example.com/', url: 'https://cloud.example.com/',
+  email: 'ada@example.com', staff_email: 'sam@example.com', staff_name: 'Sam', name: 'example', title: 'The first', label: 'Welcome', hint: 'x7Qp',
+  action: 'server.create', actor: `user:${ID}`, status: 'running', step: 'boot', step_index: 2, step_count: 5, error: '', message: 'The guest runs.', state_detail: '', server_id: ID,
+  region: 'eu-1', country: 'DE', display_name: 'Europe 1', zone: 'eu-1a', zones: ['eu-1a', 'eu-1b'], unavailable_plans: [], capabilities: [],
+  plan: 'tiny', family: 'starter', cores: 1, memory_mebibytes: 256, storage_gibibytes: 2, price_monthly_cents: 100, price_hourly_millicents: 137, hourly_price_millicents: 137,
+  template: 'tiny-linux', os_family: 'linux', os_version: '1', default_user: 'root', min_memory_mebibytes: 128, min_storage_gibibytes: 1,
+  hostname: 'web', state: 'started', desired_power: 'running', managed_by: null, labels: { tier: 'front' }, mac_address: '52:54:00:12:34:56', boot_storage_id: ID, interface_count: 1,
+  public_ipv6: '2001:db8:0:1::1', public_ipv6_prefix: '2001:db8:0:1::/64', ssh_command: 'ssh root@2001:db8:0:1::1',
+  public_key: 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBv7nS1hUS8W4v8Yw0OeTZcJ6pHJXnpmmGBR9XdKLMDu ada@example.com', fingerprint: 'SHA256:rqBhNGBLRWpBX2Ly7VPLbnWQHvDpJmUFVAbBsRHpCZQ', content: '#!/bin/sh\necho hello > /etc/motd\n',
+  source_ip: '192.0.2.7', user_agent: 'svccloud-cli/0.1.0', allowed_cidrs: ['192.0.2.0/24'], token: 'svccloud_w_…', csrf_token: '8c1f…', secret: 'JBSWY3DPEHPK3PXP', challenge: 'the-challenge-of-the-login',
+  hash: 'c0535e4be2b79ffd93291305436bf889314e4a3faec05ecffcbb7df31ad9e51a', sequence: 42, cents: 1000, limit: 25, used: 3, next_cursor: null, recovery_codes: ['4f7c-91ab-d2e0'], recovery_codes_remaining: 10,
+  code: 'WELCOME', detail: 'A mail is on its way.', reason: 'Asked for by the owner on the phone.', redirect: '/', return_to: '/', platform_role: 'owner', resource_type: 'server',
 }

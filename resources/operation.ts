@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { OPERATION_KINDS, OPERATION_STATUSES } from '../domain/operations.ts'
 import { resource, route } from './define.ts'
-import { Cursor, Id, Limit, ObservedGeneration, OperationProgress, pageOf } from './shapes.ts'
+import { Cursor, DateTime, Id, Limit, ObservedGeneration, OperationProgress, pageOf } from './shapes.ts'
 
 const StoredEvent = z.strictObject({
   at: z.string().max(64).describe('When it happened.'),
@@ -55,7 +55,7 @@ export const Operation = resource({
 export type OperationSpec = z.infer<typeof Operation.spec>
 export type OperationState = z.infer<typeof Operation.status>
 
-export const OperationEventView = z.strictObject({ at: z.string(), kind: z.string(), message: z.string(), data: z.looseObject({}) })
+export const OperationEventView = z.strictObject({ at: DateTime, kind: z.string(), message: z.string(), data: z.looseObject({}) })
 
 /** The public Operation. Ids of other kinds of target are absent unless the operation is theirs. */
 export const OperationView = z.strictObject({
@@ -66,7 +66,7 @@ export const OperationView = z.strictObject({
   edge_id: z.string().nullable().optional(), snapshot_id: z.string().nullable().optional(),
   kubernetes_cluster_id: z.string().nullable().optional(), node_pool_id: z.string().nullable().optional(), kubernetes_host_id: z.string().optional(),
   status: z.enum(OPERATION_STATUSES), step: z.string(), step_index: z.int(), step_count: z.int(), error: z.string(),
-  created_at: z.string(), deadline_at: z.string(), started_at: z.string().nullable(), finished_at: z.string().nullable(),
+  created_at: DateTime, deadline_at: DateTime, started_at: DateTime.nullable(), finished_at: DateTime.nullable(),
   actor: z.string(), progress: z.looseObject({}).optional(), events: z.array(OperationEventView).optional(),
 }).meta({ id: 'Operation' })
 export type OperationView = z.infer<typeof OperationView>

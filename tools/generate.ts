@@ -26,7 +26,7 @@ export const crdFiles = (): Files => new Map(RESOURCES.map((kind) => [`${kind.pl
 /** Text by file name. */
 export const roleFiles = (): Files => new Map(ACCOUNT_ROLES.map((role) => [`${role.metadata.name.split(':').at(-1)}.yaml`, textOf(role)]))
 
-/** The types of the TypeScript client, from the customers' document. */
+/** The types of the TypeScript client, from the customers' document without its examples. */
 export const clientFiles = async (): Promise<Files> =>
   new Map([['schema.ts', await clientTypes(openApiDocument(ROUTES.filter(({ audience }) => audience === 'customer'), { title: 'svccloud', description: '', version: VERSION, serverUrl: '/' }))]])
 

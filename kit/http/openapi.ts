@@ -2,6 +2,8 @@
 import { z } from 'zod'
 import { createDocument, type CreateDocumentOptions, type ZodOpenApiOperationObject, type ZodOpenApiPathsObject, type ZodOpenApiResponsesObject } from 'zod-openapi'
 import { TITLES } from '../../domain/problem.ts'
+import { addExamples } from './openapi-examples.ts'
+import { HEADERS, refusalName, refusalResponse, type RefusalStatus } from './openapi-refusals.ts'
 import { takesIdempotencyKey } from './idempotency.ts'
 import type { Credential, Route } from './route.ts'
 
@@ -12,25 +14,16 @@ export interface DocumentOptions {
   readonly serverUrl: string
   /** Request bodies by operationId. */
   readonly examples?: Readonly<Record<string, object>>
+  /** Values by the name of their field: examples of answers are put together from them. */
+  readonly exampleValues?: Readonly<Record<string, unknown>>
 }
 
 export type OpenApiDocument = ReturnType<typeof createDocument>
 
-/** The problem document that every refusal is. */
-export const ProblemDocument = z.looseObject({
-  type: z.literal('about:blank'), title: z.string(), status: z.int(), detail: z.string().describe('Written for people, safe to show.'),
-  reason: z.string().optional().describe('For programs; clients ignore values they do not know.'),
-  errors: z.array(z.looseObject({ field: z.string(), detail: z.string() })).optional().describe('What is wrong with which field.'),
-  resource: z.looseObject({ type: z.string(), id: z.string() }).optional(),
-  active_operation_id: z.string().optional().describe('The operation that keeps the resource busy.'),
-  quota: z.looseObject({ name: z.string(), limit: z.int(), used: z.int(), requested: z.int() }).optional(),
-  alternatives: z.array(z.looseObject({ zone: z.string(), plan: z.string() })).optional().describe('Where there is room now.'),
-}).meta({ id: 'Problem', description: 'Why a request was refused (RFC 9457).' })
-
 export function openApiDocument(routes: readonly Route[], options: DocumentOptions): OpenApiDocument {
   const paths: Record<string, Record<string, ZodOpenApiOperationObject>> = {}
   for (const route of routes) (paths[route.path] ??= {})[route.method.toLowerCase()] = operationOf(route, options.examples?.[route.id])
-  return createDocument({
+  const document = createDocument({
     openapi: '3.1.0',
     info: {
       title: options.title, description: options.description, version: options.version, contact: { name: 'The operators of this cloud' }, license: { name: 'Apache 2.0', identifier: 'Apache-2.0' },
@@ -38,8 +31,13 @@ export function openApiDocument(routes: readonly Route[], options: DocumentOptio
     servers: [{ url: options.serverUrl }],
     tags: [...new Set(routes.map((route) => route.area))].map((name) => ({ name, description: placesOf(routes.filter((route) => route.area === name)) })),
     paths: paths as ZodOpenApiPathsObject, // keys are paths and lower-case methods
-    components: { securitySchemes: Object.fromEntries(Object.entries(SECURITY_SCHEMES).filter(([name]) => routes.some(({ credentials }) => (credentials as readonly string[]).includes(name)))) },
+    components: {
+      securitySchemes: Object.fromEntries(Object.entries(SECURITY_SCHEMES).filter(([name]) => routes.some(({ credentials }) => (credentials as readonly string[]).includes(name)))),
+      responses: Object.fromEntries([...new Set(routes.flatMap(refusalsOf))].map((status) => [refusalName(status), refusalResponse(status)])),
+    },
   }, { override })
+  if (options.exampleValues !== undefined) addExamples(document, options.exampleValues)
+  return document
 }
 
 const SECURITY_SCHEMES = {
@@ -84,9 +82,6 @@ function operationOf(route: Route, example: object | undefined): ZodOpenApiOpera
 
 const hasFields = (schema: z.ZodType): schema is z.ZodObject => schema instanceof z.ZodObject && Object.keys(schema.shape).length > 0
 
-const HEADERS = { 'X-Request-Id': { description: 'Names the request; audit entries that it caused carry the same id.', schema: { type: 'string', format: 'uuid' } } } as const
-const PROBLEM = { 'application/problem+json': { schema: ProblemDocument } }
-
 function responsesOf(route: Route): ZodOpenApiResponsesObject {
   const responses: Record<string, ZodOpenApiResponsesObject[`2${string}`]> = {}
   for (const [status, schema] of Object.entries(route.answers)) {
@@ -95,22 +90,23 @@ function responsesOf(route: Route): ZodOpenApiResponsesObject {
       ...(schema === null ? {} : { content: { [route.mediaType]: route.mediaType === 'text/event-stream' ? { schema: { type: 'string' } } : { schema } } }),
     }
   }
-  for (const status of refusalsOf(route)) responses[status] ??= { description: TITLES[status as keyof typeof TITLES] ?? 'Refused', headers: HEADERS, content: PROBLEM }
-  responses['default'] = { description: 'Any other refusal.', headers: HEADERS, content: PROBLEM }
+  for (const status of refusalsOf(route)) responses[status] ??= { $ref: `#/components/responses/${refusalName(status)}` }
   return responses as ZodOpenApiResponsesObject // keys are statuses
 }
 
-function refusalsOf(route: Route): number[] {
+/** By status; `default` is last. */
+function refusalsOf(route: Route): (RefusalStatus | 'default')[] {
   const isPublic = route.credentials.includes('public')
   const shared = [429, 500, ...(isPublic ? [] : [401, 403]), ...(route.requiresStanding ? [402] : []), ...(route.body === null ? [] : [400, 413, 415])]
-  return [...new Set([...shared, ...route.refuses])].sort((one, other) => one - other)
+  const statuses = [...new Set([...shared, ...route.refuses])].sort((one, other) => one - other)
+  return [...statuses as RefusalStatus[], 'default'] // nothing is refused with another status
 }
 
 /** Answers may gain fields at any time, so they are not closed; bounds that only say "a number of JavaScript" go. */
 const override: NonNullable<CreateDocumentOptions['override']> = ({ jsonSchema, io }) => {
   if (io === 'output' && jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties
-  // Classes of Unicode mean something else to programs that do not read patterns as Unicode.
-  if (jsonSchema.pattern?.includes('\\p{') === true) delete jsonSchema.pattern
+  // A format says the same at length; classes of Unicode mean something else to programs that do not read patterns as Unicode.
+  if (jsonSchema.format !== undefined || jsonSchema.pattern?.includes('\\p{') === true) delete jsonSchema.pattern
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
   if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum
   for (const name of Object.keys(jsonSchema)) if (name.startsWith('x-kubernetes-')) Reflect.deleteProperty(jsonSchema, name)
