@@ -68,10 +68,10 @@ const reachable = (host: string): string => {
   return named.includes(':') ? `[${named}]` : named
 }
 
-/** The webhook tells the embedded API by itself where it listens. On a cluster of one's own the components cannot be told from the person
- *  whose kubeconfig they use: there the controllers refuse what is not allowed. */
-const webhookSettings = ({ platformUsers }: Access): Settings =>
-  platformUsers.length === 0 ? {} : { SVCCLOUD_WEBHOOK_PORT: '0', SVCCLOUD_WEBHOOK_REGISTER: 'true', SVCCLOUD_PLATFORM_USERS: platformUsers.join(',') }
+/** The webhook tells the Kubernetes API by itself where it listens. A cluster of one's own may be unable to reach this machine, and the components
+ *  cannot be told from the person whose kubeconfig they use: unless somebody names an address, the controllers refuse what is not allowed. */
+const webhookSettings = ({ platformUsers }: Access, host: string): Settings =>
+  platformUsers.length === 0 ? {} : { SVCCLOUD_WEBHOOK_HOST: host, SVCCLOUD_WEBHOOK_PORT: '0', SVCCLOUD_WEBHOOK_REGISTER: 'true', SVCCLOUD_PLATFORM_USERS: platformUsers.join(',') }
 
 const textOf = (message: ReadyMessage, name: string): string => {
   const value = message[name]
@@ -101,7 +101,7 @@ export class Cloud {
     await writePrivately(folder.catalogFile, await catalogFor(options.nodes))
 
     const databaseUrl = options.databaseUrl ?? (await this.#startPostgres())
-    const access = options.kubeconfig === undefined ? await this.#startKubernetes(kubernetesPort) : await ownAccess(options.kubeconfig, folder)
+    const access = options.kubeconfig === undefined ? await this.#startKubernetes(kubernetesPort) : await ownAccess(options.kubeconfig, { folder, hasOwnUsers: options.webhookHost !== undefined })
     await this.#startComponent('controllers', 'controllers/main.ts', async () => ({
       ...(await this.#succession()),
       SVCCLOUD_DATABASE_URL: databaseUrl,
@@ -122,7 +122,7 @@ export class Cloud {
         SVCCLOUD_OPERATOR_PORT: String(operatorPort),
         SVCCLOUD_DATABASE_URL: databaseUrl,
         SVCCLOUD_KUBECONFIG: access.apiserver,
-        ...webhookSettings(access),
+        ...webhookSettings(access, options.webhookHost ?? LOOPBACK),
       }),
       ...planNodes(options.nodes).map(({ name }) =>
         this.#startComponent(`agent-${name}`, 'agents/node/main.ts', {

@@ -1,7 +1,7 @@
 /** How the components and people reach the Kubernetes API: the embedded one's kubeconfigs, or the kubeconfig of one's own. */
 import { readFile } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
-import { parse } from 'yaml'
+import { dirname, join, resolve } from 'node:path'
+import { parse, stringify } from 'yaml'
 import type { Random } from '../kit/sys/random.ts'
 import { type DataFolder, StartRefused, writePrivately } from './data-folder.ts'
 import { ADMIN_USER, COMPONENT_USERS, issueKubeconfig, issueToken, nodeUser } from './kubernetes/server/credentials.ts'
@@ -59,11 +59,12 @@ interface Kubeconfig {
   readonly 'current-context'?: string
   readonly contexts?: readonly { readonly name: string; readonly context?: { readonly cluster?: string; readonly user?: string } }[]
   readonly clusters?: readonly { readonly name: string; readonly cluster?: { readonly server?: string; readonly 'certificate-authority'?: string; readonly 'certificate-authority-data'?: string } }[]
-  readonly users?: readonly { readonly name: string; readonly user?: { readonly token?: string } }[]
+  readonly users?: readonly { readonly name: string; readonly user?: Readonly<Record<string, unknown>> & { readonly token?: string } }[]
 }
 
-/** Access to a cluster of one's own: every component uses the given kubeconfig. Throws StartRefused when it cannot be read. */
-export async function ownAccess(file: string, folder: DataFolder): Promise<Access> {
+/** Access to a cluster of one's own: every component uses the given kubeconfig, or acts through it as a user of its own when people are to be
+ *  told from components. Throws StartRefused when the kubeconfig cannot be read. */
+export async function ownAccess(file: string, { folder, hasOwnUsers }: { readonly folder: DataFolder; readonly hasOwnUsers: boolean }): Promise<Access> {
   const path = resolve(file)
   const config = (await readFile(path, 'utf8').then((text) => parse(text) as Kubeconfig | null).catch(() => undefined)) ?? undefined
   const context = config?.contexts?.find(({ name }) => name === config['current-context'])?.context
@@ -71,15 +72,26 @@ export async function ownAccess(file: string, folder: DataFolder): Promise<Acces
   const token = config?.users?.find(({ name }) => name === context?.user)?.user?.token
   if (cluster?.server === undefined) throw new StartRefused(`${path} is not a kubeconfig with a current context and a server.`)
   if (token !== undefined) await writePrivately(folder.operatorTokenFile, token)
+  const common = { url: cluster.server, kubeconfig: path, caFile: await ownAuthority(cluster, path, folder), tokenFile: token === undefined ? null : folder.operatorTokenFile, agent: () => path }
+  if (!hasOwnUsers) return { ...common, apiserver: path, controllers: path, platformUsers: [] }
+  const actAs = async (component: keyof typeof COMPONENT_USERS) => {
+    const copy = join(folder.access, `${component}.kubeconfig`)
+    await writePrivately(copy, stringify(actingAs(config ?? {}, COMPONENT_USERS[component].user, dirname(path))))
+    return copy
+  }
+  return { ...common, apiserver: await actAs('apiserver'), controllers: await actAs('controllers'), platformUsers: Object.values(COMPONENT_USERS).map(({ user }) => user) }
+}
+
+const FILE_FIELDS = ['certificate-authority', 'client-certificate', 'client-key', 'tokenFile'] as const
+
+/** The kubeconfig with all its users acting as another, with every right. Names of files stay those of the folder where it lay. */
+function actingAs(config: Kubeconfig, name: string, home: string): Kubeconfig {
+  const inPlace = (fields: Readonly<Record<string, unknown>>) =>
+    ({ ...fields, ...Object.fromEntries(FILE_FIELDS.flatMap((field) => (typeof fields[field] === 'string' ? [[field, resolve(home, fields[field])]] : []))) })
   return {
-    url: cluster.server,
-    kubeconfig: path,
-    caFile: await ownAuthority(cluster, path, folder),
-    tokenFile: token === undefined ? null : folder.operatorTokenFile,
-    apiserver: path,
-    controllers: path,
-    agent: () => path,
-    platformUsers: [],
+    ...config,
+    clusters: (config.clusters ?? []).map(({ cluster = {}, ...rest }) => ({ ...rest, cluster: inPlace(cluster) })),
+    users: (config.users ?? []).map(({ user = {}, ...rest }) => ({ ...rest, user: { ...inPlace(user), as: name, 'as-groups': ['system:masters'] } })),
   }
 }
 

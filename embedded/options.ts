@@ -22,6 +22,8 @@ export interface Options {
   readonly mayInstall: boolean
   /** A Kubernetes cluster of one's own, instead of the embedded API. */
   readonly kubeconfig: string | undefined
+  /** Address at which that cluster reaches this machine, for the webhook; without one people's writes are not judged before they are stored. */
+  readonly webhookHost: string | undefined
   /** A PostgreSQL of one's own, instead of the embedded one. */
   readonly databaseUrl: string | undefined
 }
@@ -51,6 +53,7 @@ const FLAGS: readonly Flag[] = [
   { name: 'hypervisor', value: 'auto|qemu|simulated', default: 'auto', description: 'What runs the guests; auto takes QEMU when it is there' },
   { name: 'no-install', description: 'Never install missing packages' },
   { name: 'kubeconfig', value: 'FILE', description: 'Use this Kubernetes cluster instead of the embedded API' },
+  { name: 'webhook-host', value: 'ADDRESS', description: 'Address of this machine that this cluster reaches: writes by kubectl are then judged before they are stored' },
   { name: 'database-url', value: 'URL', description: 'Use this PostgreSQL instead of the embedded one' },
   { name: 'help', description: 'Show this text' },
 ]
@@ -134,6 +137,7 @@ export function parseOptions(flags: readonly string[], environment: Readonly<Rec
   const text = (name: string) => given.get(name) ?? FLAGS.find((flag) => flag.name === name)?.default ?? ''
   const optional = (name: string) => text(name) || undefined
   const isEphemeral = text('ephemeral') === 'true'
+  if (fromFlags.has('webhook-host') && optional('kubeconfig') === undefined) throw new UsageError('--webhook-host goes with --kubeconfig: the embedded Kubernetes API has its webhook anyway.')
   if (isEphemeral && fromFlags.has('data')) throw new UsageError('--ephemeral uses a temporary folder: leave --data out.')
   return {
     data: isEphemeral ? undefined : optional('data'),
@@ -146,6 +150,7 @@ export function parseOptions(flags: readonly string[], environment: Readonly<Rec
     hypervisor: parseHypervisor(text('hypervisor')),
     mayInstall: text('no-install') !== 'true',
     kubeconfig: optional('kubeconfig'),
+    webhookHost: optional('webhook-host'),
     databaseUrl: optional('database-url'),
   }
 }

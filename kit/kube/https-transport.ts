@@ -14,6 +14,8 @@ export interface ServerAccess {
   /** PEM client certificate and key. */
   readonly certificate?: string
   readonly key?: string
+  /** Whom the server shall take us for; whether we may is its business. */
+  readonly actsAs?: { readonly user: string; readonly groups: readonly string[] }
   /** The Authorization header of the next request; asked each time, as tokens are renewed. */
   readonly authorization?: () => Promise<string | undefined>
 }
@@ -46,12 +48,14 @@ export function openHttpsTransport(access: ServerAccess): HttpsTransport {
   const requests = new Agent({ ...pool, connections: REQUEST_CONNECTIONS_MAXIMUM })
   const watches = new Agent({ ...pool, connections: WATCH_CONNECTIONS_MAXIMUM })
 
+  const { actsAs } = access
+  const impersonation = actsAs === undefined ? {} : { 'impersonate-user': actsAs.user, 'impersonate-group': [...actsAs.groups] }
   const transport: Transport = async ({ method, path, headers, body, signal }) => {
     const authorization = await access.authorization?.()
     const response = await send(`${access.url}${path}`, {
       method,
       dispatcher: isWatch(path) ? watches : requests,
-      headers: { ...headers, ...(authorization !== undefined && { authorization }) },
+      headers: { ...headers, ...impersonation, ...(authorization !== undefined && { authorization }) },
       ...(body !== undefined && { body }),
       ...(signal !== undefined && { signal }),
     })

@@ -26,6 +26,7 @@ const KubeconfigFile = z.object({
     user: z.looseObject({
       token: optional, tokenFile: optional, username: optional, password: optional,
       'client-certificate': optional, 'client-certificate-data': optional, 'client-key': optional, 'client-key-data': optional,
+      as: optional, 'as-groups': z.array(z.string()).optional(),
     }),
   })).nullish(),
   contexts: z.array(z.object({ name: z.string(), context: z.object({ cluster: z.string(), user: z.string(), namespace: optional }) })).nullish(),
@@ -53,6 +54,7 @@ export async function readKubeconfig(file: string, clock: Clock): Promise<Server
     ...(ca !== undefined && { ca }),
     ...(cluster['tls-server-name'] !== undefined && { serverName: cluster['tls-server-name'] }),
     ...(cluster['insecure-skip-tls-verify'] === true && { isVerificationSkipped: true }),
+    ...(user.as !== undefined && { actsAs: { user: user.as, groups: user['as-groups'] ?? [] } }),
   }
   if ('exec' in user || 'auth-provider' in user) return { ...server, ...(await pluginAccess(file)) }
 

@@ -1,15 +1,17 @@
-/** The processes of the cloud with exactly the rights that the charts give them, on a real API server: a customer's server comes and goes. */
+/** The processes of the cloud with exactly the rights, the certificate and the webhook that the charts give them, on a real API server: a
+ *  customer's server comes and goes, and what others write is judged. */
 
-import { type ChildProcess, fork } from 'node:child_process'
+import { type ChildProcess, execFile, fork } from 'node:child_process'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { networkInterfaces, tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { Agent, request } from 'undici'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { stringify } from 'yaml'
 import { nodeBinary } from '../../kit/sys/process.ts'
-import { buildTool } from '../../tools/cluster/build.ts'
-import { kubeconfig, type RealCluster, startRealCluster } from '../cluster/real-cluster.ts'
+import { buildTool, toolPath } from '../../tools/cluster/build.ts'
+import { freePort, kubeconfig, type RealCluster, startRealCluster } from '../cluster/real-cluster.ts'
 import { startPostgres, type TestServer } from '../database.ts'
 import { Customer } from '../e2e/customer.ts'
 import { eventually, type Product } from '../e2e/product.ts'
@@ -18,6 +20,7 @@ import { openHelm } from './helm.ts'
 const ROOT = join(import.meta.dirname, '../..')
 const NAMESPACE = 'svccloud-system'
 const START_MILLISECONDS = 900_000 // the first time, the tools are built
+const SSH_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKfW0y1WQ3x8fMgmvHpsyWkBq3W1H2yj4v3mO3b2pTqI rights@example.com'
 const CATALOG = [
   { kind: 'Region', metadata: { name: 'r1' }, spec: { displayName: 'One', country: 'DE' } },
   { kind: 'Zone', metadata: { name: 'r1a' }, spec: { displayName: 'One A', region: 'r1' } },
@@ -26,10 +29,14 @@ const CATALOG = [
   { kind: 'Node', metadata: { name: 'n1' }, spec: { zone: 'r1a' } },
 ].map((object) => ({ apiVersion: 'svccloud.dev/v1alpha1', ...object }))
 
+/** Of this machine; endpoints of a Service cannot be on the loopback address. */
+const ADDRESS = Object.values(networkInterfaces()).flat().find((face) => face?.family === 'IPv4' && !face.internal)?.address
+
 let cluster: RealCluster
 let connections: Agent
 let postgres: TestServer
 let folder: string
+let customer: Customer
 let endpoints: { readonly api_url: string; readonly mail_directory: string }
 const children: ChildProcess[] = []
 const logs = new Map<string, string>()
@@ -63,10 +70,26 @@ function start(main: string, settings: Readonly<Record<string, string>>): Promis
   })
 }
 
+/** What the chart gives a pod of the API server for its webhook; the Service leads to this process as it would to the pod. */
+async function webhookSettings(): Promise<Readonly<Record<string, string>>> {
+  if (ADDRESS === undefined) return {}
+  const port = await freePort()
+  const { data } = await ask<{ data: Record<'tls.crt' | 'tls.key', string> }>('GET', `/api/v1/namespaces/${NAMESPACE}/secrets/cloud-webhook`)
+  for (const [name, content] of Object.entries(data)) await writeFile(join(folder, name), Buffer.from(content, 'base64'), { mode: 0o600 })
+  await ask('POST', `/apis/discovery.k8s.io/v1/namespaces/${NAMESPACE}/endpointslices`, {
+    apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice', metadata: { name: 'cloud-webhook', labels: { 'kubernetes.io/service-name': 'cloud-webhook' } },
+    addressType: 'IPv4', endpoints: [{ addresses: [ADDRESS], conditions: { ready: true } }], ports: [{ name: 'webhook', port }],
+  })
+  return {
+    SVCCLOUD_WEBHOOK_HOST: ADDRESS, SVCCLOUD_WEBHOOK_PORT: String(port), SVCCLOUD_WEBHOOK_CERTIFICATE_FILE: join(folder, 'tls.crt'), SVCCLOUD_WEBHOOK_KEY_FILE: join(folder, 'tls.key'),
+    SVCCLOUD_PLATFORM_USERS: ['apiserver', 'controllers'].map((name) => `system:serviceaccount:${NAMESPACE}:cloud-${name}`).join(','),
+  }
+}
+
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'svccloud-rights-'))
   for (const name of ['mail', 'n1']) await mkdir(join(folder, name))
-  await buildTool('helm')
+  for (const tool of ['helm', 'kubectl'] as const) await buildTool(tool)
   cluster = await startRealCluster()
   connections = new Agent({ connect: { ca: cluster.ca } })
   postgres = await startPostgres()
@@ -80,7 +103,9 @@ beforeAll(async () => {
   await start('controllers/main.ts', { SVCCLOUD_DATABASE_URL: url, SVCCLOUD_KUBECONFIG: await accessOf('cloud-controllers'), SVCCLOUD_CATALOG_FILE: catalog })
   const agent = start('agents/node/main.ts', { SVCCLOUD_NODE_NAME: 'n1', SVCCLOUD_KUBECONFIG: await accessOf('agents-n1'), SVCCLOUD_DATA: join(folder, 'n1'), SVCCLOUD_HYPERVISOR: 'simulated' })
   const mail = join(folder, 'mail')
-  const apiserver = await start('apiserver/main.ts', { SVCCLOUD_DATABASE_URL: url, SVCCLOUD_KUBECONFIG: await accessOf('cloud-apiserver'), SVCCLOUD_PORT: '0', SVCCLOUD_OPERATOR_PORT: '0', SVCCLOUD_MAIL_DIRECTORY: mail })
+  const apiserver = await start('apiserver/main.ts', {
+    SVCCLOUD_DATABASE_URL: url, SVCCLOUD_KUBECONFIG: await accessOf('cloud-apiserver'), SVCCLOUD_PORT: '0', SVCCLOUD_OPERATOR_PORT: '0', SVCCLOUD_MAIL_DIRECTORY: mail, ...(await webhookSettings()),
+  })
   await agent
   await eventually('the node to be ready', async () => (await ask<{ status?: { state?: string } }>('GET', '/apis/svccloud.dev/v1alpha1/nodes/n1')).status?.state === 'ready', 30_000)
   endpoints = { api_url: apiserver['api_url'] ?? '', mail_directory: mail }
@@ -96,9 +121,18 @@ afterAll(async () => {
   if (folder) await rm(folder, { recursive: true, force: true })
 })
 
+const kubectl = async (...flags: string[]) => (await promisify(execFile)(toolPath('kubectl'), ['--kubeconfig', cluster.kubeconfigFile, ...flags])).stdout
+
+/** A manifest in a file of its own. */
+async function manifest(object: object): Promise<string> {
+  const file = join(folder, 'manifest.json')
+  await writeFile(file, JSON.stringify(object))
+  return file
+}
+
 it('a server comes, restarts, and goes', async () => {
-  const customer = await Customer.signUp(() => ({ endpoints }) as Product, 'rights@example.com') // signing up needs the addresses only
-  await customer.addSshKey('ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKfW0y1WQ3x8fMgmvHpsyWkBq3W1H2yj4v3mO3b2pTqI rights@example.com')
+  customer = await Customer.signUp(() => ({ endpoints }) as Product, 'rights@example.com') // signing up needs the addresses only
+  await customer.addSshKey(SSH_KEY)
   const { server, operation } = await customer.createServer({ zone: 'r1a', hostname: 'web', plan: 'tiny', template: 'tiny-linux', user_data: '#!/bin/sh\ntrue\n' })
   expect(await customer.finished(operation.id)).toMatchObject({ status: 'succeeded', error: '' })
   expect(await customer.server(server.id)).toMatchObject({ state: 'started' })
@@ -107,6 +141,19 @@ it('a server comes, restarts, and goes', async () => {
   await console.see(/./, 0, 20_000)
   console.close()
   expect(await customer.finished((await customer.change('DELETE', `/v1/servers/${server.id}`)).id)).toMatchObject({ status: 'succeeded' })
+})
+
+it.runIf(ADDRESS)("the webhook of the chart, found by its Service and trusted by the chart's authority, judges what kubectl writes", async () => {
+  const namespace = (await kubectl('get', 'namespaces', '-l', 'svccloud.dev/account', '-o', 'jsonpath={.items[0].metadata.name}')).trim()
+  const server = (name: string, spec: object = {}) => manifest({ apiVersion: 'svccloud.dev/v1alpha1', kind: 'Server', metadata: { name, namespace }, spec: { hostname: name, zone: 'r1a', plan: 'tiny', template: 'tiny-linux', sshKeys: [SSH_KEY], ...spec } })
+  await expect(kubectl('create', '-f', await server('huge', { storageGibibytes: 20_000 }))).rejects.toThrow('quota_exceeded')
+  await expect(kubectl('create', '-f', await server('keyless', { sshKeys: [] }))).rejects.toThrow('a server needs at least one SSH key')
+  await expect(kubectl('create', '-f', await server('forged', { operation: { id: 'x' } }))).rejects.toThrow(/spec.operation|invalid/)
+  await kubectl('create', '-f', await server('judged'))
+  await expect(kubectl('create', '-f', await server('twin', { hostname: 'judged' }))).rejects.toThrow('name_taken')
+  await kubectl('wait', '-n', namespace, '--for=condition=Ready', 'server/judged', '--timeout=60s')
+  expect((await customer.request<{ items: { action: string; outcome: string }[] }>('GET', '/v1/audit')).body.items.map(({ action, outcome }) => `${action} ${outcome}`)).toEqual(expect.arrayContaining(['server.create success', 'server.create failed']))
+  await kubectl('delete', 'server', 'judged', '-n', namespace, '--timeout=60s')
 })
 
 it('nobody was refused anything', async () => {

@@ -28,7 +28,7 @@ beforeAll(async () => {
   await buildTool('kubectl')
   cluster = await startRealCluster()
   data = await mkdtemp(join(tmpdir(), 'svccloud-product-'))
-  product = await Product.start({ data, flags: ['--kubeconfig', cluster.kubeconfigFile, '--hypervisor', 'qemu'] })
+  product = await Product.start({ data, flags: ['--kubeconfig', cluster.kubeconfigFile, '--webhook-host', '127.0.0.1', '--hypervisor', 'qemu'] })
 }, START_MILLISECONDS)
 
 afterAll(async () => {
@@ -65,6 +65,17 @@ it('kubectl sees it and is an equal door', async () => {
   expect(await customer.server(server.id)).toMatchObject({ state: 'stopped', desired_power: 'stopped' })
 })
 
+it('what kubectl writes is judged before it is stored, what the platform writes is not', async () => {
+  const namespace = (await kubectl('get', 'servers', '-A', '-o', 'jsonpath={.items[0].metadata.namespace}')).trim()
+  const patch = (spec: object) => kubectl('patch', 'server', server.id, '-n', namespace, '--type=merge', '-p', JSON.stringify({ spec }))
+  await expect(patch({ zone: 'elsewhere' })).rejects.toThrow('zone cannot be changed')
+  await expect(patch({ operation: { actor: 'user:somebody-else' } })).rejects.toThrow('spec.operation is written by the platform only')
+  await expect(kubectl('delete', 'operations', '--all', '-n', namespace)).rejects.toThrow('operations are written by the platform only')
+  expect(await customer.finished((await customer.change('POST', `/v1/servers/${server.id}/start`)).id)).toMatchObject({ status: 'succeeded' })
+  const actors = (await kubectl('get', 'operations', '-n', namespace, '-o', 'jsonpath={.items[?(@.spec.kind=="server.stop")].spec.actor}')).trim()
+  expect(actors).toBe('user:admin')
+})
+
 /** The server once nothing is done to it any more. A guest that was lost with its agent is started anew by an operation of the platform. */
 const settled = () => eventually('the server to rest', async () => {
   const now = await customer.server(server.id)
@@ -77,6 +88,19 @@ it.each(['controllers', 'apiserver', 'agent-eu-1a-1', 'agent-eu-1a-2'])('an oper
   await product.killComponent(component)
   expect(await customer.finished(operation.id)).toMatchObject({ status: 'succeeded', error: '' })
   await eventually('the guest to be as wanted', async () => (await settled()).state === (isStart ? 'started' : 'stopped') && (await product.guests()).length === (isStart ? 1 : 0), 120_000)
+})
+
+it.each([
+  { kind: 'server.restart', path: 'restart', body: { stop_type: 'hard' } },
+  { kind: 'server.metadata', path: 'metadata', body: { enabled: false } },
+  { kind: 'server.metadata', path: 'metadata', body: { enabled: true } },
+])('$kind $body converges when the controllers are killed in the middle', async ({ kind, path, body }) => {
+  if ((await settled()).state === 'stopped') await customer.finished((await customer.change('POST', `/v1/servers/${server.id}/start`)).id)
+  const operation = await customer.change(path === 'metadata' ? 'PUT' : 'POST', `/v1/servers/${server.id}/${path}`, body)
+  expect(operation).toMatchObject({ kind })
+  await product.killComponent('controllers')
+  expect(await customer.finished(operation.id)).toMatchObject({ status: 'succeeded', error: '' })
+  await eventually('the guest to run', async () => (await settled()).state === 'started' && (await product.guests()).length === 1, 120_000)
 })
 
 it('a server that is made while the controllers die is made once', async () => {

@@ -34,7 +34,8 @@ const STOP_DEADLINE_MILLISECONDS = 10_000
 const POLL_MILLISECONDS = 50
 const LOG_TAIL_CHARACTERS = 4_000
 
-async function freePort(): Promise<number> {
+/** A port of the loopback address that nobody has just now. */
+export async function freePort(): Promise<number> {
   const server = createServer()
   await new Promise<void>((resolve, reject) => server.once('error', reject).listen(0, '127.0.0.1', resolve))
   const address = server.address()
@@ -182,6 +183,8 @@ export async function startRealCluster({ durable = false }: ClusterOptions = {})
       `--service-account-signing-key-file=${serviceAccountKeyFile}`,
       '--service-account-issuer=https://kubernetes.default.svc',
       '--service-cluster-ip-range=10.0.0.0/24',
+      // Webhooks behind a Service are asked at its endpoints: no kube-proxy makes the Service's own address work here.
+      '--enable-aggregator-routing=true',
       // Pods would wait for a token that nobody mounts here.
       '--disable-admission-plugins=ServiceAccount',
     ])

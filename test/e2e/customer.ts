@@ -99,7 +99,7 @@ export class Customer {
   }
 
   /** Starts a change of the server and answers its operation. */
-  async change(method: 'POST' | 'DELETE', path: string, body?: object): Promise<Operation> {
+  async change(method: 'POST' | 'PUT' | 'DELETE', path: string, body?: object): Promise<Operation> {
     return expectStatus(202, await this.request<{ operation: Operation }>(method, path, body)).body.operation
   }
 

@@ -10,7 +10,7 @@ const parsed = (flags: readonly string[], environment: Record<string, string> = 
 it('has defaults for a first look', () => {
   expect(parsed([])).toEqual({
     data: undefined, isEphemeral: false, host: '127.0.0.1', port: 8080, operatorPort: 8081, kubernetesPort: 6443,
-    nodes: [{ zone: 'eu-1a', count: 2 }, { zone: 'eu-1b', count: 1 }], hypervisor: 'auto', mayInstall: true, kubeconfig: undefined, databaseUrl: undefined,
+    nodes: [{ zone: 'eu-1a', count: 2 }, { zone: 'eu-1b', count: 1 }], hypervisor: 'auto', mayInstall: true, kubeconfig: undefined, webhookHost: undefined, databaseUrl: undefined,
   })
 })
 
@@ -42,6 +42,7 @@ describe('where a value comes from', () => {
 
 it.each([
   [['--prot', '80'], '--prot is not known'],
+  [['--webhook-host', '10.0.0.1'], '--webhook-host goes with --kubeconfig'],
   [['8080'], '8080 is not known'],
   [['--port'], '--port needs a value'],
   [['--data', '--ephemeral'], '--data needs a value'],

@@ -54,6 +54,11 @@ test('a user name and password, and a certificate that is not checked', async ()
   expect(await authorization?.()).toBe(`Basic ${base64('u:p')}`)
 })
 
+test('a user that acts as another', async () => {
+  expect((await readKubeconfig(await config({}, { token: 't', as: 'grace', 'as-groups': ['staff'] }), systemClock)).actsAs).toEqual({ user: 'grace', groups: ['staff'] })
+  expect((await readKubeconfig(await config({}, { token: 't', as: 'grace' }), systemClock)).actsAs).toEqual({ user: 'grace', groups: [] })
+})
+
 test('a plugin is run for its credential', async () => {
   const program = `console.log(JSON.stringify({apiVersion:'client.authentication.k8s.io/v1',kind:'ExecCredential',status:{token:'made'}}))`
   const exec = { apiVersion: 'client.authentication.k8s.io/v1', command: nodeBinary(), args: ['-e', program], interactiveMode: 'Never' }
