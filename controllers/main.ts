@@ -17,6 +17,7 @@ import { type Logger, openLog } from '../kit/sys/log.ts'
 import { openRegistry } from '../kit/sys/metrics.ts'
 import { environment, exitProcess, onFatal, stopSignal, tellParent } from '../kit/sys/process.ts'
 import { newUuid, systemRandom } from '../kit/sys/random.ts'
+import { SYSTEM_NAMESPACE } from '../resources/labels.ts'
 import { installCatalog } from './catalog.ts'
 import { openControllers, runControllers } from './index.ts'
 import { installRoles } from './roles.ts'
@@ -41,8 +42,6 @@ const Environment = z.object({
 
 const CRDS_FOLDER = join(import.meta.dirname, '..', 'crds')
 const ROLES_FOLDER = join(import.meta.dirname, '..', 'roles')
-/** Where the platform keeps what is its own, like the lease of the leader. */
-const SYSTEM_NAMESPACE = 'svccloud-system'
 /** Ended by the loss of the lead: the supervisor starts the process anew. */
 const EXIT_LEAD_LOST = 75
 

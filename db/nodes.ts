@@ -1,5 +1,5 @@
 /** The nodes as placement sees them: a mirror of the Node objects. What is claimed on a node is never touched here. */
-import type { Candidate } from '../domain/placement.ts'
+import type { Candidate, Room } from '../domain/placement.ts'
 import type { Queries } from './open.ts'
 
 /** Brings the mirror up to date; a smaller node keeps its claims and takes nothing new. */
@@ -17,4 +17,29 @@ export async function forgetNode(db: Queries, node: string): Promise<boolean> {
   await db.deleteFrom('node_capacity').where('node', '=', node)
     .where((row) => row.not(row.exists(row.selectFrom('placement').select('placement.node').whereRef('placement.node', '=', 'node_capacity.node')))).execute()
   return (await db.selectFrom('node_capacity').select('node').where('node', '=', node).executeTakeFirst()) === undefined
+}
+
+/** A server with room on a node: it lives there, or the room is held for it while it lives elsewhere. */
+export interface Tenant extends Room {
+  readonly accountId: string
+  readonly serverId: string
+  readonly isArriving: boolean
+}
+
+/** Who has room on the node, by account and id. */
+export async function listTenants(db: Queries, node: string): Promise<readonly Tenant[]> {
+  const rows = await db.selectFrom('placement as placement')
+    .leftJoin('placement_target as target', (join) => join.onRef('target.account_id', '=', 'placement.account_id').onRef('target.server_id', '=', 'placement.server_id'))
+    .select(['placement.account_id', 'placement.server_id', 'placement.node', 'placement.cores', 'placement.memory_mebibytes', 'placement.storage_gibibytes'])
+    .where((where) => where.or([where('placement.node', '=', node), where('target.node', '=', node)]))
+    .orderBy('placement.account_id').orderBy('placement.server_id').execute()
+  return rows.map((row) => ({
+    accountId: row.account_id, serverId: row.server_id, cores: row.cores, memoryMebibytes: row.memory_mebibytes, storageGibibytes: row.storage_gibibytes, isArriving: row.node !== node,
+  }))
+}
+
+/** How many servers live on each node. */
+export async function countTenants(db: Queries): Promise<ReadonlyMap<string, number>> {
+  const rows = await db.selectFrom('placement').select(({ fn }) => ['node', fn.countAll<number>().as('count')]).groupBy('node').execute()
+  return new Map(rows.map(({ node, count }) => [node, Number(count)]))
 }

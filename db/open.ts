@@ -6,6 +6,10 @@ import * as foundation from './migrations/0001-foundation.ts'
 import * as identity from './migrations/0002-identity.ts'
 import * as initScripts from './migrations/0003-init-scripts.ts'
 import * as moves from './migrations/0004-moves.ts'
+import * as groups from './migrations/0005-groups.ts'
+import * as publicPools from './migrations/0006-public-pools.ts'
+import * as usage from './migrations/0007-usage.ts'
+import * as operators from './migrations/0008-operators.ts'
 import type { Tables } from './tables.ts'
 
 export type Database = Kysely<Tables>
@@ -14,7 +18,9 @@ export type Queries = Kysely<Tables> | Transaction<Tables>
 
 /** Forward only, in this order; never edited once released. */
 const MIGRATIONS: Readonly<Record<string, Migration>> = {
-  '0001-foundation': foundation, '0002-identity': identity, '0003-init-scripts': initScripts, '0004-moves': moves,
+  '0001-foundation': foundation, '0002-identity': identity, '0003-init-scripts': initScripts, '0004-moves': moves, '0005-groups': groups,
+  '0006-public-pools': publicPools, '0007-usage': usage,
+  '0008-operators': operators,
 }
 
 const BIGINT_OID = 20

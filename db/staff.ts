@@ -71,7 +71,7 @@ export interface StaffAuditEntry {
   readonly id: string
   readonly at: string
   readonly actor_email: string
-  readonly actor_kind: 'staff' | 'operator'
+  readonly actor_kind: 'staff' | 'operator' | 'system'
   readonly staff_id: string | null
   readonly account_id: string | null
   readonly action: string
@@ -83,9 +83,11 @@ export interface StaffAuditEntry {
   readonly request_id: string
 }
 
+/** The same action of the same request on the same resource is written once. */
 export async function appendStaffAudit(queries: Queries, entry: StaffAuditEntry): Promise<void> {
   const { id, at, actor_email, actor_kind, staff_id, account_id, action } = entry
-  await queries.insertInto('staff_audit_entry').values({ id, at: new Date(at), actor_email, actor_kind, staff_id, account_id, action, body: JSON.stringify(entry) }).execute()
+  await queries.insertInto('staff_audit_entry').values({ id, at: new Date(at), actor_email, actor_kind, staff_id, account_id, action, body: JSON.stringify(entry) })
+    .onConflict((conflict) => conflict.doNothing()).execute()
 }
 
 export interface StaffAuditPage {

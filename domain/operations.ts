@@ -63,7 +63,7 @@ export const OPERATION_EVENTS_MAXIMUM = 100
 const DEADLINE_MINUTES: Partial<Record<OperationKind, number>> = {
   'server.create': 30, 'server.rebuild': 30, 'server.change_plan': 30, 'server.move': 60, 'server.migrate': 60, 'server.recover': 30,
   'storage.backup': 720, 'backup.restore': 720, 'template.create': 360, 'object_storage.migrate': 10_080,
-  'kubernetes_cluster.create': 60, 'kubernetes_cluster.upgrade': 60, 'kubernetes_cluster.restore': 60, 'node.drain': 1_440, 'node.fence': 15,
+  'kubernetes_cluster.create': 60, 'kubernetes_cluster.upgrade': 60, 'kubernetes_cluster.restore': 60, 'node.drain': 1_440, 'node.maintenance': 1_440, 'node.fence': 15, 'node.agent_upgrade': 60, 'node.provision': 1_440,
 }
 const DEADLINE_MINUTES_DEFAULT = 10
 
@@ -83,3 +83,11 @@ const STEPS: Partial<Record<OperationKind, readonly string[]>> = {
 const STEPS_OTHERWISE: readonly string[] = ['done']
 
 export const stepsOf = (kind: OperationKind): readonly string[] => STEPS[kind] ?? STEPS_OTHERWISE
+  'server.move': ['reserved', 'prepared', 'moved', 'cleaned'],
+  'server.migrate': ['reserved', 'prepared', 'moved', 'cleaned'],
+  'node.cordon': ['cordoned'],
+  'node.uncordon': ['uncordoned'],
+  'node.provision': ['access', 'reported', 'placeable'],
+  'node.drain': ['cordoned', 'announced', 'emptied'],
+  'node.maintenance': ['cordoned', 'announced', 'emptied'],
+  'node.agent_upgrade': ['cordoned', 'upgraded'],

@@ -10,3 +10,5 @@ export const STORAGE_FINALIZER = 'svccloud.dev/storage'
 export const NODE_FINALIZER = 'svccloud.dev/node'
 /** The operation that the newest incarnation of an Instance was made for. */
 export const OPERATION_ANNOTATION = 'svccloud.dev/operation'
+/** Where the platform keeps what is its own, like the leases of the leaders. */
+export const SYSTEM_NAMESPACE = 'svccloud-system'

@@ -2,6 +2,8 @@
 import { z } from 'zod'
 import { OPERATION_KINDS, OPERATION_STATUSES } from '../domain/operations.ts'
 import { resource, route } from './define.ts'
+import { nodeNamespace } from './instance.ts'
+import { SYSTEM_NAMESPACE } from './labels.ts'
 import { Cursor, DateTime, Id, Limit, ObservedGeneration, OperationProgress, pageOf } from './shapes.ts'
 
 const StoredEvent = z.strictObject({
@@ -54,6 +56,9 @@ export const Operation = resource({
 })
 export type OperationSpec = z.infer<typeof Operation.spec>
 export type OperationState = z.infer<typeof Operation.status>
+
+/** Where the operations of a target are that is in no namespace itself. */
+export const operationNamespace = ({ type, id }: OperationSpec['target']): string => (type === 'node' ? nodeNamespace(id) : SYSTEM_NAMESPACE)
 
 export const OperationEventView = z.strictObject({ at: DateTime, kind: z.string(), message: z.string(), data: z.looseObject({}) })
 

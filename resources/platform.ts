@@ -1,7 +1,7 @@
 /** The operator's own kinds: regions, zones, plans, templates and nodes. Cluster-scoped; names are what the API shows. */
 import { z } from 'zod'
 import { resource } from './define.ts'
-import { Conditions, ObservedGeneration, ZoneName } from './shapes.ts'
+import { Conditions, ObservedGeneration, OperationProgress, OperationStanza, StoredLabels, ZoneName } from './shapes.ts'
 
 const KNOWN = 'What is known of it. Written by its controller.'
 const Observed = z.strictObject({ observedGeneration: ObservedGeneration, conditions: Conditions.optional() }).describe(KNOWN)
@@ -107,8 +107,16 @@ export type TemplateSpec = z.infer<typeof Template.spec>
 
 export const NODE_STATES = ['provisioning', 'ready', 'cordoned', 'draining', 'maintenance', 'unreachable', 'fencing', 'fenced', 'retired'] as const
 
+/** What is said of a node's work to those whose servers are on it. */
+const PlannedWork = z.strictObject({
+  operationId: z.string().max(253).describe('Name of the Operation.'),
+  plannedAt: z.string().max(64).describe('From when on servers are moved away.'),
+  reason: z.string().max(1024).describe('Why, for people.'),
+  action: z.enum(['live', 'cold']).describe('How servers leave: live, or cold where that may be needed.'),
+})
+
 export const Node = resource({
-  kind: 'Node', plural: 'nodes', shortNames: ['hv'], scope: 'Cluster', description: 'A hypervisor host. Its agent works in the namespace `node-<name>`, and says there what the host is. Cordon a node to keep it from new servers; a deleted one goes when nothing is left on it.',
+  kind: 'Node', plural: 'nodes', shortNames: ['hv'], scope: 'Cluster', description: 'A hypervisor host. Its agent works in the namespace `node-<name>`, and says there what the host is. Set isCordoned to keep it from new servers, isInMaintenance to empty it; each such change becomes an operation in its namespace. A deleted one goes when nothing is left on it.',
   spec: z.strictObject({
     zone: ZoneName.describe('Zone that the host stands in. Cannot be changed.'),
     rack: z.string().min(1).max(63).default('rack-1').describe('Rack that it stands in: what fails together within the zone.'),
@@ -116,6 +124,16 @@ export const Node = resource({
     dedicatedAccountId: z.string().max(64).optional().describe('Only servers of this account are placed on it; those of anybody when absent.'),
     roles: z.array(z.enum(['compute', 'storage', 'network'])).max(3).default(['compute']).describe('What the host is for.').meta({ 'x-kubernetes-list-type': 'set' }),
     isCordoned: z.boolean().default(false).describe('A cordoned node takes no new servers.'),
+    isInMaintenance: z.boolean().optional().describe('Whether the node shall be empty: its servers are moved away and nothing new comes, until it is uncordoned.'),
+    labels: StoredLabels.optional().describe('Labels of the API, for operators.'),
+    managementAddress: z.string().min(1).max(253).optional().describe('Where operators reach the host.'),
+    bmc: z.strictObject({
+      address: z.string().min(1).max(253).describe('Host name, address or URL of the controller.'),
+      protocol: z.enum(['redfish', 'ipmi']).describe('How it is spoken to.'),
+      secretName: z.string().min(1).max(253).describe('Secret of the namespace svccloud-system whose keys username and password let in.'),
+    }).optional().describe('The board management controller, by which the host can be powered off.'),
+    desiredAgentVersion: z.string().min(1).max(63).optional().describe('Version that its agent shall have; whatever it has when absent.'),
+    operation: OperationStanza.optional().describe('The newest change that was asked for. Written by the platform only; an edit gets its operation by itself.'),
     cpuOvercommit: z.int().min(1).max(64).default(4).describe('Virtual cores sold per logical CPU.'),
     reservedMemoryMebibytes: z.int().min(0).max(4_194_304).default(2_048).describe('Memory that the host keeps for itself, in MiB.'),
   }).describe('What the node is, and whether it takes servers.'),
@@ -133,6 +151,10 @@ export const Node = resource({
       certificateFingerprint: z.string().max(64).describe('SHA-256 of its certificate in hex.'),
     }).optional().describe('Where the agent lets the platform reach consoles.'),
     lastSeenAt: z.string().max(64).optional().describe('The last heartbeat of a node that has fallen silent.'),
+    isCordoned: z.boolean().optional().describe('What has been brought about of spec.isCordoned.'),
+    isInMaintenance: z.boolean().optional().describe('What has been brought about of spec.isInMaintenance.'),
+    plannedWork: PlannedWork.optional().describe('The work for which servers leave the node.'),
+    operation: OperationProgress.optional().describe('How far the newest operation is.'),
   }).describe(KNOWN),
   columns: [
     { name: 'Zone', type: 'string', jsonPath: '.spec.zone' },
@@ -143,6 +165,8 @@ export const Node = resource({
     { name: 'Hypervisor', type: 'string', jsonPath: '.status.hypervisor' },
     { name: 'Rack', type: 'string', jsonPath: '.spec.rack', priority: 1 },
     { name: 'Agent', type: 'string', jsonPath: '.status.agentVersion', priority: 1 },
+    { name: 'Operation', type: 'string', jsonPath: '.status.operation.kind', priority: 1 },
+    { name: 'Detail', type: 'string', jsonPath: '.status.stateDetail', priority: 1 },
     { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
   ],
   selectableFields: ['.spec.zone', '.status.state'],

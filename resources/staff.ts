@@ -25,7 +25,7 @@ const SupportSession = z.strictObject({
   id: Uuid, account_id: Uuid, staff_email: z.string(), mode: z.enum(SUPPORT_MODES), reason: z.string(), ticket: z.string().nullable(), created_at: DateTime, redeemed_at: DateTime.nullable(), expires_at: DateTime,
 })
 const StaffAuditEntry = z.strictObject({
-  id: Uuid, at: DateTime, actor_email: z.string(), actor_kind: z.enum(['staff', 'operator']), staff_id: z.string().nullable(), account_id: z.string().nullable(), action: z.string(), resource_type: z.string(),
+  id: Uuid, at: DateTime, actor_email: z.string(), actor_kind: z.enum(['staff', 'operator', 'system']), staff_id: z.string().nullable(), account_id: z.string().nullable(), action: z.string(), resource_type: z.string(),
   resource_id: z.string(), detail: z.record(z.string(), z.string()), source_ip: z.string(), user_agent: z.string(), request_id: z.string(),
 })
 

@@ -1,34 +1,48 @@
 /** The node controller: what wakes it, how it hears heartbeats, and its effects. What it decides is `plan.ts`. */
-import { forgetNode, mirrorNode } from '../../db/nodes.ts'
-import { findCandidate } from '../../db/placement.ts'
+import { forgetNode, listTenants, mirrorNode } from '../../db/nodes.ts'
+import { findCandidate, listCandidates } from '../../db/placement.ts'
+import { appendStaffAudit } from '../../db/staff.ts'
 import type { Candidate } from '../../domain/placement.ts'
 import { type KubeObject, Lease, type LeaseSpec, Namespace, Secret } from '../../kit/kube/object.ts'
 import { isAlreadyExists } from '../../kit/kube/store.ts'
 import { type Effect, type Reconciler, watch } from '../../kit/reconcile/reconciler.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
-import { newBase62 } from '../../kit/sys/random.ts'
+import { newBase62, newUuid } from '../../kit/sys/random.ts'
+import { accountNamespace } from '../../resources/index.ts'
 import { AGENT_ACCESS_SECRET_NAME, HEARTBEAT_LEASE_NAME, NODE_REPORT_NAME, nodeNamespace, NodeReport } from '../../resources/instance.ts'
 import { NODE_FINALIZER } from '../../resources/labels.ts'
-import { Node, type NodeSpec, type NodeStatus } from '../../resources/platform.ts'
+import { Node, type NodeSpec, type NodeStatus, Plan } from '../../resources/platform.ts'
+import { Server } from '../../resources/server.ts'
 import { asked } from '../database.ts'
 import type { Parts } from '../parts.ts'
-import { type Heartbeat, type NodeObject, plan, type Seen } from './plan.ts'
+import { editorOf } from '../server/adopt.ts'
+import { unaskedEdit } from './adopt.ts'
+import { orderEffect } from './order.ts'
+import { plan } from './plan.ts'
+import { type Guest, type Heartbeat, isAtWork, type NodeObject, type Seen } from './seen.ts'
 
 const TOKEN_LENGTH = 43
 
 export function nodeReconciler(parts: Parts): Reconciler<NodeSpec, NodeStatus, Seen> {
   const listen = heartbeats(parts.clock)
+  const nodes = parts.caches.of(Node)
   const nodeOf = ({ metadata: { namespace = '' } }: KubeObject) => (namespace.startsWith('node-') ? [{ name: namespace.slice('node-'.length) }] : [])
+  const whenAtWork = (name: string | undefined) => {
+    const node = name === undefined ? undefined : nodes.get({ name })
+    return node !== undefined && isAtWork(node) ? [{ name: node.metadata.name }] : []
+  }
   return {
     name: 'node', type: Node, finalizer: NODE_FINALIZER,
     watches: [
       watch(NodeReport, nodeOf),
       watch(Lease, nodeOf),
       watch(Namespace, ({ metadata }) => nodeOf({ metadata: { namespace: metadata.name } } as KubeObject)),
+      watch(Server, ({ status }) => [...whenAtWork(status?.nodeName), ...whenAtWork(status?.migration?.sourceNode)]),
+      watch(Plan, () => []),
     ],
     observe: (node) => observe(parts, listen, node),
     plan,
-    effects: { mirror: mirrorEffect(parts), forget: forgetEffect(parts), grant: grantEffect(parts) },
+    effects: { mirror: mirrorEffect(parts), forget: forgetEffect(parts), grant: grantEffect(parts), audit: auditEffect(parts), order: orderEffect(parts) },
   }
 }
 
@@ -45,16 +59,36 @@ function heartbeats(clock: Clock): (node: string, lease: KubeObject<LeaseSpec> |
   }
 }
 
-async function observe({ caches, store, db }: Parts, listen: ReturnType<typeof heartbeats>, { metadata: { name } }: NodeObject): Promise<Seen> {
+async function observe(parts: Parts, listen: ReturnType<typeof heartbeats>, node: NodeObject): Promise<Seen> {
+  const { caches, store, db } = parts
+  const { name } = node.metadata
   const namespace = nodeNamespace(name)
   const hasNamespace = caches.of(Namespace).get({ name: namespace }) !== undefined
+  const isBusy = isAtWork(node)
   return {
     hasNamespace,
     hasAccess: hasNamespace && (await store.get(Secret, { namespace, name: AGENT_ACCESS_SECRET_NAME })) !== undefined,
     report: caches.of(NodeReport).get({ namespace, name: NODE_REPORT_NAME })?.spec,
     heartbeat: listen(name, caches.of(Lease).get({ namespace, name: HEARTBEAT_LEASE_NAME })),
     mirror: await asked(findCandidate(db, name)),
+    editor: await findEditor(parts, node),
+    guests: isBusy ? await readGuests(parts, name) : [],
+    zoneNodes: isBusy ? await asked(listCandidates(db, node.spec.zone)) : [],
   }
+}
+
+/** Cached objects have no managedFields. */
+async function findEditor({ store }: Parts, node: NodeObject): Promise<string> {
+  const edit = unaskedEdit(node)
+  return edit === undefined ? '' : editorOf((await store.get(Node, { name: node.metadata.name }))?.metadata ?? node.metadata, edit.field)
+}
+
+async function readGuests({ caches, db }: Parts, node: string): Promise<readonly Guest[]> {
+  return (await asked(listTenants(db, node))).map(({ accountId, serverId, isArriving, ...room }) => {
+    const namespace = accountNamespace(accountId)
+    const server = caches.of(Server).get({ namespace, name: serverId })
+    return { accountId, namespace, serverId, room, isArriving, server, cpuPool: server === undefined ? undefined : caches.of(Plan).get({ name: server.spec.plan })?.spec.cpuPool }
+  })
 }
 
 const mirrorEffect = ({ db }: Parts): Effect => async (input) => {
@@ -76,5 +110,15 @@ const grantEffect = ({ store, random }: Parts): Effect => async (input) => {
   } catch (error) {
     if (!isAlreadyExists(error)) throw error
   }
+  return undefined
+}
+
+/** The entry of an operation in the operators' log, unless the request that asked for it has written it. */
+const auditEffect = ({ db, clock, random }: Parts): Effect => async (input, { metadata }) => {
+  const actor = String(input['actor'])
+  await asked(appendStaffAudit(db, {
+    id: newUuid(random), at: clock.now().toISOString(), actor_email: actor, actor_kind: actor.startsWith('system:') ? 'system' : 'operator', staff_id: null, account_id: null,
+    action: String(input['action']), resource_type: 'node', resource_id: metadata.name, detail: {}, source_ip: '', user_agent: '', request_id: String(input['requestId']),
+  }))
   return undefined
 }

@@ -6,16 +6,26 @@ import type { Action } from '../../kit/reconcile/action.ts'
 import { type Effect, type Reconciler, watch } from '../../kit/reconcile/reconciler.ts'
 import { accountOfNamespace } from '../../resources/index.ts'
 import { Operation, type OperationSpec, type OperationState } from '../../resources/operation.ts'
-import { Server, type ServerSpec, type ServerStatus } from '../../resources/server.ts'
+import { Node } from '../../resources/platform.ts'
+import { Server } from '../../resources/server.ts'
 import type { OperationProgress } from '../../resources/shapes.ts'
-import type { KubeObject } from '../../kit/kube/object.ts'
+import type { KubeObject, ResourceType } from '../../kit/kube/object.ts'
 import { asked } from '../database.ts'
 import type { Parts } from '../parts.ts'
 import { advance, eventsAfter, eventsOf } from './progress.ts'
-import { endedState, finished, type OperationObject } from './record.ts'
+import { endedState, finished, type OperationObject, operationsNamespaceOf, targetTypeOf } from './record.ts'
+import type { Operable } from './stanza.ts'
 
 /** How long the object of an ended operation stays beside its row of history. */
 export const ENDED_KEPT_MILLISECONDS = 3_600_000
+
+/** Every kind that has operations. */
+const TARGETS: readonly ResourceType<Operable['spec'], Operable['status']>[] = [Server, Node]
+
+const operationsOf = (target: KubeObject<Operable['spec'], Operable['status']>) => {
+  const namespace = operationsNamespaceOf(target)
+  return [...new Set([target.spec.operation?.id, target.status?.operation?.id])].flatMap((name) => (name === undefined ? [] : [{ namespace, name }]))
+}
 
 export interface Seen {
   readonly history: FinishedOperation | undefined
@@ -26,7 +36,7 @@ export interface Seen {
 export function operationReconciler(parts: Parts): Reconciler<OperationSpec, OperationState, Seen> {
   return {
     name: 'operation', type: Operation,
-    watches: [watch(Server, ({ metadata: { namespace = '' }, spec, status }) => [...new Set([spec.operation?.id, status?.operation?.id])].flatMap((name) => (name === undefined ? [] : [{ namespace, name }])))],
+    watches: TARGETS.map((type) => watch(type, operationsOf)),
     observe: (operation) => observe(parts, operation),
     plan,
     effects: { abandon: abandonEffect(parts), keep: keepEffect(parts) },
@@ -49,18 +59,20 @@ export function plan(operation: OperationObject, seen: Seen, now: Date): readonl
 async function observe({ caches, store, db }: Parts, operation: OperationObject): Promise<Seen> {
   const { namespace = '', name } = operation.metadata
   const isEnded = operation.status !== undefined && isFinal(operation.status.status)
-  const key = { namespace, name: operation.spec.target.id }
   const history = await asked(findOperation(db, accountOfNamespace(namespace) ?? null, name))
   if (isEnded) return { history, target: 'free' }
-  const target = standOf(caches.of(Server).get(key), name)
-  // The record may be known here before its server is: nothing is given up on the word of a cache.
-  return { history, target: target === 'gone' ? standOf(await store.get(Server, key), name) : target }
+  const type = TARGETS.find(({ kind }) => targetTypeOf(kind) === operation.spec.target.type)
+  if (type === undefined) return { history, target: 'gone' }
+  const key = type.scope === 'Cluster' ? { name: operation.spec.target.id } : { namespace, name: operation.spec.target.id }
+  const target = standOf(caches.of(type).get(key), name)
+  // The record may be known here before its target is: nothing is given up on the word of a cache.
+  return { history, target: target === 'gone' ? standOf(await store.get(type, key), name) : target }
 }
 
-function standOf(server: KubeObject<ServerSpec, ServerStatus> | undefined, id: string): Seen['target'] {
-  const progress = server?.status?.operation
+function standOf(target: KubeObject<Operable['spec'], Operable['status']> | undefined, id: string): Seen['target'] {
+  const progress = target?.status?.operation
   if (progress?.id === id) return isFinal(progress.status) ? 'free' : 'busy'
-  return server?.spec.operation?.id === id ? 'busy' : 'gone'
+  return target?.spec.operation?.id === id ? 'busy' : 'gone'
 }
 
 /** Its target went, or was given another operation, before this one could begin: cancelled. */

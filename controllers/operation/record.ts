@@ -10,7 +10,7 @@ import { isAlreadyExists, isApiError } from '../../kit/kube/store.ts'
 import type { Operations } from '../../kit/reconcile/operation.ts'
 import { accountOfNamespace } from '../../resources/index.ts'
 import { ACCOUNT_LABEL } from '../../resources/labels.ts'
-import { Operation, type OperationSpec, type OperationState } from '../../resources/operation.ts'
+import { Operation, operationNamespace, type OperationSpec, type OperationState } from '../../resources/operation.ts'
 import type { OperationProgress, OperationStanza } from '../../resources/shapes.ts'
 import { asked } from '../database.ts'
 import type { Parts } from '../parts.ts'
@@ -27,7 +27,7 @@ export function operationRecords(parts: Pick<Parts, 'store' | 'caches' | 'db'>):
   const { caches, db, store } = parts
   return {
     async record(root, action, now) {
-      const { namespace = '' } = root.metadata
+      const namespace = operationsNamespaceOf(root)
       const target = root as unknown as Target // roots with operations have these fields
       const before = progressBefore(target, action.id)
       const accountId = accountOfNamespace(namespace) ?? null
@@ -61,14 +61,14 @@ function progressBefore({ spec, status }: Target, id: string): OperationProgress
 /** The Operation object, made here when whoever accepted the operation could not. In a namespace that is being deleted nothing can be
  *  made: there it is only a draft (without uid), and history alone keeps the operation. */
 async function recordOf({ caches, store }: Pick<Parts, 'store' | 'caches'>, root: KubeObject, progress: OperationProgress, stanza: OperationStanza | undefined): Promise<OperationObject> {
-  const { namespace = '', name } = root.metadata
+  const namespace = operationsNamespaceOf(root)
   const key = { namespace, name: progress.id }
   const known = caches.of(Operation).get(key) ?? (await store.get(Operation, key))
   if (known !== undefined) return known
   const accountId = accountOfNamespace(namespace)
   const metadata = { ...key, ...(accountId === undefined ? {} : { labels: { [ACCOUNT_LABEL]: accountId } }) }
   const spec: OperationSpec = {
-    kind: progress.kind, target: { type: targetTypeOf(root), id: name }, actor: progress.actor, requestId: stanza?.id === progress.id ? stanza.requestId : '',
+    kind: progress.kind, target: targetOf(root), actor: progress.actor, requestId: stanza?.id === progress.id ? stanza.requestId : '',
     createdAt: progress.createdAt, deadlineAt: progress.deadlineAt, stepCount: stepsOf(progress.kind).length,
   }
   try {
@@ -85,7 +85,13 @@ async function recordOf({ caches, store }: Pick<Parts, 'store' | 'caches'>, root
 
 const isTerminating = (error: unknown): boolean => isApiError(error) && error.code === 403 && (error.causes.some(({ reason }) => reason === 'NamespaceTerminating') || error.message.includes('is being terminated'))
 
-const targetTypeOf = (root: KubeObject): OperationSpec['target']['type'] => root.kind.toLowerCase() as OperationSpec['target']['type'] // kinds with operations are named as their targets
+/** What operations call a kind: `PublicPool` is `public_pool`. */
+export const targetTypeOf = (kind: string): OperationSpec['target']['type'] => kind.replace(/(?<=.)[A-Z]/g, '_$&').toLowerCase() as OperationSpec['target']['type'] // kinds with operations are named as their targets
+
+const targetOf = ({ kind, metadata: { name } }: KubeObject): OperationSpec['target'] => ({ type: targetTypeOf(kind), id: name })
+
+/** The namespace of the root's operations: its own, or the one that stands for it. */
+export const operationsNamespaceOf = (root: KubeObject): string => root.metadata.namespace ?? operationNamespace(targetOf(root))
 
 export const finished = (object: OperationObject, progress: OperationProgress, events: readonly OperationEvent[], now: Date): FinishedOperation => ({
   id: progress.id, kind: progress.kind, target: object.spec.target, actor: progress.actor, requestId: object.spec.requestId,

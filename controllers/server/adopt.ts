@@ -1,11 +1,11 @@
 /** Edits that no operation stands for: made with kubectl or GitOps, or due by a rule of the platform. They get their operation here,
  *  so that the operation log and the audit log are complete whichever door was used. */
-import { createHash } from 'node:crypto'
-import { deadlineOf, type OperationKind } from '../../domain/operations.ts'
+import type { OperationKind } from '../../domain/operations.ts'
 import { isEdit } from '../../db/kubernetes-requests.ts'
 import type { ObjectMeta } from '../../kit/kube/object.ts'
 import type { Action } from '../../kit/reconcile/action.ts'
 import type { OperationStanza } from '../../resources/shapes.ts'
+import { derivedId, isUnasked, unaskedStanza } from '../operation/stanza.ts'
 import type { Turn } from './decision.ts'
 import { uidOf } from './drafts.ts'
 import { activeOperation, hasBegun, type InstanceObject, isDeleting, type ServerObject } from './seen.ts'
@@ -30,18 +30,14 @@ export const SYSTEM_ACTOR = 'system:controllers'
 
 /** Puts the operation beside the edit. Its id follows from the generation that was seen, so that trying again is the same operation. */
 export function adopt({ server, now }: Turn, kind: OperationKind, actor: string): Action {
-  const id = derivedId(`${uidOf(server)}/${server.metadata.generation ?? 0}/${kind}`)
-  const operation: OperationStanza = { id, kind, requestedAt: now.toISOString(), deadlineAt: deadlineOf(kind, now).toISOString(), actor, requestId: id }
+  const operation = unaskedStanza(kind, { seed: `${uidOf(server)}/${server.metadata.generation ?? 0}`, actor, now })
   // A merge patch keeps the members of the stanza before: those that this one lacks are taken out.
   return { do: 'change', patch: { spec: { operation: { ...operation, arguments: null } } } }
 }
 
-/** An operation that no request asked for carries its own id as request id. */
-export const isAdopted = (operation: OperationStanza): boolean => operation.requestId === operation.id
-
 /** Writes the audit entry of an adopted operation, once, before the operation begins. */
 export function auditAdopted({ server }: Turn, operation: OperationStanza): readonly Action[] {
-  if (!isAdopted(operation) || hasBegun(server, operation)) return []
+  if (!isUnasked(operation) || hasBegun(server, operation)) return []
   return [{ do: 'effect', name: 'audit', input: { action: operation.kind, actor: operation.actor, requestId: operation.requestId } }]
 }
 
@@ -49,13 +45,6 @@ export function auditAdopted({ server }: Turn, operation: OperationStanza): read
 export const auditEdits = ({ server, seen }: Turn): readonly Action[] =>
   seen.requests.filter(isEdit).map(({ action, username, generation, changes }) =>
     ({ do: 'effect', name: 'audit', input: { action, actor: userActor(username), requestId: derivedId(`${uidOf(server)}/${generation}/${action}`), changes } }))
-
-/** A version 8 UUID (RFC 9562) made from a text. */
-function derivedId(text: string): string {
-  const hex = createHash('sha256').update(text).digest('hex')
-  const variant = ((Number.parseInt(hex.slice(16, 17), 16) & 0x3) | 0x8).toString(16)
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`
-}
 
 const ACTOR_LENGTH_MAXIMUM = 512
 const userActor = (username: string): string => `user:${username}`.slice(0, ACTOR_LENGTH_MAXIMUM)

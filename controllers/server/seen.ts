@@ -7,7 +7,7 @@ import type { PlanSpec, ZoneSpec } from '../../resources/platform.ts'
 import type { ServerSpec, ServerStatus } from '../../resources/server.ts'
 import type { OperationStanza } from '../../resources/shapes.ts'
 import type { StorageSpec, StorageStatus } from '../../resources/storage.ts'
-import { isFinal } from '../../domain/operations.ts'
+import { activeStanza } from '../operation/stanza.ts'
 
 export type ServerObject = KubeObject<ServerSpec, ServerStatus>
 export type InstanceObject = KubeObject<InstanceSpec, InstanceStatus>
@@ -39,12 +39,7 @@ export interface Seen {
 }
 
 /** The operation under way; undefined when there is none or it has ended. */
-export function activeOperation(server: ServerObject): OperationStanza | undefined {
-  const stanza = server.spec.operation
-  const progress = server.status?.operation
-  if (stanza === undefined) return undefined
-  return progress?.id === stanza.id && isFinal(progress.status) ? undefined : stanza
-}
+export const activeOperation = (server: ServerObject): OperationStanza | undefined => activeStanza(server)
 
 /** True once the operation is in the server's status. */
 export const hasBegun = (server: ServerObject, operation: OperationStanza): boolean => server.status?.operation?.id === operation.id

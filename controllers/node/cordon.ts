@@ -1,0 +1,17 @@
+/** Cordoning and uncordoning: done when placement knows. */
+import type { Decision } from './decision.ts'
+import type { Work } from './seen.ts'
+
+/** The node takes nothing new; what is on it stays. An edit that takes the cordon back meanwhile wins. */
+export function cordon({ node, seen }: Work): Decision {
+  if (!node.spec.isCordoned) return { step: 'cordoned', outcome: 'cancelled' }
+  return isClosed(seen) ? { step: 'cordoned', outcome: 'succeeded' } : { step: 'cordoned', waitFor: 'placement to leave the node out' }
+}
+
+/** The node is as any other again, also after maintenance; one that does not answer takes servers when it does. */
+export function uncordon({ node }: Work): Decision {
+  return { step: 'uncordoned', outcome: node.spec.isCordoned ? 'cancelled' : 'succeeded', status: { plannedWork: undefined } }
+}
+
+/** Placement gives the node nothing. */
+export const isClosed = ({ mirror }: Work['seen']): boolean => mirror === undefined || !mirror.isSchedulable

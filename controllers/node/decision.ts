@@ -1,0 +1,57 @@
+/** One turn of a node: what shall be done, and how that looks to people. `toActions` is the only place where a decision becomes status,
+ *  conditions and operation progress. */
+import type { Action, OperationEvent, OperationOutcome } from '../../kit/reconcile/action.ts'
+import type { NodeStatus } from '../../resources/platform.ts'
+import { type Health, healthConditions } from '../health.ts'
+import { type Life, lifeOf, listenSeconds, mirrored, reported } from './life.ts'
+import { activeOperation, hasBegun, type NodeState, type Turn } from './seen.ts'
+
+export interface Decision {
+  readonly actions?: readonly Action[]
+  /** Instead of what its heartbeat and its spec say. */
+  readonly life?: Life
+  /** Of the operation under way: the first condition that does not hold. */
+  readonly step?: string
+  readonly outcome?: OperationOutcome
+  /** For people; with `failed`. */
+  readonly error?: string
+  readonly events?: readonly OperationEvent[]
+  /** What the turn waits for, as words that complete "waited for". */
+  readonly waitFor?: string
+  readonly waitSeconds?: number
+  readonly status?: Partial<Record<keyof NodeStatus, unknown>>
+}
+
+/** A cordoned node is as its operator wants it. */
+const HEALTH: Partial<Readonly<Record<NodeState, Health>>> = { provisioning: 'reconciling', draining: 'reconciling', unreachable: 'stalled', fencing: 'reconciling', fenced: 'stalled' }
+const ERROR_LENGTH_MAXIMUM = 1_024
+
+export function toActions(turn: Turn, decision: Decision): Action[] {
+  const { node, seen } = turn
+  const operation = activeOperation(node)
+  const { state, reason, detail } = decision.life ?? lifeOf(node, seen)
+  const { step = 'done', outcome, error, events } = decision
+  const mirror = mirrored(node, seen, state === 'ready')
+  const waitSeconds = Math.min(listenSeconds(seen), decision.waitSeconds ?? Number.POSITIVE_INFINITY, mirror.length === 0 ? Number.POSITIVE_INFINITY : 1)
+  return [
+    ...mirror,
+    ...(operation === undefined || hasBegun(node, operation) ? [] : [auditOf(operation)]),
+    ...(decision.actions ?? []),
+    ...(operation === undefined ? [] : [{
+      do: 'operation', id: operation.id, step, ...(outcome === undefined ? {} : { outcome }), ...(error === undefined ? {} : { error: error.slice(0, ERROR_LENGTH_MAXIMUM) }), ...(events === undefined ? {} : { events }),
+    } as const]),
+    {
+      do: 'status', status: { ...reported(node, seen, state), ...broughtAbout(turn, decision), ...decision.status, state, stateDetail: detail === '' ? undefined : detail },
+      conditions: healthConditions(HEALTH[state] ?? 'ready', reason, detail),
+    },
+    { do: 'wait', seconds: waitSeconds, for: decision.waitFor ?? 'a heartbeat' },
+  ]
+}
+
+/** The entry of an operation in the operators' log; free when the request that asked has written it. */
+const auditOf = ({ kind, actor, requestId }: { readonly kind: string; readonly actor: string; readonly requestId: string }): Action =>
+  ({ do: 'effect', name: 'audit', input: { action: kind, actor, requestId } })
+
+/** Once no operation is under way, what the spec says of servers has been brought about. */
+const broughtAbout = ({ node }: Turn, { outcome }: Decision): Partial<NodeStatus> =>
+  activeOperation(node) !== undefined && outcome === undefined ? {} : { isCordoned: node.spec.isCordoned, isInMaintenance: node.spec.isInMaintenance === true }

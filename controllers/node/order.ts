@@ -1,0 +1,38 @@
+/** The effect `order`: a node has something done to a server. It is one conditional patch with a stanza, which the server's own
+ *  reconciler finds, audits and carries out; a server that is busy is left alone until the next turn. */
+import type { OperationKind } from '../../domain/operations.ts'
+import { isConflict } from '../../kit/kube/store.ts'
+import type { Action } from '../../kit/reconcile/action.ts'
+import type { Effect } from '../../kit/reconcile/reconciler.ts'
+import { Server } from '../../resources/server.ts'
+import { activeStanza, replacing, unaskedStanza } from '../operation/stanza.ts'
+import type { Parts } from '../parts.ts'
+
+export interface Order {
+  readonly namespace: string
+  readonly serverId: string
+  readonly kind: OperationKind
+  /** `system:<component>`. */
+  readonly actor: string
+  readonly arguments: Readonly<Record<string, string>>
+  /** Fields of the server's spec that change with it. */
+  readonly spec?: Readonly<Record<string, unknown>>
+}
+
+export const order = (input: Order): Action => ({ do: 'effect', name: 'order', input: { ...input } })
+
+export const orderEffect = ({ store, caches, clock }: Pick<Parts, 'store' | 'caches' | 'clock'>): Effect => async (input) => {
+  const { namespace, serverId, kind, actor, arguments: args, spec = {} } = input as unknown as Order // plans of this folder write nothing else
+  const key = { namespace, name: serverId }
+  const server = await store.get(Server, key)
+  if (server === undefined || server.metadata.deletionTimestamp !== undefined || activeStanza(server) !== undefined) return undefined
+  const { uid = '', generation = 0, resourceVersion } = server.metadata
+  const stanza = unaskedStanza(kind, { seed: `${uid}/${generation}`, actor, now: clock.now() })
+  const operation = { ...stanza, arguments: replacing(server.spec.operation?.arguments ?? {}, args) }
+  try {
+    caches.of(Server).apply(await store.patch(Server, key, { metadata: { resourceVersion }, spec: { ...spec, operation } }))
+  } catch (error) {
+    if (!isConflict(error)) throw error // somebody else was first
+  }
+  return undefined
+}

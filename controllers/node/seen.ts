@@ -1,0 +1,68 @@
+/** What the node reconciler knows of the world when it decides. */
+import type { Candidate, Room } from '../../domain/placement.ts'
+import type { KubeObject } from '../../kit/kube/object.ts'
+import type { NodeReportSpec } from '../../resources/instance.ts'
+import type { NodeSpec, NodeStatus } from '../../resources/platform.ts'
+import type { ServerSpec, ServerStatus } from '../../resources/server.ts'
+import type { OperationStanza } from '../../resources/shapes.ts'
+import { activeStanza } from '../operation/stanza.ts'
+
+export type NodeObject = KubeObject<NodeSpec, NodeStatus>
+export type NodeState = NonNullable<NodeStatus['state']>
+
+export interface Seen {
+  readonly hasNamespace: boolean
+  readonly hasAccess: boolean
+  readonly report: NodeReportSpec | undefined
+  readonly heartbeat: Heartbeat | undefined
+  /** The node as PostgreSQL has it; undefined when it has not. */
+  readonly mirror: Candidate | undefined
+  /** Who made the edit that no operation stands for, as an actor. */
+  readonly editor: string
+  /** Who has room on the node, by account and id; read only while the node is at work (`isAtWork`). */
+  readonly guests: readonly Guest[]
+  /** The nodes of the zone as placement sees them; read only while the node is at work. */
+  readonly zoneNodes: readonly Candidate[]
+}
+
+export interface Heartbeat {
+  /** As the agent wrote it; shown to people only. */
+  readonly renewedAt: string | undefined
+  /** How long no renewal was seen, on this process's own clock. */
+  readonly silentSeconds: number
+}
+
+/** A server that has room on the node, or is on its way here. */
+export interface Guest {
+  readonly accountId: string
+  readonly namespace: string
+  readonly serverId: string
+  readonly room: Room
+  readonly cpuPool: string | undefined
+  /** Undefined while it is only claimed, or gone. */
+  readonly server: KubeObject<ServerSpec, ServerStatus> | undefined
+  /** Held for it, while it lives on another node. */
+  readonly isArriving: boolean
+}
+
+/** What every rule looks at. */
+export interface Turn {
+  readonly node: NodeObject
+  readonly seen: Seen
+  readonly now: Date
+}
+
+/** A turn while an operation is under way. */
+export interface Work extends Turn {
+  readonly operation: OperationStanza
+}
+
+/** The operation under way; undefined when there is none or it has ended. */
+export const activeOperation = (node: NodeObject): OperationStanza | undefined => activeStanza(node)
+
+/** True once the operation is in the node's status. */
+export const hasBegun = (node: NodeObject, operation: OperationStanza): boolean => node.status?.operation?.id === operation.id
+
+/** Whether what happens to the servers of the node may concern it. */
+export const isAtWork = (node: NodeObject): boolean =>
+  activeOperation(node) !== undefined || node.spec.isInMaintenance === true || node.metadata.deletionTimestamp !== undefined
