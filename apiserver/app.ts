@@ -30,7 +30,9 @@ import { initScriptEndpoints } from './handlers/init-scripts.ts'
 import { operationEndpoints } from './handlers/operations.ts'
 import { quotaEndpoints } from './handlers/quotas.ts'
 import { serverEndpoints } from './handlers/servers.ts'
+import { serverGroupEndpoints } from './handlers/server-groups.ts'
 import { sshKeyEndpoints } from './handlers/ssh-keys.ts'
+import { usageEndpoints } from './handlers/usage.ts'
 import { openIdentity } from './identity/identity.ts'
 import type { ProviderConfiguration } from './identity/providers/configuration.ts'
 import type { SealingKey } from './identity/sealing.ts'
@@ -115,8 +117,9 @@ const storeUnavailable = (error: unknown): unknown =>
 function resourceEndpoints(parts: Parts, agents: AgentConnections): Endpoint[] {
   const servers = openServers(parts)
   return [
-    ...catalogEndpoints(parts), ...quotaEndpoints(parts), ...initScriptEndpoints(parts), ...sshKeyEndpoints(parts), ...operationEndpoints(parts, servers),
+    ...catalogEndpoints(parts), ...quotaEndpoints(parts), ...initScriptEndpoints(parts), ...serverGroupEndpoints(parts), ...sshKeyEndpoints(parts), ...operationEndpoints(parts, servers),
     createServerEndpoint(parts, servers), ...serverEndpoints(parts, servers), ...consoleEndpoints(parts, servers, openConsoles(parts, servers, agents)),
+    ...usageEndpoints(parts, servers),
   ]
 }
 

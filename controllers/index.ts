@@ -14,6 +14,7 @@ import type { Parts } from './parts.ts'
 import { inShard, type Shard, WHOLE } from './shard.ts'
 import { serverReconciler } from './server/index.ts'
 import { storageReconciler } from './storage.ts'
+import { runUsageCollector, type UsageSource } from './usage/index.ts'
 import { zoneReconciler } from './zone.ts'
 
 export interface ControllersOptions extends Parts {
@@ -43,7 +44,9 @@ export function openControllers(options: ControllersOptions): readonly Controlle
 }
 
 /** Runs the controllers and the shard's work that has no object, until the signal aborts. */
-export async function runControllers(controllers: readonly Controller[], parts: Parts & { readonly shard?: Shard }, signal: AbortSignal): Promise<void> {
+export async function runControllers(controllers: readonly Controller[], parts: Parts & { readonly shard?: Shard; readonly usageOf?: UsageSource }, signal: AbortSignal): Promise<void> {
   const common = (parts.shard ?? WHOLE).hasCommonWork ? [runIntentSweeper(parts, signal), runClaimSweeper(parts, signal)] : []
-  await Promise.all([...controllers.map((controller) => controller.run(signal)), ...common])
+  const { usageOf } = parts
+  const collecting = usageOf === undefined ? [] : [runUsageCollector({ ...parts, usageOf }, signal)]
+  await Promise.all([...controllers.map((controller) => controller.run(signal)), ...common, ...collecting])
 }

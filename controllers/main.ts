@@ -22,6 +22,7 @@ import { installCatalog } from './catalog.ts'
 import { openControllers, runControllers } from './index.ts'
 import { installRoles } from './roles.ts'
 import { parseShard } from './shard.ts'
+import { usageFromAgents } from './usage/agents.ts'
 
 const Environment = z.object({
   DATABASE_URL: z.string().optional(),
@@ -83,7 +84,7 @@ async function run(settings: z.infer<typeof Environment>, log: Logger, stop: Abo
   const election = { store, namespace: SYSTEM_NAMESPACE, name: shard.name, identity, ...(endedIdentity === undefined ? {} : { endedIdentity }), clock, random, log, registry }
   const end = await runElected(election, async (lead) => {
     mayAct = lead.mayAct
-    await runControllers(controllers, parts, lead.signal)
+    await runControllers(controllers, { ...parts, usageOf: usageFromAgents(store) }, lead.signal)
   }, stop)
   if (end === 'lost') return end
   await probes.stop()

@@ -1,6 +1,8 @@
 /** The tables as kysely sees them. Names and columns are those of the migrations. */
 import type { ColumnType, Generated } from 'kysely'
+import type { AddressFamily } from '../domain/addresses.ts'
 import type { AuditChange } from '../domain/audit.ts'
+import type { PoolState, PoolUse } from '../domain/public-pool.ts'
 import type { IdentityTables } from './identity-tables.ts'
 
 /** timestamptz: read as Date, written as Date. */
@@ -9,6 +11,10 @@ type OptionalInstant = ColumnType<Date | null, Date | null | undefined, Date | n
 /** bigint: read as number (the pool parses it; every count here stays below 2^53). */
 type Count = ColumnType<number, number | undefined, number>
 type Json<T> = ColumnType<T, string, string>
+
+interface CounterColumns {
+  network_received_bytes: Count; network_transmitted_bytes: Count; disk_read_bytes: Count; disk_written_bytes: Count; disk_read_operations: Count; disk_write_operations: Count
+}
 
 export interface Tables extends IdentityTables {
   account: {
@@ -59,6 +65,14 @@ export interface Tables extends IdentityTables {
   }
   placement: {
     account_id: string; server_id: string; zone: string; node: string; cores: Count; memory_mebibytes: Count; storage_gibibytes: Count; claimed_at: Instant
+    group_id: ColumnType<string | null, string | null | undefined, never>
+  }
+  server_group: {
+    account_id: string; id: string; name: string; zone: string | null; region: string; spread: 'host' | 'rack' | 'zone'; is_strict: boolean; generation: Count; created_at: Instant
+  }
+  size_change: {
+    account_id: string; server_id: string; operation_id: string; cores_before: Count; memory_mebibytes_before: Count; storage_gibibytes_before: Count
+    cores_after: Count; memory_mebibytes_after: Count; storage_gibibytes_after: Count; began_at: Instant
   }
   placement_target: { account_id: string; server_id: string; operation_id: string; zone: string; node: string; reserved_at: Instant }
   address_claim: { kind: string; scope: string; value: string; account_id: string; holder: string; claimed_at: Instant }
@@ -73,5 +87,16 @@ export interface Tables extends IdentityTables {
   init_script: { id: string; account_id: string; name: string; content: string; generation: Count; created_at: Instant; updated_at: Instant }
   console_session: { account_id: string; server_id: string; session_id: string; opened_at: Instant }
   idempotency_key: { account_id: string; key: string; request_hash: string; created_at: Instant; status: number | null; body: string | null }
+  usage_reading: CounterColumns & { epoch: string; seen_at: Instant }
+  server_metric: CounterColumns & { server_uid: string; step_seconds: number; at: Instant }
+  network_transfer: {
+    account_id: string; date: ColumnType<Date, string, string>; server_id: string; server_name: string; received_bytes: Count; transmitted_bytes: Count
+  }
+  public_pool: {
+    id: string; zone: string; family: AddressFamily; cidr: string; use: PoolUse; gateway: string | null; state: PoolState; total: Count; next_index: Count
+  }
+  public_address: {
+    pool_id: string; index: Count; use: PoolUse; address: string; account_id: string | null; holder: string | null; is_current: boolean; released_number: ColumnType<number | null, never, number | null>
+  }
   deployment_secret: { name: string; value: Buffer; created_at: Instant }
 }

@@ -17,6 +17,7 @@ import { ORGANISATION_ROUTES } from './organisation.ts'
 import { Node, Plan, Region, Template, Zone } from './platform.ts'
 import { QUOTA_ROUTES } from './quota.ts'
 import { SECOND_FACTOR_ROUTES } from './second-factor.ts'
+import { SERVER_GROUP_ROUTES, ServerGroup } from './server-group.ts'
 import { SERVER_ROUTES } from './server-routes.ts'
 import { Server } from './server.ts'
 import { SESSION_ROUTES } from './session.ts'
@@ -24,8 +25,9 @@ import { SSH_KEY_ROUTES } from './ssh-key.ts'
 import { STAFF_ROUTES } from './staff.ts'
 import { Storage } from './storage.ts'
 import { SUPPORT_ROUTES } from './support.ts'
+import { USAGE_ROUTES } from './usage.ts'
 
-export const RESOURCES: readonly Resource[] = [Region, Zone, Plan, Template, Node, Server, Storage, Operation, Instance, Volume, NodeReport]
+export const RESOURCES: readonly Resource[] = [Region, Zone, Plan, Template, Node, Server, ServerGroup, Storage, Operation, Instance, Volume, NodeReport]
 
 export const ROUTES: readonly Route[] = [
   ...SIGN_IN_ROUTES,
@@ -43,7 +45,9 @@ export const ROUTES: readonly Route[] = [
   ...CATALOG_ROUTES,
   ...SERVER_ROUTES,
   ...CONSOLE_ROUTES,
+  ...USAGE_ROUTES,
   ...INIT_SCRIPT_ROUTES,
+  ...SERVER_GROUP_ROUTES,
   ...SSH_KEY_ROUTES,
   ...OPERATION_ROUTES,
   ...MCP_ROUTES,

@@ -15,6 +15,7 @@ import type { TemplateStore } from './images/template-store.ts'
 import { instanceReconciler } from './instance/index.ts'
 import type { Ledger } from './ledger.ts'
 import { runOrphanSweep } from './orphans.ts'
+import { openUsage, type Usage } from './usage.ts'
 import { volumeReconciler } from './volume/index.ts'
 
 export interface AgentOptions {
@@ -38,13 +39,16 @@ export interface Agent {
   missing(): readonly string[]
   /** The console of an Instance of this node; undefined when there is none of the name. */
   consoleOf(instance: string): GuestConsole | undefined
+  /** What the guests of this node have moved. */
+  readonly usage: Usage
 }
 
 export function openAgent(options: AgentOptions): Agent {
   const { nodeName, store, hypervisor, clock, random, log, registry } = options
   const namespace = nodeNamespace(nodeName)
   const caches = openCaches({ store, clock, random, log, registry, selection: { namespace } })
-  const parts = { ...options, caches, namespace }
+  const usage = openUsage(options)
+  const parts = { ...options, caches, namespace, usage }
   const control = { store, caches, clock, random, log, metrics: openControllerMetrics(registry) }
   const controllers = [openController(volumeReconciler(parts), control), openController(instanceReconciler(parts), control)]
   const heartbeat = newHeartbeat(parts)
@@ -52,7 +56,7 @@ export function openAgent(options: AgentOptions): Agent {
     name: 'svccloud_node_guests', help: 'Guests of this host by state', labelNames: ['state'], registers: [registry],
     async collect() {
       this.reset()
-      for (const state of ['running', 'off', 'gone']) this.set({ state }, 0)
+      for (const state of ['running', 'off', 'gone', 'receiving', 'handed_over']) this.set({ state }, 0)
       for (const { state } of await hypervisor.list().catch(() => [])) this.inc({ state })
     },
   })
@@ -64,9 +68,10 @@ export function openAgent(options: AgentOptions): Agent {
         await Promise.race([caches.ready(), new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))])
         if (!signal.aborted) await runOrphanSweep(parts, signal)
       }
-      await Promise.all([...controllers.map((controller) => controller.run(signal)), heartbeat.run(signal), sweep()])
+      await Promise.all([...controllers.map((controller) => controller.run(signal)), heartbeat.run(signal), usage.run(signal), sweep()])
     },
     missing: () => [...(caches.isReady() ? [] : ['watches']), ...(heartbeat.isAlive() ? [] : ['heartbeat'])],
+    usage,
     consoleOf: (instance) => (caches.of(Instance).get({ namespace, name: instance }) === undefined ? undefined : hypervisor.console(instance)),
   }
 }

@@ -83,6 +83,7 @@ const mayEnter = openAccess({ store, namespace: nodeNamespace(nodeName), clock }
 const listener = await startListener({
   host: settings.SVCCLOUD_HOST, port: settings.SVCCLOUD_PORT, certificate, mayEnter, clock, log,
   consoleOf: (instance) => agent.consoleOf(instance),
+  usage: () => agent.usage.list(),
 })
 const agent = openAgent({
   nodeName, store, ...host, ledger, clock, random, log, registry,

@@ -1,12 +1,9 @@
 /** HTTPS to the agents of the hosts: the certificate is pinned by its fingerprint, the caller known by the host's access token.
  *  Connections for input are kept, so that a keystroke costs one round trip; a stream has a connection of its own. */
-import { createHash } from 'node:crypto'
-import { Agent, request as startRequest, type RequestOptions } from 'node:https'
-import type { IncomingMessage } from 'node:http'
+import { Agent } from 'node:https'
 import { createInterface } from 'node:readline'
-import type { Socket } from 'node:net'
-import { TLSSocket } from 'node:tls'
 import { Unavailable } from '../../domain/problem.ts'
+import { askPinned, type PinnedTarget } from '../../kit/http/pinned.ts'
 import type { Caches } from '../../kit/kube/caches.ts'
 import { Secret } from '../../kit/kube/object.ts'
 import type { Store } from '../../kit/kube/store.ts'
@@ -16,7 +13,6 @@ import { Node } from '../../resources/platform.ts'
 import type { ConsoleLine } from './console.ts'
 import type { AgentConnections } from './consoles.ts'
 
-const ANSWER_TIMEOUT_MILLISECONDS = 5_000
 /** The host says something every ten seconds; one that is silent for this long is lost. */
 const SILENCE_MAXIMUM_MILLISECONDS = 30_000
 const TOKEN_FRESH_MILLISECONDS = 10_000
@@ -26,12 +22,6 @@ export interface AgentOptions {
   readonly store: Store
   readonly caches: Caches
   readonly clock: Clock
-}
-
-interface Target {
-  readonly url: URL
-  readonly fingerprint: string
-  readonly token: string
 }
 
 export function openAgents({ store, caches, clock }: AgentOptions): AgentConnections {
@@ -53,7 +43,7 @@ export function openAgents({ store, caches, clock }: AgentOptions): AgentConnect
     return token
   }
 
-  async function targetOf(node: string, instance: string): Promise<Target> {
+  async function targetOf(node: string, instance: string): Promise<PinnedTarget> {
     const endpoint = nodes.get({ name: node })?.status?.endpoint
     if (endpoint === undefined) throw new Unavailable(`the agent of ${node}`)
     return {
@@ -64,7 +54,7 @@ export function openAgents({ store, caches, clock }: AgentOptions): AgentConnect
   async function send(node: string, instance: string, bytes: Uint8Array): Promise<'written' | 'stopped' | 'unreachable'> {
     try {
       const headers = { 'content-type': 'application/octet-stream', 'content-length': String(bytes.length) }
-      const response = await ask(await targetOf(node, instance), { method: 'POST', agent: kept, headers }, bytes)
+      const response = await askPinned(await targetOf(node, instance), { method: 'POST', agent: kept, headers }, bytes)
       response.resume()
       if (response.statusCode === 401) tokens.delete(node)
       if (response.statusCode === 204) return 'written'
@@ -77,7 +67,7 @@ export function openAgents({ store, caches, clock }: AgentOptions): AgentConnect
   return {
     async *follow(node, instance, signal) {
       const silence = new AbortController()
-      const response = await ask(await targetOf(node, instance), { method: 'GET', agent: false, signal: AbortSignal.any([signal, silence.signal]) })
+      const response = await askPinned(await targetOf(node, instance), { method: 'GET', agent: false, signal: AbortSignal.any([signal, silence.signal]) })
       let cancel = () => {}
       const heard = () => {
         cancel()
@@ -106,33 +96,4 @@ export function openAgents({ store, caches, clock }: AgentOptions): AgentConnect
       return sent
     },
   }
-}
-
-/** Connections whose certificate has shown to be the pinned one. */
-const pinned = new WeakMap<Socket, string>()
-
-/** Sends nothing before the certificate has shown to be the pinned one. Resolves with the response's head. */
-function ask({ url, fingerprint, token }: Target, options: RequestOptions, body?: Uint8Array): Promise<IncomingMessage> {
-  return new Promise((resolve, reject) => {
-    const request = startRequest(url, { ...options, rejectUnauthorized: false, timeout: ANSWER_TIMEOUT_MILLISECONDS, headers: { ...options.headers, authorization: `Bearer ${token}` } })
-    const sendOn = (socket: Socket): void => {
-      if (pinned.get(socket) === fingerprint) request.end(body)
-      else request.destroy(new Error('the certificate of the agent is not the pinned one'))
-    }
-    request.once('socket', (socket) => {
-      if (!(socket instanceof TLSSocket) || pinned.has(socket)) return sendOn(socket)
-      socket.setNoDelay(true)
-      socket.once('secureConnect', () => {
-        const certificate = socket.getPeerX509Certificate()
-        if (certificate !== undefined) pinned.set(socket, createHash('sha256').update(certificate.raw).digest('hex'))
-        sendOn(socket)
-      })
-    })
-    request.once('timeout', () => request.destroy(new Error('the agent did not answer in time')))
-    request.once('response', (response) => {
-      request.setTimeout(0)
-      resolve(response)
-    })
-    request.once('error', reject)
-  })
 }

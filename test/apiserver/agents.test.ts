@@ -39,7 +39,7 @@ beforeAll(async () => {
   const certificate = await openCertificate(await mkdtemp(join(tmpdir(), 'svccloud-agent-')), systemClock, systemRandom)
   fingerprint = certificate.fingerprint
   listener = await startListener({
-    host: '127.0.0.1', port: 0, certificate, clock: systemClock, log: silentLog, consoleOf: (name) => (name === INSTANCE ? console : undefined),
+    host: '127.0.0.1', port: 0, certificate, clock: systemClock, log: silentLog, consoleOf: (name) => (name === INSTANCE ? console : undefined), usage: async () => [],
     mayEnter: async (authorization) => {
       asked++
       return authorization === 'Bearer good'

@@ -1,9 +1,10 @@
-/** The agent's HTTPS listener: consoles of its guests, for callers with the token. HTTP/1.1; errors are `{reason, message}`. */
+/** The agent's HTTPS listener: consoles of its guests and what they have moved, for callers with the token. HTTP/1.1; errors are `{reason, message}`. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import type { Clock } from '../../../kit/sys/clock.ts'
 import type { Logger } from '../../../kit/sys/log.ts'
+import type { GuestUsage } from '../../../resources/instance.ts'
 import type { GuestConsole } from '../drivers/hypervisor/hypervisor.ts'
 import type { AgentCertificate } from './certificate.ts'
 import { streamConsole, takeInput } from './console.ts'
@@ -16,6 +17,8 @@ export interface ListenerOptions {
   readonly mayEnter: (authorization: string | undefined) => Promise<boolean>
   /** Undefined when this node has no such Instance. */
   readonly consoleOf: (instance: string) => GuestConsole | undefined
+  /** What the guests have moved. */
+  readonly usage: () => Promise<readonly GuestUsage[]>
   readonly clock: Clock
   readonly log: Logger
 }
@@ -29,6 +32,7 @@ export interface Listener {
 const STREAMS_MAXIMUM = 16
 const CONNECTIONS_MAXIMUM = 4_096
 const REQUEST_TIMEOUT_MILLISECONDS = 30_000
+const USAGE_PATH = '/v1/usage'
 const PATH = /^\/v1\/instances\/([a-z0-9][-a-z0-9.]{0,252})\/console$/
 
 const MESSAGES = {
@@ -38,7 +42,7 @@ const MESSAGES = {
 } as const
 
 /** Resolves when it listens. */
-export async function startListener({ host, port, certificate, mayEnter, consoleOf, clock, log }: ListenerOptions): Promise<Listener> {
+export async function startListener({ host, port, certificate, mayEnter, consoleOf, usage, clock, log }: ListenerOptions): Promise<Listener> {
   const stopping = new AbortController()
   const streams = new Map<string, number>()
   const refuse = (response: ServerResponse, status: number, reason: keyof typeof MESSAGES) =>
@@ -48,6 +52,9 @@ export async function startListener({ host, port, certificate, mayEnter, console
     const isAllowed = await mayEnter(request.headers.authorization).catch(() => undefined)
     if (isAllowed === undefined) return refuse(response, 503, 'unavailable')
     if (!isAllowed) return refuse(response, 401, 'unauthorized')
+    if (request.url === USAGE_PATH && request.method === 'GET') {
+      return void response.writeHead(200, { 'content-type': 'application/json', 'cache-control': 'no-store' }).end(JSON.stringify({ guests: await usage() }))
+    }
     const name = PATH.exec(request.url ?? '')?.[1] ?? ''
     const console = consoleOf(name)
     if (console === undefined) return refuse(response, 404, 'not_found')

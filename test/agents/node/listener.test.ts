@@ -9,6 +9,7 @@ import { ConsoleLine as Line } from '../../../agents/node/drivers/hypervisor/con
 import { type AgentCertificate, openCertificate } from '../../../agents/node/serve/certificate.ts'
 import type { ConsoleLine } from '../../../agents/node/serve/console.ts'
 import { type Listener, startListener } from '../../../agents/node/serve/listener.ts'
+import { NO_COUNTERS } from '../../../domain/usage.ts'
 import { systemClock } from '../../../kit/sys/clock.ts'
 import { silentLog } from '../../../kit/sys/log.ts'
 import { systemRandom } from '../../../kit/sys/random.ts'
@@ -27,6 +28,7 @@ beforeEach(async () => {
   listener = await startListener({
     host: '127.0.0.1', port: 0, certificate, clock: systemClock, log: silentLog,
     mayEnter: async (authorization) => authorization === 'Bearer good', consoleOf: (name) => (name === 'web' ? line : undefined),
+    usage: async () => [{ instance: 'web', epoch: 'e', counters: { ...NO_COUNTERS, diskReadBytes: 7 } }],
   })
 })
 afterEach(async () => {
@@ -122,6 +124,14 @@ describe('the console of a guest', () => {
     expect((await open('GET', '/')).status).toBe(404)
     expect((await open('DELETE')).status).toBe(405)
   })
+})
+
+it('tells callers with the token what the guests have moved', async () => {
+  const answer = await open('GET', '/v1/usage')
+  await answer.ended
+  expect(answer.status).toBe(200)
+  expect(JSON.parse(answer.text())).toEqual({ guests: [{ instance: 'web', epoch: 'e', counters: { ...NO_COUNTERS, diskReadBytes: 7 } }] })
+  expect((await open('GET', '/v1/usage', undefined, 'bad')).status).toBe(401)
 })
 
 it('a certificate is kept, and made anew when it runs out', async () => {

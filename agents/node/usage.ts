@@ -1,0 +1,61 @@
+/** What the guests of this host have moved. Counters live as long as a guest's process: the last reading of one that has ended is kept for
+ *  a while, so that what it moved at the end is not lost. */
+import type { Clock } from '../../kit/sys/clock.ts'
+import type { GuestUsage } from '../../resources/instance.ts'
+import type { Guest, GuestCounters, Hypervisor } from './drivers/hypervisor/hypervisor.ts'
+
+export interface Usage {
+  /** Newest readings of running guests, and the last ones of those that ended not long ago. */
+  list(): Promise<readonly GuestUsage[]>
+  /** Takes a reading now: of a guest that is about to end. Never throws. */
+  note(name: string): Promise<void>
+  /** Takes readings until the signal aborts, for guests that end without a word. */
+  run(signal: AbortSignal): Promise<void>
+}
+
+const SAMPLE_MILLISECONDS = 10_000
+/** Thirty times the interval at which somebody asks. */
+const ENDED_KEPT_MILLISECONDS = 600_000
+
+export function openUsage({ hypervisor, clock }: { readonly hypervisor: Pick<Hypervisor, 'list' | 'inspect' | 'counters'>; readonly clock: Clock }): Usage {
+  const readings = new Map<string, { readonly usage: GuestUsage; readonly at: number }>()
+
+  async function read(guest: Guest): Promise<void> {
+    const counters = await hypervisor.counters(guest.name).catch(() => undefined)
+    if (counters === undefined) return
+    const usage = usageOf(guest, counters)
+    readings.set(usage.epoch, { usage, at: clock.monotonicMilliseconds() })
+  }
+
+  async function readAll(): Promise<void> {
+    await Promise.all((await hypervisor.list()).map(read))
+    const oldest = clock.monotonicMilliseconds() - ENDED_KEPT_MILLISECONDS
+    for (const [epoch, { at }] of readings) if (at < oldest) readings.delete(epoch)
+  }
+
+  return {
+    async list() {
+      await readAll()
+      return [...readings.values()].map(({ usage }) => usage)
+    },
+    async note(name) {
+      const guest = await hypervisor.inspect(name).catch(() => undefined)
+      if (guest !== undefined) await read(guest)
+    },
+    async run(signal) {
+      while (!signal.aborted) {
+        await readAll().catch(() => undefined)
+        await clock.sleep(SAMPLE_MILLISECONDS, signal)
+      }
+    },
+  }
+}
+
+const usageOf = ({ name, uid, incarnation, startedAt }: Guest, counters: GuestCounters): GuestUsage => ({
+  instance: name, epoch: `${uid}/${incarnation}/${startedAt}`,
+  counters: {
+    networkReceivedBytes: counters.networkReceivedBytes ?? 0, networkTransmittedBytes: counters.networkTransmittedBytes ?? 0,
+    diskReadBytes: counters.diskReadBytes, diskWrittenBytes: counters.diskWrittenBytes,
+    diskReadOperations: counters.diskReadOperations, diskWriteOperations: counters.diskWriteOperations,
+  },
+})

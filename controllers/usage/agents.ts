@@ -1,0 +1,40 @@
+/** What guests have moved, asked of the agents over HTTPS. */
+import { Agent } from 'node:https'
+import { z } from 'zod'
+import { Unavailable } from '../../domain/problem.ts'
+import { askPinned } from '../../kit/http/pinned.ts'
+import { Secret } from '../../kit/kube/object.ts'
+import type { Store } from '../../kit/kube/store.ts'
+import { AGENT_ACCESS_SECRET_NAME, GuestUsage, nodeNamespace } from '../../resources/instance.ts'
+import type { UsageSource } from './index.ts'
+
+const Answer = z.strictObject({ guests: z.array(GuestUsage) })
+const CONNECTIONS_MAXIMUM = 64
+
+export function usageFromAgents(store: Store): UsageSource {
+  // A resumed TLS session shows no certificate, so none is resumed.
+  const kept = new Agent({ keepAlive: true, maxSockets: CONNECTIONS_MAXIMUM, maxCachedSessions: 0, rejectUnauthorized: false })
+  const tokens = new Map<string, string>()
+
+  async function tokenOf(node: string): Promise<string> {
+    const secret = await store.get(Secret, { namespace: nodeNamespace(node), name: AGENT_ACCESS_SECRET_NAME })
+    const encoded = (secret as { readonly data?: Readonly<Record<string, string>> } | undefined)?.data?.['token'] // a Secret's payload
+    if (encoded === undefined) throw new Unavailable(`the access token of ${node}`)
+    return Buffer.from(encoded, 'base64').toString().trim()
+  }
+
+  return async ({ metadata: { name }, status }) => {
+    const { endpoint } = status ?? {}
+    if (endpoint === undefined) throw new Unavailable(`the agent of ${name}`)
+    const token = tokens.get(name) ?? await tokenOf(name)
+    tokens.set(name, token)
+    const response = await askPinned({ url: new URL('/v1/usage', endpoint.url), fingerprint: endpoint.certificateFingerprint.toLowerCase(), token }, { method: 'GET', agent: kept })
+    const chunks: Buffer[] = []
+    for await (const chunk of response) chunks.push(chunk as Buffer) // a response without an encoding yields bytes
+    if (response.statusCode !== 200) {
+      tokens.delete(name) // it may have been made anew
+      throw new Unavailable(`the agent of ${name}`)
+    }
+    return Answer.parse(JSON.parse(Buffer.concat(chunks).toString())).guests
+  }
+}

@@ -1,0 +1,71 @@
+/** What guests move over their networks and disks: counters, and the series that are made of them. Pure. */
+
+/** Since some beginning; each only grows. int64. */
+export interface Counters {
+  readonly networkReceivedBytes: number
+  readonly networkTransmittedBytes: number
+  readonly diskReadBytes: number
+  readonly diskWrittenBytes: number
+  readonly diskReadOperations: number
+  readonly diskWriteOperations: number
+}
+
+export const COUNTERS = [
+  'networkReceivedBytes', 'networkTransmittedBytes', 'diskReadBytes', 'diskWrittenBytes', 'diskReadOperations', 'diskWriteOperations',
+] as const satisfies readonly (keyof Counters)[]
+
+export const NO_COUNTERS: Counters = {
+  networkReceivedBytes: 0, networkTransmittedBytes: 0, diskReadBytes: 0, diskWrittenBytes: 0, diskReadOperations: 0, diskWriteOperations: 0,
+}
+
+const each = (of: (counter: keyof Counters) => number): Counters => ({
+  networkReceivedBytes: of('networkReceivedBytes'), networkTransmittedBytes: of('networkTransmittedBytes'), diskReadBytes: of('diskReadBytes'),
+  diskWrittenBytes: of('diskWrittenBytes'), diskReadOperations: of('diskReadOperations'), diskWriteOperations: of('diskWriteOperations'),
+})
+
+/** What came on top since. A reading that is behind the one before is an old one that was late, and adds nothing. */
+export const growth = (before: Counters, after: Counters): Counters => each((counter) => Math.max(0, after[counter] - before[counter]))
+
+/** The later of two readings of the same counters, whichever order they came in. */
+export const newest = (one: Counters, other: Counters): Counters => each((counter) => Math.max(one[counter], other[counter]))
+
+export const METRICS_PERIODS = ['1h', '24h', '7d', '30d'] as const
+export type MetricsPeriod = (typeof METRICS_PERIODS)[number]
+
+/** Each period has the step that people can still see in a chart of it. */
+const PERIODS: Readonly<Record<MetricsPeriod, { readonly seconds: number; readonly stepSeconds: number }>> = {
+  '1h': { seconds: 3_600, stepSeconds: 60 },
+  '24h': { seconds: 86_400, stepSeconds: 900 },
+  '7d': { seconds: 604_800, stepSeconds: 3_600 },
+  '30d': { seconds: 2_592_000, stepSeconds: 14_400 },
+}
+
+export const stepSecondsOf = (period: MetricsPeriod): number => PERIODS[period].stepSeconds
+
+/** Every step that usage is kept in, and for how long. */
+export const STEPS: readonly { readonly stepSeconds: number; readonly keptSeconds: number }[] =
+  METRICS_PERIODS.map((period) => ({ stepSeconds: PERIODS[period].stepSeconds, keptSeconds: PERIODS[period].seconds + PERIODS[period].stepSeconds }))
+
+/** When the step began that the instant is in. Steps are aligned to the epoch, so that they are the same for everybody. */
+export const stepOf = (at: Date, stepSeconds: number): Date => new Date(Math.floor(at.getTime() / (stepSeconds * 1_000)) * stepSeconds * 1_000)
+
+export interface Point extends Counters {
+  readonly at: Date
+}
+
+/** When the first step of a series began that ends with the step that is under way now. */
+export function seriesStart(period: MetricsPeriod, now: Date): Date {
+  const { seconds, stepSeconds } = PERIODS[period]
+  return new Date(stepOf(now, stepSeconds).getTime() - (seconds - stepSeconds) * 1_000)
+}
+
+/** One point a step, oldest first, zero where nothing was counted; the last step is under way. `points` may be in any order. */
+export function seriesOf(period: MetricsPeriod, points: readonly Point[], now: Date): Point[] {
+  const { seconds, stepSeconds } = PERIODS[period]
+  const counted = new Map(points.map((point) => [point.at.getTime(), point]))
+  const start = seriesStart(period, now).getTime()
+  return Array.from({ length: seconds / stepSeconds }, (_, index) => {
+    const at = new Date(start + index * stepSeconds * 1_000)
+    return counted.get(at.getTime()) ?? { at, ...NO_COUNTERS }
+  })
+}
