@@ -1,10 +1,12 @@
-/** Everything that a server holds in PostgreSQL: quota, hostname, MAC address, room on a node. Taken in one transaction and
+/** Everything that a server holds in PostgreSQL: quota, hostname, MAC address, room on a node, public addresses. Taken in one transaction and
  *  given back in one. The API server takes it before the server exists; the controller does for servers made with kubectl. */
 import type { Transaction } from 'kysely'
+import { jsonArrayFrom } from 'kysely/helpers/postgres'
 import { serverQuota, storageQuota } from '../domain/quota.ts'
 import type { Random } from '../kit/sys/random.ts'
 import { claimHostname, claimMacAddress, releaseClaims } from './claims.ts'
 import { claimPlacement, type Placement, releasePlacement } from './placement.ts'
+import { type HeldAddress, hasPools, heldAddresses, listAddresses, releaseAddresses, takeAddress, toHeldAddress } from './public-pools.ts'
 import { giveBackQuotas, takeQuotas } from './quotas.ts'
 import type { Queries } from './open.ts'
 import type { Tables } from './tables.ts'
@@ -18,16 +20,23 @@ export interface ServerId {
 export interface ServerDemand extends ServerId {
   readonly hostname: string
   readonly zone: string
+  /** Of the zone. */
+  readonly region?: string | undefined
+  readonly serverGroupId?: string | undefined
   readonly cpuPool?: string | undefined
   readonly cores: number
   readonly memoryMebibytes: number
   /** Of the boot storage. */
   readonly storageGibibytes: number
+  /** Whether it shall have a public IPv4 address. */
+  readonly publicIpv4?: boolean | undefined
 }
 
 export interface ServerClaims {
   readonly placement: Placement
   readonly macAddress: string
+  /** Of each use the current one first. */
+  readonly addresses: readonly HeldAddress[]
   /** Where the server is on its way to. */
   readonly target?: MoveTarget
 }
@@ -37,7 +46,8 @@ const serverHolder = (serverId: string): string => `server/${serverId}`
 const storageHolder = (storageId: string): string => `storage/${storageId}`
 
 /** Claims everything, once: what the server has already stays as it is.
- *  Throws the Problems `quota_exceeded` (422), `name_taken` (409) and `no_capacity` (503); the transaction must then be rolled back. */
+ *  Throws the Problems `quota_exceeded` (422), `name_taken` (409), `no_capacity`, `no_distinct_failure_domain` and `no_free_address` (503), and 400 for a group
+ *  that is not there; the transaction must then be rolled back. */
 export async function claimServer(tx: Transaction<Tables>, demand: ServerDemand, { now, random }: { readonly now: Date; readonly random: Random }): Promise<ServerClaims> {
   const { accountId, serverId, hostname, zone } = demand
   const holding = { accountId, holder: serverHolder(serverId) }
@@ -45,7 +55,26 @@ export async function claimServer(tx: Transaction<Tables>, demand: ServerDemand,
   await takeQuotas(tx, { accountId, holder: storageHolder(serverId), amounts: storageQuota(demand.storageGibibytes) })
   await claimHostname(tx, { ...holding, zone, hostname }, now)
   const macAddress = await claimMacAddress(tx, holding, random, now)
-  return { macAddress, placement: await claimPlacement(tx, demand, now) }
+  const placement = await claimPlacement(tx, demand, now)
+  return { macAddress, placement, addresses: await claimAddresses(tx, demand) }
+}
+
+/** A /64 in a zone that has prefixes to give, and the IPv4 address that was asked for. In the order of the uses, so that transactions lock pools in one order. */
+async function claimAddresses(tx: Transaction<Tables>, { accountId, serverId, zone, publicIpv4 = false }: ServerDemand): Promise<readonly HeldAddress[]> {
+  const holding = { accountId, holder: serverHolder(serverId) }
+  const known = await listAddresses(tx, holding)
+  const wanted = [...(publicIpv4 ? ['server_ipv4'] as const : []), ...((await hasPools(tx, zone, 'server_ipv6_prefix')) ? ['server_ipv6_prefix'] as const : [])]
+  const missing = wanted.filter((use) => !known.some((address) => address.use === use && address.isCurrent))
+  for (const use of missing) await takeAddress(tx, { ...holding, zone, use })
+  return missing.length === 0 ? known : listAddresses(tx, holding)
+}
+
+/** Gives the server another /64 when the pool of its own is draining; the one before goes on leading to it.
+ *  Throws the Problem `no_free_address` (503). */
+export async function renumberServer(tx: Transaction<Tables>, { accountId, serverId, zone }: ServerId & { readonly zone: string }): Promise<void> {
+  const holding = { accountId, holder: serverHolder(serverId) }
+  const isDraining = (await listAddresses(tx, holding)).some((address) => address.use === 'server_ipv6_prefix' && address.isCurrent && address.isDraining)
+  if (isDraining) await takeAddress(tx, { ...holding, zone, use: 'server_ipv6_prefix' })
 }
 
 /** Gives everything back; nothing when that was done before. */
@@ -55,6 +84,7 @@ export async function releaseServer(tx: Transaction<Tables>, { accountId, server
   await giveBackQuotas(tx, { accountId, holder: storageHolder(serverId) })
   await releaseClaims(tx, holding)
   await releasePlacement(tx, { accountId, serverId })
+  await releaseAddresses(tx, holding)
 }
 
 /** Undefined unless the server holds everything. */
@@ -64,9 +94,10 @@ export async function findServerClaims(db: Queries, { accountId, serverId }: Ser
     .leftJoin('placement_target as target', (join) => join.onRef('target.account_id', '=', 'placement.account_id').onRef('target.server_id', '=', 'placement.server_id'))
     .select(['target.operation_id as target_operation', 'target.zone as target_zone', 'target.node as target_node'])
     .select(['placement.zone', 'placement.node', 'placement.cores', 'placement.memory_mebibytes', 'placement.storage_gibibytes', 'address_claim.value'])
+    .select(jsonArrayFrom(heldAddresses(db, { accountId, holder: serverHolder(serverId) })).as('addresses'))
     .where('placement.account_id', '=', accountId).where('placement.server_id', '=', serverId).executeTakeFirst()
   return row && {
-    macAddress: row.value,
+    macAddress: row.value, addresses: row.addresses.map(toHeldAddress),
     ...(row.target_operation === null || row.target_zone === null || row.target_node === null ? {} : { target: { operationId: row.target_operation, zone: row.target_zone, node: row.target_node } }),
     placement: { accountId, serverId, zone: row.zone, node: row.node, cores: row.cores, memoryMebibytes: row.memory_mebibytes, storageGibibytes: row.storage_gibibytes },
   }

@@ -53,7 +53,7 @@ export function newborn(changes: Changes = {}): World {
   const seen: Seen = {
     accountId: ACCOUNT, isTemplateKnown: true, isHostReachable: true, userData: undefined, hasUserDataCopy: true, editor: 'user:kubectl-edit', requests: [],
     plan: { family: 'starter', cores: 1, memoryMebibytes: 192, storageGibibytes: 1, priceMonthlyCents: 100 }, zone: { displayName: 'Zone 1', region: 'eu-1', isClosed: false, capabilities: [] },
-    claims: { macAddress: '52:54:00:00:00:01', placement: { accountId: ACCOUNT, serverId: 'web-id', zone: 'zone-1', node: NODE, cores: 1, memoryMebibytes: 192, storageGibibytes: 1 } },
+    claims: { macAddress: '52:54:00:00:00:01', addresses: [], placement: { accountId: ACCOUNT, serverId: 'web-id', zone: 'zone-1', node: NODE, cores: 1, memoryMebibytes: 192, storageGibibytes: 1 } },
     storage: undefined, instance: undefined, ...changes.seen,
   }
   return { server, seen }
