@@ -51,17 +51,32 @@ async function open(kubeconfig: string, stop: () => Promise<void>): Promise<Api>
   } }
 }
 
-export async function openEmbedded(): Promise<Api> {
-  const folder = await mkdtemp(join(tmpdir(), 'svccloud-bench-'))
+export interface EmbeddedProcess {
+  readonly pid: number
+  readonly kubeconfig: string
+  /** Asks it to end and waits for that. */
+  stop(): Promise<void>
+}
+
+/** The embedded API on the folder; answers when it serves. */
+export async function startEmbedded(folder: string): Promise<EmbeddedProcess> {
   const child = fork('embedded/kubernetes/main.ts', { execArgv: [], stdio: ['ignore', 'ignore', 'ignore', 'ipc'], env: { ...environment(), SVCCLOUD_DATA: folder, SVCCLOUD_PORT: '0', SVCCLOUD_LOG_LEVEL: 'error' } })
-  const ready = await new Promise<{ readonly kubeconfig: string }>((resolve, reject) => {
+  const { kubeconfig } = await new Promise<{ readonly kubeconfig: string }>((resolve, reject) => {
     child.once('message', (message) => resolve(message as { kubeconfig: string })) // its only message
     child.once('exit', (code) => reject(new Error(`the embedded API ended with ${code}`)))
   })
-  return open(ready.kubeconfig, async () => {
+  return { pid: child.pid ?? 0, kubeconfig, stop: async () => { // a process that spoke has an id
     const ended = new Promise((resolve) => child.once('exit', resolve))
     child.kill('SIGTERM')
     await ended
+  } }
+}
+
+export async function openEmbedded(): Promise<Api> {
+  const folder = await mkdtemp(join(tmpdir(), 'svccloud-bench-'))
+  const server = await startEmbedded(folder)
+  return open(server.kubeconfig, async () => {
+    await server.stop()
     await rm(folder, { recursive: true, force: true })
   })
 }
