@@ -9,7 +9,7 @@ import type { Resource } from './define.ts'
 import { IDENTITY_PROVIDER_ROUTES } from './identity-provider.ts'
 import { SIGN_IN_ROUTES } from './identity.ts'
 import { INIT_SCRIPT_ROUTES } from './init-script.ts'
-import { Instance, NodeReport, Volume } from './instance.ts'
+import { Instance, NodeReport, Observation, Volume } from './instance.ts'
 import { MCP_ROUTES } from './mcp.ts'
 import { MEMBER_ROUTES } from './member.ts'
 import { Operation, OPERATION_ROUTES } from './operation.ts'
@@ -27,7 +27,7 @@ import { Storage } from './storage.ts'
 import { SUPPORT_ROUTES } from './support.ts'
 import { USAGE_ROUTES } from './usage.ts'
 
-export const RESOURCES: readonly Resource[] = [Region, Zone, Plan, Template, Node, Server, ServerGroup, Storage, Operation, Instance, Volume, NodeReport]
+export const RESOURCES: readonly Resource[] = [Region, Zone, Plan, Template, Node, Server, ServerGroup, Storage, Operation, Instance, Volume, NodeReport, Observation]
 
 export const ROUTES: readonly Route[] = [
   ...SIGN_IN_ROUTES,

@@ -187,6 +187,8 @@ export const NodeReport = resource({
     features: z.array(z.string().max(63)).max(32),
     /** Shared storage that the host has mounted. */
     pools: z.array(z.string().max(63)).max(16).optional(),
+    /** Guests that live, when this was written: none where the host has just started. */
+    guestCount: z.int().min(0).optional(),
     /** Where other hosts reach this one for guests that move. */
     migrationHost: z.string().max(253).optional(),
     /** Where the agent's HTTPS listener (console) is, and the SHA-256 of its certificate in hex. */
@@ -200,6 +202,30 @@ export const NodeReport = resource({
   ],
 })
 export type NodeReportSpec = z.infer<typeof NodeReport.spec>
+
+export const Observation = resource({
+  kind: 'Observation', plural: 'observations', shortNames: ['obs'], scope: 'Namespaced',
+  description: 'A question to this node: does another one, whose heartbeat is missed, answer it? Its name is that of the other node. Asked and removed by the platform, answered by the agent.',
+  spec: z.strictObject({
+    endpoint: z.strictObject({ url: z.string().max(253), certificateFingerprint: z.string().max(64) }).describe('Where the agent of the other node listens.'),
+    askedAt: z.string().max(64).describe('Which question it is: a later one is asked anew.'),
+  }),
+  status: z.strictObject({
+    observedGeneration: z.int().optional(),
+    conditions: Conditions.optional(),
+    askedAt: z.string().max(64).describe('The question that is answered.'),
+    /** agent: it answers as itself. host: something answers there, but not the agent. nothing: no sign of life. */
+    answer: z.enum(['agent', 'host', 'nothing']),
+    detail: z.string().max(1024),
+  }),
+  columns: [
+    { name: 'Endpoint', type: 'string', jsonPath: '.spec.endpoint.url' },
+    { name: 'Answer', type: 'string', jsonPath: '.status.answer' },
+    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+  ],
+})
+export type ObservationSpec = z.infer<typeof Observation.spec>
+export type ObservationStatus = z.infer<typeof Observation.status>
 const Count = z.int().min(0)
 /** What a guest has moved since its process began, as its node's agent answers at /v1/usage. */
 export const GuestUsage = z.strictObject({

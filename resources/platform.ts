@@ -115,6 +115,25 @@ const PlannedWork = z.strictObject({
   action: z.enum(['live', 'cold']).describe('How servers leave: live, or cold where that may be needed.'),
 })
 
+/** Proof that nothing runs on a node any more that it ran before. */
+const Fence = z.strictObject({
+  operationId: z.string().max(253).describe('Name of the Operation that brought the proof.'),
+  at: z.string().max(64).describe('Since when it is proven.'),
+  method: z.enum(['power_off', 'storage_block', 'attest']).describe('By what.'),
+  evidence: z.string().max(1024).describe('What was seen, or who attests, for people.'),
+  bootId: z.string().max(64).describe('The boot that has ended; empty when the node never told one.'),
+})
+
+/** What the board management controller says of the power of a node that has fallen silent. */
+const Power = z.strictObject({
+  state: z.enum(['on', 'off', 'unknown']).describe('What it said last; unknown when it did not answer.'),
+  since: z.string().max(64).describe('Since when it says so.'),
+  readAt: z.string().max(64).describe('When it said so last.'),
+  failures: z.int().min(0).describe('How often in a row it did not answer.'),
+  cuts: z.int().min(0).describe('How often it was told to cut the power.'),
+  detail: z.string().max(1024).describe('Why it did not answer; empty otherwise.'),
+})
+
 export const Node = resource({
   kind: 'Node', plural: 'nodes', shortNames: ['hv'], scope: 'Cluster', description: 'A hypervisor host. Its agent works in the namespace `node-<name>`, and says there what the host is. Set isCordoned to keep it from new servers, isInMaintenance to empty it; each such change becomes an operation in its namespace. A deleted one goes when nothing is left on it.',
   spec: z.strictObject({
@@ -130,7 +149,7 @@ export const Node = resource({
     bmc: z.strictObject({
       address: z.string().min(1).max(253).describe('Host name, address or URL of the controller.'),
       protocol: z.enum(['redfish', 'ipmi']).describe('How it is spoken to.'),
-      secretName: z.string().min(1).max(253).describe('Secret of the namespace svccloud-system whose keys username and password let in.'),
+      secretName: z.string().min(1).max(253).describe('Secret of the namespace svccloud-system whose keys username and password let in; its key certificateFingerprint (SHA-256 in hex) or ca.crt says which certificate is the right one.'),
     }).optional().describe('The board management controller, by which the host can be powered off.'),
     desiredAgentVersion: z.string().min(1).max(63).optional().describe('Version that its agent shall have; whatever it has when absent.'),
     operation: OperationStanza.optional().describe('The newest change that was asked for. Written by the platform only; an edit gets its operation by itself.'),
@@ -153,6 +172,8 @@ export const Node = resource({
     lastSeenAt: z.string().max(64).optional().describe('The last heartbeat of a node that has fallen silent.'),
     isCordoned: z.boolean().optional().describe('What has been brought about of spec.isCordoned.'),
     isInMaintenance: z.boolean().optional().describe('What has been brought about of spec.isInMaintenance.'),
+    fence: Fence.optional().describe('Proof that the node has lost its servers, which live elsewhere from then on; absent again once it has come back with another boot and empty.'),
+    power: Power.optional().describe('What is known of its power while it is silent.'),
     plannedWork: PlannedWork.optional().describe('The work for which servers leave the node.'),
     operation: OperationProgress.optional().describe('How far the newest operation is.'),
   }).describe(KNOWN),
@@ -174,3 +195,5 @@ export const Node = resource({
 })
 export type NodeSpec = z.infer<typeof Node.spec>
 export type NodeStatus = z.infer<typeof Node.status>
+export type NodeFence = z.infer<typeof Fence>
+export type NodePower = z.infer<typeof Power>

@@ -17,8 +17,8 @@ const rule = (verbs: readonly string[], apiGroups: readonly string[], resources:
 
 /** What the agent of a node may do in its own namespace; the same as the chart of the agents gives. */
 export const NODE_RULES: readonly Rule[] = [
-  rule(['get', 'list', 'watch', 'patch'], ['svccloud.dev'], ['instances', 'volumes']),
-  rule(['patch'], ['svccloud.dev'], ['instances/status', 'volumes/status']),
+  rule(['get', 'list', 'watch', 'patch'], ['svccloud.dev'], ['instances', 'volumes', 'observations']),
+  rule(['patch'], ['svccloud.dev'], ['instances/status', 'volumes/status', 'observations/status']),
   rule(['get', 'create', 'patch'], ['svccloud.dev'], ['nodereports']),
   rule(['get', 'create', 'patch'], ['coordination.k8s.io'], ['leases']),
   rule(['get'], [''], ['secrets', 'namespaces']),
