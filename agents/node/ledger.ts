@@ -3,6 +3,7 @@
  *  Every write is on the disk when it returns, and an open ledger keeps a second agent off the folder. */
 import { DatabaseSync } from 'node:sqlite'
 import { z } from 'zod'
+import { Instance } from '../../resources/instance.ts'
 
 export const LedgerEntry = z.strictObject({
   /** uid of the Instance object. */
@@ -16,6 +17,8 @@ export const LedgerEntry = z.strictObject({
   ended: z.strictObject({ at: z.string(), reason: z.enum(['requested', 'guest_shutdown', 'crashed']), detail: z.string().optional() }).optional(),
   /** The last stop request that was taken up. */
   stop: z.strictObject({ id: z.string(), since: z.string(), outcome: z.enum(['stopped', 'timed_out']).optional() }).optional(),
+  /** The last attempt to move the guest here or away that is over: its end, which outlives the guest. */
+  transfer: Instance.status.shape.transfer,
 })
 export type LedgerEntry = z.infer<typeof LedgerEntry>
 

@@ -7,13 +7,13 @@ import { watch, type Reconciler } from '../../../kit/reconcile/reconciler.ts'
 import type { Clock } from '../../../kit/sys/clock.ts'
 import type { Logger } from '../../../kit/sys/log.ts'
 import { Instance, Volume, type InstanceSpec, type InstanceStatus } from '../../../resources/instance.ts'
-import { GuestExists, GuestStartFailed, type Hypervisor } from '../drivers/hypervisor/hypervisor.ts'
+import { type GuestDefinition, GuestStartFailed, type Hypervisor } from '../drivers/hypervisor/hypervisor.ts'
 import type { VolumeStore } from '../drivers/storage/volume-store.ts'
-import type { TemplateImage } from '../images/recipe.ts'
 import type { ImageState, TemplateStore } from '../images/template-store.ts'
 import type { Ledger, LedgerEntry } from '../ledger.ts'
 import { metadataDocument, seedDisk } from '../serve/metadata.ts'
-import { planInstance, POWER_BUTTON_SECONDS, type InstanceEffects, type InstanceObject, type InstanceSeen } from './plan.ts'
+import type { Usage } from '../usage.ts'
+import { DETAIL_CHARACTERS_MAXIMUM, planInstance, POWER_BUTTON_SECONDS, type InstanceEffects, type InstanceObject, type InstanceSeen } from './plan.ts'
 
 export interface InstanceOptions {
   readonly store: Store
@@ -22,6 +22,7 @@ export interface InstanceOptions {
   readonly volumes: VolumeStore
   readonly images: TemplateStore
   readonly ledger: Ledger
+  readonly usage: Pick<Usage, 'note'>
   readonly clock: Clock
   readonly log: Logger
   readonly namespace: string
@@ -32,9 +33,11 @@ export const AGENT_FINALIZER = 'svccloud.dev/agent'
 const FORWARDED_PORTS = [22]
 const VOLUME_INDEX = 'volume'
 const USER_DATA_KEY = 'userData'
+/** Of the Secret that both ends of a move know. */
+const MOVE_KEY = 'psk'
 
 export function instanceReconciler(options: InstanceOptions): Reconciler<InstanceSpec, InstanceStatus, InstanceSeen> {
-  const { store, caches, hypervisor, volumes, images, ledger, clock, log, namespace } = options
+  const { store, caches, hypervisor, volumes, images, ledger, usage, clock, log, namespace } = options
   const instances = caches.of(Instance)
   instances.addIndex(VOLUME_INDEX, ({ spec }) => spec.disks.map(({ volume }) => volume))
   const lastPress = new Map<string, number>()
@@ -51,24 +54,44 @@ export function instanceReconciler(options: InstanceOptions): Reconciler<Instanc
     ledger.put(name, update(entry))
   }
 
-  async function userDataOf(spec: InstanceSpec): Promise<Buffer | undefined> {
-    const { userDataSecretName: name } = spec.metadata
-    if (name === undefined) return undefined
+  async function secretText(name: string, key: string): Promise<string> {
     const secret = await store.get(Secret, { namespace, name }) as unknown as KubeObject & { readonly data?: Readonly<Record<string, string>> } | undefined // a Secret has data, no spec
-    const text = secret?.data?.[USER_DATA_KEY]
-    if (text === undefined) throw new Unavailable(`user data in Secret ${name}`, undefined)
-    return Buffer.from(text, 'base64')
+    const text = secret?.data?.[key]
+    if (text === undefined) throw new Unavailable(`${key} in Secret ${name}`, undefined)
+    return Buffer.from(text, 'base64').toString()
   }
 
-  async function start({ incarnation }: InstanceEffects['start'], { metadata: { name, uid = '' }, spec }: InstanceObject): Promise<void> {
+  const userDataOf = async ({ metadata: { userDataSecretName: name } }: InstanceSpec): Promise<Buffer | undefined> =>
+    name === undefined ? undefined : Buffer.from(await secretText(name, USER_DATA_KEY))
+
+  /** An agent that comes back may see the past: nothing comes to life by a spec that is not the newest. */
+  async function mustBeNewest(instance: InstanceObject): Promise<void> {
+    const fresh = await store.get(Instance, keyOf(instance))
+    const { uid, generation } = instance.metadata
+    if (fresh === undefined || fresh.metadata.deletionTimestamp !== undefined || fresh.metadata.uid !== uid || fresh.metadata.generation !== generation) throw new Unavailable(`the newest spec of ${instance.metadata.name}`, undefined)
+  }
+
+  async function definitionOf({ metadata: { name, uid = '' }, spec }: InstanceObject, incarnation: number): Promise<GuestDefinition> {
     const image = await imageOf(spec)
     if (image.is !== 'ready') throw new Unavailable(`template ${spec.template}`, undefined)
-    const seed = seedDisk(metadataDocument(spec), await userDataOf(spec))
+    return {
+      name, uid, incarnation, hostname: spec.hostname, cores: spec.cores, memoryMebibytes: spec.memoryMebibytes, boot: image.image.boot,
+      disks: spec.disks.map(({ volume, serial }) => ({ path: volumes.pathOf(volume), serial })),
+      interfaces: spec.interfaces.map(({ macAddress }) => ({ macAddress })),
+      forwardedPorts: FORWARDED_PORTS,
+      seed: seedDisk(metadataDocument(spec), await userDataOf(spec)),
+    }
+  }
+
+  async function start({ incarnation }: InstanceEffects['start'], instance: InstanceObject): Promise<void> {
+    const { name } = instance.metadata
+    const definition = await definitionOf(instance, incarnation)
+    await mustBeNewest(instance)
     // Before the process, so that a crash in between costs an incarnation and never makes a second copy.
-    change(name, ({ uid: owner, generation, stop }) => ({ uid: owner, generation, incarnation, startedAt: nowText(), ...(stop === undefined ? {} : { stop }) }))
+    change(name, ({ uid, generation, stop }) => ({ uid, generation, incarnation, startedAt: nowText(), ...(stop === undefined ? {} : { stop }) }))
     lastPress.delete(name)
     try {
-      await hypervisor.start(definitionOf({ name, uid, incarnation, spec, seed, image: image.image }))
+      await hypervisor.start(definition)
       log.info('guest started', { instance: name, incarnation })
     } catch (error) {
       if (!(error instanceof GuestStartFailed)) throw error
@@ -77,12 +100,33 @@ export function instanceReconciler(options: InstanceOptions): Reconciler<Instanc
     }
   }
 
-  const definitionOf = ({ name, uid, incarnation, spec, seed, image }: { name: string; uid: string; incarnation: number; spec: InstanceSpec; seed: Buffer; image: TemplateImage }) => ({
-    name, uid, incarnation, seed, hostname: spec.hostname, cores: spec.cores, memoryMebibytes: spec.memoryMebibytes, boot: image.boot,
-    disks: spec.disks.map(({ volume, serial }) => ({ path: volumes.pathOf(volume), serial })),
-    interfaces: spec.interfaces.map(({ macAddress }) => ({ macAddress })),
-    forwardedPorts: FORWARDED_PORTS,
-  })
+  const positionsOf = (mirrored: readonly string[], { disks }: InstanceSpec): number[] => disks.flatMap(({ volume }, position) => (mirrored.includes(volume) ? [position] : []))
+
+  async function receive({ attempt }: InstanceEffects['receive'], instance: InstanceObject): Promise<void> {
+    const { metadata: { name }, spec } = instance
+    const order = spec.receive
+    if (order?.attempt !== attempt) return
+    const key = await secretText(order.secretName, MOVE_KEY)
+    const definition = await definitionOf(instance, spec.incarnation)
+    await mustBeNewest(instance)
+    try {
+      await hypervisor.receive(definition, { id: order.id, attempt, key, mirroredDisks: positionsOf(order.mirroredVolumes, spec) })
+      log.info('guest awaited', { instance: name, attempt })
+    } catch (error) {
+      if (!(error instanceof GuestStartFailed)) throw error
+      log.warn('guest cannot be received', { instance: name, attempt, error })
+      const nothing = { iteration: 0, transferredBytes: 0, totalBytes: 0, dirtyBytesPerSecond: 0, downtimeMilliseconds: 0 }
+      change(name, (entry) => ({ ...entry, transfer: { id: order.id, attempt, role: 'receive', phase: 'failed', ...nothing, detail: error.message.slice(0, DETAIL_CHARACTERS_MAXIMUM), reportedAt: nowText() } }))
+    }
+  }
+
+  async function send({ attempt }: InstanceEffects['send'], { metadata: { name }, spec }: InstanceObject): Promise<void> {
+    if (spec.send?.attempt !== attempt) return
+    const { id, host, port, diskPort, mirroredVolumes, secretName, downtimeLimitMilliseconds, isThrottled, timeoutSeconds } = spec.send
+    const key = await secretText(secretName, MOVE_KEY)
+    await hypervisor.send(name, { id, attempt, key, host, port, diskPort, mirroredDisks: positionsOf(mirroredVolumes, spec), downtimeLimitMilliseconds, isThrottled, timeoutSeconds })
+    log.info('guest is being sent', { instance: name, attempt })
+  }
 
   async function askToStop({ id }: InstanceEffects['askToStop'], { metadata: { name } }: InstanceObject): Promise<void> {
     const entry = ledger.get(name)
@@ -96,6 +140,7 @@ export function instanceReconciler(options: InstanceOptions): Reconciler<Instanc
   async function end({ reason, stopId }: InstanceEffects['end'], { metadata: { name } }: InstanceObject): Promise<void> {
     // Written first: once the guest is gone nothing but the ledger knows why.
     change(name, (entry) => ({ ...entry, ended: entry.ended ?? { at: nowText(), reason } }))
+    await usage.note(name)
     await hypervisor.destroy(name)
     lastPress.delete(name)
     log.info('guest ended', { instance: name, reason })
@@ -104,12 +149,24 @@ export function instanceReconciler(options: InstanceOptions): Reconciler<Instanc
 
   type Handlers = { readonly [Name in keyof InstanceEffects]: (input: InstanceEffects[Name], root: InstanceObject) => Promise<void> }
   const effects: Handlers = {
-    start, askToStop, end,
+    start, askToStop, end, receive, send,
     async accept({ generation, incarnation }, { metadata: { name, uid = '' } }) {
       const known = ledger.get(name)
       if (known?.uid !== uid) ledger.put(name, { uid, generation, incarnation })
       else if (incarnation === known.incarnation) ledger.put(name, { ...known, generation })
       else ledger.put(name, { uid, generation, incarnation, startedAt: nowText() }) // its guest is known, its start was forgotten
+    },
+    async cancelSend(_input, { metadata: { name } }) {
+      await hypervisor.cancelSend(name)
+    },
+    async noteTransfer({ transfer }, { metadata: { name } }) {
+      change(name, (entry) => ({ ...entry, transfer }))
+      log.info('guest transfer ended', { instance: name, role: transfer.role, attempt: transfer.attempt, phase: transfer.phase, detail: transfer.detail })
+    },
+    async endReception({ transfer }, { metadata: { name } }) {
+      change(name, (entry) => ({ ...entry, transfer }))
+      await hypervisor.destroy(name)
+      log.info('guest transfer ended', { instance: name, role: transfer.role, attempt: transfer.attempt, phase: transfer.phase, detail: transfer.detail })
     },
     async prepare(_input, { spec }) {
       images.prepare(spec.template)

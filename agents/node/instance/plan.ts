@@ -1,10 +1,11 @@
 /** What to do for one Instance: pure. The agent has no choices of its own: spec, ledger and guest decide.
  *  Always: an incarnation is started at most once; a guest is never started before the one before it is gone; an older spec than the one
- *  acted on changes nothing; the finalizer goes when nothing of the guest is left on the host. */
+ *  acted on changes nothing; the finalizer goes when nothing of the guest is left on the host; what shall be received is never booted; and a
+ *  guest that was handed over never goes on. */
 import type { KubeObject } from '../../../kit/kube/object.ts'
 import type { Action } from '../../../kit/reconcile/action.ts'
 import type { InstanceSpec, InstanceStatus } from '../../../resources/instance.ts'
-import type { Guest, HypervisorKind } from '../drivers/hypervisor/hypervisor.ts'
+import type { Guest, HypervisorKind, Transfer } from '../drivers/hypervisor/hypervisor.ts'
 import type { ImageState } from '../images/template-store.ts'
 import type { LedgerEntry } from '../ledger.ts'
 
@@ -20,6 +21,8 @@ export interface InstanceSeen {
 }
 
 export type StopRequest = NonNullable<InstanceSpec['stop']>
+export type ReceiveOrder = NonNullable<InstanceSpec['receive']>
+export type SendOrder = NonNullable<InstanceSpec['send']>
 export type EndReason = NonNullable<LedgerEntry['ended']>['reason']
 
 /** The effects that a plan may ask for, with their input. */
@@ -31,6 +34,15 @@ export interface InstanceEffects {
   readonly giveUpStop: { readonly id: string }
   readonly noteStopped: { readonly id: string }
   readonly end: { readonly reason: EndReason; readonly stopId?: string }
+  /** Waits for the guest as spec.receive says. */
+  readonly receive: { readonly attempt: number }
+  /** Sends it as spec.send says. */
+  readonly send: { readonly attempt: number }
+  readonly cancelSend: Record<string, never>
+  /** The attempt is over; its end outlives the guest. */
+  readonly noteTransfer: { readonly transfer: Transfer }
+  /** The attempt is over without the guest: what has waited for it goes. */
+  readonly endReception: { readonly transfer: Transfer }
   readonly discard: Record<string, never>
   readonly forget: Record<string, never>
 }
@@ -44,6 +56,8 @@ const again: Action = { do: 'wait', seconds: 0, for: 'the next look' }
 export const POWER_BUTTON_SECONDS = 5
 const STALE_SECONDS = 60
 const MISSING_SECONDS = 30
+/** How often the progress of a transfer is told. */
+const PROGRESS_SECONDS = 1
 
 export function planInstance(instance: InstanceObject, seen: InstanceSeen, now: Date): Action[] {
   const { uid = '', generation = 0, deletionTimestamp } = instance.metadata
@@ -53,15 +67,73 @@ export function planInstance(instance: InstanceObject, seen: InstanceSeen, now: 
   const entry = seen.entry?.uid === uid ? seen.entry : { uid, generation: 0, incarnation: 0 }
   if (generation < entry.generation) return [wait(STALE_SECONDS, 'a spec as new as the one that was acted on')]
   if (seen.guest !== undefined && (seen.guest.uid !== uid || seen.guest.incarnation < entry.incarnation)) return [effect('discard', {}), again]
-  const incarnation = Math.max(entry.incarnation, seen.guest?.incarnation ?? 0)
+  const isReceiving = seen.guest?.transfer?.role === 'receive' && seen.guest.transfer.phase !== 'completed'
+  const incarnation = Math.max(entry.incarnation, isReceiving ? 0 : seen.guest?.incarnation ?? 0)
   if (seen.entry?.uid !== uid || generation > entry.generation || incarnation > entry.incarnation) return [effect('accept', { generation, incarnation }), again]
 
+  if (isReceiving) return planReceiving(spec, seen, entry)
+  const lasting = lastingEnd(seen.guest, entry)
+  if (lasting !== undefined) return [effect('noteTransfer', { transfer: lasting }), again]
+
   const isEndWanted = spec.power === 'stopped' || spec.incarnation > incarnation
-  if (seen.guest?.state === 'running') return isEndWanted ? planStop(spec, seen, entry, now) : [statusOf('running', seen, entry)]
+  const isHandedOver = isCompleted(entry.transfer, 'send') && entry.ended === undefined
+  if (isHandedOver) return isEndWanted ? [effect('end', { reason: 'requested', ...(spec.stop === undefined ? {} : { stopId: spec.stop.id }) }), again] : [statusOf('handed_over', seen, entry)]
+  if (seen.guest?.state === 'running') return isEndWanted ? planStop(spec, seen, entry, now) : planRunning(spec.send, seen, entry, now)
+  if (seen.guest?.state === 'off' && seen.guest.transfer?.phase === 'transferring') return [effect('cancelSend', {}), wait(PROGRESS_SECONDS, 'the sending to end')]
   if (seen.guest !== undefined || (incarnation > 0 && entry.ended === undefined)) return [planEnded(spec, seen.guest, entry, isEndWanted), again]
-  if (spec.power === 'running' && spec.incarnation > incarnation) return planStart(spec, seen, entry)
+  if (spec.power === 'running' && spec.incarnation > incarnation) return spec.receive === undefined ? planStart(spec, seen, entry) : planReception(instance, spec.receive, seen, entry, now)
   if (spec.power === 'stopped' && spec.stop !== undefined && entry.stop?.id !== spec.stop.id) return [effect('noteStopped', { id: spec.stop.id }), again]
   return [entry.ended?.detail === undefined ? statusOf('stopped', seen, entry) : statusOf('error', seen, entry, entry.ended.detail)]
+}
+
+const isCompleted = (transfer: Transfer | undefined, role: Transfer['role']): boolean => transfer?.role === role && transfer.phase === 'completed'
+const isOf = (transfer: Transfer | undefined, role: Transfer['role'], { id, attempt }: { readonly id: string; readonly attempt: number }): transfer is Transfer =>
+  transfer?.role === role && transfer.id === id && transfer.attempt >= attempt
+
+/** The end of an attempt that the ledger does not know yet. A guest that vanished while it was sent may have arrived for all that this host
+ *  knows: it counts as handed over, and the receiver tells. */
+function lastingEnd(guest: Guest | undefined, entry: LedgerEntry): Transfer | undefined {
+  const transfer = guest?.transfer
+  if (transfer === undefined) return undefined
+  const isLost = transfer.phase === 'transferring' && guest?.state === 'gone'
+  if (transfer.phase === 'transferring' && !isLost) return undefined
+  const end: Transfer = isLost ? { ...transfer, phase: 'completed', detail: 'the guest ended while it was sent' } : transfer
+  return isOf(entry.transfer, end.role, end) && entry.transfer.attempt === end.attempt ? undefined : end
+}
+
+/** Nothing of the guest runs here yet. */
+function planReceiving({ power, receive }: InstanceSpec, seen: InstanceSeen, entry: LedgerEntry): Action[] {
+  const transfer = seen.guest?.transfer
+  if (transfer === undefined) return []
+  const isWanted = power === 'running' && receive?.id === transfer.id && receive.attempt === transfer.attempt
+  if (seen.guest?.state === 'receiving' && isWanted) return [statusOf('receiving', seen, entry)]
+  const detail = isWanted ? transfer.detail || 'the receiver has ended' : 'no longer wanted'
+  return [effect('endReception', { transfer: { ...transfer, phase: 'failed', detail } }), again]
+}
+
+/** Makes ready for the guest, unless this attempt is over. */
+function planReception({ spec, status }: InstanceObject, order: ReceiveOrder, seen: InstanceSeen, entry: LedgerEntry, now: Date): Action[] {
+  if (isOf(entry.transfer, 'receive', order)) return [statusOf('stopped', seen, entry)]
+  const obstacle = obstacleTo(spec, seen)
+  if (obstacle === undefined) return [effect('receive', { attempt: order.attempt }), again]
+  const told = status?.transfer
+  const reportedAt = told?.phase === 'preparing' && isOf(told, 'receive', order) ? told.reportedAt : now.toISOString()
+  const transfer = { ...noTransferYet(order, 'receive'), phase: 'preparing' as const, detail: obstacle.detail, reportedAt }
+  return [statusOf('waiting', { ...seen, preparing: transfer }, entry, obstacle.detail), ...obstacle.remedy]
+}
+
+const noTransferYet = ({ id, attempt }: ReceiveOrder | SendOrder, role: Transfer['role']): Omit<Transfer, 'phase' | 'detail' | 'reportedAt'> =>
+  ({ id, attempt, role, iteration: 0, transferredBytes: 0, totalBytes: 0, dirtyBytesPerSecond: 0, downtimeMilliseconds: 0 })
+
+function planRunning(order: SendOrder | undefined, seen: InstanceSeen, entry: LedgerEntry, now: Date): Action[] {
+  const current = seen.guest?.transfer
+  if (current?.phase === 'transferring') {
+    const isWanted = order !== undefined && !order.isCancelled && current.id === order.id && current.attempt === order.attempt
+    return [...(isWanted ? [] : [effect('cancelSend', {})]), statusOf('running', seen, entry), wait(PROGRESS_SECONDS, 'progress')]
+  }
+  if (order === undefined || isOf(entry.transfer, 'send', order)) return [statusOf('running', seen, entry)]
+  if (!order.isCancelled) return [effect('send', { attempt: order.attempt }), again]
+  return [effect('noteTransfer', { transfer: { ...noTransferYet(order, 'send'), phase: 'failed', detail: 'cancelled before it began', reportedAt: now.toISOString() } }), again]
 }
 
 function planStop(spec: InstanceSpec, seen: InstanceSeen, entry: LedgerEntry, now: Date): Action[] {
@@ -83,16 +155,30 @@ function planEnded(spec: InstanceSpec, guest: Guest | undefined, entry: LedgerEn
 }
 
 function planStart(spec: InstanceSpec, seen: InstanceSeen, entry: LedgerEntry): Action[] {
-  if (seen.missingVolumes.length > 0) return [statusOf('waiting', seen, entry, `waiting for volume ${seen.missingVolumes[0]}`), wait(MISSING_SECONDS, 'volumes')]
-  if (seen.image.is === 'unavailable') return [statusOf('error', seen, entry, seen.image.reason), effect('prepare', {}), wait(MISSING_SECONDS, 'the template')]
-  if (seen.image.is === 'absent') return [statusOf('waiting', seen, entry, `template ${spec.template} is being prepared`), effect('prepare', {}), wait(MISSING_SECONDS, 'the template')]
-  return [effect('start', { incarnation: spec.incarnation }), again]
+  const obstacle = obstacleTo(spec, seen)
+  if (obstacle === undefined) return [effect('start', { incarnation: spec.incarnation }), again]
+  return [statusOf(obstacle.state, seen, entry, obstacle.detail), ...obstacle.remedy]
 }
 
-function statusOf(state: InstanceStatus['state'], seen: InstanceSeen, entry: LedgerEntry, detail?: string): Action {
+interface Obstacle {
+  readonly state: 'waiting' | 'error'
+  readonly detail: string
+  readonly remedy: readonly Action[]
+}
+
+/** What a guest needs of the host and does not have yet. */
+function obstacleTo({ template }: InstanceSpec, { missingVolumes, image }: InstanceSeen): Obstacle | undefined {
+  if (missingVolumes.length > 0) return { state: 'waiting', detail: `waiting for volume ${missingVolumes[0]}`, remedy: [wait(MISSING_SECONDS, 'volumes')] }
+  const prepare = [effect('prepare', {}), wait(MISSING_SECONDS, 'the template')]
+  if (image.is === 'unavailable') return { state: 'error', detail: image.reason, remedy: prepare }
+  return image.is === 'absent' ? { state: 'waiting', detail: `template ${template} is being prepared`, remedy: prepare } : undefined
+}
+
+function statusOf(state: InstanceStatus['state'], seen: InstanceSeen & { readonly preparing?: Transfer }, entry: LedgerEntry, detail?: string): Action {
   const status: { [Field in keyof Required<InstanceStatus>]?: InstanceStatus[Field] | undefined } = {
     state, detail: detail?.slice(0, DETAIL_CHARACTERS_MAXIMUM), incarnation: entry.incarnation,
     startedAt: entry.startedAt, endedAt: seen.guest === undefined ? entry.ended?.at : undefined, endReason: seen.guest === undefined ? entry.ended?.reason : undefined,
+    transfer: seen.preparing ?? (seen.guest?.transfer?.phase === 'transferring' ? seen.guest.transfer : entry.transfer),
     stop: entry.stop?.outcome === undefined ? undefined : { id: entry.stop.id, outcome: entry.stop.outcome },
     hypervisor: seen.guest === undefined ? undefined : seen.hypervisor,
     forwards: seen.guest === undefined ? undefined : [...seen.guest.forwards],
@@ -101,4 +187,4 @@ function statusOf(state: InstanceStatus['state'], seen: InstanceSeen, entry: Led
 }
 
 /** As the schema of the status has it. */
-const DETAIL_CHARACTERS_MAXIMUM = 1024
+export const DETAIL_CHARACTERS_MAXIMUM = 1024

@@ -111,6 +111,14 @@ class QemuHypervisor implements Hypervisor {
     })
   }
 
+  receive(): Promise<Guest> {
+    return Promise.reject(new GuestStartFailed('guests cannot come to this host'))
+  }
+
+  async send(): Promise<void> {}
+
+  async cancelSend(): Promise<void> {}
+
   async pressPowerButton(name: string): Promise<void> {
     const attachment = this.#attachments.get(name)
     if (attachment?.state === 'running') await attachment.qmp.execute('system_powerdown')

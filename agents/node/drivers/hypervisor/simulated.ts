@@ -2,15 +2,20 @@
  *  simulation. The host outlives the agents that attach to it, and is the truth about which guests run.
  *  The same clock and randomness give the same history. */
 import type { Clock } from '../../../../kit/sys/clock.ts'
-import type { Random } from '../../../../kit/sys/random.ts'
+import { newUuid, type Random } from '../../../../kit/sys/random.ts'
 import { ConsoleLine } from './console-line.ts'
-import { type Guest, type GuestDefinition, GuestExists, type GuestIdentity, GuestStartFailed, type Hypervisor } from './hypervisor.ts'
+import { type Guest, type GuestDefinition, GuestExists, type GuestIdentity, GuestStartFailed, type Hypervisor, type Sending, type Transfer } from './hypervisor.ts'
+import { simulatedMoves } from './simulated-move.ts'
+import { newSimulatedNetwork, type SimulatedMemory, type SimulatedNetwork } from './simulated-network.ts'
 
 export interface SimulatedGuestRecord extends GuestIdentity {
   readonly hostname: string
   readonly startedAt: string
   readonly disks: readonly string[]
   readonly state: Guest['state']
+  /** Made at its boot, and kept wherever it moves: two guests that run with one life are two copies. Empty while none is here. */
+  readonly life: string
+  readonly transfer?: Transfer | undefined
 }
 
 export interface SimulatedHostOptions {
@@ -20,12 +25,15 @@ export interface SimulatedHostOptions {
   readonly guests?: readonly SimulatedGuestRecord[]
   /** Told all guests, synchronously, whenever one changed. */
   readonly onChange?: (guests: readonly SimulatedGuestRecord[]) => void
+  /** The hosts that guests can move to and from, and its name among them; none by default. */
+  readonly network?: SimulatedNetwork
+  readonly name?: string
 }
 
 export interface SimulatedHost {
   /** A connection to the host, for one agent. Once closed it does nothing more, like an agent that was killed. */
   attach(): Hypervisor
-  /** Every guest that runs at this instant, with the disks that it writes to. */
+  /** Every guest that runs at this instant, with the disks that it writes to. One that is being handed over stands still. */
   running(): readonly SimulatedGuestRecord[]
   /** The guest's process vanishes. */
   crashGuest(name: string): void
@@ -33,7 +41,9 @@ export interface SimulatedHost {
   powerOffGuest(name: string): void
   /** The guest does not hear its power button from now on. */
   hangGuest(name: string): void
-  /** The next start fails with this reason. */
+  /** The guest changes its memory so fast that it can only be handed over by standing still for so long. */
+  keepGuestBusy(name: string, neededDowntimeMilliseconds: number): void
+  /** The next start or reception fails with this reason. */
   failNextStart(reason: string): void
   /** Every process of the host is gone. */
   reboot(): void
@@ -44,18 +54,38 @@ const BOOT_MILLISECONDS = { least: 300, most: 2_000 }
 const SHUTDOWN_MILLISECONDS = { least: 50, most: 500 }
 const INTERRUPT = 0x03
 
-interface SimulatedGuest {
+export interface SimulatedGuest extends SimulatedMemory {
   record: SimulatedGuestRecord
+  life: string
   isBooted: boolean
   isHung: boolean
   typed: string
+  neededDowntimeMilliseconds: number
+  /** The attempt that is under way. */
+  sending: Sending | undefined
+  isPaused: boolean
+  isHandingOver: boolean
+  /** Where it waits for its memory. */
+  port: number | undefined
+  arrived: SimulatedMemory | undefined
 }
 
-export function newSimulatedHost({ clock, random, guests: before = [], onChange = () => {} }: SimulatedHostOptions): SimulatedHost {
-  const guests = new Map<string, SimulatedGuest>(before.map((record) => [record.name, { record, isBooted: true, isHung: false, typed: '' }]))
+const newGuest = (record: SimulatedGuestRecord, isBooted = false): SimulatedGuest => ({
+  record, life: record.life, isBooted, isHung: false, typed: '', neededDowntimeMilliseconds: 0, sending: undefined, isPaused: false, isHandingOver: false, port: undefined, arrived: undefined,
+})
+
+/** What the end of the process that simulated it leaves of a guest: nothing under way goes on. */
+const interrupted = (record: SimulatedGuestRecord): SimulatedGuestRecord => ({
+  ...record, state: record.state === 'receiving' ? 'gone' : record.state,
+  ...(record.transfer?.phase === 'transferring' ? { transfer: { ...record.transfer, phase: 'failed' as const, detail: 'interrupted' } } : {}),
+})
+
+export function newSimulatedHost({ clock, random, guests: before = [], onChange = () => {}, network = newSimulatedNetwork(), name: host = 'simulated' }: SimulatedHostOptions): SimulatedHost {
+  const guests = new Map<string, SimulatedGuest>(before.map((record) => [record.name, newGuest(interrupted(record), true)]))
   const lines = new Map<string, ConsoleLine>()
   const listeners = new Set<(name: string) => void>()
   let startFailure: string | undefined
+  let agents = 0
 
   const between = ({ least, most }: { least: number; most: number }) => least + (most - least) * random.fraction()
   const line = (name: string): ConsoleLine => {
@@ -68,18 +98,57 @@ export function newSimulatedHost({ clock, random, guests: before = [], onChange 
     for (const listener of [...listeners]) listener(name)
   }
   const print = (guest: SimulatedGuest, text: string) => line(guest.record.name).append(Buffer.from(text.replaceAll('\n', '\r\n')))
-  const isCurrent = (guest: SimulatedGuest) => guests.get(guest.record.name) === guest && guest.record.state === 'running'
+  const isHere = (guest: SimulatedGuest) => guests.get(guest.record.name) === guest
+  const isCurrent = (guest: SimulatedGuest) => isHere(guest) && guest.record.state === 'running'
   const connect = (guest: SimulatedGuest) =>
     line(guest.record.name).running(guest.record.incarnation, (bytes) => {
       type(guest, bytes)
       return true
     })
 
-  function endWith(guest: SimulatedGuest, state: 'off' | 'gone'): void {
-    if (!isCurrent(guest)) return
-    guest.record = { ...guest.record, state }
-    line(guest.record.name).stopped()
+  function update(guest: SimulatedGuest, change: Partial<SimulatedGuestRecord>): void {
+    guest.record = { ...guest.record, ...change }
+    if (guest.record.state !== 'running') line(guest.record.name).stopped()
     changed(guest.record.name)
+  }
+
+  const moves = simulatedMoves({
+    clock, random, network, host, isHere, update, hasAgent: () => agents > 0,
+    arrive(guest, memory) {
+      Object.assign(guest, memory)
+      const { transfer } = guest.record
+      connect(guest)
+      if (!memory.isBooted) boot(guest)
+      update(guest, { state: 'running', life: memory.life, ...(transfer === undefined ? {} : { transfer: { ...transfer, phase: 'completed', reportedAt: clock.now().toISOString() } }) })
+    },
+  })
+
+  function boot(guest: SimulatedGuest): void {
+    clock.after(between(BOOT_MILLISECONDS), () => {
+      if (!isCurrent(guest)) return
+      guest.isBooted = true
+      print(guest, `\nThis guest is simulated.\n\n${promptOf(guest)}`)
+    })
+  }
+
+  function endWith(guest: SimulatedGuest, state: 'off' | 'gone'): void {
+    if (!isHere(guest) || !LIVING.includes(guest.record.state) || (state === 'off' && (!isCurrent(guest) || guest.isPaused))) return
+    moves.disconnect(guest)
+    update(guest, { state })
+  }
+
+  /** Makes the guest of the definition, as far as the host lets it. */
+  async function make({ name, uid, incarnation, hostname, disks }: GuestDefinition, alive: () => void, rest: Pick<SimulatedGuestRecord, 'state' | 'life'>): Promise<SimulatedGuest> {
+    if (guests.has(name)) throw new GuestExists(name)
+    await clock.sleep(between(START_MILLISECONDS))
+    alive()
+    if (guests.has(name)) throw new GuestExists(name)
+    const failure = startFailure
+    startFailure = undefined
+    if (failure !== undefined) throw new GuestStartFailed(failure)
+    const guest = newGuest({ name, uid, incarnation, hostname, startedAt: clock.now().toISOString(), disks: disks.map(({ path }) => path), ...rest })
+    guests.set(name, guest)
+    return guest
   }
 
   function shutDown(guest: SimulatedGuest): void {
@@ -88,7 +157,7 @@ export function newSimulatedHost({ clock, random, guests: before = [], onChange 
   }
 
   function type(guest: SimulatedGuest, bytes: Buffer): void {
-    if (!guest.isBooted || guest.isHung) return
+    if (!guest.isBooted || guest.isHung || guest.isPaused) return
     for (const byte of bytes) {
       const character = String.fromCharCode(byte)
       if (byte === INTERRUPT) {
@@ -116,6 +185,7 @@ export function newSimulatedHost({ clock, random, guests: before = [], onChange 
 
   const observe = ({ record }: SimulatedGuest): Guest => ({
     name: record.name, uid: record.uid, incarnation: record.incarnation, startedAt: record.startedAt, state: record.state, isResponsive: record.state !== 'gone', forwards: [],
+    ...(record.transfer === undefined ? {} : { transfer: record.transfer }),
   })
   const ended = (name: string, state: 'off' | 'gone') => {
     const guest = guests.get(name)
@@ -126,6 +196,11 @@ export function newSimulatedHost({ clock, random, guests: before = [], onChange 
   function attach(): Hypervisor {
     const mine = new Set<() => void>()
     let isClosed = false
+    agents += 1
+    const look = (guest: SimulatedGuest): Guest => {
+      moves.attend(guest)
+      return observe(guest)
+    }
     const alive = () => {
       if (isClosed) throw new Error('the agent of this connection is gone')
     }
@@ -133,34 +208,40 @@ export function newSimulatedHost({ clock, random, guests: before = [], onChange 
       kind: 'simulated',
       async list() {
         alive()
-        return [...guests.values()].map(observe)
+        return [...guests.values()].map(look)
       },
       async inspect(name) {
         alive()
         const guest = guests.get(name)
-        return guest === undefined ? undefined : observe(guest)
+        return guest === undefined ? undefined : look(guest)
       },
-      async start(definition: GuestDefinition) {
+      async start(definition) {
         alive()
-        const { name, uid, incarnation, hostname } = definition
-        if (guests.has(name)) throw new GuestExists(name)
-        await clock.sleep(between(START_MILLISECONDS))
-        alive()
-        if (guests.has(name)) throw new GuestExists(name)
-        const failure = startFailure
-        startFailure = undefined
-        if (failure !== undefined) throw new GuestStartFailed(failure)
-        const record = { name, uid, incarnation, hostname, startedAt: clock.now().toISOString(), disks: definition.disks.map(({ path }) => path), state: 'running' as const }
-        const guest: SimulatedGuest = { record, isBooted: false, isHung: false, typed: '' }
-        guests.set(name, guest)
+        const guest = await make(definition, alive, { state: 'running', life: newUuid(random) })
         connect(guest)
-        clock.after(between(BOOT_MILLISECONDS), () => {
-          if (!isCurrent(guest)) return
-          guest.isBooted = true
-          print(guest, `\nThis guest is simulated.\n\n${promptOf(guest)}`)
-        })
-        changed(name)
+        boot(guest)
+        changed(definition.name)
         return observe(guest)
+      },
+      async receive(definition, reception) {
+        alive()
+        const guest = await make(definition, alive, { state: 'receiving', life: '' })
+        moves.await(guest, reception)
+        changed(definition.name)
+        return observe(guest)
+      },
+      async send(name, sending) {
+        alive()
+        const guest = guests.get(name)
+        if (guest === undefined || !isCurrent(guest) || guest.sending !== undefined) return
+        const { transfer } = guest.record
+        if (transfer?.role === 'send' && transfer.id === sending.id && transfer.attempt >= sending.attempt) return
+        moves.send(guest, sending)
+      },
+      async cancelSend(name) {
+        alive()
+        const guest = guests.get(name)
+        if (guest !== undefined) moves.cancel(guest)
       },
       async pressPowerButton(name) {
         alive()
@@ -169,7 +250,10 @@ export function newSimulatedHost({ clock, random, guests: before = [], onChange 
       },
       async destroy(name) {
         alive()
-        if (!guests.delete(name)) return
+        const guest = guests.get(name)
+        if (guest === undefined) return
+        moves.disconnect(guest)
+        guests.delete(name)
         line(name).stopped()
         changed(name)
       },
@@ -190,6 +274,7 @@ export function newSimulatedHost({ clock, random, guests: before = [], onChange 
         return stop
       },
       async close() {
+        if (!isClosed) agents -= 1
         isClosed = true
         for (const stop of mine) stop()
       },
@@ -198,24 +283,29 @@ export function newSimulatedHost({ clock, random, guests: before = [], onChange 
 
   return {
     attach,
-    running: () => [...guests.values()].filter(({ record }) => record.state === 'running').map(({ record }) => record),
+    running: () => [...guests.values()].filter(({ record, isPaused }) => record.state === 'running' && !isPaused).map(({ record }) => record),
     crashGuest: (name) => ended(name, 'gone'),
     powerOffGuest: (name) => ended(name, 'off'),
     hangGuest(name) {
       const guest = guests.get(name)
       if (guest !== undefined) guest.isHung = true
     },
+    keepGuestBusy(name, neededDowntimeMilliseconds) {
+      const guest = guests.get(name)
+      if (guest !== undefined) guest.neededDowntimeMilliseconds = neededDowntimeMilliseconds
+    },
     failNextStart: (reason) => void (startFailure = reason),
     reboot() {
-      for (const name of guests.keys()) {
-        const guest = guests.get(name)
-        // What was off is gone too: the process that held the fact is.
-        if (guest !== undefined) guest.record = { ...guest.record, state: 'gone' }
-        line(name).stopped()
-        changed(name)
+      for (const guest of guests.values()) {
+        moves.disconnect(guest)
+        // What was off or handed over is gone too: the process that held the fact is.
+        update(guest, { state: 'gone' })
       }
     },
   }
 }
+
+/** States in which the guest's process has not ended by itself. */
+const LIVING: readonly Guest['state'][] = ['running', 'receiving', 'handed_over']
 
 const promptOf = ({ record }: SimulatedGuest): string => `root@${record.hostname}:~# `

@@ -1,0 +1,145 @@
+/** How guests of a simulated host come and go: the same order of things as with QEMU. The memory is copied in passes while the guest goes on;
+ *  then it stands still until an agent orders the hand-over; then the sender has written everything, and the receiver has it a moment
+ *  later, or never when the network is cut just then. */
+import type { Clock } from '../../../../kit/sys/clock.ts'
+import type { Random } from '../../../../kit/sys/random.ts'
+import type { Reception, Sending, Transfer } from './hypervisor.ts'
+import type { SimulatedGuest } from './simulated.ts'
+import type { SimulatedMemory, SimulatedNetwork } from './simulated-network.ts'
+
+export interface MoveOptions {
+  readonly clock: Clock
+  readonly random: Random
+  readonly network: SimulatedNetwork
+  /** The host's name in the network. */
+  readonly host: string
+  /** An agent is attached, and can order what takes one. */
+  readonly hasAgent: () => boolean
+  /** Changes what is known of the guest and tells everybody. */
+  readonly update: (guest: SimulatedGuest, change: Partial<SimulatedGuest['record']>) => void
+  /** The guest goes on here with the memory. */
+  readonly arrive: (guest: SimulatedGuest, memory: SimulatedMemory) => void
+  /** The guest is still the one of its name. */
+  readonly isHere: (guest: SimulatedGuest) => boolean
+}
+
+export interface Moves {
+  await(guest: SimulatedGuest, reception: Reception): void
+  send(guest: SimulatedGuest, sending: Sending): void
+  cancel(guest: SimulatedGuest): void
+  /** An agent looks at the guest: what waited for one goes on. */
+  attend(guest: SimulatedGuest): void
+  /** The guest's process has ended: so have its connections. */
+  disconnect(guest: SimulatedGuest): void
+}
+
+const PASS_MILLISECONDS = { least: 50, most: 600 }
+const PASSES = { least: 1, most: 5 }
+const HAND_OVER_MILLISECONDS = { least: 5, most: 80 }
+const ARRIVAL_MILLISECONDS = { least: 1, most: 60 }
+const MEMORY_BYTES = 128 * 1024 ** 2
+const DIRTY_BYTES = { least: 100_000, most: 20_000_000 }
+
+export function simulatedMoves({ clock, random, network, host, hasAgent, update, arrive, isHere }: MoveOptions): Moves {
+  const between = ({ least, most }: { least: number; most: number }) => least + (most - least) * random.fraction()
+
+  const progress = (guest: SimulatedGuest, change: Partial<Transfer>) => {
+    const { transfer } = guest.record
+    if (transfer !== undefined) update(guest, { transfer: { ...transfer, ...change, reportedAt: clock.now().toISOString() } })
+  }
+  const begin = (role: Transfer['role'], { id, attempt }: Reception, where: Partial<Transfer> = {}): Transfer => ({
+    id, attempt, role, phase: 'transferring', ...where,
+    iteration: 0, transferredBytes: 0, totalBytes: 0, dirtyBytesPerSecond: 0, downtimeMilliseconds: 0, detail: '', reportedAt: clock.now().toISOString(),
+  })
+  const isSending = (guest: SimulatedGuest, sending: Sending) => isHere(guest) && guest.sending === sending
+  const receiverOf = ({ host: to, port, key }: Sending) => {
+    const receiver = network.connect(host, to, port)
+    return receiver?.key === key ? receiver : undefined
+  }
+
+  function fail(guest: SimulatedGuest, sending: Sending, detail: string): void {
+    receiverOf(sending)?.lose()
+    guest.sending = undefined
+    guest.isPaused = false
+    progress(guest, { phase: 'failed', detail })
+  }
+
+  function pass(guest: SimulatedGuest, sending: Sending, last: number, sinceMilliseconds: number): void {
+    clock.after(between(PASS_MILLISECONDS), () => {
+      if (!isSending(guest, sending)) return
+      if (receiverOf(sending) === undefined) return fail(guest, sending, 'the receiver cannot be reached')
+      const { iteration, transferredBytes } = guest.record.transfer ?? begin('send', sending)
+      const dirtyBytesPerSecond = Math.floor(between(DIRTY_BYTES))
+      progress(guest, { iteration: iteration + 1, transferredBytes: transferredBytes + (iteration === 0 ? MEMORY_BYTES : dirtyBytesPerSecond), totalBytes: MEMORY_BYTES, dirtyBytesPerSecond })
+      if (clock.monotonicMilliseconds() - sinceMilliseconds > sending.timeoutSeconds * 1000) return fail(guest, sending, 'not done in time')
+      if (iteration + 1 < last || guest.neededDowntimeMilliseconds > sending.downtimeLimitMilliseconds) return pass(guest, sending, last, sinceMilliseconds)
+      guest.isPaused = true
+      update(guest, {})
+      if (hasAgent()) handOver(guest, sending)
+    })
+  }
+
+  function handOver(guest: SimulatedGuest, sending: Sending): void {
+    if (guest.isHandingOver) return
+    guest.isHandingOver = true
+    const downtimeMilliseconds = Math.ceil(between(HAND_OVER_MILLISECONDS))
+    clock.after(downtimeMilliseconds, () => {
+      guest.isHandingOver = false
+      if (!isSending(guest, sending)) return
+      const receiver = receiverOf(sending)
+      // What is written into a line that has just been cut is written, as far as the sender can tell.
+      if (receiver === undefined && !network.isCut(host) && !network.isCut(sending.host)) return fail(guest, sending, 'the receiver is gone')
+      const { life, isBooted, isHung, typed } = guest
+      guest.sending = undefined
+      const { transfer } = guest.record
+      if (transfer !== undefined) update(guest, { state: 'handed_over', transfer: { ...transfer, phase: 'completed', downtimeMilliseconds, reportedAt: clock.now().toISOString() } })
+      receiver?.take({ life, isBooted, isHung, typed })
+    })
+  }
+
+  function goOn(guest: SimulatedGuest): void {
+    const memory = guest.arrived
+    if (memory === undefined || guest.record.state !== 'receiving' || !isHere(guest)) return
+    guest.arrived = undefined
+    arrive(guest, memory)
+  }
+
+  return {
+    await(guest, reception) {
+      const port = network.listen(host, {
+        key: reception.key,
+        take(memory) {
+          network.close(host, port)
+          guest.arrived = memory
+          // With copied disks the agent lets go of the copy first.
+          clock.after(between(ARRIVAL_MILLISECONDS), () => (reception.mirroredDisks.length === 0 || hasAgent()) && goOn(guest))
+        },
+        lose() {
+          network.close(host, port)
+          const { transfer } = guest.record
+          if (isHere(guest) && transfer !== undefined) update(guest, { state: 'gone', transfer: { ...transfer, phase: 'failed', detail: 'the connection broke' } })
+        },
+      })
+      guest.port = port
+      guest.record = { ...guest.record, transfer: begin('receive', reception, { host, port, ...(reception.mirroredDisks.length === 0 ? {} : { diskPort: port }) }) }
+    },
+    send(guest, sending) {
+      guest.sending = sending
+      update(guest, { transfer: begin('send', sending) })
+      pass(guest, sending, Math.ceil(between(PASSES)), clock.monotonicMilliseconds())
+    },
+    cancel(guest) {
+      if (guest.sending !== undefined && !guest.isPaused) fail(guest, guest.sending, 'cancelled')
+    },
+    attend(guest) {
+      if (guest.isPaused && guest.sending !== undefined) handOver(guest, guest.sending)
+      goOn(guest)
+    },
+    disconnect(guest) {
+      if (guest.port !== undefined) network.close(host, guest.port)
+      if (guest.sending !== undefined) receiverOf(guest.sending)?.lose()
+      guest.sending = undefined
+      guest.arrived = undefined
+    },
+  }
+}
