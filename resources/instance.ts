@@ -91,9 +91,10 @@ export const Instance = resource({
     endReason: z.enum(['requested', 'guest_shutdown', 'crashed']).optional(),
     /** The last stop request that is over. */
     stop: z.strictObject({ id: z.string().max(253), outcome: z.enum(['stopped', 'timed_out']) }).optional(),
-    /** How far the attempt of spec.receive or spec.send is. Of the receiver: preparing until it listens, transferring while it waits and takes,
-     *  completed when the guest runs here, failed when the attempt is over without that. Of the sender: completed when the guest was handed
-     *  over and must not go on here, failed when it goes on here. */
+    /** How far the last attempt of spec.receive or spec.send is. Of the receiver: preparing until it listens, transferring while it waits and takes,
+     *  completed when the guest runs here, failed when the attempt is over without that. Of the sender: failed when the guest goes on here;
+     *  completed when it does not, because it was handed over, or because it ended while it was sent (whether it arrived only the receiver
+     *  knows). A receiver may go on waiting after its sender has completed: then what was sent is lost. */
     transfer: z.strictObject({
       id: z.string().max(253),
       attempt: z.int().min(1).max(100),
@@ -149,6 +150,8 @@ export const Volume = resource({
     }).optional(),
     /** No guest has the disk open, and another node may read it, for the operation `id`. Says where in status.serving. */
     serve: z.strictObject({ id: z.string().max(253), secretName: z.string().max(253) }).optional(),
+    /** Of what another node holds: the template that its data began as, as status.origin says there. Guests boot the kernel of that version. */
+    origin: z.strictObject({ name: z.string().max(253), version: z.string().max(253) }).optional(),
     /** Shared storage that all nodes with the pool see as one; the host's own disks when absent. */
     pool: z.string().max(63).optional(),
     /** The data stays when this object goes: another node holds the volume now. */
@@ -160,6 +163,8 @@ export const Volume = resource({
     state: z.enum(['creating', 'ready', 'error']),
     detail: z.string().max(1024).optional(),
     sizeGibibytes: z.int().optional(),
+    /** The version of a template that the data began as. */
+    origin: z.strictObject({ name: z.string().max(253), version: z.string().max(253) }).optional(),
     /** Where the disk is served, for the operation of spec.serve. */
     serving: z.strictObject({ id: z.string().max(253), host: z.string().max(253), port: z.int().min(1).max(65_535) }).optional(),
   }),
