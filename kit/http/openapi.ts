@@ -96,8 +96,9 @@ function responsesOf(route: Route): ZodOpenApiResponsesObject {
 
 /** By status; `default` is last. */
 function refusalsOf(route: Route): (RefusalStatus | 'default')[] {
-  const isPublic = route.credentials.includes('public')
-  const shared = [429, 500, ...(isPublic ? [] : [401, 403]), ...(route.requiresStanding ? [402] : []), ...(route.body === null ? [] : [400, 413, 415])]
+  const isPublic = route.credentials.every((credential) => credential === 'public')
+  // Every route refuses parameters that it does not know.
+  const shared = [400, 429, 500, ...(isPublic ? [] : [401, 403]), ...(route.requiresStanding ? [402] : []), ...(route.body === null ? [] : [413, 415])]
   const statuses = [...new Set([...shared, ...route.refuses])].sort((one, other) => one - other)
   return [...statuses as RefusalStatus[], 'default'] // nothing is refused with another status
 }

@@ -1,8 +1,8 @@
 /** The whole API in one process: real PostgreSQL, the embedded Kubernetes API in memory, the real pipeline with answers checked
- *  against their routes; no sockets, no controllers, no hosts. People sign up, verify and sign in as anybody does. */
+ *  against the published documents; no sockets, no controllers, no hosts. People sign up, verify and sign in as anybody does. */
 import { parseAllDocuments } from 'yaml'
 import { readFile } from 'node:fs/promises'
-import { createApp } from '../../apiserver/app.ts'
+import { type App, createApp } from '../../apiserver/app.ts'
 import type { AgentConnections } from '../../apiserver/console/consoles.ts'
 import type { Database } from '../../db/open.ts'
 import { mirrorNode } from '../../db/nodes.ts'
@@ -21,6 +21,7 @@ import { openRegistry } from '../../kit/sys/metrics.ts'
 import { systemRandom } from '../../kit/sys/random.ts'
 import { RESOURCES } from '../../resources/index.ts'
 import { Zone } from '../../resources/platform.ts'
+import { documented } from '../contract/document-check.ts'
 
 export interface Reply {
   readonly status: number
@@ -75,10 +76,11 @@ export async function openCloud(db: Database, options: { readonly disturb?: (ser
   const store = openClient({ ...client, transport: options.disturb?.(serve) ?? serve })
   const metrics = openRegistry({ isProcessWide: false })
   const caches = openCaches({ store: admin, clock: systemClock, random: systemRandom, log: silentLog, registry: metrics })
-  const app = await createApp({
+  const opened = await createApp({
     store, caches, db, clock, random: systemRandom, log: silentLog, metrics, agents: options.agents ?? NO_AGENTS, publicUrl: 'http://127.0.0.1:8080',
     canSendMail: true, checkAnswers: true, hasPeers: options.hasPeers ?? false, sealingKeys: [{ id: 'test', key: systemRandom.bytes(32) }],
   })
+  const app: App = { customers: documented('customer', opened.customers), operators: documented('operator', opened.operators) }
   caches.start(stop.signal)
   await caches.ready()
 

@@ -8,7 +8,7 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { documentFor } from '../../apiserver/documents.ts'
 import { environment, nodeBinary } from '../../kit/sys/process.ts'
-import { openDocumentCheck } from '../contract/document-check.ts'
+import { documentCheckFor } from '../contract/document-check.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const AUDIENCES = ['customer', 'operator'] as const
@@ -65,9 +65,7 @@ describe('linters', () => {
 })
 
 describe.each(AUDIENCES)('the document for every %s', (audience) => {
-  const check = openDocumentCheck(documentFor(audience))
-
   test('has valid examples of all its JSON answers and refusals', () => {
-    expect(check.examples().map(({ place, faults }) => [place, faults]).filter(([, faults]) => faults !== undefined)).toEqual([])
+    expect(documentCheckFor(audience).examples().map(({ place, faults }) => [place, faults]).filter(([, faults]) => faults !== undefined)).toEqual([])
   })
 })

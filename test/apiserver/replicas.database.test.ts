@@ -9,6 +9,7 @@ import { openRegistry } from '../../kit/sys/metrics.ts'
 import { systemRandom as random } from '../../kit/sys/random.ts'
 import { useDatabase } from '../database.ts'
 import { type Cloud, openCloud, type Person, PUBLIC_KEY } from './cloud.ts'
+import { documented } from '../contract/document-check.ts'
 
 const database = useDatabase()
 const stop = new AbortController()
@@ -32,7 +33,7 @@ beforeAll(async () => {
   caches.start(stop.signal)
   await caches.ready()
   list = async () => {
-    const { status, body } = await peer.customers({ method: 'GET', target: '/v1/servers', remoteAddress: '192.0.2.7', signal: stop.signal, headers: { authorization: `Bearer ${token}` } })
+    const { status, body } = await documented('customer', peer.customers)({ method: 'GET', target: '/v1/servers', remoteAddress: '192.0.2.7', signal: stop.signal, headers: { authorization: `Bearer ${token}` } })
     expect(status).toBe(200)
     return (JSON.parse(body instanceof Uint8Array ? Buffer.from(body).toString() : String(body)) as { items: Awaited<ReturnType<typeof list>> }).items
   }

@@ -2,7 +2,9 @@
  *  gain fields, and here they have none that it does not name. */
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import { fullFormats } from 'ajv-formats/dist/formats.js'
+import { documentFor } from '../../apiserver/documents.ts'
 import type { HttpService } from '../../kit/http/exchange.ts'
+import type { Route } from '../../kit/http/route.ts'
 
 export interface Given {
   readonly status: number
@@ -93,12 +95,25 @@ function close(_key: string, value: unknown): unknown {
   return isOpen ? { ...value, additionalProperties: false } : value
 }
 
-/** The service, whose every answer is held against the document; one that is not as it says is an error. */
-export const checkedBy = ({ faultOf }: DocumentCheck, service: HttpService): HttpService => async (request) => {
+const published = new Map<Route['audience'], DocumentCheck>()
+
+/** The check of the document that is published for the audience. */
+export function documentCheckFor(audience: Route['audience']): DocumentCheck {
+  const check = published.get(audience) ?? openDocumentCheck(documentFor(audience))
+  published.set(audience, check)
+  return check
+}
+
+/** The service, whose every answer is held against the published document; one that is not as it says is reported, which is an error unless said otherwise. */
+export const documented = (audience: Route['audience'], service: HttpService, report: (fault: string) => void = raise): HttpService => async (request) => {
   const response = await service(request)
   const { body, headers, status } = response
   const text = typeof body === 'string' ? body : body instanceof Uint8Array ? Buffer.from(body).toString() : undefined
-  const fault = faultOf(request.method, request.target, { status, text, header: (name) => headers[name]?.toString() })
-  if (fault !== undefined) throw new Error(`${request.method} ${request.target}: ${fault}`)
+  const fault = documentCheckFor(audience).faultOf(request.method, request.target, { status, text, header: (name) => headers[name]?.toString() })
+  if (fault !== undefined) report(`${request.method} ${request.target}: ${fault}`)
   return response
+}
+
+function raise(fault: string): never {
+  throw new Error(fault)
 }

@@ -15,6 +15,7 @@ import { issueSupportSession, redeemSupportCode } from '../../db/support.ts'
 import { createStaff, createStaffSession } from '../../db/staff.ts'
 import { GOOD_PASSWORD, openHarness } from '../apiserver/identity/harness.ts'
 import { useDatabase } from '../database.ts'
+import { documentCheckFor } from './document-check.ts'
 
 const database = useDatabase()
 const READ_AND_LIST: readonly Permission[] = ['read', 'billing.read']
@@ -54,6 +55,9 @@ beforeAll(async () => {
     clock.move(0.11) // a token of the budget for each request
     const target = route.path.replaceAll(/\{\w+\}/g, newUuid(systemRandom))
     const response = await pipelines[route.audience]({ method: route.method, target, headers: asker.headers, remoteAddress: '192.0.2.7', signal: new AbortController().signal })
+    // What is let through comes from no real handler.
+    const fault = response.status < 400 ? undefined : documentCheckFor(route.audience).faultOf(route.method, target, { status: response.status, text: String(response.body), header: (name) => response.headers[name]?.toString() })
+    if (fault !== undefined) throw new Error(`${route.id} for ${asker.name}: ${fault}`)
     return response.status
   }
 

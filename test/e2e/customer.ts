@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { type DocumentCheck, openDocumentCheck } from '../contract/document-check.ts'
 import { type Endpoints, eventually } from './product.ts'
 
 /** What a customer must know of the product; asked anew after restarts. */
@@ -40,10 +41,12 @@ const OPERATION_MILLISECONDS = 240_000
 
 const isFinal = ({ status }: Operation): boolean => status === 'succeeded' || status === 'failed' || status === 'cancelled'
 
-/** One request; bodies are what the caller knows the API to answer. */
-async function send<Body>(url: string, init: RequestInit): Promise<Answer<Body>> {
+/** One request, whose answer is held against the document that the API serves; bodies are what the caller knows the API to answer. */
+async function send<Body>(url: string, init: RequestInit, { faultOf }: DocumentCheck): Promise<Answer<Body>> {
   const response = await fetch(url, init)
   const text = await response.text()
+  const fault = faultOf(init.method ?? 'GET', new URL(url).pathname, { status: response.status, text, header: (name) => response.headers.get(name) ?? undefined })
+  if (fault !== undefined) throw new Error(`${init.method} ${url}: ${fault}`)
   return { status: response.status, headers: response.headers, body: (text === '' ? undefined : JSON.parse(text)) as Body }
 }
 
@@ -57,27 +60,36 @@ async function verificationToken(folder: string, email: string): Promise<string 
   return undefined
 }
 
+interface Identity {
+  readonly url: () => string
+  /** What the API says of itself. */
+  readonly document: DocumentCheck
+  readonly email: string
+}
+
 export class Customer {
-  readonly #url: () => string
+  readonly #identity: Identity
   readonly #token: string
 
-  private constructor(url: () => string, token: string) {
-    this.#url = url
+  private constructor(identity: Identity, token: string) {
+    this.#identity = identity
     this.#token = token
   }
 
   /** Sign up, read the mail, verify, log in, make a token. */
   static async signUp(product: Running, email: string): Promise<Customer> {
     const url = () => product().endpoints.api_url
-    const post = (path: string, body: object, headers: Record<string, string> = {}) =>
-      send<Record<string, unknown>>(`${url()}${path}`, { method: 'POST', headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) })
-    expectStatus(202, await post('/v1/auth/signup', { name: 'Test Person', email, password: PASSWORD }))
+    const document = openDocumentCheck(await (await fetch(`${url()}/openapi.json`)).json() as object) // a document is one
+    const identity = { url, document, email }
+    expectStatus(202, await post(identity, '/v1/auth/signup', { name: 'Test Person', email, password: PASSWORD }))
     const mailed = await eventually('the verification mail', () => verificationToken(product().endpoints.mail_directory, email), 30_000)
-    expectStatus(200, await post('/v1/auth/email-verification/confirm', { token: mailed }))
-    const session = expectStatus(200, await post('/v1/auth/login', { email, password: PASSWORD }))
-    const cookie = session.headers.getSetCookie().map((text) => text.split(';')[0]).join('; ')
-    const issued = expectStatus(201, await post('/v1/account/tokens', { name: 'test', scope: 'read_write' }, { cookie, 'x-csrf-token': String(session.body['csrf_token']) }))
-    return new Customer(url, String(issued.body['token']))
+    expectStatus(200, await post(identity, '/v1/auth/email-verification/confirm', { token: mailed }))
+    return new Customer(identity, await issueToken(identity, 'test', 'read_write'))
+  }
+
+  /** Another token, as a person makes one for a program. */
+  newToken(name: string, scope: 'read' | 'read_write'): Promise<string> {
+    return issueToken(this.#identity, name, scope)
   }
 
   /** What the customer's programs send. */
@@ -87,7 +99,7 @@ export class Customer {
 
   request<Body>(method: string, path: string, body?: object): Promise<Answer<Body>> {
     const headers = { authorization: `Bearer ${this.#token}`, ...(body === undefined ? {} : { 'content-type': 'application/json' }) }
-    return send<Body>(`${this.#url()}${path}`, { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) })
+    return send<Body>(`${this.#identity.url()}${path}`, { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) }, this.#identity.document)
   }
 
   async addSshKey(publicKey: string): Promise<void> {
@@ -120,8 +132,19 @@ export class Customer {
   }
 
   console(serverId: string): Console {
-    return new Console(this.#url(), this.#token, serverId)
+    return new Console(this.#identity.url(), this.#token, serverId)
   }
+}
+
+const post = ({ url, document }: Identity, path: string, body: object, headers: Record<string, string> = {}) =>
+  send<Record<string, unknown>>(`${url()}${path}`, { method: 'POST', headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) }, document)
+
+/** Logs in and makes a token. */
+async function issueToken(identity: Identity, name: string, scope: string): Promise<string> {
+  const session = expectStatus(200, await post(identity, '/v1/auth/login', { email: identity.email, password: PASSWORD }))
+  const cookie = session.headers.getSetCookie().map((text) => text.split(';')[0]).join('; ')
+  const issued = expectStatus(201, await post(identity, '/v1/account/tokens', { name, scope }, { cookie, 'x-csrf-token': String(session.body['csrf_token']) }))
+  return String(issued.body['token'])
 }
 
 function expectStatus<Body>(status: number, answer: Answer<Body>): Answer<Body> {

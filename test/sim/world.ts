@@ -27,6 +27,7 @@ import { describeError, type Logger, silentLog } from '../../kit/sys/log.ts'
 import { openRegistry } from '../../kit/sys/metrics.ts'
 import { newUuid } from '../../kit/sys/random.ts'
 import { Node, Plan, Region, Template, Zone } from '../../resources/platform.ts'
+import { documented } from '../contract/document-check.ts'
 import { databaseOf, type DatabaseFaults, type SimulatedPostgres } from './database.ts'
 import { drawFaults, type FaultPlan } from './faults.ts'
 import { Scheduler, SimulatedProcess } from './scheduler.ts'
@@ -166,7 +167,7 @@ export async function openWorld(seed: number, postgres: (scheduler: Scheduler) =
       boot.isOver = true
       caches.start(never())
       await caches.ready()
-      if (process.isAlive(epoch)) api = app.customers
+      if (process.isAlive(epoch)) api = documented('customer', app.customers, (fault) => void bugs.push(fault))
       await new Promise(() => {})
     }))
   })

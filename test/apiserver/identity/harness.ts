@@ -13,6 +13,7 @@ import type { Endpoint } from '../../../kit/http/endpoint.ts'
 import { type Clock, systemClock } from '../../../kit/sys/clock.ts'
 import { openRegistry } from '../../../kit/sys/metrics.ts'
 import { systemRandom } from '../../../kit/sys/random.ts'
+import { documented } from '../../contract/document-check.ts'
 import { openLogGuard } from './log-guard.ts'
 
 export interface MovableClock extends Clock {
@@ -62,11 +63,11 @@ export async function openHarness(db: Database, options: Partial<Omit<IdentityOp
   const { log } = guard
   const identity: Identity = await openIdentity({ db, clock, random: systemRandom, log, publicUrl: 'http://127.0.0.1:8080', canSendMail: true, ...options })
   const endpoints = [...identity.endpoints, ...(options.endpoints ?? [])]
-  const pipelineOf = (audience: 'customer' | 'operator') => createPipeline({
+  const pipelineOf = (audience: 'customer' | 'operator') => documented(audience, createPipeline({
     ...identity, authenticate: audience === 'customer' ? identity.authenticate : identity.authenticateOperator, endpoints: endpoints.filter(({ route }) => route.audience === audience), clock, random: systemRandom, log, durations: requestDurations(openRegistry({ isProcessWide: false })),
     auditRefusal: (refusal) => auditRefusal(refusal, { db, clock, random: systemRandom }),
     translate: (error) => error, trustedProxies: [], isSecure: false, checkAnswers: true,
-  })
+  }))
   const pipelines = { customer: pipelineOf('customer'), operator: pipelineOf('operator') }
   const folder = await mkdtemp(join(tmpdir(), 'svccloud-mail-'))
   const transport = folderTransport(folder)
