@@ -24,7 +24,7 @@ export interface Acceptance<Claims, Spec, Status> {
   /** Also the operation's id, where the change starts one. */
   readonly id: string
   readonly accountId: string
-  readonly resource: { readonly type: OperationSpec['target']['type']; readonly id: string }
+  readonly resource: { readonly type: OperationSpec['target']['type'] | 'server_group'; readonly id: string }
   /** The entry of the success. */
   readonly audit: UnsealedAuditEntry
   /** Takes what the change needs; throws a Problem when it cannot be had. */
@@ -134,12 +134,13 @@ export async function settleEarlier(parts: AcceptParts, id: string): Promise<voi
 
 /** The Operation object, ahead of the reconciler that would make it too. */
 async function announce<Claims, Spec, Status>({ store, caches, log }: AcceptParts, { operation, accountId, resource }: Acceptance<Claims, Spec, Status>): Promise<void> {
-  if (operation === undefined) return
+  const { type, id } = resource
+  if (operation === undefined || type === 'server_group') return
   const spec: OperationSpec = {
-    kind: operation.kind, target: resource, actor: operation.actor, requestId: operation.requestId, createdAt: operation.requestedAt,
+    kind: operation.kind, target: { type, id }, actor: operation.actor, requestId: operation.requestId, createdAt: operation.requestedAt,
     deadlineAt: operation.deadlineAt, stepCount: stepsOf(operation.kind).length,
   }
-  const labels = { [ACCOUNT_LABEL]: accountId, [`svccloud.dev/${resource.type}`]: resource.id }
+  const labels = { [ACCOUNT_LABEL]: accountId, [`svccloud.dev/${type}`]: id }
   try {
     caches.apply(Operation, await store.create(Operation, { metadata: { name: operation.id, namespace: accountNamespace(accountId), labels }, spec }))
   } catch (error) {

@@ -1579,6 +1579,8 @@ export interface components {
             user_data?: string;
             /** @description Init script of the account to take as user data, as it is now; not together with user_data. */
             init_script_id?: string | null;
+            /** @description Group whose other members the server is kept apart from. It stays in it until it is deleted. */
+            server_group_id?: string | null;
             /** @description Size of the boot storage; at least and by default the plan's. */
             storage_gibibytes?: number;
             /**
@@ -1596,7 +1598,6 @@ export interface components {
             /** @default true */
             start?: boolean;
             custom_image_id?: null;
-            server_group_id?: null;
             /** @constant */
             public_ipv4?: false;
             networks?: unknown[];
@@ -2371,6 +2372,7 @@ export interface operations {
                 content?: never;
             };
             400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];

@@ -30,7 +30,7 @@ function entryOf(root: KubeObject, accountId: string, { action, actor, requestId
   return {
     account_id: accountId, actor_email: actor, actor_kind: actor.startsWith('system:') ? 'system' : 'operator',
     user_id: null, staff_id: null, token_id: null, token_name: null,
-    action, resource_type: root.kind.toLowerCase(), resource_id: root.metadata.name, detail: {}, outcome: 'success',
+    action, resource_type: action.split('.')[0] ?? '', resource_id: root.metadata.name, detail: {}, outcome: 'success',
     source_ip: '', user_agent: '', request_id: requestId, changes,
   }
 }

@@ -5,10 +5,12 @@ import { appendAudit } from '../db/audit.ts'
 import { type ChangeIntent, listIntents, settleIntent } from '../db/change-intents.ts'
 import { findOperation } from '../db/operation-history.ts'
 import { releaseServer } from '../db/server-claims.ts'
+import { removeServerGroup } from '../db/server-groups.ts'
 import { Secret } from '../kit/kube/object.ts'
 import { accountNamespace } from '../resources/index.ts'
 import { LAST_CHANGE_ANNOTATION } from '../resources/labels.ts'
 import { Operation } from '../resources/operation.ts'
+import { ServerGroup } from '../resources/server-group.ts'
 import { Server } from '../resources/server.ts'
 import { asked } from './database.ts'
 import type { Parts } from './parts.ts'
@@ -38,20 +40,27 @@ async function settle(parts: Parts, intent: ChangeIntent): Promise<void> {
   const { db, store, log } = parts
   const hasHappened = await happened(parts, intent)
   const isLostServer = !hasHappened && intent.audit.action === 'server.create'
+  const isLostGroup = !hasHappened && intent.audit.action === 'server_group.create'
   const server = { accountId: intent.accountId, serverId: intent.resource.id }
   if (isLostServer) await store.delete(Secret, { namespace: accountNamespace(intent.accountId), name: `${server.serverId}-user-data` })
   const audit: UnsealedAuditEntry = { ...intent.audit, outcome: hasHappened ? 'success' : 'failed' }
   await asked(db.transaction().execute(async (tx) => {
     if (!(await settleIntent(tx, intent.operationId))) return
     if (isLostServer) await releaseServer(tx, server)
+    if (isLostGroup) await removeServerGroup(tx, { accountId: intent.accountId, groupId: intent.resource.id })
     await appendAudit(tx, audit, parts)
   }))
   log.info('intent settled', { operation_id: intent.operationId, has_happened: hasHappened })
 }
 
 /** A write that happened shows on its server, or in the operation that it began. */
-async function happened({ db, store }: Parts, { operationId, accountId, resource }: ChangeIntent): Promise<boolean> {
+async function happened({ db, store }: Parts, { operationId, accountId, resource, audit }: ChangeIntent): Promise<boolean> {
   const namespace = accountNamespace(accountId)
+  if (resource.type === 'server_group') {
+    const group = await store.get(ServerGroup, { namespace, name: resource.id })
+    const isGoing = group === undefined || group.metadata.deletionTimestamp !== undefined
+    return audit.action === 'server_group.delete' ? isGoing : group?.metadata.annotations?.[LAST_CHANGE_ANNOTATION] === operationId
+  }
   const server = await store.get(Server, { namespace, name: resource.id })
   const shown = [server?.spec.operation?.id, server?.status?.operation?.id, server?.metadata.annotations?.[LAST_CHANGE_ANNOTATION]]
   return shown.includes(operationId)

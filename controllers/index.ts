@@ -12,6 +12,7 @@ import { operationRecords } from './operation/record.ts'
 import { orphanReconciler } from './orphan.ts'
 import type { Parts } from './parts.ts'
 import { inShard, type Shard, WHOLE } from './shard.ts'
+import { serverGroupReconciler } from './server-group.ts'
 import { serverReconciler } from './server/index.ts'
 import { storageReconciler } from './storage.ts'
 import { runUsageCollector, type UsageSource } from './usage/index.ts'
@@ -36,6 +37,7 @@ export function openControllers(options: ControllersOptions): readonly Controlle
     openController(nodeReconciler(options), zonal),
     openController(zoneReconciler(options), { ...shared, selects: ({ metadata }) => shard.ownsZone(metadata.name) }),
     ...(shard.hasCommonWork ? [
+      openController(serverGroupReconciler(options), shared),
       openController(operationReconciler(options), shared),
       openController(orphanReconciler(options, Instance, Server, ({ spec }) => spec.server), shared),
       openController(orphanReconciler(options, Volume, Storage, ({ spec }) => spec.storage), shared),

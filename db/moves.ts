@@ -3,6 +3,7 @@
 import type { Transaction } from 'kysely'
 import type { Demand } from '../domain/placement.ts'
 import { giveBackRoom, listCandidates, takeBestRoom } from './placement.ts'
+import { lockApartness } from './server-groups.ts'
 import type { Tables } from './tables.ts'
 
 interface MoveId {
@@ -18,8 +19,8 @@ export interface MoveTarget {
 }
 
 /** Holds room for the server on the best node but its own, once: an earlier hold of the operation is the answer as it stands, one of
- *  another operation is given back. The server needs its placement. `node` asks for that very node.
- *  Throws the Problem `no_capacity` (503) when no node can take it. */
+ *  another operation is given back. The server needs its placement, and keeps apart from its group. `node` asks for that very node.
+ *  Throws the Problems `no_capacity` and `no_distinct_failure_domain` (503) when no node can take it. */
 export async function reserveTarget(
   tx: Transaction<Tables>, { accountId, serverId, operationId, node, ...wish }: MoveId & Partial<Pick<Demand, 'zone' | 'cpuPool' | 'excludedNodes'>> & { readonly node?: string | undefined }, now: Date,
 ): Promise<MoveTarget> {
@@ -30,6 +31,7 @@ export async function reserveTarget(
   const demand: Demand = {
     accountId, zone: wish.zone ?? placement.zone, cores: placement.cores, memoryMebibytes: placement.memory_mebibytes, storageGibibytes: placement.storage_gibibytes,
     cpuPool: wish.cpuPool, excludedNodes: [placement.node, ...(wish.excludedNodes ?? [])],
+    apartness: placement.group_id === null ? undefined : await lockApartness(tx, { accountId, groupId: placement.group_id }, { serverId, zone: wish.zone ?? placement.zone }),
   }
   const candidates = async () => (await listCandidates(tx, demand.zone)).filter((candidate) => node === undefined || candidate.node === node)
   const target = await takeBestRoom(tx, demand, candidates)

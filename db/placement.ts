@@ -1,9 +1,10 @@
 /** Room on nodes. A guest's claim is one row; taking it is one conditional update of its node, and deleting the row gives the
  *  room back, so that neither can happen twice. What a node offers is mirrored by `db/nodes.ts`. */
 import { type Selectable, sql, type Transaction } from 'kysely'
-import { type Candidate, type Demand, rankNodes, type Room } from '../domain/placement.ts'
+import { type Candidate, type Demand, rankNodes, type Room, type Spread } from '../domain/placement.ts'
 import { type Problem, unavailable } from '../domain/problem.ts'
 import type { Queries } from './open.ts'
+import { lockApartness } from './server-groups.ts'
 import type { Tables } from './tables.ts'
 
 export interface Placement extends Room {
@@ -16,26 +17,43 @@ export interface Placement extends Room {
 /** How often the candidates are read again after all of them were taken by others in the meantime. */
 const PASSES_MAXIMUM = 5
 
+/** A demand of a server, who may be of a group. */
+export interface ServerDemandForRoom extends Demand {
+  readonly serverId: string
+  readonly serverGroupId?: string | undefined
+  /** Of the zone; groups that span zones are of a region. */
+  readonly region?: string | undefined
+}
+
 /** Claims room for the server on the best node, once: an earlier claim of the server is the answer as it stands.
- *  Throws the Problem `no_capacity` (503) when no node can hold it. */
-export async function claimPlacement(tx: Transaction<Tables>, demand: Demand & { readonly serverId: string }, now: Date): Promise<Placement> {
+ *  Throws the Problems `no_capacity` and `no_distinct_failure_domain` (503) when no node can hold it, and 400 for a group that is not there. */
+export async function claimPlacement(tx: Transaction<Tables>, demand: ServerDemandForRoom, now: Date): Promise<Placement> {
   const earlier = await findPlacement(tx, demand)
   if (earlier !== undefined) return earlier
-  return insertPlacement(tx, demand, await takeBestRoom(tx, demand, () => listCandidates(tx, demand.zone)), now)
+  const { serverGroupId: groupId, accountId } = demand
+  const apartness = groupId === undefined ? undefined : await lockApartness(tx, { accountId, groupId }, demand)
+  return insertPlacement(tx, demand, await takeBestRoom(tx, { ...demand, apartness }, () => listCandidates(tx, demand.zone)), now)
 }
 
 /** Takes the room on the best of the candidates that still has it, and answers with its name.
- *  Throws the Problem `no_capacity` (503) when no node can hold it. */
+ *  Throws the Problem `no_capacity` (503) when no node can hold it, `no_distinct_failure_domain` (503) when only its group is in the way. */
 export async function takeBestRoom(tx: Transaction<Tables>, demand: Demand, candidates: () => Promise<readonly Candidate[]>): Promise<string> {
+  let nodes: readonly Candidate[] = []
   for (let pass = 0; pass < PASSES_MAXIMUM; pass++) {
-    const ranked = rankNodes(demand, await candidates())
+    nodes = await candidates()
+    const ranked = rankNodes(demand, nodes)
     if (ranked.length === 0) break
     for (const { node } of ranked) {
       if (await takeRoom(tx, node, demand)) return node
     }
   }
-  throw noCapacity(demand.zone)
+  const { apartness, ...alone } = demand
+  throw apartness !== undefined && rankNodes(alone, nodes).length > 0 ? noDistinctDomain(apartness.spread, demand.zone) : noCapacity(demand.zone)
 }
+
+const DOMAINS = { host: 'node', rack: 'rack', zone: 'zone' } as const
+const noDistinctDomain = (spread: Spread, zone: string): Problem =>
+  unavailable('no_distinct_failure_domain', `Every ${DOMAINS[spread]} with room ${spread === 'zone' ? '' : `in zone ${zone} `}holds a server of the group, which is strict. Choose a group that is not, ${spread === 'zone' ? 'another zone, ' : ''}or try again later.`)
 
 export const noCapacity = (zone: string): Problem =>
   unavailable('no_capacity', `Zone ${zone} has no room for this plan now. Choose a smaller plan or another zone, or try again later.`)
@@ -60,10 +78,11 @@ async function takeRoom(tx: Transaction<Tables>, node: string, room: Room): Prom
   return isTaken
 }
 
-async function insertPlacement(tx: Transaction<Tables>, demand: Demand & { readonly serverId: string }, node: string, now: Date): Promise<Placement> {
-  const { accountId, serverId, zone, cores, memoryMebibytes, storageGibibytes } = demand
+async function insertPlacement(tx: Transaction<Tables>, demand: ServerDemandForRoom, node: string, now: Date): Promise<Placement> {
+  const { accountId, serverId, serverGroupId, zone, cores, memoryMebibytes, storageGibibytes } = demand
   await tx.insertInto('placement').values({
     account_id: accountId, server_id: serverId, zone, node, cores, memory_mebibytes: memoryMebibytes, storage_gibibytes: storageGibibytes, claimed_at: now,
+    ...(serverGroupId === undefined ? {} : { group_id: serverGroupId }),
   }).execute()
   return { accountId, serverId, zone, node, cores, memoryMebibytes, storageGibibytes }
 }

@@ -20,13 +20,42 @@ export interface Candidate {
   readonly used: Room
 }
 
+/** Where a guest is, as far as guests fail together. Names of racks are unique in their zone only. */
+export interface Place {
+  readonly node: string
+  readonly rack: string
+  readonly zone: string
+}
+
+export const SPREADS = ['host', 'rack', 'zone'] as const
+/** What the members of a group do not share. */
+export type Spread = (typeof SPREADS)[number]
+
+/** Whether a guest at the one place fails with a guest at the other. */
+export const sharesDomain = (spread: Spread, one: Place, other: Place): boolean =>
+  one.zone === other.zone && (spread === 'zone' || (one.rack === other.rack && (spread === 'rack' || one.node === other.node)))
+
+/** The members that share a failure domain with one that is older; `members` are oldest first. */
+export const unmetMembers = <Member extends Place>(spread: Spread, members: readonly Member[]): readonly Member[] =>
+  members.filter((member, index) => members.slice(0, index).some((older) => sharesDomain(spread, older, member)))
+
+/** Keeps a guest apart from the other members of its group. */
+export interface Apartness {
+  readonly spread: Spread
+  /** Rather nowhere than in a failure domain of another member. */
+  readonly isStrict: boolean
+  /** Where the others are, and where they are on their way to. */
+  readonly members: readonly Place[]
+}
+
 export interface Demand extends Room {
   readonly accountId: string
   readonly zone: string
   /** Only nodes of this pool; any node when absent. */
   readonly cpuPool?: string | undefined
-  /** Nodes that must not be chosen: the one that is being left, or (strict groups) those that hold a member. */
+  /** Nodes that must not be chosen: the one that is being left. */
   readonly excludedNodes?: readonly string[]
+  readonly apartness?: Apartness | undefined
 }
 
 const RESOURCES = ['cores', 'memoryMebibytes', 'storageGibibytes'] as const
@@ -39,7 +68,16 @@ const isAllowed = (demand: Demand, node: Candidate): boolean =>
   node.zone === demand.zone &&
   (demand.cpuPool === undefined || node.cpuPool === demand.cpuPool) &&
   (node.dedicatedAccountId === null || node.dedicatedAccountId === demand.accountId) &&
-  !(demand.excludedNodes ?? []).includes(node.node)
+  !(demand.excludedNodes ?? []).includes(node.node) &&
+  !(demand.apartness?.isStrict === true && sharing(demand.apartness, node)[0] > 0)
+
+/** With how many members the node is shared: its failure domain by the group's rule, then the node itself, then the rack. */
+type Sharing = readonly [number, number, number]
+const sharing = ({ spread, members }: Apartness, node: Place): Sharing => {
+  const count = (domain: Spread): number => members.filter((member) => sharesDomain(domain, member, node)).length
+  return [count(spread), count('host'), count('rack')]
+}
+const ALONE: Sharing = [0, 0, 0]
 
 const fits = (demand: Room, node: Candidate): boolean => RESOURCES.every((resource) => node.used[resource] + demand[resource] <= node.total[resource])
 
@@ -47,15 +85,22 @@ const fits = (demand: Room, node: Candidate): boolean => RESOURCES.every((resour
 const leftover = (demand: Room, node: Candidate): number =>
   RESOURCES.reduce((sum, resource) => sum + (node.total[resource] === 0 ? 0 : 1 - (node.used[resource] + demand[resource]) / node.total[resource]), 0)
 
-/** The nodes that can hold the demand, best first: the account's own nodes, then the fullest (large guests still find room
- *  later), then by name, so that the answer never depends on the order of the candidates. */
+/** The nodes that can hold the demand, best first: the account's own nodes, then those with the fewest members of the guest's group
+ *  in the same failure domain, then the fullest (large guests still find room later), then by name, so that the answer never depends
+ *  on the order of the candidates. */
 export function rankNodes(demand: Demand, candidates: readonly Candidate[]): readonly Candidate[] {
   return candidates
     .filter((node) => canHold(demand, node))
-    .map((node) => ({ node, isOwn: node.dedicatedAccountId === demand.accountId, leftover: leftover(demand, node) }))
-    .sort((a, b) => Number(b.isOwn) - Number(a.isOwn) || a.leftover - b.leftover || (a.node.node < b.node.node ? -1 : 1))
+    .map((node) => ({
+      node, isOwn: node.dedicatedAccountId === demand.accountId, leftover: leftover(demand, node),
+      shared: demand.apartness === undefined ? ALONE : sharing(demand.apartness, node),
+    }))
+    .sort((a, b) => Number(b.isOwn) - Number(a.isOwn) || compareSharing(a.shared, b.shared) || a.leftover - b.leftover || (a.node.node < b.node.node ? -1 : 1))
     .map((entry) => entry.node)
 }
+
+const compareSharing = (one: Sharing, other: Sharing): number =>
+  one[0] - other[0] || one[1] - other[1] || one[2] - other[2]
 
 /** What a node offers to guests. `cpuOvercommit` virtual cores are sold for each logical CPU. */
 export function offeredRoom(host: {

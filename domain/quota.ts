@@ -3,7 +3,7 @@ import type { Room } from './placement.ts'
 
 /** Limits of a new account, by the plural noun of the paths. */
 export const DEFAULT_QUOTAS = {
-  servers: 25, cores: 64, memory_mebibytes: 131_072, storages: 100, storage_gibibytes: 10_240, ssh_keys: 100, init_scripts: 100,
+  servers: 25, cores: 64, memory_mebibytes: 131_072, storages: 100, storage_gibibytes: 10_240, ssh_keys: 100, init_scripts: 100, server_groups: 100,
   networks: 20, routers: 10, snapshots: 200, floating_ips: 10, load_balancers: 10,
 } as const
 export type QuotaName = keyof typeof DEFAULT_QUOTAS

@@ -38,6 +38,8 @@ export const EXAMPLES: Readonly<Record<string, object>> = {
   set_server_metadata_setting: { enabled: true },
   send_server_console_input: { session_id: '4c6df6c2-5d0b-4f3e-9a52-0f6f4a3c9d11', data: 'aG9zdG5hbWUK' },
   create_init_script: { name: 'first-boot', content: '#!/bin/sh\necho hello > /etc/motd\n' },
+  create_server_group: { name: 'web', zone: 'eu-1a', spread: 'host', strict: true },
+  update_server_group: { name: 'front' },
   create_ssh_key: { name: 'laptop', public_key: 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBv7nS1hUS8W4v8Yw0OeTZcJ6pHJXnpmmGBR9XdKLMDu ada@example.com' },
   send_mcp_message: { jsonrpc: '2.0', id: 1, method: 'tools/list' },
   log_in_staff: { email: 'staff@example.com', password: SECRET },

@@ -6,6 +6,8 @@ export const SERVER_LABEL = 'svccloud.dev/server'
 export const SERVER_FINALIZER = 'svccloud.dev/server'
 /** The newest accepted change that started no operation; shows that its write happened. */
 export const LAST_CHANGE_ANNOTATION = 'svccloud.dev/last-change'
+/** Keeps a server group while it has servers. */
+export const SERVER_GROUP_FINALIZER = 'svccloud.dev/server-group'
 export const STORAGE_FINALIZER = 'svccloud.dev/storage'
 export const NODE_FINALIZER = 'svccloud.dev/node'
 /** The operation that the newest incarnation of an Instance was made for. */

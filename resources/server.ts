@@ -30,6 +30,8 @@ const Migration = z.strictObject({
   reportedAt: z.string().max(64).optional().describe('When the node reported, by its own clock.'),
 })
 
+export type MigrationProgress = z.infer<typeof Migration>
+
 /** A rule for `kubectl` too: what belongs to an operation changes only while that operation is under way. */
 const changedOnlyBy = (field: string, operation: OperationKind, message: string) => {
   const isSame = `(has(self.spec.${field}) ? (has(oldSelf.spec.${field}) && self.spec.${field} == oldSelf.spec.${field}) : !has(oldSelf.spec.${field}))`
@@ -58,7 +60,7 @@ export const Server = resource({
     sshKeys: z.array(z.string().max(16_384)).max(100).default([]).describe('Public keys, in the one-line form of OpenSSH, that may sign in. A server without user data needs at least one.'),
     userDataSecretName: z.string().max(253).optional().describe('Secret of the same namespace whose key userData holds the user data of the first boot.'),
     initScriptId: z.string().max(253).optional().describe('Init script of the account whose text became the user data. Set through the API only.'),
-    serverGroupId: z.string().max(253).optional().describe('Anti-affinity group that the server is created into.'),
+    serverGroupId: z.string().max(253).optional().describe('ServerGroup that the server is created into and kept apart by. Cannot be changed.'),
     haPolicy: z.enum(['restart', 'none']).default('restart').describe('What happens when the guest crashes or its node is lost: restart starts it again, none leaves it stopped.'),
     migrationPolicy: z.enum(['default', 'relaxed', 'strict']).default('default').describe('How much a live migration may disturb the guest: relaxed lets it take longer pauses, strict gives up rather than slowing the guest.'),
     publicIpv4: z.boolean().default(false).describe('Whether the server has a public IPv4 address.'),
@@ -80,6 +82,7 @@ export const Server = resource({
     publicIpv4: z.string().max(45).optional().describe('Public IPv4 address.'),
     publicIpv6: z.string().max(45).optional().describe('Public IPv6 address.'),
     publicIpv6Prefix: z.string().max(49).optional().describe('Public IPv6 prefix that is routed to it.'),
+    ipv6RenumberAvailable: z.boolean().optional().describe('True when the prefix comes from a pool that is being emptied, and can be exchanged for another.'),
     nodeName: z.string().max(253).optional().describe('Node that holds it.'),
     bootStorageId: z.string().max(253).optional().describe('Name of the Storage that it boots from.'),
     startedAt: z.string().max(64).optional().describe('When the guest was started last; absent while it is stopped.'),
@@ -104,6 +107,7 @@ export const Server = resource({
   rules: [
     { rule: 'has(self.spec.template) != has(self.spec.customImageId)', message: 'exactly one of template and customImageId must be set' },
     changedOnlyBy('zone', 'server.move', 'a server stays in its zone until it is moved'),
+    { rule: "has(self.spec.serverGroupId) ? (has(oldSelf.spec.serverGroupId) && self.spec.serverGroupId == oldSelf.spec.serverGroupId) : !has(oldSelf.spec.serverGroupId)", message: 'serverGroupId cannot be changed' },
     changedOnlyBy('plan', 'server.change_plan', 'the plan is changed by its own operation'),
     changedOnlyBy('storageGibibytes', 'server.change_plan', 'the boot storage grows with the plan'),
     changedOnlyBy('template', 'server.rebuild', 'the boot storage is made once, until the server is rebuilt'),

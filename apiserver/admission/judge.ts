@@ -9,10 +9,12 @@ import { accountExists } from '../../db/server-claims.ts'
 import type { Logger } from '../../kit/sys/log.ts'
 import { API_GROUP } from '../../resources/define.ts'
 import { accountOfNamespace } from '../../resources/index.ts'
-import { Plan, Template, Zone } from '../../resources/platform.ts'
+import { Plan, Region, Template, Zone } from '../../resources/platform.ts'
+import type { ServerGroupSpec, ServerGroupStatus } from '../../resources/server-group.ts'
 import type { ServerSpec, ServerStatus } from '../../resources/server.ts'
 import { auditEntry, kubernetesActor } from '../audit.ts'
 import { type AdmissionRequest, allowed, refused, typed } from './review.ts'
+import { judgeGroupChange, judgeGroupCreation, judgeGroupDeletion } from './server-groups.ts'
 import { type Asked, judgeChange, judgeCreation, judgeDeletion, type JudgeParts } from './servers.ts'
 
 export interface AdmissionParts extends JudgeParts {
@@ -29,6 +31,7 @@ const CLUSTER_CONTROLLERS = 'system:serviceaccount:kube-system:'
 /** Answers AdmissionReview responses. Throws Unavailable when it cannot know; whether the write may happen then is the caller's choice. */
 export function openJudge(parts: AdmissionParts): Judge {
   parts.caches.of(Plan)
+  parts.caches.of(Region)
   parts.caches.of(Template)
   parts.caches.of(Zone)
   return async (request) => {
@@ -57,6 +60,13 @@ async function judge(parts: AdmissionParts, { operation, resource: { resource },
     throw new Error(`a review of ${operation} lacks the object`)
   }
   if (operation === 'DELETE' && userInfo.username.startsWith(CLUSTER_CONTROLLERS)) return []
+  if (resource === 'servergroups') {
+    const [group, before] = [typed<ServerGroupSpec, ServerGroupStatus>(object), typed<ServerGroupSpec, ServerGroupStatus>(oldObject)]
+    if (operation === 'CREATE' && group !== undefined) return judgeGroupCreation(parts, group)
+    if (operation === 'UPDATE' && group !== undefined && before !== undefined) return judgeGroupChange(parts, group, before)
+    if (operation === 'DELETE' && before !== undefined) return judgeGroupDeletion(parts, before)
+    throw new Error(`a review of ${operation} lacks the object`)
+  }
   if (resource === 'storages' && operation === 'CREATE') throw new Problem(501, 'Only boot storages are offered here: they are made with their server.')
   if (resource === 'storages' || resource === 'operations') throw forbidden(`${resource} are written by the platform only.`)
   return []

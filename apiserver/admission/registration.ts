@@ -3,6 +3,7 @@ import type { ResourceType } from '../../kit/kube/object.ts'
 import type { Store } from '../../kit/kube/store.ts'
 import { API_GROUP } from '../../resources/define.ts'
 import { Operation } from '../../resources/operation.ts'
+import { ServerGroup } from '../../resources/server-group.ts'
 import { Server } from '../../resources/server.ts'
 import { Storage } from '../../resources/storage.ts'
 
@@ -22,7 +23,7 @@ export interface Registration {
 
 /** Nobody but the platform writes while the webhook cannot be asked. */
 export function webhookConfiguration({ url, authority, platformUsers }: Registration) {
-  const plurals = [Server, Storage, Operation].map(({ plural }) => plural)
+  const plurals = [Server, ServerGroup, Storage, Operation].map(({ plural }) => plural)
   return {
     metadata: { name: NAME },
     webhooks: [{

@@ -1,6 +1,7 @@
 /** What the API says no to, said to kubectl as well: servers that people make, change and delete past the API are judged by the same
  *  rules. Everything is checked and nothing is claimed: that is the controller's part, once the object is there. */
 import { isDeepStrictEqual } from 'node:util'
+import type { Transaction } from 'kysely'
 import type { AuditChange } from '../../domain/audit.ts'
 import { badField, badRequest, emailUnverified, forbidden } from '../../domain/problem.ts'
 import { requireDeletable, requireIdle, requireStartable, requireStoppable } from '../../domain/server-rules.ts'
@@ -9,7 +10,9 @@ import { checkStanding, standingOf } from '../../domain/standing.ts'
 import { EDIT_ACTIONS, type EditAction } from '../../db/kubernetes-requests.ts'
 import { hasVerifiedOwner } from '../../db/members.ts'
 import { accountExists, claimServer, type ServerDemand } from '../../db/server-claims.ts'
+import { findServerGroup, type GroupId } from '../../db/server-groups.ts'
 import { readStanding } from '../../db/standing.ts'
+import type { Tables } from '../../db/tables.ts'
 import { accountOfNamespace } from '../../resources/index.ts'
 import { LAST_CHANGE_ANNOTATION, SERVER_FINALIZER } from '../../resources/labels.ts'
 import type { ServerSpec } from '../../resources/server.ts'
@@ -24,7 +27,7 @@ export type JudgeParts = Pick<Parts, 'db' | 'caches' | 'clock' | 'random'>
 
 /** A change that may happen, by the name that the audit log has for it. */
 export interface Asked {
-  readonly action: 'server.create' | 'server.start' | 'server.stop' | 'server.metadata' | 'server.delete' | EditAction
+  readonly action: 'server.create' | 'server.start' | 'server.stop' | 'server.metadata' | 'server.delete' | EditAction | `server_group.${'create' | 'update' | 'delete'}`
   readonly changes: readonly AuditChange[]
 }
 
@@ -40,22 +43,40 @@ export async function judgeCreation(parts: JudgeParts, server: ServerObject): Pr
   const now = clock.now()
   if (!(await hasVerifiedOwner(db, accountId))) throw emailUnverified()
   checkStanding(standingOf(await readStanding(db, accountId, now)))
-  const { plan, storageGibibytes } = chooseSize({ caches }, {
+  const { plan, region, storageGibibytes } = chooseSize({ caches }, {
     zone: spec.zone, plan: spec.plan, template: spec.template, ...(spec.storageGibibytes === undefined ? {} : { storage_gibibytes: spec.storageGibibytes }),
   }, now)
   const { cores, memoryMebibytes, cpuPool } = plan
-  await rehearseClaims(parts, { accountId, serverId: name, hostname: spec.hostname, zone: spec.zone, cores, memoryMebibytes, storageGibibytes, ...(cpuPool === undefined ? {} : { cpuPool }) })
+  await rehearseClaims(parts, {
+    accountId, serverId: name, hostname: spec.hostname, zone: spec.zone, region, serverGroupId: spec.serverGroupId, cores, memoryMebibytes, storageGibibytes,
+    ...(cpuPool === undefined ? {} : { cpuPool }),
+  })
   return [{ action: 'server.create', changes: [] }]
 }
 
 /** Claims everything in a transaction that is rolled back: quota, hostname and room are judged by the code that takes them. */
-async function rehearseClaims({ db, clock, random }: JudgeParts, demand: ServerDemand): Promise<void> {
+async function rehearseClaims(parts: JudgeParts, demand: ServerDemand): Promise<void> {
+  const { clock, random } = parts
+  if (demand.serverGroupId !== undefined) await awaitGroup(parts, { accountId: demand.accountId, groupId: demand.serverGroupId })
+  await rehearse(parts, (tx) => claimServer(tx, demand, { now: clock.now(), random }))
+}
+
+/** Does the work in a transaction that is rolled back. */
+export async function rehearse({ db }: Pick<JudgeParts, 'db'>, work: (tx: Transaction<Tables>) => Promise<unknown>): Promise<void> {
   const transaction = await db.startTransaction().execute()
   try {
-    await claimServer(transaction, demand, { now: clock.now(), random })
+    await work(transaction)
   } finally {
     await transaction.rollback().execute()
   }
+}
+
+const GROUP_LOOKS_MAXIMUM = 20
+const GROUP_LOOK_MILLISECONDS = 100
+
+/** A group of the same manifest was made a moment before the server: its controller is about to claim it. */
+async function awaitGroup({ db, clock }: JudgeParts, group: GroupId): Promise<void> {
+  for (let looks = 0; looks < GROUP_LOOKS_MAXIMUM && await findServerGroup(db, group) === undefined; looks++) await clock.sleep(GROUP_LOOK_MILLISECONDS)
 }
 
 /** What is decided at creation. The kind refuses it too, unless an operation of the platform changes it. */
@@ -115,10 +136,9 @@ function requireReadable({ title, labels, sshKeys, userDataSecretName }: ServerS
   if (sshKeys.length === 0 && userDataSecretName === undefined) throw badField('spec.sshKeys', 'a server needs at least one SSH key, or user data: nobody could sign in')
 }
 
-function requireOffered({ customImageId, initScriptId, serverGroupId, publicIpv4 }: ServerSpec): void {
+function requireOffered({ customImageId, initScriptId, publicIpv4 }: ServerSpec): void {
   if (customImageId !== undefined) throw badField('spec.customImageId', 'custom images are not offered here')
   if (initScriptId !== undefined) throw badField('spec.initScriptId', 'is set through the API only: put the text into a Secret and name it in spec.userDataSecretName')
-  if (serverGroupId !== undefined) throw badField('spec.serverGroupId', 'server groups are not offered here')
   if (publicIpv4) throw badField('spec.publicIpv4', 'public IPv4 addresses are not offered here')
 }
 

@@ -17,6 +17,7 @@ import type { OperationStanza } from '../../resources/shapes.ts'
 import { toOperationView } from '../../resources/operation.ts'
 import { accept, newStanza, Undecided } from '../accept.ts'
 import { auditEntryOf } from '../audit.ts'
+import { ensureNamespace } from '../namespaces.ts'
 import type { Parts } from '../parts.ts'
 import type { Servers } from '../servers.ts'
 
@@ -46,7 +47,7 @@ async function create(parts: Parts, servers: Servers, call: CreateCall): Promise
     id: operation.id, accountId: caller.accountId, resource: { type: 'server', id }, operation,
     audit: auditEntryOf(call, { resourceId: id, detail: { hostname: body.hostname, zone: body.zone, plan: body.plan } }),
     claim: (tx) => claimServer(tx, {
-      accountId: caller.accountId, serverId: id, hostname: body.hostname, zone: body.zone, cpuPool: choice.plan.cpuPool, cores: choice.plan.cores,
+      accountId: caller.accountId, serverId: id, hostname: body.hostname, zone: body.zone, region: choice.region, serverGroupId: body.server_group_id ?? undefined, cpuPool: choice.plan.cpuPool, cores: choice.plan.cores,
       memoryMebibytes: choice.plan.memoryMebibytes, storageGibibytes: choice.storageGibibytes,
     }, { now, random: parts.random }),
     giveBack: (tx) => releaseServer(tx, { accountId: caller.accountId, serverId: id }),
@@ -74,6 +75,8 @@ const pendingOf = (operation: OperationStanza) => ({
 
 export interface Size {
   readonly plan: PlanSpec
+  /** Of the zone. */
+  readonly region: string
   readonly storageGibibytes: number
 }
 
@@ -91,7 +94,7 @@ export function chooseSize({ caches }: Pick<Parts, 'caches'>, body: Pick<CreateS
   if (storageGibibytes < template.spec.minStorageGibibytes) throw badField('storage_gibibytes', `the template needs ${template.spec.minStorageGibibytes}`)
   if (plan.spec.memoryMebibytes < template.spec.minMemoryMebibytes) throw badField('plan', `the template needs ${template.spec.minMemoryMebibytes} MiB of memory`)
   if (zone.spec.isClosed) throw unavailable('no_capacity', 'The zone takes no new servers.')
-  return { plan: plan.spec, storageGibibytes }
+  return { plan: plan.spec, region: zone.spec.region, storageGibibytes }
 }
 
 const isOffered = (template: TemplateSpec, zone: string, now: Date): boolean =>
@@ -137,17 +140,9 @@ const specOf = (body: CreateServer, { storageGibibytes, sshKeys, secretName, ope
   hostname: body.hostname, title: body.title, zone: body.zone, plan: body.plan, ...(body.template === undefined ? {} : { template: body.template }), labels: body.labels,
   desiredPower: body.start ? 'running' : 'stopped', sshKeys: [...sshKeys], ...(secretName === undefined ? {} : { userDataSecretName: secretName }),
   ...(typeof body.init_script_id === 'string' ? { initScriptId: body.init_script_id } : {}),
+  ...(typeof body.server_group_id === 'string' ? { serverGroupId: body.server_group_id } : {}),
   haPolicy: body.ha_policy, migrationPolicy: body.migration_policy, publicIpv4: false, metadataEnabled: body.metadata_enabled, storageGibibytes, isProtected: false, operation,
 })
-
-async function ensureNamespace({ store, caches }: Parts, accountId: string): Promise<void> {
-  const name = accountNamespace(accountId)
-  if (caches.of(Namespace).get({ name }) !== undefined) return
-  const draft = { metadata: { name, labels: { [ACCOUNT_LABEL]: accountId } }, spec: {} }
-  await store.create(Namespace, draft).catch((error: unknown) => {
-    if (!isAlreadyExists(error)) throw error
-  })
-}
 
 interface UserData {
   readonly namespace: string

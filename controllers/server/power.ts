@@ -8,8 +8,9 @@ import { type Decision, findCondition, type Work } from './decision.ts'
 import { ensureInstance, ensureStorage, ensureUserData, madeFor, type Power, powerOf } from './drafts.ts'
 import type { InstanceObject, Seen, ServerObject } from './seen.ts'
 
-type Rule = (work: Work) => Decision | undefined
-const first = (work: Work, rules: readonly Rule[]): Decision => {
+export type Rule<W extends Work = Work> = (work: W) => Decision | undefined
+/** The decision of the first rule that has one. */
+export const first = <W extends Work>(work: W, rules: readonly Rule<W>[]): Decision => {
   for (const rule of rules) {
     const decision = rule(work)
     if (decision !== undefined) return decision
@@ -22,6 +23,8 @@ export const start = (work: Work): Decision => first(work, [refusedForGood, clai
 export const restart = (work: Work): Decision => first(work, [refusedForGood, claimed, stored, raised, timedOut, broken, running])
 export const stop = (work: Work): Decision => first(work, [absent, told, timedOut, ended])
 
+/** Others may leave. */
+const ROOM_REFUSALS: readonly string[] = ['NoCapacity', 'NoDistinctFailureDomain']
 /** How often a zone without room is asked again. */
 const NO_CAPACITY_WAIT_SECONDS = 20
 
@@ -36,7 +39,7 @@ const refusedForGood: Rule = (work) => {
   if (!seen.isTemplateKnown) return failed(work, 'claimed', `There is no template ${spec.template ?? ''} in zone ${spec.zone}.`)
   if (spec.userDataSecretName !== undefined && seen.userData === undefined) return failed(work, 'claimed', `There is no Secret ${spec.userDataSecretName}.`)
   const refusal = refusalOf(work.server)
-  return refusal === undefined || refusal.reason === 'NoCapacity' ? undefined : failed(work, 'claimed', refusal.message)
+  return refusal === undefined || ROOM_REFUSALS.includes(refusal.reason) ? undefined : failed(work, 'claimed', refusal.message)
 }
 
 /** The refused claim of this very generation of the spec. */
@@ -51,7 +54,8 @@ const claimed: Rule = (work) => {
   const { cores, memoryMebibytes, storageGibibytes, cpuPool } = seen.plan
   const input = {
     accountId: seen.accountId, serverId: server.metadata.name, hostname: server.spec.hostname, zone: server.spec.zone, cores, memoryMebibytes,
-    storageGibibytes: server.spec.storageGibibytes ?? storageGibibytes, ...(cpuPool === undefined ? {} : { cpuPool }),
+    storageGibibytes: server.spec.storageGibibytes ?? storageGibibytes, ...(cpuPool === undefined ? {} : { cpuPool }), publicIpv4: server.spec.publicIpv4,
+    ...(server.spec.serverGroupId === undefined ? {} : { serverGroupId: server.spec.serverGroupId, region: seen.zone?.region }),
   }
   return {
     ...atWork(work, 'claimed'), actions: [{ do: 'effect', name: 'claim', input }], waitFor: 'room in the zone', waitSeconds: NO_CAPACITY_WAIT_SECONDS,
@@ -89,8 +93,8 @@ const leaving = (work: Work, instance: InstanceObject): Decision | undefined =>
   instance.metadata.deletionTimestamp === undefined ? undefined : { ...atWork(work, firstStep(work.operation)), waitFor: 'the instance before to be gone' }
 
 /** Numbers only go up, whatever was lost: a node starts each at most once. */
-const nextIncarnation = ({ server, seen: { instance } }: Work): number =>
-  Math.max(instance?.spec.incarnation ?? 0, instance?.status?.incarnation ?? 0, server.status?.incarnation ?? 0) + 1
+export const nextIncarnation = ({ server, seen: { instance, targetInstance } }: Work): number =>
+  Math.max(...[instance, targetInstance].flatMap((one) => [one?.spec.incarnation ?? 0, one?.status?.incarnation ?? 0]), server.status?.incarnation ?? 0) + 1
 
 /** The node tried and could not. */
 const broken: Rule = (work) => {
@@ -202,7 +206,7 @@ export const hasSeenSpec = (instance: InstanceObject | undefined): boolean =>
 export const isLive = (instance: InstanceObject): boolean => ['starting', 'running', 'stopping'].includes(instance.status?.state ?? 'waiting')
 
 /** The newest incarnation runs, or ran and ended since. */
-const hasStarted = (instance: InstanceObject): boolean =>
+export const hasStarted = (instance: InstanceObject): boolean =>
   (instance.status?.incarnation ?? 0) >= instance.spec.incarnation && (instance.status?.state === 'running' || (instance.status?.state === 'stopped' && instance.status.startedAt !== undefined))
 
-const hasEnded = (instance: InstanceObject): boolean => hasSeenSpec(instance) && (instance.status?.state === 'stopped' || instance.status?.state === 'error')
+export const hasEnded = (instance: InstanceObject): boolean => hasSeenSpec(instance) && (instance.status?.state === 'stopped' || instance.status?.state === 'error')
