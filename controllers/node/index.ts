@@ -9,7 +9,7 @@ import { type Effect, type Reconciler, watch } from '../../kit/reconcile/reconci
 import type { Clock } from '../../kit/sys/clock.ts'
 import { newBase62, newUuid } from '../../kit/sys/random.ts'
 import { accountNamespace } from '../../resources/index.ts'
-import { AGENT_ACCESS_SECRET_NAME, HEARTBEAT_LEASE_NAME, NODE_REPORT_NAME, nodeNamespace, NodeReport } from '../../resources/instance.ts'
+import { AGENT_ACCESS_SECRET_NAME, HEARTBEAT_LEASE_NAME, Instance, NODE_REPORT_NAME, nodeNamespace, NodeReport } from '../../resources/instance.ts'
 import { NODE_FINALIZER } from '../../resources/labels.ts'
 import { Node, type NodeSpec, type NodeStatus, Plan } from '../../resources/platform.ts'
 import { Server } from '../../resources/server.ts'
@@ -38,6 +38,7 @@ export function nodeReconciler(parts: Parts): Reconciler<NodeSpec, NodeStatus, S
       watch(Lease, nodeOf),
       watch(Namespace, ({ metadata }) => nodeOf({ metadata: { namespace: metadata.name } } as KubeObject)),
       watch(Server, ({ status }) => [...whenAtWork(status?.nodeName), ...whenAtWork(status?.migration?.sourceNode)]),
+      watch(Instance, (instance) => nodeOf(instance).flatMap(({ name }) => whenAtWork(name))),
       watch(Plan, () => []),
     ],
     observe: (node) => observe(parts, listen, node),
@@ -73,6 +74,7 @@ async function observe(parts: Parts, listen: ReturnType<typeof heartbeats>, node
     mirror: await asked(findCandidate(db, name)),
     editor: await findEditor(parts, node),
     guests: isBusy ? await readGuests(parts, name) : [],
+    instanceCount: caches.of(Instance).inNamespace(namespace).length,
     zoneNodes: isBusy ? await asked(listCandidates(db, node.spec.zone)) : [],
   }
 }

@@ -6,14 +6,17 @@ import type { Action } from '../../kit/reconcile/action.ts'
 import { nodeNamespace } from '../../resources/instance.ts'
 import { replacedProgress } from '../operation/stanza.ts'
 import { adopt, unaskedEdit } from './adopt.ts'
+import { upgradeAgent } from './agent-upgrade.ts'
 import { cordon, uncordon } from './cordon.ts'
 import { type Decision, toActions } from './decision.ts'
+import { drain } from './drain.ts'
 import { leave } from './leave.ts'
 import { provision } from './provision.ts'
 import { activeOperation, type NodeObject, type Seen, type Turn, type Work } from './seen.ts'
 
 const FLOWS: Partial<Record<OperationKind, (work: Work) => Decision>> = {
-  'node.cordon': cordon, 'node.uncordon': uncordon, 'node.provision': provision,
+  'node.cordon': cordon, 'node.uncordon': uncordon, 'node.provision': provision, 'node.drain': drain, 'node.maintenance': drain,
+  'node.agent_upgrade': upgradeAgent,
 }
 
 export function plan(node: NodeObject, seen: Seen, now: Date): readonly Action[] {

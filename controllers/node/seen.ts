@@ -21,6 +21,8 @@ export interface Seen {
   readonly editor: string
   /** Who has room on the node, by account and id; read only while the node is at work (`isAtWork`). */
   readonly guests: readonly Guest[]
+  /** How many guests its agent is told of, also those that have no room on it any more. */
+  readonly instanceCount: number
   /** The nodes of the zone as placement sees them; read only while the node is at work. */
   readonly zoneNodes: readonly Candidate[]
 }

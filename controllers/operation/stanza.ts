@@ -25,9 +25,9 @@ export function replacedProgress({ spec, status }: Operable): OperationProgress 
 
 /** A stanza that no request asked for: its own id is its request id, which tells its reconciler to write the audit entry. `seed` says
  *  what makes it one of a kind; trying again with the same seed is the same operation. */
-export function unaskedStanza(kind: OperationKind, { seed, actor, now }: { readonly seed: string; readonly actor: string; readonly now: Date }): OperationStanza {
+export function unaskedStanza(kind: OperationKind, { seed, actor, now, gibibytes }: { readonly seed: string; readonly actor: string; readonly now: Date; readonly gibibytes?: number }): OperationStanza {
   const id = derivedId(`${seed}/${kind}`)
-  return { id, kind, requestedAt: now.toISOString(), deadlineAt: deadlineOf(kind, now).toISOString(), actor, requestId: id }
+  return { id, kind, requestedAt: now.toISOString(), deadlineAt: deadlineOf(kind, now, gibibytes).toISOString(), actor, requestId: id }
 }
 
 /** An operation that no request asked for carries its own id as request id. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { plan } from '../../../controllers/node/plan.ts'
 import type { NodeObject, Seen } from '../../../controllers/node/seen.ts'
-import { candidate, node, NOW, operationOf, seen, stanza, statusOf, told } from './worlds.ts'
+import { candidate, guest, node, NOW, operationOf, seen, stanza, statusOf, told } from './worlds.ts'
 
 const closed = candidate({ isSchedulable: false })
 const holding = (isSchedulable: boolean) => candidate({ isSchedulable, used: { cores: 2, memoryMebibytes: 0, storageGibibytes: 0 } })
@@ -19,7 +19,7 @@ describe('a node', () => {
     ['is well up to the third missed heartbeat', node({ state: 'ready' }), seen({ heartbeat: { renewedAt: 't1', silentSeconds: 14.9 } }), ['state ready']],
     ['is unreachable with it, and takes nothing new', node({ state: 'ready' }), seen({ heartbeat: { renewedAt: 't1', silentSeconds: 15 } }), ['effect mirror false', 'state unreachable']],
     ['that is cordoned and silent is unreachable', node({ state: 'cordoned', ...cordoned }, { isCordoned: true }), seen({ mirror: closed, heartbeat: { renewedAt: 't1', silentSeconds: 15 } }), ['state unreachable']],
-    ['that is being drained and falls silent is unreachable, and the drain goes on', node({ state: 'draining', ...open }, { isCordoned: true, isInMaintenance: true, operation: stanza('node.drain') }), seen({ mirror: closed, heartbeat: { renewedAt: 't1', silentSeconds: 15 } }), ['effect audit', 'operation emptied', 'state unreachable']],
+    ['that is being drained and falls silent is unreachable, and the drain goes on', node({ state: 'draining', ...open }, { isCordoned: true, isInMaintenance: true, operation: stanza('node.drain') }), seen({ mirror: closed, guests: [guest('a', 'started', { operation: stanza('server.migrate', { id: 'm' }), progress: 'running' })], heartbeat: { renewedAt: 't1', silentSeconds: 15 } }), ['effect audit', 'operation emptied', 'state unreachable']],
     ['stays so for a controller that has only begun to listen', node({ state: 'unreachable', lastSeenAt: 't1' }), seen({ mirror: closed, heartbeat: { renewedAt: 't1', silentSeconds: 0 } }), ['state unreachable']],
     ['is ready again with the next heartbeat', node({ state: 'unreachable', lastSeenAt: 't1' }), seen({ mirror: closed, heartbeat: { renewedAt: 't2', silentSeconds: 0 } }), ['effect mirror true', 'state ready']],
     ['whose lease was removed is unreachable', node({ state: 'ready' }), seen({ heartbeat: undefined }), ['effect mirror false', 'state unreachable']],

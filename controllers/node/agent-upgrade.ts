@@ -1,0 +1,22 @@
+/** Another version of a node's agent. Who runs the agents replaces it (a DaemonSet's image, a package, the supervisor of an embedded
+ *  cloud); the operation keeps new servers away meanwhile and is done when the new agent reports. Guests go on all the time. */
+import { isCancelled } from '../../domain/operations.ts'
+import { isClosed } from './cordon.ts'
+import type { Decision } from './decision.ts'
+import { SILENT_SECONDS_MAXIMUM } from './life.ts'
+import type { Work } from './seen.ts'
+
+export function upgradeAgent({ node, seen, operation }: Work): Decision {
+  const version = operation.arguments?.['version'] ?? node.spec.desiredAgentVersion ?? ''
+  if (isCancelled(operation)) return { step: 'upgraded', outcome: 'cancelled' }
+  if (!isClosed(seen)) return { step: 'cordoned', waitFor: 'placement to leave the node out' }
+  const isAlive = seen.heartbeat !== undefined && seen.heartbeat.silentSeconds < SILENT_SECONDS_MAXIMUM
+  if (isAlive && seen.report?.agentVersion === version) {
+    return { step: 'upgraded', outcome: 'succeeded', events: [{ kind: 'agent_upgraded', message: `The agent is of version ${version}.`, data: { version } }] }
+  }
+  const before = seen.report?.agentVersion ?? ''
+  return {
+    step: 'upgraded', waitFor: `the agent of version ${version} to report`,
+    events: [{ kind: 'agent_awaited', message: `Replace the agent of ${node.metadata.name} with version ${version}; it is of version ${before} now.`, data: { version, version_before: before } }],
+  }
+}

@@ -1,0 +1,23 @@
+import { describe, expect, test } from 'vitest'
+import { findHomeless } from '../../domain/evacuation.ts'
+import type { Candidate, Room } from '../../domain/placement.ts'
+
+const room = (cores: number): Room => ({ cores, memoryMebibytes: cores * 1_024, storageGibibytes: cores })
+const node = (name: string, total: number, used = 0, changes: Partial<Candidate> = {}): Candidate => ({
+  node: name, zone: 'z', rack: 'r', cpuPool: null, dedicatedAccountId: null, isSchedulable: true, total: room(total), used: room(used), ...changes,
+})
+const guest = (serverId: string, cores: number, cpuPool?: string) => ({ serverId, accountId: 'a', room: room(cores), cpuPool })
+const leaving = { node: 'n1', zone: 'z' }
+
+describe('those who would find no room', () => {
+  test.each([
+    ['nobody, when there is room', [guest('a', 2), guest('b', 2)], [node('n1', 8), node('n2', 4)], []],
+    ['nobody leaves to the node that is left', [guest('a', 1)], [node('n1', 8)], ['a']],
+    ['the last to choose, when room is short', [guest('a', 1), guest('b', 3)], [node('n2', 3)], ['a']],
+    ['the large find room on the second node', [guest('a', 3), guest('b', 3)], [node('n2', 4), node('n3', 3)], []],
+    ['one in pieces of the room of two nodes', [guest('a', 3)], [node('n2', 2), node('n3', 2)], ['a']],
+    ['those of another pool', [guest('a', 1, 'fast')], [node('n2', 8)], ['a']],
+    ['those whose nodes are closed', [guest('a', 1)], [node('n2', 8, 0, { isSchedulable: false })], ['a']],
+    ['those whose nodes are of another account', [guest('a', 1)], [node('n2', 8, 0, { dedicatedAccountId: 'b' })], ['a']],
+  ] as const)('%s', (_why, guests, nodes, expected) => expect(findHomeless(leaving, guests, nodes)).toEqual(expected))
+})
