@@ -79,6 +79,7 @@ const STEPS: Partial<Record<OperationKind, readonly string[]>> = {
   'server.stop': ['stopped'],
   'server.restart': ['stopped', 'started'],
   'server.delete': ['instance', 'storage', 'released'],
+  'server.renumber_ipv6': ['routed', 'told'],
 }
 const STEPS_OTHERWISE: readonly string[] = ['done']
 

@@ -4,6 +4,7 @@ import type { Action, ConditionDraft, OperationEvent } from '../../kit/reconcile
 import type { ServerState, ServerStatus } from '../../resources/server.ts'
 import type { OperationStanza } from '../../resources/shapes.ts'
 import { healthConditions } from '../health.ts'
+import { addressStatus } from './addresses.ts'
 import { activeOperation, type Seen, type ServerObject } from './seen.ts'
 
 /** What every rule looks at. */
@@ -69,6 +70,7 @@ function statusOf({ server, seen }: Turn, { state, detail, status }: Decision): 
     ...(claims === undefined ? {} : {
       cores: claims.placement.cores, memoryMebibytes: claims.placement.memoryMebibytes, storageGibibytes: claims.placement.storageGibibytes,
       nodeName: claims.placement.node, macAddress: claims.macAddress, bootStorageId: server.metadata.name,
+      ...addressStatus(claims),
     }),
     ...(instance === undefined ? {} : { incarnation: Math.max(instance.spec.incarnation, server.status?.incarnation ?? 0) }),
     ...(state === 'stopped' ? { startedAt: undefined } : {}),

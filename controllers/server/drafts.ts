@@ -7,6 +7,7 @@ import { Instance, type InstanceSpec, nodeNamespace } from '../../resources/inst
 import { Server } from '../../resources/server.ts'
 import { Storage, type StorageSpec } from '../../resources/storage.ts'
 import { ACCOUNT_LABEL, OPERATION_ANNOTATION, SERVER_LABEL } from '../../resources/labels.ts'
+import { publicInterface } from './addresses.ts'
 import type { InstanceObject, Seen, ServerObject, StorageObject } from './seen.ts'
 
 /** What only the flow of operations decides about an instance. */
@@ -83,7 +84,7 @@ function instanceSpec(server: ServerObject, seen: Seen, claims: ServerClaims, st
     power: power.power, incarnation: power.incarnation, ...(power.stop === undefined ? {} : { stop: power.stop }),
     cores: claims.placement.cores, memoryMebibytes: claims.placement.memoryMebibytes,
     disks: [{ volume, serial: volume.replaceAll('-', '').slice(0, SERIAL_LENGTH) }],
-    interfaces: [{ macAddress: claims.macAddress, kind: 'public' }],
+    interfaces: [publicInterface(claims)],
     template: spec.template ?? '',
     metadata: {
       isEnabled: spec.metadataEnabled,

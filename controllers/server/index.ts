@@ -3,7 +3,7 @@ import { Problem } from '../../domain/problem.ts'
 import { appendAudit } from '../../db/audit.ts'
 import { takeIntent } from '../../db/change-intents.ts'
 import { listKubernetesRequests } from '../../db/kubernetes-requests.ts'
-import { accountExists, claimServer, findServerClaims, isAccountId, releaseServer, type ServerDemand, type ServerId } from '../../db/server-claims.ts'
+import { accountExists, claimServer, findServerClaims, isAccountId, releaseServer, renumberServer, type ServerDemand, type ServerId } from '../../db/server-claims.ts'
 import { type Key, keyOf, Secret } from '../../kit/kube/object.ts'
 import { type Effect, type Reconciler, watch } from '../../kit/reconcile/reconciler.ts'
 import { accountOfNamespace } from '../../resources/index.ts'
@@ -19,6 +19,7 @@ import { askerOf, editorOf, unaskedEdit } from './adopt.ts'
 import { toReason } from './decision.ts'
 import { uidOf, userDataKey } from './drafts.ts'
 import { plan } from './plan.ts'
+import { RENUMBERED } from './renumber.ts'
 import { activeOperation, type InstanceObject, type Seen, type ServerObject } from './seen.ts'
 
 export function serverReconciler(parts: Parts): Reconciler<ServerSpec, ServerStatus, Seen> {
@@ -36,7 +37,7 @@ export function serverReconciler(parts: Parts): Reconciler<ServerSpec, ServerSta
     ],
     observe: (server) => observe(parts, server),
     plan,
-    effects: { claim: claimEffect(parts), release: releaseEffect(parts), audit: auditEffect(parts) },
+    effects: { claim: claimEffect(parts), release: releaseEffect(parts), renumber: renumberEffect(parts), audit: auditEffect(parts) },
   }
 }
 
@@ -105,6 +106,17 @@ const claimEffect = ({ db, clock, random }: Parts): Effect => async (input) => {
   } catch (error) {
     if (!(error instanceof Problem)) throw error
     return { conditions: [{ type: 'Claimed', status: 'False', reason: toReason(error.members.reason ?? 'refused'), message: error.message }] }
+  }
+}
+
+/** Free when the server has a prefix that it can keep. */
+const renumberEffect = ({ db }: Parts): Effect => async (input) => {
+  try {
+    await asked(db.transaction().execute((tx) => renumberServer(tx, input as unknown as Parameters<typeof renumberServer>[1]))) // the plan of this folder writes it
+    return { conditions: [{ type: RENUMBERED, status: 'True', reason: 'Renumbered', message: '' }] }
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error
+    return { conditions: [{ type: RENUMBERED, status: 'False', reason: toReason(error.members.reason ?? 'refused'), message: error.message }] }
   }
 }
 

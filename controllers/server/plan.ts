@@ -7,12 +7,13 @@ import { type Decision, toActions, type Turn, type Work } from './decision.ts'
 import { switchMetadata } from './metadata.ts'
 import { create, failed, restart, start, stop } from './power.ts'
 import { deleteObject, removal } from './removal.ts'
+import { renumberIpv6 } from './renumber.ts'
 import { activeOperation, isDeleting, type Seen, type ServerObject } from './seen.ts'
 import { asBefore, settled } from './settled.ts'
 
 const FLOWS: Partial<Record<OperationKind, (work: Work) => Decision>> = {
   'server.create': create, 'server.start': start, 'server.stop': stop, 'server.restart': restart, 'server.delete': removal,
-  'server.metadata': switchMetadata,
+  'server.metadata': switchMetadata, 'server.renumber_ipv6': renumberIpv6,
 }
 
 export function plan(server: ServerObject, seen: Seen, now: Date): readonly Action[] {
@@ -45,7 +46,7 @@ function replacedOperation({ spec, status }: ServerObject): Action | undefined {
 }
 
 /** These go on all the same, and leave power as it is. */
-const GOES_ON: readonly OperationKind[] = ['server.delete', 'server.metadata']
+const GOES_ON: readonly OperationKind[] = ['server.delete', 'server.metadata', 'server.renumber_ipv6']
 
 /** What is not done at its deadline has failed. */
 function inTime(work: Work, decision: Decision): Decision {

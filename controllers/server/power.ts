@@ -24,7 +24,7 @@ export const restart = (work: Work): Decision => first(work, [refusedForGood, cl
 export const stop = (work: Work): Decision => first(work, [absent, told, timedOut, ended])
 
 /** Others may leave. */
-const ROOM_REFUSALS: readonly string[] = ['NoCapacity', 'NoDistinctFailureDomain']
+const ROOM_REFUSALS: readonly string[] = ['NoCapacity', 'NoDistinctFailureDomain', 'NoFreeAddress']
 /** How often a zone without room is asked again. */
 const NO_CAPACITY_WAIT_SECONDS = 20
 
