@@ -80,7 +80,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   const { db } = options
   const identity = await openIdentity(options)
   const parts: Parts = {
-    ...options, authenticate: identity.authenticate, cursors: createCursors(await deploymentSecret(db, 'cursor', CURSOR_KEY_BYTES, options)),
+    ...options, authenticate: identity.authenticate, requireAccess: identity.requireAccess, cursors: createCursors(await deploymentSecret(db, 'cursor', CURSOR_KEY_BYTES, options)),
   }
   const shared = {
     ...options, ...identity,

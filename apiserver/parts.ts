@@ -2,7 +2,8 @@
 import type { Database } from '../db/open.ts'
 import type { RequestFacts } from '../kit/http/call.ts'
 import type { Cursors } from '../kit/http/cursor.ts'
-import type { Caller } from '../kit/http/call.ts'
+import type { Caller, Operator } from '../kit/http/call.ts'
+import type { OperatorAccess } from '../kit/http/route.ts'
 import type { Caches } from '../kit/kube/caches.ts'
 import type { Store } from '../kit/kube/store.ts'
 import type { Clock } from '../kit/sys/clock.ts'
@@ -19,6 +20,8 @@ export interface Parts {
   readonly cursors: Cursors
   /** Other replicas answer customers too: what one has written, every other shows at once. */
   readonly hasPeers?: boolean
+  /** Throws 403 unless the management cluster allows it to the operator; free for staff sessions, which have roles. */
+  readonly requireAccess: (operator: Operator, access: Pick<OperatorAccess, 'verb' | 'resource'>, namespace?: string) => Promise<void>
   /** Whether a credential is good at this moment; for answers that last. */
   readonly authenticate: (request: RequestFacts) => Promise<Caller | undefined>
 }

@@ -8,7 +8,7 @@ import { endSessionsOfUser } from '../../db/sessions.ts'
 import { type AccountRow, listAccounts, listStaffAudit, setSuspension } from '../../db/staff.ts'
 import { endSupportSession, issueSupportSession, listOpenSupportSessions, lockLiveConsent, SUPPORT_SESSION_SECONDS } from '../../db/support.ts'
 import type { Answer, Call, Operator } from '../../kit/http/call.ts'
-import { type Endpoint, publicEndpoint } from '../../kit/http/endpoint.ts'
+import { type Endpoint, operatorEndpoint } from '../../kit/http/endpoint.ts'
 import type { Route } from '../../kit/http/route.ts'
 import { newUuid } from '../../kit/sys/random.ts'
 import * as routes from '../../resources/staff.ts'
@@ -25,13 +25,6 @@ const requireUuid = (text: string, noun: string): string => {
   if (!UUID.test(text)) throw notFound(noun)
   return text
 }
-
-/** The pipeline of the operator listener lets operators only through to these. */
-const operatorEndpoint = <R extends Route>(route: R, handle: (call: Call<R, Operator>) => Promise<Answer>): Endpoint =>
-  publicEndpoint(route, (call) => {
-    if (call.caller.kind !== 'operator') throw forbidden('This is for operators.')
-    return handle({ ...call, caller: call.caller })
-  })
 
 export const staffAccountEndpoints = (parts: IdentityParts): readonly Endpoint[] => [
   operatorEndpoint(routes.listAccountsAsStaff, (call) => list(parts, call)),

@@ -56,7 +56,7 @@ async function verify(parts: IdentityParts, { body, request, now }: Call<typeof 
   const secret = parts.random.bytes(SECRET_BYTES).toString('base64url')
   const expiresAt = new Date(now.getTime() + STAFF_SESSION_SECONDS * 1000)
   const csrfToken = parts.csrfTokenOf(sessionId)
-  const caller: Operator = { kind: 'operator', name: staff.email, actor: 'operator', roles: [staff.role], staff: { id: staff.id, email: staff.email, name: staff.name, sessionId, csrfToken } }
+  const caller: Operator = { kind: 'operator', name: staff.email, actor: 'operator', groups: [], roles: [staff.role], staff: { id: staff.id, email: staff.email, name: staff.name, sessionId, csrfToken } }
   await parts.db.transaction().execute(async (tx) => {
     await forgetAttempts(tx, subject)
     await createStaffSession(tx, { id: sessionId, secret, staffId: staff.id, now, expiresAt })

@@ -6,10 +6,11 @@ import { deploymentSecret } from '../../db/deployment-secrets.ts'
 import type { Database } from '../../db/open.ts'
 import { countRequest } from '../../db/rate-limits.ts'
 import { readStanding } from '../../db/standing.ts'
-import type { Caller, Customer, RequestFacts } from '../../kit/http/call.ts'
+import type { Caller, Customer, Operator, RequestFacts } from '../../kit/http/call.ts'
 import { createCursors } from '../../kit/http/cursor.ts'
 import type { Endpoint } from '../../kit/http/endpoint.ts'
 import type { CountRequest } from '../../kit/http/rates.ts'
+import type { OperatorAccess } from '../../kit/http/route.ts'
 import type { Transport } from '../../kit/kube/transport.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { Logger } from '../../kit/sys/log.ts'
@@ -33,7 +34,7 @@ import type { IdentityParts } from './parts.ts'
 import { createPasswords } from './passwords.ts'
 import type { ProviderConfiguration } from './providers/configuration.ts'
 import { createProvider } from './providers/protocol.ts'
-import { createStaffAuthentication } from './staff.ts'
+import { createAccessReview, createStaffAuthentication } from './staff.ts'
 import { createSealing, type SealingKey } from './sealing.ts'
 import { createTickets } from './tickets.ts'
 
@@ -66,6 +67,8 @@ export interface Identity {
   authenticate(request: RequestFacts): Promise<Caller | undefined>
   /** The same for the operator listener: staff sessions and tokens of the management cluster. */
   authenticateOperator(request: RequestFacts): Promise<Caller | undefined>
+  /** Throws 403 unless the management cluster allows it to the operator; free for staff sessions, which have roles. */
+  requireAccess(operator: Operator, access: Pick<OperatorAccess, 'verb' | 'resource'>, namespace?: string): Promise<void>
   /** Counts a request in a window that all replicas share. */
   readonly countRequest: CountRequest
   /** Throws 402 when the account may not create billable resources now. */
@@ -88,6 +91,7 @@ export async function openIdentity(options: IdentityOptions): Promise<Identity> 
   }
   return {
     authenticate: callers.authenticate,
+    requireAccess: createAccessReview(options.kubernetes),
     authenticateOperator: createStaffAuthentication({ db, clock, csrfTokenOf, kubernetes: options.kubernetes }),
     async countRequest(rule, key) {
       const windows = [

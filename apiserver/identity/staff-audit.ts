@@ -15,7 +15,7 @@ export function operatorActor(caller: Operator): AuditActor {
 
 /** Writes the act of an operator; last in its transaction. `accountIds`: whose chains it enters, in the order of their ids. */
 export async function auditStaff(
-  tx: Transaction<Tables>, parts: IdentityParts, call: { readonly caller: Operator; readonly request: RequestFacts }, facts: AuditFacts, accountIds: readonly string[] = [],
+  tx: Transaction<Tables>, parts: Pick<IdentityParts, 'clock' | 'random'>, call: { readonly caller: Operator; readonly request: RequestFacts }, facts: AuditFacts, accountIds: readonly string[] = [],
 ): Promise<void> {
   const { request } = call
   const actor = operatorActor(call.caller)

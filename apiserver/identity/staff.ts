@@ -1,13 +1,15 @@
 /** People of the staff: their sessions on the operator listener, and tokens of the management cluster, which one RBAC governs
  *  together with kubectl. A customer's credential is nothing here, and theirs nothing on the customer listener. */
 import { STAFF_ROLES, type StaffRole } from '../../domain/permissions.ts'
-import { unauthenticated } from '../../domain/problem.ts'
+import { forbidden, unauthenticated } from '../../domain/problem.ts'
 import type { Database } from '../../db/open.ts'
 import { hashSecret } from '../../db/sessions.ts'
 import { findStaffSession } from '../../db/staff.ts'
 import type { Operator, RequestFacts } from '../../kit/http/call.ts'
+import type { OperatorAccess } from '../../kit/http/route.ts'
 import type { Transport } from '../../kit/kube/transport.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
+import { API_GROUP } from '../../resources/define.ts'
 
 export const STAFF_SESSION_COOKIE = 'svccloud_staff_session'
 export const STAFF_CSRF_COOKIE = 'svccloud_staff_csrf'
@@ -51,7 +53,7 @@ export function createStaffAuthentication(parts: StaffCallerParts): (request: Re
     if (found === undefined) return undefined
     const { staff, sessionId } = found
     return {
-      kind: 'operator', name: staff.email, actor: 'operator', roles: [staff.role],
+      kind: 'operator', name: staff.email, actor: 'operator', roles: [staff.role], groups: [],
       staff: { id: staff.id, email: staff.email, name: staff.name, sessionId, csrfToken: parts.csrfTokenOf(sessionId) },
     }
   }
@@ -65,13 +67,25 @@ async function reviewToken(kubernetes: Transport, token: string): Promise<Operat
   const { username: name } = user
   const roles: StaffRole[] = []
   for (const role of STAFF_ROLES) {
-    const access = await create(kubernetes, '/apis/authorization.k8s.io/v1/subjectaccessreviews', {
-      apiVersion: 'authorization.k8s.io/v1', kind: 'SubjectAccessReview',
-      spec: { user: name, groups: user.groups ?? [], resourceAttributes: { group: 'svccloud.dev', resource: 'staffroles', name: role, verb: 'use' } },
-    })
-    if (access.status?.allowed === true) roles.push(role)
+    if (await isAllowed(kubernetes, { name, groups: user.groups ?? [] }, { resource: 'staffroles', name: role, verb: 'use' })) roles.push(role)
   }
-  return { kind: 'operator', name, actor: 'operator', roles }
+  return { kind: 'operator', name, actor: 'operator', roles, groups: user.groups ?? [] }
+}
+
+/** Throws 403, which names what is missing, unless the management cluster lets the operator do it with kubectl; staff have roles instead. */
+export function createAccessReview(kubernetes: Transport | undefined): (operator: Operator, access: Pick<OperatorAccess, 'verb' | 'resource'>, namespace?: string) => Promise<void> {
+  return async (operator, { verb, resource }, namespace) => {
+    if (operator.staff !== undefined) return
+    if (kubernetes !== undefined && (await isAllowed(kubernetes, operator, { verb, resource, ...(namespace === undefined ? {} : { namespace }) }))) return
+    throw forbidden(`This needs the verb ${verb} on ${resource}.${API_GROUP}${namespace === undefined ? '' : ` in the namespace ${namespace}`}, in the management cluster.`)
+  }
+}
+
+async function isAllowed(kubernetes: Transport, { name, groups }: Pick<Operator, 'name' | 'groups'>, attributes: { readonly verb: string; readonly resource: string; readonly name?: string; readonly namespace?: string }): Promise<boolean> {
+  const review = await create(kubernetes, '/apis/authorization.k8s.io/v1/subjectaccessreviews', {
+    apiVersion: 'authorization.k8s.io/v1', kind: 'SubjectAccessReview', spec: { user: name, groups, resourceAttributes: { group: API_GROUP, ...attributes } },
+  })
+  return review.status?.allowed === true
 }
 
 interface Review {

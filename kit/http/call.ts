@@ -14,6 +14,8 @@ export interface Operator {
   readonly name: string
   readonly actor: string
   readonly roles: readonly StaffRole[]
+  /** Of the management cluster; empty for staff sessions. */
+  readonly groups: readonly string[]
   /** Set for staff sessions. */
   readonly staff?: { readonly id: string; readonly email: string; readonly name: string; readonly sessionId: string; readonly csrfToken: string }
 }

@@ -1,5 +1,6 @@
 /** A route with the function that answers it. Pipelines and projections are built from lists of these. */
-import type { Caller, Customer, Handler } from './call.ts'
+import { forbidden } from '../../domain/problem.ts'
+import type { Caller, Customer, Handler, Operator } from './call.ts'
 import type { Route } from './route.ts'
 
 export interface Endpoint {
@@ -12,6 +13,13 @@ export const customerEndpoint = <R extends Route>(route: R, handle: Handler<R, C
 
 /** For routes that also, or only, answer callers without a credential. */
 export const publicEndpoint = <R extends Route>(route: R, handle: Handler<R, Caller>): Endpoint => erase(route, handle)
+
+/** For operator routes: the pipeline of their listener lets operators only through to these. */
+export const operatorEndpoint = <R extends Route>(route: R, handle: Handler<R, Operator>): Endpoint =>
+  publicEndpoint(route, (call) => {
+    if (call.caller.kind !== 'operator') throw forbidden('This is for operators.')
+    return handle({ ...call, caller: call.caller })
+  })
 
 /** The pipeline parses params, query and body with this very route's schemas before it calls the handler. */
 const erase = <R extends Route, C extends Caller>(route: R, handle: Handler<R, C>): Endpoint =>

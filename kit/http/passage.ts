@@ -1,9 +1,9 @@
 /** One request on its way through the steps. A step reads what earlier ones found, adds its own, and refuses by throwing a Problem. */
 import type { Clock } from '../sys/clock.ts'
-import type { Caller, Customer, RequestFacts } from './call.ts'
+import type { Caller, Customer, Operator, RequestFacts } from './call.ts'
 import type { HttpRequest } from './exchange.ts'
 import type { BudgetState, Budget, CountRequest } from './rates.ts'
-import type { Route } from './route.ts'
+import type { OperatorAccess, Route } from './route.ts'
 
 export interface Passage {
   readonly route: Route
@@ -31,6 +31,8 @@ export interface StepParts {
   readonly authenticate: (request: RequestFacts) => Promise<Caller | undefined>
   /** Throws a Problem (402) when the account may not create billable resources now. */
   readonly requireStanding: (customer: Customer) => Promise<void>
+  /** Throws a Problem (403) unless the management cluster allows it; without it there are no routes that ask. */
+  readonly requireAccess?: (operator: Operator, access: OperatorAccess, namespace?: string) => Promise<void>
   readonly countRequest: CountRequest
   /** The service's own origins, as browsers name them; none by default. */
   readonly origins?: readonly string[]

@@ -25,13 +25,13 @@ import { limitAddress } from './steps/limit-address.ts'
 import { limitCaller } from './steps/limit-caller.ts'
 import { checkOrigin } from './steps/origin.ts'
 import { parseInput } from './steps/parse.ts'
-import { checkPermission, checkStaffRole } from './steps/permission.ts'
+import { checkOperator, checkPermission } from './steps/permission.ts'
 import { checkStanding } from './steps/standing.ts'
 import { checkVerifiedEmail } from './steps/verified-email.ts'
 
 /** 403 origin; 429; 401; 429; 403 CSRF; 403 kind of credential; 403 email; 403 credential guard; 403 permission; 400, 413, 415; 429; 402; then the handler. */
 const STEPS: readonly StepMaker[] = [
-  checkOrigin, limitAddress, authenticate, spendBudget, checkCsrf, checkCredentialKind, checkVerifiedEmail, guardCredentials, checkPermission, checkStaffRole, parseInput, limitCaller, checkStanding,
+  checkOrigin, limitAddress, authenticate, spendBudget, checkCsrf, checkCredentialKind, checkVerifiedEmail, guardCredentials, checkPermission, checkOperator, parseInput, limitCaller, checkStanding,
 ]
 
 export type RequestDurations = Histogram<'operation_id' | 'method' | 'status'>

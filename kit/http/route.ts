@@ -6,6 +6,14 @@ import type { Permission, StaffRole } from '../../domain/permissions.ts'
 
 export type Credential = 'token' | 'session' | 'public' | 'operator'
 
+/** What an operator's token must be allowed in the management cluster: the verb on the resource of `svccloud.dev`, as kubectl needs it. */
+export interface OperatorAccess {
+  readonly verb: 'get' | 'list' | 'create' | 'update' | 'delete'
+  readonly resource: string
+  /** `account`: in the namespace of the account that the target belongs to, which the handler finds out and asks for. */
+  readonly scope: 'cluster' | 'account'
+}
+
 /** A limit of requests: `perMinute` for each value of the key. */
 export interface RateRule {
   readonly name: string
@@ -29,8 +37,10 @@ export interface Route<
   readonly credentials: readonly Credential[]
   /** Null for public routes. */
   readonly permission: Permission | null
-  /** What an operator must hold; null for customer routes and for every operator. */
+  /** What a member of the staff must hold; null for customer routes and for every operator. */
   readonly staffRole: StaffRole | null
+  /** What decides instead of the staff role for a token of the management cluster; null where that has a staff role too. */
+  readonly access: OperatorAccess | null
   /** A path parameter: where it is the caller's own user id, `self` is enough. */
   readonly selfParameter: string | null
   /** Reads a credential or a live view: refused to read-only tokens and read-only support sessions, always audited. */
@@ -80,7 +90,7 @@ export function route<
   Params extends z.ZodType = typeof NoParameters, Query extends z.ZodType = typeof NoParameters, Body extends z.ZodType = z.ZodNull,
 >(input: RouteInput<Params, Query, Body>): Route<Params, Query, Body> {
   return {
-    audience: 'customer', credentials: ['token', 'session'], selfParameter: null, staffRole: null, isCredentialRead: false, isRefusedToSupport: false, requiresVerifiedEmail: false,
+    audience: 'customer', credentials: ['token', 'session'], selfParameter: null, staffRole: null, access: null, isCredentialRead: false, isRefusedToSupport: false, requiresVerifiedEmail: false,
     requiresStanding: false, audit: null, starts: [], isDestructive: false, deprecation: null, readsBodyAs: 'json', isSameOriginOnly: false, bodyBytesMaximum: BODY_BYTES_MAXIMUM, mediaType: 'application/json',
     refuses: [], rates: [], budget: 'requests',
     ...input,

@@ -10,8 +10,13 @@ export const checkPermission: StepMaker = ({ permission, selfParameter }) =>
     if (!isOnThemselves) throw forbidden(`This needs the permission ${permission}.`)
   }
 
-/** The operator holds the staff role that the route asks for. */
-export const checkStaffRole: StepMaker = ({ staffRole }) =>
-  staffRole === null ? undefined : ({ caller }) => {
-    if (caller.kind !== 'operator' || !hasStaffRole(caller.roles, staffRole)) throw forbidden(`This needs the staff role ${staffRole}.`)
+/** The operator may: a member of the staff by the role that the route asks for, a token by what the management cluster says of it. */
+export const checkOperator: StepMaker = ({ id, staffRole, access }, { requireAccess }) => {
+  if (staffRole === null && access === null) return undefined
+  if (access !== null && requireAccess === undefined) throw new Error(`nobody can tell who may call ${id}`)
+  return ({ caller }) => {
+    if (caller.kind === 'operator' && caller.staff === undefined && access !== null) return access.scope === 'cluster' ? requireAccess?.(caller, access) : undefined
+    if (staffRole !== null && (caller.kind !== 'operator' || !hasStaffRole(caller.roles, staffRole))) throw forbidden(`This needs the staff role ${staffRole}.`)
+    return undefined
   }
+}
