@@ -62,20 +62,27 @@ export const noCapacity = (zone: string): Problem =>
  *  two transactions that try nodes in different orders would wait for each other. */
 async function takeRoom(tx: Transaction<Tables>, node: string, room: Room): Promise<boolean> {
   await sql`savepoint placement`.execute(tx)
+  const isTaken = await addRoom(tx, node, room, undefined, true)
+  await (isTaken ? sql`release savepoint placement` : sql`rollback to savepoint placement`).execute(tx)
+  return isTaken
+}
+
+/** Takes the room on the node, if it has it. A guest that is there may grow where nothing new is taken, but never leaves its pool. */
+export async function addRoom(tx: Transaction<Tables>, node: string, room: Room, cpuPool?: string, mustBeSchedulable = false): Promise<boolean> {
   const taken = await tx.updateTable('node_capacity')
     .set((row) => ({
       cores_used: row('cores_used', '+', room.cores),
       memory_mebibytes_used: row('memory_mebibytes_used', '+', room.memoryMebibytes),
       storage_gibibytes_used: row('storage_gibibytes_used', '+', room.storageGibibytes),
     }))
-    .where('node', '=', node).where('is_schedulable', '=', true)
+    .where('node', '=', node)
+    .$if(mustBeSchedulable, (query) => query.where('is_schedulable', '=', true))
+    .$if(cpuPool !== undefined, (query) => query.where('cpu_pool', '=', cpuPool ?? ''))
     .where((row) => row(row('cores_used', '+', room.cores), '<=', row.ref('cores')))
     .where((row) => row(row('memory_mebibytes_used', '+', room.memoryMebibytes), '<=', row.ref('memory_mebibytes')))
     .where((row) => row(row('storage_gibibytes_used', '+', room.storageGibibytes), '<=', row.ref('storage_gibibytes')))
     .executeTakeFirst()
-  const isTaken = taken.numUpdatedRows > 0n
-  await (isTaken ? sql`release savepoint placement` : sql`rollback to savepoint placement`).execute(tx)
-  return isTaken
+  return taken.numUpdatedRows > 0n
 }
 
 async function insertPlacement(tx: Transaction<Tables>, demand: ServerDemandForRoom, node: string, now: Date): Promise<Placement> {

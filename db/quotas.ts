@@ -28,6 +28,10 @@ async function take(tx: Transaction<Tables>, { accountId, holder }: Holding, nam
   const held = await tx.insertInto('quota_holding').values({ account_id: accountId, holder, name, amount })
     .onConflict((conflict) => conflict.doNothing()).executeTakeFirstOrThrow()
   if (held.numInsertedOrUpdatedRows === 0n) return
+  await addOrRefuse(tx, accountId, name, amount)
+}
+
+async function addOrRefuse(tx: Transaction<Tables>, accountId: string, name: QuotaName, amount: number): Promise<void> {
   const isTaken = await addUsed(tx, accountId, name, amount) || (await openQuotas(tx, accountId), await addUsed(tx, accountId, name, amount))
   if (isTaken) return
   const { limit, used } = await tx.selectFrom('account_quota').select(['limit', 'used']).where('account_id', '=', accountId).where('name', '=', name).executeTakeFirstOrThrow()
@@ -40,13 +44,28 @@ async function addUsed(tx: Transaction<Tables>, accountId: string, name: string,
   return updated.numUpdatedRows > 0n
 }
 
+/** Makes the holder hold exactly these amounts of what it holds already.
+ *  Throws the Problem `quota_exceeded` (422) for the first limit that does not allow it; the transaction must then be rolled back. */
+export async function changeQuotas(tx: Transaction<Tables>, { accountId, holder, amounts }: Holding & { readonly amounts: QuotaAmounts }): Promise<void> {
+  for (const [name, amount] of inNameOrder(amounts)) {
+    const held = await tx.selectFrom('quota_holding').select('amount').where('account_id', '=', accountId).where('holder', '=', holder).where('name', '=', name).forUpdate().executeTakeFirst()
+    if (held === undefined || held.amount === amount) continue
+    await tx.updateTable('quota_holding').set({ amount }).where('account_id', '=', accountId).where('holder', '=', holder).where('name', '=', name).execute()
+    if (amount > held.amount) await addOrRefuse(tx, accountId, name, amount - held.amount)
+    else await subtractUsed(tx, accountId, name, held.amount - amount)
+  }
+}
+
 /** Gives everything back that the holder holds; nothing when it was given back before. */
 export async function giveBackQuotas(tx: Transaction<Tables>, { accountId, holder }: Holding): Promise<void> {
   const held = await tx.deleteFrom('quota_holding').where('account_id', '=', accountId).where('holder', '=', holder).returning(['name', 'amount']).execute()
   for (const { name, amount } of held.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
-    await tx.updateTable('account_quota').set((row) => ({ used: row('used', '-', amount) })).where('account_id', '=', accountId).where('name', '=', name).execute()
+    await subtractUsed(tx, accountId, name, amount)
   }
 }
+
+const subtractUsed = async (tx: Transaction<Tables>, accountId: string, name: string, amount: number): Promise<void> =>
+  void await tx.updateTable('account_quota').set((row) => ({ used: row('used', '-', amount) })).where('account_id', '=', accountId).where('name', '=', name).execute()
 
 /** Every limit of the account, by name. */
 export async function listQuotas(db: Queries, accountId: string): Promise<readonly { readonly name: string; readonly limit: number; readonly used: number }[]> {

@@ -8,6 +8,8 @@ import { claimHostname, claimMacAddress, releaseClaims } from './claims.ts'
 import { claimPlacement, type Placement, releasePlacement } from './placement.ts'
 import { type HeldAddress, hasPools, heldAddresses, listAddresses, releaseAddresses, takeAddress, toHeldAddress } from './public-pools.ts'
 import { giveBackQuotas, takeQuotas } from './quotas.ts'
+import { serverHolder, storageHolder } from './server-holders.ts'
+import { SIZE_CHANGE_COLUMNS, type SizeChange, toSizeChange } from './server-sizes.ts'
 import type { Queries } from './open.ts'
 import type { Tables } from './tables.ts'
 import type { MoveTarget } from './moves.ts'
@@ -39,11 +41,9 @@ export interface ServerClaims {
   readonly addresses: readonly HeldAddress[]
   /** Where the server is on its way to. */
   readonly target?: MoveTarget
+  /** Its size is being changed. */
+  readonly sizeChange?: SizeChange
 }
-
-const serverHolder = (serverId: string): string => `server/${serverId}`
-/** A boot storage has the name of its server, and its own holding: it may outlive the server one day. */
-const storageHolder = (storageId: string): string => `storage/${storageId}`
 
 /** Claims everything, once: what the server has already stays as it is.
  *  Throws the Problems `quota_exceeded` (422), `name_taken` (409), `no_capacity`, `no_distinct_failure_domain` and `no_free_address` (503), and 400 for a group
@@ -92,11 +92,15 @@ export async function findServerClaims(db: Queries, { accountId, serverId }: Ser
   const row = await db.selectFrom('placement')
     .innerJoin('address_claim', (join) => join.onRef('address_claim.account_id', '=', 'placement.account_id').on('address_claim.holder', '=', serverHolder(serverId)).on('address_claim.kind', '=', 'mac'))
     .leftJoin('placement_target as target', (join) => join.onRef('target.account_id', '=', 'placement.account_id').onRef('target.server_id', '=', 'placement.server_id'))
+    .leftJoin('size_change', (join) => join.onRef('size_change.account_id', '=', 'placement.account_id').onRef('size_change.server_id', '=', 'placement.server_id'))
+    .select(SIZE_CHANGE_COLUMNS)
     .select(['target.operation_id as target_operation', 'target.zone as target_zone', 'target.node as target_node'])
     .select(['placement.zone', 'placement.node', 'placement.cores', 'placement.memory_mebibytes', 'placement.storage_gibibytes', 'address_claim.value'])
     .select(jsonArrayFrom(heldAddresses(db, { accountId, holder: serverHolder(serverId) })).as('addresses'))
     .where('placement.account_id', '=', accountId).where('placement.server_id', '=', serverId).executeTakeFirst()
+  const sizeChange = row === undefined ? undefined : toSizeChange(row)
   return row && {
+    ...(sizeChange === undefined ? {} : { sizeChange }),
     macAddress: row.value, addresses: row.addresses.map(toHeldAddress),
     ...(row.target_operation === null || row.target_zone === null || row.target_node === null ? {} : { target: { operationId: row.target_operation, zone: row.target_zone, node: row.target_node } }),
     placement: { accountId, serverId, zone: row.zone, node: row.node, cores: row.cores, memoryMebibytes: row.memory_mebibytes, storageGibibytes: row.storage_gibibytes },

@@ -1,0 +1,4 @@
+/** Under which names a server holds quotas, names and addresses. */
+export const serverHolder = (serverId: string): string => `server/${serverId}`
+/** A boot storage has the name of its server, and its own holding: it may outlive the server one day. */
+export const storageHolder = (storageId: string): string => `storage/${storageId}`
