@@ -20,6 +20,8 @@ export interface RealCluster {
   readonly caFile: string
   readonly ca: string
   readonly token: string
+  /** Kills kube-apiserver without warning and starts it again; resolves when it serves. */
+  crash(): Promise<void>
   /** Ends the processes and removes everything they stored. */
   stop(): Promise<void>
 }
@@ -82,6 +84,13 @@ class Component {
     return this.child.exitCode !== null || this.child.signalCode !== null || this.child.pid === undefined
   }
 
+  /** Without warning. */
+  async crash(): Promise<void> {
+    process.off('exit', this.#kill)
+    this.#kill()
+    await this.#ended
+  }
+
   async stop(): Promise<void> {
     process.off('exit', this.#kill)
     this.child.kill('SIGTERM')
@@ -132,7 +141,11 @@ export async function startRealCluster({ durable = false }: ClusterOptions = {})
     for (const component of components.toReversed()) await component.stop()
     await rm(folder, { recursive: true, force: true })
   }
-  const start = (name: string, binary: string, flags: readonly string[]) => components.push(new Component(name, { binary, folder, flags }))
+  const start = (name: string, binary: string, flags: readonly string[]) => {
+    const component = new Component(name, { binary, folder, flags })
+    components.push(component)
+    return component
+  }
   const write = async (name: string, text: string) => {
     const file = join(folder, name)
     await writeFile(file, text, { mode: 0o600 })
@@ -169,7 +182,7 @@ export async function startRealCluster({ durable = false }: ClusterOptions = {})
       `--unsafe-no-fsync=${!durable}`,
       '--log-level=warn',
     ])
-    start('kube-apiserver', serverBinary, [
+    const serverFlags = [
       `--etcd-servers=${etcdUrl}`,
       '--bind-address=127.0.0.1',
       '--advertise-address=127.0.0.1',
@@ -187,7 +200,8 @@ export async function startRealCluster({ durable = false }: ClusterOptions = {})
       '--enable-aggregator-routing=true',
       // Pods would wait for a token that nobody mounts here.
       '--disable-admission-plugins=ServiceAccount',
-    ])
+    ]
+    let apiserver = start('kube-apiserver', serverBinary, serverFlags)
     const isServing = async () => (await statusOf(`${url}/readyz`, { ca, token })) === 200
     await waitUntil(isServing, components)
     start('kube-controller-manager', controllerBinary, [
@@ -203,7 +217,13 @@ export async function startRealCluster({ durable = false }: ClusterOptions = {})
     // The controllers work once the default service account exists: it is the first thing one of them does.
     const isReconciling = async () => (await statusOf(`${url}/api/v1/namespaces/default/serviceaccounts/default`, { ca, token })) === 200
     await waitUntil(isReconciling, components)
-    return { url, kubeconfigFile, caFile, ca, token, stop }
+    const crash = async () => {
+      await apiserver.crash()
+      components.splice(components.indexOf(apiserver), 1)
+      apiserver = start('kube-apiserver', serverBinary, serverFlags)
+      await waitUntil(isServing, components)
+    }
+    return { url, kubeconfigFile, caFile, ca, token, crash, stop }
   } catch (error) {
     await stop()
     throw error
