@@ -66,11 +66,23 @@ const DEADLINE_MINUTES: Partial<Record<OperationKind, number>> = {
   'kubernetes_cluster.create': 60, 'kubernetes_cluster.upgrade': 60, 'kubernetes_cluster.restore': 60, 'node.drain': 1_440, 'node.maintenance': 1_440, 'node.fence': 15, 'node.agent_upgrade': 60, 'node.provision': 1_440,
 }
 const DEADLINE_MINUTES_DEFAULT = 10
+/** For each GiB that is moved. */
+const DEADLINE_MINUTES_PER_GIBIBYTE: Partial<Record<OperationKind, number>> = { 'server.move': 2, 'server.migrate': 2 }
 
-/** When an operation of the kind that starts now must have ended. */
-export function deadlineOf(kind: OperationKind, now: Date): Date {
-  return new Date(now.getTime() + (DEADLINE_MINUTES[kind] ?? DEADLINE_MINUTES_DEFAULT) * 60_000)
+/** When an operation of the kind that starts now, over so many GiB, must have ended. */
+export function deadlineOf(kind: OperationKind, now: Date, gibibytes = 0): Date {
+  const minutes = (DEADLINE_MINUTES[kind] ?? DEADLINE_MINUTES_DEFAULT) + (DEADLINE_MINUTES_PER_GIBIBYTE[kind] ?? 0) * gibibytes
+  return new Date(now.getTime() + minutes * 60_000)
 }
+
+/** The argument of an operation that was asked to be undone. */
+const CANCEL = 'cancel'
+/** Lays the wish to cancel over the arguments of an operation. */
+export const cancelling: Readonly<Record<string, string>> = { [CANCEL]: 'true' }
+export const isCancelled = ({ arguments: said }: { readonly arguments?: Readonly<Record<string, string>> | undefined }): boolean => said?.[CANCEL] === 'true'
+
+/** Kinds that whoever asked for them may cancel. */
+export const CANCELLABLE_KINDS: readonly OperationKind[] = ['server.move', 'server.migrate']
 
 /** The steps of a kind, in order: conditions that must come true. The current step is the first that is not. */
 const STEPS: Partial<Record<OperationKind, readonly string[]>> = {
@@ -80,10 +92,6 @@ const STEPS: Partial<Record<OperationKind, readonly string[]>> = {
   'server.restart': ['stopped', 'started'],
   'server.delete': ['instance', 'storage', 'released'],
   'server.renumber_ipv6': ['routed', 'told'],
-}
-const STEPS_OTHERWISE: readonly string[] = ['done']
-
-export const stepsOf = (kind: OperationKind): readonly string[] => STEPS[kind] ?? STEPS_OTHERWISE
   'server.move': ['reserved', 'prepared', 'moved', 'cleaned'],
   'server.migrate': ['reserved', 'prepared', 'moved', 'cleaned'],
   'node.cordon': ['cordoned'],
@@ -92,3 +100,9 @@ export const stepsOf = (kind: OperationKind): readonly string[] => STEPS[kind] ?
   'node.drain': ['cordoned', 'announced', 'emptied'],
   'node.maintenance': ['cordoned', 'announced', 'emptied'],
   'node.agent_upgrade': ['cordoned', 'upgraded'],
+  'node.fence': ['proof', 'fenced'],
+  'server.recover': ['reserved', 'moved', 'released', 'storage', 'started'],
+}
+const STEPS_OTHERWISE: readonly string[] = ['done']
+
+export const stepsOf = (kind: OperationKind): readonly string[] => STEPS[kind] ?? STEPS_OTHERWISE

@@ -9,21 +9,25 @@ import { type Effect, type Reconciler, watch } from '../../kit/reconcile/reconci
 import type { Clock } from '../../kit/sys/clock.ts'
 import { newBase62, newUuid } from '../../kit/sys/random.ts'
 import { accountNamespace } from '../../resources/index.ts'
-import { AGENT_ACCESS_SECRET_NAME, HEARTBEAT_LEASE_NAME, Instance, NODE_REPORT_NAME, nodeNamespace, NodeReport } from '../../resources/instance.ts'
+import { AGENT_ACCESS_SECRET_NAME, HEARTBEAT_LEASE_NAME, Instance, NODE_REPORT_NAME, nodeNamespace, NodeReport, Observation } from '../../resources/instance.ts'
 import { NODE_FINALIZER } from '../../resources/labels.ts'
 import { Node, type NodeSpec, type NodeStatus, Plan } from '../../resources/platform.ts'
 import { Server } from '../../resources/server.ts'
+import { Storage } from '../../resources/storage.ts'
 import { asked } from '../database.ts'
+import { type OpenPowerControl, powerControlWith, powerEffect } from '../fencing/effects.ts'
 import type { Parts } from '../parts.ts'
 import { editorOf } from '../server/adopt.ts'
 import { unaskedEdit } from './adopt.ts'
 import { orderEffect } from './order.ts'
 import { plan } from './plan.ts'
 import { type Guest, type Heartbeat, isAtWork, type NodeObject, type Seen } from './seen.ts'
+import { OBSERVERS_MAXIMUM } from './silence.ts'
 
 const TOKEN_LENGTH = 43
 
-export function nodeReconciler(parts: Parts): Reconciler<NodeSpec, NodeStatus, Seen> {
+/** `open` reaches the management controllers of hosts, as their Secrets let in when absent. */
+export function nodeReconciler(parts: Parts, open: OpenPowerControl = powerControlWith(parts)): Reconciler<NodeSpec, NodeStatus, Seen> {
   const listen = heartbeats(parts.clock)
   const nodes = parts.caches.of(Node)
   const nodeOf = ({ metadata: { namespace = '' } }: KubeObject) => (namespace.startsWith('node-') ? [{ name: namespace.slice('node-'.length) }] : [])
@@ -39,11 +43,14 @@ export function nodeReconciler(parts: Parts): Reconciler<NodeSpec, NodeStatus, S
       watch(Namespace, ({ metadata }) => nodeOf({ metadata: { namespace: metadata.name } } as KubeObject)),
       watch(Server, ({ status }) => [...whenAtWork(status?.nodeName), ...whenAtWork(status?.migration?.sourceNode)]),
       watch(Instance, (instance) => nodeOf(instance).flatMap(({ name }) => whenAtWork(name))),
-      watch(Plan, () => []),
+      watch(Observation, ({ metadata }) => [{ name: metadata.name }]),
+      ...[watch(Plan, () => []), watch(Storage, () => [])],
     ],
     observe: (node) => observe(parts, listen, node),
     plan,
-    effects: { mirror: mirrorEffect(parts), forget: forgetEffect(parts), grant: grantEffect(parts), audit: auditEffect(parts), order: orderEffect(parts) },
+    effects: {
+      mirror: mirrorEffect(parts), forget: forgetEffect(parts), grant: grantEffect(parts), audit: auditEffect(parts), order: orderEffect(parts), power: powerEffect(open, parts.clock) as Effect, // on nodes only
+    },
   }
 }
 
@@ -72,12 +79,22 @@ async function observe(parts: Parts, listen: ReturnType<typeof heartbeats>, node
     report: caches.of(NodeReport).get({ namespace, name: NODE_REPORT_NAME })?.spec,
     heartbeat: listen(name, caches.of(Lease).get({ namespace, name: HEARTBEAT_LEASE_NAME })),
     mirror: await asked(findCandidate(db, name)),
+    observers: isSilent(node) ? observersOf(parts, node) : [],
+    observations: caches.of(Observation).list().filter((observation) => observation.metadata.name === name),
     editor: await findEditor(parts, node),
     guests: isBusy ? await readGuests(parts, name) : [],
     instanceCount: caches.of(Instance).inNamespace(namespace).length,
     zoneNodes: isBusy ? await asked(listCandidates(db, node.spec.zone)) : [],
   }
 }
+
+const isSilent = ({ status }: NodeObject): boolean => status?.state === 'unreachable'
+const HEARD_STATES: readonly (NodeStatus['state'])[] = ['ready', 'cordoned', 'draining', 'maintenance']
+
+/** Nodes of the same zone that are heard, always the same ones while they are. */
+const observersOf = ({ caches }: Parts, { metadata, spec }: NodeObject): readonly string[] =>
+  caches.of(Node).list().filter((other) => other.spec.zone === spec.zone && other.metadata.name !== metadata.name && HEARD_STATES.includes(other.status?.state))
+    .map((other) => other.metadata.name).sort().slice(0, OBSERVERS_MAXIMUM)
 
 /** Cached objects have no managedFields. */
 async function findEditor({ store }: Parts, node: NodeObject): Promise<string> {
@@ -89,7 +106,10 @@ async function readGuests({ caches, db }: Parts, node: string): Promise<readonly
   return (await asked(listTenants(db, node))).map(({ accountId, serverId, isArriving, ...room }) => {
     const namespace = accountNamespace(accountId)
     const server = caches.of(Server).get({ namespace, name: serverId })
-    return { accountId, namespace, serverId, room, isArriving, server, cpuPool: server === undefined ? undefined : caches.of(Plan).get({ name: server.spec.plan })?.spec.cpuPool }
+    return {
+      accountId, namespace, serverId, room, isArriving, server, cpuPool: server === undefined ? undefined : caches.of(Plan).get({ name: server.spec.plan })?.spec.cpuPool,
+      isOnPool: caches.of(Storage).get({ namespace, name: serverId })?.status?.pool !== undefined,
+    }
   })
 }
 

@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { offeredRoom } from '../../domain/placement.ts'
 import type { Action } from '../../kit/reconcile/action.ts'
-import type { NodeStatus } from '../../resources/platform.ts'
+import type { NodeFence, NodeStatus } from '../../resources/platform.ts'
 import { activeOperation, type NodeObject, type NodeState, type Seen } from './seen.ts'
 
 export const HEARTBEAT_SECONDS = 5
@@ -17,16 +17,31 @@ export interface Life {
   readonly detail: string
 }
 
-/** Guards in order: never heard, silent, at work, held empty, cordoned. */
-export function lifeOf(node: NodeObject, { heartbeat, report }: Seen): Life {
+const SILENT_STATES: readonly (NodeState | undefined)[] = ['unreachable', 'fencing', 'fenced']
+
+/** The agent renews its heartbeat. Silence is counted from when this process began to look: until it has heard the agent, what was known
+ *  before stands. */
+export const isHeard = ({ status }: NodeObject, { heartbeat, report }: Seen): boolean =>
+  heartbeat !== undefined && report !== undefined && heartbeat.silentSeconds < SILENT_SECONDS_MAXIMUM && !(SILENT_STATES.includes(status?.state) && heartbeat.renewedAt === status?.lastSeenAt)
+
+/** A fenced node has come back: with another boot than the one that was proven to have ended, and without a guest. */
+export const hasReturned = (node: NodeObject, seen: Seen): boolean =>
+  node.status?.fence !== undefined && isHeard(node, seen) && seen.report?.bootId !== node.status.fence.bootId && seen.report?.guestCount === 0
+
+export const fencedLife = ({ evidence }: NodeFence): Life =>
+  ({ state: 'fenced', reason: 'Fenced', detail: `${evidence} It joins again when it has come back with another boot and without guests.` })
+
+/** Guards in order: fenced, never heard, silent, at work, held empty, cordoned. */
+export function lifeOf(node: NodeObject, seen: Seen): Life {
   const { status } = node
+  const { heartbeat, report } = seen
+  if (status?.fence !== undefined) return hasReturned(node, seen) ? { state: 'provisioning', reason: 'Returned', detail: 'It has come back, and joins again.' } : fencedLife(status.fence)
   const wasAlive = status?.state !== undefined && status.state !== 'provisioning'
   if (heartbeat === undefined || report === undefined) {
     return wasAlive ? { state: 'unreachable', reason: 'Silent', detail: 'The agent has withdrawn its report.' } : { state: 'provisioning', reason: 'NoAgent', detail: 'The agent has not reported yet.' }
   }
   if (heartbeat.silentSeconds >= SILENT_SECONDS_MAXIMUM) return { state: 'unreachable', reason: 'Silent', detail: `No heartbeat for ${SILENT_SECONDS_MAXIMUM} seconds.` }
-  // Silence is counted from when this process began to look: until it has heard the agent, what was known before stands.
-  if (status?.state === 'unreachable' && heartbeat.renewedAt === status.lastSeenAt) return { state: 'unreachable', reason: 'Silent', detail: status.stateDetail ?? '' }
+  if (!isHeard(node, seen)) return { state: 'unreachable', reason: 'Silent', detail: status?.state === 'unreachable' ? status.stateDetail ?? '' : '' }
   return livelyLifeOf(node)
 }
 
@@ -46,7 +61,7 @@ export function reported({ status }: NodeObject, { report, heartbeat }: Seen, st
       logicalCpus: report.logicalCpus, memoryMebibytes: report.memoryMebibytes, storageGibibytes: report.storageGibibytes, agentVersion: report.agentVersion,
       hypervisor: report.hypervisor, bootId: report.bootId, endpoint: report.endpoint,
     }),
-    lastSeenAt: state === 'unreachable' ? heartbeat?.renewedAt ?? status?.lastSeenAt : undefined,
+    lastSeenAt: SILENT_STATES.includes(state) ? heartbeat?.renewedAt ?? status?.lastSeenAt : undefined,
   }
 }
 

@@ -1,5 +1,5 @@
 /** The node's plan: pure, synchronous, total. Guards in order: leaving, an operation that another one replaced, its namespace, its agent's
- *  access, an edit without an operation, the operation under way, and a node at rest. */
+ *  access, a fencing that is due, an edit without an operation, the operation under way beside what silence or its fence asks for. */
 import type { OperationKind } from '../../domain/operations.ts'
 import { Namespace } from '../../kit/kube/object.ts'
 import type { Action } from '../../kit/reconcile/action.ts'
@@ -10,13 +10,16 @@ import { upgradeAgent } from './agent-upgrade.ts'
 import { cordon, uncordon } from './cordon.ts'
 import { type Decision, toActions } from './decision.ts'
 import { drain } from './drain.ts'
+import { fence } from './fence.ts'
 import { leave } from './leave.ts'
 import { provision } from './provision.ts'
+import { recovery } from './recovery.ts'
 import { activeOperation, type NodeObject, type Seen, type Turn, type Work } from './seen.ts'
+import { dueFence, silence } from './silence.ts'
 
 const FLOWS: Partial<Record<OperationKind, (work: Work) => Decision>> = {
   'node.cordon': cordon, 'node.uncordon': uncordon, 'node.provision': provision, 'node.drain': drain, 'node.maintenance': drain,
-  'node.agent_upgrade': upgradeAgent,
+  'node.agent_upgrade': upgradeAgent, 'node.fence': fence,
 }
 
 export function plan(node: NodeObject, seen: Seen, now: Date): readonly Action[] {
@@ -27,9 +30,21 @@ export function plan(node: NodeObject, seen: Seen, now: Date): readonly Action[]
   const replaced = replacedProgress(node)
   if (replaced !== undefined) return [{ do: 'operation', id: replaced.id, step: replaced.step, outcome: 'cancelled' }]
   const access: readonly Action[] = seen.hasAccess ? [] : [{ do: 'effect', name: 'grant', input: { namespace } }]
+  const due = dueFence(turn)
   const edit = unaskedEdit(node)
-  return [...access, ...(edit === undefined ? toActions(turn, decide(turn)) : [adopt(turn, edit)])]
+  return [...access, ...(due !== undefined ? [due] : edit !== undefined ? [adopt(turn, edit)] : toActions(turn, beside(decide(turn), standing(turn))))]
 }
+
+/** What a node needs whatever is under way on it. */
+function standing(turn: Turn): Decision {
+  if (turn.node.status?.fence !== undefined) return recovery(turn)
+  return activeOperation(turn.node)?.kind === 'node.fence' ? {} : silence(turn)
+}
+
+const beside = (decision: Decision, other: Decision): Decision => ({
+  ...decision, actions: [...(decision.actions ?? []), ...(other.actions ?? [])], status: { ...other.status, ...decision.status },
+  waitSeconds: Math.min(decision.waitSeconds ?? Number.POSITIVE_INFINITY, other.waitSeconds ?? Number.POSITIVE_INFINITY),
+})
 
 function decide(turn: Turn): Decision {
   const operation = activeOperation(turn.node)

@@ -1,13 +1,14 @@
 /** What the node reconciler knows of the world when it decides. */
 import type { Candidate, Room } from '../../domain/placement.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
-import type { NodeReportSpec } from '../../resources/instance.ts'
+import type { NodeReportSpec, ObservationSpec, ObservationStatus } from '../../resources/instance.ts'
 import type { NodeSpec, NodeStatus } from '../../resources/platform.ts'
 import type { ServerSpec, ServerStatus } from '../../resources/server.ts'
 import type { OperationStanza } from '../../resources/shapes.ts'
 import { activeStanza } from '../operation/stanza.ts'
 
 export type NodeObject = KubeObject<NodeSpec, NodeStatus>
+export type ObservationObject = KubeObject<ObservationSpec, ObservationStatus>
 export type NodeState = NonNullable<NodeStatus['state']>
 
 export interface Seen {
@@ -17,6 +18,10 @@ export interface Seen {
   readonly heartbeat: Heartbeat | undefined
   /** The node as PostgreSQL has it; undefined when it has not. */
   readonly mirror: Candidate | undefined
+  /** Nodes that can be asked whether they hear this one; read only while it is silent. */
+  readonly observers: readonly string[]
+  /** What they were asked, and what they said. */
+  readonly observations: readonly ObservationObject[]
   /** Who made the edit that no operation stands for, as an actor. */
   readonly editor: string
   /** Who has room on the node, by account and id; read only while the node is at work (`isAtWork`). */
@@ -45,6 +50,8 @@ export interface Guest {
   readonly server: KubeObject<ServerSpec, ServerStatus> | undefined
   /** Held for it, while it lives on another node. */
   readonly isArriving: boolean
+  /** Its disk is on storage that other nodes reach too. */
+  readonly isOnPool: boolean
 }
 
 /** What every rule looks at. */
@@ -67,4 +74,4 @@ export const hasBegun = (node: NodeObject, operation: OperationStanza): boolean 
 
 /** Whether what happens to the servers of the node may concern it. */
 export const isAtWork = (node: NodeObject): boolean =>
-  activeOperation(node) !== undefined || node.spec.isInMaintenance === true || node.metadata.deletionTimestamp !== undefined
+  activeOperation(node) !== undefined || node.status?.fence !== undefined || node.spec.isInMaintenance === true || node.metadata.deletionTimestamp !== undefined

@@ -1,0 +1,96 @@
+/** node.fence: proof that nothing of a silent node runs any more, so that its servers may live elsewhere. There is a ladder of ways to it;
+ *  each rung holds, is being climbed, or fails and leaves it to the next, so that a management controller which lost its power together
+ *  with its host holds nobody up. Without proof the node stays unreachable: nothing here ever guesses. */
+import type { NodeFence, NodePower } from '../../resources/platform.ts'
+import type { OperationEvent } from '../../kit/reconcile/action.ts'
+import type { Decision } from './decision.ts'
+import { fencedLife, isHeard, type Life } from './life.ts'
+import type { Work } from './seen.ts'
+
+export type FenceMethod = NodeFence['method']
+
+/** What a rung has come to. */
+type Rung =
+  | { readonly is: 'proven'; readonly evidence: string }
+  | { readonly is: 'climbed'; readonly decision: Pick<Decision, 'actions' | 'waitFor' | 'waitSeconds'>; readonly events?: readonly OperationEvent[] }
+  | { readonly is: 'failed'; readonly reason: string }
+
+/** Two readings at least this far apart say that power is off and stays off. */
+export const OFF_SECONDS = 5
+/** A controller that does not answer is asked again so often, and power that does not go is cut again so often. */
+export const POWER_TRIES_MAXIMUM = 3
+const READ_SECONDS = 5
+
+const METHODS: Readonly<Record<string, readonly FenceMethod[]>> = {
+  auto: ['power_off', 'storage_block', 'attest'], power_off: ['power_off'], storage_block: ['storage_block'], attest: ['attest'],
+}
+
+/** Guards in order: proven before, the node answers after all, the rungs. */
+export function fence(work: Work): Decision {
+  const { node, seen, operation } = work
+  const said = operation.arguments ?? {}
+  if (node.status?.fence !== undefined) return { step: 'fenced', outcome: 'succeeded' }
+  if (isHeard(node, seen) && said['force'] !== 'true') return answersAfterAll(work)
+  const failures: string[] = []
+  const events: OperationEvent[] = []
+  for (const method of METHODS[said['method'] ?? 'auto'] ?? []) {
+    const rung = RUNGS[method](work)
+    if (rung.is === 'proven') return { ...proven(work, method, rung.evidence), events: [...events, { kind: 'evidence', message: rung.evidence, data: { method } }] }
+    if (rung.is === 'climbed') return { step: 'proof', life: FENCING, ...rung.decision, events: [...events, ...(rung.events ?? [])] }
+    failures.push(rung.reason)
+    events.push({ kind: 'no_evidence', message: rung.reason, data: { method } })
+  }
+  return { step: 'proof', outcome: 'failed', error: `There is no proof that nothing of the node runs any more. ${failures.join(' ')}`, events, status: { power: undefined } }
+}
+
+const FENCING: Life = { state: 'fencing', reason: 'Fencing', detail: 'Proof is being sought that nothing runs on it any more.' }
+
+/** Nothing that was asked for is wrong, but there is nothing to do: its servers are where they were. */
+const answersAfterAll = ({ operation }: Work): Decision =>
+  operation.actor.startsWith('system:')
+    ? { step: 'proof', outcome: 'cancelled', events: [{ kind: 'node_answers', message: 'The node answers again.' }] }
+    : { step: 'proof', outcome: 'failed', error: 'The node answers. Fence it with force when it must lose its servers all the same.' }
+
+function proven({ node, seen, operation, now }: Work, method: FenceMethod, evidence: string): Decision {
+  const fenced: NodeFence = { operationId: operation.id, at: now.toISOString(), method, evidence, bootId: seen.report?.bootId ?? node.status?.bootId ?? '' }
+  return { step: 'fenced', outcome: 'succeeded', life: fencedLife(fenced), status: { fence: fenced, power: undefined } }
+}
+
+const RUNGS: Readonly<Record<FenceMethod, (work: Work) => Rung>> = { power_off: byPower, storage_block: byStorage, attest: byAttest }
+
+/** Guards in order: no controller, off for good, off once, not to be had, on after all cuts, on. */
+function byPower({ node, now }: Work): Rung {
+  const { spec: { bmc }, status: { power } = {} } = node
+  if (bmc === undefined) return failed('It has no management controller.')
+  if (power !== undefined && isOffForGood(power)) return { is: 'proven', evidence: `Its management controller said at ${power.since} and at ${power.readAt} that its power is off.` }
+  const isFresh = power !== undefined && now.getTime() - Date.parse(power.readAt) < READ_SECONDS * 1_000
+  const waiting = { waitFor: 'its management controller', waitSeconds: READ_SECONDS }
+  if (isFresh) return { is: 'climbed', decision: waiting }
+  if (power?.state === 'off') return { is: 'climbed', decision: { actions: [readPower], ...waiting }, events: [{ kind: 'power_off_seen', message: 'Its power is off; it is looked at once more.' }] }
+  if (power !== undefined && power.failures >= POWER_TRIES_MAXIMUM) return failed(`Its management controller gives no answer: ${power.detail}`)
+  if (power === undefined || power.state === 'unknown') return { is: 'climbed', decision: { actions: [readPower], ...waiting } }
+  if (power.cuts >= POWER_TRIES_MAXIMUM) return failed(`Its power was cut ${power.cuts} times and is still on.`)
+  return { is: 'climbed', decision: { actions: [cutPower], ...waiting }, events: [{ kind: 'power_off_requested', message: 'Its management controller is told to cut the power.' }] }
+}
+
+export const isOffForGood = (power: NodePower): boolean =>
+  power.state === 'off' && Date.parse(power.readAt) - Date.parse(power.since) >= OFF_SECONDS * 1_000
+
+export const readPower = { do: 'effect', name: 'power', input: { ask: 'state' } } as const
+export const cutPower = { do: 'effect', name: 'power', input: { ask: 'off' } } as const
+
+/** Locks on files and a list of the fenced that agents keep to do not stop a guest that runs: that is no proof, so there is none of
+ *  this kind until the shared storage of a zone can itself refuse a host. */
+function byStorage(): Rung {
+  return failed('Its shared storage cannot take its access away.')
+}
+
+/** Two people say so: the one who asked, and another. */
+function byAttest({ operation }: Work): Rung {
+  const { second_approver: second, reason = '' } = operation.arguments ?? {}
+  if (second === undefined) return failed('Nobody attests it.')
+  return { is: 'proven', evidence: `${operation.arguments?.['approver'] ?? operation.actor} and ${second} attest that nothing of it runs${reason === '' ? '' : `: ${reason}`}.`.slice(0, EVIDENCE_LENGTH_MAXIMUM) }
+}
+
+const EVIDENCE_LENGTH_MAXIMUM = 1_024
+const failed = (reason: string): Rung => ({ is: 'failed', reason })
