@@ -1,7 +1,6 @@
 /** Reading, listing, deleting and switching servers, and changing what can be changed at any time. Making one is `create-server.ts`. */
 import type { AuditChange } from '../../domain/audit.ts'
-import { requireDeletable, requireIdle, requireStartable, requireStoppable, type ServerFacts } from '../../domain/server-rules.ts'
-import type { OperationKind } from '../../domain/operations.ts'
+import { requireDeletable, requireIdle, requireStartable, requireStoppable } from '../../domain/server-rules.ts'
 import { appendAudit } from '../../db/audit.ts'
 import type { Answer, Call, Customer } from '../../kit/http/call.ts'
 import { etagOf, requireMatch } from '../../kit/http/conditional.ts'
@@ -13,16 +12,15 @@ import { accountNamespace } from '../../resources/index.ts'
 import { LAST_CHANGE_ANNOTATION } from '../../resources/labels.ts'
 import { Server } from '../../resources/server.ts'
 import {
-  activeOperationOf, deleteServer, factsOf, getServer, getServerMetadataSetting, listServers, restartServer, setServerHaPolicy, setServerMetadataSetting, setServerMigrationPolicy,
+  deleteServer, getServer, getServerMetadataSetting, listServers, restartServer, setServerHaPolicy, setServerMetadataSetting, setServerMigrationPolicy,
   type StopOptions, startServer, stopServer, updateServer,
 } from '../../resources/server-routes.ts'
-import { type OperationView, toOperationView } from '../../resources/operation.ts'
-import { accept, newStanza, settleEarlier } from '../accept.ts'
+import { accept, settleEarlier } from '../accept.ts'
 import { auditEntryOf } from '../audit.ts'
+import { begin, operate, readAgain, replacing } from '../begin.ts'
 import { positionOf } from '../newest-first.ts'
 import type { Parts } from '../parts.ts'
 import type { ServerObject, Servers } from '../servers.ts'
-import { storedOf } from '../stored.ts'
 
 export function serverEndpoints(parts: Parts, servers: Servers): readonly Endpoint[] {
   return [
@@ -138,56 +136,3 @@ function changesOf({ spec }: ServerObject, body: Call<typeof updateServer, Custo
   const fields = [['title', spec.title, body.title], ['labels', spec.labels, body.labels], ['is_protected', spec.isProtected, body.is_protected]] as const
   return fields.flatMap(([field, before, after]) => (after === undefined || JSON.stringify(before) === JSON.stringify(after) ? [] : [{ field, before, after }]))
 }
-
-interface Verb {
-  readonly kind: OperationKind
-  /** Throws a Problem when the state does not allow it. */
-  readonly judge: (server: ServerFacts) => void
-  readonly spec: Readonly<Record<string, unknown>>
-  readonly arguments?: Readonly<Record<string, string>>
-}
-
-const operate = async <R extends Route>(parts: Parts, servers: Servers, call: Call<R, Customer>, verb: Verb): Promise<Answer> =>
-  ({ status: 202, body: { operation: await begin(parts, servers, call, verb) } })
-
-/** One conditional write: the desired state together with the operation that brings it about. */
-async function begin<R extends Route>(parts: Parts, servers: Servers, call: Call<R, Customer>, verb: Verb): Promise<OperationView> {
-  const { id } = call.params as { readonly id: string } // every route of a verb has it
-  const { caller, request, now } = call
-  const before = await servers.read(caller.accountId, id)
-  verb.judge(factsOf(storedOf(before)))
-  const operation = newStanza(parts, verb.kind, { actor: caller.actor, requestId: request.requestId, now, ...(verb.arguments === undefined ? {} : { arguments: verb.arguments }) })
-  const read = readAgain(servers, { caller, params: { id } }, before)
-  const written = await accept(parts, {
-    id: operation.id, accountId: caller.accountId, resource: { type: 'server', id }, operation, audit: auditEntryOf(call, { resourceId: id }),
-    write: async () => {
-      const server = await read()
-      verb.judge(factsOf(storedOf(server)))
-      const { arguments: earlier = {} } = server.spec.operation ?? {}
-      return parts.store.patch(Server, keyOf(server), {
-        metadata: { resourceVersion: server.metadata.resourceVersion },
-        spec: { ...verb.spec, operation: { ...operation, arguments: operation.arguments === undefined ? null : replacing(earlier, operation.arguments) } },
-      })
-    },
-    look: () => parts.store.get(Server, { namespace: accountNamespace(caller.accountId), name: id }),
-    wasMade: (server) => server.spec.operation?.id === operation.id,
-  })
-  servers.cache.apply(written)
-  const active = activeOperationOf(storedOf(written))
-  if (active === undefined) throw new Error('the operation ended before it was answered')
-  return toOperationView(active, { type: 'server', id })
-}
-
-/** The object that was read already, then, after a conflict, the one that the store has by now. */
-function readAgain(servers: Servers, call: { readonly caller: Customer; readonly params: { readonly id: string } }, first: ServerObject): () => Promise<ServerObject> {
-  let known: ServerObject | undefined = first
-  return async () => {
-    const server = known ?? (await servers.read(call.caller.accountId, call.params.id))
-    known = undefined
-    return server
-  }
-}
-
-/** A merge patch that makes one map of another: what is left out is removed. */
-const replacing = (from: Readonly<Record<string, string>>, to: Readonly<Record<string, string>>): Record<string, string | null> =>
-  ({ ...Object.fromEntries(Object.keys(from).map((key) => [key, null])), ...to })

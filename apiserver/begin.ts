@@ -1,0 +1,91 @@
+/** Begins an operation of a server: the desired state and the operation that brings it about are one conditional write. */
+import type { Transaction } from 'kysely'
+import type { OperationKind } from '../domain/operations.ts'
+import type { ServerFacts } from '../domain/server-rules.ts'
+import type { Tables } from '../db/tables.ts'
+import type { Answer, Call, Customer } from '../kit/http/call.ts'
+import type { Route } from '../kit/http/route.ts'
+import { keyOf } from '../kit/kube/object.ts'
+import { accountNamespace } from '../resources/index.ts'
+import { type OperationView, toOperationView } from '../resources/operation.ts'
+import { Server } from '../resources/server.ts'
+import { activeOperationOf, factsOf } from '../resources/server-routes.ts'
+import type { OperationStanza } from '../resources/shapes.ts'
+import { accept, newStanza } from './accept.ts'
+import { auditEntryOf } from './audit.ts'
+import type { Parts } from './parts.ts'
+import type { ServerObject, Servers } from './servers.ts'
+import { storedOf } from './stored.ts'
+
+type Patch = Readonly<Record<string, unknown>>
+
+/** What is known when the change is written. */
+export interface Beginning<Claims> {
+  readonly server: ServerObject
+  readonly operation: OperationStanza
+  readonly claims: Claims
+}
+
+export interface Verb<Claims = void> {
+  readonly kind: OperationKind
+  /** Throws a Problem when the state does not allow it. */
+  readonly judge: (server: ServerFacts) => void
+  /** Merge patch of the spec. */
+  readonly spec: Patch | ((beginning: Beginning<Claims>) => Patch)
+  readonly arguments?: Readonly<Record<string, string>> | ((beginning: Beginning<Claims>) => Readonly<Record<string, string>>)
+  /** Takes what the operation needs, and gives it back when it was not begun. */
+  readonly claim?: (tx: Transaction<Tables>, operation: OperationStanza) => Promise<Claims>
+  readonly giveBack?: (tx: Transaction<Tables>, operation: OperationStanza) => Promise<void>
+  /** Makes what the change names, right before it is written; may be called again. */
+  readonly prepare?: (beginning: Pick<Beginning<Claims>, 'server' | 'operation'>) => Promise<void>
+}
+
+export const operate = async <R extends Route, Claims = void>(parts: Parts, servers: Servers, call: Call<R, Customer>, verb: Verb<Claims>): Promise<Answer> =>
+  ({ status: 202, body: { operation: await begin(parts, servers, call, verb) } })
+
+/** Answers the operation as it is then. */
+export async function begin<R extends Route, Claims = void>(parts: Parts, servers: Servers, call: Call<R, Customer>, verb: Verb<Claims>): Promise<OperationView> {
+  const { id } = call.params as { readonly id: string } // every route of a verb has it
+  const { caller, request, now } = call
+  const before = await servers.read(caller.accountId, id)
+  verb.judge(factsOf(storedOf(before)))
+  const operation = newStanza(parts, verb.kind, { actor: caller.actor, requestId: request.requestId, now })
+  const read = readAgain(servers, { caller, params: { id } }, before)
+  const written = await accept(parts, {
+    id: operation.id, accountId: caller.accountId, resource: { type: 'server', id }, operation, audit: auditEntryOf(call, { resourceId: id }),
+    claim: async (tx) => verb.claim?.(tx, operation),
+    ...(verb.giveBack === undefined ? {} : { giveBack: (tx) => verb.giveBack?.(tx, operation) ?? Promise.resolve() }),
+    write: async (claimed) => {
+      const server = await read()
+      verb.judge(factsOf(storedOf(server)))
+      await verb.prepare?.({ server, operation })
+      const beginning = { server, operation, claims: claimed as Claims } // what its own `claim` has answered
+      const { arguments: earlier = {} } = server.spec.operation ?? {}
+      const said = typeof verb.arguments === 'function' ? verb.arguments(beginning) : verb.arguments
+      return parts.store.patch(Server, keyOf(server), {
+        metadata: { resourceVersion: server.metadata.resourceVersion },
+        spec: { ...(typeof verb.spec === 'function' ? verb.spec(beginning) : verb.spec), operation: { ...operation, arguments: said === undefined ? null : replacing(earlier, said) } },
+      })
+    },
+    look: () => parts.store.get(Server, { namespace: accountNamespace(caller.accountId), name: id }),
+    wasMade: (server) => server.spec.operation?.id === operation.id,
+  })
+  servers.cache.apply(written)
+  const active = activeOperationOf(storedOf(written))
+  if (active === undefined) throw new Error('the operation ended before it was answered')
+  return toOperationView(active, { type: 'server', id })
+}
+
+/** The object that was read already, then, after a conflict, the one that the store has by now. */
+export function readAgain(servers: Servers, call: { readonly caller: Customer; readonly params: { readonly id: string } }, first: ServerObject): () => Promise<ServerObject> {
+  let known: ServerObject | undefined = first
+  return async () => {
+    const server = known ?? (await servers.read(call.caller.accountId, call.params.id))
+    known = undefined
+    return server
+  }
+}
+
+/** A merge patch that makes one map of another: what is left out is removed. */
+export const replacing = (from: Readonly<Record<string, string>>, to: Readonly<Record<string, string>>): Record<string, string | null> =>
+  ({ ...Object.fromEntries(Object.keys(from).map((key) => [key, null])), ...to })
