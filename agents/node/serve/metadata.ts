@@ -1,10 +1,16 @@
 /** What a guest may know of itself: one document, and the forms in which guests read it. Pure.
- *  Today it reaches the guest as a read-only disk (NoCloud, label `cidata`); a service at 169.254.169.254 answers from the same functions.
+ *  It reaches the guest as a read-only disk (NoCloud, label `cidata`) and by the service at 169.254.169.254 (`metadata-service.ts`).
  *  The disk is attached whatever the metadata setting says: the setting governs the service, which a program in the guest could be tricked into asking. */
 import type { InstanceSpec } from '../../../resources/instance.ts'
 import { writeIso } from '../images/iso9660.ts'
 
 export const SEED_LABEL = 'cidata'
+
+export interface MetadataAddress {
+  readonly address: string
+  readonly prefix: number
+  readonly gateway: string
+}
 
 /** Shape of `/metadata/v1.json`, without the user data. */
 export interface MetadataDocument {
@@ -15,18 +21,18 @@ export interface MetadataDocument {
   readonly region: string
   readonly plan: string
   readonly public_keys: readonly string[]
-  readonly interfaces: readonly { readonly mac: string; readonly kind: 'public' | 'private'; readonly ipv4: null; readonly ipv6: null }[]
+  readonly interfaces: readonly { readonly mac: string; readonly kind: 'public' | 'private'; readonly ipv4: MetadataAddress | null; readonly ipv6: MetadataAddress | null }[]
   readonly dns: { readonly servers: readonly string[]; readonly search: readonly string[] }
   readonly labels: Readonly<Record<string, string>>
   readonly vendor_data: null
 }
 
-/** Addresses are null where the network gives them (DHCP of user-mode networking). */
+/** Addresses are null where the zone gives none. */
 export function metadataDocument(spec: InstanceSpec): MetadataDocument {
   const { id, title, zone, region, plan, publicKeys, labels } = spec.metadata
   return {
     id, hostname: spec.hostname, title, zone, region, plan, public_keys: publicKeys,
-    interfaces: spec.interfaces.map(({ macAddress, kind }) => ({ mac: macAddress, kind, ipv4: null, ipv6: null })),
+    interfaces: spec.interfaces.map(({ macAddress, kind, ipv4, ipv6 }) => ({ mac: macAddress, kind, ipv4: ipv4 ?? null, ipv6: ipv6 ?? null })),
     dns: { servers: [], search: [] },
     labels, vendor_data: null,
   }
@@ -52,7 +58,7 @@ export function networkConfigText(document: MetadataDocument): string {
 }
 
 /** What cloud-init wants when there is no user data of the customer's. */
-const NO_USER_DATA = '#cloud-config\n{}\n'
+export const NO_USER_DATA = '#cloud-config\n{}\n'
 
 /** The bytes of the seed disk: the same for the same input. */
 export function seedDisk(document: MetadataDocument, userData: Buffer | undefined): Buffer {
