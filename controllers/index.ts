@@ -14,7 +14,7 @@ import type { Parts } from './parts.ts'
 import { inShard, type Shard, WHOLE } from './shard.ts'
 import { serverGroupReconciler } from './server-group.ts'
 import { serverReconciler } from './server/index.ts'
-import { storageReconciler } from './storage.ts'
+import { storageReconciler } from './storage/index.ts'
 import { runUsageCollector, type UsageSource } from './usage/index.ts'
 import { zoneReconciler } from './zone.ts'
 

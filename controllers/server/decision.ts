@@ -1,6 +1,6 @@
 /** One turn of a server: what it is now, what shall be done, and how that looks to people. `toActions` is the only place where a
  *  decision becomes status, conditions and operation progress. */
-import type { Action, ConditionDraft, OperationEvent } from '../../kit/reconcile/action.ts'
+import type { Action, ConditionDraft, OperationEvent, OperationOutcome } from '../../kit/reconcile/action.ts'
 import type { ServerState, ServerStatus } from '../../resources/server.ts'
 import type { OperationStanza } from '../../resources/shapes.ts'
 import { healthConditions } from '../health.ts'
@@ -26,7 +26,7 @@ export interface Decision {
   readonly actions?: readonly Action[]
   /** Of the operation under way: the first condition that does not hold. */
   readonly step?: string
-  readonly outcome?: 'succeeded' | 'failed'
+  readonly outcome?: OperationOutcome
   /** For people; with `failed`. */
   readonly error?: string
   readonly events?: readonly OperationEvent[]
@@ -36,6 +36,12 @@ export interface Decision {
   readonly status?: Partial<ServerStatus>
   /** Nothing of the server is left anywhere. */
   readonly isGone?: boolean
+}
+
+/** Nothing is known that would change the state. */
+export const asBefore = ({ server }: Turn): Decision => {
+  const { state = 'creating', stateDetail } = server.status ?? {}
+  return { state, ...(stateDetail === undefined ? {} : { detail: stateDetail }) }
 }
 
 const DETAIL_LENGTH_MAXIMUM = 1_024
@@ -62,7 +68,8 @@ function operationAction(operation: OperationStanza, decision: Decision): Action
 }
 
 function statusOf({ server, seen }: Turn, { state, detail, status }: Decision): Partial<Record<keyof ServerStatus, unknown>> {
-  const { claims, instance, zone } = seen
+  const { claims, instance, targetInstance, zone } = seen
+  const incarnations = [instance, targetInstance].flatMap((one) => (one === undefined ? [] : [one.spec.incarnation]))
   return {
     state,
     stateDetail: detail === undefined ? undefined : cut(detail),
@@ -72,7 +79,7 @@ function statusOf({ server, seen }: Turn, { state, detail, status }: Decision): 
       nodeName: claims.placement.node, macAddress: claims.macAddress, bootStorageId: server.metadata.name,
       ...addressStatus(claims),
     }),
-    ...(instance === undefined ? {} : { incarnation: Math.max(instance.spec.incarnation, server.status?.incarnation ?? 0) }),
+    ...(incarnations.length === 0 ? {} : { incarnation: Math.max(...incarnations, server.status?.incarnation ?? 0) }),
     ...(state === 'stopped' ? { startedAt: undefined } : {}),
     ...status,
   }

@@ -15,7 +15,15 @@ export interface Power {
   readonly power: 'running' | 'stopped'
   readonly incarnation: number
   readonly stop?: InstanceSpec['stop'] | undefined
+  readonly receive?: InstanceSpec['receive'] | undefined
+  readonly send?: InstanceSpec['send'] | undefined
   readonly operationId: string
+}
+
+/** A node that holds the server's instance or shall hold it. */
+export interface Place {
+  readonly node: string
+  readonly instance: InstanceObject | undefined
 }
 
 export const uidOf = (object: KubeObject): string => {
@@ -34,6 +42,8 @@ const childLabels = (server: ServerObject, seen: Seen): Record<string, string> =
 
 export const storageKey = (server: ServerObject): Key => ({ namespace: namespaceOf(server), name: server.metadata.name })
 export const instanceKey = (server: ServerObject, node: string): Key => ({ namespace: nodeNamespace(node), name: uidOf(server) })
+/** The key that both ends of a move know. */
+export const moveKeyKey = (server: ServerObject, node: string): Key => ({ namespace: nodeNamespace(node), name: `move-${uidOf(server)}` })
 export const userDataKey = (server: ServerObject, node: string): Key => ({ namespace: nodeNamespace(node), name: `user-data-${uidOf(server)}` })
 
 /** The boot storage has the name of its server. */
@@ -53,13 +63,15 @@ export function ensureUserData(server: ServerObject, seen: Seen, node: string): 
   return { do: 'ensure', type: Secret, draft: { metadata, spec: undefined, data: seen.userData ?? {} } }
 }
 
-/** Undefined when the instance is exactly so already. */
-export function ensureInstance(server: ServerObject, seen: Seen, claims: ServerClaims, storage: StorageObject, power: Power): Action | undefined {
+/** Undefined when the instance is exactly so already. `place` is where the server lives unless another one is given. */
+export function ensureInstance(
+  server: ServerObject, seen: Seen, claims: ServerClaims, storage: StorageObject, power: Power, place: Place = { node: claims.placement.node, instance: seen.instance },
+): Action | undefined {
   const spec = instanceSpec(server, seen, claims, storage, power)
-  const current = seen.instance
+  const current = place.instance
   if (current !== undefined && isDeepStrictEqual(plain(current.spec), plain(spec)) && madeFor(current) === power.operationId) return undefined
   const metadata = {
-    ...instanceKey(server, claims.placement.node), labels: childLabels(server, seen),
+    ...instanceKey(server, place.node), labels: childLabels(server, seen),
     annotations: { [OPERATION_ANNOTATION]: power.operationId },
   }
   return { do: 'ensure', type: Instance, draft: { metadata, spec } }
@@ -70,7 +82,7 @@ export const madeFor = (instance: InstanceObject): string => instance.metadata.a
 
 /** Power as it is, to bring everything else up to date. */
 export const powerOf = (instance: InstanceObject): Power => ({
-  power: instance.spec.power, incarnation: instance.spec.incarnation, stop: instance.spec.stop, operationId: madeFor(instance),
+  power: instance.spec.power, incarnation: instance.spec.incarnation, stop: instance.spec.stop, receive: instance.spec.receive, send: instance.spec.send, operationId: madeFor(instance),
 })
 
 const SERIAL_LENGTH = 20
@@ -86,6 +98,7 @@ function instanceSpec(server: ServerObject, seen: Seen, claims: ServerClaims, st
     disks: [{ volume, serial: volume.replaceAll('-', '').slice(0, SERIAL_LENGTH) }],
     interfaces: [publicInterface(claims)],
     template: spec.template ?? '',
+    ...(power.receive === undefined ? {} : { receive: power.receive }), ...(power.send === undefined ? {} : { send: power.send }),
     metadata: {
       isEnabled: spec.metadataEnabled,
       id: metadata.name, title: spec.title, zone: spec.zone, region: seen.zone?.region ?? '', plan: spec.plan,

@@ -7,9 +7,10 @@ import { accountExists, claimServer, findServerClaims, isAccountId, releaseServe
 import { type Key, keyOf, Secret } from '../../kit/kube/object.ts'
 import { type Effect, type Reconciler, watch } from '../../kit/reconcile/reconciler.ts'
 import { accountOfNamespace } from '../../resources/index.ts'
-import { Instance, nodeNamespace } from '../../resources/instance.ts'
+import { Instance, nodeNamespace, Volume } from '../../resources/instance.ts'
 import { LAST_CHANGE_ANNOTATION, SERVER_FINALIZER } from '../../resources/labels.ts'
 import { Node, Plan, Template, Zone } from '../../resources/platform.ts'
+import { PublicPool } from '../../resources/public-pool.ts'
 import { Server, type ServerSpec, type ServerStatus } from '../../resources/server.ts'
 import { Storage } from '../../resources/storage.ts'
 import { auditEffect } from '../audit.ts'
@@ -18,13 +19,19 @@ import type { Parts } from '../parts.ts'
 import { askerOf, editorOf, unaskedEdit } from './adopt.ts'
 import { toReason } from './decision.ts'
 import { uidOf, userDataKey } from './drafts.ts'
+import { moveEffects } from './move-effects.ts'
+import { nodeOf } from './moving.ts'
 import { plan } from './plan.ts'
 import { RENUMBERED } from './renumber.ts'
 import { activeOperation, type InstanceObject, type Seen, type ServerObject } from './seen.ts'
 
+const ZONE_INDEX = 'zone'
+
 export function serverReconciler(parts: Parts): Reconciler<ServerSpec, ServerStatus, Seen> {
   const { caches } = parts
   const instances = caches.of(Instance)
+  const servers = caches.of(Server)
+  servers.addIndex(ZONE_INDEX, ({ spec }) => [spec.zone])
   instances.addIndex('server', ({ spec }) => [spec.server.uid])
   const serverOf = ({ spec }: InstanceObject): Key => ({ namespace: spec.server.namespace, name: spec.server.name })
   return {
@@ -32,12 +39,15 @@ export function serverReconciler(parts: Parts): Reconciler<ServerSpec, ServerSta
     watches: [
       watch(Instance, (instance) => [serverOf(instance)]),
       watch(Storage, ({ metadata: { namespace = '' }, spec }) => (spec.isBoot && spec.serverId !== undefined ? [{ namespace, name: spec.serverId }] : [])),
+      watch(Volume, ({ spec: { storage: { namespace, name } } }) => [{ namespace, name }]), // a boot storage has the name of its server
       watch(Node, ({ metadata }) => instances.inNamespace(nodeNamespace(metadata.name)).map(serverOf)),
+      // Whether a prefix can be exchanged follows from the state of its pool.
+      watch(PublicPool, ({ spec }) => (spec.use === 'server_ipv6_prefix' ? servers.by(ZONE_INDEX, spec.zone).map(keyOf) : [])),
       ...[watch(Zone, () => []), watch(Plan, () => []), watch(Template, () => [])],
     ],
     observe: (server) => observe(parts, server),
     plan,
-    effects: { claim: claimEffect(parts), release: releaseEffect(parts), renumber: renumberEffect(parts), audit: auditEffect(parts) },
+    effects: { claim: claimEffect(parts), release: releaseEffect(parts), renumber: renumberEffect(parts), audit: auditEffect(parts), ...moveEffects(parts) },
   }
 }
 
@@ -46,7 +56,8 @@ async function observe({ caches, store, db }: Parts, server: ServerObject): Prom
   const { accountId, claims } = await readClaims(db, namespace, name)
   const { instance, ...otherInstances } = sortInstances(caches.of(Instance).by('server', uidOf(server)), claims)
   const template = spec.template === undefined ? undefined : caches.of(Template).get({ name: spec.template })
-  const node = claims === undefined ? undefined : caches.of(Node).get({ name: claims.placement.node })
+  const storage = caches.of(Storage).get({ namespace, name })
+  const nodes = nodesOf(caches, claims, otherInstances.strayInstances)
   const edit = unaskedEdit(server, instance)
   const requests = await readRequests(db, server)
   return {
@@ -54,8 +65,9 @@ async function observe({ caches, store, db }: Parts, server: ServerObject): Prom
     plan: caches.of(Plan).get({ name: spec.plan })?.spec,
     zone: caches.of(Zone).get({ name: spec.zone })?.spec,
     isTemplateKnown: template !== undefined && (template.spec.zones.length === 0 || template.spec.zones.includes(spec.zone)),
-    storage: caches.of(Storage).get({ namespace, name }),
-    isHostReachable: node !== undefined && node.status?.state !== 'unreachable',
+    storage, ...nodes,
+    targetVolume: claims?.target === undefined || storage === undefined ? undefined : caches.of(Volume).get({ namespace: nodeNamespace(claims.target.node), name: uidOf(storage) }),
+    isHostReachable: claims !== undefined && !nodes.silentNodes.includes(claims.placement.node),
     ...(instance === undefined ? await readUserData(store, server, claims?.placement.node) : { userData: undefined, hasUserDataCopy: true }),
     requests,
     editor: edit === undefined ? '' : askerOf(requests, edit.kind) ?? await findEditor(store, server, edit.field),
@@ -68,6 +80,18 @@ function sortInstances(instances: readonly InstanceObject[], claims: Seen['claim
   const on = (node: string | undefined) => (node === undefined ? undefined : instances.find(({ metadata }) => metadata.namespace === nodeNamespace(node)))
   const [instance, targetInstance] = [on(claims.placement.node), on(claims.target?.node)]
   return { instance, targetInstance, strayInstances: instances.filter((other) => other !== instance && other !== targetInstance) }
+}
+
+const SILENT_STATES: readonly unknown[] = ['unreachable', 'fencing', 'fenced']
+
+/** How the nodes are that have something of the server. One that is unknown does not answer. */
+function nodesOf(caches: Parts['caches'], claims: Seen['claims'], strays: readonly InstanceObject[] = []): Required<Pick<Seen, 'silentNodes' | 'fencedNodes'>> {
+  const names = new Set([...(claims === undefined ? [] : [claims.placement.node, ...(claims.target === undefined ? [] : [claims.target.node])]), ...strays.map(nodeOf)])
+  const known = [...names].map((name) => ({ name, node: caches.of(Node).get({ name }) }))
+  return {
+    silentNodes: known.filter(({ node }) => node === undefined || SILENT_STATES.includes(node.status?.state)).map(({ name }) => name),
+    fencedNodes: known.filter(({ node }) => node?.status?.state === 'fenced').map(({ name }) => name),
+  }
 }
 
 /** Only a new generation can have been asked for. */

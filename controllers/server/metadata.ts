@@ -1,8 +1,7 @@
 /** The flow of server.metadata: the host learns whether the metadata service answers the guest. The guest itself is left alone. */
-import type { Decision, Work } from './decision.ts'
+import { asBefore, type Decision, type Work } from './decision.ts'
 import { ensureInstance, powerOf } from './drafts.ts'
 import { hasSeenSpec, present } from './power.ts'
-import { asBefore } from './settled.ts'
 
 /** Done when the host has seen it. A server without an instance has no host to tell: the next one is made with the setting. */
 export function switchMetadata(work: Work): Decision {

@@ -3,13 +3,16 @@
 import { isFinal, type OperationKind } from '../../domain/operations.ts'
 import type { Action } from '../../kit/reconcile/action.ts'
 import { adopt, auditAdopted, auditEdits, unaskedEdit } from './adopt.ts'
-import { type Decision, toActions, type Turn, type Work } from './decision.ts'
+import { asBefore, type Decision, toActions, type Turn, type Work } from './decision.ts'
 import { switchMetadata } from './metadata.ts'
+import { migrate } from './migrate.ts'
+import { move } from './move.ts'
 import { create, failed, restart, start, stop } from './power.ts'
 import { deleteObject, removal } from './removal.ts'
 import { renumberIpv6 } from './renumber.ts'
 import { activeOperation, isDeleting, type Seen, type ServerObject } from './seen.ts'
-import { asBefore, settled } from './settled.ts'
+import { settled } from './settled.ts'
+import { settle, settleMigration } from './settle.ts'
 
 const FLOWS: Partial<Record<OperationKind, (work: Work) => Decision>> = {
   'server.create': create, 'server.start': start, 'server.stop': stop, 'server.restart': restart, 'server.delete': removal,
@@ -32,8 +35,18 @@ function decide(turn: Turn): readonly Action[] {
   if (operation === undefined) return toActions(turn, isDeleting(server) ? removal(turn) : settled(turn))
   const work: Work = { ...turn, operation }
   const flow = FLOWS[operation.kind]
-  const decision = flow === undefined ? unknown(work) : inTime(work, flow(work))
+  const decision = flow === undefined ? unknown(work) : inTime(work, hasOldMove(work) ? moveFirst(work) : flow(work))
   return [...auditAdopted(turn, operation), ...toActions(turn, decision)]
+}
+
+/** Room is held for a move of an operation before this one. */
+const hasOldMove = ({ operation, seen: { claims } }: Work): boolean =>
+  claims?.target !== undefined && claims.target.operationId !== operation.id && operation.kind !== 'server.settle_migration' && operation.kind !== 'server.delete'
+
+/** Nothing else begins before the guest is known to be on one node. */
+function moveFirst(work: Work): Decision {
+  const { outcome: _outcome, error: _error, events: _events, step: _step, ...decision } = settle(work)
+  return { ...decision, step: '', waitFor: 'the move before to be settled', waitSeconds: 5 }
 }
 
 const unknown = (work: Work): Decision => ({ ...asBefore(work), step: 'done', outcome: 'failed', error: `A server knows no operation ${work.operation.kind}.` })

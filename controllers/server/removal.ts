@@ -5,8 +5,9 @@ import type { Action } from '../../kit/reconcile/action.ts'
 import { Server } from '../../resources/server.ts'
 import { Storage } from '../../resources/storage.ts'
 import type { Decision, Turn } from './decision.ts'
-import { storageKey, userDataKey } from './drafts.ts'
-import type { ServerObject } from './seen.ts'
+import { moveKeyKey, storageKey, userDataKey } from './drafts.ts'
+import { present } from './power.ts'
+import type { InstanceObject, ServerObject } from './seen.ts'
 
 /** A server that was deleted through the API is deleted in Kubernetes first; the finalizer keeps it until its last turn. */
 export const deleteObject = ({ metadata }: ServerObject): Action =>
@@ -16,16 +17,26 @@ export const deleteObject = ({ metadata }: ServerObject): Action =>
 const userDataSecretOf = (server: ServerObject): string => `${server.metadata.name}-user-data`
 
 export function removal({ server, seen }: Turn): Decision {
-  const { instance, storage, claims, accountId } = seen
-  if (instance !== undefined) {
-    const { name, namespace = '' } = instance.metadata
-    return { state: 'deleting', step: 'instance', actions: [{ do: 'remove', type: Instance, key: { namespace, name } }], waitFor: 'the host to end the guest' }
-  }
+  const { instance, targetInstance, strayInstances = [], storage, claims, accountId } = seen
+  const instances = [...present(instance), ...present(targetInstance), ...strayInstances]
+  if (instances.length > 0) return { state: 'deleting', step: 'instance', actions: removeInstances(instances), waitFor: 'the host to end the guest' }
   if (storage !== undefined) return { state: 'deleting', step: 'storage', actions: [{ do: 'remove', type: Storage, key: storageKey(server) }], waitFor: 'the host to remove the disk' }
   const node = claims?.placement.node ?? server.status?.nodeName
   const copy: readonly Action[] = server.spec.userDataSecretName !== undefined && node !== undefined ? [{ do: 'remove', type: Secret, key: userDataKey(server, node) }] : []
   const given: readonly Action[] = server.spec.userDataSecretName === userDataSecretOf(server) ? [{ do: 'remove', type: Secret, key: { ...storageKey(server), name: userDataSecretOf(server) } }] : []
   const release: readonly Action[] = accountId === undefined || claims === undefined ? [] : [{ do: 'effect', name: 'release', input: { accountId, serverId: server.metadata.name } }]
-  return { state: 'deleting', step: 'released', outcome: 'succeeded', actions: [...copy, ...given, ...release], isGone: true }
+  return { state: 'deleting', step: 'released', outcome: 'succeeded', actions: [...copy, ...given, ...keysOf(server, seen), ...release], isGone: true }
 }
+
+/** Of a move that was left in the middle. */
+function keysOf(server: ServerObject, { claims }: Turn['seen']): readonly Action[] {
+  if (claims?.target === undefined) return []
+  const nodes = [claims.placement.node, claims.target.node]
+  return [...nodes.map((node) => moveKeyKey(server, node)), userDataKey(server, claims.target.node)].map((key) => ({ do: 'remove', type: Secret, key }))
+}
+
+/** Free for those that are going. */
+export const removeInstances = (instances: readonly InstanceObject[] = []): readonly Action[] =>
+  instances.filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+    .map(({ metadata: { namespace = '', name } }) => ({ do: 'remove', type: Instance, key: { namespace, name } }))
 

@@ -1,11 +1,10 @@
 /** The flow of server.renumber_ipv6: another /64 becomes the server's, and its host is told. The one before leads on, and what the guest makes
  *  of the new one is its own business, so the operation ends at once. Power is left as it is. */
 import { currentAddress } from './addresses.ts'
-import { type Decision, findCondition, type Work } from './decision.ts'
+import { asBefore, type Decision, findCondition, type Work } from './decision.ts'
 import { ensureInstance, powerOf } from './drafts.ts'
 import { hasSeenSpec, present } from './power.ts'
 import type { ServerObject } from './seen.ts'
-import { asBefore } from './settled.ts'
 
 /** Condition that says why another prefix could not be had. */
 export const RENUMBERED = 'Renumbered'

@@ -2,7 +2,7 @@
 import type { KubernetesRequest } from '../../db/kubernetes-requests.ts'
 import type { ServerClaims } from '../../db/server-claims.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
-import type { InstanceSpec, InstanceStatus } from '../../resources/instance.ts'
+import type { InstanceSpec, InstanceStatus, VolumeSpec, VolumeStatus } from '../../resources/instance.ts'
 import type { PlanSpec, ZoneSpec } from '../../resources/platform.ts'
 import type { ServerSpec, ServerStatus } from '../../resources/server.ts'
 import type { OperationStanza } from '../../resources/shapes.ts'
@@ -11,6 +11,7 @@ import { activeStanza } from '../operation/stanza.ts'
 
 export type ServerObject = KubeObject<ServerSpec, ServerStatus>
 export type InstanceObject = KubeObject<InstanceSpec, InstanceStatus>
+export type VolumeObject = KubeObject<VolumeSpec, VolumeStatus>
 export type StorageObject = KubeObject<StorageSpec, StorageStatus>
 
 export interface Seen {
@@ -27,7 +28,12 @@ export interface Seen {
   readonly targetInstance?: InstanceObject | undefined
   /** On nodes that the server has nothing to do with any more. */
   readonly strayInstances?: readonly InstanceObject[]
+  /** The disk on the node that the server is on its way to. */
+  readonly targetVolume?: VolumeObject | undefined
   readonly isHostReachable: boolean
+  /** Of the nodes that have something of the server: those that do not answer, and those of which it was proven that nothing runs there. */
+  readonly silentNodes?: readonly string[]
+  readonly fencedNodes?: readonly string[]
   /** The payload of the Secret that spec.userDataSecretName names; undefined when there is none. */
   readonly userData: Readonly<Record<string, string>> | undefined
   /** The copy on the node is there. */

@@ -2,9 +2,11 @@
 import type { Action } from '../../kit/reconcile/action.ts'
 import type { ServerClaims } from '../../db/server-claims.ts'
 import { adopt, SYSTEM_ACTOR } from './adopt.ts'
-import type { Decision, Turn } from './decision.ts'
+import { asBefore, type Decision, type Turn } from './decision.ts'
 import { ensureInstance, type Power, powerOf, uidOf } from './drafts.ts'
+import { canSettle } from './moving.ts'
 import { hasSeenSpec, present, userData } from './power.ts'
+import { removeInstances } from './removal.ts'
 import type { InstanceObject, StorageObject } from './seen.ts'
 
 export const CRASH_WINDOW_MILLISECONDS = 10 * 60_000
@@ -18,22 +20,27 @@ interface Whole extends Turn {
   readonly instance: InstanceObject
 }
 
-/** Guards in order: never made whole, instance leaving or lost, spec ahead of the instance, host silent, guest. */
+/** Guards in order: left in the middle of a move, never made whole, instance leaving or lost, spec ahead of the instance, host silent, guest. */
 export function settled(turn: Turn): Decision {
   const { claims, storage, instance } = turn.seen
+  if (claims?.target !== undefined) return leftMoving(turn)
   if (claims === undefined || storage === undefined) return asBefore(turn)
   if (instance === undefined) return turn.server.status?.state === 'error' ? asBefore(turn) : lost(turn, claims, storage)
   if (instance.metadata.deletionTimestamp !== undefined) return { ...asBefore(turn), waitFor: 'the instance before to be gone' }
-  const follow = [...userData(turn.server, turn.seen), ...present(ensureInstance(turn.server, turn.seen, claims, storage, powerOf(instance)))]
+  const follow = [
+    ...removeInstances(turn.seen.strayInstances), ...userData(turn.server, turn.seen),
+    ...present(ensureInstance(turn.server, turn.seen, claims, storage, { ...powerOf(instance), receive: undefined, send: undefined })),
+  ]
   if (follow.length > 0) return { ...asBefore(turn), actions: follow }
   if (!turn.seen.isHostReachable) return hostSilent(turn)
   return guest({ ...turn, claims, storage, instance })
 }
 
-/** Nothing is known that would change the state. */
-export const asBefore = ({ server }: Turn): Decision => {
-  const { state = 'creating', stateDetail } = server.status ?? {}
-  return { state, ...(stateDetail === undefined ? {} : { detail: stateDetail }) }
+/** An operation ended before it was known where the guest is. It is settled as soon as both nodes can be asked. */
+function leftMoving(turn: Turn): Decision {
+  if (canSettle(turn)) return { ...asBefore(turn), actions: [adopt(turn, 'server.settle_migration', SYSTEM_ACTOR)] }
+  const { target, placement } = turn.seen.claims ?? {}
+  return { state: 'error', detail: `The server was being moved from node ${placement?.node} to node ${target?.node}. It goes on when both answer.` }
 }
 
 /** Somebody removed the instance, and its guest with it: it is made again, and started when the server shall run. */

@@ -1,0 +1,86 @@
+/** The flow of server.migrate: the running guest is sent to another node. It goes on where it is until the other node says that it runs
+ *  there; whoever is killed in between, the next turn reads from both nodes how far it is. Attempts that fail are tried again as the
+ *  server's policy says, then undone, or the server is stopped and moved where that is allowed. */
+import { sendSeconds } from '../../domain/migration-policies.ts'
+import type { InstanceSpec } from '../../resources/instance.ts'
+import type { Decision, Work } from './decision.ts'
+import { ensureInstance, moveKeyKey, powerOf } from './drafts.ts'
+import { moveStopped } from './move.ts'
+import { arrivalWait, inState, isLost, isSilent, mirroredVolumes, modeOf, type Moving, policyOf, reasonToEnd, sentGibibytes, sourceWord, targetWord } from './moving.ts'
+import { shareKeys } from './move-effects.ts'
+import { first, present, type Rule } from './power.ts'
+import { reserved } from './reservation.ts'
+import { switched } from './switched.ts'
+import { removeTarget, undo } from './undo.ts'
+
+export const migrate = (work: Work): Decision => reserved(work, (moving) => (isCold(moving) ? moveStopped(moving) : first(moving, RULES)))
+
+/** Asked for, or fallen back to. */
+const isCold = (moving: Moving): boolean => moving.written.state === 'detached' || modeOf(moving) === 'cold' || moving.source?.spec.stop?.id === moving.moveId
+
+const arrived: Rule<Moving> = (moving) => (targetWord(moving) === 'arrived' ? switched(moving) : undefined)
+
+/** Both ends have let go of the guest: it is started again where its disks are. */
+const lost: Rule<Moving> = (moving) => {
+  if (sourceWord(moving) !== 'handed_over') return undefined
+  if (isLost(moving)) return undo(moving, 'The guest was lost when it was handed over.')
+  return inState(moving, moving.written.state === 'aborting' ? 'aborting' : 'sending', { ...arrivalWait, waitFor: `node ${moving.targetNode} to take the guest over` })
+}
+
+const hopeless: Rule<Moving> = (moving) => {
+  const { written, source, seen, targetNode } = moving
+  const word = sourceWord(moving)
+  if (written.state === 'aborting') return undo(moving, written.detail)
+  const reason = reasonToEnd(moving)
+    ?? (word === 'ended' || source?.spec.power === 'stopped' ? 'The guest ended while it was to be moved.' : word === 'gone' ? 'The instance of the server was removed.' : undefined)
+    ?? (isSilent(seen, targetNode) ? `Node ${targetNode} does not answer.` : undefined)
+  return reason === undefined ? undefined : undo(moving, reason)
+}
+
+/** A receiver for the first attempt, or for the next one after the sender has said that the guest goes on there. */
+const received: Rule<Moving> = (moving) => {
+  const { server, seen, claims, storage, source, target, targetNode, moveId } = moving
+  if (source === undefined) return undefined
+  const word = targetWord(moving)
+  const state = moving.written.state === 'sending' ? 'sending' : 'preparing'
+  if (word === 'in_the_way') return inState(moving, state, { actions: removeTarget(moving), waitFor: `the instance before to be gone from node ${targetNode}` })
+  const sent = source.spec.send?.id === moveId ? source.spec.send.attempt : 0
+  const held = target?.spec.receive?.attempt ?? 0
+  if (sourceWord(moving) !== 'stays' || (word !== 'gone' && word !== 'failed' && sent !== held)) return undefined
+  const tried = Math.max(sent, held)
+  if (tried >= policyOf(server).attemptsMaximum) return undo(moving, `The guest could not be sent in ${tried} ${tried === 1 ? 'attempt' : 'attempts'}: ${failureOf(moving)}`)
+  const receive = { id: moveId, attempt: tried + 1, mirroredVolumes: mirroredVolumes(storage), secretName: moveKeyKey(server, targetNode).name }
+  const { power, incarnation, operationId } = powerOf(source)
+  return inState(moving, state, {
+    actions: [shareKeys(moving), ...present(ensureInstance(server, seen, claims, storage, { power, incarnation, operationId, receive }, { node: targetNode, instance: target }))],
+    waitFor: `node ${targetNode} to be ready for the guest`,
+  })
+}
+
+const failureOf = ({ source, target }: Moving): string => source?.status?.transfer?.detail || target?.status?.transfer?.detail || 'the nodes do not say why.'
+
+/** The sender is told where the receiver listens. */
+const sent: Rule<Moving> = (moving) => {
+  const { server, seen, claims, storage, source, target, sourceNode } = moving
+  if (source === undefined || targetWord(moving) !== 'listening' || sourceWord(moving) !== 'stays') return undefined
+  if (source.status?.state !== 'running') return inState(moving, 'preparing', { waitFor: 'the guest to run' })
+  const { receive } = target?.spec ?? {}
+  const { host, port, diskPort } = target?.status?.transfer ?? {}
+  if (receive === undefined || host === undefined || port === undefined) return undefined
+  const policy = policyOf(server)
+  const send: InstanceSpec['send'] = {
+    ...receive, host, port, ...(diskPort === undefined ? {} : { diskPort }), downtimeLimitMilliseconds: policy.downtimeLimitMilliseconds,
+    isThrottled: policy.mayThrottle && receive.attempt > 1, timeoutSeconds: sendSeconds(policy, sentGibibytes(moving)), isCancelled: false,
+  }
+  return inState(moving, 'sending', {
+    actions: present(ensureInstance(server, seen, claims, storage, { ...powerOf(source), send })), waitFor: `node ${sourceNode} to send the guest`,
+    events: [{ kind: 'send_started', message: `Attempt ${receive.attempt} to send the guest.`, data: { attempt: receive.attempt } }],
+  })
+}
+
+const transferring: Rule<Moving> = (moving) => {
+  const isSending = sourceWord(moving) === 'sending'
+  return inState(moving, isSending || moving.written.state === 'sending' ? 'sending' : 'preparing', { waitFor: isSending ? 'the guest to be sent' : `node ${moving.targetNode} to be ready for the guest` })
+}
+
+const RULES: readonly Rule<Moving>[] = [arrived, lost, hopeless, received, sent, transferring]

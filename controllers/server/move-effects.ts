@@ -1,0 +1,80 @@
+/** What moves do in PostgreSQL, and the key that both ends of a move share. */
+import { Problem } from '../../domain/problem.ts'
+import { releaseTarget, reserveTarget, switchPlacement } from '../../db/moves.ts'
+import { type Key, Secret } from '../../kit/kube/object.ts'
+import type { Action } from '../../kit/reconcile/action.ts'
+import type { Effect } from '../../kit/reconcile/reconciler.ts'
+import { NODE_REPORT_NAME, nodeNamespace, NodeReport } from '../../resources/instance.ts'
+import { Node } from '../../resources/platform.ts'
+import { asked } from '../database.ts'
+import type { Parts } from '../parts.ts'
+import { toReason } from './decision.ts'
+import { moveKeyKey, userDataKey } from './drafts.ts'
+import type { Moving } from './moving.ts'
+
+const KEY_BYTES = 32
+
+interface Move {
+  readonly accountId: string
+  readonly serverId: string
+  readonly operationId: string
+}
+
+interface Wish extends Move {
+  readonly cpuPool?: string
+  readonly node?: string
+  /** Shared storage that the node must reach. */
+  readonly pool?: string
+}
+
+interface Copies {
+  readonly keys: readonly [source: Key, target: Key]
+  readonly userData?: readonly [source: Key, target: Key]
+}
+
+/** Both nodes get the same key, and the target the user data that the guest was made with. */
+export function shareKeys({ server, sourceNode, targetNode }: Moving): Action {
+  const nodes = [sourceNode, targetNode] as const
+  const input = {
+    keys: nodes.map((node) => moveKeyKey(server, node)),
+    ...(server.spec.userDataSecretName === undefined ? {} : { userData: nodes.map((node) => userDataKey(server, node)) }),
+  }
+  return { do: 'effect', name: 'shareKeys', input }
+}
+
+/** The effects by name. The plans of this folder write their inputs. */
+export const moveEffects = (parts: Parts): Readonly<Record<string, Effect>> => ({
+  reserve: async (input) => reserve(parts, input as unknown as Wish),
+  switch: async (input) => {
+    await asked(parts.db.transaction().execute((tx) => switchPlacement(tx, input as unknown as Move)))
+    return undefined
+  },
+  release: async (input) => {
+    await asked(parts.db.transaction().execute((tx) => releaseTarget(tx, input as unknown as Move)))
+    return undefined
+  },
+  shareKeys: async (input) => {
+    const { keys: [source, target], userData } = input as unknown as Copies
+    const psk = parts.random.bytes(KEY_BYTES).toString('hex')
+    const key = (await parts.store.get(Secret, source))?.data ?? { psk: Buffer.from(psk).toString('base64') }
+    for (const metadata of [source, target]) await parts.store.apply(Secret, { metadata, spec: undefined, data: key })
+    const given = userData === undefined ? undefined : (await parts.store.get(Secret, userData[0]))?.data
+    if (userData !== undefined && given !== undefined) await parts.store.apply(Secret, { metadata: userData[1], spec: undefined, data: given })
+    return undefined
+  },
+})
+
+/** A refusal is told as a condition, which the next plan reads. */
+async function reserve({ caches, db, clock }: Parts, { pool, ...wish }: Wish): ReturnType<Effect> {
+  const excludedNodes = pool === undefined ? [] : caches.of(Node).list().map(({ metadata }) => metadata.name).filter((node) => !reaches(caches, node, pool))
+  try {
+    await asked(db.transaction().execute((tx) => reserveTarget(tx, { ...wish, excludedNodes }, clock.now())))
+    return { conditions: [{ type: 'Reserved', status: 'True', reason: 'Reserved', message: '' }] }
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error
+    return { conditions: [{ type: 'Reserved', status: 'False', reason: toReason(error.members.reason ?? 'refused'), message: error.message }] }
+  }
+}
+
+export const reaches = (caches: Parts['caches'], node: string, pool: string): boolean =>
+  caches.of(NodeReport).get({ namespace: nodeNamespace(node), name: NODE_REPORT_NAME })?.spec.pools?.includes(pool) ?? false

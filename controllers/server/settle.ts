@@ -1,0 +1,31 @@
+/** A move that was left in the middle, by an operation that ended at its deadline: what both nodes say decides. The guest runs on the
+ *  target: the server lives there. Only on its source: it stays. On neither: it is started again where its disks are. On both cannot
+ *  be; were it so, the source's would be ended, because the server lives on the target then. A silent node proves nothing. */
+import { asBefore, type Decision, type Work } from './decision.ts'
+import { arrivalWait, isLost, isMadeAnew, sourceWord, targetWord, writtenMove } from './moving.ts'
+import { removeInstances } from './removal.ts'
+import { movingTo } from './reservation.ts'
+import { cleaned, switched } from './switched.ts'
+import { undo } from './undo.ts'
+
+/** The flow of server.settle_migration. */
+export function settleMigration(work: Work): Decision {
+  const { server, seen } = work
+  const { claims, storage } = seen
+  if (claims === undefined || storage === undefined) return { ...asBefore(work), step: 'done', outcome: 'succeeded' }
+  if (claims.target !== undefined) return settle(work)
+  const written = server.status?.migration
+  if (written !== undefined && written.targetNode === claims.placement.node && writtenMove(server, written.operationId) !== undefined) return cleaned(work, written)
+  return { ...asBefore(work), step: 'done', actions: removeInstances(seen.strayInstances), outcome: 'succeeded' }
+}
+
+/** Brings the move for which room is still held to its end. `winner` is what an operator asks for; the nodes' words go before it. */
+export function settle(work: Work): Decision {
+  const { target } = work.seen.claims ?? {}
+  if (target === undefined) return asBefore(work)
+  const moving = movingTo(work, target)
+  if (targetWord(moving) === 'arrived' || isMadeAnew(moving)) return switched(moving)
+  const isUndecided = sourceWord(moving) === 'handed_over' && !isLost(moving)
+  if (isUndecided) return { ...asBefore(work), ...arrivalWait, waitFor: `node ${moving.targetNode} to say whether the guest runs there` }
+  return undo(moving, 'The move was left in the middle.')
+}

@@ -1,0 +1,56 @@
+/** The storage controller: what wakes it and what it reads. What it decides is `plan.ts`. A boot storage is made by the server controller,
+ *  and gone before its server. */
+import { findServerClaims } from '../../db/server-claims.ts'
+import type { KubeObject } from '../../kit/kube/object.ts'
+import { type Reconciler, watch } from '../../kit/reconcile/reconciler.ts'
+import { accountOfNamespace } from '../../resources/index.ts'
+import { Instance, type InstanceSpec, type InstanceStatus, NODE_REPORT_NAME, nodeNamespace, NodeReport, Volume } from '../../resources/instance.ts'
+import { STORAGE_FINALIZER } from '../../resources/labels.ts'
+import { Zone } from '../../resources/platform.ts'
+import { Server } from '../../resources/server.ts'
+import { Storage, type StorageSpec, type StorageStatus } from '../../resources/storage.ts'
+import { asked } from '../database.ts'
+import type { Parts } from '../parts.ts'
+import { moveKeyKey } from '../server/drafts.ts'
+import { nodeOf } from '../server/moving.ts'
+import { plan, type Seen } from './plan.ts'
+import type { StorageObject } from './volumes.ts'
+
+export function storageReconciler(parts: Parts): Reconciler<StorageSpec, StorageStatus, Seen> {
+  const volumes = parts.caches.of(Volume)
+  volumes.addIndex('storage', ({ spec }) => [spec.storage.uid])
+  parts.caches.of(Instance).addIndex('volume', ({ spec }) => spec.disks.map(({ volume }) => volume))
+  return {
+    name: 'storage', type: Storage, finalizer: STORAGE_FINALIZER,
+    watches: [
+      watch(Volume, ({ spec }) => [{ namespace: spec.storage.namespace, name: spec.storage.name }]),
+      watch(Server, ({ metadata: { namespace = '', name } }) => [{ namespace, name }]),
+      watch(Instance, ({ spec: { server: { namespace, name } } }) => [{ namespace, name }]),
+      watch(Zone, () => []), watch(NodeReport, () => []),
+    ],
+    observe: (storage) => observe(parts, storage),
+    plan,
+  }
+}
+
+async function observe({ caches, db }: Parts, { metadata, spec }: StorageObject): Promise<Seen> {
+  const { namespace = '', uid = '' } = metadata
+  const accountId = accountOfNamespace(namespace)
+  const { serverId } = spec
+  const claims = accountId === undefined || serverId === undefined ? undefined : await asked(findServerClaims(db, { accountId, serverId }))
+  const server = serverId === undefined ? undefined : caches.of(Server).get({ namespace, name: serverId })
+  const instances = caches.of(Instance).by('volume', uid)
+  const node = claims?.placement.node
+  return {
+    node, target: claims?.target, migration: server?.status?.migration,
+    moveSecretName: server === undefined || node === undefined ? undefined : moveKeyKey(server, node).name,
+    region: caches.of(Zone).get({ name: spec.zone })?.spec.region,
+    volumes: caches.of(Volume).by('storage', uid), usedOn: instances.map(nodeOf),
+    isGuestOff: instances.every((instance) => nodeOf(instance) !== node || isOff(instance)),
+    pools: node === undefined ? [] : caches.of(NodeReport).get({ namespace: nodeNamespace(node), name: NODE_REPORT_NAME })?.spec.pools ?? [],
+    isInUse: (server !== undefined && server.spec.operation?.kind !== 'server.delete') || instances.length > 0,
+  }
+}
+
+const isOff = ({ spec, status, metadata }: KubeObject<InstanceSpec, InstanceStatus>): boolean =>
+  spec.power === 'stopped' && status !== undefined && ['stopped', 'error'].includes(status.state) && (status.observedGeneration ?? 0) >= (metadata.generation ?? 0)

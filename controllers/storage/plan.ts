@@ -1,0 +1,80 @@
+/** The storage's plan: a disk is a Volume on the node of its server, and for as long as the server moves another on the node it goes to. Pure.
+ *  Data goes with one Volume only: what lies on shared storage with that of the server's own node, and what lies on a node's own disks
+ *  never before the server's own node has it. */
+import type { Action, ConditionDraft } from '../../kit/reconcile/action.ts'
+import type { VolumeSpec } from '../../resources/instance.ts'
+import type { MigrationProgress } from '../../resources/server.ts'
+import { healthConditions } from '../health.ts'
+import { carry } from './carry.ts'
+import { ensureOwn, ensureVolume, isLeaving, nodeOf, remove, type StorageObject, type VolumeObject, withdraw } from './volumes.ts'
+
+export interface Seen {
+  /** Undefined when the server has no room on any node. */
+  readonly node: string | undefined
+  /** Where the server is on its way to. */
+  readonly target?: { readonly node: string; readonly operationId: string } | undefined
+  /** How far it is, as its server says. */
+  readonly migration?: Pick<MigrationProgress, 'operationId' | 'state'> | undefined
+  /** Secret of both nodes that a move shares. */
+  readonly moveSecretName?: string | undefined
+  readonly region: string | undefined
+  /** All of this storage, on whatever node. */
+  readonly volumes: readonly VolumeObject[]
+  /** Nodes where an instance has the disk. */
+  readonly usedOn: readonly string[]
+  /** The server's node has no guest of it, and shall have none. */
+  readonly isGuestOff: boolean
+  /** Shared storage of the server's node. */
+  readonly pools: readonly string[]
+  /** The server stays, or its guest still has the disk. */
+  readonly isInUse: boolean
+}
+
+/** Guards in order: deleting, not a boot storage, no node, volume missing, volume at work. */
+export function plan(storage: StorageObject, seen: Seen): readonly Action[] {
+  const { metadata, spec } = storage
+  const { node } = seen
+  if (metadata.deletionTimestamp !== undefined && !seen.isInUse) return leave(storage, seen)
+  if (!spec.isBoot || spec.serverId === undefined) return failed('Only boot storages, which are made with their server, are offered here.')
+  if (node === undefined) return [{ do: 'status', status: { state: 'creating' }, conditions: healthConditions('reconciling', 'Waiting', 'The server has no room on any host yet.') }, { do: 'wait', seconds: 5, for: 'the server to be placed' }]
+  const volume = seen.volumes.find((one) => nodeOf(one) === node)
+  const elsewhere = carry(storage, seen, volume)
+  const pool = volume === undefined ? poolOf(storage, seen) : volume.spec.pool
+  const place = { nodeName: node, pool, ...(seen.region === undefined ? {} : { region: seen.region }) }
+  const holder = pool === undefined ? seen.volumes[0] : undefined
+  if (volume === undefined && holder !== undefined) return [...elsewhere, ...failed(`The disk lies on node ${nodeOf(holder)}, which the server is not on.`)]
+  if (volume === undefined) return [ensureVolume(storage, node, { pool, ...beginningOf(storage, seen) }), ...elsewhere, { do: 'status', status: { state: 'creating', ...place }, conditions: healthConditions('reconciling', 'Creating', '') }]
+  const blocked: ConditionDraft[] = metadata.deletionTimestamp === undefined ? [] : [{ type: 'DeletionBlocked', status: 'True', reason: 'InUse', message: 'A boot storage goes with its server.' }]
+  if (volume.status?.state === 'error') return [...elsewhere, ...failed(volume.status.detail ?? 'The host could not make the disk.')]
+  const isReady = volume.status?.state === 'ready'
+  return [...elsewhere, {
+    do: 'status', status: { state: isReady ? 'online' : 'creating', stateDetail: undefined, ...place },
+    conditions: [...healthConditions(isReady ? 'ready' : 'reconciling', isReady ? 'Online' : 'Creating', volume.status?.detail ?? ''), ...blocked],
+  }]
+}
+
+/** A disk is made on shared storage where its node has some, and stays where it was made. */
+function poolOf({ spec, status }: StorageObject, { volumes: [known], pools }: Seen): string | undefined {
+  if (known !== undefined) return known.spec.pool
+  return status?.nodeName === undefined ? (spec.tier === 'standard' ? pools[0] : undefined) : status.pool
+}
+
+/** What lies on shared storage already is not made a second time. */
+function beginningOf({ spec }: StorageObject, { volumes: [known] }: Seen): Pick<VolumeSpec, 'source' | 'origin'> {
+  if (known?.spec.pool !== undefined) {
+    const origin = known.status?.origin ?? known.spec.origin
+    return origin === undefined ? {} : { origin }
+  }
+  return spec.source?.kind === 'template' ? { source: { kind: 'template', name: spec.source.id } } : {}
+}
+
+/** The server's own volume goes last, with the data. */
+function leave(storage: StorageObject, { volumes, node }: Seen): readonly Action[] {
+  const own = volumes.find((one) => nodeOf(one) === node) ?? volumes[0]
+  if (own === undefined) return [{ do: 'finalized' }]
+  const others = volumes.filter((one) => one !== own)
+  const actions = others.length > 0 ? others.flatMap((one) => withdraw(storage, one)) : isLeaving(own) ? [] : [ensureOwn(storage, own), remove(own)]
+  return [...actions, { do: 'status', status: { state: 'deleting' }, conditions: healthConditions('reconciling', 'Deleting', '') }]
+}
+
+const failed = (detail: string): readonly Action[] => [{ do: 'status', status: { state: 'error', stateDetail: detail }, conditions: healthConditions('stalled', 'Error', detail) }]

@@ -1,0 +1,37 @@
+/** Volumes as the storage controller writes them. Pure. */
+import type { Action } from '../../kit/reconcile/action.ts'
+import type { Key, KubeObject } from '../../kit/kube/object.ts'
+import { nodeNamespace, Volume, type VolumeSpec, type VolumeStatus } from '../../resources/instance.ts'
+import { ACCOUNT_LABEL } from '../../resources/labels.ts'
+import type { StorageSpec, StorageStatus } from '../../resources/storage.ts'
+
+export type StorageObject = KubeObject<StorageSpec, StorageStatus>
+export type VolumeObject = KubeObject<VolumeSpec, VolumeStatus>
+
+export const nodeOf = ({ metadata: { namespace = '' } }: VolumeObject): string => namespace.slice(nodeNamespace('').length)
+export const isLeaving = ({ metadata }: VolumeObject): boolean => metadata.deletionTimestamp !== undefined
+const keyOf = ({ metadata: { namespace = '', name } }: VolumeObject): Key => ({ namespace, name })
+
+/** What differs between the volumes of one storage. */
+export type Holding = Pick<VolumeSpec, 'source' | 'copyFrom' | 'serve' | 'origin' | 'pool' | 'isRetained'>
+
+export function ensureVolume({ metadata: { namespace = '', name, uid = '', labels = {} }, spec }: StorageObject, node: string, holding: { readonly [Field in keyof Holding]: Holding[Field] | undefined }): Action {
+  const account = labels[ACCOUNT_LABEL]
+  const draft: VolumeSpec = { storage: { namespace, name, uid }, sizeGibibytes: spec.sizeGibibytes, ...present(holding) }
+  return { do: 'ensure', type: Volume, draft: { metadata: { namespace: nodeNamespace(node), name: uid, ...(account === undefined ? {} : { labels: { [ACCOUNT_LABEL]: account } }) }, spec: draft } }
+}
+
+/** The node that the server lives on holds the data: with its volume it goes. */
+export const ensureOwn = (storage: StorageObject, volume: VolumeObject, serve?: VolumeSpec['serve']): Action =>
+  ensureVolume(storage, nodeOf(volume), { source: volume.spec.source, origin: volume.spec.origin, pool: volume.spec.pool, serve })
+
+/** Takes the volume from its node. What lies on shared storage stays there for the node that the server lives on. */
+export const withdraw = (storage: StorageObject, volume: VolumeObject): readonly Action[] => isLeaving(volume) ? [] : [
+  ...(volume.spec.pool === undefined ? [] : [ensureVolume(storage, nodeOf(volume), { source: volume.spec.source, origin: volume.spec.origin, pool: volume.spec.pool, isRetained: true })]),
+  remove(volume),
+]
+
+export const remove = (volume: VolumeObject): Action => ({ do: 'remove', type: Volume, key: keyOf(volume) })
+
+const present = (holding: { readonly [Field in keyof Holding]: Holding[Field] | undefined }): Holding =>
+  Object.fromEntries(Object.entries(holding).filter(([, value]) => value !== undefined)) as Holding // without what is undefined
