@@ -23,11 +23,14 @@ const BEATS_PER_REPORT = 60
 export interface Heartbeat {
   /** Whether the last renewal came through. */
   isAlive(): boolean
+  /** Resolves when the report of this process has come through for the first time. */
+  readonly reported: Promise<void>
   run(signal: AbortSignal): Promise<void>
 }
 
 export function newHeartbeat({ store, namespace, nodeName, report, clock, log }: HeartbeatOptions): Heartbeat {
   let isAlive = false
+  const reported = Promise.withResolvers<void>()
 
   async function renew(): Promise<void> {
     const spec = { holderIdentity: nodeName, leaseDurationSeconds: LEASE_SECONDS, renewTime: clock.now().toISOString().replace('Z', '000Z') } // microseconds
@@ -44,6 +47,7 @@ export function newHeartbeat({ store, namespace, nodeName, report, clock, log }:
 
   return {
     isAlive: () => isAlive,
+    reported: reported.promise,
     async run(signal) {
       for (let sinceReport = BEATS_PER_REPORT; !signal.aborted; sinceReport++) {
         const dueAt = clock.monotonicMilliseconds() + INTERVAL_MILLISECONDS
@@ -51,6 +55,7 @@ export function newHeartbeat({ store, namespace, nodeName, report, clock, log }:
           if (sinceReport >= BEATS_PER_REPORT) {
             await store.apply(NodeReport, { metadata: { namespace, name: NODE_REPORT_NAME }, spec: await report() })
             sinceReport = 0
+            reported.resolve()
           }
           await renew()
           if (!isAlive) log.info('heartbeat reaches the control plane')

@@ -8,13 +8,15 @@ import type { Logger } from '../../kit/sys/log.ts'
 import { Gauge, type Registry } from '../../kit/sys/metrics.ts'
 import type { Random } from '../../kit/sys/random.ts'
 import { Instance, nodeNamespace, type NodeReportSpec } from '../../resources/instance.ts'
-import type { GuestConsole, Hypervisor } from './drivers/hypervisor/hypervisor.ts'
+import type { Guest, GuestConsole, Hypervisor } from './drivers/hypervisor/hypervisor.ts'
 import type { VolumeStore } from './drivers/storage/volume-store.ts'
 import { newHeartbeat } from './heartbeat.ts'
 import type { TemplateStore } from './images/template-store.ts'
 import { instanceReconciler } from './instance/index.ts'
 import type { Ledger } from './ledger.ts'
+import { observationReconciler } from './observation.ts'
 import { runOrphanSweep } from './orphans.ts'
+import { type LookForLife, lookForLife } from './sign-of-life.ts'
 import { openUsage, type Usage } from './usage.ts'
 import { volumeReconciler } from './volume/index.ts'
 
@@ -25,7 +27,10 @@ export interface AgentOptions {
   readonly volumes: VolumeStore
   readonly images: TemplateStore
   readonly ledger: Ledger
+  /** What the node says of itself, but for its guests. */
   readonly report: () => Promise<NodeReportSpec>
+  /** Over the network when absent. */
+  readonly lookForLife?: LookForLife
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger
@@ -50,8 +55,11 @@ export function openAgent(options: AgentOptions): Agent {
   const usage = openUsage(options)
   const parts = { ...options, caches, namespace, usage }
   const control = { store, caches, clock, random, log, metrics: openControllerMetrics(registry) }
-  const controllers = [openController(volumeReconciler(parts), control), openController(instanceReconciler(parts), control)]
-  const heartbeat = newHeartbeat(parts)
+  const controllers = [
+    openController(volumeReconciler(parts), control), openController(instanceReconciler(parts), control), openController(observationReconciler(options.lookForLife ?? lookForLife(clock)), control),
+  ]
+  const isLive = ({ state }: Guest) => state !== 'off' && state !== 'gone'
+  const heartbeat = newHeartbeat({ ...parts, report: async () => ({ ...await options.report(), guestCount: (await hypervisor.list()).filter(isLive).length }) })
   new Gauge({
     name: 'svccloud_node_guests', help: 'Guests of this host by state', labelNames: ['state'], registers: [registry],
     async collect() {
@@ -64,11 +72,17 @@ export function openAgent(options: AgentOptions): Agent {
   return {
     async run(signal) {
       caches.start(signal)
+      const ended = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
       const sweep = async () => {
-        await Promise.race([caches.ready(), new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))])
+        await Promise.race([caches.ready(), ended])
         if (!signal.aborted) await runOrphanSweep(parts, signal)
       }
-      await Promise.all([...controllers.map((controller) => controller.run(signal)), heartbeat.run(signal), usage.run(signal), sweep()])
+      /** Whoever takes a guest from a host that was lost looks whether the host has reported a new boot: so it always has before it starts one. */
+      const work = async () => {
+        await Promise.race([heartbeat.reported, ended])
+        if (!signal.aborted) await Promise.all([...controllers.map((controller) => controller.run(signal)), sweep()])
+      }
+      await Promise.all([heartbeat.run(signal), usage.run(signal), work()])
     },
     missing: () => [...(caches.isReady() ? [] : ['watches']), ...(heartbeat.isAlive() ? [] : ['heartbeat'])],
     usage,

@@ -1,6 +1,7 @@
 /** The process of one node's agent. Environment:
  *  SVCCLOUD_NODE_NAME, SVCCLOUD_KUBECONFIG, SVCCLOUD_DATA (the agent's own folder): required;
  *  SVCCLOUD_HYPERVISOR auto | qemu | simulated (auto), SVCCLOUD_HOST (127.0.0.1), SVCCLOUD_PORT (0), SVCCLOUD_IMAGE_CACHE (SVCCLOUD_DATA/images),
+ *  SVCCLOUD_POWER_CYCLE (which start of its own power this is, where several nodes share one machine and its boot id),
  *  SVCCLOUD_GUEST_NETWORK outbound | isolated (outbound), SVCCLOUD_STOP_GUESTS (false),
  *  SVCCLOUD_METRICS_HOST (127.0.0.1), SVCCLOUD_METRICS_PORT (0), SVCCLOUD_LOG_LEVEL (info).
  *  Tells its parent `{ready, url, metrics_url}` when its heartbeat has reached the control plane. */
@@ -35,6 +36,7 @@ const Settings = z.object({
   SVCCLOUD_HOST: z.string().min(1).default('127.0.0.1'),
   SVCCLOUD_PORT: Port,
   SVCCLOUD_IMAGE_CACHE: z.string().min(1).optional(),
+  SVCCLOUD_POWER_CYCLE: z.string().max(16).optional(),
   SVCCLOUD_GUEST_NETWORK: z.enum(['outbound', 'isolated']).default('outbound'),
   SVCCLOUD_STOP_GUESTS: z.stringbool().default(false),
   SVCCLOUD_METRICS_HOST: z.string().min(1).default('127.0.0.1'),
@@ -68,7 +70,7 @@ const openLedgerOrEnd = () => {
   }
 }
 const ledger = openLedgerOrEnd()
-const bootId = (await readBootId()) ?? 'unknown'
+const bootId = [(await readBootId()) ?? 'unknown', ...(settings.SVCCLOUD_POWER_CYCLE === undefined ? [] : [settings.SVCCLOUD_POWER_CYCLE])].join('.')
 const host = await openHost({
   choice: settings.SVCCLOUD_HYPERVISOR, folder, imageFolder: resolve(settings.SVCCLOUD_IMAGE_CACHE ?? join(folder, 'images')), bootId,
   isOutboundAllowed: settings.SVCCLOUD_GUEST_NETWORK === 'outbound', clock, random, log,

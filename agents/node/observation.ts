@@ -1,0 +1,18 @@
+/** The reconciler of Observations: each question is answered once, by looking at the other node from here. */
+import type { Action } from '../../kit/reconcile/action.ts'
+import type { Reconciler } from '../../kit/reconcile/reconciler.ts'
+import type { KubeObject } from '../../kit/kube/object.ts'
+import { Observation, type ObservationSpec, type ObservationStatus } from '../../resources/instance.ts'
+import type { LookForLife } from './sign-of-life.ts'
+
+export const planObservation = ({ spec, status }: KubeObject<ObservationSpec, ObservationStatus>): readonly Action[] =>
+  status?.askedAt === spec.askedAt ? [] : [{ do: 'effect', name: 'look', input: {} }]
+
+export function observationReconciler(look: LookForLife): Reconciler<ObservationSpec, ObservationStatus, undefined> {
+  return {
+    name: 'observation', type: Observation, watches: [],
+    observe: () => undefined,
+    plan: planObservation,
+    effects: { look: async (_input, { spec: { endpoint, askedAt } }) => ({ status: { askedAt, ...await look(endpoint) } }) },
+  }
+}

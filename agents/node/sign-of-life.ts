@@ -1,0 +1,39 @@
+/** Whether another host gives a sign of life: its agent answers as itself; or something else answers there, which shows that the host is
+ *  up; or nothing does. Nothing is said to it and no secret is shown. */
+import { isIP } from 'node:net'
+import { connect } from 'node:tls'
+import type { Clock } from '../../kit/sys/clock.ts'
+import type { ObservationSpec, ObservationStatus } from '../../resources/instance.ts'
+
+export type SignOfLife = Pick<ObservationStatus, 'answer' | 'detail'>
+
+/** Looks for a sign of life at an endpoint; never throws. */
+export type LookForLife = (endpoint: ObservationSpec['endpoint']) => Promise<SignOfLife>
+
+const PATIENCE_MILLISECONDS = 5_000
+/** What only a host that is up says, when it does not speak TLS there. */
+const ANSWERS_OF_A_HOST = ['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'EPROTO']
+const DETAIL_LENGTH_MAXIMUM = 1_024
+
+export const lookForLife = (clock: Clock): LookForLife => ({ url, certificateFingerprint }) => new Promise((resolve) => {
+  const target = URL.parse(url)
+  if (target === null) return resolve({ answer: 'nothing', detail: 'It has no address.' })
+  const host = target.hostname.replace(/^\[|\]$/g, '')
+  const socket = connect({ host, port: Number(target.port || '443'), rejectUnauthorized: false, ...(isIP(host) === 0 ? { servername: host } : {}) })
+  let isConnected = false
+  const end = (answer: SignOfLife['answer'], detail: string): void => {
+    cancel()
+    socket.destroy()
+    resolve({ answer, detail: detail.slice(0, DETAIL_LENGTH_MAXIMUM) })
+  }
+  const cancel = clock.after(PATIENCE_MILLISECONDS, () => (isConnected ? end('host', 'A connection is taken, and nothing answers on it.') : end('nothing', 'Nothing answers.')))
+  socket.once('connect', () => {
+    isConnected = true
+  })
+  socket.once('secureConnect', () => {
+    const shown = socket.getPeerX509Certificate()?.fingerprint256.replaceAll(':', '').toLowerCase()
+    if (shown === certificateFingerprint.toLowerCase()) end('agent', 'It answers.')
+    else end('host', 'Something else answers there.')
+  })
+  socket.on('error', (error: NodeJS.ErrnoException) => end(isConnected || ANSWERS_OF_A_HOST.includes(error.code ?? '') ? 'host' : 'nothing', error.message))
+})
