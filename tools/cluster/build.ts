@@ -49,6 +49,8 @@ const recipes = {
     linkerFlags: '-X helm.sh/helm/v4/internal/version.version=v4.3.1',
   },
   buildifier: { version: 'v0.0.0-20260716142318-04cf7de1434f', package: 'github.com/bazelbuild/buildtools/buildifier', linkerFlags: '' },
+  /** The Lua that Argo CD runs its health checks with. */
+  glua: { version: 'v1.1.1', package: 'github.com/yuin/gopher-lua/cmd/glua', linkerFlags: '' },
   kubeconform: { version: 'v0.8.0', package: 'github.com/yannh/kubeconform/cmd/kubeconform', linkerFlags: '' },
 } satisfies Record<string, Recipe>
 

@@ -6,17 +6,22 @@ if obj.status.observedGeneration ~= nil and obj.status.observedGeneration ~= obj
   health.message = "The newest change has not been looked at yet"
   return health
 end
+local conditions = {}
 for _, condition in ipairs(obj.status.conditions) do
-  if condition.type == "Stalled" and condition.status == "True" then
-    return { status = "Degraded", message = condition.message }
-  end
+  conditions[condition.type] = condition
 end
-for _, condition in ipairs(obj.status.conditions) do
-  if condition.type == "Ready" then
-    if condition.status == "True" then
-      return { status = "Healthy", message = condition.message }
-    end
-    health.message = condition.message
-  end
+local ready, stalled, reconciling = conditions.Ready, conditions.Stalled, conditions.Reconciling
+if stalled ~= nil and stalled.status == "True" then
+  return { status = "Degraded", message = stalled.message }
 end
-return health
+if ready == nil then
+  return health
+end
+if ready.status == "True" then
+  return { status = "Healthy", message = ready.message }
+end
+-- Not ready and not on its way there: somebody wants it so, as a zone that takes no new servers.
+if ready.status == "False" and (reconciling == nil or reconciling.status == "False") then
+  return { status = "Suspended", message = ready.reason }
+end
+return { status = "Progressing", message = ready.message }
