@@ -48,9 +48,9 @@ const WRITE_ATTEMPTS_MAXIMUM = 5
 const INTENT_WRITABLE_MILLISECONDS = 20_000
 
 export const newStanza = (
-  parts: Pick<Parts, 'random'>, kind: OperationKind, of: { readonly actor: string; readonly requestId: string; readonly now: Date; readonly arguments?: Readonly<Record<string, string>> },
+  parts: Pick<Parts, 'random'>, kind: OperationKind, of: { readonly actor: string; readonly requestId: string; readonly now: Date; readonly arguments?: Readonly<Record<string, string>>; readonly gibibytes?: number },
 ): OperationStanza => ({
-  id: newUuid(parts.random), kind, requestedAt: of.now.toISOString(), deadlineAt: deadlineOf(kind, of.now).toISOString(), actor: of.actor, requestId: of.requestId,
+  id: newUuid(parts.random), kind, requestedAt: of.now.toISOString(), deadlineAt: deadlineOf(kind, of.now, of.gibibytes).toISOString(), actor: of.actor, requestId: of.requestId,
   ...(of.arguments === undefined ? {} : { arguments: { ...of.arguments } }),
 })
 

@@ -29,6 +29,7 @@ import { createServerEndpoint } from './handlers/create-server.ts'
 import { initScriptEndpoints } from './handlers/init-scripts.ts'
 import { operationEndpoints } from './handlers/operations.ts'
 import { quotaEndpoints } from './handlers/quotas.ts'
+import { moveEndpoints } from './handlers/move-server.ts'
 import { serverEndpoints } from './handlers/servers.ts'
 import { serverGroupEndpoints } from './handlers/server-groups.ts'
 import { sshKeyEndpoints } from './handlers/ssh-keys.ts'
@@ -118,7 +119,7 @@ function resourceEndpoints(parts: Parts, agents: AgentConnections): Endpoint[] {
   const servers = openServers(parts)
   return [
     ...catalogEndpoints(parts), ...quotaEndpoints(parts), ...initScriptEndpoints(parts), ...serverGroupEndpoints(parts), ...sshKeyEndpoints(parts), ...operationEndpoints(parts, servers),
-    createServerEndpoint(parts, servers), ...serverEndpoints(parts, servers), ...consoleEndpoints(parts, servers, openConsoles(parts, servers, agents)),
+    createServerEndpoint(parts, servers), ...serverEndpoints(parts, servers), ...moveEndpoints(parts, servers), ...consoleEndpoints(parts, servers, openConsoles(parts, servers, agents)),
     ...usageEndpoints(parts, servers),
   ]
 }

@@ -28,6 +28,8 @@ export interface Beginning<Claims> {
 
 export interface Verb<Claims = void> {
   readonly kind: OperationKind
+  /** What is moved, where that gives the operation longer. */
+  readonly gibibytes?: number
   /** Throws a Problem when the state does not allow it. */
   readonly judge: (server: ServerFacts) => void
   /** Merge patch of the spec. */
@@ -49,7 +51,7 @@ export async function begin<R extends Route, Claims = void>(parts: Parts, server
   const { caller, request, now } = call
   const before = await servers.read(caller.accountId, id)
   verb.judge(factsOf(storedOf(before)))
-  const operation = newStanza(parts, verb.kind, { actor: caller.actor, requestId: request.requestId, now })
+  const operation = newStanza(parts, verb.kind, { actor: caller.actor, requestId: request.requestId, now, ...(verb.gibibytes === undefined ? {} : { gibibytes: verb.gibibytes }) })
   const read = readAgain(servers, { caller, params: { id } }, before)
   const written = await accept(parts, {
     id: operation.id, accountId: caller.accountId, resource: { type: 'server', id }, operation, audit: auditEntryOf(call, { resourceId: id }),

@@ -1180,6 +1180,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/servers/{id}/move": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Move a server to another node
+         * @description A started server moves while it runs, as its migration policy allows; a stopped one is moved as it is. Servers stay in their zone.
+         */
+        post: operations["move_server"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/servers/{id}/ha-policy": {
         parameters: {
             query?: never;
@@ -1826,9 +1846,7 @@ export interface components {
             started_at: string | null;
             finished_at: string | null;
             actor: string;
-            progress?: {
-                [key: string]: unknown;
-            };
+            progress?: components["schemas"]["MigrationProgress"];
             events?: {
                 /** Format: date-time */
                 at: string;
@@ -1838,6 +1856,30 @@ export interface components {
                     [key: string]: unknown;
                 };
             }[];
+        };
+        MigrationProgress: {
+            /** @enum {string} */
+            state: "reserved" | "detached" | "preparing" | "sending" | "switched" | "aborting";
+            source_node_id: string;
+            target_node_id: string;
+            /**
+             * @description How far the nodes report the current attempt; empty before.
+             * @enum {string}
+             */
+            phase: "" | "preparing" | "transferring" | "completed" | "failed";
+            /** @description Which send under the policy. */
+            attempt: number;
+            /** @description Passes over the memory in this attempt. */
+            iteration: number;
+            transferred_bytes: number;
+            /** @description 0 when the hypervisor does not tell. */
+            total_bytes: number;
+            dirty_bytes_per_second: number;
+            /** @description How long the guest stood still at handover, once completed. */
+            downtime_milliseconds: number;
+            detail: string;
+            /** @description By the reporting node's clock. */
+            reported_at: string | null;
         };
         OperationEnvelope: {
             operation: components["schemas"]["Operation"];
@@ -5123,6 +5165,51 @@ export interface operations {
             415: components["responses"]["UnsupportedMediaType"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    move_server: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /** @description Another node of the same zone when absent or null. */
+                    zone?: string | null;
+                };
+            };
+        };
+        responses: {
+            /** @description Done. */
+            202: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperationEnvelope"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
             default: components["responses"]["Refused"];
         };
     };

@@ -4,6 +4,7 @@ import type { Transaction } from 'kysely'
 import type { Demand } from '../domain/placement.ts'
 import { giveBackRoom, listCandidates, takeBestRoom } from './placement.ts'
 import { lockApartness } from './server-groups.ts'
+import type { Database } from './open.ts'
 import type { Tables } from './tables.ts'
 
 interface MoveId {
@@ -18,11 +19,14 @@ export interface MoveTarget {
   readonly node: string
 }
 
+/** What a move may ask of its target. `node` is the very node. */
+export type TargetWish = MoveId & Partial<Pick<Demand, 'zone' | 'cpuPool' | 'excludedNodes'>> & { readonly node?: string | undefined }
+
 /** Holds room for the server on the best node but its own, once: an earlier hold of the operation is the answer as it stands, one of
  *  another operation is given back. The server needs its placement, and keeps apart from its group. `node` asks for that very node.
  *  Throws the Problems `no_capacity` and `no_distinct_failure_domain` (503) when no node can take it. */
 export async function reserveTarget(
-  tx: Transaction<Tables>, { accountId, serverId, operationId, node, ...wish }: MoveId & Partial<Pick<Demand, 'zone' | 'cpuPool' | 'excludedNodes'>> & { readonly node?: string | undefined }, now: Date,
+  tx: Transaction<Tables>, { accountId, serverId, operationId, node, ...wish }: TargetWish, now: Date,
 ): Promise<MoveTarget> {
   const placement = await tx.selectFrom('placement').selectAll().where('account_id', '=', accountId).where('server_id', '=', serverId).forUpdate().executeTakeFirstOrThrow()
   const known = await tx.selectFrom('placement_target').selectAll().where('account_id', '=', accountId).where('server_id', '=', serverId).executeTakeFirst()
@@ -37,6 +41,16 @@ export async function reserveTarget(
   const target = await takeBestRoom(tx, demand, candidates)
   await tx.insertInto('placement_target').values({ account_id: accountId, server_id: serverId, operation_id: operationId, zone: demand.zone, node: target, reserved_at: now }).execute()
   return { operationId, zone: demand.zone, node: target }
+}
+
+/** Throws what `reserveTarget` would, and holds nothing. */
+export async function requireTarget(db: Database, wish: TargetWish, now: Date): Promise<void> {
+  const trial = await db.startTransaction().execute()
+  try {
+    await reserveTarget(trial, wish, now)
+  } finally {
+    await trial.rollback().execute()
+  }
 }
 
 /** The server lives on its target from now on, and what it held on the node before is given back. Free when that was done before. */

@@ -83,6 +83,8 @@ export const isCancelled = ({ arguments: said }: { readonly arguments?: Readonly
 
 /** Kinds that whoever asked for them may cancel. */
 export const CANCELLABLE_KINDS: readonly OperationKind[] = ['server.move', 'server.migrate']
+/** Kinds that operators may cancel. */
+export const OPERATOR_CANCELLABLE_KINDS: readonly OperationKind[] = [...CANCELLABLE_KINDS, 'node.drain', 'node.maintenance', 'node.agent_upgrade']
 
 /** The steps of a kind, in order: conditions that must come true. The current step is the first that is not. */
 const STEPS: Partial<Record<OperationKind, readonly string[]>> = {
@@ -91,9 +93,12 @@ const STEPS: Partial<Record<OperationKind, readonly string[]>> = {
   'server.stop': ['stopped'],
   'server.restart': ['stopped', 'started'],
   'server.delete': ['instance', 'storage', 'released'],
+  'server.change_plan': ['claimed', 'storage', 'sized'],
+  'server.rebuild': ['stopped', 'storage', 'instance', 'started'],
   'server.renumber_ipv6': ['routed', 'told'],
   'server.move': ['reserved', 'prepared', 'moved', 'cleaned'],
   'server.migrate': ['reserved', 'prepared', 'moved', 'cleaned'],
+  'public_pool.sync': ['mirrored', 'told'],
   'node.cordon': ['cordoned'],
   'node.uncordon': ['uncordoned'],
   'node.provision': ['access', 'reported', 'placeable'],

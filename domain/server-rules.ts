@@ -32,11 +32,36 @@ export function requireStoppable(server: ServerFacts): void {
   if (server.state !== 'started') throw stateNotAllowed(server, `The server is ${server.state}; only a started server can be stopped or restarted.`)
 }
 
+/** Throws 409 unless the server can be moved as it is: live while it runs, else while it is stopped. */
+export function requireMovable(server: ServerFacts, power: 'started' | 'stopped'): void {
+  requireIdle(server)
+  if (server.state !== power) throw stateNotAllowed(server, `The server is ${server.state}; only a started or stopped server can be moved.`)
+}
+
+/** Throws 409 unless the server is off, as a change of its plan needs it. */
+export function requireStopped(server: ServerFacts): void {
+  requireIdle(server)
+  if (isOn(server)) throw notStopped(server)
+  if (server.state !== 'stopped') throw stateNotAllowed(server, `The server is in state ${server.state}.`)
+}
+
+/** Throws 409 unless the server can be rebuilt; `mayStop`: one that is on is stopped for it. */
+export function requireRebuildable(server: ServerFacts, mayStop: boolean): void {
+  requireIdle(server)
+  if (server.isProtected) throw protectedServer(server)
+  if (isOn(server) && !mayStop) throw notStopped(server)
+  if (server.state !== 'stopped' && server.state !== 'started') throw stateNotAllowed(server, `The server is in state ${server.state}.`)
+}
+
+const isOn = ({ state }: ServerFacts): boolean => state === 'started' || state === 'starting' || state === 'stopping'
+const notStopped = (server: ServerFacts): Problem => conflict('server_not_stopped', `The server is ${server.state}. Stop it first.`, { resource: referenceOf(server) })
+const protectedServer = (server: ServerFacts): Problem => conflict('protected', 'The server is protected. Set is_protected to false first.', { resource: referenceOf(server) })
+
 /** Throws 409 unless the server can be deleted. One that is still being made can: its creation is cancelled. */
 export function requireDeletable(server: ServerFacts): void {
   if (server.activeOperation?.kind !== 'server.create') requireIdle(server)
   else if (server.isDeleting) throw stateNotAllowed(server, 'The server is being deleted.')
-  if (server.isProtected) throw conflict('protected', 'The server is protected. Set is_protected to false first.', { resource: referenceOf(server) })
+  if (server.isProtected) throw protectedServer(server)
 }
 
 const stateNotAllowed = (server: ServerFacts, detail: string): Problem => conflict('state_not_allowed', detail, { resource: referenceOf(server) })

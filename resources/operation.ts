@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { OPERATION_KINDS, OPERATION_STATUSES } from '../domain/operations.ts'
 import { resource, route } from './define.ts'
 import { nodeNamespace } from './instance.ts'
+import { MIGRATION_PHASES, MIGRATION_STATES } from './server.ts'
 import { SYSTEM_NAMESPACE } from './labels.ts'
 import { Cursor, DateTime, Id, Limit, ObservedGeneration, OperationProgress, pageOf } from './shapes.ts'
 
@@ -62,6 +63,16 @@ export const operationNamespace = ({ type, id }: OperationSpec['target']): strin
 
 export const OperationEventView = z.strictObject({ at: DateTime, kind: z.string(), message: z.string(), data: z.looseObject({}) })
 
+/** How far the live migration of a server is. */
+export const MigrationProgressView = z.strictObject({
+  state: z.enum(MIGRATION_STATES), source_node_id: z.string(), target_node_id: z.string(),
+  phase: z.enum(MIGRATION_PHASES).describe('How far the nodes report the current attempt; empty before.'), attempt: z.int().min(1).describe('Which send under the policy.'),
+  iteration: z.int().min(0).describe('Passes over the memory in this attempt.'), transferred_bytes: z.int().min(0), total_bytes: z.int().min(0).describe('0 when the hypervisor does not tell.'),
+  dirty_bytes_per_second: z.int().min(0), downtime_milliseconds: z.int().min(0).describe('How long the guest stood still at handover, once completed.'), detail: z.string(),
+  reported_at: DateTime.nullable().describe("By the reporting node's clock."),
+}).meta({ id: 'MigrationProgress' })
+export type MigrationProgressView = z.infer<typeof MigrationProgressView>
+
 /** The public Operation. Ids of other kinds of target are absent unless the operation is theirs. */
 export const OperationView = z.strictObject({
   id: z.string(), kind: z.enum(OPERATION_KINDS),
@@ -72,7 +83,7 @@ export const OperationView = z.strictObject({
   kubernetes_cluster_id: z.string().nullable().optional(), node_pool_id: z.string().nullable().optional(), kubernetes_host_id: z.string().optional(),
   status: z.enum(OPERATION_STATUSES), step: z.string(), step_index: z.int(), step_count: z.int(), error: z.string(),
   created_at: DateTime, deadline_at: DateTime, started_at: DateTime.nullable(), finished_at: DateTime.nullable(),
-  actor: z.string(), progress: z.looseObject({}).optional(), events: z.array(OperationEventView).optional(),
+  actor: z.string(), progress: MigrationProgressView.optional(), events: z.array(OperationEventView).optional(),
 }).meta({ id: 'Operation' })
 export type OperationView = z.infer<typeof OperationView>
 export const OperationEnvelope = z.strictObject({ operation: OperationView }).meta({ id: 'OperationEnvelope' })

@@ -4,10 +4,10 @@ import { isFinal, stepsOf } from '../domain/operations.ts'
 import type { ServerFacts } from '../domain/server-rules.ts'
 import { priceHourlyMillicents } from './catalog.ts'
 import { route } from './define.ts'
-import { OperationEnvelope, OperationView, toOperationView } from './operation.ts'
+import { type MigrationProgressView, OperationEnvelope, OperationView, toOperationView } from './operation.ts'
 import type { PlanSpec, ZoneSpec } from './platform.ts'
 import { SERVER_STATES, type ServerSpec, type ServerStatus, STOP_TIMEOUT_SECONDS_DEFAULT, STOP_TIMEOUT_SECONDS_MAXIMUM } from './server.ts'
-import { Cursor, DateTime, Hostname, Id, Labels, Limit, type OperationProgress, pageOf, Printable, type Stored, ZoneName } from './shapes.ts'
+import { Cursor, DateTime, Hostname, Id, Labels, Limit, type OperationProgress, type OperationStanza, pageOf, Printable, type Stored, ZoneName } from './shapes.ts'
 import { SSH_KEY_LENGTH_MAXIMUM } from './ssh-key.ts'
 
 const AREA = 'Servers'
@@ -60,8 +60,13 @@ export function toServerView(server: StoredServer, { plan, zone }: ServerSurroun
 
 export const stateOf = ({ isDeleting, status }: StoredServer): ServerView['state'] => (isDeleting ? 'deleting' : status?.state ?? 'creating')
 
-/** The change under way: the one of the stanza until the controller has reported its end. */
-export function activeOperationOf({ spec, status }: Pick<StoredServer, 'spec' | 'status'>): OperationProgress | undefined {
+export interface Operable {
+  readonly spec: { readonly operation?: OperationStanza | undefined }
+  readonly status?: { readonly operation?: OperationProgress | undefined } | undefined
+}
+
+/** The change under way on whatever has operations: the one of the stanza until the controller has reported its end. */
+export function activeOperationOf({ spec, status }: Operable): OperationProgress | undefined {
   const { operation } = spec
   if (operation === undefined) return undefined
   if (status?.operation?.id === operation.id) return isFinal(status.operation.status) ? undefined : status.operation
@@ -69,6 +74,17 @@ export function activeOperationOf({ spec, status }: Pick<StoredServer, 'spec' | 
   return {
     id: operation.id, kind: operation.kind, status: 'pending', step, stepIndex: 0, stepCount: later.length + 1, error: '', actor: operation.actor,
     createdAt: operation.requestedAt, deadlineAt: operation.deadlineAt,
+  }
+}
+
+/** How far the move of the operation is, as its server shows it; undefined when the server speaks of another. */
+export function progressOfMove({ status }: Pick<StoredServer, 'status'>, operationId: string): MigrationProgressView | undefined {
+  if (status?.migration?.operationId !== operationId) return undefined
+  const { migration } = status
+  return {
+    state: migration.state, source_node_id: migration.sourceNode, target_node_id: migration.targetNode, phase: migration.phase, attempt: migration.attempt, iteration: migration.iteration,
+    transferred_bytes: migration.transferredBytes, total_bytes: migration.totalBytes, dirty_bytes_per_second: migration.dirtyBytesPerSecond,
+    downtime_milliseconds: migration.downtimeMilliseconds, detail: migration.detail, reported_at: migration.reportedAt ?? null,
   }
 }
 
@@ -172,6 +188,42 @@ export const restartServer = route({
   starts: ['server.restart'], params: ById, body: StopOptions, answers: { 202: OperationEnvelope }, refuses: [400, 404, 409],
 })
 
+export const moveServer = route({
+  id: 'move_server', method: 'POST', path: '/v1/servers/{id}/move', area: AREA, summary: 'Move a server to another node', permission: 'operate', audit: 'server.move',
+  description: 'A started server moves while it runs, as its migration policy allows; a stopped one is moved as it is. Servers stay in their zone.', starts: ['server.migrate', 'server.move'], params: ById,
+  body: z.strictObject({ zone: ZoneName.nullish().describe('Another node of the same zone when absent or null.') }),
+  answers: { 202: OperationEnvelope }, refuses: [400, 404, 409, 503],
+})
+
+export const ChangePlan = z.strictObject({
+  plan: z.string().min(1).max(63),
+  grow_storage: z.boolean().default(true).describe('Whether the boot storage becomes as large as that of the plan. It never shrinks.'),
+  start: z.boolean().optional().describe('Whether the server is started afterwards; it stays stopped by default.'),
+}).meta({ id: 'ChangePlan' })
+
+export const changeServerPlan = route({
+  id: 'change_server_plan', method: 'POST', path: '/v1/servers/{id}/change-plan', area: AREA, summary: 'Give a stopped server another plan', permission: 'operate',
+  description: 'A larger or a smaller one, whose storage must hold the boot storage as it is. The file systems of the guest grow by themselves where its image does that.', audit: 'server.change_plan',
+  starts: ['server.change_plan'], requiresVerifiedEmail: true, requiresStanding: true, params: ById, body: ChangePlan, answers: { 202: OperationEnvelope }, refuses: [400, 404, 409, 422, 503],
+})
+
+export const RebuildServer = z.strictObject({
+  template: z.string().min(1).max(63).optional().describe('As before by default.'),
+  custom_image_id: Later(z.null(later('custom images'))),
+  ssh_keys: CreateServer.shape.ssh_keys,
+  ssh_key_ids: z.array(Id).max(SSH_KEYS_PER_SERVER_MAXIMUM).optional().describe('Keys of the account. The keys stay as they are when neither ssh_keys nor ssh_key_ids is given.'),
+  init_script_id: Id.nullish().describe('Init script of the account to take as user data, as it is now; not together with user_data. The user data stays as it is when neither is given, and goes when this is null.'),
+  user_data: CreateServer.shape.user_data,
+  stop: z.boolean().default(false).describe('Whether a started server is stopped for it; it is started again at the end.'),
+}).meta({ id: 'RebuildServer' })
+export type RebuildServer = z.infer<typeof RebuildServer>
+
+export const rebuildServer = route({
+  id: 'rebuild_server', method: 'POST', path: '/v1/servers/{id}/rebuild', area: AREA, summary: 'Make the boot storage of a server anew', permission: 'operate', isDestructive: true,
+  description: 'What is on the boot storage is lost. Id, addresses, labels, group and every other storage stay.', audit: 'server.rebuild', starts: ['server.rebuild'], params: ById, body: RebuildServer,
+  answers: { 202: OperationEnvelope }, refuses: [400, 404, 409, 503],
+})
+
 const POLICY_AREA = 'High availability and migration policy'
 
 export const setServerHaPolicy = route({
@@ -205,6 +257,6 @@ export const setServerMetadataSetting = route({
 })
 
 export const SERVER_ROUTES = [
-  listServers, createServer, getServer, updateServer, deleteServer, startServer, stopServer, restartServer, setServerHaPolicy, setServerMigrationPolicy, getServerMetadataSetting,
+  listServers, createServer, getServer, updateServer, deleteServer, startServer, stopServer, restartServer, moveServer, setServerHaPolicy, setServerMigrationPolicy, getServerMetadataSetting,
   setServerMetadataSetting,
 ] as const

@@ -11,6 +11,7 @@ export const STOP_TIMEOUT_SECONDS_DEFAULT = 60
 export const STOP_TIMEOUT_SECONDS_MAXIMUM = 600
 
 export const MIGRATION_STATES = ['reserved', 'detached', 'preparing', 'sending', 'switched', 'aborting'] as const
+export const MIGRATION_PHASES = ['', 'preparing', 'transferring', 'completed', 'failed'] as const
 export type MigrationState = (typeof MIGRATION_STATES)[number]
 
 /** MigrationProgress as it is stored. */
@@ -19,7 +20,7 @@ const Migration = z.strictObject({
   state: z.enum(MIGRATION_STATES).describe('How far the move is.'),
   sourceNode: z.string().max(253).describe('Node that the server leaves.'),
   targetNode: z.string().max(253).describe('Node that the server goes to.'),
-  phase: z.enum(['', 'preparing', 'transferring', 'completed', 'failed']).describe('How far the nodes report the attempt.'),
+  phase: z.enum(MIGRATION_PHASES).describe('How far the nodes report the attempt.'),
   attempt: z.int().min(1).describe('Which send it is.'),
   iteration: z.int().min(0).describe('Passes over the memory in this attempt.'),
   transferredBytes: z.int().min(0).describe('Bytes that were sent in this attempt.'),

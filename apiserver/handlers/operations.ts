@@ -1,22 +1,21 @@
 /** Operations: from their object while there is one, from the history afterwards, from the target's stanza before. */
-import { type FinishedOperation, isFinal, stepsOf } from '../../domain/operations.ts'
+import { CANCELLABLE_KINDS, cancelling, type FinishedOperation, isFinal, stepsOf } from '../../domain/operations.ts'
 import { conflict, notFound } from '../../domain/problem.ts'
 import { findOperation, listOperationRows } from '../../db/operation-history.ts'
 import type { Answer, Call, Customer } from '../../kit/http/call.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
 import { type Cache, isNewer } from '../../kit/kube/cache.ts'
-import type { KubeObject } from '../../kit/kube/object.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import {
   cancelOperation, getOperation, listOperations, Operation, type OperationSpec, type OperationState, type OperationView, toOperationView,
 } from '../../resources/operation.ts'
-import { activeOperationOf } from '../../resources/server-routes.ts'
-import type { OperationProgress } from '../../resources/shapes.ts'
+import { activeOperationOf, progressOfMove } from '../../resources/server-routes.ts'
+import { compareNewestFirst, ofHistory, ofObject, placeOf } from '../operation-views.ts'
 import type { Parts } from '../parts.ts'
 import { OPERATION_INDEX, type Servers } from '../servers.ts'
 import { storedOf } from '../stored.ts'
+import { change } from './servers.ts'
 
-type OperationObject = KubeObject<OperationSpec, OperationState>
 type OperationCache = Cache<OperationSpec, OperationState>
 
 export function operationEndpoints(parts: Parts, servers: Servers): readonly Endpoint[] {
@@ -32,12 +31,28 @@ export function operationEndpoints(parts: Parts, servers: Servers): readonly End
       return { status: 200, body: { operation: (await read()).view } }
     }),
     customerEndpoint(listOperations, (call) => list(parts, cache, call)),
-    customerEndpoint(cancelOperation, async ({ caller, params }) => {
-      const { view } = await readOperation(parts, servers, caller.accountId, params.id)
-      // The kinds that can be undone half-way are copies and moves between hosts; none of them is offered yet.
-      throw conflict('state_not_allowed', isFinal(view.status) ? 'The operation has ended.' : `An operation ${view.kind} cannot be cancelled.`)
-    }),
+    customerEndpoint(cancelOperation, (call) => cancel(parts, servers, call)),
   ]
+}
+
+/** Who may cancel: whoever could have asked. What the platform began for reasons of its own goes on. */
+const isAskedFor = (actor: string): boolean => /^(user|token):/.test(actor)
+
+/** The wish is written beside the operation; its reconciler undoes it, or has come to the point of no return before. */
+async function cancel(parts: Parts, servers: Servers, call: Call<typeof cancelOperation, Customer>): Promise<Answer> {
+  const { caller, params: { id } } = call
+  const { view } = await readOperation(parts, servers, caller.accountId, id)
+  if (isFinal(view.status)) throw conflict('state_not_allowed', 'The operation has ended.')
+  if (!CANCELLABLE_KINDS.includes(view.kind) || view.server_id === null || !isAskedFor(view.actor)) throw conflict('state_not_allowed', `This operation ${view.kind} cannot be cancelled.`)
+  await change(parts, servers, call, {
+    resourceId: id, changes: () => [],
+    patch: ({ spec, status }) => {
+      if (spec.operation?.id !== id || status?.operation?.id === id && isFinal(status.operation.status)) throw conflict('state_not_allowed', 'The operation has ended.')
+      if (status?.migration?.operationId === id && status.migration.state === 'switched') throw conflict('state_not_allowed', 'The server is on its new node already.')
+      return { operation: { arguments: cancelling } }
+    },
+  }, view.server_id)
+  return { status: 202, body: { operation: (await readOperation(parts, servers, caller.accountId, id)).view } }
 }
 
 interface Found {
@@ -49,13 +64,21 @@ interface Found {
 async function readOperation({ store, db }: Pick<Parts, 'store' | 'db'>, servers: Servers, accountId: string, id: string): Promise<Found> {
   const namespace = accountNamespace(accountId)
   const object = await store.get(Operation, { namespace, name: id })
-  if (object !== undefined) return { view: ofObject(object), version: object.metadata.resourceVersion ?? '' }
+  if (object !== undefined) return { view: withProgress(servers, accountId, ofObject(object)), version: object.metadata.resourceVersion ?? '' }
   const finished = UUID.test(id) ? await findOperation(db, accountId, id) : undefined
   if (finished !== undefined) return { view: ofHistory(finished), version: '' }
   const [server] = servers.cache.by(OPERATION_INDEX, id).filter((candidate) => candidate.metadata.namespace === namespace)
   const active = server && activeOperationOf(storedOf(server))
   if (server === undefined || active === undefined) throw notFound('operation')
   return { view: { ...toOperationView(active, { type: 'server', id: server.metadata.name }), events: [] }, version: '' }
+}
+
+/** Present while a server.migrate is under way. */
+function withProgress(servers: Servers, accountId: string, view: OperationView): OperationView {
+  if (view.kind !== 'server.migrate' || view.status !== 'running' || view.server_id === null) return view
+  const server = servers.find(accountId, view.server_id)
+  const progress = server && progressOfMove(storedOf(server), view.id)
+  return progress === undefined ? view : { ...view, progress }
 }
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
@@ -112,33 +135,3 @@ async function list({ db, cursors }: Parts, cache: OperationCache, { route, call
 }
 
 const splitOnce = (text: string): [string, string] => [text.slice(0, text.indexOf(':')), text.slice(text.indexOf(':') + 1)]
-
-interface Place {
-  readonly createdAt: number
-  readonly id: string
-}
-const placeOf = (view: OperationView): Place => ({ createdAt: Date.parse(view.created_at), id: view.id })
-const compareNewestFirst = (one: Place, other: Place): number => other.createdAt - one.createdAt || (one.id === other.id ? 0 : one.id > other.id ? -1 : 1)
-
-interface StoredEvent {
-  readonly at: string
-  readonly kind: string
-  readonly message: string
-  readonly data?: Readonly<Record<string, unknown>> | undefined
-}
-const eventsOf = (events: readonly StoredEvent[]) => events.map(({ at, kind, message, data }) => ({ at, kind, message, data: { ...data } }))
-
-function ofObject({ metadata, spec, status }: OperationObject): OperationView {
-  const progress: OperationProgress = {
-    id: metadata.name, kind: spec.kind, status: status?.status ?? 'pending', step: status?.step ?? stepsOf(spec.kind)[0] ?? '', stepIndex: status?.stepIndex ?? 0,
-    stepCount: spec.stepCount, error: status?.error ?? '', actor: spec.actor, createdAt: spec.createdAt, deadlineAt: spec.deadlineAt,
-    startedAt: status?.startedAt, finishedAt: status?.finishedAt,
-  }
-  return { ...toOperationView(progress, spec.target), events: eventsOf(status?.events ?? []) }
-}
-
-function ofHistory(finished: FinishedOperation): OperationView {
-  const { startedAt, finishedAt, ...rest } = finished
-  const progress: OperationProgress = { ...rest, startedAt: startedAt ?? undefined, finishedAt }
-  return { ...toOperationView(progress, finished.target as OperationSpec['target']), events: eventsOf(finished.events) } // the reconciler recorded a target of these
-}

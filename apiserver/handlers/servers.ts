@@ -99,15 +99,16 @@ async function update(parts: Parts, servers: Servers, call: Call<typeof updateSe
   return { status: 200, body: { server: servers.viewOf(written) }, headers: { etag: etagOfServer(written) } }
 }
 
-interface Edit {
+export interface Edit {
+  /** What the audit entry names, when that is not the server. */
+  readonly resourceId?: string
   readonly changes: (server: ServerObject) => readonly AuditChange[]
   /** Merge patch of the spec. */
   readonly patch: (server: ServerObject) => Readonly<Record<string, unknown>>
 }
 
 /** One conditional write that starts no operation. Answers the server as it is then. */
-async function change<R extends Route>(parts: Parts, servers: Servers, call: Call<R, Customer>, edit: Edit): Promise<ServerObject> {
-  const { id: serverId } = call.params as { readonly id: string } // every route of an edit has it
+export async function change<R extends Route>(parts: Parts, servers: Servers, call: Call<R, Customer>, edit: Edit, serverId = idOf(call)): Promise<ServerObject> {
   const { caller, request } = call
   const before = await servers.read(caller.accountId, serverId)
   requireMatch(request, etagOfServer(before))
@@ -115,7 +116,7 @@ async function change<R extends Route>(parts: Parts, servers: Servers, call: Cal
   const read = readAgain(servers, { caller, params: { id: serverId } }, before)
   const written = await accept(parts, {
     id, accountId: caller.accountId, resource: { type: 'server', id: serverId },
-    audit: auditEntryOf(call, { resourceId: serverId, changes: edit.changes(before) }),
+    audit: auditEntryOf(call, { resourceId: edit.resourceId ?? serverId, changes: edit.changes(before) }),
     write: async () => {
       const server = await read()
       requireMatch(request, etagOfServer(server))
@@ -131,6 +132,9 @@ async function change<R extends Route>(parts: Parts, servers: Servers, call: Cal
   servers.cache.apply(written)
   return written
 }
+
+/** Every route of an edit has it. */
+const idOf = ({ params }: { readonly params: unknown }): string => (params as { readonly id: string }).id
 
 function changesOf({ spec }: ServerObject, body: Call<typeof updateServer, Customer>['body']) {
   const fields = [['title', spec.title, body.title], ['labels', spec.labels, body.labels], ['is_protected', spec.isProtected, body.is_protected]] as const
