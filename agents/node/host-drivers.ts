@@ -51,7 +51,7 @@ async function openQemuHost({ folder, imageFolder, bootId, isOutboundAllowed, cl
   const machine = await probeQemu({ cacheFile: join(folder, 'accelerator'), bootId, clock, isOutboundAllowed })
   await mkdir(imageFolder, { recursive: true })
   return {
-    hypervisor: await openQemu({ folder: join(folder, 'guests'), binary: QEMU_BINARY, machine, bootId, clock, log }),
+    hypervisor: await openQemu({ folder: join(folder, 'guests'), binary: QEMU_BINARY, machine, bootId, migrationHost: '127.0.0.1', clock, log }),
     volumes: await openQcow2Volumes(join(folder, 'volumes')),
     images: openTemplateStore({ folder: imageFolder, clock, log }),
     features: ['ssh-forward', isOutboundAllowed ? 'user-network-outbound' : 'user-network-isolated'],

@@ -10,35 +10,54 @@ import { metadataDocument, seedDisk } from '../../../agents/node/serve/metadata.
 import { systemClock } from '../../../kit/sys/clock.ts'
 import { silentLog } from '../../../kit/sys/log.ts'
 import { signalProcess } from '../../../kit/sys/process.ts'
+import type { GuestDefinition } from '../../../agents/node/drivers/hypervisor/hypervisor.ts'
 import { hypervisorContract } from './hypervisor-contract.ts'
 import { instanceSpec } from './instance-spec.ts'
+import { moveContract } from './move-contract.ts'
 import { eventually, tinyLinux } from './real-host.ts'
 
-hypervisorContract(async () => {
+/** One machine with a folder for its guests, and one for the guests of the host that plays the other end. */
+async function openMachine() {
   const image = await tinyLinux()
   // Longer than a socket's address may be.
   const folder = await mkdtemp(join(tmpdir(), `svccloud-qemu-${'long-'.repeat(16)}`))
   const boot = (await bootId()) ?? 'unknown'
   const machine = await probeQemu({ cacheFile: join(folder, 'accelerator'), bootId: boot, clock: systemClock, isOutboundAllowed: true })
   const volumes = await openQcow2Volumes(join(folder, 'volumes'))
-  await volumes.create({ name: 'boot', sizeGibibytes: 1, source: image })
-  const guests = join(folder, 'guests')
+  for (const name of ['boot', 'own-0', 'own-1']) await volumes.create({ name, sizeGibibytes: 1, source: image })
+  const definition = async (name: string, incarnation: number, volume: string): Promise<GuestDefinition> => ({
+    name, uid: 'uid-1', incarnation, hostname: 'web-1', cores: 1, memoryMebibytes: 128, boot: image.boot,
+    disks: [{ path: volumes.pathOf(volume), serial: 'boot' }], interfaces: [{ macAddress: '52:54:00:12:34:56' }], forwardedPorts: [22],
+    seed: seedDisk(metadataDocument(instanceSpec({ hostname: 'web-1' })), undefined),
+  })
   return {
-    attach: () => openQemu({ folder: guests, binary: QEMU_BINARY, machine, bootId: boot, clock: systemClock, log: silentLog }),
-    definition: async (name, incarnation) => ({
-      name, uid: 'uid-1', incarnation, hostname: 'web-1', cores: 1, memoryMebibytes: 128, boot: image.boot,
-      disks: [{ path: volumes.pathOf('boot'), serial: 'boot' }], interfaces: [{ macAddress: '52:54:00:12:34:56' }], forwardedPorts: [22],
-      seed: seedDisk(metadataDocument(instanceSpec({ hostname: 'web-1' })), undefined),
-    }),
-    async killGuest(name) {
-      const pid = Number(await readFile(join(guests, name, 'qemu.pid'), 'utf8'))
-      signalProcess(pid, 'SIGKILL')
-      await eventually('the end of the process', () => !signalProcess(pid, 0) || undefined)
+    definition,
+    host(number: 0 | 1) {
+      const guests = join(folder, `guests-${number}`)
+      return {
+        attach: () => openQemu({ folder: guests, binary: QEMU_BINARY, machine, bootId: boot, migrationHost: '127.0.0.1', clock: systemClock, log: silentLog }),
+        async killGuest(name: string) {
+          const pid = Number(await readFile(join(guests, name, 'qemu.pid'), 'utf8'))
+          signalProcess(pid, 'SIGKILL')
+          await eventually('the end of the process', () => !signalProcess(pid, 0) || undefined)
+        },
+      }
     },
-    settled: (promise) => promise,
-    until: async (isTrue) => void (await eventually('it', () => isTrue() || undefined)),
+    settled: <T>(promise: Promise<T>) => promise,
+    until: async (isTrue: () => boolean) => void (await eventually('it', () => isTrue() || undefined)),
     close: () => rm(folder, { recursive: true, force: true }),
   }
+}
+
+hypervisorContract(async () => {
+  const { host, definition, ...machine } = await openMachine()
+  return { ...machine, ...host(0), definition: (name, incarnation) => definition(name, incarnation, 'boot') }
+})
+
+moveContract(async () => {
+  const { host, definition, ...machine } = await openMachine()
+  const hostOf = (number: 0 | 1) => ({ ...host(number), definition: (name: string, disk: 'shared' | 'own') => definition(name, 1, disk === 'shared' ? 'boot' : `own-${number}`) })
+  return { ...machine, hosts: [hostOf(0), hostOf(1)] }
 })
 
 it('believes in an accelerator that boots a marker, and in no other', async () => {

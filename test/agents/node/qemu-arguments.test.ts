@@ -34,6 +34,12 @@ describe('the command line of a guest', () => {
   it('on KVM, small, isolated, without disks', () => {
     matchesGolden('qemu-kvm.txt', story(qemuArguments({ ...guest, memoryMebibytes: 128, interfaces: [{ macAddress: '52:54:00:12:34:56' }], disks: [] }, UUID, { accelerator: 'kvm', machine: 'pc-q35-7.2', cpu: 'host', isOutboundAllowed: false }, [])))
   })
+  it('is the same for one that waits for its memory, but for the waiting', () => {
+    const machine = { accelerator: 'tcg', machine: 'pc-q35-7.2', cpu: 'qemu64', isOutboundAllowed: true } as const
+    const started = qemuArguments(guest, UUID, machine, forwards)
+    expect(qemuArguments(guest, UUID, machine, forwards, 'free')).toEqual([...started, '-incoming', 'defer'])
+    expect(qemuArguments(guest, UUID, machine, forwards, 'held')).toEqual([...started, '-incoming', 'defer', '-S'])
+  })
 })
 
 it('a guest is known by its name, or by a UUID made of it', () => {

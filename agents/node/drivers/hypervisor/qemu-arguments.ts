@@ -23,15 +23,17 @@ const SMALL_GUEST_MEBIBYTES = 256
 
 const json = (fields: object): string => JSON.stringify(fields)
 
-/** `uuid` is what the guest sees as its machine id, and what its process is recognised by. */
-export function qemuArguments(guest: GuestDefinition, uuid: string, machine: QemuMachine, forwards: readonly Forward[]): string[] {
+/** `uuid` is what the guest sees as its machine id, and what its process is recognised by. `incoming`: it waits for its memory, and is `held` when
+ *  even with that it shall not go on by itself. */
+export function qemuArguments(guest: GuestDefinition, uuid: string, machine: QemuMachine, forwards: readonly Forward[], incoming?: 'free' | 'held'): string[] {
   const translationMebibytes = guest.memoryMebibytes <= SMALL_GUEST_MEBIBYTES ? TRANSLATION_MEBIBYTES.small : TRANSLATION_MEBIBYTES.large
   return [
     '-name', `guest=${guest.name},debug-threads=on`,
     '-uuid', uuid,
     '-nodefaults', '-no-user-config', '-display', 'none',
     '-sandbox', 'on,obsolete=deny,elevateprivileges=deny,spawn=deny',
-    '-machine', machine.machine,
+    // Nothing follows the end of a guest's memory on its way: whoever has read the end has everything, and whoever has not has not.
+    '-machine', `${machine.machine},suppress-vmdesc=on`,
     '-accel', machine.accelerator === 'kvm' ? 'kvm' : `tcg,tb-size=${translationMebibytes}`,
     '-cpu', machine.cpu,
     '-smp', String(guest.cores),
@@ -59,6 +61,8 @@ export function qemuArguments(guest: GuestDefinition, uuid: string, machine: Qem
     '-device', 'virtio-balloon-pci,id=balloon',
     '-device', 'virtio-rng-pci,id=rng',
     '-pidfile', GUEST_FILES.pid,
+    ...(incoming === undefined ? [] : ['-incoming', 'defer']),
+    ...(incoming === 'held' ? ['-S'] : []),
   ]
 }
 

@@ -4,7 +4,7 @@
 import { spawn } from 'node:child_process'
 import { closeSync, openSync } from 'node:fs'
 import { mkdir, readdir, readFile, realpath, rm, writeFile } from 'node:fs/promises'
-import { createServer, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { join } from 'node:path'
 import type { Clock } from '../../../../kit/sys/clock.ts'
 import type { Logger } from '../../../../kit/sys/log.ts'
@@ -12,13 +12,17 @@ import { environment, signalProcess } from '../../../../kit/sys/process.ts'
 import { processCpuMilliseconds } from '../../host.ts'
 import { ConsoleLine } from './console-line.ts'
 import { ConsoleLog } from './console-log.ts'
-import { findGuestProcess, guestUuid, GuestRecord, INCARNATION_FILES, isGuestProcess, readGuestRecord, writeGuestRecord } from './guest-record.ts'
+import { findGuestProcess, guestUuid, type GuestRecord, INCARNATION_FILES, isGuestProcess, readGuestRecord, writeGuestRecord } from './guest-record.ts'
 import {
-  type Forward, type Guest, type GuestConsole, type GuestCounters, type GuestDefinition, GuestExists, GuestStartFailed, type Hypervisor,
+  type Forward, type Guest, type GuestConsole, type GuestCounters, type GuestDefinition, GuestExists, GuestStartFailed, type Hypervisor, type Reception, type Sending, type Transfer,
 } from './hypervisor.ts'
+import { freePort, type PortRange } from './listening-port.ts'
 import { connectLocalSocket } from './local-socket.ts'
 import { GUEST_FILES, qemuArguments, type QemuMachine } from './qemu-arguments.ts'
+import { beginReceive, beginSend, KEY_FILE, keyFileText, type Move, sendMemory, transferOf } from './qemu-move.ts'
+import { type Mover, openMover } from './qemu-mover.ts'
 import { connectQmp, type Qmp } from './qmp.ts'
+import { mustReach } from './reach.ts'
 import { TurnByName } from './turn-by-name.ts'
 
 export interface QemuOptions {
@@ -27,6 +31,10 @@ export interface QemuOptions {
   readonly binary: string
   readonly machine: QemuMachine
   readonly bootId: string
+  /** Where other hosts reach this one. */
+  readonly migrationHost: string
+  /** The ports that they may use; any when absent. */
+  readonly migrationPorts?: PortRange | undefined
   readonly clock: Clock
   readonly log: Logger
 }
@@ -35,12 +43,14 @@ const START_TIMEOUT_MILLISECONDS = 30_000
 const START_POLL_MILLISECONDS = 20
 /** A free port may be taken by somebody else before QEMU has it. */
 const START_ATTEMPTS_MAXIMUM = 3
+const PORT_TAKEN = /host forwarding|Failed to find an available port|Address already in use/
 const QUIT_TIMEOUT_MILLISECONDS = 2_000
 const KILL_TIMEOUT_MILLISECONDS = 10_000
 const END_POLL_MILLISECONDS = 20
 const REATTACH_MILLISECONDS = 500
 const FORWARD_HOST = '127.0.0.1'
 /** States of QEMU's `query-status` in which nothing of the guest can go on. */
+const DETAIL_CHARACTERS = 300
 const DEAD_STATES = ['internal-error', 'guest-panicked']
 
 interface Attachment {
@@ -48,6 +58,8 @@ interface Attachment {
   readonly qmp: Qmp
   readonly line: Socket
   state: Guest['state']
+  transfer?: Transfer
+  mover?: Mover
 }
 
 interface ConsoleState {
@@ -87,37 +99,44 @@ class QemuHypervisor implements Hypervisor {
   }
 
   start(definition: GuestDefinition): Promise<Guest> {
-    return this.#turns.take(definition.name, async () => {
-      const { name, uid, incarnation } = definition
-      const folder = this.#folder(name)
-      const uuid = guestUuid(name)
-      if (await readGuestRecord(folder) !== undefined || await findGuestProcess(folder, uuid) !== undefined) throw new GuestExists(name)
-      await mkdir(folder, { recursive: true, mode: 0o700 })
-      await writeFile(join(folder, GUEST_FILES.seed), definition.seed, { mode: 0o600 })
-      for (let attempt = 1; ; attempt++) {
-        const forwards = await Promise.all(definition.forwardedPorts.map(async (guestPort): Promise<Forward> => ({ guestPort, host: FORWARD_HOST, hostPort: await freePort() })))
-        const record = { name, uid, incarnation, uuid, startedAt: this.#options.clock.now().toISOString(), bootId: this.#options.bootId, forwards }
-        await writeGuestRecord(folder, record)
-        try {
-          await this.#spawn(definition, record)
-          return await this.#observe(record)
-        } catch (error) {
-          const output = await readFile(join(folder, GUEST_FILES.output), 'utf8').catch(() => '')
-          await this.#end(record)
-          if (attempt < START_ATTEMPTS_MAXIMUM && output.includes('host forwarding')) continue
-          throw new GuestStartFailed(output.trim().split('\n').at(-1) || (error instanceof Error ? error.message : String(error)), { cause: error })
-        }
+    return this.#turns.take(definition.name, () => this.#make(definition))
+  }
+
+  receive(definition: GuestDefinition, reception: Reception): Promise<Guest> {
+    return this.#turns.take(definition.name, () => this.#make(definition, reception))
+  }
+
+  send(name: string, sending: Sending): Promise<void> {
+    return this.#turns.take(name, async () => {
+      const attachment = this.#attachments.get(name)
+      const record = await readGuestRecord(this.#folder(name))
+      if (attachment?.state !== 'running' || record === undefined) return
+      const before = record.move?.role === 'send' ? record.move : undefined
+      if (before !== undefined && (before.end === undefined || (before.id === sending.id && before.attempt >= sending.attempt))) return
+      const { key, id, attempt, mirroredDisks, host, port, diskPort, ...orders } = sending
+      const isStarted = mirroredDisks.length === 0
+      const begun: Move = { role: 'send', id, attempt, mirroredDisks: [...mirroredDisks], host, port, diskPort, orders, isStarted, beganAt: this.#options.clock.now().toISOString() }
+      await writeFile(join(this.#folder(name), KEY_FILE), keyFileText(key), { mode: 0o600 })
+      await writeGuestRecord(this.#folder(name), { ...record, move: begun })
+      attachment.transfer = transferOf(begun, this.#options.clock.now())
+      try {
+        // QEMU stands still while it connects.
+        if (diskPort !== undefined) await mustReach(host, diskPort, this.#options.clock)
+        await beginSend(attachment.qmp, begun)
+        if (isStarted) await sendMemory(attachment.qmp, begun)
+        this.#move(record, attachment, begun)
+      } catch (error) {
+        const end: Transfer = { ...attachment.transfer, phase: 'failed', detail: describe(error) }
+        await writeGuestRecord(this.#folder(name), { ...record, move: { ...begun, end } })
+        attachment.transfer = end
       }
+      this.#changed(name)
     })
   }
 
-  receive(): Promise<Guest> {
-    return Promise.reject(new GuestStartFailed('guests cannot come to this host'))
+  async cancelSend(name: string): Promise<void> {
+    this.#attachments.get(name)?.mover?.cancel()
   }
-
-  async send(): Promise<void> {}
-
-  async cancelSend(): Promise<void> {}
 
   async pressPowerButton(name: string): Promise<void> {
     const attachment = this.#attachments.get(name)
@@ -168,6 +187,75 @@ class QemuHypervisor implements Hypervisor {
     this.#attachments.clear()
   }
 
+  /** In the turn of the name. */
+  async #make(definition: GuestDefinition, reception?: Reception): Promise<Guest> {
+    const { name, uid, incarnation } = definition
+    const folder = this.#folder(name)
+    const uuid = guestUuid(name)
+    if (await readGuestRecord(folder) !== undefined || await findGuestProcess(folder, uuid) !== undefined) throw new GuestExists(name)
+    await mkdir(folder, { recursive: true, mode: 0o700 })
+    await writeFile(join(folder, GUEST_FILES.seed), definition.seed, { mode: 0o600 })
+    if (reception !== undefined) await writeFile(join(folder, KEY_FILE), keyFileText(reception.key), { mode: 0o600 })
+    for (let attempt = 1; ; attempt++) {
+      const forwards = await Promise.all(definition.forwardedPorts.map(async (guestPort): Promise<Forward> => ({ guestPort, host: FORWARD_HOST, hostPort: await freePort(FORWARD_HOST) })))
+      const now = this.#options.clock.now().toISOString()
+      const move: Move | undefined = reception && { role: 'receive', id: reception.id, attempt: reception.attempt, mirroredDisks: [...reception.mirroredDisks], beganAt: now, isStarted: false }
+      const record: GuestRecord = { name, uid, incarnation, uuid, startedAt: now, bootId: this.#options.bootId, forwards, ...(move === undefined ? {} : { move }) }
+      await writeGuestRecord(folder, record)
+      try {
+        await this.#spawn(definition, record)
+        return await this.#observe(move === undefined ? record : await this.#listenForGuest(record, move))
+      } catch (error) {
+        const output = await readFile(join(folder, GUEST_FILES.output), 'utf8').catch(() => '')
+        await this.#end(record)
+        if (attempt < START_ATTEMPTS_MAXIMUM && PORT_TAKEN.test(`${output}${describe(error)}`)) continue
+        throw new GuestStartFailed(output.trim().split('\n').at(-1) || describe(error), { cause: error })
+      }
+    }
+  }
+
+  /** The record once the guest may come. */
+  async #listenForGuest(record: GuestRecord, move: Move): Promise<GuestRecord> {
+    const { migrationHost: host, migrationPorts } = this.#options
+    const attachment = this.#attachments.get(record.name)
+    if (attachment === undefined) throw new Error('QEMU has ended')
+    const port = await freePort(host, migrationPorts)
+    const diskPort = move.mirroredDisks.length === 0 ? undefined : await freePort(host, migrationPorts, [port])
+    const listening: Move = { ...move, host, port, diskPort }
+    await beginReceive(attachment.qmp, move.mirroredDisks, { host, port, diskPort })
+    await writeGuestRecord(this.#folder(record.name), { ...record, move: listening })
+    this.#move(record, attachment, listening)
+    return { ...record, move: listening }
+  }
+
+  /** Sees to it that the attempt comes to its end. */
+  #move(record: GuestRecord, attachment: Attachment, move: Move): void {
+    const { name, incarnation } = record
+    const isMine = () => this.#attachments.get(name) === attachment
+    attachment.transfer = transferOf(move, this.#options.clock.now())
+    attachment.mover = openMover({
+      qmp: attachment.qmp, move, clock: this.#options.clock, log: this.#options.log,
+      isOver: () => !isMine() || this.#closing.signal.aborted,
+      isGuestOff: () => attachment.state === 'off',
+      note: (noted) => this.#turns.take(name, async () => {
+        if (!isMine()) throw new Error(`guest ${name} is gone`)
+        await writeGuestRecord(this.#folder(name), { ...record, move: noted })
+      }),
+      tell: (transfer, status = '') => {
+        const isNews = transfer.phase !== attachment.transfer?.phase
+        attachment.transfer = transfer
+        if (transfer.phase === 'completed' && transfer.role === 'send') {
+          attachment.state = 'handed_over'
+          this.#console(name).line.stopped()
+        } else if (transfer.phase === 'completed' && attachment.state === 'receiving') {
+          attachment.state = stateOf(status, undefined)
+          if (attachment.state === 'running') this.#connectConsole(name, incarnation, attachment)
+        }
+        if (isNews) this.#changed(name)
+      },
+    })
+  }
+
   #folder(name: string): string {
     return join(this.#options.folder, name)
   }
@@ -182,22 +270,29 @@ class QemuHypervisor implements Hypervisor {
   }
 
   async #observe(record: GuestRecord): Promise<Guest> {
-    const { name, uid, incarnation, startedAt, forwards } = record
-    const seen = (state: Guest['state'], isResponsive: boolean): Guest => ({ name, uid, incarnation, startedAt, forwards, state, isResponsive })
+    const { name, uid, incarnation, startedAt, forwards, move } = record
+    const seen = (state: Guest['state'], isResponsive: boolean, transfer: Transfer | undefined): Guest =>
+      ({ name, uid, incarnation, startedAt, forwards, state, isResponsive, ...(transfer === undefined ? {} : { transfer }) })
+    const told = move && (move.end ?? transferOf(move, new Date(move.beganAt)))
+    // An agent was killed before anybody could reach it.
+    if (move?.role === 'receive' && move.port === undefined) return seen('gone', false, told)
     const known = this.#attachments.get(name)
-    if (known !== undefined) return seen(known.state, true)
+    if (known !== undefined) return seen(known.state, true, known.transfer)
     const pid = await this.#processOf(record)
     if (pid === undefined) {
       this.#console(name).line.stopped()
-      return seen('gone', false)
+      const output = told?.phase === 'transferring' ? await readFile(join(this.#folder(name), GUEST_FILES.output), 'utf8').catch(() => '') : ''
+      return seen('gone', false, told && { ...told, detail: told.detail || (output.trim().split('\n').at(-1) ?? '').slice(0, DETAIL_CHARACTERS) })
     }
     try {
-      return seen((await this.#attach(record, pid)).state, true)
+      const { state, transfer } = await this.#attach(record, pid)
+      return seen(state, true, transfer)
     } catch (error) {
       this.#options.log.warn('guest does not answer', { guest: name, error })
-      this.#console(name).line.running(incarnation, undefined)
+      const state = move?.role === 'receive' && move.end === undefined ? 'receiving' : move?.role === 'send' && move.end?.phase === 'completed' ? 'handed_over' : 'running'
+      if (state === 'running') this.#console(name).line.running(incarnation, undefined)
       void this.#lookAgain(record)
-      return seen('running', false)
+      return seen(state, false, told)
     }
   }
 
@@ -215,7 +310,7 @@ class QemuHypervisor implements Hypervisor {
     let pid: number | undefined
     try {
       // Detached: a group and a session of its own, so that no signal to the agent reaches it. It inherits nothing secret.
-      const child = spawn(binary, qemuArguments(definition, record.uuid, machine, record.forwards), {
+      const child = spawn(binary, qemuArguments(definition, record.uuid, machine, record.forwards, incomingOf(record)), {
         cwd: folder, detached: true, stdio: ['ignore', output, output], env: { PATH: environment()['PATH'] },
       })
       child.once('error', (error) => void (ended = error.message))
@@ -238,24 +333,28 @@ class QemuHypervisor implements Hypervisor {
   async #attach(record: GuestRecord, pid: number): Promise<Attachment> {
     const { name, incarnation, uuid } = record
     const folder = this.#folder(name)
-    const qmp: Qmp = await connectQmp(join(folder, GUEST_FILES.qmp), {
+    let connected: Qmp | undefined
+    const qmp = await connectQmp(join(folder, GUEST_FILES.qmp), {
       clock: this.#options.clock,
       onEvent: (event) => {
         if (event.name === 'SHUTDOWN' && event.data['guest'] === true) this.#ended(name, 'off')
         if (event.name === 'GUEST_PANICKED') this.#ended(name, 'gone')
+        this.#attachments.get(name)?.mover?.wake()
       },
       onClose: () => {
-        if (this.#attachments.get(name)?.qmp === qmp) this.#detached(record)
+        if (connected !== undefined && this.#attachments.get(name)?.qmp === connected) this.#detached(record)
       },
     })
+    connected = qmp
     try {
       const answer = await qmp.execute('query-uuid') as { readonly UUID: string } // shape of QEMU's documented answer
       if (answer.UUID !== uuid) throw new Error(`the process in the folder of ${name} is another guest`)
       const { status } = await qmp.execute('query-status') as { readonly status: string }
       const line = await connectLocalSocket(join(folder, GUEST_FILES.console))
-      const attachment: Attachment = { pid, qmp, line, state: status === 'shutdown' ? 'off' : DEAD_STATES.includes(status) ? 'gone' : 'running' }
+      const attachment: Attachment = { pid, qmp, line, state: stateOf(status, record.move), ...(record.move?.end === undefined ? {} : { transfer: record.move.end }) }
       this.#attachments.set(name, attachment)
       this.#listen(name, incarnation, attachment)
+      if (record.move !== undefined && record.move.end === undefined && record.move.port !== undefined) this.#move(record, attachment, record.move)
       return attachment
     } catch (error) {
       qmp.close()
@@ -263,7 +362,8 @@ class QemuHypervisor implements Hypervisor {
     }
   }
 
-  #listen(name: string, incarnation: number, { line: socket, state }: Attachment): void {
+  #listen(name: string, incarnation: number, attachment: Attachment): void {
+    const { line: socket, state } = attachment
     const { line, log } = this.#console(name)
     const missed = log.unread()
     if (missed.length > 0) line.append(missed)
@@ -272,8 +372,12 @@ class QemuHypervisor implements Hypervisor {
       log.passed(bytes.length, () => line.tail())
     })
     socket.on('error', () => socket.destroy())
-    if (state === 'running') line.running(incarnation, (bytes) => socket.writable && (socket.write(bytes), true))
+    if (state === 'running') this.#connectConsole(name, incarnation, attachment)
     else line.stopped()
+  }
+
+  #connectConsole(name: string, incarnation: number, { line: socket }: Attachment): void {
+    this.#console(name).line.running(incarnation, (bytes) => socket.writable && (socket.write(bytes), true))
   }
 
   #ended(name: string, state: 'off' | 'gone'): void {
@@ -339,13 +443,13 @@ interface BlockStatistics {
   readonly stats: { readonly rd_bytes: number; readonly wr_bytes: number; readonly rd_operations: number; readonly wr_operations: number }
 }
 
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer()
-    server.once('error', reject)
-    server.listen(0, FORWARD_HOST, () => {
-      const address = server.address()
-      server.close(() => (typeof address === 'object' && address !== null ? resolve(address.port) : reject(new Error('no free port'))))
-    })
-  })
+const describe = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+
+const incomingOf = ({ move }: GuestRecord): 'free' | 'held' | undefined => (move === undefined ? undefined : move.mirroredDisks.length === 0 ? 'free' : 'held')
+
+/** By QEMU's word. What is to be received counts as that until the attempt's end is written down. */
+function stateOf(status: string, move: Move | undefined): Guest['state'] {
+  if (move?.role === 'receive' && move.end === undefined) return 'receiving'
+  if (status === 'postmigrate') return 'handed_over'
+  return status === 'shutdown' ? 'off' : DEAD_STATES.includes(status) ? 'gone' : 'running'
 }

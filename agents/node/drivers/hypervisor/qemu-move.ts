@@ -1,0 +1,194 @@
+/** What both ends of a move say to QEMU: one attempt in QEMU's terms. The order of things:
+ *  the receiver waits (`beginReceive`); the sender copies mirrored disks, then the memory while the guest goes on (`beginSend`, `nextSendStep`);
+ *  QEMU stops the guest and waits before the hand-over (pause-before-switchover), which only an agent orders. Up to that order everything can be
+ *  given up, after it nothing: a cancel that races with the last bytes could leave a copy at each end. There is no return path: the sender has
+ *  handed over as soon as everything is written. */
+import { z } from 'zod'
+import { Instance } from '../../../../resources/instance.ts'
+import type { Transfer } from './hypervisor.ts'
+import type { Qmp } from './qmp.ts'
+
+/** What the guest's record says of its last attempt. */
+export const Move = z.strictObject({
+  role: z.enum(['receive', 'send']),
+  id: z.string(),
+  attempt: z.int(),
+  mirroredDisks: z.array(z.int()),
+  beganAt: z.string(),
+  /** Where the receiver listens; absent at a receiver that does not listen yet. */
+  host: z.string().optional(),
+  port: z.int().optional(),
+  diskPort: z.int().optional(),
+  /** The sender's. */
+  orders: z.strictObject({ downtimeLimitMilliseconds: z.int(), isThrottled: z.boolean(), timeoutSeconds: z.int() }).optional(),
+  /** The sender's QEMU may have been told to send the memory. */
+  isStarted: z.boolean(),
+  /** How it ended. */
+  end: Instance.status.shape.transfer,
+})
+export type Move = z.infer<typeof Move>
+
+/** In the guest's folder: one line `qemu:<64 hex digits>`. QEMU demands this name. */
+export const KEY_FILE = 'keys.psk'
+export const keyFileText = (key: string): string => `qemu:${key}\n`
+
+const CREDENTIALS = 'move-credentials'
+const diskNode = (position: number): string => `disk${position}`
+const copyNode = (position: number): string => `copy${position}`
+const copyJob = (position: number): string => `copy-job${position}`
+
+/** Beyond any link: the network limits the stream, not QEMU. */
+const BANDWIDTH_BYTES_PER_SECOND = 16 * 1024 ** 3
+const CONNECT_TIMEOUT_MILLISECONDS = 10_000
+
+async function useKey(qmp: Qmp, endpoint: 'client' | 'server'): Promise<void> {
+  await qmp.execute('object-del', { id: CREDENTIALS }).catch(() => undefined) // of an earlier attempt
+  await qmp.execute('object-add', { 'qom-type': 'tls-creds-psk', id: CREDENTIALS, dir: '.', endpoint })
+}
+
+const setCapabilities = (qmp: Qmp, states: Readonly<Record<string, boolean>>) =>
+  qmp.execute('migrate-set-capabilities', { capabilities: Object.entries(states).map(([capability, state]) => ({ capability, state })) })
+
+/** The receiver's QEMU begins to listen. */
+export async function beginReceive(qmp: Qmp, mirroredDisks: readonly number[], { host, port, diskPort }: { readonly host: string; readonly port: number; readonly diskPort?: number | undefined }): Promise<void> {
+  await useKey(qmp, 'server')
+  await setCapabilities(qmp, { events: true, 'late-block-activate': mirroredDisks.length > 0 })
+  await qmp.execute('migrate-set-parameters', { 'tls-creds': CREDENTIALS })
+  if (diskPort !== undefined) {
+    await qmp.execute('nbd-server-start', { addr: { type: 'inet', data: { host, port: String(diskPort) } }, 'tls-creds': CREDENTIALS })
+    for (const position of mirroredDisks) await qmp.execute('block-export-add', { type: 'nbd', id: diskNode(position), 'node-name': diskNode(position), name: diskNode(position), writable: true })
+  }
+  await qmp.execute('migrate-incoming', { uri: addressOf(host, port) })
+}
+
+/** Everything has arrived, and the guest stands still because its disks were copied: nobody else may write to them from now on. */
+export async function goOn(qmp: Qmp): Promise<void> {
+  await qmp.execute('nbd-server-stop').catch(() => undefined) // an agent that was killed may have done it
+  await qmp.execute('cont')
+}
+
+/** Readies the sender and begins to copy the disks. The memory follows when `nextSendStep` says so. */
+export async function beginSend(qmp: Qmp, { mirroredDisks, host = '', diskPort, orders }: Move): Promise<void> {
+  await endCopies(qmp)
+  await useKey(qmp, 'client')
+  await setCapabilities(qmp, { events: true, 'pause-before-switchover': true, 'auto-converge': orders?.isThrottled === true })
+  await qmp.execute('migrate-set-parameters', { 'tls-creds': CREDENTIALS, 'max-bandwidth': BANDWIDTH_BYTES_PER_SECOND, 'downtime-limit': downtimeLimitAt(0, orders?.downtimeLimitMilliseconds ?? 0) })
+  for (const position of mirroredDisks) {
+    const server = { type: 'inet', host, port: String(diskPort) }
+    await qmp.execute('blockdev-add', { driver: 'nbd', 'node-name': copyNode(position), server, export: diskNode(position), 'tls-creds': CREDENTIALS }, CONNECT_TIMEOUT_MILLISECONDS)
+    await qmp.execute('blockdev-mirror', { 'job-id': copyJob(position), device: diskNode(position), target: copyNode(position), sync: 'full', 'copy-mode': 'write-blocking', 'auto-dismiss': false })
+  }
+}
+
+export const sendMemory = (qmp: Qmp, { host = '', port = 0 }: Move): Promise<unknown> => qmp.execute('migrate', { uri: addressOf(host, port) })
+
+const addressOf = (host: string, port: number): string => `tcp:${host.includes(':') ? `[${host}]` : host}:${port}`
+
+/** What QEMU says of a transfer of memory. */
+export interface Migration {
+  readonly status?: string
+  readonly 'error-desc'?: string
+  readonly downtime?: number
+  readonly ram?: { readonly transferred: number; readonly total: number; readonly 'dirty-pages-rate': number; readonly 'page-size': number; readonly 'dirty-sync-count': number }
+}
+
+export interface CopyJob {
+  readonly id: string
+  readonly status: string
+  readonly error?: string
+}
+
+export interface SendSight {
+  readonly migration: Migration
+  readonly copies: readonly CopyJob[]
+}
+
+export async function lookAtSend(qmp: Qmp, { mirroredDisks }: Move): Promise<SendSight> {
+  const look = async () => await qmp.execute('query-migrate') as Migration // shape of QEMU's documented answer; so below
+  let migration = await look()
+  if (migration.status === 'completed') {
+    // QEMU says so a moment before it has reckoned the downtime.
+    const { status } = await qmp.execute('query-status') as { readonly status: string }
+    migration = status === 'postmigrate' ? await look() : { ...migration, status: 'device' }
+  }
+  const jobs = mirroredDisks.length === 0 ? [] : await qmp.execute('query-jobs') as readonly CopyJob[]
+  const ids = mirroredDisks.map(copyJob)
+  return { migration, copies: jobs.filter(({ id }) => ids.includes(id)) }
+}
+
+export type SendStep =
+  | { readonly do: 'wait' | 'sendMemory' | 'cancel' | 'finishCopies' | 'handOver' }
+  | { readonly do: 'allowDowntime'; readonly milliseconds: number }
+  | { readonly do: 'end'; readonly phase: 'completed' | 'failed'; readonly detail: string }
+
+const failed = (detail: string): SendStep => ({ do: 'end', phase: 'failed', detail })
+
+/** Pure: what brings the attempt on, from what QEMU says; so an agent that was killed is no loss. `reason`: why it shall be given up, if so. */
+export function nextSendStep({ isStarted, mirroredDisks, orders }: Move, { migration, copies }: SendSight, reason: string | undefined): SendStep {
+  const broken = copies.find(({ error }) => error !== undefined)
+  const lost = broken !== undefined ? `copy of a disk: ${broken.error}` : copies.length < mirroredDisks.length ? 'the copy of a disk was interrupted' : undefined
+  if (!isStarted) {
+    if (reason !== undefined || lost !== undefined) return failed(reason ?? lost ?? '')
+    return { do: copies.every(({ status }) => status === 'ready') ? 'sendMemory' : 'wait' }
+  }
+  switch (migration.status) {
+    case 'completed': return { do: 'end', phase: 'completed', detail: '' }
+    case 'pre-switchover':
+      if (lost !== undefined) return { do: 'cancel' }
+      return { do: copies.every(({ status }) => status === 'concluded') ? 'handOver' : copies.some(({ status }) => status === 'ready') ? 'finishCopies' : 'wait' }
+    case 'active':
+      return reason !== undefined || lost !== undefined ? { do: 'cancel' } : { do: 'allowDowntime', milliseconds: downtimeLimitAt(migration.ram?.['dirty-sync-count'] ?? 0, orders?.downtimeLimitMilliseconds ?? 0) }
+    case undefined: case 'none': case 'failed': case 'cancelled':
+      return failed(reason ?? lost ?? migration['error-desc'] ?? 'the stream to the receiver broke')
+    default: return { do: 'wait' }
+  }
+}
+
+const FIRST_DOWNTIME_MILLISECONDS = 50
+/** The pass from which on the whole limit is allowed. */
+const LAST_PASS = 5
+
+/** A guest that is quiet is hardly noticed to move; one that stays busy is allowed more with each pass, up to the limit. */
+export function downtimeLimitAt(pass: number, limitMilliseconds: number): number {
+  const share = limitMilliseconds * 2 ** Math.min(0, pass - LAST_PASS)
+  return Math.round(Math.min(limitMilliseconds, Math.max(FIRST_DOWNTIME_MILLISECONDS, share)))
+}
+
+/** Ends the copies in the state in which the guest stands still: whole. */
+export async function finishCopies(qmp: Qmp, copies: readonly CopyJob[]): Promise<void> {
+  for (const { id, status } of copies) if (status === 'ready') await qmp.execute('block-job-cancel', { device: id })
+}
+
+/** The point of no return. */
+export async function handOver(qmp: Qmp, { mirroredDisks }: Move): Promise<void> {
+  for (const position of mirroredDisks) await qmp.execute('blockdev-del', { 'node-name': copyNode(position) }).catch(() => undefined) // done by an agent that was killed since
+  await qmp.execute('migrate-continue', { state: 'pre-switchover' })
+}
+
+const JOB_END_LOOKS = 100
+
+/** Takes away what copies an attempt left. The guest goes on meanwhile. */
+export async function endCopies(qmp: Qmp, pause: () => Promise<void> = async () => {}): Promise<void> {
+  const mine = async () => (await qmp.execute('query-jobs') as readonly CopyJob[]).filter(({ id }) => id.startsWith('copy-job'))
+  for (let look = 0; look < JOB_END_LOOKS; look++) {
+    const jobs = await mine()
+    if (jobs.length === 0) break
+    for (const { id, status } of jobs) {
+      if (status === 'concluded') await qmp.execute('job-dismiss', { id })
+      else await qmp.execute('block-job-cancel', { device: id, force: true }).catch(() => undefined) // it may have concluded meanwhile
+    }
+    await pause()
+  }
+  const nodes = await qmp.execute('query-named-block-nodes', { flat: true }) as readonly { readonly 'node-name': string }[]
+  for (const node of nodes) if (/^copy\d+$/.test(node['node-name'])) await qmp.execute('blockdev-del', { 'node-name': node['node-name'] })
+}
+
+/** What is told of an attempt. */
+export function transferOf(move: Move, at: Date, { ram, downtime }: Migration = {}): Transfer {
+  return {
+    id: move.id, attempt: move.attempt, role: move.role, phase: 'transferring',
+    ...(move.role === 'receive' && move.host !== undefined ? { host: move.host, port: move.port, ...(move.diskPort === undefined ? {} : { diskPort: move.diskPort }) } : {}),
+    iteration: ram?.['dirty-sync-count'] ?? 0, transferredBytes: ram?.transferred ?? 0, totalBytes: ram?.total ?? 0,
+    dirtyBytesPerSecond: (ram?.['dirty-pages-rate'] ?? 0) * (ram?.['page-size'] ?? 0), downtimeMilliseconds: downtime ?? 0, detail: '', reportedAt: at.toISOString(),
+  }
+}

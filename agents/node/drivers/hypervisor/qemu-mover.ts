@@ -1,0 +1,130 @@
+/** Brings one attempt to move a guest to its end: looks at QEMU, takes the next step, looks again. Knows nothing that QEMU and the guest's record
+ *  do not say, so that the next agent goes on where this one was killed. */
+import type { Clock } from '../../../../kit/sys/clock.ts'
+import type { Logger } from '../../../../kit/sys/log.ts'
+import type { Transfer } from './hypervisor.ts'
+import { endCopies, finishCopies, goOn, handOver, lookAtSend, type Migration, type Move, nextSendStep, sendMemory, transferOf } from './qemu-move.ts'
+import type { Qmp } from './qmp.ts'
+
+export interface MoverOptions {
+  readonly qmp: Qmp
+  readonly move: Move
+  readonly clock: Clock
+  readonly log: Logger
+  /** Writes down how far it is; rejects when the guest is not this agent's any more. */
+  readonly note: (move: Move) => Promise<void>
+  /** Progress, and at last the end, with the state of QEMU's `query-status` at a receiver. */
+  readonly tell: (transfer: Transfer, status?: string) => void
+  readonly isGuestOff: () => boolean
+  /** The guest is not attached any more. */
+  readonly isOver: () => boolean
+}
+
+export interface Mover {
+  /** Something happened in QEMU. */
+  wake(): void
+  /** Gives the sending up, as long as that is possible. */
+  cancel(): void
+}
+
+const LOOK_MILLISECONDS = 250
+const COPY_END_MILLISECONDS = 20
+
+/** Begins; goes on until the attempt has ended or the guest is not attached any more. */
+export function openMover(options: MoverOptions): Mover {
+  const { clock, log, isOver, move } = options
+  let alarm = new AbortController()
+  let reason: string | undefined
+  const pause = async () => {
+    await clock.sleep(LOOK_MILLISECONDS, alarm.signal)
+    alarm = new AbortController()
+  }
+  const bring = move.role === 'send' ? sender(options, () => reason) : receiver(options)
+
+  async function run(): Promise<void> {
+    while (!isOver()) {
+      try {
+        const state = await bring()
+        if (state === 'ended') return
+        if (state === 'waiting') await pause()
+      } catch (error) {
+        if (isOver()) return
+        log.warn('move does not go on', { id: move.id, error })
+        await pause()
+      }
+    }
+  }
+  void run()
+  return {
+    wake: () => alarm.abort(),
+    cancel() {
+      reason ??= 'cancelled'
+      alarm.abort()
+    },
+  }
+}
+
+type Turn = () => Promise<'ended' | 'waiting' | 'moving'>
+
+function sender({ qmp, move: begun, clock, note, tell, isGuestOff }: MoverOptions, cancelled: () => string | undefined): Turn {
+  let move = begun
+  let allowedMilliseconds: number | undefined
+  let refusal: string | undefined
+  const deadline = Date.parse(move.beganAt) + (move.orders?.timeoutSeconds ?? 0) * 1000
+  const reason = () => refusal ?? (isGuestOff() ? 'the guest powered itself off' : cancelled()) ?? (clock.now().getTime() > deadline ? 'not done in time' : undefined)
+
+  return async () => {
+    const sight = await lookAtSend(qmp, move)
+    const step = nextSendStep(move, sight, reason())
+    if (step.do !== 'end') tell(transferOf(move, clock.now(), sight.migration))
+    switch (step.do) {
+      case 'wait': return 'waiting'
+      case 'sendMemory':
+        move = { ...move, isStarted: true }
+        await note(move)
+        await sendMemory(qmp, move).catch((error: Error) => void (refusal = error.message))
+        return 'moving'
+      case 'allowDowntime':
+        if (step.milliseconds !== allowedMilliseconds) await qmp.execute('migrate-set-parameters', { 'downtime-limit': step.milliseconds })
+        allowedMilliseconds = step.milliseconds
+        return 'waiting'
+      case 'cancel':
+        await qmp.execute('migrate_cancel')
+        return 'waiting'
+      case 'finishCopies':
+        await finishCopies(qmp, sight.copies)
+        return 'waiting'
+      case 'handOver':
+        await handOver(qmp, move)
+        return 'waiting'
+      case 'end':
+        await endCopies(qmp, () => clock.sleep(COPY_END_MILLISECONDS))
+        return end({ move, note, tell, clock }, sight.migration, step)
+    }
+  }
+}
+
+function receiver({ qmp, move, clock, note, tell }: MoverOptions): Turn {
+  return async () => {
+    const { status } = await qmp.execute('query-status') as { readonly status: string } // shape of QEMU's documented answer
+    if (status === 'inmigrate') return 'waiting'
+    if (HELD_STATES.includes(status)) {
+      if (move.mirroredDisks.length === 0) return 'waiting' // it starts by itself, at once
+      await goOn(qmp)
+      return 'moving'
+    }
+    return end({ move, note, tell, clock }, {}, { phase: 'completed', detail: '' }, status)
+  }
+}
+
+/** Everything has arrived and the guest stands still. */
+const HELD_STATES = ['paused', 'prelaunch']
+
+async function end(
+  { move, note, tell, clock }: Pick<MoverOptions, 'move' | 'note' | 'tell' | 'clock'>, migration: Migration, { phase, detail }: { readonly phase: 'completed' | 'failed'; readonly detail: string }, status?: string,
+): Promise<'ended'> {
+  const transfer = { ...transferOf(move, clock.now(), migration), phase, detail }
+  await note({ ...move, end: transfer })
+  tell(transfer, status)
+  return 'ended'
+}

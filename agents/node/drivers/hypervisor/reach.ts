@@ -1,0 +1,22 @@
+/** Whether somebody listens somewhere, before a program that stands still while it connects is told to. */
+import { connect } from 'node:net'
+import type { Clock } from '../../../../kit/sys/clock.ts'
+
+const REACH_MILLISECONDS = 3_000
+
+/** Resolves when a connection was made and closed again; rejects when that fails or takes too long. */
+export function mustReach(host: string, port: number, clock: Clock): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host, port })
+    const cancelTimer = clock.after(REACH_MILLISECONDS, () => end(() => reject(new Error(`${host}:${port} does not answer`))))
+    const end = (then: () => void) => {
+      cancelTimer()
+      socket.removeAllListeners()
+      socket.on('error', () => {})
+      socket.destroy()
+      then()
+    }
+    socket.once('connect', () => end(resolve))
+    socket.once('error', (error) => end(() => reject(error)))
+  })
+}
