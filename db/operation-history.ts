@@ -38,3 +38,31 @@ export async function listOperationRows(db: Queries, accountId: string, { after,
   const rows = await query.orderBy('created_at', 'desc').orderBy('id', 'desc').limit(limit).execute()
   return rows.map((row) => row.body as FinishedOperation) // written by recordOperation only
 }
+
+/** Of whatever account, or of the platform. */
+export async function findOperationOfAny(db: Queries, id: string): Promise<FinishedOperation | undefined> {
+  const row = await db.selectFrom('operation_history').select('body').where('id', '=', id).executeTakeFirst()
+  return row?.body as FinishedOperation | undefined // written by recordOperation only
+}
+
+export interface OperatorFilter {
+  /** Only what comes after, newest first. */
+  readonly after: { readonly createdAt: Date; readonly id: string } | undefined
+  readonly kind: string | undefined
+  readonly status: string | undefined
+  readonly target: FinishedOperation['target'] | undefined
+  readonly createdBefore: Date | undefined
+  readonly limit: number
+}
+
+/** Of all accounts and the platform, newest first. */
+export async function listOperationRowsOfAll(db: Queries, { after, kind, status, target, createdBefore, limit }: OperatorFilter): Promise<FinishedOperation[]> {
+  let query = db.selectFrom('operation_history').select('body')
+  if (after !== undefined) query = query.where((where) => where(where.refTuple('created_at', 'id'), '<', where.tuple(after.createdAt, after.id)))
+  if (kind !== undefined) query = query.where('kind', '=', kind)
+  if (status !== undefined) query = query.where('status', '=', status)
+  if (target !== undefined) query = query.where('target_type', '=', target.type).where('target_id', '=', target.id)
+  if (createdBefore !== undefined) query = query.where('created_at', '<', createdBefore)
+  const rows = await query.orderBy('created_at', 'desc').orderBy('id', 'desc').limit(limit).execute()
+  return rows.map((row) => row.body as FinishedOperation) // written by recordOperation only
+}

@@ -128,6 +128,11 @@ export async function listCandidates(db: Queries, zone: string): Promise<readonl
   return rows.map(toCandidate)
 }
 
+/** Every node as placement sees it. */
+export async function listAllCandidates(db: Queries): Promise<readonly Candidate[]> {
+  return (await db.selectFrom('node_capacity').selectAll().orderBy('node').execute()).map(toCandidate)
+}
+
 export async function findCandidate(db: Queries, node: string): Promise<Candidate | undefined> {
   const row = await db.selectFrom('node_capacity').selectAll().where('node', '=', node).executeTakeFirst()
   return row && toCandidate(row)

@@ -54,6 +54,14 @@ export const EXAMPLES: Readonly<Record<string, object>> = {
   create_support_session: { mode: 'read_only', reason: 'The console of web stays dark.', ticket: 'Ticket 1024' },
   verify_audit_chain: { account_id: ID },
 }
+  provision_node: {
+    hostname: 'host-7', zone: 'eu-1a', rack: 'rack-2', management_address: '192.0.2.17', bmc: { address: 'https://192.0.2.117', protocol: 'redfish', secret_ref: 'host-7-bmc' }, roles: ['compute'],
+  },
+  update_node: { rack: 'rack-3', overcommit: 4, labels: { rack_unit: '17' } },
+  cordon_node: { reason: 'A fan is loud.' },
+  drain_node: { mode: 'live_only', max_parallel: 2, deadline_minutes: 240, notify_hours: 0 },
+  start_node_maintenance: { reason: 'New memory.', mode: 'live_then_cold', notify_hours: 24 },
+  upgrade_node_agent: { version: '1.4.0' },
 
 const AT = '2026-01-01T12:00:00Z'
 

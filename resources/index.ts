@@ -12,7 +12,9 @@ import { INIT_SCRIPT_ROUTES } from './init-script.ts'
 import { Instance, NodeReport, Observation, Volume } from './instance.ts'
 import { MCP_ROUTES } from './mcp.ts'
 import { MEMBER_ROUTES } from './member.ts'
+import { NODE_ROUTES } from './node-routes.ts'
 import { Operation, OPERATION_ROUTES } from './operation.ts'
+import { OPERATOR_ROUTES } from './operator-routes.ts'
 import { ORGANISATION_ROUTES } from './organisation.ts'
 import { Node, Plan, Region, Template, Zone } from './platform.ts'
 import { QUOTA_ROUTES } from './quota.ts'
@@ -52,6 +54,8 @@ export const ROUTES: readonly Route[] = [
   ...OPERATION_ROUTES,
   ...MCP_ROUTES,
 ]
+  ...NODE_ROUTES,
+  ...OPERATOR_ROUTES,
 
 /** The namespace that holds an account's resources. */
 export const accountNamespace = (accountId: string): string => `acct-${accountId}`

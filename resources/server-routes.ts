@@ -257,6 +257,6 @@ export const setServerMetadataSetting = route({
 })
 
 export const SERVER_ROUTES = [
-  listServers, createServer, getServer, updateServer, deleteServer, startServer, stopServer, restartServer, moveServer, setServerHaPolicy, setServerMigrationPolicy, getServerMetadataSetting,
+  listServers, createServer, getServer, updateServer, deleteServer, startServer, stopServer, restartServer, rebuildServer, changeServerPlan, moveServer, setServerHaPolicy, setServerMigrationPolicy, getServerMetadataSetting,
   setServerMetadataSetting,
 ] as const

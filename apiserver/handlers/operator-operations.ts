@@ -1,0 +1,125 @@
+/** Operations of all accounts and of the platform, for operators. */
+import { cancelling, isFinal, OPERATOR_CANCELLABLE_KINDS } from '../../domain/operations.ts'
+import { requireNodeIdle } from '../../domain/node-rules.ts'
+import { conflict, notFound } from '../../domain/problem.ts'
+import { findOperationOfAny, listOperationRowsOfAll } from '../../db/operation-history.ts'
+import type { Answer, Call, Operator } from '../../kit/http/call.ts'
+import { type Endpoint, operatorEndpoint } from '../../kit/http/endpoint.ts'
+import { keyOf, type KubeObject, type ResourceType } from '../../kit/kube/object.ts'
+import { accountOfNamespace } from '../../resources/index.ts'
+import { Operation, type OperationView, toOperationView } from '../../resources/operation.ts'
+import { cancelOperatorOperation, getOperatorOperation, listOperatorOperations, retryOperatorOperation } from '../../resources/operator-routes.ts'
+import { Node } from '../../resources/platform.ts'
+import { activeOperationOf, type Operable } from '../../resources/server-routes.ts'
+import { Server } from '../../resources/server.ts'
+import type { Nodes } from '../nodes.ts'
+import { compareNewestFirst, ofHistory, ofObject, placeOf } from '../operation-views.ts'
+import { changeAsOperator } from '../operator-change.ts'
+import type { Parts } from '../parts.ts'
+import { OPERATION_INDEX } from '../servers.ts'
+import { beginOnNode } from './nodes.ts'
+
+const ID_INDEX = 'operation id'
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+export function operatorOperationEndpoints(parts: Parts, nodes: Nodes): readonly Endpoint[] {
+  const cache = parts.caches.of(Operation)
+  cache.addIndex(ID_INDEX, ({ metadata }) => [metadata.name])
+  const read = (id: string) => readOperation(parts, id)
+  return [
+    operatorEndpoint(listOperatorOperations, (call) => list(parts, call)),
+    operatorEndpoint(getOperatorOperation, async ({ params }) => ({ status: 200, body: { operation: await read(params.id) } })),
+    operatorEndpoint(cancelOperatorOperation, async (call) => {
+      const { id } = call.params
+      const view = await read(id)
+      const resource = { type: 'operation', id }
+      if (isFinal(view.status)) throw conflict('state_not_allowed', 'The operation has ended.', { resource })
+      if (!OPERATOR_CANCELLABLE_KINDS.includes(view.kind)) throw conflict('state_not_allowed', `An operation ${view.kind} cannot be cancelled.`, { resource })
+      await cancel(parts, call, id)
+      return { status: 202, body: { operation: await read(id) } }
+    }),
+    operatorEndpoint(retryOperatorOperation, async (call) => {
+      const { id } = call.params
+      const view = await read(id)
+      const [node] = nodes.cache.by(OPERATION_INDEX, id)
+      if (view.status !== 'failed') throw conflict('state_not_allowed', 'Only an operation that has failed can be tried again.', { resource: { type: 'operation', id } })
+      const failed = node?.spec.operation
+      if (node === undefined || failed === undefined) throw conflict('state_not_allowed', 'Another operation came after it, or it is none of a node: ask for what is wanted now.', { resource: { type: 'operation', id } })
+      const { cancel: _cancel, ...said } = failed.arguments ?? {}
+      const operation = await beginOnNode(parts, nodes, { ...call, params: { id: node.metadata.name } }, {
+        kind: failed.kind, action: 'operation.retry', judge: requireNodeIdle, spec: SPEC_OF[failed.kind] ?? {}, arguments: said, detail: { operation_id: id },
+        deadlineAt: new Date(call.now.getTime() + Date.parse(failed.deadlineAt) - Date.parse(failed.requestedAt)),
+      })
+      return { status: 202, body: { operation } }
+    }),
+  ]
+}
+
+/** What the spec of a node says again when its operation is tried again. */
+const SPEC_OF: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
+  'node.cordon': { isCordoned: true }, 'node.uncordon': { isCordoned: false, isInMaintenance: null },
+  'node.drain': { isCordoned: true, isInMaintenance: true }, 'node.maintenance': { isCordoned: true, isInMaintenance: true },
+}
+
+/** What carries the operation as its newest. */
+interface Carrier {
+  readonly type: ResourceType<Operable['spec'], Operable['status']>
+  readonly target: 'node' | 'server'
+  readonly object: KubeObject<Operable['spec'], Operable['status']>
+}
+
+function findCarrier({ caches }: Pick<Parts, 'caches'>, id: string): Carrier | undefined {
+  const [node] = caches.of(Node).by(OPERATION_INDEX, id)
+  if (node !== undefined) return { type: Node, target: 'node', object: node }
+  const [server] = caches.of(Server).by(OPERATION_INDEX, id)
+  return server && { type: Server, target: 'server', object: server }
+}
+
+async function readOperation(parts: Pick<Parts, 'caches' | 'store' | 'db'>, id: string): Promise<OperationView> {
+  const [known] = parts.caches.of(Operation).by(ID_INDEX, id)
+  const object = known === undefined ? undefined : await parts.store.get(Operation, keyOf(known))
+  if (object !== undefined) return ofObject(object)
+  const finished = UUID.test(id) ? await findOperationOfAny(parts.db, id) : undefined
+  if (finished !== undefined) return ofHistory(finished)
+  const carrier = findCarrier(parts, id)
+  const active = carrier && activeOperationOf(carrier.object)
+  if (carrier === undefined || active === undefined) throw notFound('operation')
+  return { ...toOperationView(active, { type: carrier.target, id: carrier.object.metadata.name }), events: [] }
+}
+
+/** Lays the wish to cancel over the operation, as long as it is the newest of its target and has not ended. */
+async function cancel(parts: Parts, call: Pick<Call, 'request'> & { readonly caller: Operator }, id: string): Promise<void> {
+  const resource = { type: 'operation', id }
+  const ended = () => conflict('state_not_allowed', 'The operation has ended.', { resource })
+  const carrier = findCarrier(parts, id)
+  if (carrier === undefined) throw ended()
+  const { type, object: { metadata: { namespace, name } } } = carrier
+  const accountId = accountOfNamespace(namespace ?? '')
+  await changeAsOperator(parts, call, {
+    resource, audit: { action: 'operation.cancel', detail: { [`${carrier.target}_id`]: name } }, ...(accountId === undefined ? {} : { accountIds: [accountId] }),
+    async write() {
+      const target = await parts.store.get(type, namespace === undefined ? { name } : { namespace, name })
+      if (target === undefined || activeOperationOf(target)?.id !== id) throw ended()
+      parts.caches.of(type).apply(await parts.store.patch(type, keyOf(target), { metadata: { resourceVersion: target.metadata.resourceVersion }, spec: { operation: { arguments: cancelling } } }))
+    },
+  })
+}
+
+/** Objects and history hold the same operation for a while; it is listed once. */
+async function list({ db, caches, cursors }: Parts, { route, query }: Call<typeof listOperatorOperations, Operator>): Promise<Answer> {
+  const position = query.cursor === undefined ? undefined : cursors.decode(route.id, '', query.cursor)
+  const after = position && { createdAt: Number(position.sortKey), id: position.id }
+  const createdBefore = query.older_than === undefined ? undefined : new Date(query.older_than)
+  const finished = await listOperationRowsOfAll(db, {
+    after: after && { createdAt: new Date(after.createdAt), id: after.id }, kind: query.kind, status: query.status, createdBefore,
+    target: query.node_id === undefined ? undefined : { type: 'node', id: query.node_id }, limit: query.limit + 1,
+  })
+  const objects = caches.of(Operation).list().filter(({ spec, status }) =>
+    (query.kind === undefined || spec.kind === query.kind) && (query.status === undefined || (status?.status ?? 'pending') === query.status) &&
+    (query.node_id === undefined || (spec.target.type === 'node' && spec.target.id === query.node_id)) && (createdBefore === undefined || Date.parse(spec.createdAt) < createdBefore.getTime()))
+  const views = new Map([...finished.map(ofHistory), ...objects.map(ofObject)].map(({ events: _events, ...view }) => [view.id, view]))
+  const sorted = [...views.values()].filter((view) => after === undefined || compareNewestFirst(after, placeOf(view)) < 0).sort((one, other) => compareNewestFirst(placeOf(one), placeOf(other)))
+  const items = sorted.slice(0, query.limit)
+  const last = items.at(-1)
+  return { status: 200, body: { items, next_cursor: sorted.length > items.length && last !== undefined ? cursors.encode(route.id, '', { sortKey: String(Date.parse(last.created_at)), id: last.id }) : null } }
+}

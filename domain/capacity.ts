@@ -1,0 +1,53 @@
+/** What the nodes of a zone offer, and whether they could bear the loss of one. Pure. */
+import { type Evacuee, findHomeless } from './evacuation.ts'
+import { type Candidate, rankNodes, type Room } from './placement.ts'
+
+export interface OfferedPlan extends Room {
+  readonly name: string
+  readonly cpuPool?: string | undefined
+}
+
+export interface Capacity {
+  readonly zone: string
+  readonly cpuPool: string | null
+  readonly nodeCount: number
+  /** Sellable, after overcommit. */
+  readonly vcpus: number
+  readonly vcpusUsed: number
+  readonly memoryMebibytes: number
+  readonly memoryUsedMebibytes: number
+  /** That some node has room for now, for anybody. */
+  readonly largestPlaceablePlan: string | null
+  readonly hasHaHeadroom: boolean
+}
+
+/** One item per zone and pool of processors, by name. `guestsOf` answers who lives on a node. */
+export function summariseCapacity(nodes: readonly Candidate[], plans: readonly OfferedPlan[], guestsOf: (node: string) => readonly Evacuee[]): readonly Capacity[] {
+  const groups = Map.groupBy(nodes, ({ zone, cpuPool }) => JSON.stringify([zone, cpuPool]))
+  return [...groups.values()].flatMap((group) => (group[0] === undefined ? [] : [summarise(group[0], group, nodes, plans, guestsOf)]))
+    .sort((one, other) => compareTexts(one.zone, other.zone) || compareTexts(one.cpuPool ?? '', other.cpuPool ?? ''))
+}
+
+function summarise({ zone, cpuPool }: Candidate, group: readonly Candidate[], all: readonly Candidate[], plans: readonly OfferedPlan[], guestsOf: (node: string) => readonly Evacuee[]): Capacity {
+  const sum = (amount: (node: Candidate) => number): number => group.reduce((total, node) => total + amount(node), 0)
+  return {
+    zone, cpuPool, nodeCount: group.length,
+    vcpus: sum(({ total }) => total.cores), vcpusUsed: sum(({ used }) => used.cores),
+    memoryMebibytes: sum(({ total }) => total.memoryMebibytes), memoryUsedMebibytes: sum(({ used }) => used.memoryMebibytes),
+    largestPlaceablePlan: largestPlaceable(zone, group, plans), hasHaHeadroom: hasHeadroom(zone, group, all, guestsOf),
+  }
+}
+
+const largestPlaceable = (zone: string, group: readonly Candidate[], plans: readonly OfferedPlan[]): string | null =>
+  [...plans].sort((one, other) => other.memoryMebibytes - one.memoryMebibytes || other.cores - one.cores || other.storageGibibytes - one.storageGibibytes || compareTexts(one.name, other.name))
+    .find(({ name: _name, ...demand }) => rankNodes({ accountId: '', zone, ...demand }, group).length > 0)?.name ?? null
+
+/** Whether everybody on the fullest of the largest nodes would find room on the zone's other nodes. A zone whose nodes hold nobody has it,
+ *  as long as there is a second node. */
+function hasHeadroom(zone: string, group: readonly Candidate[], all: readonly Candidate[], guestsOf: (node: string) => readonly Evacuee[]): boolean {
+  const largest = [...group].sort((one, other) => other.total.memoryMebibytes - one.total.memoryMebibytes || other.used.memoryMebibytes - one.used.memoryMebibytes || compareTexts(one.node, other.node))[0]
+  const others = all.filter((node) => node.zone === zone && node.node !== largest?.node && node.isSchedulable)
+  return largest !== undefined && others.length > 0 && findHomeless({ node: largest.node, zone }, guestsOf(largest.node), others).length === 0
+}
+
+const compareTexts = (one: string, other: string): number => (one === other ? 0 : one < other ? -1 : 1)

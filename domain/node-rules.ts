@@ -1,0 +1,64 @@
+/** What a node's state allows: one rule per verb, the same for every door. Refusals come in the contract's order:
+ *  operation_in_progress, in_use, state_not_allowed. */
+import { conflict, operationInProgress, type Problem } from './problem.ts'
+
+export interface NodeFacts {
+  readonly id: string
+  readonly zone: string
+  readonly state: 'provisioning' | 'ready' | 'cordoned' | 'draining' | 'maintenance' | 'unreachable' | 'fencing' | 'fenced' | 'retired'
+  readonly isCordoned: boolean
+  readonly isInMaintenance: boolean
+  readonly isDeleting: boolean
+  readonly activeOperationId: string | undefined
+  readonly agentVersion: string
+  /** Servers that live on it or have room held on it. */
+  readonly serverCount: number
+}
+
+const referenceOf = ({ id }: NodeFacts) => ({ type: 'node', id })
+
+/** Throws 409 while another change runs. */
+export function requireNodeIdle(node: NodeFacts): void {
+  if (node.activeOperationId !== undefined) throw operationInProgress(node.activeOperationId, referenceOf(node))
+  if (node.isDeleting) throw stateNotAllowed(node, 'The node is being removed.')
+}
+
+export function requireCordonable(node: NodeFacts): void {
+  requireNodeIdle(node)
+  if (node.isCordoned) throw stateNotAllowed(node, 'The node is cordoned already.')
+}
+
+export function requireUncordonable(node: NodeFacts): void {
+  requireNodeIdle(node)
+  if (!node.isCordoned) throw stateNotAllowed(node, 'The node is not cordoned.')
+  if (node.state === 'fencing' || node.state === 'fenced') throw stateNotAllowed(node, 'The node is fenced: it joins again when its host has booted anew.')
+}
+
+/** Only what answers can send its servers away; what does not is fenced, and its servers are recovered. */
+export function requireDrainable(node: NodeFacts): void {
+  requireNodeIdle(node)
+  if (node.state !== 'ready' && node.state !== 'cordoned') throw stateNotAllowed(node, `The node is ${node.state}; only a ready or cordoned node can be emptied.`)
+}
+
+/** The first node of a zone that gets a version is its canary: the others wait until its agent reports it. `others` are those of the zone. */
+export function requireUpgradable(node: NodeFacts, version: string, others: readonly (Pick<NodeFacts, 'id' | 'agentVersion' | 'state'> & { readonly upgradingTo: string | undefined })[]): void {
+  requireNodeIdle(node)
+  if (node.state !== 'ready' && node.state !== 'cordoned' && node.state !== 'maintenance') throw stateNotAllowed(node, `The node is ${node.state}; its agent cannot be replaced now.`)
+  const canary = others.find(({ upgradingTo }) => upgradingTo === version)
+  const isProven = others.some(({ agentVersion, state }) => agentVersion === version && state !== 'unreachable')
+  if (canary !== undefined && !isProven) throw stateNotAllowed(node, `Node ${canary.id} tries version ${version} for its zone first. Wait until its agent reports it.`)
+}
+
+/** A record goes when nothing is left on the node, and nothing new can come. */
+export function requireRemovable(node: NodeFacts): void {
+  requireNodeIdle(node)
+  if (node.serverCount > 0) throw conflict('in_use', `${node.serverCount} servers have their place on the node. Drain it first.`, { resource: referenceOf(node) })
+  if (!node.isCordoned) throw stateNotAllowed(node, 'The node is not cordoned. Cordon it first.')
+}
+
+/** A node goes to one account, or back to all, only while nobody is on it. */
+export function requireEmptyToDedicate(node: NodeFacts): void {
+  if (node.serverCount > 0) throw conflict('in_use', `${node.serverCount} servers have their place on the node. Only an empty node changes hands.`, { resource: referenceOf(node) })
+}
+
+const stateNotAllowed = (node: NodeFacts, detail: string): Problem => conflict('state_not_allowed', detail, { resource: referenceOf(node) })
