@@ -33,12 +33,16 @@ export interface VolumeSeen {
 const RETRY_SECONDS = 30
 const IN_USE_SECONDS = 1
 
-/** Pure. A volume is never removed while a guest may have it open. */
+/** Pure. A volume is never removed or made larger while a guest may have it open. */
 export function planVolume(volume: VolumeObject, { held, user, image }: VolumeSeen): Action[] {
   const again: Action = { do: 'wait', seconds: 0, for: 'the next look' }
   if (volume.metadata.deletionTimestamp !== undefined) {
     if (user !== undefined) return [{ do: 'wait', seconds: IN_USE_SECONDS, for: `guest ${user} to let go` }]
     return [{ do: 'effect', name: 'remove', input: {} }, { do: 'finalized' }]
+  }
+  if (held !== undefined && held.sizeGibibytes < volume.spec.sizeGibibytes) {
+    if (user !== undefined) return [status('ready', held.sizeGibibytes), { do: 'wait', seconds: IN_USE_SECONDS, for: `guest ${user} to let go` }]
+    return [status('ready', held.sizeGibibytes), { do: 'effect', name: 'grow', input: {} }, again]
   }
   if (held !== undefined) return [status('ready', held.sizeGibibytes)]
   if (image?.is === 'unavailable') return [status('error', undefined, image.reason), { do: 'effect', name: 'prepare', input: {} }, { do: 'wait', seconds: RETRY_SECONDS, for: 'the template' }]
@@ -64,9 +68,11 @@ export function volumeReconciler({ caches, hypervisor, volumes, images, log, nam
     watches: [watch(Instance, ({ spec }) => spec.disks.map(({ volume }) => ({ namespace, name: volume })))],
     wakes: (wake) => images.onChange(() => caches.of(Volume).list().forEach((volume) => wake(keyOf(volume)))),
     async observe({ metadata: { name, deletionTimestamp }, spec }) {
+      const held = await volumes.inspect(name)
+      const mustBeFree = deletionTimestamp !== undefined || (held !== undefined && held.sizeGibibytes < spec.sizeGibibytes)
       return {
-        held: await volumes.inspect(name),
-        user: deletionTimestamp === undefined ? undefined : await userOf(name),
+        held,
+        user: mustBeFree ? await userOf(name) : undefined,
         image: spec.source === undefined ? undefined : await images.newest(spec.source.name),
       }
     },
@@ -77,6 +83,10 @@ export function volumeReconciler({ caches, hypervisor, volumes, images, log, nam
         if (image !== undefined && image.is !== 'ready') throw new Unavailable(`template ${spec.source?.name}`, undefined)
         await volumes.create({ name, sizeGibibytes: spec.sizeGibibytes, ...(image === undefined ? {} : { source: image.image }) })
         log.info('volume created', { volume: name })
+      },
+      async grow(_input, { metadata: { name }, spec }) {
+        await volumes.grow(name, spec.sizeGibibytes)
+        log.info('volume grown', { volume: name, size_gibibytes: spec.sizeGibibytes })
       },
       async remove(_input, { metadata: { name } }) {
         await volumes.remove(name)

@@ -43,6 +43,15 @@ export async function openQcow2Volumes(folder: string): Promise<VolumeStore> {
       // The record says that the disk is there: written last, removed first.
       await writeDurably(recordOf(name), JSON.stringify({ name, sizeGibibytes, ...(source === undefined ? {} : { source: { name: source.name, version: source.version } }) }))
     },
+    async grow(name, sizeGibibytes) {
+      const volume = await inspect(name)
+      if (volume === undefined || volume.sizeGibibytes >= sizeGibibytes) return
+      // Once more after a crash is the same again: the record follows the disk.
+      await runProgram('qemu-img', ['resize', '-q', '-f', 'qcow2', pathOf(name), `${sizeGibibytes}G`], { timeoutMilliseconds: CREATE_TIMEOUT_MILLISECONDS })
+      const file = await open(pathOf(name), 'r')
+      await file.sync().finally(() => file.close())
+      await writeDurably(recordOf(name), JSON.stringify({ ...volume, sizeGibibytes }))
+    },
     async remove(name) {
       for (const path of [recordOf(name), pathOf(name), `${pathOf(name)}${UNFINISHED}`]) await rm(path, { force: true })
       await syncFolder(root)

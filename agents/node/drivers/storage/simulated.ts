@@ -8,6 +8,10 @@ export function simulatedVolumes(held: Map<string, HeldVolume>): VolumeStore {
     async create({ name, sizeGibibytes, source }) {
       if (!held.has(name)) held.set(name, { name, sizeGibibytes, ...(source === undefined ? {} : { source: { name: source.name, version: source.version } }) })
     },
+    async grow(name, sizeGibibytes) {
+      const volume = held.get(name)
+      if (volume !== undefined && volume.sizeGibibytes < sizeGibibytes) held.set(name, { ...volume, sizeGibibytes })
+    },
     remove: async (name) => void held.delete(name),
     pathOf: (name) => `/simulated/${name}`,
   }

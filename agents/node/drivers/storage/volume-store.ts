@@ -20,6 +20,8 @@ export interface VolumeStore {
   inspect(name: string): Promise<HeldVolume | undefined>
   /** Makes it, whole or not at all; free when it is here. */
   create(volume: NewVolume): Promise<void>
+  /** Makes one that is here as large as that; free when it is so already, and never smaller. Never while a guest uses it. */
+  grow(name: string, sizeGibibytes: number): Promise<void>
   /** Free when it is not here. Never while a guest uses it. */
   remove(name: string): Promise<void>
   /** Absolute path that a guest is given. */
