@@ -63,8 +63,8 @@ async function run(settings: z.infer<typeof Environment>, log: Logger, stop: Abo
     await installCrds(store, await readCrds(CRDS_FOLDER), clock)
     await installRoles(store, ROLES_FOLDER)
   }
-  if (settings.SVCCLOUD_CATALOG_FILE !== undefined) await installCatalog(store, settings.SVCCLOUD_CATALOG_FILE)
   await ensureNamespace(store, SYSTEM_NAMESPACE)
+  if (settings.SVCCLOUD_CATALOG_FILE !== undefined) await installCatalog(store, settings.SVCCLOUD_CATALOG_FILE)
 
   const caches = openCaches({ store, clock, random, log, registry })
   let mayAct = () => false

@@ -7,7 +7,9 @@ import { environment } from '../kit/sys/process.ts'
 import { newUuid, type Random } from '../kit/sys/random.ts'
 import { catalogFor, planNodes } from './catalog.ts'
 import { type DataFolder, endLeftovers, type ProcessRecord, readSealingKeys, recordProcesses, StartRefused, writePrivately } from './data-folder.ts'
+import type { BmcSimulator } from './bmc-simulator.ts'
 import { type Access, embeddedAccess, ownAccess } from './kubernetes-access.ts'
+import { EmbeddedMachine, startMachines } from './machines.ts'
 import { waitForNodes } from './node-readiness.ts'
 import type { HypervisorChoice, Options } from './options.ts'
 import { takePort } from './ports.ts'
@@ -27,6 +29,8 @@ export interface Endpoints {
   readonly postgres_url: string
   /** File with a bearer token for the operator listener; null when the kubeconfig of one's own holds none. */
   readonly operator_token_file: string | null
+  /** Redfish service of the nodes; who may switch their power is in `bmc/access.json` of the data folder. */
+  readonly bmc_url: string
 }
 
 export interface CloudOptions {
@@ -85,6 +89,7 @@ export class Cloud {
   readonly #components: Component[] = []
   #recording: Promise<void> = Promise.resolve()
   readonly #stopping = new AbortController()
+  #bmc: BmcSimulator | undefined
 
   constructor(options: CloudOptions) {
     this.#options = options
@@ -98,7 +103,10 @@ export class Cloud {
     const port = await takePort('port', options.host, options.port)
     const operatorPort = await takePort('operator-port', LOOPBACK, options.operatorPort)
     const kubernetesPort = options.kubeconfig === undefined ? await takePort('kubernetes-port', LOOPBACK, options.kubernetesPort) : 0
-    await writePrivately(folder.catalogFile, await catalogFor(options.nodes))
+    const machines = await Promise.all(planNodes(options.nodes).map(({ name }) => EmbeddedMachine.open(name, folder, clock)))
+    const bmc = await startMachines(machines, this.#options)
+    this.#bmc = bmc.simulator
+    await writePrivately(folder.catalogFile, await catalogFor(options.nodes, bmc.access))
 
     const databaseUrl = options.databaseUrl ?? (await this.#startPostgres())
     const access = options.kubeconfig === undefined ? await this.#startKubernetes(kubernetesPort) : await ownAccess(options.kubeconfig, { folder, hasOwnUsers: options.webhookHost !== undefined })
@@ -124,16 +132,18 @@ export class Cloud {
         SVCCLOUD_KUBECONFIG: access.apiserver,
         ...webhookSettings(access, options.webhookHost ?? LOOPBACK),
       }),
-      ...planNodes(options.nodes).map(({ name }) =>
-        this.#startComponent(`agent-${name}`, 'agents/node/main.ts', {
+      ...machines.map((machine) => {
+        const { name } = machine
+        return this.#startComponent(`agent-${name}`, 'agents/node/main.ts', async () => ({
+          SVCCLOUD_POWER_CYCLE: machine.cycle,
           SVCCLOUD_NODE_NAME: name,
           SVCCLOUD_KUBECONFIG: access.agent(name),
           SVCCLOUD_DATA: join(folder.nodes, name),
           SVCCLOUD_HYPERVISOR: this.#options.hypervisor,
           SVCCLOUD_IMAGE_CACHE: environment()['SVCCLOUD_IMAGE_CACHE'] ?? folder.images,
           SVCCLOUD_STOP_GUESTS: String(options.isEphemeral),
-        }),
-      ),
+        }), (component) => machine.run(component))
+      }),
     ])
     const nodes = planNodes(options.nodes).map(({ name }) => name)
     const late = await waitForNodes({ databaseUrl, nodes, clock, signal: this.#stopping.signal })
@@ -149,6 +159,7 @@ export class Cloud {
       mail_directory: folder.mail,
       postgres_url: databaseUrl,
       operator_token_file: access.tokenFile,
+      bmc_url: bmc.access.url,
     }
     await writePrivately(folder.endpointsFile, `${JSON.stringify(endpoints, null, 2)}\n`)
     return endpoints
@@ -159,6 +170,7 @@ export class Cloud {
     const { folder } = this.#options
     this.#stopping.abort()
     await rm(folder.endpointsFile, { force: true })
+    await this.#bmc?.stop()
     const stores = this.#components.filter(({ name }) => name === 'postgres' || name === 'kubernetes')
     await Promise.all(this.#components.filter((component) => !stores.includes(component)).map((component) => component.stop()))
     for (const store of stores.toReversed()) await store.stop()
@@ -191,7 +203,7 @@ export class Cloud {
     return { SVCCLOUD_IDENTITY: identity, SVCCLOUD_ENDED_IDENTITY: ended }
   }
 
-  async #startComponent(name: string, file: string, settings: Settings | (() => Promise<Settings>)): Promise<ReadyMessage> {
+  async #startComponent(name: string, file: string, settings: Settings | (() => Promise<Settings>), made: (component: Component) => void = () => {}): Promise<ReadyMessage> {
     if (this.#stopping.signal.aborted) throw new StartRefused('Stopped before everything had started.')
     const { clock, random, say, folder } = this.#options
     const component = new Component(
@@ -204,6 +216,7 @@ export class Cloud {
       { clock, random, say, onProcessesChanged: () => this.#recordProcesses() },
     )
     this.#components.push(component)
+    made(component)
     return component.start()
   }
 

@@ -20,6 +20,8 @@ export interface DataFolder {
   readonly access: string
   readonly images: string
   readonly nodes: string
+  /** Power of the nodes, and the controller that they are switched by. */
+  readonly bmc: string
   readonly endpointsFile: string
   readonly processesFile: string
   readonly catalogFile: string
@@ -40,6 +42,7 @@ export const layout = (root: string): DataFolder => ({
   access: join(root, 'access'),
   images: join(root, 'images'),
   nodes: join(root, 'nodes'),
+  bmc: join(root, 'bmc'),
   endpointsFile: join(root, 'endpoints.json'),
   processesFile: join(root, 'processes.json'),
   catalogFile: join(root, 'catalog.yaml'),
@@ -57,7 +60,7 @@ export async function prepareDataFolder(root: string): Promise<DataFolder> {
   try {
     await mkdir(root, { recursive: true, mode: 0o711 })
     await access(root, constants.R_OK | constants.W_OK | constants.X_OK)
-    for (const part of [folder.logs, folder.mail, folder.kubernetes, folder.access, folder.images, folder.nodes]) {
+    for (const part of [folder.logs, folder.mail, folder.kubernetes, folder.access, folder.images, folder.nodes, folder.bmc]) {
       await mkdir(part, { recursive: true, mode: 0o700 })
       await access(part, constants.W_OK | constants.X_OK)
     }

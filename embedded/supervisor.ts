@@ -49,6 +49,9 @@ export class Component {
   #child: ChildProcess | undefined
   #record: ProcessRecord | undefined
   #running: Promise<void> | undefined
+  /** While it is there nothing starts. */
+  #cut: PromiseWithResolvers<void> | undefined
+  #life: Promise<unknown> = Promise.resolve()
 
   constructor(options: ComponentOptions, supervisor: SupervisorOptions) {
     this.name = options.name
@@ -81,10 +84,23 @@ export class Component {
   /** Ends the component for good: SIGTERM, and SIGKILL when it does not listen. */
   async stop(): Promise<void> {
     this.#stopping.abort()
+    this.restore()
     this.#child?.kill('SIGTERM')
     const cancel = this.#supervisor.clock.after(STOP_PATIENCE_MILLISECONDS, () => this.#child?.kill('SIGKILL'))
     await this.#running
     cancel()
+  }
+
+  /** Ends the child at once, without a word, and starts none until `restore`. Resolves when it is gone. */
+  async cut(): Promise<void> {
+    this.#cut ??= Promise.withResolvers()
+    this.#child?.kill('SIGKILL')
+    await this.#life
+  }
+
+  restore(): void {
+    this.#cut?.resolve()
+    this.#cut = undefined
   }
 
   async #keepRunning(resolve: (message: ReadyMessage) => void, reject: (error: Error) => void): Promise<void> {
@@ -93,11 +109,18 @@ export class Component {
     let isServing = false
     while (!this.#stopping.signal.aborted) {
       const startedAt = clock.monotonicMilliseconds()
-      const ended = await this.#runOnce((message) => {
+      const life = this.#runOnce((message) => {
         isServing = true
         resolve(message)
       })
+      this.#life = life
+      const ended = await life
       if (this.#stopping.signal.aborted) break
+      if (this.#cut !== undefined) {
+        await this.#cut.promise
+        failures = 0
+        continue
+      }
       failures = clock.monotonicMilliseconds() - startedAt > HEALTHY_MILLISECONDS ? 0 : failures + 1
       if (!isServing && failures >= FIRST_START_ATTEMPTS_MAXIMUM) return reject(new Error(`it ended with ${ended}`))
       const pause = backoffMilliseconds(failures, RESTART_LIMITS, random)
@@ -114,7 +137,7 @@ export class Component {
     const bounding = this.#keepLogBounded(over.signal)
     try {
       const environment = await this.#options.environment()
-      if (this.#stopping.signal.aborted) return 'nothing'
+      if (this.#stopping.signal.aborted || this.#cut !== undefined) return 'nothing'
       const child = fork(this.#options.file, [], {
         execPath: nodeBinary(), execArgv: [], detached: true, serialization: 'json',
         stdio: ['ignore', log.fd, log.fd, 'ipc'],

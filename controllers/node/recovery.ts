@@ -9,7 +9,7 @@ import type { Decision } from './decision.ts'
 import { hasReturned } from './life.ts'
 import { order } from './order.ts'
 import type { Guest, Turn } from './seen.ts'
-import { FENCING_ACTOR } from './silence.ts'
+import { FENCING_ACTOR, withdraw } from './silence.ts'
 
 /** So many servers of one node are brought elsewhere at once. */
 export const RECOVERIES_MAXIMUM = 4
@@ -27,7 +27,8 @@ export function recovery({ node, seen, now }: Turn): Decision {
   const due = lost.filter((guest) => !isBusy(guest) && !hasJustFailed(guest, fence.at, now)).sort(byUrgency)
   const isUrgentWorkLeft = lost.some((guest) => isUrgent(guest) && !hasJustFailed(guest, fence.at, now))
   const next = due.filter((guest) => isUrgent(guest) || !isUrgentWorkLeft).slice(0, Math.max(0, RECOVERIES_MAXIMUM - underWay))
-  return { actions: next.map((guest) => recover(guest, node.metadata.name, fence.operationId)), waitFor: 'its servers to live elsewhere', waitSeconds: LOOK_SECONDS }
+  const orders = next.map((guest) => recover(guest, node.metadata.name, fence.operationId))
+  return { actions: [...seen.observations.map(withdraw), ...orders], waitFor: 'its servers to live elsewhere', waitSeconds: LOOK_SECONDS }
 }
 
 const recover = ({ namespace, serverId }: Guest, lostNode: string, fenceOperationId: string): Action =>

@@ -66,7 +66,7 @@ function askObservers({ node, seen, now }: Turn): readonly Action[] {
   ]
 }
 
-const withdraw = ({ metadata: { namespace = '', name } }: ObservationObject): Action => ({ do: 'remove', type: Observation, key: { namespace, name } })
+export const withdraw = ({ metadata: { namespace = '', name } }: ObservationObject): Action => ({ do: 'remove', type: Observation, key: { namespace, name } })
 
 /** Looking harms nobody: a host without power is found so even where nobody could observe it. */
 function askPower({ node, now }: Turn): readonly Action[] {

@@ -37,7 +37,7 @@ it('says where everything is', async () => {
     version: expect.stringMatching(/^\d+\.\d+\.\d+/), pid: expect.any(Number),
     api_url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/), operator_url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/), kubernetes_url: expect.stringMatching(/^https:\/\/127\.0\.0\.1:\d+$/),
     kubeconfig: expect.stringContaining(data), ca_certificate: expect.stringContaining(data), mail_directory: join(data, 'mail'),
-    postgres_url: expect.stringMatching(/^postgresql:\/\/svccloud:\w{32}@127\.0\.0\.1:\d+\/svccloud$/), operator_token_file: join(data, 'operator-token'),
+    postgres_url: expect.stringMatching(/^postgresql:\/\/svccloud:\w{32}@127\.0\.0\.1:\d+\/svccloud$/), operator_token_file: join(data, 'operator-token'), bmc_url: expect.stringMatching(/^https:\/\/127\.0\.0\.1:\d+$/),
   })
   const { api_url, mail_directory, kubeconfig } = product.endpoints
   for (const text of [api_url, mail_directory, kubeconfig]) expect(product.output()).toContain(text)

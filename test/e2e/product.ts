@@ -27,6 +27,7 @@ export interface Endpoints {
   readonly mail_directory: string
   readonly postgres_url: string
   readonly operator_token_file: string | null
+  readonly bmc_url: string
 }
 
 /** Waiting longer would not help. */

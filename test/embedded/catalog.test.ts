@@ -34,6 +34,15 @@ it('has the zones and nodes that were asked for, in the region that it offers', 
   expect(named('Node').map(({ metadata, spec }) => [metadata.name, spec['zone']])).toEqual([['here-1', 'here'], ['there-1', 'there'], ['there-2', 'there']])
 })
 
+it('names the management controller of every node, and holds what lets in', async () => {
+  const objects = objectsOf(await catalogFor(parseNodes('here=2'), { url: 'https://127.0.0.1:1', username: 'u', password: 'p', authority: 'a' }))
+  const [secret] = objects.filter(({ kind }) => kind === 'Secret')
+  expect(secret).toMatchObject({ stringData: { username: 'u', password: 'p', 'ca.crt': 'a' } })
+  const nodes = objects.filter(({ kind }) => kind === 'Node')
+  expect(nodes.map(({ spec }) => spec['bmc'])).toEqual(['here-1', 'here-2'].map((name) => ({ address: `https://127.0.0.1:1/redfish/v1/Systems/${name}`, protocol: 'redfish', secretName: secret?.metadata.name })))
+  for (const { spec } of nodes) expect(RESOURCES.find(({ kind }) => kind === 'Node')?.spec.safeParse(spec)).toMatchObject({ success: true })
+})
+
 it('has a plan that the smallest template fits', async () => {
   const objects = objectsOf(await catalogFor(parseNodes('here=1')))
   const specOf = (kind: string, name: string) => objects.find((object) => object.kind === kind && object.metadata.name === name)?.spec ?? {}

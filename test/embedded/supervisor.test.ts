@@ -56,6 +56,25 @@ it('starts a killed child again and says so', async () => {
   expect(said).toEqual([expect.stringMatching(/^example ended with SIGKILL; starting it again/)])
 })
 
+it('starts nothing between a cut and its restoring, and says nothing of it', async () => {
+  const example = await component(SERVES)
+  const { pid } = await example.start()
+  await example.cut()
+  expect([isAlive(Number(pid)), example.process]).toEqual([false, undefined])
+  await example.cut() // free
+  example.restore()
+  await vi.waitFor(() => expect(example.process?.pid ?? pid).not.toBe(pid), { timeout: 20_000, interval: 20 })
+  expect(said).toEqual([])
+})
+
+it('stops while it is cut', async () => {
+  const example = await component(SERVES)
+  await example.start()
+  await example.cut()
+  await example.stop()
+  expect(example.process).toBeUndefined()
+})
+
 it('stops the child, also one that does not listen to SIGTERM at first', async () => {
   const example = await component(`${SERVES}; process.on('SIGTERM', () => setTimeout(() => process.exit(), 50))`)
   const { pid } = await example.start()
