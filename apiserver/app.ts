@@ -25,14 +25,16 @@ import { auditRefusal } from './audit.ts'
 import { type AgentConnections, openConsoles } from './console/consoles.ts'
 import { capacityEndpoints } from './handlers/capacity.ts'
 import { catalogEndpoints } from './handlers/catalog.ts'
+import { changePlanEndpoint } from './handlers/change-plan.ts'
 import { consoleEndpoints } from './handlers/console.ts'
 import { createServerEndpoint } from './handlers/create-server.ts'
 import { initScriptEndpoints } from './handlers/init-scripts.ts'
-import { operationEndpoints } from './handlers/operations.ts'
 import { nodeEndpoints } from './handlers/nodes.ts'
-import { quotaEndpoints } from './handlers/quotas.ts'
+import { operationEndpoints } from './handlers/operations.ts'
 import { operatorOperationEndpoints } from './handlers/operator-operations.ts'
+import { quotaEndpoints } from './handlers/quotas.ts'
 import { moveEndpoints } from './handlers/move-server.ts'
+import { rebuildServerEndpoint } from './handlers/rebuild-server.ts'
 import { serverEndpoints } from './handlers/servers.ts'
 import { serverGroupEndpoints } from './handlers/server-groups.ts'
 import { sshKeyEndpoints } from './handlers/ssh-keys.ts'
@@ -41,9 +43,9 @@ import { openIdentity } from './identity/identity.ts'
 import type { ProviderConfiguration } from './identity/providers/configuration.ts'
 import type { SealingKey } from './identity/sealing.ts'
 import { mcpEndpoint } from './mcp/mcp.ts'
+import { openNodes } from './nodes.ts'
 import type { Parts } from './parts.ts'
 import { openServers } from './servers.ts'
-import { openNodes } from './nodes.ts'
 
 export interface AppOptions {
   readonly store: Store
@@ -121,9 +123,9 @@ const storeUnavailable = (error: unknown): unknown =>
 
 function resourceEndpoints(parts: Parts, agents: AgentConnections): Endpoint[] {
   const servers = openServers(parts)
+  const nodes = openNodes(parts)
   return [
     ...catalogEndpoints(parts), ...quotaEndpoints(parts), ...initScriptEndpoints(parts), ...serverGroupEndpoints(parts), ...sshKeyEndpoints(parts), ...operationEndpoints(parts, servers),
-  const nodes = openNodes(parts)
     createServerEndpoint(parts, servers), rebuildServerEndpoint(parts, servers), changePlanEndpoint(parts, servers), ...serverEndpoints(parts, servers), ...moveEndpoints(parts, servers), ...consoleEndpoints(parts, servers, openConsoles(parts, servers, agents)),
     ...usageEndpoints(parts, servers), ...nodeEndpoints(parts, nodes), ...operatorOperationEndpoints(parts, nodes), ...capacityEndpoints(parts),
   ]

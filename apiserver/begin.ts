@@ -1,5 +1,6 @@
 /** Begins an operation of a server: the desired state and the operation that brings it about are one conditional write. */
 import type { Transaction } from 'kysely'
+import type { AuditChange } from '../domain/audit.ts'
 import type { OperationKind } from '../domain/operations.ts'
 import type { ServerFacts } from '../domain/server-rules.ts'
 import type { Tables } from '../db/tables.ts'
@@ -32,6 +33,8 @@ export interface Verb<Claims = void> {
   readonly gibibytes?: number
   /** Throws a Problem when the state does not allow it. */
   readonly judge: (server: ServerFacts) => void
+  /** For the audit log. */
+  readonly changes?: (server: ServerObject) => readonly AuditChange[]
   /** Merge patch of the spec. */
   readonly spec: Patch | ((beginning: Beginning<Claims>) => Patch)
   readonly arguments?: Readonly<Record<string, string>> | ((beginning: Beginning<Claims>) => Readonly<Record<string, string>>)
@@ -54,7 +57,7 @@ export async function begin<R extends Route, Claims = void>(parts: Parts, server
   const operation = newStanza(parts, verb.kind, { actor: caller.actor, requestId: request.requestId, now, ...(verb.gibibytes === undefined ? {} : { gibibytes: verb.gibibytes }) })
   const read = readAgain(servers, { caller, params: { id } }, before)
   const written = await accept(parts, {
-    id: operation.id, accountId: caller.accountId, resource: { type: 'server', id }, operation, audit: auditEntryOf(call, { resourceId: id }),
+    id: operation.id, accountId: caller.accountId, resource: { type: 'server', id }, operation, audit: auditEntryOf(call, { resourceId: id, changes: verb.changes?.(before) ?? [] }),
     claim: async (tx) => verb.claim?.(tx, operation),
     ...(verb.giveBack === undefined ? {} : { giveBack: (tx) => verb.giveBack?.(tx, operation) ?? Promise.resolve() }),
     write: async (claimed) => {

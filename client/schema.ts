@@ -1180,6 +1180,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/servers/{id}/rebuild": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Make the boot storage of a server anew
+         * @description What is on the boot storage is lost. Id, addresses, labels, group and every other storage stay.
+         */
+        post: operations["rebuild_server"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/servers/{id}/change-plan": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Give a stopped server another plan
+         * @description A larger or a smaller one, whose storage must hold the boot storage as it is. The file systems of the guest grow by themselves where its image does that.
+         */
+        post: operations["change_server_plan"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/servers/{id}/move": {
         parameters: {
             query?: never;
@@ -1623,6 +1663,33 @@ export interface components {
             networks?: unknown[];
             firewall?: null;
             backup_schedule?: null;
+        };
+        RebuildServer: {
+            /** @description As before by default. */
+            template?: string;
+            custom_image_id?: null;
+            /** @description Public keys. */
+            ssh_keys?: string[];
+            /** @description Keys of the account. The keys stay as they are when neither ssh_keys nor ssh_key_ids is given. */
+            ssh_key_ids?: string[];
+            /** @description Init script of the account to take as user data, as it is now; not together with user_data. The user data stays as it is when neither is given, and goes when this is null. */
+            init_script_id?: string | null;
+            user_data?: string;
+            /**
+             * @description Whether a started server is stopped for it; it is started again at the end.
+             * @default false
+             */
+            stop?: boolean;
+        };
+        ChangePlan: {
+            plan: string;
+            /**
+             * @description Whether the boot storage becomes as large as that of the plan. It never shrinks.
+             * @default true
+             */
+            grow_storage?: boolean;
+            /** @description Whether the server is started afterwards; it stays stopped by default. */
+            start?: boolean;
         };
         MigrationPolicyBody: {
             /** @enum {string} */
@@ -5165,6 +5232,92 @@ export interface operations {
             415: components["responses"]["UnsupportedMediaType"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    rebuild_server: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["RebuildServer"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            202: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperationEnvelope"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    change_server_plan: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangePlan"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            202: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperationEnvelope"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            402: components["responses"]["PaymentRequired"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["ContentTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableContent"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
             default: components["responses"]["Refused"];
         };
     };

@@ -6,6 +6,7 @@ import { type ChangeIntent, listIntents, settleIntent } from '../db/change-inten
 import { findOperation } from '../db/operation-history.ts'
 import { releaseServer } from '../db/server-claims.ts'
 import { removeServerGroup } from '../db/server-groups.ts'
+import { endSizeChange } from '../db/server-sizes.ts'
 import { Secret } from '../kit/kube/object.ts'
 import { accountNamespace } from '../resources/index.ts'
 import { LAST_CHANGE_ANNOTATION } from '../resources/labels.ts'
@@ -42,11 +43,13 @@ async function settle(parts: Parts, intent: ChangeIntent): Promise<void> {
   const isLostServer = !hasHappened && intent.audit.action === 'server.create'
   const isLostGroup = !hasHappened && intent.audit.action === 'server_group.create'
   const server = { accountId: intent.accountId, serverId: intent.resource.id }
+  if (!hasHappened && intent.audit.action === 'server.rebuild') await store.delete(Secret, { namespace: accountNamespace(intent.accountId), name: `${server.serverId}-user-data-${intent.operationId}` })
   if (isLostServer) await store.delete(Secret, { namespace: accountNamespace(intent.accountId), name: `${server.serverId}-user-data` })
   const audit: UnsealedAuditEntry = { ...intent.audit, outcome: hasHappened ? 'success' : 'failed' }
   await asked(db.transaction().execute(async (tx) => {
     if (!(await settleIntent(tx, intent.operationId))) return
     if (isLostServer) await releaseServer(tx, server)
+    if (!hasHappened && intent.audit.action === 'server.change_plan') await endSizeChange(tx, { ...server, operationId: intent.operationId, isDone: false })
     if (isLostGroup) await removeServerGroup(tx, { accountId: intent.accountId, groupId: intent.resource.id })
     await appendAudit(tx, audit, parts)
   }))

@@ -32,6 +32,8 @@ export const EXAMPLES: Readonly<Record<string, object>> = {
   create_server: { zone: 'eu-1a', hostname: 'web', plan: 'tiny', template: 'tiny-linux', labels: { tier: 'front' } },
   stop_server: { stop_type: 'soft', timeout_seconds: 60, timeout_action: 'hard' },
   restart_server: { stop_type: 'soft', timeout_seconds: 60, timeout_action: 'fail' },
+  rebuild_server: { template: 'tiny-linux', stop: true },
+  change_server_plan: { plan: 'small', grow_storage: true, start: true },
   update_server: { title: 'The first', labels: { tier: 'front' }, is_protected: true },
   set_server_ha_policy: { ha_policy: 'restart' },
   set_server_migration_policy: { migration_policy: 'default' },
@@ -52,8 +54,6 @@ export const EXAMPLES: Readonly<Record<string, object>> = {
   reset_user_second_factor: REASON,
   create_coupon: { code: 'WELCOME', amount_cents: 1000, valid_from: '2026-01-01T00:00:00Z', valid_until: '2026-12-31T00:00:00Z', max_redemptions: 100, credit_days: 60, is_active: true },
   create_support_session: { mode: 'read_only', reason: 'The console of web stays dark.', ticket: 'Ticket 1024' },
-  verify_audit_chain: { account_id: ID },
-}
   provision_node: {
     hostname: 'host-7', zone: 'eu-1a', rack: 'rack-2', management_address: '192.0.2.17', bmc: { address: 'https://192.0.2.117', protocol: 'redfish', secret_ref: 'host-7-bmc' }, roles: ['compute'],
   },
@@ -62,6 +62,8 @@ export const EXAMPLES: Readonly<Record<string, object>> = {
   drain_node: { mode: 'live_only', max_parallel: 2, deadline_minutes: 240, notify_hours: 0 },
   start_node_maintenance: { reason: 'New memory.', mode: 'live_then_cold', notify_hours: 24 },
   upgrade_node_agent: { version: '1.4.0' },
+  verify_audit_chain: { account_id: ID },
+}
 
 const AT = '2026-01-01T12:00:00Z'
 

@@ -10,7 +10,7 @@ const fixed = (field: string) => ({
 
 export const Storage = resource({
   kind: 'Storage', plural: 'storages', shortNames: ['sto'], scope: 'Namespaced', customers: 'read',
-  description: 'A block device of an account. A boot storage has the name of its server, and is made and deleted with it.',
+  description: 'A block device of an account. The first boot storage of a server has its name; it is made and deleted with the server.',
   spec: z.strictObject({
     zone: ZoneName.describe('Zone that the storage lives in. Cannot be changed.'),
     title: z.string().max(255).default('').describe('One line of free text for people.'),
@@ -33,6 +33,7 @@ export const Storage = resource({
     stateDetail: z.string().max(1024).optional().describe('Why it is so, for people.'),
     region: z.string().max(63).optional().describe('Region of the zone.'),
     nodeName: z.string().max(253).optional().describe('Node that holds it.'),
+    sizeGibibytes: z.int().optional().describe('Size that it has by now, in GiB.'),
     pool: z.string().max(63).optional().describe('Shared storage that it lies on, which other nodes reach too; absent when it lies on the disks of its node.'),
     operation: OperationProgress.optional().describe('How far the newest operation is.'),
   }).describe('What the storage is. Written by its controller.'),

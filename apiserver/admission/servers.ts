@@ -80,7 +80,7 @@ async function awaitGroup({ db, clock }: JudgeParts, group: GroupId): Promise<vo
 }
 
 /** What is decided at creation. The kind refuses it too, unless an operation of the platform changes it. */
-const FIXED = ['hostname', 'zone', 'plan', 'template', 'customImageId', 'storageGibibytes', 'userDataSecretName', 'initScriptId', 'serverGroupId', 'publicIpv4'] as const satisfies readonly (keyof ServerSpec)[]
+const FIXED = ['bootStorageId', 'hostname', 'zone', 'plan', 'template', 'customImageId', 'storageGibibytes', 'userDataSecretName', 'initScriptId', 'serverGroupId', 'publicIpv4'] as const satisfies readonly (keyof ServerSpec)[]
 /** What may be changed at any time, by the action that the API has for it. */
 const FREE: Readonly<Record<EditAction, readonly (keyof ServerSpec)[]>> = {
   'server.update': ['title', 'labels', 'isProtected', 'sshKeys'], 'server.ha_policy': ['haPolicy'], 'server.migration_policy': ['migrationPolicy'],
@@ -136,7 +136,8 @@ function requireReadable({ title, labels, sshKeys, userDataSecretName }: ServerS
   if (sshKeys.length === 0 && userDataSecretName === undefined) throw badField('spec.sshKeys', 'a server needs at least one SSH key, or user data: nobody could sign in')
 }
 
-function requireOffered({ customImageId, initScriptId, publicIpv4 }: ServerSpec): void {
+function requireOffered({ bootStorageId, customImageId, initScriptId, publicIpv4 }: ServerSpec): void {
+  if (bootStorageId !== undefined) throw forbidden('spec.bootStorageId is written by the platform only.')
   if (customImageId !== undefined) throw badField('spec.customImageId', 'custom images are not offered here')
   if (initScriptId !== undefined) throw badField('spec.initScriptId', 'is set through the API only: put the text into a Secret and name it in spec.userDataSecretName')
   if (publicIpv4) throw badField('spec.publicIpv4', 'public IPv4 addresses are not offered here')

@@ -97,11 +97,11 @@ export function chooseSize({ caches }: Pick<Parts, 'caches'>, body: Pick<CreateS
   return { plan: plan.spec, region: zone.spec.region, storageGibibytes }
 }
 
-const isOffered = (template: TemplateSpec, zone: string, now: Date): boolean =>
+export const isOffered = (template: TemplateSpec, zone: string, now: Date): boolean =>
   (template.zones.length === 0 || template.zones.includes(zone)) && (template.unavailableAt === undefined || Date.parse(template.unavailableAt) > now.getTime())
 
 /** The texts of the keys: those given, those named, or every key of the account. Throws 400 for bad and unknown ones, and without any. */
-async function chooseKeys({ db }: Parts, accountId: string, body: CreateServer): Promise<readonly string[]> {
+export async function chooseKeys({ db }: Pick<Parts, 'db'>, accountId: string, body: Pick<CreateServer, 'ssh_keys' | 'ssh_key_ids'>): Promise<readonly string[]> {
   const errors: FieldError[] = []
   const given = (body.ssh_keys ?? []).flatMap((text, index) => {
     const key = parsePublicKey(text)
@@ -122,7 +122,7 @@ async function chooseKeys({ db }: Parts, accountId: string, body: CreateServer):
 }
 
 /** What the first boot reads: the text given, or the init script as it is now. Throws 400 for both, and for a script that is not the account's. */
-async function chooseUserData({ db }: Parts, accountId: string, { user_data, init_script_id }: CreateServer): Promise<string | undefined> {
+export async function chooseUserData({ db }: Pick<Parts, 'db'>, accountId: string, { user_data, init_script_id }: Pick<CreateServer, 'user_data' | 'init_script_id'>): Promise<string | undefined> {
   if (init_script_id === undefined || init_script_id === null) return user_data
   if (user_data !== undefined) throw badField('init_script_id', 'cannot be given together with user_data')
   const script = await findInitScript(db, accountId, init_script_id)
@@ -148,12 +148,14 @@ interface UserData {
   readonly namespace: string
   readonly name: string
   readonly serverId: string
+  /** The server, where it is there already: the Secret goes with it. */
+  readonly owner?: KubeObject
   readonly text: string
 }
 
-async function writeUserData({ store }: Parts, { namespace, name, serverId, text }: UserData): Promise<void> {
+export async function writeUserData({ store }: Pick<Parts, 'store'>, { namespace, name, serverId, owner, text }: UserData): Promise<void> {
   const draft = {
-    metadata: { name, namespace, labels: { [SERVER_LABEL]: serverId } }, spec: undefined, type: 'Opaque', data: { userData: Buffer.from(text).toString('base64') },
+    metadata: { name, namespace, labels: { [SERVER_LABEL]: serverId }, ...(owner === undefined ? {} : { ownerReferences: [ownerOf(owner)] }) }, spec: undefined, type: 'Opaque', data: { userData: Buffer.from(text).toString('base64') },
   }
   await store.create(Secret, draft).catch((error: unknown) => {
     if (!isAlreadyExists(error)) throw error
@@ -162,7 +164,8 @@ async function writeUserData({ store }: Parts, { namespace, name, serverId, text
 
 /** From now on the Secret goes with its server. The controller does the same where this was missed. */
 async function giveToServer({ store, log }: Parts, secret: { readonly namespace: string; readonly name: string }, server: KubeObject<ServerSpec, ServerStatus>): Promise<void> {
-  const { apiVersion, kind, metadata } = server
-  const owner = { apiVersion, kind, name: metadata.name, uid: metadata.uid }
-  await store.patch(Secret, secret, { metadata: { ownerReferences: [owner] } }).catch((error: unknown) => log.warn('user data left without an owner', { server_id: metadata.name, error }))
+  const { metadata } = server
+  await store.patch(Secret, secret, { metadata: { ownerReferences: [ownerOf(server)] } }).catch((error: unknown) => log.warn('user data left without an owner', { server_id: metadata.name, error }))
 }
+
+const ownerOf = ({ apiVersion, kind, metadata }: KubeObject) => ({ apiVersion, kind, name: metadata.name, uid: metadata.uid ?? '' })

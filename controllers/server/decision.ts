@@ -5,6 +5,7 @@ import type { ServerState, ServerStatus } from '../../resources/server.ts'
 import type { OperationStanza } from '../../resources/shapes.ts'
 import { healthConditions } from '../health.ts'
 import { addressStatus } from './addresses.ts'
+import { bootStorageName } from './drafts.ts'
 import { activeOperation, type Seen, type ServerObject } from './seen.ts'
 
 /** What every rule looks at. */
@@ -76,7 +77,7 @@ function statusOf({ server, seen }: Turn, { state, detail, status }: Decision): 
     ...(zone === undefined ? {} : { region: zone.region }),
     ...(claims === undefined ? {} : {
       cores: claims.placement.cores, memoryMebibytes: claims.placement.memoryMebibytes, storageGibibytes: claims.placement.storageGibibytes,
-      nodeName: claims.placement.node, macAddress: claims.macAddress, bootStorageId: server.metadata.name,
+      nodeName: claims.placement.node, macAddress: claims.macAddress, bootStorageId: bootStorageName(server),
       ...addressStatus(claims),
     }),
     ...(incarnations.length === 0 ? {} : { incarnation: Math.max(...incarnations, server.status?.incarnation ?? 0) }),

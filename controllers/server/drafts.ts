@@ -40,14 +40,16 @@ const childLabels = (server: ServerObject, seen: Seen): Record<string, string> =
   ...(server.metadata.name.length > LABEL_LENGTH_MAXIMUM ? {} : { [SERVER_LABEL]: server.metadata.name }),
 })
 
-export const storageKey = (server: ServerObject): Key => ({ namespace: namespaceOf(server), name: server.metadata.name })
+/** The first one has the name of its server; a rebuilt server has another. */
+export const bootStorageName = ({ spec, metadata }: ServerObject): string => spec.bootStorageId ?? metadata.name
+export const storageKey = (server: ServerObject): Key => ({ namespace: namespaceOf(server), name: bootStorageName(server) })
 export const instanceKey = (server: ServerObject, node: string): Key => ({ namespace: nodeNamespace(node), name: uidOf(server) })
 /** The key that both ends of a move know. */
 export const moveKeyKey = (server: ServerObject, node: string): Key => ({ namespace: nodeNamespace(node), name: `move-${uidOf(server)}` })
 export const userDataKey = (server: ServerObject, node: string): Key => ({ namespace: nodeNamespace(node), name: `user-data-${uidOf(server)}` })
 
-/** The boot storage has the name of its server. */
-export function ensureStorage(server: ServerObject, seen: Seen, claims: ServerClaims): Action {
+/** The boot storage, or the one of this name that takes its place. */
+export function ensureStorage(server: ServerObject, seen: Seen, claims: ServerClaims, name = bootStorageName(server)): Action {
   const spec: StorageSpec = {
     zone: server.spec.zone, title: server.spec.title, sizeGibibytes: claims.placement.storageGibibytes, tier: 'standard', isBoot: true,
     serverId: server.metadata.name, labels: {}, isProtected: false,
@@ -55,7 +57,7 @@ export function ensureStorage(server: ServerObject, seen: Seen, claims: ServerCl
   }
   // Should the server ever go without its controller, the cluster's garbage collector takes the storage.
   const ownerReferences = [{ apiVersion: apiVersionOf(Server), kind: Server.kind, name: server.metadata.name, uid: uidOf(server), controller: true }]
-  return { do: 'ensure', type: Storage, draft: { metadata: { ...storageKey(server), labels: childLabels(server, seen), ownerReferences }, spec } }
+  return { do: 'ensure', type: Storage, draft: { metadata: { ...storageKey(server), name, labels: childLabels(server, seen), ownerReferences }, spec } }
 }
 
 export function ensureUserData(server: ServerObject, seen: Seen, node: string): Action {

@@ -1,9 +1,11 @@
 /** The server controller: what wakes it, what it reads, and its effects in PostgreSQL. What it decides is `plan.ts`. */
+import { isDeepStrictEqual } from 'node:util'
 import { Problem } from '../../domain/problem.ts'
 import { appendAudit } from '../../db/audit.ts'
 import { takeIntent } from '../../db/change-intents.ts'
 import { listKubernetesRequests } from '../../db/kubernetes-requests.ts'
 import { accountExists, claimServer, findServerClaims, isAccountId, releaseServer, renumberServer, type ServerDemand, type ServerId } from '../../db/server-claims.ts'
+import { beginSizeChange, endSizeChange } from '../../db/server-sizes.ts'
 import { type Key, keyOf, Secret } from '../../kit/kube/object.ts'
 import { type Effect, type Reconciler, watch } from '../../kit/reconcile/reconciler.ts'
 import { accountOfNamespace } from '../../resources/index.ts'
@@ -17,8 +19,9 @@ import { auditEffect } from '../audit.ts'
 import { asked } from '../database.ts'
 import type { Parts } from '../parts.ts'
 import { askerOf, editorOf, unaskedEdit } from './adopt.ts'
+import { RESIZED } from './change-plan.ts'
 import { toReason } from './decision.ts'
-import { uidOf, userDataKey } from './drafts.ts'
+import { storageKey, uidOf, userDataKey } from './drafts.ts'
 import { moveEffects } from './move-effects.ts'
 import { nodeOf } from './moving.ts'
 import { plan } from './plan.ts'
@@ -39,7 +42,7 @@ export function serverReconciler(parts: Parts): Reconciler<ServerSpec, ServerSta
     watches: [
       watch(Instance, (instance) => [serverOf(instance)]),
       watch(Storage, ({ metadata: { namespace = '' }, spec }) => (spec.isBoot && spec.serverId !== undefined ? [{ namespace, name: spec.serverId }] : [])),
-      watch(Volume, ({ spec: { storage: { namespace, name } } }) => [{ namespace, name }]), // a boot storage has the name of its server
+      watch(Volume, ({ spec: { storage } }) => serverOfStorage(caches, storage)),
       watch(Node, ({ metadata }) => instances.inNamespace(nodeNamespace(metadata.name)).map(serverOf)),
       // Whether a prefix can be exchanged follows from the state of its pool.
       watch(PublicPool, ({ spec }) => (spec.use === 'server_ipv6_prefix' ? servers.by(ZONE_INDEX, spec.zone).map(keyOf) : [])),
@@ -47,7 +50,7 @@ export function serverReconciler(parts: Parts): Reconciler<ServerSpec, ServerSta
     ],
     observe: (server) => observe(parts, server),
     plan,
-    effects: { claim: claimEffect(parts), release: releaseEffect(parts), renumber: renumberEffect(parts), audit: auditEffect(parts), ...moveEffects(parts) },
+    effects: { claim: claimEffect(parts), release: releaseEffect(parts), renumber: renumberEffect(parts), resize: resizeEffect(parts), sized: sizedEffect(parts), audit: auditEffect(parts), ...moveEffects(parts) },
   }
 }
 
@@ -56,7 +59,7 @@ async function observe({ caches, store, db }: Parts, server: ServerObject): Prom
   const { accountId, claims } = await readClaims(db, namespace, name)
   const { instance, ...otherInstances } = sortInstances(caches.of(Instance).by('server', uidOf(server)), claims)
   const template = spec.template === undefined ? undefined : caches.of(Template).get({ name: spec.template })
-  const storage = caches.of(Storage).get({ namespace, name })
+  const storage = caches.of(Storage).get(storageKey(server))
   const nodes = nodesOf(caches, claims, otherInstances.strayInstances)
   const edit = unaskedEdit(server, instance)
   const requests = await readRequests(db, server)
@@ -65,13 +68,26 @@ async function observe({ caches, store, db }: Parts, server: ServerObject): Prom
     plan: caches.of(Plan).get({ name: spec.plan })?.spec,
     zone: caches.of(Zone).get({ name: spec.zone })?.spec,
     isTemplateKnown: template !== undefined && (template.spec.zones.length === 0 || template.spec.zones.includes(spec.zone)),
-    storage, ...nodes,
+    storage, ...otherStorages(caches, server), ...nodes,
     targetVolume: claims?.target === undefined || storage === undefined ? undefined : caches.of(Volume).get({ namespace: nodeNamespace(claims.target.node), name: uidOf(storage) }),
     isHostReachable: claims !== undefined && !nodes.silentNodes.includes(claims.placement.node),
-    ...(instance === undefined ? await readUserData(store, server, claims?.placement.node) : { userData: undefined, hasUserDataCopy: true }),
+    ...(instance === undefined || activeOperation(server)?.kind === 'server.rebuild' ? await readUserData(store, server, claims?.placement.node) : { userData: undefined, hasUserDataCopy: true }),
     requests,
     editor: edit === undefined ? '' : askerOf(requests, edit.kind) ?? await findEditor(store, server, edit.field),
   }
+}
+
+const serverOfStorage = (caches: Parts['caches'], { namespace, name }: Key & { readonly namespace: string }): readonly Key[] => {
+  const serverId = caches.of(Storage).get({ namespace, name })?.spec.serverId
+  return serverId === undefined ? [] : [{ namespace, name: serverId }]
+}
+
+/** Of a server that is rebuilt: the new boot storage has the name of the operation, and the old one is named by it. */
+function otherStorages(caches: Parts['caches'], server: ServerObject): Pick<Seen, 'newStorage' | 'oldStorage'> {
+  const operation = activeOperation(server)
+  if (operation?.kind !== 'server.rebuild') return {}
+  const { namespace = '', name } = server.metadata
+  return { newStorage: caches.of(Storage).get({ namespace, name: operation.id }), oldStorage: caches.of(Storage).get({ namespace, name: operation.arguments?.['previous_boot_storage'] ?? name }) }
 }
 
 /** Which of the server's instances is which: there are two of them while it moves. */
@@ -115,10 +131,12 @@ async function readClaims(db: Parts['db'], namespace: string, serverId: string):
 /** The first boot needs the user data on the node; later nobody looks. */
 async function readUserData(store: Parts['store'], server: ServerObject, node: string | undefined): Promise<Pick<Seen, 'userData' | 'hasUserDataCopy'>> {
   const name = server.spec.userDataSecretName
-  if (name === undefined || activeOperation(server)?.kind !== 'server.create') return { userData: undefined, hasUserDataCopy: true }
+  const kind = activeOperation(server)?.kind
+  if (name === undefined || (kind !== 'server.create' && kind !== 'server.rebuild')) return { userData: undefined, hasUserDataCopy: true }
   const { namespace = '' } = server.metadata
   const copy = node === undefined ? undefined : await store.get(Secret, userDataKey(server, node))
-  return { userData: (await store.get(Secret, { namespace, name }))?.data, hasUserDataCopy: copy !== undefined }
+  const userData = (await store.get(Secret, { namespace, name }))?.data
+  return { userData, hasUserDataCopy: copy !== undefined && (userData === undefined || isDeepStrictEqual(copy.data, userData)) }
 }
 
 /** What was claimed becomes visible by itself; a refusal is told as a condition, which the next plan reads. */
@@ -142,6 +160,22 @@ const renumberEffect = ({ db }: Parts): Effect => async (input) => {
     if (!(error instanceof Problem)) throw error
     return { conditions: [{ type: RENUMBERED, status: 'False', reason: toReason(error.members.reason ?? 'refused'), message: error.message }] }
   }
+}
+
+/** What was claimed becomes visible by itself; a refusal is told as a condition, which the next plan reads. */
+const resizeEffect = ({ db, clock }: Parts): Effect => async (input) => {
+  try {
+    await asked(db.transaction().execute((tx) => beginSizeChange(tx, input as unknown as Parameters<typeof beginSizeChange>[1], clock.now()))) // the plan of this folder writes it
+    return { conditions: [{ type: RESIZED, status: 'True', reason: 'Claimed', message: '' }] }
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error
+    return { conditions: [{ type: RESIZED, status: 'False', reason: toReason(error.members.reason ?? 'refused'), message: error.message }] }
+  }
+}
+
+const sizedEffect = ({ db }: Parts): Effect => async (input) => {
+  await asked(db.transaction().execute((tx) => endSizeChange(tx, input as unknown as Parameters<typeof endSizeChange>[1]))) // the plan of this folder writes it
+  return undefined
 }
 
 /** With the server goes the only sign that its last change was made: an intent that waits for that sign is settled here. */

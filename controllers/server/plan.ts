@@ -2,22 +2,28 @@
  *  deletion, the operation under way, and a server at rest. */
 import { isFinal, type OperationKind } from '../../domain/operations.ts'
 import type { Action } from '../../kit/reconcile/action.ts'
-import { adopt, auditAdopted, auditEdits, unaskedEdit } from './adopt.ts'
+import { adopt, auditAdopted, auditEdits, SYSTEM_ACTOR, unaskedEdit } from './adopt.ts'
+import { changePlan, changePlanFailed } from './change-plan.ts'
 import { asBefore, type Decision, toActions, type Turn, type Work } from './decision.ts'
 import { switchMetadata } from './metadata.ts'
 import { migrate } from './migrate.ts'
 import { move } from './move.ts'
 import { create, failed, restart, start, stop } from './power.ts'
+import { rebuild, rebuildFailed } from './rebuild.ts'
 import { deleteObject, removal } from './removal.ts'
 import { renumberIpv6 } from './renumber.ts'
 import { activeOperation, isDeleting, type Seen, type ServerObject } from './seen.ts'
-import { settled } from './settled.ts'
 import { settle, settleMigration } from './settle.ts'
+import { settled } from './settled.ts'
 
 const FLOWS: Partial<Record<OperationKind, (work: Work) => Decision>> = {
   'server.create': create, 'server.start': start, 'server.stop': stop, 'server.restart': restart, 'server.delete': removal,
-  'server.metadata': switchMetadata, 'server.renumber_ipv6': renumberIpv6,
+  'server.metadata': switchMetadata, 'server.renumber_ipv6': renumberIpv6, 'server.change_plan': changePlan, 'server.rebuild': rebuild,
+  'server.migrate': migrate, 'server.move': move, 'server.settle_migration': settleMigration,
 }
+
+/** How a flow that is given up leaves the server, where it is not as after the flows of power. */
+const FAILURES: Partial<Record<OperationKind, typeof failed>> = { 'server.change_plan': changePlanFailed, 'server.rebuild': rebuildFailed }
 
 export function plan(server: ServerObject, seen: Seen, now: Date): readonly Action[] {
   const turn: Turn = { server, seen, now }
@@ -29,7 +35,7 @@ function decide(turn: Turn): readonly Action[] {
   const replaced = replacedOperation(server)
   if (replaced !== undefined) return [replaced]
   const edit = unaskedEdit(server, seen.instance)
-  if (edit !== undefined) return [adopt(turn, edit.kind, seen.editor)]
+  if (edit !== undefined) return [adopt(turn, edit.kind, isFollowUp(turn, edit.kind) ? SYSTEM_ACTOR : seen.editor)]
   if (isDeleting(server) && server.metadata.deletionTimestamp === undefined) return [deleteObject(server)]
   const operation = activeOperation(server)
   if (operation === undefined) return toActions(turn, isDeleting(server) ? removal(turn) : settled(turn))
@@ -49,6 +55,10 @@ function moveFirst(work: Work): Decision {
   return { ...decision, step: '', waitFor: 'the move before to be settled', waitSeconds: 5 }
 }
 
+/** The start that an ended operation left to be done; nobody asked for it by itself. */
+const isFollowUp = ({ server: { spec: { operation } }, seen: { requests } }: Turn, kind: OperationKind): boolean =>
+  kind === 'server.start' && !requests.some(({ action }) => action === kind) && (operation?.kind === 'server.rebuild' || (operation?.kind === 'server.change_plan' && operation.arguments?.['start'] === 'true'))
+
 const unknown = (work: Work): Decision => ({ ...asBefore(work), step: 'done', outcome: 'failed', error: `A server knows no operation ${work.operation.kind}.` })
 
 /** Only deletion replaces an operation, and only a creation. */
@@ -59,11 +69,11 @@ function replacedOperation({ spec, status }: ServerObject): Action | undefined {
 }
 
 /** These go on all the same, and leave power as it is. */
-const GOES_ON: readonly OperationKind[] = ['server.delete', 'server.metadata', 'server.renumber_ipv6']
+const GOES_ON: readonly OperationKind[] = ['server.delete', 'server.metadata', 'server.renumber_ipv6', 'server.migrate', 'server.move', 'server.settle_migration']
 
 /** What is not done at its deadline has failed. */
 function inTime(work: Work, decision: Decision): Decision {
   if (decision.outcome !== undefined || work.now.getTime() < Date.parse(work.operation.deadlineAt)) return decision
   const error = `It was not done in time: still waiting for ${decision.waitFor ?? 'the platform'}.`
-  return GOES_ON.includes(work.operation.kind) ? { ...decision, outcome: 'failed', error } : failed(work, decision.step ?? 'done', error)
+  return GOES_ON.includes(work.operation.kind) ? { ...decision, outcome: 'failed', error } : (FAILURES[work.operation.kind] ?? failed)(work, decision.step ?? 'done', error)
 }

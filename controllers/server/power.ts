@@ -102,7 +102,7 @@ const broken: Rule = (work) => {
   return status?.state === 'error' && hasSeenSpec(work.seen.instance) ? failed(work, 'started', status.detail ?? 'The guest could not be started.') : undefined
 }
 
-const running: Rule = (work) => {
+export const running: Rule = (work) => {
   const { instance } = work.seen
   if (instance === undefined) return undefined
   if (hasStarted(instance)) return { state: 'started', step: 'started', outcome: 'succeeded', status: { startedAt: instance.status?.startedAt ?? work.now.toISOString() } }
@@ -136,7 +136,7 @@ const ended: Rule = (work) =>
     : { ...atWork(work, 'stopped'), waitFor: 'the guest to end' }
 
 /** Orders the power, once storage and claims are there. */
-function withPower(work: Work, step: string, power: Power): Decision {
+export function withPower(work: Work, step: string, power: Power): Decision {
   const { server, seen } = work
   const decision = { ...atWork(work, step), waitFor: 'the host' }
   if (seen.claims === undefined || seen.storage === undefined) return decision
@@ -150,12 +150,12 @@ export const userData = (server: ServerObject, seen: Seen): readonly Action[] =>
 
 export const present = <T>(value: T | undefined): readonly T[] => (value === undefined ? [] : [value])
 
-const STATES_AT_WORK = { 'server.create': 'creating', 'server.start': 'starting', 'server.stop': 'stopping', 'server.restart': 'starting', 'server.delete': 'deleting' } as const
+const STATES_AT_WORK = { 'server.create': 'creating', 'server.start': 'starting', 'server.stop': 'stopping', 'server.restart': 'starting', 'server.delete': 'deleting', 'server.rebuild': 'starting' } as const
 const STEPS_BEFORE: Readonly<Record<string, string>> = { 'server.create': 'instance', 'server.start': 'started', 'server.restart': 'stopped', 'server.stop': 'stopped' }
 const firstStep = (operation: OperationStanza): string => STEPS_BEFORE[operation.kind] ?? 'done'
 
 /** Only server.create shows how it comes to be; the other kinds have it behind them. */
-function atWork({ operation, seen }: Work, step: string): Pick<Decision, 'state' | 'step'> {
+export function atWork({ operation, seen }: Work, step: string): Pick<Decision, 'state' | 'step'> {
   const isCreate = operation.kind === 'server.create'
   const isEnding = operation.kind === 'server.restart' && seen.instance !== undefined && isLive(seen.instance) && !runsFor(seen.instance, operation)
   const state = isEnding ? 'stopping' : STATES_AT_WORK[operation.kind as keyof typeof STATES_AT_WORK] ?? 'error' // these rules run for these kinds only

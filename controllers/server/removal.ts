@@ -7,14 +7,12 @@ import { Storage } from '../../resources/storage.ts'
 import type { Decision, Turn } from './decision.ts'
 import { moveKeyKey, storageKey, userDataKey } from './drafts.ts'
 import { present } from './power.ts'
+import { isGiven } from './rebuild.ts'
 import type { InstanceObject, ServerObject } from './seen.ts'
 
 /** A server that was deleted through the API is deleted in Kubernetes first; the finalizer keeps it until its last turn. */
 export const deleteObject = ({ metadata }: ServerObject): Action =>
   ({ do: 'remove', type: Server, key: { ...(metadata.namespace === undefined ? {} : { namespace: metadata.namespace }), name: metadata.name } })
-
-/** The Secret that the API server makes for user data that came with a request. One of another name is its maker's. */
-const userDataSecretOf = (server: ServerObject): string => `${server.metadata.name}-user-data`
 
 export function removal({ server, seen }: Turn): Decision {
   const { instance, targetInstance, strayInstances = [], storage, claims, accountId } = seen
@@ -23,9 +21,10 @@ export function removal({ server, seen }: Turn): Decision {
   if (storage !== undefined) return { state: 'deleting', step: 'storage', actions: [{ do: 'remove', type: Storage, key: storageKey(server) }], waitFor: 'the host to remove the disk' }
   const node = claims?.placement.node ?? server.status?.nodeName
   const copy: readonly Action[] = server.spec.userDataSecretName !== undefined && node !== undefined ? [{ do: 'remove', type: Secret, key: userDataKey(server, node) }] : []
-  const given: readonly Action[] = server.spec.userDataSecretName === userDataSecretOf(server) ? [{ do: 'remove', type: Secret, key: { ...storageKey(server), name: userDataSecretOf(server) } }] : []
+  const { userDataSecretName: given } = server.spec
+  const own: readonly Action[] = given !== undefined && isGiven(server.metadata.name, given) ? [{ do: 'remove', type: Secret, key: { ...storageKey(server), name: given } }] : []
   const release: readonly Action[] = accountId === undefined || claims === undefined ? [] : [{ do: 'effect', name: 'release', input: { accountId, serverId: server.metadata.name } }]
-  return { state: 'deleting', step: 'released', outcome: 'succeeded', actions: [...copy, ...given, ...keysOf(server, seen), ...release], isGone: true }
+  return { state: 'deleting', step: 'released', outcome: 'succeeded', actions: [...copy, ...own, ...keysOf(server, seen), ...release], isGone: true }
 }
 
 /** Of a move that was left in the middle. */

@@ -22,6 +22,9 @@ export interface Seen {
   readonly isTemplateKnown: boolean
   readonly claims: ServerClaims | undefined
   readonly storage: StorageObject | undefined
+  /** What server.rebuild makes in its place, and what was there before. */
+  readonly newStorage?: StorageObject | undefined
+  readonly oldStorage?: StorageObject | undefined
   /** On the node that holds the server (claims.placement); any there is while it has claims nowhere. */
   readonly instance: InstanceObject | undefined
   /** On the node that the server is on its way to (claims.target). */

@@ -48,7 +48,7 @@ export function plan(storage: StorageObject, seen: Seen): readonly Action[] {
   if (volume.status?.state === 'error') return [...elsewhere, ...failed(volume.status.detail ?? 'The host could not make the disk.')]
   const isReady = volume.status?.state === 'ready'
   return [...elsewhere, {
-    do: 'status', status: { state: isReady ? 'online' : 'creating', stateDetail: undefined, ...place },
+    do: 'status', status: { state: isReady ? 'online' : 'creating', stateDetail: undefined, sizeGibibytes: volume.status?.sizeGibibytes, ...place },
     conditions: [...healthConditions(isReady ? 'ready' : 'reconciling', isReady ? 'Online' : 'Creating', volume.status?.detail ?? ''), ...blocked],
   }]
 }

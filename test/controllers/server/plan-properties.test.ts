@@ -8,8 +8,8 @@ import { applied, ended, instance, isQuiet, newborn, NOW, operation, started, st
 
 const TURNS_MAXIMUM = 30
 /** These leave the state as they found it. */
-const STATELESS: readonly (OperationKind | undefined)[] = ['server.metadata', 'server.rebuild']
-const kinds = fc.constantFrom<OperationKind>('server.create', 'server.start', 'server.stop', 'server.restart', 'server.delete', 'server.metadata', 'server.rebuild')
+const STATELESS: readonly (OperationKind | undefined)[] = ['server.metadata', 'server.firewall']
+const kinds = fc.constantFrom<OperationKind>('server.create', 'server.start', 'server.stop', 'server.restart', 'server.delete', 'server.metadata', 'server.firewall')
 const power = fc.constantFrom('running' as const, 'stopped' as const)
 const incarnation = fc.integer({ min: 0, max: 3 })
 const stopped = fc.constantFrom(undefined, { id: 'op-1', outcome: 'stopped' as const }, { id: 'op-1', outcome: 'timed_out' as const })

@@ -208,7 +208,7 @@ describe('at rest', () => {
     ['a removed instance is made again and started', started({ seen: { instance: undefined } }), ['change {"operation":{"kind":"server.start","actor":"system:controllers"}}', 'state starting']],
     ['a removed instance of a stopped server is made again', started({ spec: { desiredPower: 'stopped' }, status: { state: 'stopped' }, seen: { instance: undefined } }), ['ensure Instance stopped 1', 'state stopped']],
     ['a failed creation stays an error', newborn({ spec: { operation: operation('server.create', 'op-0') }, status: { state: 'error', stateDetail: 'No.', operation: { ...ended('server.create').progress, status: 'failed' } }, seen: { claims: undefined } }), ['state error: No.']],
-    ['an operation that servers do not know fails', working('server.rebuild'), ['operation op-1 done failed: A server knows no operation server.rebuild.', 'state started']],
+    ['an operation that servers do not know fails', working('server.firewall'), ['operation op-1 done failed: A server knows no operation server.firewall.', 'state started']],
   ])('%s', (_why, world, expected) => expect(lines(world)).toEqual(expected))
 })
 
