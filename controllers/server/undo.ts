@@ -39,9 +39,10 @@ export const removeTarget = ({ server, target, targetNode }: Moving): readonly A
   target === undefined || target.metadata.deletionTimestamp !== undefined ? [] : [{ do: 'remove', type: Instance, key: instanceKey(server, targetNode) }]
 
 /** The sender is told to stop sending, where it was told to send. */
-function cancelSend({ server, seen, claims, storage, source, moveId }: Moving): readonly Action[] {
+function cancelSend(moving: Moving): readonly Action[] {
+  const { server, seen, claims, storage, source } = moving
   const send = source?.spec.send
-  if (source === undefined || send?.id !== moveId || send.isCancelled) return []
+  if (source === undefined || send === undefined || send.isCancelled || sourceWord(moving) !== 'sending') return []
   return present(ensureInstance(server, seen, claims, storage, { ...powerOf(source), send: { ...send, isCancelled: true } }))
 }
 
@@ -59,7 +60,7 @@ function mayGoCold(moving: Moving): boolean {
 /** The operation that began the move ends as it deserves; one that settles a move has done so. */
 export function ended(work: Work, reason: string): Decision {
   const { operation } = work
-  const decision = asBefore(work)
+  const decision = { ...asBefore(work), step: 'reserved' }
   if (operation.kind === 'server.settle_migration') return { ...decision, outcome: 'succeeded' }
   return isCancelled(operation)
     ? { ...decision, outcome: 'cancelled', events: [{ kind: 'move_cancelled', message: 'The server stays on its node.' }] }
