@@ -50,12 +50,16 @@ export interface Person {
 
 export const PASSWORD = 'correct zebra lantern 42'
 export const PUBLIC_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBv7nS1hUS8W4v8Yw0OeTZcJ6pHJXnpmmGBR9XdKLMDu ada@example'
+/** Before the name of a user of the management cluster: a token of theirs. */
+export const OPERATOR_TOKEN = 'operator-'
 const NODE = 'node-a1'
 const ZONE = 'eu-1-a'
 
 /** `disturb` stands between the API and Kubernetes; `agents` are the hosts' consoles. */
 export async function openCloud(db: Database, options: { readonly disturb?: (serve: Transport) => Transport; readonly agents?: AgentConnections; readonly hasPeers?: boolean } = {}) {
-  const core = await openCore({ clock: systemClock, random: systemRandom, log: silentLog, storage: memoryStorage() })
+  const core = await openCore({
+    clock: systemClock, random: systemRandom, log: silentLog, storage: memoryStorage(), authenticate: (token) => (token.startsWith(OPERATOR_TOKEN) ? { name: token.slice(OPERATOR_TOKEN.length), groups: ['system:authenticated'] } : undefined),
+  })
   const serve: Transport = (request) => core.handle(request, ADMIN)
   const client = { fieldManager: 'svccloud-apiserver', clock: systemClock, random: systemRandom }
   const admin = openClient({ ...client, transport: serve, fieldManager: 'kubectl' })
@@ -87,10 +91,10 @@ export async function openCloud(db: Database, options: { readonly disturb?: (ser
   let addresses = 0
   let paceMilliseconds = 60_000 / BUDGETS.requests.perMinute
   /** Every request comes a little later than the one before, so that nobody here is too fast for the budget of requests. */
-  async function send(method: string, path: string, { body, raw, headers = {} }: SendOptions & { readonly from?: string } = {}, from = '192.0.2.1'): Promise<Reply> {
+  async function send(method: string, path: string, { body, raw, headers = {} }: SendOptions & { readonly from?: string } = {}, from = '192.0.2.1', audience: keyof App = 'customers'): Promise<Reply> {
     later += paceMilliseconds
     const bytes = raw ?? (body === undefined ? undefined : JSON.stringify(body))
-    const response = await app.customers({
+    const response = await app[audience]({
       method, target: path, remoteAddress: from, signal: stop.signal, headers: { ...(bytes === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
       ...(bytes === undefined ? {} : { body: bytes }),
     })
@@ -98,6 +102,10 @@ export async function openCloud(db: Database, options: { readonly disturb?: (ser
     const isJson = /^application\/(problem\+)?json/.test(String(response.headers['content-type'] ?? ''))
     return { status: response.status, headers: response.headers, text, body: isJson && text !== '' ? JSON.parse(text) : {} }
   }
+
+  /** On the operator listener, as a user of the management cluster. */
+  const operate = (user: string, method: string, path: string, body?: unknown): Promise<Reply> =>
+    send(method, path, { headers: { authorization: `Bearer ${OPERATOR_TOKEN}${user}` }, ...(body === undefined ? {} : { body }) }, '192.0.2.9', 'operators')
 
   /** A signed-in owner of a new account; the address is verified unless asked otherwise. */
   async function signUp(email: string, { isVerified = true } = {}): Promise<Person> {
@@ -134,7 +142,7 @@ export async function openCloud(db: Database, options: { readonly disturb?: (ser
     hurry: () => void (paceMilliseconds = 0),
     /** Lets time pass for budgets. */
     pass: (milliseconds: number) => void (later += milliseconds),
-    app, admin, caches, db, zone: ZONE, node: NODE, send, signUp, auditOf,
+    app, admin, caches, db, zone: ZONE, node: NODE, send, operate, signUp, auditOf,
     async close() {
       stop.abort()
       await core.close()
