@@ -4,9 +4,10 @@
 import { sendSeconds } from '../../domain/migration-policies.ts'
 import type { InstanceSpec } from '../../resources/instance.ts'
 import type { Decision, Work } from './decision.ts'
-import { ensureInstance, moveKeyKey, powerOf } from './drafts.ts'
+import { ensureInstance, powerOf } from './drafts.ts'
+import { awaitArrival, receiver } from './hand-over.ts'
 import { moveStopped } from './move.ts'
-import { arrivalWait, inState, isLost, isSilent, mirroredVolumes, modeOf, type Moving, policyOf, reasonToEnd, sentGibibytes, sourceWord, targetWord } from './moving.ts'
+import { inState, isLost, isSilent, modeOf, type Moving, policyOf, reasonToEnd, sentAttempt, sentGibibytes, sourceWord, targetWord } from './moving.ts'
 import { shareKeys } from './move-effects.ts'
 import { first, present, type Rule } from './power.ts'
 import { reserved } from './reservation.ts'
@@ -23,8 +24,7 @@ const arrived: Rule<Moving> = (moving) => (targetWord(moving) === 'arrived' ? sw
 /** Both ends have let go of the guest: it is started again where its disks are. */
 const lost: Rule<Moving> = (moving) => {
   if (sourceWord(moving) !== 'handed_over') return undefined
-  if (isLost(moving)) return undo(moving, 'The guest was lost when it was handed over.')
-  return inState(moving, moving.written.state === 'aborting' ? 'aborting' : 'sending', { ...arrivalWait, waitFor: `node ${moving.targetNode} to take the guest over` })
+  return isLost(moving) ? undo(moving, 'The guest was lost when it was handed over.') : awaitArrival(moving)
 }
 
 const hopeless: Rule<Moving> = (moving) => {
@@ -39,22 +39,17 @@ const hopeless: Rule<Moving> = (moving) => {
 
 /** A receiver for the first attempt, or for the next one after the sender has said that the guest goes on there. */
 const received: Rule<Moving> = (moving) => {
-  const { server, seen, claims, storage, source, target, targetNode, moveId } = moving
+  const { server, source, target, targetNode } = moving
   if (source === undefined) return undefined
   const word = targetWord(moving)
   const state = moving.written.state === 'sending' ? 'sending' : 'preparing'
   if (word === 'in_the_way') return inState(moving, state, { actions: removeTarget(moving), waitFor: `the instance before to be gone from node ${targetNode}` })
-  const sent = source.spec.send?.id === moveId ? source.spec.send.attempt : 0
+  const sent = sentAttempt(moving)
   const held = target?.spec.receive?.attempt ?? 0
   if (sourceWord(moving) !== 'stays' || (word !== 'gone' && word !== 'failed' && sent !== held)) return undefined
   const tried = Math.max(sent, held)
   if (tried >= policyOf(server).attemptsMaximum) return undo(moving, `The guest could not be sent in ${tried} ${tried === 1 ? 'attempt' : 'attempts'}: ${failureOf(moving)}`)
-  const receive = { id: moveId, attempt: tried + 1, mirroredVolumes: mirroredVolumes(storage), secretName: moveKeyKey(server, targetNode).name }
-  const { power, incarnation, operationId } = powerOf(source)
-  return inState(moving, state, {
-    actions: [shareKeys(moving), ...present(ensureInstance(server, seen, claims, storage, { power, incarnation, operationId, receive }, { node: targetNode, instance: target }))],
-    waitFor: `node ${targetNode} to be ready for the guest`,
-  })
+  return inState(moving, state, { actions: [shareKeys(moving), ...receiver(moving, source, tried + 1)], waitFor: `node ${targetNode} to be ready for the guest` })
 }
 
 const failureOf = ({ source, target }: Moving): string => source?.status?.transfer?.detail || target?.status?.transfer?.detail || 'the nodes do not say why.'

@@ -72,18 +72,17 @@ export function targetWord({ target, targetNode, moveId, seen }: Pick<Moving, 't
   return said.phase === 'failed' ? 'failed' : said.phase === 'transferring' && said.port !== undefined ? 'listening' : 'preparing'
 }
 
-/** How long a receiver is waited for after its sender has finished. What comes, comes at once. */
-const ARRIVAL_SECONDS = 30
-
-/** Of a guest that its sender has let go and that has not arrived: whether it still may. */
-export function isLost(moving: Pick<Moving, 'source' | 'target' | 'targetNode' | 'sourceNode' | 'moveId' | 'seen' | 'now'>): boolean {
+/** Of a guest that its sender has let go: whether its receiver has said that it never came. One that was told to wait for the next attempt
+ *  and does so has not got this one. */
+export function isLost(moving: Pick<Moving, 'source' | 'target' | 'targetNode' | 'moveId' | 'seen'>): boolean {
   const word = targetWord(moving)
-  if (word === 'failed' || word === 'gone' || word === 'in_the_way') return true
-  if (isSilent(moving.seen, moving.targetNode)) return false
-  const sentAt = Date.parse(moving.source?.status?.transfer?.reportedAt ?? '')
-  return word === 'listening' && moving.now.getTime() >= sentAt + ARRIVAL_SECONDS * 1_000
+  if (word !== 'preparing' && word !== 'listening') return word !== 'arrived'
+  const said = transferOf(moving.target?.status, 'receive', moving.moveId)
+  return said !== undefined && said.attempt > sentAttempt(moving)
 }
-export const arrivalWait = { waitSeconds: ARRIVAL_SECONDS }
+
+/** The newest attempt that the sender was told of; 0 before the first. */
+export const sentAttempt = ({ source, moveId }: Pick<Moving, 'source' | 'moveId'>): number => (source?.spec.send?.id === moveId ? source.spec.send.attempt : 0)
 
 /** A server that was moved while it stood still is where it shall be: it runs there, or its node has taken it over as it is. */
 export function isMadeAnew({ target, source, moveId, operation }: Moving): boolean {

@@ -2,7 +2,8 @@
  *  target: the server lives there. Only on its source: it stays. On neither: it is started again where its disks are. On both cannot
  *  be; were it so, the source's would be ended, because the server lives on the target then. A silent node proves nothing. */
 import { asBefore, type Decision, type Work } from './decision.ts'
-import { arrivalWait, isLost, isMadeAnew, sourceWord, targetWord, writtenMove } from './moving.ts'
+import { isLost, isMadeAnew, sourceWord, targetWord, writtenMove } from './moving.ts'
+import { awaitArrival } from './hand-over.ts'
 import { removeInstances } from './removal.ts'
 import { movingTo } from './reservation.ts'
 import { cleaned, switched } from './switched.ts'
@@ -25,7 +26,6 @@ export function settle(work: Work): Decision {
   if (target === undefined) return asBefore(work)
   const moving = movingTo(work, target)
   if (targetWord(moving) === 'arrived' || isMadeAnew(moving)) return switched(moving)
-  const isUndecided = sourceWord(moving) === 'handed_over' && !isLost(moving)
-  if (isUndecided) return { ...asBefore(work), ...arrivalWait, waitFor: `node ${moving.targetNode} to say whether the guest runs there` }
+  if (sourceWord(moving) === 'handed_over' && !isLost(moving)) return awaitArrival(moving)
   return undo(moving, 'The move was left in the middle.')
 }
