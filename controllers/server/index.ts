@@ -50,7 +50,7 @@ export function serverReconciler(parts: Parts): Reconciler<ServerSpec, ServerSta
     ],
     observe: (server) => observe(parts, server),
     plan,
-    effects: { claim: claimEffect(parts), release: releaseEffect(parts), renumber: renumberEffect(parts), resize: resizeEffect(parts), sized: sizedEffect(parts), audit: auditEffect(parts), ...moveEffects(parts) },
+    effects: { claim: claimEffect(parts), give_back: giveBackEffect(parts), renumber: renumberEffect(parts), resize: resizeEffect(parts), sized: sizedEffect(parts), audit: auditEffect(parts), ...moveEffects(parts) },
   }
 }
 
@@ -179,7 +179,7 @@ const sizedEffect = ({ db }: Parts): Effect => async (input) => {
 }
 
 /** With the server goes the only sign that its last change was made: an intent that waits for that sign is settled here. */
-const releaseEffect = ({ db, clock, random }: Parts): Effect => async (input, { metadata }) => {
+const giveBackEffect = ({ db, clock, random }: Parts): Effect => async (input, { metadata }) => {
   await asked(db.transaction().execute(async (tx) => {
     await releaseServer(tx, input as unknown as ServerId) // the plan of this folder writes it
     const change = metadata.annotations?.[LAST_CHANGE_ANNOTATION]

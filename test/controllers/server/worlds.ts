@@ -127,7 +127,7 @@ export function applied({ server, seen }: World, actions: readonly Action[], now
       world = { ...world, instance: { ...instance({}, undefined), metadata: { ...metadata, generation: (metadata.generation ?? 0) + 1, annotations }, spec: action.draft.spec as InstanceSpec, ...(status === undefined ? {} : { status }) } }
     }
     if (action.do === 'effect' && action.name === 'claim') world = { ...world, claims: newborn().seen.claims }
-    if (action.do === 'effect' && action.name === 'release') world = { ...world, claims: undefined }
+    if (action.do === 'effect' && action.name === 'give_back') world = { ...world, claims: undefined }
     if (action.do === 'operation') {
       const stanza = root.spec.operation
       const before = root.status?.operation?.id === action.id ? root.status.operation : stanza && pendingProgress(stanza)
