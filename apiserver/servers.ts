@@ -5,7 +5,7 @@ import type { Position } from '../kit/http/cursor.ts'
 import type { Cache } from '../kit/kube/cache.ts'
 import type { KubeObject } from '../kit/kube/object.ts'
 import { accountNamespace } from '../resources/index.ts'
-import { Plan, type PlanSpec, Zone, type ZoneSpec } from '../resources/platform.ts'
+import { Node, Plan, type PlanSpec, Zone, type ZoneSpec } from '../resources/platform.ts'
 import { Server, type ServerSpec, type ServerStatus } from '../resources/server.ts'
 import { type ServerSurroundings, type ServerView, toServerView } from '../resources/server-routes.ts'
 import { compareNewestFirst, newestFirst, positionOf } from './newest-first.ts'
@@ -48,7 +48,10 @@ export function openServers({ store, caches, db, clock, hasPeers = false }: Pick
   cache.addIndex(HOSTNAME_INDEX, ({ metadata, spec }) => [within(metadata.namespace, spec.hostname)])
   cache.addIndex(OPERATION_INDEX, ({ spec }) => (spec.operation === undefined ? [] : [spec.operation.id]))
   const ordered = newestFirst(cache)
-  const surroundingsOf = ({ spec }: ServerObject): ServerSurroundings => ({ plan: plans.get({ name: spec.plan })?.spec, zone: zones.get({ name: spec.zone })?.spec })
+  const nodes = caches.of(Node)
+  const surroundingsOf = ({ spec, status }: ServerObject): ServerSurroundings => ({
+    plan: plans.get({ name: spec.plan })?.spec, zone: zones.get({ name: spec.zone })?.spec, work: status?.nodeName === undefined ? undefined : nodes.get({ name: status.nodeName })?.status?.plannedWork,
+  })
   const fragments = new WeakMap<ServerObject, Fragment>()
 
   return {
@@ -79,11 +82,11 @@ export function openServers({ store, caches, db, clock, hasPeers = false }: Pick
     },
     viewOf: (server) => toServerView(storedOf(server), surroundingsOf(server)),
     jsonOf(server) {
-      const { plan, zone } = surroundingsOf(server)
+      const { plan, zone, work } = surroundingsOf(server)
       const known = fragments.get(server)
-      if (known !== undefined && known.plan === plan && known.zone === zone) return known.json
-      const json = Buffer.from(JSON.stringify(toServerView(storedOf(server), { plan, zone })))
-      fragments.set(server, { json, plan, zone })
+      if (known !== undefined && known.plan === plan && known.zone === zone && known.work === work) return known.json
+      const json = Buffer.from(JSON.stringify(toServerView(storedOf(server), { plan, zone, work })))
+      fragments.set(server, { json, plan, zone, work })
       return json
     },
   }
@@ -93,6 +96,7 @@ interface Fragment {
   readonly json: Buffer
   readonly plan: PlanSpec | undefined
   readonly zone: ZoneSpec | undefined
+  readonly work: ServerSurroundings['work']
 }
 
 /** The servers that an index finds for the filter; undefined when there is nothing to filter. */

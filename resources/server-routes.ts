@@ -5,7 +5,7 @@ import type { ServerFacts } from '../domain/server-rules.ts'
 import { priceHourlyMillicents } from './catalog.ts'
 import { route } from './define.ts'
 import { type MigrationProgressView, OperationEnvelope, OperationView, toOperationView } from './operation.ts'
-import type { PlanSpec, ZoneSpec } from './platform.ts'
+import type { NodeStatus, PlanSpec, ZoneSpec } from './platform.ts'
 import { SERVER_STATES, type ServerSpec, type ServerStatus, STOP_TIMEOUT_SECONDS_DEFAULT, STOP_TIMEOUT_SECONDS_MAXIMUM } from './server.ts'
 import { Cursor, DateTime, Hostname, Id, Labels, Limit, type OperationProgress, type OperationStanza, pageOf, Printable, type Stored, ZoneName } from './shapes.ts'
 import { SSH_KEY_LENGTH_MAXIMUM } from './ssh-key.ts'
@@ -34,11 +34,15 @@ export type StoredServer = Stored<ServerSpec, ServerStatus>
 export interface ServerSurroundings {
   readonly plan: PlanSpec | undefined
   readonly zone: ZoneSpec | undefined
+  /** For which the servers of its node leave; undefined when none is announced. */
+  readonly work: NodeStatus['plannedWork']
 }
 
 const HA_UNAVAILABLE = 'The zone cannot restart a server on another node: that needs a second compute node and replicated storage.'
 
-export function toServerView(server: StoredServer, { plan, zone }: ServerSurroundings): ServerView {
+const WORK_WITHOUT_REASON = 'Work on the host of the server.'
+
+export function toServerView(server: StoredServer, { plan, zone, work }: ServerSurroundings): ServerView {
   const { name, spec, status } = server
   const operation = activeOperationOf(server)
   const isRestartable = zone?.capabilities.includes('ha_restart') ?? false
@@ -53,7 +57,7 @@ export function toServerView(server: StoredServer, { plan, zone }: ServerSurroun
     active_operation: operation === undefined ? null : toOperationView(operation, { type: 'server', id: name }),
     is_protected: spec.isProtected, metadata_enabled: spec.metadataEnabled, init_script_id: spec.initScriptId ?? null, boot_storage_id: status?.bootStorageId ?? null,
     storage_ids: status?.bootStorageId === undefined ? [] : [status.bootStorageId], interface_count: 1, firewall_enabled: false,
-    ha_status: isRestartable ? 'available' : 'unavailable', ha_status_reason: isRestartable ? null : HA_UNAVAILABLE, maintenance: null,
+    ha_status: isRestartable ? 'available' : 'unavailable', ha_status_reason: isRestartable ? null : HA_UNAVAILABLE, maintenance: work === undefined ? null : { planned_at: work.plannedAt, reason: work.reason || WORK_WITHOUT_REASON, action: work.action },
     created_at: server.createdAt, started_at: status?.startedAt ?? null, hourly_price_millicents: plan === undefined ? 0 : priceHourlyMillicents(plan.priceMonthlyCents),
   }
 }

@@ -1,11 +1,13 @@
 /** The operators' routes of nodes, operations and capacity, with tokens of the management cluster. No controllers run: tests say what they would. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { mirrorNode } from '../../db/nodes.ts'
 import { recordOperation } from '../../db/operation-history.ts'
 import type { ResourceType } from '../../kit/kube/object.ts'
+import { accountNamespace } from '../../resources/index.ts'
 import { Node, type NodeSpec, type NodeStatus } from '../../resources/platform.ts'
+import { Server } from '../../resources/server.ts'
 import { useDatabase } from '../database.ts'
-import { type Cloud, openCloud, OPERATOR_TOKEN, type Person, type Reply } from './cloud.ts'
+import { type Cloud, openCloud, OPERATOR_TOKEN, type Person, PUBLIC_KEY, type Reply } from './cloud.ts'
 
 const database = useDatabase()
 let cloud: Cloud
@@ -187,6 +189,17 @@ describe('draining', () => {
   })
 })
 
+test('work on its node is announced to the owner of a server, with its hour, its reason and how the server leaves', async () => {
+  await addNode(name)
+  const made = await owner.send('POST', '/v1/servers', { body: { zone: cloud.zone, hostname: name, plan: 'tiny', template: 'tiny-linux', ssh_keys: [PUBLIC_KEY] } })
+  const { id } = made.body['server']
+  await cloud.admin.patch(Server, { namespace: accountNamespace(owner.accountId), name: id }, { status: { state: 'started', nodeName: name } }, 'status')
+  const shown = async () => (await owner.send('GET', `/v1/servers/${id}`)).body['server'].maintenance
+  expect(await shown()).toBeNull()
+  await setStatus(name, { plannedWork: { operationId: 'op', plannedAt: '2026-01-01T13:00:00.000Z', reason: 'New memory.', action: 'live' } })
+  await vi.waitFor(async () => expect(await shown()).toEqual({ planned_at: '2026-01-01T13:00:00.000Z', reason: 'New memory.', action: 'live' }), { timeout: 10_000 })
+})
+
 describe('another agent', () => {
   test('is tried by one node of the zone first', async () => {
     const version = `2.0.${names}`
@@ -256,7 +269,7 @@ describe('operations of operators', () => {
     expect((await olga('POST', `/operations/${id}/retry`)).body).toMatchObject({ status: 409, reason: 'state_not_allowed' })
   })
   test('are those of all accounts too', async () => {
-    const server = await owner.send('POST', '/v1/servers', { body: { zone: cloud.zone, hostname: name, plan: 'tiny', template: 'tiny-linux', ssh_keys: ['ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBv7nS1hUS8W4v8Yw0OeTZcJ6pHJXnpmmGBR9XdKLMDu ada@example'] } })
+    const server = await owner.send('POST', '/v1/servers', { body: { zone: cloud.zone, hostname: name, plan: 'tiny', template: 'tiny-linux', ssh_keys: [PUBLIC_KEY] } })
     const { id } = server.body['operation']
     expect((await olga('GET', `/operations/${id}`)).body['operation']).toMatchObject({ kind: 'server.create', server_id: server.body['server'].id })
     const listed = async (query: string) => ((await olga('GET', `/operations?${query}`)).body['items'] as { id: string }[]).some((operation) => operation.id === id)
