@@ -247,4 +247,6 @@ export const NODE_REPORT_NAME = 'node'
 export const HEARTBEAT_LEASE_NAME = 'heartbeat'
 /** Secret in the node's namespace whose key `token` the API server sends to the agent's listener. */
 export const AGENT_ACCESS_SECRET_NAME = 'agent-access'
+/** Keeps an Instance or a Volume until nothing of it is left on the node. */
+export const AGENT_FINALIZER = 'svccloud.dev/agent'
 export const nodeNamespace = (nodeName: string): string => `node-${nodeName}`

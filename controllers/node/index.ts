@@ -3,21 +3,22 @@ import { forgetNode, listTenants, mirrorNode } from '../../db/nodes.ts'
 import { findCandidate, listCandidates } from '../../db/placement.ts'
 import { appendStaffAudit } from '../../db/staff.ts'
 import type { Candidate } from '../../domain/placement.ts'
-import { type KubeObject, Lease, type LeaseSpec, Namespace, Secret } from '../../kit/kube/object.ts'
-import { isAlreadyExists } from '../../kit/kube/store.ts'
+import { type Key, type KubeObject, Lease, type LeaseSpec, Namespace, type ResourceType, Secret } from '../../kit/kube/object.ts'
+import { isAlreadyExists, isConflict, isNotFound } from '../../kit/kube/store.ts'
 import { type Effect, type Reconciler, watch } from '../../kit/reconcile/reconciler.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import { newBase62, newUuid } from '../../kit/sys/random.ts'
 import { accountNamespace } from '../../resources/index.ts'
-import { AGENT_ACCESS_SECRET_NAME, HEARTBEAT_LEASE_NAME, Instance, NODE_REPORT_NAME, nodeNamespace, NodeReport, Observation } from '../../resources/instance.ts'
+import { AGENT_ACCESS_SECRET_NAME, AGENT_FINALIZER, HEARTBEAT_LEASE_NAME, Instance, NODE_REPORT_NAME, nodeNamespace, NodeReport, Observation, Volume } from '../../resources/instance.ts'
 import { NODE_FINALIZER } from '../../resources/labels.ts'
 import { Node, type NodeSpec, type NodeStatus, Plan } from '../../resources/platform.ts'
 import { Server } from '../../resources/server.ts'
-import { Storage } from '../../resources/storage.ts'
+import { Storage, type StorageSpec, type StorageStatus } from '../../resources/storage.ts'
 import { asked } from '../database.ts'
 import { type OpenPowerControl, powerControlWith, powerEffect } from '../fencing/effects.ts'
 import type { Parts } from '../parts.ts'
 import { editorOf } from '../server/adopt.ts'
+import { bootStorageName } from '../server/drafts.ts'
 import { unaskedEdit } from './adopt.ts'
 import { orderEffect } from './order.ts'
 import { plan } from './plan.ts'
@@ -43,6 +44,7 @@ export function nodeReconciler(parts: Parts, open: OpenPowerControl = powerContr
       watch(Namespace, ({ metadata }) => nodeOf({ metadata: { namespace: metadata.name } } as KubeObject)),
       watch(Server, ({ status }) => [...whenAtWork(status?.nodeName), ...whenAtWork(status?.migration?.sourceNode)]),
       watch(Instance, (instance) => nodeOf(instance).flatMap(({ name }) => whenAtWork(name))),
+      watch(Volume, (volume) => nodeOf(volume).flatMap(({ name }) => whenAtWork(name))),
       watch(Observation, ({ metadata }) => [{ name: metadata.name }]),
       ...[watch(Plan, () => []), watch(Storage, () => [])],
     ],
@@ -50,6 +52,7 @@ export function nodeReconciler(parts: Parts, open: OpenPowerControl = powerContr
     plan,
     effects: {
       mirror: mirrorEffect(parts), forget: forgetEffect(parts), grant: grantEffect(parts), audit: auditEffect(parts), order: orderEffect(parts), power: powerEffect(open, parts.clock) as Effect, // on nodes only
+      vacate: vacateEffect(parts),
     },
   }
 }
@@ -79,6 +82,7 @@ async function observe(parts: Parts, listen: ReturnType<typeof heartbeats>, node
     report: caches.of(NodeReport).get({ namespace, name: NODE_REPORT_NAME })?.spec,
     heartbeat: listen(name, caches.of(Lease).get({ namespace, name: HEARTBEAT_LEASE_NAME })),
     mirror: await asked(findCandidate(db, name)),
+    stuck: node.status?.fence === undefined ? [] : stuckOn(parts, namespace),
     observers: isSilent(node) ? observersOf(parts, node) : [],
     observations: caches.of(Observation).list().filter((observation) => observation.metadata.name === name),
     editor: await findEditor(parts, node),
@@ -96,6 +100,13 @@ const observersOf = ({ caches }: Parts, { metadata, spec }: NodeObject): readonl
   caches.of(Node).list().filter((other) => other.spec.zone === spec.zone && other.metadata.name !== metadata.name && HEARD_STATES.includes(other.status?.state))
     .map((other) => other.metadata.name).sort().slice(0, OBSERVERS_MAXIMUM)
 
+/** Data on shared storage goes with a Volume that is not retained: that one waits for an agent which can remove it. */
+const stuckOn = ({ caches }: Parts, namespace: string): Seen['stuck'] => [
+  ...caches.of(Instance).inNamespace(namespace).filter(isLeaving).map(({ metadata: { name } }) => ({ kind: 'Instance', name } as const)),
+  ...caches.of(Volume).inNamespace(namespace).filter((volume) => isLeaving(volume) && (volume.spec.pool === undefined || volume.spec.isRetained === true)).map(({ metadata: { name } }) => ({ kind: 'Volume', name } as const)),
+]
+const isLeaving = ({ metadata }: KubeObject): boolean => metadata.deletionTimestamp !== undefined
+
 /** Cached objects have no managedFields. */
 async function findEditor({ store }: Parts, node: NodeObject): Promise<string> {
   const edit = unaskedEdit(node)
@@ -108,10 +119,13 @@ async function readGuests({ caches, db }: Parts, node: string): Promise<readonly
     const server = caches.of(Server).get({ namespace, name: serverId })
     return {
       accountId, namespace, serverId, room, isArriving, server, cpuPool: server === undefined ? undefined : caches.of(Plan).get({ name: server.spec.plan })?.spec.cpuPool,
-      isOnPool: caches.of(Storage).get({ namespace, name: serverId })?.status?.pool !== undefined,
+      isOnPool: isOnPool(server === undefined ? undefined : caches.of(Storage).get({ namespace, name: bootStorageName(server) })),
     }
   })
 }
+
+/** A disk that was never finished has nothing to go on with elsewhere. */
+const isOnPool = (storage: KubeObject<StorageSpec, StorageStatus> | undefined): boolean => storage?.status?.pool !== undefined && storage.status.state === 'online'
 
 const mirrorEffect = ({ db }: Parts): Effect => async (input) => {
   await asked(mirrorNode(db, input as unknown as Omit<Candidate, 'used'>)) // the plan of this folder writes it
@@ -133,6 +147,27 @@ const grantEffect = ({ store, random }: Parts): Effect => async (input) => {
     if (!isAlreadyExists(error)) throw error
   }
   return undefined
+}
+
+/** The deletion was written before the report is read here, and an agent that comes back writes its report before it reads what it shall run:
+ *  so either the report shows its boot, and it is asked as any other, or it will see the deletion. */
+const vacateEffect = ({ store }: Parts): Effect => async (input) => {
+  const { namespace, bootId, stuck } = input as unknown as { readonly namespace: string; readonly bootId: string; readonly stuck: Seen['stuck'] } // the plan of this folder writes it
+  const report = await store.get(NodeReport, { namespace, name: NODE_REPORT_NAME })
+  if ((report?.spec.bootId ?? '') !== bootId) return undefined
+  for (const { kind, name } of stuck) await release(store, kind === 'Instance' ? Instance : Volume, { namespace, name })
+  return undefined
+}
+
+async function release(store: Parts['store'], type: ResourceType, key: Key): Promise<void> {
+  const object = await store.get(type, key)
+  if (object === undefined || !isLeaving(object)) return
+  const { resourceVersion, uid, finalizers = [] } = object.metadata
+  try {
+    await store.patch(type, key, { metadata: { resourceVersion, uid, finalizers: finalizers.filter((finalizer) => finalizer !== AGENT_FINALIZER) } })
+  } catch (error) {
+    if (!isConflict(error) && !isNotFound(error)) throw error // seen again in the next turn, or gone
+  }
 }
 
 /** The entry of an operation in the operators' log, unless the request that asked for it has written it. */

@@ -8,7 +8,7 @@ import { activeStanza } from '../operation/stanza.ts'
 import type { Decision } from './decision.ts'
 import { hasReturned } from './life.ts'
 import { order } from './order.ts'
-import type { Guest, Turn } from './seen.ts'
+import type { Guest, NodeObject, Turn } from './seen.ts'
 import { FENCING_ACTOR, withdraw } from './silence.ts'
 
 /** So many servers of one node are brought elsewhere at once. */
@@ -28,8 +28,12 @@ export function recovery({ node, seen, now }: Turn): Decision {
   const isUrgentWorkLeft = lost.some((guest) => isUrgent(guest) && !hasJustFailed(guest, fence.at, now))
   const next = due.filter((guest) => isUrgent(guest) || !isUrgentWorkLeft).slice(0, Math.max(0, RECOVERIES_MAXIMUM - underWay))
   const orders = next.map((guest) => recover(guest, node.metadata.name, fence.operationId))
-  return { actions: [...seen.observations.map(withdraw), ...orders], waitFor: 'its servers to live elsewhere', waitSeconds: LOOK_SECONDS }
+  return { actions: [...seen.observations.map(withdraw), ...vacated(node, seen), ...orders], waitFor: 'its servers to live elsewhere', waitSeconds: LOOK_SECONDS }
 }
+
+/** What is deleted on a lost node goes without its agent's word: nothing of it can be there any more. Its disks are, until it is back. */
+const vacated = ({ metadata, status }: NodeObject, { stuck }: Turn['seen']): readonly Action[] =>
+  stuck.length === 0 ? [] : [{ do: 'effect', name: 'vacate', input: { namespace: nodeNamespace(metadata.name), bootId: status?.fence?.bootId ?? '', stuck } }]
 
 const recover = ({ namespace, serverId }: Guest, lostNode: string, fenceOperationId: string): Action =>
   order({ namespace, serverId, kind: 'server.recover', actor: FENCING_ACTOR, arguments: { lost_node_id: lostNode, fence_operation_id: fenceOperationId } })

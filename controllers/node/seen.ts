@@ -22,6 +22,8 @@ export interface Seen {
   readonly observers: readonly string[]
   /** What they were asked, and what they said. */
   readonly observations: readonly ObservationObject[]
+  /** What is on its way out of a fenced node's namespace and waits for its agent. */
+  readonly stuck: readonly Stuck[]
   /** Who made the edit that no operation stands for, as an actor. */
   readonly editor: string
   /** Who has room on the node, by account and id; read only while the node is at work (`isAtWork`). */
@@ -37,6 +39,12 @@ export interface Heartbeat {
   readonly renewedAt: string | undefined
   /** How long no renewal was seen, on this process's own clock. */
   readonly silentSeconds: number
+}
+
+/** An Instance, or a Volume whose data is on the node or stays. */
+export interface Stuck {
+  readonly kind: 'Instance' | 'Volume'
+  readonly name: string
 }
 
 /** A server that has room on the node, or is on its way here. */

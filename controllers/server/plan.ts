@@ -10,6 +10,7 @@ import { migrate } from './migrate.ts'
 import { move } from './move.ts'
 import { create, failed, restart, start, stop } from './power.ts'
 import { rebuild, rebuildFailed } from './rebuild.ts'
+import { endedByLoss, recover } from './recover.ts'
 import { deleteObject, removal } from './removal.ts'
 import { renumberIpv6 } from './renumber.ts'
 import { activeOperation, isDeleting, type Seen, type ServerObject } from './seen.ts'
@@ -19,7 +20,7 @@ import { settled } from './settled.ts'
 const FLOWS: Partial<Record<OperationKind, (work: Work) => Decision>> = {
   'server.create': create, 'server.start': start, 'server.stop': stop, 'server.restart': restart, 'server.delete': removal,
   'server.metadata': switchMetadata, 'server.renumber_ipv6': renumberIpv6, 'server.change_plan': changePlan, 'server.rebuild': rebuild,
-  'server.migrate': migrate, 'server.move': move, 'server.settle_migration': settleMigration,
+  'server.migrate': migrate, 'server.move': move, 'server.settle_migration': settleMigration, 'server.recover': recover,
 }
 
 /** How a flow that is given up leaves the server, where it is not as after the flows of power. */
@@ -41,7 +42,7 @@ function decide(turn: Turn): readonly Action[] {
   if (operation === undefined) return toActions(turn, isDeleting(server) ? removal(turn) : settled(turn))
   const work: Work = { ...turn, operation }
   const flow = FLOWS[operation.kind]
-  const decision = flow === undefined ? unknown(work) : inTime(work, hasOldMove(work) ? moveFirst(work) : flow(work))
+  const decision = flow === undefined ? unknown(work) : inTime(work, hasOldMove(work) ? moveFirst(work) : endedByLoss(work) ?? flow(work))
   return [...auditAdopted(turn, operation), ...toActions(turn, decision)]
 }
 
@@ -69,7 +70,7 @@ function replacedOperation({ spec, status }: ServerObject): Action | undefined {
 }
 
 /** These go on all the same, and leave power as it is. */
-const GOES_ON: readonly OperationKind[] = ['server.delete', 'server.metadata', 'server.renumber_ipv6', 'server.migrate', 'server.move', 'server.settle_migration']
+const GOES_ON: readonly OperationKind[] = ['server.delete', 'server.metadata', 'server.renumber_ipv6', 'server.migrate', 'server.move', 'server.settle_migration', 'server.recover']
 
 /** What is not done at its deadline has failed. */
 function inTime(work: Work, decision: Decision): Decision {

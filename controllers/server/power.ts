@@ -97,7 +97,7 @@ export const nextIncarnation = ({ server, seen: { instance, targetInstance } }: 
   Math.max(...[instance, targetInstance].flatMap((one) => [one?.spec.incarnation ?? 0, one?.status?.incarnation ?? 0]), server.status?.incarnation ?? 0) + 1
 
 /** The node tried and could not. */
-const broken: Rule = (work) => {
+export const broken: Rule = (work) => {
   const status = work.seen.instance?.status
   return status?.state === 'error' && hasSeenSpec(work.seen.instance) ? failed(work, 'started', status.detail ?? 'The guest could not be started.') : undefined
 }
@@ -150,7 +150,7 @@ export const userData = (server: ServerObject, seen: Seen): readonly Action[] =>
 
 export const present = <T>(value: T | undefined): readonly T[] => (value === undefined ? [] : [value])
 
-const STATES_AT_WORK = { 'server.create': 'creating', 'server.start': 'starting', 'server.stop': 'stopping', 'server.restart': 'starting', 'server.delete': 'deleting', 'server.rebuild': 'starting' } as const
+const STATES_AT_WORK = { 'server.create': 'creating', 'server.start': 'starting', 'server.stop': 'stopping', 'server.restart': 'starting', 'server.delete': 'deleting', 'server.rebuild': 'starting', 'server.recover': 'starting' } as const
 const STEPS_BEFORE: Readonly<Record<string, string>> = { 'server.create': 'instance', 'server.start': 'started', 'server.restart': 'stopped', 'server.stop': 'stopped' }
 const firstStep = (operation: OperationStanza): string => STEPS_BEFORE[operation.kind] ?? 'done'
 

@@ -4,8 +4,9 @@ import type { ServerClaims } from '../../db/server-claims.ts'
 import { adopt, SYSTEM_ACTOR } from './adopt.ts'
 import { asBefore, type Decision, type Turn } from './decision.ts'
 import { ensureInstance, type Power, powerOf, uidOf } from './drafts.ts'
-import { canSettle } from './moving.ts'
+import { canSettle, isFenced } from './moving.ts'
 import { hasSeenSpec, present, userData } from './power.ts'
+import { detailOfLost } from './recover.ts'
 import { removeInstances } from './removal.ts'
 import type { InstanceObject, StorageObject } from './seen.ts'
 
@@ -51,10 +52,14 @@ function lost(turn: Turn, claims: ServerClaims, storage: StorageObject): Decisio
   return { ...asBefore(turn), actions: present(ensureInstance(server, seen, claims, storage, power)) }
 }
 
-const hostSilent = (turn: Turn): Decision =>
-  turn.server.status?.state === 'started'
+function hostSilent(turn: Turn): Decision {
+  const { server, seen } = turn
+  const isOff = server.status?.state === 'stopped'
+  if (!isOff && seen.claims !== undefined && isFenced(seen, seen.claims.placement.node)) return { state: 'error', detail: detailOfLost(turn) }
+  return server.status?.state === 'started'
     ? { state: 'error', detail: 'The host of the server does not answer. The server shows its state again when the host is back.' }
     : asBefore(turn)
+}
 
 function guest(whole: Whole): Decision {
   const { status, spec } = whole.instance

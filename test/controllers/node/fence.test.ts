@@ -103,6 +103,7 @@ describe('a fenced node', () => {
   const back = (changes: Partial<NonNullable<Seen['report']>>, renewedAt = 't2') => seen({ mirror: closed, hasAccess: true, heartbeat: { renewedAt, silentSeconds: 1 }, report: { ...report, ...changes } })
   test.each<readonly [string, NodeObject, Seen, readonly string[]]>([
     ['stays fenced while it is silent', fenced(), silent(), ['state fenced']],
+    ['has what is deleted on it go by the proof', fenced(), silent({ stuck: [{ kind: 'Instance', name: 'i' }] }), ['effect vacate', 'state fenced']],
     ['is no more asked after', fenced(), heardBy('nothing', 'nothing'), ['remove Observation', 'remove Observation', 'state fenced']],
     ['stays fenced when it is heard with the boot that was fenced', fenced(), back({ guestCount: 0 }), ['state fenced']],
     ['stays fenced while guests run on it', fenced(), back({ bootId: 'c', guestCount: 1 }), ['state fenced']],

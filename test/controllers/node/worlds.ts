@@ -22,7 +22,7 @@ export const candidate = (changes: Partial<Candidate> = {}): Candidate => ({
 })
 
 export const seen = (changes: Partial<Seen> = {}): Seen => ({
-  hasNamespace: true, hasAccess: true, report, heartbeat: { renewedAt: 't1', silentSeconds: 1 }, mirror: candidate(), editor: 'user:kubectl', observers: [], observations: [], guests: [], instanceCount: 0, zoneNodes: [candidate({ isSchedulable: false }), candidate({ node: 'n2' })], ...changes,
+  hasNamespace: true, hasAccess: true, report, heartbeat: { renewedAt: 't1', silentSeconds: 1 }, mirror: candidate(), editor: 'user:kubectl', stuck: [], observers: [], observations: [], guests: [], instanceCount: 0, zoneNodes: [candidate({ isSchedulable: false }), candidate({ node: 'n2' })], ...changes,
 })
 
 export const stanza = (kind: OperationKind, changes: Partial<OperationStanza> = {}): OperationStanza =>
