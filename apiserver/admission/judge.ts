@@ -9,10 +9,11 @@ import { accountExists } from '../../db/server-claims.ts'
 import type { Logger } from '../../kit/sys/log.ts'
 import { API_GROUP } from '../../resources/define.ts'
 import { accountOfNamespace } from '../../resources/index.ts'
-import { Plan, Region, Template, Zone } from '../../resources/platform.ts'
+import { Node, type NodeSpec, type NodeStatus, Plan, Region, Template, Zone } from '../../resources/platform.ts'
 import type { ServerGroupSpec, ServerGroupStatus } from '../../resources/server-group.ts'
 import type { ServerSpec, ServerStatus } from '../../resources/server.ts'
 import { auditEntry, kubernetesActor } from '../audit.ts'
+import { judgeNodeChange, judgeNodeCreation, judgeNodeDeletion } from './nodes.ts'
 import { type AdmissionRequest, allowed, refused, typed } from './review.ts'
 import { judgeGroupChange, judgeGroupCreation, judgeGroupDeletion } from './server-groups.ts'
 import { type Asked, judgeChange, judgeCreation, judgeDeletion, type JudgeParts } from './servers.ts'
@@ -30,6 +31,7 @@ const CLUSTER_CONTROLLERS = 'system:serviceaccount:kube-system:'
 
 /** Answers AdmissionReview responses. Throws Unavailable when it cannot know; whether the write may happen then is the caller's choice. */
 export function openJudge(parts: AdmissionParts): Judge {
+  parts.caches.of(Node)
   parts.caches.of(Plan)
   parts.caches.of(Region)
   parts.caches.of(Template)
@@ -67,6 +69,13 @@ async function judge(parts: AdmissionParts, { operation, resource: { resource },
     if (operation === 'DELETE' && before !== undefined) return judgeGroupDeletion(parts, before)
     throw new Error(`a review of ${operation} lacks the object`)
   }
+  if (resource === 'nodes') {
+    const [node, before] = [typed<NodeSpec, NodeStatus>(object), typed<NodeSpec, NodeStatus>(oldObject)]
+    if (operation === 'CREATE' && node !== undefined) return judgeNodeCreation(parts, node)
+    if (operation === 'UPDATE' && node !== undefined && before !== undefined) return judgeNodeChange(parts, node, before)
+    if (operation === 'DELETE' && before !== undefined) return judgeNodeDeletion(parts, before)
+    throw new Error(`a review of ${operation} lacks the object`)
+  }
   if (resource === 'storages' && operation === 'CREATE') throw new Problem(501, 'Only boot storages are offered here: they are made with their server.')
   if (resource === 'storages' || resource === 'operations') throw forbidden(`${resource} are written by the platform only.`)
   return []
@@ -90,7 +99,10 @@ async function auditRefusal({ db, clock, random }: AdmissionParts, { uid, operat
   const target = object ?? oldObject
   if (outcome === undefined || accountId === undefined || target == null || !(await accountExists(db, accountId))) return
   const entry = auditEntry(accountId, kubernetesActor(username), { requestId: uid, sourceIp: '', userAgent: '' }, {
-    action: `${target.kind.toLowerCase()}.${ACTIONS[operation]}`, resourceId: target.metadata.name, outcome, detail: { status: String(status), ...(reason === undefined ? {} : { reason }) },
+    action: `${nounOf(target.kind)}.${ACTIONS[operation]}`, resourceId: target.metadata.name, outcome, detail: { status: String(status), ...(reason === undefined ? {} : { reason }) },
   })
   await db.transaction().execute((tx) => appendAudit(tx, entry, { clock, random }))
 }
+
+/** ServerGroup is server_group, as the actions of the API have it. */
+const nounOf = (kind: string): string => kind.replace(/(?!^)[A-Z]/g, (letter) => `_${letter}`).toLowerCase()

@@ -1,10 +1,12 @@
 /** What must be true of the charts and images whatever the cluster: they agree with the processes that they start. */
 
-import { readFile } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import { dirname, join, relative, resolve } from 'node:path'
 import { validate } from 'dockerfile-utils'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
+import { NODE_RULES } from '../../embedded/kubernetes/access/default-roles.ts'
+import { RESOURCES } from '../../resources/index.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const read = (path: string) => readFile(join(ROOT, path), 'utf8')
@@ -41,6 +43,39 @@ it.each([
   expect(text).toContain(`args: [${main}]`)
   expect(told.length).toBeGreaterThan(1)
   expect(told.filter((name) => !known.has(name))).toEqual([])
+})
+
+interface Rule {
+  readonly apiGroups: readonly string[]
+  readonly resources: readonly string[]
+  readonly verbs: readonly string[]
+}
+
+const VERBS: Readonly<Record<string, readonly string[]>> = { get: ['get'], list: ['list'], watch: ['watch'], create: ['create'], patch: ['patch'], replace: ['update'], delete: ['delete'], apply: ['create', 'patch'] }
+const CORE: readonly { readonly kind: string; readonly plural: string }[] = [{ kind: 'Namespace', plural: 'namespaces' }, { kind: 'Secret', plural: 'secrets' }, { kind: 'Lease', plural: 'leases' }]
+/** Only a process that registers its own webhook writes it; in a cluster the chart does. */
+const NOT_IN_A_CLUSTER = new Set(['ValidatingWebhookConfiguration'])
+
+it('lets the API server do to each kind what its sources do', async () => {
+  const role = /-apiserver\n.*?\n(rules:\n.*?)\n---/s.exec(await read('charts/svccloud/templates/access.yaml'))?.[1] ?? ''
+  const { rules } = parse(role) as { rules: Rule[] }
+  const plurals = new Map([...RESOURCES, ...CORE].map(({ kind, plural }) => [kind, plural]))
+  const files = (await readdir(join(ROOT, 'apiserver'), { recursive: true })).filter((file) => file.endsWith('.ts'))
+  const text = (await Promise.all(files.map((file) => read(`apiserver/${file}`)))).join('\n')
+  const done = [
+    ...[...text.matchAll(/\bstore\.(\w+)\(([A-Z]\w+)/g)].flatMap(([, call = '', kind = '']) => (VERBS[call] ?? []).map((verb) => ({ kind, verb }))),
+    ...[...text.matchAll(/\bcaches\.of\(([A-Z]\w+)/g)].flatMap(([, kind = '']) => [{ kind, verb: 'list' }, { kind, verb: 'watch' }]),
+  ].filter(({ kind }) => !NOT_IN_A_CLUSTER.has(kind))
+  const lacking = done.filter(({ kind, verb }) => !rules.some(({ resources, verbs }) => resources.includes(plurals.get(kind) ?? '') && verbs.includes(verb)))
+  expect(done.length).toBeGreaterThan(20)
+  expect([...new Set(lacking.map(({ kind, verb }) => `${verb} ${kind}`))]).toEqual([])
+})
+
+it('gives the agents what the embedded Kubernetes API gives them', async () => {
+  const role = /name: svccloud-node-agent\n.*?\n(rules:\n.*?)\n---/s.exec(await read('charts/svccloud-node-agent/templates/access.yaml'))?.[1] ?? ''
+  const flat = (rules: readonly { readonly verbs?: readonly string[]; readonly resources?: readonly string[] }[]) => rules.flatMap(({ resources = [], verbs = [] }) => resources.flatMap((resource) => verbs.map((verb) => `${verb} ${resource}`)))
+  const ownNamespace = 'get namespaces' // a rule of its own in a real cluster, since it names one object of the cluster
+  expect([...flat((parse(role) as { rules: Rule[] }).rules), ownNamespace].toSorted()).toEqual(flat(NODE_RULES).toSorted())
 })
 
 /** Top folders of everything that a file loads, itself included. */

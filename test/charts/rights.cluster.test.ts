@@ -37,7 +37,7 @@ let connections: Agent
 let postgres: TestServer
 let folder: string
 let customer: Customer
-let endpoints: { readonly api_url: string; readonly mail_directory: string }
+let endpoints: { readonly api_url: string; readonly operator_url: string; readonly mail_directory: string }
 const children: ChildProcess[] = []
 const logs = new Map<string, string>()
 
@@ -108,7 +108,7 @@ beforeAll(async () => {
   })
   await agent
   await eventually('the node to be ready', async () => (await ask<{ status?: { state?: string } }>('GET', '/apis/svccloud.dev/v1alpha1/nodes/n1')).status?.state === 'ready', 30_000)
-  endpoints = { api_url: apiserver['api_url'] ?? '', mail_directory: mail }
+  endpoints = { api_url: apiserver['api_url'] ?? '', operator_url: apiserver['operator_url'] ?? '', mail_directory: mail }
 }, START_MILLISECONDS)
 
 afterAll(async () => {
@@ -154,6 +154,30 @@ it.runIf(ADDRESS)("the webhook of the chart, found by its Service and trusted by
   await kubectl('wait', '-n', namespace, '--for=condition=Ready', 'server/judged', '--timeout=60s')
   expect((await customer.request<{ items: { action: string; outcome: string }[] }>('GET', '/v1/audit')).body.items.map(({ action, outcome }) => `${action} ${outcome}`)).toEqual(expect.arrayContaining(['server.create success', 'server.create failed']))
   await kubectl('delete', 'server', 'judged', '-n', namespace, '--timeout=60s')
+})
+
+it('a server group comes, keeps a server, and goes', async () => {
+  const { body: { server_group: group } } = await customer.request<{ server_group: { id: string } }>('POST', '/v1/server-groups', { name: 'front', zone: 'r1a', spread: 'host' })
+  const { server, operation } = await customer.createServer({ zone: 'r1a', hostname: 'kept', plan: 'tiny', template: 'tiny-linux', server_group_id: group.id })
+  expect(await customer.finished(operation.id)).toMatchObject({ status: 'succeeded' })
+  expect(await customer.finished((await customer.change('DELETE', `/v1/servers/${server.id}`)).id)).toMatchObject({ status: 'succeeded' })
+  await eventually('the group to be empty, and gone', async () => {
+    const answer = await customer.request('DELETE', `/v1/server-groups/${group.id}`)
+    if (answer.status >= 300) throw new Error(JSON.stringify(answer.body))
+    return true
+  }, 30_000)
+})
+
+it('an operator of the cluster is known by a token of the cluster, and looks after nodes', async () => {
+  const send = (method: 'GET' | 'POST', path: string, body = {}) =>
+    request(`${endpoints.operator_url}/v1/operator${path}`, { method, headers: { authorization: `Bearer ${cluster.token}`, 'content-type': 'application/json' }, body: method === 'POST' ? JSON.stringify(body) : null })
+  const state = async () => (await ask<{ status?: { state?: string } }>('GET', '/apis/svccloud.dev/v1alpha1/nodes/n1')).status?.state
+  expect((await send('GET', '/nodes')).statusCode).toBe(200)
+  expect((await send('POST', '/nodes/n1/cordon', { reason: 'a test' })).statusCode).toBe(202)
+  await eventually('the node to be cordoned', async () => (await state()) === 'cordoned', 30_000)
+  expect((await send('POST', '/nodes/n1/uncordon')).statusCode).toBe(202)
+  await eventually('the node to be ready', async () => (await state()) === 'ready', 30_000)
+  expect((await request(`${endpoints.operator_url}/v1/operator/nodes`, { headers: { authorization: 'Bearer wrong' } })).statusCode).toBe(401)
 })
 
 it('nobody was refused anything', async () => {

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect } from 'vitest'
-import { parse } from 'yaml'
+import { parseAllDocuments } from 'yaml'
 import { toolPath } from '../../tools/cluster/build.ts'
 import type { Customer, Operation, Server } from './customer.ts'
 import { eventually } from './product.ts'
@@ -29,6 +29,12 @@ export interface Doors {
   readonly username: string
 }
 
+interface Example {
+  readonly kind: string
+  readonly metadata: { readonly name: string }
+  readonly spec: Readonly<Record<string, string>>
+}
+
 interface Entry {
   readonly action: string
   readonly actor_email: string
@@ -40,9 +46,9 @@ interface Entry {
 export async function tryEqualDoors({ customer, kubectl, username }: Doors, made: Server): Promise<void> {
   const actor = `user:${username}`
   const files = (await readdir(EXAMPLES)).filter((file) => file.endsWith('.yaml'))
-  const examples = await Promise.all(files.map(async (file) => parse(await readFile(join(EXAMPLES, file), 'utf8')) as { readonly kind: string; readonly metadata: { readonly name: string }; readonly spec: Readonly<Record<string, string>> }))
-  const example = examples.find(({ kind }) => kind === 'Server')
-  if (example === undefined) throw new Error('there is no example of a server')
+  const examples = (await Promise.all(files.map(async (file) => parseAllDocuments(await readFile(join(EXAMPLES, file), 'utf8'))))).flat().map((document) => document.toJS() as Example)
+  const example = examples.find(({ metadata }) => metadata.name === 'from-git')
+  if (example === undefined) throw new Error('there is no example of a server of its own')
   const { name } = example.metadata
   const patch = (id: string, spec: object) => kubectl('patch', 'server', id, '--type=merge', '-p', JSON.stringify({ spec }))
   const isGone = (id: string) => eventually(`${id} to be gone`, async () => (await customer.request('GET', `/v1/servers/${id}`)).status === 404, PATIENCE_MILLISECONDS)
@@ -53,7 +59,7 @@ export async function tryEqualDoors({ customer, kubectl, username }: Doors, made
   const entries = async () => (await customer.request<{ items: Entry[] }>('GET', '/v1/audit')).body.items.map(({ action, actor_email, outcome, resource_id }) => `${action} ${resource_id} ${actor_email} ${outcome}`)
 
   // Made from a file, as it would be over REST.
-  await kubectl('apply', '--dry-run=server', '-f', EXAMPLES)
+  await kubectl('apply', '--dry-run=server', '-f', join(EXAMPLES, 'server.yaml'))
   expect(await kubectl('get', 'servers', '-o', 'name')).not.toContain(name)
   expect(await kubectl('apply', '-f', EXAMPLES)).toContain('created')
   await kubectl('wait', '--for=condition=Ready', `server/${name}`, '--timeout=120s')
@@ -84,8 +90,17 @@ export async function tryEqualDoors({ customer, kubectl, username }: Doors, made
   expect(await customer.server(made.id)).toMatchObject({ title: 'By kubectl', desired_power: 'stopped' })
   await eventually('the entry of the new title', async () => (await entries()).includes(`server.update ${made.id} ${actor} success`), PATIENCE_MILLISECONDS)
 
+  // A group of the same folder keeps its servers, by either door.
+  const group = examples.find(({ kind }) => kind === 'ServerGroup')?.metadata.name ?? ''
+  const members = examples.filter(({ spec }) => spec['serverGroupId'] === group).map(({ metadata }) => metadata.name)
+  for (const member of members) await inState(member, 'started')
+  expect((await customer.request<{ server_group: { members: string[] } }>('GET', `/v1/server-groups/${group}`)).body.server_group.members.toSorted()).toEqual(members.toSorted())
+  await expect(kubectl('delete', 'servergroup', group, '--wait=false')).rejects.toThrow('in_use')
+  expect((await customer.request('DELETE', `/v1/server-groups/${group}`)).status).toBe(409)
+
   // Gone, however it was made; every change was an operation of its own, in the name of who asked.
-  await kubectl('delete', '-f', EXAMPLES, '--timeout=120s')
+  await kubectl('delete', 'servers', name, ...members, '--timeout=120s')
+  await kubectl('delete', 'servergroup', group, '--timeout=60s')
   await kubectl('delete', 'server', made.id, '--timeout=120s')
   await isGone(name)
   await isGone(made.id)
@@ -93,6 +108,7 @@ export async function tryEqualDoors({ customer, kubectl, username }: Doors, made
   expect(await operationsOf(kubectl, made.id)).toEqual([`server.create token:test succeeded`, `server.delete ${actor} succeeded`, `server.stop ${actor} succeeded`])
   expect(await entries()).toEqual(expect.arrayContaining([
     ...['create', 'start', 'delete'].map((verb) => `server.${verb} ${name} ${actor} success`), ...['stop', 'delete'].map((verb) => `server.${verb} ${made.id} ${actor} success`),
+    `server_group.create ${group} ${actor} success`, `server_group.delete ${group} ${actor} success`, `server_group.delete ${group} ${actor} failed`,
     `server.delete ${name} ${actor} failed`, `server.update ${name} ${actor} denied`, `server.create twin ${actor} failed`,
   ]))
 }
