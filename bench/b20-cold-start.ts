@@ -130,7 +130,7 @@ async function seed({ store, db, accountId, namespace }: Cloud, index: number): 
     accountId, plan: undefined, zone: { displayName: 'Zone', region: 'region-1', isClosed: false, capabilities: [] }, isTemplateKnown: true, claims: undefined, storage, instance: undefined,
     isHostReachable: true, userData: undefined, hasUserDataCopy: true, editor: '', requests: [],
   }
-  const claims = { macAddress, placement: { accountId, serverId: name, zone: ZONE, node: NODE, ...size } }
+  const claims = { macAddress, addresses: [], placement: { accountId, serverId: name, zone: ZONE, node: NODE, ...size } }
   const ensured = ensureInstance(server, seen, claims, storage, { power: 'running', incarnation: 1, operationId: operation.id })
   if (ensured?.do !== 'ensure') throw new Error('a new server needs an instance')
   const made = await store.create(Instance, ensured.draft as Pick<InstanceObject, 'metadata' | 'spec'>) // a draft of an Instance

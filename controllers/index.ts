@@ -11,6 +11,7 @@ import { operationReconciler } from './operation/index.ts'
 import { operationRecords } from './operation/record.ts'
 import { orphanReconciler } from './orphan.ts'
 import type { Parts } from './parts.ts'
+import { publicPoolReconciler } from './public-pool/index.ts'
 import { inShard, type Shard, WHOLE } from './shard.ts'
 import { serverGroupReconciler } from './server-group.ts'
 import { serverReconciler } from './server/index.ts'
@@ -35,6 +36,7 @@ export function openControllers(options: ControllersOptions): readonly Controlle
     openController(serverReconciler(options), zonal),
     openController(storageReconciler(options), zonal),
     openController(nodeReconciler(options), zonal),
+    openController(publicPoolReconciler(options), zonal),
     openController(zoneReconciler(options), { ...shared, selects: ({ metadata }) => shard.ownsZone(metadata.name) }),
     ...(shard.hasCommonWork ? [
       openController(serverGroupReconciler(options), shared),

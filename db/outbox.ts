@@ -13,10 +13,11 @@ export interface Mail {
   readonly createdAt: Date
 }
 
+/** Free when the mail of the id waits already, or was sent. */
 export async function enqueueMail(queries: Queries, mail: Mail): Promise<void> {
   await queries.insertInto('email_outbox')
     .values({ id: mail.id, recipient: mail.recipient, subject: mail.subject, body: mail.body, created_at: mail.createdAt, next_attempt_at: mail.createdAt, last_error: null })
-    .execute()
+    .onConflict((conflict) => conflict.doNothing()).execute()
 }
 
 /** Takes the mail that is due longest; nobody else gets it before `leaseUntil`. */

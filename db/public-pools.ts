@@ -57,10 +57,12 @@ export async function countAllocated(db: Queries, pools: readonly string[]): Pro
   return new Map(rows.map((row) => [row.pool_id, Number(row.count)]))
 }
 
-/** Accounts that have addresses of the pool, in the order of their ids. */
-export async function listHolders(db: Queries, pool: string): Promise<readonly string[]> {
-  const rows = await db.selectFrom('public_address').select('account_id').distinct().where('pool_id', '=', pool).where('is_current', '=', true).where('account_id', 'is not', null).orderBy('account_id').execute()
-  return rows.flatMap(({ account_id }) => (account_id === null ? [] : [account_id]))
+/** The verified owners of accounts that have addresses of the pool, each once. */
+export async function listHolderMails(db: Queries, pool: string): Promise<readonly string[]> {
+  const rows = await db.selectFrom('public_address').innerJoin('membership', 'membership.account_id', 'public_address.account_id').innerJoin('app_user', 'app_user.id', 'membership.user_id')
+    .select('app_user.email').distinct().where('public_address.pool_id', '=', pool).where('public_address.is_current', '=', true).where('membership.role', '=', 'owner')
+    .where('app_user.email_verified_at', 'is not', null).where('app_user.disabled_at', 'is', null).orderBy('app_user.email').execute()
+  return rows.map(({ email }) => email)
 }
 
 /** An address as its holder has it. */

@@ -73,3 +73,6 @@ export function isPrivateAddress(text: string): boolean {
   if (address.family === 'ipv6') return contains(UNIQUE_LOCAL, address.value)
   return SHARED_IPV4.some((network) => contains(parseNetwork(network) ?? UNIQUE_LOCAL, address.value))
 }
+
+/** Of a network: whether its first address is. */
+export const isPrivateNetwork = (cidr: string): boolean => isPrivateAddress(cidr.split('/')[0] ?? '')

@@ -17,6 +17,7 @@ import { Operation, OPERATION_ROUTES } from './operation.ts'
 import { OPERATOR_ROUTES } from './operator-routes.ts'
 import { ORGANISATION_ROUTES } from './organisation.ts'
 import { Node, Plan, Region, Template, Zone } from './platform.ts'
+import { PublicPool } from './public-pool.ts'
 import { QUOTA_ROUTES } from './quota.ts'
 import { SECOND_FACTOR_ROUTES } from './second-factor.ts'
 import { SERVER_GROUP_ROUTES, ServerGroup } from './server-group.ts'
@@ -29,7 +30,7 @@ import { Storage } from './storage.ts'
 import { SUPPORT_ROUTES } from './support.ts'
 import { USAGE_ROUTES } from './usage.ts'
 
-export const RESOURCES: readonly Resource[] = [Region, Zone, Plan, Template, Node, Server, ServerGroup, Storage, Operation, Instance, Volume, NodeReport, Observation]
+export const RESOURCES: readonly Resource[] = [Region, Zone, Plan, Template, Node, PublicPool, Server, ServerGroup, Storage, Operation, Instance, Volume, NodeReport, Observation]
 
 export const ROUTES: readonly Route[] = [
   ...SIGN_IN_ROUTES,
@@ -53,9 +54,9 @@ export const ROUTES: readonly Route[] = [
   ...SSH_KEY_ROUTES,
   ...OPERATION_ROUTES,
   ...MCP_ROUTES,
-]
   ...NODE_ROUTES,
   ...OPERATOR_ROUTES,
+]
 
 /** The namespace that holds an account's resources. */
 export const accountNamespace = (accountId: string): string => `acct-${accountId}`

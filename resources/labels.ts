@@ -10,6 +10,8 @@ export const LAST_CHANGE_ANNOTATION = 'svccloud.dev/last-change'
 export const SERVER_GROUP_FINALIZER = 'svccloud.dev/server-group'
 export const STORAGE_FINALIZER = 'svccloud.dev/storage'
 export const NODE_FINALIZER = 'svccloud.dev/node'
+/** Keeps a pool while somebody has an address of it. */
+export const PUBLIC_POOL_FINALIZER = 'svccloud.dev/public-pool'
 /** The operation that the newest incarnation of an Instance was made for. */
 export const OPERATION_ANNOTATION = 'svccloud.dev/operation'
 /** Where the platform keeps what is its own, like the leases of the leaders. */

@@ -91,6 +91,10 @@ export const OperationEnvelope = z.strictObject({ operation: OperationView }).me
 const ALWAYS_NAMED = ['server', 'storage', 'backup', 'template', 'router', 'floating_ip'] as const
 const NAMED_WHEN_TARGET = ['node', 'load_balancer', 'database', 'edge', 'snapshot', 'kubernetes_cluster', 'node_pool', 'kubernetes_host'] as const
 
+/** Ids of targets for which the public shape has no field: told with the first event. */
+export const unnamedTarget = ({ type, id }: OperationSpec['target']): Readonly<Record<string, string>> | undefined =>
+  ([...ALWAYS_NAMED, ...NAMED_WHEN_TARGET] as readonly string[]).includes(type) ? undefined : { [`${type}_id`]: id }
+
 /** From progress, as it stands on the target (`active_operation`) or in the Operation object; without events. */
 export function toOperationView(progress: OperationProgress, target: OperationSpec['target']): OperationView {
   const ids: Record<string, string | null> = {}

@@ -7,7 +7,7 @@ const KNOWN = 'What is known of it. Written by its controller.'
 const Observed = z.strictObject({ observedGeneration: ObservedGeneration, conditions: Conditions.optional() }).describe(KNOWN)
 
 /** For what servers, claims or prices have been derived from. */
-const fixed = (field: string) => ({
+export const fixed = (field: string) => ({
   rule: `has(self.spec.${field}) ? (has(oldSelf.spec.${field}) && self.spec.${field} == oldSelf.spec.${field}) : !has(oldSelf.spec.${field})`, message: `${field} cannot be changed`,
 })
 

@@ -7,6 +7,7 @@ import { type Effect, type Reconciler, watch } from '../../kit/reconcile/reconci
 import { accountOfNamespace } from '../../resources/index.ts'
 import { Operation, type OperationSpec, type OperationState } from '../../resources/operation.ts'
 import { Node } from '../../resources/platform.ts'
+import { PublicPool } from '../../resources/public-pool.ts'
 import { Server } from '../../resources/server.ts'
 import type { OperationProgress } from '../../resources/shapes.ts'
 import type { KubeObject, ResourceType } from '../../kit/kube/object.ts'
@@ -20,7 +21,7 @@ import type { Operable } from './stanza.ts'
 export const ENDED_KEPT_MILLISECONDS = 3_600_000
 
 /** Every kind that has operations. */
-const TARGETS: readonly ResourceType<Operable['spec'], Operable['status']>[] = [Server, Node]
+const TARGETS: readonly ResourceType<Operable['spec'], Operable['status']>[] = [Server, Node, PublicPool]
 
 const operationsOf = (target: KubeObject<Operable['spec'], Operable['status']>) => {
   const namespace = operationsNamespaceOf(target)

@@ -22,14 +22,14 @@ export function advance(before: OperationProgress, action: OperationAction, now:
   return { ...moved, status: action.outcome, finishedAt: at, ...(action.outcome === 'failed' ? { error: action.error ?? 'The operation failed.' } : {}) }
 }
 
-/** The events of the record after the progress: what is there already is not added again; the newest stay. */
+/** The events of the record after the progress: what is there already is not added again; the newest stay. `target` goes with the first. */
 export function eventsAfter(
-  record: Pick<OperationState, 'status' | 'step' | 'events'> | undefined, progress: OperationProgress, told: OperationAction['events'], now: Date,
+  record: Pick<OperationState, 'status' | 'step' | 'events'> | undefined, progress: OperationProgress, told: OperationAction['events'], now: Date, target?: Readonly<Record<string, string>>,
 ): readonly OperationEvent[] {
   const known = eventsOf(record)
   const hasBegun = record !== undefined && record.status !== 'pending'
   const news = [
-    ...(hasBegun ? [] : [{ kind: 'started', message: 'The operation began.' }]),
+    ...(hasBegun ? [] : [{ kind: 'started', message: 'The operation began.', ...(target === undefined ? {} : { data: target }) }]),
     ...(hasBegun && record.step === progress.step ? [] : [{ kind: 'step', message: `Step ${progress.step}.`, data: { step: progress.step, step_index: progress.stepIndex } }]),
     ...(told ?? []),
     ...(isFinal(progress.status) ? [{ kind: progress.status, message: endOf(progress) }] : []),

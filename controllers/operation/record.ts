@@ -10,7 +10,7 @@ import { isAlreadyExists, isApiError } from '../../kit/kube/store.ts'
 import type { Operations } from '../../kit/reconcile/operation.ts'
 import { accountOfNamespace } from '../../resources/index.ts'
 import { ACCOUNT_LABEL } from '../../resources/labels.ts'
-import { Operation, operationNamespace, type OperationSpec, type OperationState } from '../../resources/operation.ts'
+import { Operation, operationNamespace, type OperationSpec, type OperationState, unnamedTarget } from '../../resources/operation.ts'
 import type { OperationProgress, OperationStanza } from '../../resources/shapes.ts'
 import { asked } from '../database.ts'
 import type { Parts } from '../parts.ts'
@@ -35,7 +35,7 @@ export function operationRecords(parts: Pick<Parts, 'store' | 'caches' | 'db'>):
       if (ended !== undefined) return mirrorOf(ended)
       const object = await recordOf(parts, root, before, target.spec.operation)
       const progress = advance(furthest(before, object.status), action, now)
-      const events = eventsAfter(object.status, progress, action.events, now)
+      const events = eventsAfter(object.status, progress, action.events, now, unnamedTarget(object.spec.target))
       if (isFinal(progress.status)) {
         await asked(recordOperation(db, accountId, finished(object, progress, events, now)))
       } else if (object.metadata.uid !== undefined && !isDeepStrictEqual({ ...object.status, ...stateOf(progress, events) }, object.status)) {

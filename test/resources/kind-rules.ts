@@ -4,6 +4,7 @@ import type { KubeObject, ResourceType } from '../../kit/kube/object.ts'
 import { ApiError, type Store } from '../../kit/kube/store.ts'
 import { Node, Plan, Zone } from '../../resources/platform.ts'
 import { Operation } from '../../resources/operation.ts'
+import { PublicPool } from '../../resources/public-pool.ts'
 import { Server } from '../../resources/server.ts'
 import { Storage } from '../../resources/storage.ts'
 
@@ -19,6 +20,7 @@ const OBJECTS = {
   zone: { type: Zone, metadata: { name: 'z1' }, spec: { displayName: 'One', region: 'r1' } },
   plan: { type: Plan, metadata: { name: 'tiny' }, spec: { family: 'starter', cores: 1, memoryMebibytes: 192, storageGibibytes: 1, priceMonthlyCents: 100 } },
   node: { type: Node, metadata: { name: 'n1' }, spec: { zone: 'z1' } },
+  pool: { type: PublicPool, metadata: { name: 'p1' }, spec: { zone: 'z1', family: 'ipv4', cidr: '192.0.2.0/24', use: 'server_ipv4' } },
 } as const
 type Name = keyof typeof OBJECTS
 
@@ -48,6 +50,9 @@ const CHANGES: readonly (readonly [Name, Readonly<Record<string, unknown>>, stri
   ['plan', { priceMonthlyCents: 200 }],
   ['node', { zone: 'z2' }, 'zone cannot be changed'],
   ['node', { isCordoned: true, rack: 'rack-2' }],
+  ['pool', { cidr: '192.0.2.0/25' }, 'cidr cannot be changed'],
+  ['pool', { gateway: '192.0.2.9' }, 'gateway cannot be changed'],
+  ['pool', { state: 'draining', note: 'Leaves.' }],
 ]
 
 /** Tries every change against the server behind the store, where the kinds are installed. */

@@ -1,0 +1,76 @@
+/** The public pool controller: what wakes it, and its effects in PostgreSQL. What it decides is `plan.ts`. */
+import { Problem, Unavailable } from '../../domain/problem.ts'
+import { enqueueMail } from '../../db/outbox.ts'
+import { countAllocated, findPool, forgetPool, listHolderMails, mirrorPool, type Pool } from '../../db/public-pools.ts'
+import { appendStaffAudit } from '../../db/staff.ts'
+import { type Effect, type Reconciler } from '../../kit/reconcile/reconciler.ts'
+import { newUuid } from '../../kit/sys/random.ts'
+import { PUBLIC_POOL_FINALIZER } from '../../resources/labels.ts'
+import { PublicPool, type PublicPoolSpec, type PublicPoolStatus } from '../../resources/public-pool.ts'
+import { asked } from '../database.ts'
+import { derivedId } from '../operation/stanza.ts'
+import type { Parts } from '../parts.ts'
+import { editorOf } from '../server/adopt.ts'
+import { toReason } from '../server/decision.ts'
+import { MIRRORED, plan, type PoolObject, type Seen, unaskedEdit } from './plan.ts'
+
+export function publicPoolReconciler(parts: Parts): Reconciler<PublicPoolSpec, PublicPoolStatus, Seen> {
+  return {
+    name: 'publicpool', type: PublicPool, finalizer: PUBLIC_POOL_FINALIZER, watches: [],
+    observe: (pool) => observe(parts, pool),
+    plan,
+    effects: { mirror: mirrorEffect(parts), forget: forgetEffect(parts), notify: notifyEffect(parts), audit: auditEffect(parts) },
+  }
+}
+
+async function observe({ store, db }: Parts, pool: PoolObject): Promise<Seen> {
+  const { name } = pool.metadata
+  const edit = unaskedEdit(pool)
+  return {
+    mirror: await asked(findPool(db, name)),
+    allocated: (await asked(countAllocated(db, [name]))).get(name) ?? 0,
+    // Cached objects have no managedFields.
+    editor: edit === undefined ? '' : editorOf((await store.get(PublicPool, { name }))?.metadata ?? pool.metadata, edit === 'update' ? 'state' : edit === 'create' ? 'cidr' : ''),
+  }
+}
+
+/** A refusal is told as a condition, which the next plan reads. */
+const mirrorEffect = ({ db }: Parts): Effect => async (input) => {
+  try {
+    await asked(db.transaction().execute((tx) => mirrorPool(tx, input as unknown as Pool))) // the plan of this folder writes it
+    return { conditions: [{ type: MIRRORED, status: 'True', reason: 'Mirrored', message: '' }] }
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error
+    return { conditions: [{ type: MIRRORED, status: 'False', reason: toReason(error.members.reason ?? 'refused'), message: error.message }] }
+  }
+}
+
+const forgetEffect = ({ db }: Parts): Effect => async (input) => {
+  const isGone = await asked(db.transaction().execute((tx) => forgetPool(tx, String(input['id']))))
+  if (!isGone) throw new Unavailable('a pool without addresses in use')
+  return undefined
+}
+
+/** One mail to each owner for each drain: its id follows from both, so that trying again sends nothing twice. */
+const notifyEffect = ({ db, clock }: Parts): Effect => async (input) => {
+  const owners = await asked(listHolderMails(db, String(input['id'])))
+  for (const recipient of owners) await asked(enqueueMail(db, { id: derivedId(`${String(input['operationId'])}/${recipient}`), recipient, subject: SUBJECT, body: BODY, createdAt: clock.now() }))
+  return undefined
+}
+const SUBJECT = 'IPv6 addresses of your servers will change'
+const BODY = `Some of your servers have an IPv6 prefix of a network that is going to be retired. Each of them can be given another prefix now, while it runs:
+
+POST /v1/servers/{id}/renumber-ipv6
+
+The servers concerned show ipv6_renumber_available. The prefix that they have works on beside the new one until the network is retired.
+`
+
+/** The entry in the operators' log, unless the request that asked for the operation has written it. */
+const auditEffect = ({ db, clock, random }: Parts): Effect => async (input) => {
+  const actor = String(input['actor'])
+  await asked(appendStaffAudit(db, {
+    id: newUuid(random), at: clock.now().toISOString(), actor_email: actor, actor_kind: actor.startsWith('system:') ? 'system' : 'operator', staff_id: null, account_id: null,
+    action: String(input['action']), resource_type: 'public_pool', resource_id: String(input['poolId']), detail: {}, source_ip: '', user_agent: '', request_id: String(input['requestId']),
+  }))
+  return undefined
+}
