@@ -25,6 +25,7 @@ import { storageKey, uidOf, userDataKey } from './drafts.ts'
 import { moveEffects } from './move-effects.ts'
 import { nodeOf } from './moving.ts'
 import { plan } from './plan.ts'
+import { obsoleteUserData } from './rebuild.ts'
 import { RENUMBERED } from './renumber.ts'
 import { activeOperation, type InstanceObject, type Seen, type ServerObject } from './seen.ts'
 
@@ -73,6 +74,7 @@ async function observe({ caches, store, db }: Parts, server: ServerObject): Prom
     isHostReachable: claims !== undefined && !nodes.silentNodes.includes(claims.placement.node),
     ...(instance === undefined || activeOperation(server)?.kind === 'server.rebuild' ? await readUserData(store, server, claims?.placement.node) : { userData: undefined, hasUserDataCopy: true }),
     requests,
+    ...(activeOperation(server)?.kind === 'server.rebuild' ? { obsoleteSecrets: await existing(store, obsoleteUserData(server, claims?.placement.node)) } : {}),
     editor: edit === undefined ? '' : askerOf(requests, edit.kind) ?? await findEditor(store, server, edit.field),
   }
 }
@@ -127,6 +129,9 @@ async function readClaims(db: Parts['db'], namespace: string, serverId: string):
   const claims = await asked(findServerClaims(db, { accountId, serverId }))
   return { accountId: claims !== undefined || (await asked(accountExists(db, accountId))) ? accountId : undefined, claims }
 }
+
+const existing = async (store: Parts['store'], keys: readonly Key[]): Promise<readonly Key[]> =>
+  (await Promise.all(keys.map(async (key) => ((await store.get(Secret, key)) === undefined ? [] : [key])))).flat()
 
 /** The first boot needs the user data on the node; later nobody looks. */
 async function readUserData(store: Parts['store'], server: ServerObject, node: string | undefined): Promise<Pick<Seen, 'userData' | 'hasUserDataCopy'>> {

@@ -1,11 +1,12 @@
 /** The flow of server.rebuild: a new boot storage is made beside the old one while the server stands still, then the server boots from it
  *  and the old one goes. Until then everything can still be as it was. */
 import type { Action } from '../../kit/reconcile/action.ts'
-import { Secret } from '../../kit/kube/object.ts'
+import { type Key, Secret } from '../../kit/kube/object.ts'
 import { Storage } from '../../resources/storage.ts'
 import type { Decision, Work } from './decision.ts'
 import { bootStorageName, ensureInstance, ensureStorage, madeFor, powerOf, storageKey, userDataKey } from './drafts.ts'
 import { atWork, first, hasEnded, hasSeenSpec, isLive, nextIncarnation, present, type Rule, running, stopOf, userData, withPower } from './power.ts'
+import type { ServerObject } from './seen.ts'
 
 export const rebuild = (work: Work): Decision => first(work, [unmade, stopping, building, exchanging, told, cleaned, raised, broken, started])
 
@@ -59,13 +60,10 @@ const told: Rule = (work) => {
 
 /** What only the system before needed goes; the disk itself as soon as its host has let go of it. */
 const cleaned: Rule = (work) => {
-  const { server, seen: { claims }, operation: { arguments: said = {} } } = work
-  const node = claims?.placement.node
-  const isObsolete = said['previous_user_data_secret'] !== undefined && said['previous_user_data_secret'] !== server.spec.userDataSecretName && isGiven(server.metadata.name, said['previous_user_data_secret'])
-  const actions: readonly Action[] = work.seen.oldStorage === undefined || work.seen.oldStorage.metadata.deletionTimestamp !== undefined ? [] : [
-    ...(isObsolete ? [{ do: 'remove', type: Secret, key: { ...storageKey(server), name: said['previous_user_data_secret'] ?? '' } } as const] : []),
-    ...(server.spec.userDataSecretName === undefined && node !== undefined ? [{ do: 'remove', type: Secret, key: userDataKey(server, node) } as const] : []),
-    { do: 'remove', type: Storage, key: { ...storageKey(server), name: work.seen.oldStorage.metadata.name } },
+  const { server, seen: { oldStorage, obsoleteSecrets = [] } } = work
+  const actions: readonly Action[] = [
+    ...obsoleteSecrets.map((key) => ({ do: 'remove', type: Secret, key } as const)),
+    ...(oldStorage === undefined || oldStorage.metadata.deletionTimestamp !== undefined ? [] : [{ do: 'remove', type: Storage, key: { ...storageKey(server), name: oldStorage.metadata.name } } as const]),
   ]
   return actions.length === 0 ? undefined : atRest('instance', { actions, waitFor: 'the old boot storage to go', waitSeconds: 0 })
 }
@@ -103,6 +101,16 @@ export function rebuildFailed(work: Work, step: string, error: string): Decision
       { do: 'change', patch: { spec: { template: before('previous_template'), userDataSecretName: before('previous_user_data_secret'), initScriptId: before('previous_init_script') } } },
     ],
   })
+}
+
+/** Of the user data that the server had before, as far as it may go. */
+export function obsoleteUserData(server: ServerObject, node: string | undefined): readonly Key[] {
+  const { spec: { operation, userDataSecretName: current }, metadata: { name } } = server
+  const previous = operation?.arguments?.['previous_user_data_secret']
+  return [
+    ...(previous !== undefined && previous !== current && isGiven(name, previous) ? [{ ...storageKey(server), name: previous }] : []),
+    ...(current === undefined && node !== undefined ? [userDataKey(server, node)] : []),
+  ]
 }
 
 /** Made by the API server for user data that came with a request. One of another name is its maker's. */

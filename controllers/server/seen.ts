@@ -1,7 +1,7 @@
 /** What the server reconciler knows of the world when it decides. */
 import type { KubernetesRequest } from '../../db/kubernetes-requests.ts'
 import type { ServerClaims } from '../../db/server-claims.ts'
-import type { KubeObject } from '../../kit/kube/object.ts'
+import type { Key, KubeObject } from '../../kit/kube/object.ts'
 import type { InstanceSpec, InstanceStatus, VolumeSpec, VolumeStatus } from '../../resources/instance.ts'
 import type { PlanSpec, ZoneSpec } from '../../resources/platform.ts'
 import type { ServerSpec, ServerStatus } from '../../resources/server.ts'
@@ -25,6 +25,8 @@ export interface Seen {
   /** What server.rebuild makes in its place, and what was there before. */
   readonly newStorage?: StorageObject | undefined
   readonly oldStorage?: StorageObject | undefined
+  /** Secrets with user data that a rebuilt server does not read any more. */
+  readonly obsoleteSecrets?: readonly Key[]
   /** On the node that holds the server (claims.placement); any there is while it has claims nowhere. */
   readonly instance: InstanceObject | undefined
   /** On the node that the server is on its way to (claims.target). */
