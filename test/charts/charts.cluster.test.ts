@@ -20,7 +20,7 @@ const CONTROL_PLANE = join(CHARTS, 'svccloud')
 const NODE_AGENT = join(CHARTS, 'svccloud-node-agent')
 const NAMESPACE = 'svccloud-system'
 const DATABASE = ['--set', 'database.existingSecret=svccloud-database']
-const EVERYTHING = ['--set', 'monitoring.serviceMonitor=true,monitoring.alerts=true,monitoring.dashboard=true,argocd.healthCheck=true,apiserver.ingress.enabled=true,apiserver.ingress.host=cloud.example', '-f', join(CHARTS, 'laptop/svccloud.yaml')]
+const EVERYTHING = ['--set', 'identityProviders.existingSecret=providers,sealing.existingSecret=sealing,mail.existingSecret=mail,monitoring.serviceMonitor=true,monitoring.alerts=true,monitoring.dashboard=true,argocd.healthCheck=true,apiserver.ingress.enabled=true,apiserver.ingress.host=cloud.example', '-f', join(CHARTS, 'laptop/svccloud.yaml')]
 const SHARD = ['--set', 'controllers.shards[0].name=east,controllers.shards[0].zones={eu-1b,eu-1a},controllers.shards[0].replicas=3']
 const TWO_HOSTS = ['--set', 'nodes[0].name=n1,nodes[0].host=host-1,nodes[1].name=n2,nodes[1].host=host-2']
 const IN_NAMESPACE = ['-n', NAMESPACE]
@@ -81,7 +81,7 @@ describe('values', () => {
     { chart: CONTROL_PLANE, flags: DATABASE },
     { chart: CONTROL_PLANE, flags: [...DATABASE, ...EVERYTHING, ...SHARD] },
     { chart: NODE_AGENT, flags: TWO_HOSTS },
-    { chart: NODE_AGENT, flags: [...TWO_HOSTS, '--set', 'monitoring.podMonitor=true'] },
+    { chart: NODE_AGENT, flags: [...TWO_HOSTS, '--set', 'monitoring.podMonitor=true,sharedDirectory=/mnt/cloud'] },
     { chart: NODE_AGENT, flags: ['-f', join(CHARTS, 'laptop/node-agent.yaml')] },
   ])('$chart lints with $flags', async ({ chart, flags }) => {
     expect(await helm.must('lint', '--strict', chart, ...flags)).toContain('0 chart(s) failed')
@@ -111,7 +111,7 @@ describe('values', () => {
 describe('manifests', () => {
   it.each([
     { chart: CONTROL_PLANE, flags: [...DATABASE, ...EVERYTHING, ...SHARD], skip: ['ServiceMonitor', 'PrometheusRule'] },
-    { chart: NODE_AGENT, flags: [...TWO_HOSTS, '--set', 'kvmResource=devices.kubevirt.io/kvm,monitoring.podMonitor=true'], skip: ['PodMonitor'] },
+    { chart: NODE_AGENT, flags: [...TWO_HOSTS, '--set', 'kvmResource=devices.kubevirt.io/kvm,monitoring.podMonitor=true,sharedDirectory=/mnt/cloud'], skip: ['PodMonitor'] },
   ])('$chart renders what the API server has schemas for', async ({ chart, flags, skip }) => {
     const manifests = await helm.must('template', 'release', chart, ...IN_NAMESPACE, ...flags)
     const { code, text } = await kubeconform(withoutLogs(manifests), { schemas, skip })

@@ -78,6 +78,23 @@ it('gives the agents what the embedded Kubernetes API gives them', async () => {
   expect([...flat((parse(role) as { rules: Rule[] }).rules), ownNamespace].toSorted()).toEqual(flat(NODE_RULES).toSorted())
 })
 
+/** Settings that a cluster gives in another way, or that only one machine has. */
+const NOT_OF_CHARTS = new Set([
+  'SVCCLOUD_KUBECONFIG', 'SVCCLOUD_INSTALL_CRDS', 'SVCCLOUD_WEBHOOK_REGISTER', 'SVCCLOUD_MAIL_DIRECTORY', 'SVCCLOUD_IDENTITY', 'SVCCLOUD_ENDED_IDENTITY',
+  'SVCCLOUD_IMAGE_CACHE', 'SVCCLOUD_POWER_CYCLE', 'SVCCLOUD_STOP_GUESTS', 'SVCCLOUD_MIGRATION_HOST',
+])
+
+it.each([
+  { chart: 'svccloud', main: 'apiserver/main.ts' },
+  { chart: 'svccloud', main: 'controllers/main.ts' },
+  { chart: 'svccloud-node-agent', main: 'agents/node/main.ts' },
+])('$chart has a way to set whatever $main reads', async ({ chart, main }) => {
+  const folder = join(ROOT, 'charts', chart, 'templates')
+  const templates = (await Promise.all((await readdir(folder)).map((file) => readFile(join(folder, file), 'utf8')))).join('\n')
+  const settings = [...new Set(matches(await read(main), /\b(SVCCLOUD_[A-Z_]+)\b/g))]
+  expect(settings.filter((name) => !NOT_OF_CHARTS.has(name) && !templates.includes(name))).toEqual([])
+})
+
 /** Top folders of everything that a file loads, itself included. */
 async function foldersLoadedBy(main: string): Promise<Set<string>> {
   const seen = new Set<string>()
