@@ -1,13 +1,18 @@
 /** Nodes as requests find them: one read through to the store, pages from the cache, and what PostgreSQL knows of their use. */
-import { notFound } from '../domain/problem.ts'
-import { countTenants } from '../db/nodes.ts'
-import { listAllCandidates } from '../db/placement.ts'
+import { findHomeless } from '../domain/evacuation.ts'
+import type { NodeFacts } from '../domain/node-rules.ts'
+import { notFound, unavailable } from '../domain/problem.ts'
+import { countTenants, listTenants } from '../db/nodes.ts'
+import { listAllCandidates, listCandidates } from '../db/placement.ts'
 import type { Position } from '../kit/http/cursor.ts'
 import type { Cache } from '../kit/kube/cache.ts'
 import { type KubeObject, Lease } from '../kit/kube/object.ts'
+import { accountNamespace } from '../resources/index.ts'
 import { HEARTBEAT_LEASE_NAME, nodeNamespace } from '../resources/instance.ts'
-import { type NodeView, toNodeView } from '../resources/node-routes.ts'
-import { Node, type NodeSpec, type NodeStatus } from '../resources/platform.ts'
+import { nodeFactsOf, type NodeView, toNodeView } from '../resources/node-routes.ts'
+import { Node, type NodeSpec, type NodeStatus, Plan } from '../resources/platform.ts'
+import { activeOperationOf } from '../resources/server-routes.ts'
+import { Server } from '../resources/server.ts'
 import { compareNewestFirst, positionOf } from './newest-first.ts'
 import type { Parts } from './parts.ts'
 import { OPERATION_INDEX } from './servers.ts'
@@ -54,4 +59,28 @@ export function openNodes({ store, caches, db }: Pick<Parts, 'store' | 'caches' 
       return view
     },
   }
+}
+
+/** What rules judge of a node. */
+export async function factsOf({ db }: Pick<Parts, 'db'>, node: NodeObject): Promise<NodeFacts> {
+  return nodeFactsOf(storedOf(node), (await listTenants(db, node.metadata.name)).length)
+}
+
+/** The other nodes of its zone, as a canary is looked for among them. */
+export const othersOf = (cache: Cache<NodeSpec, NodeStatus>, { id, zone }: NodeFacts) =>
+  cache.list().filter(({ metadata, spec }) => spec.zone === zone && metadata.name !== id).map((other) => ({
+    ...nodeFactsOf(storedOf(other), 0),
+    upgradingTo: activeOperationOf(other)?.kind === 'node.agent_upgrade' ? other.spec.operation?.arguments?.['version'] ?? other.spec.desiredAgentVersion : undefined,
+  }))
+
+/** Throws 503 when the zone has no room for everybody who would have to leave the node, naming them. */
+export async function requireRoomElsewhere({ db, caches }: Pick<Parts, 'db' | 'caches'>, { metadata: { name }, spec: { zone } }: NodeObject): Promise<void> {
+  const [tenants, candidates] = await Promise.all([listTenants(db, name), listCandidates(db, zone)])
+  const guests = tenants.filter(({ isArriving }) => !isArriving).map(({ accountId, serverId, cores, memoryMebibytes, storageGibibytes }) => {
+    const server = caches.of(Server).get({ namespace: accountNamespace(accountId), name: serverId })
+    return { accountId, serverId, room: { cores, memoryMebibytes, storageGibibytes }, cpuPool: server === undefined ? undefined : caches.of(Plan).get({ name: server.spec.plan })?.spec.cpuPool }
+  })
+  const homeless = findHomeless({ node: name, zone }, guests, candidates)
+  if (homeless.length === 0) return
+  throw unavailable('no_capacity', `Zone ${zone} has no room for ${homeless.length === 1 ? 'a server' : `${homeless.length} servers`} of the node.`, { blocking_servers: homeless })
 }

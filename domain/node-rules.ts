@@ -34,6 +34,14 @@ export function requireUncordonable(node: NodeFacts): void {
   if (node.state === 'fencing' || node.state === 'fenced') throw stateNotAllowed(node, 'The node is fenced: it joins again when its host has booted anew.')
 }
 
+/** What answers is fenced by force only: its guests run. */
+export function requireFenceable(node: NodeFacts, isForced: boolean): void {
+  if (node.isDeleting) throw stateNotAllowed(node, 'The node is being removed.')
+  if (node.state === 'fenced') throw stateNotAllowed(node, 'The node is fenced already.')
+  if (node.state === 'fencing' && node.activeOperationId !== undefined) throw operationInProgress(node.activeOperationId, referenceOf(node))
+  if (node.state !== 'unreachable' && !isForced) throw stateNotAllowed(node, `The node is ${node.state}: it answers. Fence it with force when its servers shall lose their guests.`)
+}
+
 /** Only what answers can send its servers away; what does not is fenced, and its servers are recovered. */
 export function requireDrainable(node: NodeFacts): void {
   requireNodeIdle(node)
@@ -52,13 +60,15 @@ export function requireUpgradable(node: NodeFacts, version: string, others: read
 /** A record goes when nothing is left on the node, and nothing new can come. */
 export function requireRemovable(node: NodeFacts): void {
   requireNodeIdle(node)
-  if (node.serverCount > 0) throw conflict('in_use', `${node.serverCount} servers have their place on the node. Drain it first.`, { resource: referenceOf(node) })
+  if (node.serverCount > 0) throw conflict('in_use', `${placed(node)} Drain it first.`, { resource: referenceOf(node) })
   if (!node.isCordoned) throw stateNotAllowed(node, 'The node is not cordoned. Cordon it first.')
 }
 
 /** A node goes to one account, or back to all, only while nobody is on it. */
 export function requireEmptyToDedicate(node: NodeFacts): void {
-  if (node.serverCount > 0) throw conflict('in_use', `${node.serverCount} servers have their place on the node. Only an empty node changes hands.`, { resource: referenceOf(node) })
+  if (node.serverCount > 0) throw conflict('in_use', `${placed(node)} Only an empty node changes hands.`, { resource: referenceOf(node) })
 }
+
+const placed = ({ serverCount }: NodeFacts): string => (serverCount === 1 ? 'A server has its place on the node.' : `${serverCount} servers have their place on the node.`)
 
 const stateNotAllowed = (node: NodeFacts, detail: string): Problem => conflict('state_not_allowed', detail, { resource: referenceOf(node) })

@@ -10,7 +10,7 @@ import { Cursor, DateTime, Id, Labels, Limit, pageOf, Printable, type Stored, Zo
 const AREA = 'Nodes'
 const ROLES = ['compute', 'storage', 'network'] as const
 /** So that the name of its namespace, `node-<hostname>`, is still a label. */
-const HOSTNAME_LENGTH_MAXIMUM = 58
+export const HOSTNAME_LENGTH_MAXIMUM = 58
 const DEADLINE_MINUTES_MAXIMUM = 10_080
 const NOTIFY_HOURS_MAXIMUM = 720
 

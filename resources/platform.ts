@@ -174,6 +174,7 @@ export const Node = resource({
     isInMaintenance: z.boolean().optional().describe('What has been brought about of spec.isInMaintenance.'),
     fence: Fence.optional().describe('Proof that the node has lost its servers, which live elsewhere from then on; absent again once it has come back with another boot and empty.'),
     power: Power.optional().describe('What is known of its power while it is silent.'),
+    desiredAgentVersion: z.string().max(63).optional().describe('What has been tried of spec.desiredAgentVersion.'),
     plannedWork: PlannedWork.optional().describe('The work for which servers leave the node.'),
     operation: OperationProgress.optional().describe('How far the newest operation is.'),
   }).describe(KNOWN),

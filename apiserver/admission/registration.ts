@@ -3,6 +3,7 @@ import type { ResourceType } from '../../kit/kube/object.ts'
 import type { Store } from '../../kit/kube/store.ts'
 import { API_GROUP } from '../../resources/define.ts'
 import { Operation } from '../../resources/operation.ts'
+import { Node } from '../../resources/platform.ts'
 import { ServerGroup } from '../../resources/server-group.ts'
 import { Server } from '../../resources/server.ts'
 import { Storage } from '../../resources/storage.ts'
@@ -23,13 +24,12 @@ export interface Registration {
 
 /** Nobody but the platform writes while the webhook cannot be asked. */
 export function webhookConfiguration({ url, authority, platformUsers }: Registration) {
-  const plurals = [Server, ServerGroup, Storage, Operation].map(({ plural }) => plural)
   return {
     metadata: { name: NAME },
     webhooks: [{
       name: `admission.${API_GROUP}`,
       clientConfig: { url, caBundle: Buffer.from(authority).toString('base64') },
-      rules: [{ apiGroups: [API_GROUP], apiVersions: ['*'], resources: plurals.flatMap((plural) => [plural, `${plural}/status`]), operations: ['CREATE', 'UPDATE', 'DELETE'], scope: 'Namespaced' }],
+      rules: [rule('Namespaced', [Server, ServerGroup, Storage, Operation]), rule('Cluster', [Node])],
       matchConditions: [{ name: 'people', expression: `!(request.userInfo.username in ${JSON.stringify(platformUsers)})` }],
       admissionReviewVersions: ['v1'],
       sideEffects: 'NoneOnDryRun',
@@ -38,6 +38,9 @@ export function webhookConfiguration({ url, authority, platformUsers }: Registra
     }],
   }
 }
+
+const rule = (scope: 'Namespaced' | 'Cluster', types: readonly ResourceType[]) =>
+  ({ apiGroups: [API_GROUP], apiVersions: ['*'], resources: types.flatMap(({ plural }) => [plural, `${plural}/status`]), operations: ['CREATE', 'UPDATE', 'DELETE'], scope })
 
 export async function registerWebhook(store: Store, registration: Registration): Promise<void> {
   await store.apply(ValidatingWebhookConfiguration, { ...webhookConfiguration(registration), spec: undefined })

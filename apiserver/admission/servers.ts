@@ -27,7 +27,7 @@ export type JudgeParts = Pick<Parts, 'db' | 'caches' | 'clock' | 'random'>
 
 /** A change that may happen, by the name that the audit log has for it. */
 export interface Asked {
-  readonly action: 'server.create' | 'server.start' | 'server.stop' | 'server.metadata' | 'server.delete' | EditAction | `server_group.${'create' | 'update' | 'delete'}`
+  readonly action: 'server.create' | 'server.start' | 'server.stop' | 'server.metadata' | 'server.delete' | EditAction | `node.${'cordon' | 'uncordon' | 'maintenance' | 'agent_upgrade'}` | `server_group.${'create' | 'update' | 'delete'}`
   readonly changes: readonly AuditChange[]
 }
 

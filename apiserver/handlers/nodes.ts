@@ -1,17 +1,13 @@
 /** Nodes for operators: reading, joining, changing, emptying and removing them. Each change is one conditional write of the Node, the
  *  desired state together with the operation that brings it about. */
-import { findHomeless } from '../../domain/evacuation.ts'
 import { type NodeFacts, requireCordonable, requireDrainable, requireEmptyToDedicate, requireNodeIdle, requireRemovable, requireUncordonable, requireUpgradable } from '../../domain/node-rules.ts'
 import type { OperationKind } from '../../domain/operations.ts'
-import { badField, conflict, unavailable } from '../../domain/problem.ts'
-import { listTenants } from '../../db/nodes.ts'
-import { listCandidates } from '../../db/placement.ts'
+import { badField, conflict } from '../../domain/problem.ts'
 import { accountExists } from '../../db/server-claims.ts'
 import type { Answer, Call, Operator } from '../../kit/http/call.ts'
 import { etagOf, requireMatch } from '../../kit/http/conditional.ts'
 import { type Endpoint, operatorEndpoint } from '../../kit/http/endpoint.ts'
 import { isAlreadyExists } from '../../kit/kube/store.ts'
-import { accountNamespace } from '../../resources/index.ts'
 import * as routes from '../../resources/node-routes.ts'
 import { type OperationView, toOperationView } from '../../resources/operation.ts'
 import { Node, type NodeSpec, Plan, Zone } from '../../resources/platform.ts'
@@ -20,7 +16,7 @@ import { Server } from '../../resources/server.ts'
 import type { OperationStanza } from '../../resources/shapes.ts'
 import { newStanza } from '../accept.ts'
 import { positionOf } from '../newest-first.ts'
-import { type NodeObject, type Nodes } from '../nodes.ts'
+import { factsOf, type NodeObject, type Nodes, othersOf, requireRoomElsewhere } from '../nodes.ts'
 import { changeAsOperator } from '../operator-change.ts'
 import type { Parts } from '../parts.ts'
 import { storedOf } from '../stored.ts'
@@ -46,7 +42,7 @@ export function nodeEndpoints(parts: Parts, nodes: Nodes): readonly Endpoint[] {
     }),
     operatorEndpoint(routes.upgradeNodeAgent, async (call) => begin(parts, nodes, call, {
       kind: 'node.agent_upgrade', spec: { desiredAgentVersion: call.body.version }, arguments: { version: call.body.version }, detail: { version: call.body.version },
-      judge: (node) => requireUpgradable(node, call.body.version, othersOf(nodes, node)),
+      judge: (node) => requireUpgradable(node, call.body.version, othersOf(nodes.cache, node)),
     })),
     operatorEndpoint(routes.removeNode, (call) => remove(parts, nodes, call)),
   ]
@@ -124,16 +120,6 @@ async function update(parts: Parts, nodes: Nodes, call: Call<typeof routes.updat
   return answerOf(nodes, written)
 }
 
-async function factsOf({ db }: Pick<Parts, 'db'>, node: NodeObject): Promise<NodeFacts> {
-  return routes.nodeFactsOf(storedOf(node), (await listTenants(db, node.metadata.name)).length)
-}
-
-const othersOf = (nodes: Nodes, { id, zone }: NodeFacts) =>
-  nodes.cache.list().filter(({ metadata, spec }) => spec.zone === zone && metadata.name !== id).map((other) => ({
-    ...routes.nodeFactsOf(storedOf(other), 0),
-    upgradingTo: activeOperationOf(other)?.kind === 'node.agent_upgrade' ? other.spec.operation?.arguments?.['version'] : undefined,
-  }))
-
 interface Verb {
   readonly kind: OperationKind
   /** Throws a Problem when the state does not allow it. */
@@ -190,10 +176,7 @@ interface Emptying {
 async function emptying(parts: Parts, nodes: Nodes, { params, now, body }: Emptying, kind: 'node.drain' | 'node.maintenance', said: Readonly<Record<string, string>>): Promise<Verb> {
   const node = await nodes.read(params.id)
   requireDrainable(await factsOf(parts, node))
-  const homeless = await homelessOf(parts, node)
-  if (homeless.length > 0) {
-    throw unavailable('no_capacity', `Zone ${node.spec.zone} has no room for ${homeless.length === 1 ? 'a server' : `${homeless.length} servers`} of the node.`, { blocking_servers: homeless })
-  }
+  await requireRoomElsewhere(parts, node)
   const { mode, max_parallel, deadline_minutes, notify_hours } = body
   return {
     kind, judge: requireDrainable, spec: { isCordoned: true, isInMaintenance: true },
@@ -203,16 +186,6 @@ async function emptying(parts: Parts, nodes: Nodes, { params, now, body }: Empty
   }
 }
 const DRAIN_MINUTES_DEFAULT = 1_440
-
-/** Who would find no room elsewhere in the zone when all leave the node. */
-async function homelessOf({ db, caches }: Parts, { metadata: { name }, spec: { zone } }: NodeObject): Promise<readonly string[]> {
-  const [tenants, candidates] = await Promise.all([listTenants(db, name), listCandidates(db, zone)])
-  const guests = tenants.filter(({ isArriving }) => !isArriving).map(({ accountId, serverId, cores, memoryMebibytes, storageGibibytes }) => {
-    const server = caches.of(Server).get({ namespace: accountNamespace(accountId), name: serverId })
-    return { accountId, serverId, room: { cores, memoryMebibytes, storageGibibytes }, cpuPool: server === undefined ? undefined : caches.of(Plan).get({ name: server.spec.plan })?.spec.cpuPool }
-  })
-  return findHomeless({ node: name, zone }, guests, candidates)
-}
 
 async function remove(parts: Parts, nodes: Nodes, call: Call<typeof routes.removeNode, Operator>): Promise<Answer> {
   const { id } = call.params

@@ -19,7 +19,9 @@ export function unaskedEdit(node: NodeObject): NodeEdit | undefined {
   if (metadata.deletionTimestamp !== undefined || activeOperation(node) !== undefined || status?.isCordoned === undefined) return undefined
   if (status.isCordoned && !spec.isCordoned) return { kind: 'node.uncordon', field: 'isCordoned', spec: { isInMaintenance: null } }
   if (spec.isInMaintenance === true && status.isInMaintenance !== true) return { kind: 'node.maintenance', field: 'isInMaintenance', spec: { isCordoned: true } }
-  return spec.isCordoned && !status.isCordoned ? { kind: 'node.cordon', field: 'isCordoned' } : undefined
+  if (spec.isCordoned && !status.isCordoned) return { kind: 'node.cordon', field: 'isCordoned' }
+  const isOtherAgent = spec.desiredAgentVersion !== undefined && spec.desiredAgentVersion !== status.desiredAgentVersion
+  return isOtherAgent ? { kind: 'node.agent_upgrade', field: 'desiredAgentVersion' } : undefined
 }
 
 /** Puts the operation beside the edit. Its id follows from the generation that was seen, so that trying again is the same operation. */

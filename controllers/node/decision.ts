@@ -53,5 +53,5 @@ const auditOf = ({ kind, actor, requestId }: { readonly kind: string; readonly a
   ({ do: 'effect', name: 'audit', input: { action: kind, actor, requestId } })
 
 /** Once no operation is under way, what the spec says of servers has been brought about. */
-const broughtAbout = ({ node }: Turn, { outcome }: Decision): Partial<NodeStatus> =>
-  activeOperation(node) !== undefined && outcome === undefined ? {} : { isCordoned: node.spec.isCordoned, isInMaintenance: node.spec.isInMaintenance === true }
+const broughtAbout = ({ node }: Turn, { outcome }: Decision): Decision['status'] =>
+  activeOperation(node) !== undefined && outcome === undefined ? {} : { isCordoned: node.spec.isCordoned, isInMaintenance: node.spec.isInMaintenance === true, desiredAgentVersion: node.spec.desiredAgentVersion }

@@ -1,4 +1,5 @@
 /** The node controller: what wakes it, how it hears heartbeats, and its effects. What it decides is `plan.ts`. */
+import { listKubernetesRequests } from '../../db/kubernetes-requests.ts'
 import { forgetNode, listTenants, mirrorNode } from '../../db/nodes.ts'
 import { findCandidate, listCandidates } from '../../db/placement.ts'
 import { appendStaffAudit } from '../../db/staff.ts'
@@ -17,7 +18,7 @@ import { Storage, type StorageSpec, type StorageStatus } from '../../resources/s
 import { asked } from '../database.ts'
 import { type OpenPowerControl, powerControlWith, powerEffect } from '../fencing/effects.ts'
 import type { Parts } from '../parts.ts'
-import { editorOf } from '../server/adopt.ts'
+import { askerOf, editorOf } from '../server/adopt.ts'
 import { bootStorageName } from '../server/drafts.ts'
 import { unaskedEdit } from './adopt.ts'
 import { orderEffect } from './order.ts'
@@ -107,10 +108,13 @@ const stuckOn = ({ caches }: Parts, namespace: string): Seen['stuck'] => [
 ]
 const isLeaving = ({ metadata }: KubeObject): boolean => metadata.deletionTimestamp !== undefined
 
-/** Cached objects have no managedFields. */
-async function findEditor({ store }: Parts, node: NodeObject): Promise<string> {
+/** As admission saw it; without it, what the object itself says. Cached objects have no managedFields. */
+async function findEditor({ store, db }: Parts, node: NodeObject): Promise<string> {
   const edit = unaskedEdit(node)
-  return edit === undefined ? '' : editorOf((await store.get(Node, { name: node.metadata.name }))?.metadata ?? node.metadata, edit.field)
+  if (edit === undefined) return ''
+  const { uid = '', generation = 0 } = node.metadata
+  const requests = await asked(listKubernetesRequests(db, uid, { after: node.status?.observedGeneration ?? 0, upTo: generation }))
+  return askerOf(requests, edit.kind) ?? editorOf((await store.get(Node, { name: node.metadata.name }))?.metadata ?? node.metadata, edit.field)
 }
 
 async function readGuests({ caches, db }: Parts, node: string): Promise<readonly Guest[]> {

@@ -20,9 +20,9 @@ import { silentLog as log } from '../../kit/sys/log.ts'
 import { openRegistry } from '../../kit/sys/metrics.ts'
 import { newUuid, systemRandom as random } from '../../kit/sys/random.ts'
 import { accountNamespace } from '../../resources/index.ts'
-import { LAST_CHANGE_ANNOTATION, SERVER_FINALIZER } from '../../resources/labels.ts'
+import { LAST_CHANGE_ANNOTATION, NODE_FINALIZER, SERVER_FINALIZER } from '../../resources/labels.ts'
 import { Operation } from '../../resources/operation.ts'
-import { Plan, Region, Template, Zone } from '../../resources/platform.ts'
+import { Node, type NodeSpec, type NodeStatus, Plan, Region, Template, Zone } from '../../resources/platform.ts'
 import { Server, type ServerSpec, type ServerState } from '../../resources/server.ts'
 import { Storage } from '../../resources/storage.ts'
 import { createAccount } from '../accounts.ts'
@@ -242,6 +242,70 @@ test('what follows from servers is written by the platform only', async () => {
   await platform.create(Operation, { metadata: { name: 'op', namespace }, spec })
   expect(await said(grace.delete(Operation, { namespace, name: 'op' }))).toBe('403 operations are written by the platform only.')
   expect(await said(grace.create(Storage, { metadata: { name: 'disk', namespace }, spec: { zone: 'z1', sizeGibibytes: 1 } as never }))).toContain('501 Only boot storages')
+})
+
+describe('a node', () => {
+  let name = ''
+  let count = 0
+  /** A node that the platform knows, with what has been brought about of it. */
+  async function standingNode(status: Partial<NodeStatus> = {}, spec: Partial<NodeSpec> = {}): Promise<KubeObject> {
+    name = `host-${(count += 1)}`
+    await platform.create(Node, { metadata: { name, finalizers: [NODE_FINALIZER] }, spec: { zone: 'z1', ...spec } as NodeSpec }) // the API server fills in the defaults
+    await mirrorNode(database.db, { node: name, zone: 'z1', rack: 'r', cpuPool: null, dedicatedAccountId: null, isSchedulable: true, total: { cores: 4, memoryMebibytes: 4_194_304, storageGibibytes: 100 } })
+    return platform.patch(Node, { name }, { status: { state: 'ready', isCordoned: spec.isCordoned === true, isInMaintenance: false, ...status } }, 'status')
+  }
+  const editNode = (patch: object, by: Store = grace) => by.patch(Node, { name }, patch)
+  const place = (memoryMebibytes = 512) => database.db.insertInto('placement').values({ account_id: accountId, server_id: `on-${name}`, zone: 'z1', node: name, cores: 1, memory_mebibytes: memoryMebibytes, storage_gibibytes: 1, claimed_at: new Date() }).execute()
+  const busy = { operation: { ...stanza('server.start'), kind: 'node.cordon' as const } }
+
+  test.each<readonly [string, object, string]>([
+    ['cordoned', { isCordoned: true }, 'node.cordon'],
+    ['emptied', { isInMaintenance: true }, 'node.maintenance'],
+    ['given another agent', { desiredAgentVersion: '2' }, 'node.agent_upgrade'],
+  ])('is %s by those who may, and who asked is known', async (_what, spec, action) => {
+    await standingNode()
+    const written = await editNode({ spec })
+    expect(await asked(written, 1)).toEqual([{ action, username: 'grace@example.com', generation: 2, changes: [] }])
+  })
+  test('is uncordoned', async () => {
+    await standingNode({ state: 'cordoned' }, { isCordoned: true })
+    expect(await asked(await editNode({ spec: { isCordoned: false } }), 1)).toMatchObject([{ action: 'node.uncordon' }])
+  })
+  test.each<readonly [string, Partial<NodeStatus>, Partial<NodeSpec>, object, string]>([
+    ['while another operation runs', {}, busy, { isCordoned: true }, '409 operation_in_progress: Another operation runs on this resource. Wait until it has ended, then try again.'],
+    ['emptied while it does not answer', { state: 'unreachable' }, {}, { isInMaintenance: true }, '409 state_not_allowed: The node is unreachable; only a ready or cordoned node can be emptied.'],
+    ['given an account that is not there', {}, {}, { dedicatedAccountId: '00000000-0000-4000-8000-000000000000' }, '400 spec.dedicatedAccountId: There is no such account.'],
+    ['with an operation of its own', {}, {}, { operation: busy.operation }, '403 spec.operation is written by the platform only: change what the node shall be, and the operation follows.'],
+    ['with unprintable labels', {}, {}, { labels: { a: '\u0007' } }, '400 spec.labels.a: must be printable'],
+  ])('is not changed %s', async (_what, status, spec, patch, answer) => {
+    await standingNode(status, spec)
+    expect(await said(editNode({ spec: patch }))).toBe(answer)
+  })
+  test('with a server that finds no room elsewhere is not emptied', async () => {
+    await standingNode()
+    await place(5_000_000)
+    expect(await said(editNode({ spec: { isInMaintenance: true } }))).toBe('503 no_capacity: Zone z1 has no room for a server of the node.')
+  })
+  test('keeps its status and its finalizer', async () => {
+    await standingNode()
+    expect(await said(grace.patch(Node, { name }, { status: { state: 'ready', stateDetail: 'x' } }, 'status'))).toBe('403 The status is written by the platform only.')
+    expect(await said(editNode({ metadata: { finalizers: [] } }))).toBe('403 The finalizer goes when nothing is left on the node.')
+  })
+  test('joins in a zone that is there', async () => {
+    const make = (zone: string) => grace.create(Node, { metadata: { name: `joins-${zone}` }, spec: { zone } as NodeSpec }) // as above
+    expect(await said(make('nowhere'))).toBe('400 spec.zone: There is no such zone.')
+    expect((await make('z1')).metadata.name).toBe('joins-z1')
+  })
+  test('goes only when it is cordoned and empty', async () => {
+    await standingNode()
+    expect(await said(grace.delete(Node, { name }))).toBe('409 state_not_allowed: The node is not cordoned. Cordon it first.')
+    await standingNode({ state: 'cordoned' }, { isCordoned: true })
+    await place()
+    expect(await said(grace.delete(Node, { name }))).toBe('409 in_use: A server has its place on the node. Drain it first.')
+    await database.db.deleteFrom('placement').where('node', '=', name).execute()
+    await grace.delete(Node, { name })
+    expect((await platform.get(Node, { name }))?.metadata.deletionTimestamp).toBeDefined()
+  })
 })
 
 test('the listener answers reviews and nothing else', async () => {
