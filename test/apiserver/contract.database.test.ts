@@ -26,9 +26,10 @@ beforeAll(async () => {
   reading = await owner.token('read')
   const key = await owner.send('POST', '/v1/ssh-keys', { body: { name: 'key', public_key: PUBLIC_KEY } })
   const script = await owner.send('POST', '/v1/init-scripts', { body: { name: 'script', content: '#!/bin/sh' } })
+  const group = await owner.send('POST', '/v1/server-groups', { body: { name: 'group', zone: cloud.zone } })
   const server = await owner.send('POST', '/v1/servers', { body: { zone: cloud.zone, hostname: 'web', plan: 'tiny', template: 'tiny-linux' } })
   const tokens = await owner.send('GET', '/v1/account/tokens')
-  Object.assign(ids, { 'ssh-keys': key.body['ssh_key'].id, 'init-scripts': script.body['init_script'].id, servers: server.body['server'].id, operations: server.body['operation'].id, tokens: tokens.body['items'][0].id, templates: 'tiny-linux' })
+  Object.assign(ids, { 'ssh-keys': key.body['ssh_key'].id, 'init-scripts': script.body['init_script'].id, 'server-groups': group.body['server_group'].id, servers: server.body['server'].id, operations: server.body['operation'].id, tokens: tokens.body['items'][0].id, templates: 'tiny-linux' })
 })
 afterAll(() => cloud.close())
 
@@ -125,6 +126,7 @@ function bodyFor(id: string): object {
   const bodies: Readonly<Record<string, object>> = {
     send_server_console_input: { session_id: '00000000-0000-4000-8000-000000000001', data: 'aGk=' },
     set_server_ha_policy: { ha_policy: 'none' }, set_server_migration_policy: { migration_policy: 'strict' }, set_server_metadata_setting: { enabled: false },
+    change_server_plan: { plan: 'tiny' }, update_server_group: { name: 'other' },
   }
   const body = bodies[id]
   if (body === undefined) throw new Error(`${id} needs a body here`)
