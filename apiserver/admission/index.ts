@@ -1,6 +1,6 @@
 /** The webhook as a part of the API server's process. */
 import type { Store } from '../../kit/kube/store.ts'
-import { makeCertificate, readCertificate } from './certificate.ts'
+import { makeOwnCertificate, readCertificate } from './certificate.ts'
 import { type AdmissionParts, openJudge } from './judge.ts'
 import { type Listener, startListener, WEBHOOK_PATH } from './listener.ts'
 import { registerWebhook } from './registration.ts'
@@ -18,7 +18,7 @@ export interface AdmissionOptions extends AdmissionParts {
 /** Answers once it listens. Until the caches of plans, templates and zones are filled it refuses what names them. */
 export async function startAdmission(options: AdmissionOptions): Promise<Listener> {
   const { store, host, port, certificateFiles, platformUsers, log } = options
-  const certificate = certificateFiles === undefined ? await makeCertificate(host, options) : await readCertificate(certificateFiles)
+  const certificate = certificateFiles === undefined ? await makeOwnCertificate(host, options) : await readCertificate(certificateFiles)
   const listener = await startListener({ host, port, certificate, judge: openJudge(options), log })
   if (options.isRegistering) await registerWebhook(store, { url: `https://${host}:${listener.port}${WEBHOOK_PATH}`, authority: certificate.certificate, platformUsers })
   return listener

@@ -3,8 +3,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
+import type { Certificate } from '../../kit/sys/certificate.ts'
 import type { Logger } from '../../kit/sys/log.ts'
-import type { WebhookCertificate } from './certificate.ts'
 import type { Judge } from './judge.ts'
 import { AdmissionReview } from './review.ts'
 
@@ -14,7 +14,7 @@ export interface ListenerOptions {
   readonly host: string
   /** 0 takes a free one. */
   readonly port: number
-  readonly certificate: WebhookCertificate
+  readonly certificate: Certificate
   readonly judge: Judge
   readonly log: Logger
 }
