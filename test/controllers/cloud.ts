@@ -1,9 +1,10 @@
-/** A cloud in one process for tests of the controllers: an embedded Kubernetes API, a real PostgreSQL, one host with simulated guests
- *  and its real agent. Time runs ten times as fast, so that guests that take a second to boot do not. */
+/** A cloud in one process for tests of the controllers: an embedded Kubernetes API, a real PostgreSQL, hosts with simulated guests
+ *  and their real agents, that share their storage where there is more than one. Time runs ten times as fast, so that guests that take a second to boot do not. */
 import { openAgent } from '../../agents/node/loop.ts'
 import { ledgerInMemory } from '../../agents/node/ledger.ts'
+import { newSimulatedNetwork } from '../../agents/node/drivers/hypervisor/simulated-network.ts'
 import { newSimulatedHost, type SimulatedHost } from '../../agents/node/drivers/hypervisor/simulated.ts'
-import { simulatedVolumes } from '../../agents/node/drivers/storage/simulated.ts'
+import { newSimulatedStorage, simulatedVolumes } from '../../agents/node/drivers/storage/simulated.ts'
 import type { HeldVolume } from '../../agents/node/drivers/storage/volume-store.ts'
 import { simulatedTemplates } from '../../agents/node/images/simulated.ts'
 import { sweepClaims } from '../../controllers/claims.ts'
@@ -39,12 +40,14 @@ export const fastClock: Clock = {
 export interface Cloud {
   /** Kubernetes as kubectl uses it. */
   readonly kubectl: Store
+  /** The first host. */
   readonly host: SimulatedHost
   readonly volumes: Map<string, HeldVolume>
+  hostOf(node: string): SimulatedHost
   /** Starts the controllers; the answer stops them. A process that may write only so often dies at its last write: nothing of it happens
    *  any more, not even learning what came of the write. `onDeath` is called then. */
   startControllers(life?: { readonly writesMaximum: number; readonly onDeath: () => void }): () => Promise<void>
-  startAgent(): () => Promise<void>
+  startAgent(node?: string): () => Promise<void>
   openAccount(accountId: string): Promise<void>
   /** Releases claims of lost servers as it will be done after the given time. */
   sweepClaims(laterMilliseconds: number): Promise<number>
@@ -54,7 +57,9 @@ export interface Cloud {
 export const NODE = 'n1'
 export const ZONE = 'zone-1'
 
-export async function openCloud(db: Database, log: Logger = silentLog): Promise<Cloud> {
+const POOL = 'pool-1'
+
+export async function openCloud(db: Database, log: Logger = silentLog, nodes: readonly string[] = [NODE]): Promise<Cloud> {
   const clock = fastClock
   const random = systemRandom
   const core = await openCore({ clock, random, log: silentLog, storage: memoryStorage() })
@@ -68,11 +73,18 @@ export async function openCloud(db: Database, log: Logger = silentLog): Promise<
     metadata: { name: 'tiny-linux' },
     spec: { title: 'Tiny', osFamily: 'linux', osVersion: '1', architecture: 'x86_64', defaultUser: 'root', minStorageGibibytes: 1, minMemoryMebibytes: 128, zones: [], image: { built: 'tiny-linux' }, isHidden: false },
   })
-  await kubectl.create(Node, { metadata: { name: NODE }, spec: { zone: ZONE, rack: 'r1', roles: ['compute'], isCordoned: false, cpuOvercommit: 4, reservedMemoryMebibytes: 0 } })
+  for (const name of nodes) await kubectl.create(Node, { metadata: { name }, spec: { zone: ZONE, rack: 'r1', roles: ['compute'], isCordoned: false, cpuOvercommit: 4, reservedMemoryMebibytes: 0 } })
 
-  const host = newSimulatedHost({ clock, random })
-  const volumes = new Map<string, HeldVolume>()
-  const ledger = ledgerInMemory()
+  const network = newSimulatedNetwork()
+  const storage = nodes.length === 1 ? newSimulatedStorage() : newSimulatedStorage(POOL)
+  const pools = [...storage.pools.keys()]
+  const hosts = new Map(nodes.map((name) => [name, { machine: newSimulatedHost({ clock, random, network, name }), volumes: new Map<string, HeldVolume>(), ledger: ledgerInMemory() }]))
+  const hostOf = (name: string) => {
+    const host = hosts.get(name)
+    if (host === undefined) throw new Error(`there is no host ${name}`)
+    return host
+  }
+  const { machine: host, volumes } = hostOf(nodes[0] ?? NODE)
   const stops = new Set<() => Promise<void>>()
   const running = (run: (signal: AbortSignal) => Promise<void>): (() => Promise<void>) => {
     const ending = new AbortController()
@@ -87,7 +99,7 @@ export async function openCloud(db: Database, log: Logger = silentLog): Promise<
   }
 
   return {
-    kubectl, host, volumes,
+    kubectl, host, volumes, hostOf: (name) => hostOf(name).machine,
     startControllers(life) {
       const mortal = life === undefined ? undefined : mortality(life.writesMaximum, () => {
         died.abort()
@@ -106,11 +118,12 @@ export async function openCloud(db: Database, log: Logger = silentLog): Promise<
         await Promise.race([ended, new Promise<void>((resolve) => died.signal.addEventListener('abort', () => resolve(), { once: true }))])
       })
     },
-    startAgent() {
+    startAgent(node = nodes[0] ?? NODE) {
+      const of = hostOf(node)
       const agent = openAgent({
-        nodeName: NODE, store: storeOf('svccloud-agent'), hypervisor: host.attach(), volumes: simulatedVolumes(volumes), images: simulatedTemplates(), ledger, clock, random, log,
+        nodeName: node, store: storeOf('svccloud-agent'), hypervisor: of.machine.attach(), volumes: simulatedVolumes(of.volumes, { storage, mounted: pools, host: node }), images: simulatedTemplates(), ledger: of.ledger, clock, random, log,
         registry: openRegistry({ isProcessWide: false }),
-        report: async () => ({ agentVersion: 'test', bootId: 'boot-1', logicalCpus: 2, memoryMebibytes: 4_096, storageGibibytes: 100, hypervisor: 'simulated', features: [] }),
+        report: async () => ({ agentVersion: 'test', bootId: 'boot-1', logicalCpus: 2, memoryMebibytes: 4_096, storageGibibytes: 100, hypervisor: 'simulated', features: [], pools }),
       })
       return running((signal) => agent.run(signal))
     },
