@@ -7,8 +7,12 @@ import type { Logger } from '../../kit/sys/log.ts'
 import type { Random } from '../../kit/sys/random.ts'
 import type { Hypervisor } from './drivers/hypervisor/hypervisor.ts'
 import { openQemu } from './drivers/hypervisor/qemu.ts'
+import type { PortRange } from './drivers/hypervisor/listening-port.ts'
 import { probeQemu, QEMU_BINARY } from './drivers/hypervisor/qemu-probe.ts'
 import { newSimulatedHost, type SimulatedGuestRecord } from './drivers/hypervisor/simulated.ts'
+import type { UserModeNetwork } from './drivers/network/user-mode.ts'
+import { openDiskServer } from './drivers/storage/disk-server.ts'
+import { openPool } from './drivers/storage/pool.ts'
 import { openQcow2Volumes } from './drivers/storage/qcow2.ts'
 import { simulatedVolumes } from './drivers/storage/simulated.ts'
 import type { HeldVolume, VolumeStore } from './drivers/storage/volume-store.ts'
@@ -22,6 +26,13 @@ export interface HostOptions {
   readonly imageFolder: string
   readonly bootId: string
   readonly isOutboundAllowed: boolean
+  /** Where other hosts reach this one for guests and disks that move, and by which ports; any when absent. */
+  readonly migrationHost: string
+  readonly migrationPorts?: PortRange | undefined
+  /** Folder of the storage that the host shares with others. */
+  readonly sharedFolder?: string | undefined
+  /** Guests reach the metadata service; undefined when they do not. */
+  readonly metadata?: UserModeNetwork['metadata']
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger
@@ -47,14 +58,17 @@ export async function openHost(options: HostOptions): Promise<HostDrivers> {
   }
 }
 
-async function openQemuHost({ folder, imageFolder, bootId, isOutboundAllowed, clock, log }: HostOptions): Promise<HostDrivers> {
-  const machine = await probeQemu({ cacheFile: join(folder, 'accelerator'), bootId, clock, isOutboundAllowed })
+async function openQemuHost({ folder, imageFolder, bootId, isOutboundAllowed, metadata, migrationHost, migrationPorts, sharedFolder, clock, random, log }: HostOptions): Promise<HostDrivers> {
+  const machine = await probeQemu({ cacheFile: join(folder, 'accelerator'), bootId, clock })
+  const network = { isOutboundAllowed, metadata }
   await mkdir(imageFolder, { recursive: true })
+  const pools = sharedFolder === undefined ? [] : [await openPool(sharedFolder, random)]
+  const server = await openDiskServer({ folder: join(folder, 'served'), host: migrationHost, ports: migrationPorts, clock })
   return {
-    hypervisor: await openQemu({ folder: join(folder, 'guests'), binary: QEMU_BINARY, machine, bootId, migrationHost: '127.0.0.1', clock, log }),
-    volumes: await openQcow2Volumes(join(folder, 'volumes')),
+    hypervisor: await openQemu({ folder: join(folder, 'guests'), binary: QEMU_BINARY, machine, network, bootId, migrationHost, migrationPorts, clock, log }),
+    volumes: await openQcow2Volumes({ folder: join(folder, 'volumes'), server, pools }),
     images: openTemplateStore({ folder: imageFolder, clock, log }),
-    features: ['ssh-forward', isOutboundAllowed ? 'user-network-outbound' : 'user-network-isolated'],
+    features: ['ssh-forward', isOutboundAllowed ? 'user-network-outbound' : 'user-network-isolated', ...(metadata === undefined ? [] : ['metadata-service'])],
   }
 }
 
@@ -85,7 +99,9 @@ async function openSimulation({ folder, bootId, clock, random }: HostOptions): P
     volumes: {
       ...disks,
       create: (volume) => disks.create(volume).then(save),
+      grow: (name, sizeGibibytes) => disks.grow(name, sizeGibibytes).then(save),
       remove: (name) => disks.remove(name).then(save),
+      release: (name) => disks.release(name).then(save),
     },
     images: simulatedTemplates(),
     features: [],

@@ -17,6 +17,9 @@ import type { Ledger } from './ledger.ts'
 import { observationReconciler } from './observation.ts'
 import { runOrphanSweep } from './orphans.ts'
 import { type LookForLife, lookForLife } from './sign-of-life.ts'
+import { readUserData } from './secrets.ts'
+import { metadataDocument } from './serve/metadata.ts'
+import type { AskingGuest } from './serve/metadata-service.ts'
 import { openUsage, type Usage } from './usage.ts'
 import { volumeReconciler } from './volume/index.ts'
 
@@ -26,6 +29,8 @@ export interface AgentOptions {
   readonly hypervisor: Hypervisor
   readonly volumes: VolumeStore
   readonly images: TemplateStore
+  /** Guests reach the metadata service. */
+  readonly isMetadataServed?: boolean
   readonly ledger: Ledger
   /** What the node says of itself, but for its guests. */
   readonly report: () => Promise<NodeReportSpec>
@@ -46,6 +51,8 @@ export interface Agent {
   consoleOf(instance: string): GuestConsole | undefined
   /** What the guests of this node have moved. */
   readonly usage: Usage
+  /** What the guest of an Instance may know of itself; undefined when there is no Instance of the name. */
+  metadataOf(instance: string): Omit<AskingGuest, 'tokenKey'> | undefined
 }
 
 export function openAgent(options: AgentOptions): Agent {
@@ -86,6 +93,10 @@ export function openAgent(options: AgentOptions): Agent {
     },
     missing: () => [...(caches.isReady() ? [] : ['watches']), ...(heartbeat.isAlive() ? [] : ['heartbeat'])],
     usage,
+    metadataOf(name) {
+      const spec = caches.of(Instance).get({ namespace, name })?.spec
+      return spec && { isEnabled: spec.metadata.isEnabled, document: metadataDocument(spec), userData: () => readUserData(store, namespace, spec) }
+    },
     consoleOf: (instance) => (caches.of(Instance).get({ namespace, name: instance }) === undefined ? undefined : hypervisor.console(instance)),
   }
 }

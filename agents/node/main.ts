@@ -2,6 +2,8 @@
  *  SVCCLOUD_NODE_NAME, SVCCLOUD_KUBECONFIG, SVCCLOUD_DATA (the agent's own folder): required;
  *  SVCCLOUD_HYPERVISOR auto | qemu | simulated (auto), SVCCLOUD_HOST (127.0.0.1), SVCCLOUD_PORT (0), SVCCLOUD_IMAGE_CACHE (SVCCLOUD_DATA/images),
  *  SVCCLOUD_POWER_CYCLE (which start of its own power this is, where several nodes share one machine and its boot id),
+ *  SVCCLOUD_SHARED_VOLUMES (folder that other hosts have mounted too; none when absent or `none`), SVCCLOUD_MIGRATION_HOST (SVCCLOUD_HOST; where
+ *  other hosts reach this one for guests and disks that move), SVCCLOUD_MIGRATION_PORTS (such as 49152-49215; any free ones),
  *  SVCCLOUD_GUEST_NETWORK outbound | isolated (outbound), SVCCLOUD_STOP_GUESTS (false),
  *  SVCCLOUD_METRICS_HOST (127.0.0.1), SVCCLOUD_METRICS_PORT (0), SVCCLOUD_LOG_LEVEL (info).
  *  Tells its parent `{ready, url, metrics_url}` when its heartbeat has reached the control plane. */
@@ -18,16 +20,23 @@ import { openRegistry } from '../../kit/sys/metrics.ts'
 import { environment, exitProcess, onFatal, printErrorLine, stopSignal, tellParent } from '../../kit/sys/process.ts'
 import { systemRandom as random } from '../../kit/sys/random.ts'
 import { nodeNamespace } from '../../resources/instance.ts'
+import { writeDurably } from './durable-file.ts'
 import { hostCapacity, bootId as readBootId } from './host.ts'
 import { openHost } from './host-drivers.ts'
 import { LedgerInUse, openLedger } from './ledger.ts'
 import { openAgent } from './loop.ts'
 import { openAccess } from './serve/access.ts'
+import { openMetadataDoor } from './serve/metadata-door.ts'
+import { startMetadataListener } from './serve/metadata-listener.ts'
 import { openCertificate } from './serve/certificate.ts'
 import { startListener } from './serve/listener.ts'
 import { stopGuests } from './stop-guests.ts'
 
 const Port = z.coerce.number().int().min(0).max(65_535).default(0)
+const PortRange = z.string().regex(/^\d{1,5}-\d{1,5}$/).transform((text) => {
+  const [first = 0, last = 0] = text.split('-').map(Number)
+  return { first, last }
+}).refine(({ first, last }) => first > 0 && first <= last && last <= 65_535, 'two ports, the lower one first')
 const Settings = z.object({
   SVCCLOUD_NODE_NAME: z.string().regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/).max(58),
   SVCCLOUD_KUBECONFIG: z.string().min(1),
@@ -37,6 +46,9 @@ const Settings = z.object({
   SVCCLOUD_PORT: Port,
   SVCCLOUD_IMAGE_CACHE: z.string().min(1).optional(),
   SVCCLOUD_POWER_CYCLE: z.string().max(16).optional(),
+  SVCCLOUD_SHARED_VOLUMES: z.string().min(1).default('none'),
+  SVCCLOUD_MIGRATION_HOST: z.string().min(1).optional(),
+  SVCCLOUD_MIGRATION_PORTS: PortRange.optional(),
   SVCCLOUD_GUEST_NETWORK: z.enum(['outbound', 'isolated']).default('outbound'),
   SVCCLOUD_STOP_GUESTS: z.stringbool().default(false),
   SVCCLOUD_METRICS_HOST: z.string().min(1).default('127.0.0.1'),
@@ -71,7 +83,11 @@ const openLedgerOrEnd = () => {
 }
 const ledger = openLedgerOrEnd()
 const bootId = [(await readBootId()) ?? 'unknown', ...(settings.SVCCLOUD_POWER_CYCLE === undefined ? [] : [settings.SVCCLOUD_POWER_CYCLE])].join('.')
+const door = await openMetadataDoor(folder, random)
+const migrationHost = settings.SVCCLOUD_MIGRATION_HOST ?? settings.SVCCLOUD_HOST
 const host = await openHost({
+  migrationHost, migrationPorts: settings.SVCCLOUD_MIGRATION_PORTS, sharedFolder: settings.SVCCLOUD_SHARED_VOLUMES === 'none' ? undefined : resolve(settings.SVCCLOUD_SHARED_VOLUMES),
+  metadata: door,
   choice: settings.SVCCLOUD_HYPERVISOR, folder, imageFolder: resolve(settings.SVCCLOUD_IMAGE_CACHE ?? join(folder, 'images')), bootId,
   isOutboundAllowed: settings.SVCCLOUD_GUEST_NETWORK === 'outbound', clock, random, log,
 }).catch((error: unknown) => refuse(`guests cannot be run: ${error instanceof Error ? error.message : String(error)}`))
@@ -88,12 +104,21 @@ const listener = await startListener({
   usage: () => agent.usage.list(),
 })
 const agent = openAgent({
-  nodeName, store, ...host, ledger, clock, random, log, registry,
+  nodeName, store, ...host, isMetadataServed: host.features.includes('metadata-service'), ledger, clock, random, log, registry,
   report: async () => ({
-    agentVersion: AGENT_VERSION, bootId, ...await hostCapacity(folder), hypervisor: host.hypervisor.kind, features: [...host.features],
+    agentVersion: AGENT_VERSION, bootId, ...await hostCapacity(folder), hypervisor: host.hypervisor.kind, features: [...host.features], pools: [...host.volumes.pools], migrationHost,
     endpoint: { url: listener.url, certificateFingerprint: certificate.fingerprint },
   }),
 })
+const metadata = await startMetadataListener({
+  clock, log,
+  async guestOf(secret) {
+    const name = door.guestOf(secret)
+    const guest = name === undefined ? undefined : agent.metadataOf(name)
+    return name === undefined || guest === undefined ? undefined : { ...guest, tokenKey: door.tokenKeyOf(name) }
+  },
+})
+await writeDurably(door.portFile, `${metadata.port}\n`)
 const probes = await startProbes({ host: settings.SVCCLOUD_METRICS_HOST, port: settings.SVCCLOUD_METRICS_PORT, metrics: registry, missing: () => agent.missing() })
 
 // Made before anybody asks for a server, so that the first one does not wait for it.
@@ -104,7 +129,8 @@ if (!stop.aborted) tellParent({ ready: true, url: listener.url, metrics_url: `${
 await running
 
 if (settings.SVCCLOUD_STOP_GUESTS) await stopGuests(host.hypervisor, clock, log)
-await Promise.all([listener.stop(), probes.stop()])
+for (const { name } of await host.volumes.list()) await host.volumes.stopServing(name)
+await Promise.all([listener.stop(), metadata.stop(), probes.stop()])
 await host.hypervisor.close()
 ledger.close()
 await https.close()

@@ -52,6 +52,6 @@ export async function sweepOrphans({ store, caches, hypervisor, volumes, ledger,
   const volumeObjects = new Set((await store.list(Volume, { namespace })).items.map(({ metadata }) => metadata.name))
   for (const name of unknownVolumes.filter((volume) => !volumeObjects.has(volume))) {
     log.warn('volume without a Volume is removed', { volume: name })
-    await volumes.remove(name)
+    await volumes.release(name) // what lies in a pool is other hosts' too
   }
 }

@@ -5,6 +5,8 @@ export interface RunOptions {
   readonly workingDirectory?: string
   readonly timeoutMilliseconds?: number
   readonly environment?: Readonly<Record<string, string | undefined>>
+  /** Ends the program. */
+  readonly signal?: AbortSignal
 }
 
 const TIMEOUT_MILLISECONDS = 60_000
@@ -27,6 +29,7 @@ export function runProgram(program: string, input: readonly string[], options: R
     execFile(program, [...input], {
       ...(options.workingDirectory === undefined ? {} : { cwd: options.workingDirectory }),
       ...(options.environment === undefined ? {} : { env: { ...options.environment } }),
+      ...(options.signal === undefined ? {} : { signal: options.signal }),
       timeout: options.timeoutMilliseconds ?? TIMEOUT_MILLISECONDS,
       killSignal: 'SIGKILL',
       maxBuffer: OUTPUT_BYTES_MAXIMUM,

@@ -11,7 +11,8 @@ import { type GuestDefinition, GuestStartFailed, type Hypervisor } from '../driv
 import type { VolumeStore } from '../drivers/storage/volume-store.ts'
 import type { ImageState, TemplateStore } from '../images/template-store.ts'
 import type { Ledger, LedgerEntry } from '../ledger.ts'
-import { metadataDocument, seedDisk } from '../serve/metadata.ts'
+import { readMoveKey, readUserData } from '../secrets.ts'
+import { metadataDocument, seedDisk, seedUserData } from '../serve/metadata.ts'
 import type { Usage } from '../usage.ts'
 import { DETAIL_CHARACTERS_MAXIMUM, planInstance, POWER_BUTTON_SECONDS, type InstanceEffects, type InstanceObject, type InstanceSeen } from './plan.ts'
 
@@ -23,6 +24,8 @@ export interface InstanceOptions {
   readonly images: TemplateStore
   readonly ledger: Ledger
   readonly usage: Pick<Usage, 'note'>
+  /** Guests reach the metadata service. */
+  readonly isMetadataServed?: boolean
   readonly clock: Clock
   readonly log: Logger
   readonly namespace: string
@@ -32,12 +35,9 @@ export const AGENT_FINALIZER = 'svccloud.dev/agent'
 /** Reached from outside through the host, where guests have no address of their own. */
 const FORWARDED_PORTS = [22]
 const VOLUME_INDEX = 'volume'
-const USER_DATA_KEY = 'userData'
-/** Of the Secret that both ends of a move know. */
-const MOVE_KEY = 'psk'
 
 export function instanceReconciler(options: InstanceOptions): Reconciler<InstanceSpec, InstanceStatus, InstanceSeen> {
-  const { store, caches, hypervisor, volumes, images, ledger, usage, clock, log, namespace } = options
+  const { store, caches, hypervisor, volumes, images, ledger, usage, isMetadataServed = false, clock, log, namespace } = options
   const instances = caches.of(Instance)
   instances.addIndex(VOLUME_INDEX, ({ spec }) => spec.disks.map(({ volume }) => volume))
   const lastPress = new Map<string, number>()
@@ -54,16 +54,6 @@ export function instanceReconciler(options: InstanceOptions): Reconciler<Instanc
     ledger.put(name, update(entry))
   }
 
-  async function secretText(name: string, key: string): Promise<string> {
-    const secret = await store.get(Secret, { namespace, name }) as unknown as KubeObject & { readonly data?: Readonly<Record<string, string>> } | undefined // a Secret has data, no spec
-    const text = secret?.data?.[key]
-    if (text === undefined) throw new Unavailable(`${key} in Secret ${name}`, undefined)
-    return Buffer.from(text, 'base64').toString()
-  }
-
-  const userDataOf = async ({ metadata: { userDataSecretName: name } }: InstanceSpec): Promise<Buffer | undefined> =>
-    name === undefined ? undefined : Buffer.from(await secretText(name, USER_DATA_KEY))
-
   /** An agent that comes back may see the past: nothing comes to life by a spec that is not the newest. */
   async function mustBeNewest(instance: InstanceObject): Promise<void> {
     const fresh = await store.get(Instance, keyOf(instance))
@@ -76,16 +66,17 @@ export function instanceReconciler(options: InstanceOptions): Reconciler<Instanc
     if (image.is !== 'ready') throw new Unavailable(`template ${spec.template}`, undefined)
     return {
       name, uid, incarnation, hostname: spec.hostname, cores: spec.cores, memoryMebibytes: spec.memoryMebibytes, boot: image.image.boot,
-      disks: spec.disks.map(({ volume, serial }) => ({ path: volumes.pathOf(volume), serial })),
+      disks: await Promise.all(spec.disks.map(async ({ volume, serial }) => ({ path: await volumes.pathOf(volume), serial }))),
       interfaces: spec.interfaces.map(({ macAddress }) => ({ macAddress })),
       forwardedPorts: FORWARDED_PORTS,
-      seed: seedDisk(metadataDocument(spec), await userDataOf(spec)),
+      seed: seedDisk(metadataDocument(spec), seedUserData(await readUserData(store, namespace, spec), isMetadataServed && spec.metadata.isEnabled)),
     }
   }
 
   async function start({ incarnation }: InstanceEffects['start'], instance: InstanceObject): Promise<void> {
     const { name } = instance.metadata
     const definition = await definitionOf(instance, incarnation)
+    for (const { volume } of instance.spec.disks) await volumes.stopServing(volume)
     await mustBeNewest(instance)
     // Before the process, so that a crash in between costs an incarnation and never makes a second copy.
     change(name, ({ uid, generation, stop }) => ({ uid, generation, incarnation, startedAt: nowText(), ...(stop === undefined ? {} : { stop }) }))
@@ -106,7 +97,7 @@ export function instanceReconciler(options: InstanceOptions): Reconciler<Instanc
     const { metadata: { name }, spec } = instance
     const order = spec.receive
     if (order?.attempt !== attempt) return
-    const key = await secretText(order.secretName, MOVE_KEY)
+    const key = await readMoveKey(store, namespace, order.secretName)
     const definition = await definitionOf(instance, spec.incarnation)
     await mustBeNewest(instance)
     try {
@@ -123,7 +114,7 @@ export function instanceReconciler(options: InstanceOptions): Reconciler<Instanc
   async function send({ attempt }: InstanceEffects['send'], { metadata: { name }, spec }: InstanceObject): Promise<void> {
     if (spec.send?.attempt !== attempt) return
     const { id, host, port, diskPort, mirroredVolumes, secretName, downtimeLimitMilliseconds, isThrottled, timeoutSeconds } = spec.send
-    const key = await secretText(secretName, MOVE_KEY)
+    const key = await readMoveKey(store, namespace, secretName)
     await hypervisor.send(name, { id, attempt, key, host, port, diskPort, mirroredDisks: positionsOf(mirroredVolumes, spec), downtimeLimitMilliseconds, isThrottled, timeoutSeconds })
     log.info('guest is being sent', { instance: name, attempt })
   }

@@ -60,6 +60,10 @@ export function networkConfigText(document: MetadataDocument): string {
 /** What cloud-init wants when there is no user data of the customer's. */
 export const NO_USER_DATA = '#cloud-config\n{}\n'
 
+/** User data as the disk carries it: itself, or where the metadata service has it. What the service can switch off is not left on a disk. */
+export const seedUserData = (userData: Buffer | undefined, isServed: boolean): Buffer | undefined =>
+  userData !== undefined && isServed ? Buffer.from('#include\nhttp://169.254.169.254/user-data\n') : userData
+
 /** The bytes of the seed disk: the same for the same input. */
 export function seedDisk(document: MetadataDocument, userData: Buffer | undefined): Buffer {
   return writeIso(SEED_LABEL, {

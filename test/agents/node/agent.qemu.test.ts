@@ -22,7 +22,7 @@ import { systemClock as clock } from '../../../kit/sys/clock.ts'
 import { silentLog } from '../../../kit/sys/log.ts'
 import { environment, nodeBinary, signalProcess } from '../../../kit/sys/process.ts'
 import { systemRandom as random } from '../../../kit/sys/random.ts'
-import { AGENT_ACCESS_SECRET_NAME, Instance, type InstanceStatus, NODE_REPORT_NAME, NodeReport, nodeNamespace, Volume } from '../../../resources/instance.ts'
+import { AGENT_ACCESS_SECRET_NAME, type GuestUsage, Instance, type InstanceStatus, NODE_REPORT_NAME, NodeReport, nodeNamespace, Volume } from '../../../resources/instance.ts'
 import { instanceSpec } from './instance-spec.ts'
 import { eventually, IMAGE_FOLDER, tinyLinux } from './real-host.ts'
 
@@ -96,12 +96,12 @@ const statusWhen = (what: string, isWanted: (status: InstanceStatus) => boolean)
 const guestPid = async () => Number(await readFile(join(folder, 'agent', 'guests', NAME, 'qemu.pid'), 'utf8'))
 
 /** A request to the agent as the API server makes it: the certificate is compared with the reported fingerprint. */
-async function ask(method: string, token = TOKEN, body?: string): Promise<{ status: number; response: IncomingMessage }> {
+async function ask(method: string, token = TOKEN, body?: string, path = `/v1/instances/${NAME}/console`): Promise<{ status: number; response: IncomingMessage }> {
   const report = await store.get(NodeReport, { namespace, name: NODE_REPORT_NAME })
   const endpoint = report?.spec.endpoint
   if (endpoint === undefined) throw new Error('the node reports no endpoint')
   return new Promise((resolve, reject) => {
-    const call = request(`${endpoint.url}/v1/instances/${NAME}/console`, { method, agent: false, rejectUnauthorized: false, headers: { authorization: `Bearer ${token}` } }, (response) =>
+    const call = request(`${endpoint.url}${path}`, { method, agent: false, rejectUnauthorized: false, headers: { authorization: `Bearer ${token}` } }, (response) =>
       resolve({ status: response.statusCode ?? 0, response }))
     call.once('error', reject)
     call.once('socket', (socket) => socket.once('secureConnect', () => {
@@ -110,6 +110,13 @@ async function ask(method: string, token = TOKEN, body?: string): Promise<{ stat
     }))
     call.end(body)
   })
+}
+
+async function usage(): Promise<GuestUsage['counters'] | undefined> {
+  const { response } = await ask('GET', TOKEN, undefined, '/v1/usage')
+  let text = ''
+  for await (const chunk of response) text += String(chunk)
+  return (JSON.parse(text) as { readonly guests: readonly GuestUsage[] }).guests.find(({ instance }) => instance === NAME)?.counters // the agent's answer
 }
 
 /** What the console says, line by line, until the stream ends or breaks. */
@@ -155,6 +162,29 @@ it('runs a guest through its life, across the death of its agent', async () => {
   const ssh = (command: string) => run('ssh', ['-i', identity, '-o', 'BatchMode=yes', '-o', 'StrictHostKeyChecking=accept-new', '-o', `UserKnownHostsFile=${known}`, '-p', String(forward?.hostPort), `root@${forward?.host}`, command])
   expect((await eventually('SSH', () => ssh('hostname').catch(() => undefined))).stdout).toBe('web-1\n')
 
+  // The metadata service: by token, and off within seconds. Its user data came from there already.
+  const service = async (request: string, header = '') => {
+    const { stdout } = await ssh(`printf '${request} HTTP/1.0\\r\\nHost: 169.254.169.254\\r\\n${header}\\r\\n' | nc 169.254.169.254 80`)
+    return { status: Number(stdout.split(' ')[1]), body: stdout.slice(stdout.indexOf('\r\n\r\n') + 4) }
+  }
+  const token = (await service('PUT /metadata/v1/token', 'X-Metadata-Token-TTL: 60\\r\\n')).body
+  const metadata = () => service('GET /metadata/v1.json', `X-Metadata-Token: ${token}\\r\\n`)
+  expect(JSON.parse((await metadata()).body)).toMatchObject({ hostname: 'web-1', public_keys: [publicKey] })
+  expect((await service('GET /metadata/v1.json')).status).toBe(401)
+  await store.patch(Instance, key, { spec: { metadata: { isEnabled: false } } })
+  await eventually('the end of the service', async () => (await metadata()).status === 404 || undefined)
+  await store.patch(Instance, key, { spec: { metadata: { isEnabled: true } } })
+  await eventually('the service', async () => (await metadata()).status === 200 || undefined)
+
+  // Its traffic is counted, and no restart of the agent forgets it.
+  const moved = await eventually('traffic', async () => {
+    const counters = await usage()
+    return counters !== undefined && counters.networkReceivedBytes > 0 ? counters : undefined
+  })
+  await ssh('head -c 1000000 /dev/zero')
+  const more = await usage()
+  expect((more?.networkTransmittedBytes ?? 0) - moved.networkTransmittedBytes).toBeGreaterThan(1_000_000)
+
   // The agent dies; the guest does not notice, and is adopted.
   const pid = await guestPid()
   await stopAgent('SIGKILL')
@@ -163,6 +193,8 @@ it('runs a guest through its life, across the death of its agent', async () => {
   await startAgent()
   expect(await guestPid()).toBe(pid)
   expect(signalProcess(pid, 0)).toBe(true)
+  const after = await eventually('traffic', usage)
+  expect(after.networkTransmittedBytes).toBeGreaterThanOrEqual(more?.networkTransmittedBytes ?? 0)
   let tail = ''
   const again = await ask('GET')
   void listen(again, (line) => void (tail += line.type === 'tail' ? bytesOf(line) : ''))

@@ -1,6 +1,7 @@
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Action } from '../../../kit/reconcile/action.ts'
-import type { Guest } from '../../../agents/node/drivers/hypervisor/hypervisor.ts'
+import type { Guest, Transfer } from '../../../agents/node/drivers/hypervisor/hypervisor.ts'
 import { planInstance, type InstanceObject, type InstanceSeen } from '../../../agents/node/instance/plan.ts'
 import type { LedgerEntry } from '../../../agents/node/ledger.ts'
 import type { InstanceSpec } from '../../../resources/instance.ts'
@@ -27,12 +28,22 @@ interface Row {
 const guest = (over: Partial<Guest>): Guest => ({ name: 'i', uid: 'uid-1', incarnation: 1, state: 'running', isResponsive: true, startedAt: secondsAgo(30), forwards: [], ...over })
 const entry = (over: Partial<LedgerEntry>): LedgerEntry => ({ uid: 'uid-1', generation: 1, incarnation: 1, ...over })
 
+const receive = { id: 'op-1', attempt: 2, mirroredVolumes: [], secretName: 's' }
+const send = { ...receive, host: 'h', port: 1, downtimeLimitMilliseconds: 300, isThrottled: false, timeoutSeconds: 60, isCancelled: false }
+const transfer = (over: Partial<Transfer>): Transfer => ({
+  id: 'op-1', attempt: 2, role: 'receive', phase: 'transferring', iteration: 0, transferredBytes: 0, totalBytes: 0, dirtyBytesPerSecond: 0, downtimeMilliseconds: 0, detail: '', reportedAt: secondsAgo(1), ...over,
+})
+const awaited = (over: Partial<Transfer> = {}): Partial<Guest> => ({ state: 'receiving', transfer: transfer(over) })
+const sent = (over: Partial<Transfer> = {}): Partial<Guest> => ({ transfer: transfer({ role: 'send', ...over }) })
+
 /** An action in a few words. */
 function words(action: Action): string {
-  if (action.do === 'effect') return [action.name, ...Object.values(action.input)].join(' ')
+  if (action.do === 'effect') {
+    return [action.name, ...Object.values(action.input).map((value) => (typeof value === 'object' && value !== null && 'phase' in value ? String(value.phase) : String(value)))].join(' ')
+  }
   if (action.do === 'status') {
-    const { state, endReason, stop } = action.status as { state: string; endReason?: string; stop?: { outcome: string } } // as the plan writes it
-    return ['status', state, ...(endReason === undefined ? [] : [endReason]), ...(stop === undefined ? [] : [stop.outcome])].join(' ')
+    const { state, endReason, stop, transfer: told } = action.status as { state: string; endReason?: string; stop?: { outcome: string }; transfer?: Transfer } // as the plan writes it
+    return ['status', state, ...(endReason === undefined ? [] : [endReason]), ...(stop === undefined ? [] : [stop.outcome]), ...(told === undefined ? [] : [told.phase])].join(' ')
   }
   return action.do === 'wait' ? `wait ${action.seconds}` : action.do
 }
@@ -73,6 +84,40 @@ const rows: readonly Row[] = [
   { why: 'a guest that vanished crashed', guest: { state: 'gone' }, entry: {}, does: ['end crashed', 'wait 0'] },
   { why: 'a start that was begun and left nothing crashed', entry: {}, does: ['end crashed', 'wait 0'] },
   { why: 'a start that failed is an error', entry: { ended: { at: secondsAgo(1), reason: 'crashed', detail: 'no memory' } }, does: ['status error crashed'] },
+  { why: 'a guest that another node sends is waited for', spec: { receive }, entry: { incarnation: 0 }, does: ['receive 2', 'wait 0'] },
+  { why: 'once its disks are here', spec: { receive }, entry: { incarnation: 0 }, missingVolumes: ['boot'], does: ['status waiting preparing', 'wait 30'] },
+  { why: 'and what it boots later', spec: { receive }, entry: { incarnation: 0 }, image: { is: 'unavailable', reason: 'no such version' }, does: ['status waiting preparing', 'prepare', 'wait 30'] },
+  { why: 'and it is said where', spec: { receive }, entry: { incarnation: 0 }, guest: awaited(), does: ['status receiving transferring'] },
+  { why: 'one that waits and is to be stopped has not run', spec: { receive, power: 'stopped' }, entry: { incarnation: 0 }, guest: awaited(), does: ['endReception failed', 'wait 0'] },
+  { why: 'a new attempt begins anew', spec: { receive }, entry: { incarnation: 0 }, guest: awaited({ attempt: 1 }), does: ['endReception failed', 'wait 0'] },
+  { why: 'nobody waits for what nobody sends', entry: { incarnation: 0 }, guest: awaited(), does: ['endReception failed', 'wait 0'] },
+  { why: 'a receiver that ended has failed', spec: { receive }, entry: { incarnation: 0 }, guest: { ...awaited(), state: 'gone' }, does: ['endReception failed', 'wait 0'] },
+  { why: 'and is not tried again by itself, nor booted', spec: { receive }, entry: { incarnation: 0, transfer: transfer({ phase: 'failed' }) }, does: ['status stopped failed'] },
+  { why: 'a new attempt is', spec: { receive: { ...receive, attempt: 3 } }, entry: { incarnation: 0, transfer: transfer({ phase: 'failed' }) }, does: ['receive 3', 'wait 0'] },
+  { why: 'one that has arrived is this incarnation', spec: { receive }, entry: { incarnation: 0 }, guest: { transfer: transfer({ phase: 'completed' }) }, does: ['accept 1 1', 'wait 0'] },
+  { why: 'its arrival outlives it', spec: { receive }, entry: {}, guest: { transfer: transfer({ phase: 'completed' }) }, does: ['noteTransfer completed', 'wait 0'] },
+  { why: 'and then it runs like any other', spec: { receive }, entry: { transfer: transfer({ phase: 'completed' }) }, guest: { transfer: transfer({ phase: 'completed' }) }, does: ['status running completed'] },
+  { why: 'and crashes like any other', spec: { receive }, entry: { transfer: transfer({ phase: 'completed' }) }, guest: { state: 'gone', transfer: transfer({ phase: 'completed' }) }, does: ['end crashed', 'wait 0'] },
+  { why: 'a higher incarnation of what shall be received is not booted either', spec: { receive, incarnation: 2 }, entry: { ended: { at: secondsAgo(1), reason: 'crashed' }, transfer: transfer({ phase: 'completed' }) }, does: ['status stopped crashed completed'] },
+
+  { why: 'a guest is sent', spec: { send }, entry: {}, guest: {}, does: ['send 2', 'wait 0'] },
+  { why: 'and it is told how far', spec: { send }, entry: {}, guest: sent(), does: ['status running transferring', 'wait 1'] },
+  { why: 'until it is cancelled', spec: { send: { ...send, isCancelled: true } }, entry: {}, guest: sent(), does: ['cancelSend', 'status running transferring', 'wait 1'] },
+  { why: 'or nobody wants it any more', entry: {}, guest: sent(), does: ['cancelSend', 'status running transferring', 'wait 1'] },
+  { why: 'or another attempt is wanted', spec: { send: { ...send, attempt: 3 } }, entry: {}, guest: sent(), does: ['cancelSend', 'status running transferring', 'wait 1'] },
+  { why: 'what was cancelled is not begun', spec: { send: { ...send, isCancelled: true } }, entry: {}, guest: {}, does: ['noteTransfer failed', 'wait 0'] },
+  { why: 'a failure outlives the agent', spec: { send }, entry: {}, guest: sent({ phase: 'failed' }), does: ['noteTransfer failed', 'wait 0'] },
+  { why: 'and the guest goes on', spec: { send }, entry: { transfer: transfer({ role: 'send', phase: 'failed' }) }, guest: sent({ phase: 'failed' }), does: ['status running failed'] },
+  { why: 'until the next attempt', spec: { send: { ...send, attempt: 3 } }, entry: { transfer: transfer({ role: 'send', phase: 'failed' }) }, guest: sent({ phase: 'failed' }), does: ['send 3', 'wait 0'] },
+  { why: 'the hand-over is written down', spec: { send }, entry: {}, guest: { state: 'handed_over', ...sent({ phase: 'completed' }) }, does: ['noteTransfer completed', 'wait 0'] },
+  { why: 'and what was handed over stands still', spec: { send }, entry: { transfer: transfer({ role: 'send', phase: 'completed' }) }, guest: { state: 'handed_over', ...sent({ phase: 'completed' }) }, does: ['status handed_over completed'] },
+  { why: 'also when its process is gone', spec: { send }, entry: { transfer: transfer({ role: 'send', phase: 'completed' }) }, does: ['status handed_over completed'] },
+  { why: 'also when nobody wants it sent any more', entry: { transfer: transfer({ role: 'send', phase: 'completed' }) }, guest: { state: 'handed_over', ...sent({ phase: 'completed' }) }, does: ['status handed_over completed'] },
+  { why: 'only the next incarnation ends it', spec: { incarnation: 2 }, entry: { transfer: transfer({ role: 'send', phase: 'completed' }) }, guest: { state: 'handed_over', ...sent({ phase: 'completed' }) }, does: ['end requested', 'wait 0'] },
+  { why: 'a guest that vanished while it was sent may have arrived', spec: { send }, entry: {}, guest: { state: 'gone', ...sent() }, does: ['noteTransfer completed', 'wait 0'] },
+  { why: 'one that powered itself off meanwhile is not sent', spec: { send }, entry: {}, guest: { state: 'off', ...sent() }, does: ['cancelSend', 'wait 1'] },
+  { why: 'and then it has powered itself off', spec: { send }, entry: { transfer: transfer({ role: 'send', phase: 'failed' }) }, guest: { state: 'off', ...sent({ phase: 'failed' }) }, does: ['end guest_shutdown', 'wait 0'] },
+
   { why: 'an Instance that goes takes everything with it, whatever state it is in', isDeleting: true, guest: {}, entry: {}, generation: 0, does: ['forget', 'finalized'] },
 ]
 
@@ -99,5 +144,37 @@ describe('the plan of an Instance', () => {
         }
       }
     }
+  })
+
+  const attempt = fc.record({ id: fc.constantFrom('op-1', 'op-2'), attempt: fc.integer({ min: 1, max: 3 }) })
+  const transfers = fc.tuple(attempt, fc.constantFrom('receive', 'send'), fc.constantFrom('transferring', 'completed', 'failed')).map(([of, role, phase]) => transfer({ ...of, role, phase }))
+  const worlds = fc.record({
+    power: fc.constantFrom('running', 'stopped'), wanted: fc.integer({ min: 0, max: 3 }), known: fc.integer({ min: 0, max: 3 }),
+    receiveOrder: fc.option(attempt, { nil: undefined }), sendOrder: fc.option(fc.tuple(attempt, fc.boolean()), { nil: undefined }),
+    isEnded: fc.boolean(), noted: fc.option(transfers, { nil: undefined }),
+    here: fc.option(fc.record({ state: fc.constantFrom('running', 'off', 'gone', 'receiving', 'handed_over'), incarnation: fc.integer({ min: 1, max: 3 }), moved: fc.option(transfers, { nil: undefined }) }), { nil: undefined }),
+  })
+
+  it('brings nothing to life twice, whatever was asked, known and seen', () => {
+    fc.assert(fc.property(worlds, ({ power, wanted, known, receiveOrder, sendOrder, isEnded, noted, here }) => {
+      const spec = instanceSpec({
+        power, incarnation: wanted, ...(receiveOrder === undefined ? {} : { receive: { ...receive, ...receiveOrder } }),
+        ...(sendOrder === undefined ? {} : { send: { ...send, ...sendOrder[0], isCancelled: sendOrder[1] } }),
+      })
+      const seen: InstanceSeen = {
+        guest: here && guest({ state: here.state, incarnation: here.incarnation, ...(here.moved === undefined ? {} : { transfer: here.moved }) }),
+        entry: entry({ incarnation: known, ...(isEnded ? { ended: { at: secondsAgo(9), reason: 'crashed' } } : {}), ...(noted === undefined ? {} : { transfer: noted }) }),
+        missingVolumes: [], image: READY, hypervisor: 'simulated',
+      }
+      const actions = planInstance({ apiVersion: '', kind: 'Instance', spec, metadata: { name: 'i', uid: 'uid-1', generation: 1 } }, seen, NOW)
+      const effects = actions.flatMap((action) => (action.do === 'effect' ? [action.name] : []))
+      // The next life begins when nothing is left of the one before.
+      if (effects.includes('start') || effects.includes('receive')) expect([here, wanted > known, power, effects.length]).toEqual([undefined, true, 'running', 1])
+      expect(effects.includes('start') && receiveOrder !== undefined).toBe(false)
+      if (effects.includes('receive')) expect(noted?.role === 'receive' && noted.id === receiveOrder?.id && noted.attempt >= receiveOrder.attempt).toBe(false)
+      if (effects.includes('send')) expect(here?.state).toBe('running')
+      // What runs is only what the host runs.
+      for (const action of actions) if (action.do === 'status' && ['running', 'stopping'].includes((action.status as { state: string }).state)) expect(here?.state).toBe('running') // as the plan writes it
+    }), { numRuns: 5_000 })
   })
 })

@@ -29,16 +29,17 @@ function matchesGolden(name: string, text: string): void {
 
 describe('the command line of a guest', () => {
   it('emulated, with two disks and two interfaces', () => {
-    matchesGolden('qemu-emulated.txt', story(qemuArguments(guest, UUID, { accelerator: 'tcg', machine: 'pc-q35-7.2', cpu: 'qemu64', isOutboundAllowed: true }, forwards)))
+    matchesGolden('qemu-emulated.txt', story(qemuArguments(guest, UUID, { accelerator: 'tcg', machine: 'pc-q35-7.2', cpu: 'qemu64' }, { isOutboundAllowed: true, metadata: { portFile: '/agent/metadata.port', secretOf: () => 'secret' } }, forwards)))
   })
   it('on KVM, small, isolated, without disks', () => {
-    matchesGolden('qemu-kvm.txt', story(qemuArguments({ ...guest, memoryMebibytes: 128, interfaces: [{ macAddress: '52:54:00:12:34:56' }], disks: [] }, UUID, { accelerator: 'kvm', machine: 'pc-q35-7.2', cpu: 'host', isOutboundAllowed: false }, [])))
+    matchesGolden('qemu-kvm.txt', story(qemuArguments({ ...guest, memoryMebibytes: 128, interfaces: [{ macAddress: '52:54:00:12:34:56' }], disks: [] }, UUID, { accelerator: 'kvm', machine: 'pc-q35-7.2', cpu: 'host' }, { isOutboundAllowed: false }, [])))
   })
   it('is the same for one that waits for its memory, but for the waiting', () => {
-    const machine = { accelerator: 'tcg', machine: 'pc-q35-7.2', cpu: 'qemu64', isOutboundAllowed: true } as const
-    const started = qemuArguments(guest, UUID, machine, forwards)
-    expect(qemuArguments(guest, UUID, machine, forwards, 'free')).toEqual([...started, '-incoming', 'defer'])
-    expect(qemuArguments(guest, UUID, machine, forwards, 'held')).toEqual([...started, '-incoming', 'defer', '-S'])
+    const machine = { accelerator: 'tcg', machine: 'pc-q35-7.2', cpu: 'qemu64' } as const
+    const network = { isOutboundAllowed: true }
+    const started = qemuArguments(guest, UUID, machine, network, forwards)
+    expect(qemuArguments(guest, UUID, machine, network, forwards, 'free')).toEqual([...started, '-incoming', 'defer'])
+    expect(qemuArguments(guest, UUID, machine, network, forwards, 'held')).toEqual([...started, '-incoming', 'defer', '-S'])
   })
 })
 

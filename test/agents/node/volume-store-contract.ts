@@ -6,6 +6,8 @@ import type { TemplateImage } from '../../../agents/node/images/recipe.ts'
 export interface VolumeWorld {
   /** As a newly started agent opens it, on the same host. */
   open(): Promise<VolumeStore>
+  /** As an agent of another host opens it, which has mounted the same pool. */
+  openOther(): Promise<VolumeStore>
   readonly template: TemplateImage
   close(): Promise<void>
 }
@@ -38,6 +40,47 @@ export function volumeStoreContract(openWorld: () => Promise<VolumeWorld>): void
       await volumes.remove('a')
       await volumes.remove('a')
       expect((await volumes.list()).map(({ name }) => name)).toEqual(['b'])
+    })
+
+    it('shares what lies in the pool with the hosts that have mounted it, and with nobody what does not', async () => {
+      const other = await world.openOther()
+      const [pool = ''] = volumes.pools
+      expect(other.pools).toEqual([pool])
+      const a = { name: 'a', sizeGibibytes: 2, source: { name: world.template.name, version: world.template.version }, pool }
+      await volumes.create({ name: 'a', sizeGibibytes: 2, source: world.template, pool })
+      await volumes.create({ name: 'mine', sizeGibibytes: 1 })
+      expect([await other.isInPool('a', pool), await other.isInPool('mine', pool), await other.isInPool('a', 'another'), await other.inspect('a')]).toEqual([true, false, false, undefined])
+      await other.adopt('a', pool)
+      await other.adopt('mine', pool)
+      expect([await other.inspect('a'), await other.inspect('mine')]).toEqual([a, undefined])
+      expect(await other.pathOf('a')).toBe(await volumes.pathOf('a'))
+      await other.grow('a', 3)
+      expect(await volumes.inspect('a')).toEqual({ ...a, sizeGibibytes: 3 })
+
+      await volumes.release('a')
+      await volumes.release('mine')
+      expect([await volumes.list(), await volumes.inspect('a'), await volumes.inspect('mine')]).toEqual([[], undefined, undefined])
+      expect(await other.inspect('a')).toEqual({ ...a, sizeGibibytes: 3 })
+      await other.remove('a')
+      expect([await other.inspect('a'), await other.isInPool('a', pool)]).toEqual([undefined, false])
+      await expect(volumes.create({ name: 'b', sizeGibibytes: 1, pool: 'another' })).rejects.toThrow('not mounted')
+    })
+
+    it('lets another host copy a disk, for as long as it serves it, and nobody without the key', async () => {
+      const key = 'c3'.repeat(32)
+      const other = await world.openOther()
+      await volumes.create({ name: 'a', sizeGibibytes: 1, source: world.template })
+      const at = await volumes.serve('a', key)
+      expect(volumes.servedAt('a')).toEqual(at)
+      const origin = { name: world.template.name, version: world.template.version }
+      await expect(other.create({ name: 'a', sizeGibibytes: 1, from: { ...at, key: 'd4'.repeat(32) } })).rejects.toThrow()
+      expect(await other.inspect('a')).toBeUndefined()
+      await other.create({ name: 'a', sizeGibibytes: 1, origin, from: { ...at, key } })
+      expect(await other.inspect('a')).toEqual({ name: 'a', sizeGibibytes: 1, source: origin })
+      await volumes.stopServing('a')
+      expect(volumes.servedAt('a')).toBeUndefined()
+      await expect(other.create({ name: 'b', sizeGibibytes: 1, from: { ...at, key } })).rejects.toThrow()
+      await expect(volumes.serve('nobody', key)).rejects.toThrow('not here')
     })
   })
 }

@@ -1,11 +1,14 @@
-import { simulatedVolumes } from '../../../agents/node/drivers/storage/simulated.ts'
+import { newSimulatedStorage, simulatedVolumes } from '../../../agents/node/drivers/storage/simulated.ts'
+import type { HeldVolume } from '../../../agents/node/drivers/storage/volume-store.ts'
 import { volumeStoreContract } from './volume-store-contract.ts'
 
 volumeStoreContract(async () => {
-  const held = new Map()
+  const storage = newSimulatedStorage('pool')
+  const [disk, otherDisk] = [new Map<string, HeldVolume>(), new Map<string, HeldVolume>()]
   return {
-    open: async () => simulatedVolumes(held),
-    template: { name: 'debian-13', version: '1', boot: { kernel: '/k', initialRamdisk: '/i', commandLine: '' }, disk: '/d' },
+    open: async () => simulatedVolumes(disk, { storage, host: 'alpha' }),
+    openOther: async () => simulatedVolumes(otherDisk, { storage, host: 'beta' }),
+    template: { name: 'tiny-linux', version: 'simulated', boot: { kernel: '/k', initialRamdisk: '/i', commandLine: '' } },
     close: async () => {},
   }
 })

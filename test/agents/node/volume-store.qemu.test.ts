@@ -1,30 +1,87 @@
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
+import { openDiskServer } from '../../../agents/node/drivers/storage/disk-server.ts'
+import { openPool } from '../../../agents/node/drivers/storage/pool.ts'
 import { openQcow2Volumes } from '../../../agents/node/drivers/storage/qcow2.ts'
+import type { VolumeStore } from '../../../agents/node/drivers/storage/volume-store.ts'
 import { runProgram } from '../../../agents/node/run-program.ts'
+import { systemClock } from '../../../kit/sys/clock.ts'
+import { systemRandom } from '../../../kit/sys/random.ts'
 import { volumeStoreContract } from './volume-store-contract.ts'
 
 async function openFolder() {
   const folder = await mkdtemp(join(tmpdir(), 'svccloud-volumes-'))
   const disk = join(folder, 'template.qcow2')
   await runProgram('qemu-img', ['create', '-q', '-f', 'qcow2', disk, '1G'])
+  await runProgram('qemu-io', ['-c', 'write -P 0x5a 1M 64k', disk])
   const boot = { kernel: '/k', initialRamdisk: '/i', commandLine: '' }
+  const opened: VolumeStore[] = []
+  const openHost = async (host: string) => {
+    const server = await openDiskServer({ folder: join(folder, host, 'served'), host: '127.0.0.1', clock: systemClock })
+    const store = await openQcow2Volumes({ folder: join(folder, host, 'volumes'), server, pools: [await openPool(join(folder, 'shared'), systemRandom)] })
+    opened.push(store)
+    return store
+  }
   return {
-    folder, volumes: join(folder, 'volumes'), open: () => openQcow2Volumes(join(folder, 'volumes')),
-    template: { name: 'debian-13', version: '1', boot, disk }, close: () => rm(folder, { recursive: true }),
+    folder, volumes: join(folder, 'alpha', 'volumes'), open: () => openHost('alpha'), openOther: () => openHost('beta'),
+    template: { name: 'debian-13', version: '1', boot, disk },
+    async close() {
+      for (const store of opened) for (const { name } of await store.list()) await store.stopServing(name)
+      await rm(folder, { recursive: true })
+    },
   }
 }
 
 volumeStoreContract(openFolder)
 
+const pattern = (path: string): Promise<string> => runProgram('qemu-io', ['-r', '-c', 'read -P 0x5a 1M 64k', path])
+
 it('a qcow2 volume is an overlay of its template, in its own size', async () => {
   const world = await openFolder()
   const volumes = await world.open()
   await volumes.create({ name: 'a', sizeGibibytes: 3, source: world.template })
-  const facts = JSON.parse(await runProgram('qemu-img', ['info', '--output=json', volumes.pathOf('a')]))
+  const facts = JSON.parse(await runProgram('qemu-img', ['info', '--output=json', await volumes.pathOf('a')]))
   expect(facts).toMatchObject({ format: 'qcow2', 'virtual-size': 3 * 1024 ** 3, 'backing-filename': world.template.disk })
+  await world.close()
+})
+
+it('a volume in a pool needs nothing of the host that made it, wherever the pool is mounted', async () => {
+  const world = await openFolder()
+  const volumes = await world.open()
+  await volumes.create({ name: 'a', sizeGibibytes: 3, source: world.template, pool: volumes.pools[0] ?? '' })
+  await volumes.create({ name: 'b', sizeGibibytes: 3, source: world.template, pool: volumes.pools[0] ?? '' })
+  await rm(world.template.disk)
+  expect(await readdir(join(world.folder, 'shared', 'templates'))).toEqual(['debian-13-1.qcow2'])
+  expect(await pattern(await volumes.pathOf('a'))).toContain('read 65536/65536')
+  const facts = JSON.parse(await runProgram('qemu-img', ['info', '--output=json', await volumes.pathOf('a')]))
+  expect(facts['backing-filename']).toBe('../templates/debian-13-1.qcow2')
+  await world.close()
+})
+
+it('a copy from another host is whole and stands alone', async () => {
+  const world = await openFolder()
+  const [volumes, other] = [await world.open(), await world.openOther()]
+  await volumes.create({ name: 'a', sizeGibibytes: 2, source: world.template })
+  const key = 'e5'.repeat(32)
+  await other.create({ name: 'a', sizeGibibytes: 2, from: { ...await volumes.serve('a', key), key } })
+  const path = await other.pathOf('a')
+  const facts = JSON.parse(await runProgram('qemu-img', ['info', '--output=json', path]))
+  expect([facts['virtual-size'], facts['backing-filename']]).toEqual([2 * 1024 ** 3, undefined])
+  expect(await pattern(path)).toContain('read 65536/65536')
+  await world.close()
+})
+
+it('ends what an agent that was killed still serves', async () => {
+  const world = await openFolder()
+  const volumes = await world.open()
+  await volumes.create({ name: 'a', sizeGibibytes: 1 })
+  await volumes.serve('a', 'f6'.repeat(32))
+  await expect(runProgram('qemu-io', ['-c', 'write 0 64k', await volumes.pathOf('a')])).rejects.toThrow('lock')
+  const next = await world.open()
+  await runProgram('qemu-io', ['-c', 'write 0 64k', await next.pathOf('a')])
+  expect(next.servedAt('a')).toBeUndefined()
   await world.close()
 })
 
@@ -32,8 +89,8 @@ it('what was left half made is not there, and is cleared away', async () => {
   const world = await openFolder()
   const volumes = await world.open()
   // Killed before the rename, and between the rename and the record.
-  await writeFile(`${volumes.pathOf('a')}.new`, 'half')
-  await writeFile(volumes.pathOf('b'), 'no record')
+  await writeFile(`${await volumes.pathOf('a')}.new`, 'half')
+  await writeFile(await volumes.pathOf('b'), 'no record')
   const again = await world.open()
   expect([await again.inspect('a'), await again.inspect('b')]).toEqual([undefined, undefined])
   await again.create({ name: 'b', sizeGibibytes: 1 })
@@ -41,4 +98,13 @@ it('what was left half made is not there, and is cleared away', async () => {
   await expect(again.create({ name: 'c', sizeGibibytes: 1, source: { ...world.template, disk: '/no/such/disk' } })).rejects.toThrow('qemu-img failed')
   expect(await again.inspect('c')).toBeUndefined()
   await world.close()
+})
+
+it('hosts that open a pool at once agree on its name', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'svccloud-pool-'))
+  const ids = await Promise.all(Array.from({ length: 8 }, async () => (await openPool(join(folder, 'pool'), systemRandom)).id))
+  expect(new Set(ids).size).toBe(1)
+  expect((await readdir(join(folder, 'pool'))).sort()).toEqual(['pool.json', 'templates', 'volumes'])
+  expect((await stat(join(folder, 'pool', 'pool.json'))).nlink).toBe(1)
+  await rm(folder, { recursive: true })
 })

@@ -6,6 +6,7 @@ import { z } from 'zod'
 import { writeDurably } from '../../durable-file.ts'
 import { processArgumentsOf, processFolderOf } from '../../host.ts'
 import { GUEST_FILES } from './qemu-arguments.ts'
+import { USER_MODE_FILES } from '../network/user-mode.ts'
 import { KEY_FILE, Move } from './qemu-move.ts'
 
 const RECORD_FILE = 'guest.json'
@@ -15,6 +16,8 @@ export const GuestRecord = z.strictObject({
   /** Processes of another boot of the host are gone, whatever their numbers say. */
   bootId: z.string(),
   forwards: z.array(z.strictObject({ guestPort: z.int(), host: z.string(), hostPort: z.int() })),
+  /** Of its interfaces, in order. */
+  macAddresses: z.array(z.string()),
   /** The last attempt to bring it here or away. */
   move: Move.optional(),
 })
@@ -26,7 +29,7 @@ export async function readGuestRecord(folder: string): Promise<GuestRecord | und
 }
 export const writeGuestRecord = (folder: string, record: GuestRecord): Promise<void> => writeDurably(join(folder, RECORD_FILE), JSON.stringify(record))
 /** Files of one incarnation; the record goes last, so that a half-done removal is seen as a guest that is gone. */
-export const INCARNATION_FILES = [GUEST_FILES.qmp, GUEST_FILES.console, GUEST_FILES.pid, GUEST_FILES.seed, GUEST_FILES.output, KEY_FILE, RECORD_FILE] as const
+export const INCARNATION_FILES = [GUEST_FILES.qmp, GUEST_FILES.console, GUEST_FILES.pid, GUEST_FILES.seed, GUEST_FILES.output, KEY_FILE, ...USER_MODE_FILES, RECORD_FILE]
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 

@@ -1,4 +1,5 @@
 /** The command line of a guest: pure, and the same for the same input, so that a migration's target can be given the same devices in the same order. */
+import { userModeArguments, type UserModeNetwork } from '../network/user-mode.ts'
 import type { Forward, GuestDefinition } from './hypervisor.ts'
 
 export interface QemuMachine {
@@ -6,8 +7,6 @@ export interface QemuMachine {
   /** Versioned (`pc-q35-7.2`): what the guest sees never changes under it when QEMU is upgraded. */
   readonly machine: string
   readonly cpu: string
-  /** Whether guests of user-mode networking may open connections to the outside, and so also to services of the host. */
-  readonly isOutboundAllowed: boolean
 }
 
 /** Files in the guest's folder, which is QEMU's working directory: relative, because socket addresses hold 107 bytes only. */
@@ -25,13 +24,14 @@ const json = (fields: object): string => JSON.stringify(fields)
 
 /** `uuid` is what the guest sees as its machine id, and what its process is recognised by. `incoming`: it waits for its memory, and is `held` when
  *  even with that it shall not go on by itself. */
-export function qemuArguments(guest: GuestDefinition, uuid: string, machine: QemuMachine, forwards: readonly Forward[], incoming?: 'free' | 'held'): string[] {
+export function qemuArguments(guest: GuestDefinition, uuid: string, machine: QemuMachine, network: UserModeNetwork, forwards: readonly Forward[], incoming?: 'free' | 'held'): string[] {
   const translationMebibytes = guest.memoryMebibytes <= SMALL_GUEST_MEBIBYTES ? TRANSLATION_MEBIBYTES.small : TRANSLATION_MEBIBYTES.large
   return [
     '-name', `guest=${guest.name},debug-threads=on`,
     '-uuid', uuid,
     '-nodefaults', '-no-user-config', '-display', 'none',
-    '-sandbox', 'on,obsolete=deny,elevateprivileges=deny,spawn=deny',
+    // What joins guests of user-mode networking to the metadata service is a program that QEMU starts.
+    '-sandbox', `on,obsolete=deny${network.metadata === undefined ? ',elevateprivileges=deny,spawn=deny' : ''}`,
     // Nothing follows the end of a guest's memory on its way: whoever has read the end has everything, and whoever has not has not.
     '-machine', `${machine.machine},suppress-vmdesc=on`,
     '-accel', machine.accelerator === 'kvm' ? 'kvm' : `tcg,tb-size=${translationMebibytes}`,
@@ -55,7 +55,7 @@ export function qemuArguments(guest: GuestDefinition, uuid: string, machine: Qem
     '-blockdev', json({ driver: 'raw', 'node-name': 'seed', file: 'seed-file', 'read-only': true }),
     '-device', json({ driver: 'virtio-blk-pci', id: 'seed-disk', drive: 'seed', serial: 'cidata' }),
     ...guest.interfaces.flatMap(({ macAddress }, index) => [
-      '-netdev', [`user,id=net${index}`, ...(machine.isOutboundAllowed ? [] : ['restrict=on']), ...(index === 0 ? forwards : []).map(hostForward)].join(','),
+      ...userModeArguments(network, index, index === 0 ? forwards : []),
       '-device', json({ driver: 'virtio-net-pci', id: `nic${index}`, netdev: `net${index}`, mac: macAddress, romfile: '' }),
     ]),
     '-device', 'virtio-balloon-pci,id=balloon',
@@ -66,5 +66,4 @@ export function qemuArguments(guest: GuestDefinition, uuid: string, machine: Qem
   ]
 }
 
-const hostForward = ({ host, hostPort, guestPort }: Forward): string => `hostfwd=tcp:${host}:${hostPort}-:${guestPort}`
 const range = (count: number): number[] => Array.from({ length: count }, (_, index) => index)

@@ -26,11 +26,10 @@ export interface ProbeOptions {
   readonly cacheFile: string
   readonly bootId: string
   readonly clock: Clock
-  readonly isOutboundAllowed: boolean
 }
 
 /** The machine that guests get. Throws ProgramFailed when QEMU is missing or does not run. */
-export async function probeQemu({ cacheFile, bootId, clock, isOutboundAllowed }: ProbeOptions): Promise<QemuMachine> {
+export async function probeQemu({ cacheFile, bootId, clock }: ProbeOptions): Promise<QemuMachine> {
   const version = /version (\S+)/.exec(await runProgram(QEMU_BINARY, ['--version']))?.[1] ?? 'unknown'
   const supported = await runProgram(QEMU_BINARY, ['-machine', 'help'])
   const machine = MACHINES.find((name) => supported.includes(`${name} `)) ?? 'q35'
@@ -44,7 +43,7 @@ export async function probeQemu({ cacheFile, bootId, clock, isOutboundAllowed }:
     await writeDurably(cacheFile, `${tested} ${accelerator}`)
   }
   const cpu = accelerator === 'kvm' ? 'host' : Number.parseInt(version, 10) >= TCG_MAXIMUM_CPU_VERSION ? 'max' : TCG_OLD_CPU
-  return { accelerator, machine, cpu, isOutboundAllowed }
+  return { accelerator, machine, cpu }
 }
 
 /** Whether a boot sector that prints a marker on the serial line gets to do so in time. */

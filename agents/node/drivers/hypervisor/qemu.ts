@@ -10,6 +10,8 @@ import type { Clock } from '../../../../kit/sys/clock.ts'
 import type { Logger } from '../../../../kit/sys/log.ts'
 import { environment, signalProcess } from '../../../../kit/sys/process.ts'
 import { processCpuMilliseconds } from '../../host.ts'
+import { countTraffic, type Traffic } from '../network/traffic-log.ts'
+import { pipeFile, trafficFiles, type UserModeNetwork } from '../network/user-mode.ts'
 import { ConsoleLine } from './console-line.ts'
 import { ConsoleLog } from './console-log.ts'
 import { findGuestProcess, guestUuid, type GuestRecord, INCARNATION_FILES, isGuestProcess, readGuestRecord, writeGuestRecord } from './guest-record.ts'
@@ -30,6 +32,7 @@ export interface QemuOptions {
   readonly folder: string
   readonly binary: string
   readonly machine: QemuMachine
+  readonly network: UserModeNetwork
   readonly bootId: string
   /** Where other hosts reach this one. */
   readonly migrationHost: string
@@ -79,6 +82,7 @@ class QemuHypervisor implements Hypervisor {
   readonly #consoles = new Map<string, ConsoleState>()
   readonly #listeners = new Set<(name: string) => void>()
   readonly #turns = new TurnByName()
+  readonly #readings = new TurnByName()
   readonly #closing = new AbortController()
 
   constructor(options: QemuOptions) {
@@ -167,10 +171,23 @@ class QemuHypervisor implements Hypervisor {
     const devices = await attachment.qmp.execute('query-blockstats') as readonly BlockStatistics[] // shape of QEMU's documented answer
     const sum = (field: keyof BlockStatistics['stats']) => devices.reduce((total, { stats }) => total + stats[field], 0)
     const cpuMilliseconds = await processCpuMilliseconds(attachment.pid)
+    const traffic = await this.#readings.take(name, () => this.#traffic(name))
+    const sumOf = (field: keyof Traffic) => traffic.reduce((total, each) => total + each[field], 0)
     return {
+      networkReceivedBytes: sumOf('receivedBytes'), networkTransmittedBytes: sumOf('transmittedBytes'),
       diskReadBytes: sum('rd_bytes'), diskWrittenBytes: sum('wr_bytes'), diskReadOperations: sum('rd_operations'), diskWriteOperations: sum('wr_operations'),
       ...(cpuMilliseconds === undefined ? {} : { cpuMilliseconds }),
     }
+  }
+
+  /** Of each interface. */
+  async #traffic(name: string): Promise<Traffic[]> {
+    const folder = this.#folder(name)
+    const { macAddresses = [] } = (await readGuestRecord(folder)) ?? {}
+    return Promise.all(macAddresses.map((macAddress, index) => {
+      const { file, countFile } = trafficFiles(index)
+      return countTraffic({ file: join(folder, file), countFile: join(folder, countFile), macAddress })
+    }))
   }
 
   onChange(listener: (name: string) => void): () => void {
@@ -195,12 +212,14 @@ class QemuHypervisor implements Hypervisor {
     if (await readGuestRecord(folder) !== undefined || await findGuestProcess(folder, uuid) !== undefined) throw new GuestExists(name)
     await mkdir(folder, { recursive: true, mode: 0o700 })
     await writeFile(join(folder, GUEST_FILES.seed), definition.seed, { mode: 0o600 })
+    const pipe = this.#options.network.metadata && pipeFile(name, this.#options.network.metadata)
+    if (pipe !== undefined) await writeFile(join(folder, pipe.name), pipe.text, { mode: 0o600 })
     if (reception !== undefined) await writeFile(join(folder, KEY_FILE), keyFileText(reception.key), { mode: 0o600 })
     for (let attempt = 1; ; attempt++) {
       const forwards = await Promise.all(definition.forwardedPorts.map(async (guestPort): Promise<Forward> => ({ guestPort, host: FORWARD_HOST, hostPort: await freePort(FORWARD_HOST) })))
       const now = this.#options.clock.now().toISOString()
       const move: Move | undefined = reception && { role: 'receive', id: reception.id, attempt: reception.attempt, mirroredDisks: [...reception.mirroredDisks], beganAt: now, isStarted: false }
-      const record: GuestRecord = { name, uid, incarnation, uuid, startedAt: now, bootId: this.#options.bootId, forwards, ...(move === undefined ? {} : { move }) }
+      const record: GuestRecord = { name, uid, incarnation, uuid, startedAt: now, bootId: this.#options.bootId, forwards, macAddresses: definition.interfaces.map(({ macAddress }) => macAddress), ...(move === undefined ? {} : { move }) }
       await writeGuestRecord(folder, record)
       try {
         await this.#spawn(definition, record)
@@ -302,7 +321,7 @@ class QemuHypervisor implements Hypervisor {
 
   /** Starts the process and waits until it answers. */
   async #spawn(definition: GuestDefinition, record: GuestRecord): Promise<void> {
-    const { binary, machine, clock } = this.#options
+    const { binary, machine, network, clock } = this.#options
     const folder = this.#folder(record.name)
     for (const file of [GUEST_FILES.qmp, GUEST_FILES.console]) await rm(join(folder, file), { force: true })
     const output = openSync(join(folder, GUEST_FILES.output), 'w', 0o600)
@@ -310,7 +329,7 @@ class QemuHypervisor implements Hypervisor {
     let pid: number | undefined
     try {
       // Detached: a group and a session of its own, so that no signal to the agent reaches it. It inherits nothing secret.
-      const child = spawn(binary, qemuArguments(definition, record.uuid, machine, record.forwards, incomingOf(record)), {
+      const child = spawn(binary, qemuArguments(definition, record.uuid, machine, network, record.forwards, incomingOf(record)), {
         cwd: folder, detached: true, stdio: ['ignore', output, output], env: { PATH: environment()['PATH'] },
       })
       child.once('error', (error) => void (ended = error.message))

@@ -1,0 +1,105 @@
+/** Lets another host copy a disk that no guest has open: qemu-nbd, read-only, encrypted with a key that both ends know. Ends with the agent; what
+ *  an agent that was killed left running is ended by the next one, because it keeps guests from the disk. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Clock } from '../../../../kit/sys/clock.ts'
+import { environment, signalProcess } from '../../../../kit/sys/process.ts'
+import { processArgumentsOf } from '../../host.ts'
+import { freePort, type PortRange } from '../hypervisor/listening-port.ts'
+import { KEY_FILE, keyFileText } from '../hypervisor/qemu-move.ts'
+import { mustReach } from '../hypervisor/reach.ts'
+
+export interface DiskServerOptions {
+  /** Holds one folder per served disk. */
+  readonly folder: string
+  readonly host: string
+  readonly ports?: PortRange | undefined
+  readonly clock: Clock
+}
+
+export interface DiskServer {
+  serve(name: string, path: string, key: string): Promise<{ readonly host: string; readonly port: number }>
+  stop(name: string): Promise<void>
+  at(name: string): { readonly host: string; readonly port: number } | undefined
+}
+
+export const SERVER_PROGRAM = 'qemu-nbd'
+export const EXPORT = 'disk'
+const PID_FILE = 'pid'
+const READY_MILLISECONDS = 10_000
+const POLL_MILLISECONDS = 50
+const READERS_MAXIMUM = 4
+
+interface Served {
+  readonly child: ChildProcess
+  readonly host: string
+  readonly port: number
+}
+
+export async function openDiskServer({ folder, host, ports, clock }: DiskServerOptions): Promise<DiskServer> {
+  const served = new Map<string, Served>()
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  for (const name of await readdir(folder)) await endLeftover(join(folder, name), clock)
+
+  async function stop(name: string): Promise<void> {
+    const child = served.get(name)?.child
+    served.delete(name)
+    if (child !== undefined && child.exitCode === null && child.signalCode === null) {
+      const ended = new Promise((resolve) => child.once('exit', resolve))
+      child.kill('SIGKILL') // it only reads
+      await ended
+    }
+    await rm(join(folder, name), { recursive: true, force: true })
+  }
+
+  async function serve(name: string, path: string, key: string): Promise<Served> {
+    await stop(name)
+    const own = join(folder, name)
+    await mkdir(own, { mode: 0o700 })
+    await writeFile(join(own, KEY_FILE), keyFileText(key), { mode: 0o600 })
+    const port = await freePort(host, ports)
+    const child = spawn(SERVER_PROGRAM, [
+      '--read-only', '--persistent', `--shared=${READERS_MAXIMUM}`, `--bind=${host}`, `--port=${port}`, `--export-name=${EXPORT}`, '--format=qcow2',
+      '--object', `tls-creds-psk,id=key,dir=${own.replaceAll(',', ',,')},endpoint=server`, '--tls-creds=key', path,
+    ], { stdio: 'ignore', env: { PATH: environment()['PATH'] } })
+    let failure: string | undefined
+    child.once('error', (error) => void (failure = error.message))
+    child.once('exit', (code) => {
+      failure ??= `${SERVER_PROGRAM} ended with code ${code}`
+      if (served.get(name)?.child === child) served.delete(name)
+    })
+    await writeFile(join(own, PID_FILE), String(child.pid ?? 0))
+    for (const deadline = clock.monotonicMilliseconds() + READY_MILLISECONDS; failure === undefined; await clock.sleep(POLL_MILLISECONDS)) {
+      if (await mustReach(host, port, clock).then(() => true, () => false)) break
+      if (clock.monotonicMilliseconds() > deadline) failure = `${SERVER_PROGRAM} does not listen`
+    }
+    if (failure !== undefined) {
+      child.kill('SIGKILL')
+      throw new Error(failure)
+    }
+    const found = { child, host, port }
+    served.set(name, found)
+    return found
+  }
+
+  return {
+    stop,
+    async serve(name, path, key) {
+      const { host: at, port } = await serve(name, path, key)
+      return { host: at, port }
+    },
+    at(name) {
+      const found = served.get(name)
+      return found === undefined ? undefined : { host: found.host, port: found.port }
+    },
+  }
+}
+
+async function endLeftover(folder: string, clock: Clock): Promise<void> {
+  const pid = Number(await readFile(join(folder, PID_FILE), 'utf8').catch(() => '0'))
+  const isOurs = async () => pid > 0 && (await processArgumentsOf(pid))?.some((word) => word.includes(folder)) === true
+  if (await isOurs()) signalProcess(pid, 'SIGKILL')
+  while (await isOurs()) await clock.sleep(POLL_MILLISECONDS)
+  await rm(folder, { recursive: true, force: true })
+}

@@ -1,0 +1,23 @@
+/** Secrets of the node's namespace. */
+import { Unavailable } from '../../domain/problem.ts'
+import { type KubeObject, Secret } from '../../kit/kube/object.ts'
+import type { Store } from '../../kit/kube/store.ts'
+import type { InstanceSpec } from '../../resources/instance.ts'
+
+const USER_DATA_KEY = 'userData'
+const MOVE_KEY = 'psk'
+
+/** The bytes under a key; Unavailable when they are not there (yet). */
+export async function readSecret(store: Store, namespace: string, name: string, key: string): Promise<Buffer> {
+  const secret = await store.get(Secret, { namespace, name }) as unknown as KubeObject & { readonly data?: Readonly<Record<string, string>> } | undefined // a Secret has data, no spec
+  const text = secret?.data?.[key]
+  if (text === undefined) throw new Unavailable(`${key} in Secret ${name}`, undefined)
+  return Buffer.from(text, 'base64')
+}
+
+/** Undefined when the server has none. */
+export const readUserData = async (store: Store, namespace: string, { metadata: { userDataSecretName: name } }: InstanceSpec): Promise<Buffer | undefined> =>
+  name === undefined ? undefined : readSecret(store, namespace, name, USER_DATA_KEY)
+
+/** What both ends of a move know: 64 hex digits. */
+export const readMoveKey = async (store: Store, namespace: string, name: string): Promise<string> => (await readSecret(store, namespace, name, MOVE_KEY)).toString()
