@@ -8,15 +8,18 @@ import { isFinal } from '../../domain/operations.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import { Instance, Volume } from '../../resources/instance.ts'
 import { Operation } from '../../resources/operation.ts'
-import { Server } from '../../resources/server.ts'
+import { Server, type ServerSpec, type ServerStatus } from '../../resources/server.ts'
 import { Storage } from '../../resources/storage.ts'
+import { type KubeObject, Secret } from '../../kit/kube/object.ts'
 import { type Account, ask, type History } from './workload.ts'
 import type { World } from './world.ts'
+
+type ServerObject = KubeObject<ServerSpec, ServerStatus>
 
 /** No guest runs on two hosts, and no volume has two writers, at any instant. */
 export function watchGuests(world: World): string[] {
   const hostOf = new Map<string, string>()
-  const violations: string[] = []
+  const violations = world.disks.write(world.hosts)
   for (const host of world.hosts) {
     for (const guest of host.machine.running()) {
       const before = hostOf.get(guest.name)
@@ -27,8 +30,11 @@ export function watchGuests(world: World): string[] {
   return violations
 }
 
-/** Nothing is under way any more: no active operation, no object on its way out, no intent. */
+/** Nothing is under way any more: no active operation, no object on its way out, no intent, no room held for a move. */
 export async function isQuiet(world: World, db: Database): Promise<boolean> {
+  const lists: readonly { readonly items: readonly Pick<KubeObject, 'metadata'>[] }[] = [await world.admin.list(Instance), await world.admin.list(Volume), await world.admin.list(Storage)]
+  if (lists.some(({ items }) => items.some(({ metadata }) => metadata.deletionTimestamp !== undefined))) return false
+  if ((await db.selectFrom('placement_target').select('server_id').execute()).length > 0) return false
   const { items: servers } = await world.admin.list(Server)
   if (servers.some(({ spec, status, metadata }) => metadata.deletionTimestamp !== undefined
     || (spec.operation !== undefined && !(status?.operation?.id === spec.operation.id && isFinal(status.operation.status)))
@@ -102,6 +108,7 @@ export async function checkHoldings(world: World, db: Database): Promise<string[
   for (const claim of await db.selectFrom('address_claim').selectAll().execute()) {
     if (![...alive.keys()].some((key) => claim.holder.includes(key.split('/')[1] ?? key))) violations.push(`claim ${claim.kind} ${claim.value} of ${claim.holder}, which does not exist`)
   }
+  for (const target of await db.selectFrom('placement_target').selectAll().execute()) violations.push(`room on ${target.node} is held for a move of ${target.server_id} that nobody makes`)
   for (const node of await db.selectFrom('node_capacity').selectAll().execute()) {
     const cores = placements.filter((placement) => placement.node === node.node).reduce((sum, placement) => sum + placement.cores, 0)
     if (cores !== node.cores_used) violations.push(`node ${node.node} counts ${node.cores_used} cores used, its placements take ${cores}`)
@@ -134,6 +141,7 @@ export async function checkHosts(world: World): Promise<string[]> {
   }
   for (const volume of (await world.admin.list(Volume)).items) if (!storageUids.has(volume.metadata.name)) violations.push(`Volume ${volume.metadata.namespace}/${volume.metadata.name} of no storage`)
   for (const storage of storages) if (!servers.some((server) => server.metadata.namespace === storage.metadata.namespace && server.metadata.name === storage.spec.serverId)) violations.push(`Storage ${storage.metadata.name} of no server`)
+  violations.push(...await checkPlaces(world, servers))
   for (const host of world.hosts) {
     for (const guest of host.machine.running()) if (!uids.has(guest.name)) violations.push(`guest ${guest.name} runs on ${host.name} for no server`)
     for (const volume of host.volumes.keys()) if (!storageUids.has(volume)) violations.push(`disk ${volume} lies on ${host.name} for no storage`)
@@ -147,6 +155,35 @@ export async function checkHosts(world: World): Promise<string[]> {
     else if ((state === 'started') !== isRunning) violations.push(`server ${server.metadata.name} is ${state}, its guest ${isRunning ? 'runs' : 'does not run'}`)
     else if ((server.spec.desiredPower === 'running') !== isRunning) violations.push(`server ${server.metadata.name} shall be ${server.spec.desiredPower} and is ${state}`)
   }
+  return violations
+}
+
+/** A server is on exactly one node with all that it has, and what was written to its disk is there. */
+async function checkPlaces(world: World, servers: readonly ServerObject[]): Promise<string[]> {
+  const violations: string[] = []
+  const { items: instances } = await world.admin.list(Instance)
+  const { items: volumes } = await world.admin.list(Volume)
+  const { items: storages } = await world.admin.list(Storage)
+  for (const { metadata: { name, uid, namespace }, status } of servers) {
+    const home = `node-${status?.nodeName}`
+    const places = instances.filter(({ spec }) => spec.server.uid === uid).map(({ metadata }) => metadata.namespace)
+    if (places.length > 1 || (places.length === 1 && places[0] !== home)) violations.push(`server ${name} is on ${home} and has instances in ${places.join(', ')}`)
+    for (const storage of storages.filter(({ metadata, spec }) => metadata.namespace === namespace && spec.serverId === name)) {
+      const held = volumes.filter(({ spec }) => spec.storage.uid === storage.metadata.uid)
+      if (held.length > 1 || (held.length === 1 && held[0]?.metadata.namespace !== home)) violations.push(`server ${name} is on ${home} and has volumes in ${held.map(({ metadata }) => metadata.namespace).join(', ')}`)
+      if (held[0]?.status?.state !== 'ready') continue
+      const host = world.hosts.find((one) => `node-${one.name}` === home)
+      const volume = host?.volumes.get(storage.metadata.uid ?? '')
+      if (host === undefined || volume === undefined) violations.push(`the disk of server ${name} is not on ${home}`)
+      else {
+        const { is, was } = world.disks.contentOf(host.name, volume)
+        if (is === undefined || is < was) violations.push(`the disk of server ${name} on ${home} holds ${is}, and ${was} was written to it`)
+      }
+    }
+  }
+  for (const { metadata } of (await world.admin.list(Secret)).items) if (metadata.name.startsWith('move-')) violations.push(`Secret ${metadata.namespace}/${metadata.name} of a move that is over`)
+  const known = new Set(storages.map(({ metadata }) => metadata.uid))
+  for (const name of world.pool.keys()) if (!known.has(name)) violations.push(`disk ${name} lies on shared storage for no storage`)
   return violations
 }
 

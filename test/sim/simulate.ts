@@ -10,7 +10,7 @@ import { Server } from '../../resources/server.ts'
 
 const CHAOS_MILLISECONDS = 45_000
 /** The longest deadline of the kinds here, the sweeper's age, and some patience. */
-const QUIET_MILLISECONDS = 40 * 60_000
+const QUIET_MILLISECONDS = 90 * 60_000
 const STEP_MILLISECONDS = 10_000
 /** A watch that fell silent during the chaos is found out within a minute; what it had hidden may still be written then. */
 const SILENCE_MILLISECONDS = 120_000

@@ -9,6 +9,7 @@ import type { HttpResponse } from '../../kit/http/exchange.ts'
 import { newBase62, newUuid } from '../../kit/sys/random.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import { Server } from '../../resources/server.ts'
+import { runMoves } from './moves.ts'
 import { PLAN, TEMPLATE, type World, ZONES } from './world.ts'
 
 export interface Account {
@@ -84,14 +85,15 @@ export function runWorkload(world: World, accounts: readonly Account[], isOver: 
   const pick = <T>(values: readonly T[]): T | undefined => values[Math.floor(random.fraction() * values.length)]
   const pause = (milliseconds: number) => new Promise<void>((resolve) => void scheduler.after(milliseconds, resolve))
 
-  async function send(account: Account, method: string, path: string, body?: unknown): Promise<void> {
+  async function send(account: Account, method: string, path: string, body?: unknown): Promise<any> { // many shapes
     const answer = await ask(world, account, method, path, body)
-    if (answer === undefined) return
+    if (answer === undefined) return undefined
     const { response, json } = answer
     scheduler.note(`answer ${method} ${path} ${response.status}`)
     history.exchanges.push({ account: account.id, method, path, status: response.status, requestId: String(response.headers['x-request-id']), reason: json?.reason })
     if (json?.operation?.id !== undefined && response.status === 202) history.operations.set(json.operation.id, account.id)
     if (json?.server?.id !== undefined) account.servers.add(json.server.id)
+    return json
   }
 
   async function customer(account: Account, other: Account): Promise<void> {
@@ -164,5 +166,6 @@ export function runWorkload(world: World, accounts: readonly Account[], isOver: 
   void customer(second, first)
   void kubectl()
   void nature()
+  runMoves(world, accounts, send, isOver)
   return history
 }

@@ -3,7 +3,8 @@
 import { openAgent } from '../../agents/node/loop.ts'
 import { ledgerInMemory, type Ledger } from '../../agents/node/ledger.ts'
 import { newSimulatedHost, type SimulatedHost } from '../../agents/node/drivers/hypervisor/simulated.ts'
-import { simulatedVolumes } from '../../agents/node/drivers/storage/simulated.ts'
+import { newSimulatedNetwork, type SimulatedNetwork } from '../../agents/node/drivers/hypervisor/simulated-network.ts'
+import { newSimulatedStorage, type SimulatedStorage, simulatedVolumes } from '../../agents/node/drivers/storage/simulated.ts'
 import type { HeldVolume } from '../../agents/node/drivers/storage/volume-store.ts'
 import { simulatedTemplates } from '../../agents/node/images/simulated.ts'
 import { createApp } from '../../apiserver/app.ts'
@@ -29,6 +30,7 @@ import { newUuid } from '../../kit/sys/random.ts'
 import { Node, Plan, Region, Template, Zone } from '../../resources/platform.ts'
 import { documented } from '../contract/document-check.ts'
 import { databaseOf, type DatabaseFaults, type SimulatedPostgres } from './database.ts'
+import { type Disks, newDisks } from './disks.ts'
 import { drawFaults, type FaultPlan } from './faults.ts'
 import { Scheduler, SimulatedProcess } from './scheduler.ts'
 import { simulatedTransport } from './transport.ts'
@@ -36,6 +38,7 @@ import { simulatedTransport } from './transport.ts'
 const NODES = [
   { name: 'a1', zone: 'zone-a' },
   { name: 'a2', zone: 'zone-a' },
+  { name: 'a3', zone: 'zone-a' },
   { name: 'b1', zone: 'zone-b' },
 ] as const
 /** Few, so that a handful of servers fills a node. */
@@ -43,6 +46,8 @@ const NODE_CORES = 3
 export const ZONES = ['zone-a', 'zone-b'] as const
 export const PLAN = 'tiny'
 export const TEMPLATE = 'tiny-linux'
+
+const POOL = 'pool-a'
 
 const RESTART_MILLISECONDS = { least: 500, most: 5_000 }
 
@@ -64,6 +69,10 @@ export interface World {
   /** PostgreSQL without faults, in its turn: for the checks. */
   readonly db: Database
   readonly hosts: readonly Host[]
+  readonly disks: Disks
+  readonly network: SimulatedNetwork
+  /** What lies on shared storage. */
+  readonly pool: ReadonlyMap<string, HeldVolume>
   readonly processes: readonly SimulatedProcess[]
   /** The API as a client reaches it now; undefined while it is down. */
   api(): HttpService | undefined
@@ -97,10 +106,13 @@ export async function openWorld(seed: number, postgres: (scheduler: Scheduler) =
     mayCrash: (name) => byName.has(name),
     crash: (name) => byName.get(name)?.crash(),
   })
+  // In every other world on average zone-a has shared storage.
+  const shared = { network: newSimulatedNetwork(), storage: newSimulatedStorage(POOL), disks: newDisks(), isPooled: scheduler.random.fraction() < 0.5 }
   const bugs: string[] = []
   const signedIn = new Set<string>()
   const world: World = {
-    scheduler, faults, clock: worldClock, admin, db: databaseOf(outside, database, NO_FAULTS), hosts: NODES.map(({ name }) => newHost(name, worldClock, scheduler)), processes: [], bugs, signedIn, crashes: 0,
+    scheduler, faults, clock: worldClock, admin, db: databaseOf(outside, database, NO_FAULTS), hosts: NODES.map(({ name }) => newHost(name, worldClock, scheduler, shared.network)), processes: [],
+    disks: shared.disks, network: shared.network, pool: shared.storage.pools.get(POOL) ?? new Map<string, HeldVolume>(), bugs, signedIn, crashes: 0,
     api: () => undefined,
     partition: (name, milliseconds) => void partitionedUntil.set(name, scheduler.nowMilliseconds + milliseconds),
     reboot(host) {
@@ -110,6 +122,7 @@ export async function openWorld(seed: number, postgres: (scheduler: Scheduler) =
     },
     calm() {
       faults.calm()
+      for (const { name } of world.hosts) shared.network.mend(name)
       partitionedUntil.clear()
     },
   }
@@ -198,12 +211,14 @@ export async function openWorld(seed: number, postgres: (scheduler: Scheduler) =
       const [random, log] = [scheduler.random, logOf(process.name)]
       const store = openClient({ transport: transportOf(process), fieldManager: 'svccloud-agent', clock, random })
       const hypervisor = host.machine.attach()
+      const pools = shared.isPooled && zoneOf(host.name) === 'zone-a' ? [POOL] : []
+      const volumes = shared.disks.store(host.name, simulatedVolumes(host.volumes, { storage: shared.storage, mounted: pools, host: host.name }))
       process.onCrash(() => void hypervisor.close())
       const agent = openAgent({
-        nodeName: host.name, store, hypervisor: process.boundTo(hypervisor), volumes: simulatedVolumes(host.volumes), images: simulatedTemplates(), ledger: host.ledger, clock, random, log,
+        nodeName: host.name, store, hypervisor: process.boundTo(hypervisor), volumes: process.boundTo(volumes), images: simulatedTemplates(), ledger: host.ledger, clock, random, log,
         registry: openRegistry({ isProcessWide: false }),
         report: async () => ({
-          agentVersion: 'simulated', bootId: host.bootId, logicalCpus: NODE_CORES, memoryMebibytes: 65_536, storageGibibytes: 1_000, hypervisor: 'simulated', features: [],
+          agentVersion: 'simulated', bootId: host.bootId, logicalCpus: NODE_CORES, memoryMebibytes: 65_536, storageGibibytes: 1_000, hypervisor: 'simulated', features: [], pools,
         }),
       })
       lives(process, agent.run(never()))
@@ -231,8 +246,10 @@ async function prepare(admin: Store, clock: Clock): Promise<void> {
   }
 }
 
-function newHost(name: string, clock: Clock, scheduler: Scheduler): Host {
-  return { name, machine: newSimulatedHost({ clock, random: scheduler.random }), volumes: new Map(), ledger: ledgerInMemory(), bootId: newUuid(scheduler.random) }
+const zoneOf = (node: string): string | undefined => NODES.find(({ name }) => name === node)?.zone
+
+function newHost(name: string, clock: Clock, scheduler: Scheduler, network: SimulatedNetwork): Host {
+  return { name, machine: newSimulatedHost({ clock, random: scheduler.random, network, name }), volumes: new Map(), ledger: ledgerInMemory(), bootId: newUuid(scheduler.random) }
 }
 
 const NO_FAULTS: DatabaseFaults = { breaksBefore: () => false, losesCommit: () => false, crashesAfter: () => false }

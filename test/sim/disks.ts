@@ -1,0 +1,67 @@
+/** What lies on the simulated disks: a number that only grows, because every guest writes to its disks all the time and remembers what it
+ *  wrote last. A guest that reads less than that, or boots from less than was ever written, has lost data. */
+import type { HeldVolume, VolumeStore } from '../../agents/node/drivers/storage/volume-store.ts'
+import type { SimulatedGuestRecord, SimulatedHost } from '../../agents/node/drivers/hypervisor/simulated.ts'
+
+export interface Disks {
+  /** The store of a host, with what it does to the data. */
+  store(host: string, store: VolumeStore): VolumeStore
+  /** Every guest that runs writes. Answers the violations that this brought to light. */
+  write(hosts: readonly { readonly name: string; readonly machine: SimulatedHost }[]): string[]
+  /** What lies where the volume is held, and the most that was ever written to it. */
+  contentOf(host: string, volume: HeldVolume): { readonly is: number | undefined; readonly was: number }
+}
+
+const PREFIX = '/simulated/'
+
+export function newDisks(): Disks {
+  /** By where it lies: the pool's path is the same on every host, another is of its host. */
+  const contents = new Map<string, number>()
+  /** By life and disk. */
+  const memories = new Map<string, number>()
+  /** The most that was ever written, by volume. */
+  const written = new Map<string, number>()
+  const placeOf = (host: string, path: string) => (path.slice(PREFIX.length).includes('/') ? path : `${host}:${path}`)
+  const pathOf = (name: string, pool: string | undefined) => `${PREFIX}${pool === undefined ? name : `${pool}/${name}`}`
+
+  function writeBy(host: string, { name, life, disks, transfer }: SimulatedGuestRecord): string[] {
+    return disks.flatMap((path) => {
+      const [place, memoryKey, volume] = [placeOf(host, path), `${life} ${path}`, path.slice(path.lastIndexOf('/') + 1)]
+      const memory = memories.get(memoryKey)
+      // A disk that was copied with its guest is whole when the guest arrives; where it lies is new.
+      const isCarried = transfer?.role === 'receive' && transfer.diskPort !== undefined && memory !== undefined && (contents.get(place) ?? 0) === 0
+      const content = isCarried ? memory : contents.get(place)
+      if (content === undefined) return [`guest ${name} runs on ${host} on a disk that is gone`]
+      const expected = memory ?? written.get(volume) ?? 0
+      contents.set(place, expected + 1)
+      memories.set(memoryKey, expected + 1)
+      written.set(volume, expected + 1)
+      return content < expected ? [`the disk of guest ${name} on ${host} went back from ${expected} to ${content}`] : []
+    })
+  }
+
+  return {
+    store: (host, store) => ({
+      ...store,
+      async create(volume, signal) {
+        const wasHere = (await store.inspect(volume.name)) !== undefined
+        await store.create(volume, signal)
+        if (wasHere) return
+        const from = volume.from === undefined ? 0 : contents.get(placeOf(volume.from.host, pathOf(volume.name, undefined))) ?? 0
+        contents.set(placeOf(host, pathOf(volume.name, volume.pool)), from)
+      },
+      async remove(name) {
+        const held = await store.inspect(name)
+        await store.remove(name)
+        if (held !== undefined) contents.delete(placeOf(host, pathOf(name, held.pool)))
+      },
+      async release(name) {
+        const held = await store.inspect(name)
+        await store.release(name)
+        if (held !== undefined && held.pool === undefined) contents.delete(placeOf(host, pathOf(name, undefined)))
+      },
+    }),
+    write: (hosts) => hosts.flatMap(({ name, machine }) => machine.running().flatMap((guest) => writeBy(name, guest))),
+    contentOf: (host, { name, pool }) => ({ is: contents.get(placeOf(host, pathOf(name, pool))), was: written.get(name) ?? 0 }),
+  }
+}

@@ -1,0 +1,65 @@
+/** Servers that move while everything is shaken: asked for, cancelled, cut off, never converging, and left in the middle at their deadline. */
+import { Server } from '../../resources/server.ts'
+import { accountNamespace } from '../../resources/index.ts'
+import type { Account } from './workload.ts'
+import type { World } from './world.ts'
+
+type Send = (account: Account, method: string, path: string, body?: unknown) => Promise<any> // answers of many shapes
+
+export function runMoves(world: World, accounts: readonly Account[], send: Send, isOver: () => boolean): void {
+  const { scheduler, network } = world
+  const { random } = scheduler
+  const pick = <T>(values: readonly T[]): T | undefined => values[Math.floor(random.fraction() * values.length)]
+  const pause = (milliseconds: number) => new Promise<void>((resolve) => void scheduler.after(milliseconds, resolve))
+
+  async function customer(): Promise<void> {
+    for (;;) {
+      await pause(300 + random.fraction() * 3_000)
+      if (isOver()) return
+      const account = pick(accounts)
+      const server = account && pick([...account.servers])
+      if (account === undefined || server === undefined) continue
+      if (random.fraction() < 0.3) await send(account, 'PUT', `/v1/servers/${server}/migration-policy`, { migration_policy: pick(['default', 'relaxed', 'strict']) })
+      const operation = (await send(account, 'POST', `/v1/servers/${server}/move`, {}))?.operation?.id
+      if (operation !== undefined && random.fraction() < 0.35) void cancelLater(account, operation)
+      if (operation !== undefined && random.fraction() < 0.15) void hurry(account, server, operation)
+    }
+  }
+
+  async function cancelLater(account: Account, operation: string): Promise<void> {
+    await pause(random.fraction() * 4_000)
+    await send(account, 'POST', `/v1/operations/${operation}/cancel`)
+  }
+
+  /** Its deadline comes at the worst moment. What is left then has to be settled. */
+  async function hurry(account: Account, server: string, operation: string): Promise<void> {
+    await pause(random.fraction() * 4_000)
+    const key = { namespace: accountNamespace(account.id), name: server }
+    const known = await world.admin.get(Server, key).catch(() => undefined)
+    if (known?.spec.operation?.id !== operation) return
+    const deadlineAt = scheduler.now().toISOString()
+    await world.admin.patch(Server, key, { metadata: { resourceVersion: known.metadata.resourceVersion }, spec: { operation: { deadlineAt } } }).catch(() => {})
+  }
+
+  async function nature(): Promise<void> {
+    for (;;) {
+      await pause(500 + random.fraction() * 4_000)
+      if (isOver()) return
+      const host = pick(world.hosts)
+      if (host === undefined) continue
+      const dice = random.fraction()
+      const guest = pick(host.machine.running())
+      if (dice < 0.2 && guest !== undefined) host.machine.keepGuestBusy(guest.name, random.fraction() < 0.5 ? 1_000 : 60_000)
+      else if (dice < 0.4) {
+        network.cut(host.name)
+        scheduler.after(random.fraction() * 8_000, () => network.mend(host.name))
+      } else if (dice < 0.55) world.processes.find(({ name }) => name === `agent-${host.name}`)?.crash()
+      else if (dice < 0.6) for (const guest of host.machine.running()) host.machine.crashGuest(guest.name)
+      else if (dice < 0.65) host.machine.failNextStart('no memory left')
+    }
+  }
+
+  void customer()
+  void customer()
+  void nature()
+}
