@@ -11,7 +11,7 @@ import type { BmcSimulator } from './bmc-simulator.ts'
 import { type Access, embeddedAccess, ownAccess } from './kubernetes-access.ts'
 import { EmbeddedMachine, startMachines } from './machines.ts'
 import { waitForNodes } from './node-readiness.ts'
-import type { HypervisorChoice, Options } from './options.ts'
+import type { HypervisorChoice, NodeCount, Options } from './options.ts'
 import { takePort } from './ports.ts'
 import { Component, type ReadyMessage } from './supervisor.ts'
 
@@ -64,6 +64,13 @@ const given = (names: readonly string[]): Settings => Object.fromEntries(names.m
 function componentEnvironment(settings: Settings): Settings {
   const ofTheMachine = Object.entries(environment()).filter(([name]) => !name.startsWith('SVCCLOUD_') && name !== 'DATABASE_URL' && name !== 'KUBECONFIG')
   return { ...Object.fromEntries(ofTheMachine), ...given(PASSED_ON), ...settings }
+}
+
+/** Nodes of one zone share storage; a node alone has nobody to share it with. */
+function sharedVolumes(node: string, zones: readonly NodeCount[], folder: DataFolder): string {
+  const zone = planNodes(zones).find(({ name }) => name === node)?.zone
+  const isShared = zones.some((each) => each.zone === zone && each.count > 1)
+  return zone !== undefined && isShared ? join(folder.shared, zone) : 'none'
 }
 
 /** Where people reach what listens on the address: every address of the machine includes the loopback one. */
@@ -142,6 +149,7 @@ export class Cloud {
           SVCCLOUD_HYPERVISOR: this.#options.hypervisor,
           SVCCLOUD_IMAGE_CACHE: environment()['SVCCLOUD_IMAGE_CACHE'] ?? folder.images,
           SVCCLOUD_STOP_GUESTS: String(options.isEphemeral),
+          SVCCLOUD_SHARED_VOLUMES: environment()['SVCCLOUD_SHARED_VOLUMES'] ?? sharedVolumes(name, options.nodes, folder),
         }), (component) => machine.run(component))
       }),
     ])

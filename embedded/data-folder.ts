@@ -20,6 +20,8 @@ export interface DataFolder {
   readonly access: string
   readonly images: string
   readonly nodes: string
+  /** Storage that the nodes of a zone share. */
+  readonly shared: string
   /** Power of the nodes, and the controller that they are switched by. */
   readonly bmc: string
   readonly endpointsFile: string
@@ -42,6 +44,7 @@ export const layout = (root: string): DataFolder => ({
   access: join(root, 'access'),
   images: join(root, 'images'),
   nodes: join(root, 'nodes'),
+  shared: join(root, 'shared'),
   bmc: join(root, 'bmc'),
   endpointsFile: join(root, 'endpoints.json'),
   processesFile: join(root, 'processes.json'),
