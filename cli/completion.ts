@@ -13,7 +13,7 @@ complete -o default -F _svccloud svccloud
   zsh: `#compdef svccloud
 _svccloud() {
   local -a candidates
-  candidates=("\${(@f)$(svccloud complete -- "\${words[@]:1:CURRENT-2}" 2> /dev/null)}")
+  candidates=("\${(@f)$(svccloud complete -- "\${(@)words[2,CURRENT-1]}" 2> /dev/null)}")
   compadd -a candidates
 }
 compdef _svccloud svccloud

@@ -22,9 +22,9 @@ export interface WaitParts {
   readonly signal: AbortSignal
 }
 
-/** The service answers earlier when something changes. */
-const WAIT_SECONDS = 20
-const PAUSE_MILLISECONDS = 500
+/** The service answers earlier when something changes; what changes between two requests is seen this late at most. */
+const WAIT_SECONDS = 5
+const PAUSE_MILLISECONDS = 250
 /** Failures to reach the service in a row that are sat out. */
 const LOST_MAXIMUM = 20
 const CLEAR_LINE = '\r\u001b[K'
@@ -34,11 +34,13 @@ export async function waitFor(parts: WaitParts, id: string): Promise<Operation> 
   const { api, terminal, clock, signal } = parts
   const told = new Set<string>()
   let lost = 0
+  let query = '' // at first, how it is now
   for (;;) {
     let operation: Operation
     try {
-      operation = ((await api.send({ method: 'GET', path: `/v1/operations/${id}?wait=${WAIT_SECONDS}`, signal })).body as { readonly operation: Operation }).operation // the contract's shape
+      operation = ((await api.send({ method: 'GET', path: `/v1/operations/${id}${query}`, signal })).body as { readonly operation: Operation }).operation // the contract's shape
       lost = 0
+      query = `?wait=${WAIT_SECONDS}`
     } catch (error) {
       const isPassing = error instanceof Failure && (error.code === EXIT.unreachable || error.message.startsWith('5') || error.message.startsWith('429'))
       if (!isPassing || (lost += 1) > LOST_MAXIMUM || signal.aborted) throw error

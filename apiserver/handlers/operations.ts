@@ -106,6 +106,8 @@ function createWaiting({ clock }: Pick<Parts, 'clock'>, cache: OperationCache): 
     const leave = cache.subscribe(({ object: { metadata } }) => {
       if (metadata.name === name && metadata.namespace === namespace && isNewer(metadata.resourceVersion ?? '', thanVersion)) changed.abort()
     })
+    // It may have changed since it was read.
+    if (isNewer(cache.get({ namespace, name })?.metadata.resourceVersion ?? '', thanVersion)) changed.abort()
     await clock.sleep(seconds * 1000, AbortSignal.any([signal, changed.signal]))
     leave()
     const left = (waiters.get(accountId) ?? 1) - 1

@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll } from 'vitest'
+import type { AgentConnections } from '../../apiserver/console/consoles.ts'
 import { type RunningServer, startServer } from '../../kit/http/server.ts'
 import { systemClock } from '../../kit/sys/clock.ts'
 import { silentLog } from '../../kit/sys/log.ts'
@@ -16,6 +17,8 @@ export interface World {
   readonly owner: Person
   readonly url: string
   readonly folder: string
+  /** Breaks every connection, and listens again at the same address. */
+  interrupt(): Promise<void>
   /** As the owner, with a token that may write. */
   svccloud(line: readonly string[], options?: RunOptions): Promise<Ended>
 }
@@ -23,25 +26,31 @@ export interface World {
 const PACE_MILLISECONDS = 200
 
 /** Read inside tests and hooks only. */
-export function useWorld(): { readonly world: World } {
+export function useWorld(options: { readonly agents?: AgentConnections } = {}): { readonly world: World } {
   const database = useDatabase()
   let world: World | undefined
   let server: RunningServer | undefined
   beforeAll(async () => {
-    const cloud = await openCloud(database.db)
+    const cloud = await openCloud(database.db, options)
     const folder = await mkdtemp(join(tmpdir(), 'svccloud-cli-'))
-    server = await startServer({
-      host: '127.0.0.1', port: 0, clock: systemClock, random: systemRandom, log: silentLog,
+    const listen = (port: number) => startServer({
+      host: '127.0.0.1', port, clock: systemClock, random: systemRandom, log: silentLog,
       service: (request) => {
         cloud.pass(PACE_MILLISECONDS)
         return cloud.app.customers(request)
       },
     })
+    let running = server = await listen(0)
     const owner = await cloud.signUp('owner@example.com')
-    const url = `http://127.0.0.1:${server.port}`
+    const url = `http://127.0.0.1:${running.port}`
     const token = await owner.token('read_write')
     world = {
       cloud, owner, url, folder,
+      async interrupt() {
+        const { port } = running
+        await running.stop(0)
+        running = server = await listen(port)
+      },
       svccloud: (line, options = {}) => runLine(line, { ...options, environment: { XDG_CONFIG_HOME: folder, SVCCLOUD_URL: url, SVCCLOUD_TOKEN: token, ...options.environment } }),
     }
   })
