@@ -203,13 +203,26 @@ async function loadFolder(folder: string, log: Logger): Promise<Loaded & { reado
   return { snapshot, revision: newest, records, logRevision: logs.at(-1)?.revision ?? newest }
 }
 
+interface Line {
+  readonly start: number
+  /** Undefined when the line is damaged, or lacks its end. */
+  readonly records: readonly StoredRecord[] | undefined
+}
+
+/** Line by line: a file may be longer than a string can be. */
+function* linesOf(bytes: Buffer): Generator<Line> {
+  for (let start = 0, end = 0; start < bytes.length; start = end + 1) {
+    end = bytes.indexOf(10, start)
+    yield { start, records: end < 0 ? undefined : recordsIn(bytes.toString('utf8', start, end)) }
+    if (end < 0) return
+  }
+}
+
 async function readSnapshot(path: string, revision: number): Promise<StoredRecord[]> {
   const records: StoredRecord[] = []
-  for (const line of (await readFile(path, 'utf8')).split('\n')) {
-    if (line === '') continue
-    const found = recordsIn(line)
-    if (!found) throw new LogDamaged(`${path} is damaged`)
-    records.push(...found)
+  for (const line of linesOf(await readFile(path))) {
+    if (!line.records) throw new LogDamaged(`${path} is damaged`)
+    records.push(...line.records)
   }
   const end = records.pop()
   if (end?.storageKey !== END || end.revision !== revision || Number(end.key) !== records.length) throw new LogDamaged(`${path} is not whole`)
@@ -220,30 +233,15 @@ async function readSnapshot(path: string, revision: number): Promise<StoredRecor
 async function readLog(path: string, isLast: boolean, log: Logger): Promise<StoredRecord[]> {
   const bytes = await readFile(path)
   const records: StoredRecord[] = []
-  let start = 0
-  while (start < bytes.length) {
-    const end = bytes.indexOf(10, start)
-    const found = end < 0 ? undefined : recordsIn(bytes.toString('utf8', start, end))
-    if (!found) {
-      if (!isLast || hasWholeLine(bytes, start)) throw new LogDamaged(`${path} is damaged at byte ${start}`)
-      log.warn('cut a torn end off the log', { file: path, bytes: bytes.length - start })
-      await truncate(path, start)
-      break
-    }
-    records.push(...found)
-    start = end + 1
+  let tornAt: number | undefined
+  for (const line of linesOf(bytes)) {
+    if (line.records && tornAt === undefined) records.push(...line.records)
+    else if (line.records || !isLast) throw new LogDamaged(`${path} is damaged at byte ${tornAt ?? line.start}`)
+    else tornAt ??= line.start
+  }
+  if (tornAt !== undefined) {
+    log.warn('cut a torn end off the log', { file: path, bytes: bytes.length - tornAt })
+    await truncate(path, tornAt)
   }
   return records
-}
-
-/** Does a readable line follow the damaged one that begins here? */
-function hasWholeLine(bytes: Buffer, damagedStart: number): boolean {
-  let start = bytes.indexOf(10, damagedStart) + 1
-  while (start > 0 && start < bytes.length) {
-    const end = bytes.indexOf(10, start)
-    if (end < 0) return false
-    if (recordsIn(bytes.toString('utf8', start, end))) return true
-    start = end + 1
-  }
-  return false
 }

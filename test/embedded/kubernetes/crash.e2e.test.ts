@@ -76,7 +76,7 @@ async function write(server: Running, name: string, acknowledged: Acknowledged, 
   }
 }
 
-test('no acknowledged write is lost when the process is killed under load, and revisions never go back', { timeout: 120_000 }, async () => {
+test('no acknowledged write is lost when the process is killed under load, and revisions never go back', { timeout: 300_000 }, async () => {
   const folder = await mkdtemp(join(tmpdir(), 'svccloud-crash-'))
   folders.push(folder)
   const acknowledged: Acknowledged = new Map()
