@@ -84,7 +84,7 @@ export const isCancelled = ({ arguments: said }: { readonly arguments?: Readonly
 /** Kinds that whoever asked for them may cancel. */
 export const CANCELLABLE_KINDS: readonly OperationKind[] = ['server.move', 'server.migrate']
 /** Kinds that operators may cancel. */
-export const OPERATOR_CANCELLABLE_KINDS: readonly OperationKind[] = [...CANCELLABLE_KINDS, 'node.drain', 'node.maintenance', 'node.agent_upgrade']
+export const OPERATOR_CANCELLABLE_KINDS: readonly OperationKind[] = [...CANCELLABLE_KINDS, 'node.drain', 'node.maintenance', 'node.agent_upgrade', 'node.provision']
 
 /** The steps of a kind, in order: conditions that must come true. The current step is the first that is not. */
 const STEPS: Partial<Record<OperationKind, readonly string[]>> = {

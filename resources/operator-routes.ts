@@ -26,7 +26,7 @@ export const getOperatorOperation = route({
 })
 export const cancelOperatorOperation = route({
   ...changing, id: 'cancel_operator_operation', method: 'POST', path: '/v1/operator/operations/{id}/cancel', summary: 'Cancel an operation', access: access('update', 'operations'), audit: 'operation.cancel',
-  description: 'Draining, maintenance and agent upgrades of nodes; moves of servers before their point of no return.', params: ById, answers: { 202: OperationEnvelope }, refuses: [404, 409],
+  description: 'Joining, draining, maintenance and agent upgrades of nodes; moves of servers before their point of no return.', params: ById, answers: { 202: OperationEnvelope }, refuses: [404, 409],
 })
 export const retryOperatorOperation = route({
   ...changing, id: 'retry_operator_operation', method: 'POST', path: '/v1/operator/operations/{id}/retry', summary: 'Ask again for what an operation of a node failed to do', access: access('update', 'operations'), audit: 'operation.retry',

@@ -31,6 +31,7 @@ export function toActions(turn: Turn, decision: Decision): Action[] {
   const operation = activeOperation(node)
   const { state, reason, detail } = decision.life ?? lifeOf(node, seen)
   const { step = 'done', outcome, error, events } = decision
+  const isAtWork = operation !== undefined && outcome === undefined
   const mirror = mirrored(node, seen, state === 'ready')
   const waitSeconds = Math.min(listenSeconds(seen), decision.waitSeconds ?? Number.POSITIVE_INFINITY, mirror.length === 0 ? Number.POSITIVE_INFINITY : 1)
   return [
@@ -42,7 +43,7 @@ export function toActions(turn: Turn, decision: Decision): Action[] {
     } as const]),
     {
       do: 'status', status: { ...reported(node, seen, state), ...broughtAbout(turn, decision), ...decision.status, state, stateDetail: detail === '' ? undefined : detail },
-      conditions: healthConditions(HEALTH[state] ?? 'ready', reason, detail),
+      conditions: healthConditions(HEALTH[state] ?? (isAtWork ? 'reconciling' : 'ready'), reason, detail),
     },
     { do: 'wait', seconds: waitSeconds, for: decision.waitFor ?? 'a heartbeat' },
   ]

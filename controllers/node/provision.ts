@@ -1,9 +1,11 @@
 /** A node that joins: it has its namespace and its agent's access, and its agent has reported. */
+import { isCancelled } from '../../domain/operations.ts'
 import type { Decision } from './decision.ts'
 import { SILENT_SECONDS_MAXIMUM } from './life.ts'
 import type { Work } from './seen.ts'
 
-export function provision({ node, seen }: Work): Decision {
+export function provision({ node, seen, operation }: Work): Decision {
+  if (isCancelled(operation)) return { step: 'access', outcome: 'cancelled' }
   if (!seen.hasAccess) return { step: 'access', waitFor: 'the access of its agent' }
   const isHeard = seen.report !== undefined && seen.heartbeat !== undefined && seen.heartbeat.silentSeconds < SILENT_SECONDS_MAXIMUM
   if (!isHeard) return { step: 'reported', waitFor: 'its agent to report' }

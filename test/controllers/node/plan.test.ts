@@ -50,6 +50,10 @@ describe('cordoning', () => {
     ['is undone by uncordoning', asked('node.uncordon', false), seen({ mirror: closed }), ['effect mirror true', 'effect audit', 'operation succeeded', 'state ready']],
   ])('%s', (_why, object, world, expected) => expect(told(plan(object, world, NOW))).toEqual(expected))
 
+  test('is ready, as kubectl waits for it, only when it has ended', () => {
+    const readyOf = (world: Seen) => plan(asked('node.cordon', true), world, NOW).flatMap((action) => (action.do === 'status' ? action.conditions ?? [] : [])).find(({ type }) => type === 'Ready')?.status
+    expect([readyOf(seen()), readyOf(seen({ mirror: closed }))]).toEqual(['False', 'True'])
+  })
   test('is remembered as brought about only when it has ended', () => {
     expect(statusOf(plan(asked('node.cordon', true), seen(), NOW))).not.toHaveProperty('isCordoned')
     expect(statusOf(plan(asked('node.cordon', true), seen({ mirror: closed }), NOW))).toMatchObject({ isCordoned: true })
@@ -83,6 +87,10 @@ describe('provisioning', () => {
     ['tells placement', seen({ mirror: undefined }), ['effect mirror true', 'effect audit', 'operation placeable', 'state ready']],
     ['is done when servers can come', seen(), ['effect audit', 'operation succeeded', 'state ready']],
   ])('%s', (_why, world, expected) => expect(told(plan(joining, world, NOW))).toEqual(expected))
+  test('is cancelled when the host never comes', () => {
+    const given = node({ state: 'provisioning' }, { operation: stanza('node.provision', { arguments: { cancel: 'true' } }) })
+    expect(told(plan(given, seen({ report: undefined, heartbeat: undefined, mirror: undefined }), NOW))).toEqual(['effect audit', 'operation cancelled', 'state provisioning'])
+  })
   test('fails at its deadline', () => {
     const late = node({ state: 'provisioning' }, { operation: stanza('node.provision', { deadlineAt: '2026-01-01T11:59:59Z' }) })
     expect(operationOf(plan(late, seen({ report: undefined, heartbeat: undefined, mirror: undefined }), NOW))).toMatchObject({ outcome: 'failed', error: 'It was not done in time: still waiting for its agent to report.' })
