@@ -32,6 +32,7 @@ import { initScriptEndpoints } from './handlers/init-scripts.ts'
 import { nodeEndpoints } from './handlers/nodes.ts'
 import { operationEndpoints } from './handlers/operations.ts'
 import { operatorOperationEndpoints } from './handlers/operator-operations.ts'
+import { repairEndpoints } from './handlers/repair.ts'
 import { quotaEndpoints } from './handlers/quotas.ts'
 import { moveEndpoints } from './handlers/move-server.ts'
 import { rebuildServerEndpoint } from './handlers/rebuild-server.ts'
@@ -127,7 +128,7 @@ function resourceEndpoints(parts: Parts, agents: AgentConnections): Endpoint[] {
   return [
     ...catalogEndpoints(parts), ...quotaEndpoints(parts), ...initScriptEndpoints(parts), ...serverGroupEndpoints(parts), ...sshKeyEndpoints(parts), ...operationEndpoints(parts, servers),
     createServerEndpoint(parts, servers), rebuildServerEndpoint(parts, servers), changePlanEndpoint(parts, servers), ...serverEndpoints(parts, servers), ...moveEndpoints(parts, servers), ...consoleEndpoints(parts, servers, openConsoles(parts, servers, agents)),
-    ...usageEndpoints(parts, servers), ...nodeEndpoints(parts, nodes), ...operatorOperationEndpoints(parts, nodes), ...capacityEndpoints(parts),
+    ...usageEndpoints(parts, servers), ...nodeEndpoints(parts, nodes), ...repairEndpoints(parts, nodes), ...operatorOperationEndpoints(parts, nodes), ...capacityEndpoints(parts),
   ]
 }
 

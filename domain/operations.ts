@@ -95,6 +95,7 @@ const STEPS: Partial<Record<OperationKind, readonly string[]>> = {
   'server.delete': ['instance', 'storage', 'released'],
   'server.change_plan': ['claimed', 'storage', 'sized'],
   'server.rebuild': ['stopped', 'storage', 'instance', 'started'],
+  'server.force_release': ['instance', 'storage', 'released'],
   'server.renumber_ipv6': ['routed', 'told'],
   'server.move': ['reserved', 'prepared', 'moved', 'cleaned'],
   'server.migrate': ['reserved', 'prepared', 'moved', 'cleaned'],

@@ -38,6 +38,12 @@ export function requireMovable(server: ServerFacts, power: 'started' | 'stopped'
   if (server.state !== power) throw stateNotAllowed(server, `The server is ${server.state}; only a started or stopped server can be moved.`)
 }
 
+/** Throws 409 unless a server of a lost node can be given up: whatever waits for that node's word does not hold it. */
+export function requireReleasable(server: ServerFacts): void {
+  if (server.activeOperation?.kind === 'server.force_release') throw operationInProgress(server.activeOperation.id, referenceOf(server))
+  if (server.isProtected) throw protectedServer(server)
+}
+
 /** Throws 409 unless the server is off, as a change of its plan needs it. */
 export function requireStopped(server: ServerFacts): void {
   requireIdle(server)

@@ -62,6 +62,8 @@ export const EXAMPLES: Readonly<Record<string, object>> = {
   drain_node: { mode: 'live_only', max_parallel: 2, deadline_minutes: 240, notify_hours: 0 },
   start_node_maintenance: { reason: 'New memory.', mode: 'live_then_cold', notify_hours: 24 },
   upgrade_node_agent: { version: '1.4.0' },
+  fence_node: { method: 'auto', reason: 'Nobody hears it, and its fans stand still.' },
+  force_release_server: { reason: 'The host burned.', attest: 'bob@example.com' },
   verify_audit_chain: { account_id: ID },
 }
 

@@ -19,6 +19,7 @@ import { ORGANISATION_ROUTES } from './organisation.ts'
 import { Node, Plan, Region, Template, Zone } from './platform.ts'
 import { PublicPool } from './public-pool.ts'
 import { QUOTA_ROUTES } from './quota.ts'
+import { REPAIR_ROUTES } from './repair-routes.ts'
 import { SECOND_FACTOR_ROUTES } from './second-factor.ts'
 import { SERVER_GROUP_ROUTES, ServerGroup } from './server-group.ts'
 import { SERVER_ROUTES } from './server-routes.ts'
@@ -55,6 +56,7 @@ export const ROUTES: readonly Route[] = [
   ...OPERATION_ROUTES,
   ...MCP_ROUTES,
   ...NODE_ROUTES,
+  ...REPAIR_ROUTES,
   ...OPERATOR_ROUTES,
 ]
 

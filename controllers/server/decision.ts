@@ -6,7 +6,7 @@ import type { OperationStanza } from '../../resources/shapes.ts'
 import { healthConditions } from '../health.ts'
 import { addressStatus } from './addresses.ts'
 import { bootStorageName } from './drafts.ts'
-import { activeOperation, type Seen, type ServerObject } from './seen.ts'
+import { activeOperation, isDeleting, type Seen, type ServerObject } from './seen.ts'
 
 /** What every rule looks at. */
 export interface Turn {
@@ -110,7 +110,7 @@ const hostCondition = (isReachable: boolean): ConditionDraft =>
 
 /** Deleted with kubectl while it is protected: it goes as soon as the protection is lifted. */
 export const isDeletionBlocked = (server: ServerObject): boolean =>
-  server.metadata.deletionTimestamp !== undefined && server.spec.isProtected && server.spec.operation?.kind !== 'server.delete'
+  server.metadata.deletionTimestamp !== undefined && server.spec.isProtected && !isDeleting(server)
 
 const blockedCondition = (isBlocked: boolean): ConditionDraft =>
   isBlocked

@@ -22,6 +22,7 @@ import { askerOf, editorOf, unaskedEdit } from './adopt.ts'
 import { RESIZED } from './change-plan.ts'
 import { toReason } from './decision.ts'
 import { storageKey, uidOf, userDataKey } from './drafts.ts'
+import { forceReleaseEffect } from './force-release.ts'
 import { moveEffects } from './move-effects.ts'
 import { nodeOf } from './moving.ts'
 import { plan } from './plan.ts'
@@ -51,7 +52,7 @@ export function serverReconciler(parts: Parts): Reconciler<ServerSpec, ServerSta
     ],
     observe: (server) => observe(parts, server),
     plan,
-    effects: { claim: claimEffect(parts), give_back: giveBackEffect(parts), renumber: renumberEffect(parts), resize: resizeEffect(parts), sized: sizedEffect(parts), audit: auditEffect(parts), ...moveEffects(parts) },
+    effects: { claim: claimEffect(parts), give_back: giveBackEffect(parts), renumber: renumberEffect(parts), resize: resizeEffect(parts), sized: sizedEffect(parts), audit: auditEffect(parts), ...moveEffects(parts), forceRelease: forceReleaseEffect(parts) },
   }
 }
 

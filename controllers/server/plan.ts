@@ -5,6 +5,7 @@ import type { Action } from '../../kit/reconcile/action.ts'
 import { adopt, auditAdopted, auditEdits, SYSTEM_ACTOR, unaskedEdit } from './adopt.ts'
 import { changePlan, changePlanFailed } from './change-plan.ts'
 import { asBefore, type Decision, toActions, type Turn, type Work } from './decision.ts'
+import { forceRelease } from './force-release.ts'
 import { switchMetadata } from './metadata.ts'
 import { migrate } from './migrate.ts'
 import { move } from './move.ts'
@@ -20,7 +21,7 @@ import { settled } from './settled.ts'
 const FLOWS: Partial<Record<OperationKind, (work: Work) => Decision>> = {
   'server.create': create, 'server.start': start, 'server.stop': stop, 'server.restart': restart, 'server.delete': removal,
   'server.metadata': switchMetadata, 'server.renumber_ipv6': renumberIpv6, 'server.change_plan': changePlan, 'server.rebuild': rebuild,
-  'server.migrate': migrate, 'server.move': move, 'server.settle_migration': settleMigration, 'server.recover': recover,
+  'server.migrate': migrate, 'server.move': move, 'server.settle_migration': settleMigration, 'server.recover': recover, 'server.force_release': forceRelease,
 }
 
 /** How a flow that is given up leaves the server, where it is not as after the flows of power. */
@@ -47,8 +48,8 @@ function decide(turn: Turn): readonly Action[] {
 }
 
 /** Room is held for a move of an operation before this one. */
-const hasOldMove = ({ operation, seen: { claims } }: Work): boolean =>
-  claims?.target !== undefined && claims.target.operationId !== operation.id && operation.kind !== 'server.settle_migration' && operation.kind !== 'server.delete'
+const hasOldMove = ({ server, operation, seen: { claims } }: Work): boolean =>
+  claims?.target !== undefined && claims.target.operationId !== operation.id && operation.kind !== 'server.settle_migration' && !isDeleting(server)
 
 /** Nothing else begins before the guest is known to be on one node. */
 function moveFirst(work: Work): Decision {
@@ -70,7 +71,7 @@ function replacedOperation({ spec, status }: ServerObject): Action | undefined {
 }
 
 /** These go on all the same, and leave power as it is. */
-const GOES_ON: readonly OperationKind[] = ['server.delete', 'server.metadata', 'server.renumber_ipv6', 'server.migrate', 'server.move', 'server.settle_migration', 'server.recover']
+const GOES_ON: readonly OperationKind[] = ['server.delete', 'server.force_release', 'server.metadata', 'server.renumber_ipv6', 'server.migrate', 'server.move', 'server.settle_migration', 'server.recover']
 
 /** What is not done at its deadline has failed. */
 function inTime(work: Work, decision: Decision): Decision {

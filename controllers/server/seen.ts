@@ -55,4 +55,5 @@ export const activeOperation = (server: ServerObject): OperationStanza | undefin
 /** True once the operation is in the server's status. */
 export const hasBegun = (server: ServerObject, operation: OperationStanza): boolean => server.status?.operation?.id === operation.id
 
-export const isDeleting = (server: ServerObject): boolean => server.spec.operation?.kind === 'server.delete'
+const REMOVALS: readonly (string | undefined)[] = ['server.delete', 'server.force_release']
+export const isDeleting = (server: ServerObject): boolean => REMOVALS.includes(server.spec.operation?.kind)

@@ -13,6 +13,7 @@ import { asked } from '../database.ts'
 import type { Parts } from '../parts.ts'
 import { bootStorageName, moveKeyKey } from '../server/drafts.ts'
 import { nodeOf } from '../server/moving.ts'
+import { isDeleting } from '../server/seen.ts'
 import { plan, type Seen } from './plan.ts'
 import type { StorageObject } from './volumes.ts'
 
@@ -48,7 +49,7 @@ async function observe({ caches, db }: Parts, { metadata, spec }: StorageObject)
     volumes: caches.of(Volume).by('storage', uid), usedOn: instances.map(nodeOf),
     isGuestOff: instances.every((instance) => nodeOf(instance) !== node || isOff(instance)),
     pools: node === undefined ? [] : caches.of(NodeReport).get({ namespace: nodeNamespace(node), name: NODE_REPORT_NAME })?.spec.pools ?? [],
-    isInUse: (server !== undefined && server.spec.operation?.kind !== 'server.delete' && bootStorageName(server) === metadata.name) || instances.length > 0,
+    isInUse: (server !== undefined && !isDeleting(server) && bootStorageName(server) === metadata.name) || instances.length > 0,
   }
 }
 

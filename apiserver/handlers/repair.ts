@@ -1,0 +1,179 @@
+/** Fencing nodes, and what operators do with servers of theirs that are lost, stuck or in the wrong place. Each is one conditional write with
+ *  its operation; the operators' log and the chain of the account that a server belongs to say who asked for what. */
+import { requireFenceable } from '../../domain/node-rules.ts'
+import type { OperationKind } from '../../domain/operations.ts'
+import { badField, conflict, notFound, unavailable } from '../../domain/problem.ts'
+import { requireIdle, requireMovable, requireReleasable, type ServerFacts } from '../../domain/server-rules.ts'
+import { requireTarget } from '../../db/moves.ts'
+import { findServerClaims, type ServerClaims } from '../../db/server-claims.ts'
+import { findStaffByEmail } from '../../db/staff.ts'
+import type { Answer, Call, Operator } from '../../kit/http/call.ts'
+import { type Endpoint, operatorEndpoint } from '../../kit/http/endpoint.ts'
+import { newUuid } from '../../kit/sys/random.ts'
+import { accountNamespace, accountOfNamespace } from '../../resources/index.ts'
+import { nodeFactsOf } from '../../resources/node-routes.ts'
+import { toOperationView } from '../../resources/operation.ts'
+import { Node, Plan } from '../../resources/platform.ts'
+import * as routes from '../../resources/repair-routes.ts'
+import { activeOperationOf, factsOf, stateOf } from '../../resources/server-routes.ts'
+import { Server } from '../../resources/server.ts'
+import { newStanza } from '../accept.ts'
+import { replacing } from '../begin.ts'
+import type { Nodes } from '../nodes.ts'
+import { changeAsOperator } from '../operator-change.ts'
+import type { Parts } from '../parts.ts'
+import type { ServerObject } from '../servers.ts'
+import { storedOf } from '../stored.ts'
+import { beginOnNode } from './nodes.ts'
+
+const MEBIBYTES_PER_GIBIBYTE = 1_024
+const NAME_INDEX = 'name'
+
+export function repairEndpoints(parts: Parts, nodes: Nodes): readonly Endpoint[] {
+  parts.caches.of(Plan)
+  parts.caches.of(Server).addIndex(NAME_INDEX, ({ metadata }) => [metadata.name])
+  return [
+    operatorEndpoint(routes.fenceNode, (call) => fence(parts, nodes, call)),
+    operatorEndpoint(routes.migrateServer, (call) => migrate(parts, nodes, call)),
+    operatorEndpoint(routes.recoverServer, (call) => recover(parts, nodes, call)),
+    operatorEndpoint(routes.settleServerMigration, (call) => settle(parts, call)),
+    operatorEndpoint(routes.forceReleaseServer, (call) => forceRelease(parts, nodes, call)),
+  ]
+}
+
+async function fence(parts: Parts, nodes: Nodes, call: Call<typeof routes.fenceNode, Operator>): Promise<Answer> {
+  const { method, reason, second_approver, force } = call.body
+  const node = await nodes.read(call.params.id)
+  requireFenceable(nodeFactsOf(storedOf(node), 0), force)
+  if (second_approver !== undefined) await requireSecond(parts, call.caller, 'second_approver', second_approver)
+  if (method === 'attest' && second_approver === undefined) throw badField('second_approver', 'Who else attests it is needed for attest.')
+  const hasPower = node.spec.bmc !== undefined && (method === 'auto' || method === 'power_off')
+  if (!hasPower && !(second_approver !== undefined && (method === 'auto' || method === 'attest'))) {
+    throw unavailable('not_configured', method === 'storage_block' ? 'No shared storage here can take the access of a host away. Choose another method.' : 'The node has no management controller. Choose attest, with somebody who attests it too.', { resource: { type: 'node', id: call.params.id } })
+  }
+  const operation = await beginOnNode(parts, nodes, call, {
+    kind: 'node.fence', judge: (facts) => requireFenceable(facts, force), spec: {}, detail: { method, ...(second_approver === undefined ? {} : { second_approver }) },
+    arguments: { method, reason, approver: nameOf(call.caller), ...(second_approver === undefined ? {} : { second_approver }), ...(force ? { force: 'true' } : {}) },
+  })
+  return { status: 202, body: { operation } }
+}
+
+const nameOf = ({ staff, name }: Operator): string => staff?.email ?? name
+
+/** Two people are two: the other one is of the staff, may do the same, and is not who asks. */
+async function requireSecond({ db }: Pick<Parts, 'db'>, caller: Operator, field: string, email: string): Promise<void> {
+  const other = await findStaffByEmail(db, email)
+  if (other === undefined || other.disabled_at !== null || other.role !== 'operations') throw badField(field, 'is nobody of the staff with the role operations')
+  if (email === nameOf(caller)) throw badField(field, 'must be somebody else than who asks')
+}
+
+type OnServer = Pick<Call, 'request' | 'now'> & { readonly caller: Operator; readonly params: { readonly id: string } }
+
+interface Found {
+  readonly accountId: string
+  readonly server: ServerObject
+}
+
+/** Ids that people chose with kubectl may be those of several accounts. Throws 404, 409, and 403 where the caller may not touch the account's servers. */
+async function find({ caches, store, requireAccess }: Parts, { caller, params: { id } }: OnServer): Promise<Found> {
+  const known = caches.of(Server).by(NAME_INDEX, id)
+  if (known.length > 1) throw conflict('state_not_allowed', 'Several accounts have a server of this name. Use kubectl in the namespace of its account.', { resource: { type: 'server', id } })
+  const { namespace = '' } = known[0]?.metadata ?? {}
+  const accountId = accountOfNamespace(namespace)
+  if (accountId === undefined) throw notFound('server')
+  await requireAccess(caller, { verb: 'update', resource: 'servers' }, namespace)
+  const server = await store.get(Server, { namespace, name: id })
+  if (server === undefined) throw notFound('server')
+  return { accountId, server }
+}
+
+interface Verb {
+  readonly kind: OperationKind
+  readonly judge: (server: ServerFacts) => void
+  readonly arguments: Readonly<Record<string, string>>
+  readonly gibibytes?: number
+  readonly detail?: Readonly<Record<string, string>>
+}
+
+async function begin(parts: Parts, { caller, request, now, params: { id } }: OnServer, { accountId }: Found, verb: Verb): Promise<Answer> {
+  const key = { namespace: accountNamespace(accountId), name: id }
+  const stanza = newStanza(parts, verb.kind, { actor: caller.actor, requestId: request.requestId, now, arguments: verb.arguments, ...(verb.gibibytes === undefined ? {} : { gibibytes: verb.gibibytes }) })
+  const written = await changeAsOperator(parts, { caller, request }, {
+    resource: { type: 'server', id }, audit: { action: verb.kind, detail: { ...verb.detail } }, accountIds: [accountId],
+    async write() {
+      const server = await parts.store.get(Server, key)
+      if (server === undefined) throw notFound('server')
+      verb.judge(factsOf(storedOf(server)))
+      return parts.store.patch(Server, key, {
+        metadata: { resourceVersion: server.metadata.resourceVersion }, spec: { operation: { ...stanza, arguments: replacing(server.spec.operation?.arguments ?? {}, verb.arguments) } },
+      })
+    },
+  })
+  parts.caches.of(Server).apply(written)
+  const active = activeOperationOf(storedOf(written))
+  if (active === undefined) throw new Error('the operation ended before it was answered')
+  return { status: 202, body: { operation: toOperationView(active, { type: 'server', id }) } }
+}
+
+const claimsOf = async ({ db }: Pick<Parts, 'db'>, { accountId, server }: Found): Promise<ServerClaims | undefined> => findServerClaims(db, { accountId, serverId: server.metadata.name })
+
+/** A target that is named must be another node of the server's zone. */
+function requireOtherNode({ caches }: Pick<Parts, 'caches'>, { server }: Found, claims: ServerClaims | undefined, target: string | undefined): void {
+  if (target === undefined) return
+  const node = caches.of(Node).get({ name: target })
+  if (node === undefined || node.spec.zone !== server.spec.zone) throw badField('target_node_id', `is no node of zone ${server.spec.zone}`)
+  if (target === claims?.placement.node) throw badField('target_node_id', 'is where the server is')
+}
+
+async function migrate(parts: Parts, nodes: Nodes, call: Call<typeof routes.migrateServer, Operator>): Promise<Answer> {
+  const { target_node_id, mode } = call.body
+  const found = await find(parts, call)
+  const { accountId, server } = found
+  const power = stateOf(storedOf(server)) === 'stopped' ? 'stopped' : 'started'
+  requireMovable(factsOf(storedOf(server)), power)
+  requireOtherNode({ caches: parts.caches }, found, await claimsOf(parts, found), target_node_id)
+  const { cpuPool } = parts.caches.of(Plan).get({ name: server.spec.plan })?.spec ?? {}
+  await requireTarget(parts.db, { accountId, serverId: server.metadata.name, operationId: newUuid(parts.random), cpuPool, node: target_node_id }, call.now)
+  const { memoryMebibytes = 0, storageGibibytes = 0 } = server.status ?? {}
+  return begin(parts, call, found, {
+    kind: power === 'started' ? 'server.migrate' : 'server.move', judge: (facts) => requireMovable(facts, power), gibibytes: memoryMebibytes / MEBIBYTES_PER_GIBIBYTE + storageGibibytes,
+    arguments: { ...(target_node_id === undefined ? {} : { target_node_id }), ...(mode === undefined ? {} : { mode }) }, detail: target_node_id === undefined ? {} : { target_node_id },
+  })
+}
+
+async function recover(parts: Parts, nodes: Nodes, call: Call<typeof routes.recoverServer, Operator>): Promise<Answer> {
+  const { target_node_id, start } = call.body
+  const found = await find(parts, call)
+  const claims = await claimsOf(parts, found)
+  requireOtherNode(parts, found, claims, target_node_id)
+  const lost = claims === undefined ? undefined : await nodes.read(claims.placement.node)
+  const { fence: proof } = lost?.status ?? {}
+  if (lost === undefined || proof === undefined) throw conflict('state_not_allowed', 'The node of the server is not fenced. Fence it first.', { resource: { type: 'server', id: call.params.id } })
+  const lost_node_id = lost.metadata.name
+  return begin(parts, call, found, {
+    kind: 'server.recover', judge: requireIdle, detail: { lost_node_id },
+    arguments: { lost_node_id, fence_operation_id: proof.operationId, ...(target_node_id === undefined ? {} : { target_node_id }), ...(start === undefined ? {} : { start: String(start) }) },
+  })
+}
+
+async function settle(parts: Parts, call: Call<typeof routes.settleServerMigration, Operator>): Promise<Answer> {
+  const found = await find(parts, call)
+  const claims = await claimsOf(parts, found)
+  if (claims?.target === undefined) throw conflict('state_not_allowed', 'The server is not on its way to another node.', { resource: { type: 'server', id: call.params.id } })
+  return begin(parts, call, found, { kind: 'server.settle_migration', judge: requireIdle, arguments: { winner: call.body.winner } })
+}
+
+async function forceRelease(parts: Parts, nodes: Nodes, call: Call<typeof routes.forceReleaseServer, Operator>): Promise<Answer> {
+  const { reason, fence_operation_id, attest } = call.body
+  const found = await find(parts, call)
+  if (attest !== undefined) await requireSecond(parts, call.caller, 'attest', attest)
+  const claims = await claimsOf(parts, found)
+  const node = claims === undefined ? undefined : await nodes.read(claims.placement.node)
+  const refuse = (detail: string) => conflict('state_not_allowed', detail, { resource: { type: 'server', id: call.params.id } })
+  if (fence_operation_id !== undefined && node?.status?.fence?.operationId !== fence_operation_id) throw refuse('That operation has not fenced the node of the server.')
+  if (attest !== undefined && node !== undefined && ['ready', 'cordoned', 'draining', 'maintenance'].includes(node.status?.state ?? '')) throw refuse('The node of the server answers: delete the server instead.')
+  return begin(parts, call, found, {
+    kind: 'server.force_release', judge: requireReleasable, detail: { reason, ...(attest === undefined ? { fence_operation_id: fence_operation_id ?? '' } : { second_approver: attest }) },
+    arguments: { reason, approver: nameOf(call.caller), ...(node === undefined ? {} : { lost_node_id: node.metadata.name }), ...(attest === undefined ? {} : { attest }), ...(fence_operation_id === undefined ? {} : { fence_operation_id }) },
+  })
+}
