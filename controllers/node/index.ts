@@ -4,19 +4,20 @@ import { forgetNode, listTenants, mirrorNode } from '../../db/nodes.ts'
 import { findCandidate, listCandidates } from '../../db/placement.ts'
 import { appendStaffAudit } from '../../db/staff.ts'
 import type { Candidate } from '../../domain/placement.ts'
-import { type Key, type KubeObject, Lease, type LeaseSpec, Namespace, type ResourceType, Secret } from '../../kit/kube/object.ts'
-import { isAlreadyExists, isConflict, isNotFound } from '../../kit/kube/store.ts'
+import { type KubeObject, Lease, type LeaseSpec, Namespace, Secret } from '../../kit/kube/object.ts'
+import { isAlreadyExists } from '../../kit/kube/store.ts'
 import { type Effect, type Reconciler, watch } from '../../kit/reconcile/reconciler.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import { newBase62, newUuid } from '../../kit/sys/random.ts'
 import { accountNamespace } from '../../resources/index.ts'
-import { AGENT_ACCESS_SECRET_NAME, AGENT_FINALIZER, HEARTBEAT_LEASE_NAME, Instance, NODE_REPORT_NAME, nodeNamespace, NodeReport, Observation, Volume } from '../../resources/instance.ts'
+import { AGENT_ACCESS_SECRET_NAME, HEARTBEAT_LEASE_NAME, Instance, NODE_REPORT_NAME, nodeNamespace, NodeReport, Observation, Volume } from '../../resources/instance.ts'
 import { NODE_FINALIZER } from '../../resources/labels.ts'
 import { Node, type NodeSpec, type NodeStatus, Plan } from '../../resources/platform.ts'
 import { Server } from '../../resources/server.ts'
 import { Storage, type StorageSpec, type StorageStatus } from '../../resources/storage.ts'
 import { asked } from '../database.ts'
 import { type OpenPowerControl, powerControlWith, powerEffect } from '../fencing/effects.ts'
+import { letGo } from '../fencing/let-go.ts'
 import type { Parts } from '../parts.ts'
 import { askerOf, editorOf } from '../server/adopt.ts'
 import { bootStorageName } from '../server/drafts.ts'
@@ -159,19 +160,8 @@ const vacateEffect = ({ store }: Parts): Effect => async (input) => {
   const { namespace, bootId, stuck } = input as unknown as { readonly namespace: string; readonly bootId: string; readonly stuck: Seen['stuck'] } // the plan of this folder writes it
   const report = await store.get(NodeReport, { namespace, name: NODE_REPORT_NAME })
   if ((report?.spec.bootId ?? '') !== bootId) return undefined
-  for (const { kind, name } of stuck) await release(store, kind === 'Instance' ? Instance : Volume, { namespace, name })
+  for (const { kind, name } of stuck) await letGo(store, kind, { namespace, name })
   return undefined
-}
-
-async function release(store: Parts['store'], type: ResourceType, key: Key): Promise<void> {
-  const object = await store.get(type, key)
-  if (object === undefined || !isLeaving(object)) return
-  const { resourceVersion, uid, finalizers = [] } = object.metadata
-  try {
-    await store.patch(type, key, { metadata: { resourceVersion, uid, finalizers: finalizers.filter((finalizer) => finalizer !== AGENT_FINALIZER) } })
-  } catch (error) {
-    if (!isConflict(error) && !isNotFound(error)) throw error // seen again in the next turn, or gone
-  }
 }
 
 /** The entry of an operation in the operators' log, unless the request that asked for it has written it. */
