@@ -5,8 +5,10 @@ import { startAdmission } from '../../apiserver/admission/index.ts'
 import { listAudit } from '../../db/audit.ts'
 import { listKubernetesRequests } from '../../db/kubernetes-requests.ts'
 import { mirrorNode } from '../../db/nodes.ts'
+import { mirrorPool, takeAddress } from '../../db/public-pools.ts'
 import { claimServer } from '../../db/server-claims.ts'
 import { listQuotas } from '../../db/quotas.ts'
+import { addServerGroup } from '../../db/server-groups.ts'
 import { type Core, openCore } from '../../embedded/kubernetes/core/core.ts'
 import { callWebhook } from '../../embedded/kubernetes/server/call-webhook.ts'
 import { memoryStorage } from '../../embedded/kubernetes/storage/memory.ts'
@@ -20,9 +22,11 @@ import { silentLog as log } from '../../kit/sys/log.ts'
 import { openRegistry } from '../../kit/sys/metrics.ts'
 import { newUuid, systemRandom as random } from '../../kit/sys/random.ts'
 import { accountNamespace } from '../../resources/index.ts'
-import { LAST_CHANGE_ANNOTATION, NODE_FINALIZER, SERVER_FINALIZER } from '../../resources/labels.ts'
+import { LAST_CHANGE_ANNOTATION, NODE_FINALIZER, PUBLIC_POOL_FINALIZER, SERVER_FINALIZER } from '../../resources/labels.ts'
 import { Operation } from '../../resources/operation.ts'
 import { Node, type NodeSpec, type NodeStatus, Plan, Region, Template, Zone } from '../../resources/platform.ts'
+import { PublicPool, type PublicPoolSpec } from '../../resources/public-pool.ts'
+import { ServerGroup, type ServerGroupSpec } from '../../resources/server-group.ts'
 import { Server, type ServerSpec, type ServerState } from '../../resources/server.ts'
 import { Storage } from '../../resources/storage.ts'
 import { createAccount } from '../accounts.ts'
@@ -139,7 +143,7 @@ describe('a server that is made', () => {
     ['with a plan that is not there', { plan: 'huge' }, '400 plan: there is no such plan'],
     ['from a template that is not there', { template: 'windows' }, '400 template: there is no such template in the zone'],
     ['smaller than its plan', { storageGibibytes: 0 }, '422 '],
-    ['with what is not offered', { publicIpv4: true }, '400 spec.publicIpv4: '],
+    ['with an address where none is free', { publicIpv4: true }, '503 no_free_address: '],
     ['with a label that is none', { labels: { '-': 'x' } }, '400 spec.labels.-: '],
     ['where there is no room', { zone: 'full' }, '503 no_capacity: Zone full has no room for this plan now.'],
     ['beyond the quota', { storageGibibytes: 20_000 }, "422 quota_exceeded: The account's limit of 10240 storage_gibibytes would be exceeded"],
@@ -190,7 +194,7 @@ describe('a server that is changed', () => {
     ['stopped when it is not started', ['error'], { desiredPower: 'stopped' }, '409 state_not_allowed: '],
     ['started when it is gone already', ['deleting', { desiredPower: 'stopped' }], { desiredPower: 'running' }, '409 state_not_allowed: '],
     ['given another zone', ['started'], { zone: 'full' }, '422 '],
-    ['given a group', ['started'], { serverGroupId: 'group' }, '400 spec.serverGroupId: cannot be changed'],
+    ['given a group', ['started'], { serverGroupId: 'group' }, '422 Server.svccloud.dev "web" is invalid'],
     ['given an operation', ['started'], { operation: { actor: 'user:somebody' } }, '403 spec.operation is written by the platform only'],
     ['freed of its operation', ['started'], { operation: null }, '403 spec.operation is written by the platform only'],
     ['given a bad label', ['started'], { labels: { 'a b': '' } }, '400 spec.labels.a b: '],
@@ -242,6 +246,90 @@ test('what follows from servers is written by the platform only', async () => {
   await platform.create(Operation, { metadata: { name: 'op', namespace }, spec })
   expect(await said(grace.delete(Operation, { namespace, name: 'op' }))).toBe('403 operations are written by the platform only.')
   expect(await said(grace.create(Storage, { metadata: { name: 'disk', namespace }, spec: { zone: 'z1', sizeGibibytes: 1 } as never }))).toContain('501 Only boot storages')
+})
+
+describe('a pool of addresses', () => {
+  const make = (name: string, spec: Partial<PublicPoolSpec> = {}, by: Store = grace, metadata: object = {}) =>
+    by.create(PublicPool, { metadata: { name, ...metadata }, spec: { zone: 'z1', family: 'ipv6', cidr: '2001:db8::/40', use: 'server_ipv6_prefix', ...spec } as PublicPoolSpec }) // the API server fills in the defaults
+
+  test('is made, changed and removed by those who may', async () => {
+    await make('good', { cidr: '2001:db8:ff00::/40' })
+    await grace.patch(PublicPool, { name: 'good' }, { spec: { state: 'draining' } })
+    await grace.delete(PublicPool, { name: 'good' })
+    expect(await platform.get(PublicPool, { name: 'good' })).toBeUndefined()
+  })
+
+  test.each<readonly [string, Partial<PublicPoolSpec>, string]>([
+    ['in a zone that is not there', { zone: 'nowhere' }, '400 spec.zone: there is no such zone'],
+    ['that is no network', { cidr: '2001:db8::1/40' }, '400 spec.cidr: must be an IPv6 network'],
+    ['that calls private what is public', { isPrivate: true }, '400 spec.isPrivate: the network is a public one'],
+    ['with an operation of its own', { operation: { ...stanza('server.start'), kind: 'public_pool.sync' } }, '403 spec.operation is written by the platform only'],
+  ])('is refused %s', async (_what, spec, expected) => expect(await said(make('bad', spec))).toContain(expected))
+
+  test('is refused where it overlaps, and its removal while somebody has an address of it', async () => {
+    const { metadata } = await make('mine', {}, platform, { finalizers: [PUBLIC_POOL_FINALIZER] })
+    await platform.patch(PublicPool, metadata, { status: { state: 'active' } }, 'status')
+    await database.db.transaction().execute((tx) => mirrorPool(tx, { id: 'mine', zone: 'z1', family: 'ipv6', cidr: '2001:db8::/40', use: 'server_ipv6_prefix', state: 'active' }))
+    await database.db.transaction().execute((tx) => takeAddress(tx, { zone: 'z1', use: 'server_ipv6_prefix', accountId, holder: 'server/holder' }))
+    await expect.poll(() => said(make('other', { cidr: '2001:db8:1::/48' }).then(() => grace.delete(PublicPool, { name: 'other' }))).catch(String)).toContain('409 in_use: The network 2001:db8:1::/48 overlaps that of another pool.')
+    expect(await said(grace.delete(PublicPool, metadata))).toContain('409 in_use: 1 of its addresses are in use.')
+    expect(await said(grace.patch(PublicPool, metadata, { metadata: { finalizers: [] } }))).toContain('403 The finalizer goes when nobody has an address of the pool.')
+    await database.db.deleteFrom('public_address').execute()
+    await database.db.deleteFrom('public_pool').execute()
+  })
+})
+
+describe('a server group', () => {
+  const group = (spec: Partial<ServerGroupSpec> = {}, name = 'front', metadata: Partial<KubeObject['metadata']> = {}) =>
+    grace.create(ServerGroup, { metadata: { ...metadata, name, namespace }, spec: { name: 'Front', spread: 'host', zone: 'z1', strict: true, ...spec } as ServerGroupSpec })
+  /** As its controller claims it. */
+  const claimed = (name = 'front') => database.db.transaction().execute((tx) =>
+    addServerGroup(tx, accountId, { id: name, name: 'Front', zone: 'z1', region: 'r1', spread: 'host', isStrict: true, generation: 1, createdAt: new Date(AT) }))
+
+  test('passes when it is made, renamed and deleted, and who asked is known; nothing is claimed for it', async () => {
+    const made = await group()
+    expect(await asked(made)).toEqual([{ action: 'server_group.create', username: 'grace@example.com', generation: 1, changes: [] }])
+    const renamed = await grace.patch(ServerGroup, { namespace, name: 'front' }, { spec: { name: 'Renamed' } })
+    expect(await asked(renamed, 1)).toEqual([{ action: 'server_group.update', username: 'grace@example.com', generation: 2, changes: [{ field: 'name', before: 'Front', after: 'Renamed' }] }])
+    await grace.delete(ServerGroup, { namespace, name: 'front' })
+    expect((await asked(made, 2)).map(({ action }) => action)).toEqual(['server_group.delete'])
+    expect((await listQuotas(database.db, accountId)).filter(({ used }) => used > 0)).toEqual([])
+  })
+
+  test.each<readonly [string, Partial<ServerGroupSpec>, string]>([
+    ['in a zone that is not there', { zone: 'nowhere' }, '400 zone: there is no such zone'],
+    ['across the zones of no region', { spread: 'zone', zone: undefined, region: 'nowhere' }, '400 region: there is no such region'],
+    ['across zones, in one', { spread: 'zone' }, '422 '],
+    ['on hosts of no zone', { zone: undefined }, '422 '],
+    ['with a name that cannot be printed', { name: 'a\u0007' }, '400 spec.name: '],
+  ])('%s is refused', async (_why, spec, expected) => expect(await said(group(spec))).toContain(expected))
+
+  test('of the name of another is refused, as is one too many, and a forged note of the platform', async () => {
+    await claimed('other')
+    expect(await said(group())).toContain('409 name_taken')
+    await database.db.updateTable('account_quota').set({ limit: 1 }).where('account_id', '=', accountId).where('name', '=', 'server_groups').execute()
+    expect(await said(group({ name: 'Back' }))).toContain('422 quota_exceeded')
+    expect(await said(group({ name: 'Back' }, 'back', { annotations: { [LAST_CHANGE_ANNOTATION]: newUuid(random) } }))).toContain('403 ')
+  })
+
+  test('keeps what it keeps apart, and how', async () => {
+    await group()
+    for (const spec of [{ spread: 'rack' }, { strict: false }, { zone: 'full' }]) expect(await said(grace.patch(ServerGroup, { namespace, name: 'front' }, { spec }))).toContain('cannot be changed')
+  })
+
+  test('with servers is not deleted; one that is strict takes no server where it has one', async () => {
+    await group()
+    await claimed()
+    await create({ serverGroupId: 'front' })
+    await database.db.transaction().execute((tx) => claimServer(tx, { accountId, serverId: 'web', hostname: 'web', zone: 'z1', serverGroupId: 'front', cores: 1, memoryMebibytes: 192, storageGibibytes: 1 }, { now: new Date(AT), random }))
+    expect(await said(grace.delete(ServerGroup, { namespace, name: 'front' }))).toContain('409 in_use: The group has 1 server.')
+    const second = grace.create(Server, { metadata: { name: 'web-2', namespace }, spec: { ...bare, hostname: 'web-2', serverGroupId: 'front' } })
+    expect(await said(second)).toContain('503 no_distinct_failure_domain')
+    expect(await said(edit({ spec: { serverGroupId: 'other' } }))).toContain('serverGroupId')
+    expect(await said(edit({ spec: { bootStorageId: 'mine' } }))).toContain('bootStorageId')
+  })
+
+  test('that is not there takes no server', async () => expect(await said(create({ serverGroupId: 'nobody' }))).toContain('400 server_group_id: the account has no such server group'))
 })
 
 describe('a node', () => {
