@@ -1,38 +1,71 @@
-/** The zone controller: whether a zone takes new servers, and which plans it has no room for. */
+/** The zone controller: whether a zone takes new servers, which plans it has no room for, and whether it could bear the loss of a node. */
+import type { Evacuee } from '../domain/evacuation.ts'
+import { fullestOf, haObstacle, type Host } from '../domain/high-availability.ts'
 import { type Candidate, rankNodes } from '../domain/placement.ts'
+import { listTenants } from '../db/nodes.ts'
 import { listCandidates } from '../db/placement.ts'
 import type { Action } from '../kit/reconcile/action.ts'
 import type { KubeObject } from '../kit/kube/object.ts'
 import { type Reconciler, watch } from '../kit/reconcile/reconciler.ts'
+import { accountNamespace } from '../resources/index.ts'
+import { NODE_REPORT_NAME, nodeNamespace, NodeReport } from '../resources/instance.ts'
 import { Node, Plan, type PlanSpec, Zone, type ZoneSpec, type ZoneStatus } from '../resources/platform.ts'
+import { Server } from '../resources/server.ts'
 import { asked } from './database.ts'
 import type { Parts } from './parts.ts'
 
 export interface Seen {
   readonly nodes: readonly Candidate[]
   readonly plans: readonly KubeObject<PlanSpec>[]
+  readonly hosts: readonly Host[]
+  /** Of the fullest node. */
+  readonly guests: readonly Evacuee[]
 }
 
 /** Room changes in PostgreSQL, where nothing wakes anybody. */
 const LOOK_SECONDS = 5
 
-export function zoneReconciler({ caches, db }: Parts): Reconciler<ZoneSpec, ZoneStatus, Seen> {
+export function zoneReconciler(parts: Parts): Reconciler<ZoneSpec, ZoneStatus, Seen> {
+  const { caches } = parts
   return {
     name: 'zone', type: Zone,
-    watches: [watch(Node, ({ spec }) => [{ name: spec.zone }]), watch(Plan, () => caches.of(Zone).list().map(({ metadata }) => ({ name: metadata.name })))],
-    observe: async (zone) => ({ nodes: await asked(listCandidates(db, zone.metadata.name)), plans: caches.of(Plan).list() }),
+    watches: [
+      watch(Node, ({ spec }) => [{ name: spec.zone }]), watch(Plan, () => caches.of(Zone).list().map(({ metadata }) => ({ name: metadata.name }))),
+      ...[watch(NodeReport, () => []), watch(Server, () => [])],
+    ],
+    observe: ({ metadata }) => observe(parts, metadata.name),
     plan,
   }
 }
 
-export function plan(zone: KubeObject<ZoneSpec, ZoneStatus>, { nodes, plans }: Seen): readonly Action[] {
+async function observe({ caches, db }: Parts, zone: string): Promise<Seen> {
+  const nodes = await asked(listCandidates(db, zone))
+  const fullest = fullestOf(nodes)
+  const tenants = fullest === undefined ? [] : await asked(listTenants(db, fullest))
+  const cpuPoolOf = (accountId: string, serverId: string): string | undefined => {
+    const server = caches.of(Server).get({ namespace: accountNamespace(accountId), name: serverId })
+    return server === undefined ? undefined : caches.of(Plan).get({ name: server.spec.plan })?.spec.cpuPool
+  }
+  return {
+    nodes, plans: caches.of(Plan).list(),
+    hosts: caches.of(Node).list().filter(({ spec }) => spec.zone === zone).map(({ metadata: { name }, spec, status }) => ({
+      node: name, isHeard: HEARD_STATES.includes(status?.state), hasPowerControl: spec.bmc !== undefined,
+      pools: caches.of(NodeReport).get({ namespace: nodeNamespace(name), name: NODE_REPORT_NAME })?.spec.pools ?? [],
+    })),
+    guests: tenants.filter(({ isArriving }) => !isArriving).map(({ accountId, serverId, isArriving: _isArriving, ...room }) => ({ accountId, serverId, room, cpuPool: cpuPoolOf(accountId, serverId) })),
+  }
+}
+
+const HEARD_STATES: readonly unknown[] = ['ready', 'cordoned', 'draining', 'maintenance']
+
+export function plan(zone: KubeObject<ZoneSpec, ZoneStatus>, { nodes, plans, hosts, guests }: Seen): readonly Action[] {
   const name = zone.metadata.name
   const hasRoom = ({ spec: { cores, memoryMebibytes, storageGibibytes, cpuPool } }: KubeObject<PlanSpec>): boolean =>
     rankNodes({ accountId: '', zone: name, cores, memoryMebibytes, storageGibibytes, cpuPool }, nodes).length > 0
   const unavailablePlans = plans.filter((offered) => !hasRoom(offered)).map(({ metadata }) => metadata.name).sort()
   const state = zone.spec.isClosed ? 'closed' : unavailablePlans.length === plans.length ? 'full' : 'available'
   return [
-    { do: 'status', status: { state, unavailablePlans }, conditions: [{ type: 'Ready', status: state === 'available' ? 'True' : 'False', reason: REASONS[state], message: '' }] },
+    { do: 'status', status: { state, unavailablePlans, haObstacle: haObstacle(name, hosts, nodes, guests) }, conditions: [{ type: 'Ready', status: state === 'available' ? 'True' : 'False', reason: REASONS[state], message: '' }] },
     { do: 'wait', seconds: LOOK_SECONDS, for: 'room to change' },
   ]
 }

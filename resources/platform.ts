@@ -19,7 +19,7 @@ export const Region = resource({
   }).describe('What the region is.'),
   status: Observed,
   columns: [
-    { name: 'Name', type: 'string', jsonPath: '.spec.displayName' },
+    { name: 'Title', type: 'string', jsonPath: '.spec.displayName' },
     { name: 'Country', type: 'string', jsonPath: '.spec.country' },
     { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
   ],
@@ -40,6 +40,7 @@ export const Zone = resource({
   status: Observed.extend({
     state: z.enum(['available', 'full', 'maintenance', 'closed']).optional().describe('Whether it takes new servers.'),
     unavailablePlans: z.array(z.string().max(63)).max(256).optional().describe('Plans that no node of the zone has room for now.'),
+    haObstacle: z.string().max(1024).optional().describe('Why servers could not go on elsewhere when a node was lost, for people; absent when they could.'),
   }).describe(KNOWN),
   columns: [
     { name: 'Region', type: 'string', jsonPath: '.spec.region' },

@@ -12,7 +12,7 @@ const node = (cores: number, changes: Partial<Candidate> = {}): Candidate => ({
   node: 'n', zone: 'z1', rack: 'r', cpuPool: null, dedicatedAccountId: null, isSchedulable: true, total: { cores, memoryMebibytes: 10, storageGibibytes: 10 }, used: { cores: 0, memoryMebibytes: 0, storageGibibytes: 0 }, ...changes,
 })
 const PLANS = [offered('small', 1), offered('large', 8), offered('pool', 1, 'amd')]
-const judged = (nodes: readonly Candidate[], isClosed = false) => plan(zone(isClosed), { nodes, plans: PLANS }).find((action) => action.do === 'status')?.status
+const judged = (nodes: readonly Candidate[], isClosed = false) => plan(zone(isClosed), { nodes, plans: PLANS, hosts: [], guests: [] }).find((action) => action.do === 'status')?.status
 
 test.each<readonly [string, readonly Candidate[], object]>([
   ['takes what it has room for', [node(4)], { state: 'available', unavailablePlans: ['large', 'pool'] }],
