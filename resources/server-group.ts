@@ -29,7 +29,7 @@ export const ServerGroup = resource({
     unmetMembers: z.array(z.string().max(253)).max(UNMET_SHOWN_MAXIMUM).optional().describe('Servers that share a failure domain with an older member, oldest first.'),
   }).describe('What is known of the group. Written by its controller.'),
   columns: [
-    { name: 'Name', type: 'string', jsonPath: '.spec.name' },
+    { name: 'Title', type: 'string', jsonPath: '.spec.name' },
     { name: 'Spread', type: 'string', jsonPath: '.spec.spread' },
     { name: 'Strict', type: 'boolean', jsonPath: '.spec.strict' },
     { name: 'Zone', type: 'string', jsonPath: '.spec.zone' },

@@ -87,9 +87,10 @@ interface TableColumns {
   readonly columns: readonly Column[]
 }
 
-const columnsOf = ({ columns }: Definition): TableColumns => {
+const columnsOf = ({ columns, isCustom }: Definition): TableColumns => {
   const own = columns ?? [AGE]
-  return { hasName: own[0]?.name !== 'Name' && own[0]?.name !== 'Last Seen', columns: own }
+  // Those of built-in kinds say it themselves.
+  return { hasName: isCustom || (own[0]?.name !== 'Name' && own[0]?.name !== 'Last Seen'), columns: own }
 }
 
 const compiled = new WeakMap<Column, (value: Json) => readonly Json[]>()
