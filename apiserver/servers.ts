@@ -34,6 +34,7 @@ export interface Servers {
   readonly cache: Cache<ServerSpec, ServerStatus>
 }
 
+const ZONE_UNKNOWN = 'The zone is not known yet.'
 const LABEL_INDEX = 'api label'
 const HOSTNAME_INDEX = 'hostname'
 /** Finds the server whose stanza has the id. */
@@ -49,8 +50,12 @@ export function openServers({ store, caches, db, clock, hasPeers = false }: Pick
   cache.addIndex(OPERATION_INDEX, ({ spec }) => (spec.operation === undefined ? [] : [spec.operation.id]))
   const ordered = newestFirst(cache)
   const nodes = caches.of(Node)
+  const obstacleOf = (name: string) => {
+    const zone = zones.get({ name })
+    return zone?.status === undefined ? ZONE_UNKNOWN : zone.status.haObstacle
+  }
   const surroundingsOf = ({ spec, status }: ServerObject): ServerSurroundings => ({
-    plan: plans.get({ name: spec.plan })?.spec, zone: zones.get({ name: spec.zone })?.spec, work: status?.nodeName === undefined ? undefined : nodes.get({ name: status.nodeName })?.status?.plannedWork,
+    plan: plans.get({ name: spec.plan })?.spec, zone: zones.get({ name: spec.zone })?.spec, haObstacle: obstacleOf(spec.zone), work: status?.nodeName === undefined ? undefined : nodes.get({ name: status.nodeName })?.status?.plannedWork,
   })
   const fragments = new WeakMap<ServerObject, Fragment>()
 
@@ -82,11 +87,11 @@ export function openServers({ store, caches, db, clock, hasPeers = false }: Pick
     },
     viewOf: (server) => toServerView(storedOf(server), surroundingsOf(server)),
     jsonOf(server) {
-      const { plan, zone, work } = surroundingsOf(server)
+      const { plan, zone, work, haObstacle } = surroundingsOf(server)
       const known = fragments.get(server)
-      if (known !== undefined && known.plan === plan && known.zone === zone && known.work === work) return known.json
-      const json = Buffer.from(JSON.stringify(toServerView(storedOf(server), { plan, zone, work })))
-      fragments.set(server, { json, plan, zone, work })
+      if (known !== undefined && known.plan === plan && known.zone === zone && known.work === work && known.haObstacle === haObstacle) return known.json
+      const json = Buffer.from(JSON.stringify(toServerView(storedOf(server), { plan, zone, work, haObstacle })))
+      fragments.set(server, { json, plan, zone, work, haObstacle })
       return json
     },
   }
@@ -97,6 +102,7 @@ interface Fragment {
   readonly plan: PlanSpec | undefined
   readonly zone: ZoneSpec | undefined
   readonly work: ServerSurroundings['work']
+  readonly haObstacle: string | undefined
 }
 
 /** The servers that an index finds for the filter; undefined when there is nothing to filter. */

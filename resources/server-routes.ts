@@ -34,18 +34,17 @@ export type StoredServer = Stored<ServerSpec, ServerStatus>
 export interface ServerSurroundings {
   readonly plan: PlanSpec | undefined
   readonly zone: ZoneSpec | undefined
+  /** Why its zone could not act on its high availability policy; undefined when it could. */
+  readonly haObstacle: string | undefined
   /** For which the servers of its node leave; undefined when none is announced. */
   readonly work: NodeStatus['plannedWork']
 }
 
-const HA_UNAVAILABLE = 'The zone cannot restart a server on another node: that needs a second compute node and replicated storage.'
-
 const WORK_WITHOUT_REASON = 'Work on the host of the server.'
 
-export function toServerView(server: StoredServer, { plan, zone, work }: ServerSurroundings): ServerView {
+export function toServerView(server: StoredServer, { plan, zone, work, haObstacle }: ServerSurroundings): ServerView {
   const { name, spec, status } = server
   const operation = activeOperationOf(server)
-  const isRestartable = zone?.capabilities.includes('ha_restart') ?? false
   return {
     managed_by: null, id: name, zone: spec.zone, ...(zone === undefined ? {} : { region: zone.region }), hostname: spec.hostname, title: spec.title, plan: spec.plan,
     cores: status?.cores ?? plan?.cores ?? 0, memory_mebibytes: status?.memoryMebibytes ?? plan?.memoryMebibytes ?? 0,
@@ -57,7 +56,7 @@ export function toServerView(server: StoredServer, { plan, zone, work }: ServerS
     active_operation: operation === undefined ? null : toOperationView(operation, { type: 'server', id: name }),
     is_protected: spec.isProtected, metadata_enabled: spec.metadataEnabled, init_script_id: spec.initScriptId ?? null, boot_storage_id: status?.bootStorageId ?? null,
     storage_ids: status?.bootStorageId === undefined ? [] : [status.bootStorageId], interface_count: 1, firewall_enabled: false,
-    ha_status: isRestartable ? 'available' : 'unavailable', ha_status_reason: isRestartable ? null : HA_UNAVAILABLE, maintenance: work === undefined ? null : { planned_at: work.plannedAt, reason: work.reason || WORK_WITHOUT_REASON, action: work.action },
+    ha_status: haObstacle === undefined ? 'available' : 'unavailable', ha_status_reason: haObstacle ?? null, maintenance: work === undefined ? null : { planned_at: work.plannedAt, reason: work.reason || WORK_WITHOUT_REASON, action: work.action },
     created_at: server.createdAt, started_at: status?.startedAt ?? null, hourly_price_millicents: plan === undefined ? 0 : priceHourlyMillicents(plan.priceMonthlyCents),
   }
 }
