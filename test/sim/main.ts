@@ -18,7 +18,7 @@ const totals = { seeds: 0, failed: 0, steps: 0, crashes: 0, operations: 0, virtu
 try {
   const first = Number(values.first)
   for (let seed = first; seed < first + Number(values.seeds); seed++) {
-    const result = await simulate(seed, database, values.trace ? printLine : undefined)
+    const result = await simulate(seed, database, { trace: values.trace ? printLine : undefined })
     const again = seed % REPEAT_EVERY === 0 ? await simulate(seed, database) : result
     const violations = [...result.violations, ...(again.fingerprint === result.fingerprint ? [] : ['the same seed ran differently'])]
     totals.seeds += 1

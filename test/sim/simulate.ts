@@ -4,7 +4,7 @@ import { columnTypes, type Database } from '../../db/open.ts'
 import { SimulatedPostgres } from './database.ts'
 import { checkAudit, checkForeignReads, checkHoldings, checkHosts, checkOperations, isQuiet, watchGuests } from './invariants.ts'
 import { type Account, ask, openAccounts, runWorkload } from './workload.ts'
-import { openWorld, type World } from './world.ts'
+import { openWorld, type World, type WorldOptions } from './world.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import { Server } from '../../resources/server.ts'
 
@@ -36,9 +36,9 @@ export async function connectSimulation(url: string): Promise<pg.Client> {
   return client
 }
 
-export async function simulate(seed: number, client: pg.Client, trace?: (line: string) => void): Promise<SimulationResult> {
+export async function simulate(seed: number, client: pg.Client, options: WorldOptions = {}): Promise<SimulationResult> {
   await empty(client)
-  const world = await openWorld(seed, (scheduler) => new SimulatedPostgres(client, scheduler), trace)
+  const world = await openWorld(seed, (scheduler) => new SimulatedPostgres(client, scheduler), options)
   const { scheduler, db } = world
   const violations = new Set<string>()
   let isChaosOver = false

@@ -28,6 +28,11 @@ export interface Exchange {
   readonly reason: string | undefined
 }
 
+/** What answers say that goes on. */
+export interface Said {
+  readonly operation?: { readonly id: string }
+}
+
 export interface History {
   readonly exchanges: Exchange[]
   /** Every operation that an answer promised: id to the account that was promised it. */
@@ -85,7 +90,7 @@ export function runWorkload(world: World, accounts: readonly Account[], isOver: 
   const pick = <T>(values: readonly T[]): T | undefined => values[Math.floor(random.fraction() * values.length)]
   const pause = (milliseconds: number) => new Promise<void>((resolve) => void scheduler.after(milliseconds, resolve))
 
-  async function send(account: Account, method: string, path: string, body?: unknown): Promise<any> { // many shapes
+  async function send(account: Account, method: string, path: string, body?: unknown): Promise<Said | undefined> {
     const answer = await ask(world, account, method, path, body)
     if (answer === undefined) return undefined
     const { response, json } = answer
@@ -93,7 +98,7 @@ export function runWorkload(world: World, accounts: readonly Account[], isOver: 
     history.exchanges.push({ account: account.id, method, path, status: response.status, requestId: String(response.headers['x-request-id']), reason: json?.reason })
     if (json?.operation?.id !== undefined && response.status === 202) history.operations.set(json.operation.id, account.id)
     if (json?.server?.id !== undefined) account.servers.add(json.server.id)
-    return json
+    return json as Said | undefined // of the bodies, what is read of them
   }
 
   async function customer(account: Account, other: Account): Promise<void> {

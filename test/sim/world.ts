@@ -2,7 +2,7 @@
  *  (API server, two controllers, one agent per host), each of which can die at any effect and comes back by itself. */
 import { openAgent } from '../../agents/node/loop.ts'
 import { ledgerInMemory, type Ledger } from '../../agents/node/ledger.ts'
-import { newSimulatedHost, type SimulatedHost } from '../../agents/node/drivers/hypervisor/simulated.ts'
+import { newSimulatedHost, type SimulatedHost, type SimulatedHostOptions } from '../../agents/node/drivers/hypervisor/simulated.ts'
 import { newSimulatedNetwork, type SimulatedNetwork } from '../../agents/node/drivers/hypervisor/simulated-network.ts'
 import { newSimulatedStorage, type SimulatedStorage, simulatedVolumes } from '../../agents/node/drivers/storage/simulated.ts'
 import type { HeldVolume } from '../../agents/node/drivers/storage/volume-store.ts'
@@ -26,7 +26,7 @@ import { openControllerMetrics } from '../../kit/reconcile/metrics.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import { describeError, type Logger, silentLog } from '../../kit/sys/log.ts'
 import { openRegistry } from '../../kit/sys/metrics.ts'
-import { newUuid } from '../../kit/sys/random.ts'
+import { newUuid, type Random } from '../../kit/sys/random.ts'
 import { Node, Plan, Region, Template, Zone } from '../../resources/platform.ts'
 import { documented } from '../contract/document-check.ts'
 import { databaseOf, type DatabaseFaults, type SimulatedPostgres } from './database.ts'
@@ -88,7 +88,19 @@ export interface World {
   calm(): void
 }
 
-export async function openWorld(seed: number, postgres: (scheduler: Scheduler) => SimulatedPostgres, trace?: (line: string) => void): Promise<World> {
+/** What keeps guests whole while they move. A world without one of them must break an invariant. */
+export type Defence =
+  /** A guest that was handed over does not go on where it was. */
+  | 'either_or'
+  /** What lies on shared storage stays when a node that has lost the server lets go of it. */
+  | 'retention'
+
+export interface WorldOptions {
+  readonly trace?: ((line: string) => void) | undefined
+  readonly without?: Defence | undefined
+}
+
+export async function openWorld(seed: number, postgres: (scheduler: Scheduler) => SimulatedPostgres, { trace, without }: WorldOptions = {}): Promise<World> {
   const scheduler = new Scheduler(seed)
   const database = postgres(scheduler)
   const outside = new SimulatedProcess('world', scheduler)
@@ -111,7 +123,7 @@ export async function openWorld(seed: number, postgres: (scheduler: Scheduler) =
   const bugs: string[] = []
   const signedIn = new Set<string>()
   const world: World = {
-    scheduler, faults, clock: worldClock, admin, db: databaseOf(outside, database, NO_FAULTS), hosts: NODES.map(({ name }) => newHost(name, worldClock, scheduler, shared.network)), processes: [],
+    scheduler, faults, clock: worldClock, admin, db: databaseOf(outside, database, NO_FAULTS), hosts: NODES.map(({ name }) => newHost(name, { clock: worldClock, random: scheduler.random, network: shared.network, isCareless: without === 'either_or' })), processes: [],
     disks: shared.disks, network: shared.network, pool: shared.storage.pools.get(POOL) ?? new Map<string, HeldVolume>(), bugs, signedIn, crashes: 0,
     api: () => undefined,
     partition: (name, milliseconds) => void partitionedUntil.set(name, scheduler.nowMilliseconds + milliseconds),
@@ -212,7 +224,9 @@ export async function openWorld(seed: number, postgres: (scheduler: Scheduler) =
       const store = openClient({ transport: transportOf(process), fieldManager: 'svccloud-agent', clock, random })
       const hypervisor = host.machine.attach()
       const pools = shared.isPooled && zoneOf(host.name) === 'zone-a' ? [POOL] : []
-      const volumes = shared.disks.store(host.name, simulatedVolumes(host.volumes, { storage: shared.storage, mounted: pools, host: host.name }))
+      const held = simulatedVolumes(host.volumes, { storage: shared.storage, mounted: pools, host: host.name })
+      const volumes = shared.disks.store(host.name, held)
+      if (without === 'retention') volumes.release = volumes.remove
       process.onCrash(() => void hypervisor.close())
       const agent = openAgent({
         nodeName: host.name, store, hypervisor: process.boundTo(hypervisor), volumes: process.boundTo(volumes), images: simulatedTemplates(), ledger: host.ledger, clock, random, log,
@@ -248,8 +262,8 @@ async function prepare(admin: Store, clock: Clock): Promise<void> {
 
 const zoneOf = (node: string): string | undefined => NODES.find(({ name }) => name === node)?.zone
 
-function newHost(name: string, clock: Clock, scheduler: Scheduler, network: SimulatedNetwork): Host {
-  return { name, machine: newSimulatedHost({ clock, random: scheduler.random, network, name }), volumes: new Map(), ledger: ledgerInMemory(), bootId: newUuid(scheduler.random) }
+function newHost(name: string, options: SimulatedHostOptions & { readonly random: Random }): Host {
+  return { name, machine: newSimulatedHost({ ...options, name }), volumes: new Map(), ledger: ledgerInMemory(), bootId: newUuid(options.random) }
 }
 
 const NO_FAULTS: DatabaseFaults = { breaksBefore: () => false, losesCommit: () => false, crashesAfter: () => false }

@@ -13,6 +13,8 @@ export interface MoveOptions {
   readonly network: SimulatedNetwork
   /** The host's name in the network. */
   readonly host: string
+  /** See `SimulatedHostOptions.isCareless`. */
+  readonly isCareless: boolean
   /** An agent is attached, and can order what takes one. */
   readonly hasAgent: () => boolean
   /** Changes what is known of the guest and tells everybody. */
@@ -40,7 +42,7 @@ const ARRIVAL_MILLISECONDS = { least: 1, most: 60 }
 const MEMORY_BYTES = 128 * 1024 ** 2
 const DIRTY_BYTES = { least: 100_000, most: 20_000_000 }
 
-export function simulatedMoves({ clock, random, network, host, hasAgent, update, arrive, isHere }: MoveOptions): Moves {
+export function simulatedMoves({ clock, random, network, host, isCareless, hasAgent, update, arrive, isHere }: MoveOptions): Moves {
   const between = ({ least, most }: { least: number; most: number }) => least + (most - least) * random.fraction()
 
   const progress = (guest: SimulatedGuest, change: Partial<Transfer>) => {
@@ -90,6 +92,10 @@ export function simulatedMoves({ clock, random, network, host, hasAgent, update,
       // What is written into a line that has just been cut is written, as far as the sender can tell.
       if (receiver === undefined && !network.isCut(host) && !network.isCut(sending.host)) return fail(guest, sending, 'the receiver is gone')
       const { life, isBooted, isHung, typed } = guest
+      if (isCareless) {
+        receiver?.take({ life, isBooted, isHung, typed })
+        return fail(guest, sending, 'careless')
+      }
       guest.sending = undefined
       const { transfer } = guest.record
       if (transfer !== undefined) update(guest, { state: 'handed_over', transfer: { ...transfer, phase: 'completed', downtimeMilliseconds, reportedAt: clock.now().toISOString() } })

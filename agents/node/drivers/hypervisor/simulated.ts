@@ -28,6 +28,8 @@ export interface SimulatedHostOptions {
   /** The hosts that guests can move to and from, and its name among them; none by default. */
   readonly network?: SimulatedNetwork
   readonly name?: string
+  /** Guests go on at both ends of a move, which must never be: shows that those who look for it find it. */
+  readonly isCareless?: boolean
 }
 
 export interface SimulatedHost {
@@ -80,7 +82,7 @@ const interrupted = (record: SimulatedGuestRecord): SimulatedGuestRecord => ({
   ...(record.transfer?.phase === 'transferring' ? { transfer: { ...record.transfer, phase: 'failed' as const, detail: 'interrupted' } } : {}),
 })
 
-export function newSimulatedHost({ clock, random, guests: before = [], onChange = () => {}, network = newSimulatedNetwork(), name: host = 'simulated' }: SimulatedHostOptions): SimulatedHost {
+export function newSimulatedHost({ clock, random, guests: before = [], onChange = () => {}, network = newSimulatedNetwork(), name: host = 'simulated', isCareless = false }: SimulatedHostOptions): SimulatedHost {
   const guests = new Map<string, SimulatedGuest>(before.map((record) => [record.name, newGuest(interrupted(record), true)]))
   const lines = new Map<string, ConsoleLine>()
   const listeners = new Set<(name: string) => void>()
@@ -113,7 +115,7 @@ export function newSimulatedHost({ clock, random, guests: before = [], onChange 
   }
 
   const moves = simulatedMoves({
-    clock, random, network, host, isHere, update, hasAgent: () => agents > 0,
+    clock, random, network, host, isCareless, isHere, update, hasAgent: () => agents > 0,
     arrive(guest, memory) {
       Object.assign(guest, memory)
       const { transfer } = guest.record

@@ -1,0 +1,35 @@
+/** The checkers of the simulation are tested as well: in a world without one of the defences they must find what it keeps away. */
+import type pg from 'pg'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { startPostgres, type TestServer } from '../database.ts'
+import { connectSimulation, simulate } from './simulate.ts'
+import type { Defence } from './world.ts'
+
+/** Not every seed comes near the edge that a defence guards. */
+const SEEDS_MAXIMUM = 20
+
+let server: TestServer
+let client: pg.Client
+beforeAll(async () => {
+  server = await startPostgres()
+  client = await connectSimulation((await server.createDatabase()).url)
+})
+afterAll(async () => {
+  await client?.end()
+  await server?.stop()
+})
+
+async function firstViolation(without: Defence, pattern: RegExp): Promise<string | undefined> {
+  for (let seed = 1; seed <= SEEDS_MAXIMUM; seed += 1) {
+    const found = (await simulate(seed, client, { without })).violations.find((violation) => pattern.test(violation))
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+it.each<readonly [string, Defence, RegExp]>([
+  ['a sender that goes on after the hand-over', 'either_or', /^guest \S+ runs on \S+ and \S+ at once$/],
+  ['a node that takes shared data with it when it lets go', 'retention', /disk .*(gone|holds undefined)|is not on/],
+])('finds %s', async (_what, defence, pattern) => {
+  expect(await firstViolation(defence, pattern)).toMatch(pattern)
+})
