@@ -1,8 +1,9 @@
 /** Room on nodes. A guest's claim is one row; taking it is one conditional update of its node, and deleting the row gives the
  *  room back, so that neither can happen twice. What a node offers is mirrored by `db/nodes.ts`. */
-import { type Selectable, sql, type Transaction } from 'kysely'
+import { sql, type Transaction } from 'kysely'
 import { type Candidate, type Demand, rankNodes, type Room, type Spread } from '../domain/placement.ts'
 import { type Problem, unavailable } from '../domain/problem.ts'
+import { listBestNodes, toCandidate } from './best-nodes.ts'
 import type { Queries } from './open.ts'
 import { lockApartness } from './server-groups.ts'
 import type { Tables } from './tables.ts'
@@ -32,23 +33,21 @@ export async function claimPlacement(tx: Transaction<Tables>, demand: ServerDema
   if (earlier !== undefined) return earlier
   const { serverGroupId: groupId, accountId } = demand
   const apartness = groupId === undefined ? undefined : await lockApartness(tx, { accountId, groupId }, demand)
-  return insertPlacement(tx, demand, await takeBestRoom(tx, { ...demand, apartness }, () => listCandidates(tx, demand.zone)), now)
+  return insertPlacement(tx, demand, await takeBestRoom(tx, { ...demand, apartness }, (wanted) => listBestNodes(tx, wanted)), now)
 }
 
 /** Takes the room on the best of the candidates that still has it, and answers with its name.
  *  Throws the Problem `no_capacity` (503) when no node can hold it, `no_distinct_failure_domain` (503) when only its group is in the way. */
-export async function takeBestRoom(tx: Transaction<Tables>, demand: Demand, candidates: () => Promise<readonly Candidate[]>): Promise<string> {
-  let nodes: readonly Candidate[] = []
+export async function takeBestRoom(tx: Transaction<Tables>, demand: Demand, candidates: (demand: Demand) => Promise<readonly Candidate[]>): Promise<string> {
   for (let pass = 0; pass < PASSES_MAXIMUM; pass++) {
-    nodes = await candidates()
-    const ranked = rankNodes(demand, nodes)
+    const ranked = rankNodes(demand, await candidates(demand))
     if (ranked.length === 0) break
     for (const { node } of ranked) {
       if (await takeRoom(tx, node, demand)) return node
     }
   }
   const { apartness, ...alone } = demand
-  throw apartness !== undefined && rankNodes(alone, nodes).length > 0 ? noDistinctDomain(apartness.spread, demand.zone) : noCapacity(demand.zone)
+  throw apartness !== undefined && rankNodes(alone, await candidates(alone)).length > 0 ? noDistinctDomain(apartness.spread, demand.zone) : noCapacity(demand.zone)
 }
 
 const DOMAINS = { host: 'node', rack: 'rack', zone: 'zone' } as const
@@ -137,9 +136,3 @@ export async function findCandidate(db: Queries, node: string): Promise<Candidat
   const row = await db.selectFrom('node_capacity').selectAll().where('node', '=', node).executeTakeFirst()
   return row && toCandidate(row)
 }
-
-const toCandidate = (row: Selectable<Tables['node_capacity']>): Candidate => ({
-  node: row.node, zone: row.zone, rack: row.rack, cpuPool: row.cpu_pool, dedicatedAccountId: row.dedicated_account_id, isSchedulable: row.is_schedulable,
-  total: { cores: row.cores, memoryMebibytes: row.memory_mebibytes, storageGibibytes: row.storage_gibibytes },
-  used: { cores: row.cores_used, memoryMebibytes: row.memory_mebibytes_used, storageGibibytes: row.storage_gibibytes_used },
-})

@@ -33,7 +33,7 @@ export type Spread = (typeof SPREADS)[number]
 
 /** Whether a guest at the one place fails with a guest at the other. */
 export const sharesDomain = (spread: Spread, one: Place, other: Place): boolean =>
-  one.zone === other.zone && (spread === 'zone' || (one.rack === other.rack && (spread === 'rack' || one.node === other.node)))
+  one.zone === other.zone && (spread === 'zone' || (spread === 'rack' ? one.rack === other.rack : one.node === other.node))
 
 /** The members that share a failure domain with one that is older; `members` are oldest first. */
 export const unmetMembers = <Member extends Place>(spread: Spread, members: readonly Member[]): readonly Member[] =>
