@@ -2,7 +2,7 @@
  *  agent needs to see nothing else. Controllers write spec, the agent writes status. */
 import { z } from 'zod'
 import { resource } from './define.ts'
-import { Conditions, StoredLabels } from './shapes.ts'
+import { Conditions, ObservedGeneration, StoredLabels } from './shapes.ts'
 
 const Reference = z.strictObject({
   namespace: z.string().max(253).describe('Namespace of its account.'), name: z.string().max(253).describe('Its name.'), uid: z.string().max(64).describe('Its uid, which no other ever has.'),
@@ -212,17 +212,19 @@ export const Observation = resource({
   kind: 'Observation', plural: 'observations', shortNames: ['obs'], scope: 'Namespaced',
   description: 'A question to this node: does another one, whose heartbeat is missed, answer it? Its name is that of the other node. Asked and removed by the platform, answered by the agent.',
   spec: z.strictObject({
-    endpoint: z.strictObject({ url: z.string().max(253), certificateFingerprint: z.string().max(64) }).describe('Where the agent of the other node listens.'),
+    endpoint: z.strictObject({
+      url: z.string().max(253).describe('HTTPS address of the listener.'),
+      certificateFingerprint: z.string().max(64).describe('SHA-256 of its certificate, in lower-case hex; nobody else is believed.'),
+    }).describe('Where the agent of the other node listens.'),
     askedAt: z.string().max(64).describe('Which question it is: a later one is asked anew.'),
-  }),
+  }).describe('What is asked. Written by the platform.'),
   status: z.strictObject({
-    observedGeneration: z.int().optional(),
+    observedGeneration: ObservedGeneration,
     conditions: Conditions.optional(),
     askedAt: z.string().max(64).describe('The question that is answered.'),
-    /** agent: it answers as itself. host: something answers there, but not the agent. nothing: no sign of life. */
-    answer: z.enum(['agent', 'host', 'nothing']),
-    detail: z.string().max(1024),
-  }),
+    answer: z.enum(['agent', 'host', 'nothing']).describe('agent when it answers as itself, host when something answers there that is not the agent, nothing without a sign of life.'),
+    detail: z.string().max(1024).describe('What was met, for people.'),
+  }).describe('What this node found. Written by its agent.'),
   columns: [
     { name: 'Endpoint', type: 'string', jsonPath: '.spec.endpoint.url' },
     { name: 'Answer', type: 'string', jsonPath: '.status.answer' },
