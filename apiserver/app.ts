@@ -33,9 +33,11 @@ import { nodeEndpoints } from './handlers/nodes.ts'
 import { operationEndpoints } from './handlers/operations.ts'
 import { operatorOperationEndpoints } from './handlers/operator-operations.ts'
 import { repairEndpoints } from './handlers/repair.ts'
+import { publicPoolEndpoints } from './handlers/public-pools.ts'
 import { quotaEndpoints } from './handlers/quotas.ts'
 import { moveEndpoints } from './handlers/move-server.ts'
 import { rebuildServerEndpoint } from './handlers/rebuild-server.ts'
+import { renumberIpv6Endpoint } from './handlers/renumber-ipv6.ts'
 import { serverEndpoints } from './handlers/servers.ts'
 import { serverGroupEndpoints } from './handlers/server-groups.ts'
 import { sshKeyEndpoints } from './handlers/ssh-keys.ts'
@@ -127,8 +129,8 @@ function resourceEndpoints(parts: Parts, agents: AgentConnections): Endpoint[] {
   const nodes = openNodes(parts)
   return [
     ...catalogEndpoints(parts), ...quotaEndpoints(parts), ...initScriptEndpoints(parts), ...serverGroupEndpoints(parts), ...sshKeyEndpoints(parts), ...operationEndpoints(parts, servers),
-    createServerEndpoint(parts, servers), rebuildServerEndpoint(parts, servers), changePlanEndpoint(parts, servers), ...serverEndpoints(parts, servers), ...moveEndpoints(parts, servers), ...consoleEndpoints(parts, servers, openConsoles(parts, servers, agents)),
-    ...usageEndpoints(parts, servers), ...nodeEndpoints(parts, nodes), ...repairEndpoints(parts, nodes), ...operatorOperationEndpoints(parts, nodes), ...capacityEndpoints(parts),
+    createServerEndpoint(parts, servers), rebuildServerEndpoint(parts, servers), changePlanEndpoint(parts, servers), ...serverEndpoints(parts, servers), ...moveEndpoints(parts, servers), renumberIpv6Endpoint(parts, servers), ...consoleEndpoints(parts, servers, openConsoles(parts, servers, agents)),
+    ...usageEndpoints(parts, servers), ...nodeEndpoints(parts, nodes), ...publicPoolEndpoints(parts), ...repairEndpoints(parts, nodes), ...operatorOperationEndpoints(parts, nodes), ...capacityEndpoints(parts),
   ]
 }
 

@@ -5,7 +5,7 @@ import type { Position } from '../kit/http/cursor.ts'
 import type { Cache } from '../kit/kube/cache.ts'
 import type { KubeObject } from '../kit/kube/object.ts'
 import { accountNamespace } from '../resources/index.ts'
-import { Node, Plan, type PlanSpec, Zone, type ZoneSpec } from '../resources/platform.ts'
+import { Node, Plan, Template, Zone } from '../resources/platform.ts'
 import { Server, type ServerSpec, type ServerStatus } from '../resources/server.ts'
 import { type ServerSurroundings, type ServerView, toServerView } from '../resources/server-routes.ts'
 import { compareNewestFirst, newestFirst, positionOf } from './newest-first.ts'
@@ -45,6 +45,7 @@ export function openServers({ store, caches, db, clock, hasPeers = false }: Pick
   const cache = caches.of(Server)
   const plans = caches.of(Plan)
   const zones = caches.of(Zone)
+  const templates = caches.of(Template)
   cache.addIndex(LABEL_INDEX, ({ metadata, spec }) => Object.entries(spec.labels).map(([key, value]) => within(metadata.namespace, `${key}=${value}`)))
   cache.addIndex(HOSTNAME_INDEX, ({ metadata, spec }) => [within(metadata.namespace, spec.hostname)])
   cache.addIndex(OPERATION_INDEX, ({ spec }) => (spec.operation === undefined ? [] : [spec.operation.id]))
@@ -55,7 +56,8 @@ export function openServers({ store, caches, db, clock, hasPeers = false }: Pick
     return zone?.status === undefined ? ZONE_UNKNOWN : zone.status.haObstacle
   }
   const surroundingsOf = ({ spec, status }: ServerObject): ServerSurroundings => ({
-    plan: plans.get({ name: spec.plan })?.spec, zone: zones.get({ name: spec.zone })?.spec, haObstacle: obstacleOf(spec.zone), work: status?.nodeName === undefined ? undefined : nodes.get({ name: status.nodeName })?.status?.plannedWork,
+    plan: plans.get({ name: spec.plan })?.spec, zone: zones.get({ name: spec.zone })?.spec, haObstacle: obstacleOf(spec.zone),
+    template: spec.template === undefined ? undefined : templates.get({ name: spec.template })?.spec, work: status?.nodeName === undefined ? undefined : nodes.get({ name: status.nodeName })?.status?.plannedWork,
   })
   const fragments = new WeakMap<ServerObject, Fragment>()
 
@@ -87,22 +89,18 @@ export function openServers({ store, caches, db, clock, hasPeers = false }: Pick
     },
     viewOf: (server) => toServerView(storedOf(server), surroundingsOf(server)),
     jsonOf(server) {
-      const { plan, zone, work, haObstacle } = surroundingsOf(server)
+      const { plan, zone, template, work, haObstacle } = surroundingsOf(server)
       const known = fragments.get(server)
-      if (known !== undefined && known.plan === plan && known.zone === zone && known.work === work && known.haObstacle === haObstacle) return known.json
-      const json = Buffer.from(JSON.stringify(toServerView(storedOf(server), { plan, zone, work, haObstacle })))
-      fragments.set(server, { json, plan, zone, work, haObstacle })
+      if (known !== undefined && known.plan === plan && known.zone === zone && known.template === template && known.work === work && known.haObstacle === haObstacle) return known.json
+      const json = Buffer.from(JSON.stringify(toServerView(storedOf(server), { plan, zone, template, work, haObstacle })))
+      fragments.set(server, { json, plan, zone, template, work, haObstacle })
       return json
     },
   }
 }
 
-interface Fragment {
+interface Fragment extends ServerSurroundings {
   readonly json: Buffer
-  readonly plan: PlanSpec | undefined
-  readonly zone: ZoneSpec | undefined
-  readonly work: ServerSurroundings['work']
-  readonly haObstacle: string | undefined
 }
 
 /** The servers that an index finds for the filter; undefined when there is nothing to filter. */

@@ -1180,6 +1180,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/servers/{id}/renumber-ipv6": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Exchange the IPv6 prefix of a server
+         * @description Only while ipv6_renumber_available is true: the prefix comes from a network that will be retired. The new one is routed at once and told to the guest; the old one works beside it until then.
+         */
+        post: operations["renumber_server_ipv6"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/servers/{id}/rebuild": {
         parameters: {
             query?: never;
@@ -1658,8 +1678,11 @@ export interface components {
             /** @default true */
             start?: boolean;
             custom_image_id?: null;
-            /** @constant */
-            public_ipv4?: false;
+            /**
+             * @description A public IPv4 address, which is paid for beside the plan. Every server of a zone with public IPv6 has a /64 of that.
+             * @default false
+             */
+            public_ipv4?: boolean;
             networks?: unknown[];
             firewall?: null;
             backup_schedule?: null;
@@ -5232,6 +5255,42 @@ export interface operations {
             415: components["responses"]["UnsupportedMediaType"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
+            default: components["responses"]["Refused"];
+        };
+    };
+    renumber_server_ipv6: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            202: {
+                headers: {
+                    /** @description Names the request; audit entries that it caused carry the same id. */
+                    "X-Request-Id"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperationEnvelope"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
             default: components["responses"]["Refused"];
         };
     };

@@ -44,6 +44,12 @@ export function requireReleasable(server: ServerFacts): void {
   if (server.isProtected) throw protectedServer(server)
 }
 
+/** Throws 409 unless the server's IPv6 prefix can be exchanged for another. */
+export function requireRenumberable(server: ServerFacts, isAvailable: boolean): void {
+  requireIdle(server)
+  if (!isAvailable) throw stateNotAllowed(server, 'The server can keep its IPv6 prefix: ipv6_renumber_available is false.')
+}
+
 /** Throws 409 unless the server is off, as a change of its plan needs it. */
 export function requireStopped(server: ServerFacts): void {
   requireIdle(server)

@@ -46,6 +46,8 @@ export const EXAMPLES: Readonly<Record<string, object>> = {
   send_mcp_message: { jsonrpc: '2.0', id: 1, method: 'tools/list' },
   log_in_staff: { email: 'staff@example.com', password: SECRET },
   verify_staff_second_factor: { challenge: 'the-challenge-of-the-login', code: CODE },
+  create_public_pool: { zone: 'eu-1a', family: 'ipv6', cidr: '2001:db8::/40', use: 'server_ipv6_prefix' },
+  update_public_pool: { state: 'draining', note: 'Moves to another provider.' },
   suspend_account: REASON,
   grant_credit: { label: 'Sorry for the outage', amount_cents: 1000, expires_at: null },
   set_account_quota: { limit: 50 },

@@ -17,7 +17,7 @@ import { Operation, OPERATION_ROUTES } from './operation.ts'
 import { OPERATOR_ROUTES } from './operator-routes.ts'
 import { ORGANISATION_ROUTES } from './organisation.ts'
 import { Node, Plan, Region, Template, Zone } from './platform.ts'
-import { PublicPool } from './public-pool.ts'
+import { PUBLIC_POOL_ROUTES, PublicPool } from './public-pool.ts'
 import { QUOTA_ROUTES } from './quota.ts'
 import { REPAIR_ROUTES } from './repair-routes.ts'
 import { SECOND_FACTOR_ROUTES } from './second-factor.ts'
@@ -57,6 +57,7 @@ export const ROUTES: readonly Route[] = [
   ...MCP_ROUTES,
   ...NODE_ROUTES,
   ...REPAIR_ROUTES,
+  ...PUBLIC_POOL_ROUTES,
   ...OPERATOR_ROUTES,
 ]
 

@@ -1,11 +1,13 @@
 /** Servers as the API shows them: public shape, bridge from the stored one, routes. */
 import { z } from 'zod'
+import { isPrivateAddress } from '../domain/addresses.ts'
+import { prefixOf } from '../domain/public-pool.ts'
 import { isFinal, stepsOf } from '../domain/operations.ts'
 import type { ServerFacts } from '../domain/server-rules.ts'
 import { priceHourlyMillicents } from './catalog.ts'
 import { route } from './define.ts'
 import { type MigrationProgressView, OperationEnvelope, OperationView, toOperationView } from './operation.ts'
-import type { NodeStatus, PlanSpec, ZoneSpec } from './platform.ts'
+import type { NodeStatus, PlanSpec, TemplateSpec, ZoneSpec } from './platform.ts'
 import { SERVER_STATES, type ServerSpec, type ServerStatus, STOP_TIMEOUT_SECONDS_DEFAULT, STOP_TIMEOUT_SECONDS_MAXIMUM } from './server.ts'
 import { Cursor, DateTime, Hostname, Id, Labels, Limit, type OperationProgress, type OperationStanza, pageOf, Printable, type Stored, ZoneName } from './shapes.ts'
 import { SSH_KEY_LENGTH_MAXIMUM } from './ssh-key.ts'
@@ -34,15 +36,29 @@ export type StoredServer = Stored<ServerSpec, ServerStatus>
 export interface ServerSurroundings {
   readonly plan: PlanSpec | undefined
   readonly zone: ZoneSpec | undefined
+  readonly template: TemplateSpec | undefined
   /** Why its zone could not act on its high availability policy; undefined when it could. */
   readonly haObstacle: string | undefined
   /** For which the servers of its node leave; undefined when none is announced. */
   readonly work: NodeStatus['plannedWork']
 }
 
+/** What was claimed for a new server is in the arguments of its operation until the status says it. */
+function addressesOf({ spec, status }: StoredServer, template: TemplateSpec | undefined): Pick<ServerView, 'public_ipv4' | 'public_ipv6' | 'public_ipv6_prefix' | 'public_ipv6_is_private' | 'ssh_command'> {
+  const claimed = status === undefined ? spec.operation?.arguments ?? {} : {}
+  const ipv4 = status?.publicIpv4 ?? claimed['public_ipv4'] ?? null
+  const ipv6 = status?.publicIpv6 ?? claimed['public_ipv6'] ?? null
+  const isPrivate = ipv6 !== null && isPrivateAddress(ipv6)
+  const reachable = ipv4 ?? (isPrivate ? null : ipv6)
+  return {
+    public_ipv4: ipv4, public_ipv6: ipv6, public_ipv6_prefix: ipv6 === null ? null : prefixOf(ipv6), public_ipv6_is_private: isPrivate,
+    ssh_command: reachable === null || template === undefined ? null : `ssh ${template.defaultUser}@${reachable}`,
+  }
+}
+
 const WORK_WITHOUT_REASON = 'Work on the host of the server.'
 
-export function toServerView(server: StoredServer, { plan, zone, work, haObstacle }: ServerSurroundings): ServerView {
+export function toServerView(server: StoredServer, { plan, zone, template, work, haObstacle }: ServerSurroundings): ServerView {
   const { name, spec, status } = server
   const operation = activeOperationOf(server)
   return {
@@ -50,8 +66,7 @@ export function toServerView(server: StoredServer, { plan, zone, work, haObstacl
     cores: status?.cores ?? plan?.cores ?? 0, memory_mebibytes: status?.memoryMebibytes ?? plan?.memoryMebibytes ?? 0,
     storage_gibibytes: status?.storageGibibytes ?? spec.storageGibibytes ?? plan?.storageGibibytes ?? 0, template: spec.template ?? spec.customImageId ?? '',
     state: stateOf(server), desired_power: spec.desiredPower, state_detail: status?.stateDetail ?? '',
-    public_ipv4: status?.publicIpv4 ?? null, public_ipv6: status?.publicIpv6 ?? null, public_ipv6_prefix: status?.publicIpv6Prefix ?? null,
-    public_ipv6_is_private: false, ipv6_renumber_available: false, ssh_command: null, mac_address: status?.macAddress ?? spec.operation?.arguments?.['mac_address'] ?? '',
+    ...addressesOf(server, template), ipv6_renumber_available: status?.ipv6RenumberAvailable ?? false, mac_address: status?.macAddress ?? spec.operation?.arguments?.['mac_address'] ?? '',
     labels: spec.labels, server_group_id: spec.serverGroupId ?? null, ha_policy: spec.haPolicy, migration_policy: spec.migrationPolicy, cpu_pool: plan?.cpuPool ?? null,
     active_operation: operation === undefined ? null : toOperationView(operation, { type: 'server', id: name }),
     is_protected: spec.isProtected, metadata_enabled: spec.metadataEnabled, init_script_id: spec.initScriptId ?? null, boot_storage_id: status?.bootStorageId ?? null,
@@ -125,7 +140,7 @@ export const CreateServer = z.strictObject({
   metadata_enabled: z.boolean().default(true),
   start: z.boolean().default(true),
   custom_image_id: Later(z.null(later('custom images'))),
-  public_ipv4: Later(z.literal(false, later('public IPv4 addresses'))),
+  public_ipv4: z.boolean().default(false).describe('A public IPv4 address, which is paid for beside the plan. Every server of a zone with public IPv6 has a /64 of that.'),
   networks: Later(z.array(z.unknown()).max(0, later('private networks'))),
   firewall: Later(z.null(later('firewalls'))),
   backup_schedule: Later(z.null(later('backups'))),
@@ -227,6 +242,12 @@ export const rebuildServer = route({
   answers: { 202: OperationEnvelope }, refuses: [400, 404, 409, 503],
 })
 
+export const renumberServerIpv6 = route({
+  id: 'renumber_server_ipv6', method: 'POST', path: '/v1/servers/{id}/renumber-ipv6', area: AREA, summary: 'Exchange the IPv6 prefix of a server', permission: 'operate', audit: 'server.renumber_ipv6',
+  description: 'Only while ipv6_renumber_available is true: the prefix comes from a network that will be retired. The new one is routed at once and told to the guest; the old one works beside it until then.',
+  starts: ['server.renumber_ipv6'], params: ById, answers: { 202: OperationEnvelope }, refuses: [404, 409, 503],
+})
+
 const POLICY_AREA = 'High availability and migration policy'
 
 export const setServerHaPolicy = route({
@@ -260,6 +281,6 @@ export const setServerMetadataSetting = route({
 })
 
 export const SERVER_ROUTES = [
-  listServers, createServer, getServer, updateServer, deleteServer, startServer, stopServer, restartServer, rebuildServer, changeServerPlan, moveServer, setServerHaPolicy, setServerMigrationPolicy, getServerMetadataSetting,
+  listServers, createServer, getServer, updateServer, deleteServer, startServer, stopServer, restartServer, renumberServerIpv6, rebuildServer, changeServerPlan, moveServer, setServerHaPolicy, setServerMigrationPolicy, getServerMetadataSetting,
   setServerMetadataSetting,
 ] as const

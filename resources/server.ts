@@ -108,6 +108,7 @@ export const Server = resource({
   selectableFields: ['.spec.hostname', '.spec.zone', '.status.state'],
   rules: [
     { rule: 'has(self.spec.template) != has(self.spec.customImageId)', message: 'exactly one of template and customImageId must be set' },
+    { rule: 'self.spec.publicIpv4 == oldSelf.spec.publicIpv4', message: 'publicIpv4 cannot be changed: the address comes with the server' },
     changedOnlyBy('zone', 'server.move', 'a server stays in its zone until it is moved'),
     { rule: "has(self.spec.serverGroupId) ? (has(oldSelf.spec.serverGroupId) && self.spec.serverGroupId == oldSelf.spec.serverGroupId) : !has(oldSelf.spec.serverGroupId)", message: 'serverGroupId cannot be changed' },
     changedOnlyBy('plan', 'server.change_plan', 'the plan is changed by its own operation'),

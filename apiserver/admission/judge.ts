@@ -11,9 +11,11 @@ import { API_GROUP } from '../../resources/define.ts'
 import { accountOfNamespace } from '../../resources/index.ts'
 import { Node, type NodeSpec, type NodeStatus, Plan, Region, Template, Zone } from '../../resources/platform.ts'
 import type { ServerGroupSpec, ServerGroupStatus } from '../../resources/server-group.ts'
+import { PublicPool, type PublicPoolSpec, type PublicPoolStatus } from '../../resources/public-pool.ts'
 import type { ServerSpec, ServerStatus } from '../../resources/server.ts'
 import { auditEntry, kubernetesActor } from '../audit.ts'
 import { judgeNodeChange, judgeNodeCreation, judgeNodeDeletion } from './nodes.ts'
+import { judgePoolChange, judgePoolCreation, judgePoolDeletion } from './public-pools.ts'
 import { type AdmissionRequest, allowed, refused, typed } from './review.ts'
 import { judgeGroupChange, judgeGroupCreation, judgeGroupDeletion } from './server-groups.ts'
 import { type Asked, judgeChange, judgeCreation, judgeDeletion, type JudgeParts } from './servers.ts'
@@ -36,6 +38,7 @@ export function openJudge(parts: AdmissionParts): Judge {
   parts.caches.of(Region)
   parts.caches.of(Template)
   parts.caches.of(Zone)
+  parts.caches.of(PublicPool)
   return async (request) => {
     const { uid, userInfo: { username }, resource: { group } } = request
     if (group !== API_GROUP || parts.platformUsers.includes(username)) return allowed(uid)
@@ -74,6 +77,13 @@ async function judge(parts: AdmissionParts, { operation, resource: { resource },
     if (operation === 'CREATE' && node !== undefined) return judgeNodeCreation(parts, node)
     if (operation === 'UPDATE' && node !== undefined && before !== undefined) return judgeNodeChange(parts, node, before)
     if (operation === 'DELETE' && before !== undefined) return judgeNodeDeletion(parts, before)
+    throw new Error(`a review of ${operation} lacks the object`)
+  }
+  if (resource === 'publicpools') {
+    const [pool, before] = [typed<PublicPoolSpec, PublicPoolStatus>(object), typed<PublicPoolSpec, PublicPoolStatus>(oldObject)]
+    if (operation === 'CREATE' && pool !== undefined) return judgePoolCreation(parts, pool)
+    if (operation === 'UPDATE' && pool !== undefined && before !== undefined) return judgePoolChange(pool, before)
+    if (operation === 'DELETE' && before !== undefined) return judgePoolDeletion(parts, before)
     throw new Error(`a review of ${operation} lacks the object`)
   }
   if (resource === 'storages' && operation === 'CREATE') throw new Problem(501, 'Only boot storages are offered here: they are made with their server.')

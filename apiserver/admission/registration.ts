@@ -5,6 +5,7 @@ import { API_GROUP } from '../../resources/define.ts'
 import { Operation } from '../../resources/operation.ts'
 import { Node } from '../../resources/platform.ts'
 import { ServerGroup } from '../../resources/server-group.ts'
+import { PublicPool } from '../../resources/public-pool.ts'
 import { Server } from '../../resources/server.ts'
 import { Storage } from '../../resources/storage.ts'
 
@@ -29,7 +30,7 @@ export function webhookConfiguration({ url, authority, platformUsers }: Registra
     webhooks: [{
       name: `admission.${API_GROUP}`,
       clientConfig: { url, caBundle: Buffer.from(authority).toString('base64') },
-      rules: [rule('Namespaced', [Server, ServerGroup, Storage, Operation]), rule('Cluster', [Node])],
+      rules: [rule('Namespaced', [Server, ServerGroup, Storage, Operation]), rule('Cluster', [Node, PublicPool])],
       matchConditions: [{ name: 'people', expression: `!(request.userInfo.username in ${JSON.stringify(platformUsers)})` }],
       admissionReviewVersions: ['v1'],
       sideEffects: 'NoneOnDryRun',

@@ -48,7 +48,7 @@ export async function judgeCreation(parts: JudgeParts, server: ServerObject): Pr
   }, now)
   const { cores, memoryMebibytes, cpuPool } = plan
   await rehearseClaims(parts, {
-    accountId, serverId: name, hostname: spec.hostname, zone: spec.zone, region, serverGroupId: spec.serverGroupId, cores, memoryMebibytes, storageGibibytes,
+    accountId, serverId: name, hostname: spec.hostname, zone: spec.zone, region, serverGroupId: spec.serverGroupId, publicIpv4: spec.publicIpv4, cores, memoryMebibytes, storageGibibytes,
     ...(cpuPool === undefined ? {} : { cpuPool }),
   })
   return [{ action: 'server.create', changes: [] }]
@@ -136,11 +136,10 @@ function requireReadable({ title, labels, sshKeys, userDataSecretName }: ServerS
   if (sshKeys.length === 0 && userDataSecretName === undefined) throw badField('spec.sshKeys', 'a server needs at least one SSH key, or user data: nobody could sign in')
 }
 
-function requireOffered({ bootStorageId, customImageId, initScriptId, publicIpv4 }: ServerSpec): void {
+function requireOffered({ bootStorageId, customImageId, initScriptId }: ServerSpec): void {
   if (bootStorageId !== undefined) throw forbidden('spec.bootStorageId is written by the platform only.')
   if (customImageId !== undefined) throw badField('spec.customImageId', 'custom images are not offered here')
   if (initScriptId !== undefined) throw badField('spec.initScriptId', 'is set through the API only: put the text into a Secret and name it in spec.userDataSecretName')
-  if (publicIpv4) throw badField('spec.publicIpv4', 'public IPv4 addresses are not offered here')
 }
 
 const snakeCase = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)

@@ -1,5 +1,6 @@
 /** Making a server: what the request names is looked up, everything it needs is claimed, and one object is written. */
 import { badField, badRequest, type FieldError, unavailable } from '../../domain/problem.ts'
+import type { PoolUse } from '../../domain/public-pool.ts'
 import { parsePublicKey } from '../../domain/ssh-key.ts'
 import { findInitScript } from '../../db/init-scripts.ts'
 import { claimServer, releaseServer, type ServerClaims } from '../../db/server-claims.ts'
@@ -27,6 +28,13 @@ export const createServerEndpoint = (parts: Parts, servers: Servers): Endpoint =
   return customerEndpoint(createServer, (call) => create(parts, servers, call))
 }
 
+/** What the answer shows before the controller has written a status. */
+function claimedArguments({ macAddress, addresses }: ServerClaims): Record<string, string> {
+  const addressOf = (use: PoolUse) => addresses.find((held) => held.use === use)?.address
+  const [ipv4, ipv6] = [addressOf('server_ipv4'), addressOf('server_ipv6_prefix')]
+  return { mac_address: macAddress, ...(ipv4 === undefined ? {} : { public_ipv4: ipv4 }), ...(ipv6 === undefined ? {} : { public_ipv6: ipv6 }) }
+}
+
 type CreateCall = Call<typeof createServer, Customer>
 
 async function create(parts: Parts, servers: Servers, call: CreateCall): Promise<Answer> {
@@ -41,13 +49,13 @@ async function create(parts: Parts, servers: Servers, call: CreateCall): Promise
   const namespace = accountNamespace(caller.accountId)
   const draft = (claims: ServerClaims) => ({
     metadata: { name: id, namespace, labels: { [ACCOUNT_LABEL]: caller.accountId }, finalizers: [SERVER_FINALIZER] },
-    spec: specOf(body, { ...choice, sshKeys, secretName, operation: { ...operation, arguments: { mac_address: claims.macAddress } } }),
+    spec: specOf(body, { ...choice, sshKeys, secretName, operation: { ...operation, arguments: claimedArguments(claims) } }),
   })
   const server = await accept(parts, {
     id: operation.id, accountId: caller.accountId, resource: { type: 'server', id }, operation,
     audit: auditEntryOf(call, { resourceId: id, detail: { hostname: body.hostname, zone: body.zone, plan: body.plan } }),
     claim: (tx) => claimServer(tx, {
-      accountId: caller.accountId, serverId: id, hostname: body.hostname, zone: body.zone, region: choice.region, serverGroupId: body.server_group_id ?? undefined, cpuPool: choice.plan.cpuPool, cores: choice.plan.cores,
+      accountId: caller.accountId, serverId: id, hostname: body.hostname, zone: body.zone, region: choice.region, serverGroupId: body.server_group_id ?? undefined, publicIpv4: body.public_ipv4, cpuPool: choice.plan.cpuPool, cores: choice.plan.cores,
       memoryMebibytes: choice.plan.memoryMebibytes, storageGibibytes: choice.storageGibibytes,
     }, { now, random: parts.random }),
     giveBack: (tx) => releaseServer(tx, { accountId: caller.accountId, serverId: id }),
@@ -141,7 +149,7 @@ const specOf = (body: CreateServer, { storageGibibytes, sshKeys, secretName, ope
   desiredPower: body.start ? 'running' : 'stopped', sshKeys: [...sshKeys], ...(secretName === undefined ? {} : { userDataSecretName: secretName }),
   ...(typeof body.init_script_id === 'string' ? { initScriptId: body.init_script_id } : {}),
   ...(typeof body.server_group_id === 'string' ? { serverGroupId: body.server_group_id } : {}),
-  haPolicy: body.ha_policy, migrationPolicy: body.migration_policy, publicIpv4: false, metadataEnabled: body.metadata_enabled, storageGibibytes, isProtected: false, operation,
+  haPolicy: body.ha_policy, migrationPolicy: body.migration_policy, publicIpv4: body.public_ipv4, metadataEnabled: body.metadata_enabled, storageGibibytes, isProtected: false, operation,
 })
 
 interface UserData {

@@ -10,6 +10,7 @@ import { accountOfNamespace } from '../../resources/index.ts'
 import { Operation, type OperationView, toOperationView } from '../../resources/operation.ts'
 import { cancelOperatorOperation, getOperatorOperation, listOperatorOperations, retryOperatorOperation } from '../../resources/operator-routes.ts'
 import { Node } from '../../resources/platform.ts'
+import { PublicPool } from '../../resources/public-pool.ts'
 import { activeOperationOf, type Operable } from '../../resources/server-routes.ts'
 import { Server } from '../../resources/server.ts'
 import type { Nodes } from '../nodes.ts'
@@ -64,13 +65,15 @@ const SPEC_OF: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
 /** What carries the operation as its newest. */
 interface Carrier {
   readonly type: ResourceType<Operable['spec'], Operable['status']>
-  readonly target: 'node' | 'server'
+  readonly target: 'node' | 'public_pool' | 'server'
   readonly object: KubeObject<Operable['spec'], Operable['status']>
 }
 
 function findCarrier({ caches }: Pick<Parts, 'caches'>, id: string): Carrier | undefined {
   const [node] = caches.of(Node).by(OPERATION_INDEX, id)
   if (node !== undefined) return { type: Node, target: 'node', object: node }
+  const [pool] = caches.of(PublicPool).by(OPERATION_INDEX, id)
+  if (pool !== undefined) return { type: PublicPool, target: 'public_pool', object: pool }
   const [server] = caches.of(Server).by(OPERATION_INDEX, id)
   return server && { type: Server, target: 'server', object: server }
 }

@@ -1,0 +1,32 @@
+/** What a pool of public addresses must be, said by every door alike. The database has the last word about overlaps. */
+import { isPrivateNetwork } from '../domain/addresses.ts'
+import { badField, conflict } from '../domain/problem.ts'
+import { poolFault, poolsOverlap } from '../domain/public-pool.ts'
+import { countAllocated, poolOverlap } from '../db/public-pools.ts'
+import type { KubeObject } from '../kit/kube/object.ts'
+import { Zone } from '../resources/platform.ts'
+import type { PublicPoolSpec, PublicPoolStatus } from '../resources/public-pool.ts'
+import type { Parts } from './parts.ts'
+
+export type PoolObject = KubeObject<PublicPoolSpec, PublicPoolStatus>
+
+export const isPrivateOf = ({ cidr, isPrivate }: Pick<PublicPoolSpec, 'cidr' | 'isPrivate'>): boolean => isPrivate ?? isPrivateNetwork(cidr)
+
+/** Throws 400 for what cannot be a pool of the zone. */
+export function requireSound({ caches }: Pick<Parts, 'caches'>, spec: PublicPoolSpec, fieldOf: (field: string) => string): void {
+  if (caches.of(Zone).get({ name: spec.zone }) === undefined) throw badField(fieldOf('zone'), 'there is no such zone')
+  const fault = poolFault({ ...spec, isPrivate: isPrivateOf(spec) })
+  if (fault !== undefined) throw badField(fieldOf(fault.field), fault.detail)
+}
+
+/** Throws 409 when the network overlaps that of a pool that gives addresses, or gave some. */
+export function requireApart(cidr: string, others: readonly PoolObject[]): void {
+  const clash = others.find((other) => other.status?.state !== undefined && poolsOverlap(other.spec.cidr, cidr))
+  if (clash !== undefined) throw poolOverlap(cidr, clash.metadata.name)
+}
+
+/** Throws 409 while somebody has an address of the pool. */
+export async function requireUnused({ db }: Pick<Parts, 'db'>, id: string): Promise<void> {
+  const allocated = (await countAllocated(db, [id])).get(id) ?? 0
+  if (allocated > 0) throw conflict('in_use', `${allocated} of its addresses are in use. Drain the pool, and delete it when they are not.`, { resource: { type: 'public_pool', id } })
+}
