@@ -1,0 +1,38 @@
+/** The code blocks of the documentation. A block says what it is behind its fence: `sh` is run by a test, `sh not run: REASON` is not, for that reason. */
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+
+export interface Block {
+  /** Path of the page in the repository, and line of the fence. */
+  readonly page: string
+  readonly line: number
+  readonly language: string
+  /** Why no test runs it; undefined when one does. */
+  readonly reason: string | undefined
+  readonly text: string
+}
+
+export const ROOT = join(import.meta.dirname, '../..')
+const NOT_RUN = 'not run: '
+
+export async function blocksOf(page: string): Promise<readonly Block[]> {
+  const markdown = await readFile(join(ROOT, page), 'utf8')
+  return [...markdown.matchAll(/^```([a-z]*) *(.*)\n([\s\S]*?)^```$/gm)].map((match) => {
+    const [, language = '', rest = '', text = ''] = match
+    return { page, line: markdown.slice(0, match.index).split('\n').length, language, text, reason: rest.startsWith(NOT_RUN) ? rest.slice(NOT_RUN.length) : undefined }
+  })
+}
+
+/** The commands of a page that a test runs, in their order, as one script. */
+export async function scriptOf(page: string): Promise<string> {
+  const blocks = (await blocksOf(page)).filter(({ language, reason }) => language === 'sh' && reason === undefined)
+  if (blocks.length === 0) throw new Error(`${page} has nothing to run`)
+  return `set -o pipefail\n${blocks.map(({ line, text }) => `echo '--- ${page}:${line}'\n${text}`).join('\n')}`
+}
+
+/** Pages whose commands customers type, against a product with simulated guests. */
+export const CUSTOMER_GUIDES = ['docs/getting-started.md', 'docs/rest.md', 'docs/cli.md', 'docs/mcp.md'] as const
+/** Pages whose commands operators type, with kubectl as the administrator. */
+export const OPERATOR_GUIDES = ['docs/kubernetes.md', 'docs/identity.md', 'docs/operating.md', 'docs/cluster.md'] as const
+/** Run by tests of their own. */
+export const OTHER_GUIDES = ['README.md', 'docs/nodes.md'] as const
