@@ -1,0 +1,152 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { mirrorNode } from '../../db/nodes.ts'
+import { accountNamespace } from '../../resources/index.ts'
+import { Operation } from '../../resources/operation.ts'
+import { Zone } from '../../resources/platform.ts'
+import { Server } from '../../resources/server.ts'
+import { useDatabase } from '../database.ts'
+import { type Cloud, openCloud, type Person, PUBLIC_KEY } from './cloud.ts'
+
+const database = useDatabase()
+let cloud: Cloud
+let ada: Person
+let bob: Person
+const SECOND = 'node-a2'
+
+beforeAll(async () => {
+  cloud = await openCloud(database.db)
+  ada = await cloud.signUp('ada@example.com')
+  bob = await cloud.signUp('bob@example.com')
+  await ada.send('POST', '/v1/ssh-keys', { body: { name: 'laptop', public_key: PUBLIC_KEY } })
+  await cloud.db.updateTable('account_quota').set({ limit: 100 }).where('account_id', '=', ada.accountId).where('name', '=', 'servers').execute()
+  await cloud.admin.create(Zone, { metadata: { name: 'eu-1-b' }, spec: { displayName: 'B', region: 'eu-1', isClosed: false, capabilities: [] } })
+  await openNode(true)
+})
+afterAll(() => cloud.close())
+
+const openNode = (isSchedulable: boolean) => mirrorNode(cloud.db, {
+  node: SECOND, zone: cloud.zone, rack: 'rack-1', cpuPool: null, dedicatedAccountId: null, isSchedulable, total: { cores: 64, memoryMebibytes: 262_144, storageGibibytes: 1_024 },
+})
+const keyOf = (id: string) => ({ namespace: accountNamespace(ada.accountId), name: id })
+const stored = async (id: string) => {
+  const server = await cloud.admin.get(Server, keyOf(id))
+  if (server?.spec.operation === undefined) throw new Error('no such server')
+  return { ...server, operation: server.spec.operation }
+}
+
+/** What the controller would report: how far the operation is, and the move with it. */
+async function report(id: string, state: 'started' | 'stopped', status: 'running' | 'succeeded', migration?: object): Promise<void> {
+  const { operation } = await stored(id)
+  const progress = {
+    id: operation.id, kind: operation.kind, status, step: 'reserved', stepIndex: 0, stepCount: 4, error: '', actor: operation.actor, createdAt: operation.requestedAt, deadlineAt: operation.deadlineAt,
+    startedAt: operation.requestedAt, ...(status === 'running' ? {} : { finishedAt: operation.requestedAt }),
+  } as const
+  cloud.caches.of(Server).apply(await cloud.admin.patch(Server, keyOf(id), { status: { state, memoryMebibytes: 1_024, storageGibibytes: 3, operation: progress, ...(migration === undefined ? {} : { migration }) } }, 'status'))
+  await cloud.admin.patch(Operation, { ...keyOf(id), name: operation.id }, { status: { status, step: 'reserved', stepIndex: 0, error: '' } }, 'status')
+}
+
+let made = 0
+async function createSettled(state: 'started' | 'stopped'): Promise<string> {
+  const { body } = await ada.send('POST', '/v1/servers', { body: { zone: cloud.zone, hostname: `web-${(made += 1)}`, plan: 'tiny', template: 'tiny-linux' } })
+  await report(body.server.id, state, 'succeeded')
+  return body.server.id
+}
+const move = (id: string, body: object = {}, by: Person = ada) => by.send('POST', `/v1/servers/${id}/move`, { body })
+
+const FIGURES = { sourceNode: 'node-a1', targetNode: SECOND, phase: 'transferring', attempt: 2, iteration: 3, transferredBytes: 10, totalBytes: 100, dirtyBytesPerSecond: 7, downtimeMilliseconds: 0, detail: '', reportedAt: '2026-01-01T12:00:00.000Z' }
+
+describe('move_server', () => {
+  test.each(['started', 'stopped'] as const)('moves a %s server as it is, with time for its size', async (state) => {
+    const id = await createSettled(state)
+    const reply = await move(id)
+    expect(reply.body).toMatchObject({ operation: { status: 'pending' } })
+    expect(reply.body.operation).toMatchObject({ kind: state === 'started' ? 'server.migrate' : 'server.move', status: 'pending', server_id: id, step: 'reserved', step_count: 4 })
+    expect(Date.parse(reply.body.operation.deadline_at) - Date.parse(reply.body.operation.created_at)).toBe((60 + 2 * 4) * 60_000)
+    expect(await cloud.auditOf(reply)).toMatchObject([{ action: 'server.move', outcome: 'success', resource_id: id }])
+    expect((await move(id)).body).toMatchObject({ status: 409, reason: 'operation_in_progress' })
+  })
+
+  test('a zone without another node that could take it is 503, and nothing is held', async () => {
+    await openNode(false)
+    const id = await createSettled('started')
+    expect((await move(id)).body).toMatchObject({ status: 503, reason: 'no_capacity' })
+    await openNode(true)
+    expect(await cloud.db.selectFrom('placement_target').selectAll().execute()).toEqual([])
+    expect((await stored(id)).operation.kind).toBe('server.create')
+  })
+
+  test('a server stays in its zone: 409 for another of the region, 400 for one elsewhere', async () => {
+    const [started, stopped] = [await createSettled('started'), await createSettled('stopped')]
+    expect((await move(started, { zone: 'eu-1-b' })).body).toMatchObject({ status: 409, reason: 'server_not_stopped' })
+    expect((await move(stopped, { zone: 'eu-1-b' })).body).toMatchObject({ status: 409, reason: 'zone_capability_missing' })
+    expect((await move(stopped, { zone: 'nowhere' })).body).toMatchObject({ status: 400, errors: [{ field: 'zone' }] })
+    expect((await move(stopped, { zone: cloud.zone })).status).toBe(202)
+  })
+
+  test("another account's server is not there", async () => {
+    expect((await move(await createSettled('started'), {}, bob)).status).toBe(404)
+  })
+})
+
+describe('get_operation', () => {
+  test('shows every field of the progress while the guest is sent, and none afterwards', async () => {
+    const id = await createSettled('started')
+    const { operation } = (await move(id)).body
+    const read = async () => (await ada.send('GET', `/v1/operations/${operation.id}`)).body.operation.progress
+    expect(await read()).toBeUndefined()
+    await report(id, 'started', 'running', { operationId: operation.id, state: 'sending', ...FIGURES })
+    expect(await read()).toEqual({
+      state: 'sending', source_node_id: 'node-a1', target_node_id: SECOND, phase: 'transferring', attempt: 2, iteration: 3, transferred_bytes: 10, total_bytes: 100, dirty_bytes_per_second: 7,
+      downtime_milliseconds: 0, detail: '', reported_at: '2026-01-01T12:00:00.000Z',
+    })
+    await report(id, 'started', 'succeeded')
+    expect(await read()).toBeUndefined()
+  })
+})
+
+describe('cancel_operation', () => {
+  const cancel = (id: string, by: Person = ada) => by.send('POST', `/v1/operations/${id}/cancel`)
+
+  test('writes the wish beside a move, as often as it is asked', async () => {
+    const id = await createSettled('started')
+    const { operation } = (await move(id)).body
+    const reply = await cancel(operation.id)
+    expect(reply.body).toMatchObject({ operation: { id: operation.id, kind: 'server.migrate' } })
+    expect((await stored(id)).operation).toMatchObject({ id: operation.id, arguments: { cancel: 'true' } })
+    expect(await cloud.auditOf(reply)).toMatchObject([{ action: 'operation.cancel', outcome: 'success', resource_id: operation.id }])
+    expect((await cancel(operation.id)).status).toBe(202)
+  })
+
+  test('the wish ends with its operation: the next move is not cancelled', async () => {
+    const id = await createSettled('started')
+    await cancel((await move(id)).body.operation.id)
+    await report(id, 'started', 'succeeded')
+    await move(id)
+    expect((await stored(id)).operation.arguments ?? {}).toEqual({})
+  })
+
+  test('beyond the point of no return, after its end, and for other kinds it is 409', async () => {
+    const id = await createSettled('started')
+    const { operation } = (await move(id)).body
+    await report(id, 'started', 'running', { operationId: operation.id, state: 'switched', ...FIGURES })
+    expect((await cancel(operation.id)).body).toMatchObject({ status: 409, reason: 'state_not_allowed' })
+    await report(id, 'started', 'succeeded')
+    expect((await cancel(operation.id)).body).toMatchObject({ status: 409, reason: 'state_not_allowed' })
+    const stop = (await ada.send('POST', `/v1/servers/${id}/stop`, { body: {} })).body.operation
+    expect((await cancel(stop.id)).body).toMatchObject({ status: 409, reason: 'state_not_allowed' })
+  })
+
+  test('what the platform began for reasons of its own goes on', async () => {
+    const id = await createSettled('started')
+    const { operation } = (await move(id)).body
+    const { spec } = await cloud.admin.get(Operation, { ...keyOf(id), name: operation.id }) ?? {}
+    await cloud.admin.delete(Operation, { ...keyOf(id), name: operation.id })
+    if (spec === undefined) throw new Error('a move has its record')
+    await cloud.admin.create(Operation, { metadata: { ...keyOf(id), name: operation.id }, spec: { ...spec, actor: 'system:node' } })
+    expect((await cancel(operation.id)).body).toMatchObject({ status: 409, reason: 'state_not_allowed' })
+  })
+
+  test("another account's operation is not there", async () => {
+    expect((await cancel((await move(await createSettled('started'))).body.operation.id, bob)).status).toBe(404)
+  })
+})
