@@ -1,0 +1,116 @@
+/** Placing servers: the query that chooses the few best nodes against a greedy loop that reads and ranks every node for each server. The
+ *  facts are of 10 000 servers placed on 1 000 empty nodes: how many nodes they take against the fewest that could hold them, and how long
+ *  choosing and the whole claim take. */
+import { mirrorNode } from '../db/nodes.ts'
+import { listBestNodes } from '../db/best-nodes.ts'
+import type { Database } from '../db/open.ts'
+import { claimPlacement, listCandidates, takeBestRoom } from '../db/placement.ts'
+import type { Room } from '../domain/placement.ts'
+import { systemClock as clock } from '../kit/sys/clock.ts'
+import { newUuid, systemRandom } from '../kit/sys/random.ts'
+import { startPostgres } from '../test/database.ts'
+import { type Bench, closedLoop } from './runner.ts'
+
+const NODES = 1_000
+const SERVERS = 10_000
+const ZONE = 'zone-1'
+const NODE: Room = { cores: 32, memoryMebibytes: 62 * 1_024, storageGibibytes: 640 }
+/** Small servers are sold most. */
+const SIZES: readonly (Room & { readonly share: number })[] = [
+  { share: 0.4, cores: 1, memoryMebibytes: 1_024, storageGibibytes: 10 },
+  { share: 0.3, cores: 2, memoryMebibytes: 4_096, storageGibibytes: 40 },
+  { share: 0.2, cores: 4, memoryMebibytes: 8_192, storageGibibytes: 80 },
+  { share: 0.1, cores: 8, memoryMebibytes: 16_384, storageGibibytes: 160 },
+]
+/** Its multiples are spread evenly: the sizes come in the same mixed order in every run. */
+const GOLDEN_FRACTION = 0.6180339887498949
+
+export const bench: Bench = {
+  name: 'B08 placement', question: `servers of four sizes placed on ${NODES} nodes`, subjectName: 'best nodes by query', peerName: 'greedy full scan', unit: 'servers', goal: 2,
+  async open() {
+    const postgres = await startPostgres()
+    const [subject, peer] = [await openZone((await postgres.createDatabase()).db), await openZone((await postgres.createDatabase()).db)]
+    const facts = await fill(subject)
+    return {
+      subject: { run: (seconds) => closedLoop(1, seconds, () => subject.inRoom((size) => claim(subject.db, size))) },
+      peer: { run: (seconds) => closedLoop(1, seconds, () => peer.inRoom((size) => scan(peer.db, size))) },
+      facts: () => facts,
+      close: () => postgres.stop(),
+    }
+  },
+}
+
+interface FilledZone {
+  readonly db: Database
+  /** Does the work for a server of the next size, in a zone that is emptied before it gets full. */
+  inRoom(work: (size: Room) => Promise<void>): Promise<void>
+}
+
+async function openZone(db: Database): Promise<FilledZone> {
+  for (let number = 0; number < NODES; number++) {
+    await mirrorNode(db, { node: `node-${number}`, zone: ZONE, rack: `rack-${number % 20}`, cpuPool: null, dedicatedAccountId: null, isSchedulable: true, total: NODE })
+  }
+  const next = sizes()
+  let placed = 0
+  return {
+    db,
+    async inRoom(work) {
+      if (placed++ >= SERVERS) placed = await empty(db)
+      await work(next())
+    },
+  }
+}
+
+async function empty(db: Database): Promise<0> {
+  await db.deleteFrom('placement').execute()
+  await db.updateTable('node_capacity').set({ cores_used: 0, memory_mebibytes_used: 0, storage_gibibytes_used: 0 }).execute()
+  return 0
+}
+
+function sizes(): () => Room {
+  let number = 0
+  return () => {
+    let left = (++number * GOLDEN_FRACTION) % 1
+    const { share: _share, ...size } = SIZES.find(({ share }) => (left -= share) < 0) ?? SIZES[0] ?? { share: 1, ...NODE }
+    return size
+  }
+}
+
+const demandOf = (size: Room) => ({ accountId: newUuid(systemRandom), serverId: newUuid(systemRandom), zone: ZONE, ...size })
+
+const claim = (db: Database, size: Room): Promise<void> => db.transaction().execute(async (tx) => void await claimPlacement(tx, demandOf(size), clock.now()))
+
+const scan = (db: Database, size: Room): Promise<void> => db.transaction().execute(async (tx) => {
+  const { accountId, serverId, zone, ...room } = demandOf(size)
+  const node = await takeBestRoom(tx, { accountId, zone, ...room }, () => listCandidates(tx, zone))
+  await tx.insertInto('placement').values({ account_id: accountId, server_id: serverId, zone, node, cores: room.cores, memory_mebibytes: room.memoryMebibytes, storage_gibibytes: room.storageGibibytes, claimed_at: clock.now() }).execute()
+})
+
+/** Fills the zone once, and empties it again. */
+async function fill({ db }: FilledZone): Promise<Readonly<Record<string, string | number>>> {
+  const next = sizes()
+  const [choosing, claiming]: [number[], number[]] = [[], []]
+  const total = { cores: 0, memoryMebibytes: 0, storageGibibytes: 0 }
+  const timed = async (durations: number[], work: () => Promise<unknown>): Promise<void> => {
+    const before = clock.monotonicMilliseconds()
+    await work()
+    durations.push(clock.monotonicMilliseconds() - before)
+  }
+  for (let number = 0; number < SERVERS; number++) {
+    const size = next()
+    await timed(choosing, () => listBestNodes(db, demandOf(size)))
+    await timed(claiming, () => claim(db, size))
+    total.cores += size.cores
+    total.memoryMebibytes += size.memoryMebibytes
+    total.storageGibibytes += size.storageGibibytes
+  }
+  const used = (await listCandidates(db, ZONE)).filter((node) => node.used.cores > 0).length
+  const fewest = Math.ceil(Math.max(total.cores / NODE.cores, total.memoryMebibytes / NODE.memoryMebibytes, total.storageGibibytes / NODE.storageGibibytes))
+  await empty(db)
+  return {
+    'nodes used': used, 'fewest possible': fewest, 'used / fewest': (used / fewest).toFixed(3),
+    'choosing p50 ms': percentile(choosing, 0.5), 'choosing p99 ms': percentile(choosing, 0.99), 'claim p99 ms': percentile(claiming, 0.99),
+  }
+}
+
+const percentile = (durations: readonly number[], share: number): string => ([...durations].sort((a, b) => a - b)[Math.floor(durations.length * share)] ?? 0).toFixed(2)
