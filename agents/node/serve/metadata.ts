@@ -49,11 +49,16 @@ export function metaDataText(document: MetadataDocument): string {
   ].join('\n')
 }
 
-/** NoCloud `network-config`, version 2: every interface is found by its MAC address and asks the network. */
+/** NoCloud `network-config`, version 2: every interface is found by its MAC address, has the addresses that are known, and asks the network for the
+ *  rest, routes included. One line for each field, so that a shell can read it too. */
 export function networkConfigText(document: MetadataDocument): string {
-  const interfaces = document.interfaces.flatMap(({ mac }, index) => [
-    `  net${index}:`, `    match: {macaddress: "${mac}"}`, '    dhcp4: true', '    dhcp6: false', '    accept-ra: true',
-  ])
+  const interfaces = document.interfaces.flatMap(({ mac, ipv4, ipv6 }, index) => {
+    const addresses = [ipv4, ipv6].flatMap((given) => (given === null ? [] : [`${given.address}/${given.prefix}`]))
+    return [
+      `  net${index}:`, `    match: {macaddress: "${mac}"}`, ...(addresses.length === 0 ? [] : [`    addresses: ${JSON.stringify(addresses)}`]),
+      '    dhcp4: true', '    dhcp6: false', '    accept-ra: true',
+    ]
+  })
   return ['version: 2', ...(interfaces.length === 0 ? ['ethernets: {}'] : ['ethernets:', ...interfaces]), ''].join('\n')
 }
 

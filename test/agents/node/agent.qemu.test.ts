@@ -135,7 +135,9 @@ it('runs a guest through its life, across the death of its agent', async () => {
   const publicKey = (await readFile(`${identity}.pub`, 'utf8')).trim()
   await startAgent()
   await store.create(Volume, { metadata: { namespace, name: 'boot' }, spec: { storage: { namespace: 'acct-1', name: 's', uid: 's' }, sizeGibibytes: 1, source: { kind: 'template', name: 'tiny-linux' } } })
-  const spec = instanceSpec()
+  const ipv4 = { address: '203.0.113.2', prefix: 24, gateway: '203.0.113.1' }
+  const addressed = (prefix: string) => [{ macAddress: '52:54:00:12:34:56', kind: 'public' as const, ipv4, ipv6: { address: `${prefix}1`, prefix: 64, gateway: 'fe80::1' }, routedPrefixes: [`${prefix}/64`] }]
+  const spec = instanceSpec({ interfaces: addressed('2001:db8:0:1::') })
   await store.create(Instance, { metadata: key, spec: { ...spec, metadata: { ...spec.metadata, publicKeys: [publicKey], userDataSecretName: 'user-data' } } })
   const { forwards = [] } = await statusWhen('the guest to run', ({ state }) => state === 'running')
 
@@ -162,6 +164,10 @@ it('runs a guest through its life, across the death of its agent', async () => {
   const ssh = (command: string) => run('ssh', ['-i', identity, '-o', 'BatchMode=yes', '-o', 'StrictHostKeyChecking=accept-new', '-o', `UserKnownHostsFile=${known}`, '-p', String(forward?.hostPort), `root@${forward?.host}`, command])
   expect((await eventually('SSH', () => ssh('hostname').catch(() => undefined))).stdout).toBe('web-1\n')
 
+  // It has the addresses that it was given, beside the one by which the host reaches it.
+  const { stdout: held } = await ssh('ip address show dev eth0')
+  for (const address of ['169.254.0.15/16', '203.0.113.2/24', '2001:db8:0:1::1/64']) expect(held).toContain(` ${address} `)
+
   // The metadata service: by token, and off within seconds. Its user data came from there already.
   const service = async (request: string, header = '') => {
     const { stdout } = await ssh(`printf '${request} HTTP/1.0\\r\\nHost: 169.254.169.254\\r\\n${header}\\r\\n' | nc 169.254.169.254 80`)
@@ -175,6 +181,8 @@ it('runs a guest through its life, across the death of its agent', async () => {
   await eventually('the end of the service', async () => (await metadata()).status === 404 || undefined)
   await store.patch(Instance, key, { spec: { metadata: { isEnabled: true } } })
   await eventually('the service', async () => (await metadata()).status === 200 || undefined)
+  await store.patch(Instance, key, { spec: { interfaces: addressed('2001:db8:0:2::') } })
+  await eventually('the other prefix', async () => JSON.parse((await metadata()).body).interfaces[0].ipv6.address === '2001:db8:0:2::1' || undefined)
 
   // Its traffic is counted, and no restart of the agent forgets it.
   const moved = await eventually('traffic', async () => {

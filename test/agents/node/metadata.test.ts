@@ -25,6 +25,14 @@ it('the network is configured by MAC address', () => {
   })
 })
 
+it('the network is configured with the addresses of the server, and a shell finds them', () => {
+  const addresses = { ipv4: { address: '203.0.113.2', prefix: 24, gateway: '203.0.113.1' }, ipv6: { address: '2001:db8::1', prefix: 64, gateway: 'fe80::1' } }
+  const addressed = metadataDocument({ ...spec, interfaces: [{ macAddress: '52:54:00:12:34:56', kind: 'public', ...addresses, routedPrefixes: ['2001:db8::/64'] }] })
+  expect(addressed.interfaces).toEqual([{ mac: '52:54:00:12:34:56', kind: 'public', ...addresses }])
+  expect(parse(networkConfigText(addressed)).ethernets.net0).toMatchObject({ addresses: ['203.0.113.2/24', '2001:db8::1/64'], dhcp4: true, 'accept-ra': true })
+  expect(networkConfigText(addressed).split('\n')).toContain('    addresses: ["203.0.113.2/24","2001:db8::1/64"]')
+})
+
 it('the seed disk is the same for the same input', () => {
   expect(seedDisk(document, undefined)).toEqual(seedDisk(document, undefined))
   expect(seedDisk(document, Buffer.from('#!/bin/sh\n')).includes('#!/bin/sh')).toBe(true)
