@@ -127,7 +127,7 @@ async function seed({ store, db, accountId, namespace }: Cloud, index: number): 
   await store.create(Volume, { metadata: volume, spec: { storage: { namespace, name, uid }, sizeGibibytes: 1, source: { kind: 'template', name: TEMPLATE } } })
   await store.patch(Volume, volume, { status: { state: 'ready' } }, 'status')
   const seen: Seen = {
-    accountId, plan: undefined, zone: { displayName: 'Zone', region: 'region-1', isClosed: false, capabilities: [] }, isTemplateKnown: true, claims: undefined, storage, instance: undefined,
+    accountId, plan: undefined, zone: { displayName: 'Zone', region: 'region-1', isClosed: false, capabilities: [] }, isTemplateKnown: true, isGroupMissing: false, claims: undefined, storage, instance: undefined,
     isHostReachable: true, userData: undefined, hasUserDataCopy: true, editor: '', requests: [],
   }
   const claims = { macAddress, addresses: [], placement: { accountId, serverId: name, zone: ZONE, node: NODE, ...size } }

@@ -10,7 +10,7 @@ import { checkStanding, standingOf } from '../../domain/standing.ts'
 import { EDIT_ACTIONS, type EditAction } from '../../db/kubernetes-requests.ts'
 import { hasVerifiedOwner } from '../../db/members.ts'
 import { accountExists, claimServer, type ServerDemand } from '../../db/server-claims.ts'
-import { findServerGroup, type GroupId } from '../../db/server-groups.ts'
+import { findServerGroup } from '../../db/server-groups.ts'
 import { readStanding } from '../../db/standing.ts'
 import type { Tables } from '../../db/tables.ts'
 import { accountOfNamespace } from '../../resources/index.ts'
@@ -57,8 +57,10 @@ export async function judgeCreation(parts: JudgeParts, server: ServerObject): Pr
 /** Claims everything in a transaction that is rolled back: quota, hostname and room are judged by the code that takes them. */
 async function rehearseClaims(parts: JudgeParts, demand: ServerDemand): Promise<void> {
   const { clock, random } = parts
-  if (demand.serverGroupId !== undefined) await awaitGroup(parts, { accountId: demand.accountId, groupId: demand.serverGroupId })
-  await rehearse(parts, (tx) => claimServer(tx, demand, { now: clock.now(), random }))
+  const { accountId, serverGroupId: groupId, ...rest } = demand
+  // A group of the same manifest may come later, or its controller is about to claim it: the server waits for it.
+  const isGroupKnown = groupId !== undefined && (await findServerGroup(parts.db, { accountId, groupId })) !== undefined
+  await rehearse(parts, (tx) => claimServer(tx, { accountId, ...rest, ...(isGroupKnown ? { serverGroupId: groupId } : {}) }, { now: clock.now(), random }))
 }
 
 /** Does the work in a transaction that is rolled back. */
@@ -69,14 +71,6 @@ export async function rehearse({ db }: Pick<JudgeParts, 'db'>, work: (tx: Transa
   } finally {
     await transaction.rollback().execute()
   }
-}
-
-const GROUP_LOOKS_MAXIMUM = 20
-const GROUP_LOOK_MILLISECONDS = 100
-
-/** A group of the same manifest was made a moment before the server: its controller is about to claim it. */
-async function awaitGroup({ db, clock }: JudgeParts, group: GroupId): Promise<void> {
-  for (let looks = 0; looks < GROUP_LOOKS_MAXIMUM && await findServerGroup(db, group) === undefined; looks++) await clock.sleep(GROUP_LOOK_MILLISECONDS)
 }
 
 /** What is decided at creation. The kind refuses it too, unless an operation of the platform changes it. */

@@ -4,6 +4,7 @@ import { Problem } from '../../domain/problem.ts'
 import { appendAudit } from '../../db/audit.ts'
 import { takeIntent } from '../../db/change-intents.ts'
 import { listKubernetesRequests } from '../../db/kubernetes-requests.ts'
+import { findServerGroup } from '../../db/server-groups.ts'
 import { accountExists, claimServer, findServerClaims, isAccountId, releaseServer, renumberServer, type ServerDemand, type ServerId } from '../../db/server-claims.ts'
 import { beginSizeChange, endSizeChange } from '../../db/server-sizes.ts'
 import { type Key, keyOf, Secret } from '../../kit/kube/object.ts'
@@ -70,6 +71,7 @@ async function observe({ caches, store, db }: Parts, server: ServerObject): Prom
     plan: caches.of(Plan).get({ name: spec.plan })?.spec,
     zone: caches.of(Zone).get({ name: spec.zone })?.spec,
     isTemplateKnown: template !== undefined && (template.spec.zones.length === 0 || template.spec.zones.includes(spec.zone)),
+    isGroupMissing: await isGroupMissing(db, accountId, { spec, claims }),
     storage, ...otherStorages(caches, server), ...nodes,
     targetVolume: claims?.target === undefined || storage === undefined ? undefined : caches.of(Volume).get({ namespace: nodeNamespace(claims.target.node), name: uidOf(storage) }),
     isHostReachable: claims !== undefined && !nodes.silentNodes.includes(claims.placement.node),
@@ -122,6 +124,10 @@ async function readRequests(db: Parts['db'], server: ServerObject): Promise<Seen
 /** Without the webhook, what the object itself says. Cached objects have no managedFields. */
 const findEditor = async (store: Parts['store'], server: ServerObject, field: string): Promise<string> =>
   editorOf((await store.get(Server, keyOf(server)))?.metadata ?? server.metadata, field)
+
+/** Who has claims is a member. */
+const isGroupMissing = async (db: Parts['db'], accountId: string | undefined, { spec: { serverGroupId: groupId }, claims }: Pick<ServerObject, 'spec'> & Pick<Seen, 'claims'>): Promise<boolean> =>
+  accountId !== undefined && groupId !== undefined && claims === undefined && (await asked(findServerGroup(db, { accountId, groupId }))) === undefined
 
 /** Who has claims has an account. */
 async function readClaims(db: Parts['db'], namespace: string, serverId: string): Promise<Pick<Seen, 'accountId' | 'claims'>> {

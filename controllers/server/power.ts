@@ -25,6 +25,8 @@ export const stop = (work: Work): Decision => first(work, [absent, told, timedOu
 
 /** Others may leave. */
 const ROOM_REFUSALS: readonly string[] = ['NoCapacity', 'NoDistinctFailureDomain', 'NoFreeAddress']
+/** Files are applied in an order that nobody chose: a group may come after its servers. */
+const GROUP_WAIT_SECONDS = 2
 /** How often a zone without room is asked again. */
 const NO_CAPACITY_WAIT_SECONDS = 20
 
@@ -51,6 +53,7 @@ const refusalOf = (server: ServerObject) => {
 const claimed: Rule = (work) => {
   const { server, seen } = work
   if (seen.claims !== undefined || seen.accountId === undefined || seen.plan === undefined) return undefined
+  if (seen.isGroupMissing) return { ...atWork(work, 'claimed'), waitFor: `the server group ${server.spec.serverGroupId ?? ''}`, waitSeconds: GROUP_WAIT_SECONDS }
   const { cores, memoryMebibytes, storageGibibytes, cpuPool } = seen.plan
   const input = {
     accountId: seen.accountId, serverId: server.metadata.name, hostname: server.spec.hostname, zone: server.spec.zone, cores, memoryMebibytes,

@@ -20,6 +20,8 @@ export interface Seen {
   readonly plan: PlanSpec | undefined
   readonly zone: ZoneSpec | undefined
   readonly isTemplateKnown: boolean
+  /** It names a group that is not there, or not yet. */
+  readonly isGroupMissing: boolean
   readonly claims: ServerClaims | undefined
   readonly storage: StorageObject | undefined
   /** What server.rebuild makes in its place, and what was there before. */

@@ -59,7 +59,7 @@ export async function tryEqualDoors({ customer, kubectl, username }: Doors, made
   const entries = async () => (await customer.request<{ items: Entry[] }>('GET', '/v1/audit')).body.items.map(({ action, actor_email, outcome, resource_id }) => `${action} ${resource_id} ${actor_email} ${outcome}`)
 
   // Made from a file, as it would be over REST.
-  await kubectl('apply', '--dry-run=server', '-f', join(EXAMPLES, 'server.yaml'))
+  await kubectl('apply', '--dry-run=server', '-f', EXAMPLES)
   expect(await kubectl('get', 'servers', '-o', 'name')).not.toContain(name)
   expect(await kubectl('apply', '-f', EXAMPLES)).toContain('created')
   await kubectl('wait', '--for=condition=Ready', `server/${name}`, '--timeout=120s')
@@ -98,9 +98,15 @@ export async function tryEqualDoors({ customer, kubectl, username }: Doors, made
   await expect(kubectl('delete', 'servergroup', group, '--wait=false')).rejects.toThrow('in_use')
   expect((await customer.request('DELETE', `/v1/server-groups/${group}`)).status).toBe(409)
 
+  // Tools apply in an order of their own: a server waits for the group that comes after it.
+  const kept = { name: 'late', zone: example.spec['zone'] }
+  await applied(kubectl, { apiVersion: 'svccloud.dev/v1alpha1', kind: 'Server', metadata: { name: 'early' }, spec: { ...example.spec, hostname: 'early', serverGroupId: kept.name } })
+  await applied(kubectl, { apiVersion: 'svccloud.dev/v1alpha1', kind: 'ServerGroup', metadata: { name: kept.name }, spec: kept })
+  await inState('early', 'started')
+
   // Gone, however it was made; every change was an operation of its own, in the name of who asked.
-  await kubectl('delete', 'servers', name, ...members, '--timeout=120s')
-  await kubectl('delete', 'servergroup', group, '--timeout=60s')
+  await kubectl('delete', 'servers', name, 'early', ...members, '--timeout=120s')
+  await kubectl('delete', 'servergroups', group, kept.name, '--timeout=60s')
   await kubectl('delete', 'server', made.id, '--timeout=120s')
   await isGone(name)
   await isGone(made.id)

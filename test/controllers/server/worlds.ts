@@ -51,7 +51,7 @@ export function newborn(changes: Changes = {}): World {
     ...(changes.status === undefined ? {} : { status: { state: 'creating', ...changes.status } }),
   }
   const seen: Seen = {
-    accountId: ACCOUNT, isTemplateKnown: true, isHostReachable: true, userData: undefined, hasUserDataCopy: true, editor: 'user:kubectl-edit', requests: [],
+    accountId: ACCOUNT, isTemplateKnown: true, isGroupMissing: false, isHostReachable: true, userData: undefined, hasUserDataCopy: true, editor: 'user:kubectl-edit', requests: [],
     plan: { family: 'starter', cores: 1, memoryMebibytes: 192, storageGibibytes: 1, priceMonthlyCents: 100 }, zone: { displayName: 'Zone 1', region: 'eu-1', isClosed: false, capabilities: [] },
     claims: { macAddress: '52:54:00:00:00:01', addresses: [], placement: { accountId: ACCOUNT, serverId: 'web-id', zone: 'zone-1', node: NODE, cores: 1, memoryMebibytes: 192, storageGibibytes: 1 } },
     storage: undefined, instance: undefined, ...changes.seen,
