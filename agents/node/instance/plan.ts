@@ -132,6 +132,7 @@ function planRunning(order: SendOrder | undefined, seen: InstanceSeen, entry: Le
     return [...(isWanted ? [] : [effect('cancelSend', {})]), statusOf('running', seen, entry), wait(PROGRESS_SECONDS, 'progress')]
   }
   if (order === undefined || isOf(entry.transfer, 'send', order)) return [statusOf('running', seen, entry)]
+  if (seen.guest?.isResponsive !== true) return [statusOf('running', seen, entry), wait(PROGRESS_SECONDS, 'the guest to answer')]
   if (!order.isCancelled) return [effect('send', { attempt: order.attempt }), again]
   return [effect('noteTransfer', { transfer: { ...noTransferYet(order, 'send'), phase: 'failed', detail: 'cancelled before it began', reportedAt: now.toISOString() } }), again]
 }

@@ -101,6 +101,7 @@ const rows: readonly Row[] = [
   { why: 'a higher incarnation of what shall be received is not booted either', spec: { receive, incarnation: 2 }, entry: { ended: { at: secondsAgo(1), reason: 'crashed' }, transfer: transfer({ phase: 'completed' }) }, does: ['status stopped crashed completed'] },
 
   { why: 'a guest is sent', spec: { send }, entry: {}, guest: {}, does: ['send 2', 'wait 0'] },
+  { why: 'once it answers', spec: { send }, entry: {}, guest: { isResponsive: false }, does: ['status running', 'wait 1'] },
   { why: 'and it is told how far', spec: { send }, entry: {}, guest: sent(), does: ['status running transferring', 'wait 1'] },
   { why: 'until it is cancelled', spec: { send: { ...send, isCancelled: true } }, entry: {}, guest: sent(), does: ['cancelSend', 'status running transferring', 'wait 1'] },
   { why: 'or nobody wants it any more', entry: {}, guest: sent(), does: ['cancelSend', 'status running transferring', 'wait 1'] },

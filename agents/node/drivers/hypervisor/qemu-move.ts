@@ -39,18 +39,21 @@ const copyJob = (position: number): string => `copy-job${position}`
 
 /** Beyond any link: the network limits the stream, not QEMU. */
 const BANDWIDTH_BYTES_PER_SECOND = 16 * 1024 ** 3
-const CONNECT_TIMEOUT_MILLISECONDS = 10_000
+/** QEMU opens, flushes and connects within these commands, and does nothing else meanwhile. */
+const SLOW_COMMAND_MILLISECONDS = 60_000
+const slowly = (qmp: Qmp): Pick<Qmp, 'execute'> => ({ execute: (command, input) => qmp.execute(command, input, SLOW_COMMAND_MILLISECONDS) })
 
-async function useKey(qmp: Qmp, endpoint: 'client' | 'server'): Promise<void> {
+async function useKey(qmp: Pick<Qmp, 'execute'>, endpoint: 'client' | 'server'): Promise<void> {
   await qmp.execute('object-del', { id: CREDENTIALS }).catch(() => undefined) // of an earlier attempt
   await qmp.execute('object-add', { 'qom-type': 'tls-creds-psk', id: CREDENTIALS, dir: '.', endpoint })
 }
 
-const setCapabilities = (qmp: Qmp, states: Readonly<Record<string, boolean>>) =>
+const setCapabilities = (qmp: Pick<Qmp, 'execute'>, states: Readonly<Record<string, boolean>>) =>
   qmp.execute('migrate-set-capabilities', { capabilities: Object.entries(states).map(([capability, state]) => ({ capability, state })) })
 
 /** The receiver's QEMU begins to listen. */
-export async function beginReceive(qmp: Qmp, mirroredDisks: readonly number[], { host, port, diskPort }: { readonly host: string; readonly port: number; readonly diskPort?: number | undefined }): Promise<void> {
+export async function beginReceive(connection: Qmp, mirroredDisks: readonly number[], { host, port, diskPort }: { readonly host: string; readonly port: number; readonly diskPort?: number | undefined }): Promise<void> {
+  const qmp = slowly(connection)
   await useKey(qmp, 'server')
   await setCapabilities(qmp, { events: true, 'late-block-activate': mirroredDisks.length > 0 })
   await qmp.execute('migrate-set-parameters', { 'tls-creds': CREDENTIALS })
@@ -62,25 +65,27 @@ export async function beginReceive(qmp: Qmp, mirroredDisks: readonly number[], {
 }
 
 /** Everything has arrived, and the guest stands still because its disks were copied: nobody else may write to them from now on. */
-export async function goOn(qmp: Qmp): Promise<void> {
+export async function goOn(connection: Qmp): Promise<void> {
+  const qmp = slowly(connection)
   await qmp.execute('nbd-server-stop').catch(() => undefined) // an agent that was killed may have done it
   await qmp.execute('cont')
 }
 
 /** Readies the sender and begins to copy the disks. The memory follows when `nextSendStep` says so. */
-export async function beginSend(qmp: Qmp, { mirroredDisks, host = '', diskPort, orders }: Move): Promise<void> {
-  await endCopies(qmp)
+export async function beginSend(connection: Qmp, { mirroredDisks, host = '', diskPort, orders }: Move): Promise<void> {
+  const qmp = slowly(connection)
+  await endCopies(connection)
   await useKey(qmp, 'client')
   await setCapabilities(qmp, { events: true, 'pause-before-switchover': true, 'auto-converge': orders?.isThrottled === true })
   await qmp.execute('migrate-set-parameters', { 'tls-creds': CREDENTIALS, 'max-bandwidth': BANDWIDTH_BYTES_PER_SECOND, 'downtime-limit': downtimeLimitAt(0, orders?.downtimeLimitMilliseconds ?? 0) })
   for (const position of mirroredDisks) {
     const server = { type: 'inet', host, port: String(diskPort) }
-    await qmp.execute('blockdev-add', { driver: 'nbd', 'node-name': copyNode(position), server, export: diskNode(position), 'tls-creds': CREDENTIALS }, CONNECT_TIMEOUT_MILLISECONDS)
+    await qmp.execute('blockdev-add', { driver: 'nbd', 'node-name': copyNode(position), server, export: diskNode(position), 'tls-creds': CREDENTIALS })
     await qmp.execute('blockdev-mirror', { 'job-id': copyJob(position), device: diskNode(position), target: copyNode(position), sync: 'full', 'copy-mode': 'write-blocking', 'auto-dismiss': false })
   }
 }
 
-export const sendMemory = (qmp: Qmp, { host = '', port = 0 }: Move): Promise<unknown> => qmp.execute('migrate', { uri: addressOf(host, port) })
+export const sendMemory = (qmp: Qmp, { host = '', port = 0 }: Move): Promise<unknown> => slowly(qmp).execute('migrate', { uri: addressOf(host, port) })
 
 const addressOf = (host: string, port: number): string => `tcp:${host.includes(':') ? `[${host}]` : host}:${port}`
 
@@ -160,7 +165,8 @@ export async function finishCopies(qmp: Qmp, copies: readonly CopyJob[]): Promis
 }
 
 /** The point of no return. */
-export async function handOver(qmp: Qmp, { mirroredDisks }: Move): Promise<void> {
+export async function handOver(connection: Qmp, { mirroredDisks }: Move): Promise<void> {
+  const qmp = slowly(connection)
   for (const position of mirroredDisks) await qmp.execute('blockdev-del', { 'node-name': copyNode(position) }).catch(() => undefined) // done by an agent that was killed since
   await qmp.execute('migrate-continue', { state: 'pre-switchover' })
 }

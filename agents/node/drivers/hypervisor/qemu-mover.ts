@@ -4,11 +4,13 @@ import type { Clock } from '../../../../kit/sys/clock.ts'
 import type { Logger } from '../../../../kit/sys/log.ts'
 import type { Transfer } from './hypervisor.ts'
 import { endCopies, finishCopies, goOn, handOver, lookAtSend, type Migration, type Move, nextSendStep, sendMemory, transferOf } from './qemu-move.ts'
-import type { Qmp } from './qmp.ts'
+import type { Qmp, QmpEvent } from './qmp.ts'
 
 export interface MoverOptions {
   readonly qmp: Qmp
   readonly move: Move
+  /** Why it shall be given up from the beginning. */
+  readonly reason?: string | undefined
   readonly clock: Clock
   readonly log: Logger
   /** Writes down how far it is; rejects when the guest is not this agent's any more. */
@@ -22,7 +24,7 @@ export interface MoverOptions {
 
 export interface Mover {
   /** Something happened in QEMU. */
-  wake(): void
+  wake(event: QmpEvent): void
   /** Gives the sending up, as long as that is possible. */
   cancel(): void
 }
@@ -34,12 +36,18 @@ const COPY_END_MILLISECONDS = 20
 export function openMover(options: MoverOptions): Mover {
   const { clock, log, isOver, move } = options
   let alarm = new AbortController()
-  let reason: string | undefined
+  let { reason } = options
+  let news: string | undefined
   const pause = async () => {
     await clock.sleep(LOOK_MILLISECONDS, alarm.signal)
     alarm = new AbortController()
   }
-  const bring = move.role === 'send' ? sender(options, () => reason) : receiver(options)
+  const takeNews = () => {
+    const status = news
+    news = undefined
+    return status
+  }
+  const bring = move.role === 'send' ? sender(options, () => reason, takeNews) : receiver(options)
 
   async function run(): Promise<void> {
     while (!isOver()) {
@@ -56,7 +64,10 @@ export function openMover(options: MoverOptions): Mover {
   }
   void run()
   return {
-    wake: () => alarm.abort(),
+    wake({ name, data }) {
+      if (name === 'MIGRATION' && typeof data['status'] === 'string') news = data['status']
+      alarm.abort()
+    },
     cancel() {
       reason ??= 'cancelled'
       alarm.abort()
@@ -66,7 +77,7 @@ export function openMover(options: MoverOptions): Mover {
 
 type Turn = () => Promise<'ended' | 'waiting' | 'moving'>
 
-function sender({ qmp, move: begun, clock, note, tell, isGuestOff }: MoverOptions, cancelled: () => string | undefined): Turn {
+function sender({ qmp, move: begun, clock, note, tell, isGuestOff }: MoverOptions, cancelled: () => string | undefined, takeNews: () => string | undefined): Turn {
   let move = begun
   let allowedMilliseconds: number | undefined
   let refusal: string | undefined
@@ -74,6 +85,11 @@ function sender({ qmp, move: begun, clock, note, tell, isGuestOff }: MoverOption
   const reason = () => refusal ?? (isGuestOff() ? 'the guest powered itself off' : cancelled()) ?? (clock.now().getTime() > deadline ? 'not done in time' : undefined)
 
   return async () => {
+    // The guest stands still from here on: what QEMU has just said is not asked again.
+    if (takeNews() === 'pre-switchover' && move.mirroredDisks.length === 0) {
+      await handOver(qmp, move)
+      return 'waiting'
+    }
     const sight = await lookAtSend(qmp, move)
     const step = nextSendStep(move, sight, reason())
     if (step.do !== 'end') tell(transferOf(move, clock.now(), sight.migration))

@@ -122,18 +122,16 @@ class QemuHypervisor implements Hypervisor {
       const begun: Move = { role: 'send', id, attempt, mirroredDisks: [...mirroredDisks], host, port, diskPort, orders, isStarted, beganAt: this.#options.clock.now().toISOString() }
       await writeFile(join(this.#folder(name), KEY_FILE), keyFileText(key), { mode: 0o600 })
       await writeGuestRecord(this.#folder(name), { ...record, move: begun })
-      attachment.transfer = transferOf(begun, this.#options.clock.now())
+      let refusal: string | undefined
       try {
         // QEMU stands still while it connects.
         if (diskPort !== undefined) await mustReach(host, diskPort, this.#options.clock)
         await beginSend(attachment.qmp, begun)
         if (isStarted) await sendMemory(attachment.qmp, begun)
-        this.#move(record, attachment, begun)
       } catch (error) {
-        const end: Transfer = { ...attachment.transfer, phase: 'failed', detail: describe(error) }
-        await writeGuestRecord(this.#folder(name), { ...record, move: { ...begun, end } })
-        attachment.transfer = end
+        refusal = describe(error) // what QEMU has done of it by now only QEMU knows
       }
+      this.#move(record, attachment, begun, refusal)
       this.#changed(name)
     })
   }
@@ -248,12 +246,12 @@ class QemuHypervisor implements Hypervisor {
   }
 
   /** Sees to it that the attempt comes to its end. */
-  #move(record: GuestRecord, attachment: Attachment, move: Move): void {
+  #move(record: GuestRecord, attachment: Attachment, move: Move, reason?: string): void {
     const { name, incarnation } = record
     const isMine = () => this.#attachments.get(name) === attachment
     attachment.transfer = transferOf(move, this.#options.clock.now())
     attachment.mover = openMover({
-      qmp: attachment.qmp, move, clock: this.#options.clock, log: this.#options.log,
+      qmp: attachment.qmp, move, reason, clock: this.#options.clock, log: this.#options.log,
       isOver: () => !isMine() || this.#closing.signal.aborted,
       isGuestOff: () => attachment.state === 'off',
       note: (noted) => this.#turns.take(name, async () => {
@@ -358,7 +356,7 @@ class QemuHypervisor implements Hypervisor {
       onEvent: (event) => {
         if (event.name === 'SHUTDOWN' && event.data['guest'] === true) this.#ended(name, 'off')
         if (event.name === 'GUEST_PANICKED') this.#ended(name, 'gone')
-        this.#attachments.get(name)?.mover?.wake()
+        this.#attachments.get(name)?.mover?.wake(event)
       },
       onClose: () => {
         if (connected !== undefined && this.#attachments.get(name)?.qmp === connected) this.#detached(record)
