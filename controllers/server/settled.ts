@@ -65,11 +65,15 @@ function guest(whole: Whole): Decision {
   const { status, spec } = whole.instance
   if (status === undefined || !hasSeenSpec(whole.instance) || status.incarnation < spec.incarnation) return asBefore(whole)
   if (spec.power === 'stopped') return status.state === 'stopped' && whole.server.status?.state !== 'error' ? { ...asBefore(whole), state: 'stopped' } : asBefore(whole)
-  if (status.state === 'running') return { state: 'started', ...(status.startedAt === undefined ? {} : { status: { startedAt: status.startedAt } }) }
+  if (status.state === 'running') return { state: 'started', ...startOf(whole, status.startedAt) }
   if (status.state === 'error') return { state: 'error', detail: status.detail ?? 'The host cannot run the guest.' }
   if (status.state !== 'stopped') return asBefore(whole)
   return status.endReason === 'guest_shutdown' ? shutDown(whole) : crashed(whole, status.endedAt ?? '')
 }
+
+/** When the guest was started; one that has come from another node was started there. */
+const startOf = ({ server, instance }: Whole, startedAt: string | undefined): Pick<Decision, 'status'> =>
+  startedAt === undefined || (server.status?.startedAt !== undefined && server.status.incarnation === instance.spec.incarnation) ? {} : { status: { startedAt } }
 
 /** The owner ended the guest from inside: it stays off, and the audit log says so. */
 function shutDown(whole: Whole): Decision {

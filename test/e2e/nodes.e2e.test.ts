@@ -1,11 +1,12 @@
-/** The guide of nodes, run as it is written against the running product: two nodes of one zone with simulated guests and real agents. */
+/** The guide of nodes, run as it is written against the running product: two nodes of one zone that share storage, and a guest in real QEMU
+ *  that leaves its node and notices nothing. */
 import { execFile } from 'node:child_process'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { environment } from '../../kit/sys/process.ts'
+import { environment, signalProcess } from '../../kit/sys/process.ts'
 import { Customer } from './customer.ts'
 import { Product } from './product.ts'
 
@@ -14,34 +15,45 @@ const ROOT = join(import.meta.dirname, '../..')
 const shellBlocks = (markdown: string): readonly string[] => [...markdown.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map((match) => match[1] ?? '')
 const PUBLIC_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBv7nS1hUS8W4v8Yw0OeTZcJ6pHJXnpmmGBR9XdKLMDu ada@example.com'
 const isMissing = async (program: string) => run('/bin/sh', ['-c', `command -v ${program}`]).then(() => false, () => true)
-const missing = (await Promise.all(['curl', 'jq', 'kubectl'].map(isMissing))).some(Boolean)
+const missing = (await Promise.all(['curl', 'jq', 'kubectl', 'qemu-system-x86_64'].map(isMissing))).some(Boolean)
 
 let folder: string
-let product: Product
+let product: Product | undefined
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'svccloud-nodes-'))
-  product = await Product.start({ data: join(folder, 'data'), flags: ['--hypervisor', 'simulated', '--nodes', 'eu-1a=2'] })
+  if (!missing) product = await Product.start({ data: join(folder, 'data'), flags: ['--hypervisor', 'qemu', '--nodes', 'eu-1a=2'] })
 })
 afterAll(async () => {
+  const guests = (await product?.guests()) ?? []
   await product?.stop()
+  for (const pid of guests) signalProcess(pid, 'SIGKILL')
   await rm(folder, { recursive: true, force: true })
 })
 
+function running(): Product {
+  if (product === undefined) throw new Error('the product was not started')
+  return product
+}
+const nodeOf = async (id: string) => (await running().query('select node from placement where server_id = $1', [id]))[0]?.['node']
+
 test.runIf(!missing)('the guide of nodes says what works, and servers go on meanwhile', async () => {
-  const customer = await Customer.signUp(() => product, 'nodes@example.com')
+  const { endpoints } = running()
+  const customer = await Customer.signUp(running, 'nodes@example.com')
   const { server: { id }, operation } = await customer.createServer({ zone: 'eu-1a', hostname: 'web', plan: 'tiny', template: 'tiny-linux', ssh_keys: [PUBLIC_KEY] })
   expect((await customer.finished(operation.id)).status).toBe('succeeded')
-  const before = await customer.request<{ server: { started_at: string } }>('GET', `/v1/servers/${id}`)
+  const read = async () => (await customer.request<{ server: { started_at: string } }>('GET', `/v1/servers/${id}`)).body.server
+  const { started_at } = await read()
+  expect(await nodeOf(id)).toBe('eu-1a-1') // the one that the guide empties
 
   const blocks = shellBlocks(await readFile(join(ROOT, 'docs/nodes.md'), 'utf8'))
   expect(blocks.length).toBeGreaterThanOrEqual(8)
+  const guide = join(folder, 'guide.sh')
+  await writeFile(guide, `set -o pipefail\n${blocks.join('\n')}`)
   const { PATH, LANG } = environment()
-  const { stdout } = await run('bash', ['-eu', '-o', 'pipefail', '-c', blocks.join('\n')], {
-    cwd: folder, timeout: 240_000, maxBuffer: 16 * 1024 * 1024,
-    env: { PATH, LANG, HOME: folder, DATA: dirname(product.endpoints.operator_token_file ?? ''), OPERATOR: product.endpoints.operator_url, KUBECONFIG: product.endpoints.kubeconfig },
-  })
+  const env = { PATH, LANG, HOME: folder, DATA: dirname(endpoints.operator_token_file ?? ''), OPERATOR: endpoints.operator_url, KUBECONFIG: endpoints.kubeconfig }
+  const { stdout } = await run('bash', ['-eux', guide], { cwd: folder, timeout: 300_000, maxBuffer: 16 * 1024 * 1024, env })
   for (const line of ['node.cordon succeeded', 'node.uncordon succeeded', 'node.maintenance succeeded', 'node.agent_upgrade succeeded', 'node.provision cancelled']) expect(stdout).toContain(line)
-  const after = await customer.request<{ server: { started_at: string } }>('GET', `/v1/servers/${id}`)
-  expect(after.body.server).toMatchObject({ state: 'started', started_at: before.body.server.started_at, maintenance: null })
-}, 300_000)
+  expect(await nodeOf(id)).toBe('eu-1a-2')
+  expect(await read()).toMatchObject({ state: 'started', started_at, maintenance: null })
+}, 400_000)

@@ -1,13 +1,12 @@
 /** Nodes as their operators live with them: three hosts with real agents and simulated guests, the real controllers, kubectl. */
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { listStaffAudit } from '../../../db/staff.ts'
-import { systemRandom } from '../../../kit/sys/random.ts'
-import { newUuid } from '../../../kit/sys/random.ts'
+import { newUuid, systemRandom } from '../../../kit/sys/random.ts'
 import { accountNamespace } from '../../../resources/index.ts'
 import { Instance, nodeNamespace } from '../../../resources/instance.ts'
 import { Operation } from '../../../resources/operation.ts'
 import { Node, type NodeStatus } from '../../../resources/platform.ts'
-import { Server, type ServerSpec } from '../../../resources/server.ts'
+import { Server, type ServerSpec, type ServerStatus } from '../../../resources/server.ts'
 import { createAccount } from '../../accounts.ts'
 import { useDatabase } from '../../database.ts'
 import { type Cloud, fastClock, openCloud, ZONE } from '../cloud.ts'
@@ -68,7 +67,8 @@ describe('a node that is emptied', () => {
     const stopped = await serverOf('web-3')
     await cloud.kubectl.patch(Server, { namespace: stopped.metadata.namespace ?? '', name: 'web-3' }, { spec: { desiredPower: 'stopped' } })
     await eventually(async () => expect((await serverOf('web-3')).status?.state).toBe('stopped'))
-    const before = await Promise.all(['web-1', 'web-2'].map(async (name) => (await serverOf(name)).status?.incarnation))
+    const lifeOf = (status: ServerStatus | undefined) => [status?.incarnation, status?.startedAt]
+    const before = await Promise.all(['web-1', 'web-2'].map(async (name) => lifeOf((await serverOf(name)).status)))
 
     const id = newUuid(systemRandom)
     const requestedAt = fastClock.now()
@@ -81,7 +81,7 @@ describe('a node that is emptied', () => {
     const after = await Promise.all(['web-1', 'web-2', 'web-3'].map(serverOf))
     for (const { status } of after) expect(status?.nodeName).not.toBe(home)
     expect(after.map(({ status }) => status?.state)).toEqual(['started', 'started', 'stopped'])
-    expect(after.slice(0, 2).map(({ status }) => status?.incarnation)).toEqual(before) // the same guests, never booted anew
+    expect(after.slice(0, 2).map(({ status }) => lifeOf(status))).toEqual(before) // the same guests, never booted anew
     expect(after.map(({ spec }) => spec.operation?.kind)).toEqual(['server.migrate', 'server.migrate', 'server.move'])
     expect(after.map(({ spec }) => spec.operation?.actor)).toEqual(['system:nodes', 'system:nodes', 'system:nodes'])
     expect((await cloud.kubectl.list(Instance, { namespace: nodeNamespace(home) })).items).toEqual([])
