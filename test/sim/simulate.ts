@@ -3,6 +3,7 @@ import pg from 'pg'
 import { columnTypes, type Database } from '../../db/open.ts'
 import { SimulatedPostgres } from './database.ts'
 import { checkAudit, checkForeignReads, checkHoldings, checkHosts, checkOperations, isQuiet, watchGuests } from './invariants.ts'
+import { checkChanges } from './changes.ts'
 import { type Account, ask, openAccounts, runWorkload } from './workload.ts'
 import { openWorld, type World, type WorldOptions } from './world.ts'
 import { accountNamespace } from '../../resources/index.ts'
@@ -54,7 +55,7 @@ export async function simulate(seed: number, client: pg.Client, options: WorldOp
   await untilQuiet(world, db, watch)
   if (!(await inWorld(world, isQuiet(world, db)))) violations.add('it never became quiet')
   for (const check of [
-    checkOperations(world, db, accounts, history), checkAudit(world, accounts, history), checkHoldings(world, db), checkHosts(world),
+    checkOperations(world, db, accounts, history), checkAudit(world, accounts, history), checkHoldings(world, db), checkHosts(world), checkChanges(world, db),
   ]) for (const violation of await inWorld(world, check)) violations.add(violation)
   for (const violation of checkForeignReads(history)) violations.add(violation)
   for (const violation of await checkStable(world, watch)) violations.add(violation)

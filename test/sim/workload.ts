@@ -9,6 +9,7 @@ import type { HttpResponse } from '../../kit/http/exchange.ts'
 import { newBase62, newUuid } from '../../kit/sys/random.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import { Server } from '../../resources/server.ts'
+import { runChanges } from './changes.ts'
 import { runMoves } from './moves.ts'
 import { PLAN, TEMPLATE, type World, ZONES } from './world.ts'
 
@@ -172,5 +173,6 @@ export function runWorkload(world: World, accounts: readonly Account[], isOver: 
   void kubectl()
   void nature()
   runMoves(world, accounts, send, isOver)
+  runChanges(world, accounts, send, isOver)
   return history
 }

@@ -1,0 +1,85 @@
+/** Groups, other plans and rebuilds while everything is shaken, and what must hold of them afterwards. */
+import type { Database } from '../../db/open.ts'
+import { listMembers } from '../../db/server-groups.ts'
+import { unmetMembers } from '../../domain/placement.ts'
+import { accountNamespace } from '../../resources/index.ts'
+import { Plan, Template } from '../../resources/platform.ts'
+import { Server } from '../../resources/server.ts'
+import { ServerGroup } from '../../resources/server-group.ts'
+import type { Account, Said } from './workload.ts'
+import { PLAN, TEMPLATE, type World, ZONES } from './world.ts'
+
+type Send = (account: Account, method: string, path: string, body?: unknown) => Promise<Said | undefined>
+
+const LARGE_PLAN = 'large'
+const OTHER_TEMPLATE = 'other-linux'
+const KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBv7nS1hUS8W4v8Yw0OeTZcJ6pHJXnpmmGBR9XdKLMDu ada@example'
+
+export function runChanges(world: World, accounts: readonly Account[], send: Send, isOver: () => boolean): void {
+  const { scheduler, admin } = world
+  const { random } = scheduler
+  const pick = <T>(values: readonly T[]): T | undefined => values[Math.floor(random.fraction() * values.length)]
+  const pause = (milliseconds: number) => new Promise<void>((resolve) => void scheduler.after(milliseconds, resolve))
+  const groups = new Map<string, Set<string>>(accounts.map(({ id }) => [id, new Set()]))
+  let hosts = 0
+
+  async function offer(): Promise<void> {
+    await admin.create(Plan, { metadata: { name: LARGE_PLAN }, spec: { family: 'starter', cores: 2, memoryMebibytes: 512, storageGibibytes: 2, priceMonthlyCents: 200 } })
+    const template = await admin.get(Template, { name: TEMPLATE })
+    if (template !== undefined) await admin.create(Template, { metadata: { name: OTHER_TEMPLATE }, spec: template.spec })
+  }
+
+  async function customer(): Promise<void> {
+    for (;;) {
+      await pause(300 + random.fraction() * 4_000)
+      if (isOver()) return
+      const account = pick(accounts)
+      const server = account && pick([...account.servers])
+      const group = account && pick([...(groups.get(account.id) ?? [])])
+      if (account === undefined) continue
+      const dice = random.fraction()
+      if (dice < 0.15) {
+        const made = await send(account, 'POST', '/v1/server-groups', { name: `group ${(hosts += 1)}`, zone: pick(ZONES), spread: pick(['host', 'host', 'rack']), strict: random.fraction() < 0.7 })
+        const id = (made as { readonly server_group?: { readonly id: string } } | undefined)?.server_group?.id
+        if (id !== undefined) groups.get(account.id)?.add(id)
+      } else if (dice < 0.25 && group !== undefined) await send(account, 'DELETE', `/v1/server-groups/${group}`)
+      else if (dice < 0.55 && group !== undefined) {
+        await send(account, 'POST', '/v1/servers', { zone: pick(ZONES), hostname: `host-${(hosts += 1)}`, plan: PLAN, template: TEMPLATE, ssh_keys: [KEY], server_group_id: group, start: random.fraction() < 0.5 })
+      } else if (server === undefined) continue
+      else if (dice < 0.78) await send(account, 'POST', `/v1/servers/${server}/change-plan`, { plan: pick([PLAN, LARGE_PLAN]), grow_storage: random.fraction() < 0.5, start: random.fraction() < 0.5 })
+      else await send(account, 'POST', `/v1/servers/${server}/rebuild`, { template: pick([TEMPLATE, OTHER_TEMPLATE]), stop: random.fraction() < 0.6, ...(random.fraction() < 0.4 ? { user_data: '#!/bin/sh\n' } : {}) })
+    }
+  }
+
+  void offer().then(() => {
+    void customer()
+    void customer()
+  })
+}
+
+/** Strict groups share nothing, groups are the same in both places, and every server has the size of its plan. */
+export async function checkChanges(world: World, db: Database): Promise<string[]> {
+  const violations: string[] = []
+  const rows = await db.selectFrom('server_group').selectAll().execute()
+  for (const { account_id: accountId, id, spread, is_strict } of rows) {
+    const members = await listMembers(db, { accountId, groupId: id })
+    const unmet = unmetMembers(spread, members)
+    if (is_strict && unmet.length > 0) violations.push(`the strict group ${id} has ${unmet.length} servers that share a ${spread}: ${members.map(({ node }) => node).join(', ')}`)
+  }
+  const named = (await world.admin.list(ServerGroup)).items.map(({ metadata }) => metadata.name)
+  for (const { id } of rows) if (!named.includes(id)) violations.push(`group ${id} is claimed and not in Kubernetes`)
+  for (const name of named) if (!rows.some(({ id }) => id === name)) violations.push(`group ${name} is in Kubernetes and not claimed`)
+  for (const change of await db.selectFrom('size_change').selectAll().execute()) violations.push(`the size of ${change.server_id} is being changed by ${change.operation_id}, and nobody does`)
+  const plans = new Map((await world.admin.list(Plan)).items.map(({ metadata, spec }) => [metadata.name, spec]))
+  const servers = (await world.admin.list(Server)).items
+  for (const placement of await db.selectFrom('placement').selectAll().execute()) {
+    const server = servers.find(({ metadata }) => metadata.namespace === accountNamespace(placement.account_id) && metadata.name === placement.server_id)
+    if (server === undefined) continue
+    const { spec } = server
+    const plan = plans.get(spec.plan)
+    if (placement.cores !== plan?.cores || placement.memory_mebibytes !== plan.memoryMebibytes) violations.push(`server ${placement.server_id} has plan ${spec.plan} and room for ${placement.cores} cores`)
+    if (spec.storageGibibytes !== undefined && placement.storage_gibibytes !== spec.storageGibibytes) violations.push(`server ${placement.server_id} shall have ${spec.storageGibibytes} GiB and room for ${placement.storage_gibibytes}`)
+    if ((spec.serverGroupId ?? null) !== placement.group_id) violations.push(`server ${placement.server_id} is of group ${spec.serverGroupId ?? 'none'} and placed for ${placement.group_id ?? 'none'}`)
+  }
+  return violations
+}
