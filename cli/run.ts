@@ -178,7 +178,7 @@ async function show(command: Command, reply: Reply, { api, parts, globals, ids }
     if (typeof next_cursor === 'string' && style.format === 'table') terminal.writeError('There are more: --all shows them.\n')
     return EXIT.ok
   }
-  const finished = await waitFor({ ...parts, api }, operation.id)
+  const { events: _told, ...finished } = await waitFor({ ...parts, api }, operation.id)
   terminal.write(render(await asItIsNow(api, idIn(rest) ?? ids[0], command.noun, finished), style))
   return EXIT.ok
 }
