@@ -21,7 +21,6 @@ import { Unavailable } from '../domain/problem.ts'
 import { ROUTES } from '../resources/index.ts'
 import { VERSION } from '../resources/version.ts'
 import { Undecided } from './accept.ts'
-import { auditRefusal } from './audit.ts'
 import { type AgentConnections, openConsoles } from './console/consoles.ts'
 import { capacityEndpoints } from './handlers/capacity.ts'
 import { catalogEndpoints } from './handlers/catalog.ts'
@@ -44,6 +43,7 @@ import { sshKeyEndpoints } from './handlers/ssh-keys.ts'
 import { usageEndpoints } from './handlers/usage.ts'
 import { openIdentity } from './identity/identity.ts'
 import type { ProviderConfiguration } from './identity/providers/configuration.ts'
+import { auditRefused } from './identity/staff-audit.ts'
 import type { SealingKey } from './identity/sealing.ts'
 import { mcpEndpoint } from './mcp/mcp.ts'
 import { openNodes } from './nodes.ts'
@@ -95,7 +95,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   const shared = {
     ...options, ...identity,
     // The intent of a change whose outcome is open gets its entry from the sweeper.
-    auditRefusal: async (refusal: Refusal) => (refusal.problem.cause instanceof Undecided ? undefined : auditRefusal(refusal, options)),
+    auditRefusal: async (refusal: Refusal) => (refusal.problem.cause instanceof Undecided ? undefined : auditRefused(refusal, options)),
     translate: (error: unknown) => storeUnavailable(databaseUnavailable(error)),
     trustedProxies: options.trustedProxies ?? [],
     origins: ownOrigins(options.publicUrl),

@@ -77,24 +77,31 @@ export interface RefusedCall extends AuditedCall {
   readonly problem: Pick<Problem, 'status' | 'members'>
 }
 
-/** Writes the entry of a refusal, in a transaction of its own. */
+/** Writes the entry of a customer's refusal, in a transaction of its own. */
 export async function auditRefusal(refused: RefusedCall, by: { readonly db: Database; readonly clock: Clock; readonly random: Random }): Promise<void> {
-  const { status, members } = refused.problem
-  const isWrongCode = members.reason === 'second_factor_invalid'
+  const isWrongCode = refused.problem.members.reason === 'second_factor_invalid'
   const entry = auditEntryOf(refused, {
     ...(isWrongCode ? { action: 'auth.mfa_failed' } : {}),
     resourceId: refused.resourceId.slice(0, RESOURCE_ID_CHARACTERS_MAXIMUM), outcome: refused.outcome,
-    detail: { status: String(status), ...(members.reason === undefined ? {} : { reason: members.reason }) },
+    detail: detailOfRefusal(refused.problem),
   })
+  await throughOutage(by, () => by.db.transaction().execute((tx) => appendAudit(tx, entry, by)))
+}
+
+/** Does the work again while the database is away, for as long as a short outage lasts. */
+export async function throughOutage(by: { readonly clock: Clock }, work: () => Promise<void>): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
-      return await by.db.transaction().execute((tx) => appendAudit(tx, entry, by))
+      return await work()
     } catch (error) {
       if (attempt === REFUSAL_ATTEMPTS_MAXIMUM || !(databaseUnavailable(error) instanceof Unavailable)) throw error
       await by.clock.sleep(attempt * REFUSAL_RETRY_MILLISECONDS)
     }
   }
 }
+/** Why a refusal was made, for the log. */
+export const detailOfRefusal = ({ status, members: { reason } }: RefusedCall['problem']): Record<string, string> => ({ status: String(status), ...(reason === undefined ? {} : { reason }) })
+
 /** A short outage, often the very reason of the refusal, must not lose its entry. */
 const REFUSAL_ATTEMPTS_MAXIMUM = 5
 const REFUSAL_RETRY_MILLISECONDS = 100

@@ -3,9 +3,11 @@ import type { Transaction } from 'kysely'
 import { appendAudit } from '../../db/audit.ts'
 import { appendStaffAudit } from '../../db/staff.ts'
 import type { Tables } from '../../db/tables.ts'
+import type { Database } from '../../db/open.ts'
 import type { Operator, RequestFacts } from '../../kit/http/call.ts'
+import type { Refusal } from '../../kit/http/pipeline.ts'
 import { newUuid } from '../../kit/sys/random.ts'
-import { type AuditActor, auditEntry, type AuditFacts } from '../audit.ts'
+import { type AuditActor, auditEntry, type AuditFacts, auditRefusal, detailOfRefusal, throughOutage } from '../audit.ts'
 import type { IdentityParts } from './parts.ts'
 
 export function operatorActor(caller: Operator): AuditActor {
@@ -25,4 +27,12 @@ export async function auditStaff(
     source_ip: request.sourceIp, user_agent: request.userAgent, request_id: request.requestId,
   })
   for (const accountId of [...accountIds].sort()) await appendAudit(tx, auditEntry(accountId, actor, request, facts), parts)
+}
+
+/** Writes down what was refused: a customer's in the chain of the account, an operator's in their log. */
+export async function auditRefused({ caller, route, request, resourceId, outcome, problem }: Refusal, parts: Pick<IdentityParts, 'clock' | 'random'> & { readonly db: Database }): Promise<void> {
+  if (caller.kind !== 'operator') return await auditRefusal({ caller, route, request, resourceId, outcome, problem }, parts)
+  if (route.audit === null) return
+  const facts: AuditFacts = { action: route.audit, resourceId, detail: { outcome, ...detailOfRefusal(problem) } }
+  await throughOutage(parts, () => parts.db.transaction().execute((tx) => auditStaff(tx, parts, { caller, request }, facts)))
 }

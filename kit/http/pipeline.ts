@@ -5,7 +5,7 @@ import type { Clock } from '../sys/clock.ts'
 import type { Logger } from '../sys/log.ts'
 import { Histogram, type Registry } from '../sys/metrics.ts'
 import { newUuid, type Random } from '../sys/random.ts'
-import type { Answer, Call, Caller, Customer, RequestFacts } from './call.ts'
+import type { Answer, Call, Caller, Customer, Operator, RequestFacts } from './call.ts'
 import { deprecationHeaders } from './deprecation.ts'
 import type { Endpoint } from './endpoint.ts'
 import type { HttpRequest, HttpResponse, HttpService } from './exchange.ts'
@@ -42,10 +42,10 @@ export const requestDurations = (metrics: Registry): RequestDurations => new His
   buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30], registers: [metrics],
 })
 
-/** A signed-in caller's mutation or credential read that was refused. */
+/** A mutation or credential read that was refused to a signed-in customer or an operator. */
 export interface Refusal {
   readonly route: Route
-  readonly caller: Customer
+  readonly caller: Customer | Operator
   readonly request: RequestFacts
   /** The `id` of the path; empty where it has none. */
   readonly resourceId: string
@@ -155,7 +155,7 @@ async function refuse(passage: Passage, error: unknown, options: PipelineOptions
 const FAILED: readonly number[] = [402, 409, 422, 501, 503]
 
 function refusalOf({ route, caller, request, rawParams }: Passage, problem: Problem): Refusal | undefined {
-  if (route.audit === null || !isSignedIn(caller) || !(isUnsafe(route) || route.isCredentialRead)) return undefined
+  if (route.audit === null || !(isSignedIn(caller) || caller.kind === 'operator') || !(isUnsafe(route) || route.isCredentialRead)) return undefined
   const outcome = problem.status === 403 ? 'denied' : FAILED.includes(problem.status) ? 'failed' : undefined
   return outcome === undefined ? undefined : { route, caller, request, resourceId: rawParams['id'] ?? '', outcome, problem }
 }

@@ -3,8 +3,8 @@
 import { mkdtemp, readdir, readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { auditRefusal } from '../../../apiserver/audit.ts'
 import { type Identity, type IdentityOptions, openIdentity } from '../../../apiserver/identity/identity.ts'
+import { auditRefused } from '../../../apiserver/identity/staff-audit.ts'
 import { folderTransport } from '../../../apiserver/mail/transport.ts'
 import { sendOne } from '../../../apiserver/mail/worker.ts'
 import type { Database } from '../../../db/open.ts'
@@ -65,7 +65,7 @@ export async function openHarness(db: Database, options: Partial<Omit<IdentityOp
   const endpoints = [...identity.endpoints, ...(options.endpoints ?? [])]
   const pipelineOf = (audience: 'customer' | 'operator') => documented(audience, createPipeline({
     ...identity, authenticate: audience === 'customer' ? identity.authenticate : identity.authenticateOperator, endpoints: endpoints.filter(({ route }) => route.audience === audience), clock, random: systemRandom, log, durations: requestDurations(openRegistry({ isProcessWide: false })),
-    auditRefusal: (refusal) => auditRefusal(refusal, { db, clock, random: systemRandom }),
+    auditRefusal: (refusal) => auditRefused(refusal, { db, clock, random: systemRandom }),
     translate: (error) => error, trustedProxies: [], isSecure: false, checkAnswers: true,
   }))
   const pipelines = { customer: pipelineOf('customer'), operator: pipelineOf('operator') }
