@@ -76,6 +76,7 @@ const GOES_ON: readonly OperationKind[] = ['server.delete', 'server.force_releas
 /** What is not done at its deadline has failed. */
 function inTime(work: Work, decision: Decision): Decision {
   if (decision.outcome !== undefined || work.now.getTime() < Date.parse(work.operation.deadlineAt)) return decision
+  if (decision.status?.migration?.state === 'switched') return decision // beyond the point of no return it ends well
   const error = `It was not done in time: still waiting for ${decision.waitFor ?? 'the platform'}.`
   return GOES_ON.includes(work.operation.kind) ? { ...decision, outcome: 'failed', error } : (FAILURES[work.operation.kind] ?? failed)(work, decision.step ?? 'done', error)
 }

@@ -8,6 +8,7 @@ import { canSettle, isFenced } from './moving.ts'
 import { hasSeenSpec, present, userData } from './power.ts'
 import { detailOfLost } from './recover.ts'
 import { removeInstances } from './removal.ts'
+import { leftOfMove } from './switched.ts'
 import type { InstanceObject, StorageObject } from './seen.ts'
 
 export const CRASH_WINDOW_MILLISECONDS = 10 * 60_000
@@ -34,7 +35,8 @@ export function settled(turn: Turn): Decision {
   ]
   if (follow.length > 0) return { ...asBefore(turn), actions: follow }
   if (!turn.seen.isHostReachable) return hostSilent(turn)
-  return guest({ ...turn, claims, storage, instance })
+  const decision = guest({ ...turn, claims, storage, instance })
+  return { ...decision, actions: [...leftOfMove(turn), ...(decision.actions ?? [])] }
 }
 
 /** An operation ended before it was known where the guest is. It is settled as soon as both nodes can be asked. */

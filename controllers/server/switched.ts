@@ -1,11 +1,12 @@
 /** Beyond the point of no return: the server lives on the other node, and what is left of it where it was goes. */
 import type { Action, OperationEvent } from '../../kit/reconcile/action.ts'
 import type { MigrationProgress } from '../../resources/server.ts'
-import { asBefore, type Decision, type Work } from './decision.ts'
+import { asBefore, type Decision, type Turn, type Work } from './decision.ts'
 import { ensureInstance, powerOf } from './drafts.ts'
 import { inState, isSilent, type Moving, nodeOf } from './moving.ts'
 import { hasStarted, present } from './power.ts'
 import { removeInstances } from './removal.ts'
+import type { ServerObject } from './seen.ts'
 import { forgetKeys, forgetUserData } from './undo.ts'
 
 /** The node that the server came to is its node from now on. */
@@ -28,16 +29,27 @@ const handedOver = (node: string, migration: MigrationProgress | undefined): rea
   return [{ kind: 'handed_over', message: `The server is on node ${node}.`, data: { node_id: node, downtime_milliseconds: downtime } }]
 }
 
-/** Guards in order: instances left, the instance here still marked as received, keys. A node that is silent is cleaned when it is back. */
+/** Guards in order: instances left, the instance here still marked as received, keys. A node that is silent, or takes longer than the operation
+ *  may, is cleaned by a server at rest. */
 export function cleaned(work: Work, written: MigrationProgress): Decision {
-  const { server, seen } = work
+  const { server, seen, now, operation } = work
   const { claims, storage, instance } = seen
   const { sourceNode, targetNode } = written
   const decision: Decision = { ...asBefore(work), step: 'cleaned', status: { migration: { ...written, state: 'switched' } }, events: handedOver(targetNode, written) }
   const removals = removeInstances(seen.strayInstances)
   const isLeft = (seen.strayInstances ?? []).some((stray) => !isSilent(seen, nodeOf(stray)))
-  if (isLeft) return { ...decision, actions: removals, waitFor: `node ${sourceNode} to let go of the guest` }
+  if (isLeft && now.getTime() < Date.parse(operation.deadlineAt)) return { ...decision, actions: removals, waitFor: `node ${sourceNode} to let go of the guest` }
   const marked = claims === undefined || storage === undefined || instance === undefined
     ? [] : present(ensureInstance(server, seen, claims, storage, { ...powerOf(instance), receive: undefined, send: undefined }))
-  return { ...decision, actions: [...removals, ...marked, ...forgetKeys(server, [sourceNode, targetNode]), ...forgetUserData(server, sourceNode)], outcome: 'succeeded' }
+  return { ...decision, actions: [...removals, ...marked, ...forgetMove(server, written)], outcome: 'succeeded' }
+}
+
+const forgetMove = (server: ServerObject, { sourceNode, targetNode }: MigrationProgress): readonly Action[] =>
+  [...forgetKeys(server, [sourceNode, targetNode]), ...forgetUserData(server, sourceNode)]
+
+/** What is left of a move whose operation was ended between its point of no return and its end. */
+export function leftOfMove({ server }: Turn): readonly Action[] {
+  const { migration, operation } = server.status ?? {}
+  const isCutShort = migration?.state === 'switched' && operation?.id === migration.operationId && operation.status === 'failed'
+  return isCutShort ? forgetMove(server, migration) : []
 }

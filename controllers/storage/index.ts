@@ -1,7 +1,7 @@
 /** The storage controller: what wakes it and what it reads. What it decides is `plan.ts`. A boot storage is made by the server controller,
  *  and gone before its server. */
 import { findServerClaims } from '../../db/server-claims.ts'
-import type { KubeObject } from '../../kit/kube/object.ts'
+import { keyOf, type KubeObject } from '../../kit/kube/object.ts'
 import { type Reconciler, watch } from '../../kit/reconcile/reconciler.ts'
 import { accountOfNamespace } from '../../resources/index.ts'
 import { Instance, type InstanceSpec, type InstanceStatus, NODE_REPORT_NAME, nodeNamespace, NodeReport, Volume } from '../../resources/instance.ts'
@@ -21,12 +21,17 @@ export function storageReconciler(parts: Parts): Reconciler<StorageSpec, Storage
   const volumes = parts.caches.of(Volume)
   volumes.addIndex('storage', ({ spec }) => [spec.storage.uid])
   parts.caches.of(Instance).addIndex('volume', ({ spec }) => spec.disks.map(({ volume }) => volume))
+  const storages = parts.caches.of(Storage)
+  const indexKey = (namespace: string | undefined, serverId: string) => `${namespace}/${serverId}`
+  storages.addIndex('server', ({ metadata, spec }) => (spec.serverId === undefined ? [] : [indexKey(metadata.namespace, spec.serverId)]))
+  /** A server that is rebuilt has two. */
+  const storagesOf = (namespace: string | undefined, serverId: string) => storages.by('server', indexKey(namespace, serverId)).map(keyOf)
   return {
     name: 'storage', type: Storage, finalizer: STORAGE_FINALIZER,
     watches: [
       watch(Volume, ({ spec }) => [{ namespace: spec.storage.namespace, name: spec.storage.name }]),
-      watch(Server, ({ metadata: { namespace = '', name } }) => [{ namespace, name }]),
-      watch(Instance, ({ spec: { server: { namespace, name } } }) => [{ namespace, name }]),
+      watch(Server, ({ metadata: { namespace, name } }) => storagesOf(namespace, name)),
+      watch(Instance, ({ spec: { server: { namespace, name } } }) => storagesOf(namespace, name)),
       watch(Zone, () => []), watch(NodeReport, () => []),
     ],
     observe: (storage) => observe(parts, storage),

@@ -65,6 +65,9 @@ describe('migration states', () => {
     ['switched: source is cleaned', moving({ held: undefined, isSwitched: true, migration: written('switched'), source: arrived(), seen: { strayInstances: [stray()] } }), ['remove Instance on node-node-1', 'operation op-1 cleaned', 'state started', 'event handed_over', 'switched']],
     ['switched: source cleaned: (end: succeeded)', moving({ held: undefined, isSwitched: true, migration: written('switched'), source: arrived() }),
       ['ensure Instance running 1 on node-node-2', 'remove Secret on node-node-1', 'remove Secret on node-node-2', 'operation op-1 cleaned succeeded', 'state started', 'event handed_over', 'switched']],
+    ['switched: it ends well also at the deadline', moving({ now: after(4_000), migration: written('sending'), source: handedOver(), target: arrived() }), ['effect switch', 'operation op-1 cleaned', 'state started', 'event handed_over', 'switched']],
+    ['switched: what its source takes too long for is left to a server at rest', moving({ now: after(4_000), held: undefined, isSwitched: true, migration: written('switched'), source: arrived(), seen: { strayInstances: [stray()] } }),
+      ['remove Instance on node-node-1', 'ensure Instance running 1 on node-node-2', 'remove Secret on node-node-1', 'remove Secret on node-node-2', 'operation op-1 cleaned succeeded', 'state started', 'event handed_over', 'switched']],
     ['switched: a source that is silent is cleaned when it is back', moving({ held: undefined, isSwitched: true, migration: written('switched'), source: arrived(), seen: { strayInstances: [stray()], silentNodes: ['node-1'] } }),
       ['remove Instance on node-node-1', 'ensure Instance running 1 on node-node-2', 'remove Secret on node-node-1', 'remove Secret on node-node-2', 'operation op-1 cleaned succeeded', 'state started', 'event handed_over', 'switched']],
   ])('%s', (_row, world, expected) => expect(moved(world)).toEqual(expected))
