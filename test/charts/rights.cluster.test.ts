@@ -175,7 +175,7 @@ it('an operator of the cluster is known by a token of the cluster, and looks aft
   expect((await send('GET', '/nodes')).statusCode).toBe(200)
   expect((await send('POST', '/nodes/n1/cordon', { reason: 'a test' })).statusCode).toBe(202)
   await eventually('the node to be cordoned', async () => (await state()) === 'cordoned', 30_000)
-  expect((await send('POST', '/nodes/n1/uncordon')).statusCode).toBe(202)
+  await eventually('the operation to have ended', async () => (await send('POST', '/nodes/n1/uncordon')).statusCode === 202, 30_000)
   await eventually('the node to be ready', async () => (await state()) === 'ready', 30_000)
   expect((await request(`${endpoints.operator_url}/v1/operator/nodes`, { headers: { authorization: 'Bearer wrong' } })).statusCode).toBe(401)
 })
