@@ -36,7 +36,10 @@ async function complaints(program: string, line: readonly string[]): Promise<str
 const redocly = (...files: string[]) => complaints('@redocly/cli/bin/cli.js', ['lint', '--config', 'redocly.yaml', '--format', 'json', ...files])
 const spectral = (...files: string[]) => complaints('@stoplight/spectral-cli/dist/index.js', ['lint', '--ruleset', '.spectral.yaml', '--fail-severity', 'warn', '--quiet', ...files])
 
-describe('linters', () => {
+/** Programs of their own, on a machine that may be busy. */
+const PATIENCE = { timeout: 120_000 }
+
+describe('linters', PATIENCE, () => {
   test.each([['Redocly', redocly], ['Spectral', spectral]] as const)('%s has nothing against either document', async (_name, lint) => {
     expect(await lint(...await Promise.all(AUDIENCES.map((audience) => save(audience, copyOf(audience)))))).toBe('')
   })
