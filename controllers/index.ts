@@ -5,6 +5,7 @@ import { Instance, Volume } from '../resources/instance.ts'
 import { Server } from '../resources/server.ts'
 import { Storage } from '../resources/storage.ts'
 import { runIntentSweeper } from './change-intents.ts'
+import type { OpenPowerControl } from './fencing/effects.ts'
 import { runClaimSweeper } from './claims.ts'
 import { nodeReconciler } from './node/index.ts'
 import { operationReconciler } from './operation/index.ts'
@@ -25,6 +26,8 @@ export interface ControllersOptions extends Parts {
   readonly mayAct?: () => boolean
   /** The whole, when absent. */
   readonly shard?: Shard
+  /** Reaches the management controllers of hosts; over the network when absent. */
+  readonly openPowerControl?: OpenPowerControl
 }
 
 /** Every controller of the shard. They ask for the caches they need, so they are opened before the caches are started. */
@@ -35,7 +38,7 @@ export function openControllers(options: ControllersOptions): readonly Controlle
   return [
     openController(serverReconciler(options), zonal),
     openController(storageReconciler(options), zonal),
-    openController(nodeReconciler(options), zonal),
+    openController(nodeReconciler(options, options.openPowerControl), zonal),
     openController(publicPoolReconciler(options), zonal),
     openController(zoneReconciler(options), { ...shared, selects: ({ metadata }) => shard.ownsZone(metadata.name) }),
     ...(shard.hasCommonWork ? [
