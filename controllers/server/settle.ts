@@ -7,7 +7,7 @@ import { awaitArrival } from './hand-over.ts'
 import { removeInstances } from './removal.ts'
 import { movingTo } from './reservation.ts'
 import { cleaned, switched } from './switched.ts'
-import { undo } from './undo.ts'
+import { settledAs, undo } from './undo.ts'
 
 /** The flow of server.settle_migration. */
 export function settleMigration(work: Work): Decision {
@@ -16,11 +16,13 @@ export function settleMigration(work: Work): Decision {
   if (claims === undefined || storage === undefined) return { ...asBefore(work), step: 'done', outcome: 'succeeded' }
   if (claims.target !== undefined) return settle(work)
   const written = server.status?.migration
-  if (written !== undefined && written.targetNode === claims.placement.node && writtenMove(server, written.operationId) !== undefined) return cleaned(work, written)
+  if (written !== undefined && written.targetNode === claims.placement.node && writtenMove(server, written.operationId) !== undefined) return asWanted(work, cleaned(work, written))
   return { ...asBefore(work), step: 'done', actions: removeInstances(seen.strayInstances), outcome: 'succeeded' }
 }
 
-/** Brings the move for which room is still held to its end. `winner` is what an operator asks for; the nodes' words go before it. */
+const asWanted = (work: Work, decision: Decision): Decision => (decision.outcome === undefined ? decision : { ...decision, ...settledAs('target', work) })
+
+/** Brings the move for which room is still held to its end. An operator may name the winner; the nodes' words go before it. */
 export function settle(work: Work): Decision {
   const { target } = work.seen.claims ?? {}
   if (target === undefined) return asBefore(work)

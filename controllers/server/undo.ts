@@ -61,10 +61,16 @@ function mayGoCold(moving: Moving): boolean {
 export function ended(work: Work, reason: string): Decision {
   const { operation } = work
   const decision = { ...asBefore(work), step: 'reserved' }
-  if (operation.kind === 'server.settle_migration') return { ...decision, outcome: 'succeeded' }
+  if (operation.kind === 'server.settle_migration') return { ...decision, ...settledAs('source', work) }
   return isCancelled(operation)
     ? { ...decision, outcome: 'cancelled', events: [{ kind: 'move_cancelled', message: 'The server stays on its node.' }] }
     : { ...decision, outcome: 'failed', error: reason }
+}
+
+/** How settling ends when the nodes' words have made this end the winner, whichever an operator had asked for. */
+export const settledAs = (winner: 'source' | 'target', { operation }: Work): Pick<Decision, 'outcome' | 'error'> => {
+  const wanted = operation.arguments?.['winner'] ?? 'auto'
+  return wanted === 'auto' || wanted === winner ? { outcome: 'succeeded' } : { outcome: 'failed', error: `The guest is on the ${winner} of the move, and the server with it.` }
 }
 
 /** What only the move needed. */

@@ -88,6 +88,12 @@ describe('after anything was killed, both nodes are asked', () => {
     ['on both: the source is ended, because the server lives on the target', moving({ ...left, migration: before('sending'), source: of(sendingNow()) as never, target: of(arrived()) as never }), ['effect switch', 'operation op-1 cleaned', 'state started', 'event handed_over', 'switched']],
   ])('%s', (_row, world, expected) => expect(moved(world)).toEqual(expected))
 
+  test.each<Row>([
+    ['target, but it is on the source', moving({ ...left, said: { winner: 'target' }, migration: before('aborting', 'too slow'), source: of(keptOn()) as never }), ['operation op-1 reserved failed: The guest is on the source of the move, and the server with it.']],
+    ['source, but it is on the target', moving({ ...left, said: { winner: 'source' }, held: undefined, isSwitched: true, migration: before('switched'), source: of(arrived()) as never }), ['operation op-1 cleaned failed: The guest is on the target of the move, and the server with it.']],
+    ['target, where it is', moving({ ...left, said: { winner: 'target' }, held: undefined, isSwitched: true, migration: before('switched'), source: of(arrived()) as never }), ['operation op-1 cleaned succeeded']],
+  ])('an operator who names the winner is told where the guest is: %s', (_row, world, expected) => expect(moved(world).filter((line) => line.startsWith('operation'))).toEqual(expected))
+
   test('nothing else begins before that', () => {
     const world = moving({ kind: 'server.restart', held: 'op-0', migration: before('sending'), source: of(handedOver()) as never, target: of(arrived()) as never })
     expect(moved(world)).toEqual(['effect switch', 'operation op-1 ', 'state started', 'switched'])
