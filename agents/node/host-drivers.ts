@@ -10,6 +10,7 @@ import { openQemu } from './drivers/hypervisor/qemu.ts'
 import type { PortRange } from './drivers/hypervisor/listening-port.ts'
 import { probeQemu, QEMU_BINARY } from './drivers/hypervisor/qemu-probe.ts'
 import { newSimulatedHost, type SimulatedGuestRecord } from './drivers/hypervisor/simulated.ts'
+import { openTcpTransport } from './drivers/hypervisor/simulated-tcp.ts'
 import type { UserModeNetwork } from './drivers/network/user-mode.ts'
 import { openDiskServer } from './drivers/storage/disk-server.ts'
 import { openPool } from './drivers/storage/pool.ts'
@@ -79,7 +80,7 @@ interface SimulationState {
 }
 
 /** Simulated guests outlive the agent too: what they are is kept in a file. */
-async function openSimulation({ folder, bootId, clock, random }: HostOptions): Promise<HostDrivers> {
+async function openSimulation({ folder, bootId, migrationHost, clock, random }: HostOptions): Promise<HostDrivers> {
   const file = join(folder, 'simulated.json')
   const text = await readFile(file, 'utf8').catch(() => undefined)
   const kept: SimulationState = text === undefined ? { bootId, guests: [], volumes: [] } : JSON.parse(text)
@@ -89,7 +90,7 @@ async function openSimulation({ folder, bootId, clock, random }: HostOptions): P
     writeFileSync(`${file}.new`, JSON.stringify({ bootId, guests, volumes: [...volumes.values()] } satisfies SimulationState))
     renameSync(`${file}.new`, file)
   }
-  const host = newSimulatedHost({ clock, random, guests, onChange: (changed) => {
+  const host = newSimulatedHost({ clock, random, guests, name: migrationHost, network: await openTcpTransport(migrationHost), onChange: (changed) => {
     guests = changed
     save()
   } })
@@ -98,7 +99,8 @@ async function openSimulation({ folder, bootId, clock, random }: HostOptions): P
     hypervisor: host.attach(),
     volumes: {
       ...disks,
-      create: (volume) => disks.create(volume).then(save),
+      // There are no data to be copied.
+      create: ({ from: _from, ...volume }) => disks.create(volume).then(save),
       grow: (name, sizeGibibytes) => disks.grow(name, sizeGibibytes).then(save),
       remove: (name) => disks.remove(name).then(save),
       release: (name) => disks.release(name).then(save),

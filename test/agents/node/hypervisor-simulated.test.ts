@@ -1,7 +1,11 @@
 import { expect, it } from 'vitest'
-import type { Guest, GuestDefinition } from '../../../agents/node/drivers/hypervisor/hypervisor.ts'
+import type { Guest, GuestDefinition, Hypervisor } from '../../../agents/node/drivers/hypervisor/hypervisor.ts'
 import { newSimulatedHost } from '../../../agents/node/drivers/hypervisor/simulated.ts'
 import { newSimulatedNetwork } from '../../../agents/node/drivers/hypervisor/simulated-network.ts'
+import { openTcpTransport } from '../../../agents/node/drivers/hypervisor/simulated-tcp.ts'
+import { systemClock } from '../../../kit/sys/clock.ts'
+import { systemRandom } from '../../../kit/sys/random.ts'
+import { eventually } from './real-host.ts'
 import { Scheduler, SimulatedProcess } from '../../sim/scheduler.ts'
 import { hypervisorContract } from './hypervisor-contract.ts'
 import { moveContract } from './move-contract.ts'
@@ -113,4 +117,42 @@ it('hands a busy guest over only within the downtime that was allowed', async ()
   const again = (await settled(target.receive(definitionOf('g', 1), { ...order, attempt: 2 }))).transfer
   await settled(source.send('g', { ...order, attempt: 2, host, port: again?.port ?? 0, downtimeLimitMilliseconds: 2_000 }))
   await until(() => beta.running().length === 1)
+})
+
+it('goes over TCP between hosts of different processes', async () => {
+  const clock = systemClock
+  const patiently = (isTrue: () => boolean) => eventually('it', () => isTrue() || undefined)
+  const [alpha, beta] = await Promise.all(['alpha', 'beta'].map(async () => newSimulatedHost({ clock, random: systemRandom, name: '127.0.0.1', network: await openTcpTransport('127.0.0.1') })))
+  if (alpha === undefined || beta === undefined) throw new Error('unreachable')
+  const [source, target] = [alpha.attach(), beta.attach()]
+  await source.start(definitionOf('g', 1))
+  const life = alpha.running()[0]?.life
+  const order = { id: 'op', mirroredDisks: [], downtimeLimitMilliseconds: 500, isThrottled: false, timeoutSeconds: 30 }
+  const awaitGuest = async (attempt: number, key = 'k') => {
+    const { host = '', port = 0 } = (await target.receive(definitionOf('g', 1), { id: 'op', attempt, key, mirroredDisks: [] })).transfer ?? {}
+    return { ...order, attempt, host, port }
+  }
+  await source.send('g', { ...await awaitGuest(1, 'another'), key: 'k' })
+  let guest: Guest | undefined
+  const look = (hypervisor: Hypervisor) => void hypervisor.inspect('g').then((found) => (guest = found))
+  await patiently(() => (look(source), guest?.transfer?.phase === 'failed'))
+  await target.destroy('g')
+
+  const sending = { ...await awaitGuest(2), key: 'k' }
+  await source.send('g', sending)
+  beta.crashGuest('g')
+  await patiently(() => (look(source), guest?.transfer?.attempt === 2 && guest.transfer.phase === 'failed'))
+  await target.destroy('g')
+
+  await source.send('g', { ...await awaitGuest(3), key: 'k' })
+  await patiently(() => beta.running().length === 1)
+  expect([alpha.running(), beta.running()[0]?.life]).toEqual([[], life])
+
+  // A sender that dies takes the connection with it.
+  await source.forget('g')
+  const { host = '', port = 0 } = (await source.receive(definitionOf('g', 1), { id: 'op-2', attempt: 1, key: 'k', mirroredDisks: [] })).transfer ?? {}
+  await target.send('g', { ...order, id: 'op-2', attempt: 1, key: 'k', host, port })
+  await patiently(() => (look(target), guest?.transfer?.id === 'op-2' && guest.transfer.iteration > 0))
+  beta.crashGuest('g')
+  await patiently(() => (look(source), guest?.state === 'gone' || guest?.state === 'running'))
 })

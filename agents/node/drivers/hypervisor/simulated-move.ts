@@ -5,12 +5,12 @@ import type { Clock } from '../../../../kit/sys/clock.ts'
 import type { Random } from '../../../../kit/sys/random.ts'
 import type { Reception, Sending, Transfer } from './hypervisor.ts'
 import type { SimulatedGuest } from './simulated.ts'
-import type { SimulatedMemory, SimulatedNetwork } from './simulated-network.ts'
+import type { GuestTransport, SimulatedMemory } from './simulated-network.ts'
 
 export interface MoveOptions {
   readonly clock: Clock
   readonly random: Random
-  readonly network: SimulatedNetwork
+  readonly network: GuestTransport
   /** The host's name in the network. */
   readonly host: string
   /** See `SimulatedHostOptions.isCareless`. */
@@ -54,10 +54,7 @@ export function simulatedMoves({ clock, random, network, host, isCareless, hasAg
     iteration: 0, transferredBytes: 0, totalBytes: 0, dirtyBytesPerSecond: 0, downtimeMilliseconds: 0, detail: '', reportedAt: clock.now().toISOString(),
   })
   const isSending = (guest: SimulatedGuest, sending: Sending) => isHere(guest) && guest.sending === sending
-  const receiverOf = ({ host: to, port, key }: Sending) => {
-    const receiver = network.connect(host, to, port)
-    return receiver?.key === key ? receiver : undefined
-  }
+  const receiverOf = ({ host: to, port, key }: Sending) => network.connect(host, to, port, key)
 
   function fail(guest: SimulatedGuest, sending: Sending, detail: string): void {
     receiverOf(sending)?.lose()
@@ -112,21 +109,22 @@ export function simulatedMoves({ clock, random, network, host, isCareless, hasAg
 
   return {
     await(guest, reception) {
-      const port = network.listen(host, {
+      const listening = network.listen(host, {
         key: reception.key,
         take(memory) {
-          network.close(host, port)
+          listening.close()
           guest.arrived = memory
           // With copied disks the agent lets go of the copy first.
           clock.after(between(ARRIVAL_MILLISECONDS), () => (reception.mirroredDisks.length === 0 || hasAgent()) && goOn(guest))
         },
         lose() {
-          network.close(host, port)
+          listening.close()
           const { transfer } = guest.record
           if (isHere(guest) && transfer !== undefined) update(guest, { state: 'gone', transfer: { ...transfer, phase: 'failed', detail: 'the connection broke' } })
         },
       })
-      guest.port = port
+      const { port } = listening
+      guest.listening = listening
       guest.record = { ...guest.record, transfer: begin('receive', reception, { host, port, ...(reception.mirroredDisks.length === 0 ? {} : { diskPort: port }) }) }
     },
     send(guest, sending) {
@@ -142,7 +140,7 @@ export function simulatedMoves({ clock, random, network, host, isCareless, hasAg
       goOn(guest)
     },
     disconnect(guest) {
-      if (guest.port !== undefined) network.close(host, guest.port)
+      guest.listening?.close()
       if (guest.sending !== undefined) receiverOf(guest.sending)?.lose()
       guest.sending = undefined
       guest.arrived = undefined

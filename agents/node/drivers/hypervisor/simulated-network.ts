@@ -17,16 +17,21 @@ export interface SimulatedReceiver {
   lose(): void
 }
 
-export interface SimulatedNetwork {
-  /** The port that the receiver has from now on. */
-  listen(host: string, receiver: SimulatedReceiver): number
-  close(host: string, port: number): void
-  /** Undefined when nobody listens there, or nothing gets through. */
-  connect(from: string, host: string, port: number): SimulatedReceiver | undefined
+/** How simulated hosts reach each other. */
+export interface GuestTransport {
+  /** Where the receiver can be reached from now on, until it is closed. */
+  listen(host: string, receiver: SimulatedReceiver): { readonly port: number; close(): void }
+  /** The receiver of this key there; undefined when there is none, or nothing gets through. */
+  connect(from: string, host: string, port: number, key: string): SimulatedReceiver | undefined
+  /** What is written to the host or from it is lost, and the writer does not know. */
+  isCut(host: string): boolean
+}
+
+/** Hosts of one process. */
+export interface SimulatedNetwork extends GuestTransport {
   /** Nothing gets to the host or away from it until `mend`; what was under way is lost, and neither end is told. */
   cut(host: string): void
   mend(host: string): void
-  isCut(host: string): boolean
 }
 
 const FIRST_PORT = 49_152
@@ -40,10 +45,12 @@ export function newSimulatedNetwork(): SimulatedNetwork {
     listen(host, receiver) {
       const port = FIRST_PORT + (ports++ % PORTS)
       receivers.set(`${host}:${port}`, receiver)
-      return port
+      return { port, close: () => void receivers.delete(`${host}:${port}`) }
     },
-    close: (host, port) => void receivers.delete(`${host}:${port}`),
-    connect: (from, host, port) => (cutOff.has(from) || cutOff.has(host) ? undefined : receivers.get(`${host}:${port}`)),
+    connect(from, host, port, key) {
+      const receiver = cutOff.has(from) || cutOff.has(host) ? undefined : receivers.get(`${host}:${port}`)
+      return receiver?.key === key ? receiver : undefined
+    },
     cut: (host) => void cutOff.add(host),
     mend: (host) => void cutOff.delete(host),
     isCut: (host) => cutOff.has(host),

@@ -6,7 +6,7 @@ import { newUuid, type Random } from '../../../../kit/sys/random.ts'
 import { ConsoleLine } from './console-line.ts'
 import { type Guest, type GuestDefinition, GuestExists, type GuestIdentity, GuestStartFailed, type Hypervisor, type Sending, type Transfer } from './hypervisor.ts'
 import { simulatedMoves } from './simulated-move.ts'
-import { newSimulatedNetwork, type SimulatedMemory, type SimulatedNetwork } from './simulated-network.ts'
+import { type GuestTransport, newSimulatedNetwork, type SimulatedMemory } from './simulated-network.ts'
 
 export interface SimulatedGuestRecord extends GuestIdentity {
   readonly hostname: string
@@ -26,7 +26,7 @@ export interface SimulatedHostOptions {
   /** Told all guests, synchronously, whenever one changed. */
   readonly onChange?: (guests: readonly SimulatedGuestRecord[]) => void
   /** The hosts that guests can move to and from, and its name among them; none by default. */
-  readonly network?: SimulatedNetwork
+  readonly network?: GuestTransport
   readonly name?: string
   /** Guests go on at both ends of a move, which must never be: shows that those who look for it find it. */
   readonly isCareless?: boolean
@@ -68,12 +68,12 @@ export interface SimulatedGuest extends SimulatedMemory {
   isPaused: boolean
   isHandingOver: boolean
   /** Where it waits for its memory. */
-  port: number | undefined
+  listening: { close(): void } | undefined
   arrived: SimulatedMemory | undefined
 }
 
 const newGuest = (record: SimulatedGuestRecord, isBooted = false): SimulatedGuest => ({
-  record, life: record.life, isBooted, isHung: false, typed: '', neededDowntimeMilliseconds: 0, sending: undefined, isPaused: false, isHandingOver: false, port: undefined, arrived: undefined,
+  record, life: record.life, isBooted, isHung: false, typed: '', neededDowntimeMilliseconds: 0, sending: undefined, isPaused: false, isHandingOver: false, listening: undefined, arrived: undefined,
 })
 
 /** What the end of the process that simulated it leaves of a guest: nothing under way goes on. */

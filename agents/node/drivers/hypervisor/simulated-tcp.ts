@@ -1,0 +1,83 @@
+/** Simulated hosts in processes of their own reach each other over TCP. A sender says the key and, at the hand-over, what the guest is; the
+ *  connection that ends before that has lost it. */
+import { connect, createServer, type Socket } from 'node:net'
+import { createInterface } from 'node:readline'
+import { z } from 'zod'
+import type { GuestTransport, SimulatedReceiver } from './simulated-network.ts'
+
+const Memory = z.strictObject({ life: z.string(), isBooted: z.boolean(), isHung: z.boolean(), typed: z.string() })
+
+/** Listens at the address for the rest of the process's life, and keeps no process alive. */
+export async function openTcpTransport(address: string): Promise<GuestTransport> {
+  const receivers = new Map<string, SimulatedReceiver>()
+  const senders = new Map<string, { readonly receiver: SimulatedReceiver; isBroken: boolean }>()
+  const server = createServer((socket) => void answer(socket, receivers).catch(() => socket.destroy()))
+  server.unref()
+  const port = await new Promise<number>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(0, address, () => {
+      const at = server.address()
+      if (typeof at === 'object' && at !== null) resolve(at.port)
+    })
+  })
+
+  function open(name: string, host: string, at: number, key: string): SimulatedReceiver {
+    const socket = connect(at, host)
+    socket.unref()
+    const sender = {
+      isBroken: false,
+      receiver: {
+        key,
+        take: (memory: object) => leave(() => socket.end(`${JSON.stringify(memory)}\n`)),
+        lose: () => leave(() => socket.destroy()),
+      },
+    }
+    const leave = (last: () => void) => {
+      senders.delete(name)
+      last()
+    }
+    socket.on('error', () => socket.destroy())
+    socket.on('end', () => socket.destroy())
+    socket.once('close', () => void (sender.isBroken = true))
+    socket.write(`${key}\n`)
+    senders.set(name, sender)
+    return sender.receiver
+  }
+
+  return {
+    listen(_host, receiver) {
+      receivers.set(receiver.key, receiver)
+      const close = () => {
+        if (receivers.get(receiver.key) === receiver) receivers.delete(receiver.key)
+      }
+      return { port, close }
+    },
+    connect(_from, host, at, key) {
+      const name = `${host} ${at} ${key}`
+      const known = senders.get(name)
+      if (known === undefined) return open(name, host, at, key)
+      if (!known.isBroken) return known.receiver
+      senders.delete(name)
+      return undefined
+    },
+    isCut: () => false,
+  }
+}
+
+async function answer(socket: Socket, receivers: ReadonlyMap<string, SimulatedReceiver>): Promise<void> {
+  socket.unref()
+  socket.on('error', () => socket.destroy())
+  let receiver: SimulatedReceiver | undefined
+  let hasArrived = false
+  for await (const line of createInterface({ input: socket })) {
+    if (receiver === undefined) {
+      receiver = receivers.get(line)
+      if (receiver === undefined) break
+    } else {
+      receiver.take(Memory.parse(JSON.parse(line)))
+      hasArrived = true
+    }
+  }
+  socket.destroy()
+  if (receiver !== undefined && !hasArrived && receivers.get(receiver.key) === receiver) receiver.lose()
+}
