@@ -35,4 +35,4 @@ export const CUSTOMER_GUIDES = ['docs/getting-started.md', 'docs/rest.md', 'docs
 /** Pages whose commands operators type, with kubectl as the administrator. */
 export const OPERATOR_GUIDES = ['docs/kubernetes.md', 'docs/identity.md', 'docs/operating.md', 'docs/cluster.md'] as const
 /** Run by tests of their own. */
-export const OTHER_GUIDES = ['README.md', 'docs/nodes.md'] as const
+export const OTHER_GUIDES = ['README.md', 'docs/nodes.md', 'docs/high-availability.md'] as const
