@@ -85,5 +85,8 @@ export const EXAMPLE_VALUES: Readonly<Record<string, unknown>> = {
   public_key: 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBv7nS1hUS8W4v8Yw0OeTZcJ6pHJXnpmmGBR9XdKLMDu ada@example.com', fingerprint: 'SHA256:rqBhNGBLRWpBX2Ly7VPLbnWQHvDpJmUFVAbBsRHpCZQ', content: '#!/bin/sh\necho hello > /etc/motd\n',
   source_ip: '192.0.2.7', user_agent: 'svccloud-cli/0.1.0', allowed_cidrs: ['192.0.2.0/24'], token: 'svccloud_w_…', csrf_token: '8c1f…', secret: 'JBSWY3DPEHPK3PXP', challenge: 'the-challenge-of-the-login',
   hash: 'c0535e4be2b79ffd93291305436bf889314e4a3faec05ecffcbb7df31ad9e51a', sequence: 42, cents: 1000, limit: 25, used: 3, next_cursor: null, recovery_codes: ['4f7c-91ab-d2e0'], recovery_codes_remaining: 10,
+  agent_version: '0.1.0', desired_agent_version: '0.1.0', rack: 'rack-1', logical_cpus: 64, vcpus: 64, memory_used_mebibytes: 16_384, count: 2, cidr: '2001:db8::/48', total: 65_536, allocated: 12,
+  bytes: 1_048_576, billable_bytes: 0, total_billable_bytes: 0, allowance_bytes_per_server: 1_099_511_627_776, price_per_gibibyte_millicents: 1000, operations: 40, seconds: 60, redemptions: 3, sessions: 1,
+  provider: 'https://id.example.com', provider_name: 'GitHub', identity_providers: ['GitHub'], icon: 'generic', field: 'title',
   code: 'WELCOME', detail: 'A mail is on its way.', reason: 'Asked for by the owner on the phone.', redirect: '/', return_to: '/', platform_role: 'owner', resource_type: 'server',
 }

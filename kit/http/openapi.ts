@@ -32,7 +32,7 @@ export function openApiDocument(routes: readonly Route[], options: DocumentOptio
     tags: [...new Set(routes.map((route) => route.area))].map((name) => ({ name, description: placesOf(routes.filter((route) => route.area === name)) })),
     paths: paths as ZodOpenApiPathsObject, // keys are paths and lower-case methods
     components: {
-      securitySchemes: Object.fromEntries(Object.entries(SECURITY_SCHEMES).filter(([name]) => routes.some(({ credentials }) => (credentials as readonly string[]).includes(name)))),
+      securitySchemes: Object.fromEntries(Object.entries(SECURITY_SCHEMES).filter(([name]) => routes.some(({ credentials }) => credentials.some((credential) => SECURITY[credential].some((scheme) => scheme === name))))),
       responses: Object.fromEntries([...new Set(routes.flatMap(refusalsOf))].map((status) => [refusalName(status), refusalResponse(status)])),
     },
   }, { override })
@@ -44,10 +44,14 @@ const SECURITY_SCHEMES = {
   token: { type: 'http', scheme: 'bearer', description: 'An API token. It acts as its creator, limited by its scope.' },
   session: { type: 'apiKey', in: 'cookie', name: 'svccloud_session', description: 'A portal session. Unsafe requests also send X-CSRF-Token with the value of the svccloud_csrf cookie.' },
   operator: { type: 'http', scheme: 'bearer', description: 'A bearer token of the management Kubernetes cluster.' },
+  staff: { type: 'apiKey', in: 'cookie', name: 'svccloud_staff_session', description: 'A session of the staff. Unsafe requests also send X-CSRF-Token with the value of the svccloud_staff_csrf cookie.' },
 } as const
 
+/** What each credential may be in a request. */
+const SECURITY: Readonly<Record<Credential, readonly (keyof typeof SECURITY_SCHEMES)[]>> = { token: ['token'], session: ['session'], operator: ['operator', 'staff'], public: [] }
+
 const securityOf = (credentials: readonly Credential[]): Record<string, string[]>[] =>
-  credentials.map((credential) => (credential === 'public' ? {} : { [credential]: [] }))
+  credentials.flatMap((credential) => (credential === 'public' ? [{}] : SECURITY[credential].map((scheme) => ({ [scheme]: [] }))))
 
 const IDEMPOTENCY_HEADER = z.object({ 'Idempotency-Key': z.uuid().optional().describe('Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true.') })
 
