@@ -6,15 +6,19 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { signalProcess } from '../../kit/sys/process.ts'
+import { environment, signalProcess } from '../../kit/sys/process.ts'
 import type { NodeSpec, NodeStatus } from '../../resources/platform.ts'
 import type { ServerStatus } from '../../resources/server.ts'
+import { scriptOf } from '../docs/blocks.ts'
 import { Customer, type Server } from './customer.ts'
 import { eventually, Product } from './product.ts'
 
 const run = promisify(execFile)
 const SSH_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKfW0y1WQ3x8fMgmvHpsyWkBq3W1H2yj4v3mO3b2pTqI fencing@example.com'
 const PATIENCE_MILLISECONDS = 180_000
+
+const isMissing = async (program: string) => run('/bin/sh', ['-c', `command -v ${program}`]).then(() => false, () => true)
+const missing = (await Promise.all(['curl', 'jq', 'kubectl'].map(isMissing))).some(Boolean)
 
 let data: string
 let product: Product
@@ -130,6 +134,12 @@ it('fences a host that lost its power by itself, and its servers go on elsewhere
   expect(await untilRecovered(kept, lost)).toMatchObject({ state: 'started' })
   await onConsole(kept, 'cat /data/marker', /what-was-written/)
   expect((await statusOf(lost))?.operation).toMatchObject({ kind: 'node.fence', status: 'succeeded', actor: 'system:fencing' })
+})
+
+it.runIf(!missing)('does what the guide of lost hosts says', async () => {
+  const { PATH, LANG } = environment()
+  const { stdout } = await run('bash', ['-eu', '-c', await scriptOf('docs/high-availability.md')], { cwd: data, timeout: PATIENCE_MILLISECONDS, env: { PATH, LANG, HOME: data, DATA: data, KUBECONFIG: product.endpoints.kubeconfig } })
+  expect(stdout).toMatch(/node\.fence +eu-1a-2 +succeeded/)
 })
 
 it('leaves nothing behind when the servers are deleted', async () => {
