@@ -1,4 +1,5 @@
 /** THE list of reconcilers, and how they run. Built from parts only, so that tests and the simulation build the same in one process. */
+import type { KubeObject } from '../kit/kube/object.ts'
 import { type Controller, openController } from '../kit/reconcile/loop.ts'
 import type { ControllerMetrics } from '../kit/reconcile/metrics.ts'
 import { Instance, Volume } from '../resources/instance.ts'
@@ -7,6 +8,8 @@ import { Storage } from '../resources/storage.ts'
 import { runIntentSweeper } from './change-intents.ts'
 import type { OpenPowerControl } from './fencing/effects.ts'
 import { runClaimSweeper } from './claims.ts'
+import { networkReconciler } from './network/index.ts'
+import type { Ovsdb } from './network/ovsdb.ts'
 import { nodeReconciler } from './node/index.ts'
 import { operationReconciler } from './operation/index.ts'
 import { operationRecords } from './operation/record.ts'
@@ -26,6 +29,8 @@ export interface ControllersOptions extends Parts {
   readonly mayAct?: () => boolean
   /** The whole, when absent. */
   readonly shard?: Shard
+  /** The northbound database of OVN; guests are in no network of the zone when absent. */
+  readonly northbound?: Ovsdb
   /** Reaches the management controllers of hosts; over the network when absent. */
   readonly openPowerControl?: OpenPowerControl
 }
@@ -35,12 +40,14 @@ export function openControllers(options: ControllersOptions): readonly Controlle
   const { shard = WHOLE } = options
   const shared = { ...options, operations: operationRecords(options) }
   const zonal = { ...shared, selects: inShard(shard) }
+  const ofZones = { ...shared, selects: ({ metadata }: KubeObject) => shard.ownsZone(metadata.name) }
   return [
     openController(serverReconciler(options), zonal),
     openController(storageReconciler(options), zonal),
     openController(nodeReconciler(options, options.openPowerControl), zonal),
     openController(publicPoolReconciler(options), zonal),
-    openController(zoneReconciler(options), { ...shared, selects: ({ metadata }) => shard.ownsZone(metadata.name) }),
+    openController(zoneReconciler(options), ofZones),
+    ...(options.northbound === undefined ? [] : [openController(networkReconciler(options, options.northbound), ofZones)]),
     ...(shard.hasCommonWork ? [
       openController(serverGroupReconciler(options), shared),
       openController(operationReconciler(options), shared),

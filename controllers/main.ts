@@ -20,6 +20,7 @@ import { newUuid, systemRandom } from '../kit/sys/random.ts'
 import { SYSTEM_NAMESPACE } from '../resources/labels.ts'
 import { installCatalog } from './catalog.ts'
 import { openControllers, runControllers } from './index.ts'
+import { openOvsdb } from './network/ovsdb.ts'
 import { installRoles } from './roles.ts'
 import { parseShard } from './shard.ts'
 import { usageFromAgents } from './usage/agents.ts'
@@ -36,6 +37,8 @@ const Environment = z.object({
   SVCCLOUD_ENDED_IDENTITY: z.string().min(1).max(253).optional(),
   /** `zones:a,b` or `others:a,b`; the whole when absent. */
   SVCCLOUD_SHARD: z.string().optional(),
+  /** Northbound database of OVN, as `unix:<path>` or `tcp:<host>:<port>`. */
+  SVCCLOUD_OVN_NORTHBOUND: z.string().regex(/^(unix:.+|tcp:.+:\d+)$/, 'must be unix:<path> or tcp:<host>:<port>').optional(),
   SVCCLOUD_METRICS_HOST: z.string().default('127.0.0.1'),
   SVCCLOUD_METRICS_PORT: z.coerce.number().int().min(0).max(65_535).default(0),
   SVCCLOUD_LOG_LEVEL: z.string().default('info'),
@@ -70,7 +73,8 @@ async function run(settings: z.infer<typeof Environment>, log: Logger, stop: Abo
   let mayAct = () => false
   const shard = parseShard(settings.SVCCLOUD_SHARD)
   const parts = { store, caches, db, clock, random, log, shard }
-  const controllers = openControllers({ ...parts, metrics: openControllerMetrics(registry), mayAct: () => mayAct() })
+  const northbound = settings.SVCCLOUD_OVN_NORTHBOUND === undefined ? undefined : openOvsdb(settings.SVCCLOUD_OVN_NORTHBOUND)
+  const controllers = openControllers({ ...parts, ...(northbound === undefined ? {} : { northbound }), metrics: openControllerMetrics(registry), mayAct: () => mayAct() })
   caches.start(stop) // also while another leads, to be warm when the turn comes
 
   const missing = async () => {
@@ -88,6 +92,7 @@ async function run(settings: z.infer<typeof Environment>, log: Logger, stop: Abo
   }, stop)
   if (end === 'lost') return end
   await probes.stop()
+  northbound?.close()
   await kubernetes.close()
   await db.destroy()
   return end

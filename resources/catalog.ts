@@ -32,10 +32,13 @@ export function toRegionView({ name, spec }: Stored<RegionSpec>, zones: readonly
   return { name, display_name: spec.displayName, country: spec.country, zones: zones.filter((zone) => zone.spec.region === name).map((zone) => zone.name).sort() }
 }
 
+/** Where guests are in no network of the zone their addresses lead nowhere, whatever the pools hold. */
+const NEED_NETWORK: readonly string[] = ['public_ipv4', 'public_ipv6']
+
 export function toZoneView({ name, spec, status }: Stored<ZoneSpec, ZoneStatus>): ZoneView {
   return {
     name, display_name: spec.displayName, region: spec.region, status: spec.isClosed ? 'closed' : status?.state ?? 'available',
-    capabilities: spec.capabilities, object_storage_backend: null, unavailable_plans: status?.unavailablePlans ?? [],
+    capabilities: spec.publicNetwork === undefined ? spec.capabilities.filter((capability) => !NEED_NETWORK.includes(capability)) : spec.capabilities, object_storage_backend: null, unavailable_plans: status?.unavailablePlans ?? [],
   }
 }
 

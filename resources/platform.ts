@@ -36,6 +36,11 @@ export const Zone = resource({
     region: z.string().min(1).max(63).describe('Region that it belongs to. Cannot be changed.'),
     isClosed: z.boolean().default(false).describe('A closed zone takes nothing new; what is there stays and works.'),
     capabilities: z.array(z.enum(ZONE_CAPABILITIES)).max(32).default([]).describe('What the zone offers beyond servers.').meta({ 'x-kubernetes-list-type': 'set' }),
+    publicNetwork: z.strictObject({
+      physicalNetwork: z.string().min(1).max(63).describe('Name by which the hosts of the zone know the wire outside (ovn-bridge-mappings).'),
+      addresses: z.array(z.string().min(1).max(49)).min(1).max(4).describe("Addresses of the zone's router on it, with the length of their prefix. The routers around it send the pools of the zone there."),
+      gateways: z.array(z.string().min(1).max(45)).max(2).describe('Where the router finds the rest of the world, one for each protocol.'),
+    }).optional().describe('How the servers of the zone reach the outside, where Open Virtual Network is their network; not at all when absent.'),
   }).describe('What the zone is.'),
   status: Observed.extend({
     state: z.enum(['available', 'full', 'maintenance', 'closed']).optional().describe('Whether it takes new servers.'),

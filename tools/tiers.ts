@@ -44,6 +44,15 @@ const kubectlMissing = async (): Promise<string | undefined> =>
 const clusterMissing = async (): Promise<string | undefined> =>
   (await canHave(['etcd', 'kube-apiserver', 'kube-controller-manager'])) ? undefined : 'a real Kubernetes API server is not built, and there is no Go to build it with'
 
+async function networkMissing(): Promise<string | undefined> {
+  if (!isRoot()) return 'network namespaces are made by root only'
+  if (!(await answers('ping', '-V'))) return 'ping is not installed (Debian: iputils-ping)'
+  for (const command of ['ovn-northd', 'ovn-controller', 'ovs-vswitchd', 'ovsdb-server', 'ethtool']) {
+    if (!(await answers(command, '--version'))) return `${command} is not installed (Debian: ovn-central, ovn-host, openvswitch-switch and ethtool)`
+  }
+  return qemuMissing()
+}
+
 interface TierInput {
   readonly name: string
   readonly folder?: string
@@ -71,6 +80,7 @@ const special: readonly Tier[] = [
   named({ name: 'database', workersMaximum: 2, testTimeoutMilliseconds: 60_000, deadlineMinutes: 6 }),
   named({ name: 'kubectl', workersMaximum: 1, testTimeoutMilliseconds: 90_000, deadlineMinutes: 6, missing: kubectlMissing }),
   named({ name: 'qemu', workersMaximum: 1, testTimeoutMilliseconds: 180_000, deadlineMinutes: 8, missing: qemuMissing }),
+  named({ name: 'network', workersMaximum: 1, testTimeoutMilliseconds: 180_000, deadlineMinutes: 6, missing: networkMissing }),
   named({ name: 'simulation', folder: 'test/sim/**/*.test.ts', workersMaximum: 2, testTimeoutMilliseconds: 480_000, deadlineMinutes: 10 }),
   named({ name: 'e2e', workersMaximum: 1, testTimeoutMilliseconds: 300_000, deadlineMinutes: 18, missing: qemuMissing }),
   named({ name: 'cluster', workersMaximum: 1, testTimeoutMilliseconds: 300_000, deadlineMinutes: 20, isOptIn: true, missing: clusterMissing }),

@@ -11,6 +11,7 @@ import type { PortRange } from './drivers/hypervisor/listening-port.ts'
 import { probeQemu, QEMU_BINARY } from './drivers/hypervisor/qemu-probe.ts'
 import { newSimulatedHost, type SimulatedGuestRecord } from './drivers/hypervisor/simulated.ts'
 import { openTcpTransport } from './drivers/hypervisor/simulated-tcp.ts'
+import { type GuestNetwork, isOvn } from './drivers/network/ovn.ts'
 import type { UserModeNetwork } from './drivers/network/user-mode.ts'
 import { openDiskServer } from './drivers/storage/disk-server.ts'
 import { openPool } from './drivers/storage/pool.ts'
@@ -26,7 +27,8 @@ export interface HostOptions {
   readonly folder: string
   readonly imageFolder: string
   readonly bootId: string
-  readonly isOutboundAllowed: boolean
+  /** `ovn`: guests are in the network of the zone. Else QEMU gives each one of its own, with or without the outside. */
+  readonly guestNetwork: 'ovn' | 'outbound' | 'isolated'
   /** Where other hosts reach this one for guests and disks that move, and by which ports; any when absent. */
   readonly migrationHost: string
   readonly migrationPorts?: PortRange | undefined
@@ -59,9 +61,9 @@ export async function openHost(options: HostOptions): Promise<HostDrivers> {
   }
 }
 
-async function openQemuHost({ folder, imageFolder, bootId, isOutboundAllowed, metadata, migrationHost, migrationPorts, sharedFolder, clock, random, log }: HostOptions): Promise<HostDrivers> {
+async function openQemuHost({ folder, imageFolder, bootId, guestNetwork, metadata, migrationHost, migrationPorts, sharedFolder, clock, random, log }: HostOptions): Promise<HostDrivers> {
   const machine = await probeQemu({ cacheFile: join(folder, 'accelerator'), bootId, clock })
-  const network = { isOutboundAllowed, metadata }
+  const network: GuestNetwork = guestNetwork === 'ovn' ? { kind: 'ovn' } : { isOutboundAllowed: guestNetwork === 'outbound', metadata }
   await mkdir(imageFolder, { recursive: true })
   const pools = sharedFolder === undefined ? [] : [await openPool(sharedFolder, random)]
   const server = await openDiskServer({ folder: join(folder, 'served'), host: migrationHost, ports: migrationPorts, clock })
@@ -69,7 +71,7 @@ async function openQemuHost({ folder, imageFolder, bootId, isOutboundAllowed, me
     hypervisor: await openQemu({ folder: join(folder, 'guests'), binary: QEMU_BINARY, machine, network, bootId, migrationHost, migrationPorts, clock, log }),
     volumes: await openQcow2Volumes({ folder: join(folder, 'volumes'), server, pools }),
     images: openTemplateStore({ folder: imageFolder, clock, log }),
-    features: ['ssh-forward', isOutboundAllowed ? 'user-network-outbound' : 'user-network-isolated', ...(metadata === undefined ? [] : ['metadata-service'])],
+    features: isOvn(network) ? ['public-network'] : ['ssh-forward', `user-network-${guestNetwork}`, ...(metadata === undefined ? [] : ['metadata-service'])],
   }
 }
 

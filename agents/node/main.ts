@@ -4,7 +4,7 @@
  *  SVCCLOUD_POWER_CYCLE (which start of its own power this is, where several nodes share one machine and its boot id),
  *  SVCCLOUD_SHARED_VOLUMES (folder that other hosts have mounted too; none when absent or `none`), SVCCLOUD_MIGRATION_HOST (SVCCLOUD_HOST; where
  *  other hosts reach this one for guests and disks that move), SVCCLOUD_MIGRATION_PORTS (such as 49152-49215; any free ones),
- *  SVCCLOUD_GUEST_NETWORK outbound | isolated (outbound), SVCCLOUD_STOP_GUESTS (false),
+ *  SVCCLOUD_GUEST_NETWORK ovn | outbound | isolated (outbound), SVCCLOUD_STOP_GUESTS (false),
  *  SVCCLOUD_METRICS_HOST (127.0.0.1), SVCCLOUD_METRICS_PORT (0), SVCCLOUD_LOG_LEVEL (info).
  *  Tells its parent `{ready, url, metrics_url}` when its heartbeat has reached the control plane. */
 import { mkdir } from 'node:fs/promises'
@@ -49,7 +49,7 @@ const Settings = z.object({
   SVCCLOUD_SHARED_VOLUMES: z.string().min(1).default('none'),
   SVCCLOUD_MIGRATION_HOST: z.string().min(1).optional(),
   SVCCLOUD_MIGRATION_PORTS: PortRange.optional(),
-  SVCCLOUD_GUEST_NETWORK: z.enum(['outbound', 'isolated']).default('outbound'),
+  SVCCLOUD_GUEST_NETWORK: z.enum(['ovn', 'outbound', 'isolated']).default('outbound'),
   SVCCLOUD_STOP_GUESTS: z.stringbool().default(false),
   SVCCLOUD_METRICS_HOST: z.string().min(1).default('127.0.0.1'),
   SVCCLOUD_METRICS_PORT: Port,
@@ -89,7 +89,7 @@ const host = await openHost({
   migrationHost, migrationPorts: settings.SVCCLOUD_MIGRATION_PORTS, sharedFolder: settings.SVCCLOUD_SHARED_VOLUMES === 'none' ? undefined : resolve(settings.SVCCLOUD_SHARED_VOLUMES),
   metadata: door,
   choice: settings.SVCCLOUD_HYPERVISOR, folder, imageFolder: resolve(settings.SVCCLOUD_IMAGE_CACHE ?? join(folder, 'images')), bootId,
-  isOutboundAllowed: settings.SVCCLOUD_GUEST_NETWORK === 'outbound', clock, random, log,
+  guestNetwork: settings.SVCCLOUD_GUEST_NETWORK, clock, random, log,
 }).catch((error: unknown) => refuse(`guests cannot be run: ${error instanceof Error ? error.message : String(error)}`))
 log.info('hypervisor chosen', { hypervisor: host.hypervisor.kind })
 

@@ -2,6 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { GuestDefinition } from '../../../agents/node/drivers/hypervisor/hypervisor.ts'
+import { tapOf } from '../../../agents/node/drivers/network/ovn.ts'
 import { guestUuid } from '../../../agents/node/drivers/hypervisor/guest-record.ts'
 import { qemuArguments } from '../../../agents/node/drivers/hypervisor/qemu-arguments.ts'
 import { environment } from '../../../kit/sys/process.ts'
@@ -33,6 +34,14 @@ describe('the command line of a guest', () => {
   })
   it('on KVM, small, isolated, without disks', () => {
     matchesGolden('qemu-kvm.txt', story(qemuArguments({ ...guest, memoryMebibytes: 128, interfaces: [{ macAddress: '52:54:00:12:34:56' }], disks: [] }, UUID, { accelerator: 'kvm', machine: 'pc-q35-7.2', cpu: 'host' }, { isOutboundAllowed: false }, [])))
+  })
+  it('in the network of a zone has a tap, and nothing that QEMU starts', () => {
+    const line = qemuArguments(guest, UUID, { accelerator: 'kvm', machine: 'pc-q35-7.2', cpu: 'host' }, { kind: 'ovn' }, [])
+    expect(line).toContain(`tap,id=net0,ifname=${tapOf(guest.name, 0)},script=no,downscript=no`)
+    expect(line).toContain('on,obsolete=deny,elevateprivileges=deny,spawn=deny')
+    expect(line.filter((word) => word.includes('user,id='))).toEqual([])
+    expect(tapOf(guest.name, 0)).toMatch(/^svc[0-9a-f]{11}$/)
+    expect(new Set([tapOf(guest.name, 0), tapOf(guest.name, 1), tapOf('another', 0)]).size).toBe(3)
   })
   it('is the same for one that waits for its memory, but for the waiting', () => {
     const machine = { accelerator: 'tcg', machine: 'pc-q35-7.2', cpu: 'qemu64' } as const

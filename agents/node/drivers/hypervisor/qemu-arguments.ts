@@ -1,5 +1,6 @@
 /** The command line of a guest: pure, and the same for the same input, so that a migration's target can be given the same devices in the same order. */
-import { userModeArguments, type UserModeNetwork } from '../network/user-mode.ts'
+import { type GuestNetwork, isOvn, OVN_DEVICE, ovnArguments } from '../network/ovn.ts'
+import { userModeArguments } from '../network/user-mode.ts'
 import type { Forward, GuestDefinition } from './hypervisor.ts'
 
 export interface QemuMachine {
@@ -24,14 +25,14 @@ const json = (fields: object): string => JSON.stringify(fields)
 
 /** `uuid` is what the guest sees as its machine id, and what its process is recognised by. `incoming`: it waits for its memory, and is `held` when
  *  even with that it shall not go on by itself. */
-export function qemuArguments(guest: GuestDefinition, uuid: string, machine: QemuMachine, network: UserModeNetwork, forwards: readonly Forward[], incoming?: 'free' | 'held'): string[] {
+export function qemuArguments(guest: GuestDefinition, uuid: string, machine: QemuMachine, network: GuestNetwork, forwards: readonly Forward[], incoming?: 'free' | 'held'): string[] {
   const translationMebibytes = guest.memoryMebibytes <= SMALL_GUEST_MEBIBYTES ? TRANSLATION_MEBIBYTES.small : TRANSLATION_MEBIBYTES.large
   return [
     '-name', `guest=${guest.name},debug-threads=on`,
     '-uuid', uuid,
     '-nodefaults', '-no-user-config', '-display', 'none',
     // What joins guests of user-mode networking to the metadata service is a program that QEMU starts.
-    '-sandbox', `on,obsolete=deny${network.metadata === undefined ? ',elevateprivileges=deny,spawn=deny' : ''}`,
+    '-sandbox', `on,obsolete=deny${isOvn(network) || network.metadata === undefined ? ',elevateprivileges=deny,spawn=deny' : ''}`,
     // Nothing follows the end of a guest's memory on its way: whoever has read the end has everything, and whoever has not has not.
     '-machine', `${machine.machine},suppress-vmdesc=on`,
     '-accel', machine.accelerator === 'kvm' ? 'kvm' : `tcg,tb-size=${translationMebibytes}`,
@@ -55,8 +56,8 @@ export function qemuArguments(guest: GuestDefinition, uuid: string, machine: Qem
     '-blockdev', json({ driver: 'raw', 'node-name': 'seed', file: 'seed-file', 'read-only': true }),
     '-device', json({ driver: 'virtio-blk-pci', id: 'seed-disk', drive: 'seed', serial: 'cidata' }),
     ...guest.interfaces.flatMap(({ macAddress }, index) => [
-      ...userModeArguments(network, index, index === 0 ? forwards : []),
-      '-device', json({ driver: 'virtio-net-pci', id: `nic${index}`, netdev: `net${index}`, mac: macAddress, romfile: '' }),
+      ...(isOvn(network) ? ovnArguments(guest.name, index) : userModeArguments(network, index, index === 0 ? forwards : [])),
+      '-device', json({ driver: 'virtio-net-pci', id: `nic${index}`, netdev: `net${index}`, mac: macAddress, romfile: '', ...(isOvn(network) ? OVN_DEVICE : {}) }),
     ]),
     '-device', 'virtio-balloon-pci,id=balloon',
     '-device', 'virtio-rng-pci,id=rng',

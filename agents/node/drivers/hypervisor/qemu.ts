@@ -10,8 +10,9 @@ import type { Clock } from '../../../../kit/sys/clock.ts'
 import type { Logger } from '../../../../kit/sys/log.ts'
 import { environment, signalProcess } from '../../../../kit/sys/process.ts'
 import { processCpuMilliseconds } from '../../host.ts'
+import { type GuestNetwork, isOvn, plugIn, tapTraffic, unplug } from '../network/ovn.ts'
 import { countTraffic, type Traffic } from '../network/traffic-log.ts'
-import { pipeFile, trafficFiles, type UserModeNetwork } from '../network/user-mode.ts'
+import { pipeFile, trafficFiles } from '../network/user-mode.ts'
 import { ConsoleLine } from './console-line.ts'
 import { ConsoleLog } from './console-log.ts'
 import { findGuestProcess, guestUuid, type GuestRecord, INCARNATION_FILES, isGuestProcess, readGuestRecord, writeGuestRecord } from './guest-record.ts'
@@ -32,7 +33,7 @@ export interface QemuOptions {
   readonly folder: string
   readonly binary: string
   readonly machine: QemuMachine
-  readonly network: UserModeNetwork
+  readonly network: GuestNetwork
   readonly bootId: string
   /** Where other hosts reach this one. */
   readonly migrationHost: string
@@ -183,6 +184,7 @@ class QemuHypervisor implements Hypervisor {
     const folder = this.#folder(name)
     const { macAddresses = [] } = (await readGuestRecord(folder)) ?? {}
     return Promise.all(macAddresses.map((macAddress, index) => {
+      if (isOvn(this.#options.network)) return tapTraffic(name, index)
       const { file, countFile } = trafficFiles(index)
       return countTraffic({ file: join(folder, file), countFile: join(folder, countFile), macAddress })
     }))
@@ -210,11 +212,12 @@ class QemuHypervisor implements Hypervisor {
     if (await readGuestRecord(folder) !== undefined || await findGuestProcess(folder, uuid) !== undefined) throw new GuestExists(name)
     await mkdir(folder, { recursive: true, mode: 0o700 })
     await writeFile(join(folder, GUEST_FILES.seed), definition.seed, { mode: 0o600 })
-    const pipe = this.#options.network.metadata && pipeFile(name, this.#options.network.metadata)
+    const { network } = this.#options
+    const pipe = isOvn(network) || network.metadata === undefined ? undefined : pipeFile(name, network.metadata)
     if (pipe !== undefined) await writeFile(join(folder, pipe.name), pipe.text, { mode: 0o600 })
     if (reception !== undefined) await writeFile(join(folder, KEY_FILE), keyFileText(reception.key), { mode: 0o600 })
     for (let attempt = 1; ; attempt++) {
-      const forwards = await Promise.all(definition.forwardedPorts.map(async (guestPort): Promise<Forward> => ({ guestPort, host: FORWARD_HOST, hostPort: await freePort(FORWARD_HOST) })))
+      const forwards = await Promise.all((isOvn(network) ? [] : definition.forwardedPorts).map(async (guestPort): Promise<Forward> => ({ guestPort, host: FORWARD_HOST, hostPort: await freePort(FORWARD_HOST) })))
       const now = this.#options.clock.now().toISOString()
       const move: Move | undefined = reception && { role: 'receive', id: reception.id, attempt: reception.attempt, mirroredDisks: [...reception.mirroredDisks], beganAt: now, isStarted: false }
       const record: GuestRecord = { name, uid, incarnation, uuid, startedAt: now, bootId: this.#options.bootId, forwards, macAddresses: definition.interfaces.map(({ macAddress }) => macAddress), ...(move === undefined ? {} : { move }) }
@@ -322,6 +325,7 @@ class QemuHypervisor implements Hypervisor {
     const { binary, machine, network, clock } = this.#options
     const folder = this.#folder(record.name)
     for (const file of [GUEST_FILES.qmp, GUEST_FILES.console]) await rm(join(folder, file), { force: true })
+    if (isOvn(network)) await plugIn(record.name, record.macAddresses.length)
     const output = openSync(join(folder, GUEST_FILES.output), 'w', 0o600)
     let ended: string | undefined
     let pid: number | undefined
@@ -438,6 +442,7 @@ class QemuHypervisor implements Hypervisor {
     attachment?.line.destroy()
     const console = this.#console(name)
     console.line.stopped()
+    if (isOvn(this.#options.network)) await unplug(name, record.macAddresses.length)
     for (const file of INCARNATION_FILES) await rm(join(this.#folder(name), file), { force: true })
   }
 
