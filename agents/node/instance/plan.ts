@@ -81,6 +81,8 @@ export function planInstance(instance: InstanceObject, seen: InstanceSeen, now: 
   if (seen.guest?.state === 'running') return isEndWanted ? planStop(spec, seen, entry, now) : planRunning(spec.send, seen, entry, now)
   if (seen.guest?.state === 'off' && seen.guest.transfer?.phase === 'transferring') return [effect('cancelSend', {}), wait(PROGRESS_SECONDS, 'the sending to end')]
   if (seen.guest !== undefined || (incarnation > 0 && entry.ended === undefined)) return [planEnded(spec, seen.guest, entry, isEndWanted), again]
+  // Who was told to send the guest had it: a host that has forgotten it does not boot it a second time.
+  if (incarnation === 0 && spec.send !== undefined && spec.incarnation > 0) return [effect('accept', { generation, incarnation: spec.incarnation }), again]
   if (spec.power === 'running' && spec.incarnation > incarnation) return spec.receive === undefined ? planStart(spec, seen, entry) : planReception(instance, spec.receive, seen, entry, now)
   if (spec.power === 'stopped' && spec.stop !== undefined && entry.stop?.id !== spec.stop.id) return [effect('noteStopped', { id: spec.stop.id }), again]
   return [entry.ended?.detail === undefined ? statusOf('stopped', seen, entry) : statusOf('error', seen, entry, entry.ended.detail)]

@@ -116,6 +116,8 @@ const rows: readonly Row[] = [
   { why: 'also when nobody wants it sent any more', entry: { transfer: transfer({ role: 'send', phase: 'completed' }) }, guest: { state: 'handed_over', ...sent({ phase: 'completed' }) }, does: ['status handed_over completed'] },
   { why: 'only the next incarnation ends it', spec: { incarnation: 2 }, entry: { transfer: transfer({ role: 'send', phase: 'completed' }) }, guest: { state: 'handed_over', ...sent({ phase: 'completed' }) }, does: ['end requested', 'wait 0'] },
   { why: 'a guest that vanished while it was sent may have arrived', spec: { send }, entry: {}, guest: { state: 'gone', ...sent() }, does: ['noteTransfer completed', 'wait 0'] },
+  { why: 'a host that has forgotten the guest that it was told to send does not boot it again', spec: { send }, entry: { incarnation: 0 }, does: ['accept 1 1', 'wait 0'] },
+  { why: 'and says that it has ended', spec: { send }, entry: { incarnation: 1 }, does: ['end crashed', 'wait 0'] },
   { why: 'one that powered itself off meanwhile is not sent', spec: { send }, entry: {}, guest: { state: 'off', ...sent() }, does: ['cancelSend', 'wait 1'] },
   { why: 'and then it has powered itself off', spec: { send }, entry: { transfer: transfer({ role: 'send', phase: 'failed' }) }, guest: { state: 'off', ...sent({ phase: 'failed' }) }, does: ['end guest_shutdown', 'wait 0'] },
 
@@ -172,6 +174,7 @@ describe('the plan of an Instance', () => {
       // The next life begins when nothing is left of the one before.
       if (effects.includes('start') || effects.includes('receive')) expect([here, wanted > known, power, effects.length]).toEqual([undefined, true, 'running', 1])
       expect(effects.includes('start') && receiveOrder !== undefined).toBe(false)
+      expect(effects.includes('start') && sendOrder !== undefined && known === 0).toBe(false)
       if (effects.includes('receive')) expect(noted?.role === 'receive' && noted.id === receiveOrder?.id && noted.attempt >= receiveOrder.attempt).toBe(false)
       if (effects.includes('send')) expect(here?.state).toBe('running')
       // What runs is only what the host runs.
