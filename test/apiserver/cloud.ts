@@ -82,7 +82,7 @@ export async function openCloud(db: Database, options: { readonly disturb?: (ser
   const caches = openCaches({ store: admin, clock: systemClock, random: systemRandom, log: silentLog, registry: metrics })
   const opened = await createApp({
     store, caches, db, clock, random: systemRandom, log: silentLog, metrics, agents: options.agents ?? NO_AGENTS, publicUrl: 'http://127.0.0.1:8080',
-    canSendMail: true, checkAnswers: true, hasPeers: options.hasPeers ?? false, sealingKeys: [{ id: 'test', key: systemRandom.bytes(32) }],
+    canSendMail: true, kubernetes: serve, checkAnswers: true, hasPeers: options.hasPeers ?? false, sealingKeys: [{ id: 'test', key: systemRandom.bytes(32) }],
   })
   const app: App = { customers: documented('customer', opened.customers), operators: documented('operator', opened.operators) }
   caches.start(stop.signal)
