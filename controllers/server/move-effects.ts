@@ -1,4 +1,5 @@
 /** What moves do in PostgreSQL, and the key that both ends of a move share. */
+import { isDeepStrictEqual } from 'node:util'
 import { Problem } from '../../domain/problem.ts'
 import { releaseTarget, reserveTarget, switchPlacement } from '../../db/moves.ts'
 import { type Key, Secret } from '../../kit/kube/object.ts'
@@ -57,12 +58,17 @@ export const moveEffects = (parts: Parts): Readonly<Record<string, Effect>> => (
     const { keys: [source, target], userData } = input as unknown as Copies
     const psk = parts.random.bytes(KEY_BYTES).toString('hex')
     const key = (await parts.store.get(Secret, source))?.data ?? { psk: Buffer.from(psk).toString('base64') }
-    for (const metadata of [source, target]) await parts.store.apply(Secret, { metadata, spec: undefined, data: key })
+    for (const place of [source, target]) await give(parts, place, key)
     const given = userData === undefined ? undefined : (await parts.store.get(Secret, userData[0]))?.data
-    if (userData !== undefined && given !== undefined) await parts.store.apply(Secret, { metadata: userData[1], spec: undefined, data: given })
+    if (userData !== undefined && given !== undefined) await give(parts, userData[1], given)
     return undefined
   },
 })
+
+/** Free when the Secret is there as it shall be. */
+async function give({ store }: Pick<Parts, 'store'>, metadata: Key, data: Readonly<Record<string, string>>): Promise<void> {
+  if (!isDeepStrictEqual((await store.get(Secret, metadata))?.data, data)) await store.apply(Secret, { metadata, spec: undefined, data })
+}
 
 /** A refusal is told as a condition, which the next plan reads. */
 async function reserve({ caches, db, clock }: Parts, { pool, ...wish }: Wish): ReturnType<Effect> {

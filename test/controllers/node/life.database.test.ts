@@ -15,12 +15,13 @@ const database = useDatabase()
 const NODES = ['n1', 'n2', 'n3'] as const
 let cloud: Cloud
 let accountId: string
+let stopControllers: () => Promise<void>
 
 beforeAll(async () => {
   cloud = await openCloud(database.db, undefined, NODES)
   accountId = await createAccount(database.db)
   await cloud.openAccount(accountId)
-  cloud.startControllers()
+  stopControllers = cloud.startControllers()
   for (const node of NODES) cloud.startAgent(node)
   await Promise.all(NODES.map((node) => stateOf(node, 'ready')))
 })
@@ -92,6 +93,45 @@ describe('a node that is emptied', () => {
     await edit(home, { isCordoned: false })
     await stateOf(home, 'ready')
     expect((await nodeOf(home)).spec.isInMaintenance ?? false).toBe(false)
+  })
+})
+
+describe('with controllers that die', () => {
+  const DEATHS = 60
+  /** Every process that dies is followed by the next, as a supervisor does; the last one lives. */
+  function startMortals(writesMaximum: number): { readonly deaths: () => number; readonly stop: () => Promise<void> } {
+    let deaths = 0
+    let stop = async () => {}
+    const begin = () => {
+      stop = deaths === DEATHS ? cloud.startControllers() : cloud.startControllers({ writesMaximum, onDeath: () => {
+        deaths++
+        setImmediate(begin)
+      } })
+    }
+    begin()
+    return { deaths: () => deaths, stop: () => stop() }
+  }
+
+  test.each([1, 2])('again and again, at write %i of their lives, a node is emptied all the same, and nobody runs twice', async (writesMaximum) => {
+    const name = `mortal-${writesMaximum}`
+    const home = await start(name)
+    const { status: before } = await serverOf(name)
+    await stopControllers()
+    const mortals = startMortals(writesMaximum)
+    await edit(home, { isInMaintenance: true })
+    await stateOf(home, 'maintenance')
+    await eventually(async () => expect(await operationOf(home)).toMatchObject({ kind: 'node.maintenance', status: 'succeeded', actor: 'user:kubectl-edit' }))
+    await edit(home, { isCordoned: false })
+    await stateOf(home, 'ready')
+    stopControllers = mortals.stop
+    expect(mortals.deaths()).toBeGreaterThan(10)
+    const { status, spec } = await serverOf(name)
+    expect(status).toMatchObject({ state: 'started', incarnation: before?.incarnation, startedAt: before?.startedAt })
+    expect(status?.nodeName).not.toBe(home)
+    const guests = NODES.flatMap((node) => cloud.hostOf(node).running().map((guest) => ({ node, uid: guest.uid })))
+    expect(new Set(guests.map(({ uid }) => uid)).size).toBe(guests.length)
+    expect(await listStaffAudit(database.db, { action: 'node.maintenance', limit: 100 })).toHaveLength(writesMaximum === 1 ? 1 : 2)
+    expect(spec.operation?.kind).toBe('server.migrate')
   })
 })
 
