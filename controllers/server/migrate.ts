@@ -14,7 +14,7 @@ import { reserved } from './reservation.ts'
 import { switched } from './switched.ts'
 import { removeTarget, undo } from './undo.ts'
 
-export const migrate = (work: Work): Decision => reserved(work, (moving) => (isCold(moving) ? moveStopped(moving) : first(moving, RULES)))
+export const migrate = (work: Work): Decision => reserved(work, (moving) => first(moving, RULES))
 
 /** Asked for, or fallen back to. */
 const isCold = (moving: Moving): boolean => moving.written.state === 'detached' || modeOf(moving) === 'cold' || moving.source?.spec.stop?.id === moving.moveId
@@ -26,6 +26,8 @@ const lost: Rule<Moving> = (moving) => {
   if (sourceWord(moving) !== 'handed_over') return undefined
   return isLost(moving) ? undo(moving, 'The guest was lost when it was handed over.') : awaitArrival(moving)
 }
+
+const cold: Rule<Moving> = (moving) => (isCold(moving) ? moveStopped(moving) : undefined)
 
 const hopeless: Rule<Moving> = (moving) => {
   const { written, source, seen, targetNode } = moving
@@ -78,4 +80,4 @@ const transferring: Rule<Moving> = (moving) => {
   return inState(moving, isSending || moving.written.state === 'sending' ? 'sending' : 'preparing', { waitFor: isSending ? 'the guest to be sent' : `node ${moving.targetNode} to be ready for the guest` })
 }
 
-const RULES: readonly Rule<Moving>[] = [arrived, lost, hopeless, received, sent, transferring]
+const RULES: readonly Rule<Moving>[] = [arrived, lost, cold, hopeless, received, sent, transferring]
