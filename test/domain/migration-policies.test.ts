@@ -1,0 +1,25 @@
+import { expect, test } from 'vitest'
+import { MIGRATION_POLICIES, sendSeconds } from '../../domain/migration-policies.ts'
+import { deadlineOf, isCancelled, cancelling } from '../../domain/operations.ts'
+
+test.each([
+  ['default', 2_000, 3, true],
+  ['relaxed', 5_000, 5, true],
+  ['strict', 300, 2, false],
+] as const)('%s allows a pause of %i ms over %i attempts; slowing the guest: %s', (name, downtimeLimitMilliseconds, attemptsMaximum, mayThrottle) =>
+  expect(MIGRATION_POLICIES[name]).toMatchObject({ downtimeLimitMilliseconds, attemptsMaximum, mayThrottle }))
+
+test('relaxed prefers a finished move: it waits longer for each send, and alone may stop the guest', () => {
+  expect(sendSeconds(MIGRATION_POLICIES.relaxed, 4)).toBeGreaterThan(sendSeconds(MIGRATION_POLICIES.default, 4))
+  expect(Object.entries(MIGRATION_POLICIES).filter(([, policy]) => policy.isColdAllowed).map(([name]) => name)).toEqual(['relaxed'])
+})
+
+test('a move has an hour, and two minutes more for each GiB; other operations have no more for their size', () => {
+  const now = new Date('2026-01-01T00:00:00Z')
+  expect(deadlineOf('server.migrate', now, 10)).toEqual(new Date('2026-01-01T01:20:00Z'))
+  expect(deadlineOf('server.start', now, 10)).toEqual(deadlineOf('server.start', now))
+})
+
+test('the wish to cancel is an argument among others', () => {
+  expect([isCancelled({}), isCancelled({ arguments: { mode: 'cold' } }), isCancelled({ arguments: { mode: 'cold', ...cancelling } })]).toEqual([false, false, true])
+})
