@@ -30,22 +30,24 @@ export async function beginSizeChange(tx: Transaction<Tables>, { cpuPool, ...cha
   const known = await findSizeChange(tx, change)
   if (known?.operationId === change.operationId) return known
   const resource = { type: 'server', id: change.serverId }
-  if (known !== undefined) throw conflict('state_not_allowed', 'The plan of the server is being changed. Try again in a minute.', { resource })
+  const busy = conflict('state_not_allowed', 'The plan of the server is being changed. Try again in a minute.', { resource })
+  if (known !== undefined) throw busy
   const placement = await findPlacement(tx, change)
   if (placement === undefined) throw conflict('state_not_allowed', 'The server was never made whole.', { resource })
   const before = roomOf(placement)
   const after = { ...roomOf(change), storageGibibytes: Math.max(before.storageGibibytes, change.storageGibibytes) }
   const held = largest(before, after)
   await holdQuotas(tx, change, held) // first of all, as everywhere: whoever locks quotas later may wait for one who waits for it
-  const { numUpdatedRows } = await tx.updateTable('placement').set(columnsOf(held)).where('account_id', '=', change.accountId).where('server_id', '=', change.serverId)
-    .where('node', '=', placement.node).where('cores', '=', before.cores).where('memory_mebibytes', '=', before.memoryMebibytes).where('storage_gibibytes', '=', before.storageGibibytes).executeTakeFirst()
-  if (numUpdatedRows === 0n) throw new Unavailable('the room of the server')
-  if (!(await addRoom(tx, placement.node, difference(held, before), cpuPool))) throw noCapacity(placement.zone)
-  await tx.insertInto('size_change').values({
+  const begun = await tx.insertInto('size_change').values({
     account_id: change.accountId, server_id: change.serverId, operation_id: change.operationId, began_at: now,
     cores_before: before.cores, memory_mebibytes_before: before.memoryMebibytes, storage_gibibytes_before: before.storageGibibytes,
     cores_after: after.cores, memory_mebibytes_after: after.memoryMebibytes, storage_gibibytes_after: after.storageGibibytes,
-  }).execute()
+  }).onConflict((conflicting) => conflicting.doNothing()).executeTakeFirst()
+  if (begun.numInsertedOrUpdatedRows === 0n) throw busy
+  const { numUpdatedRows } = await tx.updateTable('placement').set(columnsOf(held)).where('account_id', '=', change.accountId).where('server_id', '=', change.serverId)
+    .where('node', '=', placement.node).where('cores', '=', before.cores).where('memory_mebibytes', '=', before.memoryMebibytes).where('storage_gibibytes', '=', before.storageGibibytes).executeTakeFirst()
+  if (numUpdatedRows === 0n) throw busy
+  if (!(await addRoom(tx, placement.node, difference(held, before), cpuPool))) throw noCapacity(placement.zone)
   return { operationId: change.operationId, before, after }
 }
 

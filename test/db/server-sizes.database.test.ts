@@ -103,6 +103,13 @@ describe('a change of size', () => {
     expect([await usedOnNode(), await used()]).toEqual([room(0), room(0)])
   })
 
+  test.each([['up', room(2), room(4)], ['down', room(4), room(2)]])('%s of one server by many at once begins once', async (_way, before, after) => {
+    const server = await place(before)
+    const outcomes = await Promise.all([1, 2, 3, 4].map((number) => refusal(begin(server, after, `op-${number}`))))
+    expect(outcomes.toSorted()).toEqual(['state_not_allowed', 'state_not_allowed', 'state_not_allowed', undefined])
+    expect(await everywhere(server)).toEqual([room(4), room(4), room(4)])
+  })
+
   test('of many at once never takes more than there is', async () => {
     const servers = [await place(room(1)), await place(room(1)), await place(room(1)), await place(room(1))]
     const outcomes = await Promise.all(servers.map((server) => refusal(begin(server, room(3)))))
