@@ -97,7 +97,6 @@ describe('create_server', () => {
     ['a key id of nobody', { ssh_key_ids: ['00000000-0000-4000-8000-000000000000'] }, 'ssh_key_ids'],
     ['no key at all', { ssh_key_ids: [] }, 'ssh_key_ids'],
     ['an unknown field', { colour: 'red' }, 'colour'],
-    ['a public IPv4 address', { public_ipv4: true }, 'public_ipv4'],
     ['a custom image', { custom_image_id: 'x' }, 'custom_image_id'],
     ['private networks', { networks: [{ network_id: 'x' }] }, 'networks'],
     ['a bad label', { labels: { '-x': 'y' } }, 'labels.-x'],
@@ -109,6 +108,13 @@ describe('create_server', () => {
     expect(reply.headers['content-type']).toBe('application/problem+json')
     expect(reply.body.errors).toMatchObject([{ field, detail: expect.any(String) }])
     expect(await cloud.auditOf(reply)).toEqual([])
+    expect(await listQuotas(cloud.db, ada.accountId)).toEqual(before)
+  })
+
+  test('refuses a public IPv4 address in a zone that has none to give', async () => {
+    const before = await listQuotas(cloud.db, ada.accountId)
+    const reply = await create({ public_ipv4: true })
+    expect([reply.status, reply.body.reason]).toEqual([503, 'no_free_address'])
     expect(await listQuotas(cloud.db, ada.accountId)).toEqual(before)
   })
 
