@@ -134,7 +134,10 @@ export async function openWorld(seed: number, postgres: (scheduler: Scheduler) =
     },
     calm() {
       faults.calm()
-      for (const { name } of world.hosts) shared.network.mend(name)
+      for (const { name, machine } of world.hosts) {
+        shared.network.mend(name)
+        for (const guest of machine.running()) machine.keepGuestBusy(guest.name, 0)
+      }
       partitionedUntil.clear()
     },
   }
