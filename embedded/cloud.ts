@@ -49,7 +49,7 @@ const PROJECT = join(import.meta.dirname, '..')
 const LOOPBACK = '127.0.0.1'
 
 /** Read by the components themselves and handed through as they are. */
-const PASSED_ON = ['SVCCLOUD_SMTP_URL', 'SVCCLOUD_MAIL_FROM', 'SVCCLOUD_TRUSTED_PROXIES', 'SVCCLOUD_GUEST_NETWORK', 'SVCCLOUD_LOG_LEVEL'] as const
+const PASSED_ON = ['SVCCLOUD_SMTP_URL', 'SVCCLOUD_MAIL_FROM', 'SVCCLOUD_TRUSTED_PROXIES', 'SVCCLOUD_GUEST_NETWORK', 'SVCCLOUD_MIGRATION_BANDWIDTH', 'SVCCLOUD_LOG_LEVEL'] as const
 
 /** Read by the API server alone; some hold secrets. */
 const PASSED_ON_TO_APISERVER = [

@@ -171,7 +171,7 @@ export function helpText(): string {
     'DATABASE_URL is read when neither --database-url nor SVCCLOUD_DATABASE_URL is given.',
     'Passed on to the components: SVCCLOUD_PUBLIC_URL, SVCCLOUD_SMTP_URL, SVCCLOUD_MAIL_FROM, SVCCLOUD_TRUSTED_PROXIES, SVCCLOUD_LOG_LEVEL,',
     'SVCCLOUD_GUEST_NETWORK (outbound or isolated), SVCCLOUD_IMAGE_CACHE (folder of built guest images, to share them between data folders),',
-    'SVCCLOUD_SHARED_VOLUMES (none: the nodes of a zone share no storage),',
+    'SVCCLOUD_SHARED_VOLUMES (none: the nodes of a zone share no storage), SVCCLOUD_MIGRATION_BANDWIDTH (MiB per second for one move),',
     'SVCCLOUD_SEALING_KEYS, SVCCLOUD_IDENTITY_PROVIDERS, SVCCLOUD_SUPPORT_READ_NEEDS_CONSENT, SVCCLOUD_AUDIT_VERIFY_SECONDS, SVCCLOUD_AUDIT_RETENTION_DAYS.',
   ].join('\n')
 }

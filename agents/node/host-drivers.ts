@@ -32,6 +32,8 @@ export interface HostOptions {
   /** Where other hosts reach this one for guests and disks that move, and by which ports; any when absent. */
   readonly migrationHost: string
   readonly migrationPorts?: PortRange | undefined
+  /** What one guest that is sent may take of the network; all of it when absent. */
+  readonly migrationMebibytesPerSecond?: number | undefined
   /** Folder of the storage that the host shares with others. */
   readonly sharedFolder?: string | undefined
   /** Guests reach the metadata service; undefined when they do not. */
@@ -61,14 +63,14 @@ export async function openHost(options: HostOptions): Promise<HostDrivers> {
   }
 }
 
-async function openQemuHost({ folder, imageFolder, bootId, guestNetwork, metadata, migrationHost, migrationPorts, sharedFolder, clock, random, log }: HostOptions): Promise<HostDrivers> {
+async function openQemuHost({ folder, imageFolder, bootId, guestNetwork, metadata, migrationHost, migrationPorts, migrationMebibytesPerSecond, sharedFolder, clock, random, log }: HostOptions): Promise<HostDrivers> {
   const machine = await probeQemu({ cacheFile: join(folder, 'accelerator'), bootId, clock })
   const network: GuestNetwork = guestNetwork === 'ovn' ? { kind: 'ovn' } : { isOutboundAllowed: guestNetwork === 'outbound', metadata }
   await mkdir(imageFolder, { recursive: true })
   const pools = sharedFolder === undefined ? [] : [await openPool(sharedFolder, random)]
   const server = await openDiskServer({ folder: join(folder, 'served'), host: migrationHost, ports: migrationPorts, clock })
   return {
-    hypervisor: await openQemu({ folder: join(folder, 'guests'), binary: QEMU_BINARY, machine, network, bootId, migrationHost, migrationPorts, clock, log }),
+    hypervisor: await openQemu({ folder: join(folder, 'guests'), binary: QEMU_BINARY, machine, network, bootId, migrationHost, migrationPorts, migrationMebibytesPerSecond, clock, log }),
     volumes: await openQcow2Volumes({ folder: join(folder, 'volumes'), server, pools }),
     images: openTemplateStore({ folder: imageFolder, clock, log }),
     features: isOvn(network) ? ['public-network'] : ['ssh-forward', `user-network-${guestNetwork}`, ...(metadata === undefined ? [] : ['metadata-service'])],

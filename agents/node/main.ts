@@ -4,6 +4,7 @@
  *  SVCCLOUD_POWER_CYCLE (which start of its own power this is, where several nodes share one machine and its boot id),
  *  SVCCLOUD_SHARED_VOLUMES (folder that other hosts have mounted too; none when absent or `none`), SVCCLOUD_MIGRATION_HOST (SVCCLOUD_HOST; where
  *  other hosts reach this one for guests and disks that move), SVCCLOUD_MIGRATION_PORTS (such as 49152-49215; any free ones),
+ *  SVCCLOUD_MIGRATION_BANDWIDTH (MiB per second that one move may take; unlimited),
  *  SVCCLOUD_GUEST_NETWORK ovn | outbound | isolated (outbound), SVCCLOUD_STOP_GUESTS (false),
  *  SVCCLOUD_METRICS_HOST (127.0.0.1), SVCCLOUD_METRICS_PORT (0), SVCCLOUD_LOG_LEVEL (info).
  *  Tells its parent `{ready, url, metrics_url}` when its heartbeat has reached the control plane. */
@@ -37,6 +38,7 @@ const PortRange = z.string().regex(/^\d{1,5}-\d{1,5}$/).transform((text) => {
   const [first = 0, last = 0] = text.split('-').map(Number)
   return { first, last }
 }).refine(({ first, last }) => first > 0 && first <= last && last <= 65_535, 'two ports, the lower one first')
+const BANDWIDTH_MEBIBYTES_PER_SECOND_MAXIMUM = 16 * 1024
 const Settings = z.object({
   SVCCLOUD_NODE_NAME: z.string().regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/).max(58),
   SVCCLOUD_KUBECONFIG: z.string().min(1),
@@ -49,6 +51,7 @@ const Settings = z.object({
   SVCCLOUD_SHARED_VOLUMES: z.string().min(1).default('none'),
   SVCCLOUD_MIGRATION_HOST: z.string().min(1).optional(),
   SVCCLOUD_MIGRATION_PORTS: PortRange.optional(),
+  SVCCLOUD_MIGRATION_BANDWIDTH: z.coerce.number().int().min(1).max(BANDWIDTH_MEBIBYTES_PER_SECOND_MAXIMUM).optional(),
   SVCCLOUD_GUEST_NETWORK: z.enum(['ovn', 'outbound', 'isolated']).default('outbound'),
   SVCCLOUD_STOP_GUESTS: z.stringbool().default(false),
   SVCCLOUD_METRICS_HOST: z.string().min(1).default('127.0.0.1'),
@@ -86,7 +89,8 @@ const bootId = [(await readBootId()) ?? 'unknown', ...(settings.SVCCLOUD_POWER_C
 const door = await openMetadataDoor(folder, random)
 const migrationHost = settings.SVCCLOUD_MIGRATION_HOST ?? settings.SVCCLOUD_HOST
 const host = await openHost({
-  migrationHost, migrationPorts: settings.SVCCLOUD_MIGRATION_PORTS, sharedFolder: settings.SVCCLOUD_SHARED_VOLUMES === 'none' ? undefined : resolve(settings.SVCCLOUD_SHARED_VOLUMES),
+  migrationHost, migrationPorts: settings.SVCCLOUD_MIGRATION_PORTS, migrationMebibytesPerSecond: settings.SVCCLOUD_MIGRATION_BANDWIDTH,
+  sharedFolder: settings.SVCCLOUD_SHARED_VOLUMES === 'none' ? undefined : resolve(settings.SVCCLOUD_SHARED_VOLUMES),
   metadata: door,
   choice: settings.SVCCLOUD_HYPERVISOR, folder, imageFolder: resolve(settings.SVCCLOUD_IMAGE_CACHE ?? join(folder, 'images')), bootId,
   guestNetwork: settings.SVCCLOUD_GUEST_NETWORK, clock, random, log,

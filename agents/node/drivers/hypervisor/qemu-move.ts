@@ -38,7 +38,7 @@ const copyNode = (position: number): string => `copy${position}`
 const copyJob = (position: number): string => `copy-job${position}`
 
 /** Beyond any link: the network limits the stream, not QEMU. */
-const BANDWIDTH_BYTES_PER_SECOND = 16 * 1024 ** 3
+const UNLIMITED_MEBIBYTES_PER_SECOND = 16 * 1024
 /** QEMU opens, flushes and connects within these commands, and does nothing else meanwhile. */
 const SLOW_COMMAND_MILLISECONDS = 60_000
 const slowly = (qmp: Qmp): Pick<Qmp, 'execute'> => ({ execute: (command, input) => qmp.execute(command, input, SLOW_COMMAND_MILLISECONDS) })
@@ -71,17 +71,19 @@ export async function goOn(connection: Qmp): Promise<void> {
   await qmp.execute('cont')
 }
 
-/** Readies the sender and begins to copy the disks. The memory follows when `nextSendStep` says so. */
-export async function beginSend(connection: Qmp, { mirroredDisks, host = '', diskPort, orders }: Move): Promise<void> {
+/** Readies the sender and begins to copy the disks. The memory follows when `nextSendStep` says so. Neither the copy of a disk nor the memory takes
+ *  more than `mebibytesPerSecond`, except for what the guest waits for: its writes meanwhile, and the rest of the memory when it stands still. */
+export async function beginSend(connection: Qmp, { mirroredDisks, host = '', diskPort, orders }: Move, mebibytesPerSecond = UNLIMITED_MEBIBYTES_PER_SECOND): Promise<void> {
   const qmp = slowly(connection)
+  const bytesPerSecond = mebibytesPerSecond * 1024 ** 2
   await endCopies(connection)
   await useKey(qmp, 'client')
   await setCapabilities(qmp, { events: true, 'pause-before-switchover': true, 'auto-converge': orders?.isThrottled === true })
-  await qmp.execute('migrate-set-parameters', { 'tls-creds': CREDENTIALS, 'max-bandwidth': BANDWIDTH_BYTES_PER_SECOND, 'downtime-limit': downtimeLimitAt(0, orders?.downtimeLimitMilliseconds ?? 0) })
+  await qmp.execute('migrate-set-parameters', { 'tls-creds': CREDENTIALS, 'max-bandwidth': bytesPerSecond, 'downtime-limit': downtimeLimitAt(0, orders?.downtimeLimitMilliseconds ?? 0) })
   for (const position of mirroredDisks) {
     const server = { type: 'inet', host, port: String(diskPort) }
     await qmp.execute('blockdev-add', { driver: 'nbd', 'node-name': copyNode(position), server, export: diskNode(position), 'tls-creds': CREDENTIALS })
-    await qmp.execute('blockdev-mirror', { 'job-id': copyJob(position), device: diskNode(position), target: copyNode(position), sync: 'full', 'copy-mode': 'write-blocking', 'auto-dismiss': false })
+    await qmp.execute('blockdev-mirror', { 'job-id': copyJob(position), device: diskNode(position), target: copyNode(position), sync: 'full', speed: bytesPerSecond, 'copy-mode': 'write-blocking', 'auto-dismiss': false })
   }
 }
 

@@ -39,6 +39,8 @@ export interface QemuOptions {
   readonly migrationHost: string
   /** The ports that they may use; any when absent. */
   readonly migrationPorts?: PortRange | undefined
+  /** What one guest that is sent may take of the network; all of it when absent. */
+  readonly migrationMebibytesPerSecond?: number | undefined
   readonly clock: Clock
   readonly log: Logger
 }
@@ -127,7 +129,7 @@ class QemuHypervisor implements Hypervisor {
       try {
         // QEMU stands still while it connects.
         if (diskPort !== undefined) await mustReach(host, diskPort, this.#options.clock)
-        await beginSend(attachment.qmp, begun)
+        await beginSend(attachment.qmp, begun, this.#options.migrationMebibytesPerSecond)
         if (isStarted) await sendMemory(attachment.qmp, begun)
       } catch (error) {
         refusal = describe(error) // what QEMU has done of it by now only QEMU knows
