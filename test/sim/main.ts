@@ -1,4 +1,4 @@
-/** `npm run sim -- [--seeds N] [--first SEED] [--trace]`: runs seeds one after the other and prints those that break an invariant.
+/** `npm run sim -- [--seeds N] [--first SEED] [--trace] [--losses]`: runs seeds one after the other and prints those that break an invariant.
  *  Every hundredth seed runs twice and must end the same. */
 import { parseArgs } from 'node:util'
 import { printLine, processArguments, setExitCode } from '../../kit/sys/process.ts'
@@ -7,7 +7,7 @@ import { connectSimulation, simulate } from './simulate.ts'
 
 const { values } = parseArgs({
   args: [...processArguments()],
-  options: { seeds: { type: 'string', default: '200' }, first: { type: 'string', default: '1' }, trace: { type: 'boolean', default: false } },
+  options: { seeds: { type: 'string', default: '200' }, first: { type: 'string', default: '1' }, trace: { type: 'boolean', default: false }, losses: { type: 'boolean', default: false } },
 })
 const REPEAT_EVERY = 100
 
@@ -18,8 +18,8 @@ const totals = { seeds: 0, failed: 0, steps: 0, crashes: 0, operations: 0, virtu
 try {
   const first = Number(values.first)
   for (let seed = first; seed < first + Number(values.seeds); seed++) {
-    const result = await simulate(seed, database, { trace: values.trace ? printLine : undefined })
-    const again = seed % REPEAT_EVERY === 0 ? await simulate(seed, database) : result
+    const result = await simulate(seed, database, { trace: values.trace ? printLine : undefined, hasLosses: values.losses })
+    const again = seed % REPEAT_EVERY === 0 ? await simulate(seed, database, { hasLosses: values.losses }) : result
     const violations = [...result.violations, ...(again.fingerprint === result.fingerprint ? [] : ['the same seed ran differently'])]
     totals.seeds += 1
     totals.steps += result.steps

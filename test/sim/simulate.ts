@@ -4,12 +4,15 @@ import { columnTypes, type Database } from '../../db/open.ts'
 import { SimulatedPostgres } from './database.ts'
 import { checkAudit, checkForeignReads, checkHoldings, checkHosts, checkOperations, isQuiet, watchGuests } from './invariants.ts'
 import { checkChanges } from './changes.ts'
+import { checkRecoveries, runLosses } from './nodes.ts'
 import { type Account, ask, openAccounts, runWorkload } from './workload.ts'
 import { openWorld, type World, type WorldOptions } from './world.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import { Server } from '../../resources/server.ts'
 
 const CHAOS_MILLISECONDS = 45_000
+/** To be found silent, fenced and recovered from takes a while. */
+const CHAOS_WITH_LOSSES_MILLISECONDS = 150_000
 /** The longest deadline of the kinds here, the sweeper's age, and some patience. */
 const QUIET_MILLISECONDS = 90 * 60_000
 const STEP_MILLISECONDS = 10_000
@@ -45,20 +48,22 @@ export async function simulate(seed: number, client: pg.Client, options: WorldOp
   let isChaosOver = false
   const accounts = await scheduler.track(openAccounts(db, world, 2))
   const history = runWorkload(world, accounts, () => isChaosOver)
+  if (options.hasLosses === true) runLosses(world.power, scheduler, world.hosts, () => isChaosOver)
   const watch = () => {
     for (const violation of watchGuests(world)) violations.add(violation)
   }
 
-  await scheduler.runUntil(CHAOS_MILLISECONDS, undefined, watch)
+  await scheduler.runUntil(options.hasLosses === true ? CHAOS_WITH_LOSSES_MILLISECONDS : CHAOS_MILLISECONDS, undefined, watch)
   isChaosOver = true
   world.calm()
   await untilQuiet(world, db, watch)
   if (!(await inWorld(world, isQuiet(world, db)))) violations.add('it never became quiet')
+  const unstable = await checkStable(world, watch)
   for (const check of [
-    checkOperations(world, db, accounts, history), checkAudit(world, accounts, history), checkHoldings(world, db), checkHosts(world), checkChanges(world, db),
+    checkOperations(world, db, accounts, history), checkAudit(world, accounts, history), checkHoldings(world, db), checkHosts(world), checkRecoveries(db), checkChanges(world, db),
   ]) for (const violation of await inWorld(world, check)) violations.add(violation)
   for (const violation of checkForeignReads(history)) violations.add(violation)
-  for (const violation of await checkStable(world, watch)) violations.add(violation)
+  for (const violation of unstable) violations.add(violation)
 
   await deleteEverything(world, db, accounts, watch)
   const left = await inWorld(world, world.admin.list(Server))

@@ -32,6 +32,7 @@ import { documented } from '../contract/document-check.ts'
 import { databaseOf, type DatabaseFaults, type SimulatedPostgres } from './database.ts'
 import { type Disks, newDisks } from './disks.ts'
 import { drawFaults, type FaultPlan } from './faults.ts'
+import { bmcOf, endpointOf, newPower, type Power } from './nodes.ts'
 import { Scheduler, SimulatedProcess } from './scheduler.ts'
 import { simulatedTransport } from './transport.ts'
 
@@ -49,6 +50,9 @@ export const TEMPLATE = 'tiny-linux'
 
 const POOL = 'pool-a'
 
+/** The longest that a simulated guest takes to start, and some more. */
+const START_MILLISECONDS = 200
+const POWER_LOOK_MILLISECONDS = 500
 const RESTART_MILLISECONDS = { least: 500, most: 5_000 }
 
 /** A host's hardware: survives its agent, and loses its guests when it restarts. */
@@ -71,6 +75,7 @@ export interface World {
   readonly hosts: readonly Host[]
   readonly disks: Disks
   readonly network: SimulatedNetwork
+  readonly power: Power
   /** What lies on shared storage. */
   readonly pool: ReadonlyMap<string, HeldVolume>
   readonly processes: readonly SimulatedProcess[]
@@ -94,13 +99,17 @@ export type Defence =
   | 'either_or'
   /** What lies on shared storage stays when a node that has lost the server lets go of it. */
   | 'retention'
+  /** What management controllers say of power is true. */
+  | 'power'
 
 export interface WorldOptions {
   readonly trace?: ((line: string) => void) | undefined
   readonly without?: Defence | undefined
+  /** Hosts lose their power, and are cut off with their guests. */
+  readonly hasLosses?: boolean
 }
 
-export async function openWorld(seed: number, postgres: (scheduler: Scheduler) => SimulatedPostgres, { trace, without }: WorldOptions = {}): Promise<World> {
+export async function openWorld(seed: number, postgres: (scheduler: Scheduler) => SimulatedPostgres, { trace, without, hasLosses = false }: WorldOptions = {}): Promise<World> {
   const scheduler = new Scheduler(seed)
   const database = postgres(scheduler)
   const outside = new SimulatedProcess('world', scheduler)
@@ -109,7 +118,7 @@ export async function openWorld(seed: number, postgres: (scheduler: Scheduler) =
   const core = await openCore({ clock: worldClock, random: scheduler.random, log: silentLog, storage: memoryStorage() })
   const serve: Transport = (request) => core.handle(request, ADMIN)
   const admin = openClient({ transport: serve, fieldManager: 'kubectl', clock: worldClock, random: scheduler.random })
-  const preparing = prepare(admin, worldClock)
+  const preparing = prepare(admin, worldClock, hasLosses)
   await scheduler.track(preparing)
 
   const byName = new Map<string, SimulatedProcess>()
@@ -122,18 +131,33 @@ export async function openWorld(seed: number, postgres: (scheduler: Scheduler) =
   const shared = { network: newSimulatedNetwork(), storage: newSimulatedStorage(POOL), disks: newDisks(), isPooled: scheduler.random.fraction() < 0.5 }
   const bugs: string[] = []
   const signedIn = new Set<string>()
+  const power = newPower({
+    scheduler, hosts: () => world.hosts, isLying: without === 'power',
+    onCut(name) {
+      byName.get(`agent-${name}`)?.crash()
+      // What was about to start has no power either.
+      for (const milliseconds of [0, START_MILLISECONDS]) scheduler.after(milliseconds, () => world.hosts.find((host) => host.name === name)?.machine.reboot())
+    },
+    onRestore(name) {
+      const host = world.hosts.find((one) => one.name === name)
+      if (host !== undefined) host.bootId = newUuid(scheduler.random)
+    },
+  })
   const world: World = {
+    power,
     scheduler, faults, clock: worldClock, admin, db: databaseOf(outside, database, NO_FAULTS), hosts: NODES.map(({ name }) => newHost(name, { clock: worldClock, random: scheduler.random, network: shared.network, isCareless: without === 'either_or' })), processes: [],
     disks: shared.disks, network: shared.network, pool: shared.storage.pools.get(POOL) ?? new Map<string, HeldVolume>(), bugs, signedIn, crashes: 0,
     api: () => undefined,
     partition: (name, milliseconds) => void partitionedUntil.set(name, scheduler.nowMilliseconds + milliseconds),
     reboot(host) {
+      if (!power.isOn(host.name)) return
       scheduler.note(`reboot ${host.name}`)
       host.bootId = newUuid(scheduler.random)
       host.machine.reboot()
     },
     calm() {
       faults.calm()
+      power.calm()
       for (const { name, machine } of world.hosts) {
         shared.network.mend(name)
         for (const guest of machine.running()) machine.keepGuestBusy(guest.name, 0)
@@ -146,7 +170,7 @@ export async function openWorld(seed: number, postgres: (scheduler: Scheduler) =
 
   const logOf = (name: string): Logger => recorder({ name, scheduler, bugs, signedIn, trace })
   const transportOf = (process: SimulatedProcess) => simulatedTransport({
-    process, scheduler, faults, serve, isPartitioned: () => (partitionedUntil.get(process.name) ?? 0) > scheduler.nowMilliseconds,
+    process, scheduler, faults, serve, isPartitioned: () => (partitionedUntil.get(process.name) ?? 0) > scheduler.nowMilliseconds || power.isHidden(process.name.replace(/^agent-/, '')),
   })
 
   /** Runs `boot` in the process, again after each death. */
@@ -159,11 +183,12 @@ export async function openWorld(seed: number, postgres: (scheduler: Scheduler) =
       scheduler.note(`boot ${name}`)
       process.onCrash(() => {
         world.crashes += 1
-        scheduler.after(RESTART_MILLISECONDS.least + scheduler.random.fraction() * (RESTART_MILLISECONDS.most - RESTART_MILLISECONDS.least), start)
+        scheduler.after(RESTART_MILLISECONDS.least + scheduler.random.fraction() * (RESTART_MILLISECONDS.most - RESTART_MILLISECONDS.least), startWithPower)
       })
       boot(process)
     }
-    scheduler.after(scheduler.random.fraction() * 500, start)
+    const startWithPower = () => (power.isOn(name.replace(/^agent-/, '')) ? start() : void scheduler.after(POWER_LOOK_MILLISECONDS, startWithPower))
+    scheduler.after(scheduler.random.fraction() * 500, startWithPower)
   }
   const lives = (process: SimulatedProcess, work: Promise<unknown>) => {
     const epoch = process.epoch
@@ -211,7 +236,7 @@ export async function openWorld(seed: number, postgres: (scheduler: Scheduler) =
       const caches = openCaches({ store, clock, random, log, registry })
       const parts = { store, caches, db: databaseOf(process, database, faults), clock, random, log, shard }
       let mayAct = () => false
-      const controllers = openControllers({ ...parts, metrics: openControllerMetrics(registry), mayAct: () => mayAct() })
+      const controllers = openControllers({ ...parts, metrics: openControllerMetrics(registry), mayAct: () => mayAct(), openPowerControl: power.controlFrom(process) })
       caches.start(never())
       lives(process, runElected({ store, namespace: 'svccloud-system', name: shard.name, identity: newUuid(random), clock, random, log, registry }, async (lead) => {
         mayAct = lead.mayAct
@@ -235,8 +260,9 @@ export async function openWorld(seed: number, postgres: (scheduler: Scheduler) =
         nodeName: host.name, store, hypervisor: process.boundTo(hypervisor), volumes: process.boundTo(volumes), images: simulatedTemplates(), ledger: host.ledger, clock, random, log,
         registry: openRegistry({ isProcessWide: false }),
         report: async () => ({
-          agentVersion: 'simulated', bootId: host.bootId, logicalCpus: NODE_CORES, memoryMebibytes: 65_536, storageGibibytes: 1_000, hypervisor: 'simulated', features: [], pools,
+          agentVersion: 'simulated', bootId: host.bootId, logicalCpus: NODE_CORES, memoryMebibytes: 65_536, storageGibibytes: 1_000, hypervisor: 'simulated', features: [], pools, ...(hasLosses ? { endpoint: endpointOf(host.name) } : {}),
         }),
+        lookForLife: power.lookFrom(host.name, (other) => byName.get(`agent-${other}`)?.isRunning === true),
       })
       lives(process, agent.run(never()))
     })
@@ -248,7 +274,7 @@ export async function openWorld(seed: number, postgres: (scheduler: Scheduler) =
 let crds: ReturnType<typeof readCrds> | undefined
 
 /** The catalog, the nodes and the platform's own namespace. */
-async function prepare(admin: Store, clock: Clock): Promise<void> {
+async function prepare(admin: Store, clock: Clock, hasLosses: boolean): Promise<void> {
   await installCrds(admin, await (crds ??= readCrds('crds')), clock)
   await admin.create(Namespace, { metadata: { name: 'svccloud-system' }, spec: undefined })
   await admin.create(Region, { metadata: { name: 'region-1' }, spec: { displayName: 'Region 1', country: 'DE' } })
@@ -259,7 +285,7 @@ async function prepare(admin: Store, clock: Clock): Promise<void> {
     spec: { title: 'Tiny', osFamily: 'linux', osVersion: '1', architecture: 'x86_64', defaultUser: 'root', minStorageGibibytes: 1, minMemoryMebibytes: 128, zones: [], image: { built: 'tiny-linux' }, isHidden: false },
   })
   for (const { name, zone } of NODES) {
-    await admin.create(Node, { metadata: { name }, spec: { zone, rack: 'rack-1', roles: ['compute'], isCordoned: false, cpuOvercommit: 1, reservedMemoryMebibytes: 0 } })
+    await admin.create(Node, { metadata: { name }, spec: { zone, rack: 'rack-1', roles: ['compute'], isCordoned: false, cpuOvercommit: 1, reservedMemoryMebibytes: 0, ...(hasLosses ? { bmc: bmcOf(name) } : {}) } })
   }
 }
 

@@ -1,0 +1,126 @@
+/** Hosts that lose their power, or that nobody hears while their guests go on; and what their management controllers and other nodes say
+ *  of them. After the chaos all have power and are heard. */
+import type { LookForLife } from '../../agents/node/sign-of-life.ts'
+import type { OpenPowerControl } from '../../controllers/fencing/effects.ts'
+import { type PowerControl, PowerControlFailed } from '../../controllers/fencing/power-control.ts'
+import type { Database } from '../../db/open.ts'
+import type { FinishedOperation, OperationKind } from '../../domain/operations.ts'
+import type { Scheduler, SimulatedProcess } from './scheduler.ts'
+
+interface PoweredHost {
+  readonly name: string
+}
+
+export interface Power {
+  isOn(host: string): boolean
+  cut(host: string): void
+  restore(host: string): void
+  /** Its guests go on, but nothing hears it: neither the control plane nor other nodes. */
+  isHidden(host: string): boolean
+  hide(host: string, milliseconds: number): void
+  /** Its management controller does not answer. */
+  silence(host: string, milliseconds: number): void
+  /** As a process of the control plane reaches the controllers. */
+  controlFrom(process: SimulatedProcess): OpenPowerControl
+  /** As the agent of a host sees other hosts. */
+  lookFrom(host: string, isServing: (host: string) => boolean): LookForLife
+  calm(): void
+}
+
+interface PowerOptions {
+  readonly scheduler: Scheduler
+  readonly hosts: () => readonly PoweredHost[]
+  /** Everything that runs on the host is gone, its agent first. */
+  readonly onCut: (host: string) => void
+  readonly onRestore: (host: string) => void
+  /** Controllers say that power is off and leave it on. */
+  readonly isLying: boolean
+}
+
+/** The controller of a host has the host's name as its address. */
+export const bmcOf = (host: string) => ({ address: host, protocol: 'redfish', secretName: 'bmc' } as const)
+export const endpointOf = (host: string) => ({ url: `https://${host}`, certificateFingerprint: host })
+
+const ANSWER_MILLISECONDS = { least: 20, most: 3_000 }
+
+export function newPower({ scheduler, hosts, onCut, onRestore, isLying }: PowerOptions): Power {
+  const { random } = scheduler
+  const off = new Set<string>()
+  const until = { hidden: new Map<string, number>(), silent: new Map<string, number>() }
+  const isUntil = (times: ReadonlyMap<string, number>, host: string) => (times.get(host) ?? 0) > scheduler.nowMilliseconds
+  const answer = () => new Promise<void>((resolve) => void scheduler.after(ANSWER_MILLISECONDS.least + random.fraction() * (ANSWER_MILLISECONDS.most - ANSWER_MILLISECONDS.least), resolve))
+
+  const power: Power = {
+    isOn: (host) => !off.has(host),
+    cut(host) {
+      if (off.has(host)) return
+      scheduler.note(`cut ${host}`)
+      off.add(host)
+      onCut(host)
+    },
+    restore(host) {
+      if (!off.delete(host)) return
+      scheduler.note(`restore ${host}`)
+      onRestore(host)
+    },
+    isHidden: (host) => isUntil(until.hidden, host),
+    hide: (host, milliseconds) => void until.hidden.set(host, scheduler.nowMilliseconds + milliseconds),
+    silence: (host, milliseconds) => void until.silent.set(host, scheduler.nowMilliseconds + milliseconds),
+    controlFrom: (process) => async ({ address }) => process.boundTo<PowerControl>({
+      async powerState() {
+        await answer()
+        if (isUntil(until.silent, address)) throw new PowerControlFailed('The BMC did not answer in time.')
+        return isLying || off.has(address) ? 'off' : 'on'
+      },
+      async powerOff() {
+        await answer()
+        if (isUntil(until.silent, address)) throw new PowerControlFailed('The BMC did not answer in time.')
+        if (!isLying) power.cut(address)
+      },
+    }),
+    lookFrom: (host, isServing) => async ({ certificateFingerprint: other }) => {
+      await answer()
+      if (off.has(other) || isUntil(until.hidden, other) || isUntil(until.hidden, host)) return { answer: 'nothing', detail: '' }
+      return isServing(other) ? { answer: 'agent', detail: '' } : { answer: 'host', detail: '' }
+    },
+    calm() {
+      for (const times of Object.values(until)) times.clear()
+      for (const { name } of hosts()) power.restore(name)
+    },
+  }
+  return power
+}
+
+/** Hosts are lost now and then, and come back. */
+export function runLosses(power: Power, scheduler: Scheduler, hosts: readonly PoweredHost[], isOver: () => boolean): void {
+  const { random } = scheduler
+  const pause = (milliseconds: number) => new Promise<void>((resolve) => void scheduler.after(milliseconds, resolve))
+  async function nature(): Promise<void> {
+    for (;;) {
+      await pause(4_000 + random.fraction() * 16_000)
+      if (isOver()) return
+      const host = hosts[Math.floor(random.fraction() * hosts.length)]
+      if (host === undefined) return
+      const dice = random.fraction()
+      if (dice < 0.35) {
+        power.cut(host.name)
+        if (random.fraction() < 0.5) scheduler.after(2_000 + random.fraction() * 40_000, () => power.restore(host.name))
+      } else if (dice < 0.8) power.hide(host.name, 10_000 + random.fraction() * 60_000)
+      else power.silence(host.name, 5_000 + random.fraction() * 30_000)
+    }
+  }
+  void nature()
+}
+
+const findOperationsOf = async (db: Database, kind: OperationKind): Promise<readonly FinishedOperation[]> =>
+  (await db.selectFrom('operation_history').select('body').where('kind', '=', kind).execute()).map(({ body }) => body as FinishedOperation) // written by the product
+
+/** A server left a lost node only after that node was fenced. */
+export async function checkRecoveries(db: Database): Promise<string[]> {
+  const fences = (await findOperationsOf(db, 'node.fence')).filter(({ status }) => status === 'succeeded')
+  return (await findOperationsOf(db, 'server.recover')).flatMap(({ id, events }) => events.filter(({ kind }) => kind === 'recovery_started').flatMap(({ at, data }) => {
+    const lost = String(data?.['lost_node_id'])
+    const isProven = fences.some(({ target, finishedAt }) => target.id === lost && finishedAt <= at)
+    return isProven ? [] : [`operation ${id} took a server from ${lost}, which was not fenced by ${at}`]
+  }))
+}
