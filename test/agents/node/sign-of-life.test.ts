@@ -56,7 +56,7 @@ describe('a sign of life', () => {
 
   it('is the host, when the agent hangs', async () => {
     const port = await listen(createPlainServer(() => {}))
-    expect(await lookForLife(hasty(300))(at(port))).toMatchObject({ answer: 'host', detail: expect.stringContaining('nothing answers on it') })
+    expect(await lookForLife(hasty(2_000))(at(port))).toMatchObject({ answer: 'host', detail: expect.stringContaining('nothing answers on it') })
   })
 
   it('is the host, when what answers speaks no TLS', async () => {
