@@ -178,10 +178,12 @@ function obstacleTo({ template }: InstanceSpec, { missingVolumes, image }: Insta
 }
 
 function statusOf(state: InstanceStatus['state'], seen: InstanceSeen & { readonly preparing?: Transfer }, entry: LedgerEntry, detail?: string): Action {
+  const current = seen.guest?.transfer
+  const isOngoing = current?.phase === 'transferring' && !isOf(entry.transfer, current.role, current)
   const status: { [Field in keyof Required<InstanceStatus>]?: InstanceStatus[Field] | undefined } = {
     state, detail: detail?.slice(0, DETAIL_CHARACTERS_MAXIMUM), incarnation: entry.incarnation,
     startedAt: entry.startedAt, endedAt: seen.guest === undefined ? entry.ended?.at : undefined, endReason: seen.guest === undefined ? entry.ended?.reason : undefined,
-    transfer: seen.preparing ?? (seen.guest?.transfer?.phase === 'transferring' ? seen.guest.transfer : entry.transfer),
+    transfer: seen.preparing ?? (isOngoing ? current : entry.transfer),
     stop: entry.stop?.outcome === undefined ? undefined : { id: entry.stop.id, outcome: entry.stop.outcome },
     hypervisor: seen.guest === undefined ? undefined : seen.hypervisor,
     forwards: seen.guest === undefined ? undefined : [...seen.guest.forwards],

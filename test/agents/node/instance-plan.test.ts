@@ -116,6 +116,7 @@ const rows: readonly Row[] = [
   { why: 'also when nobody wants it sent any more', entry: { transfer: transfer({ role: 'send', phase: 'completed' }) }, guest: { state: 'handed_over', ...sent({ phase: 'completed' }) }, does: ['status handed_over completed'] },
   { why: 'only the next incarnation ends it', spec: { incarnation: 2 }, entry: { transfer: transfer({ role: 'send', phase: 'completed' }) }, guest: { state: 'handed_over', ...sent({ phase: 'completed' }) }, does: ['end requested', 'wait 0'] },
   { why: 'a guest that vanished while it was sent may have arrived', spec: { send }, entry: {}, guest: { state: 'gone', ...sent() }, does: ['noteTransfer completed', 'wait 0'] },
+  { why: 'and it says so, whatever is left of it says of the transfer', spec: { send }, entry: { transfer: transfer({ role: 'send', phase: 'completed' }) }, guest: { state: 'gone', ...sent() }, does: ['status handed_over completed'] },
   { why: 'a host that has forgotten the guest that it was told to send does not boot it again', spec: { send }, entry: { incarnation: 0 }, does: ['accept 1 1', 'wait 0'] },
   { why: 'and says that it has ended', spec: { send }, entry: { incarnation: 1 }, does: ['end crashed', 'wait 0'] },
   { why: 'one that powered itself off meanwhile is not sent', spec: { send }, entry: {}, guest: { state: 'off', ...sent() }, does: ['cancelSend', 'wait 1'] },

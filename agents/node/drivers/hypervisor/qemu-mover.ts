@@ -81,6 +81,8 @@ function sender({ qmp, move: begun, clock, note, tell, isGuestOff }: MoverOption
   let move = begun
   let allowedMilliseconds: number | undefined
   let refusal: string | undefined
+  /** QEMU forgets them when it has given up. */
+  let figures: Pick<Migration, 'ram'> = {}
   const deadline = Date.parse(move.beganAt) + (move.orders?.timeoutSeconds ?? 0) * 1000
   const reason = () => refusal ?? (isGuestOff() ? 'the guest powered itself off' : cancelled()) ?? (clock.now().getTime() > deadline ? 'not done in time' : undefined)
 
@@ -91,6 +93,8 @@ function sender({ qmp, move: begun, clock, note, tell, isGuestOff }: MoverOption
       return 'waiting'
     }
     const sight = await lookAtSend(qmp, move)
+    const { ram } = sight.migration
+    if (ram !== undefined) figures = { ram }
     const step = nextSendStep(move, sight, reason())
     if (step.do !== 'end') tell(transferOf(move, clock.now(), sight.migration))
     switch (step.do) {
@@ -115,7 +119,7 @@ function sender({ qmp, move: begun, clock, note, tell, isGuestOff }: MoverOption
         return 'waiting'
       case 'end':
         await endCopies(qmp, () => clock.sleep(COPY_END_MILLISECONDS))
-        return end({ move, note, tell, clock }, sight.migration, step)
+        return end({ move, note, tell, clock }, { ...figures, ...sight.migration }, step)
     }
   }
 }

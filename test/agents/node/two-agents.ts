@@ -1,0 +1,125 @@
+/** What tests of moves share: the embedded Kubernetes API and two agents' processes with real QEMU. The test plays the controllers. */
+import { type ChildProcess, fork } from 'node:child_process'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { startServer } from '../../../embedded/kubernetes/server/serve.ts'
+import { openClient } from '../../../kit/kube/client.ts'
+import { installCrds, readCrds } from '../../../kit/kube/crd.ts'
+import { openHttpsTransport } from '../../../kit/kube/https-transport.ts'
+import { readKubeconfig } from '../../../kit/kube/kubeconfig.ts'
+import { Namespace, Secret } from '../../../kit/kube/object.ts'
+import type { Draft } from '../../../kit/kube/store.ts'
+import { systemClock as clock } from '../../../kit/sys/clock.ts'
+import { silentLog } from '../../../kit/sys/log.ts'
+import { environment, nodeBinary, signalProcess } from '../../../kit/sys/process.ts'
+import { systemRandom as random } from '../../../kit/sys/random.ts'
+import { Instance, type InstanceStatus, NODE_REPORT_NAME, NodeReport, nodeNamespace, Volume, type VolumeSpec, type VolumeStatus } from '../../../resources/instance.ts'
+import { instanceSpec } from './instance-spec.ts'
+import { eventually, IMAGE_FOLDER, tinyLinux } from './real-host.ts'
+
+export const NODES = ['alpha', 'beta'] as const
+export type NodeName = (typeof NODES)[number]
+export const other = (node: NodeName): NodeName => (node === 'alpha' ? 'beta' : 'alpha')
+/** In both nodes' namespaces. */
+export const KEY_SECRET = 'move-key'
+const NAME = '3f0b8f1e-2a61-4f0e-9a3f-0b7c6f0d4e99'
+const USER_DATA_SECRET = 'user-data'
+const STORAGE = { namespace: 'acct-1', name: 's', uid: 's' }
+
+export const instanceKey = (node: NodeName) => ({ namespace: nodeNamespace(node), name: NAME })
+export const volumeKey = (node: NodeName) => ({ namespace: nodeNamespace(node), name: 'boot' })
+
+/** Numbers of the whole lines `count <number>`. */
+export const counts = (text: string): number[] => [...text.matchAll(/count (\d+)\r?\n/g)].map(([, number]) => Number(number))
+
+export type TwoAgents = Awaited<ReturnType<typeof openTwoAgents>>
+
+/** Both agents run; `settings` are more of their environment. */
+export async function openTwoAgents(settings: Partial<Record<NodeName, Readonly<Record<string, string>>>> = {}) {
+  await tinyLinux()
+  const folder = await mkdtemp(join(tmpdir(), 'svccloud-move-'))
+  const server = await startServer({ folder: join(folder, 'kubernetes'), host: '127.0.0.1', port: 0, clock, random, log: silentLog })
+  const https = openHttpsTransport(await readKubeconfig(server.kubeconfig, clock))
+  const store = openClient({ transport: https.transport, fieldManager: 'tests', clock, random })
+  const agents = new Map<NodeName, ChildProcess>()
+
+  async function startAgent(node: NodeName): Promise<void> {
+    const child = fork(join(import.meta.dirname, '../../../agents/node/main.ts'), [], {
+      execPath: nodeBinary(), execArgv: [], stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+      env: {
+        PATH: environment()['PATH'], SVCCLOUD_NODE_NAME: node, SVCCLOUD_KUBECONFIG: server.kubeconfig, SVCCLOUD_DATA: join(folder, node),
+        SVCCLOUD_HYPERVISOR: 'qemu', SVCCLOUD_IMAGE_CACHE: IMAGE_FOLDER, SVCCLOUD_SHARED_VOLUMES: join(folder, 'shared'), ...settings[node],
+      },
+    })
+    agents.set(node, child)
+    await new Promise<void>((resolve, reject) => {
+      child.once('message', () => resolve())
+      child.once('exit', (code) => reject(new Error(`the agent ended with ${code}`)))
+    })
+  }
+
+  async function killAgent(node: NodeName): Promise<void> {
+    const child = agents.get(node)
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
+    const ended = new Promise((resolve) => child.once('exit', resolve))
+    child.kill('SIGKILL')
+    await ended
+  }
+
+  const guestFolder = (node: NodeName) => join(folder, node, 'guests', NAME)
+  const guestPid = async (node: NodeName) => Number(await readFile(join(guestFolder(node), 'qemu.pid'), 'utf8').catch(() => '0'))
+  const createSecret = (node: NodeName, name: string, data: Readonly<Record<string, string>>) =>
+    store.create(Secret, { metadata: { namespace: nodeNamespace(node), name }, data: Object.fromEntries(Object.entries(data).map(([field, text]) => [field, Buffer.from(text).toString('base64')])) } as unknown as Draft<unknown, unknown>) // a Secret has data, no spec
+  const consoleOf = (node: NodeName): Promise<string> => readFile(join(guestFolder(node), 'console.log'), 'utf8').catch(() => '')
+  const createVolume = (node: NodeName, spec: Omit<VolumeSpec, 'storage' | 'sizeGibibytes'>) => store.create(Volume, { metadata: volumeKey(node), spec: { storage: STORAGE, sizeGibibytes: 1, ...spec } })
+  const statusWhen = (what: string, node: NodeName, isWanted: (status: InstanceStatus) => boolean): Promise<InstanceStatus> =>
+    eventually(`${what} on ${node}`, async () => {
+      const status = (await store.get(Instance, instanceKey(node)))?.status
+      return status !== undefined && isWanted(status) ? status : undefined
+    })
+
+  await installCrds(store, await readCrds(join(import.meta.dirname, '../../../crds')), clock)
+  for (const node of NODES) {
+    await store.create(Namespace, { metadata: { name: nodeNamespace(node) }, spec: {} })
+    await createSecret(node, KEY_SECRET, { psk: 'ab'.repeat(32) })
+    await startAgent(node)
+  }
+
+  return {
+    folder, store, startAgent, killAgent, guestPid, consoleOf, createVolume, statusWhen,
+
+    volumeWhen: (what: string, node: NodeName, isWanted: (status: VolumeStatus) => boolean): Promise<VolumeStatus> =>
+      eventually(`${what} on ${node}`, async () => {
+        const status = (await store.get(Volume, volumeKey(node)))?.status
+        return status !== undefined && isWanted(status) ? status : undefined
+      }),
+
+    /** Of the storage that both share. */
+    async pool(): Promise<string | undefined> {
+      return (await store.get(NodeReport, { namespace: nodeNamespace('alpha'), name: NODE_REPORT_NAME }))?.spec.pools?.[0]
+    },
+
+    /** A guest that runs the script by itself, so that nobody has to type, and counts on its console meanwhile. */
+    async boot(node: NodeName, pool: string | undefined, script: string): Promise<void> {
+      await createVolume(node, { source: { kind: 'template', name: 'tiny-linux' }, ...(pool === undefined ? {} : { pool }) })
+      const spec = instanceSpec()
+      await createSecret(node, USER_DATA_SECRET, { userData: `#!/bin/sh\n${script}` })
+      await store.create(Instance, { metadata: instanceKey(node), spec: { ...spec, metadata: { ...spec.metadata, userDataSecretName: USER_DATA_SECRET } } })
+      await statusWhen('the guest to run', node, ({ state }) => state === 'running')
+      await eventually('the count', async () => /count 5\r?\n/.test(await consoleOf(node)) || undefined)
+    },
+    forgetUserData: (node: NodeName) => store.delete(Secret, { namespace: nodeNamespace(node), name: USER_DATA_SECRET }),
+
+    async close(): Promise<void> {
+      for (const node of NODES) {
+        await killAgent(node)
+        const pid = await guestPid(node)
+        if (pid > 0) signalProcess(pid, 'SIGKILL')
+      }
+      await https.close()
+      await server.stop()
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}
