@@ -2,11 +2,13 @@
 import { isDeepStrictEqual } from 'node:util'
 import { Problem } from '../../domain/problem.ts'
 import { releaseTarget, reserveTarget, switchPlacement } from '../../db/moves.ts'
-import { type Key, Secret } from '../../kit/kube/object.ts'
+import { type Key, keyOf, type KubeObject, Secret } from '../../kit/kube/object.ts'
+import { ApiError } from '../../kit/kube/store.ts'
 import type { Action } from '../../kit/reconcile/action.ts'
 import type { Effect } from '../../kit/reconcile/reconciler.ts'
 import { NODE_REPORT_NAME, nodeNamespace, NodeReport } from '../../resources/instance.ts'
 import { Node } from '../../resources/platform.ts'
+import { Server } from '../../resources/server.ts'
 import { asked } from '../database.ts'
 import type { Parts } from '../parts.ts'
 import { toReason } from './decision.ts'
@@ -45,7 +47,10 @@ export function shareKeys({ server, sourceNode, targetNode }: Moving): Action {
 
 /** The effects by name. The plans of this folder write their inputs. */
 export const moveEffects = (parts: Parts): Readonly<Record<string, Effect>> => ({
-  reserve: async (input) => reserve(parts, input as unknown as Wish),
+  reserve: async (input, server) => {
+    await requireNewest(parts.store, server)
+    return reserve(parts, input as unknown as Wish)
+  },
   switch: async (input) => {
     await asked(parts.db.transaction().execute((tx) => switchPlacement(tx, input as unknown as Move)))
     return undefined
@@ -68,6 +73,12 @@ export const moveEffects = (parts: Parts): Readonly<Record<string, Effect>> => (
 /** Free when the Secret is there as it shall be. */
 async function give({ store }: Pick<Parts, 'store'>, metadata: Key, data: Readonly<Record<string, string>>): Promise<void> {
   if (!isDeepStrictEqual((await store.get(Secret, metadata))?.data, data)) await store.apply(Secret, { metadata, spec: undefined, data })
+}
+
+/** A plan made from an older server may begin anew what has ended since: it fails as its write of the server would, before any room is held. */
+async function requireNewest(store: Parts['store'], server: KubeObject): Promise<void> {
+  const newest = await store.get(Server, keyOf(server))
+  if (newest?.metadata.resourceVersion !== server.metadata.resourceVersion) throw new ApiError({ code: 409, reason: 'Conflict', message: 'the server has changed since it was looked at' })
 }
 
 /** A refusal is told as a condition, which the next plan reads. */
