@@ -66,6 +66,17 @@ export function volumeStoreContract(openWorld: () => Promise<VolumeWorld>): void
       await expect(volumes.create({ name: 'b', sizeGibibytes: 1, pool: 'another' })).rejects.toThrow('not mounted')
     })
 
+    it('tells what it holds when others have removed it from the pool, so that it can be let go', async () => {
+      const other = await world.openOther()
+      const [pool = ''] = volumes.pools
+      await volumes.create({ name: 'a', sizeGibibytes: 1, pool })
+      await other.adopt('a', pool)
+      await volumes.remove('a')
+      expect([await other.inspect('a'), await other.list()]).toEqual([undefined, [{ name: 'a', sizeGibibytes: 1, pool }]])
+      await other.release('a')
+      expect(await other.list()).toEqual([])
+    })
+
     it('lets another host copy a disk, for as long as it serves it, and nobody without the key', async () => {
       const key = 'c3'.repeat(32)
       const other = await world.openOther()

@@ -37,7 +37,7 @@ export function simulatedVolumes(held: Map<string, HeldVolume>, { storage = newS
   }
   return {
     pools: mounted,
-    list: async () => [...held.keys()].map(inspect).filter((volume) => volume !== undefined),
+    list: async () => [...held.values()].map((known) => inspect(known.name) ?? known),
     inspect: async (name) => inspect(name),
     async create({ name, sizeGibibytes, source, origin, pool, from }) {
       if (inspect(name) !== undefined) return

@@ -33,7 +33,7 @@ export interface ServedDisk {
 export interface VolumeStore {
   /** Shared storage of the host. */
   readonly pools: readonly string[]
-  /** What this host holds. */
+  /** What this host holds, also when its pool has lost it or is not mounted. */
   list(): Promise<readonly HeldVolume[]>
   /** Undefined when this host does not hold it, or only half. */
   inspect(name: string): Promise<HeldVolume | undefined>
