@@ -17,7 +17,9 @@ let folder: string
 let certificate: AgentCertificate
 const open: Server[] = []
 const sockets = new Set<Socket>()
-/** Patience that is over as soon as there is a connection, or at once where there will be none. */
+/** Patience that is over before anything can have answered. */
+const impatient = { ...systemClock, after: (_milliseconds: number, work: () => void) => (queueMicrotask(work), () => {}) }
+/** Patience that is over soon after there is a connection. */
 const hasty = (milliseconds: number) => ({ ...systemClock, after: (_milliseconds: number, work: () => void) => systemClock.after(milliseconds, work) })
 
 beforeAll(async () => {
@@ -65,7 +67,7 @@ describe('a sign of life', () => {
   })
 
   it('is missing, when nothing answers in time or the name is unknown', async () => {
-    expect(await lookForLife(hasty(0))({ ...at(9), url: 'https://192.0.2.1:9' })).toMatchObject({ answer: 'nothing' })
+    expect(await lookForLife(impatient)(at(await listen(createPlainServer(() => {}))))).toMatchObject({ answer: 'nothing' })
     expect(await lookForLife(systemClock)({ ...at(9), url: 'https://no-such-host.invalid:9' })).toMatchObject({ answer: 'nothing' })
     expect(await lookForLife(systemClock)({ ...at(9), url: 'nonsense' })).toMatchObject({ answer: 'nothing' })
   })
