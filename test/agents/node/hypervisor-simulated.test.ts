@@ -101,6 +101,22 @@ it('may be lost with the network at the instant of the hand-over, and then runs 
   expect([(await settled(source.inspect('g')))?.state, (await settled(target.inspect('g')))?.state]).toEqual(['handed_over', 'receiving'])
 })
 
+it('is not sent any more once it has powered itself off', async () => {
+  const { alpha, beta, settled, until } = openPair(5)
+  const [source, target] = [alpha.attach(), beta.attach()]
+  await settled(source.start(definitionOf('g', 1)))
+  const reception = { id: 'op', attempt: 1, key: 'k', mirroredDisks: [] }
+  const { port = 0, host = '' } = (await settled(target.receive(definitionOf('g', 1), reception))).transfer ?? {}
+  await settled(source.send('g', { ...reception, host, port, downtimeLimitMilliseconds: 500, isThrottled: false, timeoutSeconds: 30 }))
+  alpha.powerOffGuest('g')
+  expect(await settled(source.inspect('g'))).toMatchObject({ state: 'off', transfer: { role: 'send', attempt: 1, phase: 'failed' } })
+  let isLost = false
+  await until(() => {
+    void target.inspect('g').then((guest) => (isLost = guest?.state === 'gone'))
+    return isLost
+  })
+})
+
 it('hands a busy guest over only within the downtime that was allowed', async () => {
   const { alpha, beta, settled, until } = openPair(4)
   const [source, target] = [alpha.attach(), beta.attach()]

@@ -141,8 +141,7 @@ export function simulatedMoves({ clock, random, network, host, isCareless, hasAg
     },
     disconnect(guest) {
       guest.listening?.close()
-      if (guest.sending !== undefined) receiverOf(guest.sending)?.lose()
-      guest.sending = undefined
+      if (guest.sending !== undefined) fail(guest, guest.sending, 'the guest ended')
       guest.arrived = undefined
     },
   }
