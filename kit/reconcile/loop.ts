@@ -81,6 +81,7 @@ export function openController<Spec, Status, Seen>(reconciler: Reconciler<Spec, 
     const root = roots.get(keyFromText(key))
     if (root === undefined || options.selects?.(root) === false) return queue.forget(key)
     const startedAt = clock.monotonicMilliseconds()
+    const planned = clock.now()
     try {
       const result = await attempt(root)
       queue.forget(key)
@@ -95,7 +96,7 @@ export function openController<Spec, Status, Seen>(reconciler: Reconciler<Spec, 
       await endOverdue(root)
     }
     metrics.turnSeconds.observe(controller, (clock.monotonicMilliseconds() - startedAt) / 1000)
-    wakeAtDeadline(key, queue)
+    wakeAtDeadline(key, queue, planned)
   }
 
   function report(key: string, error: unknown): void {
@@ -105,12 +106,13 @@ export function openController<Spec, Status, Seen>(reconciler: Reconciler<Spec, 
     log.error('reconcile failed by a bug', { key, error })
   }
 
-  function wakeAtDeadline(key: string, queue: WorkQueue): void {
+  /** After a turn that was planned before the deadline there is one that is planned after it, also when the deadline passed in between. */
+  function wakeAtDeadline(key: string, queue: WorkQueue, planned: Date): void {
     const root = roots.get(keyFromText(key))
     const active = root === undefined ? undefined : activeOperation(root)
     if (active === undefined) return
-    const remaining = Date.parse(active.deadlineAt) - clock.now().getTime()
-    if (remaining > 0) queue.addAfter(key, remaining)
+    const deadline = Date.parse(active.deadlineAt)
+    if (planned.getTime() < deadline) queue.addAfter(key, Math.max(0, deadline - clock.now().getTime()))
   }
 
   /** Nobody waits for ever: an operation whose reconciler fails on and on ends as failed. */

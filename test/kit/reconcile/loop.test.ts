@@ -222,6 +222,25 @@ describe('deadlines', () => {
     await controller.stop()
   })
 
+  test('a deadline that passes while a turn is under way is not missed', async () => {
+    const world = await openWorld()
+    const { clock } = world.join('slow')
+    const controller = run(world, (caches) => {
+      const reconciler = stuck(caches)
+      return { ...reconciler, observe: async (root: Root, now: Date) => {
+        const seen = await reconciler.observe(root, now)
+        await clock.sleep(2_000)
+        return seen
+      }, plan: (root: Root, seen: Seen, now: Date) => reconciler.plan(root, seen, now) }
+    })
+    await create(world, 'a', { size: 1, operation: stanza(world) })
+    await world.pass(599_000)
+    await world.join('person').store.patch(Parent, key('a'), { metadata: { labels: { looked: 'at' } } })
+    await world.pass(10_000)
+    expect((await read(world, 'a'))?.status).toMatchObject({ operation: { id: 'op1', status: 'failed' } })
+    await controller.stop()
+  })
+
   test('an operation whose reconciler fails on and on is ended all the same', async () => {
     const world = await openWorld()
     const controller = run(world, (caches) => ({ ...sizing(caches), observe: () => Promise.reject(new Unavailable('the database')) }))
