@@ -34,7 +34,7 @@ export interface Seen {
   readonly requests: readonly KubernetesRequest[]
 }
 
-/** Claims change in PostgreSQL, where nothing wakes anybody. */
+/** Claims change in PostgreSQL, where nothing wakes anybody: servers come and go, and a deletion may have got no further than its row. */
 const LOOK_SECONDS = 20
 
 export function serverGroupReconciler(parts: Parts): Reconciler<ServerGroupSpec, ServerGroupStatus, Seen> {
@@ -95,7 +95,7 @@ function decide({ metadata: { name: groupId, deletionTimestamp }, spec, status }
   const unmet = shownUnmet(unmetMembers(spec.spread, members).map(({ serverId }) => serverId))
   return [
     { do: 'status', status: { region, memberCount: members.length, unmetMembers: unmet }, conditions: [...healthConditions('ready', 'Kept', ''), { type: 'Claimed', status: 'True', reason: 'Claimed', message: '' }] },
-    ...(members.length > 0 ? [wait] : []),
+    wait,
   ]
 }
 
