@@ -28,7 +28,7 @@ export interface MoveOptions {
 export interface Moves {
   await(guest: SimulatedGuest, reception: Reception): void
   send(guest: SimulatedGuest, sending: Sending): void
-  cancel(guest: SimulatedGuest): void
+  cancel(guest: SimulatedGuest, reason: string): void
   /** An agent looks at the guest: what waited for one goes on. */
   attend(guest: SimulatedGuest): void
   /** The guest's process has ended: so have its connections. */
@@ -132,8 +132,8 @@ export function simulatedMoves({ clock, random, network, host, isCareless, hasAg
       update(guest, { transfer: begin('send', sending) })
       pass(guest, sending, Math.ceil(between(PASSES)), clock.monotonicMilliseconds())
     },
-    cancel(guest) {
-      if (guest.sending !== undefined && !guest.isPaused) fail(guest, guest.sending, 'cancelled')
+    cancel(guest, reason) {
+      if (guest.sending !== undefined && !guest.isPaused) fail(guest, guest.sending, reason)
     },
     attend(guest) {
       if (guest.isPaused && guest.sending !== undefined) handOver(guest, guest.sending)
@@ -141,7 +141,8 @@ export function simulatedMoves({ clock, random, network, host, isCareless, hasAg
     },
     disconnect(guest) {
       guest.listening?.close()
-      if (guest.sending !== undefined) fail(guest, guest.sending, 'the guest ended')
+      if (guest.sending !== undefined) receiverOf(guest.sending)?.lose()
+      guest.sending = undefined
       guest.arrived = undefined
     },
   }

@@ -135,6 +135,7 @@ export function newSimulatedHost({ clock, random, guests: before = [], onChange 
 
   function endWith(guest: SimulatedGuest, state: 'off' | 'gone'): void {
     if (!isHere(guest) || !LIVING.includes(guest.record.state) || (state === 'off' && (!isCurrent(guest) || guest.isPaused))) return
+    if (state === 'off') moves.cancel(guest, 'the guest powered itself off')
     moves.disconnect(guest)
     update(guest, { state })
   }
@@ -243,7 +244,7 @@ export function newSimulatedHost({ clock, random, guests: before = [], onChange 
       async cancelSend(name) {
         alive()
         const guest = guests.get(name)
-        if (guest !== undefined) moves.cancel(guest)
+        if (guest !== undefined) moves.cancel(guest, 'cancelled')
       },
       async pressPowerButton(name) {
         alive()
