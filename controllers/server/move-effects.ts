@@ -14,6 +14,7 @@ import type { Parts } from '../parts.ts'
 import { toReason } from './decision.ts'
 import { moveKeyKey, userDataKey } from './drafts.ts'
 import type { Moving } from './moving.ts'
+import type { ServerObject } from './seen.ts'
 
 const KEY_BYTES = 32
 
@@ -45,6 +46,13 @@ export function shareKeys({ server, sourceNode, targetNode }: Moving): Action {
   return { do: 'effect', name: 'shareKeys', input }
 }
 
+/** The user data that the guest was made with follow a server that leaves a lost node. Free when they have. */
+export function bringUserData(server: ServerObject, lostNode: string, node: string): readonly Action[] {
+  if (server.spec.userDataSecretName === undefined || lostNode === node) return []
+  const [source, target] = [userDataKey(server, lostNode), userDataKey(server, node)]
+  return [{ do: 'effect', name: 'bringUserData', input: { userData: [source, target] } }, { do: 'remove', type: Secret, key: source }]
+}
+
 /** The effects by name. The plans of this folder write their inputs. */
 export const moveEffects = (parts: Parts): Readonly<Record<string, Effect>> => ({
   reserve: async (input, server) => {
@@ -64,11 +72,20 @@ export const moveEffects = (parts: Parts): Readonly<Record<string, Effect>> => (
     const psk = parts.random.bytes(KEY_BYTES).toString('hex')
     const key = (await parts.store.get(Secret, source))?.data ?? { psk: Buffer.from(psk).toString('base64') }
     for (const place of [source, target]) await give(parts, place, key)
-    const given = userData === undefined ? undefined : (await parts.store.get(Secret, userData[0]))?.data
-    if (userData !== undefined && given !== undefined) await give(parts, userData[1], given)
+    if (userData !== undefined) await copy(parts, userData)
+    return undefined
+  },
+  bringUserData: async (input) => {
+    const { userData } = input as unknown as Required<Pick<Copies, 'userData'>>
+    await copy(parts, userData)
     return undefined
   },
 })
+
+async function copy(parts: Parts, [source, target]: readonly [source: Key, target: Key]): Promise<void> {
+  const given = (await parts.store.get(Secret, source))?.data
+  if (given !== undefined) await give(parts, target, given)
+}
 
 /** Free when the Secret is there as it shall be. */
 async function give({ store }: Pick<Parts, 'store'>, metadata: Key, data: Readonly<Record<string, string>>): Promise<void> {

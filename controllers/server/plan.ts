@@ -11,7 +11,7 @@ import { migrate } from './migrate.ts'
 import { move } from './move.ts'
 import { create, failed, restart, start, stop } from './power.ts'
 import { rebuild, rebuildFailed } from './rebuild.ts'
-import { endedByLoss, recover } from './recover.ts'
+import { endedByLoss, recover, recoverFailed } from './recover.ts'
 import { deleteObject, removal } from './removal.ts'
 import { renumberIpv6 } from './renumber.ts'
 import { activeOperation, isDeleting, type Seen, type ServerObject } from './seen.ts'
@@ -25,7 +25,7 @@ const FLOWS: Partial<Record<OperationKind, (work: Work) => Decision>> = {
 }
 
 /** How a flow that is given up leaves the server, where it is not as after the flows of power. */
-const FAILURES: Partial<Record<OperationKind, typeof failed>> = { 'server.change_plan': changePlanFailed, 'server.rebuild': rebuildFailed }
+const FAILURES: Partial<Record<OperationKind, typeof failed>> = { 'server.change_plan': changePlanFailed, 'server.rebuild': rebuildFailed, 'server.recover': recoverFailed }
 
 export function plan(server: ServerObject, seen: Seen, now: Date): readonly Action[] {
   const turn: Turn = { server, seen, now }
@@ -71,7 +71,7 @@ function replacedOperation({ spec, status }: ServerObject): Action | undefined {
 }
 
 /** These go on all the same, and leave power as it is. */
-const GOES_ON: readonly OperationKind[] = ['server.delete', 'server.force_release', 'server.metadata', 'server.renumber_ipv6', 'server.migrate', 'server.move', 'server.settle_migration', 'server.recover']
+const GOES_ON: readonly OperationKind[] = ['server.delete', 'server.force_release', 'server.metadata', 'server.renumber_ipv6', 'server.migrate', 'server.move', 'server.settle_migration']
 
 /** What is not done at its deadline has failed. */
 function inTime(work: Work, decision: Decision): Decision {

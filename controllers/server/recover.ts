@@ -3,6 +3,7 @@
 import type { Action } from '../../kit/reconcile/action.ts'
 import { asBefore, type Decision, findCondition, type Turn, type Work } from './decision.ts'
 import { ensureInstance, madeFor } from './drafts.ts'
+import { bringUserData } from './move-effects.ts'
 import { isFenced } from './moving.ts'
 import { broken, first, hasEnded, nextIncarnation, present, type Rule, running } from './power.ts'
 import { removeInstances } from './removal.ts'
@@ -91,7 +92,7 @@ const powered: Rule = (work) => {
   const power = { power: desiredPower, incarnation: isRunning ? nextIncarnation(work) : server.status?.incarnation ?? 0, operationId: operation.id } as const
   return {
     ...stateOnTheWay(work), step: 'started', waitFor: 'the host',
-    actions: [...(server.spec.desiredPower === desiredPower ? [] : [{ do: 'change', patch: { spec: { desiredPower } } } as const]), ...present(ensureInstance(server, seen, claims, storage, power))],
+    actions: [...bringUserData(server, lostNodeOf(work), claims.placement.node), ...(server.spec.desiredPower === desiredPower ? [] : [{ do: 'change', patch: { spec: { desiredPower } } } as const]), ...present(ensureInstance(server, seen, claims, storage, power))],
   }
 }
 
@@ -103,6 +104,9 @@ const stopped: Rule = (work) => {
 }
 
 export const recover = (work: Work): Decision => first(work, [refused, reserved, moved, released, stored, powered, stopped, broken, running])
+
+/** A recovery that is given up: what did not come about is not shown as on its way. */
+export const recoverFailed = (work: Work, step: string, error: string): Decision => ({ ...asBefore(work), state: 'error', detail: error, step, outcome: 'failed', error })
 
 /** Of a server at rest whose node was fenced, for people. */
 export const detailOfLost = ({ seen: { storage } }: Turn): string =>

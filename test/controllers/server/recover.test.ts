@@ -53,6 +53,7 @@ describe('recovery', () => {
     ['then the lost node loses what it had', recovering({ seen: left({ strayInstances: [instance({}, {})] }) }), ['remove Instance', 'operation op-1 released', 'state starting', 'wait for node node-1 to lose the server']],
     ['then the disk is there', recovering({ seen: left({ storage: onPool(LOST) }) }), ['operation op-1 storage', 'state starting']],
     ['then it is started with an incarnation that nobody had', recovering({ status: { incarnation: 4 }, seen: left() }), ['ensure Instance running 5', 'operation op-1 started', 'state starting']],
+    ['brings the user data along, and leaves none behind', recovering({ spec: { userDataSecretName: 'web-user-data' }, status: { incarnation: 4 }, seen: left() }), ['effect bringUserData', 'remove Secret', 'ensure Instance running 5', 'operation op-1 started', 'state starting']],
     ['waits for the guest', recovering({ seen: left({ instance: there({ incarnation: 2 }, undefined) }) }), ['operation op-1 started', 'state starting']],
     ['is done when the guest runs (ha restart: starting to started)', recovering({ seen: left({ instance: there({ incarnation: 2 }, { incarnation: 2 }) }) }), ['operation op-1 started succeeded', 'state started']],
     ['without high availability leaves it stopped (ha none)', recovering({ spec: { haPolicy: 'none' }, seen: left() }), ['change {"desiredPower":"stopped"}', 'ensure Instance stopped 1', 'operation op-1 started', 'state stopped']],
@@ -70,6 +71,12 @@ describe('recovery', () => {
     const told = plan(server, seen, NOW).find((action) => action.do === 'operation')
     expect(told?.events).toMatchObject([{ kind: 'recovery_started', data: { lost_node_id: LOST, node_id: TARGET } }])
   })
+  test('that does not come to an end in time does not leave the server on its way', () => {
+    const world = recovering({ seen: left({ instance: there({ incarnation: 2 }, undefined) }) })
+    const error = 'It was not done in time: still waiting for the guest to start.'
+    expect(lines(world, after(31 * 60))).toEqual([`operation op-1 started failed: ${error}`, `state error: ${error}`])
+  })
+
   test('that finds no room in time leaves what the owner wants as it is', () => {
     const world = recovering()
     expect(lines(world, after(31 * 60)).filter((line) => line.startsWith('change') || line.startsWith('operation'))).toEqual(['operation op-1 reserved failed: It was not done in time: still waiting for room on another node.'])
