@@ -102,10 +102,10 @@ export function runLosses(power: Power, scheduler: Scheduler, hosts: readonly Po
       const host = hosts[Math.floor(random.fraction() * hosts.length)]
       if (host === undefined) return
       const dice = random.fraction()
-      if (dice < 0.35) {
+      if (dice < 0.4) {
         power.cut(host.name)
-        if (random.fraction() < 0.5) scheduler.after(2_000 + random.fraction() * 40_000, () => power.restore(host.name))
-      } else if (dice < 0.8) power.hide(host.name, 10_000 + random.fraction() * 60_000)
+        if (random.fraction() < 0.5) scheduler.after(2_000 + random.fraction() * 80_000, () => power.restore(host.name))
+      } else if (dice < 0.85) power.hide(host.name, 10_000 + random.fraction() * 80_000)
       else power.silence(host.name, 5_000 + random.fraction() * 30_000)
     }
   }

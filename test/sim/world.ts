@@ -127,8 +127,8 @@ export async function openWorld(seed: number, postgres: (scheduler: Scheduler) =
     mayCrash: (name) => byName.has(name),
     crash: (name) => byName.get(name)?.crash(),
   })
-  // In every other world on average zone-a has shared storage.
-  const shared = { network: newSimulatedNetwork(), storage: newSimulatedStorage(POOL), disks: newDisks(), isPooled: scheduler.random.fraction() < 0.5 }
+  // In every other world on average zone-a has shared storage; in most of those that lose hosts, because servers leave lost ones over it.
+  const shared = { network: newSimulatedNetwork(), storage: newSimulatedStorage(POOL), disks: newDisks(), isPooled: scheduler.random.fraction() < (hasLosses ? 0.85 : 0.5) }
   const bugs: string[] = []
   const signedIn = new Set<string>()
   const power = newPower({
