@@ -10,7 +10,7 @@ import { recordIntent, settleIntent, takeIntent } from '../db/change-intents.ts'
 import { recordWrite } from '../db/recent-writes.ts'
 import type { Tables } from '../db/tables.ts'
 import type { KubeObject } from '../kit/kube/object.ts'
-import { ApiError, isAlreadyExists, isConflict } from '../kit/kube/store.ts'
+import { ApiError, isAlreadyExists, isConflict, isNotFound } from '../kit/kube/store.ts'
 import { newUuid } from '../kit/sys/random.ts'
 import { accountNamespace } from '../resources/index.ts'
 import { ACCOUNT_LABEL } from '../resources/labels.ts'
@@ -84,7 +84,8 @@ async function write<Claims, Spec, Status>(
     } catch (error) {
       if (error instanceof Problem) throw error
       if (error instanceof ApiError && error.code < 500 && !isAlreadyExists(error)) {
-        if (!isConflict(error)) throw refusalOf(error)
+        // What was deleted meanwhile is missed by the next look at it.
+        if (!isConflict(error) && !isNotFound(error)) throw refusalOf(error)
         if (attempt >= WRITE_ATTEMPTS_MAXIMUM) throw conflict('state_not_allowed', 'The resource is being changed by others. Try again.', { resource: change.resource })
         continue
       }

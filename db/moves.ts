@@ -2,6 +2,7 @@
  *  Which node a server is on is the row of `placement`; `switchPlacement` is the moment at which it changes. */
 import type { Transaction } from 'kysely'
 import type { Demand } from '../domain/placement.ts'
+import { Unavailable } from '../domain/problem.ts'
 import { giveBackRoom, listCandidates, takeBestRoom } from './placement.ts'
 import { lockApartness } from './server-groups.ts'
 import type { Database } from './open.ts'
@@ -24,7 +25,7 @@ export type TargetWish = MoveId & Partial<Pick<Demand, 'zone' | 'cpuPool' | 'exc
 
 /** Holds room for the server on the best node but its own, once: an earlier hold of the operation is the answer as it stands, one of
  *  another operation is given back. The server needs its placement, and keeps apart from its group. `node` asks for that very node.
- *  Throws the Problems `no_capacity` and `no_distinct_failure_domain` (503) when no node can take it. */
+ *  Throws the Problems `no_capacity` and `no_distinct_failure_domain` (503) when no node can take it, and Unavailable while its size is being changed. */
 export async function reserveTarget(
   tx: Transaction<Tables>, { accountId, serverId, operationId, node, ...wish }: TargetWish, now: Date,
 ): Promise<MoveTarget> {
@@ -32,6 +33,9 @@ export async function reserveTarget(
   const known = await tx.selectFrom('placement_target').selectAll().where('account_id', '=', accountId).where('server_id', '=', serverId).executeTakeFirst()
   if (known?.operation_id === operationId) return { operationId, zone: known.zone, node: known.node }
   if (known !== undefined) await releaseTarget(tx, { accountId, serverId, operationId: known.operation_id })
+  // Room is held by the size of the server: it must be the same when the room is given back.
+  const isChanging = await tx.selectFrom('size_change').select('operation_id').where('account_id', '=', accountId).where('server_id', '=', serverId).executeTakeFirst()
+  if (isChanging !== undefined) throw new Unavailable('the size of the server')
   const demand: Demand = {
     accountId, zone: wish.zone ?? placement.zone, cores: placement.cores, memoryMebibytes: placement.memory_mebibytes, storageGibibytes: placement.storage_gibibytes,
     cpuPool: wish.cpuPool, excludedNodes: [placement.node, ...(wish.excludedNodes ?? [])],

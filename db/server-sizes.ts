@@ -47,6 +47,9 @@ export async function beginSizeChange(tx: Transaction<Tables>, { cpuPool, ...cha
   const { numUpdatedRows } = await tx.updateTable('placement').set(columnsOf(held)).where('account_id', '=', change.accountId).where('server_id', '=', change.serverId)
     .where('node', '=', placement.node).where('cores', '=', before.cores).where('memory_mebibytes', '=', before.memoryMebibytes).where('storage_gibibytes', '=', before.storageGibibytes).executeTakeFirst()
   if (numUpdatedRows === 0n) throw busy
+  // With the placement's row locked: a move holds room by the size that the server had.
+  const isMoving = await tx.selectFrom('placement_target').select('operation_id').where('account_id', '=', change.accountId).where('server_id', '=', change.serverId).executeTakeFirst()
+  if (isMoving !== undefined) throw busy
   if (!(await addRoom(tx, placement.node, difference(held, before), cpuPool))) throw noCapacity(placement.zone)
   return { operationId: change.operationId, before, after }
 }
