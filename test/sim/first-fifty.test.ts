@@ -1,3 +1,3 @@
 import { describeSeeds } from './seeds.ts'
 
-describeSeeds(1, 100)
+describeSeeds(1, 50)
