@@ -68,9 +68,9 @@ function beginningOf({ spec }: StorageObject, { volumes: [known] }: Seen): Pick<
   return spec.source?.kind === 'template' ? { source: { kind: 'template', name: spec.source.id } } : {}
 }
 
-/** The server's own volume goes last, with the data. */
+/** The server's own volume goes last, with the data. Once the server has no node any more, that is the one that may end them. */
 function leave(storage: StorageObject, { volumes, node }: Seen): readonly Action[] {
-  const own = volumes.find((one) => nodeOf(one) === node) ?? volumes[0]
+  const own = volumes.find((one) => nodeOf(one) === node) ?? volumes.find(({ spec }) => spec.isRetained !== true) ?? volumes[0]
   if (own === undefined) return [{ do: 'finalized' }]
   const others = volumes.filter((one) => one !== own)
   const actions = others.length > 0 ? others.flatMap((one) => withdraw(storage, one)) : isLeaving(own) ? [] : [ensureOwn(storage, own), remove(own)]

@@ -84,5 +84,7 @@ describe('while its server moves', () => {
     ['a shared disk that the new node does not show yet is not made a second time', storage(), seen({ node: 'n2', volumes: [shared()] }), ['ensure node-n2 on p1', 'ensure node-n1 on p1 retained', 'remove node-n1', 'state creating']],
     ['deleted in the middle, the data goes with the last volume: the others first', storage({}, 'now'), seen({ isInUse: false, node: 'n2', volumes: [shared(), shared({ isRetained: true }, 'n2')] }), ['ensure node-n1 on p1 retained', 'remove node-n1', 'state deleting']],
     ['and then that of its node, with the data', storage({}, 'now'), seen({ isInUse: false, node: 'n2', volumes: [shared({ isRetained: true }, 'n2')] }), ['ensure node-n2 on p1', 'remove node-n2', 'state deleting']],
+    ['deleted after its server, the volume that may end the data waits for one that may not', storage({}, 'now'), seen({ isInUse: false, node: undefined, volumes: [volume(READY, { pool: 'p1', isRetained: true }, 'n1', 'now'), shared({}, 'n2')] }), ['state deleting']],
+    ['and ends them then', storage({}, 'now'), seen({ isInUse: false, node: undefined, volumes: [shared({}, 'n2')] }), ['ensure node-n2 on p1', 'remove node-n2', 'state deleting']],
   ])('after it moved, %s', (_why, object, world, expected) => expect(told(plan(object, world))).toEqual(expected))
 })
