@@ -7,7 +7,7 @@ import type { Decision, Work } from './decision.ts'
 import { ensureInstance, powerOf } from './drafts.ts'
 import { awaitArrival, receiver } from './hand-over.ts'
 import { moveStopped } from './move.ts'
-import { inState, isLost, isSilent, modeOf, type Moving, policyOf, reasonToEnd, sentAttempt, sentGibibytes, sourceWord, targetWord } from './moving.ts'
+import { hasDiskThere, inState, isLost, isSilent, modeOf, type Moving, policyOf, reasonToEnd, sentAttempt, sentGibibytes, sourceWord, targetWord } from './moving.ts'
 import { shareKeys } from './move-effects.ts'
 import { first, present, type Rule } from './power.ts'
 import { reserved } from './reservation.ts'
@@ -51,6 +51,7 @@ const received: Rule<Moving> = (moving) => {
   if (sourceWord(moving) !== 'stays' || (word !== 'gone' && word !== 'failed' && sent !== held)) return undefined
   const tried = Math.max(sent, held)
   if (tried >= policyOf(server).attemptsMaximum) return undo(moving, `The guest could not be sent in ${tried} ${tried === 1 ? 'attempt' : 'attempts'}: ${failureOf(moving)}`)
+  if (!hasDiskThere(moving, 'mirror')) return inState(moving, state, { actions: removeTarget(moving), waitFor: `the disk to be made on node ${targetNode}` })
   return inState(moving, state, { actions: [shareKeys(moving), ...receiver(moving, source, tried + 1)], waitFor: `node ${targetNode} to be ready for the guest` })
 }
 

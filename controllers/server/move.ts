@@ -4,7 +4,7 @@ import { Instance } from '../../resources/instance.ts'
 import type { Decision, Work } from './decision.ts'
 import { ensureInstance, instanceKey, powerOf } from './drafts.ts'
 import { shareKeys } from './move-effects.ts'
-import { inState, isMadeAnew, isSilent, type Moving, reasonToEnd } from './moving.ts'
+import { hasDiskThere, inState, isMadeAnew, isSilent, type Moving, reasonToEnd } from './moving.ts'
 import { first, hasEnded, hasSeenSpec, nextIncarnation, present, type Rule, stopOf } from './power.ts'
 import { reserved } from './reservation.ts'
 import { switched } from './switched.ts'
@@ -42,10 +42,8 @@ const stateOff = ({ server }: Moving, state: 'stopping' | 'stopped' | 'starting'
 
 /** The disk is where the other node reaches it. The storage controller sees to that, as soon as the move is detached. */
 const diskThere: Rule<Moving> = (moving) => {
-  const { seen: { targetVolume }, storage, moveId, source, targetNode } = moving
-  const { state } = moving.written
-  const isOwn = storage.status?.pool === undefined ? targetVolume?.spec.source?.name === moveId && targetVolume.spec.source.kind === 'copy' : targetVolume?.spec.pool === storage.status.pool
-  if (state === 'detached' && isOwn && targetVolume?.metadata.deletionTimestamp === undefined && targetVolume?.status?.state === 'ready') return undefined
+  const { seen: { targetVolume }, written: { state }, source, targetNode } = moving
+  if (state === 'detached' && hasDiskThere(moving, 'copy') && targetVolume?.status?.state === 'ready') return undefined
   return inState(moving, 'detached', { ...stateOff(moving, 'stopped'), actions: source === undefined ? [] : [shareKeys(moving)], waitFor: `the disk to be on node ${targetNode}` })
 }
 

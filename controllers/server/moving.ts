@@ -113,6 +113,13 @@ export function modeOf({ server, operation }: Pick<Work, 'server' | 'operation'>
   return said ?? (policyOf(server).isColdAllowed ? 'live_then_cold' : 'live')
 }
 
+/** The disk on the target is the one that this move is given there. What an earlier move left there, or is on its way out, would go with the guest on it. */
+export function hasDiskThere({ seen: { targetVolume }, storage, moveId }: Moving, kind: 'mirror' | 'copy'): boolean {
+  if (targetVolume === undefined || targetVolume.metadata.deletionTimestamp !== undefined) return false
+  const { pool, source } = targetVolume.spec
+  return storage.status?.pool === undefined ? source?.kind === kind && source.name === moveId : pool === storage.status.pool
+}
+
 /** Disks that go with the guest, because the target does not reach them where they are. */
 export const mirroredVolumes = (storage: StorageObject): string[] => (storage.status?.pool === undefined ? [uidOf(storage)] : [])
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { ServerStatus } from '../../../resources/server.ts'
 import { plan } from '../../../controllers/server/plan.ts'
 import { disk, type Move, moved, moving, receive, send, stray, TARGET, there, transfer, written } from './moves.ts'
-import { after, instance, NOW } from './worlds.ts'
+import { after, instance, NOW, storage } from './worlds.ts'
 
 const waiting = (attempt = 1) => there(receive(attempt), { state: 'receiving', incarnation: 0, transfer: transfer('receive', 'transferring', { attempt }) })
 const failedToReceive = (attempt = 1) => there(receive(attempt), { state: 'stopped', incarnation: 0, transfer: transfer('receive', 'failed', { attempt }) })
@@ -13,6 +13,12 @@ const keptOn = (attempt = 1) => instance(send(attempt), { transfer: transfer('se
 const handedOver = () => instance(send(), { state: 'handed_over', transfer: transfer('send', 'completed') })
 const off = instance({ power: 'stopped', incarnation: 1 }, { state: 'stopped' })
 const stoppedForMove = instance({ power: 'stopped', incarnation: 1, stop: { id: 'op-1', type: 'soft', timeoutSeconds: 60, timeoutAction: 'hard' } }, { state: 'stopped' })
+const mirror = disk('ready', 'mirror')
+const leftBefore = { ...mirror, spec: { ...mirror.spec, source: { kind: 'mirror', name: 'op-0' } } } as const
+const leaving = { ...mirror, metadata: { ...mirror.metadata, deletionTimestamp: NOW.toISOString() } }
+const { source: _source, ...sharedSpec } = mirror.spec
+const shared = { ...mirror, spec: { ...sharedSpec, pool: 'pool-1', isRetained: true } }
+const pooled = { ...storage('online'), status: { state: 'online', pool: 'pool-1' } } as const
 const CANCEL = { cancel: 'true' }
 
 type Row = readonly [row: string, world: Move, expected: readonly string[]]
@@ -111,6 +117,11 @@ describe('whoever is not heard', () => {
     ['one that waits for the next attempt has not got this one', moving({ migration: written('sending'), source: handedOver(), target: waiting(2) }), ['operation op-1 reserved', 'state started', 'event undoing', 'aborting: The guest was lost when it was handed over.']],
     ['a target that was proven dead is not waited for', moving({ migration: written('aborting', { detail: 'lost' }), source: handedOver(), target: waiting(), seen: { silentNodes: [TARGET], fencedNodes: [TARGET] } }), ['ensure Instance running 2 on node-node-1', 'operation op-1 reserved', 'state starting', 'event undoing', 'aborting: lost']],
     ['an instance of an earlier move is in the way', moving({ migration: written('preparing'), target: there({}, {}) }), ['remove Instance on node-node-2', 'operation op-1 prepared', 'state started', 'preparing']],
+    ['a receiver waits for the disk of its move', moving({ migration: written('reserved'), seen: { targetVolume: undefined } }), ['operation op-1 prepared', 'state started', 'preparing']],
+    ['a receiver never gets the disk that an earlier move left', moving({ migration: written('preparing'), seen: { targetVolume: leftBefore } }), ['operation op-1 prepared', 'state started', 'preparing']],
+    ['a receiver never gets a disk that is on its way out', moving({ migration: written('preparing'), seen: { targetVolume: leaving } }), ['operation op-1 prepared', 'state started', 'preparing']],
+    ['a receiver lets go of a disk that is not of its move', moving({ migration: written('preparing'), target: failedToReceive(), seen: { targetVolume: leftBefore } }), ['remove Instance on node-node-2', 'operation op-1 prepared', 'state started', 'preparing']],
+    ['a receiver gets a shared disk as it is', moving({ migration: written('preparing'), seen: { storage: pooled, targetVolume: shared } }), ['effect shareKeys', 'ensure Instance running 1 on node-node-2 receives 1', 'operation op-1 prepared', 'state started', 'preparing']],
     ['a receiver that fails before anything was sent is made anew', moving({ migration: written('preparing'), target: failedToReceive() }), ['effect shareKeys', 'ensure Instance running 1 on node-node-2 receives 2', 'operation op-1 prepared', 'state started', 'preparing']],
     ['a receiver that fails while it is sent to waits for its sender\'s word', moving({ migration: written('sending'), source: sendingNow(), target: failedToReceive() }), ['operation op-1 moved', 'state started', 'sending']],
     ['a guest that ends by itself is not moved', moving({ migration: written('preparing'), source: instance({}, { state: 'stopped', endReason: 'guest_shutdown' }), target: waiting() }), ['operation op-1 reserved', 'state started', 'event undoing', 'aborting: The guest ended while it was to be moved.']],

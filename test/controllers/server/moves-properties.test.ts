@@ -54,7 +54,7 @@ function* combinations(): Generator<Combination> {
         for (const kind of ['server.migrate', 'server.settle_migration'] as const) for (const isTargetSilent of [false, true]) for (const now of [NOW, after(60), after(3_599)]) {
           const world = moving({
             kind, said, now, migration: written(state, { detail: state === 'aborting' ? 'why' : '' }), source: SOURCES[source], target: TARGETS[target],
-            seen: { targetVolume: disk('ready'), silentNodes: isTargetSilent ? [TARGET] : [] },
+            seen: { targetVolume: disk('ready', kind === 'server.migrate' && said['mode'] !== 'cold' && state !== 'detached' ? 'mirror' : 'copy'), silentNodes: isTargetSilent ? [TARGET] : [] },
           })
           yield { source, target, world, isTargetSilent }
         }

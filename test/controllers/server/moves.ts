@@ -65,7 +65,7 @@ export function moving(scene: Scene): Move {
   const world = working(kind, {
     spec: { migrationPolicy: policy, desiredPower: power }, status: { state: power === 'running' ? 'started' : 'stopped', ...(migration === undefined ? {} : { migration }) },
     seen: {
-      storage: storage('online'), instance: 'source' in scene ? scene.source : instance({}, {}), targetInstance: scene.target, silentNodes: [], fencedNodes: [],
+      storage: storage('online'), targetVolume: disk('ready', 'mirror'), instance: 'source' in scene ? scene.source : instance({}, {}), targetInstance: scene.target, silentNodes: [], fencedNodes: [],
       claims: { ...claims, placement: { ...claims.placement, ...(isSwitched ? { node: TARGET } : {}) }, ...(held === undefined ? {} : { target: { operationId: held, zone: 'zone-1', node: TARGET } }) },
       ...scene.seen,
     },
