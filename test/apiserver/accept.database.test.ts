@@ -1,5 +1,5 @@
 /** What becomes of a change when Kubernetes or PostgreSQL fail in the middle of it. */
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { listQuotas } from '../../db/quotas.ts'
 import type { Transport, TransportRequest, TransportResponse } from '../../kit/kube/transport.ts'
 import { accountNamespace } from '../../resources/index.ts'
@@ -25,6 +25,8 @@ let made = 0
 const create = () => ada.send('POST', '/v1/servers', { body: { zone: cloud.zone, hostname: `web-${(made += 1)}`, plan: 'tiny', template: 'tiny-linux' } })
 const isServerWrite = ({ method, path }: TransportRequest) => method !== 'GET' && /\/servers(\/|\?|$)/.test(path)
 const intents = async () => (await cloud.db.selectFrom('change_intent').select('operation_id').execute()).length
+/** Until the pool has noticed its broken connections: what comes next meets none of them. */
+const noticeBroken = () => vi.waitFor(() => Promise.all(Array.from({ length: 20 }, intents)))
 const used = async () => (await listQuotas(cloud.db, ada.accountId)).find((quota) => quota.name === 'servers')?.used
 const refusing = (code: number, reason: string): TransportResponse => ({
   status: code, headers: {}, text: async () => JSON.stringify({ kind: 'Status', status: 'Failure', code, reason, message: 'said no' }), lines: async function* () {},
@@ -79,6 +81,7 @@ test('a database that goes away after the write does not take the answer back; t
   const reply = await create()
   expect(reply.status).toBe(202)
   expect(await cloud.admin.get(Server, { namespace: accountNamespace(ada.accountId), name: reply.body['server'].id })).toBeDefined()
+  await noticeBroken()
   const left = await cloud.db.selectFrom('change_intent').select('operation_id').execute()
   const entries = await audited(reply)
   // The pool may have had a connection that was not broken; then the intent is settled already.
@@ -113,6 +116,25 @@ test('a change that is always overtaken is 409, written down as failed, and leav
   expect(await intents()).toBe(0)
 })
 
+test('a change of what is deleted between its reading and its writing is 404, and leaves no intent', async () => {
+  const { body } = await create()
+  const key = { namespace: accountNamespace(ada.accountId), name: body['server'].id }
+  let isDeleted = false
+  fault = async (request, serve) => {
+    if (isServerWrite(request) && request.method === 'PATCH' && !isDeleted) {
+      isDeleted = true
+      await cloud.admin.patch(Server, key, { metadata: { finalizers: [] } })
+      await cloud.admin.delete(Server, key)
+    }
+    return serve(request)
+  }
+  const reply = await ada.send('PATCH', `/v1/servers/${key.name}`, { body: { title: 'mine' } })
+  expect([isDeleted, await cloud.admin.get(Server, key)]).toEqual([true, undefined])
+  expect(reply.status).toBe(404)
+  expect(await audited(reply)).toEqual([])
+  expect(await intents()).toBe(0)
+})
+
 test('a rename whose entry is still owed is settled before the next one covers its traces', async () => {
   const { body } = await create()
   fault = async (request, serve) => {
@@ -122,6 +144,7 @@ test('a rename whose entry is still owed is settled before the next one covers i
   }
   const first = await ada.send('PATCH', `/v1/servers/${body['server'].id}`, { body: { title: 'one' } })
   fault = undefined
+  await noticeBroken()
   const second = await ada.send('PATCH', `/v1/servers/${body['server'].id}`, { body: { title: 'two' } })
   expect([first.status, second.status]).toEqual([200, 200])
   expect([...(await audited(first)), ...(await audited(second))]).toEqual(['success', 'success'])
