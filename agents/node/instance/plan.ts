@@ -78,7 +78,7 @@ export function planInstance(instance: InstanceObject, seen: InstanceSeen, now: 
   const isEndWanted = spec.power === 'stopped' || spec.incarnation > incarnation
   const isHandedOver = isCompleted(entry.transfer, 'send') && entry.ended === undefined
   if (isHandedOver) return isEndWanted ? [effect('end', { reason: 'requested', ...(spec.stop === undefined ? {} : { stopId: spec.stop.id }) }), again] : [statusOf('handed_over', seen, entry)]
-  if (seen.guest?.state === 'running') return isEndWanted ? planStop(spec, seen, entry, now) : planRunning(spec.send, seen, entry, now)
+  if (seen.guest?.state === 'running') return isEndWanted ? planStop(spec, seen, entry, now) : planRunning(instance, seen, entry, now)
   if (seen.guest?.state === 'off' && seen.guest.transfer?.phase === 'transferring') return [effect('cancelSend', {}), wait(PROGRESS_SECONDS, 'the sending to end')]
   if (seen.guest !== undefined || (incarnation > 0 && entry.ended === undefined)) return [planEnded(spec, seen.guest, entry, isEndWanted), again]
   // Who was told to send the guest had it: a host that has forgotten it does not boot it a second time.
@@ -118,16 +118,17 @@ function planReception({ spec, status }: InstanceObject, order: ReceiveOrder, se
   if (isOf(entry.transfer, 'receive', order)) return [statusOf('stopped', seen, entry)]
   const obstacle = obstacleTo(spec, seen)
   if (obstacle === undefined) return [effect('receive', { attempt: order.attempt }), again]
-  const told = status?.transfer
-  const reportedAt = told?.phase === 'preparing' && isOf(told, 'receive', order) ? told.reportedAt : now.toISOString()
-  const transfer = { ...noTransferYet(order, 'receive'), phase: 'preparing' as const, detail: obstacle.detail, reportedAt }
-  return [statusOf('waiting', { ...seen, preparing: transfer }, entry, obstacle.detail), ...obstacle.remedy]
+  return [statusOf('waiting', { ...seen, unbegun: unbegun(order, 'receive', 'preparing', obstacle.detail, status, now) }, entry, obstacle.detail), ...obstacle.remedy]
 }
 
-const noTransferYet = ({ id, attempt }: ReceiveOrder | SendOrder, role: Transfer['role']): Omit<Transfer, 'phase' | 'detail' | 'reportedAt'> =>
-  ({ id, attempt, role, iteration: 0, transferredBytes: 0, totalBytes: 0, dirtyBytesPerSecond: 0, downtimeMilliseconds: 0 })
+/** A transfer that this host has not begun: told by the order alone, with the time at which it was told first. */
+function unbegun({ id, attempt }: ReceiveOrder | SendOrder, role: Transfer['role'], phase: Transfer['phase'], detail: string, status: InstanceStatus | undefined, now: Date): Transfer {
+  const told = status?.transfer
+  const reportedAt = told?.phase === phase && isOf(told, role, { id, attempt }) ? told.reportedAt : now.toISOString()
+  return { id, attempt, role, phase, detail, reportedAt, iteration: 0, transferredBytes: 0, totalBytes: 0, dirtyBytesPerSecond: 0, downtimeMilliseconds: 0 }
+}
 
-function planRunning(order: SendOrder | undefined, seen: InstanceSeen, entry: LedgerEntry, now: Date): Action[] {
+function planRunning({ spec: { send: order }, status }: InstanceObject, seen: InstanceSeen, entry: LedgerEntry, now: Date): Action[] {
   const current = seen.guest?.transfer
   if (current?.phase === 'transferring') {
     const isWanted = order !== undefined && !order.isCancelled && current.id === order.id && current.attempt === order.attempt
@@ -135,8 +136,8 @@ function planRunning(order: SendOrder | undefined, seen: InstanceSeen, entry: Le
   }
   if (order === undefined || isOf(entry.transfer, 'send', order)) return [statusOf('running', seen, entry)]
   if (seen.guest?.isResponsive !== true) return [statusOf('running', seen, entry), wait(PROGRESS_SECONDS, 'the guest to answer')]
-  if (!order.isCancelled) return [effect('send', { attempt: order.attempt }), again]
-  return [effect('noteTransfer', { transfer: { ...noTransferYet(order, 'send'), phase: 'failed', detail: 'cancelled before it began', reportedAt: now.toISOString() } }), again]
+  if (order.isCancelled) return [statusOf('running', { ...seen, unbegun: unbegun(order, 'send', 'failed', 'cancelled before it began', status, now) }, entry)]
+  return [effect('send', { attempt: order.attempt }), again]
 }
 
 function planStop(spec: InstanceSpec, seen: InstanceSeen, entry: LedgerEntry, now: Date): Action[] {
@@ -177,13 +178,13 @@ function obstacleTo({ template }: InstanceSpec, { missingVolumes, image }: Insta
   return image.is === 'absent' ? { state: 'waiting', detail: `template ${template} is being prepared`, remedy: prepare } : undefined
 }
 
-function statusOf(state: InstanceStatus['state'], seen: InstanceSeen & { readonly preparing?: Transfer }, entry: LedgerEntry, detail?: string): Action {
+function statusOf(state: InstanceStatus['state'], seen: InstanceSeen & { readonly unbegun?: Transfer }, entry: LedgerEntry, detail?: string): Action {
   const current = seen.guest?.transfer
   const isOngoing = current?.phase === 'transferring' && !isOf(entry.transfer, current.role, current)
   const status: { [Field in keyof Required<InstanceStatus>]?: InstanceStatus[Field] | undefined } = {
     state, detail: detail?.slice(0, DETAIL_CHARACTERS_MAXIMUM), incarnation: entry.incarnation,
     startedAt: entry.startedAt, endedAt: seen.guest === undefined ? entry.ended?.at : undefined, endReason: seen.guest === undefined ? entry.ended?.reason : undefined,
-    transfer: seen.preparing ?? (isOngoing ? current : entry.transfer),
+    transfer: seen.unbegun ?? (isOngoing ? current : entry.transfer),
     stop: entry.stop?.outcome === undefined ? undefined : { id: entry.stop.id, outcome: entry.stop.outcome },
     hypervisor: seen.guest === undefined ? undefined : seen.hypervisor,
     forwards: seen.guest === undefined ? undefined : [...seen.guest.forwards],
