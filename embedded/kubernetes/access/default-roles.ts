@@ -59,7 +59,7 @@ export const DEFAULT_ROLES: readonly JsonObject[] = [
   aggregating('view'),
   role('system:aggregate-to-view', [rule(READ, [''], [...OPEN_RESOURCES, 'namespaces']), rule(READ, WORKLOADS, ['*'])], {}, { [`${LABEL}view`]: 'true' }),
   role('system:aggregate-to-edit', [rule([...READ, ...WRITE], [''], OPEN_RESOURCES.filter((name) => !['limitranges', 'resourcequotas'].includes(name))), rule([...READ, ...WRITE], [''], ['secrets']), rule([...READ, ...WRITE], WORKLOADS, ['*']), rule([...READ, ...WRITE], ['coordination.k8s.io'], ['leases'])], {}, { [`${LABEL}edit`]: 'true' }),
-  role('system:aggregate-to-admin', [rule([...READ, ...WRITE], ['rbac.authorization.k8s.io'], ['roles', 'rolebindings']), rule(['create'], ['authorization.k8s.io'], ['localsubjectaccessreviews'])], {}, { [`${LABEL}admin`]: 'true' }),
+  role('system:aggregate-to-admin', [rule([...READ, ...WRITE], ['rbac.authorization.k8s.io'], ['roles', 'rolebindings'])], {}, { [`${LABEL}admin`]: 'true' }),
   // On one machine the components trust each other; a real cluster gets narrower roles from the charts.
   binding('svccloud:components', 'cluster-admin', 'svccloud:components'),
 ]

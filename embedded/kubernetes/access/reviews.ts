@@ -30,11 +30,6 @@ const ANSWERS: Readonly<Record<string, Answering>> = {
   SelfSubjectReview: (_engine, _object, user) => ({ status: { userInfo: userInfo(user) } }),
   SelfSubjectAccessReview: (engine, object, user) => access(engine, object, user),
   SubjectAccessReview: (engine, object) => access(engine, object, subjectOf(object)),
-  LocalSubjectAccessReview: (engine, object, _user, namespace) => {
-    const asked = asString(at(object, 'spec', 'resourceAttributes', 'namespace'))
-    if (asked !== namespace) throw invalid({ group: 'authorization.k8s.io', kind: 'LocalSubjectAccessReview' }, '', [fieldInvalid('spec.resourceAttributes.namespace', asked, 'must match metadata.namespace')])
-    return access(engine, object, subjectOf(object))
-  },
   SelfSubjectRulesReview: (engine, object, user) => {
     const rules = engine.authorizer.rulesOf(user, asString(at(object, 'spec', 'namespace')))
     return {

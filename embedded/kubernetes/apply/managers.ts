@@ -1,5 +1,6 @@
 /** Who manages which fields: what an update takes over, what an apply claims, and with whom it conflicts. */
 import { toSeconds } from '../../../kit/sys/clock.ts'
+import { EMPTY_EVENT } from '../core/builtin-hooks.ts'
 import { groupVersionOf, type Definition } from '../core/definition.ts'
 import { asList, asObject, asString, isObject, sortedText, type Json, type JsonObject } from '../core/json.ts'
 import { looseMetadata, type KubeObject, type ManagedFieldsEntry } from '../core/object.ts'
@@ -87,7 +88,7 @@ function startingManagers(given: JsonObject, old: KubeObject | undefined, subres
 export function trackUpdate(writing: Writing, given: JsonObject, old: KubeObject | undefined, object: KubeObject): ManagedFieldsEntry[] {
   const { definition, now } = writing
   const schema = typeSchemaOf(definition)
-  const changes = compare(old ?? emptyOf(object), object, schema)
+  const changes = compare(old ?? emptyOf(definition), object, schema)
   const taken = ownable(writing, union(changes.modified, changes.added))
   const gone = without(changes.removed, UNMANAGED)
   const own = { manager: writing.manager, operation: 'Update', apiVersion: groupVersionOf(definition), subresource: writing.subresource, time: '', fields: EMPTY } as const
@@ -110,28 +111,16 @@ function foldAncient(managers: readonly Manager[], definition: Definition): read
   return [...managers.filter((one) => !folded.has(one)), { manager: ANCIENT, operation: 'Update', apiVersion: groupVersionOf(definition), subresource: '', time, fields }]
 }
 
-/** A new object is compared with an empty one of its kind, whose metadata, spec and status exist for built-in kinds. */
-const emptyOf = (object: JsonObject): JsonObject => ({ metadata: {}, ...EMPTY_PARTS[`${asString(object.apiVersion)}/${asString(object.kind)}`] })
+/** A new object is compared with an empty one of its kind. */
+const emptyOf = ({ isCustom }: Definition): JsonObject => ({ metadata: {}, ...(isCustom ? {} : EMPTY_PARTS) })
 
-const POD_TEMPLATE = { metadata: {}, spec: { containers: [] } }
-const EMPTY_PARTS: Readonly<Record<string, JsonObject>> = {
-  'v1/Pod': { spec: { containers: [] }, status: {} },
-  'v1/Service': { spec: {}, status: { loadBalancer: {} } },
-  'v1/Namespace': { spec: { finalizers: ['kubernetes'] }, status: {} },
-  'v1/PersistentVolumeClaim': { spec: { resources: {} }, status: {} },
-  'v1/Event': { involvedObject: {}, source: {}, eventTime: null, firstTimestamp: null, lastTimestamp: null, reportingComponent: '', reportingInstance: '' },
-  'apps/v1/Deployment': { spec: { template: POD_TEMPLATE, strategy: {} }, status: {} },
-  'apps/v1/StatefulSet': { spec: { template: POD_TEMPLATE, updateStrategy: {} }, status: {} },
-  'apps/v1/DaemonSet': { spec: { template: POD_TEMPLATE, updateStrategy: {} }, status: {} },
-  'apps/v1/ReplicaSet': { spec: { template: POD_TEMPLATE }, status: {} },
-  'batch/v1/Job': { spec: { template: POD_TEMPLATE }, status: {} },
-  'coordination.k8s.io/v1/Lease': { spec: {} },
-  'networking.k8s.io/v1/Ingress': { spec: {}, status: { loadBalancer: {} } },
-  'networking.k8s.io/v1/NetworkPolicy': { spec: {} },
-  'policy/v1/PodDisruptionBudget': { spec: {}, status: {} },
-  'rbac.authorization.k8s.io/v1/RoleBinding': { roleRef: {} },
-  'rbac.authorization.k8s.io/v1/ClusterRoleBinding': { roleRef: {} },
-  'apiextensions.k8s.io/v1/CustomResourceDefinition': { spec: { names: {} }, status: {} },
+/** What objects of built-in kinds have before anybody filled it in. A kind without one of these members is not harmed by it. */
+const EMPTY_PARTS: JsonObject = {
+  spec: { finalizers: ['kubernetes'], names: {}, containers: [], resources: {}, strategy: {}, updateStrategy: {}, template: { metadata: {}, spec: { containers: [] } } },
+  status: { loadBalancer: {} },
+  roleRef: {},
+  involvedObject: {},
+  ...EMPTY_EVENT,
 }
 
 export interface Applied {
@@ -154,7 +143,7 @@ export function apply(writing: Writing, config: JsonObject, live: KubeObject | u
   const joined = asObject(merged(live, config, schema))
   const theirs = others.reduce((all, one) => union(all, one.fields), EMPTY)
   const object = asObject(removed(joined, difference(mine.fields, wanted), union(theirs, wanted), schema) ?? {})
-  const changes = compare(live ?? emptyOf(object), object, schema)
+  const changes = compare(live ?? emptyOf(definition), object, schema)
   const touched = ownable(writing, union(changes.modified, changes.added))
   const conflicts = others.map((one) => ({ one, fields: intersection(one.fields, touched) })).filter(({ fields }) => !isEmpty(fields))
   if (conflicts.length > 0 && !isForced) throw conflictOf(conflicts)

@@ -95,8 +95,6 @@ function secretKeyFaults(object: KubeObject): Cause[] {
   return (SECRET_KEYS[asString(object.type)] ?? []).filter((key) => data[key] === undefined).map((key) => fieldRequired(`data[${key}]`))
 }
 
-export const serviceAccountHooks: Hooks = {}
-
 export const serviceHooks: Hooks = {
   prepare(object, old) {
     const spec = asObject(object.spec)
@@ -159,7 +157,7 @@ const eventFields = (object: KubeObject): Record<string, string> => {
 }
 
 /** Members that events always show. */
-const EMPTY_EVENT = { eventTime: null, firstTimestamp: null, lastTimestamp: null, reportingComponent: '', reportingInstance: '', source: {} }
+export const EMPTY_EVENT = { eventTime: null, firstTimestamp: null, lastTimestamp: null, reportingComponent: '', reportingInstance: '', source: {} }
 
 /** Events are stored as core/v1 and vanish an hour after their last change. */
 export const eventHooks: Hooks = {

@@ -25,42 +25,29 @@ export function fieldsOfMessage(message: string): readonly Field[] {
   return fields
 }
 
-const INLINE: Readonly<Record<string, string>> = { Volume: 'volumeSource', Probe: 'handler', EphemeralContainer: 'ephemeralContainerCommon' }
-
-/** Is the field's message part of its parent in JSON, instead of a member? */
-export const isInline = (message: string, name: string): boolean => name === 'localObjectReference' || INLINE[message] === name
-
 const SCALARS: Readonly<Record<string, Schema>> = {
   string: { type: 'string' },
   int: { type: 'integer', format: 'int64' },
   bool: { type: 'boolean' },
   bytes: { type: 'string', format: 'byte' },
-  double: { type: 'number', format: 'double' },
   Time: { type: 'string', format: 'date-time' },
   MicroTime: { type: 'string', format: 'date-time' },
-  Duration: { type: 'string' },
-  Quantity: { 'x-kubernetes-preserve-unknown-fields': true },
   IntOrString: { 'x-kubernetes-int-or-string': true },
   FieldsV1: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
-  RawExtension: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
+  ExtraValue: { type: 'array', items: { type: 'string' } },
 }
 
-/** The schema of one message; `nested` answers for the messages inside it. */
-export function messageSchema(message: string, nested: (message: string) => Schema): Schema {
-  const properties: Record<string, Schema> = {}
-  for (const { name, type, shape } of fieldsOfMessage(message)) {
-    const one = SCALARS[type] ?? nested(type)
-    if (isInline(message, name)) Object.assign(properties, messageSchema(type, nested).properties)
-    else properties[name] = shape === 'list' ? { type: 'array', items: one } : shape === 'map' ? { type: 'object', additionalProperties: one } : one
+const known = new Map<string, Schema>()
+
+function schemaOf(message: string): Schema {
+  let schema = known.get(message)
+  if (!schema) {
+    const properties = fieldsOfMessage(message).map(({ name, type, shape }): readonly [string, Schema] => {
+      const one = SCALARS[type] ?? schemaOf(type)
+      return [name, shape === 'list' ? { type: 'array', items: one } : shape === 'map' ? { type: 'object', additionalProperties: one } : one]
+    })
+    known.set(message, (schema = { type: 'object', properties: Object.fromEntries(properties) }))
   }
-  return { type: 'object', properties }
-}
-
-const whole = new Map<string, Schema>()
-
-function wholeSchema(message: string): Schema {
-  let schema = whole.get(message)
-  if (!schema) whole.set(message, (schema = messageSchema(message, wholeSchema)))
   return schema
 }
 
@@ -70,5 +57,5 @@ export const messageOf = (apiVersion: string, kind: string): string | undefined 
 /** Everything that objects of the kind may hold besides type and metadata. */
 export function builtInSchema(apiVersion: string, kind: string): Schema | undefined {
   const message = messageOf(apiVersion, kind)
-  return message === undefined ? undefined : wholeSchema(message)
+  return message === undefined ? undefined : schemaOf(message)
 }

@@ -2,7 +2,7 @@
 import { webhookConfigurationHooks } from '../admission/webhooks.ts'
 import type { Column, Definition, Hooks } from './definition.ts'
 import { crdHooks, type IsTaken } from './crd.ts'
-import { bindingHooks, configMapHooks, deploymentHooks, eventHooks, eventsEventHooks, leaseHooks, namespaceHooks, roleHooks, secretHooks, serviceAccountHooks, serviceHooks } from './builtin-hooks.ts'
+import { bindingHooks, configMapHooks, deploymentHooks, eventHooks, eventsEventHooks, leaseHooks, namespaceHooks, roleHooks, secretHooks, serviceHooks } from './builtin-hooks.ts'
 import { COLUMNS } from './builtin-columns.ts'
 import { builtInSchema } from './builtin-schema.ts'
 
@@ -28,7 +28,7 @@ const core: readonly Row[] = [
   { resource: 'namespaces', kind: 'Namespace', short: ['ns'], isCluster: true, hasStatus: true, hooks: namespaceHooks, selectable: ['.status.phase'] },
   { resource: 'configmaps', kind: 'ConfigMap', short: ['cm'], hooks: configMapHooks },
   { resource: 'secrets', kind: 'Secret', hooks: secretHooks, selectable: ['.type'] },
-  { resource: 'serviceaccounts', kind: 'ServiceAccount', short: ['sa'], hooks: serviceAccountHooks },
+  { resource: 'serviceaccounts', kind: 'ServiceAccount', short: ['sa'] },
   { resource: 'events', kind: 'Event', short: ['ev'], hooks: eventHooks, selectable: EVENT_FIELDS },
   { resource: 'services', kind: 'Service', short: ['svc'], categories: ALL, hasStatus: true, hooks: serviceHooks },
   { resource: 'pods', kind: 'Pod', short: ['po'], categories: ALL, hasStatus: true, selectable: ['.spec.nodeName', '.status.phase'] },
@@ -79,7 +79,6 @@ const groups: Readonly<Record<string, readonly Row[]>> = {
     { resource: 'subjectaccessreviews', kind: 'SubjectAccessReview', isCluster: true, isReview: true },
     { resource: 'selfsubjectaccessreviews', kind: 'SelfSubjectAccessReview', isCluster: true, isReview: true },
     { resource: 'selfsubjectrulesreviews', kind: 'SelfSubjectRulesReview', isCluster: true, isReview: true },
-    { resource: 'localsubjectaccessreviews', kind: 'LocalSubjectAccessReview', isReview: true },
   ],
 }
 

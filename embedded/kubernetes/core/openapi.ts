@@ -1,6 +1,5 @@
 /** OpenAPI v3, one document per group and version: what kubectl explains, and how it knows that the server validates. */
 import { createHash } from 'node:crypto'
-import { messageOf, messageSchema } from './builtin-schema.ts'
 import { groupVersionOf, type Definition } from './definition.ts'
 import { json, type Answer, type Engine } from './engine.ts'
 import type { Json, JsonObject } from './json.ts'
@@ -86,7 +85,7 @@ function documentOf(path: string, definitions: readonly Definition[]): JsonObjec
   }
   for (const definition of definitions) {
     const name = schemaName(definition)
-    schemas[name] = objectSchema(definition, schemas)
+    schemas[name] = objectSchema(definition)
     if (definition.storing === 'record') {
       schemas[`${name}List`] = {
         type: 'object',
@@ -116,24 +115,8 @@ const TYPE_MEMBERS: JsonObject = {
   },
 }
 
-const typeName = (message: string): string => `io.k8s.api.${message.includes('.') ? message : `core.v1.${message}`}`
-
-/** Messages inside built-in kinds are components of their own: `schemas` gathers them. */
-function builtIn(message: string, schemas: Record<string, Json>): Schema {
-  const nested = (inner: string): Schema => {
-    const name = typeName(inner)
-    if (!(name in schemas)) {
-      schemas[name] = {}
-      schemas[name] = messageSchema(inner, nested) as unknown as Json
-    }
-    return { allOf: [{ $ref: `#/components/schemas/${name}` } as Schema] }
-  }
-  return messageSchema(message, nested)
-}
-
-function objectSchema(definition: Definition, schemas: Record<string, Json>): JsonObject {
-  const message = definition.isCustom ? undefined : messageOf(groupVersionOf(definition), definition.kind)
-  const own: Schema = message === undefined ? (definition.schema ?? { type: 'object', 'x-kubernetes-preserve-unknown-fields': true }) : builtIn(message, schemas)
+function objectSchema(definition: Definition): JsonObject {
+  const own: Schema = definition.schema ?? { type: 'object', 'x-kubernetes-preserve-unknown-fields': true }
   return {
     ...(own as unknown as JsonObject),
     properties: {

@@ -85,11 +85,20 @@ test('members that occur twice are found wherever they are', () => {
 test('protobuf becomes the JSON that it stands for', () => {
   const field = (number: number, bytes: Buffer) => Buffer.concat([Buffer.from([(number << 3) | 2, bytes.length]), bytes])
   const text = (number: number, value: string) => field(number, Buffer.from(value))
-  const metadata = field(1, text(1, 'c'))
-  const data = field(2, Buffer.concat([text(1, 'k'), text(2, 'v')]))
-  const type = field(1, Buffer.concat([text(1, 'v1'), text(2, 'ConfigMap')]))
-  const message = Buffer.concat([Buffer.from('k8s\0'), type, field(2, Buffer.concat([metadata, data]))])
-  expect(JSON.parse(jsonFromProtobuf(message))).toEqual({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'c' }, data: { k: 'v' } })
-  expect(() => jsonFromProtobuf(message.subarray(0, message.length - 3))).toThrow('damaged')
+  const integer = (number: number, value: number) => Buffer.from([number << 3, value])
+  const message = (apiVersion: string, kind: string, ...parts: Buffer[]) =>
+    Buffer.concat([Buffer.from('k8s\0'), field(1, Buffer.concat([text(1, apiVersion), text(2, kind)])), field(2, Buffer.concat(parts))])
+  const metadata = (...parts: Buffer[]) => field(1, Buffer.concat([text(1, 'c'), text(2, ''), field(8, Buffer.alloc(0)), ...parts]))
+  const entry = (key: string, value: string) => field(2, Buffer.concat([text(1, key), text(2, value)]))
+
+  const configMap = message('v1', 'ConfigMap', metadata(), entry('k', 'v'), entry('__proto__', ''))
+  expect(jsonFromProtobuf(configMap)).toBe('{"metadata":{"name":"c"},"data":{"k":"v","__proto__":""},"apiVersion":"v1","kind":"ConfigMap"}')
+  const event = message('v1', 'Event', metadata(), field(6, integer(1, 60)), integer(8, 3), field(10, Buffer.concat([integer(1, 1), integer(2, 64), text(99, 'of a later version')])))
+  expect(JSON.parse(jsonFromProtobuf(event))).toMatchObject({ firstTimestamp: '1970-01-01T00:01:00Z', count: 3, eventTime: '1970-01-01T00:00:01.000000Z' })
+  const ports = [field(4, integer(2, 80)), field(4, Buffer.concat([integer(1, 1), text(3, 'http')]))].map((target) => field(1, target))
+  expect(JSON.parse(jsonFromProtobuf(message('v1', 'Service', metadata(), field(2, Buffer.concat(ports)))))).toMatchObject({ spec: { ports: [{ targetPort: 80 }, { targetPort: 'http' }] } })
+
+  expect(() => jsonFromProtobuf(configMap.subarray(0, configMap.length - 3))).toThrow('damaged')
   expect(() => jsonFromProtobuf(Buffer.from('{}'))).toThrow('does not appear to be a protobuf message')
+  expect(() => jsonFromProtobuf(message('apps/v1', 'Deployment', metadata()))).toThrow('application/json, application/yaml')
 })
