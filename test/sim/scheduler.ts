@@ -25,6 +25,8 @@ interface Event {
   readonly at: number
   readonly tie: number
   readonly order: number
+  /** Whose it is. */
+  readonly name: string
   readonly run: () => void
   isCancelled: boolean
 }
@@ -73,6 +75,24 @@ class EventHeap {
 
 const EPOCH_START = Date.UTC(2030, 0, 1)
 
+/** At one instant; the busiest ones have a few dozen. */
+const EVENTS_AT_AN_INSTANT_MAXIMUM = 20_000
+/** By code that loops without an event of its own, which nothing else can stop. */
+const CLOCK_READS_AT_AN_INSTANT_MAXIMUM = 200_000
+/** Turns of the event loop within one event; the longest transactions take a few dozen. */
+const TURNS_OF_AN_EVENT_MAXIMUM = 100_000
+const NAMES_TOLD_MAXIMUM = 3
+/** Of a whole run: one that never becomes quiet takes a third of it. */
+const STEPS_MAXIMUM = 600_000
+
+/** A run that would never end: something goes on and on without time passing, or far longer than any seed needs. */
+export class Endless extends Error {
+  constructor(what: string) {
+    super(what)
+    this.name = 'Endless'
+  }
+}
+
 export class Scheduler {
   readonly random: Random
   readonly #heap = new EventHeap()
@@ -80,6 +100,11 @@ export class Scheduler {
   #nowMilliseconds = 0
   #order = 0
   readonly #effects = new Set<Promise<unknown>>()
+  /** Events that ran at this instant, by name. */
+  readonly #standing = new Map<string, number>()
+  #standingCount = 0
+  #clockReads = 0
+  #endless: Endless | undefined
   steps = 0
 
   constructor(seed: number) {
@@ -93,9 +118,17 @@ export class Scheduler {
     return new Date(EPOCH_START + this.#nowMilliseconds)
   }
 
-  /** Runs `work` at a virtual time from now; the answer cancels it. */
-  after(milliseconds: number, work: () => void): () => void {
-    const event: Event = { at: this.#nowMilliseconds + Math.max(0, milliseconds), tie: this.random.fraction(), order: this.#order++, run: work, isCancelled: false }
+  /** Counts a look at the clock. Throws `Endless` in the middle of the code that looks too often, and the run ends by it. */
+  countClockRead(name: string): void {
+    this.#clockReads += 1
+    if (this.#clockReads <= CLOCK_READS_AT_AN_INSTANT_MAXIMUM) return
+    this.#endless ??= new Endless(`time stands still at ${this.#nowMilliseconds} ms: ${name} goes on and on`)
+    throw this.#endless
+  }
+
+  /** Runs `work` at a virtual time from now, under the name of whose it is; the answer cancels it. */
+  after(milliseconds: number, work: () => void, name = 'the world'): () => void {
+    const event: Event = { at: this.#nowMilliseconds + Math.max(0, milliseconds), tie: this.random.fraction(), order: this.#order++, name, run: work, isCancelled: false }
     this.#heap.push(event)
     return () => void (event.isCancelled = true)
   }
@@ -119,16 +152,33 @@ export class Scheduler {
     return this.#digest.copy().digest('hex').slice(0, 16)
   }
 
-  /** Lets everything that can go on without time passing go on. */
+  /** Lets everything that can go on without time passing go on. Throws `Endless` when that has no end. */
   async settle(): Promise<void> {
-    for (;;) {
+    for (let turn = 0; turn < TURNS_OF_AN_EVENT_MAXIMUM; turn += 1) {
       await new Promise<void>((resolve) => setImmediate(resolve))
       if (this.#effects.size === 0) return
       await Promise.race(this.#effects)
     }
+    throw new Endless(`time stands still: one effect follows another at ${this.#nowMilliseconds} ms`)
   }
 
-  /** Runs until the virtual instant, or until the condition holds (looked at after each event). */
+  /** Counts an event. Throws `Endless` when there are more than its instant or the run can have. */
+  #count({ at, name }: Event): void {
+    this.steps += 1
+    if (this.steps > STEPS_MAXIMUM) throw new Endless(`no end after ${STEPS_MAXIMUM} steps`)
+    if (at > this.#nowMilliseconds) {
+      this.#standing.clear()
+      this.#standingCount = 0
+      this.#clockReads = 0
+    }
+    this.#standing.set(name, (this.#standing.get(name) ?? 0) + 1)
+    this.#standingCount += 1
+    if (this.#standingCount <= EVENTS_AT_AN_INSTANT_MAXIMUM) return
+    const most = [...this.#standing].sort(([, a], [, b]) => b - a).slice(0, NAMES_TOLD_MAXIMUM)
+    throw new Endless(`time stands still at ${at} ms: ${most.map(([name, count]) => `${name} ran ${count} times`).join(', ')}`)
+  }
+
+  /** Runs until the virtual instant, or until the condition holds (looked at after each event). Throws `Endless` when it would never end. */
   async runUntil(atMilliseconds: number, isDone: () => boolean = () => false, afterEach?: () => void): Promise<boolean> {
     await this.settle()
     while (!isDone()) {
@@ -139,10 +189,11 @@ export class Scheduler {
       }
       this.#heap.pop()
       if (next.isCancelled) continue
+      this.#count(next)
       this.#nowMilliseconds = next.at
-      this.steps += 1
       next.run()
       await this.settle()
+      if (this.#endless !== undefined) throw this.#endless
       afterEach?.()
     }
     return true
@@ -216,9 +267,15 @@ export class SimulatedProcess {
   clock(): Clock {
     const epoch = this.epoch
     return {
-      now: () => this.#scheduler.now(),
-      monotonicMilliseconds: () => this.#scheduler.nowMilliseconds,
-      after: (milliseconds, work) => this.#scheduler.after(milliseconds, () => void (this.isAlive(epoch) && work())),
+      now: () => {
+        this.#scheduler.countClockRead(this.name)
+        return this.#scheduler.now()
+      },
+      monotonicMilliseconds: () => {
+        this.#scheduler.countClockRead(this.name)
+        return this.#scheduler.nowMilliseconds
+      },
+      after: (milliseconds, work) => this.#scheduler.after(milliseconds, () => void (this.isAlive(epoch) && work()), this.name),
       sleep: (milliseconds, signal) =>
         new Promise((resolve) => {
           if (signal?.aborted) return resolve()
@@ -227,7 +284,7 @@ export class SimulatedProcess {
             signal?.removeEventListener('abort', wake)
             if (this.isAlive(epoch)) resolve()
           }
-          const cancel = this.#scheduler.after(milliseconds, wake)
+          const cancel = this.#scheduler.after(milliseconds, wake, this.name)
           signal?.addEventListener('abort', wake, { once: true })
         }),
     }

@@ -6,6 +6,7 @@ import { checkAudit, checkForeignReads, checkHoldings, checkHosts, checkOperatio
 import { checkChanges } from './changes.ts'
 import { checkRecoveries, runLosses } from './nodes.ts'
 import { type Account, ask, openAccounts, runWorkload } from './workload.ts'
+import { Endless } from './scheduler.ts'
 import { openWorld, type World, type WorldOptions } from './world.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import { Server } from '../../resources/server.ts'
@@ -40,11 +41,30 @@ export async function connectSimulation(url: string): Promise<pg.Client> {
   return client
 }
 
+/** Runs the seed on the database of the client, which is emptied first. Always ends: a run that goes on for ever is a violation. */
 export async function simulate(seed: number, client: pg.Client, options: WorldOptions = {}): Promise<SimulationResult> {
   await empty(client)
   const world = await openWorld(seed, (scheduler) => new SimulatedPostgres(client, scheduler), options)
-  const { scheduler, db } = world
+  const { scheduler } = world
   const violations = new Set<string>()
+  const counts = { operations: 0, requests: 0 }
+  try {
+    await live(world, options, violations, counts)
+  } catch (error) {
+    if (!(error instanceof Endless)) throw error
+    violations.add(error.message)
+  }
+  for (const bug of world.bugs) violations.add(bug)
+  const { crashes, faults } = world
+  const fingerprint = scheduler.fingerprint()
+  world.end()
+  await scheduler.settle()
+  return { seed, violations: [...violations], fingerprint, steps: scheduler.steps, crashes, ...counts, faults: faults.summary, virtualSeconds: Math.round(scheduler.nowMilliseconds / 1000) }
+}
+
+/** The life of a world, from the accounts to the last deletion. Adds to the violations and the counts as it goes. */
+async function live(world: World, options: WorldOptions, violations: Set<string>, counts: { operations: number; requests: number }): Promise<void> {
+  const { scheduler, db } = world
   let isChaosOver = false
   const accounts = await scheduler.track(openAccounts(db, world, 2))
   const history = runWorkload(world, accounts, () => isChaosOver)
@@ -55,6 +75,8 @@ export async function simulate(seed: number, client: pg.Client, options: WorldOp
 
   await scheduler.runUntil(options.hasLosses === true ? CHAOS_WITH_LOSSES_MILLISECONDS : CHAOS_MILLISECONDS, undefined, watch)
   isChaosOver = true
+  counts.operations = history.operations.size
+  counts.requests = history.exchanges.length
   world.calm()
   await untilQuiet(world, db, watch)
   if (!(await inWorld(world, isQuiet(world, db)))) violations.add('it never became quiet')
@@ -69,11 +91,6 @@ export async function simulate(seed: number, client: pg.Client, options: WorldOp
   const left = await inWorld(world, world.admin.list(Server))
   if (left.items.length > 0) violations.add(`${left.items.length} servers could not be deleted: ${left.items.map(({ metadata, status }) => `${metadata.name} ${status?.state}`).join(', ')}`)
   for (const check of [checkHoldings(world, db), checkHosts(world)]) for (const violation of await inWorld(world, check)) violations.add(`after the end: ${violation}`)
-  for (const bug of world.bugs) violations.add(bug)
-  return {
-    seed, violations: [...violations], fingerprint: scheduler.fingerprint(), steps: scheduler.steps, crashes: world.crashes, operations: history.operations.size,
-    requests: history.exchanges.length, faults: world.faults.summary, virtualSeconds: Math.round(scheduler.nowMilliseconds / 1000),
-  }
 }
 
 /** Lets virtual time pass until the promise has settled. */

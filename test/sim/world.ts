@@ -91,6 +91,8 @@ export interface World {
   crashes: number
   /** No more faults; everything that is down comes back. */
   calm(): void
+  /** Nothing goes on after what goes on now: the database is left to the next world. */
+  end(): void
 }
 
 /** What keeps guests whole while they move. A world without one of them must break an invariant. */
@@ -163,6 +165,9 @@ export async function openWorld(seed: number, postgres: (scheduler: Scheduler) =
         for (const guest of machine.running()) machine.keepGuestBusy(guest.name, 0)
       }
       partitionedUntil.clear()
+    },
+    end() {
+      for (const process of [outside, ...world.processes]) process.crash()
     },
   }
   let api: HttpService | undefined
