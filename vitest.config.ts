@@ -7,11 +7,14 @@ export default defineConfig({
     pool: 'forks',
     // A left-over `.only` would make the rest of the suite silently green.
     allowOnly: false,
+    // Node runs the files as it runs the product: nothing is transformed and nothing is mocked, and loops run twice as fast.
+    experimental: { viteModuleRunner: false, nodeLoader: false },
     projects: TIERS.map((tier) => ({
       test: {
         name: tier.name,
         include: [...tier.include],
         exclude: [...tier.exclude, '**/node_modules/**'],
+        globalSetup: tier.setup === undefined ? [] : [tier.setup],
         testTimeout: tier.testTimeoutMilliseconds,
         hookTimeout: tier.testTimeoutMilliseconds,
       },

@@ -4,7 +4,6 @@ import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { chown, lstat, mkdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { arch, platform } from 'node:os'
 import { dirname, join, relative } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import pg from 'pg'
 import type { Clock } from '../kit/sys/clock.ts'
@@ -73,7 +72,7 @@ async function findBinaries(): Promise<Binaries> {
   const name = PACKAGES[`${platform()}-${arch()}`]
   if (name === undefined) throw new Error(`there is no embedded PostgreSQL for ${platform()} on ${arch()}: give one of your own with --database-url`)
   const binaries = (await import(name)) as Binaries // the package has no types
-  await repairLinks(join(dirname(fileURLToPath(import.meta.resolve(name))), '..'))
+  await repairLinks(join(dirname(binaries.initdb), '../..')) // it is in native/bin
   return binaries
 }
 

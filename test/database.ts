@@ -1,25 +1,75 @@
-/** A real PostgreSQL for tests: one server for the test file, started on first use in a temporary folder, and a fresh
- *  migrated database for each `useDatabase`. Nothing of it is durable, so it starts in about a second. */
+/** A real PostgreSQL for tests, of which nothing is durable. The files of the database tier share one server, which the tier starts; others start
+ *  theirs. Every `useDatabase` is a database of its own with the newest schema. */
 import { mkdtemp, open, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
-import { afterAll, beforeAll } from 'vitest'
+import { afterAll, beforeAll, inject } from 'vitest'
+import type { TestProject } from 'vitest/node'
 import { type Database, migrate, openDatabase } from '../db/open.ts'
 import { startPostgres as startEmbedded } from '../embedded/postgres.ts'
 import { systemClock } from '../kit/sys/clock.ts'
 import { silentLog } from '../kit/sys/log.ts'
-import { systemRandom } from '../kit/sys/random.ts'
+import { newUuid, systemRandom } from '../kit/sys/random.ts'
 
 const CONNECTIONS_MAXIMUM = 30
 const TEMPLATE = 'template_migrated'
 
 export interface TestServer {
+  readonly url: string
   /** A new database with the newest schema. */
-  createDatabase(): Promise<{ readonly url: string; readonly db: Database }>
-  /** Ends every connection to the database of the URL, as a restart of PostgreSQL does. */
-  breakConnections(url: string): Promise<void>
+  createDatabase(): Promise<TestDatabase>
   stop(): Promise<void>
+}
+
+export interface TestDatabase {
+  readonly url: string
+  readonly db: Database
+  /** Ends every connection to it, as a restart of PostgreSQL does. */
+  breakConnections(): Promise<void>
+  drop(): Promise<void>
+}
+
+declare module 'vitest' {
+  export interface ProvidedContext {
+    /** Of the server that the files of the tier share. */
+    readonly postgresUrl?: string
+  }
+}
+
+const databaseAt = (serverUrl: string, name: string): string => Object.assign(new URL(serverUrl), { pathname: `/${name}` }).href
+
+async function run(serverUrl: string, ...statements: readonly string[]): Promise<void> {
+  const client = new pg.Client({ connectionString: databaseAt(serverUrl, 'postgres') })
+  await client.connect()
+  try {
+    for (const statement of statements) await client.query(statement)
+  } finally {
+    await client.end()
+  }
+}
+
+async function createTemplate(serverUrl: string): Promise<void> {
+  await run(serverUrl, `create database ${TEMPLATE}`)
+  const template = openDatabase({ url: databaseAt(serverUrl, TEMPLATE), connectionsMaximum: 1 })
+  await migrate(template)
+  await template.destroy()
+}
+
+/** A new database from the template of a server that runs. */
+async function createDatabase(serverUrl: string): Promise<TestDatabase> {
+  const name = `test_${newUuid(systemRandom).replaceAll('-', '')}`
+  await run(serverUrl, `create database ${name} template ${TEMPLATE}`)
+  const url = databaseAt(serverUrl, name)
+  const db = openDatabase({ url, connectionsMaximum: CONNECTIONS_MAXIMUM })
+  return {
+    url, db,
+    breakConnections: () => run(serverUrl, `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`),
+    async drop() {
+      await db.destroy()
+      await run(serverUrl, `drop database ${name} with (force)`)
+    },
+  }
 }
 
 export async function startPostgres(): Promise<TestServer> {
@@ -27,30 +77,17 @@ export async function startPostgres(): Promise<TestServer> {
   const log = await open(join(folder, 'log'), 'a+')
   const server = await startEmbedded({ folder, port: 0, isDurable: false, output: log.fd, clock: systemClock, random: systemRandom, log: silentLog })
     .catch(async (error: unknown) => { throw new Error(`PostgreSQL did not start: ${await readFile(join(folder, 'log'), 'utf8')}`, { cause: error }) })
-  const urlOf = (name: string): string => Object.assign(new URL(server.url), { pathname: `/${name}` }).href
-  const run = async (statement: string): Promise<void> => {
-    const client = new pg.Client({ connectionString: urlOf('postgres') })
-    await client.connect()
-    await client.query(statement).finally(() => client.end())
-  }
-
-  await run(`create database ${TEMPLATE}`)
-  const template = openDatabase({ url: urlOf(TEMPLATE), connectionsMaximum: 1 })
-  await migrate(template)
-  await template.destroy()
-
-  const opened: Database[] = []
+  await createTemplate(server.url)
+  const created: TestDatabase[] = []
   return {
+    url: server.url,
     async createDatabase() {
-      const name = `test_${opened.length}`
-      await run(`create database ${name} template ${TEMPLATE}`)
-      const db = openDatabase({ url: urlOf(name), connectionsMaximum: CONNECTIONS_MAXIMUM })
-      opened.push(db)
-      return { url: urlOf(name), db }
+      const database = await createDatabase(server.url)
+      created.push(database)
+      return database
     },
-    breakConnections: (url) => run(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${new URL(url).pathname.slice(1)}'`),
     async stop() {
-      for (const db of opened) await db.destroy()
+      for (const { db } of created) await db.destroy()
       await server.stop()
       await log.close()
       await rm(folder, { recursive: true, force: true })
@@ -58,22 +95,33 @@ export async function startPostgres(): Promise<TestServer> {
   }
 }
 
+/** Vitest calls it before the first file of the tier, and what it answers after the last. */
+export async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const server = await startPostgres()
+  project.provide('postgresUrl', server.url)
+  return () => server.stop()
+}
+
 /** A fresh database for the tests of the enclosing `describe` or file; read `db` and `url` inside tests and hooks only. */
 export function useDatabase(): { readonly db: Database; readonly url: string; breakConnections(): Promise<void> } {
-  let server: TestServer | undefined
-  let database: { readonly url: string; readonly db: Database } | undefined
+  let database: TestDatabase | undefined
+  let own: TestServer | undefined
   beforeAll(async () => {
-    server = await startPostgres()
-    database = await server.createDatabase()
+    const shared = inject('postgresUrl')
+    if (shared === undefined) own = await startPostgres()
+    database = await (own?.createDatabase() ?? createDatabase(shared))
   })
-  afterAll(() => server?.stop())
-  const opened = () => {
+  afterAll(async () => {
+    await database?.drop()
+    await own?.stop()
+  })
+  const opened = (): TestDatabase => {
     if (database === undefined) throw new Error('the database is there while tests and hooks run, not before')
     return database
   }
   return {
     get db() { return opened().db },
     get url() { return opened().url },
-    breakConnections: async () => server?.breakConnections(opened().url),
+    breakConnections: () => opened().breakConnections(),
   }
 }

@@ -11,6 +11,8 @@ export interface Tier {
   readonly name: string
   readonly include: readonly string[]
   readonly exclude: readonly string[]
+  /** A module that prepares what the tier's files share, once for all of them. */
+  readonly setup?: string
   /** Files at the same time. Tiers that measure their patience in real seconds run alone. */
   readonly workersMaximum: number
   readonly testTimeoutMilliseconds: number
@@ -56,6 +58,7 @@ async function networkMissing(): Promise<string | undefined> {
 interface TierInput {
   readonly name: string
   readonly folder?: string
+  readonly setup?: string
   readonly workersMaximum: number
   readonly testTimeoutMilliseconds: number
   readonly deadlineMinutes: number
@@ -69,6 +72,7 @@ const named = (input: TierInput): Tier => ({
   name: input.name,
   include: [input.folder ?? `test/**/*.${input.name}.test.ts`],
   exclude: input.folder === undefined ? [SIMULATION_FOLDER] : [],
+  ...(input.setup === undefined ? {} : { setup: input.setup }),
   workersMaximum: input.workersMaximum,
   testTimeoutMilliseconds: input.testTimeoutMilliseconds,
   deadlineMilliseconds: input.deadlineMinutes * MINUTE_MILLISECONDS,
@@ -77,7 +81,7 @@ const named = (input: TierInput): Tier => ({
 })
 
 const special: readonly Tier[] = [
-  named({ name: 'database', workersMaximum: 2, testTimeoutMilliseconds: 60_000, deadlineMinutes: 6 }),
+  named({ name: 'database', setup: 'test/database.ts', workersMaximum: 2, testTimeoutMilliseconds: 60_000, deadlineMinutes: 6 }),
   named({ name: 'kubectl', workersMaximum: 1, testTimeoutMilliseconds: 90_000, deadlineMinutes: 6, missing: kubectlMissing }),
   named({ name: 'qemu', workersMaximum: 1, testTimeoutMilliseconds: 180_000, deadlineMinutes: 8, missing: qemuMissing }),
   named({ name: 'network', workersMaximum: 1, testTimeoutMilliseconds: 180_000, deadlineMinutes: 6, missing: networkMissing }),
