@@ -12,6 +12,10 @@ export function compareNewestFirst(one: Position, other: Position): number {
   return one.id === other.id ? 0 : one.id > other.id ? -1 : 1
 }
 
+/** Those that come after the position, newest first; all of them when it is undefined. */
+export const sortNewestFirst = <Item extends KubeObject>(objects: readonly Item[], after: Position | undefined): Item[] =>
+  objects.filter((object) => after === undefined || compareNewestFirst(positionOf(object), after) > 0).sort((one, other) => compareNewestFirst(positionOf(one), positionOf(other)))
+
 export interface NewestFirst<Spec, Status> {
   /** At most `count` objects that come after the position; from the newest when it is undefined. */
   page(namespace: string, after: Position | undefined, count: number): readonly KubeObject<Spec, Status>[]

@@ -13,7 +13,7 @@ import { nodeFactsOf, type NodeView, toNodeView } from '../resources/node-routes
 import { Node, type NodeSpec, type NodeStatus, Plan } from '../resources/platform.ts'
 import { activeOperationOf } from '../resources/server-routes.ts'
 import { Server } from '../resources/server.ts'
-import { compareNewestFirst, positionOf } from './newest-first.ts'
+import { sortNewestFirst } from './newest-first.ts'
 import type { Parts } from './parts.ts'
 import { OPERATION_INDEX } from './servers.ts'
 import { storedOf } from './stored.ts'
@@ -50,9 +50,7 @@ export function openNodes({ store, caches, db }: Pick<Parts, 'store' | 'caches' 
       cache.apply(node)
       return node
     },
-    page: (isWanted, after, count) =>
-      cache.list().filter((node) => isWanted(node) && (after === undefined || compareNewestFirst(positionOf(node), after) > 0))
-        .sort((one, other) => compareNewestFirst(positionOf(one), positionOf(other))).slice(0, count),
+    page: (isWanted, after, count) => sortNewestFirst(cache.list().filter(isWanted), after).slice(0, count),
     async viewOf(node) {
       const [view] = await viewsOf([node])
       if (view === undefined) throw new Error('one node has one view')

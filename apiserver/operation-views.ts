@@ -1,5 +1,6 @@
 /** Operations as the API shows them: from their object, or from the history. */
 import { type FinishedOperation, stepsOf } from '../domain/operations.ts'
+import type { ListPlace } from '../db/page.ts'
 import type { KubeObject } from '../kit/kube/object.ts'
 import { type OperationSpec, type OperationState, type OperationView, toOperationView } from '../resources/operation.ts'
 import type { OperationProgress } from '../resources/shapes.ts'
@@ -7,13 +8,17 @@ import type { OperationProgress } from '../resources/shapes.ts'
 export type OperationObject = KubeObject<OperationSpec, OperationState>
 
 /** Where an operation stands in lists. */
-export interface Place {
-  readonly createdAt: number
-  readonly id: string
-}
-export const placeOf = (view: OperationView): Place => ({ createdAt: Date.parse(view.created_at), id: view.id })
+export const placeOf = (view: Pick<OperationView, 'created_at' | 'id'>): ListPlace => ({ createdAt: new Date(view.created_at), id: view.id })
+
 /** Negative when `one` comes first. */
-export const compareNewestFirst = (one: Place, other: Place): number => other.createdAt - one.createdAt || (one.id === other.id ? 0 : one.id > other.id ? -1 : 1)
+const compareNewestFirst = (one: ListPlace, other: ListPlace): number =>
+  other.createdAt.getTime() - one.createdAt.getTime() || (one.id === other.id ? 0 : one.id > other.id ? -1 : 1)
+
+/** What comes after the place, newest first and without events. Objects and history hold the same operation for a while; it is listed once. */
+export function listedViews(finished: readonly FinishedOperation[], objects: readonly OperationObject[], after: ListPlace | undefined): Omit<OperationView, 'events'>[] {
+  const views = new Map([...finished.map(ofHistory), ...objects.map(ofObject)].map(({ events: _events, ...view }) => [view.id, view]))
+  return [...views.values()].filter((view) => after === undefined || compareNewestFirst(after, placeOf(view)) < 0).sort((one, other) => compareNewestFirst(placeOf(one), placeOf(other)))
+}
 
 interface StoredEvent {
   readonly at: string

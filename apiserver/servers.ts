@@ -8,7 +8,7 @@ import { accountNamespace } from '../resources/index.ts'
 import { Node, Plan, Template, Zone } from '../resources/platform.ts'
 import { Server, type ServerSpec, type ServerStatus } from '../resources/server.ts'
 import { type ServerSurroundings, type ServerView, toServerView } from '../resources/server-routes.ts'
-import { compareNewestFirst, newestFirst, positionOf } from './newest-first.ts'
+import { newestFirst, sortNewestFirst } from './newest-first.ts'
 import type { Parts } from './parts.ts'
 import { storedOf } from './stored.ts'
 
@@ -84,8 +84,7 @@ export function openServers({ store, caches, db, clock, hasPeers = false }: Pick
       const namespace = accountNamespace(accountId)
       const candidates = candidatesOf(cache, namespace, filter)
       if (candidates === undefined) return ordered.page(namespace, after, count)
-      return candidates.filter((server) => matches(server, filter) && (after === undefined || compareNewestFirst(positionOf(server), after) > 0))
-        .sort((one, other) => compareNewestFirst(positionOf(one), positionOf(other))).slice(0, count)
+      return sortNewestFirst(candidates.filter((server) => matches(server, filter)), after).slice(0, count)
     },
     viewOf: (server) => toServerView(storedOf(server), surroundingsOf(server)),
     jsonOf(server) {

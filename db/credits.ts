@@ -3,6 +3,7 @@ import { sql, type Transaction } from 'kysely'
 import { couponHint, type CouponOutcome, type CouponRefusal, judgeCoupon } from '../domain/coupon.ts'
 import { newUuid, type Random } from '../kit/sys/random.ts'
 import type { Queries } from './open.ts'
+import { comesAfter, type ListPlace } from './page.ts'
 import type { Tables } from './tables.ts'
 
 const DAY_MILLISECONDS = 86_400_000
@@ -28,10 +29,9 @@ export const creditState = (row: CreditRow, now: Date): 'live' | 'spent' | 'expi
   row.revokedAt !== null ? 'revoked' : row.spentCents >= row.amountCents ? 'spent' : row.expiresAt !== null && row.expiresAt <= now ? 'expired' : 'live'
 
 /** Newest first, after the given one. */
-export async function listCredits(queries: Queries, page: { readonly accountId: string; readonly after?: { readonly createdAt: Date; readonly id: string }; readonly limit: number }): Promise<CreditRow[]> {
-  const { after } = page
+export async function listCredits(queries: Queries, page: { readonly accountId: string; readonly after: ListPlace | undefined; readonly limit: number }): Promise<CreditRow[]> {
   const rows = await queries.selectFrom('credit').select(COLUMNS).where('account_id', '=', page.accountId)
-    .$if(after !== undefined, (query) => query.where((where) => where(where.refTuple('created_at', 'id'), '<', where.tuple(after?.createdAt ?? new Date(0), after?.id ?? ''))))
+    .where(comesAfter(page.after))
     .orderBy('created_at', 'desc').orderBy('id', 'desc').limit(page.limit).execute()
   return rows.map(toRow)
 }

@@ -1,6 +1,7 @@
 /** Init scripts of accounts. Ids that are no UUID belong to nobody. */
 import type { Transaction } from 'kysely'
 import type { Queries } from './open.ts'
+import { comesAfter, type ListPlace } from './page.ts'
 import type { Tables } from './tables.ts'
 
 export interface InitScriptRow {
@@ -17,9 +18,9 @@ const COLUMNS = ['id', 'name', 'content', 'generation', 'created_at', 'updated_a
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 /** Newest first, after the given place. */
-export async function listInitScriptRows(queries: Queries, accountId: string, after: { readonly createdAt: Date; readonly id: string } | undefined, limit: number): Promise<InitScriptRow[]> {
+export async function listInitScriptRows(queries: Queries, accountId: string, after: ListPlace | undefined, limit: number): Promise<InitScriptRow[]> {
   return queries.selectFrom('init_script').select(COLUMNS).where('account_id', '=', accountId)
-    .$if(after !== undefined, (query) => query.where((where) => where(where.refTuple('created_at', 'id'), '<', where.tuple(after?.createdAt ?? new Date(0), after?.id ?? ''))))
+    .where(comesAfter(after))
     .orderBy('created_at', 'desc').orderBy('id', 'desc').limit(limit).execute()
 }
 

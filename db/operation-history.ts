@@ -1,6 +1,7 @@
 /** Operations that have ended, kept long after their Kubernetes objects are gone. A row never changes. */
 import type { FinishedOperation } from '../domain/operations.ts'
 import type { Queries } from './open.ts'
+import { comesAfter, type ListPlace } from './page.ts'
 
 /** Keeps the operation; the first record of an id stays. */
 export async function recordOperation(db: Queries, accountId: string | null, operation: FinishedOperation): Promise<void> {
@@ -20,7 +21,7 @@ export async function findOperation(db: Queries, accountId: string | null, id: s
 
 export interface OperationFilter {
   /** Only what comes after, newest first. */
-  readonly after: { readonly createdAt: Date; readonly id: string } | undefined
+  readonly after: ListPlace | undefined
   readonly ids: readonly string[] | undefined
   readonly status: string | undefined
   readonly target: FinishedOperation['target'] | undefined
@@ -30,8 +31,7 @@ export interface OperationFilter {
 /** Of one account, newest first. */
 export async function listOperationRows(db: Queries, accountId: string, { after, ids, status, target, limit }: OperationFilter): Promise<FinishedOperation[]> {
   if (ids?.length === 0) return []
-  let query = db.selectFrom('operation_history').select('body').where('account_id', '=', accountId)
-  if (after !== undefined) query = query.where((where) => where(where.refTuple('created_at', 'id'), '<', where.tuple(after.createdAt, after.id)))
+  let query = db.selectFrom('operation_history').select('body').where('account_id', '=', accountId).where(comesAfter(after))
   if (ids !== undefined) query = query.where('id', 'in', ids)
   if (status !== undefined) query = query.where('status', '=', status)
   if (target !== undefined) query = query.where('target_type', '=', target.type).where('target_id', '=', target.id)
@@ -47,7 +47,7 @@ export async function findOperationOfAny(db: Queries, id: string): Promise<Finis
 
 export interface OperatorFilter {
   /** Only what comes after, newest first. */
-  readonly after: { readonly createdAt: Date; readonly id: string } | undefined
+  readonly after: ListPlace | undefined
   readonly kind: string | undefined
   readonly status: string | undefined
   readonly target: FinishedOperation['target'] | undefined
@@ -57,8 +57,7 @@ export interface OperatorFilter {
 
 /** Of all accounts and the platform, newest first. */
 export async function listOperationRowsOfAll(db: Queries, { after, kind, status, target, createdBefore, limit }: OperatorFilter): Promise<FinishedOperation[]> {
-  let query = db.selectFrom('operation_history').select('body')
-  if (after !== undefined) query = query.where((where) => where(where.refTuple('created_at', 'id'), '<', where.tuple(after.createdAt, after.id)))
+  let query = db.selectFrom('operation_history').select('body').where(comesAfter(after))
   if (kind !== undefined) query = query.where('kind', '=', kind)
   if (status !== undefined) query = query.where('status', '=', status)
   if (target !== undefined) query = query.where('target_type', '=', target.type).where('target_id', '=', target.id)

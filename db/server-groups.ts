@@ -4,6 +4,7 @@ import type { Selectable, Transaction } from 'kysely'
 import type { Apartness, Place, Spread } from '../domain/placement.ts'
 import { badField, conflict } from '../domain/problem.ts'
 import type { Queries } from './open.ts'
+import { comesAfter, type ListPlace } from './page.ts'
 import { giveBackQuotas, takeQuotas } from './quotas.ts'
 import type { Tables } from './tables.ts'
 
@@ -115,9 +116,9 @@ export async function findServerGroup(db: Queries, { accountId, groupId }: Group
 }
 
 /** Newest first, after the given place. */
-export async function listServerGroups(db: Queries, accountId: string, after: { readonly createdAt: Date; readonly id: string } | undefined, limit: number): Promise<readonly ServerGroup[]> {
+export async function listServerGroups(db: Queries, accountId: string, after: ListPlace | undefined, limit: number): Promise<readonly ServerGroup[]> {
   const rows = await db.selectFrom('server_group').selectAll().where('account_id', '=', accountId)
-    .$if(after !== undefined, (query) => query.where((where) => where(where.refTuple('created_at', 'id'), '<', where.tuple(after?.createdAt ?? new Date(0), after?.id ?? ''))))
+    .where(comesAfter(after))
     .orderBy('created_at', 'desc').orderBy('id', 'desc').limit(limit).execute()
   return rows.map(toGroup)
 }

@@ -1,5 +1,6 @@
 /** SSH keys of accounts. Ids that are no UUID belong to nobody. */
 import type { Queries } from './open.ts'
+import { comesAfter, type ListPlace } from './page.ts'
 
 export interface SshKeyRow {
   readonly id: string
@@ -13,9 +14,9 @@ const COLUMNS = ['id', 'name', 'public_key', 'fingerprint', 'created_at'] as con
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 /** Newest first, after the given place. */
-export async function listSshKeyRows(queries: Queries, accountId: string, after: { readonly createdAt: Date; readonly id: string } | undefined, limit: number): Promise<SshKeyRow[]> {
+export async function listSshKeyRows(queries: Queries, accountId: string, after: ListPlace | undefined, limit: number): Promise<SshKeyRow[]> {
   return queries.selectFrom('ssh_key').select(COLUMNS).where('account_id', '=', accountId)
-    .$if(after !== undefined, (query) => query.where((where) => where(where.refTuple('created_at', 'id'), '<', where.tuple(after?.createdAt ?? new Date(0), after?.id ?? ''))))
+    .where(comesAfter(after))
     .orderBy('created_at', 'desc').orderBy('id', 'desc').limit(limit).execute()
 }
 

@@ -2,6 +2,7 @@
 import { sql, type Transaction } from 'kysely'
 import type { StaffRole } from '../domain/permissions.ts'
 import type { Queries } from './open.ts'
+import { comesAfter, type ListPlace } from './page.ts'
 import { hashSecret } from './sessions.ts'
 import type { Tables } from './tables.ts'
 
@@ -95,18 +96,17 @@ export interface StaffAuditPage {
   readonly action?: string | undefined
   readonly from?: Date | undefined
   readonly to?: Date | undefined
-  readonly after?: { readonly at: Date; readonly id: string } | undefined
+  readonly after?: ListPlace | undefined
   readonly limit: number
 }
 
 /** Newest first. */
 export async function listStaffAudit(queries: Queries, { accountId, action, from, to, after, limit }: StaffAuditPage): Promise<StaffAuditEntry[]> {
-  let query = queries.selectFrom('staff_audit_entry').select('body').orderBy('at', 'desc').orderBy('id', 'desc').limit(limit)
+  let query = queries.selectFrom('staff_audit_entry').select('body').where(comesAfter(after, { createdAt: 'at', id: 'id' })).orderBy('at', 'desc').orderBy('id', 'desc').limit(limit)
   if (accountId !== undefined) query = query.where(sql<boolean>`account_id::text = ${accountId}`)
   if (action !== undefined) query = query.where('action', '=', action)
   if (from !== undefined) query = query.where('at', '>=', from)
   if (to !== undefined) query = query.where('at', '<', to)
-  if (after !== undefined) query = query.where((where) => where(where.refTuple('at', 'id'), '<', where.tuple(after.at, after.id)))
   return (await query.execute()).map((row) => row.body as StaffAuditEntry) // written by appendStaffAudit only
 }
 
@@ -125,7 +125,7 @@ export interface AccountPage {
   readonly id?: string | undefined
   readonly email?: string | undefined
   readonly name?: string | undefined
-  readonly after?: { readonly createdAt: Date; readonly id: string } | undefined
+  readonly after?: ListPlace | undefined
   readonly limit: number
 }
 
@@ -133,11 +133,10 @@ export interface AccountPage {
 export async function listAccounts(queries: Queries, { id, email, name, after, limit }: AccountPage): Promise<AccountRow[]> {
   let query = queries.selectFrom('account').select(['id', 'name', 'created_at', 'suspended_for_payment_at', 'suspended_by_staff_at', 'requires_second_factor',
     sql<string | null>`(select email from membership join app_user on app_user.id = user_id where account_id = account.id and role = 'owner' limit 1)`.as('owner_email'),
-    sql<number>`(select count(*) from membership where account_id = account.id)`.as('member_count')]).orderBy('created_at', 'desc').orderBy('id', 'desc').limit(limit)
+    sql<number>`(select count(*) from membership where account_id = account.id)`.as('member_count')]).where(comesAfter(after)).orderBy('created_at', 'desc').orderBy('id', 'desc').limit(limit)
   if (id !== undefined) query = query.where(sql<boolean>`account.id::text = ${id}`)
   if (email !== undefined) query = query.where(sql<boolean>`exists (select from membership join app_user on app_user.id = user_id where account_id = account.id and email = ${email.trim().toLowerCase()})`)
   if (name !== undefined) query = query.where(sql<boolean>`position(lower(${name}) in lower(account.name)) > 0`)
-  if (after !== undefined) query = query.where((where) => where(where.refTuple('created_at', 'id'), '<', where.tuple(after.createdAt, after.id)))
   return (await query.execute()).map((row) => ({ ...row, member_count: Number(row.member_count) }))
 }
 

@@ -1,6 +1,7 @@
 /** API tokens. A token is found by the SHA-256 of its text; it dies with its user's membership. */
 import type { Role, TokenScope } from '../domain/permissions.ts'
 import type { Queries } from './open.ts'
+import { comesAfter, type ListPlace } from './page.ts'
 import { hashSecret } from './sessions.ts'
 
 const MINUTE_MILLISECONDS = 60_000
@@ -85,15 +86,15 @@ export interface TokenPage {
   /** Only the tokens of this user. */
   readonly userId?: string
   /** Only after this one, newest first. */
-  readonly after?: { readonly createdAt: Date; readonly id: string }
+  readonly after: ListPlace | undefined
   readonly limit: number
 }
 
 export async function listTokens(queries: Queries, page: TokenPage): Promise<TokenRow[]> {
-  const { userId, after } = page
+  const { userId } = page
   const rows = await selectTokens(queries).where('api_token.account_id', '=', page.accountId)
     .$if(userId !== undefined, (query) => query.where('api_token.user_id', '=', userId ?? ''))
-    .$if(after !== undefined, (query) => query.where((where) => where(where.refTuple('api_token.created_at', 'api_token.id'), '<', where.tuple(after?.createdAt ?? new Date(0), after?.id ?? ''))))
+    .where(comesAfter(page.after, { createdAt: 'api_token.created_at', id: 'api_token.id' }))
     .orderBy('api_token.created_at', 'desc').orderBy('api_token.id', 'desc').limit(page.limit).execute()
   return rows.map(toTokenRow)
 }

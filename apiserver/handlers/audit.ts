@@ -5,6 +5,7 @@ import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
 import { AUDIT_PAGE_ENTRIES, exportAuditEntries, getAuditIntegrity, listAuditEntries } from '../../resources/audit.ts'
 import { auditEntryOf } from '../audit.ts'
 import type { IdentityParts } from '../identity/parts.ts'
+import { readPage } from '../page.ts'
 
 export const auditEndpoints = (parts: IdentityParts): readonly Endpoint[] => [
   customerEndpoint(listAuditEntries, (call) => list(parts, call)),
@@ -12,13 +13,12 @@ export const auditEndpoints = (parts: IdentityParts): readonly Endpoint[] => [
   customerEndpoint(getAuditIntegrity, async (call) => ({ status: 200, body: integrityView(await readIntegrity(parts.db, call.caller.accountId)) })),
 ]
 
-async function list(parts: IdentityParts, { route, caller, query }: Call<typeof listAuditEntries, Customer>): Promise<Answer> {
-  const before = query.cursor === undefined ? {} : { before: Number(parts.cursors.decode(route.id, caller.accountId, query.cursor).sortKey) }
-  const entries = await listAudit(parts.db, caller.accountId, { ...before, limit: AUDIT_PAGE_ENTRIES + 1 })
-  const items = entries.slice(0, AUDIT_PAGE_ENTRIES)
-  const last = items.at(-1)
-  const nextCursor = entries.length > AUDIT_PAGE_ENTRIES && last !== undefined
-    ? parts.cursors.encode(route.id, caller.accountId, { sortKey: String(last.sequence), id: last.id }) : null
+async function list(parts: IdentityParts, call: Call<typeof listAuditEntries, Customer>): Promise<Answer> {
+  const { route, caller, query } = call
+  const { items, nextCursor } = await readPage(
+    parts.cursors, { route, caller, query: { ...query, limit: AUDIT_PAGE_ENTRIES } },
+    (after, limit) => listAudit(parts.db, caller.accountId, { ...(after === undefined ? {} : { before: Number(after.sortKey) }), limit }), ({ sequence, id }) => ({ sortKey: String(sequence), id }),
+  )
   return { status: 200, body: { items, next_cursor: nextCursor } }
 }
 

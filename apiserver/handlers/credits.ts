@@ -7,6 +7,7 @@ import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
 import * as routes from '../../resources/credit.ts'
 import { auditEntryOf } from '../audit.ts'
 import type { IdentityParts } from '../identity/parts.ts'
+import { readPageByTime } from '../page.ts'
 
 const OUTCOMES_SHOWN = 10
 
@@ -33,20 +34,14 @@ async function redeem(parts: IdentityParts, call: Call<typeof routes.redeemCoupo
   return { status: 201, body: { credit: creditView(redeemed.credit, now) } }
 }
 
-async function list(parts: IdentityParts, { route, caller, query, now }: Call<typeof routes.listCredits, Customer>): Promise<Answer> {
-  const position = query.cursor === undefined ? undefined : parts.cursors.decode(route.id, caller.accountId, query.cursor)
-  const rows = await listCredits(parts.db, {
-    accountId: caller.accountId, limit: query.limit + 1, ...(position === undefined ? {} : { after: { createdAt: new Date(Number(position.sortKey)), id: position.id } }),
-  })
-  const shown = rows.slice(0, query.limit)
-  const last = shown.at(-1)
-  const attempts = await listCouponAttempts(parts.db, caller.accountId, OUTCOMES_SHOWN)
+async function list(parts: IdentityParts, call: Call<typeof routes.listCredits, Customer>): Promise<Answer> {
+  const { caller: { accountId }, now } = call
+  const { items, nextCursor } = await readPageByTime(parts.cursors, call, (after, limit) => listCredits(parts.db, { accountId, after, limit }), (credit) => credit)
+  const attempts = await listCouponAttempts(parts.db, accountId, OUTCOMES_SHOWN)
   return {
     status: 200,
     body: {
-      items: shown.map((row) => creditView(row, now)),
-      next_cursor: rows.length > query.limit && last !== undefined ? parts.cursors.encode(route.id, caller.accountId, { sortKey: String(last.createdAt.getTime()), id: last.id }) : null,
-      balance_cents: await creditBalance(parts.db, caller.accountId, now),
+      items: items.map((row) => creditView(row, now)), next_cursor: nextCursor, balance_cents: await creditBalance(parts.db, accountId, now),
       coupon_outcomes: attempts.map(({ at, codeHint, outcome }) => ({ at: at.toISOString(), code_hint: codeHint, outcome })),
     },
   }

@@ -11,6 +11,7 @@ import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
 import { newUuid } from '../../kit/sys/random.ts'
 import { createInitScript, deleteInitScript, getInitScript, listInitScripts, updateInitScript } from '../../resources/init-script.ts'
 import { auditEntryOf } from '../audit.ts'
+import { readPageByTime } from '../page.ts'
 import type { Parts } from '../parts.ts'
 
 const FIRST_GENERATION = 1
@@ -21,14 +22,9 @@ const viewOf = ({ id, name, content, created_at, updated_at }: InitScriptRow) =>
 export function initScriptEndpoints(parts: Pick<Parts, 'db' | 'cursors' | 'clock' | 'random'>): readonly Endpoint[] {
   const { db, cursors, random } = parts
   return [
-    customerEndpoint(listInitScripts, async ({ route, caller, query }) => {
-      const after = query.cursor === undefined ? undefined : cursors.decode(route.id, caller.accountId, query.cursor)
-      const rows = await listInitScriptRows(db, caller.accountId, after && { createdAt: new Date(Number(after.sortKey)), id: after.id }, query.limit + 1)
-      const items = rows.slice(0, query.limit)
-      const last = items.at(-1)
-      const next = rows.length > items.length && last !== undefined
-        ? cursors.encode(route.id, caller.accountId, { sortKey: String(last.created_at.getTime()), id: last.id }) : null
-      return { status: 200, body: { items: items.map(viewOf), next_cursor: next } }
+    customerEndpoint(listInitScripts, async (call) => {
+      const { items, nextCursor } = await readPageByTime(cursors, call, (after, count) => listInitScriptRows(db, call.caller.accountId, after, count), ({ created_at: createdAt, id }) => ({ createdAt, id }))
+      return { status: 200, body: { items: items.map(viewOf), next_cursor: nextCursor } }
     }),
 
     customerEndpoint(createInitScript, async (call) => {

@@ -18,6 +18,7 @@ import { newStanza } from '../accept.ts'
 import { positionOf } from '../newest-first.ts'
 import { factsOf, type NodeObject, type Nodes, othersOf, requireRoomElsewhere } from '../nodes.ts'
 import { changeAsOperator } from '../operator-change.ts'
+import { readPage } from '../page.ts'
 import type { Parts } from '../parts.ts'
 import { storedOf } from '../stored.ts'
 
@@ -54,15 +55,13 @@ async function answerOf(nodes: Nodes, node: NodeObject): Promise<Answer> {
 
 const etagOfNode = ({ metadata }: NodeObject): string => etagOf(metadata.generation ?? 0)
 
-async function list({ cursors }: Parts, nodes: Nodes, { route, query }: Call<typeof routes.listNodes, Operator>): Promise<Answer> {
-  const after = query.cursor === undefined ? undefined : cursors.decode(route.id, '', query.cursor)
+async function list({ cursors }: Parts, nodes: Nodes, call: Call<typeof routes.listNodes, Operator>): Promise<Answer> {
+  const { zone, rack, cpu_pool: cpuPool, state } = call.query
   const isWanted = ({ spec, status }: NodeObject) =>
-    (query.zone === undefined || spec.zone === query.zone) && (query.rack === undefined || spec.rack === query.rack) && (query.cpu_pool === undefined || spec.cpuPool === query.cpu_pool) &&
-    (query.state === undefined || (status?.state ?? 'provisioning') === query.state)
-  const found = nodes.page(isWanted, after, query.limit + 1)
-  const items = found.slice(0, query.limit)
-  const last = items.at(-1)
-  return { status: 200, body: { items: await nodes.viewsOf(items), next_cursor: found.length > items.length && last !== undefined ? cursors.encode(route.id, '', positionOf(last)) : null } }
+    (zone === undefined || spec.zone === zone) && (rack === undefined || spec.rack === rack) && (cpuPool === undefined || spec.cpuPool === cpuPool) &&
+    (state === undefined || (status?.state ?? 'provisioning') === state)
+  const { items, nextCursor } = await readPage(cursors, call, (after, count) => nodes.page(isWanted, after, count), positionOf)
+  return { status: 200, body: { items: await nodes.viewsOf(items), next_cursor: nextCursor } }
 }
 
 async function provision(parts: Parts, nodes: Nodes, call: Call<typeof routes.provisionNode, Operator>): Promise<Answer> {

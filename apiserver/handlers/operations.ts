@@ -10,7 +10,8 @@ import {
   cancelOperation, getOperation, listOperations, Operation, type OperationSpec, type OperationState, type OperationView, toOperationView,
 } from '../../resources/operation.ts'
 import { activeOperationOf, progressOfMove } from '../../resources/server-routes.ts'
-import { compareNewestFirst, ofHistory, ofObject, placeOf } from '../operation-views.ts'
+import { listedViews, type OperationObject, ofHistory, ofObject, placeOf } from '../operation-views.ts'
+import { readPageByTime } from '../page.ts'
 import type { Parts } from '../parts.ts'
 import { OPERATION_INDEX, type Servers } from '../servers.ts'
 import { storedOf } from '../stored.ts'
@@ -116,24 +117,18 @@ function createWaiting({ clock }: Pick<Parts, 'clock'>, cache: OperationCache): 
   }
 }
 
-/** Objects and history hold the same operation for a while; it is listed once. */
-async function list({ db, cursors }: Parts, cache: OperationCache, { route, caller, query }: Call<typeof listOperations, Customer>): Promise<Answer> {
-  const position = query.cursor === undefined ? undefined : cursors.decode(route.id, caller.accountId, query.cursor)
-  const after = position && { createdAt: Number(position.sortKey), id: position.id }
-  const [targetType, targetId] = query.resource === undefined ? [] : splitOnce(query.resource)
-  const finished = await listOperationRows(db, caller.accountId, {
-    after: after && { createdAt: new Date(after.createdAt), id: after.id }, ids: query.id?.filter((id) => UUID.test(id)), status: query.status,
-    target: targetType === undefined || targetId === undefined ? undefined : { type: targetType, id: targetId }, limit: query.limit + 1,
-  })
-  const objects = cache.inNamespace(accountNamespace(caller.accountId)).filter(({ metadata, spec, status }) =>
-    (query.id === undefined || query.id.includes(metadata.name)) && (query.status === undefined || query.status === (status?.status ?? 'pending')) &&
-    (targetType === undefined || (spec.target.type === targetType && spec.target.id === targetId)))
-  const views = new Map([...finished.map(ofHistory), ...objects.map(ofObject)].map(({ events: _events, ...view }) => [view.id, view]))
-  const sorted = [...views.values()].filter((view) => after === undefined || compareNewestFirst(after, placeOf(view)) < 0).sort((one, other) => compareNewestFirst(placeOf(one), placeOf(other)))
-  const items = sorted.slice(0, query.limit)
-  const last = items.at(-1)
-  const next = sorted.length > items.length && last !== undefined ? cursors.encode(route.id, caller.accountId, { sortKey: String(Date.parse(last.created_at)), id: last.id }) : null
-  return { status: 200, body: { items, next_cursor: next } }
+async function list({ db, cursors }: Parts, cache: OperationCache, call: Call<typeof listOperations, Customer>): Promise<Answer> {
+  const { caller: { accountId }, query: { id: ids, status, resource } } = call
+  const [targetType, targetId] = resource === undefined ? [] : splitOnce(resource)
+  const target = targetType === undefined || targetId === undefined ? undefined : { type: targetType, id: targetId }
+  const isWanted = (operation: OperationObject) =>
+    (ids === undefined || ids.includes(operation.metadata.name)) && (status === undefined || status === (operation.status?.status ?? 'pending')) &&
+    (target === undefined || (operation.spec.target.type === target.type && operation.spec.target.id === target.id))
+  const { items, nextCursor } = await readPageByTime(cursors, call, async (after, limit) => {
+    const finished = await listOperationRows(db, accountId, { after, ids: ids?.filter((id) => UUID.test(id)), status, target, limit })
+    return listedViews(finished, cache.inNamespace(accountNamespace(accountId)).filter(isWanted), after)
+  }, placeOf)
+  return { status: 200, body: { items, next_cursor: nextCursor } }
 }
 
 const splitOnce = (text: string): [string, string] => [text.slice(0, text.indexOf(':')), text.slice(text.indexOf(':') + 1)]

@@ -14,8 +14,9 @@ import { PublicPool } from '../../resources/public-pool.ts'
 import { activeOperationOf, type Operable } from '../../resources/server-routes.ts'
 import { Server } from '../../resources/server.ts'
 import type { Nodes } from '../nodes.ts'
-import { compareNewestFirst, ofHistory, ofObject, placeOf } from '../operation-views.ts'
+import { listedViews, type OperationObject, ofHistory, ofObject, placeOf } from '../operation-views.ts'
 import { changeAsOperator } from '../operator-change.ts'
+import { readPageByTime } from '../page.ts'
 import type { Parts } from '../parts.ts'
 import { OPERATION_INDEX } from '../servers.ts'
 import { beginOnNode } from './nodes.ts'
@@ -108,21 +109,16 @@ async function cancel(parts: Parts, call: Pick<Call, 'request'> & { readonly cal
   })
 }
 
-/** Objects and history hold the same operation for a while; it is listed once. */
-async function list({ db, caches, cursors }: Parts, { route, query }: Call<typeof listOperatorOperations, Operator>): Promise<Answer> {
-  const position = query.cursor === undefined ? undefined : cursors.decode(route.id, '', query.cursor)
-  const after = position && { createdAt: Number(position.sortKey), id: position.id }
-  const createdBefore = query.older_than === undefined ? undefined : new Date(query.older_than)
-  const finished = await listOperationRowsOfAll(db, {
-    after: after && { createdAt: new Date(after.createdAt), id: after.id }, kind: query.kind, status: query.status, createdBefore,
-    target: query.node_id === undefined ? undefined : { type: 'node', id: query.node_id }, limit: query.limit + 1,
-  })
-  const objects = caches.of(Operation).list().filter(({ spec, status }) =>
-    (query.kind === undefined || spec.kind === query.kind) && (query.status === undefined || (status?.status ?? 'pending') === query.status) &&
-    (query.node_id === undefined || (spec.target.type === 'node' && spec.target.id === query.node_id)) && (createdBefore === undefined || Date.parse(spec.createdAt) < createdBefore.getTime()))
-  const views = new Map([...finished.map(ofHistory), ...objects.map(ofObject)].map(({ events: _events, ...view }) => [view.id, view]))
-  const sorted = [...views.values()].filter((view) => after === undefined || compareNewestFirst(after, placeOf(view)) < 0).sort((one, other) => compareNewestFirst(placeOf(one), placeOf(other)))
-  const items = sorted.slice(0, query.limit)
-  const last = items.at(-1)
-  return { status: 200, body: { items, next_cursor: sorted.length > items.length && last !== undefined ? cursors.encode(route.id, '', { sortKey: String(Date.parse(last.created_at)), id: last.id }) : null } }
+async function list({ db, caches, cursors }: Parts, call: Call<typeof listOperatorOperations, Operator>): Promise<Answer> {
+  const { kind, status, node_id: node, older_than } = call.query
+  const createdBefore = older_than === undefined ? undefined : new Date(older_than)
+  const isWanted = (operation: OperationObject) =>
+    (kind === undefined || operation.spec.kind === kind) && (status === undefined || (operation.status?.status ?? 'pending') === status) &&
+    (node === undefined || (operation.spec.target.type === 'node' && operation.spec.target.id === node)) &&
+    (createdBefore === undefined || Date.parse(operation.spec.createdAt) < createdBefore.getTime())
+  const { items, nextCursor } = await readPageByTime(cursors, call, async (after, limit) => {
+    const finished = await listOperationRowsOfAll(db, { after, kind, status, createdBefore, target: node === undefined ? undefined : { type: 'node', id: node }, limit })
+    return listedViews(finished, caches.of(Operation).list().filter(isWanted), after)
+  }, placeOf)
+  return { status: 200, body: { items, next_cursor: nextCursor } }
 }

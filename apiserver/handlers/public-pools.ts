@@ -14,8 +14,9 @@ import { activeOperationOf } from '../../resources/server-routes.ts'
 import type { OperationStanza } from '../../resources/shapes.ts'
 import { newStanza } from '../accept.ts'
 import { replacing } from '../begin.ts'
-import { compareNewestFirst, positionOf } from '../newest-first.ts'
+import { positionOf, sortNewestFirst } from '../newest-first.ts'
 import { changeAsOperator } from '../operator-change.ts'
+import { readPage } from '../page.ts'
 import type { Parts } from '../parts.ts'
 import { isPrivateOf, type PoolObject, requireApart, requireSound, requireUnused } from '../public-pools.ts'
 import { OPERATION_INDEX } from '../servers.ts'
@@ -53,15 +54,11 @@ async function viewOf(parts: Parts, pool: PoolObject): Promise<PublicPoolView> {
   return view
 }
 
-async function list(parts: Parts, { route, query }: Call<typeof routes.listPublicPools, Operator>): Promise<Answer> {
-  const { caches, cursors } = parts
-  const after = query.cursor === undefined ? undefined : cursors.decode(route.id, '', query.cursor)
-  const found = caches.of(PublicPool).list()
-    .filter((pool) => (query.zone === undefined || pool.spec.zone === query.zone) && (query.family === undefined || pool.spec.family === query.family) && (after === undefined || compareNewestFirst(positionOf(pool), after) > 0))
-    .sort((one, other) => compareNewestFirst(positionOf(one), positionOf(other)))
-  const items = found.slice(0, query.limit)
-  const last = items.at(-1)
-  return { status: 200, body: { items: await viewsOf(parts, items), next_cursor: found.length > items.length && last !== undefined ? cursors.encode(route.id, '', positionOf(last)) : null } }
+async function list(parts: Parts, call: Call<typeof routes.listPublicPools, Operator>): Promise<Answer> {
+  const { zone, family } = call.query
+  const isWanted = ({ spec }: PoolObject) => (zone === undefined || spec.zone === zone) && (family === undefined || spec.family === family)
+  const { items, nextCursor } = await readPage(parts.cursors, call, (after) => sortNewestFirst(parts.caches.of(PublicPool).list().filter(isWanted), after), positionOf)
+  return { status: 200, body: { items: await viewsOf(parts, items), next_cursor: nextCursor } }
 }
 
 const stanzaOf = (parts: Parts, { caller, request, now }: Pick<Call<typeof routes.createPublicPool, Operator>, 'caller' | 'request' | 'now'>, action: Action): OperationStanza =>

@@ -19,6 +19,7 @@ import {
 import { accept, settleEarlier } from '../accept.ts'
 import { auditEntryOf } from '../audit.ts'
 import { ensureNamespace } from '../namespaces.ts'
+import { readPageByTime } from '../page.ts'
 import type { Parts } from '../parts.ts'
 
 const FIRST_GENERATION = 1
@@ -27,14 +28,11 @@ export function serverGroupEndpoints(parts: Parts): readonly Endpoint[] {
   const { db, cursors } = parts
   parts.caches.of(Region)
   return [
-    customerEndpoint(listServerGroups, async ({ route, caller: { accountId }, query }) => {
-      const after = query.cursor === undefined ? undefined : cursors.decode(route.id, accountId, query.cursor)
-      const rows = await listRows(db, accountId, after && { createdAt: new Date(Number(after.sortKey)), id: after.id }, query.limit + 1)
-      const items = rows.slice(0, query.limit)
+    customerEndpoint(listServerGroups, async (call) => {
+      const { accountId } = call.caller
+      const { items, nextCursor } = await readPageByTime(cursors, call, (after, count) => listRows(db, accountId, after, count), (group) => group)
       const counts = await countMembers(db, accountId, items.map(({ id }) => id))
-      const last = items.at(-1)
-      const next = rows.length > items.length && last !== undefined ? cursors.encode(route.id, accountId, { sortKey: String(last.createdAt.getTime()), id: last.id }) : null
-      return { status: 200, body: { items: items.map((group) => viewOf(group, counts.get(group.id) ?? 0)), next_cursor: next } }
+      return { status: 200, body: { items: items.map((group) => viewOf(group, counts.get(group.id) ?? 0)), next_cursor: nextCursor } }
     }),
     customerEndpoint(createServerGroup, async (call) => {
       const group = await create(parts, call)

@@ -19,6 +19,7 @@ import { accept, settleEarlier } from '../accept.ts'
 import { auditEntryOf } from '../audit.ts'
 import { begin, operate, readAgain, replacing } from '../begin.ts'
 import { positionOf } from '../newest-first.ts'
+import { readPage } from '../page.ts'
 import type { Parts } from '../parts.ts'
 import type { ServerObject, Servers } from '../servers.ts'
 
@@ -75,15 +76,12 @@ const etagOfServer = ({ metadata }: ServerObject): string => etagOf(metadata.gen
 const stopArguments = (options: StopOptions): Record<string, string> =>
   ({ stop_type: options.stop_type, timeout_seconds: String(options.timeout_seconds), timeout_action: options.timeout_action })
 
-function list({ cursors }: Parts, servers: Servers, { route, caller, query }: Call<typeof listServers, Customer>): Answer {
-  const after = query.cursor === undefined ? undefined : cursors.decode(route.id, caller.accountId, query.cursor)
-  const labels = (query.label ?? []).map((text) => ({ key: text.slice(0, text.indexOf('=')), value: text.slice(text.indexOf('=') + 1) }))
-  const found = servers.page(caller.accountId, { labels, hostname: query.hostname }, after, query.limit + 1)
-  const items = found.slice(0, query.limit)
-  const last = items.at(-1)
-  const next = found.length > items.length && last !== undefined ? cursors.encode(route.id, caller.accountId, positionOf(last)) : null
+async function list({ cursors }: Parts, servers: Servers, call: Call<typeof listServers, Customer>): Promise<Answer> {
+  const { caller: { accountId }, query: { hostname, label = [] } } = call
+  const labels = label.map((text) => ({ key: text.slice(0, text.indexOf('=')), value: text.slice(text.indexOf('=') + 1) }))
+  const { items, nextCursor } = await readPage(cursors, call, (after, count) => servers.page(accountId, { labels, hostname }, after, count), positionOf)
   const pieces = items.flatMap((server, index) => (index === 0 ? [servers.jsonOf(server)] : [COMMA, servers.jsonOf(server)]))
-  return { status: 200, json: Buffer.concat([ITEMS_OPEN, ...pieces, Buffer.from(`],"next_cursor":${JSON.stringify(next)}}`)]) }
+  return { status: 200, json: Buffer.concat([ITEMS_OPEN, ...pieces, Buffer.from(`],"next_cursor":${JSON.stringify(nextCursor)}}`)]) }
 }
 
 async function update(parts: Parts, servers: Servers, call: Call<typeof updateServer, Customer>): Promise<Answer> {

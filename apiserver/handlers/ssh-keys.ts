@@ -9,6 +9,7 @@ import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
 import { newUuid } from '../../kit/sys/random.ts'
 import { createSshKey, deleteSshKey, getSshKey, listSshKeys } from '../../resources/ssh-key.ts'
 import { auditEntryOf } from '../audit.ts'
+import { readPageByTime } from '../page.ts'
 import type { Parts } from '../parts.ts'
 
 /** A key never changes. */
@@ -19,14 +20,9 @@ const viewOf = (row: SshKeyRow) => ({ id: row.id, name: row.name, public_key: ro
 export function sshKeyEndpoints(parts: Pick<Parts, 'db' | 'cursors' | 'clock' | 'random'>): readonly Endpoint[] {
   const { db, cursors, random } = parts
   return [
-    customerEndpoint(listSshKeys, async ({ route, caller, query }) => {
-      const after = query.cursor === undefined ? undefined : cursors.decode(route.id, caller.accountId, query.cursor)
-      const rows = await listSshKeyRows(db, caller.accountId, after && { createdAt: new Date(Number(after.sortKey)), id: after.id }, query.limit + 1)
-      const items = rows.slice(0, query.limit)
-      const last = items.at(-1)
-      const next = rows.length > items.length && last !== undefined
-        ? cursors.encode(route.id, caller.accountId, { sortKey: String(last.created_at.getTime()), id: last.id }) : null
-      return { status: 200, body: { items: items.map(viewOf), next_cursor: next } }
+    customerEndpoint(listSshKeys, async (call) => {
+      const { items, nextCursor } = await readPageByTime(cursors, call, (after, count) => listSshKeyRows(db, call.caller.accountId, after, count), ({ created_at: createdAt, id }) => ({ createdAt, id }))
+      return { status: 200, body: { items: items.map(viewOf), next_cursor: nextCursor } }
     }),
 
     customerEndpoint(createSshKey, async (call) => {

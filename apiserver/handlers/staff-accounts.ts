@@ -14,6 +14,7 @@ import { newUuid } from '../../kit/sys/random.ts'
 import * as routes from '../../resources/staff.ts'
 import type { IdentityParts } from '../identity/parts.ts'
 import { auditStaff } from '../identity/staff-audit.ts'
+import { readPageByTime } from '../page.ts'
 import { integrityView } from './audit.ts'
 import { creditView } from './credits.ts'
 import { impersonationView } from './support.ts'
@@ -66,13 +67,12 @@ async function accountView(parts: IdentityParts, id: string) {
   return await toView(parts, row)
 }
 
-async function list(parts: IdentityParts, { route, query }: Call<typeof routes.listAccountsAsStaff, Operator>): Promise<Answer> {
-  const position = query.cursor === undefined ? undefined : parts.cursors.decode(route.id, '', query.cursor)
-  const rows = await listAccounts(parts.db, { id: query.id, email: query.email, name: query.name, limit: query.limit + 1, after: position && { createdAt: new Date(Number(position.sortKey)), id: position.id } })
-  const shown = rows.slice(0, query.limit)
-  const last = shown.at(-1)
-  const nextCursor = rows.length > query.limit && last !== undefined ? parts.cursors.encode(route.id, '', { sortKey: String(last.created_at.getTime()), id: last.id }) : null
-  return { status: 200, body: { items: await Promise.all(shown.map((row) => toView(parts, row))), next_cursor: nextCursor } }
+async function list(parts: IdentityParts, call: Call<typeof routes.listAccountsAsStaff, Operator>): Promise<Answer> {
+  const { id, email, name } = call.query
+  const { items, nextCursor } = await readPageByTime(
+    parts.cursors, call, (after, limit) => listAccounts(parts.db, { id, email, name, after, limit }), (row) => ({ createdAt: row.created_at, id: row.id }),
+  )
+  return { status: 200, body: { items: await Promise.all(items.map((row) => toView(parts, row))), next_cursor: nextCursor } }
 }
 
 type AccountCall = Pick<Call<Route, Operator>, 'caller' | 'request' | 'now'> & { readonly params: { readonly account_id: string }; readonly route: Pick<Route, 'audit'> }
@@ -194,15 +194,13 @@ async function endSupport(parts: IdentityParts, call: Call<typeof routes.endSupp
   return { status: 204 }
 }
 
-async function listAudit(parts: IdentityParts, { route, query }: Call<typeof routes.listStaffAuditEntries, Operator>): Promise<Answer> {
-  const position = query.cursor === undefined ? undefined : parts.cursors.decode(route.id, '', query.cursor)
-  const entries = await listStaffAudit(parts.db, {
-    accountId: query.account_id, action: query.action, from: query.from === undefined ? undefined : new Date(query.from), to: query.to === undefined ? undefined : new Date(query.to),
-    after: position && { at: new Date(Number(position.sortKey)), id: position.id }, limit: query.limit + 1,
-  })
-  const items = entries.slice(0, query.limit)
-  const last = items.at(-1)
-  return { status: 200, body: { items, next_cursor: entries.length > query.limit && last !== undefined ? parts.cursors.encode(route.id, '', { sortKey: String(Date.parse(last.at)), id: last.id }) : null } }
+async function listAudit(parts: IdentityParts, call: Call<typeof routes.listStaffAuditEntries, Operator>): Promise<Answer> {
+  const { account_id: accountId, action, from, to } = call.query
+  const instant = (text: string | undefined) => (text === undefined ? undefined : new Date(text))
+  const { items, nextCursor } = await readPageByTime(
+    parts.cursors, call, (after, limit) => listStaffAudit(parts.db, { accountId, action, from: instant(from), to: instant(to), after, limit }), ({ at, id }) => ({ createdAt: new Date(at), id }),
+  )
+  return { status: 200, body: { items, next_cursor: nextCursor } }
 }
 
 async function verifyChain(parts: IdentityParts, call: Call<typeof routes.verifyAuditChain, Operator>): Promise<Answer> {

@@ -1,11 +1,13 @@
 /** Coupons, as staff make them. */
 import { badField, conflict, forbidden, notFound } from '../../domain/problem.ts'
+import { comesAfter } from '../../db/page.ts'
 import type { Answer, Call, Operator } from '../../kit/http/call.ts'
 import { type Endpoint, publicEndpoint } from '../../kit/http/endpoint.ts'
 import { newUuid } from '../../kit/sys/random.ts'
 import * as routes from '../../resources/staff.ts'
 import type { IdentityParts } from '../identity/parts.ts'
 import { auditStaff } from '../identity/staff-audit.ts'
+import { readPageByTime } from '../page.ts'
 
 const COLUMNS = ['id', 'code', 'label', 'amount_cents', 'valid_from', 'valid_until', 'max_redemptions', 'redemptions', 'credit_days', 'is_active', 'created_at'] as const
 
@@ -28,17 +30,12 @@ function operatorOf(call: Pick<Call, 'caller'>): Operator {
   return call.caller
 }
 
-async function list(parts: IdentityParts, { route, query }: Call<typeof routes.listCoupons>): Promise<Answer> {
-  const position = query.cursor === undefined ? undefined : parts.cursors.decode(route.id, '', query.cursor)
-  let select = parts.db.selectFrom('coupon').select(COLUMNS).orderBy('created_at', 'desc').orderBy('id', 'desc').limit(query.limit + 1)
-  if (position !== undefined) select = select.where((where) => where(where.refTuple('created_at', 'id'), '<', where.tuple(new Date(Number(position.sortKey)), position.id)))
-  const rows = await select.execute()
-  const shown = rows.slice(0, query.limit)
-  const last = shown.at(-1)
-  return {
-    status: 200,
-    body: { items: shown.map(toView), next_cursor: rows.length > query.limit && last !== undefined ? parts.cursors.encode(route.id, '', { sortKey: String(last.created_at.getTime()), id: last.id }) : null },
-  }
+async function list(parts: IdentityParts, call: Call<typeof routes.listCoupons>): Promise<Answer> {
+  const { items, nextCursor } = await readPageByTime(
+    parts.cursors, call, (after, count) => parts.db.selectFrom('coupon').select(COLUMNS).where(comesAfter(after)).orderBy('created_at', 'desc').orderBy('id', 'desc').limit(count).execute(),
+    ({ created_at: createdAt, id }) => ({ createdAt, id }),
+  )
+  return { status: 200, body: { items: items.map(toView), next_cursor: nextCursor } }
 }
 
 async function create(parts: IdentityParts, call: Call<typeof routes.createCoupon>): Promise<Answer> {

@@ -11,6 +11,7 @@ import { createApiToken, listApiTokens, revokeApiToken } from '../../resources/a
 import { auditEntryOf } from '../audit.ts'
 import type { IdentityParts } from '../identity/parts.ts'
 import { formatToken, TOKEN_SECRET_CHARACTERS } from '../identity/token-format.ts'
+import { readPageByTime } from '../page.ts'
 
 const TOKENS_PER_USER_MAXIMUM = 50
 const TOKEN_DAYS_DEFAULT = 90
@@ -31,17 +32,10 @@ const toView = (row: TokenRow, now: Date) => ({
 /** Members manage their own tokens; owner and admins those of everybody. */
 const ownOnly = (caller: Customer): { readonly userId?: string } => (caller.role === 'owner' || caller.role === 'admin' ? {} : { userId: caller.userId })
 
-async function list(parts: IdentityParts, { route, caller, query, now }: Call<typeof listApiTokens, Customer>): Promise<Answer> {
-  const position = query.cursor === undefined ? undefined : parts.cursors.decode(route.id, caller.accountId, query.cursor)
-  const rows = await listTokens(parts.db, {
-    accountId: caller.accountId, ...ownOnly(caller), limit: query.limit + 1,
-    ...(position === undefined ? {} : { after: { createdAt: new Date(Number(position.sortKey)), id: position.id } }),
-  })
-  const shown = rows.slice(0, query.limit)
-  const last = shown.at(-1)
-  const nextCursor = rows.length > query.limit && last !== undefined
-    ? parts.cursors.encode(route.id, caller.accountId, { sortKey: String(last.createdAt.getTime()), id: last.id }) : null
-  return { status: 200, body: { items: shown.map((row) => toView(row, now)), next_cursor: nextCursor } }
+async function list(parts: IdentityParts, call: Call<typeof listApiTokens, Customer>): Promise<Answer> {
+  const { caller, now } = call
+  const { items, nextCursor } = await readPageByTime(parts.cursors, call, (after, limit) => listTokens(parts.db, { accountId: caller.accountId, ...ownOnly(caller), after, limit }), (token) => token)
+  return { status: 200, body: { items: items.map((row) => toView(row, now)), next_cursor: nextCursor } }
 }
 
 async function create(parts: IdentityParts, call: Call<typeof createApiToken, Customer>): Promise<Answer> {

@@ -151,6 +151,22 @@ test('roles of the staff: support looks and enters, finance gives money, operati
   expect(chain.find(({ action }) => action === 'account.suspended')).toMatchObject({ actor_kind: 'staff' })
 })
 
+test.each(['/v1/admin/accounts', '/v1/admin/audit', '/v1/admin/coupons'])('the pages of %s hold what the whole list does, in its order', async (path) => {
+  const reader = (await by('operations').send('GET', '/v1/admin/auth/me')).status === 200 ? by('operations') : await rehire('operations')
+  for (const code of ['page-1', 'page-2', 'page-3']) await reader.send('POST', '/v1/admin/coupons', { body: { code, amount_cents: 100 } })
+  const idsOf = (items: unknown) => (items as { id: string }[]).map(({ id }) => id)
+  const whole = idsOf((await reader.send('GET', path)).body['items'])
+  const read: string[] = []
+  for (let cursor = ''; read.length <= whole.length;) {
+    const page = (await reader.send('GET', `${path}?limit=2${cursor}`)).body
+    read.push(...idsOf(page['items']))
+    if (page['next_cursor'] === null) break
+    cursor = `&cursor=${String(page['next_cursor'])}`
+  }
+  expect(whole.length).toBeGreaterThan(2)
+  expect(read).toEqual(whole)
+})
+
 async function rehire(role: StaffRole): Promise<Browser> {
   await database.db.deleteFrom('staff_user').where('email', '=', `${role}@staff.example`).execute()
   harness.clock.move(60)
