@@ -65,10 +65,10 @@ export class WorkQueue {
     this.#hand()
   }
 
-  /** The key needs a look after the delay; of several delays the earliest counts. Nothing when a look is due anyway. */
+  /** The key needs a look after the delay; of several delays the earliest counts. Nothing when a look is due anyway. None at all passes
+   *  through the clock too, so that a plan that never comes to rest leaves the process room for everything else. */
   addAfter(key: string, milliseconds: number): void {
     if (this.#isStopped || this.#dirty.has(key)) return
-    if (milliseconds <= 0) return this.add(key)
     const atMilliseconds = this.#now() + milliseconds
     const pending = this.#delays.get(key)
     if (pending !== undefined && pending.atMilliseconds <= atMilliseconds) return

@@ -97,6 +97,15 @@ describe('delays', () => {
     queue.add('end')
     expect(await drain()).toEqual(['end'])
   })
+  test('no delay at all passes through the clock, so that a key that always wants another look leaves room for others', async () => {
+    const { queue, drain, pass } = open()
+    queue.addAfter('restless', 0)
+    queue.add('a')
+    expect(await drain()).toEqual(['a'])
+    await pass(1)
+    queue.add('end')
+    expect(await drain()).toEqual(['restless', 'end'])
+  })
   test('an add settles the delay', async () => {
     const { queue, drain, pass } = open()
     queue.addAfter('a', 1000)
