@@ -107,9 +107,8 @@ export function useDatabase(): { readonly db: Database; readonly url: string; br
   let database: TestDatabase | undefined
   let own: TestServer | undefined
   beforeAll(async () => {
-    const shared = inject('postgresUrl')
-    if (shared === undefined) own = await startPostgres()
-    database = await (own?.createDatabase() ?? createDatabase(shared))
+    const url = inject('postgresUrl') ?? (own = await startPostgres()).url
+    database = await createDatabase(url)
   })
   afterAll(async () => {
     await database?.drop()

@@ -24,6 +24,8 @@ export interface Report {
 }
 
 const ROOT = join(import.meta.dirname, '..')
+/** Of what Node compiled: the workers, and the processes that they start, load the same modules hundreds of times. */
+const COMPILE_CACHE = join(ROOT, 'node_modules/.cache/compiled')
 const NOTHING: Tally = { passed: 0, failed: 0, skipped: 0 }
 
 export const add = (a: Tally, b: Tally): Tally => ({ passed: a.passed + b.passed, failed: a.failed + b.failed, skipped: a.skipped + b.skipped })
@@ -45,7 +47,9 @@ export function tallyOf(report: Report | undefined, isExitClean: boolean): Tally
 /** Runs a program with our output and answers whether it ended well in time. */
 function succeeds(file: string, flags: readonly string[], deadlineMilliseconds: number): Promise<boolean> {
   return new Promise((resolve) => {
-    const child = spawn(nodeBinary(), [file, ...flags], { cwd: ROOT, stdio: ['ignore', 'inherit', 'inherit'], env: { ...environment(), ...(isTerminal() ? {} : { NO_COLOR: '1' }) } })
+    const child = spawn(nodeBinary(), [file, ...flags], {
+      cwd: ROOT, stdio: ['ignore', 'inherit', 'inherit'], env: { ...environment(), NODE_COMPILE_CACHE: COMPILE_CACHE, ...(isTerminal() ? {} : { NO_COLOR: '1' }) },
+    })
     const cancel = systemClock.after(deadlineMilliseconds, () => {
       printLine(`not finished after ${deadlineMilliseconds / 60_000} minutes: ended`)
       child.kill('SIGKILL')
