@@ -35,9 +35,10 @@ export const processTerminal: Terminal = {
   writeError: (text) => void process.stderr.write(text),
   setRaw: (isRaw) => void process.stdin.setRawMode?.(isRaw),
   async ask(question, isHidden = false) {
-    process.stderr.write(question)
     const silent = new Writable({ write: (_chunk, _encoding, done) => done() })
     const lines = createInterface({ input: process.stdin, output: isHidden ? silent : process.stderr, terminal: process.stdin.isTTY === true })
+    // Asked when the terminal no longer echoes: an answer may come at once.
+    process.stderr.write(question)
     try {
       // A line that is never finished (Ctrl-C, Ctrl-D) is an empty one.
       return await Promise.race([lines.question(''), new Promise<string>((resolve) => lines.once('close', () => resolve('')))])

@@ -11,7 +11,7 @@ import { type Channel, createChannel } from '../../kit/http/channel.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import { Operation } from '../../resources/operation.ts'
 import { Server } from '../../resources/server.ts'
-import { PUBLIC_KEY } from '../apiserver/cloud.ts'
+import { PASSWORD, PUBLIC_KEY } from '../apiserver/cloud.ts'
 import { useWorld } from './command-line.ts'
 import { openTerminal, type PseudoTerminal } from './pseudo-terminal.ts'
 
@@ -71,6 +71,15 @@ async function report(state: 'started' | 'stopped'): Promise<void> {
   const { cloud } = shared.world
   cloud.caches.of(Server).apply(await cloud.admin.patch(Server, { ...key, name: serverId }, { status: { state, nodeName: cloud.node } }, 'status'))
 }
+
+test('a password is not shown, however fast it is typed', async () => {
+  const terminal = open('SVCCLOUD_TOKEN= svccloud login --email owner@example.com --profile typed')
+  await terminal.see('Password: ')
+  terminal.type(`${PASSWORD}\r`)
+  await terminal.see('Logged in to')
+  expect(await terminal.ended).toBe(0)
+  expect(terminal.shown()).not.toContain(PASSWORD)
+})
 
 describe('the console', () => {
   test('gives every key to the guest and every byte to the terminal, comes back by itself, and leaves it as it was', async () => {
