@@ -1893,6 +1893,9 @@ export interface components {
             /** @enum {string} */
             ha_status: "available" | "unavailable";
             ha_status_reason: string | null;
+            /** @enum {string} */
+            network_status: "available" | "limited";
+            network_status_reason: string | null;
             maintenance: {
                 /** Format: date-time */
                 planned_at: string;

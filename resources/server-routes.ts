@@ -1,6 +1,7 @@
 /** Servers as the API shows them: public shape, bridge from the stored one, routes. */
 import { z } from 'zod'
 import { isPrivateAddress } from '../domain/addresses.ts'
+import { NO_PUBLIC_NETWORK } from '../domain/guest-network.ts'
 import { prefixOf } from '../domain/public-pool.ts'
 import { isFinal, stepsOf } from '../domain/operations.ts'
 import type { ServerFacts } from '../domain/server-rules.ts'
@@ -8,7 +9,7 @@ import { priceHourlyMillicents } from './catalog.ts'
 import { route } from './define.ts'
 import { type MigrationProgressView, OperationEnvelope, OperationView, toOperationView } from './operation.ts'
 import type { NodeStatus, PlanSpec, TemplateSpec, ZoneSpec } from './platform.ts'
-import { SERVER_STATES, type ServerSpec, type ServerStatus, STOP_TIMEOUT_SECONDS_DEFAULT, STOP_TIMEOUT_SECONDS_MAXIMUM } from './server.ts'
+import { NETWORK_CONDITION, SERVER_STATES, type ServerSpec, type ServerStatus, STOP_TIMEOUT_SECONDS_DEFAULT, STOP_TIMEOUT_SECONDS_MAXIMUM } from './server.ts'
 import { Cursor, DateTime, Hostname, Id, Labels, Limit, type OperationProgress, type OperationStanza, pageOf, Printable, type Stored, ZoneName } from './shapes.ts'
 import { SSH_KEY_LENGTH_MAXIMUM } from './ssh-key.ts'
 
@@ -26,6 +27,7 @@ export const ServerView = z.strictObject({
   migration_policy: z.enum(['default', 'relaxed', 'strict']).optional(), cpu_pool: z.string().nullable().optional(), active_operation: OperationView.nullable(),
   is_protected: z.boolean(), metadata_enabled: z.boolean(), init_script_id: z.string().nullable(), boot_storage_id: z.string().nullable(), storage_ids: z.array(z.string()),
   interface_count: z.int(), firewall_enabled: z.boolean(), ha_status: z.enum(['available', 'unavailable']), ha_status_reason: z.string().nullable(),
+  network_status: z.enum(['available', 'limited']), network_status_reason: z.string().nullable(),
   maintenance: z.strictObject({ planned_at: DateTime, reason: z.string(), action: z.enum(['live', 'cold']) }).nullable(),
   created_at: DateTime, started_at: DateTime.nullable(), hourly_price_millicents: z.int(),
 }).meta({ id: 'Server' })
@@ -56,6 +58,13 @@ function addressesOf({ spec, status }: StoredServer, template: TemplateSpec | un
   }
 }
 
+/** What its controller says of its host; until then, what follows from its zone. */
+function networkOf({ status }: StoredServer, zone: ZoneSpec | undefined): Pick<ServerView, 'network_status' | 'network_status_reason'> {
+  const condition = status?.conditions?.find(({ type }) => type === NETWORK_CONDITION)
+  const obstacle = condition === undefined ? (zone?.publicNetwork === undefined ? NO_PUBLIC_NETWORK : undefined) : condition.status === 'True' ? undefined : condition.message
+  return { network_status: obstacle === undefined ? 'available' : 'limited', network_status_reason: obstacle ?? null }
+}
+
 const WORK_WITHOUT_REASON = 'Work on the host of the server.'
 
 export function toServerView(server: StoredServer, { plan, zone, template, work, haObstacle }: ServerSurroundings): ServerView {
@@ -71,7 +80,8 @@ export function toServerView(server: StoredServer, { plan, zone, template, work,
     active_operation: operation === undefined ? null : toOperationView(operation, { type: 'server', id: name }),
     is_protected: spec.isProtected, metadata_enabled: spec.metadataEnabled, init_script_id: spec.initScriptId ?? null, boot_storage_id: status?.bootStorageId ?? null,
     storage_ids: status?.bootStorageId === undefined ? [] : [status.bootStorageId], interface_count: 1, firewall_enabled: false,
-    ha_status: haObstacle === undefined ? 'available' : 'unavailable', ha_status_reason: haObstacle ?? null, maintenance: work === undefined ? null : { planned_at: work.plannedAt, reason: work.reason || WORK_WITHOUT_REASON, action: work.action },
+    ha_status: haObstacle === undefined ? 'available' : 'unavailable', ha_status_reason: haObstacle ?? null, ...networkOf(server, zone),
+    maintenance: work === undefined ? null : { planned_at: work.plannedAt, reason: work.reason || WORK_WITHOUT_REASON, action: work.action },
     created_at: server.createdAt, started_at: status?.startedAt ?? null, hourly_price_millicents: plan === undefined ? 0 : priceHourlyMillicents(plan.priceMonthlyCents),
   }
 }

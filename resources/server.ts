@@ -7,6 +7,9 @@ import { Conditions, Hostname, ObservedGeneration, OperationProgress, OperationS
 export const SERVER_STATES = ['creating', 'starting', 'started', 'stopping', 'stopped', 'deleting', 'error'] as const
 export type ServerState = (typeof SERVER_STATES)[number]
 
+/** Whether the server reaches others and is reached, and what is off where it is not. */
+export const NETWORK_CONDITION = 'NetworkReachable'
+
 export const STOP_TIMEOUT_SECONDS_DEFAULT = 60
 export const STOP_TIMEOUT_SECONDS_MAXIMUM = 600
 
@@ -105,6 +108,7 @@ export const Server = resource({
     { name: 'Detail', type: 'string', jsonPath: '.status.stateDetail', priority: 1 },
     { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
   ],
+    { name: 'Network', type: 'string', jsonPath: `.status.conditions[?(@.type=="${NETWORK_CONDITION}")].reason`, priority: 1 },
   selectableFields: ['.spec.hostname', '.spec.zone', '.status.state'],
   rules: [
     { rule: 'has(self.spec.template) != has(self.spec.customImageId)', message: 'exactly one of template and customImageId must be set' },

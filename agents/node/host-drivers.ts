@@ -2,6 +2,7 @@
 import { mkdir, readFile } from 'node:fs/promises'
 import { writeFileSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
+import { NETWORK_FEATURES } from '../../domain/guest-network.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { Logger } from '../../kit/sys/log.ts'
 import type { Random } from '../../kit/sys/random.ts'
@@ -73,7 +74,7 @@ async function openQemuHost({ folder, imageFolder, bootId, guestNetwork, metadat
     hypervisor: await openQemu({ folder: join(folder, 'guests'), binary: QEMU_BINARY, machine, network, bootId, migrationHost, migrationPorts, migrationMebibytesPerSecond, clock, log }),
     volumes: await openQcow2Volumes({ folder: join(folder, 'volumes'), server, pools }),
     images: openTemplateStore({ folder: imageFolder, clock, log }),
-    features: isOvn(network) ? ['public-network'] : ['ssh-forward', `user-network-${guestNetwork}`, ...(metadata === undefined ? [] : ['metadata-service'])],
+    features: isOvn(network) ? [NETWORK_FEATURES.public] : ['ssh-forward', NETWORK_FEATURES[network.isOutboundAllowed ? 'outbound' : 'isolated'], ...(metadata === undefined ? [] : [NETWORK_FEATURES.metadata])],
   }
 }
 

@@ -1,7 +1,8 @@
 /** One turn of a server: what it is now, what shall be done, and how that looks to people. `toActions` is the only place where a
  *  decision becomes status, conditions and operation progress. */
+import { judgeNetwork } from '../../domain/guest-network.ts'
 import type { Action, ConditionDraft, OperationEvent, OperationOutcome } from '../../kit/reconcile/action.ts'
-import type { ServerState, ServerStatus } from '../../resources/server.ts'
+import { NETWORK_CONDITION, type ServerState, type ServerStatus } from '../../resources/server.ts'
 import type { OperationStanza } from '../../resources/shapes.ts'
 import { healthConditions } from '../health.ts'
 import { addressStatus } from './addresses.ts'
@@ -99,6 +100,7 @@ function conditionsOf({ server, seen }: Turn, decision: Decision, operation: Ope
       : { type: 'Progressing', status: 'False', reason: 'Idle', message: '' },
     { type: 'Degraded', status: isStalled ? 'True' : 'False', reason: toReason(state), message: isStalled ? cut(detail) : '' },
     ...(seen.claims === undefined ? [] : [hostCondition(seen.isHostReachable)]),
+    ...(seen.hostFeatures === undefined ? [] : [networkCondition(seen.hostFeatures, seen.zone?.publicNetwork !== undefined)]),
     ...(blocked || findCondition(server, 'DeletionBlocked') !== undefined ? [blockedCondition(blocked)] : []),
   ]
 }
@@ -107,6 +109,11 @@ const hostCondition = (isReachable: boolean): ConditionDraft =>
   isReachable
     ? { type: 'HostReachable', status: 'True', reason: 'Heard', message: '' }
     : { type: 'HostReachable', status: 'False', reason: 'Silent', message: 'The host of the server does not answer.' }
+
+function networkCondition(features: readonly string[], hasWayOutside: boolean): ConditionDraft {
+  const { isWhole, reason, message } = judgeNetwork(features, hasWayOutside)
+  return { type: NETWORK_CONDITION, status: isWhole ? 'True' : 'False', reason, message }
+}
 
 /** Deleted with kubectl while it is protected: it goes as soon as the protection is lifted. */
 export const isDeletionBlocked = (server: ServerObject): boolean =>

@@ -10,7 +10,7 @@ import { beginSizeChange, endSizeChange } from '../../db/server-sizes.ts'
 import { type Key, keyOf, Secret } from '../../kit/kube/object.ts'
 import { type Effect, type Reconciler, watch } from '../../kit/reconcile/reconciler.ts'
 import { accountOfNamespace } from '../../resources/index.ts'
-import { Instance, nodeNamespace, Volume } from '../../resources/instance.ts'
+import { Instance, NODE_REPORT_NAME, nodeNamespace, NodeReport, Volume } from '../../resources/instance.ts'
 import { LAST_CHANGE_ANNOTATION, SERVER_FINALIZER } from '../../resources/labels.ts'
 import { Node, Plan, Template, Zone } from '../../resources/platform.ts'
 import { PublicPool } from '../../resources/public-pool.ts'
@@ -47,6 +47,7 @@ export function serverReconciler(parts: Parts): Reconciler<ServerSpec, ServerSta
       watch(Storage, ({ metadata: { namespace = '' }, spec }) => (spec.isBoot && spec.serverId !== undefined ? [{ namespace, name: spec.serverId }] : [])),
       watch(Volume, ({ spec: { storage } }) => serverOfStorage(caches, storage)),
       watch(Node, ({ metadata }) => instances.inNamespace(nodeNamespace(metadata.name)).map(serverOf)),
+      watch(NodeReport, ({ metadata: { namespace = '' } }) => instances.inNamespace(namespace).map(serverOf)),
       // Whether a prefix can be exchanged follows from the state of its pool.
       watch(PublicPool, ({ spec }) => (spec.use === 'server_ipv6_prefix' ? servers.by(ZONE_INDEX, spec.zone).map(keyOf) : [])),
       ...[watch(Zone, () => []), watch(Plan, () => []), watch(Template, () => [])],
@@ -74,6 +75,7 @@ async function observe({ caches, store, db }: Parts, server: ServerObject): Prom
     isGroupMissing: await isGroupMissing(db, accountId, { spec, claims }),
     storage, ...otherStorages(caches, server), ...nodes,
     targetVolume: claims?.target === undefined || storage === undefined ? undefined : caches.of(Volume).get({ namespace: nodeNamespace(claims.target.node), name: uidOf(storage) }),
+    hostFeatures: claims === undefined ? undefined : caches.of(NodeReport).get({ namespace: nodeNamespace(claims.placement.node), name: NODE_REPORT_NAME })?.spec.features,
     isHostReachable: claims !== undefined && !nodes.silentNodes.includes(claims.placement.node),
     ...(instance === undefined || activeOperation(server)?.kind === 'server.rebuild' ? await readUserData(store, server, claims?.placement.node) : { userData: undefined, hasUserDataCopy: true }),
     requests,

@@ -38,6 +38,8 @@ export interface Seen {
   /** The disk on the node that the server is on its way to. */
   readonly targetVolume?: VolumeObject | undefined
   readonly isHostReachable: boolean
+  /** What the host of the server offers, by its report; undefined before the first. */
+  readonly hostFeatures?: readonly string[] | undefined
   /** Of the nodes that have something of the server: those that do not answer, and those of which it was proven that nothing runs there. */
   readonly silentNodes?: readonly string[]
   readonly fencedNodes?: readonly string[]

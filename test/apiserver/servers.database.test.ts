@@ -220,6 +220,26 @@ describe('update_server', () => {
   })
 })
 
+describe('the network of a server', () => {
+  const networkOf = async (id: string) => {
+    const { network_status: status, network_status_reason: reason } = (await ada.send('GET', `/v1/servers/${id}`)).body.server
+    return { status, reason }
+  }
+  const judged = async (id: string, status: 'True' | 'False', message: string) => {
+    const condition = { type: 'NetworkReachable', status, reason: 'Tested', message, lastTransitionTime: '2026-01-01T00:00:00Z', observedGeneration: 1 }
+    cloud.caches.of(Server).apply(await cloud.admin.patch(Server, keyOf(id), { status: { conditions: [condition] } }, 'status'))
+  }
+
+  test('says what is off: by the zone until the host has spoken, then by the host', async () => {
+    const id = await createSettled()
+    expect(await networkOf(id)).toEqual({ status: 'limited', reason: 'The zone has no public network: nothing outside reaches its servers.' })
+    await judged(id, 'False', 'Its addresses lead nowhere.')
+    expect(await networkOf(id)).toEqual({ status: 'limited', reason: 'Its addresses lead nowhere.' })
+    await judged(id, 'True', '')
+    expect(await networkOf(id)).toEqual({ status: 'available', reason: null })
+  })
+})
+
 describe('policies', () => {
   test('of high availability are always taken, say whether the zone can act on them, and are audited with what they were', async () => {
     const id = await createSettled()

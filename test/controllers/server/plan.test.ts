@@ -213,6 +213,18 @@ describe('at rest', () => {
   ])('%s', (_why, world, expected) => expect(lines(world)).toEqual(expected))
 })
 
+describe('NetworkReachable', () => {
+  const wayOutside = { displayName: 'Zone 1', region: 'eu-1', isClosed: false, capabilities: [], publicNetwork: { physicalNetwork: 'outside', addresses: ['198.51.100.2/24'], gateways: ['198.51.100.1'] } }
+  test.each<readonly [string, World, object | undefined]>([
+    ['is not said before the host has spoken', started(), undefined],
+    ['names what is off without a network for servers', started({ seen: { hostFeatures: ['user-network-outbound', 'metadata-service'] } }), { status: 'False', reason: 'UserModeNetworking', message: expect.stringContaining('public addresses lead nowhere') }],
+    ['is true where the zone has one that leads outside', started({ seen: { zone: wayOutside, hostFeatures: ['public-network', 'metadata-service'] } }), { status: 'True', reason: 'PublicNetwork', message: '' }],
+  ])('%s', (_why, world, expected) => {
+    const told = statusOf(world)?.conditions?.find(({ type }) => type === 'NetworkReachable')
+    expect(told).toEqual(expected === undefined ? undefined : expect.objectContaining(expected))
+  })
+})
+
 describe('Ready', () => {
   test.each<readonly [string, World, string]>([
     ['is true for a running server that shall run', started(), 'True'],
