@@ -2,8 +2,8 @@
 import { constants } from 'node:fs'
 import { access, chmod, mkdir, open, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
 import type { Clock } from '../kit/sys/clock.ts'
+import { tryLock } from '../kit/sys/file-lock.ts'
 import { signalProcess } from '../kit/sys/process.ts'
 import type { Random } from '../kit/sys/random.ts'
 
@@ -80,20 +80,11 @@ export async function prepareDataFolder(root: string): Promise<DataFolder> {
   return folder
 }
 
-/** Holds the folder for this process until `release` or the process's end, however it ends: SQLite takes a lock of the
- *  operating system, so nothing stale can be left behind. */
+/** Holds the folder for this process until `release` or the process's end, however it ends. */
 export function lockDataFolder(root: string): { readonly release: () => void } {
-  const database = new DatabaseSync(join(root, 'lock'), { timeout: 0 })
-  try {
-    database.exec('pragma locking_mode = exclusive; begin exclusive')
-  } catch (error) {
-    database.close()
-    if (error instanceof Error && /locked/.test(error.message)) {
-      throw new StartRefused(`The folder ${root} is in use by another svccloud. Stop that one, or choose another folder: npm start -- --data DIR`)
-    }
-    throw error
-  }
-  return { release: () => database.close() }
+  const release = tryLock(join(root, 'lock'))
+  if (!release) throw new StartRefused(`The folder ${root} is in use by another svccloud. Stop that one, or choose another folder: npm start -- --data DIR`)
+  return { release }
 }
 
 /** Writes a file that is never seen half-written; for its owner only. */

@@ -6,8 +6,7 @@ import { openLog } from '../../kit/sys/log.ts'
 import { environment, exitProcess, onFatal, printErrorLine, stopSignal, tellParent } from '../../kit/sys/process.ts'
 import { systemRandom } from '../../kit/sys/random.ts'
 import { startServer } from './server/serve.ts'
-import { FolderLocked } from './storage/lock.ts'
-import { LogDamaged } from './storage/log.ts'
+import { FolderLocked, LogDamaged } from './storage/log.ts'
 
 const { SVCCLOUD_DATA: folder, SVCCLOUD_HOST: host = '127.0.0.1', SVCCLOUD_PORT: port = '0', SVCCLOUD_LOG_LEVEL: level = 'info' } = environment()
 const log = openLog('kubernetes', level)

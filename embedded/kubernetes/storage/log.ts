@@ -6,8 +6,8 @@
  *  Everything that is waiting when the disk becomes free is written and synchronised as one batch. */
 import { open, readdir, readFile, rename, rm, truncate, mkdir, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
+import { tryLock } from '../../../kit/sys/file-lock.ts'
 import type { Logger } from '../../../kit/sys/log.ts'
-import { lockFolder } from './lock.ts'
 import { frameOf, recordsIn } from './log-frame.ts'
 import type { Loaded, StateSource, Storage, StoredRecord } from './storage.ts'
 
@@ -28,6 +28,9 @@ export interface LogStorage extends Storage {
   setSource(source: StateSource): void
 }
 
+/** Another process writes this folder. */
+export class FolderLocked extends Error {}
+
 /** A log in the middle of the history does not say what was written: nothing is guessed. */
 export class LogDamaged extends Error {}
 
@@ -40,7 +43,8 @@ interface Waiting {
 export async function openLogStorage(options: LogOptions): Promise<LogStorage> {
   const { folder, log, snapshotAfterBytes = SNAPSHOT_AFTER_BYTES, onFailure = () => {} } = options
   await mkdir(folder, { recursive: true, mode: 0o700 })
-  const unlock = await lockFolder(folder)
+  const unlock = tryLock(join(folder, 'in-use'))
+  if (!unlock) throw new FolderLocked(`the folder ${folder} is in use by another process`)
   let file: FileHandle | undefined
   let bytes = 0
   let waiting: Waiting[] = []
@@ -128,7 +132,7 @@ export async function openLogStorage(options: LogOptions): Promise<LogStorage> {
       await snapshotting
       await file?.close()
       file = undefined
-      await unlock()
+      unlock()
     },
   }
 }

@@ -3,9 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { silentLog } from '../../../kit/sys/log.ts'
-import { FolderLocked } from '../../../embedded/kubernetes/storage/lock.ts'
 import { frameOf } from '../../../embedded/kubernetes/storage/log-frame.ts'
-import { LogDamaged, openLogStorage, type LogStorage } from '../../../embedded/kubernetes/storage/log.ts'
+import { FolderLocked, LogDamaged, openLogStorage, type LogStorage } from '../../../embedded/kubernetes/storage/log.ts'
 import type { StoredRecord } from '../../../embedded/kubernetes/storage/storage.ts'
 import { openWidgetWorld, openWorld, widget, WIDGETS } from './world.ts'
 
@@ -86,11 +85,6 @@ test('snapshots take the place of old logs and lose nothing', async () => {
 test('one folder has one server', async () => {
   await open()
   await expect(openLogStorage({ folder, log: silentLog })).rejects.toThrow(FolderLocked)
-})
-
-test('the lock of a process that is gone is taken over', async () => {
-  await writeFile(join(folder, 'lock'), '999999999 1')
-  await expect(open()).resolves.toBeDefined()
 })
 
 test('a snapshot that was not finished is ignored: the logs before and after it hold everything', async () => {
