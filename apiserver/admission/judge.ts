@@ -6,6 +6,7 @@ import { appendAudit } from '../../db/audit.ts'
 import { databaseUnavailable } from '../../db/failures.ts'
 import { recordKubernetesRequest } from '../../db/kubernetes-requests.ts'
 import { accountExists } from '../../db/server-claims.ts'
+import type { KubeObject } from '../../kit/kube/object.ts'
 import type { Logger } from '../../kit/sys/log.ts'
 import { API_GROUP } from '../../resources/define.ts'
 import { accountOfNamespace } from '../../resources/index.ts'
@@ -55,37 +56,36 @@ export function openJudge(parts: AdmissionParts): Judge {
   }
 }
 
-async function judge(parts: AdmissionParts, { operation, resource: { resource }, subResource, object, oldObject, userInfo }: AdmissionRequest): Promise<readonly Asked[]> {
+/** What each kind says to a new object, to a change, and to the end of one. */
+interface Rules<Spec, Status> {
+  readonly create: (parts: AdmissionParts, object: KubeObject<Spec, Status>) => Verdict
+  readonly change: (parts: AdmissionParts, object: KubeObject<Spec, Status>, before: KubeObject<Spec, Status>) => Verdict
+  readonly remove: (parts: AdmissionParts, before: KubeObject<Spec, Status>) => Verdict
+}
+type Verdict = readonly Asked[] | Promise<readonly Asked[]>
+
+const judging = <Spec, Status>({ create, change, remove }: Rules<Spec, Status>) => (parts: AdmissionParts, { operation, object, oldObject }: AdmissionRequest): Verdict => {
+  const [after, before] = [typed<Spec, Status>(object), typed<Spec, Status>(oldObject)]
+  if (operation === 'CREATE' && after !== undefined) return create(parts, after)
+  if (operation === 'UPDATE' && after !== undefined && before !== undefined) return change(parts, after, before)
+  if (operation === 'DELETE' && before !== undefined) return remove(parts, before)
+  throw new Error(`a review of ${operation} lacks the object`)
+}
+
+const judgeServer = judging<ServerSpec, ServerStatus>({ create: judgeCreation, change: (_parts, server, before) => judgeChange(server, before), remove: (_parts, before) => judgeDeletion(before) })
+const judgeGroup = judging<ServerGroupSpec, ServerGroupStatus>({ create: judgeGroupCreation, change: judgeGroupChange, remove: judgeGroupDeletion })
+const judgeNode = judging<NodeSpec, NodeStatus>({ create: judgeNodeCreation, change: judgeNodeChange, remove: judgeNodeDeletion })
+const judgePool = judging<PublicPoolSpec, PublicPoolStatus>({ create: judgePoolCreation, change: (_parts, pool, before) => judgePoolChange(pool, before), remove: judgePoolDeletion })
+
+async function judge(parts: AdmissionParts, request: AdmissionRequest): Promise<readonly Asked[]> {
+  const { operation, resource: { resource }, subResource, userInfo: { username } } = request
   if (subResource === 'status') throw forbidden('The status is written by the platform only.')
-  if (resource === 'servers') {
-    const [server, before] = [typed<ServerSpec, ServerStatus>(object), typed<ServerSpec, ServerStatus>(oldObject)]
-    if (operation === 'CREATE' && server !== undefined) return judgeCreation(parts, server)
-    if (operation === 'UPDATE' && server !== undefined && before !== undefined) return judgeChange(server, before)
-    if (operation === 'DELETE' && before !== undefined) return judgeDeletion(before)
-    throw new Error(`a review of ${operation} lacks the object`)
-  }
-  if (operation === 'DELETE' && userInfo.username.startsWith(CLUSTER_CONTROLLERS)) return []
-  if (resource === 'servergroups') {
-    const [group, before] = [typed<ServerGroupSpec, ServerGroupStatus>(object), typed<ServerGroupSpec, ServerGroupStatus>(oldObject)]
-    if (operation === 'CREATE' && group !== undefined) return judgeGroupCreation(parts, group)
-    if (operation === 'UPDATE' && group !== undefined && before !== undefined) return judgeGroupChange(parts, group, before)
-    if (operation === 'DELETE' && before !== undefined) return judgeGroupDeletion(parts, before)
-    throw new Error(`a review of ${operation} lacks the object`)
-  }
-  if (resource === 'nodes') {
-    const [node, before] = [typed<NodeSpec, NodeStatus>(object), typed<NodeSpec, NodeStatus>(oldObject)]
-    if (operation === 'CREATE' && node !== undefined) return judgeNodeCreation(parts, node)
-    if (operation === 'UPDATE' && node !== undefined && before !== undefined) return judgeNodeChange(parts, node, before)
-    if (operation === 'DELETE' && before !== undefined) return judgeNodeDeletion(parts, before)
-    throw new Error(`a review of ${operation} lacks the object`)
-  }
-  if (resource === 'publicpools') {
-    const [pool, before] = [typed<PublicPoolSpec, PublicPoolStatus>(object), typed<PublicPoolSpec, PublicPoolStatus>(oldObject)]
-    if (operation === 'CREATE' && pool !== undefined) return judgePoolCreation(parts, pool)
-    if (operation === 'UPDATE' && pool !== undefined && before !== undefined) return judgePoolChange(pool, before)
-    if (operation === 'DELETE' && before !== undefined) return judgePoolDeletion(parts, before)
-    throw new Error(`a review of ${operation} lacks the object`)
-  }
+  // A protected server stays, whoever cleans up around it.
+  if (resource === 'servers') return judgeServer(parts, request)
+  if (operation === 'DELETE' && username.startsWith(CLUSTER_CONTROLLERS)) return []
+  if (resource === 'servergroups') return judgeGroup(parts, request)
+  if (resource === 'nodes') return judgeNode(parts, request)
+  if (resource === 'publicpools') return judgePool(parts, request)
   if (resource === 'storages' && operation === 'CREATE') throw new Problem(501, 'Only boot storages are offered here: they are made with their server.')
   if (resource === 'storages' || resource === 'operations') throw forbidden(`${resource} are written by the platform only.`)
   return []

@@ -1,7 +1,7 @@
 /** Nodes that operators make, change and remove with kubectl are judged as the operator API would: everything is checked, nothing is claimed. */
 import { isDeepStrictEqual } from 'node:util'
 import { requireCordonable, requireDrainable, requireEmptyToDedicate, requireNodeIdle, requireRemovable, requireUncordonable, requireUpgradable } from '../../domain/node-rules.ts'
-import { badField, badRequest, forbidden } from '../../domain/problem.ts'
+import { badField, badRequest } from '../../domain/problem.ts'
 import { accountExists } from '../../db/server-claims.ts'
 import { NODE_FINALIZER } from '../../resources/labels.ts'
 import { HOSTNAME_LENGTH_MAXIMUM } from '../../resources/node-routes.ts'
@@ -9,10 +9,13 @@ import { Node, type NodeSpec, Zone } from '../../resources/platform.ts'
 import { Labels } from '../../resources/shapes.ts'
 import { factsOf, type NodeObject, othersOf, requireRoomElsewhere } from '../nodes.ts'
 import type { Asked, JudgeParts } from './servers.ts'
+import { type Protected, requireUnforged } from './unforged.ts'
+
+const PROTECTED: Protected = { noun: 'node', finalizer: NODE_FINALIZER, goesWhen: 'nothing is left on the node' }
 
 /** Throws the Problem that the API would answer. */
 export async function judgeNodeCreation(parts: JudgeParts, node: NodeObject): Promise<readonly Asked[]> {
-  requireUnforged(node, undefined)
+  requireUnforged(node, undefined, PROTECTED)
   requireReadable(node)
   if (node.metadata.name.length > HOSTNAME_LENGTH_MAXIMUM) throw badRequest(`The name of a node has at most ${HOSTNAME_LENGTH_MAXIMUM} characters.`)
   if (parts.caches.of(Zone).get({ name: node.spec.zone }) === undefined) throw badField('spec.zone', 'There is no such zone.')
@@ -22,7 +25,7 @@ export async function judgeNodeCreation(parts: JudgeParts, node: NodeObject): Pr
 
 /** Throws the Problem that the API would answer. */
 export async function judgeNodeChange(parts: JudgeParts, node: NodeObject, before: NodeObject): Promise<readonly Asked[]> {
-  requireUnforged(node, before)
+  requireUnforged(node, before, PROTECTED)
   requireReadable(node)
   const isChanged = (field: keyof NodeSpec): boolean => !isDeepStrictEqual(node.spec[field], before.spec[field])
   const facts = await factsOf(parts, before)
@@ -54,12 +57,6 @@ export async function judgeNodeDeletion(parts: JudgeParts, node: NodeObject): Pr
 }
 
 const asked = (action: Asked['action']): readonly Asked[] => [{ action, changes: [] }]
-
-function requireUnforged(node: NodeObject, before: NodeObject | undefined): void {
-  if (!isDeepStrictEqual(node.spec.operation, before?.spec.operation)) throw forbidden('spec.operation is written by the platform only: change what the node shall be, and the operation follows.')
-  const isHeld = before?.metadata.finalizers?.includes(NODE_FINALIZER) ?? false
-  if (isHeld && !node.metadata.finalizers?.includes(NODE_FINALIZER)) throw forbidden('The finalizer goes when nothing is left on the node.')
-}
 
 function requireReadable({ spec }: NodeObject): void {
   const fault = Labels.safeParse(spec.labels ?? {}).error?.issues[0]

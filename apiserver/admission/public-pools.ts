@@ -1,16 +1,17 @@
 /** Pools of public addresses that operators make, change and remove with kubectl are judged as the operator API would. */
-import { isDeepStrictEqual } from 'node:util'
-import { forbidden } from '../../domain/problem.ts'
 import { PUBLIC_POOL_FINALIZER } from '../../resources/labels.ts'
 import { PublicPool } from '../../resources/public-pool.ts'
 import { type PoolObject, requireApart, requireSound, requireUnused } from '../public-pools.ts'
 import type { Asked, JudgeParts } from './servers.ts'
+import { type Protected, requireUnforged } from './unforged.ts'
+
+const PROTECTED: Protected = { noun: 'pool', finalizer: PUBLIC_POOL_FINALIZER, goesWhen: 'nobody has an address of the pool' }
 
 const FIELDS: Readonly<Record<string, string>> = { is_private: 'isPrivate' }
 
 /** Throws the Problem that the API would answer. */
 export function judgePoolCreation({ caches }: JudgeParts, pool: PoolObject): readonly Asked[] {
-  requireUnforged(pool, undefined)
+  requireUnforged(pool, undefined, PROTECTED)
   requireSound({ caches }, pool.spec, (field) => `spec.${FIELDS[field] ?? field}`)
   requireApart(pool.spec.cidr, caches.of(PublicPool).list())
   return []
@@ -18,7 +19,7 @@ export function judgePoolCreation({ caches }: JudgeParts, pool: PoolObject): rea
 
 /** Throws the Problem that the API would answer; what never changes the kind itself keeps. */
 export function judgePoolChange(pool: PoolObject, before: PoolObject): readonly Asked[] {
-  requireUnforged(pool, before)
+  requireUnforged(pool, before, PROTECTED)
   return []
 }
 
@@ -26,10 +27,4 @@ export function judgePoolChange(pool: PoolObject, before: PoolObject): readonly 
 export async function judgePoolDeletion({ db }: JudgeParts, pool: PoolObject): Promise<readonly Asked[]> {
   if (pool.metadata.deletionTimestamp === undefined) await requireUnused({ db }, pool.metadata.name)
   return []
-}
-
-function requireUnforged(pool: PoolObject, before: PoolObject | undefined): void {
-  if (!isDeepStrictEqual(pool.spec.operation, before?.spec.operation)) throw forbidden('spec.operation is written by the platform only: change what the pool shall be, and the operation follows.')
-  const isHeld = before?.metadata.finalizers?.includes(PUBLIC_POOL_FINALIZER) ?? false
-  if (isHeld && !pool.metadata.finalizers?.includes(PUBLIC_POOL_FINALIZER)) throw forbidden('The finalizer goes when nobody has an address of the pool.')
 }

@@ -14,7 +14,7 @@ import { findServerGroup } from '../../db/server-groups.ts'
 import { readStanding } from '../../db/standing.ts'
 import type { Tables } from '../../db/tables.ts'
 import { accountOfNamespace } from '../../resources/index.ts'
-import { LAST_CHANGE_ANNOTATION, SERVER_FINALIZER } from '../../resources/labels.ts'
+import { SERVER_FINALIZER } from '../../resources/labels.ts'
 import type { ServerSpec } from '../../resources/server.ts'
 import { factsOf } from '../../resources/server-routes.ts'
 import { Labels, Printable } from '../../resources/shapes.ts'
@@ -22,6 +22,9 @@ import { chooseSize } from '../handlers/create-server.ts'
 import type { Parts } from '../parts.ts'
 import type { ServerObject } from '../servers.ts'
 import { storedOf } from '../stored.ts'
+import { type Protected, requireUnforged } from './unforged.ts'
+
+const PROTECTED: Protected = { noun: 'server', finalizer: SERVER_FINALIZER, goesWhen: 'the host side of the server is gone' }
 
 export type JudgeParts = Pick<Parts, 'db' | 'caches' | 'clock' | 'random'>
 
@@ -37,7 +40,7 @@ export async function judgeCreation(parts: JudgeParts, server: ServerObject): Pr
   const { metadata: { name, namespace = '' }, spec } = server
   const accountId = accountOfNamespace(namespace)
   if (accountId === undefined || !(await accountExists(db, accountId))) throw badRequest('The namespace belongs to no account: servers live in acct-<id of the account>.')
-  requireUnforged(server, undefined)
+  requireUnforged(server, undefined, PROTECTED)
   requireReadable(spec)
   requireOffered(spec)
   const now = clock.now()
@@ -82,7 +85,7 @@ const FREE: Readonly<Record<EditAction, readonly (keyof ServerSpec)[]>> = {
 
 /** Throws the Problem that the API would answer. */
 export function judgeChange(server: ServerObject, before: ServerObject): readonly Asked[] {
-  requireUnforged(server, before)
+  requireUnforged(server, before, PROTECTED)
   const isChanged = (field: keyof ServerSpec): boolean => !isDeepStrictEqual(server.spec[field], before.spec[field])
   const moved = FIXED.find(isChanged)
   if (moved !== undefined) throw badField(`spec.${moved}`, 'cannot be changed')
@@ -108,15 +111,6 @@ export function judgeDeletion(server: ServerObject): readonly Asked[] {
   if (server.metadata.deletionTimestamp !== undefined) return []
   requireDeletable(factsOf(storedOf(server)))
   return [{ action: 'server.delete', changes: [] }]
-}
-
-/** Whoever could write these could act in another's name, or make the platform forget what it holds. */
-function requireUnforged(server: ServerObject, before: ServerObject | undefined): void {
-  const noteOf = (object: ServerObject | undefined) => object?.metadata.annotations?.[LAST_CHANGE_ANNOTATION]
-  if (!isDeepStrictEqual(server.spec.operation, before?.spec.operation)) throw forbidden('spec.operation is written by the platform only: change what the server shall be, and the operation follows.')
-  if (noteOf(server) !== noteOf(before)) throw forbidden(`The annotation ${LAST_CHANGE_ANNOTATION} is written by the platform only.`)
-  const isHeld = before?.metadata.finalizers?.includes(SERVER_FINALIZER) ?? false
-  if (isHeld && !server.metadata.finalizers?.includes(SERVER_FINALIZER)) throw forbidden('The finalizer goes when the host side of the server is gone.')
 }
 
 function requireReadable({ title, labels, sshKeys, userDataSecretName }: ServerSpec): void {
