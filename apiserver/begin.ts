@@ -6,14 +6,16 @@ import type { ServerFacts } from '../domain/server-rules.ts'
 import type { Tables } from '../db/tables.ts'
 import type { Answer, Call, Customer } from '../kit/http/call.ts'
 import type { Route } from '../kit/http/route.ts'
+import { replacing } from '../kit/kube/merge-patch.ts'
 import { keyOf } from '../kit/kube/object.ts'
 import { accountNamespace } from '../resources/index.ts'
-import { type OperationView, toOperationView } from '../resources/operation.ts'
+import type { OperationView } from '../resources/operation.ts'
 import { Server } from '../resources/server.ts'
-import { activeOperationOf, factsOf } from '../resources/server-routes.ts'
+import { factsOf } from '../resources/server-routes.ts'
 import type { OperationStanza } from '../resources/shapes.ts'
 import { accept, newStanza } from './accept.ts'
 import { auditEntryOf } from './audit.ts'
+import { begunView } from './operation-views.ts'
 import type { Parts } from './parts.ts'
 import type { ServerObject, Servers } from './servers.ts'
 import { storedOf } from './stored.ts'
@@ -76,9 +78,7 @@ export async function begin<R extends Route, Claims = void>(parts: Parts, server
     wasMade: (server) => server.spec.operation?.id === operation.id,
   })
   servers.cache.apply(written)
-  const active = activeOperationOf(storedOf(written))
-  if (active === undefined) throw new Error('the operation ended before it was answered')
-  return toOperationView(active, { type: 'server', id })
+  return begunView(written, { type: 'server', id })
 }
 
 /** The object that was read already, then, after a conflict, the one that the store has by now. */
@@ -90,7 +90,3 @@ export function readAgain(servers: Servers, call: { readonly caller: Customer; r
     return server
   }
 }
-
-/** A merge patch that makes one map of another: what is left out is removed. */
-export const replacing = (from: Readonly<Record<string, string>>, to: Readonly<Record<string, string>>): Record<string, string | null> =>
-  ({ ...Object.fromEntries(Object.keys(from).map((key) => [key, null])), ...to })

@@ -3,6 +3,7 @@ import { type FinishedOperation, stepsOf } from '../domain/operations.ts'
 import type { ListPlace } from '../db/page.ts'
 import type { KubeObject } from '../kit/kube/object.ts'
 import { type OperationSpec, type OperationState, type OperationView, toOperationView } from '../resources/operation.ts'
+import { activeOperationOf, type Operable } from '../resources/server-routes.ts'
 import type { OperationProgress } from '../resources/shapes.ts'
 
 export type OperationObject = KubeObject<OperationSpec, OperationState>
@@ -35,6 +36,13 @@ export function ofObject({ metadata, spec, status }: OperationObject): Operation
     startedAt: status?.startedAt, finishedAt: status?.finishedAt,
   }
   return { ...toOperationView(progress, spec.target), events: eventsOf(status?.events ?? []) }
+}
+
+/** The operation that a change of its target began just now. */
+export function begunView(target: Operable, reference: OperationSpec['target']): Omit<OperationView, 'events'> {
+  const active = activeOperationOf(target)
+  if (active === undefined) throw new Error('the operation ended before it was answered')
+  return toOperationView(active, reference)
 }
 
 export function ofHistory(finished: FinishedOperation): OperationView {

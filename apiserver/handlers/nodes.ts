@@ -7,16 +7,17 @@ import { accountExists } from '../../db/server-claims.ts'
 import type { Answer, Call, Operator } from '../../kit/http/call.ts'
 import { etagOf, requireMatch } from '../../kit/http/conditional.ts'
 import { type Endpoint, operatorEndpoint } from '../../kit/http/endpoint.ts'
+import { replacing } from '../../kit/kube/merge-patch.ts'
 import { isAlreadyExists } from '../../kit/kube/store.ts'
 import * as routes from '../../resources/node-routes.ts'
-import { type OperationView, toOperationView } from '../../resources/operation.ts'
+import type { OperationView } from '../../resources/operation.ts'
 import { Node, type NodeSpec, Plan, Zone } from '../../resources/platform.ts'
-import { activeOperationOf } from '../../resources/server-routes.ts'
 import { Server } from '../../resources/server.ts'
 import type { OperationStanza } from '../../resources/shapes.ts'
 import { newStanza } from '../accept.ts'
 import { positionOf } from '../newest-first.ts'
 import { factsOf, type NodeObject, type Nodes, othersOf, requireRoomElsewhere } from '../nodes.ts'
+import { begunView } from '../operation-views.ts'
 import { changeAsOperator } from '../operator-change.ts'
 import { readPage } from '../page.ts'
 import type { Parts } from '../parts.ts'
@@ -159,11 +160,7 @@ export async function beginOnNode(
   return operationOf(written)
 }
 
-function operationOf(node: NodeObject): OperationView {
-  const active = activeOperationOf(node)
-  if (active === undefined) throw new Error('the operation ended before it was answered')
-  return toOperationView(active, { type: 'node', id: node.metadata.name })
-}
+const operationOf = (node: NodeObject): OperationView => begunView(node, { type: 'node', id: node.metadata.name })
 
 interface Emptying {
   readonly params: { readonly id: string }
@@ -199,7 +196,3 @@ async function remove(parts: Parts, nodes: Nodes, call: Call<typeof routes.remov
   })
   return { status: 204 }
 }
-
-/** A merge patch that makes one map of another: what is left out is removed. */
-const replacing = (from: Readonly<Record<string, string>>, to: Readonly<Record<string, string>>): Record<string, string | null> =>
-  ({ ...Object.fromEntries(Object.keys(from).map((key) => [key, null])), ...to })

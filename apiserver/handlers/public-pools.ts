@@ -4,17 +4,18 @@ import { conflict, notFound, operationInProgress } from '../../domain/problem.ts
 import { countAllocated } from '../../db/public-pools.ts'
 import type { Answer, Call, Operator } from '../../kit/http/call.ts'
 import { type Endpoint, operatorEndpoint } from '../../kit/http/endpoint.ts'
+import { replacing } from '../../kit/kube/merge-patch.ts'
 import { newOrderedUuid } from '../../kit/sys/random.ts'
 import { PUBLIC_POOL_FINALIZER } from '../../resources/labels.ts'
-import { type OperationView, toOperationView } from '../../resources/operation.ts'
+import type { OperationView } from '../../resources/operation.ts'
 import { Zone } from '../../resources/platform.ts'
 import * as routes from '../../resources/public-pool.ts'
 import { PublicPool, type PublicPoolSpec, type PublicPoolView, toPublicPoolView } from '../../resources/public-pool.ts'
 import { activeOperationOf } from '../../resources/server-routes.ts'
 import type { OperationStanza } from '../../resources/shapes.ts'
 import { newStanza } from '../accept.ts'
-import { replacing } from '../begin.ts'
 import { positionOf, sortNewestFirst } from '../newest-first.ts'
+import { begunView } from '../operation-views.ts'
 import { changeAsOperator } from '../operator-change.ts'
 import { readPage } from '../page.ts'
 import type { Parts } from '../parts.ts'
@@ -64,11 +65,7 @@ async function list(parts: Parts, call: Call<typeof routes.listPublicPools, Oper
 const stanzaOf = (parts: Parts, { caller, request, now }: Pick<Call<typeof routes.createPublicPool, Operator>, 'caller' | 'request' | 'now'>, action: Action): OperationStanza =>
   newStanza(parts, 'public_pool.sync', { actor: caller.actor, requestId: request.requestId, now, arguments: { action } })
 
-function operationOf(pool: PoolObject): OperationView {
-  const active = activeOperationOf(pool)
-  if (active === undefined) throw new Error('the operation ended before it was answered')
-  return toOperationView(active, { type: 'public_pool', id: pool.metadata.name })
-}
+const operationOf = (pool: PoolObject): OperationView => begunView(pool, { type: 'public_pool', id: pool.metadata.name })
 
 async function create(parts: Parts, call: Call<typeof routes.createPublicPool, Operator>): Promise<Answer> {
   const { body, now } = call

@@ -9,17 +9,17 @@ import { findServerClaims, type ServerClaims } from '../../db/server-claims.ts'
 import { findStaffByEmail } from '../../db/staff.ts'
 import type { Answer, Call, Operator } from '../../kit/http/call.ts'
 import { type Endpoint, operatorEndpoint } from '../../kit/http/endpoint.ts'
+import { replacing } from '../../kit/kube/merge-patch.ts'
 import { newUuid } from '../../kit/sys/random.ts'
 import { accountNamespace, accountOfNamespace } from '../../resources/index.ts'
 import { nodeFactsOf } from '../../resources/node-routes.ts'
-import { toOperationView } from '../../resources/operation.ts'
 import { Node, Plan } from '../../resources/platform.ts'
 import * as routes from '../../resources/repair-routes.ts'
-import { activeOperationOf, factsOf, stateOf } from '../../resources/server-routes.ts'
+import { factsOf, stateOf } from '../../resources/server-routes.ts'
 import { Server } from '../../resources/server.ts'
 import { newStanza } from '../accept.ts'
-import { replacing } from '../begin.ts'
 import type { Nodes } from '../nodes.ts'
+import { begunView } from '../operation-views.ts'
 import { changeAsOperator } from '../operator-change.ts'
 import type { Parts } from '../parts.ts'
 import type { ServerObject } from '../servers.ts'
@@ -110,9 +110,7 @@ async function begin(parts: Parts, { caller, request, now, params: { id } }: OnS
     },
   })
   parts.caches.of(Server).apply(written)
-  const active = activeOperationOf(storedOf(written))
-  if (active === undefined) throw new Error('the operation ended before it was answered')
-  return { status: 202, body: { operation: toOperationView(active, { type: 'server', id }) } }
+  return { status: 202, body: { operation: begunView(written, { type: 'server', id }) } }
 }
 
 const claimsOf = async ({ db }: Pick<Parts, 'db'>, { accountId, server }: Found): Promise<ServerClaims | undefined> => findServerClaims(db, { accountId, serverId: server.metadata.name })

@@ -1,11 +1,12 @@
 /** The effect `order`: a node has something done to a server. It is one conditional patch with a stanza, which the server's own
  *  reconciler finds, audits and carries out; a server that is busy is left alone until the next turn. */
 import type { OperationKind } from '../../domain/operations.ts'
+import { replacing } from '../../kit/kube/merge-patch.ts'
 import { isConflict } from '../../kit/kube/store.ts'
 import type { Action } from '../../kit/reconcile/action.ts'
 import type { Effect } from '../../kit/reconcile/reconciler.ts'
 import { Server, type ServerStatus } from '../../resources/server.ts'
-import { activeStanza, replacing, unaskedStanza } from '../operation/stanza.ts'
+import { activeStanza, unaskedStanza } from '../operation/stanza.ts'
 import type { Parts } from '../parts.ts'
 
 export interface Order {

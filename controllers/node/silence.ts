@@ -1,9 +1,10 @@
 /** A node that has fallen silent. Missed heartbeats may mean that the host is dead, that its agent is, or that only the line to the
  *  control plane is cut: other nodes are asked whether they hear it, and its management controller whether it has power. Only what
  *  nobody hears is fenced without a person; a host that answers in any way may run guests in good health. */
+import { replacing } from '../../kit/kube/merge-patch.ts'
 import type { Action } from '../../kit/reconcile/action.ts'
 import { nodeNamespace, Observation } from '../../resources/instance.ts'
-import { replacing, unaskedStanza } from '../operation/stanza.ts'
+import { unaskedStanza } from '../operation/stanza.ts'
 import type { Decision } from './decision.ts'
 import { isOffForGood, OFF_SECONDS, readPower } from './fence.ts'
 import { isHeard } from './life.ts'

@@ -39,7 +39,3 @@ export function derivedId(text: string): string {
   const variant = ((Number.parseInt(hex.slice(16, 17), 16) & 0x3) | 0x8).toString(16)
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`
 }
-
-/** A merge patch that makes one map of another: what is left out is removed. */
-export const replacing = (from: Readonly<Record<string, string>>, to: Readonly<Record<string, string>>): Record<string, string | null> =>
-  ({ ...Object.fromEntries(Object.keys(from).map((key) => [key, null])), ...to })
