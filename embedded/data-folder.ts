@@ -1,11 +1,12 @@
 /** The one folder that holds everything of an embedded cloud: its layout, its lock, and who of an earlier run is still alive. */
 import { constants } from 'node:fs'
-import { access, chmod, mkdir, open, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { access, chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../kit/sys/clock.ts'
 import { tryLock } from '../kit/sys/file-lock.ts'
 import { signalProcess } from '../kit/sys/process.ts'
 import type { Random } from '../kit/sys/random.ts'
+import { writePrivately } from './private-file.ts'
 
 /** Something that a person must change before `npm start` can go on; the message is one line. */
 export class StartRefused extends Error {}
@@ -85,20 +86,6 @@ export function lockDataFolder(root: string): { readonly release: () => void } {
   const release = tryLock(join(root, 'lock'))
   if (!release) throw new StartRefused(`The folder ${root} is in use by another svccloud. Stop that one, or choose another folder: npm start -- --data DIR`)
   return { release }
-}
-
-/** Writes a file that is never seen half-written; for its owner only. */
-export async function writePrivately(file: string, text: string): Promise<void> {
-  const partial = `${file}.partial`
-  const handle = await open(partial, 'w', 0o600)
-  try {
-    await handle.chmod(0o600)
-    await handle.writeFile(text)
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
-  await rename(partial, file)
 }
 
 /** A process that can be told from a later one that got the same id. */

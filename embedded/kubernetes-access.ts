@@ -3,7 +3,8 @@ import { readFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { parse, stringify } from 'yaml'
 import type { Random } from '../kit/sys/random.ts'
-import { type DataFolder, StartRefused, writePrivately } from './data-folder.ts'
+import { type DataFolder, StartRefused } from './data-folder.ts'
+import { writePrivately } from './private-file.ts'
 import { ADMIN_USER, COMPONENT_USERS, issueKubeconfig, issueToken, nodeUser } from './kubernetes/server/credentials.ts'
 
 export interface Access {

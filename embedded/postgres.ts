@@ -10,7 +10,7 @@ import type { Clock } from '../kit/sys/clock.ts'
 import type { Logger } from '../kit/sys/log.ts'
 import { isRoot, signalProcess } from '../kit/sys/process.ts'
 import { newBase62, type Random } from '../kit/sys/random.ts'
-import { writePrivately } from './data-folder.ts'
+import { writePrivately } from './private-file.ts'
 import { probePort } from './ports.ts'
 
 const run = promisify(execFile)

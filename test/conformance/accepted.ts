@@ -19,7 +19,7 @@ export const accepted: readonly Accepted[] = [
   {
     what: /^ *storageVersionHash: .*\n/gm,
     becomes: '',
-    reason: 'A hash of how etcd stores the kind. It serves the migration of stored objects, which the embedded server does not know.',
+    reason: 'A hash of how etcd stores the kind. It serves the migration of stored objects, which the embedded server does not do.',
   },
   {
     where: /^discovery\/explain describes a core kind$/,

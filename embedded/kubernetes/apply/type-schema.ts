@@ -36,7 +36,6 @@ function open(properties: Readonly<Record<string, Schema>>, others: Schema = {})
 }
 const whole: Schema = { 'x-kubernetes-map-type': 'atomic' }
 const keyed = (keys: readonly string[], items: Schema = open({})): Schema => ({ type: 'array', 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': keys, items })
-const set: Schema = { type: 'array', 'x-kubernetes-list-type': 'set', items: TEXT }
 const PROTOCOL: Schema = { type: 'string', default: 'TCP' }
 
 const conditions = keyed(['type'])
@@ -44,13 +43,10 @@ const container = open({
   env: keyed(['name']),
   ports: keyed(['containerPort', 'protocol'], open({ protocol: PROTOCOL })),
   volumeMounts: keyed(['mountPath']),
-  volumeDevices: keyed(['devicePath']),
-  resizePolicy: { type: 'array' },
 })
 const podSpec = open({
   containers: keyed(['name'], container),
   initContainers: keyed(['name'], container),
-  ephemeralContainers: keyed(['name'], container),
   volumes: keyed(['name']),
   imagePullSecrets: keyed(['name']),
   hostAliases: keyed(['ip']),
@@ -82,6 +78,5 @@ const MERGING: Readonly<Record<string, Schema>> = {
   'rbac.authorization.k8s.io/v1/ClusterRoleBinding': open({ roleRef: whole }),
   'admissionregistration.k8s.io/v1/ValidatingWebhookConfiguration': open({ webhooks: keyed(['name']) }),
   'apiextensions.k8s.io/v1/CustomResourceDefinition': open({ status: open({ conditions }) }),
-  'v1/PodTemplate': open({ template }),
-  'v1/Node': open({ spec: open({ podCIDRs: set }), status: open({ conditions, addresses: keyed(['type']) }) }),
+  'v1/Node': open({ status: open({ conditions, addresses: keyed(['type']) }) }),
 }

@@ -70,12 +70,6 @@ export const COLUMNS: Readonly<Record<string, readonly Column[]>> = {
     AGE,
     text('Selector', (object) => labelText(at(object, 'spec', 'selector')), 1),
   ],
-  Pod: [
-    text('Ready', (object) => `${asList(at(object, 'status', 'containerStatuses')).filter((item) => at(item, 'ready') === true).length}/${asList(at(object, 'spec', 'containers')).length}`),
-    text('Status', (object) => asString(at(object, 'status', 'phase')) || 'Pending'),
-    text('Restarts', () => '0'),
-    AGE,
-  ],
   Deployment: [
     text('Ready', (object) => `${numberAt(object, 'status', 'readyReplicas')}/${numberAt(object, 'spec', 'replicas')}`),
     count('Up-to-date', (object) => numberAt(object, 'status', 'updatedReplicas')),
@@ -84,11 +78,5 @@ export const COLUMNS: Readonly<Record<string, readonly Column[]>> = {
     text('Containers', (object) => containers(object, 'name'), 1),
     text('Images', (object) => containers(object, 'image'), 1),
     text('Selector', (object) => labelText(at(object, 'spec', 'selector', 'matchLabels')), 1),
-  ],
-  StatefulSet: [
-    text('Ready', (object) => `${numberAt(object, 'status', 'readyReplicas')}/${numberAt(object, 'spec', 'replicas')}`),
-    AGE,
-    text('Containers', (object) => containers(object, 'name'), 1),
-    text('Images', (object) => containers(object, 'image'), 1),
   ],
 }

@@ -21,7 +21,6 @@ export const namespaceHooks: Hooks = {
     }
   },
   isHeld: (object) => asList(at(object, 'spec', 'finalizers')).length > 0,
-  fields: (object) => ({ 'status.phase': asString(at(object, 'status', 'phase')) }),
 }
 
 function immutableFaults(object: KubeObject, old: KubeObject | undefined, members: readonly string[]): Cause[] {
@@ -77,7 +76,6 @@ export const secretHooks: Hooks = {
     ...(old && object.type !== old.type ? [fieldInvalid('type', object.type, 'field is immutable')] : []),
     ...immutableFaults(object, old, ['data']),
   ],
-  fields: (object) => ({ type: asString(object.type) }),
 }
 
 const SECRET_KEYS: Readonly<Record<string, readonly string[]>> = {
@@ -150,12 +148,6 @@ export const bindingHooks: Hooks = {
   },
 }
 
-const eventFields = (object: KubeObject): Record<string, string> => {
-  const fields: Record<string, string> = { reason: asString(object.reason), type: asString(object.type), source: asString(at(object, 'source', 'component')), reportingComponent: asString(object.reportingComponent) }
-  for (const [key, value] of Object.entries(asObject(object.involvedObject))) fields[`involvedObject.${key}`] = String(value)
-  return fields
-}
-
 /** Members that events always show. */
 export const EMPTY_EVENT = { eventTime: null, firstTimestamp: null, lastTimestamp: null, reportingComponent: '', reportingInstance: '', source: {} }
 
@@ -167,7 +159,6 @@ export const eventHooks: Hooks = {
     const home = object.metadata.namespace
     return about === home || (about === '' && home === 'default') ? [] : [fieldInvalid('involvedObject.namespace', about, 'does not match event.namespace')]
   },
-  fields: eventFields,
   keepsSeconds: EVENT_KEEPS_SECONDS,
 }
 
@@ -182,9 +173,5 @@ export const eventsEventHooks: Hooks = {
   // Renaming keeps kind and metadata.
   fromStored: (object) => ({ ...renamed(object, FROM_CORE), apiVersion: 'events.k8s.io/v1' }) as KubeObject,
   toStored: (object) => ({ ...renamed(object, TO_CORE), apiVersion: 'v1' }) as KubeObject,
-  fields: (object) => {
-    const fields = eventFields({ ...object, involvedObject: object.regarding, reportingComponent: object.reportingController })
-    return Object.fromEntries(Object.entries(fields).map(([key, value]) => [key.replace('involvedObject.', 'regarding.').replace('reportingComponent', 'reportingController'), value]))
-  },
   keepsSeconds: EVENT_KEEPS_SECONDS,
 }

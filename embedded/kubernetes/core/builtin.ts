@@ -22,7 +22,7 @@ interface Row {
 }
 
 const ALL = ['all']
-const EVENT_FIELDS = ['.involvedObject.kind', '.involvedObject.namespace', '.involvedObject.name', '.involvedObject.uid', '.involvedObject.apiVersion', '.involvedObject.resourceVersion', '.involvedObject.fieldPath', '.reason', '.reportingComponent', '.source', '.type']
+const EVENT_FIELDS = ['.involvedObject.kind', '.involvedObject.namespace', '.involvedObject.name', '.involvedObject.uid', '.involvedObject.apiVersion', '.involvedObject.resourceVersion', '.involvedObject.fieldPath', '.reason', '.reportingComponent', '.type']
 
 const core: readonly Row[] = [
   { resource: 'namespaces', kind: 'Namespace', short: ['ns'], isCluster: true, hasStatus: true, hooks: namespaceHooks, selectable: ['.status.phase'] },

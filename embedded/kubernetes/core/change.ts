@@ -172,12 +172,10 @@ function checkNamespace(engine: Engine, { definition, namespace, name }: Target)
 
 /** The answer in the representation that the client asked for. */
 export function dressed(engine: Engine, { target, request, query }: Write, { object, warnings, status }: Outcome): Answer {
+  if (target.subresource === 'scale') return json(status, JSON.stringify(toScale(target.definition, object)), warningHeaders(warnings))
   const as = negotiate(request.headers.accept, ['Table', 'PartialObjectMetadata'])
   return json(status, rendererOf(target.definition, as, query.get('includeObject') ?? '', engine.clock.now()).object(object), warningHeaders(warnings))
 }
-
-export const scaled = (_engine: Engine, { target }: Write, { object, warnings, status }: Outcome): Answer =>
-  json(status, JSON.stringify(toScale(target.definition, object)), warningHeaders(warnings))
 
 const warningHeaders = (warnings: readonly string[]): Record<string, string> =>
   warnings.length === 0 ? {} : { warning: [...new Set(warnings)].map((text) => `299 - ${JSON.stringify(text)}`).join(', ') }

@@ -6,7 +6,7 @@ import type { Definition } from './definition.ts'
 import type { Engine } from './engine.ts'
 import { asList, asString, at } from './json.ts'
 import { withMetadata, type KubeObject, type OwnerReference } from './object.ts'
-import { openOwnership, type ObjectRef } from './ownership.ts'
+import { openOwnership, type ObjectRef, type Ownership } from './ownership.ts'
 import { FOREGROUND, ORPHAN, removeNow, type Propagation } from './remove.ts'
 
 const EVENT_SWEEP_MILLISECONDS = 60_000
@@ -74,13 +74,9 @@ function wakeContainers({ store }: Engine, { storageKey }: ObjectRef, gone: Kube
 }
 
 type Enqueue = (ref: ObjectRef) => void
-interface Ownerships {
-  find(uid: string): ObjectRef | undefined
-  dependentsOf(uid: string): readonly ObjectRef[]
-}
 
 /** Brings one object a step further; changes that this makes wake whoever is next. */
-function settle(engine: Engine, ref: ObjectRef, ownership: Ownerships, enqueue: Enqueue): void {
+function settle(engine: Engine, ref: ObjectRef, ownership: Ownership, enqueue: Enqueue): void {
   const object = engine.store.table(ref.storageKey).get(ref.key)
   const definition = engine.registry.ofStored(ref.storageKey)
   if (!object || !definition) return
@@ -95,7 +91,7 @@ function settle(engine: Engine, ref: ObjectRef, ownership: Ownerships, enqueue: 
   checkOwners(engine, object, definition, ownership)
 }
 
-function ownerOf(engine: Engine, owner: OwnerReference, namespace: string | undefined, ownership: Ownerships): KubeObject | undefined {
+function ownerOf(engine: Engine, owner: OwnerReference, namespace: string | undefined, ownership: Ownership): KubeObject | undefined {
   const ref = ownership.find(owner.uid)
   const found = ref && engine.store.table(ref.storageKey).get(ref.key)
   // Only an owner of the same namespace, or of none, counts.
@@ -105,7 +101,7 @@ function ownerOf(engine: Engine, owner: OwnerReference, namespace: string | unde
 const isWaiting = (owner: KubeObject): boolean => owner.metadata.deletionTimestamp !== undefined && (owner.metadata.finalizers ?? []).includes(FOREGROUND)
 
 /** An object goes when none of its owners stays; references to owners that are gone are dropped while another stays. */
-function checkOwners(engine: Engine, object: KubeObject, definition: Definition, ownership: Ownerships): void {
+function checkOwners(engine: Engine, object: KubeObject, definition: Definition, ownership: Ownership): void {
   const { ownerReferences = [], namespace = '', name, uid } = object.metadata
   if (ownerReferences.length === 0) return
   const owners = ownerReferences.map((reference) => ({ reference, owner: ownerOf(engine, reference, object.metadata.namespace, ownership) }))
@@ -120,7 +116,7 @@ function checkOwners(engine: Engine, object: KubeObject, definition: Definition,
   removeNow(engine, definition, namespace, name, { propagation, uid })
 }
 
-function orphanDependents(engine: Engine, ref: ObjectRef, owner: KubeObject, definition: Definition, ownership: Ownerships): void {
+function orphanDependents(engine: Engine, ref: ObjectRef, owner: KubeObject, definition: Definition, ownership: Ownership): void {
   for (const dependent of ownership.dependentsOf(owner.metadata.uid)) {
     const object = engine.store.table(dependent.storageKey).get(dependent.key)
     const itsDefinition = engine.registry.ofStored(dependent.storageKey)
@@ -132,7 +128,7 @@ function orphanDependents(engine: Engine, ref: ObjectRef, owner: KubeObject, def
 }
 
 /** Foreground: dependents go first; the owner waits for those that block it. */
-function waitForDependents(engine: Engine, ref: ObjectRef, owner: KubeObject, definition: Definition, ownership: Ownerships, enqueue: Enqueue): void {
+function waitForDependents(engine: Engine, ref: ObjectRef, owner: KubeObject, definition: Definition, ownership: Ownership, enqueue: Enqueue): void {
   const dependents = ownership.dependentsOf(owner.metadata.uid)
   const isBlocked = dependents.some(({ storageKey, key }) => {
     const object = engine.store.table(storageKey).get(key)

@@ -5,7 +5,7 @@ import type { Schema } from '../schema/schema.ts'
 import type { Column, Definition, Hooks, Preparing, ScalePaths } from './definition.ts'
 import { asList, asObject, asString, at, isObject, strings, type Json, type JsonObject } from './json.ts'
 import type { KubeObject } from './object.ts'
-import { fieldInvalid, fieldRequired, type Cause } from './status.ts'
+import { fieldInvalid, fieldNotSupported, fieldRequired, type Cause } from './status.ts'
 
 export const CRD_KEY = 'apiextensions.k8s.io/customresourcedefinitions'
 export const CLEANUP = 'customresourcecleanup.apiextensions.k8s.io'
@@ -73,7 +73,7 @@ export type IsTaken = (crd: KubeObject) => { readonly reason: string; readonly m
 export const crdHooks = (isTaken: IsTaken): Hooks => ({
   holdsOnDelete: [CLEANUP],
   prepare: (crd, old, preparing) => prepared(crd, old, preparing, isTaken),
-  validate: (crd, old) => [...namingFaults(crd, old), ...storedFaults(crd), ...definitionFaults(crd, old)],
+  validate: (crd, old) => [...namingFaults(crd, old), ...storedFaults(crd), ...definitionFaults(crd)],
 })
 
 function prepared(crd: KubeObject, old: KubeObject | undefined, { now, subresource }: Preparing, isTaken: IsTaken): KubeObject {
@@ -139,7 +139,7 @@ function namingFaults(crd: KubeObject, old: KubeObject | undefined): Cause[] {
     ...(group.includes('.') ? [] : group === '' ? [fieldRequired('spec.group')] : [fieldInvalid('spec.group', group, 'should be a domain with at least one dot')]),
     ...(['plural', 'kind'] as const).filter((key) => asString(names[key]) === '').map((key) => fieldRequired(`spec.names.${key}`)),
     ...(DNS_LABEL.test(asString(names.plural)) || asString(names.plural) === '' ? [] : [fieldInvalid('spec.names.plural', names.plural, 'a DNS-1035 label must consist of lower case alphanumeric characters')]),
-    ...(spec.scope === 'Namespaced' || spec.scope === 'Cluster' ? [] : spec.scope === undefined ? [fieldRequired('spec.scope')] : [{ reason: 'FieldValueNotSupported', message: `Unsupported value: ${JSON.stringify(spec.scope)}: supported values: "Cluster", "Namespaced"`, field: 'spec.scope' }]),
+    ...(spec.scope === 'Namespaced' || spec.scope === 'Cluster' ? [] : spec.scope === undefined ? [fieldRequired('spec.scope')] : [fieldNotSupported('spec.scope', spec.scope, ['Cluster', 'Namespaced'])]),
     ...(versions.length === 0 ? [fieldRequired('spec.versions')] : []),
     ...(storages === 1 ? [] : [fieldInvalid('spec.versions', versions.map((version) => at(version, 'name') ?? null), 'must have exactly one version marked as storage version')]),
     ...(at(spec, 'conversion', 'strategy') === 'None' ? [] : [fieldInvalid('spec.conversion.strategy', at(spec, 'conversion', 'strategy') ?? null, 'this server converts between versions only by strategy None')]),

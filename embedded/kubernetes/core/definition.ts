@@ -65,8 +65,6 @@ export interface Hooks {
   /** Translates between the stored shape and this version's, where they differ by more than apiVersion. */
   readonly fromStored?: (object: KubeObject) => KubeObject
   readonly toStored?: (object: KubeObject) => KubeObject
-  /** The values that field selectors may ask for. */
-  readonly fields?: (object: KubeObject) => Readonly<Record<string, string>>
   /** Finalizers that a deletion puts on the object. */
   readonly holdsOnDelete?: readonly string[]
   /** Keeps a deleted object although it has no finalizers in its metadata. */

@@ -129,10 +129,6 @@ const aggregated = (definition: Definition): JsonObject => {
   }
 }
 
-const STORAGE_HASH_BYTES = 8
-const storageHash = ({ group, storageVersion, kind }: Definition): string =>
-  createHash('sha256').update(`${group}/${storageVersion}/${kind}`).digest().subarray(0, STORAGE_HASH_BYTES).toString('base64')
-
 function resourceList(engine: Engine, groupName: string, version: string): Answer | undefined {
   const definitions = engine.registry.all().filter((one) => one.group === groupName && one.version === version)
   if (definitions.length === 0) return undefined
@@ -145,7 +141,6 @@ function resourceList(engine: Engine, groupName: string, version: string): Answe
       verbs: verbsOf(definition),
       ...(definition.shortNames.length > 0 ? { shortNames: definition.shortNames } : {}),
       ...(definition.categories.length > 0 ? { categories: definition.categories } : {}),
-      ...(definition.storing === 'record' ? { storageVersionHash: storageHash(definition) } : {}),
     },
     ...subresourcesOf(definition).map((subresource) => {
       const kind = subresourceKind(definition, subresource)

@@ -42,10 +42,6 @@ function fieldReader(definition: Definition, field: string): ((view: KubeObject)
   if (field === 'metadata.namespace') return (view) => view.metadata.namespace ?? ''
   const path = definition.selectableFields.find((candidate) => candidate === `.${field}`)
   if (path === undefined) return undefined
-  if (definition.hooks.fields) {
-    const { fields } = definition.hooks
-    return (view) => fields(view)[field] ?? ''
-  }
   const select = compileJsonPath(path)
   return (view) => {
     const found = select(asObject(view))[0]

@@ -33,15 +33,15 @@ function apply(document: Json, operation: JsonObject): Json {
   const from = () => pointer(operation.from)
   switch (operation.op) {
     case 'add':
-      return added(document, path, required(operation.value))
+      return put(document, path, required(operation.value), true)
     case 'remove':
       return removed(document, path)
     case 'replace':
-      return replaced(document, path, required(operation.value))
+      return put(document, path, required(operation.value), false)
     case 'move':
-      return added(removed(document, from()), path, valueAt(document, from()))
+      return put(removed(document, from()), path, valueAt(document, from()), true)
     case 'copy':
-      return added(document, path, valueAt(document, from()))
+      return put(document, path, valueAt(document, from()), true)
     case 'test':
       if (isEqual(lookup(document, path) ?? null, operation.value ?? null)) return document
       throw rejected()
@@ -92,12 +92,14 @@ function changed(document: Json, path: readonly string[], change: (parent: Mutab
   return copy
 }
 
-const added = (document: Json, path: readonly string[], value: Json): Json =>
+/** `isNew`: the place may be free, and lists make room; otherwise something must be there. */
+const put = (document: Json, path: readonly string[], value: Json, isNew: boolean): Json =>
   path.length === 0
     ? value
     : changed(document, path, (parent, key) => {
-        if (Array.isArray(parent)) parent.splice(key === '-' ? parent.length : indexIn(key, parent.length), 0, value)
-        else setMember(parent, key, value)
+        if (Array.isArray(parent)) parent.splice(isNew && key === '-' ? parent.length : indexIn(key, parent.length - (isNew ? 0 : 1)), isNew ? 0 : 1, value)
+        else if (isNew || Object.hasOwn(parent, key)) setMember(parent, key, value)
+        else throw rejected()
       })
 
 const removed = (document: Json, path: readonly string[]): Json =>
@@ -106,12 +108,3 @@ const removed = (document: Json, path: readonly string[]): Json =>
     else if (Object.hasOwn(parent, key)) delete parent[key]
     else throw rejected()
   })
-
-const replaced = (document: Json, path: readonly string[], value: Json): Json =>
-  path.length === 0
-    ? value
-    : changed(document, path, (parent, key) => {
-        if (Array.isArray(parent)) parent[indexIn(key, parent.length - 1)] = value
-        else if (Object.hasOwn(parent, key)) setMember(parent, key, value)
-        else throw rejected()
-      })

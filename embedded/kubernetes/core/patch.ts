@@ -3,7 +3,7 @@ import { apply } from '../apply/managers.ts'
 import { strategicMerge } from '../apply/strategic.ts'
 import { typeSchemaOf } from '../apply/type-schema.ts'
 import { checkType, mediaType, parseJson, parseYamlOrJson } from './body.ts'
-import { change, checkPreconditions, dressed, existing, managerOf, scaled, withNamespaceOf, type Write } from './change.ts'
+import { change, checkPreconditions, dressed, existing, managerOf, withNamespaceOf, type Write } from './change.ts'
 import type { Definition } from './definition.ts'
 import type { Answer, Engine } from './engine.ts'
 import { asString, isObject, type Json, type JsonObject } from './json.ts'
@@ -44,7 +44,7 @@ export async function patch(engine: Engine, write: Write): Promise<Answer> {
       return { given: after, source: 'patch', duplicates: compute.duplicates, isRevisionNeeded: false }
     },
   })
-  return target.subresource === 'scale' ? scaled(engine, write, outcome) : dressed(engine, write, outcome)
+  return dressed(engine, write, outcome)
 }
 
 /** Server-side apply: creates what does not exist. */

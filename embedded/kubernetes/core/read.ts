@@ -6,7 +6,8 @@ import { filterOf, type Filter } from './filter.ts'
 import type { KubeObject } from './object.ts'
 import { rendererOf, type ListMetadata } from './render.ts'
 import { countIn, isTrue, type Query, type Request } from './request.ts'
-import { badRequest, expired, invalid, notFound, revisionTooLarge } from './status.ts'
+import { badRequest, expired, fieldForbidden, fieldNotSupported, invalid, notFound, revisionTooLarge } from './status.ts'
+import { toScale } from './scale.ts'
 import { revisionIn, watch } from './watch.ts'
 import { viewOf } from './view.ts'
 
@@ -18,14 +19,15 @@ export interface Target {
 }
 
 export async function get(engine: Engine, target: Target, request: Request, query: Query): Promise<Answer> {
-  const { definition, namespace, name } = target
+  const { definition, namespace, name, subresource } = target
   const as = negotiate(request.headers.accept, ['Table', 'PartialObjectMetadata'])
   const asked = revisionIn(query.get('resourceVersion') ?? '')
   if (asked > engine.store.revision()) throw revisionTooLarge(asked, engine.store.revision())
   const stored = engine.store.table(definition.storageKey).get(keyOf(namespace, name))
   await engine.store.durable()
   if (!stored) throw notFound(definition, name)
-  return json(200, rendererOf(definition, as, query.get('includeObject') ?? '', engine.clock.now()).object(viewOf(definition, stored)))
+  const view = viewOf(definition, stored)
+  return json(200, subresource === 'scale' ? JSON.stringify(toScale(definition, view)) : rendererOf(definition, as, query.get('includeObject') ?? '', engine.clock.now()).object(view))
 }
 
 export async function listOrWatch(engine: Engine, target: Target, request: Request, query: Query): Promise<Answer> {
@@ -98,10 +100,8 @@ function positionOf(engine: Engine, query: Query): Position {
   const match = query.get('resourceVersionMatch') ?? ''
   const current = engine.store.revision()
   const options = { group: 'meta.k8s.io', kind: 'ListOptions' }
-  const refuse = (detail: string) => invalid(options, '', [{ reason: 'FieldValueForbidden', message: `Forbidden: ${detail}`, field: 'resourceVersionMatch' }])
-  if (match !== '' && match !== 'Exact' && match !== 'NotOlderThan') {
-    throw invalid(options, '', [{ reason: 'FieldValueNotSupported', message: `Unsupported value: ${JSON.stringify(match)}: supported values: "Exact", "NotOlderThan", ""`, field: 'resourceVersionMatch' }])
-  }
+  const refuse = (detail: string) => invalid(options, '', [fieldForbidden('resourceVersionMatch', detail)])
+  if (!['', 'Exact', 'NotOlderThan'].includes(match)) throw invalid(options, '', [fieldNotSupported('resourceVersionMatch', match, ['Exact', 'NotOlderThan', ''])])
   if (match !== '' && asked === '') throw refuse('resourceVersionMatch is forbidden unless resourceVersion is provided')
   if (match !== '' && token !== '') throw refuse('resourceVersionMatch is forbidden when continue is provided')
   if (match === 'Exact' && asked === '0') throw refuse('resourceVersionMatch "exact" is forbidden for resourceVersion "0"')

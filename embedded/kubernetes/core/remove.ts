@@ -9,7 +9,7 @@ import { withMetadata, type KubeObject, type User } from './object.ts'
 import { selectAll } from './read.ts'
 import { rendererOf } from './render.ts'
 import { isDryRun, type Query, type Request } from './request.ts'
-import { badRequest, conflict, fieldInvalid, forbidden, invalid, notFound } from './status.ts'
+import { badRequest, conflict, fieldInvalid, fieldNotSupported, forbidden, invalid, notFound } from './status.ts'
 import type { Write } from './change.ts'
 import { viewOf } from './view.ts'
 
@@ -25,6 +25,8 @@ export interface DeleteOptions {
 export const FOREGROUND = 'foregroundDeletion'
 export const ORPHAN = 'orphan'
 
+const OPTIONS = { group: 'meta.k8s.io', kind: 'DeleteOptions' }
+
 function deleteOptions(request: Request, query: Query): DeleteOptions {
   const body: JsonObject = request.body === undefined || request.body === '' ? {} : parseObject(request.body, request.headers['content-type']).object
   const asked = asString(body.propagationPolicy) || query.get('propagationPolicy') || ''
@@ -32,12 +34,10 @@ function deleteOptions(request: Request, query: Query): DeleteOptions {
   const legacy = orphans === undefined || orphans === null ? '' : String(orphans) === 'true' ? 'Orphan' : 'Background'
   const propagation = asked || legacy
   if (asked !== '' && legacy !== '') {
-    throw invalid({ group: 'meta.k8s.io', kind: 'DeleteOptions' }, '', [fieldInvalid('propagationPolicy', asked, 'orphanDependents and deletionPropagation cannot be both set')])
+    throw invalid(OPTIONS, '', [fieldInvalid('propagationPolicy', asked, 'orphanDependents and deletionPropagation cannot be both set')])
   }
   if (propagation !== '' && propagation !== 'Background' && propagation !== 'Foreground' && propagation !== 'Orphan') {
-    throw invalid({ group: 'meta.k8s.io', kind: 'DeleteOptions' }, '', [
-      { reason: 'FieldValueNotSupported', message: `Unsupported value: ${JSON.stringify(propagation)}: supported values: "Foreground", "Background", "Orphan", "nil"`, field: 'propagationPolicy' },
-    ])
+    throw invalid(OPTIONS, '', [fieldNotSupported('propagationPolicy', propagation, ['Foreground', 'Background', 'Orphan', 'nil'])])
   }
   const preconditions = asObject(body.preconditions)
   const dryRun = Array.isArray(body.dryRun) ? body.dryRun.map(String) : []

@@ -9,12 +9,9 @@ import type { User } from './object.ts'
 import { get, listOrWatch, type Target } from './read.ts'
 import { remove, removeCollection } from './remove.ts'
 import { parseResourcePath, type Query, type Request } from './request.ts'
-import { toScale } from './scale.ts'
 import { badRequest, methodNotAllowed, noSuchResource, notFound, NoSuchPath, notSupported } from './status.ts'
-import { json, keyOf } from './engine.ts'
 import { patch } from './patch.ts'
 import { create, replace } from './write.ts'
-import { viewOf } from './view.ts'
 
 export async function route(engine: Engine, request: Request, user: User): Promise<Answer> {
   const cut = request.path.indexOf('?')
@@ -59,7 +56,6 @@ async function handle(engine: Engine, request: Request, query: Query, target: Ta
   switch (request.method) {
     case 'GET':
       if (definition.storing === 'review') throw methodNotAllowed()
-      if (subresource === 'scale') return readScale(engine, target)
       return name === '' ? listOrWatch(engine, target, request, query) : get(engine, target, request, query)
     case 'POST':
       if (subresource === 'token') return requestToken(engine, write)
@@ -83,11 +79,4 @@ async function handle(engine: Engine, request: Request, query: Query, target: Ta
     default:
       throw methodNotAllowed()
   }
-}
-
-async function readScale(engine: Engine, { definition, namespace, name }: Target): Promise<Answer> {
-  const stored = engine.store.table(definition.storageKey).get(keyOf(namespace, name))
-  await engine.store.durable()
-  if (!stored) throw notFound(definition, name)
-  return json(200, JSON.stringify(toScale(definition, viewOf(definition, stored))))
 }

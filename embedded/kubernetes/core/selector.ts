@@ -13,10 +13,13 @@ export interface FieldRequirement {
 const REQUIREMENT =
   /^\s*(?:(?<absent>!)\s*(?<absentKey>[^\s=!(),]+)|(?<key>[^\s=!(),<>]+)\s*(?:(?<equals>==|=|!=)\s*(?<value>[^\s=!(),]*)|\s(?<set>in|notin)\s*\((?<values>[^()]*)\)|(?<than>[<>])\s*(?<number>\d+))?)\s*$/
 
+/** A comma that is not between parentheses. */
+const OUTSIDE_COMMA = /,(?![^()]*\))/
+
 /** `a=b,c!=d,e in (x,y),f,!g`; undefined or empty selects everything. */
 export function parseLabelSelector(text: string | undefined): LabelSelector | undefined {
   if (text === undefined || text.trim() === '') return undefined
-  const tests = splitOutsideParentheses(text).map((part) => labelTest(part, text))
+  const tests = text.split(OUTSIDE_COMMA).map((part) => labelTest(part, text))
   return (labels) => tests.every((test) => test(labels))
 }
 
@@ -34,22 +37,6 @@ function labelTest(part: string, whole: string): LabelSelector {
   if (set === undefined) return (labels) => Object.hasOwn(labels, key)
   const wanted = new Set(values.split(',').map((item) => item.trim()))
   return set === 'in' ? (labels) => labels[key] !== undefined && wanted.has(labels[key]) : (labels) => !wanted.has(labels[key] ?? '\0')
-}
-
-function splitOutsideParentheses(text: string): string[] {
-  const parts: string[] = []
-  let depth = 0
-  let start = 0
-  for (let index = 0; index < text.length; index++) {
-    if (text[index] === '(') depth++
-    else if (text[index] === ')') depth--
-    else if (text[index] === ',' && depth === 0) {
-      parts.push(text.slice(start, index))
-      start = index + 1
-    }
-  }
-  parts.push(text.slice(start))
-  return parts
 }
 
 /** `metadata.name=x,spec.node!=y`. Which fields exist is the resource's affair. */

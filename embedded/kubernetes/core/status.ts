@@ -77,11 +77,7 @@ export const methodNotAllowed = (): Refusal =>
 export const notAcceptable = (accepted: string): Refusal =>
   new Refusal(406, 'NotAcceptable', `only the following media types are accepted: ${accepted}`)
 export const unsupportedMediaType = (accepted: string): Refusal =>
-  new Refusal(
-    415,
-    'UnsupportedMediaType',
-    `the body of the request was in an unknown format - accepted media types include: ${accepted}`,
-  )
+  new Refusal(415, 'UnsupportedMediaType', `the body of the request was in an unknown format - accepted media types include: ${accepted}`)
 export const MEDIA_TYPES = 'application/json, application/yaml, application/vnd.kubernetes.protobuf'
 /** Answers to patch types that nobody knows. */
 export const unknownPatchType = (): Refusal => new Refusal(415, 'UnsupportedMediaType', '415: Unsupported Media Type', {})
@@ -130,45 +126,15 @@ export const bodyTooLarge = (limitBytes: number): Refusal =>
   new Refusal(413, 'RequestEntityTooLarge', `Request entity too large: limit is ${limitBytes}`)
 
 /** Faults of one field, with the reasons and texts of Kubernetes. */
-export const fieldRequired = (field: string, detail = ''): Cause => ({
-  reason: 'FieldValueRequired',
-  message: detail === '' ? 'Required value' : `Required value: ${detail}`,
-  field,
-})
-export const fieldInvalid = (field: string, value: unknown, detail: string): Cause => ({
-  reason: 'FieldValueInvalid',
-  message: `Invalid value: ${shown(value)}: ${detail}`,
-  field,
-})
-export const fieldTypeInvalid = (field: string, value: unknown, detail: string): Cause => ({
-  reason: 'FieldValueTypeInvalid',
-  message: `Invalid value: ${shown(value)}: ${detail}`,
-  field,
-})
-export const fieldForbidden = (field: string, detail: string): Cause => ({
-  reason: 'FieldValueForbidden',
-  message: `Forbidden: ${detail}`,
-  field,
-})
-export const fieldDuplicate = (field: string, value: unknown): Cause => ({
-  reason: 'FieldValueDuplicate',
-  message: `Duplicate value: ${shown(value)}`,
-  field,
-})
-export const fieldNotSupported = (field: string, value: unknown, supported: readonly unknown[]): Cause => ({
-  reason: 'FieldValueNotSupported',
-  message: `Unsupported value: ${shown(value)}: supported values: ${supported.map(shown).join(', ')}`,
-  field,
-})
-export const fieldTooLong = (field: string, limit: number): Cause => ({
-  reason: 'FieldValueTooLong',
-  message: `Too long: may not be more than ${limit} bytes`,
-  field,
-})
-export const fieldTooMany = (field: string, count: number, limit: number): Cause => ({
-  reason: 'FieldValueTooMany',
-  message: `Too many: ${count}: must have at most ${limit} items`,
-  field,
-})
-
+const fault = (kind: string, field: string, message: string): Cause => ({ reason: `FieldValue${kind}`, message, field })
 const shown = (value: unknown): string => (value === undefined ? 'null' : JSON.stringify(value))
+
+export const fieldRequired = (field: string, detail = ''): Cause => fault('Required', field, detail === '' ? 'Required value' : `Required value: ${detail}`)
+export const fieldInvalid = (field: string, value: unknown, detail: string): Cause => fault('Invalid', field, `Invalid value: ${shown(value)}: ${detail}`)
+export const fieldTypeInvalid = (field: string, value: unknown, detail: string): Cause => fault('TypeInvalid', field, `Invalid value: ${shown(value)}: ${detail}`)
+export const fieldForbidden = (field: string, detail: string): Cause => fault('Forbidden', field, `Forbidden: ${detail}`)
+export const fieldDuplicate = (field: string, value: unknown): Cause => fault('Duplicate', field, `Duplicate value: ${shown(value)}`)
+export const fieldNotSupported = (field: string, value: unknown, supported: readonly unknown[]): Cause =>
+  fault('NotSupported', field, `Unsupported value: ${shown(value)}: supported values: ${supported.map(shown).join(', ')}`)
+export const fieldTooLong = (field: string, limitBytes: number): Cause => fault('TooLong', field, `Too long: may not be more than ${limitBytes} bytes`)
+export const fieldTooMany = (field: string, count: number, limit: number): Cause => fault('TooMany', field, `Too many: ${count}: must have at most ${limit} items`)

@@ -66,17 +66,18 @@ export function openTable(floor: number): Table {
   }
 }
 
-/** The index of the first key that is not below `key`. */
-function firstFrom(sorted: readonly string[], key: string): number {
-  let low = 0
-  let high = sorted.length
+/** The first index from `low` up to `high` for which `isBelow` no longer holds. */
+function firstIndex(low: number, high: number, isBelow: (index: number) => boolean): number {
   while (low < high) {
     const middle = (low + high) >>> 1
-    if ((sorted[middle] ?? '') < key) low = middle + 1
+    if (isBelow(middle)) low = middle + 1
     else high = middle
   }
   return low
 }
+
+/** The index of the first key that is not below `key`. */
+const firstFrom = (sorted: readonly string[], key: string): number => firstIndex(0, sorted.length, (index) => (sorted[index] ?? '') < key)
 
 interface Kept {
   readonly change: Change
@@ -105,14 +106,8 @@ function openWindow(start: number): Window {
     },
     since(revision) {
       if (revision < floor) return undefined
-      let low = first
-      let high = kept.length
-      while (low < high) {
-        const middle = (low + high) >>> 1
-        if ((kept[middle]?.change.revision ?? 0) <= revision) low = middle + 1
-        else high = middle
-      }
-      return kept.slice(low).map(({ change }) => change)
+      const start = firstIndex(first, kept.length, (index) => (kept[index]?.change.revision ?? 0) <= revision)
+      return kept.slice(start).map(({ change }) => change)
     },
     floor: () => floor,
   }

@@ -1,11 +1,10 @@
 /** A watch as lines of JSON: the state first where it was asked for, then every change, bookmarks in between. */
-import type { Definition } from './definition.ts'
+import { groupVersionOf, type Definition } from './definition.ts'
 import type { Answer, Engine } from './engine.ts'
 import type { Filter } from './filter.ts'
-import { textOf, type Json } from './json.ts'
 import type { KubeObject } from './object.ts'
 import { isTrue, countIn, type Query } from './request.ts'
-import { badRequest, expired, invalid, revisionTooLarge, toStatus, unexpected, type Cause } from './status.ts'
+import { badRequest, expired, fieldForbidden, invalid, revisionTooLarge, toStatus, unexpected, type Cause } from './status.ts'
 import type { Change } from './store.ts'
 import type { Subscription } from './watch-hub.ts'
 import { viewOf } from './view.ts'
@@ -51,12 +50,12 @@ function checkOptions(query: Query): void {
   const causes: Cause[] = []
   const match = query.get('resourceVersionMatch') ?? ''
   if (query.get('sendInitialEvents') !== null && match !== 'NotOlderThan') {
-    causes.push({ reason: 'FieldValueForbidden', message: 'Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan', field: 'resourceVersionMatch' })
+    causes.push(fieldForbidden('resourceVersionMatch', 'sendInitialEvents requires setting resourceVersionMatch to NotOlderThan'))
   } else if (match !== '' && query.get('sendInitialEvents') === null) {
-    causes.push({ reason: 'FieldValueForbidden', message: 'Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided', field: 'resourceVersionMatch' })
+    causes.push(fieldForbidden('resourceVersionMatch', 'resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided'))
   }
   if (isTrue(query, 'sendInitialEvents') && !isTrue(query, 'allowWatchBookmarks')) {
-    causes.push({ reason: 'FieldValueForbidden', message: 'Forbidden: sendInitialEvents requires setting allowWatchBookmarks to true', field: 'sendInitialEvents' })
+    causes.push(fieldForbidden('sendInitialEvents', 'sendInitialEvents requires setting allowWatchBookmarks to true'))
   }
   if (causes.length > 0) throw invalid({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', causes)
 }
@@ -143,7 +142,6 @@ function frameOf({ definition, filter, render }: WatchRequest, change: Change): 
 }
 
 function bookmark({ definition }: WatchRequest, revision: number, annotations?: Readonly<Record<string, string>>): string {
-  const { group, version, kind } = definition
-  const metadata: Record<string, Json> = { resourceVersion: String(revision), creationTimestamp: null, ...(annotations ? { annotations } : {}) }
-  return frame('BOOKMARK', textOf({ kind, apiVersion: group === '' ? version : `${group}/${version}`, metadata }))
+  const metadata = { resourceVersion: String(revision), creationTimestamp: null, ...(annotations ? { annotations } : {}) }
+  return frame('BOOKMARK', JSON.stringify({ kind: definition.kind, apiVersion: groupVersionOf(definition), metadata }))
 }

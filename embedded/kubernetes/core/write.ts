@@ -1,6 +1,6 @@
 /** Create and replace. */
 import { checkType, parseObject } from './body.ts'
-import { change, dressed, existing, scaled, withNamespaceOf, type Write } from './change.ts'
+import { change, dressed, existing, withNamespaceOf, type Write } from './change.ts'
 import type { Answer, Engine } from './engine.ts'
 import { asString } from './json.ts'
 import { generatedName } from './metadata.ts'
@@ -45,7 +45,7 @@ export async function replace(engine: Engine, write: Write): Promise<Answer> {
   const { target, request } = write
   const { object, duplicates } = parseObject(request.body, request.headers['content-type'])
   if (target.subresource === 'scale') {
-    return scaled(engine, write, await change(engine, write, { make: (current) => ({ given: fromScale(target.definition, existing(target, current), object), source: 'body', duplicates }) }))
+    return dressed(engine, write, await change(engine, write, { make: (current) => ({ given: fromScale(target.definition, existing(target, current), object), source: 'body', duplicates }) }))
   }
   checkType(object, target.definition, request.body)
   const given = withNamespaceOf(object, target)

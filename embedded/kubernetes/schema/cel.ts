@@ -1,8 +1,9 @@
 /** The expressions of CEL as Kubernetes knows them: values by their schema, the library of Kubernetes as far as it is
  *  supported, and errors for everything else when a definition is written, never only when it is used. */
-import { Environment, type ParseResult } from '@marcbachmann/cel-js'
-import { isIP, isIPv4 } from 'node:net'
+import { Environment, type ParseResult, type TypeCheckResult } from '@marcbachmann/cel-js'
+import { isIP } from 'node:net'
 import { isList, isObject, type Json } from '../core/json.ts'
+import { isCidr, isUri } from './formats.ts'
 import { memberSchema, type Schema } from './schema.ts'
 import { compilePattern } from './validate.ts'
 
@@ -48,15 +49,20 @@ export function compileCel(expression: string, schema: Schema, isOldOptional: bo
   const name = JSON.stringify([expression, type, isOldOptional])
   const known = compiled.get(name)
   if (known) return known
-  if (expression.length > EXPRESSION_MOST_LETTERS) throw new Error(`an expression may have at most ${EXPRESSION_MOST_LETTERS} letters`)
-  const parsed = environmentOf(type, isOldOptional).parse(expression)
-  const checked = parsed.check()
-  if (!checked.valid) throw checked.error ?? new Error('the expression is not valid')
+  const { parsed, checked } = compile(environmentOf(type, isOldOptional), expression)
   const found = String((checked.type as { readonly name?: string } | undefined)?.name ?? checked.type)
   if (found !== result && found !== 'dyn') throw new WrongResult(`cel expression must evaluate to a ${result}`)
   checkNode(parsed.ast as Node, schema)
   if (compiled.size < COMPILED_MOST) compiled.set(name, parsed)
   return parsed
+}
+
+function compile(environment: Environment, expression: string): { readonly parsed: ParseResult; readonly checked: TypeCheckResult } {
+  if (expression.length > EXPRESSION_MOST_LETTERS) throw new Error(`an expression may have at most ${EXPRESSION_MOST_LETTERS} letters`)
+  const parsed = environment.parse(expression)
+  const checked = parsed.check()
+  if (!checked.valid) throw checked.error ?? new Error('the expression is not valid')
+  return { parsed, checked }
 }
 
 interface Node {
@@ -116,15 +122,10 @@ const library = new Environment({ enableOptionalTypes: true, homogeneousAggregat
   .registerFunction('string.charAt(int): string', (text: string, index: bigint) => [...text][Number(index)] ?? '')
   .registerFunction('isIP(string): bool', (text: string) => isIP(text) !== 0)
   .registerFunction('isCIDR(string): bool', isCidr)
-  .registerFunction('isURL(string): bool', (text: string) => URL.canParse(text) || text.startsWith('/'))
+  .registerFunction('isURL(string): bool', isUri)
   .registerFunction('isQuantity(string): bool', (text: string) => QUANTITY.test(text))
 
 const QUANTITY = /^[+-]?(\d+(\.\d*)?|\.\d+)(([KMGTPE]i)|[numkMGTPE]|([eE][+-]?\d+))?$/
-
-function isCidr(text: string): boolean {
-  const [address = '', bits = '', ...rest] = text.split('/')
-  return rest.length === 0 && /^\d{1,3}$/.test(bits) && isIP(address) !== 0 && Number(bits) <= (isIPv4(address) ? 32 : 128)
-}
 
 const conditionEnvironment = library.clone().registerVariable('request', 'dyn').registerVariable('object', 'dyn').registerVariable('oldObject', 'dyn')
 
@@ -133,10 +134,7 @@ export function compileCondition(expression: string): (variables: { readonly req
   const name = JSON.stringify(['condition', expression])
   const known = compiled.get(name)
   if (known) return known
-  if (expression.length > EXPRESSION_MOST_LETTERS) throw new Error(`an expression may have at most ${EXPRESSION_MOST_LETTERS} letters`)
-  const parsed = conditionEnvironment.parse(expression)
-  const checked = parsed.check()
-  if (!checked.valid) throw checked.error ?? new Error('the expression is not valid')
+  const { parsed } = compile(conditionEnvironment, expression)
   if (compiled.size < COMPILED_MOST) compiled.set(name, parsed)
   return parsed
 }

@@ -9,11 +9,11 @@ const HOSTNAME = /^([a-zA-Z0-9\p{S}\p{L}](([a-zA-Z0-9-\p{S}\p{L}]{0,61}[a-zA-Z0-
 const DURATION = /^[-+]?(?:\d+(?:\.\d*)?(?:ns|us|µs|ms|s|m|h))+$|^\d+\s*(?:ns|us|ms|s|m|h|d|w|nanoseconds?|microseconds?|milliseconds?|seconds?|minutes?|hours?|days?|weeks?)$|^0$/
 const MAC = /^([0-9a-f]{2}[:-]){5}[0-9a-f]{2}$/i
 
-const isCidr = (value: string): boolean => {
+export const isCidr = (value: string): boolean => {
   const [address = '', bits = '', ...rest] = value.split('/')
   return rest.length === 0 && /^\d{1,3}$/.test(bits) && isIP(address) !== 0 && Number(bits) <= (isIPv4(address) ? 32 : 128)
 }
-const isUri = (value: string): boolean => value.startsWith('/') || URL.canParse(value)
+export const isUri = (value: string): boolean => value.startsWith('/') || URL.canParse(value)
 
 const FORMATS: Readonly<Record<string, (value: string) => boolean>> = {
   byte: (value) => BASE64.test(value),

@@ -10,7 +10,7 @@ import { compilePattern, schemaFaults } from './validate.ts'
 const TYPES = ['array', 'boolean', 'integer', 'number', 'object', 'string']
 const COLUMN_TYPES = ['integer', 'number', 'string', 'boolean', 'date']
 
-export function definitionFaults(crd: KubeObject, _old: KubeObject | undefined): Cause[] {
+export function definitionFaults(crd: KubeObject): Cause[] {
   return asList(at(crd, 'spec', 'versions')).flatMap((version, index, all) => versionFaults(version, `spec.versions[${index}]`, all.length === 1))
 }
 

@@ -22,14 +22,14 @@ export function schemaFaults(value: Json, schema: Schema, field = '', old?: Json
 
 function typeFaultOf(value: Json, schema: Schema, field: string): Cause | undefined {
   if (schema['x-kubernetes-int-or-string']) {
-    return typeof value === 'string' || Number.isInteger(value) ? undefined : fieldTypeInvalid(field, shownType(value), `${field} in body must be of type integer,string: ${JSON.stringify(shownType(value))}`)
+    return typeof value === 'string' || Number.isInteger(value) ? undefined : fieldTypeInvalid(field, typeOf(value), `${field} in body must be of type integer,string: ${JSON.stringify(typeOf(value))}`)
   }
   const { type } = schema
   if (type === undefined) return undefined
   const actual = typeOf(value)
   if (actual === type || (type === 'number' && actual === 'integer')) return undefined
   if (type === 'integer' && actual === 'number') return fieldTypeInvalid(field, 'float64', `${field} in body must be of type ${schema.format ?? 'integer'}: "float64"`)
-  return fieldTypeInvalid(field, shownType(value), `${field} in body must be of type ${type}: ${JSON.stringify(shownType(value))}`)
+  return fieldTypeInvalid(field, typeOf(value), `${field} in body must be of type ${type}: ${JSON.stringify(typeOf(value))}`)
 }
 
 /** What the real server adds when a number of a fixed size is not whole. */
@@ -37,8 +37,6 @@ const uncheckedNumber = (field: string): Cause => ({ reason: 'FieldValueInvalid'
 
 const typeOf = (value: Json): string =>
   value === null ? 'null' : isList(value) ? 'array' : typeof value === 'number' ? (Number.isInteger(value) ? 'integer' : 'number') : typeof value
-
-const shownType = (value: Json): string => typeOf(value)
 
 function stringFaults(value: string, schema: Schema, field: string): Cause[] {
   const length = schema.maxLength === undefined && schema.minLength === undefined ? 0 : [...value].length

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { stringify } from 'yaml'
 import { newBase62, newUuid, type Random } from '../../../kit/sys/random.ts'
 import type { User } from '../core/object.ts'
-import { writePrivateFile } from './private-file.ts'
+import { writePrivately } from '../../private-file.ts'
 
 const TOKEN_LETTERS = 48
 const TOKEN_FILE = 'tokens.json'
@@ -44,7 +44,7 @@ export const ADMIN_USER = { user: 'svccloud-admin', groups: ['system:masters'] }
 /** Writes a kubeconfig for the user; the same user always has the same token. Answers the token. */
 export async function issueKubeconfig({ folder, url, authority, user, groups, file, random }: Issuing): Promise<string> {
   const token = await issueToken({ folder, user, groups, random })
-  await writePrivateFile(file, kubeconfig({ url, authority, user, token }))
+  await writePrivately(file, kubeconfig({ url, authority, user, token }))
   return token
 }
 
@@ -55,7 +55,7 @@ export async function issueToken({ folder, user, groups, random }: Pick<Issuing,
   const known = credentials.find((credential) => credential.user === user)
   if (known && known.groups.join() === groups.join()) return known.token
   const issued: Credential = { token: known?.token ?? newBase62(random, TOKEN_LETTERS), user, uid: known?.uid ?? newUuid(random), groups }
-  await writePrivateFile(path, `${JSON.stringify([...credentials.filter((credential) => credential !== known), issued], null, 2)}\n`)
+  await writePrivately(path, `${JSON.stringify([...credentials.filter((credential) => credential !== known), issued], null, 2)}\n`)
   return issued.token
 }
 
@@ -103,6 +103,6 @@ export async function tokenKeyOf(folder: string, random: Random): Promise<Buffer
   const known = await readFile(path, 'utf8').catch(() => '')
   if (known !== '') return Buffer.from(known, 'base64')
   const key = random.bytes(KEY_BYTES)
-  await writePrivateFile(path, key.toString('base64'))
+  await writePrivately(path, key.toString('base64'))
   return key
 }

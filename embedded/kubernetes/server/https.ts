@@ -1,4 +1,6 @@
 /** The core over HTTPS: bodies, tokens, streams. Knows nothing of Kubernetes but who may ask. */
+import { isUtf8 } from 'node:buffer'
+import { once } from 'node:events'
 import { createServer, type Server } from 'node:https'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -52,19 +54,11 @@ export async function serveHttps(options: HttpsOptions): Promise<HttpsServer> {
       })
     },
   )
-  await listen(server, host, port)
+  server.listen(port, host)
+  await once(server, 'listening') // throws when the server cannot listen
   // A server that listens has an address with a port.
   return { port: (server.address() as AddressInfo).port, close: () => close(server, options.clock) }
 }
-
-const listen = (server: Server, host: string, port: number): Promise<void> =>
-  new Promise((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(port, host, () => {
-      server.off('error', reject)
-      resolve()
-    })
-  })
 
 /** Requests that are being answered may finish; what is not done after the grace is cut. */
 const close = (server: Server, clock: Clock): Promise<void> =>
@@ -88,7 +82,7 @@ async function serve(options: HttpsOptions, incoming: IncomingMessage, outgoing:
     if (!user && !OPEN_PATHS.has(path)) throw unauthorized()
     if (path === '/metrics') return await send(outgoing, incoming, 200, { 'content-type': options.metrics.contentType }, await options.metrics.text())
     const request = await requestOf(incoming, gone.signal)
-    await reply(await options.core.handle(request, user ?? ANONYMOUS), incoming, outgoing)
+    await reply(await options.core.handle(request, user ?? ANONYMOUS), incoming, outgoing, gone.signal)
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
     await send(outgoing, incoming, error.code, { 'content-type': 'application/json' }, JSON.stringify(toStatus(error)))
@@ -113,17 +107,8 @@ async function requestOf(incoming: IncomingMessage, signal: AbortSignal): Promis
   const base = { method: method as Request['method'], path: incoming.url ?? '/', signal } // one of METHODS
   if (bytes.length === 0) return { ...base, headers }
   if ((headers['content-type'] ?? '').startsWith(PROTOBUF)) return { ...base, headers: { ...headers, 'content-type': 'application/json' }, body: jsonFromProtobuf(bytes) }
-  return { ...base, headers, body: textOf(bytes) }
-}
-
-const decoder = new TextDecoder('utf-8', { fatal: true })
-
-function textOf(bytes: Buffer): string {
-  try {
-    return decoder.decode(bytes)
-  } catch {
-    throw badRequest('the body is not UTF-8')
-  }
+  if (!isUtf8(bytes)) throw badRequest('the body is not UTF-8')
+  return { ...base, headers, body: bytes.toString() }
 }
 
 async function bodyOf(incoming: IncomingMessage): Promise<Buffer> {
@@ -137,29 +122,18 @@ async function bodyOf(incoming: IncomingMessage): Promise<Buffer> {
   return Buffer.concat(chunks)
 }
 
-async function reply(response: Response, incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+async function reply(response: Response, incoming: IncomingMessage, outgoing: ServerResponse, gone: AbortSignal): Promise<void> {
   if (!isStream(incoming)) return send(outgoing, incoming, response.status, response.headers, await response.text())
   outgoing.writeHead(response.status, { 'cache-control': 'no-cache, private', ...response.headers })
   outgoing.flushHeaders() // clients start their timeout when they see the headers
   for await (const line of response.lines()) {
-    if (outgoing.destroyed) break
-    if (!outgoing.write(`${line}\n`)) await drained(outgoing)
+    if (gone.aborted) break
+    if (!outgoing.write(`${line}\n`)) await once(outgoing, 'drain', { signal: gone }).catch(() => {}) // gone: the next turn ends it
   }
   outgoing.end()
 }
 
 const isStream = (incoming: IncomingMessage): boolean => /[?&]watch=(true|1)/.test(incoming.url ?? '')
-
-const drained = (outgoing: ServerResponse): Promise<void> =>
-  new Promise((resolve) => {
-    const done = () => {
-      outgoing.off('drain', done)
-      outgoing.off('close', done)
-      resolve()
-    }
-    outgoing.once('drain', done)
-    outgoing.once('close', done)
-  })
 
 async function send(outgoing: ServerResponse, incoming: IncomingMessage, status: number, headers: Readonly<Record<string, string>>, text: string): Promise<void> {
   const isLarge = text.length > COMPRESS_FROM_BYTES && /\bgzip\b/.test(String(incoming.headers['accept-encoding'] ?? ''))
