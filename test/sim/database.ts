@@ -50,8 +50,17 @@ export class SimulatedPostgres {
   }
 
   query(sql: string, parameters: readonly unknown[]): Promise<pg.QueryResult> {
-    return this.#scheduler.track(this.#client.query(sql, [...parameters]))
+    return this.#scheduler.track(this.#client.query(parameters.length === 0 ? { text: sql } : { name: nameOf(sql), text: sql, values: [...parameters] }))
   }
+}
+
+const names = new Map<string, string>()
+
+/** Statements with names are parsed and planned once for all seeds of a connection, which is most of what they cost. */
+function nameOf(sql: string): string {
+  const name = names.get(sql) ?? `statement_${names.size}`
+  names.set(sql, name)
+  return name
 }
 
 class SimulatedConnection implements DatabaseConnection {
