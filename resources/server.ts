@@ -107,8 +107,8 @@ export const Server = resource({
     { name: 'Operation', type: 'string', jsonPath: '.status.operation.kind', priority: 1 },
     { name: 'Detail', type: 'string', jsonPath: '.status.stateDetail', priority: 1 },
     { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
-  ],
     { name: 'Network', type: 'string', jsonPath: `.status.conditions[?(@.type=="${NETWORK_CONDITION}")].reason`, priority: 1 },
+  ],
   selectableFields: ['.spec.hostname', '.spec.zone', '.status.state'],
   rules: [
     { rule: 'has(self.spec.template) != has(self.spec.customImageId)', message: 'exactly one of template and customImageId must be set' },
