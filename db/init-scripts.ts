@@ -1,5 +1,6 @@
 /** Init scripts of accounts. Ids that are no UUID belong to nobody. */
 import type { Transaction } from 'kysely'
+import { isUuid } from '../domain/uuid.ts'
 import type { Queries } from './open.ts'
 import { comesAfter, type ListPlace } from './page.ts'
 import type { Tables } from './tables.ts'
@@ -15,7 +16,6 @@ export interface InitScriptRow {
 }
 
 const COLUMNS = ['id', 'name', 'content', 'generation', 'created_at', 'updated_at'] as const
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 /** Newest first, after the given place. */
 export async function listInitScriptRows(queries: Queries, accountId: string, after: ListPlace | undefined, limit: number): Promise<InitScriptRow[]> {
@@ -25,7 +25,7 @@ export async function listInitScriptRows(queries: Queries, accountId: string, af
 }
 
 export async function findInitScript(queries: Queries, accountId: string, id: string): Promise<InitScriptRow | undefined> {
-  if (!UUID.test(id)) return undefined
+  if (!isUuid(id)) return undefined
   return queries.selectFrom('init_script').select(COLUMNS).where('account_id', '=', accountId).where('id', '=', id).executeTakeFirst()
 }
 
@@ -49,6 +49,6 @@ export async function updateInitScriptRow(queries: Queries, accountId: string, {
 
 /** The row that was deleted. */
 export async function deleteInitScriptRow(queries: Queries, accountId: string, id: string): Promise<InitScriptRow | undefined> {
-  if (!UUID.test(id)) return undefined
+  if (!isUuid(id)) return undefined
   return queries.deleteFrom('init_script').where('account_id', '=', accountId).where('id', '=', id).returning(COLUMNS).executeTakeFirst()
 }

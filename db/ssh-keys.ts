@@ -1,4 +1,5 @@
 /** SSH keys of accounts. Ids that are no UUID belong to nobody. */
+import { isUuid } from '../domain/uuid.ts'
 import type { Queries } from './open.ts'
 import { comesAfter, type ListPlace } from './page.ts'
 
@@ -11,7 +12,6 @@ export interface SshKeyRow {
 }
 
 const COLUMNS = ['id', 'name', 'public_key', 'fingerprint', 'created_at'] as const
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 /** Newest first, after the given place. */
 export async function listSshKeyRows(queries: Queries, accountId: string, after: ListPlace | undefined, limit: number): Promise<SshKeyRow[]> {
@@ -21,7 +21,7 @@ export async function listSshKeyRows(queries: Queries, accountId: string, after:
 }
 
 export async function findSshKey(queries: Queries, accountId: string, id: string): Promise<SshKeyRow | undefined> {
-  if (!UUID.test(id)) return undefined
+  if (!isUuid(id)) return undefined
   return queries.selectFrom('ssh_key').select(COLUMNS).where('account_id', '=', accountId).where('id', '=', id).executeTakeFirst()
 }
 
@@ -38,6 +38,6 @@ export async function insertSshKey(queries: Queries, accountId: string, row: Ssh
 
 /** The row that was deleted. */
 export async function deleteSshKeyRow(queries: Queries, accountId: string, id: string): Promise<SshKeyRow | undefined> {
-  if (!UUID.test(id)) return undefined
+  if (!isUuid(id)) return undefined
   return queries.deleteFrom('ssh_key').where('account_id', '=', accountId).where('id', '=', id).returning(COLUMNS).executeTakeFirst()
 }

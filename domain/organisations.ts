@@ -1,4 +1,5 @@
 /** Organisations of the identity platform, as its ID token lists them, and what they mean here. */
+import { isUuid } from './uuid.ts'
 import type { Role } from './permissions.ts'
 
 /** How long what the platform said at a sign-in counts as fresh. */
@@ -11,15 +12,13 @@ export interface StatedOrganisation {
   readonly platformRole: string
 }
 
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
-
 /** Reads the claim: a list of {id, name, role}. What does not have that form is left out; undefined when it is no list at all. */
 export function readOrganisations(claim: unknown): readonly StatedOrganisation[] | undefined {
   if (!Array.isArray(claim)) return undefined
   const found = claim.slice(0, ORGANISATIONS_MAXIMUM).flatMap((item: unknown): StatedOrganisation[] => {
     if (typeof item !== 'object' || item === null || !('id' in item) || !('name' in item) || !('role' in item)) return []
     const { id, name, role } = item
-    return typeof id === 'string' && UUID.test(id.toLowerCase()) && typeof name === 'string' && typeof role === 'string'
+    return typeof id === 'string' && isUuid(id) && typeof name === 'string' && typeof role === 'string'
       ? [{ id: id.toLowerCase(), name: name.slice(0, 200), platformRole: role.slice(0, 63) }] : []
   })
   return [...new Map(found.map((organisation) => [organisation.id, organisation])).values()]

@@ -2,6 +2,7 @@
 import { badField, conflict, forbidden, notFound, quotaExceeded, rateLimited, unavailable } from '../../domain/problem.ts'
 import { EMAIL_LOCKOUT } from '../../domain/lockout.ts'
 import { acceptPassword, normalizePassword } from '../../domain/password.ts'
+import { isUuid } from '../../domain/uuid.ts'
 import { addMember, findUserByEmail, lockUser } from '../../db/accounts.ts'
 import { appendAudit } from '../../db/audit.ts'
 import { beginAttempt, forgetAttempts } from '../../db/lockouts.ts'
@@ -28,7 +29,6 @@ const INVITATION_DAYS = 7
 const PENDING_MAXIMUM = 50
 const LISTED_DAYS = 30
 const DAY_MILLISECONDS = 86_400_000
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
 export const memberEndpoints = (parts: IdentityParts): readonly Endpoint[] => [
   customerEndpoint(routes.listMembers, async ({ caller }) =>
@@ -59,7 +59,7 @@ const invitationView = (row: InvitationRow, now: Date) => ({
 
 async function changeRole(parts: IdentityParts, call: Call<typeof routes.updateMember, Customer>): Promise<Answer> {
   const { caller, params, body } = call
-  if (!UUID.test(params.user_id)) throw notFound('member')
+  if (!isUuid(params.user_id)) throw notFound('member')
   const member = await parts.db.transaction().execute(async (tx) => {
     const before = await lockMember(tx, caller.accountId, params.user_id)
     if (before === undefined) throw notFound('member')
@@ -76,7 +76,7 @@ async function changeRole(parts: IdentityParts, call: Call<typeof routes.updateM
 
 async function remove(parts: IdentityParts, call: Call<typeof routes.removeMember, Customer>): Promise<Answer> {
   const { caller, params, now } = call
-  if (!UUID.test(params.user_id)) throw notFound('member')
+  if (!isUuid(params.user_id)) throw notFound('member')
   await parts.db.transaction().execute(async (tx) => {
     const role = await lockMember(tx, caller.accountId, params.user_id)
     if (role === undefined) throw notFound('member')
@@ -115,7 +115,7 @@ async function invite(parts: IdentityParts, call: Call<typeof routes.createInvit
 async function resend(parts: IdentityParts, call: Call<typeof routes.resendInvitation, Customer>): Promise<Answer> {
   const { caller, params, now } = call
   requireMail(parts)
-  if (!UUID.test(params.id)) throw notFound('invitation')
+  if (!isUuid(params.id)) throw notFound('invitation')
   const { secret, expiresAt } = newInvitationSecret(parts, now)
   return await parts.db.transaction().execute(async (tx) => {
     const found = await lockInvitation(tx, caller.accountId, params.id)
@@ -130,7 +130,7 @@ async function resend(parts: IdentityParts, call: Call<typeof routes.resendInvit
 
 async function revoke(parts: IdentityParts, call: Call<typeof routes.revokeInvitation, Customer>): Promise<Answer> {
   const { caller, params, now } = call
-  if (!UUID.test(params.id)) throw notFound('invitation')
+  if (!isUuid(params.id)) throw notFound('invitation')
   await parts.db.transaction().execute(async (tx) => {
     const found = await lockInvitation(tx, caller.accountId, params.id)
     if (found === undefined) throw notFound('invitation')

@@ -1,6 +1,7 @@
 /** Operations: from their object while there is one, from the history afterwards, from the target's stanza before. */
-import { CANCELLABLE_KINDS, cancelling, type FinishedOperation, isFinal, stepsOf } from '../../domain/operations.ts'
+import { CANCELLABLE_KINDS, cancelling, isFinal } from '../../domain/operations.ts'
 import { conflict, notFound } from '../../domain/problem.ts'
+import { isUuid } from '../../domain/uuid.ts'
 import { findOperation, listOperationRows } from '../../db/operation-history.ts'
 import type { Answer, Call, Customer } from '../../kit/http/call.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
@@ -66,7 +67,7 @@ async function readOperation({ store, db }: Pick<Parts, 'store' | 'db'>, servers
   const namespace = accountNamespace(accountId)
   const object = await store.get(Operation, { namespace, name: id })
   if (object !== undefined) return { view: withProgress(servers, accountId, ofObject(object)), version: object.metadata.resourceVersion ?? '' }
-  const finished = UUID.test(id) ? await findOperation(db, accountId, id) : undefined
+  const finished = isUuid(id) ? await findOperation(db, accountId, id) : undefined
   if (finished !== undefined) return { view: ofHistory(finished), version: '' }
   const [server] = servers.cache.by(OPERATION_INDEX, id).filter((candidate) => candidate.metadata.namespace === namespace)
   const active = server && activeOperationOf(storedOf(server))
@@ -81,8 +82,6 @@ function withProgress(servers: Servers, accountId: string, view: OperationView):
   const progress = server && progressOfMove(storedOf(server), view.id)
   return progress === undefined ? view : { ...view, progress }
 }
-
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 interface Waiting {
   readonly accountId: string
@@ -125,7 +124,7 @@ async function list({ db, cursors }: Parts, cache: OperationCache, call: Call<ty
     (ids === undefined || ids.includes(operation.metadata.name)) && (status === undefined || status === (operation.status?.status ?? 'pending')) &&
     (target === undefined || (operation.spec.target.type === target.type && operation.spec.target.id === target.id))
   const { items, nextCursor } = await readPageByTime(cursors, call, async (after, limit) => {
-    const finished = await listOperationRows(db, accountId, { after, ids: ids?.filter((id) => UUID.test(id)), status, target, limit })
+    const finished = await listOperationRows(db, accountId, { after, ids: ids?.filter(isUuid), status, target, limit })
     return listedViews(finished, cache.inNamespace(accountNamespace(accountId)).filter(isWanted), after)
   }, placeOf)
   return { status: 200, body: { items, next_cursor: nextCursor } }

@@ -2,6 +2,7 @@
 import { cancelling, isFinal, OPERATOR_CANCELLABLE_KINDS } from '../../domain/operations.ts'
 import { requireNodeIdle } from '../../domain/node-rules.ts'
 import { conflict, notFound } from '../../domain/problem.ts'
+import { isUuid } from '../../domain/uuid.ts'
 import { findOperationOfAny, listOperationRowsOfAll } from '../../db/operation-history.ts'
 import type { Answer, Call, Operator } from '../../kit/http/call.ts'
 import { type Endpoint, operatorEndpoint } from '../../kit/http/endpoint.ts'
@@ -22,7 +23,6 @@ import { OPERATION_INDEX } from '../servers.ts'
 import { beginOnNode } from './nodes.ts'
 
 const ID_INDEX = 'operation id'
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 export function operatorOperationEndpoints(parts: Parts, nodes: Nodes): readonly Endpoint[] {
   const cache = parts.caches.of(Operation)
@@ -83,7 +83,7 @@ async function readOperation(parts: Pick<Parts, 'caches' | 'store' | 'db'>, id: 
   const [known] = parts.caches.of(Operation).by(ID_INDEX, id)
   const object = known === undefined ? undefined : await parts.store.get(Operation, keyOf(known))
   if (object !== undefined) return ofObject(object)
-  const finished = UUID.test(id) ? await findOperationOfAny(parts.db, id) : undefined
+  const finished = isUuid(id) ? await findOperationOfAny(parts.db, id) : undefined
   if (finished !== undefined) return ofHistory(finished)
   const carrier = findCarrier(parts, id)
   const active = carrier && activeOperationOf(carrier.object)

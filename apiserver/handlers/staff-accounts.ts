@@ -1,5 +1,6 @@
 /** What staff do with accounts and people. */
 import { badField, conflict, forbidden, notFound } from '../../domain/problem.ts'
+import { isUuid } from '../../domain/uuid.ts'
 import { findUser } from '../../db/accounts.ts'
 import { readIntegrity, verifyAudit } from '../../db/audit.ts'
 import { addCredit, creditBalance } from '../../db/credits.ts'
@@ -21,9 +22,8 @@ import { impersonationView } from './support.ts'
 
 const CODE_SECONDS = 120
 const SECRET_BYTES = 32
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 const requireUuid = (text: string, noun: string): string => {
-  if (!UUID.test(text)) throw notFound(noun)
+  if (!isUuid(text)) throw notFound(noun)
   return text
 }
 

@@ -2,6 +2,7 @@
 import type { Transaction } from 'kysely'
 import { conflict, notFound, unauthenticated } from '../../domain/problem.ts'
 import type { SupportMode } from '../../domain/permissions.ts'
+import { isUuid } from '../../domain/uuid.ts'
 import { findUser } from '../../db/accounts.ts'
 import { appendAudit } from '../../db/audit.ts'
 import { endSessionOf } from '../../db/sessions.ts'
@@ -20,7 +21,6 @@ const LISTED_DAYS = 90
 const DAY_MILLISECONDS = 86_400_000
 const HOUR_MILLISECONDS = 3_600_000
 const SECRET_BYTES = 32
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
 export const supportEndpoints = (parts: IdentityParts): readonly Endpoint[] => [
   customerEndpoint(routes.listSupportConsents, async ({ caller, now }) =>
@@ -52,7 +52,7 @@ async function grant(parts: IdentityParts, call: Call<typeof routes.grantSupport
 
 async function revoke(parts: IdentityParts, call: Call<typeof routes.revokeSupportConsent, Customer>): Promise<Answer> {
   const { caller, params, now } = call
-  if (!UUID.test(params.id)) throw notFound('support consent')
+  if (!isUuid(params.id)) throw notFound('support consent')
   await parts.db.transaction().execute(async (tx) => {
     const revoked: 'unknown' | 'over' | SupportMode = await revokeConsent(tx, caller.accountId, params.id, now)
     if (revoked === 'unknown') throw notFound('support consent')

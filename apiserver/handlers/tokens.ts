@@ -1,6 +1,7 @@
 /** API tokens: listing, creating, revoking. */
 import { badField, conflict, notFound, quotaExceeded } from '../../domain/problem.ts'
 import { ROLE_PERMISSIONS, type TokenScope } from '../../domain/permissions.ts'
+import { isUuid } from '../../domain/uuid.ts'
 import { lockUser } from '../../db/accounts.ts'
 import { appendAudit } from '../../db/audit.ts'
 import { countLiveTokens, createToken, listTokens, readToken, revokeToken, type TokenRow } from '../../db/tokens.ts'
@@ -63,7 +64,7 @@ async function create(parts: IdentityParts, call: Call<typeof createApiToken, Cu
 
 async function revoke(parts: IdentityParts, call: Call<typeof revokeApiToken, Customer>): Promise<Answer> {
   const { caller, params, now } = call
-  if (!UUID.test(params.id)) throw notFound('API token')
+  if (!isUuid(params.id)) throw notFound('API token')
   await parts.db.transaction().execute(async (tx) => {
     const name = await revokeToken(tx, { accountId: caller.accountId, id: params.id, ...ownOnly(caller), now })
     if (name === undefined) throw notFound('API token')
@@ -72,4 +73,3 @@ async function revoke(parts: IdentityParts, call: Call<typeof revokeApiToken, Cu
   parts.callers.forget()
   return { status: 204 }
 }
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i

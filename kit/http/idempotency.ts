@@ -2,6 +2,7 @@
  *  account. What it answered is answered again; what refused it changed nothing, so the key is free again. */
 import { createHash } from 'node:crypto'
 import { badField, conflict, Problem } from '../../domain/problem.ts'
+import { isUuid } from '../../domain/uuid.ts'
 import type { HttpResponse } from './exchange.ts'
 import { isSignedIn, type Passage } from './passage.ts'
 import { API_HEADERS } from './render.ts'
@@ -27,7 +28,6 @@ export interface IdempotencyKeys {
 }
 
 const HEADER = 'idempotency-key'
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 /** Sessions are for people, whose routes show secrets that must not be kept: only routes that programs call take keys. */
 export const takesIdempotencyKey = (route: Route): boolean =>
@@ -37,7 +37,7 @@ export const takesIdempotencyKey = (route: Route): boolean =>
 export function idempotencyKeyOf({ route, request, caller }: Passage): KeyOf | undefined {
   const key = request.header(HEADER)
   if (key === undefined || !takesIdempotencyKey(route) || !isSignedIn(caller)) return undefined
-  if (!UUID.test(key)) throw badField('Idempotency-Key', 'must be a UUID')
+  if (!isUuid(key)) throw badField('Idempotency-Key', 'must be a UUID')
   return { accountId: caller.accountId, key: key.toLowerCase() }
 }
 

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
+import { isUuid } from '../../../../domain/uuid.ts'
 import { writeDurably } from '../../durable-file.ts'
 import { processArgumentsOf, processFolderOf } from '../../host.ts'
 import { GUEST_FILES } from './qemu-arguments.ts'
@@ -31,11 +32,9 @@ export const writeGuestRecord = (folder: string, record: GuestRecord): Promise<v
 /** Files of one incarnation; the record goes last, so that a half-done removal is seen as a guest that is gone. */
 export const INCARNATION_FILES = [GUEST_FILES.qmp, GUEST_FILES.console, GUEST_FILES.pid, GUEST_FILES.seed, GUEST_FILES.output, KEY_FILE, ...USER_MODE_FILES, RECORD_FILE]
 
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
-
 /** The machine id of a guest: its name where that is a UUID, else made of it. */
 export function guestUuid(name: string): string {
-  if (UUID.test(name)) return name
+  if (isUuid(name)) return name
   const hex = createHash('sha256').update(name).digest('hex')
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`
 }
