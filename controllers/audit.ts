@@ -2,8 +2,10 @@
 import type { AuditChange, UnsealedAuditEntry } from '../domain/audit.ts'
 import { appendAudit, hasAudit } from '../db/audit.ts'
 import { accountExists } from '../db/server-claims.ts'
+import { appendStaffAudit } from '../db/staff.ts'
 import type { KubeObject } from '../kit/kube/object.ts'
 import type { Effect } from '../kit/reconcile/reconciler.ts'
+import { newUuid } from '../kit/sys/random.ts'
 import { accountOfNamespace } from '../resources/index.ts'
 import { asked } from './database.ts'
 import type { Parts } from './parts.ts'
@@ -23,6 +25,17 @@ export const auditEffect = ({ db, clock, random }: Pick<Parts, 'db' | 'clock' | 
   const entry = accountId === undefined ? undefined : entryOf(root, accountId, input as unknown as AuditInput) // plans of this folder write nothing else
   if (accountId === undefined || entry === undefined || !(await asked(accountExists(db, accountId))) || (await asked(hasAudit(db, entry)))) return undefined
   await asked(db.transaction().execute((tx) => appendAudit(tx, entry, { clock, random })))
+  return undefined
+}
+
+/** The effect `audit` of what belongs to no account: the entry of an operation in the operators' log, unless the request that asked for it has
+ *  written it. */
+export const staffAuditEffect = ({ db, clock, random }: Pick<Parts, 'db' | 'clock' | 'random'>, resourceType: 'node' | 'public_pool'): Effect => async (input, { metadata }) => {
+  const { action, actor, requestId } = input as unknown as AuditInput // plans of this folder write nothing else
+  await asked(appendStaffAudit(db, {
+    id: newUuid(random), at: clock.now().toISOString(), actor_email: actor, actor_kind: actor.startsWith('system:') ? 'system' : 'operator', staff_id: null, account_id: null,
+    action, resource_type: resourceType, resource_id: metadata.name, detail: {}, source_ip: '', user_agent: '', request_id: requestId,
+  }))
   return undefined
 }
 

@@ -1,6 +1,7 @@
 /** The zone controller: whether a zone takes new servers, which plans it has no room for, and whether it could bear the loss of a node. */
 import type { Evacuee } from '../domain/evacuation.ts'
 import { fullestOf, haObstacle, type Host } from '../domain/high-availability.ts'
+import { isHeardState } from '../domain/node-rules.ts'
 import { type Candidate, rankNodes } from '../domain/placement.ts'
 import { listTenants } from '../db/nodes.ts'
 import { listCandidates } from '../db/placement.ts'
@@ -49,14 +50,12 @@ async function observe({ caches, db }: Parts, zone: string): Promise<Seen> {
   return {
     nodes, plans: caches.of(Plan).list(),
     hosts: caches.of(Node).list().filter(({ spec }) => spec.zone === zone).map(({ metadata: { name }, spec, status }) => ({
-      node: name, isHeard: HEARD_STATES.includes(status?.state), hasPowerControl: spec.bmc !== undefined,
+      node: name, isHeard: isHeardState(status?.state), hasPowerControl: spec.bmc !== undefined,
       pools: caches.of(NodeReport).get({ namespace: nodeNamespace(name), name: NODE_REPORT_NAME })?.spec.pools ?? [],
     })),
     guests: tenants.filter(({ isArriving }) => !isArriving).map(({ accountId, serverId, isArriving: _isArriving, ...room }) => ({ accountId, serverId, room, cpuPool: cpuPoolOf(accountId, serverId) })),
   }
 }
-
-const HEARD_STATES: readonly unknown[] = ['ready', 'cordoned', 'draining', 'maintenance']
 
 export function plan(zone: KubeObject<ZoneSpec, ZoneStatus>, { nodes, plans, hosts, guests }: Seen): readonly Action[] {
   const name = zone.metadata.name

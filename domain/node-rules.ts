@@ -2,10 +2,17 @@
  *  operation_in_progress, in_use, state_not_allowed. */
 import { conflict, operationInProgress, type Problem } from './problem.ts'
 
+export const NODE_STATES = ['provisioning', 'ready', 'cordoned', 'draining', 'maintenance', 'unreachable', 'fencing', 'fenced', 'retired'] as const
+export type NodeState = (typeof NODE_STATES)[number]
+
+const HEARD_STATES: readonly (NodeState | undefined)[] = ['ready', 'cordoned', 'draining', 'maintenance']
+/** Whether the agent of a node in this state is heard. */
+export const isHeardState = (state: NodeState | undefined): boolean => HEARD_STATES.includes(state)
+
 export interface NodeFacts {
   readonly id: string
   readonly zone: string
-  readonly state: 'provisioning' | 'ready' | 'cordoned' | 'draining' | 'maintenance' | 'unreachable' | 'fencing' | 'fenced' | 'retired'
+  readonly state: NodeState
   readonly isCordoned: boolean
   readonly isInMaintenance: boolean
   readonly isDeleting: boolean

@@ -1,9 +1,9 @@
 /** Nodes as operators see them: public shape, bridge from the stored one, routes. Served on the operator listener only. */
 import { z } from 'zod'
-import type { NodeFacts } from '../domain/node-rules.ts'
+import { NODE_STATES, type NodeFacts } from '../domain/node-rules.ts'
 import { route } from './define.ts'
 import { OperationEnvelope, OperationView, toOperationView } from './operation.ts'
-import { NODE_STATES, type NodeSpec, type NodeStatus } from './platform.ts'
+import type { NodeSpec, NodeStatus } from './platform.ts'
 import { activeOperationOf } from './server-routes.ts'
 import { Cursor, DateTime, Id, Labels, Limit, pageOf, Printable, type Stored, ZoneName } from './shapes.ts'
 

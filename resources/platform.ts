@@ -1,5 +1,6 @@
 /** The operator's own kinds: regions, zones, plans, templates and nodes. Cluster-scoped; names are what the API shows. */
 import { z } from 'zod'
+import { NODE_STATES } from '../domain/node-rules.ts'
 import { resource } from './define.ts'
 import { Conditions, ObservedGeneration, OperationProgress, OperationStanza, StoredLabels, ZoneName } from './shapes.ts'
 
@@ -110,8 +111,6 @@ export const Template = resource({
   rules: ['image', 'architecture'].map(fixed),
 })
 export type TemplateSpec = z.infer<typeof Template.spec>
-
-export const NODE_STATES = ['provisioning', 'ready', 'cordoned', 'draining', 'maintenance', 'unreachable', 'fencing', 'fenced', 'retired'] as const
 
 /** What is said of a node's work to those whose servers are on it. */
 const PlannedWork = z.strictObject({

@@ -35,8 +35,7 @@ export function openAgents({ store, caches, clock }: AgentOptions): AgentConnect
   async function tokenOf(node: string): Promise<string> {
     const known = tokens.get(node)
     if (known !== undefined && clock.monotonicMilliseconds() < known.until) return known.token
-    const secret = await store.get(Secret, { namespace: nodeNamespace(node), name: AGENT_ACCESS_SECRET_NAME })
-    const encoded = (secret as { readonly data?: Readonly<Record<string, string>> } | undefined)?.data?.['token'] // a Secret's payload
+    const encoded = (await store.get(Secret, { namespace: nodeNamespace(node), name: AGENT_ACCESS_SECRET_NAME }))?.data?.['token']
     if (encoded === undefined) throw new Unavailable(`the access token of ${node}`)
     const token = Buffer.from(encoded, 'base64').toString().trim()
     tokens.set(node, { token, until: clock.monotonicMilliseconds() + TOKEN_FRESH_MILLISECONDS })

@@ -21,7 +21,6 @@ import { begunView } from '../operation-views.ts'
 import { changeAsOperator } from '../operator-change.ts'
 import { readPage } from '../page.ts'
 import type { Parts } from '../parts.ts'
-import { storedOf } from '../stored.ts'
 
 const HOUR_MILLISECONDS = 3_600_000
 const MINUTE_MILLISECONDS = 60_000

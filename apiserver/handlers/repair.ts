@@ -1,6 +1,6 @@
 /** Fencing nodes, and what operators do with servers of theirs that are lost, stuck or in the wrong place. Each is one conditional write with
  *  its operation; the operators' log and the chain of the account that a server belongs to say who asked for what. */
-import { requireFenceable } from '../../domain/node-rules.ts'
+import { isHeardState, requireFenceable } from '../../domain/node-rules.ts'
 import type { OperationKind } from '../../domain/operations.ts'
 import { badField, conflict, notFound, unavailable } from '../../domain/problem.ts'
 import { requireIdle, requireMovable, requireReleasable, type ServerFacts } from '../../domain/server-rules.ts'
@@ -34,7 +34,7 @@ export function repairEndpoints(parts: Parts, nodes: Nodes): readonly Endpoint[]
   parts.caches.of(Server).addIndex(NAME_INDEX, ({ metadata }) => [metadata.name])
   return [
     operatorEndpoint(routes.fenceNode, (call) => fence(parts, nodes, call)),
-    operatorEndpoint(routes.migrateServer, (call) => migrate(parts, nodes, call)),
+    operatorEndpoint(routes.migrateServer, (call) => migrate(parts, call)),
     operatorEndpoint(routes.recoverServer, (call) => recover(parts, nodes, call)),
     operatorEndpoint(routes.settleServerMigration, (call) => settle(parts, call)),
     operatorEndpoint(routes.forceReleaseServer, (call) => forceRelease(parts, nodes, call)),
@@ -123,7 +123,7 @@ function requireOtherNode({ caches }: Pick<Parts, 'caches'>, { server }: Found, 
   if (target === claims?.placement.node) throw badField('target_node_id', 'is where the server is')
 }
 
-async function migrate(parts: Parts, nodes: Nodes, call: Call<typeof routes.migrateServer, Operator>): Promise<Answer> {
+async function migrate(parts: Parts, call: Call<typeof routes.migrateServer, Operator>): Promise<Answer> {
   const { target_node_id, mode } = call.body
   const found = await find(parts, call)
   const { accountId, server } = found
@@ -169,7 +169,7 @@ async function forceRelease(parts: Parts, nodes: Nodes, call: Call<typeof routes
   const node = claims === undefined ? undefined : await nodes.read(claims.placement.node)
   const refuse = (detail: string) => conflict('state_not_allowed', detail, { resource: { type: 'server', id: call.params.id } })
   if (fence_operation_id !== undefined && node?.status?.fence?.operationId !== fence_operation_id) throw refuse('That operation has not fenced the node of the server.')
-  if (attest !== undefined && node !== undefined && ['ready', 'cordoned', 'draining', 'maintenance'].includes(node.status?.state ?? '')) throw refuse('The node of the server answers: delete the server instead.')
+  if (attest !== undefined && node !== undefined && isHeardState(node.status?.state)) throw refuse('The node of the server answers: delete the server instead.')
   return begin(parts, call, found, {
     kind: 'server.force_release', judge: requireReleasable, detail: { reason, ...(attest === undefined ? { fence_operation_id: fence_operation_id ?? '' } : { second_approver: attest }) },
     arguments: { reason, approver: nameOf(call.caller), ...(node === undefined ? {} : { lost_node_id: node.metadata.name }), ...(attest === undefined ? {} : { attest }), ...(fence_operation_id === undefined ? {} : { fence_operation_id }) },

@@ -1,10 +1,11 @@
 /** One turn of a node: what shall be done, and how that looks to people. `toActions` is the only place where a decision becomes status,
  *  conditions and operation progress. */
+import type { NodeState } from '../../domain/node-rules.ts'
 import type { Action, OperationEvent, OperationOutcome } from '../../kit/reconcile/action.ts'
 import type { NodeStatus } from '../../resources/platform.ts'
 import { type Health, healthConditions } from '../health.ts'
 import { type Life, lifeOf, listenSeconds, mirrored, reported } from './life.ts'
-import { activeOperation, hasBegun, type NodeState, type Turn } from './seen.ts'
+import { activeOperation, hasBegun, type Turn } from './seen.ts'
 
 export interface Decision {
   readonly actions?: readonly Action[]

@@ -2,19 +2,20 @@
 import { listKubernetesRequests } from '../../db/kubernetes-requests.ts'
 import { forgetNode, listTenants, mirrorNode } from '../../db/nodes.ts'
 import { findCandidate, listCandidates } from '../../db/placement.ts'
-import { appendStaffAudit } from '../../db/staff.ts'
+import { isHeardState } from '../../domain/node-rules.ts'
 import type { Candidate } from '../../domain/placement.ts'
 import { type KubeObject, Lease, type LeaseSpec, Namespace, Secret } from '../../kit/kube/object.ts'
 import { isAlreadyExists } from '../../kit/kube/store.ts'
 import { type Effect, type Reconciler, watch } from '../../kit/reconcile/reconciler.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
-import { newBase62, newUuid } from '../../kit/sys/random.ts'
+import { newBase62 } from '../../kit/sys/random.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import { AGENT_ACCESS_SECRET_NAME, HEARTBEAT_LEASE_NAME, Instance, NODE_REPORT_NAME, nodeNamespace, NodeReport, Observation, Volume } from '../../resources/instance.ts'
 import { NODE_FINALIZER } from '../../resources/labels.ts'
 import { Node, type NodeSpec, type NodeStatus, Plan } from '../../resources/platform.ts'
 import { Server } from '../../resources/server.ts'
 import { Storage, type StorageSpec, type StorageStatus } from '../../resources/storage.ts'
+import { staffAuditEffect } from '../audit.ts'
 import { asked } from '../database.ts'
 import { type OpenPowerControl, powerControlWith, powerEffect } from '../fencing/effects.ts'
 import { letGo } from '../fencing/let-go.ts'
@@ -53,7 +54,7 @@ export function nodeReconciler(parts: Parts, open: OpenPowerControl = powerContr
     observe: (node) => observe(parts, listen, node),
     plan,
     effects: {
-      mirror: mirrorEffect(parts), forget: forgetEffect(parts), grant: grantEffect(parts), audit: auditEffect(parts), order: orderEffect(parts), power: powerEffect(open, parts.clock) as Effect, // on nodes only
+      mirror: mirrorEffect(parts), forget: forgetEffect(parts), grant: grantEffect(parts), audit: staffAuditEffect(parts, 'node'), order: orderEffect(parts), power: powerEffect(open, parts.clock) as Effect, // on nodes only
       vacate: vacateEffect(parts),
     },
   }
@@ -95,11 +96,10 @@ async function observe(parts: Parts, listen: ReturnType<typeof heartbeats>, node
 }
 
 const isSilent = ({ status }: NodeObject): boolean => status?.state === 'unreachable'
-const HEARD_STATES: readonly (NodeStatus['state'])[] = ['ready', 'cordoned', 'draining', 'maintenance']
 
 /** Nodes of the same zone that are heard, always the same ones while they are. */
 const observersOf = ({ caches }: Parts, { metadata, spec }: NodeObject): readonly string[] =>
-  caches.of(Node).list().filter((other) => other.spec.zone === spec.zone && other.metadata.name !== metadata.name && HEARD_STATES.includes(other.status?.state))
+  caches.of(Node).list().filter((other) => other.spec.zone === spec.zone && other.metadata.name !== metadata.name && isHeardState(other.status?.state))
     .map((other) => other.metadata.name).sort().slice(0, OBSERVERS_MAXIMUM)
 
 /** Data on shared storage goes with a Volume that is not retained: that one waits for an agent which can remove it. */
@@ -161,15 +161,5 @@ const vacateEffect = ({ store }: Parts): Effect => async (input) => {
   const report = await store.get(NodeReport, { namespace, name: NODE_REPORT_NAME })
   if ((report?.spec.bootId ?? '') !== bootId) return undefined
   for (const { kind, name } of stuck) await letGo(store, kind, { namespace, name })
-  return undefined
-}
-
-/** The entry of an operation in the operators' log, unless the request that asked for it has written it. */
-const auditEffect = ({ db, clock, random }: Parts): Effect => async (input, { metadata }) => {
-  const actor = String(input['actor'])
-  await asked(appendStaffAudit(db, {
-    id: newUuid(random), at: clock.now().toISOString(), actor_email: actor, actor_kind: actor.startsWith('system:') ? 'system' : 'operator', staff_id: null, account_id: null,
-    action: String(input['action']), resource_type: 'node', resource_id: metadata.name, detail: {}, source_ip: '', user_agent: '', request_id: String(input['requestId']),
-  }))
   return undefined
 }

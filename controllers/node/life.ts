@@ -1,9 +1,10 @@
 /** Whether a node is alive, what its agent says of the host, and the mirror in PostgreSQL that placement reads. */
 import { isDeepStrictEqual } from 'node:util'
+import type { NodeState } from '../../domain/node-rules.ts'
 import { offeredRoom } from '../../domain/placement.ts'
 import type { Action } from '../../kit/reconcile/action.ts'
 import type { NodeFence, NodeStatus } from '../../resources/platform.ts'
-import { activeOperation, type NodeObject, type NodeState, type Seen } from './seen.ts'
+import { activeOperation, type NodeObject, type Seen } from './seen.ts'
 
 export const HEARTBEAT_SECONDS = 5
 /** Three missed heartbeats. */

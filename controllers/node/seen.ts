@@ -9,7 +9,6 @@ import { activeStanza } from '../operation/stanza.ts'
 
 export type NodeObject = KubeObject<NodeSpec, NodeStatus>
 export type ObservationObject = KubeObject<ObservationSpec, ObservationStatus>
-export type NodeState = NonNullable<NodeStatus['state']>
 
 export interface Seen {
   readonly hasNamespace: boolean

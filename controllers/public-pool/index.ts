@@ -2,11 +2,10 @@
 import { Problem, Unavailable } from '../../domain/problem.ts'
 import { enqueueMail } from '../../db/outbox.ts'
 import { countAllocated, findPool, forgetPool, listHolderMails, mirrorPool, type Pool } from '../../db/public-pools.ts'
-import { appendStaffAudit } from '../../db/staff.ts'
 import { type Effect, type Reconciler } from '../../kit/reconcile/reconciler.ts'
-import { newUuid } from '../../kit/sys/random.ts'
 import { PUBLIC_POOL_FINALIZER } from '../../resources/labels.ts'
 import { PublicPool, type PublicPoolSpec, type PublicPoolStatus } from '../../resources/public-pool.ts'
+import { staffAuditEffect } from '../audit.ts'
 import { asked } from '../database.ts'
 import { derivedId } from '../operation/stanza.ts'
 import type { Parts } from '../parts.ts'
@@ -19,7 +18,7 @@ export function publicPoolReconciler(parts: Parts): Reconciler<PublicPoolSpec, P
     name: 'publicpool', type: PublicPool, finalizer: PUBLIC_POOL_FINALIZER, watches: [],
     observe: (pool) => observe(parts, pool),
     plan,
-    effects: { mirror: mirrorEffect(parts), forget: forgetEffect(parts), notify: notifyEffect(parts), audit: auditEffect(parts) },
+    effects: { mirror: mirrorEffect(parts), forget: forgetEffect(parts), notify: notifyEffect(parts), audit: staffAuditEffect(parts, 'public_pool') },
   }
 }
 
@@ -64,13 +63,3 @@ POST /v1/servers/{id}/renumber-ipv6
 
 The servers concerned show ipv6_renumber_available. The prefix that they have works on beside the new one until the network is retired.
 `
-
-/** The entry in the operators' log, unless the request that asked for the operation has written it. */
-const auditEffect = ({ db, clock, random }: Parts): Effect => async (input) => {
-  const actor = String(input['actor'])
-  await asked(appendStaffAudit(db, {
-    id: newUuid(random), at: clock.now().toISOString(), actor_email: actor, actor_kind: actor.startsWith('system:') ? 'system' : 'operator', staff_id: null, account_id: null,
-    action: String(input['action']), resource_type: 'public_pool', resource_id: String(input['poolId']), detail: {}, source_ip: '', user_agent: '', request_id: String(input['requestId']),
-  }))
-  return undefined
-}

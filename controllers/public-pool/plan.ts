@@ -37,7 +37,7 @@ export function plan(pool: PoolObject, seen: Seen, now: Date): readonly Action[]
   const edit = unaskedEdit(pool)
   if (edit !== undefined) return [adopt(pool, edit, seen.editor, now)]
   const operation = activeStanza(pool)
-  const began = operation === undefined || pool.status?.operation?.id === operation.id ? [] : [auditOf(pool, operation)]
+  const began = operation === undefined || pool.status?.operation?.id === operation.id ? [] : [auditOf(operation)]
   return [...began, ...(isLeaving(pool) ? leave(pool, seen, operation, now) : operation === undefined ? rest(pool, seen) : sync(pool, seen, operation, now))]
 }
 
@@ -58,8 +58,8 @@ function adopt({ metadata }: PoolObject, action: PoolAction, actor: string, now:
 }
 
 /** The entry in the operators' log; free when the request that asked has written it. */
-const auditOf = ({ metadata }: PoolObject, operation: OperationStanza): Action => ({
-  do: 'effect', name: 'audit', input: { action: `public_pool.${actionOf(operation) ?? 'update'}`, actor: operation.actor, requestId: operation.requestId, poolId: metadata.name },
+const auditOf = (operation: OperationStanza): Action => ({
+  do: 'effect', name: 'audit', input: { action: `public_pool.${actionOf(operation) ?? 'update'}`, actor: operation.actor, requestId: operation.requestId },
 })
 
 const isLeaving = ({ metadata, spec }: PoolObject): boolean => metadata.deletionTimestamp !== undefined || actionOf(spec.operation) === 'delete'

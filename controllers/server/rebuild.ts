@@ -42,7 +42,7 @@ const building: Rule = (work) => {
 
 /** From here on there is no way back. */
 const exchanging: Rule = (work) => {
-  const { server, operation } = work
+  const { operation } = work
   if (hasNewDisk(work)) return undefined
   return atRest('instance', { actions: [{ do: 'change', patch: { spec: { bootStorageId: operation.id } } }], waitFor: 'the server to take the new boot storage', waitSeconds: 0 })
 }

@@ -17,8 +17,7 @@ export function usageFromAgents(store: Store): UsageSource {
   const tokens = new Map<string, string>()
 
   async function tokenOf(node: string): Promise<string> {
-    const secret = await store.get(Secret, { namespace: nodeNamespace(node), name: AGENT_ACCESS_SECRET_NAME })
-    const encoded = (secret as { readonly data?: Readonly<Record<string, string>> } | undefined)?.data?.['token'] // a Secret's payload
+    const encoded = (await store.get(Secret, { namespace: nodeNamespace(node), name: AGENT_ACCESS_SECRET_NAME }))?.data?.['token']
     if (encoded === undefined) throw new Unavailable(`the access token of ${node}`)
     return Buffer.from(encoded, 'base64').toString().trim()
   }

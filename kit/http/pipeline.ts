@@ -1,7 +1,6 @@
 /** The way of every API request: match, the steps that its route switches on, handler, response; then one log line and one
  *  measurement. The order of the steps is the order of refusals. */
 import { type Problem, Problem as ProblemError } from '../../domain/problem.ts'
-import type { Clock } from '../sys/clock.ts'
 import type { Logger } from '../sys/log.ts'
 import { Histogram, type Registry } from '../sys/metrics.ts'
 import { newUuid, type Random } from '../sys/random.ts'

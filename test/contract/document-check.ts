@@ -30,7 +30,6 @@ export interface DocumentCheck {
 
 const ANY_REQUEST: readonly number[] = [503] // whatever a request stands on may be away
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
-const PROBLEM = 'application/problem+json'
 
 /** Takes the document as an object or as it was served. */
 export function openDocumentCheck(published: object): DocumentCheck {

@@ -1,7 +1,7 @@
 /** The reconciler of Instances: reads the host, and carries out what the plan says. Every effect may be repeated. */
 import { Unavailable } from '../../../domain/problem.ts'
 import type { Caches } from '../../../kit/kube/caches.ts'
-import { keyOf, Secret, type KubeObject } from '../../../kit/kube/object.ts'
+import { keyOf } from '../../../kit/kube/object.ts'
 import type { Store } from '../../../kit/kube/store.ts'
 import { watch, type Reconciler } from '../../../kit/reconcile/reconciler.ts'
 import type { Clock } from '../../../kit/sys/clock.ts'

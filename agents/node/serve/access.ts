@@ -22,8 +22,7 @@ export function openAccess({ store, namespace, clock }: AccessOptions): (authori
 
   async function refresh(olderThanMilliseconds: number): Promise<void> {
     if (clock.monotonicMilliseconds() - readAt < olderThanMilliseconds) return
-    const secret = await store.get(Secret, { namespace, name: AGENT_ACCESS_SECRET_NAME })
-    const encoded = (secret as { readonly data?: Readonly<Record<string, string>> } | undefined)?.data?.['token'] // a Secret has data, no spec
+    const encoded = (await store.get(Secret, { namespace, name: AGENT_ACCESS_SECRET_NAME }))?.data?.['token']
     readAt = clock.monotonicMilliseconds()
     digest = encoded === undefined ? undefined : sha256(Buffer.from(encoded, 'base64').toString('utf8').trim())
   }
