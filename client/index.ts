@@ -1,13 +1,13 @@
 /** The TypeScript client of the API: every path with its types, by openapi-fetch, and the two things that every program needs beside:
  *  waiting for an operation and reading lists to their end. Stands alone: it runs in a browser as well. */
 import createFetchClient, { type Client as FetchClient, type ClientOptions as FetchOptions } from 'openapi-fetch'
-import type { components, paths } from './schema.ts'
+import type { components, Operation, paths, Problem } from './schema.ts'
+import { type Timer, timer as realTimer } from './timer.ts'
 
-export type { components, operations, paths } from './schema.ts'
+export type * from './schema.ts'
+export type { Timer } from './timer.ts'
 
 export type Schemas = components['schemas']
-export type Operation = Schemas['Operation']
-export type Problem = Schemas['Problem']
 export type Client = FetchClient<paths>
 
 export interface ClientOptions extends Omit<FetchOptions, 'baseUrl'> {
@@ -57,22 +57,50 @@ export class OperationFailed extends Error {
 }
 
 const WAIT_SECONDS = 20
+/** Answers of a proxy or of clocks that differ count as early only when they are by more than this. */
+const EARLY_MILLISECONDS = 1_000
+const PAUSE_LEAST_SECONDS = 1
+const PAUSE_MOST_SECONDS = 60
+const REFUSALS_MOST = 5
 
 export interface WaitOptions {
   /** Called with every state that is seen. */
   readonly onChange?: (operation: Operation) => void
   readonly signal?: AbortSignal
+  /** For programs with a time of their own. */
+  readonly timer?: Timer
 }
 
-/** Resolves when the operation has succeeded. Throws OperationFailed when it failed or was cancelled. It ends by its own `deadline_at`. */
-export async function waitForOperation(client: Client, id: string, { onChange, signal }: WaitOptions = {}): Promise<Operation> {
+/** Resolves when the operation has succeeded. Throws OperationFailed when it failed or was cancelled, and SvccloudError when the
+ *  service refuses to tell; of "too many" and "not now" only the sixth in a row. It ends by its own `deadline_at`. */
+export async function waitForOperation(client: Client, id: string, { onChange, signal, timer = realTimer }: WaitOptions = {}): Promise<Operation> {
+  let seen = ''
+  let refusals = 0
   for (;;) {
-    // The service answers when something changes: nothing is asked in vain.
-    const { operation } = await unwrap(client.GET('/v1/operations/{id}', { params: { path: { id }, query: { wait: WAIT_SECONDS } }, ...(signal === undefined ? {} : { signal }) }))
+    const askedAt = timer.milliseconds()
+    // The service answers when something changes: as long as it does, nothing is asked in vain.
+    const answer = await client.GET('/v1/operations/{id}', { params: { path: { id }, query: { wait: WAIT_SECONDS } }, ...(signal === undefined ? {} : { signal }) })
+    if ([429, 503].includes(answer.response.status) && refusals++ < REFUSALS_MOST) {
+      await timer.pause(pauseSeconds(answer.response.headers) * 1_000, signal)
+      continue
+    }
+    refusals = 0
+    const { operation } = await unwrap(Promise.resolve(answer))
     onChange?.(operation)
     if (operation.status === 'succeeded') return operation
     if (operation.status === 'failed' || operation.status === 'cancelled') throw new OperationFailed(operation)
+    const before = seen
+    seen = JSON.stringify(operation)
+    const isEarly = timer.milliseconds() - askedAt < WAIT_SECONDS * 1_000 - EARLY_MILLISECONDS
+    if (seen === before && isEarly) await timer.pause(pauseSeconds(answer.response.headers) * 1_000, signal)
   }
+}
+
+/** As long as Retry-After says; without it, what spreads the requests that are left until the budget is full again (RateLimit). */
+function pauseSeconds(headers: Headers): number {
+  const [, left, fullAfter] = /;r=(\d+);t=(\d+)/.exec(headers.get('ratelimit') ?? '') ?? []
+  const wanted = Number(headers.get('retry-after') ?? Number(fullAfter ?? 0) / Math.max(1, Number(left ?? 0)))
+  return Math.min(PAUSE_MOST_SECONDS, Math.max(PAUSE_LEAST_SECONDS, Number.isFinite(wanted) ? wanted : 0))
 }
 
 interface Page<Item> {

@@ -1640,6 +1640,15 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        SecondFactorLoginRequest: {
+            challenge: string;
+            code?: string;
+            recovery_code?: string;
+        };
+        SecondFactorProof: {
+            code?: string;
+            recovery_code?: string;
+        };
         CreateServer: {
             zone: string;
             /** @description Unique in the account and zone. */
@@ -1798,12 +1807,330 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        MailSent: {
+            detail: string;
+            email: string;
+        };
+        IssuedSession: {
+            user: components["schemas"]["User"];
+            csrf_token: string;
+            /** Format: date-time */
+            expires_at: string;
+            ended_sessions?: number;
+        };
+        User: {
+            /** Format: uuid */
+            id: string;
+            email: string;
+            name?: string;
+            /** Format: uuid */
+            account_id: string;
+            /** @enum {string} */
+            role: "owner" | "admin" | "member" | "viewer";
+        };
+        SecondFactorStep: {
+            /** @constant */
+            mfa_required: true;
+            /** @enum {string} */
+            mfa_step: "verify" | "enroll";
+            challenge: string;
+            /** Format: date-time */
+            challenge_expires_at: string;
+        };
+        CurrentUser: {
+            email_verified: boolean;
+            email_verification_required: boolean;
+            user: components["schemas"]["User"];
+            csrf_token: string;
+            impersonation: components["schemas"]["Impersonation"] | null;
+            /** Format: uuid */
+            account_id: string;
+            permissions: ("read" | "operate" | "members.manage" | "tokens.manage" | "billing.read" | "billing.manage" | "self")[];
+            identities: components["schemas"]["LinkedIdentity"][];
+        };
+        Impersonation: {
+            staff_email: string;
+            staff_name: string;
+            reason: string;
+            /** @enum {string} */
+            mode: "read_only" | "elevated";
+            /** Format: date-time */
+            expires_at: string;
+            /** Format: uuid */
+            account_id: string;
+        };
+        LinkedIdentity: {
+            /** Format: uuid */
+            id: string;
+            provider: string;
+            provider_name: string;
+            subject_hint: string;
+            /** Format: date-time */
+            linked_at: string;
+            last_login_at: string | null;
+        };
+        Session: {
+            /** Format: uuid */
+            id: string;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            last_seen_at: string;
+            /** Format: date-time */
+            expires_at: string;
+            user_agent: string;
+            source_ip: string;
+            is_current: boolean;
+        };
+        SecondFactorSession: {
+            user: components["schemas"]["User"];
+            csrf_token: string;
+            /** Format: date-time */
+            expires_at: string;
+            ended_sessions?: number;
+            recovery_codes?: string[];
+            recovery_codes_remaining?: number;
+            return_to?: string;
+        };
+        AuthenticatorSetup: {
+            secret: string;
+            otpauth_uri: string;
+            /** Format: date-time */
+            expires_at: string;
+        };
+        SecondFactorStatus: {
+            totp_enabled: boolean;
+            totp_pending: boolean;
+            enabled_at: string | null;
+            recovery_codes_remaining: number;
+            required_by_account: boolean;
+            available: boolean;
+        };
+        RecoveryCodes: {
+            recovery_codes: string[];
+        };
+        IdentityProviderStatus: {
+            configured: boolean;
+            display_name?: string;
+            icon?: string;
+            silent_sign_in?: boolean;
+            connections: components["schemas"]["IdentityProviderConnection"][];
+            providers: components["schemas"]["IdentityProvider"][];
+        };
+        IdentityProviderConnection: {
+            name: string;
+            display_name: string;
+            icon: string;
+        };
+        IdentityProvider: {
+            name: string;
+            display_name: string;
+            icon?: string;
+            silent_sign_in: boolean;
+            connections: components["schemas"]["IdentityProviderConnection"][];
+        };
+        Member: {
+            /** Format: uuid */
+            user_id: string;
+            email: string;
+            name: string | null;
+            /** @enum {string} */
+            role: "owner" | "admin" | "member" | "viewer";
+            second_factor_enabled: boolean;
+            identity_providers: string[];
+            /** Format: date-time */
+            joined_at: string;
+            last_active_at: string | null;
+            is_self: boolean;
+        };
+        Invitation: {
+            /** Format: uuid */
+            id: string;
+            email: string;
+            /** @enum {string} */
+            role: "admin" | "member" | "viewer";
+            /** @enum {string} */
+            state: "pending" | "accepted" | "revoked" | "expired";
+            invited_by_email: string;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            expires_at: string;
+        };
+        AccountOrganisation: {
+            link: components["schemas"]["OrganisationLink"] | null;
+            members: components["schemas"]["OrganisationMember"][];
+            candidates: components["schemas"]["OrganisationMembership"][];
+            connected: boolean;
+        };
+        OrganisationLink: {
+            organisation: components["schemas"]["PlatformOrganisation"];
+            /** Format: date-time */
+            linked_at: string;
+            /** Format: date-time */
+            confirmed_at: string;
+            has_owner_seat: boolean;
+            is_owner_retained: boolean;
+        };
+        PlatformOrganisation: {
+            /** Format: uuid */
+            id: string;
+            name: string;
+        };
+        OrganisationMember: {
+            /** Format: uuid */
+            user_id: string;
+            email: string;
+            platform_role: string;
+            /** @enum {string} */
+            role: "owner" | "admin" | "member" | "viewer";
+            is_owner: boolean;
+            is_stale: boolean;
+            /** Format: date-time */
+            confirmed_at: string;
+        };
+        OrganisationMembership: {
+            organisation: components["schemas"]["PlatformOrganisation"];
+            platform_role: string;
+            /** @enum {string} */
+            role: "admin" | "member" | "viewer";
+            is_current: boolean;
+            is_stale: boolean;
+            /** Format: date-time */
+            confirmed_at: string;
+            /** Format: uuid */
+            account_id?: string;
+        };
+        AccountSwitcher: {
+            items: components["schemas"]["SwitchableAccount"][];
+            /** Format: uuid */
+            active_account_id: string;
+            organisations: components["schemas"]["OrganisationMembership"][];
+            connected: boolean;
+            create_organisation_url: string | null;
+        };
+        SwitchableAccount: {
+            /** Format: uuid */
+            id: string;
+            name: string;
+            /** @enum {string} */
+            role: "owner" | "admin" | "member" | "viewer";
+            is_own_account: boolean;
+            is_active: boolean;
+            organisation: {
+                /** Format: uuid */
+                id: string;
+                name: string;
+                platform_role: string;
+                is_stale: boolean;
+                is_owner_retained: boolean;
+                confirmed_at: string | null;
+            } | null;
+        };
+        Credit: {
+            /** Format: uuid */
+            id: string;
+            label: string;
+            /** @enum {string} */
+            source: "sign_up" | "coupon" | "staff";
+            amount_cents: number;
+            remaining_cents: number;
+            /** Format: date-time */
+            created_at: string;
+            expires_at: string | null;
+            /** @enum {string} */
+            state: "live" | "spent" | "expired" | "revoked";
+        };
+        CouponOutcome: {
+            /** Format: date-time */
+            at: string;
+            code_hint: string;
+            /** @enum {string} */
+            outcome: "applied" | "unknown" | "inactive" | "not_yet_valid" | "expired" | "exhausted" | "already_redeemed" | "unavailable";
+        };
+        SupportConsent: {
+            /** Format: uuid */
+            id: string;
+            /** @enum {string} */
+            mode: "read_only" | "elevated";
+            granted_by_email: string;
+            reference: string | null;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            expires_at: string;
+            revoked_at: string | null;
+            sessions: number;
+        };
+        ApiToken: {
+            /** Format: uuid */
+            id: string;
+            name: string;
+            scope: ("read" | "read_write") | ("read" | "operate" | "members.manage" | "tokens.manage" | "billing.read" | "billing.manage" | "self")[];
+            token_hint: string;
+            /** Format: uuid */
+            user_id: string;
+            user_email: string;
+            /** Format: date-time */
+            created_at: string;
+            expires_at: string | null;
+            last_used_at: string | null;
+            last_used_ip: string | null;
+            allowed_cidrs: string[];
+            /** @enum {string} */
+            status: "active" | "expired" | "revoked";
+        };
         Quota: {
             name: string;
             limit: number;
             used: number;
             /** @enum {string} */
             scope: "account" | "zone";
+        };
+        AuditEntry: {
+            /** Format: uuid */
+            id: string;
+            sequence: number;
+            /** Format: date-time */
+            at: string;
+            actor_email: string;
+            /** @enum {string} */
+            actor_kind: "user" | "token" | "staff" | "operator" | "system";
+            user_id: string | null;
+            staff_id: string | null;
+            token_id: string | null;
+            token_name: string | null;
+            action: string;
+            resource_type: string;
+            resource_id: string;
+            detail: {
+                [key: string]: string;
+            };
+            /** @enum {string} */
+            outcome: "success" | "denied" | "failed";
+            source_ip: string;
+            user_agent: string;
+            request_id: string;
+            changes: {
+                field: string;
+                before: unknown;
+                after: unknown;
+            }[];
+            previous_hash: string;
+            entry_hash: string;
+        };
+        AuditIntegrity: {
+            /** @enum {string} */
+            status: "verified" | "unverified" | "broken";
+            head_sequence: number;
+            verified_through_sequence: number;
+            verified_at: string | null;
+            pruned_through_sequence: number;
+            break: {
+                sequence: number;
+                id: string | null;
+                reason: string;
+            } | null;
         };
         Region: {
             name: string;
@@ -2369,6 +2696,78 @@ export interface components {
     headers: never;
     pathItems: never;
 }
+export type SecondFactorLoginRequest = components['schemas']['SecondFactorLoginRequest'];
+export type SecondFactorProof = components['schemas']['SecondFactorProof'];
+export type CreateServer = components['schemas']['CreateServer'];
+export type RebuildServer = components['schemas']['RebuildServer'];
+export type ChangePlan = components['schemas']['ChangePlan'];
+export type MigrationPolicyBody = components['schemas']['MigrationPolicyBody'];
+export type MetadataSetting = components['schemas']['MetadataSetting'];
+export type CreateServerGroupRequest = components['schemas']['CreateServerGroupRequest'];
+export type MCPMessage = components['schemas']['MCPMessage'];
+export type Problem = components['schemas']['Problem'];
+export type MailSent = components['schemas']['MailSent'];
+export type IssuedSession = components['schemas']['IssuedSession'];
+export type User = components['schemas']['User'];
+export type SecondFactorStep = components['schemas']['SecondFactorStep'];
+export type CurrentUser = components['schemas']['CurrentUser'];
+export type Impersonation = components['schemas']['Impersonation'];
+export type LinkedIdentity = components['schemas']['LinkedIdentity'];
+export type Session = components['schemas']['Session'];
+export type SecondFactorSession = components['schemas']['SecondFactorSession'];
+export type AuthenticatorSetup = components['schemas']['AuthenticatorSetup'];
+export type SecondFactorStatus = components['schemas']['SecondFactorStatus'];
+export type RecoveryCodes = components['schemas']['RecoveryCodes'];
+export type IdentityProviderStatus = components['schemas']['IdentityProviderStatus'];
+export type IdentityProviderConnection = components['schemas']['IdentityProviderConnection'];
+export type IdentityProvider = components['schemas']['IdentityProvider'];
+export type Member = components['schemas']['Member'];
+export type Invitation = components['schemas']['Invitation'];
+export type AccountOrganisation = components['schemas']['AccountOrganisation'];
+export type OrganisationLink = components['schemas']['OrganisationLink'];
+export type PlatformOrganisation = components['schemas']['PlatformOrganisation'];
+export type OrganisationMember = components['schemas']['OrganisationMember'];
+export type OrganisationMembership = components['schemas']['OrganisationMembership'];
+export type AccountSwitcher = components['schemas']['AccountSwitcher'];
+export type SwitchableAccount = components['schemas']['SwitchableAccount'];
+export type Credit = components['schemas']['Credit'];
+export type CouponOutcome = components['schemas']['CouponOutcome'];
+export type SupportConsent = components['schemas']['SupportConsent'];
+export type ApiToken = components['schemas']['ApiToken'];
+export type Quota = components['schemas']['Quota'];
+export type AuditEntry = components['schemas']['AuditEntry'];
+export type AuditIntegrity = components['schemas']['AuditIntegrity'];
+export type Region = components['schemas']['Region'];
+export type Zone = components['schemas']['Zone'];
+export type Plan = components['schemas']['Plan'];
+export type Template = components['schemas']['Template'];
+export type Server = components['schemas']['Server'];
+export type Operation = components['schemas']['Operation'];
+export type MigrationProgress = components['schemas']['MigrationProgress'];
+export type OperationEnvelope = components['schemas']['OperationEnvelope'];
+export type HAPolicyResult = components['schemas']['HAPolicyResult'];
+export type MetricsSeries = components['schemas']['MetricsSeries'];
+export type MetricsPoint = components['schemas']['MetricsPoint'];
+export type NetworkTransfer = components['schemas']['NetworkTransfer'];
+export type InitScript = components['schemas']['InitScript'];
+export type ServerGroup = components['schemas']['ServerGroup'];
+export type SSHKey = components['schemas']['SSHKey'];
+export type MCPResponse = components['schemas']['MCPResponse'];
+export type MigrationPolicyBodyOutput = components['schemas']['MigrationPolicyBodyOutput'];
+export type MetadataSettingOutput = components['schemas']['MetadataSettingOutput'];
+export type ResponseBadRequest = components['responses']['BadRequest'];
+export type ResponseContentTooLarge = components['responses']['ContentTooLarge'];
+export type ResponseUnsupportedMediaType = components['responses']['UnsupportedMediaType'];
+export type ResponseTooManyRequests = components['responses']['TooManyRequests'];
+export type ResponseInternalServerError = components['responses']['InternalServerError'];
+export type ResponseRefused = components['responses']['Refused'];
+export type ResponseUnauthorized = components['responses']['Unauthorized'];
+export type ResponseForbidden = components['responses']['Forbidden'];
+export type ResponseConflict = components['responses']['Conflict'];
+export type ResponseServiceUnavailable = components['responses']['ServiceUnavailable'];
+export type ResponseNotFound = components['responses']['NotFound'];
+export type ResponseUnprocessableContent = components['responses']['UnprocessableContent'];
+export type ResponsePaymentRequired = components['responses']['PaymentRequired'];
 export type $defs = Record<string, never>;
 export interface operations {
     sign_up: {
@@ -2398,10 +2797,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        detail: string;
-                        email: string;
-                    };
+                    "application/json": components["schemas"]["MailSent"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -2438,30 +2834,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        user: {
-                            /** Format: uuid */
-                            id: string;
-                            email: string;
-                            name?: string;
-                            /** Format: uuid */
-                            account_id: string;
-                            /** @enum {string} */
-                            role: "owner" | "admin" | "member" | "viewer";
-                        };
-                        csrf_token: string;
-                        /** Format: date-time */
-                        expires_at: string;
-                        ended_sessions?: number;
-                    } | {
-                        /** @constant */
-                        mfa_required: true;
-                        /** @enum {string} */
-                        mfa_step: "verify" | "enroll";
-                        challenge: string;
-                        /** Format: date-time */
-                        challenge_expires_at: string;
-                    };
+                    "application/json": components["schemas"]["IssuedSession"] | components["schemas"]["SecondFactorStep"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -2531,45 +2904,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        email_verified: boolean;
-                        email_verification_required: boolean;
-                        user: {
-                            /** Format: uuid */
-                            id: string;
-                            email: string;
-                            name?: string;
-                            /** Format: uuid */
-                            account_id: string;
-                            /** @enum {string} */
-                            role: "owner" | "admin" | "member" | "viewer";
-                        };
-                        csrf_token: string;
-                        impersonation: {
-                            staff_email: string;
-                            staff_name: string;
-                            reason: string;
-                            /** @enum {string} */
-                            mode: "read_only" | "elevated";
-                            /** Format: date-time */
-                            expires_at: string;
-                            /** Format: uuid */
-                            account_id: string;
-                        } | null;
-                        /** Format: uuid */
-                        account_id: string;
-                        permissions: ("read" | "operate" | "members.manage" | "tokens.manage" | "billing.read" | "billing.manage" | "self")[];
-                        identities: {
-                            /** Format: uuid */
-                            id: string;
-                            provider: string;
-                            provider_name: string;
-                            subject_hint: string;
-                            /** Format: date-time */
-                            linked_at: string;
-                            last_login_at: string | null;
-                        }[];
-                    };
+                    "application/json": components["schemas"]["CurrentUser"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -2597,10 +2932,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        detail: string;
-                        email: string;
-                    };
+                    "application/json": components["schemas"]["MailSent"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -2673,10 +3005,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        detail: string;
-                        email: string;
-                    };
+                    "application/json": components["schemas"]["MailSent"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -2776,19 +3105,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        items: {
-                            /** Format: uuid */
-                            id: string;
-                            /** Format: date-time */
-                            created_at: string;
-                            /** Format: date-time */
-                            last_seen_at: string;
-                            /** Format: date-time */
-                            expires_at: string;
-                            user_agent: string;
-                            source_ip: string;
-                            is_current: boolean;
-                        }[];
+                        items: components["schemas"]["Session"][];
                         next_cursor: null;
                     };
                 };
@@ -2839,11 +3156,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    challenge: string;
-                    code?: string;
-                    recovery_code?: string;
-                };
+                "application/json": components["schemas"]["SecondFactorLoginRequest"];
             };
         };
         responses: {
@@ -2855,25 +3168,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        user: {
-                            /** Format: uuid */
-                            id: string;
-                            email: string;
-                            name?: string;
-                            /** Format: uuid */
-                            account_id: string;
-                            /** @enum {string} */
-                            role: "owner" | "admin" | "member" | "viewer";
-                        };
-                        csrf_token: string;
-                        /** Format: date-time */
-                        expires_at: string;
-                        ended_sessions?: number;
-                        recovery_codes?: string[];
-                        recovery_codes_remaining?: number;
-                        return_to?: string;
-                    };
+                    "application/json": components["schemas"]["SecondFactorSession"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -2910,12 +3205,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        secret: string;
-                        otpauth_uri: string;
-                        /** Format: date-time */
-                        expires_at: string;
-                    };
+                    "application/json": components["schemas"]["AuthenticatorSetup"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -2938,11 +3228,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    challenge: string;
-                    code?: string;
-                    recovery_code?: string;
-                };
+                "application/json": components["schemas"]["SecondFactorLoginRequest"];
             };
         };
         responses: {
@@ -2954,25 +3240,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        user: {
-                            /** Format: uuid */
-                            id: string;
-                            email: string;
-                            name?: string;
-                            /** Format: uuid */
-                            account_id: string;
-                            /** @enum {string} */
-                            role: "owner" | "admin" | "member" | "viewer";
-                        };
-                        csrf_token: string;
-                        /** Format: date-time */
-                        expires_at: string;
-                        ended_sessions?: number;
-                        recovery_codes?: string[];
-                        recovery_codes_remaining?: number;
-                        return_to?: string;
-                    };
+                    "application/json": components["schemas"]["SecondFactorSession"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -3003,14 +3271,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        totp_enabled: boolean;
-                        totp_pending: boolean;
-                        enabled_at: string | null;
-                        recovery_codes_remaining: number;
-                        required_by_account: boolean;
-                        available: boolean;
-                    };
+                    "application/json": components["schemas"]["SecondFactorStatus"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -3044,14 +3305,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        totp_enabled: boolean;
-                        totp_pending: boolean;
-                        enabled_at: string | null;
-                        recovery_codes_remaining: number;
-                        required_by_account: boolean;
-                        available: boolean;
-                    };
+                    "application/json": components["schemas"]["SecondFactorStatus"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -3074,10 +3328,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    code?: string;
-                    recovery_code?: string;
-                };
+                "application/json": components["schemas"]["SecondFactorProof"];
             };
         };
         responses: {
@@ -3089,9 +3340,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        recovery_codes: string[];
-                    };
+                    "application/json": components["schemas"]["RecoveryCodes"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -3122,12 +3371,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        secret: string;
-                        otpauth_uri: string;
-                        /** Format: date-time */
-                        expires_at: string;
-                    };
+                    "application/json": components["schemas"]["AuthenticatorSetup"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -3149,10 +3393,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    code?: string;
-                    recovery_code?: string;
-                };
+                "application/json": components["schemas"]["SecondFactorProof"];
             };
         };
         responses: {
@@ -3200,9 +3441,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        recovery_codes: string[];
-                    };
+                    "application/json": components["schemas"]["RecoveryCodes"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -3233,28 +3472,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        configured: boolean;
-                        display_name?: string;
-                        icon?: string;
-                        silent_sign_in?: boolean;
-                        connections: {
-                            name: string;
-                            display_name: string;
-                            icon: string;
-                        }[];
-                        providers: {
-                            name: string;
-                            display_name: string;
-                            icon?: string;
-                            silent_sign_in: boolean;
-                            connections: {
-                                name: string;
-                                display_name: string;
-                                icon: string;
-                            }[];
-                        }[];
-                    };
+                    "application/json": components["schemas"]["IdentityProviderStatus"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -3437,20 +3655,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        items: {
-                            /** Format: uuid */
-                            user_id: string;
-                            email: string;
-                            name: string | null;
-                            /** @enum {string} */
-                            role: "owner" | "admin" | "member" | "viewer";
-                            second_factor_enabled: boolean;
-                            identity_providers: string[];
-                            /** Format: date-time */
-                            joined_at: string;
-                            last_active_at: string | null;
-                            is_self: boolean;
-                        }[];
+                        items: components["schemas"]["Member"][];
                         next_cursor: null;
                     };
                 };
@@ -3519,20 +3724,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        member: {
-                            /** Format: uuid */
-                            user_id: string;
-                            email: string;
-                            name: string | null;
-                            /** @enum {string} */
-                            role: "owner" | "admin" | "member" | "viewer";
-                            second_factor_enabled: boolean;
-                            identity_providers: string[];
-                            /** Format: date-time */
-                            joined_at: string;
-                            last_active_at: string | null;
-                            is_self: boolean;
-                        };
+                        member: components["schemas"]["Member"];
                     };
                 };
             };
@@ -3566,20 +3758,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        items: {
-                            /** Format: uuid */
-                            id: string;
-                            email: string;
-                            /** @enum {string} */
-                            role: "admin" | "member" | "viewer";
-                            /** @enum {string} */
-                            state: "pending" | "accepted" | "revoked" | "expired";
-                            invited_by_email: string;
-                            /** Format: date-time */
-                            created_at: string;
-                            /** Format: date-time */
-                            expires_at: string;
-                        }[];
+                        items: components["schemas"]["Invitation"][];
                         next_cursor: null;
                     };
                 };
@@ -3618,20 +3797,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        invitation: {
-                            /** Format: uuid */
-                            id: string;
-                            email: string;
-                            /** @enum {string} */
-                            role: "admin" | "member" | "viewer";
-                            /** @enum {string} */
-                            state: "pending" | "accepted" | "revoked" | "expired";
-                            invited_by_email: string;
-                            /** Format: date-time */
-                            created_at: string;
-                            /** Format: date-time */
-                            expires_at: string;
-                        };
+                        invitation: components["schemas"]["Invitation"];
                     };
                 };
             };
@@ -3668,20 +3834,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        invitation: {
-                            /** Format: uuid */
-                            id: string;
-                            email: string;
-                            /** @enum {string} */
-                            role: "admin" | "member" | "viewer";
-                            /** @enum {string} */
-                            state: "pending" | "accepted" | "revoked" | "expired";
-                            invited_by_email: string;
-                            /** Format: date-time */
-                            created_at: string;
-                            /** Format: date-time */
-                            expires_at: string;
-                        };
+                        invitation: components["schemas"]["Invitation"];
                     };
                 };
             };
@@ -3786,15 +3939,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @constant */
-                        mfa_required: true;
-                        /** @enum {string} */
-                        mfa_step: "verify" | "enroll";
-                        challenge: string;
-                        /** Format: date-time */
-                        challenge_expires_at: string;
-                    };
+                    "application/json": components["schemas"]["SecondFactorStep"];
                 };
             };
             /** @description Done. */
@@ -3805,22 +3950,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        user: {
-                            /** Format: uuid */
-                            id: string;
-                            email: string;
-                            name?: string;
-                            /** Format: uuid */
-                            account_id: string;
-                            /** @enum {string} */
-                            role: "owner" | "admin" | "member" | "viewer";
-                        };
-                        csrf_token: string;
-                        /** Format: date-time */
-                        expires_at: string;
-                        ended_sessions?: number;
-                    };
+                    "application/json": components["schemas"]["IssuedSession"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -3850,50 +3980,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        link: {
-                            organisation: {
-                                /** Format: uuid */
-                                id: string;
-                                name: string;
-                            };
-                            /** Format: date-time */
-                            linked_at: string;
-                            /** Format: date-time */
-                            confirmed_at: string;
-                            has_owner_seat: boolean;
-                            is_owner_retained: boolean;
-                        } | null;
-                        members: {
-                            /** Format: uuid */
-                            user_id: string;
-                            email: string;
-                            platform_role: string;
-                            /** @enum {string} */
-                            role: "owner" | "admin" | "member" | "viewer";
-                            is_owner: boolean;
-                            is_stale: boolean;
-                            /** Format: date-time */
-                            confirmed_at: string;
-                        }[];
-                        candidates: {
-                            organisation: {
-                                /** Format: uuid */
-                                id: string;
-                                name: string;
-                            };
-                            platform_role: string;
-                            /** @enum {string} */
-                            role: "admin" | "member" | "viewer";
-                            is_current: boolean;
-                            is_stale: boolean;
-                            /** Format: date-time */
-                            confirmed_at: string;
-                            /** Format: uuid */
-                            account_id?: string;
-                        }[];
-                        connected: boolean;
-                    };
+                    "application/json": components["schemas"]["AccountOrganisation"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -3929,19 +4016,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        link: {
-                            organisation: {
-                                /** Format: uuid */
-                                id: string;
-                                name: string;
-                            };
-                            /** Format: date-time */
-                            linked_at: string;
-                            /** Format: date-time */
-                            confirmed_at: string;
-                            has_owner_seat: boolean;
-                            is_owner_retained: boolean;
-                        };
+                        link: components["schemas"]["OrganisationLink"];
                     };
                 };
             };
@@ -3974,46 +4049,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        items: {
-                            /** Format: uuid */
-                            id: string;
-                            name: string;
-                            /** @enum {string} */
-                            role: "owner" | "admin" | "member" | "viewer";
-                            is_own_account: boolean;
-                            is_active: boolean;
-                            organisation: {
-                                /** Format: uuid */
-                                id: string;
-                                name: string;
-                                platform_role: string;
-                                is_stale: boolean;
-                                is_owner_retained: boolean;
-                                confirmed_at: string | null;
-                            } | null;
-                        }[];
-                        /** Format: uuid */
-                        active_account_id: string;
-                        organisations: {
-                            organisation: {
-                                /** Format: uuid */
-                                id: string;
-                                name: string;
-                            };
-                            platform_role: string;
-                            /** @enum {string} */
-                            role: "admin" | "member" | "viewer";
-                            is_current: boolean;
-                            is_stale: boolean;
-                            /** Format: date-time */
-                            confirmed_at: string;
-                            /** Format: uuid */
-                            account_id?: string;
-                        }[];
-                        connected: boolean;
-                        create_organisation_url: string | null;
-                    };
+                    "application/json": components["schemas"]["AccountSwitcher"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -4051,24 +4087,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        account: {
-                            /** Format: uuid */
-                            id: string;
-                            name: string;
-                            /** @enum {string} */
-                            role: "owner" | "admin" | "member" | "viewer";
-                            is_own_account: boolean;
-                            is_active: boolean;
-                            organisation: {
-                                /** Format: uuid */
-                                id: string;
-                                name: string;
-                                platform_role: string;
-                                is_stale: boolean;
-                                is_owner_retained: boolean;
-                                confirmed_at: string | null;
-                            } | null;
-                        };
+                        account: components["schemas"]["SwitchableAccount"];
                     };
                 };
             };
@@ -4112,20 +4131,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        credit: {
-                            /** Format: uuid */
-                            id: string;
-                            label: string;
-                            /** @enum {string} */
-                            source: "sign_up" | "coupon" | "staff";
-                            amount_cents: number;
-                            remaining_cents: number;
-                            /** Format: date-time */
-                            created_at: string;
-                            expires_at: string | null;
-                            /** @enum {string} */
-                            state: "live" | "spent" | "expired" | "revoked";
-                        };
+                        credit: components["schemas"]["Credit"];
                     };
                 };
             };
@@ -4161,29 +4167,10 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        items: {
-                            /** Format: uuid */
-                            id: string;
-                            label: string;
-                            /** @enum {string} */
-                            source: "sign_up" | "coupon" | "staff";
-                            amount_cents: number;
-                            remaining_cents: number;
-                            /** Format: date-time */
-                            created_at: string;
-                            expires_at: string | null;
-                            /** @enum {string} */
-                            state: "live" | "spent" | "expired" | "revoked";
-                        }[];
+                        items: components["schemas"]["Credit"][];
                         next_cursor: string | null;
                         balance_cents: number;
-                        coupon_outcomes: {
-                            /** Format: date-time */
-                            at: string;
-                            code_hint: string;
-                            /** @enum {string} */
-                            outcome: "applied" | "unknown" | "inactive" | "not_yet_valid" | "expired" | "exhausted" | "already_redeemed" | "unavailable";
-                        }[];
+                        coupon_outcomes: components["schemas"]["CouponOutcome"][];
                     };
                 };
             };
@@ -4213,20 +4200,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        items: {
-                            /** Format: uuid */
-                            id: string;
-                            /** @enum {string} */
-                            mode: "read_only" | "elevated";
-                            granted_by_email: string;
-                            reference: string | null;
-                            /** Format: date-time */
-                            created_at: string;
-                            /** Format: date-time */
-                            expires_at: string;
-                            revoked_at: string | null;
-                            sessions: number;
-                        }[];
+                        items: components["schemas"]["SupportConsent"][];
                         next_cursor: null;
                     };
                 };
@@ -4267,20 +4241,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        support_consent: {
-                            /** Format: uuid */
-                            id: string;
-                            /** @enum {string} */
-                            mode: "read_only" | "elevated";
-                            granted_by_email: string;
-                            reference: string | null;
-                            /** Format: date-time */
-                            created_at: string;
-                            /** Format: date-time */
-                            expires_at: string;
-                            revoked_at: string | null;
-                            sessions: number;
-                        };
+                        support_consent: components["schemas"]["SupportConsent"];
                     };
                 };
             };
@@ -4350,27 +4311,8 @@ export interface operations {
                 content: {
                     "application/json": {
                         redirect: string;
-                        user: {
-                            /** Format: uuid */
-                            id: string;
-                            email: string;
-                            name?: string;
-                            /** Format: uuid */
-                            account_id: string;
-                            /** @enum {string} */
-                            role: "owner" | "admin" | "member" | "viewer";
-                        };
-                        impersonation: {
-                            staff_email: string;
-                            staff_name: string;
-                            reason: string;
-                            /** @enum {string} */
-                            mode: "read_only" | "elevated";
-                            /** Format: date-time */
-                            expires_at: string;
-                            /** Format: uuid */
-                            account_id: string;
-                        };
+                        user: components["schemas"]["User"];
+                        impersonation: components["schemas"]["Impersonation"];
                         /** Format: date-time */
                         expires_at: string;
                     };
@@ -4437,24 +4379,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        items: {
-                            /** Format: uuid */
-                            id: string;
-                            name: string;
-                            scope: ("read" | "read_write") | ("read" | "operate" | "members.manage" | "tokens.manage" | "billing.read" | "billing.manage" | "self")[];
-                            token_hint: string;
-                            /** Format: uuid */
-                            user_id: string;
-                            user_email: string;
-                            /** Format: date-time */
-                            created_at: string;
-                            expires_at: string | null;
-                            last_used_at: string | null;
-                            last_used_ip: string | null;
-                            allowed_cidrs: string[];
-                            /** @enum {string} */
-                            status: "active" | "expired" | "revoked";
-                        }[];
+                        items: components["schemas"]["ApiToken"][];
                         next_cursor: string | null;
                     };
                 };
@@ -4495,24 +4420,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        api_token: {
-                            /** Format: uuid */
-                            id: string;
-                            name: string;
-                            scope: ("read" | "read_write") | ("read" | "operate" | "members.manage" | "tokens.manage" | "billing.read" | "billing.manage" | "self")[];
-                            token_hint: string;
-                            /** Format: uuid */
-                            user_id: string;
-                            user_email: string;
-                            /** Format: date-time */
-                            created_at: string;
-                            expires_at: string | null;
-                            last_used_at: string | null;
-                            last_used_ip: string | null;
-                            allowed_cidrs: string[];
-                            /** @enum {string} */
-                            status: "active" | "expired" | "revoked";
-                        };
+                        api_token: components["schemas"]["ApiToken"];
                         token: string;
                     };
                 };
@@ -4609,38 +4517,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        items: {
-                            /** Format: uuid */
-                            id: string;
-                            sequence: number;
-                            /** Format: date-time */
-                            at: string;
-                            actor_email: string;
-                            /** @enum {string} */
-                            actor_kind: "user" | "token" | "staff" | "operator" | "system";
-                            user_id: string | null;
-                            staff_id: string | null;
-                            token_id: string | null;
-                            token_name: string | null;
-                            action: string;
-                            resource_type: string;
-                            resource_id: string;
-                            detail: {
-                                [key: string]: string;
-                            };
-                            /** @enum {string} */
-                            outcome: "success" | "denied" | "failed";
-                            source_ip: string;
-                            user_agent: string;
-                            request_id: string;
-                            changes: {
-                                field: string;
-                                before: unknown;
-                                after: unknown;
-                            }[];
-                            previous_hash: string;
-                            entry_hash: string;
-                        }[];
+                        items: components["schemas"]["AuditEntry"][];
                         next_cursor: string | null;
                     };
                 };
@@ -4673,38 +4550,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/x-ndjson": {
-                        /** Format: uuid */
-                        id: string;
-                        sequence: number;
-                        /** Format: date-time */
-                        at: string;
-                        actor_email: string;
-                        /** @enum {string} */
-                        actor_kind: "user" | "token" | "staff" | "operator" | "system";
-                        user_id: string | null;
-                        staff_id: string | null;
-                        token_id: string | null;
-                        token_name: string | null;
-                        action: string;
-                        resource_type: string;
-                        resource_id: string;
-                        detail: {
-                            [key: string]: string;
-                        };
-                        /** @enum {string} */
-                        outcome: "success" | "denied" | "failed";
-                        source_ip: string;
-                        user_agent: string;
-                        request_id: string;
-                        changes: {
-                            field: string;
-                            before: unknown;
-                            after: unknown;
-                        }[];
-                        previous_hash: string;
-                        entry_hash: string;
-                    };
+                    "application/x-ndjson": components["schemas"]["AuditEntry"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -4732,19 +4578,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @enum {string} */
-                        status: "verified" | "unverified" | "broken";
-                        head_sequence: number;
-                        verified_through_sequence: number;
-                        verified_at: string | null;
-                        pruned_through_sequence: number;
-                        break: {
-                            sequence: number;
-                            id: string | null;
-                            reason: string;
-                        } | null;
-                    };
+                    "application/json": components["schemas"]["AuditIntegrity"];
                 };
             };
             400: components["responses"]["BadRequest"];

@@ -13,7 +13,7 @@ const Cidr = z.union([z.cidrv4(), z.cidrv6()])
 export const ApiToken = z.strictObject({
   id: Uuid, name: z.string(), scope: Scope, token_hint: z.string(), user_id: Uuid, user_email: z.string(), created_at: DateTime, expires_at: DateTime.nullable(),
   last_used_at: DateTime.nullable(), last_used_ip: z.string().nullable(), allowed_cidrs: z.array(z.string()), status: z.enum(['active', 'expired', 'revoked']),
-})
+}).meta({ id: 'ApiToken' })
 
 export const listApiTokens = route({
   id: 'list_api_tokens', method: 'GET', path: '/v1/account/tokens', area: AREA, summary: 'List API tokens',

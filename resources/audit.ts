@@ -14,12 +14,12 @@ export const AuditEntry = z.strictObject({
   action: z.string(), resource_type: z.string(), resource_id: z.string(), detail: z.record(z.string(), z.string()),
   outcome: z.enum(['success', 'denied', 'failed']), source_ip: z.string(), user_agent: z.string(), request_id: z.string(),
   changes: z.array(z.strictObject({ field: z.string(), before: z.unknown(), after: z.unknown() })), previous_hash: z.string(), entry_hash: z.string(),
-})
+}).meta({ id: 'AuditEntry' })
 
 export const AuditIntegrity = z.strictObject({
   status: z.enum(['verified', 'unverified', 'broken']), head_sequence: z.int().min(0), verified_through_sequence: z.int().min(0), verified_at: DateTime.nullable(),
   pruned_through_sequence: z.int().min(0), break: z.strictObject({ sequence: z.int().min(0), id: z.string().nullable(), reason: z.string() }).nullable(),
-})
+}).meta({ id: 'AuditIntegrity' })
 
 export const listAuditEntries = route({
   id: 'list_audit_entries', method: 'GET', path: '/v1/audit', area: AREA, summary: 'List audit entries', description: 'Newest first, 100 on a page.', permission: 'read',

@@ -13,7 +13,7 @@ const CONSOLE_INPUT_TEXT_MAXIMUM = 5464
 export const ConsoleStatus = z.strictObject({
   connected: z.boolean(), server_state: z.enum(SERVER_STATES), writable: z.boolean(),
   reason: z.enum(['server_stopped', 'host_unreachable', 'moved']).nullable(), stream_ends_at: DateTime,
-})
+}).meta({ id: 'ConsoleStatus' })
 export type ConsoleStatus = z.infer<typeof ConsoleStatus>
 
 export const sendServerConsoleInput = route({

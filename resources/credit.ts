@@ -9,8 +9,8 @@ const AREA = 'Coupons, credits, quotas'
 export const Credit = z.strictObject({
   id: Uuid, label: z.string(), source: z.enum(['sign_up', 'coupon', 'staff']), amount_cents: z.int(), remaining_cents: z.int(), created_at: DateTime, expires_at: DateTime.nullable(),
   state: z.enum(['live', 'spent', 'expired', 'revoked']),
-})
-const CouponOutcome = z.strictObject({ at: DateTime, code_hint: z.string(), outcome: z.enum(COUPON_OUTCOMES) })
+}).meta({ id: 'Credit' })
+const CouponOutcome = z.strictObject({ at: DateTime, code_hint: z.string(), outcome: z.enum(COUPON_OUTCOMES) }).meta({ id: 'CouponOutcome' })
 
 export const redeemCoupon = route({
   id: 'redeem_coupon', method: 'POST', path: '/v1/account/coupons', area: AREA, summary: 'Redeem a coupon', permission: 'billing.manage', audit: 'account.coupon_redeemed',

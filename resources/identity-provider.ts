@@ -5,11 +5,11 @@ import { route } from './define.ts'
 const AREA = 'Identity provider sign-in'
 const LINK_AREA = 'Sign-in identities, e-mail verification, password'
 
-const Connection = z.strictObject({ name: z.string(), display_name: z.string(), icon: z.string() })
-const IdentityProvider = z.strictObject({ name: z.string(), display_name: z.string(), icon: z.string().optional(), silent_sign_in: z.boolean(), connections: z.array(Connection) })
+const Connection = z.strictObject({ name: z.string(), display_name: z.string(), icon: z.string() }).meta({ id: 'IdentityProviderConnection' })
+const IdentityProvider = z.strictObject({ name: z.string(), display_name: z.string(), icon: z.string().optional(), silent_sign_in: z.boolean(), connections: z.array(Connection) }).meta({ id: 'IdentityProvider' })
 export const IdentityProviderStatus = z.strictObject({
   configured: z.boolean(), display_name: z.string().optional(), icon: z.string().optional(), silent_sign_in: z.boolean().optional(), connections: z.array(Connection), providers: z.array(IdentityProvider),
-})
+}).meta({ id: 'IdentityProviderStatus' })
 
 /** Texts of any shape are read; what they may say is the handler's business: these routes are navigated to, never called by scripts. */
 const Text = z.string().max(2048).optional()

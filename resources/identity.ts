@@ -18,23 +18,23 @@ export const MailedToken = z.string().min(1).max(512)
 export const SecondFactorCode = z.string().regex(/^\d{6}$/, 'must be six digits')
 export const RecoveryCode = z.string().min(1).max(64)
 
-export const User = z.strictObject({ id: Uuid, email: z.string(), name: z.string().optional(), account_id: Uuid, role: z.enum(ROLES) })
-export const IssuedSession = z.strictObject({ user: User, csrf_token: z.string(), expires_at: DateTime, ended_sessions: z.int().min(0).optional() })
+export const User = z.strictObject({ id: Uuid, email: z.string(), name: z.string().optional(), account_id: Uuid, role: z.enum(ROLES) }).meta({ id: 'User' })
+export const IssuedSession = z.strictObject({ user: User, csrf_token: z.string(), expires_at: DateTime, ended_sessions: z.int().min(0).optional() }).meta({ id: 'IssuedSession' })
 export const Impersonation = z.strictObject({
   staff_email: z.string(), staff_name: z.string(), reason: z.string(), mode: z.enum(SUPPORT_MODES), expires_at: DateTime, account_id: Uuid,
-})
+}).meta({ id: 'Impersonation' })
 export const LinkedIdentity = z.strictObject({
   id: Uuid, provider: z.string(), provider_name: z.string(), subject_hint: z.string(), linked_at: DateTime, last_login_at: DateTime.nullable(),
-})
+}).meta({ id: 'LinkedIdentity' })
 export const CurrentUser = z.strictObject({
   email_verified: z.boolean(), email_verification_required: z.boolean(), user: User, csrf_token: z.string(), impersonation: Impersonation.nullable(),
   account_id: Uuid, permissions: z.array(z.enum(PERMISSIONS)), identities: z.array(LinkedIdentity),
-})
+}).meta({ id: 'CurrentUser' })
 /** The answer to a right password where a second factor is due. */
 export const SecondFactorStep = z.strictObject({
   mfa_required: z.literal(true), mfa_step: z.enum(['verify', 'enroll']), challenge: z.string(), challenge_expires_at: DateTime,
-})
-const MailSent = z.strictObject({ detail: z.string(), email: z.string() })
+}).meta({ id: 'SecondFactorStep' })
+const MailSent = z.strictObject({ detail: z.string(), email: z.string() }).meta({ id: 'MailSent' })
 
 export const signUp = route({
   id: 'sign_up', method: 'POST', path: '/v1/auth/signup', area: SIGN_IN_AREA, summary: 'Create an account and its owner',

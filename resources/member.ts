@@ -12,10 +12,10 @@ const GivenRole = z.enum(['admin', 'member', 'viewer'])
 export const Member = z.strictObject({
   user_id: Uuid, email: z.string(), name: z.string().nullable(), role: z.enum(ROLES), second_factor_enabled: z.boolean(), identity_providers: z.array(z.string()),
   joined_at: DateTime, last_active_at: DateTime.nullable(), is_self: z.boolean(),
-})
+}).meta({ id: 'Member' })
 export const Invitation = z.strictObject({
   id: Uuid, email: z.string(), role: GivenRole, state: z.enum(['pending', 'accepted', 'revoked', 'expired']), invited_by_email: z.string(), created_at: DateTime, expires_at: DateTime,
-})
+}).meta({ id: 'Invitation' })
 const UserParams = z.strictObject({ user_id: z.string().max(253) })
 const InvitationParams = z.strictObject({ id: z.string().max(253) })
 const manage = { area: AREA, credentials: ['session'], permission: 'members.manage', isRefusedToSupport: true } as const

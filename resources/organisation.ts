@@ -6,20 +6,20 @@ import { DateTime, Uuid } from './shapes.ts'
 
 const AREA = 'Accounts and organisations'
 
-const PlatformOrganisation = z.strictObject({ id: Uuid, name: z.string() })
-const OrganisationLink = z.strictObject({ organisation: PlatformOrganisation, linked_at: DateTime, confirmed_at: DateTime, has_owner_seat: z.boolean(), is_owner_retained: z.boolean() })
-const OrganisationMember = z.strictObject({ user_id: Uuid, email: z.string(), platform_role: z.string(), role: z.enum(ROLES), is_owner: z.boolean(), is_stale: z.boolean(), confirmed_at: DateTime })
+const PlatformOrganisation = z.strictObject({ id: Uuid, name: z.string() }).meta({ id: 'PlatformOrganisation' })
+const OrganisationLink = z.strictObject({ organisation: PlatformOrganisation, linked_at: DateTime, confirmed_at: DateTime, has_owner_seat: z.boolean(), is_owner_retained: z.boolean() }).meta({ id: 'OrganisationLink' })
+const OrganisationMember = z.strictObject({ user_id: Uuid, email: z.string(), platform_role: z.string(), role: z.enum(ROLES), is_owner: z.boolean(), is_stale: z.boolean(), confirmed_at: DateTime }).meta({ id: 'OrganisationMember' })
 const OrganisationMembership = z.strictObject({
   organisation: PlatformOrganisation, platform_role: z.string(), role: z.enum(['admin', 'member', 'viewer']), is_current: z.boolean(), is_stale: z.boolean(), confirmed_at: DateTime, account_id: Uuid.optional(),
-})
-const AccountOrganisation = z.strictObject({ link: OrganisationLink.nullable(), members: z.array(OrganisationMember), candidates: z.array(OrganisationMembership), connected: z.boolean() })
+}).meta({ id: 'OrganisationMembership' })
+const AccountOrganisation = z.strictObject({ link: OrganisationLink.nullable(), members: z.array(OrganisationMember), candidates: z.array(OrganisationMembership), connected: z.boolean() }).meta({ id: 'AccountOrganisation' })
 const SwitchableAccount = z.strictObject({
   id: Uuid, name: z.string(), role: z.enum(ROLES), is_own_account: z.boolean(), is_active: z.boolean(),
   organisation: z.strictObject({ id: Uuid, name: z.string(), platform_role: z.string(), is_stale: z.boolean(), is_owner_retained: z.boolean(), confirmed_at: DateTime.nullable() }).nullable(),
-})
+}).meta({ id: 'SwitchableAccount' })
 const AccountSwitcher = z.strictObject({
   items: z.array(SwitchableAccount), active_account_id: Uuid, organisations: z.array(OrganisationMembership), connected: z.boolean(), create_organisation_url: z.url().nullable(),
-})
+}).meta({ id: 'AccountSwitcher' })
 
 export const getAccountOrganisation = route({
   id: 'get_account_organisation', method: 'GET', path: '/v1/account/organisation', area: AREA, summary: 'The organisation of the account', permission: 'read', answers: { 200: AccountOrganisation },

@@ -12,16 +12,16 @@ const Challenge = z.string().min(1).max(2048)
 const EXACTLY_ONE = 'needs exactly one of code and recovery_code'
 const isExactlyOne = (proof: { code?: string | undefined; recovery_code?: string | undefined }): boolean => (proof.code === undefined) !== (proof.recovery_code === undefined)
 
-export const SecondFactorProof = z.strictObject({ code: SecondFactorCode.optional(), recovery_code: RecoveryCode.optional() }).refine(isExactlyOne, EXACTLY_ONE)
-const SecondFactorLoginRequest = z.strictObject({ challenge: Challenge, code: SecondFactorCode.optional(), recovery_code: RecoveryCode.optional() }).refine(isExactlyOne, EXACTLY_ONE)
+export const SecondFactorProof = z.strictObject({ code: SecondFactorCode.optional(), recovery_code: RecoveryCode.optional() }).refine(isExactlyOne, EXACTLY_ONE).meta({ id: 'SecondFactorProof' })
+const SecondFactorLoginRequest = z.strictObject({ challenge: Challenge, code: SecondFactorCode.optional(), recovery_code: RecoveryCode.optional() }).refine(isExactlyOne, EXACTLY_ONE).meta({ id: 'SecondFactorLoginRequest' })
 export const SecondFactorStatus = z.strictObject({
   totp_enabled: z.boolean(), totp_pending: z.boolean(), enabled_at: DateTime.nullable(), recovery_codes_remaining: z.int().min(0), required_by_account: z.boolean(), available: z.boolean(),
-})
-export const AuthenticatorSetup = z.strictObject({ secret: z.string(), otpauth_uri: z.string(), expires_at: DateTime })
-export const RecoveryCodes = z.strictObject({ recovery_codes: z.array(z.string()) })
+}).meta({ id: 'SecondFactorStatus' })
+export const AuthenticatorSetup = z.strictObject({ secret: z.string(), otpauth_uri: z.string(), expires_at: DateTime }).meta({ id: 'AuthenticatorSetup' })
+export const RecoveryCodes = z.strictObject({ recovery_codes: z.array(z.string()) }).meta({ id: 'RecoveryCodes' })
 export const SecondFactorSession = z.strictObject({
   ...IssuedSession.shape, recovery_codes: z.array(z.string()).optional(), recovery_codes_remaining: z.int().min(0).optional(), return_to: z.string().optional(),
-})
+}).meta({ id: 'SecondFactorSession' })
 
 const signIn = { area: SIGN_IN_AREA, credentials: ['public'], permission: null, budget: 'none', refuses: [400, 401, 409, 503] } as const
 

@@ -7,7 +7,7 @@ const own = { area: 'Sign-in identities, e-mail verification, password', credent
 
 export const Session = z.strictObject({
   id: Uuid, created_at: DateTime, last_seen_at: DateTime, expires_at: DateTime, user_agent: z.string(), source_ip: z.string(), is_current: z.boolean(),
-})
+}).meta({ id: 'Session' })
 
 export const listSessions = route({
   ...own, id: 'list_sessions', method: 'GET', path: '/v1/account/sessions', summary: 'List your sessions', description: 'Where you are signed in; what was used last comes first.',

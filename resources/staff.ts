@@ -10,24 +10,24 @@ import { completeListOf, DateTime, PageQuery, pageOf, Uuid } from './shapes.ts'
 const SIGN_IN_AREA = 'Staff sign-in'
 const AREA = 'Accounts, private cloud decisions, support sessions'
 
-const Staff = z.strictObject({ id: Uuid, email: z.string(), name: z.string(), role: z.enum(STAFF_ROLES) })
-const StaffSession = z.strictObject({ staff: Staff, csrf_token: z.string(), expires_at: DateTime })
-const Challenge = z.strictObject({ mfa_required: z.literal(true), mfa_step: z.literal('verify'), challenge: z.string(), challenge_expires_at: DateTime })
+const Staff = z.strictObject({ id: Uuid, email: z.string(), name: z.string(), role: z.enum(STAFF_ROLES) }).meta({ id: 'Staff' })
+const StaffSession = z.strictObject({ staff: Staff, csrf_token: z.string(), expires_at: DateTime }).meta({ id: 'StaffSession' })
+const Challenge = z.strictObject({ mfa_required: z.literal(true), mfa_step: z.literal('verify'), challenge: z.string(), challenge_expires_at: DateTime }).meta({ id: 'StaffChallenge' })
 const Account = z.strictObject({
   id: Uuid, name: z.string(), created_at: DateTime, owner_email: z.string().nullable(), member_count: z.int(), suspended_for_payment_at: DateTime.nullable(), suspended_by_staff_at: DateTime.nullable(),
   requires_second_factor: z.boolean(), credit_balance_cents: z.int(),
-})
+}).meta({ id: 'StaffAccount' })
 const Coupon = z.strictObject({
   id: Uuid, code: z.string(), label: z.string(), amount_cents: z.int(), valid_from: DateTime.nullable(), valid_until: DateTime.nullable(), max_redemptions: z.int().nullable(), redemptions: z.int(),
   credit_days: z.int().nullable(), is_active: z.boolean(), created_at: DateTime,
-})
+}).meta({ id: 'Coupon' })
 const SupportSession = z.strictObject({
   id: Uuid, account_id: Uuid, staff_email: z.string(), mode: z.enum(SUPPORT_MODES), reason: z.string(), ticket: z.string().nullable(), created_at: DateTime, redeemed_at: DateTime.nullable(), expires_at: DateTime,
-})
+}).meta({ id: 'SupportSession' })
 const StaffAuditEntry = z.strictObject({
   id: Uuid, at: DateTime, actor_email: z.string(), actor_kind: z.enum(['staff', 'operator', 'system']), staff_id: z.string().nullable(), account_id: z.string().nullable(), action: z.string(), resource_type: z.string(),
   resource_id: z.string(), detail: z.record(z.string(), z.string()), source_ip: z.string(), user_agent: z.string(), request_id: z.string(),
-})
+}).meta({ id: 'StaffAuditEntry' })
 
 const Reason = z.strictObject({ reason: z.string().trim().min(1).max(1000) })
 const AccountParams = z.strictObject({ account_id: z.string().max(253) })

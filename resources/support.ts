@@ -12,7 +12,7 @@ const CONSENT_HOURS_MAXIMUM = 168
 
 export const SupportConsent = z.strictObject({
   id: Uuid, mode: z.enum(SUPPORT_MODES), granted_by_email: z.string(), reference: z.string().nullable(), created_at: DateTime, expires_at: DateTime, revoked_at: DateTime.nullable(), sessions: z.int(),
-})
+}).meta({ id: 'SupportConsent' })
 const own = { area: AREA, credentials: ['session'], permission: 'members.manage', isRefusedToSupport: true } as const
 
 export const listSupportConsents = route({

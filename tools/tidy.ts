@@ -34,8 +34,8 @@ const IMPORTS: Readonly<Record<string, ImportRule>> = {
 }
 const PRODUCT_FOLDERS = Object.keys(IMPORTS)
 const OTHER_FOLDERS = ['tools', 'test', 'bench']
-/** The only folder that may touch the clock, randomness and the process. */
-const SYSTEM_FOLDER = 'kit/sys/'
+/** The only places that may touch the clock, randomness and the process; the client stands alone and has its own. */
+const SYSTEM_PLACES = ['kit/sys/', 'client/timer.ts']
 
 interface Ban {
   readonly pattern: RegExp
@@ -106,7 +106,7 @@ const nameFindings = (file: string): Finding[] => {
 export function findings(file: string, source: string): Finding[] {
   const code = withoutWords(source)
   const isProduct = PRODUCT_FOLDERS.some((folder) => file.startsWith(`${folder}/`))
-  const isSystem = file.startsWith(SYSTEM_FOLDER)
+  const isSystem = isWithin(file, SYSTEM_PLACES)
   return [
     ...nameFindings(file),
     ...importFindings(file, source),

@@ -14,7 +14,7 @@ test('the committed types are generated from the routes; npm run generate writes
 })
 
 const CONSUMER = `
-import { createClient, type Operation, OperationFailed, pages, SvccloudError, unwrap, waitForOperation } from 'svccloud/client'
+import { createClient, type CurrentUser, type Member, type Operation, OperationFailed, pages, type Server, SvccloudError, unwrap, waitForOperation } from 'svccloud/client'
 
 const client = createClient({ url: 'http://127.0.0.1:8080', token: 'secret' })
 const { server, operation } = await unwrap(client.POST('/v1/servers', { body: { zone: 'eu-1a', hostname: 'web', plan: 'tiny', template: 'tiny-linux', labels: { tier: 'front' } } }))
@@ -23,7 +23,9 @@ const ended: Operation = await waitForOperation(client, operation.id, { onChange
 for await (const each of pages((query) => client.GET('/v1/servers', { params: { query: { ...query, limit: 10, label: ['tier=front'] } } }))) each.hostname.length
 const { error } = await client.DELETE('/v1/servers/{id}', { params: { path: { id: server.id } } })
 const detail: string | undefined = error?.detail
-export const all = [state, ended, detail, OperationFailed, SvccloudError]
+const people: readonly Member[] = (await unwrap(client.GET('/v1/account/members'))).items
+const nameOf = ({ user }: CurrentUser, { hostname }: Server): string => user.email + hostname
+export const all = [people, nameOf, state, ended, detail, OperationFailed, SvccloudError]
 `
 const WRONG = `
 import { createClient } from 'svccloud/client'

@@ -6,6 +6,6 @@ import type { OpenApiDocument } from '../../kit/http/openapi.ts'
 /** The text of a module of types. */
 export async function clientTypes(document: OpenApiDocument): Promise<string> {
   const asServed = JSON.parse(JSON.stringify(document)) as Parameters<typeof openapiTS>[0] // a document is one of its inputs
-  // Members with a default may be left out of requests.
-  return COMMENT_HEADER + astToString(await openapiTS(asServed, { defaultNonNullable: false, silent: true }))
+  // Members with a default may be left out of requests; every component can be imported by its name.
+  return COMMENT_HEADER + astToString(await openapiTS(asServed, { defaultNonNullable: false, silent: true, rootTypes: true, rootTypesNoSchemaPrefix: true, rootTypesKeepCasing: true }))
 }
