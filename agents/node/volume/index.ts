@@ -57,11 +57,11 @@ export function volumeReconciler({ store, caches, hypervisor, volumes, images, c
       await volumes.adopt(name, pool)
       log.info('volume taken over', { volume: name, pool })
     },
-    async copy({ host, port }, { metadata: { name }, spec: { sizeGibibytes, copyFrom, origin } }) {
+    async copy({ host, port }, { metadata: { name }, spec: { sizeGibibytes, copyFrom, origin, pool } }) {
       if (copyFrom === undefined) return
       const key = await readMoveKey(store, namespace, copyFrom.secretName)
       await copies.begin(name, `${host}:${port}`, async (signal) => {
-        await volumes.create({ name, sizeGibibytes, from: { host, port, key }, ...(origin === undefined ? {} : { origin }) }, signal)
+        await volumes.create({ name, sizeGibibytes, from: { host, port, key }, ...(origin === undefined ? {} : { origin }), ...(pool === undefined ? {} : { pool }) }, signal)
         log.info('volume copied', { volume: name })
       })
     },

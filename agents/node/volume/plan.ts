@@ -60,7 +60,8 @@ export function planVolume({ metadata, spec }: VolumeObject, seen: VolumeSeen): 
 function planMaking({ pool, source, copyFrom, origin, isRetained }: VolumeSpec, seen: VolumeSeen): Action[] {
   if (pool !== undefined) {
     if (seen.pool?.isMounted !== true) return [creating(`pool ${pool} is not mounted on this host`), wait(RETRY_SECONDS, 'the pool')]
-    if (seen.pool.hasVolume) return [effect('adopt', { pool }), again]
+    // What lies there under the name of a copy is an older one, or half of this one.
+    if (seen.pool.hasVolume && source?.kind !== 'copy') return [effect('adopt', { pool }), again]
     // What another host made is never made a second time, empty.
     if (isRetained === true || (source === undefined && origin !== undefined)) return [creating(`pool ${pool} does not hold it`), wait(RETRY_SECONDS, 'the pool')]
   }

@@ -46,6 +46,8 @@ const rows: readonly Row[] = [
   { why: 'a copy of another operation is not meant', spec: { source: { kind: 'copy', name: 'op-2' }, copyFrom }, does: ['status creating'] },
   { why: 'then it is copied', spec: { source: { kind: 'copy', name: 'op-1' }, copyFrom }, does: ['status creating', 'copy h 1'] },
   { why: 'and told from where, should that change', spec: { source: { kind: 'copy', name: 'op-1' }, copyFrom }, seen: { copy: { is: 'running' } }, does: ['status creating', 'copy h 1'] },
+  { why: 'into a pool as well, where an older one is no copy of this move', spec: { pool: 'p', source: { kind: 'copy', name: 'op-1' }, copyFrom }, seen: { pool: { isMounted: true, hasVolume: true } }, does: ['status creating', 'copy h 1'] },
+  { why: 'nor while it waits', spec: { pool: 'p', source: { kind: 'copy', name: 'op-1' } }, seen: { pool: { isMounted: true, hasVolume: true } }, does: ['status creating'] },
   { why: 'a copy that failed is tried again', spec: { source: { kind: 'copy', name: 'op-1' }, copyFrom }, seen: { copy: { is: 'failed', reason: 'no route' } }, does: ['status creating', 'copy h 1'] },
 
   { why: 'a disk is served', spec: { serve: { id: 'op-1', secretName: 's' } }, seen: { held }, does: ['serve op-1', 'wait 0'] },

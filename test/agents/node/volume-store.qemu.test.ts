@@ -73,6 +73,23 @@ it('a copy from another host is whole and stands alone', async () => {
   await world.close()
 })
 
+it('a copy into a pool takes the place of what lies there, and goes with its host when it was cut short', async () => {
+  const world = await openFolder()
+  const [volumes, other] = [await world.open(), await world.openOther()]
+  const [pool = ''] = other.pools
+  await other.create({ name: 'a', sizeGibibytes: 1, pool })
+  await other.release('a')
+  await volumes.create({ name: 'a', sizeGibibytes: 2, source: world.template })
+  const from = { ...await volumes.serve('a', 'e5'.repeat(32)), key: 'e5'.repeat(32) }
+  await expect(other.create({ name: 'a', sizeGibibytes: 2, pool, from: { ...from, key: 'f6'.repeat(32) } })).rejects.toThrow()
+  expect([await other.inspect('a'), await other.isInPool('a', pool)]).toEqual([undefined, false])
+  await other.create({ name: 'a', sizeGibibytes: 2, pool, from })
+  expect([await other.inspect('a'), await pattern(await other.pathOf('a'))]).toEqual([{ name: 'a', sizeGibibytes: 2, pool }, expect.stringContaining('read 65536/65536')])
+  await other.remove('a')
+  expect(await readdir(join(world.folder, 'shared', 'volumes'))).toEqual([])
+  await world.close()
+})
+
 it('ends what an agent that was killed still serves', async () => {
   const world = await openFolder()
   const volumes = await world.open()

@@ -102,14 +102,17 @@ export async function openQcow2Volumes({ folder, server, pools = [] }: Qcow2Opti
       const place = placeOf(pool)
       if (place === undefined) throw new Error(`pool ${pool} is not mounted`)
       const unfinished = `${diskOf(place, name)}${UNFINISHED}`
+      const origin = source === undefined ? volume.origin : { name: source.name, version: source.version }
+      const record = { name, sizeGibibytes, ...(origin === undefined ? {} : { source: origin }) }
+      if (pool !== undefined) {
+        await rm(join(place, `${name}${RECORD}`), { force: true })
+        await writeRecord(root, { ...record, pool }) // so that what is left of a copy that was cut short is found
+      }
       await fill(unfinished, volume, signal)
       await sync(unfinished)
       await rename(unfinished, diskOf(place, name))
-      // The record says that the disk is there: written last, removed first.
-      const origin = source === undefined ? volume.origin : { name: source.name, version: source.version }
-      const record = { name, sizeGibibytes, ...(origin === undefined ? {} : { source: origin }) }
+      // The record beside the disk says that it is there: written last, removed first.
       await writeRecord(place, record)
-      if (pool !== undefined) await writeRecord(root, { ...record, pool })
     },
     isInPool: async (name, pool) => await inPool(name, pool) !== undefined,
     async adopt(name, pool) {
