@@ -1251,7 +1251,7 @@ export interface paths {
         put?: never;
         /**
          * Move a server to another node
-         * @description A started server moves while it runs, as its migration policy allows; a stopped one is moved as it is. Servers stay in their zone.
+         * @description A started server moves while it runs, as its migration policy allows; a stopped one is moved as it is, also to another zone of its region, where it gets the public addresses of that zone.
          */
         post: operations["move_server"];
         delete?: never;
@@ -5232,7 +5232,7 @@ export interface operations {
         requestBody?: {
             content: {
                 "application/json": {
-                    /** @description Another node of the same zone when absent or null. */
+                    /** @description A zone of the region, for a stopped server. Another node of the same zone when absent or null. */
                     zone?: string | null;
                 };
             };

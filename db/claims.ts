@@ -52,6 +52,18 @@ async function insertClaim(tx: Transaction<Tables>, { kind, scope, value, accoun
   return row?.account_id === accountId && row.holder === holder
 }
 
+/** What the one holder has claimed becomes the other's, in place of what that one has of the same kinds. */
+export async function passClaims(tx: Transaction<Tables>, { accountId, holder: from }: Holding, to: string): Promise<void> {
+  await tx.deleteFrom('address_claim').where('account_id', '=', accountId).where('holder', '=', to)
+    .where('kind', 'in', (claim) => claim.selectFrom('address_claim as passed').select('passed.kind').where('passed.account_id', '=', accountId).where('passed.holder', '=', from)).execute()
+  await tx.updateTable('address_claim').set({ holder: to }).where('account_id', '=', accountId).where('holder', '=', from).execute()
+}
+
+export async function findHostname(db: Queries, { accountId, holder }: Holding): Promise<string | undefined> {
+  const row = await db.selectFrom('address_claim').select('value').where('account_id', '=', accountId).where('holder', '=', holder).where('kind', '=', 'hostname').executeTakeFirst()
+  return row?.value
+}
+
 /** Frees everything that the holder has claimed. */
 export async function releaseClaims(tx: Transaction<Tables>, { accountId, holder }: Holding): Promise<void> {
   await tx.deleteFrom('address_claim').where('account_id', '=', accountId).where('holder', '=', holder).execute()

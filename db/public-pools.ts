@@ -127,6 +127,12 @@ export async function takeAddress(tx: Transaction<Tables>, { zone, use, accountI
   await tx.updateTable('public_address').set(held).where('pool_id', '=', rested.pool_id).where('index', '=', rested.index).execute()
 }
 
+/** The addresses of the one holder become the other's, in place of all that it has. */
+export async function passAddresses(tx: Transaction<Tables>, { accountId, holder: from }: Holding, to: string): Promise<void> {
+  await releaseAddresses(tx, { accountId, holder: to })
+  await tx.updateTable('public_address').set({ holder: to }).where('account_id', '=', accountId).where('holder', '=', from).execute()
+}
+
 /** Frees all addresses of the holder, those that were replaced too. Nothing when that was done before. */
 export async function releaseAddresses(tx: Transaction<Tables>, { accountId, holder }: Holding): Promise<void> {
   await tx.updateTable('public_address').set({ account_id: null, holder: null, is_current: false, released_number: sql<number>`nextval('public_address_release')` }).where('account_id', '=', accountId).where('holder', '=', holder).execute()

@@ -7,8 +7,8 @@ import type { Random } from '../kit/sys/random.ts'
 import { claimHostname, claimMacAddress, releaseClaims } from './claims.ts'
 import { claimPlacement, type Placement, releasePlacement } from './placement.ts'
 import { type HeldAddress, hasPools, heldAddresses, listAddresses, releaseAddresses, takeAddress, toHeldAddress } from './public-pools.ts'
-import { giveBackQuotas, takeQuotas } from './quotas.ts'
-import { serverHolder, storageHolder } from './server-holders.ts'
+import { giveBackQuotas, type Holding, takeQuotas } from './quotas.ts'
+import { arrivingServerHolder, serverHolder, storageHolder } from './server-holders.ts'
 import { SIZE_CHANGE_COLUMNS, type SizeChange, toSizeChange } from './server-sizes.ts'
 import type { Queries } from './open.ts'
 import type { Tables } from './tables.ts'
@@ -56,12 +56,11 @@ export async function claimServer(tx: Transaction<Tables>, demand: ServerDemand,
   await claimHostname(tx, { ...holding, zone, hostname }, now)
   const macAddress = await claimMacAddress(tx, holding, random, now)
   const placement = await claimPlacement(tx, demand, now)
-  return { macAddress, placement, addresses: await claimAddresses(tx, demand) }
+  return { macAddress, placement, addresses: await claimAddresses(tx, holding, demand) }
 }
 
 /** A /64 in a zone that has prefixes to give, and the IPv4 address that was asked for. In the order of the uses, so that transactions lock pools in one order. */
-async function claimAddresses(tx: Transaction<Tables>, { accountId, serverId, zone, publicIpv4 = false }: ServerDemand): Promise<readonly HeldAddress[]> {
-  const holding = { accountId, holder: serverHolder(serverId) }
+export async function claimAddresses(tx: Transaction<Tables>, holding: Holding, { zone, publicIpv4 = false }: Pick<ServerDemand, 'zone' | 'publicIpv4'>): Promise<readonly HeldAddress[]> {
   const known = await listAddresses(tx, holding)
   const wanted = [...(publicIpv4 ? ['server_ipv4'] as const : []), ...((await hasPools(tx, zone, 'server_ipv6_prefix')) ? ['server_ipv6_prefix'] as const : [])]
   const missing = wanted.filter((use) => !known.some((address) => address.use === use && address.isCurrent))
@@ -80,11 +79,12 @@ export async function renumberServer(tx: Transaction<Tables>, { accountId, serve
 /** Gives everything back; nothing when that was done before. */
 export async function releaseServer(tx: Transaction<Tables>, { accountId, serverId }: ServerId): Promise<void> {
   const holding = { accountId, holder: serverHolder(serverId) }
+  const arriving = { accountId, holder: arrivingServerHolder(serverId) }
   await giveBackQuotas(tx, holding)
   await giveBackQuotas(tx, { accountId, holder: storageHolder(serverId) })
-  await releaseClaims(tx, holding)
+  for (const each of [holding, arriving]) await releaseClaims(tx, each)
   await releasePlacement(tx, { accountId, serverId })
-  await releaseAddresses(tx, holding)
+  for (const each of [holding, arriving]) await releaseAddresses(tx, each)
 }
 
 /** Undefined unless the server holds everything. */

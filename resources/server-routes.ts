@@ -218,8 +218,8 @@ export const restartServer = route({
 
 export const moveServer = route({
   id: 'move_server', method: 'POST', path: '/v1/servers/{id}/move', area: AREA, summary: 'Move a server to another node', permission: 'operate', audit: 'server.move',
-  description: 'A started server moves while it runs, as its migration policy allows; a stopped one is moved as it is. Servers stay in their zone.', starts: ['server.migrate', 'server.move'], params: ById,
-  body: z.strictObject({ zone: ZoneName.nullish().describe('Another node of the same zone when absent or null.') }),
+  description: 'A started server moves while it runs, as its migration policy allows; a stopped one is moved as it is, also to another zone of its region, where it gets the public addresses of that zone.', starts: ['server.migrate', 'server.move'], params: ById,
+  body: z.strictObject({ zone: ZoneName.nullish().describe('A zone of the region, for a stopped server. Another node of the same zone when absent or null.') }),
   answers: { 202: OperationEnvelope }, refuses: [400, 404, 409, 503],
 })
 

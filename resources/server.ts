@@ -23,6 +23,7 @@ const Migration = z.strictObject({
   state: z.enum(MIGRATION_STATES).describe('How far the move is.'),
   sourceNode: z.string().max(253).describe('Node that the server leaves.'),
   targetNode: z.string().max(253).describe('Node that the server goes to.'),
+  targetZone: ZoneName.optional().describe('Zone of that node.'),
   phase: z.enum(MIGRATION_PHASES).describe('How far the nodes report the attempt.'),
   attempt: z.int().min(1).describe('Which send it is.'),
   iteration: z.int().min(0).describe('Passes over the memory in this attempt.'),
@@ -44,6 +45,9 @@ const changedOnlyBy = (field: string, operation: OperationKind, message: string)
   return { rule: `${isSame} || (${isUnderWay} && !(${hasEnded}))`, message: `${field} cannot be changed: ${message}` }
 }
 
+/** Only the platform writes the status: it says so once a move has brought the server to the zone. */
+const ZONE_RULE = "self.spec.zone == oldSelf.spec.zone || (has(self.status) && has(self.status.migration) && self.status.migration.state == 'switched' && has(self.status.migration.targetZone) && self.status.migration.targetZone == self.spec.zone)"
+
 export const Server = resource({
   kind: 'Server', plural: 'servers', shortNames: ['srv'], scope: 'Namespaced', customers: 'write',
   description: [
@@ -55,7 +59,7 @@ export const Server = resource({
   spec: z.strictObject({
     hostname: Hostname.describe('Host name, unique in the account and zone. Cannot be changed.').meta({ 'x-kubernetes-validations': [{ rule: 'self == oldSelf', message: 'hostname cannot be changed' }] }),
     title: z.string().max(255).default('').describe('One line of free text for people.'),
-    zone: ZoneName.describe('Zone that the server lives in: one of `kubectl get zones`. Cannot be changed.'),
+    zone: ZoneName.describe('Zone that the server lives in: one of `kubectl get zones`. Cannot be changed here; it follows a server that is moved to another zone through the API.'),
     plan: z.string().min(1).max(63).describe('Plan that gives cores, memory and price: one of `kubectl get plans`. Cannot be changed here.'),
     template: z.string().min(1).max(63).optional().describe('Template that the boot storage is made from: one of `kubectl get templates`. Exactly one of template and customImageId is set. Cannot be changed here.'),
     customImageId: z.string().min(1).max(253).optional().describe('Custom image that the boot storage is made from, instead of a template.'),
@@ -104,16 +108,16 @@ export const Server = resource({
     { name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
     { name: 'Node', type: 'string', jsonPath: '.status.nodeName', priority: 1 },
     { name: 'Template', type: 'string', jsonPath: '.spec.template', priority: 1 },
+    { name: 'Network', type: 'string', jsonPath: `.status.conditions[?(@.type=="${NETWORK_CONDITION}")].reason`, priority: 1 },
     { name: 'Operation', type: 'string', jsonPath: '.status.operation.kind', priority: 1 },
     { name: 'Detail', type: 'string', jsonPath: '.status.stateDetail', priority: 1 },
     { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
-    { name: 'Network', type: 'string', jsonPath: `.status.conditions[?(@.type=="${NETWORK_CONDITION}")].reason`, priority: 1 },
   ],
   selectableFields: ['.spec.hostname', '.spec.zone', '.status.state'],
   rules: [
     { rule: 'has(self.spec.template) != has(self.spec.customImageId)', message: 'exactly one of template and customImageId must be set' },
     { rule: 'self.spec.publicIpv4 == oldSelf.spec.publicIpv4', message: 'publicIpv4 cannot be changed: the address comes with the server' },
-    changedOnlyBy('zone', 'server.move', 'a server stays in its zone until it is moved'),
+    { rule: ZONE_RULE, message: 'zone cannot be changed: it follows a server that is moved to another' },
     { rule: "has(self.spec.serverGroupId) ? (has(oldSelf.spec.serverGroupId) && self.spec.serverGroupId == oldSelf.spec.serverGroupId) : !has(oldSelf.spec.serverGroupId)", message: 'serverGroupId cannot be changed' },
     changedOnlyBy('plan', 'server.change_plan', 'the plan is changed by its own operation'),
     changedOnlyBy('storageGibibytes', 'server.change_plan', 'the boot storage grows with the plan'),

@@ -12,7 +12,7 @@ export const Storage = resource({
   kind: 'Storage', plural: 'storages', shortNames: ['sto'], scope: 'Namespaced', customers: 'read',
   description: 'A block device of an account. The first boot storage of a server has its name; it is made and deleted with the server.',
   spec: z.strictObject({
-    zone: ZoneName.describe('Zone that the storage lives in. Cannot be changed.'),
+    zone: ZoneName.describe('Zone that the storage lives in. Cannot be changed; that of a boot storage follows its server.'),
     title: z.string().max(255).default('').describe('One line of free text for people.'),
     sizeGibibytes: z.int().min(1).max(65_536).describe('Size in GiB. May grow, never shrink.'),
     tier: z.enum(['standard', 'local-nvme']).default('standard').describe('Kind of disk. Cannot be changed.'),
@@ -49,7 +49,8 @@ export const Storage = resource({
   ],
   selectableFields: ['.spec.serverId', '.spec.zone'],
   rules: [
-    ...['zone', 'tier', 'source'].map(fixed),
+    ...['tier', 'source'].map(fixed),
+    { rule: 'self.spec.zone == oldSelf.spec.zone || self.spec.isBoot', message: 'zone cannot be changed: only a boot storage goes to another, with its server' },
     { rule: 'self.spec.sizeGibibytes >= oldSelf.spec.sizeGibibytes', message: 'sizeGibibytes may grow, never shrink' },
     { rule: '!self.spec.isBoot || has(self.spec.serverId)', message: 'a boot storage has a server' },
   ],

@@ -1,12 +1,14 @@
-/** Moving a server to another node: live while it runs, as it is while it is stopped. The node is chosen when the operation begins; that
+/** Moving a server to another node: live while it runs, as it is while it is stopped, then also to another zone. The node is chosen when the operation begins; that
  *  there is one is asked before. */
-import { badField, conflict } from '../../domain/problem.ts'
+import { badField, conflict, unavailable } from '../../domain/problem.ts'
 import { requireMovable } from '../../domain/server-rules.ts'
 import { requireTarget } from '../../db/moves.ts'
+import { findServerGroup } from '../../db/server-groups.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
 import { newUuid } from '../../kit/sys/random.ts'
 import { Plan, Zone } from '../../resources/platform.ts'
 import { factsOf, moveServer, stateOf } from '../../resources/server-routes.ts'
+import { Storage } from '../../resources/storage.ts'
 import { operate } from '../begin.ts'
 import type { Parts } from '../parts.ts'
 import type { ServerObject, Servers } from '../servers.ts'
@@ -21,21 +23,34 @@ export const moveEndpoints = (parts: Parts, servers: Servers): readonly Endpoint
     const stored = storedOf(server)
     const power = stateOf(stored) === 'stopped' ? 'stopped' : 'started'
     requireMovable(factsOf(stored), power)
-    if (body.zone != null && body.zone !== server.spec.zone) requireSameZone(parts, server, body.zone, power)
+    const zone = body.zone != null && body.zone !== server.spec.zone ? body.zone : undefined
+    if (zone !== undefined) await requireLeave(parts, { accountId, server, power }, zone)
     const { cpuPool } = parts.caches.of(Plan).get({ name: server.spec.plan })?.spec ?? {}
-    await requireTarget(parts.db, { accountId, serverId: id, operationId: newUuid(parts.random), cpuPool }, now)
+    await requireTarget(parts.db, { accountId, serverId: id, operationId: newUuid(parts.random), cpuPool, ...(zone === undefined ? {} : { zone }) }, now)
     const { memoryMebibytes = 0, storageGibibytes = 0 } = server.status ?? {}
     return operate(parts, servers, call, {
       kind: power === 'started' ? 'server.migrate' : 'server.move', judge: (facts) => requireMovable(facts, power), spec: {}, gibibytes: memoryMebibytes / MEBIBYTES_PER_GIBIBYTE + storageGibibytes,
+      ...(zone === undefined ? {} : { arguments: { target_zone: zone }, changes: () => [{ field: 'zone', before: server.spec.zone, after: zone }] }),
     })
   }),
 ]
 
-/** A server's disk, name and addresses are of its zone. */
-function requireSameZone({ caches }: Parts, server: ServerObject, name: string, power: 'started' | 'stopped'): never {
+interface Leaving {
+  readonly accountId: string
+  readonly server: ServerObject
+  readonly power: 'started' | 'stopped'
+}
+
+/** Throws 400 for a zone that is none of the server's region, 409 for what keeps it in its own, and 503 where nothing new may come. */
+async function requireLeave({ caches, db, store }: Parts, { accountId, server, power }: Leaving, name: string): Promise<void> {
   const [zone, own] = [name, server.spec.zone].map((one) => caches.of(Zone).get({ name: one }))
   if (zone === undefined || zone.spec.region !== own?.spec.region) throw badField('zone', `must be a zone of the region of ${server.spec.zone}`)
-  const resource = { type: 'server', id: server.metadata.name }
-  if (power === 'started') throw conflict('server_not_stopped', 'Only a stopped server could leave its zone.', { resource })
-  throw conflict('zone_capability_missing', `The disk of the server cannot leave zone ${server.spec.zone}. Make a new server in zone ${name}.`, { resource })
+  const { metadata: { name: serverId, namespace = '' }, spec: { serverGroupId: groupId } } = server
+  if (power === 'started') throw conflict('server_not_stopped', 'Only a stopped server can leave its zone. Stop it first.', { resource: { type: 'server', id: serverId } })
+  const { items: storages } = await store.list(Storage, { namespace, fieldSelector: `spec.serverId=${serverId}` })
+  const local = storages.find(({ spec }) => spec.tier === 'local-nvme')
+  if (local !== undefined) throw conflict('in_use', 'The server has a local-nvme storage, which stays in its zone.', { resource: { type: 'storage', id: local.metadata.name } })
+  const group = groupId === undefined ? undefined : await findServerGroup(db, { accountId, groupId })
+  if (group !== undefined && group.zone !== null && group.zone !== name) throw conflict('in_use', `The server is of a group for servers in zone ${group.zone}.`, { resource: { type: 'server_group', id: group.id } })
+  if (zone.spec.isClosed) throw unavailable('no_capacity', 'The zone takes no new servers.')
 }

@@ -51,7 +51,7 @@ export const userDataKey = (server: ServerObject, node: string): Key => ({ names
 /** The boot storage, or the one of this name that takes its place. */
 export function ensureStorage(server: ServerObject, seen: Seen, claims: ServerClaims, name = bootStorageName(server)): Action {
   const spec: StorageSpec = {
-    zone: server.spec.zone, title: server.spec.title, sizeGibibytes: claims.placement.storageGibibytes, tier: 'standard', isBoot: true,
+    zone: seen.storage?.spec.zone ?? server.spec.zone, title: server.spec.title, sizeGibibytes: claims.placement.storageGibibytes, tier: 'standard', isBoot: true,
     serverId: server.metadata.name, labels: {}, isProtected: false,
     ...(server.spec.template === undefined ? {} : { source: { kind: 'template', id: server.spec.template } }),
   }

@@ -27,6 +27,8 @@ interface Move {
 interface Wish extends Move {
   readonly cpuPool?: string
   readonly node?: string
+  /** Its own when absent. */
+  readonly zone?: string
   /** Shared storage that the node must reach. */
   readonly pool?: string
 }

@@ -117,7 +117,8 @@ export function modeOf({ server, operation }: Pick<Work, 'server' | 'operation'>
 export function hasDiskThere({ seen: { targetVolume }, storage, moveId }: Moving, kind: 'mirror' | 'copy'): boolean {
   if (targetVolume === undefined || targetVolume.metadata.deletionTimestamp !== undefined) return false
   const { pool, source } = targetVolume.spec
-  return storage.status?.pool === undefined ? source?.kind === kind && source.name === moveId : pool === storage.status.pool
+  const isShared = pool !== undefined && pool === storage.status?.pool && source === undefined
+  return isShared || (source?.kind === kind && source.name === moveId)
 }
 
 /** Disks that go with the guest, because the target does not reach them where they are. */
@@ -148,12 +149,12 @@ const REPORT_MILLISECONDS = 1_000
 
 /** What is written down of the move in this state; the nodes' figures no more than once a second. */
 export function progressOf(moving: Moving, state: MigrationState, detail = ''): MigrationProgress {
-  const { source, target, moveId, sourceNode, targetNode, written } = moving
+  const { source, target, moveId, sourceNode, targetNode, claims, written } = moving
   const [sent, received] = [transferOf(source?.status, 'send', moveId), transferOf(target?.status, 'receive', moveId)]
   const told = sent !== undefined && sent.attempt >= (received?.attempt ?? 0) ? sent : received
   const attempt = Math.max(written.attempt, source?.spec.send?.id === moveId ? source.spec.send.attempt : 1, target?.spec.receive?.id === moveId ? target.spec.receive.attempt : 1)
   const next: MigrationProgress = {
-    operationId: moveId, state, sourceNode, targetNode, attempt, phase: received?.phase === 'completed' ? 'completed' : told?.phase ?? (state === 'reserved' ? '' : 'preparing'),
+    operationId: moveId, state, sourceNode, targetNode, ...(claims.target === undefined ? {} : { targetZone: claims.target.zone }), attempt, phase: received?.phase === 'completed' ? 'completed' : told?.phase ?? (state === 'reserved' ? '' : 'preparing'),
     iteration: told?.iteration ?? 0, transferredBytes: told?.transferredBytes ?? 0, totalBytes: told?.totalBytes ?? 0, dirtyBytesPerSecond: told?.dirtyBytesPerSecond ?? 0,
     downtimeMilliseconds: Math.max(sent?.downtimeMilliseconds ?? 0, received?.downtimeMilliseconds ?? 0), detail: detail === '' ? told?.detail ?? '' : detail,
     ...(told === undefined ? {} : { reportedAt: told.reportedAt }),

@@ -1,5 +1,5 @@
-/** The server's plan: pure, synchronous, total. Guards in order: an operation that another one replaced, an edit without an operation,
- *  deletion, the operation under way, and a server at rest. */
+/** The server's plan: pure, synchronous, total. Guards in order: an operation that another one replaced, another zone, an edit without an
+ *  operation, deletion, the operation under way, and a server at rest. */
 import { isFinal, type OperationKind } from '../../domain/operations.ts'
 import type { Action } from '../../kit/reconcile/action.ts'
 import { adopt, auditAdopted, auditEdits, SYSTEM_ACTOR, unaskedEdit } from './adopt.ts'
@@ -9,6 +9,7 @@ import { forceRelease } from './force-release.ts'
 import { switchMetadata } from './metadata.ts'
 import { migrate } from './migrate.ts'
 import { move } from './move.ts'
+import { newZone } from './new-zone.ts'
 import { create, failed, restart, start, stop } from './power.ts'
 import { rebuild, rebuildFailed } from './rebuild.ts'
 import { endedByLoss, recover, recoverFailed } from './recover.ts'
@@ -36,6 +37,8 @@ function decide(turn: Turn): readonly Action[] {
   const { server, seen } = turn
   const replaced = replacedOperation(server)
   if (replaced !== undefined) return [replaced]
+  const moved = newZone(turn)
+  if (moved !== undefined && !isDeleting(server)) return toActions(turn, moved)
   const edit = unaskedEdit(server, seen.instance)
   if (edit !== undefined) return [adopt(turn, edit.kind, isFollowUp(turn, edit.kind) ? SYSTEM_ACTOR : seen.editor)]
   if (isDeleting(server) && server.metadata.deletionTimestamp === undefined) return [deleteObject(server)]

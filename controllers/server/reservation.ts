@@ -44,10 +44,12 @@ function refusal({ server }: Work): string | undefined {
 }
 
 function reserve({ server, seen: { accountId, plan, storage }, operation }: Work): Action {
-  const node = operation.arguments?.['target_node_id']
+  const { target_node_id: node, target_zone: zone } = operation.arguments ?? {}
   const input = {
     accountId, serverId: server.metadata.name, operationId: operation.id,
-    ...(plan?.cpuPool === undefined ? {} : { cpuPool: plan.cpuPool }), ...(node === undefined ? {} : { node }), ...(storage?.status?.pool === undefined ? {} : { pool: storage.status.pool }),
+    ...(plan?.cpuPool === undefined ? {} : { cpuPool: plan.cpuPool }), ...(node === undefined ? {} : { node }),
+    // In another zone the disk is copied, wherever it lies.
+    ...(zone !== undefined ? { zone } : storage?.status?.pool === undefined ? {} : { pool: storage.status.pool }),
   }
   return { do: 'effect', name: 'reserve', input }
 }

@@ -2,26 +2,30 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Action } from '../../kit/reconcile/action.ts'
 import type { Seen } from './plan.ts'
-import { ensureOwn, ensureVolume, type Holding, isLeaving, nodeOf, remove, type StorageObject, type VolumeObject, withdraw } from './volumes.ts'
+import { ensureOwn, ensureVolume, hasSameData, type Holding, isLeaving, nodeOf, poolAmong, remove, type StorageObject, type VolumeObject, withdraw } from './volumes.ts'
 
 /** `own` is the volume of the server's own node. */
 export function carry(storage: StorageObject, seen: Seen, own: VolumeObject | undefined): readonly Action[] {
   const { node, target, volumes, usedOn } = seen
   const elsewhere = volumes.filter((one) => nodeOf(one) !== node && nodeOf(one) !== target?.node && !usedOn.includes(nodeOf(one)))
   // A disk that only its node has is kept until the server's own node has it.
-  const needless = elsewhere.filter(({ spec }) => spec.pool !== undefined || own?.status?.state === 'ready')
+  const needless = elsewhere.filter((one) => hasSameData(one, own) || own?.status?.state === 'ready')
   return [
-    ...needless.flatMap((one) => withdraw(storage, one)),
+    ...needless.flatMap((one) => withdraw(storage, one, own)),
     ...(own === undefined || isLeaving(own) ? [] : [ensureOwn(storage, own, serving(seen, own)), ...onTarget(storage, seen, own)]),
   ]
 }
 
 const moveOf = ({ target, migration }: Seen) => (target === undefined || migration?.operationId !== target.operationId ? undefined : { ...target, state: migration.state })
 
+/** Both nodes reach the disk where it is. In its own zone a server goes only to nodes of which that is so. */
+const isShared = ({ zone }: Seen, target: NonNullable<Seen['target']>, { spec: { pool } }: VolumeObject): boolean =>
+  pool !== undefined && (target.zone === zone || target.pools.includes(pool))
+
 /** The disk of a server that stands still is copied, unless both nodes reach it. */
 function serving(seen: Seen, own: VolumeObject): Holding['serve'] {
   const move = moveOf(seen)
-  if (move?.state !== 'detached' || own.spec.pool !== undefined || !seen.isGuestOff || seen.moveSecretName === undefined) return undefined
+  if (move?.state !== 'detached' || isShared(seen, move, own) || !seen.isGuestOff || seen.moveSecretName === undefined) return undefined
   return { id: move.operationId, secretName: seen.moveSecretName }
 }
 
@@ -30,18 +34,29 @@ function onTarget(storage: StorageObject, seen: Seen, own: VolumeObject): readon
   const move = moveOf(seen)
   if (move === undefined || move.state === 'reserved' || move.state === 'aborting') return []
   const there = seen.volumes.find((one) => nodeOf(one) === move.node)
-  const holding = holdingOf(seen, move, own)
+  const holding = holdingOf(storage, seen, move, { own, there })
   const isOther = there !== undefined && !isDeepStrictEqual(there.spec.source, holding.source)
   if (isOther) return isLeaving(there) || seen.usedOn.includes(move.node) ? [] : [remove(there)]
+  // Where an older copy is on its way out of the same shared storage, it would take this one along.
+  const isInTheWay = holding.source?.kind === 'copy' && holding.pool !== undefined && seen.volumes.some((one) => one !== there && one.spec.pool === holding.pool)
+  if (isInTheWay) return []
   return [ensureVolume(storage, move.node, holding)]
 }
 
-function holdingOf({ moveSecretName: secretName }: Seen, { operationId: id, state }: NonNullable<ReturnType<typeof moveOf>>, own: VolumeObject): Holding {
+/** The volumes on the two ends of a move. */
+interface Ends {
+  readonly own: VolumeObject
+  readonly there: VolumeObject | undefined
+}
+
+function holdingOf(storage: StorageObject, seen: Seen, move: NonNullable<ReturnType<typeof moveOf>>, { own, there }: Ends): Holding {
+  const [{ operationId: id, state }, { moveSecretName: secretName }] = [move, seen]
   const origin = own.status?.origin ?? own.spec.origin
   const known = origin === undefined ? {} : { origin }
-  if (own.spec.pool !== undefined) return { ...known, pool: own.spec.pool, isRetained: true }
+  if (own.spec.pool !== undefined && isShared(seen, move, own)) return { ...known, pool: own.spec.pool, isRetained: true }
   if (state !== 'detached') return { ...known, source: { kind: 'mirror', name: id } }
   const { serving } = own.status ?? {}
   const from = serving?.id === id && secretName !== undefined ? { copyFrom: { id, host: serving.host, port: serving.port, secretName } } : {}
-  return { ...known, source: { kind: 'copy', name: id }, ...from }
+  const pool = there === undefined ? poolAmong(storage, move.pools) : there.spec.pool
+  return { ...known, source: { kind: 'copy', name: id }, ...from, ...(pool === undefined ? {} : { pool }) }
 }

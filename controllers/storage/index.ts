@@ -46,14 +46,15 @@ async function observe({ caches, db }: Parts, { metadata, spec }: StorageObject)
   const claims = accountId === undefined || serverId === undefined ? undefined : await asked(findServerClaims(db, { accountId, serverId }))
   const server = serverId === undefined ? undefined : caches.of(Server).get({ namespace, name: serverId })
   const instances = caches.of(Instance).by('volume', uid)
-  const node = claims?.placement.node
+  const { node, zone } = claims?.placement ?? {}
+  const poolsOf = (name: string) => caches.of(NodeReport).get({ namespace: nodeNamespace(name), name: NODE_REPORT_NAME })?.spec.pools ?? []
   return {
-    node, target: claims?.target, migration: server?.status?.migration,
+    node, zone, target: claims?.target && { ...claims.target, pools: poolsOf(claims.target.node) }, migration: server?.status?.migration,
     moveSecretName: server === undefined || node === undefined ? undefined : moveKeyKey(server, node).name,
     region: caches.of(Zone).get({ name: spec.zone })?.spec.region,
     volumes: caches.of(Volume).by('storage', uid), usedOn: instances.map(nodeOf),
     isGuestOff: instances.every((instance) => nodeOf(instance) !== node || isOff(instance)),
-    pools: node === undefined ? [] : caches.of(NodeReport).get({ namespace: nodeNamespace(node), name: NODE_REPORT_NAME })?.spec.pools ?? [],
+    pools: node === undefined ? [] : poolsOf(node),
     isInUse: (server !== undefined && !isDeleting(server) && bootStorageName(server) === metadata.name) || instances.length > 0,
   }
 }

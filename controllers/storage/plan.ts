@@ -6,13 +6,15 @@ import type { VolumeSpec } from '../../resources/instance.ts'
 import type { MigrationProgress } from '../../resources/server.ts'
 import { healthConditions } from '../health.ts'
 import { carry } from './carry.ts'
-import { ensureOwn, ensureVolume, isLeaving, nodeOf, remove, type StorageObject, type VolumeObject, withdraw } from './volumes.ts'
+import { ensureOwn, ensureVolume, isLeaving, nodeOf, poolAmong, remove, type StorageObject, type VolumeObject, withdraw } from './volumes.ts'
 
 export interface Seen {
   /** Undefined when the server has no room on any node. */
   readonly node: string | undefined
+  /** Of that node. */
+  readonly zone?: string | undefined
   /** Where the server is on its way to. */
-  readonly target?: { readonly node: string; readonly operationId: string } | undefined
+  readonly target?: { readonly node: string; readonly zone: string; readonly operationId: string; readonly pools: readonly string[] } | undefined
   /** How far it is, as its server says. */
   readonly migration?: Pick<MigrationProgress, 'operationId' | 'state'> | undefined
   /** Secret of both nodes that a move shares. */
@@ -30,13 +32,15 @@ export interface Seen {
   readonly isInUse: boolean
 }
 
-/** Guards in order: deleting, not a boot storage, no node, volume missing, volume at work. */
+/** Guards in order: deleting, not a boot storage, no node, another zone, volume missing, volume at work. */
 export function plan(storage: StorageObject, seen: Seen): readonly Action[] {
   const { metadata, spec } = storage
   const { node } = seen
   if (metadata.deletionTimestamp !== undefined && !seen.isInUse) return leave(storage, seen)
   if (!spec.isBoot || spec.serverId === undefined) return failed('Only boot storages, which are made with their server, are offered here.')
   if (node === undefined) return [{ do: 'status', status: { state: 'creating' }, conditions: healthConditions('reconciling', 'Waiting', 'The server has no room on any host yet.') }, { do: 'wait', seconds: 5, for: 'the server to be placed' }]
+  // The last turn in this zone: whoever looks after the other goes on.
+  if (seen.zone !== undefined && seen.zone !== spec.zone) return [{ do: 'change', patch: { spec: { zone: seen.zone } } }, { do: 'wait', seconds: 0, for: 'the next look' }]
   const volume = seen.volumes.find((one) => nodeOf(one) === node)
   const elsewhere = carry(storage, seen, volume)
   const pool = volume === undefined ? poolOf(storage, seen) : volume.spec.pool
@@ -53,10 +57,10 @@ export function plan(storage: StorageObject, seen: Seen): readonly Action[] {
   }]
 }
 
-/** A disk is made on shared storage where its node has some, and stays where it was made. */
-function poolOf({ spec, status }: StorageObject, { volumes: [known], pools }: Seen): string | undefined {
+/** A disk stays where it was made. */
+function poolOf(storage: StorageObject, { volumes: [known], pools }: Seen): string | undefined {
   if (known !== undefined) return known.spec.pool
-  return status?.nodeName === undefined ? (spec.tier === 'standard' ? pools[0] : undefined) : status.pool
+  return storage.status?.nodeName === undefined ? poolAmong(storage, pools) : storage.status.pool
 }
 
 /** What lies on shared storage already is not made a second time. */
@@ -73,7 +77,7 @@ function leave(storage: StorageObject, { volumes, node }: Seen): readonly Action
   const own = volumes.find((one) => nodeOf(one) === node) ?? volumes.find(({ spec }) => spec.isRetained !== true) ?? volumes[0]
   if (own === undefined) return [{ do: 'finalized' }]
   const others = volumes.filter((one) => one !== own)
-  const actions = others.length > 0 ? others.flatMap((one) => withdraw(storage, one)) : isLeaving(own) ? [] : [ensureOwn(storage, own), remove(own)]
+  const actions = others.length > 0 ? others.flatMap((one) => withdraw(storage, one, own)) : isLeaving(own) ? [] : [ensureOwn(storage, own), remove(own)]
   return [...actions, { do: 'status', status: { state: 'deleting' }, conditions: healthConditions('reconciling', 'Deleting', '') }]
 }
 

@@ -21,13 +21,22 @@ export function ensureVolume({ metadata: { namespace = '', name, uid = '', label
   return { do: 'ensure', type: Volume, draft: { metadata: { namespace: nodeNamespace(node), name: uid, ...(account === undefined ? {} : { labels: { [ACCOUNT_LABEL]: account } }) }, spec: draft } }
 }
 
-/** The node that the server lives on holds the data: with its volume it goes. */
-export const ensureOwn = (storage: StorageObject, volume: VolumeObject, serve?: VolumeSpec['serve']): Action =>
-  ensureVolume(storage, nodeOf(volume), { source: volume.spec.source, origin: volume.spec.origin, pool: volume.spec.pool, serve })
+/** The node that the server lives on holds the data: with its volume it goes. What was copied to shared storage is from then on as if made there. */
+export function ensureOwn(storage: StorageObject, volume: VolumeObject, serve?: VolumeSpec['serve']): Action {
+  const { spec: { source, origin, pool }, status } = volume
+  const isWhole = pool !== undefined && source?.kind === 'copy' && origin !== undefined && status?.state === 'ready'
+  return ensureVolume(storage, nodeOf(volume), { source: isWhole ? undefined : source, origin, pool, serve })
+}
+
+/** A disk is made on shared storage where its node has some. */
+export const poolAmong = ({ spec }: StorageObject, pools: readonly string[]): string | undefined => (spec.tier === 'standard' ? pools[0] : undefined)
+
+/** Whether the volume shows the very data that the server's own does. Before that one is known, whatever lies on shared storage may be those. */
+export const hasSameData = ({ spec: { pool } }: VolumeObject, own: VolumeObject | undefined): boolean => pool !== undefined && (own === undefined || pool === own.spec.pool)
 
 /** Takes the volume from its node. What lies on shared storage stays there for the node that the server lives on. */
-export const withdraw = (storage: StorageObject, volume: VolumeObject): readonly Action[] => isLeaving(volume) ? [] : [
-  ...(volume.spec.pool === undefined ? [] : [ensureVolume(storage, nodeOf(volume), { source: volume.spec.source, origin: volume.spec.origin, pool: volume.spec.pool, isRetained: true })]),
+export const withdraw = (storage: StorageObject, volume: VolumeObject, own: VolumeObject | undefined): readonly Action[] => isLeaving(volume) ? [] : [
+  ...(hasSameData(volume, own) ? [ensureVolume(storage, nodeOf(volume), { source: volume.spec.source, origin: volume.spec.origin, pool: volume.spec.pool, isRetained: true })] : []),
   remove(volume),
 ]
 

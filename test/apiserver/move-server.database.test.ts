@@ -4,6 +4,7 @@ import { accountNamespace } from '../../resources/index.ts'
 import { Operation } from '../../resources/operation.ts'
 import { Zone } from '../../resources/platform.ts'
 import { Server } from '../../resources/server.ts'
+import { Storage } from '../../resources/storage.ts'
 import { useDatabase } from '../database.ts'
 import { type Cloud, openCloud, type Person, PUBLIC_KEY } from './cloud.ts'
 
@@ -12,6 +13,7 @@ let cloud: Cloud
 let ada: Person
 let bob: Person
 const SECOND = 'node-a2'
+const OTHER_ZONE = 'eu-1-b'
 
 beforeAll(async () => {
   cloud = await openCloud(database.db)
@@ -19,13 +21,14 @@ beforeAll(async () => {
   bob = await cloud.signUp('bob@example.com')
   await ada.send('POST', '/v1/ssh-keys', { body: { name: 'laptop', public_key: PUBLIC_KEY } })
   await cloud.db.updateTable('account_quota').set({ limit: 100 }).where('account_id', '=', ada.accountId).where('name', '=', 'servers').execute()
-  await cloud.admin.create(Zone, { metadata: { name: 'eu-1-b' }, spec: { displayName: 'B', region: 'eu-1', isClosed: false, capabilities: [] } })
+  await cloud.admin.create(Zone, { metadata: { name: OTHER_ZONE }, spec: { displayName: 'B', region: 'eu-1', isClosed: false, capabilities: [] } })
   await openNode(true)
+  await openNode(true, OTHER_ZONE)
 })
 afterAll(() => cloud.close())
 
-const openNode = (isSchedulable: boolean) => mirrorNode(cloud.db, {
-  node: SECOND, zone: cloud.zone, rack: 'rack-1', cpuPool: null, dedicatedAccountId: null, isSchedulable, total: { cores: 64, memoryMebibytes: 262_144, storageGibibytes: 1_024 },
+const openNode = (isSchedulable: boolean, zone = cloud.zone) => mirrorNode(cloud.db, {
+  node: zone === cloud.zone ? SECOND : `${zone}-node`, zone, rack: 'rack-1', cpuPool: null, dedicatedAccountId: null, isSchedulable, total: { cores: 64, memoryMebibytes: 262_144, storageGibibytes: 1_024 },
 })
 const keyOf = (id: string) => ({ namespace: accountNamespace(ada.accountId), name: id })
 const stored = async (id: string) => {
@@ -75,16 +78,59 @@ describe('move_server', () => {
     expect((await stored(id)).operation.kind).toBe('server.create')
   })
 
-  test('a server stays in its zone: 409 for another of the region, 400 for one elsewhere', async () => {
-    const [started, stopped] = [await createSettled('started'), await createSettled('stopped')]
-    expect((await move(started, { zone: 'eu-1-b' })).body).toMatchObject({ status: 409, reason: 'server_not_stopped' })
-    expect((await move(stopped, { zone: 'eu-1-b' })).body).toMatchObject({ status: 409, reason: 'zone_capability_missing' })
-    expect((await move(stopped, { zone: 'nowhere' })).body).toMatchObject({ status: 400, errors: [{ field: 'zone' }] })
-    expect((await move(stopped, { zone: cloud.zone })).status).toBe(202)
+  test('its own zone, named, is any other node of it', async () => {
+    const id = await createSettled('started')
+    expect((await move(id, { zone: cloud.zone })).body.operation).toMatchObject({ kind: 'server.migrate' })
+    expect((await stored(id)).operation.arguments ?? {}).toEqual({})
   })
 
   test("another account's server is not there", async () => {
     expect((await move(await createSettled('started'), {}, bob)).status).toBe(404)
+  })
+})
+
+describe('move_server to another zone', () => {
+  const leave = (id: string, zone = OTHER_ZONE) => move(id, { zone })
+
+  test('is for a stopped server, which keeps its zone until it is there', async () => {
+    const id = await createSettled('stopped')
+    const reply = await leave(id)
+    expect(reply.body.operation).toMatchObject({ kind: 'server.move', status: 'pending', server_id: id })
+    expect(await stored(id)).toMatchObject({ spec: { zone: cloud.zone }, operation: { arguments: { target_zone: OTHER_ZONE } } })
+    expect(await cloud.auditOf(reply)).toMatchObject([{ action: 'server.move', outcome: 'success', changes: [{ field: 'zone', before: cloud.zone, after: OTHER_ZONE }] }])
+    expect((await leave(await createSettled('started'))).body).toMatchObject({ status: 409, reason: 'server_not_stopped' })
+  })
+
+  test('is refused for a zone that is none of the region, and for a closed one', async () => {
+    const id = await createSettled('stopped')
+    await cloud.admin.create(Zone, { metadata: { name: 'eu-1-c' }, spec: { displayName: 'C', region: 'eu-1', isClosed: true, capabilities: [] } })
+    expect((await leave(id, 'nowhere')).body).toMatchObject({ status: 400, errors: [{ field: 'zone' }] })
+    await expect.poll(async () => (await leave(id, 'eu-1-c')).body).toMatchObject({ status: 503, reason: 'no_capacity', detail: 'The zone takes no new servers.' })
+  })
+
+  test('without room there is 503, and nothing is held', async () => {
+    const id = await createSettled('stopped')
+    await openNode(false, OTHER_ZONE)
+    expect((await leave(id)).body).toMatchObject({ status: 503, reason: 'no_capacity' })
+    await openNode(true, OTHER_ZONE)
+    expect(await cloud.db.selectFrom('address_claim').select('value').where('holder', 'like', 'server_arriving/%').execute()).toEqual([])
+  })
+
+  test('is refused where the name is taken', async () => {
+    const { hostname } = (await stored(await createSettled('stopped'))).spec
+    const id = (await ada.send('POST', '/v1/servers', { body: { zone: OTHER_ZONE, hostname, plan: 'tiny', template: 'tiny-linux' } })).body.server.id
+    await report(id, 'stopped', 'succeeded')
+    expect((await leave(id, cloud.zone)).body).toMatchObject({ status: 409, reason: 'name_taken' })
+  })
+
+  test('is refused for what is bound to the zone: a group of it, a local-nvme storage', async () => {
+    const { server_group: { id: server_group_id } } = (await ada.send('POST', '/v1/server-groups', { body: { name: 'apart', zone: cloud.zone } })).body
+    const grouped = (await ada.send('POST', '/v1/servers', { body: { zone: cloud.zone, hostname: 'grouped', plan: 'tiny', template: 'tiny-linux', server_group_id } })).body.server.id
+    await report(grouped, 'stopped', 'succeeded')
+    expect((await leave(grouped)).body).toMatchObject({ status: 409, reason: 'in_use', resource: { type: 'server_group', id: server_group_id } })
+    const id = await createSettled('stopped')
+    await cloud.admin.create(Storage, { metadata: { ...keyOf(id), name: 'fast' }, spec: { zone: cloud.zone, title: '', sizeGibibytes: 1, tier: 'local-nvme', isBoot: false, serverId: id, labels: {}, isProtected: false } })
+    expect((await leave(id)).body).toMatchObject({ status: 409, reason: 'in_use', resource: { type: 'storage', id: 'fast' } })
   })
 })
 

@@ -16,6 +16,7 @@ const stanza = (kind: string) => ({ id: `op-${kind}`, kind, requestedAt: AT, dea
 const OBJECTS = {
   server: { type: Server, metadata: { name: 'web', namespace: NAMESPACE }, spec: { hostname: 'web', zone: 'z1', plan: 'tiny', template: 'tiny-linux' } },
   storage: { type: Storage, metadata: { name: 'web', namespace: NAMESPACE }, spec: { zone: 'z1', sizeGibibytes: 2, isBoot: true, serverId: 'web', source: { kind: 'template', id: 'tiny-linux' } } },
+  data: { type: Storage, metadata: { name: 'data', namespace: NAMESPACE }, spec: { zone: 'z1', sizeGibibytes: 2 } },
   operation: { type: Operation, metadata: { name: 'op', namespace: NAMESPACE }, spec: { kind: 'server.start', target: { type: 'server', id: 'web' }, actor: 'user:1', requestId: 'r', createdAt: AT, deadlineAt: AT, stepCount: 1 } },
   zone: { type: Zone, metadata: { name: 'z1' }, spec: { displayName: 'One', region: 'r1' } },
   plan: { type: Plan, metadata: { name: 'tiny' }, spec: { family: 'starter', cores: 1, memoryMebibytes: 192, storageGibibytes: 1, priceMonthlyCents: 100 } },
@@ -24,9 +25,17 @@ const OBJECTS = {
 } as const
 type Name = keyof typeof OBJECTS
 
-/** The patch of the spec, and what the answer says; undefined when the patch is taken. In order: what is taken stays. */
-const CHANGES: readonly (readonly [Name, Readonly<Record<string, unknown>>, string?])[] = [
+const SWITCHED = {
+  operationId: 'op', state: 'switched', sourceNode: 'n1', targetNode: 'n2', attempt: 1, phase: '', iteration: 0, transferredBytes: 0, totalBytes: 0, dirtyBytesPerSecond: 0, downtimeMilliseconds: 0, detail: '',
+}
+
+/** The patch of the spec, and what the answer says; undefined when the patch is taken. In order: what is taken stays. Last, what the platform
+ *  has written of the status before. */
+const CHANGES: readonly (readonly [Name, Readonly<Record<string, unknown>>, (string | undefined)?, Readonly<Record<string, unknown>>?])[] = [
   ['server', { zone: 'z2' }, 'zone cannot be changed'],
+  ['server', { zone: 'z3' }, 'zone cannot be changed', { migration: { ...SWITCHED, state: 'detached', targetZone: 'z3' } }],
+  ['server', { zone: 'z2' }, 'zone cannot be changed', { migration: { ...SWITCHED, targetZone: 'z3' } }],
+  ['server', { zone: 'z3' }, undefined, { migration: { ...SWITCHED, targetZone: 'z3' } }],
   ['server', { plan: 'large' }, 'plan cannot be changed'],
   ['server', { template: 'debian-13' }, 'template cannot be changed'],
   ['server', { template: null, customImageId: 'image' }, 'customImageId cannot be changed'],
@@ -41,7 +50,8 @@ const CHANGES: readonly (readonly [Name, Readonly<Record<string, unknown>>, stri
   ['storage', { sizeGibibytes: 1 }, 'may grow, never shrink'],
   ['storage', { source: { id: 'debian-13' } }, 'source cannot be changed'],
   ['storage', { serverId: null }, 'a boot storage has a server'],
-  ['storage', { sizeGibibytes: 3 }],
+  ['storage', { sizeGibibytes: 3, zone: 'z2' }],
+  ['data', { zone: 'z2' }, 'zone cannot be changed'],
   ['operation', { actor: 'user:2' }, 'what was asked for cannot be changed'],
   ['zone', { region: 'r2' }, 'region cannot be changed'],
   ['zone', { isClosed: true }],
@@ -58,8 +68,9 @@ const CHANGES: readonly (readonly [Name, Readonly<Record<string, unknown>>, stri
 /** Tries every change against the server behind the store, where the kinds are installed. */
 export async function tryKindRules(store: Store): Promise<void> {
   for (const { type, metadata, spec } of Object.values(OBJECTS)) await store.create(type as ResourceType, { metadata, spec })
-  for (const [name, spec, expected] of CHANGES) {
+  for (const [name, spec, expected, status] of CHANGES) {
     const { type, metadata } = OBJECTS[name]
+    if (status !== undefined) await store.patch(type as ResourceType, metadata, { status: { state: 'stopped', ...status } }, 'status')
     const what = `${name} ${JSON.stringify(spec)}`
     const answer: KubeObject | ApiError = await store.patch(type as ResourceType, metadata, { spec }).catch((error: unknown) => {
       if (error instanceof ApiError) return error

@@ -19,6 +19,8 @@ export function newDisks(): Disks {
   const contents = new Map<string, number>()
   /** By life and disk. */
   const memories = new Map<string, number>()
+  /** Where it lies, by the host and port that it is served at. */
+  const served = new Map<string, string>()
   /** The most that was ever written, by volume. */
   const written = new Map<string, number>()
   const placeOf = (host: string, path: string) => (path.slice(PREFIX.length).includes('/') ? path : `${host}:${path}`)
@@ -47,8 +49,13 @@ export function newDisks(): Disks {
         const wasHere = (await store.inspect(volume.name)) !== undefined
         await store.create(volume, signal)
         if (wasHere) return
-        const from = volume.from === undefined ? 0 : contents.get(placeOf(volume.from.host, pathOf(volume.name, undefined))) ?? 0
+        const from = volume.from === undefined ? 0 : contents.get(served.get(`${volume.from.host}:${volume.from.port}`) ?? '') ?? 0
         contents.set(placeOf(host, pathOf(volume.name, volume.pool)), from)
+      },
+      async serve(name, key) {
+        const at = await store.serve(name, key)
+        served.set(`${at.host}:${at.port}`, placeOf(host, pathOf(name, (await store.inspect(name))?.pool)))
+        return at
       },
       async remove(name) {
         const held = await store.inspect(name)

@@ -12,7 +12,7 @@ import { Server, type ServerSpec, type ServerStatus } from '../../resources/serv
 import { Storage } from '../../resources/storage.ts'
 import { type KubeObject, Secret } from '../../kit/kube/object.ts'
 import { type Account, ask, type History } from './workload.ts'
-import type { World } from './world.ts'
+import { type World, zoneOf } from './world.ts'
 
 type ServerObject = KubeObject<ServerSpec, ServerStatus>
 
@@ -106,7 +106,12 @@ export async function checkHoldings(world: World, db: Database): Promise<string[
     if (!alive.has(`${accountNamespace(account_id)}/${server_id}`)) violations.push(`placement of ${server_id}, which does not exist`)
   }
   for (const claim of await db.selectFrom('address_claim').selectAll().execute()) {
+    if (claim.holder.startsWith('server_arriving/')) violations.push(`claim ${claim.kind} ${claim.value} for a move that nobody makes`)
     if (![...alive.keys()].some((key) => claim.holder.includes(key.split('/')[1] ?? key))) violations.push(`claim ${claim.kind} ${claim.value} of ${claim.holder}, which does not exist`)
+  }
+  for (const { account_id, server_id, zone } of placements) {
+    const server = alive.get(`${accountNamespace(account_id)}/${server_id}`)
+    if (server !== undefined && server.spec.zone !== zone) violations.push(`server ${server_id} is in ${server.spec.zone} and has its room in ${zone}`)
   }
   for (const target of await db.selectFrom('placement_target').selectAll().execute()) violations.push(`room on ${target.node} is held for a move of ${target.server_id} that nobody makes`)
   for (const node of await db.selectFrom('node_capacity').selectAll().execute()) {
@@ -164,13 +169,15 @@ async function checkPlaces(world: World, servers: readonly ServerObject[]): Prom
   const { items: instances } = await world.admin.list(Instance)
   const { items: volumes } = await world.admin.list(Volume)
   const { items: storages } = await world.admin.list(Storage)
-  for (const { metadata: { name, uid, namespace }, status } of servers) {
+  for (const { metadata: { name, uid, namespace }, spec: { zone }, status } of servers) {
     const home = `node-${status?.nodeName}`
+    if (status?.nodeName !== undefined && zoneOf(status.nodeName) !== zone) violations.push(`server ${name} is in ${zone} and on ${home}`)
     const places = instances.filter(({ spec }) => spec.server.uid === uid).map(({ metadata }) => metadata.namespace)
     if (places.length > 1 || (places.length === 1 && places[0] !== home)) violations.push(`server ${name} is on ${home} and has instances in ${places.join(', ')}`)
     for (const storage of storages.filter(({ metadata, spec }) => metadata.namespace === namespace && spec.serverId === name)) {
       const held = volumes.filter(({ spec }) => spec.storage.uid === storage.metadata.uid)
       if (held.length > 1 || (held.length === 1 && held[0]?.metadata.namespace !== home)) violations.push(`server ${name} is on ${home} and has volumes in ${held.map(({ metadata }) => metadata.namespace).join(', ')}`)
+      if (storage.spec.zone !== zone) violations.push(`server ${name} is in ${zone}, and its disk in ${storage.spec.zone}`)
       if (held[0]?.status?.state !== 'ready') continue
       const host = world.hosts.find((one) => `node-${one.name}` === home)
       const volume = host?.volumes.get(storage.metadata.uid ?? '')
@@ -183,7 +190,12 @@ async function checkPlaces(world: World, servers: readonly ServerObject[]): Prom
   }
   for (const { metadata } of (await world.admin.list(Secret)).items) if (metadata.name.startsWith('move-')) violations.push(`Secret ${metadata.namespace}/${metadata.name} of a move that is over`)
   const known = new Set(storages.map(({ metadata }) => metadata.uid))
-  for (const name of world.pool.keys()) if (!known.has(name)) violations.push(`disk ${name} lies on shared storage for no storage`)
+  for (const [pool, disks] of world.pools) {
+    for (const name of disks.keys()) {
+      if (!known.has(name)) violations.push(`disk ${name} lies on shared storage for no storage`)
+      else if (!volumes.some(({ metadata, spec }) => metadata.name === name && spec.pool === pool)) violations.push(`disk ${name} lies in ${pool}, where no volume is`)
+    }
+  }
   return violations
 }
 

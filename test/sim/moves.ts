@@ -2,7 +2,7 @@
 import { Server } from '../../resources/server.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import type { Account, Said } from './workload.ts'
-import type { World } from './world.ts'
+import { type World, ZONES } from './world.ts'
 
 type Send = (account: Account, method: string, path: string, body?: unknown) => Promise<Said | undefined>
 
@@ -20,7 +20,11 @@ export function runMoves(world: World, accounts: readonly Account[], send: Send,
       const server = account && pick([...account.servers])
       if (account === undefined || server === undefined) continue
       if (random.fraction() < 0.3) await send(account, 'PUT', `/v1/servers/${server}/migration-policy`, { migration_policy: pick(['default', 'relaxed', 'strict']) })
-      const operation = (await send(account, 'POST', `/v1/servers/${server}/move`, {}))?.operation?.id
+      // Only a stopped server leaves its zone; what else asks for it is refused.
+      const isLeaving = random.fraction() < 0.35
+      if (isLeaving && random.fraction() < 0.5) await send(account, 'POST', `/v1/servers/${server}/stop`, { stop_type: 'hard' })
+      if (isLeaving) await pause(random.fraction() * 2_000)
+      const operation = (await send(account, 'POST', `/v1/servers/${server}/move`, isLeaving ? { zone: pick(ZONES) } : {}))?.operation?.id
       if (operation !== undefined && random.fraction() < 0.35) void cancelLater(account, operation)
       if (operation !== undefined && random.fraction() < 0.15) void hurry(account, server, operation)
     }

@@ -48,7 +48,8 @@ export const ZONES = ['zone-a', 'zone-b'] as const
 export const PLAN = 'tiny'
 export const TEMPLATE = 'tiny-linux'
 
-const POOL = 'pool-a'
+/** Shared storage of each zone, in worlds that have it. */
+const POOLS: Readonly<Record<string, string>> = { 'zone-a': 'pool-a', 'zone-b': 'pool-b' }
 
 /** The longest that a simulated guest takes to start, and some more. */
 const START_MILLISECONDS = 200
@@ -76,8 +77,8 @@ export interface World {
   readonly disks: Disks
   readonly network: SimulatedNetwork
   readonly power: Power
-  /** What lies on shared storage. */
-  readonly pool: ReadonlyMap<string, HeldVolume>
+  /** What lies on shared storage, by pool and volume. */
+  readonly pools: ReadonlyMap<string, ReadonlyMap<string, HeldVolume>>
   readonly processes: readonly SimulatedProcess[]
   /** The API as a client reaches it now; undefined while it is down. */
   api(): HttpService | undefined
@@ -129,8 +130,8 @@ export async function openWorld(seed: number, postgres: (scheduler: Scheduler) =
     mayCrash: (name) => byName.has(name),
     crash: (name) => byName.get(name)?.crash(),
   })
-  // In every other world on average zone-a has shared storage; in most of those that lose hosts, because servers leave lost ones over it.
-  const shared = { network: newSimulatedNetwork(), storage: newSimulatedStorage(POOL), disks: newDisks(), isPooled: scheduler.random.fraction() < (hasLosses ? 0.85 : 0.5) }
+  // In every other world on average zones have shared storage; in most of those that lose hosts, because servers leave lost ones over it.
+  const shared = { network: newSimulatedNetwork(), storage: newSimulatedStorage(...Object.values(POOLS)), disks: newDisks(), isPooled: scheduler.random.fraction() < (hasLosses ? 0.85 : 0.5) }
   const bugs: string[] = []
   const signedIn = new Set<string>()
   const power = newPower({
@@ -148,7 +149,7 @@ export async function openWorld(seed: number, postgres: (scheduler: Scheduler) =
   const world: World = {
     power,
     scheduler, faults, clock: worldClock, admin, db: databaseOf(outside, database, NO_FAULTS), hosts: NODES.map(({ name }) => newHost(name, { clock: worldClock, random: scheduler.random, network: shared.network, isCareless: without === 'either_or' })), processes: [],
-    disks: shared.disks, network: shared.network, pool: shared.storage.pools.get(POOL) ?? new Map<string, HeldVolume>(), bugs, signedIn, crashes: 0,
+    disks: shared.disks, network: shared.network, pools: shared.storage.pools, bugs, signedIn, crashes: 0,
     api: () => undefined,
     partition: (name, milliseconds) => void partitionedUntil.set(name, scheduler.nowMilliseconds + milliseconds),
     reboot(host) {
@@ -256,7 +257,7 @@ export async function openWorld(seed: number, postgres: (scheduler: Scheduler) =
       const [random, log] = [scheduler.random, logOf(process.name)]
       const store = openClient({ transport: transportOf(process), fieldManager: 'svccloud-agent', clock, random })
       const hypervisor = host.machine.attach()
-      const pools = shared.isPooled && zoneOf(host.name) === 'zone-a' ? [POOL] : []
+      const pools = shared.isPooled ? [POOLS[zoneOf(host.name)] ?? []].flat() : []
       const held = simulatedVolumes(host.volumes, { storage: shared.storage, mounted: pools, host: host.name })
       const volumes = shared.disks.store(host.name, held)
       if (without === 'retention') volumes.release = volumes.remove
@@ -294,7 +295,7 @@ async function prepare(admin: Store, clock: Clock, hasLosses: boolean): Promise<
   }
 }
 
-const zoneOf = (node: string): string | undefined => NODES.find(({ name }) => name === node)?.zone
+export const zoneOf = (node: string): string => NODES.find(({ name }) => name === node)?.zone ?? ''
 
 function newHost(name: string, options: SimulatedHostOptions & { readonly random: Random }): Host {
   return { name, machine: newSimulatedHost({ ...options, name }), volumes: new Map(), ledger: ledgerInMemory(), bootId: newUuid(options.random) }

@@ -15,13 +15,14 @@ const volume = (status?: VolumeStatus, spec: Partial<VolumeSpec> = {}, node = 'n
   apiVersion: 'svccloud.dev/v1alpha1', kind: 'Volume', metadata: { name: 's1', namespace: `node-${node}`, ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }) },
   spec: { ...reference, ...spec }, ...(status === undefined ? {} : { status }),
 })
-const seen = (changes: Partial<Seen> = {}): Seen => ({ node: 'n1', region: 'eu', volumes: [], usedOn: [], isGuestOff: false, pools: [], isInUse: true, ...changes })
+const seen = (changes: Partial<Seen> = {}): Seen => ({ node: 'n1', zone: 'z1', region: 'eu', volumes: [], usedOn: [], isGuestOff: false, pools: [], isInUse: true, ...changes })
 const READY: VolumeStatus = { state: 'ready', origin: { name: 'tiny-linux', version: 'v1' } }
 
 /** One line for each action; a volume with its node and what is its own. */
 const told = (actions: readonly Action[]) => actions.map((action) => {
   if (action.do === 'status') return `state ${String(action.status['state'])}${action.status['stateDetail'] === undefined ? '' : `: ${String(action.status['stateDetail'])}`}`
   if (action.do === 'remove') return `remove ${action.key.namespace}`
+  if (action.do === 'change') return `change ${JSON.stringify(action.patch)}`
   if (action.do !== 'ensure') return action.do
   const { source, copyFrom, serve, pool, isRetained } = action.draft.spec as VolumeSpec
   return [`ensure ${action.draft.metadata.namespace}`, source && `${source.kind} ${source.name}`, copyFrom && `from ${copyFrom.host}:${copyFrom.port}`, serve && `serves ${serve.id}`, pool && `on ${pool}`, isRetained === true && 'retained']
@@ -51,7 +52,7 @@ test('the volume has what the host must know', () => {
 })
 
 describe('while its server moves', () => {
-  const target = { node: 'n2', operationId: 'op-1' }
+  const target = { node: 'n2', zone: 'z1', operationId: 'op-1', pools: [] as readonly string[] }
   const moving = (state: NonNullable<Seen['migration']>['state'], changes: Partial<Seen> = {}) =>
     seen({ target, migration: { operationId: 'op-1', state }, moveSecretName: 'move-1', volumes: [volume(READY)], ...changes })
   const shared = (changes: Partial<VolumeSpec> = {}, node = 'n1') => volume(READY, { pool: 'p1', ...changes }, node)
@@ -87,4 +88,25 @@ describe('while its server moves', () => {
     ['deleted after its server, the volume that may end the data waits for one that may not', storage({}, 'now'), seen({ isInUse: false, node: undefined, volumes: [volume(READY, { pool: 'p1', isRetained: true }, 'n1', 'now'), shared({}, 'n2')] }), ['state deleting']],
     ['and ends them then', storage({}, 'now'), seen({ isInUse: false, node: undefined, volumes: [shared({}, 'n2')] }), ['ensure node-n2 on p1', 'remove node-n2', 'state deleting']],
   ])('after it moved, %s', (_why, object, world, expected) => expect(told(plan(object, world))).toEqual(expected))
+
+  const away = { ...target, zone: 'z2', pools: ['p2'] }
+  const leaving = (changes: Partial<Seen> = {}) => moving('detached', { target: away, isGuestOff: true, volumes: [shared()], ...changes })
+  const served = volume({ ...READY, serving: { id: 'op-1', host: 'h', port: 9 } }, { pool: 'p1' })
+  const copied = volume(READY, { source: { kind: 'copy', name: 'op-1' }, pool: 'p2', origin: { name: 'tiny-linux', version: 'v1' } }, 'n2')
+  const isThere = (changes: Partial<Seen> = {}) => seen({ node: 'n2', zone: 'z2', volumes: [shared(), copied], ...changes })
+  const moved = storage({ zone: 'z2' })
+
+  test.each<Row>([
+    ['a disk on shared storage is copied to that of the other zone', storage(), leaving(), ['ensure node-n1 serves op-1 on p1', 'ensure node-n2 copy op-1 on p2', 'state online']],
+    ['from where it is served', storage(), leaving({ volumes: [served] }), ['ensure node-n1 serves op-1 on p1', 'ensure node-n2 copy op-1 from h:9 on p2', 'state online']],
+    ['or to the disks of the node where the zone has none', storage(), leaving({ target: { ...away, pools: [] } }), ['ensure node-n1 serves op-1 on p1', 'ensure node-n2 copy op-1', 'state online']],
+    ['one on the disks of its node as well', storage(), leaving({ volumes: [volume(READY)] }), ['ensure node-n1 serves op-1', 'ensure node-n2 copy op-1 on p2', 'state online']],
+    ['shared storage that both zones reach is not copied onto itself', storage(), leaving({ target: { ...away, pools: ['p1'] } }), ['ensure node-n1 on p1', 'ensure node-n2 on p1 retained', 'state online']],
+    ['nothing is copied to where an older copy is on its way out', storage(), leaving({ volumes: [shared(), volume(READY, { pool: 'p2' }, 'n3', 'now')] }), ['ensure node-n1 serves op-1 on p1', 'state online']],
+    ['what was copied goes when the server stays', storage(), seen({ volumes: [shared(), copied] }), ['remove node-n2', 'ensure node-n1 on p1', 'state online']],
+    ['the storage is of the other zone once its server is there', storage(), isThere(), ['change {"spec":{"zone":"z2"}}', 'wait']],
+    ['the data before goes with the node before, and the copy is at home', moved, isThere(), ['remove node-n1', 'ensure node-n2 on p2', 'state online']],
+    ['never before the copy is whole', moved, isThere({ volumes: [shared(), { ...copied, status: { state: 'creating' } }] }), ['ensure node-n2 copy op-1 on p2', 'state creating']],
+    ['deleted on the way, both data go', storage({}, 'now'), seen({ isInUse: false, volumes: [shared(), copied] }), ['remove node-n2', 'state deleting']],
+  ])('to another zone, %s', (_why, object, world, expected) => expect(told(plan(object, world))).toEqual(expected))
 })
