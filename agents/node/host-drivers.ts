@@ -12,7 +12,7 @@ import type { PortRange } from './drivers/hypervisor/listening-port.ts'
 import { probeQemu, QEMU_BINARY } from './drivers/hypervisor/qemu-probe.ts'
 import { newSimulatedHost, type SimulatedGuestRecord } from './drivers/hypervisor/simulated.ts'
 import { openTcpTransport } from './drivers/hypervisor/simulated-tcp.ts'
-import { type GuestNetwork, isOvn } from './drivers/network/ovn.ts'
+import { type GuestNetwork, isOvn, mustHaveOvnPrograms } from './drivers/network/ovn.ts'
 import type { UserModeNetwork } from './drivers/network/user-mode.ts'
 import { openDiskServer } from './drivers/storage/disk-server.ts'
 import { openPool } from './drivers/storage/pool.ts'
@@ -52,7 +52,7 @@ export interface HostDrivers {
   readonly features: readonly string[]
 }
 
-/** ProgramFailed when QEMU was asked for and is not there. */
+/** ProgramFailed when QEMU was asked for and is not there; Error when the host has not what its network needs. */
 export async function openHost(options: HostOptions): Promise<HostDrivers> {
   if (options.choice === 'simulated') return openSimulation(options)
   try {
@@ -67,6 +67,7 @@ export async function openHost(options: HostOptions): Promise<HostDrivers> {
 async function openQemuHost({ folder, imageFolder, bootId, guestNetwork, metadata, migrationHost, migrationPorts, migrationMebibytesPerSecond, sharedFolder, clock, random, log }: HostOptions): Promise<HostDrivers> {
   const machine = await probeQemu({ cacheFile: join(folder, 'accelerator'), bootId, clock })
   const network: GuestNetwork = guestNetwork === 'ovn' ? { kind: 'ovn' } : { isOutboundAllowed: guestNetwork === 'outbound', metadata }
+  if (isOvn(network)) await mustHaveOvnPrograms()
   await mkdir(imageFolder, { recursive: true })
   const pools = sharedFolder === undefined ? [] : [await openPool(sharedFolder, random)]
   const server = await openDiskServer({ folder: join(folder, 'served'), host: migrationHost, ports: migrationPorts, clock })
@@ -74,7 +75,7 @@ async function openQemuHost({ folder, imageFolder, bootId, guestNetwork, metadat
     hypervisor: await openQemu({ folder: join(folder, 'guests'), binary: QEMU_BINARY, machine, network, bootId, migrationHost, migrationPorts, migrationMebibytesPerSecond, clock, log }),
     volumes: await openQcow2Volumes({ folder: join(folder, 'volumes'), server, pools }),
     images: openTemplateStore({ folder: imageFolder, clock, log }),
-    features: isOvn(network) ? [NETWORK_FEATURES.public] : ['ssh-forward', NETWORK_FEATURES[network.isOutboundAllowed ? 'outbound' : 'isolated'], ...(metadata === undefined ? [] : [NETWORK_FEATURES.metadata])],
+    features: isOvn(network) ? [NETWORK_FEATURES.public, NETWORK_FEATURES.metadata] : ['ssh-forward', NETWORK_FEATURES[network.isOutboundAllowed ? 'outbound' : 'isolated'], ...(metadata === undefined ? [] : [NETWORK_FEATURES.metadata])],
   }
 }
 

@@ -49,6 +49,10 @@ export interface Agent {
   missing(): readonly string[]
   /** The console of an Instance of this node; undefined when there is none of the name. */
   consoleOf(instance: string): GuestConsole | undefined
+  /** Name of the Instance that has the hardware address. */
+  instanceOf(macAddress: string): string | undefined
+  /** Zone of the node, as its Instances say it; undefined as long as there are none. */
+  zone(): string | undefined
   /** What the guests of this node have moved. */
   readonly usage: Usage
   /** What the guest of an Instance may know of itself; undefined when there is no Instance of the name. */
@@ -97,6 +101,8 @@ export function openAgent(options: AgentOptions): Agent {
       const spec = caches.of(Instance).get({ namespace, name })?.spec
       return spec && { isEnabled: spec.metadata.isEnabled, document: metadataDocument(spec), userData: () => readUserData(store, namespace, spec) }
     },
+    instanceOf: (macAddress) => caches.of(Instance).list().find(({ spec }) => spec.interfaces.some((own) => own.macAddress === macAddress))?.metadata.name,
+    zone: () => caches.of(Instance).list()[0]?.spec.metadata.zone,
     consoleOf: (instance) => (caches.of(Instance).get({ namespace, name: instance }) === undefined ? undefined : hypervisor.console(instance)),
   }
 }

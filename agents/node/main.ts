@@ -11,6 +11,7 @@
 import { mkdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { z } from 'zod'
+import { NETWORK_FEATURES } from '../../domain/guest-network.ts'
 import { startProbes } from '../../kit/http/probes.ts'
 import { openClient } from '../../kit/kube/client.ts'
 import { openHttpsTransport } from '../../kit/kube/https-transport.ts'
@@ -29,6 +30,8 @@ import { openAgent } from './loop.ts'
 import { openAccess } from './serve/access.ts'
 import { openMetadataDoor } from './serve/metadata-door.ts'
 import { startMetadataListener } from './serve/metadata-listener.ts'
+import { runMetadataPort } from './serve/metadata-port.ts'
+import type { AskingGuest } from './serve/metadata-service.ts'
 import { openCertificate } from './serve/certificate.ts'
 import { startListener } from './serve/listener.ts'
 import { stopGuests } from './stop-guests.ts'
@@ -108,29 +111,29 @@ const listener = await startListener({
   usage: () => agent.usage.list(),
 })
 const agent = openAgent({
-  nodeName, store, ...host, isMetadataServed: host.features.includes('metadata-service'), ledger, clock, random, log, registry,
+  nodeName, store, ...host, isMetadataServed: host.features.includes(NETWORK_FEATURES.metadata), ledger, clock, random, log, registry,
   report: async () => ({
     agentVersion: AGENT_VERSION, bootId, ...await hostCapacity(folder), hypervisor: host.hypervisor.kind, features: [...host.features], pools: [...host.volumes.pools], migrationHost,
     endpoint: { url: listener.url, certificateFingerprint: certificate.fingerprint },
   }),
 })
-const metadata = await startMetadataListener({
-  clock, log,
-  async guestOf(secret) {
-    const name = door.guestOf(secret)
-    const guest = name === undefined ? undefined : agent.metadataOf(name)
-    return name === undefined || guest === undefined ? undefined : { ...guest, tokenKey: door.tokenKeyOf(name) }
-  },
-})
+const askingGuest = (name: string | undefined): AskingGuest | undefined => {
+  const guest = name === undefined ? undefined : agent.metadataOf(name)
+  return name === undefined || guest === undefined ? undefined : { ...guest, tokenKey: door.tokenKeyOf(name) }
+}
+const metadata = await startMetadataListener({ clock, log, guestOf: async (secret) => askingGuest(door.guestOf(secret)) })
 await writeDurably(door.portFile, `${metadata.port}\n`)
 const probes = await startProbes({ host: settings.SVCCLOUD_METRICS_HOST, port: settings.SVCCLOUD_METRICS_PORT, metrics: registry, missing: () => agent.missing() })
 
 // Made before anybody asks for a server, so that the first one does not wait for it.
 host.images.prepare('tiny-linux')
+const metadataPort = host.features.includes(NETWORK_FEATURES.public)
+  ? runMetadataPort({ clock, log, zone: () => agent.zone(), guestOf: async (macAddress) => askingGuest(agent.instanceOf(macAddress)) }, stop)
+  : undefined
 const running = agent.run(stop)
 while (!stop.aborted && agent.missing().length > 0) await clock.sleep(READY_POLL_MILLISECONDS, stop)
 if (!stop.aborted) tellParent({ ready: true, url: listener.url, metrics_url: `${probes.url}/metrics` })
-await running
+await Promise.all([running, metadataPort])
 
 if (settings.SVCCLOUD_STOP_GUESTS) await stopGuests(host.hypervisor, clock, log)
 for (const { name } of await host.volumes.list()) await host.volumes.stopServing(name)

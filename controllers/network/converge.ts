@@ -26,6 +26,15 @@ export async function converge(ovsdb: Ovsdb, zone: string, rows: readonly Row[])
   return operations.length
 }
 
+/** IPv4 addresses of the zone's ports in OVN, by the name of the port. */
+export async function heldAddresses(ovsdb: Ovsdb, zone: string): Promise<ReadonlyMap<string, string>> {
+  const known = await read(ovsdb, zone)
+  return new Map([...known].flatMap(([key, { table, columns: { addresses } }]) => {
+    const [, first = ''] = table === 'Logical_Switch_Port' && typeof addresses === 'string' ? addresses.split(' ') : []
+    return first.includes('.') ? [[key, first] as const] : []
+  }))
+}
+
 async function read(ovsdb: Ovsdb, zone: string): Promise<ReadonlyMap<string, Known>> {
   const where = [['external_ids', 'includes', ['map', [[ZONE_MARK, zone]]]]]
   const answers = await ovsdb.transact(DATABASE, TABLES.map((table) => ({ op: 'select', table, where })))

@@ -8,9 +8,10 @@ import type { KubeObject } from '../../kit/kube/object.ts'
 import { Instance, type InstanceSpec, type InstanceStatus } from '../../resources/instance.ts'
 import { Node, type NodeSpec, type NodeStatus, Zone, type ZoneSpec, type ZoneStatus } from '../../resources/platform.ts'
 import type { Parts } from '../parts.ts'
-import { converge } from './converge.ts'
+import { converge, heldAddresses } from './converge.ts'
+import { withLinkLocals } from './link-local.ts'
 import type { Ovsdb } from './ovsdb.ts'
-import { type PublicNetwork, type PublicPort, type Row, rowsOf } from './topology.ts'
+import { type PublicNetwork, type PublicPort, rowsOf } from './topology.ts'
 
 type InstanceObject = KubeObject<InstanceSpec, InstanceStatus>
 
@@ -45,17 +46,21 @@ export function networkReconciler({ caches }: Parts, northbound: Ovsdb): Reconci
 const ZONE_INDEX = 'zone'
 
 export function plan(_zone: KubeObject<ZoneSpec, ZoneStatus>, { network, brought }: Seen, now: Date): readonly Action[] {
-  const rows = rowsOf(network)
-  const digest = createHash('sha256').update(JSON.stringify(rows)).digest('hex')
+  const digest = createHash('sha256').update(JSON.stringify(network)).digest('hex')
   const wait: Action = { do: 'wait', seconds: LOOK_SECONDS, for: 'the network to change' }
-  return digest === brought ? [wait] : [{ do: 'effect', name: 'converge', input: { zone: network.zone, rows, digest, at: now.toISOString() } }, wait]
+  return digest === brought ? [wait] : [{ do: 'effect', name: 'converge', input: { network, digest, at: now.toISOString() } }, wait]
 }
 
 const convergeEffect = (northbound: Ovsdb, note: (zone: string, digest: string, now: Date) => void): Effect => async (input) => {
-  const { zone, rows, digest, at } = input as unknown as { readonly zone: string; readonly rows: readonly Row[]; readonly digest: string; readonly at: string } // the plan above writes it
-  await converge(northbound, zone, rows)
-  note(zone, digest, new Date(at))
+  const { network, digest, at } = input as unknown as { readonly network: PublicNetwork; readonly digest: string; readonly at: string } // the plan above writes it
+  await bring(northbound, network)
+  note(network.zone, digest, new Date(at))
   return undefined
+}
+
+/** Brings the network about; answers how many operations it took. */
+export async function bring(northbound: Ovsdb, network: PublicNetwork): Promise<number> {
+  return converge(northbound, network.zone, rowsOf(withLinkLocals(network, await heldAddresses(northbound, network.zone))))
 }
 
 /** A guest that moves has an instance on two nodes. */

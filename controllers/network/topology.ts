@@ -1,7 +1,10 @@
-/** The public network of a zone as OVN has it: pure. One switch that the guests are on, one router behind it, and the way outside.
+/** The public network of a zone as OVN has it: pure. One switch that the guests are on, with a port for the metadata service that every host has
+ *  for itself, one router behind it, and the way outside.
  *  An IPv4 address is its guest's own on the switch; an IPv6 prefix is routed to its guest, so that no two guests share one.
  *  Guests can use no address but theirs: the switch drops what comes from any other. */
 import { parseAddress, formatAddress } from '../../domain/addresses.ts'
+import { METADATA_ADDRESS, METADATA_MAC, metadataPort } from '../../domain/metadata-service.ts'
+import { LINK_LOCAL } from './link-local.ts'
 
 export interface PublicPort {
   /** Name of the Instance, which its host plugs in under this name. */
@@ -43,15 +46,16 @@ export type Value = string | number | boolean | readonly string[] | Readonly<Rec
 /** Encapsulation takes its part of what the wire carries. */
 const GUEST_MTU = 1_400
 const LEASE_SECONDS = 3_600
-/** Routers speak of themselves only where they have a network beside the link-local one; no guest is given an address of it. */
-const ROUTER_NETWORKS = ['fe80::1/64', 'fd73:7663:636c::1/64']
+/** Routers speak of themselves only where they have a network beside the link-local one; no guest is given an address of it. By that of IPv4
+ *  guests with a public address find the metadata service. */
+const ROUTER_NETWORKS = ['fe80::1/64', 'fd73:7663:636c::1/64', `${LINK_LOCAL.gateway}/${LINK_LOCAL.prefix}`]
 const GATEWAY_PRIORITY_MOST = 100
 
 export function rowsOf(network: PublicNetwork): readonly Row[] {
   const { zone, ports, outside } = network
   const [publicSwitch, router, routerPort] = [`public-${zone}`, `router-${zone}`, `router-${zone}-public`]
   const subnets = new Map(ports.flatMap(({ ipv4 }) => (ipv4 === undefined ? [] : [[ipv4.cidr, ipv4] as const])))
-  const routerNetworks = [...ROUTER_NETWORKS, ...[...subnets.values()].map(({ gateway, prefix }) => `${gateway}/${prefix}`)]
+  const routerNetworks = [...new Set([...ROUTER_NETWORKS, ...[...subnets.values()].map(({ gateway, prefix }) => `${gateway}/${prefix}`)])]
   return [
     { table: 'Logical_Switch', key: publicSwitch, columns: { name: publicSwitch } },
     { table: 'Logical_Router', key: router, columns: { name: router } },
@@ -63,9 +67,10 @@ export function rowsOf(network: PublicNetwork): readonly Row[] {
       },
     },
     { table: 'Logical_Switch_Port', key: `${publicSwitch}-router`, parent: { key: publicSwitch, column: 'ports' }, columns: { name: `${publicSwitch}-router`, type: 'router', addresses: ['router'], options: { 'router-port': routerPort } } },
+    { table: 'Logical_Switch_Port', key: `${publicSwitch}-metadata`, parent: { key: publicSwitch, column: 'ports' }, columns: { name: metadataPort(zone), type: 'localport', addresses: [`${METADATA_MAC} ${METADATA_ADDRESS}`] } },
     ...[...subnets].map(([cidr, { gateway }]): Row => ({
       table: 'DHCP_Options', key: `dhcp-${zone}-${cidr}`,
-      columns: { cidr, options: { router: gateway, server_id: gateway, server_mac: routerMac(`${zone}/public`), lease_time: String(LEASE_SECONDS), mtu: String(GUEST_MTU) } },
+      columns: { cidr, options: { ...(cidr === LINK_LOCAL.cidr ? {} : { router: gateway }), server_id: gateway, server_mac: routerMac(`${zone}/public`), lease_time: String(LEASE_SECONDS), mtu: String(GUEST_MTU) } },
     })),
     ...ports.flatMap((port) => portRows(zone, publicSwitch, router, routerPort, port)),
     ...(outside === undefined ? [] : outsideRows(network, outside, router)),

@@ -1,56 +1,25 @@
 /** Where guests of user-mode networking reach the metadata service: a port on the loopback. QEMU joins each connection of a guest to it by a
  *  small program (`metadata-pipe`), which says first, on a line of its own, the secret that tells whose guest it is. */
-import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
-import type { Clock } from '../../../kit/sys/clock.ts'
-import type { Logger } from '../../../kit/sys/log.ts'
-import { answerMetadata, type AskingGuest } from './metadata-service.ts'
+import { CONNECTIONS_MAXIMUM, type MetadataHttpOptions, openMetadataHttp, REQUEST_MILLISECONDS } from './metadata-http.ts'
 
 export interface MetadataListener {
   readonly port: number
   stop(): Promise<void>
 }
 
-export interface MetadataListenerOptions {
-  /** The guest with this secret; undefined when there is none. */
-  readonly guestOf: (secret: string) => Promise<AskingGuest | undefined>
-  readonly clock: Clock
-  readonly log: Logger
-}
-
 const SECRET_LENGTH_MAXIMUM = 128
-const HEADER_BYTES_MAXIMUM = 8_192
-const REQUEST_MILLISECONDS = 5_000
-const CONNECTIONS_MAXIMUM = 256
 
-/** Resolves when it listens. */
-export async function startMetadataListener({ guestOf, clock, log }: MetadataListenerOptions): Promise<MetadataListener> {
-  const secrets = new WeakMap<Socket, string>()
-
-  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    request.resume()
-    const guest = await guestOf(secrets.get(request.socket) ?? '')
-    if (guest === undefined) return void response.destroy()
-    const { method = '', url: path = '', headers } = request
-    const { status, type, body } = await answerMetadata({ method, path, headers }, guest, clock.now())
-    const length = Buffer.byteLength(body)
-    response.writeHead(status, { 'content-type': type, 'content-length': length, 'cache-control': 'no-store', connection: 'close' }).end(method === 'HEAD' ? undefined : body)
-  }
-
-  const http = createHttpServer({ maxHeaderSize: HEADER_BYTES_MAXIMUM, headersTimeout: REQUEST_MILLISECONDS, requestTimeout: REQUEST_MILLISECONDS }, (request, response) => {
-    answer(request, response).catch((error: unknown) => {
-      log.warn('a guest could not be told its metadata', { error })
-      response.destroy()
-    })
-  })
-  const server = createServer((socket) => {
+/** Guests are known by their secrets. Resolves when it listens. */
+export async function startMetadataListener(options: MetadataHttpOptions): Promise<MetadataListener> {
+  const http = openMetadataHttp(options)
+  const server = createServer({ allowHalfOpen: true }, (socket) => {
     socket.on('error', () => socket.destroy())
-    const cancel = clock.after(REQUEST_MILLISECONDS, () => socket.destroy())
+    const cancel = options.clock.after(REQUEST_MILLISECONDS, () => socket.destroy())
     socket.once('close', cancel)
     readLine(socket, (secret) => {
       cancel()
-      secrets.set(socket, secret)
-      http.emit('connection', socket)
+      http.take(socket, secret)
     })
   })
   server.maxConnections = CONNECTIONS_MAXIMUM
@@ -63,7 +32,7 @@ export async function startMetadataListener({ guestOf, clock, log }: MetadataLis
     port,
     async stop() {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()))
-      http.closeAllConnections()
+      http.close()
       await closed
     },
   }

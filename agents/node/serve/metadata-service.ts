@@ -3,9 +3,9 @@
  *  PUT with a header gives, what was forwarded by a proxy is refused, and so is another Host than the service's own. cloud-init cannot ask
  *  for a token: the NoCloud paths are open to requests that say they are its own. */
 import { createHmac, timingSafeEqual } from 'node:crypto'
+import { METADATA_ADDRESS } from '../../../domain/metadata-service.ts'
 import { type MetadataDocument, metaDataText, networkConfigText, NO_USER_DATA } from './metadata.ts'
 
-export const METADATA_ADDRESS = '169.254.169.254'
 export const TOKEN_SECONDS_MAXIMUM = 21_600
 
 export interface MetadataRequest {

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
 import { networkOf, plan } from '../../../controllers/network/index.ts'
-import { rowsOf } from '../../../controllers/network/topology.ts'
 import type { InstanceSpec } from '../../../resources/instance.ts'
 import type { NodeSpec, NodeStatus } from '../../../resources/platform.ts'
 import { instanceSpec } from '../../agents/node/instance-spec.ts'
@@ -37,7 +36,7 @@ test('what was brought about is left alone until it changes', () => {
   const zone = { apiVersion: API_VERSION, kind: 'Zone', metadata: { name: 'z1' }, spec: ZONE }
   const network = networkOf('z1', ZONE, [instance('n1')], [])
   const [first] = plan(zone, { network, brought: undefined }, NOW)
-  expect(first).toMatchObject({ do: 'effect', name: 'converge', input: { zone: 'z1', rows: rowsOf(network) } })
+  expect(first).toMatchObject({ do: 'effect', name: 'converge', input: { network } })
   const brought = first?.do === 'effect' ? String(first.input['digest']) : ''
   expect(plan(zone, { network, brought }, NOW).map((action) => action.do)).toEqual(['wait'])
   expect(plan(zone, { network: networkOf('z1', ZONE, [], []), brought }, NOW).map((action) => action.do)).toEqual(['effect', 'wait'])

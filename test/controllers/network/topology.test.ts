@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { withLinkLocals } from '../../../controllers/network/link-local.ts'
 import { linkLocalOf, type PublicNetwork, type Row, rowsOf } from '../../../controllers/network/topology.ts'
 
 const guest = { name: 'guest-1', macAddress: '52:54:00:00:00:01', ipv4: { address: '203.0.113.2', prefix: 24, gateway: '203.0.113.1', cidr: '203.0.113.0/24' }, ipv6Prefixes: ['2001:db8:1::/64'], nodes: ['h1'] }
@@ -16,6 +17,19 @@ describe('the public network of a zone', () => {
       name: 'guest-1', type: '', addresses: ['52:54:00:00:00:01 203.0.113.2 fe80::5054:ff:fe00:1 2001:db8:1::1'], port_security: ['52:54:00:00:00:01 203.0.113.2 fe80::/64 2001:db8:1::/64'],
       options: { 'requested-chassis': 'h1' }, dhcpv4_options: { row: 'dhcp-z1-203.0.113.0/24' },
     })
+  })
+
+  test('has the metadata service on every host for itself, and a way to it for those with a public address', () => {
+    expect(row(rowsOf(network), 'public-z1-metadata')).toEqual({ name: 'metadata-z1', type: 'localport', addresses: ['0a:58:a9:fe:a9:fe 169.254.169.254'] })
+    expect(row(rowsOf(network), 'router-z1-public')?.['networks']).toContain('169.254.0.1/16')
+  })
+
+  test('gives a guest without a public IPv4 address one for the metadata service, and no route beyond', () => {
+    const [ready] = withLinkLocals({ ...network, ports: [{ ...guest, ipv4: undefined }] }, new Map()).ports
+    const rows = rowsOf({ ...network, ports: ready === undefined ? [] : [ready] })
+    expect(row(rows, 'guest-1')).toMatchObject({ addresses: [expect.stringMatching(/^52:54:00:00:00:01 169\.254\.\d+\.\d+ fe80:/)], dhcpv4_options: { row: 'dhcp-z1-169.254.0.0/16' } })
+    expect(row(rows, 'dhcp-z1-169.254.0.0/16')?.['options']).not.toHaveProperty('router')
+    expect(row(rowsOf(network), 'dhcp-z1-203.0.113.0/24')?.['options']).toHaveProperty('router', '203.0.113.1')
   })
 
   test('leads every prefix of a guest to it', () => {

@@ -2,7 +2,7 @@
  *  Instance. Which addresses it has, and who reaches it, OVN says; the host only plugs it in. Needs root. */
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
-import { runProgram } from '../../run-program.ts'
+import { hasProgram, runProgram } from '../../run-program.ts'
 import type { Traffic } from './traffic-log.ts'
 import type { UserModeNetwork } from './user-mode.ts'
 
@@ -14,7 +14,7 @@ export interface OvnNetwork {
 export type GuestNetwork = OvnNetwork | UserModeNetwork
 export const isOvn = (network: GuestNetwork): network is OvnNetwork => 'kind' in network
 
-const BRIDGE = 'br-int'
+export const INTEGRATION_BRIDGE = 'br-int'
 /** Names of interfaces have 15 bytes. */
 const NAME_HEX = 11
 /** Encapsulation takes its part of what the wire carries. */
@@ -26,13 +26,20 @@ export const tapOf = (guest: string, index: number): string => `svc${createHash(
 export const ovnArguments = (guest: string, index: number): string[] => ['-netdev', `tap,id=net${index},ifname=${tapOf(guest, index)},script=no,downscript=no`]
 export const OVN_DEVICE = { csum: false, guest_csum: false, gso: false, guest_tso4: false, guest_tso6: false, guest_ufo: false, host_mtu: OVN_MTU } as const
 
+const PROGRAMS = ['ovs-vsctl', 'ip', 'ethtool', 'unshare'] as const
+
+/** Throws with the name of what is missing on the host. */
+export async function mustHaveOvnPrograms(): Promise<void> {
+  for (const program of PROGRAMS) if (!(await hasProgram(program))) throw new Error(`${program} is not installed`)
+}
+
 /** Plugs the guest in. Free when it is. */
 export async function plugIn(guest: string, count: number): Promise<void> {
   for (let index = 0; index < count; index++) {
     const tap = tapOf(guest, index)
     if (!(await hasTap(tap))) await runProgram('ip', ['tuntap', 'add', tap, 'mode', 'tap'])
     await runProgram('ip', ['link', 'set', tap, 'mtu', String(OVN_MTU), 'up'])
-    await runProgram('ovs-vsctl', ['--may-exist', 'add-port', BRIDGE, tap, '--', 'set', 'interface', tap, `external_ids:iface-id=${guest}`])
+    await runProgram('ovs-vsctl', ['--may-exist', 'add-port', INTEGRATION_BRIDGE, tap, '--', 'set', 'interface', tap, `external_ids:iface-id=${guest}`])
   }
 }
 
@@ -40,7 +47,7 @@ export async function plugIn(guest: string, count: number): Promise<void> {
 export async function unplug(guest: string, count: number): Promise<void> {
   for (let index = 0; index < count; index++) {
     const tap = tapOf(guest, index)
-    await runProgram('ovs-vsctl', ['--if-exists', 'del-port', BRIDGE, tap])
+    await runProgram('ovs-vsctl', ['--if-exists', 'del-port', INTEGRATION_BRIDGE, tap])
     if (await hasTap(tap)) await runProgram('ip', ['link', 'delete', tap])
   }
 }

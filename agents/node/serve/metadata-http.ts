@@ -1,0 +1,58 @@
+/** HTTP of the metadata service, on connections of which it is known whose they are. How they come here is the network's business. */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Clock } from '../../../kit/sys/clock.ts'
+import type { Logger } from '../../../kit/sys/log.ts'
+import { answerMetadata, type AskingGuest } from './metadata-service.ts'
+
+export interface MetadataHttpOptions {
+  /** The guest by what its connection is known by; undefined when there is none. */
+  readonly guestOf: (mark: string) => Promise<AskingGuest | undefined>
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+export interface MetadataHttp {
+  /** Answers on the connection; nothing of it may have been read. */
+  take(socket: Socket, mark: string): void
+  /** Ends all connections. */
+  close(): void
+}
+
+const HEADER_BYTES_MAXIMUM = 8_192
+/** For each half of a connection: until it is known whose it is, and from then on. */
+export const REQUEST_MILLISECONDS = 5_000
+/** At the same time, of all guests of the host. */
+export const CONNECTIONS_MAXIMUM = 256
+
+export function openMetadataHttp({ guestOf, clock, log }: MetadataHttpOptions): MetadataHttp {
+  const marks = new WeakMap<Socket, string>()
+
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    request.resume()
+    const guest = await guestOf(marks.get(request.socket) ?? '')
+    if (guest === undefined) return void response.destroy()
+    const { method = '', url: path = '', headers } = request
+    const { status, type, body } = await answerMetadata({ method, path, headers }, guest, clock.now())
+    const length = Buffer.byteLength(body)
+    response.writeHead(status, { 'content-type': type, 'content-length': length, 'cache-control': 'no-store', connection: 'close' }).end(method === 'HEAD' ? undefined : body)
+  }
+
+  const http = createServer({ maxHeaderSize: HEADER_BYTES_MAXIMUM }, (request, response) => {
+    answer(request, response).catch((error: unknown) => {
+      log.warn('a guest could not be told its metadata', { error })
+      response.destroy()
+    })
+  })
+  // Who has said all, as `nc` does at the end of its input, is still to be answered.
+  Object.assign(http, { httpAllowHalfOpen: true })
+  return {
+    take(socket, mark) {
+      marks.set(socket, mark)
+      // A server that does not listen itself keeps no time.
+      socket.once('close', clock.after(REQUEST_MILLISECONDS, () => socket.destroy()))
+      http.emit('connection', socket)
+    },
+    close: () => http.closeAllConnections(),
+  }
+}

@@ -1,0 +1,31 @@
+/** The process that is the network namespace of the metadata service, on hosts with a network of OVN: the service's address is 169.254.169.254
+ *  there and nowhere else, so that it never meets what the host itself reaches at that address. It says `here` once the namespace is there, waits
+ *  until its parent has put the interface in, gives the parent the server that listens in it, and ends with the parent.
+ *  What leaves it lives for one hop: nothing that is told to a guest is carried on. */
+import { createServer } from 'node:net'
+import { METADATA_ADDRESS, METADATA_MAC } from '../../../domain/metadata-service.ts'
+import { exitProcess, giveToParent, onFatal, onParentMessage, printErrorLine, stopSignal, tellParent } from '../../../kit/sys/process.ts'
+import { OVN_MTU } from '../drivers/network/ovn.ts'
+import { runProgram } from '../run-program.ts'
+import { INNER_INTERFACE } from './metadata-port.ts'
+
+const METADATA_PORT = 80
+
+onFatal((error) => printErrorLine(String(error)))
+stopSignal().addEventListener('abort', () => exitProcess(0))
+onParentMessage(() => void listen())
+tellParent({ is: 'here' })
+
+async function listen(): Promise<void> {
+  await runProgram('ethtool', ['-K', INNER_INTERFACE, 'tx', 'off'])
+  const ip = (...words: readonly string[]) => runProgram('ip', words)
+  await ip('link', 'set', INNER_INTERFACE, 'address', METADATA_MAC, 'mtu', String(OVN_MTU), 'up')
+  await ip('address', 'add', `${METADATA_ADDRESS}/32`, 'dev', INNER_INTERFACE)
+  await ip('route', 'add', 'default', 'dev', INNER_INTERFACE, 'hoplimit', '1')
+  const server = createServer()
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(METADATA_PORT, METADATA_ADDRESS, resolve)
+  })
+  giveToParent({ is: 'listening' }, server)
+}

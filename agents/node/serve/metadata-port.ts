@@ -1,0 +1,115 @@
+/** Where guests of a network of OVN reach the metadata service: the host's own end of the port that the zone's switch has for it, in a network
+ *  namespace of its own. A connection is its guest's by the hardware address that answers for where it came from: OVN itself answers for every
+ *  address, and lets no guest use another's, neither to send nor to claim it. Needs root. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
+import type { Server, Socket } from 'node:net'
+import { join } from 'node:path'
+import { metadataPort } from '../../../domain/metadata-service.ts'
+import type { Clock } from '../../../kit/sys/clock.ts'
+import type { Logger } from '../../../kit/sys/log.ts'
+import { environment, nodeBinary } from '../../../kit/sys/process.ts'
+import { INTEGRATION_BRIDGE, OVN_MTU } from '../drivers/network/ovn.ts'
+import { runProgram } from '../run-program.ts'
+import { CONNECTIONS_MAXIMUM, type MetadataHttpOptions, openMetadataHttp } from './metadata-http.ts'
+
+export interface MetadataPortOptions extends MetadataHttpOptions {
+  /** Zone of the host's guests; undefined as long as there are none. */
+  readonly zone: () => string | undefined
+}
+
+const OUTER_INTERFACE = 'svcmetadata'
+export const INNER_INTERFACE = 'eth0'
+const PROGRAM = join(import.meta.dirname, 'metadata-namespace.ts')
+/** As many as guests of user-mode networking have. */
+const GUEST_CONNECTIONS_MAXIMUM = 8
+const LOOK_MILLISECONDS = 500
+const READY_MILLISECONDS = 15_000
+
+/** Serves until the signal aborts. Guests are known by their hardware addresses. What ends or breaks meanwhile is made anew. */
+export async function runMetadataPort({ zone, ...options }: MetadataPortOptions, signal: AbortSignal): Promise<void> {
+  const { clock, log } = options
+  const http = openMetadataHttp(options)
+  while (!signal.aborted) {
+    const name = zone()
+    if (name !== undefined) await serve(name, http.take, clock, signal).catch((error: unknown) => log.warn('the metadata service does not reach guests', { error }))
+    await clock.sleep(LOOK_MILLISECONDS, signal)
+  }
+  http.close()
+}
+
+/** Until the namespace is gone. */
+async function serve(zone: string, take: (socket: Socket, mark: string) => void, clock: Clock, signal: AbortSignal): Promise<void> {
+  const namespace = spawn('unshare', ['--net', nodeBinary(), PROGRAM], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'], env: { PATH: environment()['PATH'] } })
+  const ended = new Promise<void>((resolve, reject) => {
+    namespace.once('error', reject)
+    namespace.once('exit', () => resolve())
+  })
+  ended.catch(() => {}) // whoever waits for it is told
+  const end = () => namespace.kill('SIGKILL')
+  signal.addEventListener('abort', end, { once: true })
+  const tooLate = clock.after(READY_MILLISECONDS, end)
+  let server: Server | undefined
+  try {
+    await said(namespace, ended, 'here')
+    await plugIn(namespace.pid ?? 0, zone)
+    namespace.send({})
+    server = await said(namespace, ended, 'listening')
+    tooLate()
+    accept(server, namespace.pid ?? 0, take)
+    await ended
+  } finally {
+    tooLate()
+    signal.removeEventListener('abort', end)
+    end()
+    server?.close()
+  }
+}
+
+const said = (namespace: ChildProcess, ended: Promise<void>, word: string): Promise<Server | undefined> => Promise.race([
+  new Promise<Server | undefined>((resolve) => namespace.once('message', (message, handle) => {
+    if ((message as { readonly is?: unknown }).is === word) resolve(handle as Server | undefined) // the program beside this file says nothing else
+  })),
+  ended.then(() => {
+    throw new Error(`the namespace of the metadata service ended before it was ${word}`)
+  }),
+])
+
+/** The interface goes with the namespace, and may have left its name in the bridge. */
+async function plugIn(pid: number, zone: string): Promise<void> {
+  await runProgram('ovs-vsctl', ['--if-exists', 'del-port', INTEGRATION_BRIDGE, OUTER_INTERFACE])
+  await runProgram('ip', ['link', 'delete', OUTER_INTERFACE]).catch(() => '') // most often there is none
+  await runProgram('ip', ['link', 'add', OUTER_INTERFACE, 'mtu', String(OVN_MTU), 'type', 'veth', 'peer', 'name', INNER_INTERFACE, 'netns', String(pid)])
+  // The userspace datapath fills in no checksums.
+  await runProgram('ethtool', ['-K', OUTER_INTERFACE, 'tx', 'off'])
+  await runProgram('ip', ['link', 'set', OUTER_INTERFACE, 'up'])
+  await runProgram('ovs-vsctl', ['add-port', INTEGRATION_BRIDGE, OUTER_INTERFACE, '--', 'set', 'interface', OUTER_INTERFACE, `external_ids:iface-id=${metadataPort(zone)}`])
+}
+
+function accept(server: Server | undefined, pid: number, take: (socket: Socket, mark: string) => void): void {
+  const connections = new Map<string, number>()
+  if (server === undefined) return
+  server.maxConnections = CONNECTIONS_MAXIMUM
+  // Who has said all is still to be answered.
+  Object.assign(server, { allowHalfOpen: true })
+  server.on('connection', (socket: Socket) => {
+    socket.on('error', () => socket.destroy())
+    neighbour(pid, socket.remoteAddress ?? '').then((mark) => {
+      const open = connections.get(mark) ?? 0
+      if (mark === '' || open >= GUEST_CONNECTIONS_MAXIMUM) return void socket.destroy()
+      connections.set(mark, open + 1)
+      socket.once('close', () => {
+        const left = (connections.get(mark) ?? 1) - 1
+        if (left === 0) connections.delete(mark)
+        else connections.set(mark, left)
+      })
+      take(socket, mark)
+    }, () => socket.destroy())
+  })
+}
+
+/** The hardware address that the namespace's kernel sends to for the address; empty when it knows none. */
+async function neighbour(pid: number, address: string): Promise<string> {
+  const lines = (await readFile(`/proc/${pid}/net/arp`, 'utf8')).split('\n').map((line) => line.split(/\s+/))
+  return lines.find(([ip]) => ip === address)?.[3] ?? ''
+}
