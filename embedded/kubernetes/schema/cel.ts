@@ -28,9 +28,11 @@ export function celValue(value: Json, schema: Schema | undefined): CelValue {
 
 const RESERVED = new Set(['true', 'false', 'null', 'in', 'as', 'break', 'const', 'continue', 'else', 'for', 'function', 'if', 'import', 'let', 'loop', 'package', 'namespace', 'return', 'var', 'void', 'while'])
 
+/** Most names stay as they are. */
+const PLAIN = /^[a-zA-Z0-9]*$/
 /** Names of members that are no identifiers, as Kubernetes spells them in expressions. */
 const escaped = (name: string): string =>
-  RESERVED.has(name) ? `__${name}__` : name.replaceAll('__', '__underscores__').replaceAll('.', '__dot__').replaceAll('-', '__dash__').replaceAll('/', '__slash__')
+  RESERVED.has(name) ? `__${name}__` : PLAIN.test(name) ? name : name.replaceAll('__', '__underscores__').replaceAll('.', '__dot__').replaceAll('-', '__dash__').replaceAll('/', '__slash__')
 const unescaped = (name: string): string =>
   name.replace(/^__([a-z]+)__$/, (whole, word: string) => (RESERVED.has(word) ? word : whole)).replaceAll('__dot__', '.').replaceAll('__dash__', '-').replaceAll('__slash__', '/').replaceAll('__underscores__', '__')
 

@@ -2,7 +2,7 @@
 import { Optional } from '@marcbachmann/cel-js'
 import { isEqual, isList, isObject, type Json } from '../core/json.ts'
 import { fieldDuplicate, fieldForbidden, fieldInvalid, fieldRequired, type Cause } from '../core/status.ts'
-import { celValue, compileCel } from './cel.ts'
+import { type CelValue, celValue, compileCel } from './cel.ts'
 import { formerItem, memberSchema, type Rule, type Schema } from './schema.ts'
 
 /** Does the rule speak of the value before? */
@@ -14,7 +14,22 @@ const isTransition = (rule: Rule): boolean => /\boldSelf\b/.test(rule.rule)
 export function ruleFaults(value: Json | undefined, old: Json | undefined, schema: Schema, field = '', tolerated: Cause[] = []): Cause[] {
   if (value === undefined || value === null) return []
   if (!hasRules(schema)) return []
-  return [...(schema['x-kubernetes-validations'] ?? []).flatMap((rule) => faultOf(rule, value, old, schema, field, tolerated)), ...faultsBelow(value, old, schema, field, tolerated)]
+  const { 'x-kubernetes-validations': rules = [] } = schema
+  const held: Held = { value, old, seen: once(() => celValue(value, schema)), seenBefore: once(() => (old === undefined ? undefined : celValue(old, schema))) }
+  return [...rules.flatMap((rule) => faultOf(rule, held, schema, field, tolerated)), ...faultsBelow(value, old, schema, field, tolerated)]
+}
+
+/** A value that is held to rules, and what it was before; as expressions see them when the first of its rules asks. */
+interface Held {
+  readonly value: Json
+  readonly old: Json | undefined
+  readonly seen: () => CelValue
+  readonly seenBefore: () => CelValue
+}
+
+function once<T>(make: () => T): () => T {
+  let made: { readonly value: T } | undefined
+  return () => (made ??= { value: make() }).value
 }
 
 function faultsBelow(value: Json, old: Json | undefined, schema: Schema, field: string, tolerated: Cause[]): Cause[] {
@@ -43,19 +58,20 @@ export function hasRules(schema: Schema): boolean {
   return found
 }
 
-function faultOf(rule: Rule, value: Json, old: Json | undefined, schema: Schema, field: string, tolerated: Cause[]): Cause[] {
+function faultOf(rule: Rule, held: Held, schema: Schema, field: string, tolerated: Cause[]): Cause[] {
+  const { value, old } = held
   const isOptional = rule.optionalOldSelf === true
   if (isTransition(rule) && old === undefined && !isOptional) return []
-  const faults = brokenBy(rule, value, old, schema, field)
+  const faults = brokenBy(rule, held, schema, field)
   if (isTransition(rule) || old === undefined || !isEqual(value, old)) return faults
   tolerated.push(...faults)
   return []
 }
 
-function brokenBy(rule: Rule, value: Json, old: Json | undefined, schema: Schema, field: string): Cause[] {
+function brokenBy(rule: Rule, { value, seen, seenBefore }: Held, schema: Schema, field: string): Cause[] {
   const isOptional = rule.optionalOldSelf === true
-  const self = celValue(value, schema)
-  const before = old === undefined ? undefined : celValue(old, schema)
+  const self = seen()
+  const before = /\boldSelf\b/.test(`${rule.rule} ${rule.messageExpression}`) ? seenBefore() : undefined
   const oldSelf = isOptional ? (before === undefined ? Optional.none() : Optional.of(before)) : before
   const text = rule.message?.trim() || `failed rule: ${rule.rule.trim()}`
   try {
