@@ -29,6 +29,7 @@ const operationsOf = (target: KubeObject<Operable['spec'], Operable['status']>) 
 }
 
 export interface Seen {
+  /** Read only when it decides something. */
   readonly history: FinishedOperation | undefined
   /** What the target says of this operation; `gone` when it is another's or does not exist. */
   readonly target: 'busy' | 'free' | 'gone'
@@ -38,7 +39,7 @@ export function operationReconciler(parts: Parts): Reconciler<OperationSpec, Ope
   return {
     name: 'operation', type: Operation,
     watches: TARGETS.map((type) => watch(type, operationsOf)),
-    observe: (operation) => observe(parts, operation),
+    observe: (operation, now) => observe(parts, operation, now),
     plan,
     effects: { abandon: abandonEffect(parts), keep: keepEffect(parts) },
   }
@@ -48,7 +49,7 @@ export function operationReconciler(parts: Parts): Reconciler<OperationSpec, Ope
 export function plan(operation: OperationObject, seen: Seen, now: Date): readonly Action[] {
   const { status, metadata: { namespace = '', name } } = operation
   if (status !== undefined && isFinal(status.status)) {
-    const remaining = Date.parse(status.finishedAt ?? '') + ENDED_KEPT_MILLISECONDS - now.getTime()
+    const remaining = keptMilliseconds(status, now)
     if (remaining > 0) return [{ do: 'wait', seconds: Math.ceil(remaining / 1_000), for: 'the record to be old' }]
     return [...(seen.history === undefined ? [{ do: 'effect', name: 'keep', input: {} } as const] : []), { do: 'remove', type: Operation, key: { namespace, name } }]
   }
@@ -57,17 +58,25 @@ export function plan(operation: OperationObject, seen: Seen, now: Date): readonl
   return seen.target === 'gone' ? [{ do: 'effect', name: 'abandon', input: {} }] : []
 }
 
-async function observe({ caches, store, db }: Parts, operation: OperationObject): Promise<Seen> {
-  const { namespace = '', name } = operation.metadata
-  const isEnded = operation.status !== undefined && isFinal(operation.status.status)
-  const history = await asked(findOperation(db, accountOfNamespace(namespace) ?? null, name))
-  if (isEnded) return { history, target: 'free' }
-  const type = TARGETS.find(({ kind }) => targetTypeOf(kind) === operation.spec.target.type)
-  if (type === undefined) return { history, target: 'gone' }
-  const key = type.scope === 'Cluster' ? { name: operation.spec.target.id } : { namespace, name: operation.spec.target.id }
-  const target = standOf(caches.of(type).get(key), name)
+/** How much longer the object of an operation that has ended is kept. */
+const keptMilliseconds = ({ finishedAt = '' }: OperationState, now: Date): number => Date.parse(finishedAt) + ENDED_KEPT_MILLISECONDS - now.getTime()
+
+async function observe(parts: Parts, operation: OperationObject, now: Date): Promise<Seen> {
+  const { metadata: { namespace = '', name }, status } = operation
+  const isEnded = status !== undefined && isFinal(status.status)
+  const target = isEnded ? 'free' : await targetOf(parts, operation)
+  // A target is let go of after history is written, so history is read after the target.
+  const isHistoryWanted = isEnded ? !(keptMilliseconds(status, now) > 0) : target !== 'busy'
+  return { target, history: isHistoryWanted ? await asked(findOperation(parts.db, accountOfNamespace(namespace) ?? null, name)) : undefined }
+}
+
+async function targetOf({ caches, store }: Parts, { metadata: { namespace = '', name }, spec }: OperationObject): Promise<Seen['target']> {
+  const type = TARGETS.find(({ kind }) => targetTypeOf(kind) === spec.target.type)
+  if (type === undefined) return 'gone'
+  const key = type.scope === 'Cluster' ? { name: spec.target.id } : { namespace, name: spec.target.id }
+  const stand = standOf(caches.of(type).get(key), name)
   // The record may be known here before its target is: nothing is given up on the word of a cache.
-  return { history, target: target === 'gone' ? standOf(await store.get(type, key), name) : target }
+  return stand === 'gone' ? standOf(await store.get(type, key), name) : stand
 }
 
 function standOf(target: KubeObject<Operable['spec'], Operable['status']> | undefined, id: string): Seen['target'] {
