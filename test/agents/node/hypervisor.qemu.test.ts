@@ -1,64 +1,12 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { bootId } from '../../../agents/node/host.ts'
-import { openQemu } from '../../../agents/node/drivers/hypervisor/qemu.ts'
-import { bootsTrial, probeQemu, QEMU_BINARY } from '../../../agents/node/drivers/hypervisor/qemu-probe.ts'
-import { openDiskServer } from '../../../agents/node/drivers/storage/disk-server.ts'
-import { openQcow2Volumes } from '../../../agents/node/drivers/storage/qcow2.ts'
-import { metadataDocument, seedDisk } from '../../../agents/node/serve/metadata.ts'
+import { bootsTrial } from '../../../agents/node/drivers/hypervisor/qemu-probe.ts'
 import { systemClock } from '../../../kit/sys/clock.ts'
-import { silentLog } from '../../../kit/sys/log.ts'
-import { signalProcess } from '../../../kit/sys/process.ts'
-import type { GuestDefinition } from '../../../agents/node/drivers/hypervisor/hypervisor.ts'
 import { hypervisorContract } from './hypervisor-contract.ts'
-import { instanceSpec } from './instance-spec.ts'
-import { moveContract } from './move-contract.ts'
-import { eventually, tinyLinux } from './real-host.ts'
-
-/** One machine with a folder for its guests, and one for the guests of the host that plays the other end. */
-async function openMachine() {
-  const image = await tinyLinux()
-  // Longer than a socket's address may be.
-  const folder = await mkdtemp(join(tmpdir(), `svccloud-qemu-${'long-'.repeat(16)}`))
-  const boot = (await bootId()) ?? 'unknown'
-  const machine = await probeQemu({ cacheFile: join(folder, 'accelerator'), bootId: boot, clock: systemClock })
-  const volumes = await openQcow2Volumes({ folder: join(folder, 'volumes'), server: await openDiskServer({ folder: join(folder, 'served'), host: '127.0.0.1', clock: systemClock }) })
-  for (const name of ['boot', 'own-0', 'own-1']) await volumes.create({ name, sizeGibibytes: 1, source: image })
-  const definition = async (name: string, incarnation: number, volume: string): Promise<GuestDefinition> => ({
-    name, uid: 'uid-1', incarnation, hostname: 'web-1', cores: 1, memoryMebibytes: 128, boot: image.boot,
-    disks: [{ path: await volumes.pathOf(volume), serial: 'boot' }], interfaces: [{ macAddress: '52:54:00:12:34:56' }], forwardedPorts: [22],
-    seed: seedDisk(metadataDocument(instanceSpec({ hostname: 'web-1' })), undefined),
-  })
-  return {
-    definition,
-    host(number: 0 | 1) {
-      const guests = join(folder, `guests-${number}`)
-      return {
-        attach: () => openQemu({ folder: guests, binary: QEMU_BINARY, machine, network: { isOutboundAllowed: true }, bootId: boot, migrationHost: '127.0.0.1', clock: systemClock, log: silentLog }),
-        async killGuest(name: string) {
-          const pid = Number(await readFile(join(guests, name, 'qemu.pid'), 'utf8'))
-          signalProcess(pid, 'SIGKILL')
-          await eventually('the end of the process', () => !signalProcess(pid, 0) || undefined)
-        },
-      }
-    },
-    settled: <T>(promise: Promise<T>) => promise,
-    until: async (isTrue: () => boolean) => void (await eventually('it', () => isTrue() || undefined)),
-    close: () => rm(folder, { recursive: true, force: true }),
-  }
-}
+import { openQemuMachine } from './qemu-machine.ts'
 
 hypervisorContract(async () => {
-  const { host, definition, ...machine } = await openMachine()
+  const { host, definition, ...machine } = await openQemuMachine()
   return { ...machine, ...host(0), definition: (name, incarnation) => definition(name, incarnation, 'boot') }
-})
-
-moveContract(async () => {
-  const { host, definition, ...machine } = await openMachine()
-  const hostOf = (number: 0 | 1) => ({ ...host(number), definition: (name: string, disk: 'shared' | 'own') => definition(name, 1, disk === 'shared' ? 'boot' : `own-${number}`) })
-  return { ...machine, hosts: [hostOf(0), hostOf(1)] }
 })
 
 it('believes in an accelerator that boots a marker, and in no other', async () => {
