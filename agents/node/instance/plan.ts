@@ -118,7 +118,7 @@ function planReception({ spec, status }: InstanceObject, order: ReceiveOrder, se
   if (isOf(entry.transfer, 'receive', order)) return [statusOf('stopped', seen, entry)]
   const obstacle = obstacleTo(spec, seen)
   if (obstacle === undefined) return [effect('receive', { attempt: order.attempt }), again]
-  return [statusOf('waiting', { ...seen, unbegun: unbegun(order, 'receive', 'preparing', obstacle.detail, status, now) }, entry, obstacle.detail), ...obstacle.remedy]
+  return [statusOf('waiting', { ...seen, transfer: unbegun(order, 'receive', 'preparing', obstacle.detail, status, now) }, entry, obstacle.detail), ...obstacle.remedy]
 }
 
 /** A transfer that this host has not begun: told by the order alone, with the time at which it was told first. */
@@ -132,13 +132,25 @@ function planRunning({ spec: { send: order }, status }: InstanceObject, seen: In
   const current = seen.guest?.transfer
   if (current?.phase === 'transferring') {
     const isWanted = order !== undefined && !order.isCancelled && current.id === order.id && current.attempt === order.attempt
-    return [...(isWanted ? [] : [effect('cancelSend', {})]), statusOf('running', seen, entry), wait(PROGRESS_SECONDS, 'progress')]
+    const told = toldLately(status, current, now)
+    return [
+      ...(isWanted ? [] : [effect('cancelSend', {})]),
+      statusOf('running', told === undefined ? seen : { ...seen, transfer: told.transfer }, entry), wait(told?.againSeconds ?? PROGRESS_SECONDS, 'progress'),
+    ]
   }
   if (order === undefined || isOf(entry.transfer, 'send', order)) return [statusOf('running', seen, entry)]
   if (seen.guest?.isResponsive !== true) return [statusOf('running', seen, entry), wait(PROGRESS_SECONDS, 'the guest to answer')]
-  if (order.isCancelled) return [statusOf('running', { ...seen, unbegun: unbegun(order, 'send', 'failed', 'cancelled before it began', status, now) }, entry)]
+  if (order.isCancelled) return [statusOf('running', { ...seen, transfer: unbegun(order, 'send', 'failed', 'cancelled before it began', status, now) }, entry)]
   return [effect('send', { attempt: order.attempt }), again]
 }
+/** What was told of the attempt less than PROGRESS_SECONDS ago, and when to tell more: what is written wakes whoever writes it. */
+function toldLately(status: InstanceStatus | undefined, { id, attempt, role, phase }: Transfer, now: Date): { readonly transfer: Transfer; readonly againSeconds: number } | undefined {
+  const transfer = status?.transfer
+  if (transfer?.role !== role || transfer.id !== id || transfer.attempt !== attempt || transfer.phase !== phase) return undefined
+  const againSeconds = PROGRESS_SECONDS - (now.getTime() - Date.parse(transfer.reportedAt)) / 1_000
+  return againSeconds > 0 && againSeconds <= PROGRESS_SECONDS ? { transfer, againSeconds } : undefined
+}
+
 
 function planStop(spec: InstanceSpec, seen: InstanceSeen, entry: LedgerEntry, now: Date): Action[] {
   const stop = spec.stop ?? { id: `incarnation-${entry.incarnation}`, type: 'soft', timeoutSeconds: 60, timeoutAction: 'hard' }
@@ -178,13 +190,13 @@ function obstacleTo({ template }: InstanceSpec, { missingVolumes, image }: Insta
   return image.is === 'absent' ? { state: 'waiting', detail: `template ${template} is being prepared`, remedy: prepare } : undefined
 }
 
-function statusOf(state: InstanceStatus['state'], seen: InstanceSeen & { readonly unbegun?: Transfer }, entry: LedgerEntry, detail?: string): Action {
+function statusOf(state: InstanceStatus['state'], seen: InstanceSeen & { readonly transfer?: Transfer }, entry: LedgerEntry, detail?: string): Action {
   const current = seen.guest?.transfer
   const isOngoing = current?.phase === 'transferring' && !isOf(entry.transfer, current.role, current)
   const status: { [Field in keyof Required<InstanceStatus>]?: InstanceStatus[Field] | undefined } = {
     state, detail: detail?.slice(0, DETAIL_CHARACTERS_MAXIMUM), incarnation: entry.incarnation,
     startedAt: entry.startedAt, endedAt: seen.guest === undefined ? entry.ended?.at : undefined, endReason: seen.guest === undefined ? entry.ended?.reason : undefined,
-    transfer: seen.unbegun ?? (isOngoing ? current : entry.transfer),
+    transfer: seen.transfer ?? (isOngoing ? current : entry.transfer),
     stop: entry.stop?.outcome === undefined ? undefined : { id: entry.stop.id, outcome: entry.stop.outcome },
     hypervisor: seen.guest === undefined ? undefined : seen.hypervisor,
     forwards: seen.guest === undefined ? undefined : [...seen.guest.forwards],

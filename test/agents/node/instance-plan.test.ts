@@ -138,6 +138,27 @@ describe('the plan of an Instance', () => {
     expect(planInstance(instance, seen, NOW).map(words)).toEqual(row.does)
   })
 
+  describe('tells the progress of a sending once a second', () => {
+    const current = transfer({ role: 'send', iteration: 7, reportedAt: NOW.toISOString() })
+    const tellsOf = (told: Partial<Transfer>, known: Transfer = current) => {
+      const instance: InstanceObject = {
+        apiVersion: 'svccloud.dev/v1alpha1', kind: 'Instance', spec: instanceSpec({ send }), metadata: { name: 'i', namespace: 'node-a', uid: 'uid-1', generation: 1 },
+        status: { state: 'running', incarnation: 1, transfer: transfer({ role: 'send', iteration: 3, ...told }) },
+      }
+      const noted = known.phase === 'transferring' ? {} : { transfer: known }
+      const actions = planInstance(instance, { guest: guest({ transfer: known }), entry: entry(noted), missingVolumes: [], image: READY, hypervisor: 'simulated' }, NOW)
+      return actions.flatMap((action): (string | number)[] => (action.do === 'status' ? [(action.status['transfer'] as Transfer).iteration] : action.do === 'wait' ? [`wait ${action.seconds}`] : [])) // as the plan writes it
+    }
+    it.each([
+      ['not again before its time', { reportedAt: secondsAgo(0.25) }, [3, 'wait 0.75']],
+      ['again when it is time', { reportedAt: secondsAgo(1) }, [7, 'wait 1']],
+      ['at once of another attempt', { attempt: 1, reportedAt: secondsAgo(0.25) }, [7, 'wait 1']],
+      ['at once when the clock was set back', { reportedAt: secondsAgo(-30) }, [7, 'wait 1']],
+    ] as const)('%s', (_why, told, expected) => expect(tellsOf(told)).toEqual(expected))
+
+    it('and its end at once', () => expect(tellsOf({ reportedAt: secondsAgo(0.25) }, { ...current, phase: 'failed' })).toEqual([7]))
+  })
+
   it('never starts an incarnation that the ledger knows, and never two guests, whatever it sees', () => {
     for (const incarnation of [0, 1, 2]) {
       for (const known of [0, 1, 2]) {
