@@ -1,4 +1,5 @@
 /** API tokens. A token is found by the SHA-256 of its text; it dies with its user's membership. */
+import { sql } from 'kysely'
 import type { Role, TokenScope } from '../domain/permissions.ts'
 import type { Queries } from './open.ts'
 import { comesAfter, type ListPlace } from './page.ts'
@@ -40,28 +41,40 @@ export interface LiveToken {
   readonly role: Role
   readonly email: string
   readonly emailVerifiedAt: Date | null
+  readonly lastUsedAt: Date | null
 }
 
-/** The token with that text when it may be used now: not revoked, not expired, of a member who is not disabled. */
-export async function findToken(queries: Queries, token: string, now: Date): Promise<LiveToken | undefined> {
-  const row = await queries.selectFrom('api_token')
+export interface FoundToken {
+  readonly secretHash: Buffer
+  readonly token: LiveToken
+}
+
+/** Those of the tokens with these hashes (see hashSecret) that may be used now: not revoked, not expired, of a member who is not disabled. */
+export async function findTokens(queries: Queries, secretHashes: readonly Buffer[], now: Date): Promise<FoundToken[]> {
+  if (secretHashes.length === 0) return []
+  const rows = await queries.selectFrom('api_token')
     .innerJoin('app_user', 'app_user.id', 'api_token.user_id')
     .innerJoin('membership', (join) => join.onRef('membership.user_id', '=', 'api_token.user_id').onRef('membership.account_id', '=', 'api_token.account_id'))
-    .select(['api_token.id', 'api_token.name', 'api_token.scope', 'api_token.allowed_cidrs', 'api_token.expires_at', 'api_token.user_id', 'api_token.account_id',
-      'membership.role', 'app_user.email', 'app_user.email_verified_at'])
-    .where('api_token.secret_hash', '=', hashSecret(token)).where('api_token.revoked_at', 'is', null).where('app_user.disabled_at', 'is', null)
+    .select(['api_token.id', 'api_token.secret_hash', 'api_token.name', 'api_token.scope', 'api_token.allowed_cidrs', 'api_token.expires_at', 'api_token.last_used_at',
+      'api_token.user_id', 'api_token.account_id', 'membership.role', 'app_user.email', 'app_user.email_verified_at'])
+    .where('api_token.secret_hash', '=', sql<Buffer>`any(${secretHashes}::bytea[])`).where('api_token.revoked_at', 'is', null).where('app_user.disabled_at', 'is', null)
     .where((where) => where.or([where('api_token.expires_at', 'is', null), where('api_token.expires_at', '>', now)]))
-    .executeTakeFirst()
-  return row && {
-    id: row.id, name: row.name, scope: row.scope as TokenScope, // written by createToken only
-    allowedCidrs: row.allowed_cidrs, expiresAt: row.expires_at, userId: row.user_id, accountId: row.account_id, role: row.role, email: row.email,
-    emailVerifiedAt: row.email_verified_at,
-  }
+    .execute()
+  return rows.map((row) => ({
+    secretHash: row.secret_hash,
+    token: {
+      id: row.id, name: row.name, scope: row.scope as TokenScope, // written by createToken only
+      allowedCidrs: row.allowed_cidrs, expiresAt: row.expires_at, userId: row.user_id, accountId: row.account_id, role: row.role, email: row.email,
+      emailVerifiedAt: row.email_verified_at, lastUsedAt: row.last_used_at,
+    },
+  }))
 }
 
+/** The minute of an instant, as last uses are remembered. */
+export const minuteOf = (at: Date): Date => new Date(Math.floor(at.getTime() / MINUTE_MILLISECONDS) * MINUTE_MILLISECONDS)
+
 /** Remembers the minute and the address of the last use; written at most once a minute. */
-export async function markTokenUsed(queries: Queries, id: string, now: Date, sourceIp: string): Promise<void> {
-  const minute = new Date(Math.floor(now.getTime() / MINUTE_MILLISECONDS) * MINUTE_MILLISECONDS)
+export async function markTokenUsed(queries: Queries, id: string, minute: Date, sourceIp: string): Promise<void> {
   await queries.updateTable('api_token').set({ last_used_at: minute, last_used_ip: sourceIp }).where('id', '=', id)
     .where((where) => where.or([where('last_used_at', 'is', null), where('last_used_at', '<', minute)])).execute()
 }

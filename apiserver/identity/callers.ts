@@ -1,4 +1,4 @@
-/** Who calls: from a bearer token or a session cookie to a Customer. Answers are kept for half a second, so that a busy
+/** Who calls: from a bearer token or a session cookie to a Customer. What the database said holds for half a second, so that a busy
  *  client costs no query per request and a revoked credential still stops within a second on every replica. */
 import { BlockList, isIP, isIPv6 } from 'node:net'
 import { forbidden, unauthenticated } from '../../domain/problem.ts'
@@ -6,10 +6,11 @@ import { ROLE_PERMISSIONS, SUPPORT_PERMISSIONS, tokenPermissions } from '../../d
 import type { Database } from '../../db/open.ts'
 import { findSession, hashSecret } from '../../db/sessions.ts'
 import { findSupportSession } from '../../db/support.ts'
-import { findToken, markTokenUsed } from '../../db/tokens.ts'
+import { type LiveToken, markTokenUsed, minuteOf } from '../../db/tokens.ts'
 import type { Customer, RequestFacts } from '../../kit/http/call.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { Logger } from '../../kit/sys/log.ts'
+import { createKnownTokens } from './known-tokens.ts'
 import { isToken } from './token-format.ts'
 
 export const SESSION_COOKIE = 'svccloud_session'
@@ -37,17 +38,22 @@ export interface CallerParts {
   readonly canSendMail: boolean
 }
 
-interface Known {
+interface KnownToken {
   readonly customer: Customer
+  readonly id: string
   /** Undefined: from anywhere. */
   readonly allowed: BlockList | undefined
+  /** The minute in which its last use was written, in milliseconds. */
+  usedAt: number
 }
 
 export function createCallers(parts: CallerParts): Callers {
-  const kept = new Map<string, { readonly until: number; readonly known: Promise<Known | undefined> }>()
+  const { db, clock, log } = parts
+  const tokens = createKnownTokens({ db, clock, keptMilliseconds: KEPT_MILLISECONDS, keptMaximum: KEPT_MAXIMUM, toKnown: (token) => knownToken(parts, token) })
+  const kept = new Map<string, { readonly until: number; readonly known: Promise<Customer | undefined> }>()
 
-  function once(key: string, find: () => Promise<Known | undefined>): Promise<Known | undefined> {
-    const now = parts.clock.monotonicMilliseconds()
+  function once(key: string, find: () => Promise<Customer | undefined>): Promise<Customer | undefined> {
+    const now = clock.monotonicMilliseconds()
     const found = kept.get(key)
     if (found !== undefined && found.until > now) return found.known
     const known = find()
@@ -58,14 +64,22 @@ export function createCallers(parts: CallerParts): Callers {
     return known
   }
 
+  function noteUse(token: KnownToken, sourceIp: string): void {
+    const minute = minuteOf(clock.now())
+    if (minute.getTime() <= token.usedAt) return
+    token.usedAt = minute.getTime()
+    markTokenUsed(db, token.id, minute, sourceIp).catch((error: unknown) => log.warn('last use of a token was not written', { error, token_id: token.id }))
+  }
+
   return {
     async authenticate(request) {
       const authorization = request.header('authorization')
       if (authorization !== undefined) {
         const token = /^bearer +(\S+)$/i.exec(authorization)?.[1]
         if (token === undefined || !isToken(token)) throw unauthenticated('The API token is not valid.')
-        const known = await once(keyOf('token', token), () => lookUpToken(parts, token, request.sourceIp))
+        const known = await tokens.find(token)
         if (known === undefined) throw unauthenticated('The API token is invalid, revoked or expired.')
+        noteUse(known, request.sourceIp)
         if (known.allowed !== undefined && !isWithin(known.allowed, request.sourceIp)) {
           throw forbidden('This API token may not be used from your address.', 'address_not_allowed')
         }
@@ -74,21 +88,19 @@ export function createCallers(parts: CallerParts): Callers {
       const secret = request.cookie(SESSION_COOKIE)
       if (secret === undefined || secret === '' || secret.length > SECRET_CHARACTERS_MAXIMUM) return undefined
       const lookUp = secret.startsWith(SUPPORT_SECRET_PREFIX) ? lookUpSupportSession : lookUpSession
-      return (await once(keyOf('session', secret), () => lookUp(parts, secret)))?.customer
+      return once(hashSecret(secret).toString('base64'), () => lookUp(parts, secret))
     },
-    forget: () => kept.clear(),
+    forget() {
+      tokens.forget()
+      kept.clear()
+    },
   }
 }
 
-const keyOf = (kind: string, secret: string): string => `${kind} ${hashSecret(secret).toString('base64')}`
-
-async function lookUpToken({ db, clock, log, canSendMail }: CallerParts, text: string, sourceIp: string): Promise<Known | undefined> {
-  const now = clock.now()
-  const token = await findToken(db, text, now)
-  if (token === undefined) return undefined
-  markTokenUsed(db, token.id, now, sourceIp).catch((error: unknown) => log.warn('last use of a token was not written', { error, token_id: token.id }))
+function knownToken({ canSendMail }: CallerParts, token: LiveToken): KnownToken {
   const { id, name, scope, accountId, userId, email, role } = token
   return {
+    id, usedAt: token.lastUsedAt?.getTime() ?? 0,
     customer: {
       kind: 'token', accountId, userId, email, role, permissions: tokenPermissions(role, scope), token: { id, name, scope }, actor: `token:${name}`,
       isEmailVerified: token.emailVerifiedAt !== null || !canSendMail,
@@ -97,30 +109,24 @@ async function lookUpToken({ db, clock, log, canSendMail }: CallerParts, text: s
   }
 }
 
-async function lookUpSession({ db, clock, csrfTokenOf, canSendMail }: CallerParts, secret: string): Promise<Known | undefined> {
+async function lookUpSession({ db, clock, csrfTokenOf, canSendMail }: CallerParts, secret: string): Promise<Customer | undefined> {
   const session = await findSession(db, secret, clock.now())
   if (session === undefined) return undefined
   const { id, accountId, userId, email, role, expiresAt } = session
   return {
-    customer: {
-      kind: 'session', accountId, userId, email, role, permissions: ROLE_PERMISSIONS[role], session: { id, csrfToken: csrfTokenOf(id), expiresAt },
-      actor: `user:${userId}`, isEmailVerified: session.emailVerifiedAt !== null || !canSendMail,
-    },
-    allowed: undefined,
+    kind: 'session', accountId, userId, email, role, permissions: ROLE_PERMISSIONS[role], session: { id, csrfToken: csrfTokenOf(id), expiresAt },
+    actor: `user:${userId}`, isEmailVerified: session.emailVerifiedAt !== null || !canSendMail,
   }
 }
 
 /** A support session acts as the owner, within what its mode allows. */
-async function lookUpSupportSession({ db, clock, csrfTokenOf, canSendMail }: CallerParts, secret: string): Promise<Known | undefined> {
+async function lookUpSupportSession({ db, clock, csrfTokenOf, canSendMail }: CallerParts, secret: string): Promise<Customer | undefined> {
   const session = await findSupportSession(db, secret, clock.now())
   if (session === undefined) return undefined
   const { id, accountId, userId, mode, reason, expiresAt, staffId, staffEmail, staffName } = session
   return {
-    customer: {
-      kind: 'session', accountId, userId, email: session.ownerEmail, role: 'owner', permissions: SUPPORT_PERMISSIONS[mode], session: { id, csrfToken: csrfTokenOf(id), expiresAt },
-      support: { staffId, staffEmail, staffName, reason, mode, expiresAt }, actor: 'operator', isEmailVerified: session.ownerVerifiedAt !== null || !canSendMail,
-    },
-    allowed: undefined,
+    kind: 'session', accountId, userId, email: session.ownerEmail, role: 'owner', permissions: SUPPORT_PERMISSIONS[mode], session: { id, csrfToken: csrfTokenOf(id), expiresAt },
+    support: { staffId, staffEmail, staffName, reason, mode, expiresAt }, actor: 'operator', isEmailVerified: session.ownerVerifiedAt !== null || !canSendMail,
   }
 }
 

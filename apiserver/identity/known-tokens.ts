@@ -1,0 +1,103 @@
+/** The API tokens that are in use, as the database has them. What is known holds for half a second. Tokens that are asked for
+ *  at the same time are read together, and those in use are read anew together before they are needed: however many clients
+ *  there are, a replica asks the database a few times a second. */
+import { findTokens, type LiveToken } from '../../db/tokens.ts'
+import type { Database } from '../../db/open.ts'
+import { hashSecret } from '../../db/sessions.ts'
+import type { Clock } from '../../kit/sys/clock.ts'
+
+export interface KnownTokens<Known> {
+  /** Undefined when nobody may use a token with that text now. */
+  find(text: string): Promise<Known | undefined>
+  /** Reads every token anew when it is asked for again. */
+  forget(): void
+}
+
+export interface KnownTokenOptions<Known> {
+  readonly db: Database
+  readonly clock: Clock
+  /** How long an answer of the database holds. */
+  readonly keptMilliseconds: number
+  readonly keptMaximum: number
+  readonly toKnown: (token: LiveToken) => Known
+}
+
+/** Of the time that an answer holds, what may pass before tokens in use are read anew. */
+const RENEWED_AFTER = 0.6
+/** A token that nobody sent for this long is not in use. */
+const IN_USE_MILLISECONDS = 5_000
+/** More tokens are read one by one, as they come. */
+const RENEWED_MAXIMUM = 2_000
+
+interface Entry<Known> {
+  readonly hash: Buffer
+  known: Promise<Known | undefined>
+  /** On the monotonic clock. */
+  until: number
+  usedAt: number
+}
+
+export function createKnownTokens<Known>(options: KnownTokenOptions<Known>): KnownTokens<Known> {
+  const { db, clock, keptMilliseconds, keptMaximum, toKnown } = options
+  const kept = new Map<string, Entry<Known>>()
+  let asked: Buffer[] = []
+  let batch: Promise<ReadonlyMap<string, Known>> | undefined
+  let isRenewing = false
+  let renewAt = 0
+
+  const read = async (hashes: readonly Buffer[]): Promise<ReadonlyMap<string, Known>> =>
+    new Map((await findTokens(db, hashes, clock.now())).map(({ secretHash, token }) => [keyOf(secretHash), toKnown(token)]))
+
+  /** Reads one token, together with all others that are asked for in this turn. */
+  const ask = async (hash: Buffer): Promise<Known | undefined> => {
+    asked.push(hash)
+    batch ??= Promise.resolve().then(() => {
+      const hashes = asked
+      asked = []
+      batch = undefined
+      return read(hashes)
+    })
+    return (await batch).get(keyOf(hash))
+  }
+
+  const renew = async (now: number): Promise<void> => {
+    const inUse = [...kept].filter(([, { usedAt, until }]) => usedAt > now - IN_USE_MILLISECONDS && until < now + keptMilliseconds).slice(-RENEWED_MAXIMUM)
+    const found = await read(inUse.map(([, { hash }]) => hash))
+    for (const [key, entry] of inUse) {
+      entry.known = Promise.resolve(found.get(key))
+      entry.until = now + keptMilliseconds
+    }
+  }
+
+  const find = (hash: Buffer, now: number): Promise<Known | undefined> => {
+    const key = keyOf(hash)
+    const entry = kept.get(key)
+    if (entry !== undefined && entry.until > now) {
+      entry.usedAt = now
+      return entry.known
+    }
+    const made: Entry<Known> = { hash, known: ask(hash), until: now + keptMilliseconds, usedAt: now }
+    made.known.catch(() => { if (kept.get(key) === made) kept.delete(key) })
+    kept.delete(key)
+    kept.set(key, made) // newest last
+    if (kept.size > keptMaximum) for (const oldest of kept.keys()) { kept.delete(oldest); break }
+    return made.known
+  }
+
+  return {
+    find(text) {
+      const now = clock.monotonicMilliseconds()
+      const found = find(hashSecret(text), now)
+      if (now >= renewAt && !isRenewing) {
+        isRenewing = true
+        renewAt = now + keptMilliseconds * RENEWED_AFTER
+        // A token that could not be renewed is read when it is needed, and whoever needs it hears why when that fails too.
+        renew(now).catch(() => {}).finally(() => { isRenewing = false })
+      }
+      return found
+    },
+    forget: () => kept.clear(),
+  }
+}
+
+const keyOf = (hash: Buffer): string => hash.toString('base64')
