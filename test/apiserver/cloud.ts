@@ -13,12 +13,13 @@ import { BUDGETS } from '../../kit/http/steps/budget.ts'
 import { openCaches } from '../../kit/kube/caches.ts'
 import { openClient } from '../../kit/kube/client.ts'
 import { installCrds, readCrds } from '../../kit/kube/crd.ts'
-import type { KubeObject } from '../../kit/kube/object.ts'
+import type { KubeObject, ResourceType } from '../../kit/kube/object.ts'
 import type { Transport } from '../../kit/kube/transport.ts'
 import { type Clock, systemClock } from '../../kit/sys/clock.ts'
 import { silentLog } from '../../kit/sys/log.ts'
 import { openRegistry } from '../../kit/sys/metrics.ts'
 import { systemRandom } from '../../kit/sys/random.ts'
+import { API_GROUP } from '../../resources/define.ts'
 import { RESOURCES } from '../../resources/index.ts'
 import { Zone } from '../../resources/platform.ts'
 import { documented } from '../contract/document-check.ts'
@@ -52,6 +53,9 @@ export const PASSWORD = 'correct zebra lantern 42'
 export const PUBLIC_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBv7nS1hUS8W4v8Yw0OeTZcJ6pHJXnpmmGBR9XdKLMDu ada@example'
 /** Before the name of a user of the management cluster: a token of theirs. */
 export const OPERATOR_TOKEN = 'operator-'
+const RBAC = { group: 'rbac.authorization.k8s.io', version: 'v1', scope: 'Cluster' } as const
+const ClusterRole: ResourceType<undefined> = { ...RBAC, kind: 'ClusterRole', plural: 'clusterroles' }
+const ClusterRoleBinding: ResourceType<undefined> = { ...RBAC, kind: 'ClusterRoleBinding', plural: 'clusterrolebindings' }
 const NODE = 'node-a1'
 const ZONE = 'eu-1-a'
 
@@ -107,6 +111,13 @@ export async function openCloud(db: Database, options: { readonly disturb?: (ser
   const operate = (user: string, method: string, path: string, body?: unknown): Promise<Reply> =>
     send(method, path, { headers: { authorization: `Bearer ${OPERATOR_TOKEN}${user}` }, ...(body === undefined ? {} : { body }) }, '192.0.2.9', 'operators')
 
+  /** A user of the management cluster who may do so with kinds of the platform, everywhere. */
+  async function grant(user: string, rules: readonly { readonly resources: readonly string[]; readonly verbs: readonly string[] }[]): Promise<void> {
+    const roleRef = { apiGroup: RBAC.group, kind: 'ClusterRole', name: user }
+    await admin.create(ClusterRole, { ...{ rules: rules.map((rule) => ({ apiGroups: [API_GROUP], ...rule })) }, metadata: { name: user }, spec: undefined })
+    await admin.create(ClusterRoleBinding, { ...{ roleRef, subjects: [{ apiGroup: RBAC.group, kind: 'User', name: user }] }, metadata: { name: user }, spec: undefined })
+  }
+
   /** A signed-in owner of a new account; the address is verified unless asked otherwise. */
   async function signUp(email: string, { isVerified = true } = {}): Promise<Person> {
     const from = `198.51.100.${(addresses += 1)}`
@@ -142,7 +153,7 @@ export async function openCloud(db: Database, options: { readonly disturb?: (ser
     hurry: () => void (paceMilliseconds = 0),
     /** Lets time pass for budgets. */
     pass: (milliseconds: number) => void (later += milliseconds),
-    app, admin, caches, db, zone: ZONE, node: NODE, send, operate, signUp, auditOf,
+    app, admin, caches, db, zone: ZONE, node: NODE, send, operate, grant, signUp, auditOf,
     async close() {
       stop.abort()
       await core.close()

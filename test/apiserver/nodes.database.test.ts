@@ -2,7 +2,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { mirrorNode } from '../../db/nodes.ts'
 import { recordOperation } from '../../db/operation-history.ts'
-import type { ResourceType } from '../../kit/kube/object.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import { Node, type NodeSpec, type NodeStatus } from '../../resources/platform.ts'
 import { Server } from '../../resources/server.ts'
@@ -13,21 +12,11 @@ const database = useDatabase()
 let cloud: Cloud
 let owner: Person
 
-const RBAC = { group: 'rbac.authorization.k8s.io', version: 'v1', scope: 'Cluster' } as const
-const ClusterRole: ResourceType<undefined> = { ...RBAC, kind: 'ClusterRole', plural: 'clusterroles' }
-const ClusterRoleBinding: ResourceType<undefined> = { ...RBAC, kind: 'ClusterRoleBinding', plural: 'clusterrolebindings' }
-
-async function grant(user: string, rules: readonly { readonly resources: readonly string[]; readonly verbs: readonly string[] }[]): Promise<void> {
-  await cloud.admin.create(ClusterRole, { ...{ rules: rules.map((rule) => ({ apiGroups: ['svccloud.dev'], ...rule })) }, metadata: { name: user }, spec: undefined })
-  const binding = { roleRef: { apiGroup: RBAC.group, kind: 'ClusterRole', name: user }, subjects: [{ apiGroup: RBAC.group, kind: 'User', name: user }] }
-  await cloud.admin.create(ClusterRoleBinding, { ...binding, metadata: { name: user }, spec: undefined })
-}
-
 beforeAll(async () => {
   cloud = await openCloud(database.db)
   owner = await cloud.signUp('owner@example.com')
-  await grant('olga', [{ resources: ['nodes', 'operations', 'zones'], verbs: ['get', 'list', 'create', 'update', 'delete'] }])
-  await grant('rita', [{ resources: ['nodes'], verbs: ['get', 'list'] }])
+  await cloud.grant('olga', [{ resources: ['nodes', 'operations', 'zones'], verbs: ['get', 'list', 'create', 'update', 'delete'] }])
+  await cloud.grant('rita', [{ resources: ['nodes'], verbs: ['get', 'list'] }])
 })
 afterAll(() => cloud.close())
 

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { listAddresses, mirrorPool } from '../../db/public-pools.ts'
 import { claimServer } from '../../db/server-claims.ts'
-import type { KubeObject, ResourceType } from '../../kit/kube/object.ts'
+import type { KubeObject } from '../../kit/kube/object.ts'
 import { newUuid, systemRandom } from '../../kit/sys/random.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import { PublicPool, type PublicPoolSpec, type PublicPoolStatus } from '../../resources/public-pool.ts'
@@ -14,22 +14,12 @@ const database = useDatabase()
 let cloud: Cloud
 let owner: Person
 
-const RBAC = { group: 'rbac.authorization.k8s.io', version: 'v1', scope: 'Cluster' } as const
-const ClusterRole: ResourceType<undefined> = { ...RBAC, kind: 'ClusterRole', plural: 'clusterroles' }
-const ClusterRoleBinding: ResourceType<undefined> = { ...RBAC, kind: 'ClusterRoleBinding', plural: 'clusterrolebindings' }
-
-async function grant(user: string, verbs: readonly string[]): Promise<void> {
-  await cloud.admin.create(ClusterRole, { ...{ rules: [{ apiGroups: ['svccloud.dev'], resources: ['publicpools', 'operations'], verbs }] }, metadata: { name: user }, spec: undefined })
-  const binding = { roleRef: { apiGroup: RBAC.group, kind: 'ClusterRole', name: user }, subjects: [{ apiGroup: RBAC.group, kind: 'User', name: user }] }
-  await cloud.admin.create(ClusterRoleBinding, { ...binding, metadata: { name: user }, spec: undefined })
-}
-
 beforeAll(async () => {
   cloud = await openCloud(database.db)
   owner = await cloud.signUp('owner@example.com')
   await owner.send('POST', '/v1/ssh-keys', { body: { name: 'key', public_key: PUBLIC_KEY } })
-  await grant('olga', ['get', 'list', 'create', 'update', 'delete'])
-  await grant('rita', ['get', 'list'])
+  await cloud.grant('olga', [{ resources: ['publicpools', 'operations'], verbs: ['get', 'list', 'create', 'update', 'delete'] }])
+  await cloud.grant('rita', [{ resources: ['publicpools', 'operations'], verbs: ['get', 'list'] }])
 })
 afterAll(() => cloud.close())
 beforeEach(async () => {

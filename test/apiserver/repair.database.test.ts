@@ -2,7 +2,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createStaff } from '../../db/staff.ts'
 import { mirrorNode } from '../../db/nodes.ts'
-import type { ResourceType } from '../../kit/kube/object.ts'
 import { newUuid, systemRandom } from '../../kit/sys/random.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import { Node, type NodeStatus } from '../../resources/platform.ts'
@@ -14,20 +13,11 @@ const database = useDatabase()
 let cloud: Cloud
 let owner: Person
 
-const RBAC = { group: 'rbac.authorization.k8s.io', version: 'v1' } as const
-const ClusterRole: ResourceType<undefined> = { ...RBAC, scope: 'Cluster', kind: 'ClusterRole', plural: 'clusterroles' }
-const ClusterRoleBinding: ResourceType<undefined> = { ...RBAC, scope: 'Cluster', kind: 'ClusterRoleBinding', plural: 'clusterrolebindings' }
-
-async function grant(user: string, rules: readonly { readonly resources: readonly string[]; readonly verbs: readonly string[] }[]): Promise<void> {
-  await cloud.admin.create(ClusterRole, { ...{ rules: rules.map((rule) => ({ apiGroups: ['svccloud.dev'], ...rule })) }, metadata: { name: user }, spec: undefined })
-  await cloud.admin.create(ClusterRoleBinding, { ...{ roleRef: { apiGroup: RBAC.group, kind: 'ClusterRole', name: user }, subjects: [{ apiGroup: RBAC.group, kind: 'User', name: user }] }, metadata: { name: user }, spec: undefined })
-}
-
 beforeAll(async () => {
   cloud = await openCloud(database.db)
   owner = await cloud.signUp('owner@example.com')
-  await grant('olga', [{ resources: ['nodes', 'servers'], verbs: ['get', 'list', 'update'] }])
-  await grant('nora', [{ resources: ['nodes'], verbs: ['get', 'list', 'update'] }])
+  await cloud.grant('olga', [{ resources: ['nodes', 'servers'], verbs: ['get', 'list', 'update'] }])
+  await cloud.grant('nora', [{ resources: ['nodes'], verbs: ['get', 'list', 'update'] }])
   for (const [email, role] of [['bob@example.com', 'operations'], ['sue@example.com', 'support']] as const) {
     await createStaff(cloud.db, { id: newUuid(systemRandom), email, name: email, role, passwordHash: 'x', sealedSecret: 'x', now: new Date('2026-01-01') })
   }

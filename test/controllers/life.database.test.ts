@@ -19,6 +19,7 @@ import { Storage } from '../../resources/storage.ts'
 import { createAccount } from '../accounts.ts'
 import { useDatabase } from '../database.ts'
 import { type Cloud, fastClock, NODE, openCloud, ZONE } from './cloud.ts'
+import { until } from './until.ts'
 
 const database = useDatabase()
 let cloud: Cloud
@@ -38,19 +39,6 @@ beforeEach(async () => {
 })
 
 type ServerObject = KubeObject<ServerSpec, ServerStatus>
-const PATIENCE_MILLISECONDS = 20_000
-
-/** Asks until it is so; says what was seen last when it never is. */
-async function until<T>(what: string, look: () => Promise<T>, isSo: (seen: T) => boolean): Promise<T> {
-  const deadline = performance.now() + PATIENCE_MILLISECONDS
-  for (;;) {
-    const seen = await look()
-    if (isSo(seen)) return seen
-    if (performance.now() > deadline) throw new Error(`${what} did not come true: ${JSON.stringify(seen)}`)
-    await new Promise((resolve) => setTimeout(resolve, 10))
-  }
-}
-
 const read = (name = 'web') => cloud.kubectl.get(Server, { namespace, name })
 const bare = { hostname: 'web', zone: ZONE, plan: 'tiny', template: 'tiny-linux' } as unknown as ServerSpec // the API server fills in the defaults
 const create = (spec: Partial<ServerSpec> = {}, name = 'web') => cloud.kubectl.create(Server, { metadata: { name, namespace }, spec: { ...bare, ...spec } })

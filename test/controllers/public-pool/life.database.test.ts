@@ -11,6 +11,7 @@ import { Server, type ServerSpec, type ServerStatus } from '../../../resources/s
 import { createAccount } from '../../accounts.ts'
 import { useDatabase } from '../../database.ts'
 import { type Cloud, NODE, openCloud, ZONE } from '../cloud.ts'
+import { until } from '../until.ts'
 
 const database = useDatabase()
 let cloud: Cloud
@@ -28,19 +29,6 @@ beforeAll(async () => {
   await database.db.insertInto('membership').values({ account_id: accountId, user_id: '11111111-1111-4111-8111-111111111111', role: 'owner', joined_at: new Date() }).execute()
 })
 afterAll(() => cloud.close())
-
-const PATIENCE_MILLISECONDS = 30_000
-
-/** Asks until it is so; says what was seen last when it never is. */
-async function until<T>(what: string, look: () => Promise<T>, isSo: (seen: T) => boolean): Promise<T> {
-  const deadline = performance.now() + PATIENCE_MILLISECONDS
-  for (;;) {
-    const seen = await look()
-    if (isSo(seen)) return seen
-    if (performance.now() > deadline) throw new Error(`${what} did not come true: ${JSON.stringify(seen)}`)
-    await new Promise((resolve) => setTimeout(resolve, 10))
-  }
-}
 
 type PoolObject = KubeObject<PublicPoolSpec, PublicPoolStatus>
 type ServerObject = KubeObject<ServerSpec, ServerStatus>

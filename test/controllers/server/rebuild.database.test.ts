@@ -16,6 +16,7 @@ import { Storage } from '../../../resources/storage.ts'
 import { createAccount } from '../../accounts.ts'
 import { useDatabase } from '../../database.ts'
 import { type Cloud, fastClock, NODE, openCloud, ZONE } from '../cloud.ts'
+import { until } from '../until.ts'
 
 const database = useDatabase()
 let cloud: Cloud
@@ -39,18 +40,6 @@ beforeEach(async () => {
 })
 
 type ServerObject = KubeObject<ServerSpec, ServerStatus>
-const PATIENCE_MILLISECONDS = 25_000
-
-async function until<T>(what: string, look: () => Promise<T>, isSo: (seen: T) => boolean): Promise<T> {
-  const deadline = performance.now() + PATIENCE_MILLISECONDS
-  for (;;) {
-    const seen = await look()
-    if (isSo(seen)) return seen
-    if (performance.now() > deadline) throw new Error(`${what} did not come true: ${JSON.stringify(seen, (key, value: unknown) => (key === 'managedFields' ? undefined : value))}`)
-    await new Promise((resolve) => setTimeout(resolve, 10))
-  }
-}
-
 const read = () => cloud.kubectl.get(Server, { namespace, name: 'web' })
 const isIdle = (server: ServerObject | undefined) => server?.spec.operation?.id === server?.status?.operation?.id && server?.status?.operation?.finishedAt !== undefined
 const inState = (state: ServerStatus['state']) => until(state, read, (server) => server?.status?.state === state && isIdle(server)) as Promise<ServerObject>
