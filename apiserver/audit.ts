@@ -17,9 +17,6 @@ const NOBODY: AuditActor = { actor_email: '', actor_kind: 'system', user_id: nul
 export const userActor = (user: { readonly id: string; readonly email: string }): AuditActor =>
   ({ ...NOBODY, actor_kind: 'user', actor_email: user.email, user_id: user.id })
 
-/** The platform itself, as `system:<component>`. */
-export const systemActor = (component: string): AuditActor => ({ ...NOBODY, actor_email: `system:${component}` })
-
 /** A user of Kubernetes, who has no account here. */
 export const kubernetesActor = (username: string): AuditActor => ({ ...NOBODY, actor_kind: 'operator', actor_email: `user:${username}` })
 

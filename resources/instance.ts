@@ -233,6 +233,7 @@ export const Observation = resource({
 })
 export type ObservationSpec = z.infer<typeof Observation.spec>
 export type ObservationStatus = z.infer<typeof Observation.status>
+
 const Count = z.int().min(0)
 /** What a guest has moved since its process began, as its node's agent answers at /v1/usage. */
 export const GuestUsage = z.strictObject({

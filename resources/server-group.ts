@@ -2,14 +2,11 @@
 import { z } from 'zod'
 import { SPREADS } from '../domain/placement.ts'
 import { resource, route } from './define.ts'
+import { fixed } from './platform.ts'
 import { Conditions, DateTime, Id, ObservedGeneration, PageQuery, pageOf, PrintableName, ZoneName } from './shapes.ts'
 
 const AREA = 'Init scripts, server groups, SSH keys'
 const UNMET_SHOWN_MAXIMUM = 256
-
-const fixed = (field: string) => ({
-  rule: `has(self.spec.${field}) ? (has(oldSelf.spec.${field}) && self.spec.${field} == oldSelf.spec.${field}) : !has(oldSelf.spec.${field})`, message: `${field} cannot be changed`,
-})
 
 export const ServerGroup = resource({
   kind: 'ServerGroup', plural: 'servergroups', shortNames: ['sgrp'], scope: 'Namespaced', customers: 'write',

@@ -1,6 +1,6 @@
 /** Secrets of the node's namespace. */
 import { Unavailable } from '../../domain/problem.ts'
-import { type KubeObject, Secret } from '../../kit/kube/object.ts'
+import { Secret } from '../../kit/kube/object.ts'
 import type { Store } from '../../kit/kube/store.ts'
 import type { InstanceSpec } from '../../resources/instance.ts'
 
@@ -8,9 +8,8 @@ const USER_DATA_KEY = 'userData'
 const MOVE_KEY = 'psk'
 
 /** The bytes under a key; Unavailable when they are not there (yet). */
-export async function readSecret(store: Store, namespace: string, name: string, key: string): Promise<Buffer> {
-  const secret = await store.get(Secret, { namespace, name }) as unknown as KubeObject & { readonly data?: Readonly<Record<string, string>> } | undefined // a Secret has data, no spec
-  const text = secret?.data?.[key]
+async function readSecret(store: Store, namespace: string, name: string, key: string): Promise<Buffer> {
+  const text = (await store.get(Secret, { namespace, name }))?.data?.[key]
   if (text === undefined) throw new Unavailable(`${key} in Secret ${name}`, undefined)
   return Buffer.from(text, 'base64')
 }

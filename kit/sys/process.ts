@@ -53,5 +53,3 @@ export function onFatal(report: (error: unknown) => void): void {
   process.on('uncaughtException', end)
   process.on('unhandledRejection', end)
 }
-
-export const residentBytes = (): number => process.memoryUsage.rss()

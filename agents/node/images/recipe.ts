@@ -2,8 +2,6 @@
  *  Versions are never removed while agents run: volumes are overlays on their disks and guests start from their kernels. */
 import type { GuestBoot } from '../drivers/hypervisor/hypervisor.ts'
 
-export type TemplateName = 'tiny-linux' | 'debian-13'
-
 export interface TemplateImage {
   readonly name: string
   /** Names the build; volumes remember which one they were made from. */

@@ -6,7 +6,7 @@ import type { Store } from '../../../kit/kube/store.ts'
 import { watch, type Reconciler } from '../../../kit/reconcile/reconciler.ts'
 import type { Clock } from '../../../kit/sys/clock.ts'
 import type { Logger } from '../../../kit/sys/log.ts'
-import { Instance, Volume, type InstanceSpec, type InstanceStatus } from '../../../resources/instance.ts'
+import { AGENT_FINALIZER, Instance, Volume, type InstanceSpec, type InstanceStatus } from '../../../resources/instance.ts'
 import { type GuestDefinition, GuestStartFailed, type Hypervisor } from '../drivers/hypervisor/hypervisor.ts'
 import type { VolumeStore } from '../drivers/storage/volume-store.ts'
 import type { ImageState, TemplateStore } from '../images/template-store.ts'
@@ -31,7 +31,6 @@ export interface InstanceOptions {
   readonly namespace: string
 }
 
-export const AGENT_FINALIZER = 'svccloud.dev/agent'
 /** Reached from outside through the host, where guests have no address of their own. */
 const FORWARDED_PORTS = [22]
 const VOLUME_INDEX = 'volume'

@@ -20,7 +20,6 @@ export interface InstanceSeen {
   readonly hypervisor: HypervisorKind
 }
 
-export type StopRequest = NonNullable<InstanceSpec['stop']>
 export type ReceiveOrder = NonNullable<InstanceSpec['receive']>
 export type SendOrder = NonNullable<InstanceSpec['send']>
 export type EndReason = NonNullable<LedgerEntry['ended']>['reason']
@@ -143,6 +142,7 @@ function planRunning({ spec: { send: order }, status }: InstanceObject, seen: In
   if (order.isCancelled) return [statusOf('running', { ...seen, transfer: unbegun(order, 'send', 'failed', 'cancelled before it began', status, now) }, entry)]
   return [effect('send', { attempt: order.attempt }), again]
 }
+
 /** What was told of the attempt less than PROGRESS_SECONDS ago, and when to tell more: what is written wakes whoever writes it. */
 function toldLately(status: InstanceStatus | undefined, { id, attempt, role, phase }: Transfer, now: Date): { readonly transfer: Transfer; readonly againSeconds: number } | undefined {
   const transfer = status?.transfer
@@ -150,7 +150,6 @@ function toldLately(status: InstanceStatus | undefined, { id, attempt, role, pha
   const againSeconds = PROGRESS_SECONDS - (now.getTime() - Date.parse(transfer.reportedAt)) / 1_000
   return againSeconds > 0 && againSeconds <= PROGRESS_SECONDS ? { transfer, againSeconds } : undefined
 }
-
 
 function planStop(spec: InstanceSpec, seen: InstanceSeen, entry: LedgerEntry, now: Date): Action[] {
   const stop = spec.stop ?? { id: `incarnation-${entry.incarnation}`, type: 'soft', timeoutSeconds: 60, timeoutAction: 'hard' }
