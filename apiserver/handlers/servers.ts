@@ -19,12 +19,14 @@ import {
 import { accept, settleEarlier } from '../accept.ts'
 import { auditEntryOf } from '../audit.ts'
 import { begin, operate, readAgain } from '../begin.ts'
+import { createEncodedPages, type EncodedPages } from '../encoded-pages.ts'
 import { positionOf } from '../newest-first.ts'
 import { readPage } from '../page.ts'
 import type { Parts } from '../parts.ts'
 import type { ServerObject, Servers } from '../servers.ts'
 
 export function serverEndpoints(parts: Parts, servers: Servers): readonly Endpoint[] {
+  const pages = createEncodedPages(PAGES_BYTES)
   return [
     customerEndpoint(getServer, async ({ caller, params }) => {
       const read = await servers.read(caller.accountId, params.id)
@@ -33,7 +35,7 @@ export function serverEndpoints(parts: Parts, servers: Servers): readonly Endpoi
     }),
     customerEndpoint(listServers, async (call) => {
       await servers.catchUp(call.caller.accountId)
-      return list(parts, servers, call)
+      return list(parts, servers, pages, call)
     }),
     customerEndpoint(updateServer, async (call) => update(parts, servers, call)),
     customerEndpoint(deleteServer, (call) => operate(parts, servers, call, { kind: 'server.delete', judge: requireDeletable, spec: {} })),
@@ -70,19 +72,19 @@ export function serverEndpoints(parts: Parts, servers: Servers): readonly Endpoi
 }
 
 /** Answers are put together from pieces that are encoded already. */
-const [SERVER_OPENS, ITEMS_OPEN, COMMA, CLOSES] = ['{"server":', '{"items":[', ',', '}'].map((text) => Buffer.from(text)) as [Buffer, Buffer, Buffer, Buffer]
+const [SERVER_OPENS, CLOSES] = ['{"server":', '}'].map((text) => Buffer.from(text)) as [Buffer, Buffer]
+const PAGES_BYTES = 16 * 1024 * 1024
 
 const etagOfServer = ({ metadata }: ServerObject): string => etagOf(metadata.generation ?? 0)
 
 const stopArguments = (options: StopOptions): Record<string, string> =>
   ({ stop_type: options.stop_type, timeout_seconds: String(options.timeout_seconds), timeout_action: options.timeout_action })
 
-async function list({ cursors }: Parts, servers: Servers, call: Call<typeof listServers, Customer>): Promise<Answer> {
+async function list({ cursors }: Parts, servers: Servers, pages: EncodedPages, call: Call<typeof listServers, Customer>): Promise<Answer> {
   const { caller: { accountId }, query: { hostname, label = [] } } = call
   const labels = label.map((text) => ({ key: text.slice(0, text.indexOf('=')), value: text.slice(text.indexOf('=') + 1) }))
   const { items, nextCursor } = await readPage(cursors, call, (after, count) => servers.page(accountId, { labels, hostname }, after, count), positionOf)
-  const pieces = items.flatMap((server, index) => (index === 0 ? [servers.jsonOf(server)] : [COMMA, servers.jsonOf(server)]))
-  return { status: 200, json: Buffer.concat([ITEMS_OPEN, ...pieces, Buffer.from(`],"next_cursor":${JSON.stringify(nextCursor)}}`)]) }
+  return { status: 200, json: pages.join(items.map((server) => servers.jsonOf(server)), nextCursor) }
 }
 
 async function update(parts: Parts, servers: Servers, call: Call<typeof updateServer, Customer>): Promise<Answer> {

@@ -8,8 +8,21 @@ export interface Random {
 }
 
 export const systemRandom: Random = {
-  bytes: (count) => randomBytes(count),
-  fraction: () => randomBytes(6).readUIntBE(0, 6) / 2 ** 48,
+  bytes: (count) => (count > SMALL_BYTES ? randomBytes(count) : fromPool(count)),
+  fraction: () => fromPool(6).readUIntBE(0, 6) / 2 ** 48,
+}
+
+/** Asking the system costs more than what it gives: small amounts come from a larger one, each byte once. */
+const POOL_BYTES = 4_096
+const SMALL_BYTES = 64
+let pool = Buffer.alloc(0)
+
+function fromPool(count: number): Buffer {
+  if (pool.length < count) pool = randomBytes(POOL_BYTES)
+  const bytes = Buffer.from(pool.subarray(0, count)) // a copy
+  pool.fill(0, 0, count)
+  pool = pool.subarray(count)
+  return bytes
 }
 
 /** A version 4 UUID. */
