@@ -24,6 +24,12 @@ export type MigrationPolicyName = keyof typeof MIGRATION_POLICIES
 export const MIGRATION_MODES = ['live', 'live_then_cold', 'cold'] as const
 export type MigrationMode = (typeof MIGRATION_MODES)[number]
 
+const MEBIBYTES_PER_GIBIBYTE = 1_024
+
+/** What has to be sent of a server, in GiB; what is absent has not. */
+export const gibibytesOf = ({ memoryMebibytes = 0, storageGibibytes = 0 }: { readonly memoryMebibytes?: number | undefined; readonly storageGibibytes?: number | undefined }): number =>
+  memoryMebibytes / MEBIBYTES_PER_GIBIBYTE + storageGibibytes
+
 const SEND_SECONDS_LEAST = 120
 
 /** How long one send of so many GiB may take, in seconds. */

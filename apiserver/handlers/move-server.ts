@@ -1,35 +1,26 @@
-/** Moving a server to another node: live while it runs, as it is while it is stopped, then also to another zone. The node is chosen when the operation begins; that
- *  there is one is asked before. */
+/** Moving a server to another node, and one that is stopped to another zone too. The node is chosen when the operation begins; that there is
+ *  one is asked before. */
 import { badField, conflict, unavailable } from '../../domain/problem.ts'
-import { requireMovable } from '../../domain/server-rules.ts'
-import { requireTarget } from '../../db/moves.ts'
 import { findServerGroup } from '../../db/server-groups.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
-import { newUuid } from '../../kit/sys/random.ts'
-import { Plan, Zone } from '../../resources/platform.ts'
-import { factsOf, moveServer, stateOf } from '../../resources/server-routes.ts'
+import { Zone } from '../../resources/platform.ts'
+import { moveServer } from '../../resources/server-routes.ts'
 import { Storage } from '../../resources/storage.ts'
 import { operate } from '../begin.ts'
+import { moveOf, requireDestination } from '../move.ts'
 import type { Parts } from '../parts.ts'
 import type { ServerObject, Servers } from '../servers.ts'
-import { storedOf } from '../stored.ts'
-
-const MEBIBYTES_PER_GIBIBYTE = 1_024
 
 export const moveEndpoints = (parts: Parts, servers: Servers): readonly Endpoint[] => [
   customerEndpoint(moveServer, async (call) => {
     const { caller: { accountId }, params: { id }, body, now } = call
     const server = await servers.read(accountId, id)
-    const stored = storedOf(server)
-    const power = stateOf(stored) === 'stopped' ? 'stopped' : 'started'
-    requireMovable(factsOf(stored), power)
+    const { power, ...move } = moveOf(server)
     const zone = body.zone != null && body.zone !== server.spec.zone ? body.zone : undefined
     if (zone !== undefined) await requireLeave(parts, { accountId, server, power }, zone)
-    const { cpuPool } = parts.caches.of(Plan).get({ name: server.spec.plan })?.spec ?? {}
-    await requireTarget(parts.db, { accountId, serverId: id, operationId: newUuid(parts.random), cpuPool, ...(zone === undefined ? {} : { zone }) }, now)
-    const { memoryMebibytes = 0, storageGibibytes = 0 } = server.status ?? {}
+    await requireDestination(parts, { accountId, server }, zone === undefined ? {} : { zone }, now)
     return operate(parts, servers, call, {
-      kind: power === 'started' ? 'server.migrate' : 'server.move', judge: (facts) => requireMovable(facts, power), spec: {}, gibibytes: memoryMebibytes / MEBIBYTES_PER_GIBIBYTE + storageGibibytes,
+      ...move, spec: {},
       ...(zone === undefined ? {} : { arguments: { target_zone: zone }, changes: () => [{ field: 'zone', before: server.spec.zone, after: zone }] }),
     })
   }),

@@ -3,21 +3,20 @@
 import { isHeardState, requireFenceable } from '../../domain/node-rules.ts'
 import type { OperationKind } from '../../domain/operations.ts'
 import { badField, conflict, notFound, unavailable } from '../../domain/problem.ts'
-import { requireIdle, requireMovable, requireReleasable, type ServerFacts } from '../../domain/server-rules.ts'
-import { requireTarget } from '../../db/moves.ts'
+import { requireIdle, requireReleasable, type ServerFacts } from '../../domain/server-rules.ts'
 import { findServerClaims, type ServerClaims } from '../../db/server-claims.ts'
 import { findStaffByEmail } from '../../db/staff.ts'
 import type { Answer, Call, Operator } from '../../kit/http/call.ts'
 import { type Endpoint, operatorEndpoint } from '../../kit/http/endpoint.ts'
 import { replacing } from '../../kit/kube/merge-patch.ts'
-import { newUuid } from '../../kit/sys/random.ts'
 import { accountNamespace, accountOfNamespace } from '../../resources/index.ts'
 import { nodeFactsOf } from '../../resources/node-routes.ts'
 import { Node, Plan } from '../../resources/platform.ts'
 import * as routes from '../../resources/repair-routes.ts'
-import { factsOf, stateOf } from '../../resources/server-routes.ts'
+import { factsOf } from '../../resources/server-routes.ts'
 import { Server } from '../../resources/server.ts'
 import { newStanza } from '../accept.ts'
+import { moveOf, requireDestination } from '../move.ts'
 import type { Nodes } from '../nodes.ts'
 import { begunView } from '../operation-views.ts'
 import { changeAsOperator } from '../operator-change.ts'
@@ -26,7 +25,6 @@ import type { ServerObject } from '../servers.ts'
 import { storedOf } from '../stored.ts'
 import { beginOnNode } from './nodes.ts'
 
-const MEBIBYTES_PER_GIBIBYTE = 1_024
 const NAME_INDEX = 'name'
 
 export function repairEndpoints(parts: Parts, nodes: Nodes): readonly Endpoint[] {
@@ -126,15 +124,11 @@ function requireOtherNode({ caches }: Pick<Parts, 'caches'>, { server }: Found, 
 async function migrate(parts: Parts, call: Call<typeof routes.migrateServer, Operator>): Promise<Answer> {
   const { target_node_id, mode } = call.body
   const found = await find(parts, call)
-  const { accountId, server } = found
-  const power = stateOf(storedOf(server)) === 'stopped' ? 'stopped' : 'started'
-  requireMovable(factsOf(storedOf(server)), power)
+  const { power: _power, ...move } = moveOf(found.server)
   requireOtherNode({ caches: parts.caches }, found, await claimsOf(parts, found), target_node_id)
-  const { cpuPool } = parts.caches.of(Plan).get({ name: server.spec.plan })?.spec ?? {}
-  await requireTarget(parts.db, { accountId, serverId: server.metadata.name, operationId: newUuid(parts.random), cpuPool, node: target_node_id }, call.now)
-  const { memoryMebibytes = 0, storageGibibytes = 0 } = server.status ?? {}
+  await requireDestination(parts, found, { node: target_node_id }, call.now)
   return begin(parts, call, found, {
-    kind: power === 'started' ? 'server.migrate' : 'server.move', judge: (facts) => requireMovable(facts, power), gibibytes: memoryMebibytes / MEBIBYTES_PER_GIBIBYTE + storageGibibytes,
+    ...move,
     arguments: { ...(target_node_id === undefined ? {} : { target_node_id }), ...(mode === undefined ? {} : { mode }) }, detail: target_node_id === undefined ? {} : { target_node_id },
   })
 }

@@ -1,11 +1,12 @@
 /** The effect `order`: a node has something done to a server. It is one conditional patch with a stanza, which the server's own
  *  reconciler finds, audits and carries out; a server that is busy is left alone until the next turn. */
+import { gibibytesOf } from '../../domain/migration-policies.ts'
 import type { OperationKind } from '../../domain/operations.ts'
 import { replacing } from '../../kit/kube/merge-patch.ts'
 import { isConflict } from '../../kit/kube/store.ts'
 import type { Action } from '../../kit/reconcile/action.ts'
 import type { Effect } from '../../kit/reconcile/reconciler.ts'
-import { Server, type ServerStatus } from '../../resources/server.ts'
+import { Server } from '../../resources/server.ts'
 import { activeStanza, unaskedStanza } from '../operation/stanza.ts'
 import type { Parts } from '../parts.ts'
 
@@ -28,7 +29,7 @@ export const orderEffect = ({ store, caches, clock }: Pick<Parts, 'store' | 'cac
   const server = await store.get(Server, key)
   if (server === undefined || server.metadata.deletionTimestamp !== undefined || activeStanza(server) !== undefined) return undefined
   const { uid = '', generation = 0, resourceVersion } = server.metadata
-  const stanza = unaskedStanza(kind, { seed: `${uid}/${generation}`, actor, now: clock.now(), gibibytes: gibibytesOf(server.status) })
+  const stanza = unaskedStanza(kind, { seed: `${uid}/${generation}`, actor, now: clock.now(), gibibytes: gibibytesOf(server.status ?? {}) })
   const operation = { ...stanza, arguments: replacing(server.spec.operation?.arguments ?? {}, args) }
   try {
     caches.of(Server).apply(await store.patch(Server, key, { metadata: { resourceVersion }, spec: { ...spec, operation } }))
@@ -37,7 +38,3 @@ export const orderEffect = ({ store, caches, clock }: Pick<Parts, 'store' | 'cac
   }
   return undefined
 }
-
-const MEBIBYTES_PER_GIBIBYTE = 1_024
-/** What has to be sent when all of the server is. */
-const gibibytesOf = (status: ServerStatus | undefined): number => (status?.memoryMebibytes ?? 0) / MEBIBYTES_PER_GIBIBYTE + (status?.storageGibibytes ?? 0)
