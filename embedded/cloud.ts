@@ -98,13 +98,20 @@ export class Cloud {
   #recording: Promise<void> = Promise.resolve()
   readonly #stopping = new AbortController()
   #bmc: BmcSimulator | undefined
+  #starting: Promise<unknown> = Promise.resolve()
 
   constructor(options: CloudOptions) {
     this.#options = options
   }
 
   /** Starts everything and answers once all components serve. Throws StartRefused with a clear text for people. */
-  async start(): Promise<Endpoints> {
+  start(): Promise<Endpoints> {
+    const starting = this.#start()
+    this.#starting = starting.catch(() => undefined) // whoever waits for the start is told
+    return starting
+  }
+
+  async #start(): Promise<Endpoints> {
     const { options, folder, clock, version, pid } = this.#options
     await rm(folder.endpointsFile, { force: true }) // of a run that was killed
     await endLeftovers(folder, clock)
@@ -178,13 +185,13 @@ export class Cloud {
   async stop(): Promise<void> {
     const { folder } = this.#options
     this.#stopping.abort()
-    await rm(folder.endpointsFile, { force: true })
     await this.#bmc?.stop()
     const stores = this.#components.filter(({ name }) => name === 'postgres' || name === 'kubernetes')
     await Promise.all(this.#components.filter((component) => !stores.includes(component)).map((component) => component.stop()))
     for (const store of stores.toReversed()) await store.stop()
+    await this.#starting // a start that is under way writes files until it notices
     await this.#recording
-    await rm(folder.processesFile, { force: true })
+    for (const file of [folder.endpointsFile, folder.processesFile]) await rm(file, { force: true })
   }
 
   async #startPostgres(): Promise<string> {

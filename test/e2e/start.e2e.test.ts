@@ -1,24 +1,23 @@
 /** What `npm start` refuses, and its other ways to run. */
 import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { access, chmod, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises'
+import { access, chmod, mkdir, readFile, rm } from 'node:fs/promises'
 import { createServer, type Server } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { nodeBinary } from '../../kit/sys/process.ts'
-import { Customer } from './customer.ts'
-import { type Endpoints, eventually, guestsOf, IMAGE_CACHE, Product, refusedStart } from './product.ts'
+import { Customer, PUBLIC_KEY } from './customer.ts'
+import { type Endpoints, eventually, guestsOf, IMAGE_CACHE, newFolder, Product, refusedStart } from './product.ts'
 
 const SIMULATED = ['--hypervisor', 'simulated']
 const FREE_PORTS = ['--port', '0', '--operator-port', '0', '--kubernetes-port', '0']
-const SSH_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKfW0y1WQ3x8fMgmvHpsyWkBq3W1H2yj4v3mO3b2pTqI passer-by@example.com'
 const ROOT = join(import.meta.dirname, '../..')
 
 let folder: string
 const products: Product[] = []
 
-beforeAll(async () => void (folder = await mkdtemp(join(tmpdir(), 'svccloud-e2e-'))))
+beforeAll(async () => void (folder = await newFolder()))
 afterEach(async () => {
   for (const product of products.splice(0)) await product.stop()
 })
@@ -88,14 +87,15 @@ it('takes its settings from the environment too', async () => {
   await eventually('the nodes to be known', async () => (await product.query('select 1 from node_capacity where is_schedulable')).length === 3, 60_000)
 })
 
-it('can be stopped while it starts', async () => {
+it.each([0, 60, 200])('can be stopped %i ms after it began to start', async (milliseconds) => {
   const child: ChildProcess = spawn(nodeBinary(), ['embedded/start.js', '--ephemeral', ...SIMULATED, ...FREE_PORTS], { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'] })
   let output = ''
   for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk: Buffer) => void (output += chunk.toString()))
   const data = await eventually('it to begin', async () => /^Starting svccloud in (\S+)/m.exec(output)?.[1], 60_000)
+  await sleep(milliseconds)
   const exited = once(child, 'exit')
   child.kill('SIGINT')
-  expect(await exited).toEqual([0, null])
+  expect(await exited, output).toEqual([0, null])
   expect(lines(output).slice(1)).toEqual([`Starting svccloud in ${data} ...`, 'Stopping ...'])
   await expect(access(data)).rejects.toThrow(/ENOENT/)
 })
@@ -109,7 +109,7 @@ it('leaves nothing of an ephemeral cloud, guests included', async () => {
   const data = await eventually('it to start', async () => (output.includes('Ctrl-C stops it') ? /^Starting svccloud in (\S+)/m.exec(output)?.[1] : undefined), 120_000)
   const endpoints = JSON.parse(await readFile(join(data, 'endpoints.json'), 'utf8')) as Endpoints // the product's own file
   const customer = await Customer.signUp(() => ({ endpoints }), 'passer-by@example.com')
-  const { operation } = await customer.createServer({ zone: 'eu-1a', hostname: 'short-lived', plan: 'tiny', template: 'tiny-linux', ssh_keys: [SSH_KEY] })
+  const { operation } = await customer.createServer({ zone: 'eu-1a', hostname: 'short-lived', plan: 'tiny', template: 'tiny-linux', ssh_keys: [PUBLIC_KEY] })
   expect(await customer.finished(operation.id)).toMatchObject({ status: 'succeeded' })
   expect(await guestsOf(data)).toHaveLength(1)
 
