@@ -63,16 +63,23 @@ export const contains = (network: Network, address: bigint): boolean => address 
 
 export const overlaps = (one: Network, other: Network): boolean => one.family === other.family && (contains(one, other.first) || contains(other, one.first))
 
-const UNIQUE_LOCAL = { family: 'ipv6', first: 0xfc00n << 112n, prefix: 7 } as const
-const SHARED_IPV4 = ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10']
+/** What the Internet does not route: unique local (RFC 4193), private (RFC 1918) and shared (RFC 6598). */
+const PRIVATE_NETWORKS = ['fc00::/7', '10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10'].flatMap((text) => parseNetwork(text) ?? [])
 
-/** Whether the address is one that the Internet does not route: unique local, RFC 1918, or shared (RFC 6598). */
-export function isPrivateAddress(text: string): boolean {
-  const address = parseAddress(text)
-  if (address === undefined) return false
-  if (address.family === 'ipv6') return contains(UNIQUE_LOCAL, address.value)
-  return SHARED_IPV4.some((network) => contains(parseNetwork(network) ?? UNIQUE_LOCAL, address.value))
+/** How much of the network the Internet does not route. */
+export function privatePartOf(network: Network): 'all' | 'some' | 'none' {
+  const shared = PRIVATE_NETWORKS.find((space) => overlaps(space, network))
+  return shared === undefined ? 'none' : shared.prefix <= network.prefix ? 'all' : 'some'
 }
 
-/** Of a network: whether its first address is. */
-export const isPrivateNetwork = (cidr: string): boolean => isPrivateAddress(cidr.split('/')[0] ?? '')
+/** Whether the address is one that the Internet does not route. */
+export function isPrivateAddress(text: string): boolean {
+  const address = parseAddress(text)
+  return address !== undefined && privatePartOf({ family: address.family, first: address.value, prefix: BITS[address.family] }) === 'all'
+}
+
+/** Whether all addresses of the network are. */
+export function isPrivateNetwork(cidr: string): boolean {
+  const network = parseNetwork(cidr)
+  return network !== undefined && privatePartOf(network) === 'all'
+}

@@ -1,6 +1,6 @@
 /** Pools of public addresses: which networks may be pools, and what each address or prefix of one is. Pure; handing them out is
  *  `db/public-pools.ts`. IPv4 pools hand out single addresses, IPv6 pools a /64 each. */
-import { type AddressFamily, contains, formatAddress, isPrivateAddress, type Network, overlaps, parseAddress, parseNetwork } from './addresses.ts'
+import { type AddressFamily, contains, formatAddress, type Network, overlaps, parseAddress, parseNetwork, privatePartOf } from './addresses.ts'
 
 export const POOL_USES = ['server_ipv4', 'server_ipv6_prefix', 'floating_ipv4', 'edge', 'control_plane'] as const
 export type PoolUse = (typeof POOL_USES)[number]
@@ -37,7 +37,9 @@ export function poolFault({ family, cidr, use, isPrivate, gateway }: PoolNetwork
   const { least, most } = POOL_PREFIXES[family]
   if (network.prefix < least || network.prefix > most) return { field: 'cidr', detail: `must have a prefix of ${least} to ${most} bits` }
   if ((FAMILIES[use] ?? family) !== family) return { field: 'use', detail: `is not for ${family === 'ipv4' ? 'IPv4' : 'IPv6'} pools` }
-  if (isPrivateAddress(formatAddress(family, network.first)) !== isPrivate) return { field: 'is_private', detail: isPrivate ? 'the network is a public one' : 'the network is a private one, which the Internet does not route' }
+  const privatePart = privatePartOf(network)
+  if (privatePart === 'some') return { field: 'cidr', detail: 'must not hold both private and public addresses' }
+  if ((privatePart === 'all') !== isPrivate) return { field: 'is_private', detail: isPrivate ? 'the network is a public one' : 'the network is a private one, which the Internet does not route' }
   return gatewayFault(network, gateway)
 }
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { isIPv6 } from 'node:net'
 import { describe, expect, test } from 'vitest'
-import { formatAddress, formatNetwork, isPrivateAddress, overlaps, parseAddress, parseNetwork } from '../../domain/addresses.ts'
+import { formatAddress, formatNetwork, isPrivateAddress, isPrivateNetwork, overlaps, parseAddress, parseNetwork } from '../../domain/addresses.ts'
 
 describe('an address', () => {
   test.each([
@@ -43,4 +43,8 @@ describe('a network', () => {
 
 test.each([['fd00::1', true], ['fc00::', true], ['fbff:ffff::', false], ['2001:db8::1', false], ['10.1.2.3', true], ['172.31.0.1', true], ['172.32.0.1', false], ['203.0.113.1', false], ['100.64.0.1', true]])('%s is private: %s', (address, expected) => {
   expect(isPrivateAddress(address)).toBe(expected)
+})
+
+test.each([['10.0.0.0/8', true], ['192.168.0.0/16', true], ['192.168.0.0/15', false], ['172.0.0.0/8', false], ['fd12:3456::/48', true], ['f800::/6', false], ['nonsense', false]])('all of %s is private: %s', (cidr, expected) => {
+  expect(isPrivateNetwork(cidr)).toBe(expected)
 })

@@ -19,6 +19,8 @@ describe('a pool', () => {
     ['for a use of the other family', { ...ipv6, use: 'floating_ipv4' }, 'use'],
     ['of private addresses that does not say so', { ...ipv6, cidr: 'fd12:3456::/48' }, 'is_private'],
     ['of public addresses called private', { ...ipv4, isPrivate: true }, 'is_private'],
+    ['of private addresses and public ones behind them', { ...ipv4, cidr: '192.168.0.0/15', isPrivate: true }, 'cidr'],
+    ['of public addresses around private ones', { ...ipv4, cidr: '192.0.0.0/8' }, 'cidr'],
     ['whose gateway is its broadcast address', { ...ipv4, gateway: '203.0.113.7' }, 'gateway'],
     ['whose gateway is its network address', { ...ipv4, gateway: '203.0.113.0' }, 'gateway'],
     ['whose gateway lies outside', { ...ipv4, gateway: '203.0.112.1' }, 'gateway'],
