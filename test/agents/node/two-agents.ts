@@ -33,6 +33,14 @@ export const volumeKey = (node: NodeName) => ({ namespace: nodeNamespace(node), 
 /** Numbers of the whole lines `count <number>`. */
 export const counts = (text: string): number[] => [...text.matchAll(/count (\d+)\r?\n/g)].map(([, number]) => Number(number))
 
+const SHOWN_CHARACTERS = 60
+
+/** What was printed around the first number that is not the next one; empty when nothing was left out or done twice. */
+export function disorderIn(text: string): string {
+  const wrong = [...text.matchAll(/count (\d+)\r?\n/g)].find(([, number], index) => Number(number) !== index)
+  return wrong === undefined ? '' : text.slice(Math.max(0, wrong.index - SHOWN_CHARACTERS), wrong.index + SHOWN_CHARACTERS)
+}
+
 export type TwoAgents = Awaited<ReturnType<typeof openTwoAgents>>
 
 /** Both agents run; `settings` are more of their environment. */
