@@ -17,12 +17,13 @@ export async function appendAudit(tx: Transaction<Tables>, entry: UnsealedAuditE
   const head = await lockHead(tx, entry.account_id)
   const sealed = seal({ sequence: head.sequence, entryHash: head.entry_hash }, entry, { id: newUuid(by.random), at: by.clock.now() })
   const { id, sequence, at, action, request_id, previous_hash, entry_hash } = sealed.entry
-  const added = await tx.insertInto('audit_entry')
-    .values({ account_id: entry.account_id, sequence, id, at: new Date(at), action, request_id, body: sealed.body, previous_hash, entry_hash })
-    .onConflict((conflict) => conflict.columns(['account_id', 'request_id', 'action']).where('request_id', '<>', sql.lit('')).doNothing()) // a parameter would hide the index's predicate from a prepared statement
-    .executeTakeFirst()
-  if (added.numInsertedOrUpdatedRows === 0n) return
-  await tx.updateTable('audit_head').set({ sequence, entry_hash }).where('account_id', '=', entry.account_id).execute()
+  // The head moves only with an entry, in one statement: every other change of the account waits for its row.
+  await tx
+    .with('added', (query) => query.insertInto('audit_entry')
+      .values({ account_id: entry.account_id, sequence, id, at: new Date(at), action, request_id, body: sealed.body, previous_hash, entry_hash })
+      .onConflict((conflict) => conflict.columns(['account_id', 'request_id', 'action']).where('request_id', '<>', sql.lit('')).doNothing()) // a parameter would hide the index's predicate from a prepared statement
+      .returning('sequence'))
+    .updateTable('audit_head').from('added').set({ sequence, entry_hash }).where('account_id', '=', entry.account_id).execute()
 }
 
 /** Whether the entry was appended before. */

@@ -1,6 +1,6 @@
 /** Quotas of accounts. A resource holds amounts under its holder name (`server/<id>`); taking is one conditional update, and
  *  deleting the holding gives it back, so that neither can happen twice. Rows are always locked in the order of their names. */
-import type { Transaction } from 'kysely'
+import { sql, type Transaction } from 'kysely'
 import { quotaExceeded } from '../domain/problem.ts'
 import { DEFAULT_QUOTAS, type QuotaAmounts, type QuotaName } from '../domain/quota.ts'
 import type { Queries } from './open.ts'
@@ -20,15 +20,22 @@ export async function openQuotas(tx: Transaction<Tables>, accountId: string): Pr
 
 /** Takes each amount once: what the holder holds already is left as it is.
  *  Throws the Problem `quota_exceeded` (422) for the first limit that does not allow it; the transaction must then be rolled back. */
-export async function takeQuotas(tx: Transaction<Tables>, holding: Holding & { readonly amounts: QuotaAmounts }): Promise<void> {
-  for (const [name, amount] of inNameOrder(holding.amounts)) if (amount > 0) await take(tx, holding, name, amount)
-}
-
-async function take(tx: Transaction<Tables>, { accountId, holder }: Holding, name: QuotaName, amount: number): Promise<void> {
-  const held = await tx.insertInto('quota_holding').values({ account_id: accountId, holder, name, amount })
-    .onConflict((conflict) => conflict.doNothing()).executeTakeFirstOrThrow()
-  if (held.numInsertedOrUpdatedRows === 0n) return
-  await addOrRefuse(tx, accountId, name, amount)
+export async function takeQuotas(tx: Transaction<Tables>, { accountId, holder, amounts }: Holding & { readonly amounts: QuotaAmounts }): Promise<void> {
+  const wanted = inNameOrder(amounts).filter(([, amount]) => amount > 0)
+  // One statement for all of them: other changes of the account wait for these rows until this transaction ends.
+  const { rows: refused } = await sql<{ name: QuotaName; amount: number }>`
+    with held as (
+      insert into quota_holding (account_id, holder, name, amount)
+      select ${accountId}::uuid, ${holder}, name, amount from unnest(${wanted.map(([name]) => name)}::text[], ${wanted.map(([, amount]) => amount)}::bigint[]) as wanted (name, amount)
+      on conflict do nothing returning name, amount
+    ), locked as (
+      select name from account_quota where account_id = ${accountId} and name in (select name from held) order by name for update
+    ), taken as (
+      update account_quota quota set used = used + amount from held join locked using (name)
+      where quota.account_id = ${accountId} and quota.name = held.name and used + amount <= quota."limit" returning quota.name
+    )
+    select name, amount from held where name not in (select name from taken) order by name`.execute(tx)
+  for (const { name, amount } of refused) await addOrRefuse(tx, accountId, name, amount)
 }
 
 async function addOrRefuse(tx: Transaction<Tables>, accountId: string, name: QuotaName, amount: number): Promise<void> {

@@ -4,11 +4,13 @@ import type { Queries } from './open.ts'
 
 export async function readStanding(queries: Queries, accountId: string, now: Date): Promise<StandingFacts> {
   const account = await queries.selectFrom('account').select(['suspended_for_payment_at', 'suspended_by_staff_at', 'requires_billing_approval'])
+    .select(({ exists, selectFrom }) => exists(
+      selectFrom('credit').select('credit.id').whereRef('credit.account_id', '=', 'account.id').where('revoked_at', 'is', null).whereRef('spent_cents', '<', 'amount_cents')
+        .where((where) => where.or([where('expires_at', 'is', null), where('expires_at', '>', now)])),
+    ).as('has_live_credit'))
     .where('id', '=', accountId).executeTakeFirstOrThrow()
-  const credit = await queries.selectFrom('credit').select('id').where('account_id', '=', accountId).where('revoked_at', 'is', null).whereRef('spent_cents', '<', 'amount_cents')
-    .where((where) => where.or([where('expires_at', 'is', null), where('expires_at', '>', now)])).limit(1).executeTakeFirst()
   return {
     suspendedForPaymentAt: account.suspended_for_payment_at, suspendedByStaffAt: account.suspended_by_staff_at,
-    requiresBillingApproval: account.requires_billing_approval, isBillingApproved: false, hasPaymentMethod: false, hasLiveCredit: credit !== undefined,
+    requiresBillingApproval: account.requires_billing_approval, isBillingApproved: false, hasPaymentMethod: false, hasLiveCredit: Boolean(account.has_live_credit),
   }
 }

@@ -119,7 +119,8 @@ export async function chooseKeys({ db }: Pick<Parts, 'db'>, accountId: string, b
   })
   if (errors.length > 0) throw badRequest(`${errors[0]?.field} ${errors[0]?.detail}.`, errors)
   const wantsAll = body.ssh_keys === undefined && body.ssh_key_ids === undefined
-  const rows = await db.selectFrom('ssh_key').select(['id', 'public_key']).where('account_id', '=', accountId).orderBy('created_at').orderBy('id').execute()
+  const isNamed = wantsAll || (body.ssh_key_ids ?? []).length > 0
+  const rows = isNamed ? await db.selectFrom('ssh_key').select(['id', 'public_key']).where('account_id', '=', accountId).orderBy('created_at').orderBy('id').execute() : []
   const unknown = (body.ssh_key_ids ?? []).find((id) => !rows.some((row) => row.id === id))
   if (unknown !== undefined) throw badField('ssh_key_ids', `the account has no key ${unknown}`)
   const named = rows.filter((row) => wantsAll || body.ssh_key_ids?.includes(row.id)).map((row) => row.public_key)
