@@ -2,14 +2,14 @@
  *  Which node a server is on is the row of `placement`; `switchPlacement` is the moment at which it changes. A host name and public addresses
  *  are of one zone: a server that goes to another holds those of both until then. */
 import type { Transaction } from 'kysely'
-import type { Demand } from '../domain/placement.ts'
+import { type Demand, difference, largest } from '../domain/placement.ts'
 import { Unavailable } from '../domain/problem.ts'
 import { claimHostname, findHostname, passClaims, releaseClaims } from './claims.ts'
-import { giveBackRoom, listCandidates, takeBestRoom } from './placement.ts'
-import { listAddresses, passAddresses, releaseAddresses } from './public-pools.ts'
-import { claimAddresses } from './server-claims.ts'
+import { columnsOf, giveBackRoom, listCandidates, roomOf, takeBestRoom } from './placement.ts'
+import { claimAddresses, listAddresses, passAddresses, releaseAddresses } from './public-pools.ts'
 import { lockApartness } from './server-groups.ts'
 import { arrivingServerHolder, serverHolder } from './server-holders.ts'
+import { findSizeChange } from './size-changes.ts'
 import type { Database } from './open.ts'
 import type { Tables } from './tables.ts'
 
@@ -30,7 +30,8 @@ export type TargetWish = MoveId & Partial<Pick<Demand, 'zone' | 'cpuPool' | 'exc
 
 /** Holds room for the server on the best node but its own, once: an earlier hold of the operation is the answer as it stands, one of
  *  another operation is given back. The server needs its placement, and keeps apart from its group. `node` asks for that very node.
- *  Throws the Problems `no_capacity` and `no_distinct_failure_domain` (503) when no node can take it, and Unavailable while its size is being changed;
+ *  An operation that changes the server's size holds the larger of both sizes there.
+ *  Throws the Problems `no_capacity` and `no_distinct_failure_domain` (503) when no node can take it, and Unavailable while another operation changes its size;
  *  for another zone also `name_taken` (409), `no_free_address` (503), and 400 when its group is not for servers there. */
 export async function reserveTarget(
   tx: Transaction<Tables>, { accountId, serverId, operationId, node, ...wish }: TargetWish, now: Date,
@@ -39,21 +40,21 @@ export async function reserveTarget(
   const known = await tx.selectFrom('placement_target').selectAll().where('account_id', '=', accountId).where('server_id', '=', serverId).executeTakeFirst()
   if (known?.operation_id === operationId) return { operationId, zone: known.zone, node: known.node }
   if (known !== undefined) await releaseTarget(tx, { accountId, serverId, operationId: known.operation_id })
-  // Room is held by the size of the server: it must be the same when the room is given back.
-  const isChanging = await tx.selectFrom('size_change').select('operation_id').where('account_id', '=', accountId).where('server_id', '=', serverId).executeTakeFirst()
-  if (isChanging !== undefined) throw new Unavailable('the size of the server')
+  const change = await findSizeChange(tx, { accountId, serverId })
+  if (change !== undefined && change.operationId !== operationId) throw new Unavailable('the size of the server')
+  const room = change === undefined ? roomOf(placement) : largest(roomOf(placement), change.after)
   const { zone = placement.zone } = wish
   const isLeaving = zone !== placement.zone
   // Before the room, as everywhere: whoever waits for the name may hold no room that others wait for.
   if (isLeaving) await claimHostnameThere(tx, { accountId, serverId, zone }, now)
   const demand: Demand = {
-    accountId, zone, cores: placement.cores, memoryMebibytes: placement.memory_mebibytes, storageGibibytes: placement.storage_gibibytes,
+    accountId, zone, ...room,
     cpuPool: wish.cpuPool, excludedNodes: [placement.node, ...(wish.excludedNodes ?? [])],
     apartness: placement.group_id === null ? undefined : await lockApartness(tx, { accountId, groupId: placement.group_id }, { serverId, zone }),
   }
   const candidates = async () => (await listCandidates(tx, demand.zone)).filter((candidate) => node === undefined || candidate.node === node)
   const target = await takeBestRoom(tx, demand, candidates)
-  await tx.insertInto('placement_target').values({ account_id: accountId, server_id: serverId, operation_id: operationId, zone: demand.zone, node: target, reserved_at: now }).execute()
+  await tx.insertInto('placement_target').values({ account_id: accountId, server_id: serverId, operation_id: operationId, zone: demand.zone, node: target, ...columnsOf(room), reserved_at: now }).execute()
   if (isLeaving) {
     const publicIpv4 = (await listAddresses(tx, { accountId, holder: serverHolder(serverId) })).some(({ use }) => use === 'server_ipv4')
     await claimAddresses(tx, holderThere({ accountId, serverId }), { zone, publicIpv4 })
@@ -84,12 +85,17 @@ export async function switchPlacement(tx: Transaction<Tables>, { accountId, serv
   const placement = await tx.selectFrom('placement').selectAll().where('account_id', '=', accountId).where('server_id', '=', serverId).forUpdate().executeTakeFirst()
   const target = await tx.deleteFrom('placement_target').where('account_id', '=', accountId).where('server_id', '=', serverId).where('operation_id', '=', operationId).returningAll().executeTakeFirst()
   if (placement === undefined || target === undefined) return
-  await tx.updateTable('placement').set({ node: target.node, zone: target.zone }).where('account_id', '=', accountId).where('server_id', '=', serverId).execute()
+  // A change of size that has ended meanwhile has no use for the larger room.
+  const isGrowing = (await findSizeChange(tx, { accountId, serverId }))?.operationId === operationId
+  const [before, held] = [roomOf(placement), roomOf(target)]
+  const size = isGrowing ? held : before
+  await tx.updateTable('placement').set({ node: target.node, zone: target.zone, ...columnsOf(size) }).where('account_id', '=', accountId).where('server_id', '=', serverId).execute()
+  await giveBackRoom(tx, target.node, difference(held, size))
   if (placement.zone !== target.zone) {
     await passClaims(tx, holderThere({ accountId, serverId }), serverHolder(serverId))
     await passAddresses(tx, holderThere({ accountId, serverId }), serverHolder(serverId))
   }
-  await giveBackRoom(tx, placement.node, { cores: placement.cores, memoryMebibytes: placement.memory_mebibytes, storageGibibytes: placement.storage_gibibytes })
+  await giveBackRoom(tx, placement.node, before)
 }
 
 /** The server stays where it is, and what was held for it elsewhere is given back. Free when that was done before. */
@@ -101,5 +107,5 @@ export async function releaseTarget(tx: Transaction<Tables>, { accountId, server
     await releaseClaims(tx, holderThere({ accountId, serverId }))
     await releaseAddresses(tx, holderThere({ accountId, serverId }))
   }
-  await giveBackRoom(tx, target.node, { cores: placement.cores, memoryMebibytes: placement.memory_mebibytes, storageGibibytes: placement.storage_gibibytes })
+  await giveBackRoom(tx, target.node, roomOf(target))
 }

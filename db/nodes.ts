@@ -1,6 +1,7 @@
 /** The nodes as placement sees them: a mirror of the Node objects. What is claimed on a node is never touched here. */
 import type { Candidate, Room } from '../domain/placement.ts'
 import type { Queries } from './open.ts'
+import { roomOf } from './placement.ts'
 
 /** Brings the mirror up to date; a smaller node keeps its claims and takes nothing new. */
 export async function mirrorNode(db: Queries, node: Omit<Candidate, 'used'>): Promise<void> {
@@ -31,11 +32,14 @@ export async function listTenants(db: Queries, node: string): Promise<readonly T
   const rows = await db.selectFrom('placement as placement')
     .leftJoin('placement_target as target', (join) => join.onRef('target.account_id', '=', 'placement.account_id').onRef('target.server_id', '=', 'placement.server_id'))
     .select(['placement.account_id', 'placement.server_id', 'placement.node', 'placement.cores', 'placement.memory_mebibytes', 'placement.storage_gibibytes'])
+    .select(['target.cores as target_cores', 'target.memory_mebibytes as target_memory_mebibytes', 'target.storage_gibibytes as target_storage_gibibytes'])
     .where((where) => where.or([where('placement.node', '=', node), where('target.node', '=', node)]))
     .orderBy('placement.account_id').orderBy('placement.server_id').execute()
-  return rows.map((row) => ({
-    accountId: row.account_id, serverId: row.server_id, cores: row.cores, memoryMebibytes: row.memory_mebibytes, storageGibibytes: row.storage_gibibytes, isArriving: row.node !== node,
-  }))
+  return rows.map((row) => {
+    const isArriving = row.node !== node
+    const arriving = { cores: row.target_cores ?? 0, memory_mebibytes: row.target_memory_mebibytes ?? 0, storage_gibibytes: row.target_storage_gibibytes ?? 0 }
+    return { accountId: row.account_id, serverId: row.server_id, ...roomOf(isArriving ? arriving : row), isArriving }
+  })
 }
 
 /** How many servers live on each node. */

@@ -10,6 +10,7 @@ import * as groups from './migrations/0005-groups.ts'
 import * as publicPools from './migrations/0006-public-pools.ts'
 import * as usage from './migrations/0007-usage.ts'
 import * as operators from './migrations/0008-operators.ts'
+import * as targetSizes from './migrations/0009-target-sizes.ts'
 import type { Tables } from './tables.ts'
 
 export type Database = Kysely<Tables>
@@ -20,7 +21,7 @@ export type Queries = Kysely<Tables> | Transaction<Tables>
 const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0001-foundation': foundation, '0002-identity': identity, '0003-init-scripts': initScripts, '0004-moves': moves, '0005-groups': groups,
   '0006-public-pools': publicPools, '0007-usage': usage,
-  '0008-operators': operators,
+  '0008-operators': operators, '0009-target-sizes': targetSizes,
 }
 
 const BIGINT_OID = 20

@@ -15,6 +15,15 @@ export interface Placement extends Room {
   readonly node: string
 }
 
+interface RoomColumns {
+  readonly cores: number
+  readonly memory_mebibytes: number
+  readonly storage_gibibytes: number
+}
+
+export const roomOf = ({ cores, memory_mebibytes, storage_gibibytes }: RoomColumns): Room => ({ cores, memoryMebibytes: memory_mebibytes, storageGibibytes: storage_gibibytes })
+export const columnsOf = (room: Room): RoomColumns => ({ cores: room.cores, memory_mebibytes: room.memoryMebibytes, storage_gibibytes: room.storageGibibytes })
+
 /** How often the candidates are read again after all of them were taken by others in the meantime. */
 const PASSES_MAXIMUM = 5
 
@@ -43,7 +52,7 @@ export async function takeBestRoom(tx: Transaction<Tables>, demand: Demand, cand
     const ranked = rankNodes(demand, await candidates(demand))
     if (ranked.length === 0) break
     for (const { node } of ranked) {
-      if (await takeRoom(tx, node, demand)) return node
+      if (await addRoom(tx, node, demand, { mustBeSchedulable: true })) return node
     }
   }
   const { apartness, ...alone } = demand
@@ -57,17 +66,22 @@ const noDistinctDomain = (spread: Spread, zone: string): Problem =>
 export const noCapacity = (zone: string): Problem =>
   unavailable('no_capacity', `Zone ${zone} has no room for this plan now. Choose a smaller plan or another zone, or try again later.`)
 
-/** A failed try is rolled back to its savepoint, because PostgreSQL keeps the lock of a row that turned out not to match:
- *  two transactions that try nodes in different orders would wait for each other. */
-async function takeRoom(tx: Transaction<Tables>, node: string, room: Room): Promise<boolean> {
+interface Terms {
+  /** A guest that is there may grow where nothing new is taken, but never leaves its pool. */
+  readonly mustBeSchedulable?: boolean
+  readonly cpuPool?: string | undefined
+}
+
+/** Takes the room on the node, if it has it. A failed try is rolled back to its savepoint, because PostgreSQL keeps the lock of a row that turned out
+ *  not to match: two transactions that try nodes in different orders would wait for each other. */
+export async function addRoom(tx: Transaction<Tables>, node: string, room: Room, terms: Terms = {}): Promise<boolean> {
   await sql`savepoint placement`.execute(tx)
-  const isTaken = await addRoom(tx, node, room, undefined, true)
+  const isTaken = await tryToAddRoom(tx, node, room, terms)
   await (isTaken ? sql`release savepoint placement` : sql`rollback to savepoint placement`).execute(tx)
   return isTaken
 }
 
-/** Takes the room on the node, if it has it. A guest that is there may grow where nothing new is taken, but never leaves its pool. */
-export async function addRoom(tx: Transaction<Tables>, node: string, room: Room, cpuPool?: string, mustBeSchedulable = false): Promise<boolean> {
+async function tryToAddRoom(tx: Transaction<Tables>, node: string, room: Room, { mustBeSchedulable = false, cpuPool }: Terms): Promise<boolean> {
   const taken = await tx.updateTable('node_capacity')
     .set((row) => ({
       cores_used: row('cores_used', '+', room.cores),
@@ -95,11 +109,10 @@ async function insertPlacement(tx: Transaction<Tables>, demand: ServerDemandForR
 
 /** Gives the server's room back, also what is held where it is on its way to; nothing when it was given back before. */
 export async function releasePlacement(tx: Transaction<Tables>, server: { readonly accountId: string; readonly serverId: string }): Promise<void> {
-  const target = await tx.deleteFrom('placement_target').where('account_id', '=', server.accountId).where('server_id', '=', server.serverId).returning('node').executeTakeFirst()
+  const target = await tx.deleteFrom('placement_target').where('account_id', '=', server.accountId).where('server_id', '=', server.serverId).returningAll().executeTakeFirst()
   const released = await tx.deleteFrom('placement').where('account_id', '=', server.accountId).where('server_id', '=', server.serverId).returningAll().executeTakeFirst()
   if (released === undefined) return
-  const room = { cores: released.cores, memoryMebibytes: released.memory_mebibytes, storageGibibytes: released.storage_gibibytes }
-  for (const node of [released.node, target?.node]) if (node !== undefined) await giveBackRoom(tx, node, room)
+  for (const row of [released, target]) if (row !== undefined) await giveBackRoom(tx, row.node, roomOf(row))
 }
 
 /** The node may sell the room again. */

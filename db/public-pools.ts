@@ -127,6 +127,15 @@ export async function takeAddress(tx: Transaction<Tables>, { zone, use, accountI
   await tx.updateTable('public_address').set(held).where('pool_id', '=', rested.pool_id).where('index', '=', rested.index).execute()
 }
 
+/** Of a server: a /64 in a zone that has prefixes to give, and the IPv4 address that was asked for. In the order of the uses, so that transactions lock pools in one order. */
+export async function claimAddresses(tx: Transaction<Tables>, holding: Holding, { zone, publicIpv4 = false }: { readonly zone: string; readonly publicIpv4?: boolean | undefined }): Promise<readonly HeldAddress[]> {
+  const known = await listAddresses(tx, holding)
+  const wanted = [...(publicIpv4 ? ['server_ipv4'] as const : []), ...((await hasPools(tx, zone, 'server_ipv6_prefix')) ? ['server_ipv6_prefix'] as const : [])]
+  const missing = wanted.filter((use) => !known.some((address) => address.use === use && address.isCurrent))
+  for (const use of missing) await takeAddress(tx, { ...holding, zone, use })
+  return missing.length === 0 ? known : listAddresses(tx, holding)
+}
+
 /** The addresses of the one holder become the other's, in place of all that it has. */
 export async function passAddresses(tx: Transaction<Tables>, { accountId, holder: from }: Holding, to: string): Promise<void> {
   await releaseAddresses(tx, { accountId, holder: to })

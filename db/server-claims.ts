@@ -6,10 +6,10 @@ import { serverQuota, storageQuota } from '../domain/quota.ts'
 import type { Random } from '../kit/sys/random.ts'
 import { claimHostname, claimMacAddress, releaseClaims } from './claims.ts'
 import { claimPlacement, type Placement, releasePlacement } from './placement.ts'
-import { type HeldAddress, hasPools, heldAddresses, listAddresses, releaseAddresses, takeAddress, toHeldAddress } from './public-pools.ts'
-import { giveBackQuotas, type Holding, takeQuotas } from './quotas.ts'
+import { claimAddresses, type HeldAddress, heldAddresses, listAddresses, releaseAddresses, takeAddress, toHeldAddress } from './public-pools.ts'
+import { giveBackQuotas, takeQuotas } from './quotas.ts'
 import { arrivingServerHolder, serverHolder, storageHolder } from './server-holders.ts'
-import { SIZE_CHANGE_COLUMNS, type SizeChange, toSizeChange } from './server-sizes.ts'
+import { SIZE_CHANGE_COLUMNS, type SizeChange, toSizeChange } from './size-changes.ts'
 import type { Queries } from './open.ts'
 import type { Tables } from './tables.ts'
 import type { MoveTarget } from './moves.ts'
@@ -57,15 +57,6 @@ export async function claimServer(tx: Transaction<Tables>, demand: ServerDemand,
   const macAddress = await claimMacAddress(tx, holding, random, now)
   const placement = await claimPlacement(tx, demand, now)
   return { macAddress, placement, addresses: await claimAddresses(tx, holding, demand) }
-}
-
-/** A /64 in a zone that has prefixes to give, and the IPv4 address that was asked for. In the order of the uses, so that transactions lock pools in one order. */
-export async function claimAddresses(tx: Transaction<Tables>, holding: Holding, { zone, publicIpv4 = false }: Pick<ServerDemand, 'zone' | 'publicIpv4'>): Promise<readonly HeldAddress[]> {
-  const known = await listAddresses(tx, holding)
-  const wanted = [...(publicIpv4 ? ['server_ipv4'] as const : []), ...((await hasPools(tx, zone, 'server_ipv6_prefix')) ? ['server_ipv6_prefix'] as const : [])]
-  const missing = wanted.filter((use) => !known.some((address) => address.use === use && address.isCurrent))
-  for (const use of missing) await takeAddress(tx, { ...holding, zone, use })
-  return missing.length === 0 ? known : listAddresses(tx, holding)
 }
 
 /** Gives the server another /64 when the pool of its own is draining; the one before goes on leading to it.

@@ -74,7 +74,9 @@ export interface Tables extends IdentityTables {
     account_id: string; server_id: string; operation_id: string; cores_before: Count; memory_mebibytes_before: Count; storage_gibibytes_before: Count
     cores_after: Count; memory_mebibytes_after: Count; storage_gibibytes_after: Count; began_at: Instant
   }
-  placement_target: { account_id: string; server_id: string; operation_id: string; zone: string; node: string; reserved_at: Instant }
+  placement_target: {
+    account_id: string; server_id: string; operation_id: string; zone: string; node: string; cores: Count; memory_mebibytes: Count; storage_gibibytes: Count; reserved_at: Instant
+  }
   address_claim: { kind: string; scope: string; value: string; account_id: string; holder: string; claimed_at: Instant }
   change_intent: { operation_id: string; account_id: string; resource_type: string; resource_id: string; created_at: Instant; audit: Json<object> }
   recent_write: { account_id: string; resource_type: string; resource_id: string; resource_version: Count; written_at: Instant }

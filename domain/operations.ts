@@ -67,7 +67,7 @@ const DEADLINE_MINUTES: Partial<Record<OperationKind, number>> = {
 }
 const DEADLINE_MINUTES_DEFAULT = 10
 /** For each GiB that is moved. */
-const DEADLINE_MINUTES_PER_GIBIBYTE: Partial<Record<OperationKind, number>> = { 'server.move': 2, 'server.migrate': 2 }
+const DEADLINE_MINUTES_PER_GIBIBYTE: Partial<Record<OperationKind, number>> = { 'server.move': 2, 'server.migrate': 2, 'server.change_plan': 2 }
 
 /** When an operation of the kind that starts now, over so many GiB, must have ended. */
 export function deadlineOf(kind: OperationKind, now: Date, gibibytes = 0): Date {

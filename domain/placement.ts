@@ -7,6 +7,13 @@ export interface Room {
   readonly storageGibibytes: number
 }
 
+const combine = (one: Room, other: Room, by: (a: number, b: number) => number): Room => ({
+  cores: by(one.cores, other.cores), memoryMebibytes: by(one.memoryMebibytes, other.memoryMebibytes), storageGibibytes: by(one.storageGibibytes, other.storageGibibytes),
+})
+/** In every respect. */
+export const largest = (one: Room, other: Room): Room => combine(one, other, Math.max)
+export const difference = (larger: Room, smaller: Room): Room => combine(larger, smaller, (a, b) => a - b)
+
 export interface Candidate {
   readonly node: string
   readonly zone: string

@@ -1,7 +1,8 @@
-/** Another plan for a server: the room and the quota of both sizes are taken before the change is accepted. */
+/** Another plan for a server: the room and the quota of both sizes are taken before the change is accepted, or known to be had on another node. */
 import { badField } from '../../domain/problem.ts'
 import { requireStopped } from '../../domain/server-rules.ts'
-import { beginSizeChange, endSizeChange, type SizeChange } from '../../db/server-sizes.ts'
+import { acceptSizeChange, endSizeChange } from '../../db/server-sizes.ts'
+import type { SizeChange } from '../../db/size-changes.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
 import { Plan, type PlanSpec, Template } from '../../resources/platform.ts'
 import { changeServerPlan } from '../../resources/server-routes.ts'
@@ -11,13 +12,14 @@ import type { ServerObject, Servers } from '../servers.ts'
 
 export const changePlanEndpoint = (parts: Parts, servers: Servers): Endpoint => customerEndpoint(changeServerPlan, async (call) => {
   const { caller: { accountId }, params: { id: serverId }, body, now } = call
-  const { cores, memoryMebibytes, storageGibibytes, cpuPool } = choosePlan(parts, await servers.read(accountId, serverId), body)
+  const server = await servers.read(accountId, serverId)
+  const { cores, memoryMebibytes, storageGibibytes, cpuPool } = choosePlan(parts, server, body)
   const start: Readonly<Record<string, string>> = body.start === true ? { start: 'true' } : {}
   return operate<typeof changeServerPlan, SizeChange>(parts, servers, call, {
-    kind: 'server.change_plan', judge: requireStopped,
+    kind: 'server.change_plan', judge: requireStopped, gibibytes: server.status?.storageGibibytes ?? 0,
     changes: ({ spec }) => [{ field: 'plan', before: spec.plan, after: body.plan }],
     claim: (tx, { id: operationId }) =>
-      beginSizeChange(tx, { accountId, serverId, operationId, cores, memoryMebibytes, storageGibibytes: body.grow_storage ? storageGibibytes : 0, cpuPool }, now),
+      acceptSizeChange(tx, { accountId, serverId, operationId, cores, memoryMebibytes, storageGibibytes: body.grow_storage ? storageGibibytes : 0, cpuPool }, now),
     giveBack: (tx, { id: operationId }) => endSizeChange(tx, { accountId, serverId, operationId, isDone: false }),
     spec: ({ claims }) => ({ plan: body.plan, storageGibibytes: claims.after.storageGibibytes, ...(body.start === true ? { desiredPower: 'running' } : {}) }),
     arguments: ({ server, claims }) => ({ previous_plan: server.spec.plan, previous_storage_gibibytes: String(claims.before.storageGibibytes), ...start }),

@@ -1,14 +1,23 @@
-/** The flow of server.change_plan: the stopped server holds room for both sizes, its boot storage grows where it was asked to, and then it
- *  has the new size. What it does not get leaves it as it was; only a disk that has grown stays so. */
+/** The flow of server.change_plan: the stopped server holds room for both sizes, on another node of its zone where its own has too little; then it
+ *  moves there first. Its boot storage grows where it was asked to, and then it has the new size. What it does not get leaves it as it was, only
+ *  on whichever node it has come to; a disk that has grown stays so. */
 import type { Room } from '../../domain/placement.ts'
 import type { Action } from '../../kit/reconcile/action.ts'
 import { type Decision, findCondition, type Work } from './decision.ts'
 import { ensureInstance, ensureStorage, powerOf } from './drafts.ts'
+import { moveStopped } from './move.ts'
+import { writtenMove } from './moving.ts'
 import { first, present, type Rule } from './power.ts'
+import { reserved } from './reservation.ts'
+import { cleaned, forgetMove } from './switched.ts'
 
 export const RESIZED = 'Resized'
 
-export const changePlan = (work: Work): Decision => first(work, [unmade, unsized, growing, sized])
+export function changePlan(work: Work): Decision {
+  const decision = first(work, [unmade, moved, unsized, growing, sized])
+  const written = writtenMove(work.server, work.operation.id)
+  return decision.outcome !== 'succeeded' || written === undefined ? decision : { ...decision, actions: [...(decision.actions ?? []), ...forgetMove(work.server, written)] }
+}
 
 /** It stays stopped all the time. */
 const atRest = (step: string, rest: Partial<Decision>): Decision => ({ state: 'stopped', step, ...rest })
@@ -18,14 +27,30 @@ const unmade: Rule = ({ seen: { claims, storage, plan }, server: { spec } }) => 
   return plan === undefined ? atRest('claimed', { outcome: 'failed', error: `There is no plan ${spec.plan}.` }) : undefined
 }
 
-/** Room is asked for here when whoever asked for the plan did not: refused once, it is refused for good. */
+/** As it is, to the node that has the room. What fails there leaves it on its own, with the plan that it had. */
+const moved: Rule = (work) => {
+  const { server, seen: { claims }, operation } = work
+  const written = writtenMove(server, operation.id)
+  const isHeld = claims?.target?.operationId === operation.id
+  if (claims === undefined || (!isHeld && written === undefined)) return undefined
+  if (!isHeld && written?.targetNode === claims.placement.node) {
+    const decision = cleaned(work, written)
+    return decision.outcome === undefined ? { ...decision, ...atRest('claimed', {}) } : undefined
+  }
+  const { outcome, error = '', ...decision } = reserved(work, moveStopped)
+  if (outcome === undefined) return { ...decision, ...atRest('claimed', {}) }
+  const failed = changePlanFailed(work, 'claimed', error)
+  return { ...decision, ...failed, actions: [...(decision.actions ?? []), ...(failed.actions ?? [])] }
+}
+
+/** Room is asked for here when whoever asked for the plan did not take it: refused once, it is refused for good. */
 const unsized: Rule = (work) => {
-  const { server, seen: { claims, plan, accountId }, operation } = work
+  const { server, seen: { claims, plan, accountId, storage }, operation } = work
   if (claims === undefined || plan === undefined || claims.sizeChange?.operationId === operation.id || hasSize(claims.placement, wantedSize(work))) return undefined
   const refusal = findCondition(server, RESIZED)
   if (refusal?.status === 'False' && refusal.observedGeneration === server.metadata.generation) return changePlanFailed(work, 'claimed', refusal.message)
-  const input = { accountId, serverId: server.metadata.name, operationId: operation.id, ...wantedSize(work), ...(plan.cpuPool === undefined ? {} : { cpuPool: plan.cpuPool }) }
-  return atRest('claimed', { actions: [{ do: 'effect', name: 'resize', input }], waitFor: 'room on the node', waitSeconds: 0 })
+  const input = { accountId, serverId: server.metadata.name, operationId: operation.id, ...wantedSize(work), ...(plan.cpuPool === undefined ? {} : { cpuPool: plan.cpuPool }), ...(storage?.status?.pool === undefined ? {} : { pool: storage.status.pool }) }
+  return atRest('claimed', { actions: [{ do: 'effect', name: 'resize', input }], waitFor: 'room in the zone', waitSeconds: 0 })
 }
 
 const growing: Rule = (work) => {

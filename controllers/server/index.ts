@@ -24,7 +24,7 @@ import { RESIZED } from './change-plan.ts'
 import { toReason } from './decision.ts'
 import { storageKey, uidOf, userDataKey } from './drafts.ts'
 import { forceReleaseEffect } from './force-release.ts'
-import { moveEffects } from './move-effects.ts'
+import { moveEffects, nodesWithout, requireNewest } from './move-effects.ts'
 import { nodeOf } from './moving.ts'
 import { plan } from './plan.ts'
 import { obsoleteUserData } from './rebuild.ts'
@@ -177,9 +177,11 @@ const renumberEffect = ({ db }: Parts): Effect => async (input) => {
 }
 
 /** What was claimed becomes visible by itself; a refusal is told as a condition, which the next plan reads. */
-const resizeEffect = ({ db, clock }: Parts): Effect => async (input) => {
+const resizeEffect = ({ store, caches, db, clock }: Parts): Effect => async (input, server) => {
+  await requireNewest(store, server)
+  const { pool, ...wish } = input as unknown as Parameters<typeof beginSizeChange>[1] & { readonly pool?: string } // the plan of this folder writes it
   try {
-    await asked(db.transaction().execute((tx) => beginSizeChange(tx, input as unknown as Parameters<typeof beginSizeChange>[1], clock.now()))) // the plan of this folder writes it
+    await asked(db.transaction().execute((tx) => beginSizeChange(tx, { ...wish, excludedNodes: nodesWithout(caches, pool) }, clock.now())))
     return { conditions: [{ type: RESIZED, status: 'True', reason: 'Claimed', message: '' }] }
   } catch (error) {
     if (!(error instanceof Problem)) throw error

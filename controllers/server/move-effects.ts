@@ -95,14 +95,14 @@ async function give({ store }: Pick<Parts, 'store'>, metadata: Key, data: Readon
 }
 
 /** A plan made from an older server may begin anew what has ended since: it fails as its write of the server would, before any room is held. */
-async function requireNewest(store: Parts['store'], server: KubeObject): Promise<void> {
+export async function requireNewest(store: Parts['store'], server: KubeObject): Promise<void> {
   const newest = await store.get(Server, keyOf(server))
   if (newest?.metadata.resourceVersion !== server.metadata.resourceVersion) throw new ApiError({ code: 409, reason: 'Conflict', message: 'the server has changed since it was looked at' })
 }
 
 /** A refusal is told as a condition, which the next plan reads. */
 async function reserve({ caches, db, clock }: Parts, { pool, ...wish }: Wish): ReturnType<Effect> {
-  const excludedNodes = pool === undefined ? [] : caches.of(Node).list().map(({ metadata }) => metadata.name).filter((node) => !reaches(caches, node, pool))
+  const excludedNodes = nodesWithout(caches, pool)
   try {
     await asked(db.transaction().execute((tx) => reserveTarget(tx, { ...wish, excludedNodes }, clock.now())))
     return { conditions: [{ type: 'Reserved', status: 'True', reason: 'Reserved', message: '' }] }
@@ -111,6 +111,10 @@ async function reserve({ caches, db, clock }: Parts, { pool, ...wish }: Wish): R
     return { conditions: [{ type: 'Reserved', status: 'False', reason: toReason(error.members.reason ?? 'refused'), message: error.message }] }
   }
 }
+
+/** Nodes that do not reach the shared storage; none when there is none to reach. */
+export const nodesWithout = (caches: Parts['caches'], pool: string | undefined): readonly string[] =>
+  pool === undefined ? [] : caches.of(Node).list().map(({ metadata }) => metadata.name).filter((node) => !reaches(caches, node, pool))
 
 export const reaches = (caches: Parts['caches'], node: string, pool: string): boolean =>
   caches.of(NodeReport).get({ namespace: nodeNamespace(node), name: NODE_REPORT_NAME })?.spec.pools?.includes(pool) ?? false

@@ -4,7 +4,7 @@ import { Instance } from '../../resources/instance.ts'
 import type { Decision, Work } from './decision.ts'
 import { ensureInstance, instanceKey, powerOf } from './drafts.ts'
 import { shareKeys } from './move-effects.ts'
-import { hasDiskThere, inState, isMadeAnew, isSilent, type Moving, reasonToEnd } from './moving.ts'
+import { hasDiskThere, inState, isMadeAnew, isSilent, type Moving, reasonToEnd, shallRun } from './moving.ts'
 import { first, hasEnded, hasSeenSpec, nextIncarnation, present, type Rule, stopOf } from './power.ts'
 import { reserved } from './reservation.ts'
 import { switched } from './switched.ts'
@@ -38,7 +38,7 @@ const halted: Rule<Moving> = (moving) => {
 }
 
 /** A server that is moved stopped is never shown otherwise. */
-const stateOff = ({ server }: Moving, state: 'stopping' | 'stopped' | 'starting'): Pick<Decision, 'state'> => ({ state: server.spec.desiredPower === 'running' ? state : 'stopped' })
+const stateOff = (moving: Moving, state: 'stopping' | 'stopped' | 'starting'): Pick<Decision, 'state'> => ({ state: shallRun(moving) ? state : 'stopped' })
 
 /** The disk is where the other node reaches it. The storage controller sees to that, as soon as the move is detached. */
 const diskThere: Rule<Moving> = (moving) => {
@@ -59,9 +59,9 @@ const gone: Rule<Moving> = (moving) => {
 
 const madeThere: Rule<Moving> = (moving) => {
   const { server, seen, claims, storage, target, targetNode, operation } = moving
-  const isRunning = server.spec.desiredPower === 'running'
+  const isRunning = shallRun(moving)
   const power = target === undefined
-    ? { power: server.spec.desiredPower, incarnation: isRunning ? nextIncarnation(moving) : server.status?.incarnation ?? 0, operationId: operation.id } as const
+    ? { power: isRunning ? 'running' : 'stopped', incarnation: isRunning ? nextIncarnation(moving) : server.status?.incarnation ?? 0, operationId: operation.id } as const
     : powerOf(target)
   return inState(moving, 'detached', {
     ...stateOff(moving, 'starting'), step: 'moved', actions: present(ensureInstance(server, seen, claims, storage, power, { node: targetNode, instance: target })),

@@ -107,6 +107,9 @@ export function canSettle({ seen }: Turn): boolean {
 
 export const policyOf = ({ spec }: ServerObject): MigrationPolicy => MIGRATION_POLICIES[spec.migrationPolicy]
 
+/** Whether the guest runs once the move is over. A server whose plan is changed stands still until it has the new one. */
+export const shallRun = ({ server, operation }: Work): boolean => server.spec.desiredPower === 'running' && operation.kind !== 'server.change_plan'
+
 /** How the operation was asked to move the server; what it does not say, the server's policy does. */
 export function modeOf({ server, operation }: Pick<Work, 'server' | 'operation'>): MigrationMode {
   const said = MIGRATION_MODES.find((mode) => mode === operation.arguments?.['mode'])

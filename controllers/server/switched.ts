@@ -44,7 +44,8 @@ export function cleaned(work: Work, written: MigrationProgress): Decision {
   return { ...decision, actions: [...removals, ...marked, ...forgetMove(server, written)], outcome: 'succeeded' }
 }
 
-const forgetMove = (server: ServerObject, { sourceNode, targetNode }: MigrationProgress): readonly Action[] =>
+/** Keys and user data that only the move needed. */
+export const forgetMove = (server: ServerObject, { sourceNode, targetNode }: MigrationProgress): readonly Action[] =>
   [...forgetKeys(server, [sourceNode, targetNode]), ...forgetUserData(server, sourceNode)]
 
 /** What is left of a move whose operation was ended between its point of no return and its end. */

@@ -6,7 +6,7 @@ import type { Action } from '../../kit/reconcile/action.ts'
 import { Instance } from '../../resources/instance.ts'
 import { asBefore, type Decision, type Work } from './decision.ts'
 import { ensureInstance, instanceKey, madeFor, moveKeyKey, powerOf, userDataKey } from './drafts.ts'
-import { inState, isFenced, isSilent, type Moving, modeOf, reasonToEnd, sourceWord } from './moving.ts'
+import { inState, isFenced, isSilent, type Moving, modeOf, reasonToEnd, shallRun, sourceWord } from './moving.ts'
 import { nextIncarnation, present } from './power.ts'
 import type { ServerObject } from './seen.ts'
 
@@ -24,8 +24,8 @@ export function undo(moving: Moving, reason: string): Decision {
   if (mayGoCold(moving)) return inState(moving, 'detached', { events: [{ kind: 'cold_fallback', message: `The server is stopped and moved: ${why}` }], waitSeconds: 0, waitFor: 'the next look' })
 
   if (source === undefined || ((source.status?.state === 'handed_over' || isStoppedForMove(moving)) && madeFor(source) !== moving.operation.id)) {
-    const isRunning = server.spec.desiredPower === 'running'
-    const power = { power: server.spec.desiredPower, incarnation: isRunning ? nextIncarnation(moving) : server.status?.incarnation ?? 0, operationId: moving.operation.id } as const
+    const isRunning = shallRun(moving)
+    const power = { power: isRunning ? 'running' : 'stopped', incarnation: isRunning ? nextIncarnation(moving) : server.status?.incarnation ?? 0, operationId: moving.operation.id } as const
     return { ...decision, state: isRunning ? 'starting' : 'stopped', actions: present(ensureInstance(server, seen, claims, storage, power)), waitFor: `node ${sourceNode} to take the server back` }
   }
   const kept = present(ensureInstance(server, seen, claims, storage, { ...powerOf(source), send: undefined, receive: undefined }))

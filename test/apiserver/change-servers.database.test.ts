@@ -1,5 +1,6 @@
 /** change_server_plan and rebuild_server as their callers see them. */
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { mirrorNode } from '../../db/nodes.ts'
 import { findServerClaims } from '../../db/server-claims.ts'
 import { type KubeObject, Secret } from '../../kit/kube/object.ts'
 import { accountNamespace } from '../../resources/index.ts'
@@ -82,7 +83,7 @@ describe('change_server_plan', () => {
     expect((await changePlan(id, { plan: 'tiny' })).body).toMatchObject({ status: 400, errors: [{ field: 'plan', detail: expect.stringContaining('never shrinks') }] })
   })
 
-  test('is refused above the quota, where the node has no room, in bad standing, and to strangers', async () => {
+  test('is refused above the quota, where no node has room, in bad standing, and to strangers', async () => {
     const id = await server('stopped')
     const limit = (value: number) => cloud.db.updateTable('account_quota').set({ limit: value }).where('account_id', '=', ada.accountId).where('name', '=', 'memory_mebibytes').execute()
     await limit(1)
@@ -96,6 +97,20 @@ describe('change_server_plan', () => {
     await cloud.db.updateTable('account').set({ suspended_by_staff_at: null }).where('id', '=', ada.accountId).execute()
     expect((await changePlan(id, { plan: 'starter-1c-1g' }, bob)).status).toBe(404)
     expect((await held(id))?.sizeChange).toBeUndefined()
+  })
+
+  test('is accepted where only another node has the room, which the operation finds and takes', async () => {
+    const id = await server('stopped')
+    const other = { node: 'roomy', zone: cloud.zone, rack: 'rack-1', cpuPool: null, dedicatedAccountId: null, isSchedulable: true, total: { cores: 8, memoryMebibytes: 16_384, storageGibibytes: 100 } }
+    await mirrorNode(cloud.db, other)
+    await cloud.db.updateTable('node_capacity').set({ memory_mebibytes: 1 }).where('node', '=', cloud.node).execute()
+    const reply = await changePlan(id, { plan: 'starter-1c-1g' })
+    await cloud.db.updateTable('node_capacity').set({ memory_mebibytes: 1_048_576 }).where('node', '=', cloud.node).execute()
+    await mirrorNode(cloud.db, { ...other, isSchedulable: false })
+    expect(reply.body).toMatchObject({ operation: { kind: 'server.change_plan', status: 'pending', step: 'claimed', step_count: 3 } })
+    expect((await stored(id)).spec).toMatchObject({ plan: 'starter-1c-1g', storageGibibytes: 10, operation: { arguments: { previous_plan: 'tiny', previous_storage_gibibytes: '1' } } })
+    expect(await held(id)).toMatchObject({ placement: { node: cloud.node, memoryMebibytes: 192, storageGibibytes: 1 } })
+    expect([(await held(id))?.sizeChange, (await held(id))?.target]).toEqual([undefined, undefined])
   })
 
   test('of many at once happens once', async () => {

@@ -3,7 +3,8 @@ import { mirrorNode } from '../../db/nodes.ts'
 import { findCandidate } from '../../db/placement.ts'
 import { listQuotas } from '../../db/quotas.ts'
 import { claimServer, findServerClaims, releaseServer } from '../../db/server-claims.ts'
-import { beginSizeChange, endSizeChange } from '../../db/server-sizes.ts'
+import { releaseTarget, switchPlacement } from '../../db/moves.ts'
+import { acceptSizeChange, beginSizeChange, endSizeChange } from '../../db/server-sizes.ts'
 import { Problem } from '../../domain/problem.ts'
 import type { Room } from '../../domain/placement.ts'
 import { newUuid, systemRandom } from '../../kit/sys/random.ts'
@@ -115,5 +116,67 @@ describe('a change of size', () => {
     const outcomes = await Promise.all(servers.map((server) => refusal(begin(server, room(3)))))
     expect(outcomes.filter((reason) => reason === undefined)).toHaveLength(2)
     expect(await usedOnNode()).toEqual(room(8))
+  })
+})
+
+describe('a change that only another node of the zone has room for', () => {
+  const OTHER = () => `${node}-other`
+  beforeEach(() => mirrorNode(database.db, { node: OTHER(), zone: node, rack: 'r', cpuPool: 'blue', dedicatedAccountId: null, isSchedulable: true, total: room(16) }))
+  const SIZE = room(10)
+  const usedOn = async (name: string) => (await findCandidate(database.db, name))?.used
+  const nodesUsed = async () => [await usedOn(node), await usedOn(OTHER())]
+  const settle = (server: Server, work: typeof switchPlacement) => database.db.transaction().execute((tx) => work(tx, { ...server, operationId: 'op-1' }))
+
+  test('holds the room there, and the server has its own size until it has arrived', async () => {
+    const server = await place(room(2, 1_024, 4))
+    await begin(server, SIZE)
+    expect([await held(server), ...await nodesUsed()]).toEqual([room(2, 1_024, 4), room(2, 1_024, 4), SIZE])
+    expect((await findServerClaims(database.db, server))?.target).toEqual({ operationId: 'op-1', zone: node, node: OTHER() })
+    await settle(server, switchPlacement)
+    expect([await held(server), ...await nodesUsed()]).toEqual([SIZE, room(0), SIZE])
+    await end(server, { isDone: true })
+    expect([await held(server), ...await nodesUsed(), await used()]).toEqual([SIZE, room(0), SIZE, SIZE])
+  })
+
+  test('leaves everything as it was when the server stays', async () => {
+    const server = await place(room(2))
+    await begin(server, SIZE)
+    await settle(server, releaseTarget)
+    await end(server, { isDone: false })
+    expect([await held(server), ...await nodesUsed(), await used()]).toEqual([room(2), room(2), room(0), room(2)])
+  })
+
+  test('leaves the size that it was when the server arrives all the same', async () => {
+    const server = await place(room(2))
+    await begin(server, SIZE)
+    await end(server, { isDone: false })
+    expect([await held(server), ...await nodesUsed(), await used()]).toEqual([room(2), room(2), SIZE, room(2)])
+    await settle(server, switchPlacement)
+    expect([await held(server), ...await nodesUsed()]).toEqual([room(2), room(0), room(2)])
+  })
+
+  test('is given up on the other node too', async () => {
+    const server = await place(room(2))
+    await begin(server, SIZE)
+    await settle(server, switchPlacement)
+    await end(server, { isDone: false })
+    expect([await held(server), ...await nodesUsed(), await used()]).toEqual([room(2), room(0), room(2), room(2)])
+  })
+
+  test('in the middle of which the server goes leaves nothing on either', async () => {
+    const server = await place(room(2))
+    await begin(server, SIZE)
+    await database.db.transaction().execute((tx) => releaseServer(tx, server))
+    expect([...await nodesUsed(), await used()]).toEqual([room(0), room(0), room(0)])
+  })
+
+  test('is accepted without taking anything, as long as there is such a node', async () => {
+    const server = await place(room(2))
+    const accept = (changes: object) => database.db.transaction().execute((tx) => acceptSizeChange(tx, { ...server, operationId: 'op-1', ...SIZE, ...changes }, now))
+    expect(await accept({})).toEqual({ operationId: 'op-1', before: room(2), after: SIZE })
+    expect([...await nodesUsed(), await used()]).toEqual([room(2), room(0), room(2)])
+    expect(await refusal(accept({ excludedNodes: [OTHER()] }))).toBe('no_capacity')
+    await accept(room(3))
+    expect(await nodesUsed()).toEqual([room(3), room(0)])
   })
 })

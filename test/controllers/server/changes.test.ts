@@ -2,6 +2,8 @@
 import { describe, expect, test } from 'vitest'
 import { plan } from '../../../controllers/server/plan.ts'
 import type { Seen } from '../../../controllers/server/seen.ts'
+import type { MigrationProgress } from '../../../resources/server.ts'
+import { disk as diskThere, stray, TARGET, there, written } from './moves.ts'
 import { instance, newborn, NOW, storage, told, working, type World } from './worlds.ts'
 
 type Row = readonly [string, World, readonly string[]]
@@ -16,10 +18,10 @@ const disk = (sizeGibibytes: number, is: number, state: 'online' | 'error' = 'on
 describe('stopped | change_plan | stopped', () => {
   const SMALL = { family: 'starter', ...room(2, 3), priceMonthlyCents: 200 } as const
   const change = { operationId: 'op-1', before: room(1, 1), after: room(2, 3) }
-  const at = (seen: Partial<Seen>): World =>
-    working('server.change_plan', { spec: { plan: 'small', storageGibibytes: 3, desiredPower: 'stopped' }, status: { state: 'stopped' }, seen: { plan: SMALL, instance: off, ...seen } }, { previous_plan: 'tiny', previous_storage_gibibytes: '1' })
+  const at = (seen: Partial<Seen>, migration?: MigrationProgress, desiredPower: 'running' | 'stopped' = 'stopped'): World =>
+    working('server.change_plan', { spec: { plan: 'small', storageGibibytes: 3, desiredPower }, status: { state: 'stopped', ...(migration === undefined ? {} : { migration }) }, seen: { plan: SMALL, instance: off, ...seen } }, { previous_plan: 'tiny', previous_storage_gibibytes: '1' })
   const rows: readonly Row[] = [
-    ['takes the room first when nobody has', at({ claims }), ['effect resize', 'operation op-1 claimed', 'state stopped', 'wait for room on the node']],
+    ['takes the room first when nobody has', at({ claims }), ['effect resize', 'operation op-1 claimed', 'state stopped', 'wait for room in the zone']],
     ['then lets the disk grow', at({ claims: holding(2, 3, { sizeChange: change }), storage: disk(1, 1) }), ['ensure Storage', 'operation op-1 storage', 'state stopped']],
     ['waits for the disk', at({ claims: holding(2, 3, { sizeChange: change }), storage: disk(3, 1) }), ['operation op-1 storage', 'state stopped']],
     ['then gives back what is left over', at({ claims: holding(2, 3, { sizeChange: change }), storage: disk(3, 3) }), ['effect sized', 'operation op-1 sized', 'state stopped', 'wait for the room that is left over']],
@@ -30,6 +32,22 @@ describe('stopped | change_plan | stopped', () => {
     ['fails without its plan', at({ plan: undefined }), ['operation op-1 claimed failed: There is no plan small.', 'state stopped']],
   ]
   test.each(rows)('%s', (_why, world, expected) => expect(turn(world)).toEqual(expected))
+
+  const target = { operationId: 'op-1', zone: 'zone-1', node: TARGET }
+  const leaving = holding(1, 1, { sizeChange: change, target })
+  const arrived: NonNullable<Seen['claims']> = { ...holding(2, 3, { sizeChange: change }), placement: { ...claims.placement, ...room(2, 3), node: TARGET } }
+  const back = 'change {"plan":"tiny","storageGibibytes":1,"desiredPower":"stopped"}'
+  const moves: readonly Row[] = [
+    ['where another node has the room, that is written down first', at({ claims: leaving }), ['operation op-1 claimed', 'state stopped', 'wait for the next look']],
+    ['then the disk goes there', at({ claims: leaving }, written('reserved')), ['effect shareKeys', 'operation op-1 claimed', 'state stopped', 'wait for the disk to be on node node-2']],
+    ['then the server, standing still also when it is to be started', at({ claims: leaving, instance: undefined, targetVolume: diskThere('ready') }, written('detached'), 'running'), ['ensure Instance stopped 1', 'operation op-1 claimed', 'state stopped', 'wait for node node-2 to take the server over']],
+    ['then its room', at({ claims: leaving, instance: undefined, targetVolume: diskThere('ready'), targetInstance: there({ power: 'stopped' }, { state: 'stopped' }, 'op-1') }, written('detached')), ['effect switch', 'operation op-1 claimed', 'state stopped', 'wait for the next look']],
+    ['waits for the node before', at({ claims: arrived, strayInstances: [stray()], storage: disk(1, 1) }, written('switched')), ['remove Instance', 'operation op-1 claimed', 'state stopped']],
+    ['then the disk grows where it is now', at({ claims: arrived, storage: disk(1, 1) }, written('switched')), ['ensure Storage', 'operation op-1 storage', 'state stopped']],
+    ['what cannot be moved is undone first', at({ claims: leaving, targetVolume: diskThere('error') }, written('detached')), ['operation op-1 claimed', 'state stopped', 'wait for the next look']],
+    ['and has the plan that it had', at({ claims: holding(1, 1, { sizeChange: change }), storage: disk(1, 1) }, written('aborting', { detail: 'Disk full.' })), ['effect sized', back, 'operation op-1 claimed failed: Disk full.', 'state stopped']],
+  ]
+  test.each(moves)('%s', (_why, world, expected) => expect(turn(world)).toEqual(expected))
 
   test('what is not done in time leaves the server as it was, and the disk as it has become', () => {
     const { server, seen } = at({ claims: holding(2, 3, { sizeChange: change }), storage: disk(3, 1) })
