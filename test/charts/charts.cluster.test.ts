@@ -101,6 +101,7 @@ describe('values', () => {
     { chart: NODE_AGENT, flags: [], complaint: '/nodes' },
     { chart: NODE_AGENT, flags: ['--set', 'nodes[0].name=Bad_Name,nodes[0].host=h'], complaint: '/nodes/0/name' },
     { chart: NODE_AGENT, flags: [...TWO_HOSTS, '--set', 'port=80'], complaint: '/port' },
+    { chart: NODE_AGENT, flags: [...TWO_HOSTS, '--set', 'guestNetwork=bridge'], complaint: '/guestNetwork' },
   ])('$chart refuses $flags', async ({ chart, flags, complaint }) => {
     const { code, text } = await helm.run('template', 'release', chart, ...flags)
     expect(code).not.toBe(0)
@@ -112,6 +113,7 @@ describe('manifests', () => {
   it.each([
     { chart: CONTROL_PLANE, flags: [...DATABASE, ...EVERYTHING, ...SHARD], skip: ['ServiceMonitor', 'PrometheusRule'] },
     { chart: NODE_AGENT, flags: [...TWO_HOSTS, '--set', 'kvmResource=devices.kubevirt.io/kvm,monitoring.podMonitor=true,sharedDirectory=/mnt/cloud'], skip: ['PodMonitor'] },
+    { chart: NODE_AGENT, flags: [...TWO_HOSTS, '--set', 'guestNetwork=ovn,openvswitchDirectory=/var/run/ovs'], skip: [] },
   ])('$chart renders what the API server has schemas for', async ({ chart, flags, skip }) => {
     const manifests = await helm.must('template', 'release', chart, ...IN_NAMESPACE, ...flags)
     const { code, text } = await kubeconform(withoutLogs(manifests), { schemas, skip })
@@ -131,6 +133,20 @@ describe('manifests', () => {
     expect([...manifests.matchAll(/critical, lease: (\S+) }/g)].map(([, lease]) => lease)).toEqual(shards.map(({ name }) => name))
   })
 
+  it.each([
+    { guestNetwork: 'outbound', rights: { runAsNonRoot: true, runAsUser: 65_532, privileged: undefined, capabilities: { drop: ['ALL'] } }, directory: undefined },
+    { guestNetwork: 'isolated', rights: { runAsNonRoot: true, runAsUser: 65_532, privileged: undefined, capabilities: { drop: ['ALL'] } }, directory: undefined },
+    { guestNetwork: 'ovn', rights: { runAsNonRoot: undefined, runAsUser: 0, privileged: true, capabilities: undefined }, directory: '/run/openvswitch' },
+  ])('agents have the rights that a guest network of kind $guestNetwork takes', async ({ guestNetwork, rights, directory }) => {
+    const [agents] = parseAllDocuments(withoutLogs(await helm.must('template', 'release', NODE_AGENT, ...IN_NAMESPACE, ...TWO_HOSTS, '--set', `guestNetwork=${guestNetwork}`, '-s', 'templates/agents.yaml')))
+      .map((document) => document.toJS() as { kind: string; spec: { template: { spec: PodSpec } } } | null).filter((object) => object?.kind === 'DaemonSet')
+    const pod = agents?.spec.template.spec
+    const { runAsNonRoot, runAsUser, privileged, capabilities } = pod?.containers[0]?.securityContext ?? {}
+    expect({ runAsNonRoot, runAsUser, privileged, capabilities }).toEqual(rights)
+    expect(pod?.volumes.find(({ name }) => name === 'openvswitch')?.hostPath?.path).toBe(directory)
+    expect(pod?.containers[0]?.env).toContainEqual({ name: 'SVCCLOUD_GUEST_NETWORK', value: guestNetwork })
+  })
+
   it('the account roles are those of the role table', async () => {
     const manifests = await helm.must('template', 'release', CONTROL_PLANE, ...IN_NAMESPACE, ...DATABASE, '-s', 'templates/account-roles.yaml')
     const roles = parseAllDocuments(withoutLogs(manifests)).map((document) => document.toJS() as { metadata: { name: string }; rules: { resources: string[]; verbs: string[] }[] })
@@ -139,6 +155,11 @@ describe('manifests', () => {
     expect(mayChange).toEqual({ ...mayOperate, catalog: false })
   })
 })
+
+interface PodSpec {
+  readonly containers: readonly { readonly env: readonly object[]; readonly securityContext: Readonly<Record<string, unknown>> }[]
+  readonly volumes: readonly { readonly name: string; readonly hostPath?: { readonly path: string } }[]
+}
 
 /** helm says on its error stream that it follows the link to the kinds. */
 const withoutLogs = (text: string) => text.replace(/^level=.*$/gm, '')
