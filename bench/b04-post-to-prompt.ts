@@ -9,7 +9,6 @@ import { systemClock as clock } from '../kit/sys/clock.ts'
 import { signalProcess } from '../kit/sys/process.ts'
 import { Customer } from '../test/e2e/customer.ts'
 import { eventually, guestsOf, Product } from '../test/e2e/product.ts'
-import { KEY } from './cloud.ts'
 import { type Bench, median } from './runner.ts'
 
 const PROMPT = 'root@bench'
@@ -22,7 +21,7 @@ export const bench: Bench = {
     const folder = await mkdtemp(join(tmpdir(), 'svccloud-bench-'))
     const product = await Product.start({ data: join(folder, 'data'), flags: ['--hypervisor', 'qemu', '--nodes', 'eu-1a=1'] })
     const customer = await Customer.signUp(() => product, 'bench@example.com')
-    await customer.addSshKey(KEY)
+    await customer.addSshKey()
     const [subjects, peers]: [number[], number[]] = [[], []]
     let command: { readonly binary: string; readonly input: readonly string[]; readonly folder: string } | undefined
     let number = 0

@@ -13,14 +13,13 @@ import { nodeBinary } from '../../kit/sys/process.ts'
 import { buildTool, toolPath } from '../../tools/cluster/build.ts'
 import { freePort, kubeconfig, type RealCluster, startRealCluster } from '../cluster/real-cluster.ts'
 import { startPostgres, type TestServer } from '../database.ts'
-import { Customer } from '../e2e/customer.ts'
+import { Customer, PUBLIC_KEY } from '../e2e/customer.ts'
 import { eventually, type Product } from '../e2e/product.ts'
 import { openHelm } from './helm.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const NAMESPACE = 'svccloud-system'
 const START_MILLISECONDS = 900_000 // the first time, the tools are built
-const SSH_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKfW0y1WQ3x8fMgmvHpsyWkBq3W1H2yj4v3mO3b2pTqI rights@example.com'
 const CATALOG = [
   { kind: 'Region', metadata: { name: 'r1' }, spec: { displayName: 'One', country: 'DE' } },
   { kind: 'Zone', metadata: { name: 'r1a' }, spec: { displayName: 'One A', region: 'r1' } },
@@ -132,7 +131,7 @@ async function manifest(object: object): Promise<string> {
 
 it('a server comes, restarts, and goes', async () => {
   customer = await Customer.signUp(() => ({ endpoints }) as Product, 'rights@example.com') // signing up needs the addresses only
-  await customer.addSshKey(SSH_KEY)
+  await customer.addSshKey()
   const { server, operation } = await customer.createServer({ zone: 'r1a', hostname: 'web', plan: 'tiny', template: 'tiny-linux', user_data: '#!/bin/sh\ntrue\n' })
   expect(await customer.finished(operation.id)).toMatchObject({ status: 'succeeded', error: '' })
   expect(await customer.server(server.id)).toMatchObject({ state: 'started' })
@@ -145,7 +144,7 @@ it('a server comes, restarts, and goes', async () => {
 
 it.runIf(ADDRESS)("the webhook of the chart, found by its Service and trusted by the chart's authority, judges what kubectl writes", async () => {
   const namespace = (await kubectl('get', 'namespaces', '-l', 'svccloud.dev/account', '-o', 'jsonpath={.items[0].metadata.name}')).trim()
-  const server = (name: string, spec: object = {}) => manifest({ apiVersion: 'svccloud.dev/v1alpha1', kind: 'Server', metadata: { name, namespace }, spec: { hostname: name, zone: 'r1a', plan: 'tiny', template: 'tiny-linux', sshKeys: [SSH_KEY], ...spec } })
+  const server = (name: string, spec: object = {}) => manifest({ apiVersion: 'svccloud.dev/v1alpha1', kind: 'Server', metadata: { name, namespace }, spec: { hostname: name, zone: 'r1a', plan: 'tiny', template: 'tiny-linux', sshKeys: [PUBLIC_KEY], ...spec } })
   await expect(kubectl('create', '-f', await server('huge', { storageGibibytes: 20_000 }))).rejects.toThrow('quota_exceeded')
   await expect(kubectl('create', '-f', await server('keyless', { sshKeys: [] }))).rejects.toThrow('a server needs at least one SSH key')
   await expect(kubectl('create', '-f', await server('forged', { operation: { id: 'x' } }))).rejects.toThrow(/spec.operation|invalid/)

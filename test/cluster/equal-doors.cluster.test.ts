@@ -10,7 +10,6 @@ import { type Processes, startProcesses } from './processes.ts'
 import { type RealCluster, startRealCluster } from './real-cluster.ts'
 
 const START_MILLISECONDS = 900_000 // the first time, the tools are built
-const SSH_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKfW0y1WQ3x8fMgmvHpsyWkBq3W1H2yj4v3mO3b2pTqI doors@example.com'
 const RoleBinding: ResourceType<undefined> = { group: 'rbac.authorization.k8s.io', version: 'v1', kind: 'RoleBinding', plural: 'rolebindings', scope: 'Namespaced' }
 let cluster: RealCluster
 let processes: Processes
@@ -28,7 +27,7 @@ afterAll(async () => {
 it('a member uses either door', async () => {
   const { admin, endpoints } = processes
   const customer = await Customer.signUp(() => ({ endpoints }) as Product, 'doors@example.com') // signing up needs the addresses only
-  await customer.addSshKey(SSH_KEY)
+  await customer.addSshKey()
   const { server, operation } = await customer.createServer({ zone: 'eu-1a', hostname: 'by-rest', plan: 'tiny', template: 'tiny-linux' })
   await customer.finished(operation.id)
   const namespace = (await admin.list(Server)).items[0]?.metadata.namespace ?? ''

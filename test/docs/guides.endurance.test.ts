@@ -9,7 +9,6 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { environment } from '../../kit/sys/process.ts'
 import { VERSION } from '../../resources/version.ts'
-import { PUBLIC_KEY } from '../apiserver/cloud.ts'
 import { Customer, PASSWORD } from '../e2e/customer.ts'
 import { eventually, Product } from '../e2e/product.ts'
 import { blocksOf, CUSTOMER_GUIDES, ROOT, scriptOf } from './blocks.ts'
@@ -29,7 +28,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'svccloud-guides-'))
   product = await Product.start({ data: join(folder, 'data'), flags: ['--hypervisor', 'simulated'] })
   customer = await Customer.signUp(() => product, 'anybody@example.com')
-  await customer.addSshKey(PUBLIC_KEY)
+  await customer.addSshKey()
   await mkdir(join(folder, 'bin'))
   await symlink(join(ROOT, 'cli/svccloud.js'), join(folder, 'bin/svccloud'))
 })

@@ -1,13 +1,7 @@
 /** Groups, another plan and a rebuild with real guests. The tests build on each other. */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { signalProcess } from '../../kit/sys/process.ts'
 import { Customer } from './customer.ts'
-import { eventually, Product } from './product.ts'
-
-const SSH_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKfW0y1WQ3x8fMgmvHpsyWkBq3W1H2yj4v3mO3b2pTqI first@example.com'
+import { clearAway, eventually, newFolder, Product } from './product.ts'
 
 interface Group { readonly id: string; readonly member_count: number; readonly members: readonly string[]; readonly unmet_members: readonly string[] }
 
@@ -18,17 +12,12 @@ let group: Group
 const servers: string[] = []
 
 beforeAll(async () => {
-  data = await mkdtemp(join(tmpdir(), 'svccloud-e2e-'))
+  data = await newFolder()
   product = await Product.start({ data, flags: ['--hypervisor', 'qemu'] })
   customer = await Customer.signUp(() => product, 'first@example.com')
-  await customer.addSshKey(SSH_KEY)
+  await customer.addSshKey()
 })
-afterAll(async () => {
-  const guests = (await product?.guests()) ?? []
-  await product?.stop()
-  for (const pid of guests) signalProcess(pid, 'SIGKILL')
-  await rm(data, { recursive: true, force: true })
-})
+afterAll(() => clearAway(product, data))
 
 const wish = (hostname: string) => ({ zone: 'eu-1a', hostname, plan: 'tiny', template: 'tiny-linux', server_group_id: group.id })
 const readGroup = async () => (await customer.request<{ server_group: Group }>('GET', `/v1/server-groups/${group.id}`)).body.server_group

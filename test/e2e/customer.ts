@@ -37,6 +37,8 @@ export interface Answer<Body> {
 
 /** Every customer's. */
 export const PASSWORD = 'a long walk on the beach 1987'
+/** Nobody signs in with it. */
+export const PUBLIC_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKfW0y1WQ3x8fMgmvHpsyWkBq3W1H2yj4v3mO3b2pTqI test@example.com'
 const OPERATION_MILLISECONDS = 240_000
 
 const isFinal = ({ status }: Operation): boolean => status === 'succeeded' || status === 'failed' || status === 'cancelled'
@@ -102,8 +104,9 @@ export class Customer {
     return send<Body>(`${this.#identity.url()}${path}`, { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) }, this.#identity.document)
   }
 
-  async addSshKey(publicKey: string): Promise<void> {
-    expectStatus(201, await this.request('POST', '/v1/ssh-keys', { name: 'test', public_key: publicKey }))
+  /** Gives the account a key, as a server needs one. */
+  async addSshKey(): Promise<void> {
+    expectStatus(201, await this.request('POST', '/v1/ssh-keys', { name: 'test', public_key: PUBLIC_KEY }))
   }
 
   async createServer(body: object): Promise<{ readonly server: Server; readonly operation: Operation }> {

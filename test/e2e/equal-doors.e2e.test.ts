@@ -10,7 +10,6 @@ import { Customer } from './customer.ts'
 import { kubectlOf, tryEqualDoors } from './equal-doors.ts'
 import { Product } from './product.ts'
 
-const SSH_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKfW0y1WQ3x8fMgmvHpsyWkBq3W1H2yj4v3mO3b2pTqI doors@example.com'
 const USERNAME = 'grace@example.com'
 const hasKubectl = await isBuilt('kubectl')
 let data: string
@@ -28,7 +27,7 @@ afterAll(async () => {
 it.runIf(hasKubectl)('a member uses either door', async () => {
   const { kubeconfig, kubernetes_url: url, ca_certificate: ca } = product.endpoints
   const customer = await Customer.signUp(() => product, 'doors@example.com')
-  await customer.addSshKey(SSH_KEY)
+  await customer.addSshKey()
   const { server, operation } = await customer.createServer({ zone: 'eu-1a', hostname: 'by-rest', plan: 'tiny', template: 'tiny-linux' })
   await customer.finished(operation.id)
   const namespace = (await product.kubernetes('/apis/svccloud.dev/v1alpha1/servers')).items[0]?.metadata.namespace ?? ''

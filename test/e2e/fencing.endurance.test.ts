@@ -1,8 +1,7 @@
 /** Lost hosts, with real guests on shared storage: one whose agent hangs while its guests go on, and one that loses its power. Their servers go
  *  on elsewhere with what is on their disks, and nothing of them is left when a host comes back. */
 import { execFile } from 'node:child_process'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -11,10 +10,9 @@ import type { NodeSpec, NodeStatus } from '../../resources/platform.ts'
 import type { ServerStatus } from '../../resources/server.ts'
 import { scriptOf } from '../docs/blocks.ts'
 import { Customer, type Server } from './customer.ts'
-import { eventually, Product } from './product.ts'
+import { clearAway, eventually, newFolder, Product } from './product.ts'
 
 const run = promisify(execFile)
-const SSH_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKfW0y1WQ3x8fMgmvHpsyWkBq3W1H2yj4v3mO3b2pTqI fencing@example.com'
 const PATIENCE_MILLISECONDS = 180_000
 
 const isMissing = async (program: string) => run('/bin/sh', ['-c', `command -v ${program}`]).then(() => false, () => true)
@@ -27,17 +25,12 @@ let kept: Server
 let cold: Server
 
 beforeAll(async () => {
-  data = await mkdtemp(join(tmpdir(), 'svccloud-e2e-'))
+  data = await newFolder()
   product = await Product.start({ data, flags: ['--hypervisor', 'qemu', '--nodes', 'eu-1a=3'] })
   customer = await Customer.signUp(() => product, 'fencing@example.com')
-  await customer.addSshKey(SSH_KEY)
+  await customer.addSshKey()
 })
-afterAll(async () => {
-  const guests = (await product?.guests()) ?? []
-  await product?.stop()
-  for (const pid of guests) signalProcess(pid, 'SIGKILL')
-  await rm(data, { recursive: true, force: true })
-})
+afterAll(() => clearAway(product, data))
 
 interface Stored<Spec, Status> { readonly metadata: { readonly name: string }; readonly spec: Spec; readonly status?: Status }
 const list = async <Spec, Status>(plural: string) => (await product.kubernetes(`/apis/svccloud.dev/v1alpha1/${plural}`)).items as unknown as readonly Stored<Spec, Status>[] // a list of that kind

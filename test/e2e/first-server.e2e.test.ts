@@ -1,17 +1,14 @@
 /** The whole way of a first customer, with a real guest: from `npm start` to nothing left. The tests build on each other. */
 import { execFile } from 'node:child_process'
-import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { signalProcess } from '../../kit/sys/process.ts'
 import { isBuilt, toolPath } from '../../tools/cluster/build.ts'
 import { Customer, type Server } from './customer.ts'
-import { eventually, Product } from './product.ts'
+import { clearAway, eventually, newFolder, Product } from './product.ts'
 
 const run = promisify(execFile)
-const SSH_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKfW0y1WQ3x8fMgmvHpsyWkBq3W1H2yj4v3mO3b2pTqI first@example.com'
 const HOSTNAME = 'web-1'
 const EXAMPLE = join(import.meta.dirname, '../../examples/server.yaml')
 
@@ -21,15 +18,10 @@ let customer: Customer
 let server: Server
 
 beforeAll(async () => {
-  data = await mkdtemp(join(tmpdir(), 'svccloud-e2e-'))
+  data = await newFolder()
   product = await Product.start({ data, flags: ['--hypervisor', 'qemu'] })
 })
-afterAll(async () => {
-  const guests = (await product?.guests()) ?? []
-  await product?.stop()
-  for (const pid of guests) signalProcess(pid, 'SIGKILL')
-  await rm(data, { recursive: true, force: true })
-})
+afterAll(() => clearAway(product, data))
 
 it('says where everything is', async () => {
   expect((await stat(join(data, 'endpoints.json'))).mode & 0o777).toBe(0o600)
@@ -60,7 +52,7 @@ it('every other process answers on a port of its own', async () => {
 
 it('signs a customer up, who adds a key', async () => {
   customer = await Customer.signUp(() => product, 'first@example.com')
-  await customer.addSshKey(SSH_KEY)
+  await customer.addSshKey()
   expect(await readdir(product.endpoints.mail_directory)).toEqual([expect.stringMatching(/\.eml$/)])
 })
 

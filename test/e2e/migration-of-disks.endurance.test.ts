@@ -1,14 +1,9 @@
 /** Nodes that share no storage, with real QEMU: the disk goes over with the running guest, and is copied for one that stands still. */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { signalProcess } from '../../kit/sys/process.ts'
 import { Customer, type Operation } from './customer.ts'
-import { Product } from './product.ts'
+import { clearAway, newFolder, Product } from './product.ts'
 
-const SSH_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKfW0y1WQ3x8fMgmvHpsyWkBq3W1H2yj4v3mO3b2pTqI mover@example.com'
 const POLL_MILLISECONDS = 100
 
 let data: string
@@ -16,17 +11,12 @@ let product: Product
 let customer: Customer
 
 beforeAll(async () => {
-  data = await mkdtemp(join(tmpdir(), 'svccloud-e2e-'))
+  data = await newFolder()
   product = await Product.start({ data, flags: ['--hypervisor', 'qemu', '--nodes', 'eu-1a=2'], environment: { SVCCLOUD_SHARED_VOLUMES: 'none' } })
   customer = await Customer.signUp(() => product, 'mover@example.com')
-  await customer.addSshKey(SSH_KEY)
+  await customer.addSshKey()
 })
-afterAll(async () => {
-  const guests = (await product?.guests()) ?? []
-  await product?.stop()
-  for (const pid of guests) signalProcess(pid, 'SIGKILL')
-  await rm(data, { recursive: true, force: true })
-})
+afterAll(() => clearAway(product, data))
 
 interface Watched extends Operation {
   readonly progress?: { readonly state: string; readonly phase: string; readonly transferred_bytes: number; readonly total_bytes: number; readonly reported_at: string | null }

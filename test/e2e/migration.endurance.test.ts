@@ -1,15 +1,10 @@
 /** A guest that counts is moved between three nodes with real QEMU twenty times, while the parts that move it are killed. It counts in its memory
  *  and writes each number to its disk: a copy that was left behind, a disk that went back or a memory that was lost would show in either. */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { signalProcess } from '../../kit/sys/process.ts'
 import { Customer, type Operation } from './customer.ts'
-import { eventually, Product } from './product.ts'
+import { clearAway, eventually, newFolder, Product } from './product.ts'
 
-const SSH_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKfW0y1WQ3x8fMgmvHpsyWkBq3W1H2yj4v3mO3b2pTqI mover@example.com'
 const MOVES = 20
 /** A kill may cost a move, never the guest. */
 const TRIES_MAXIMUM = 30
@@ -24,17 +19,12 @@ let product: Product
 let customer: Customer
 
 beforeAll(async () => {
-  data = await mkdtemp(join(tmpdir(), 'svccloud-e2e-'))
+  data = await newFolder()
   product = await Product.start({ data, flags: ['--hypervisor', 'qemu', '--nodes', 'eu-1a=3'] })
   customer = await Customer.signUp(() => product, 'mover@example.com')
-  await customer.addSshKey(SSH_KEY)
+  await customer.addSshKey()
 })
-afterAll(async () => {
-  const guests = (await product?.guests()) ?? []
-  await product?.stop()
-  for (const pid of guests) signalProcess(pid, 'SIGKILL')
-  await rm(data, { recursive: true, force: true })
-})
+afterAll(() => clearAway(product, data))
 
 const nodeOf = async (id: string): Promise<string> => {
   const [row] = await product.query('select node from placement where server_id = $1', [id])

@@ -1,17 +1,12 @@
 /** A model works with the running product through MCP: the official client of each generation, a token that may only read and one that may
  *  write, and a server with a real guest from nothing to gone. The tests build on each other. */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { Client as NewClient, StreamableHTTPClientTransport as NewTransport } from '@modelcontextprotocol/client'
 import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport as OldTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { signalProcess } from '../../kit/sys/process.ts'
 import { Customer, type Operation, type Server } from './customer.ts'
-import { eventually, Product } from './product.ts'
+import { clearAway, eventually, newFolder, Product } from './product.ts'
 
-const SSH_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKfW0y1WQ3x8fMgmvHpsyWkBq3W1H2yj4v3mO3b2pTqI model@example.com'
 const REVISION = '2026-07-28'
 
 /** What both generations of the client have. */
@@ -30,17 +25,14 @@ let writer: Model
 let serverId: string
 
 beforeAll(async () => {
-  data = await mkdtemp(join(tmpdir(), 'svccloud-model-'))
+  data = await newFolder()
   product = await Product.start({ data, flags: ['--hypervisor', 'qemu'] })
   customer = await Customer.signUp(() => product, 'model@example.com')
-  await customer.addSshKey(SSH_KEY)
+  await customer.addSshKey()
 })
 afterAll(async () => {
   for (const model of models) await model.close()
-  const guests = (await product?.guests()) ?? []
-  await product?.stop()
-  for (const pid of guests) signalProcess(pid, 'SIGKILL')
-  await rm(data, { recursive: true, force: true })
+  await clearAway(product, data)
 })
 
 const connection = (token: string): [URL, { requestInit: RequestInit }] => [new URL('/mcp', product.endpoints.api_url), { requestInit: { headers: { authorization: `Bearer ${token}` } } }]

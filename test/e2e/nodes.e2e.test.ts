@@ -1,14 +1,13 @@
 /** The guide of nodes, run as it is written against the running product: two nodes of one zone that share storage, and a guest in real QEMU
  *  that leaves its node and notices nothing. */
 import { execFile } from 'node:child_process'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { environment, signalProcess } from '../../kit/sys/process.ts'
+import { environment } from '../../kit/sys/process.ts'
 import { Customer } from './customer.ts'
-import { Product } from './product.ts'
+import { clearAway, newFolder, Product } from './product.ts'
 
 const run = promisify(execFile)
 const ROOT = join(import.meta.dirname, '../..')
@@ -21,15 +20,10 @@ let folder: string
 let product: Product | undefined
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'svccloud-nodes-'))
+  folder = await newFolder()
   if (!missing) product = await Product.start({ data: join(folder, 'data'), flags: ['--hypervisor', 'qemu', '--nodes', 'eu-1a=2'] })
 })
-afterAll(async () => {
-  const guests = (await product?.guests()) ?? []
-  await product?.stop()
-  for (const pid of guests) signalProcess(pid, 'SIGKILL')
-  await rm(folder, { recursive: true, force: true })
-})
+afterAll(() => clearAway(product, folder))
 
 function running(): Product {
   if (product === undefined) throw new Error('the product was not started')

@@ -1,6 +1,6 @@
 /** The running product for end-to-end tests: started by `npm start` in a folder of its own on free ports, looked at from outside only. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
-import { readdir, readFile } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -187,6 +187,17 @@ export class Product {
     for (const row of await this.query('select node from node_capacity where cores_used <> 0 or memory_mebibytes_used <> 0 or storage_gibibytes_used <> 0')) found.push(`capacity of ${String(row['node'])}`)
     return found
   }
+}
+
+/** A folder of its own for a product. */
+export const newFolder = (): Promise<string> => mkdtemp(join(tmpdir(), 'svccloud-e2e-'))
+
+/** Stops the product, ends its guests and removes the folder; for products that did not start, too. */
+export async function clearAway(product: Product | undefined, folder: string): Promise<void> {
+  const guests = (await product?.guests()) ?? []
+  await product?.stop()
+  for (const pid of guests) signalProcess(pid, 'SIGKILL')
+  await rm(folder, { recursive: true, force: true })
 }
 
 const TAIL_CHARACTERS = 1_500

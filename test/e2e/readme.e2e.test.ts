@@ -1,13 +1,11 @@
 /** The README's commands, run as they are written: only the address of the API is another one. */
 import { execFile } from 'node:child_process'
-import { mkdtemp, readFile, rm, symlink } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, symlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { signalProcess } from '../../kit/sys/process.ts'
 import { isBuilt, toolPath } from '../../tools/cluster/build.ts'
-import { eventually, Product } from './product.ts'
+import { clearAway, eventually, newFolder, Product } from './product.ts'
 
 const run = promisify(execFile)
 const README = join(import.meta.dirname, '../../README.md')
@@ -24,17 +22,12 @@ let folder: string
 let product: Product
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'svccloud-readme-'))
+  folder = await newFolder()
   const data = join(folder, 'data')
   product = await Product.start({ data, flags: ['--hypervisor', 'qemu'] })
   await symlink(data, join(folder, '.svccloud'))
 })
-afterAll(async () => {
-  const guests = (await product?.guests()) ?? []
-  await product?.stop()
-  for (const pid of guests) signalProcess(pid, 'SIGKILL')
-  await rm(folder, { recursive: true, force: true })
-})
+afterAll(() => clearAway(product, folder))
 
 it.runIf(!missing)('takes a newcomer from nothing to a server and back', async () => {
   const written = shellBlocks(await readFile(README, 'utf8'))

@@ -1,14 +1,9 @@
 /** `kill -9` of everything and of each component, with a real guest and in the middle of changes: afterwards all converges. */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { signalProcess } from '../../kit/sys/process.ts'
 import { Customer, type Operation, type Server } from './customer.ts'
-import { eventually, Product } from './product.ts'
-
-const SSH_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKfW0y1WQ3x8fMgmvHpsyWkBq3W1H2yj4v3mO3b2pTqI survivor@example.com'
+import { clearAway, eventually, newFolder, Product } from './product.ts'
 
 let data: string
 let product: Product
@@ -16,17 +11,12 @@ let customer: Customer
 const flags = ['--hypervisor', 'qemu', '--nodes', 'eu-1a=1']
 
 beforeAll(async () => {
-  data = await mkdtemp(join(tmpdir(), 'svccloud-e2e-'))
+  data = await newFolder()
   product = await Product.start({ data, flags })
   customer = await Customer.signUp(() => product, 'survivor@example.com')
-  await customer.addSshKey(SSH_KEY)
+  await customer.addSshKey()
 })
-afterAll(async () => {
-  const guests = (await product?.guests()) ?? []
-  await product?.stop()
-  for (const pid of guests) signalProcess(pid, 'SIGKILL')
-  await rm(data, { recursive: true, force: true })
-})
+afterAll(() => clearAway(product, data))
 
 /** While parts are being replaced the API may answer 503, also for a change that it made: then the operation is looked up, as a client would. */
 const create = (hostname: string) => eventually('the creation to be accepted', async () => {
