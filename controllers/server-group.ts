@@ -1,6 +1,5 @@
 /** The server group controller: groups made with kubectl get their row in PostgreSQL, by which servers are placed; a group goes when it has
  *  no servers. Placing itself is part of a server's claims. */
-import { Problem } from '../domain/problem.ts'
 import { unmetMembers } from '../domain/placement.ts'
 import { listKubernetesRequests, type KubernetesRequest } from '../db/kubernetes-requests.ts'
 import { accountExists } from '../db/server-claims.ts'
@@ -18,8 +17,8 @@ import { asked } from './database.ts'
 import { healthConditions } from './health.ts'
 import { derivedId } from './operation/stanza.ts'
 import type { Parts } from './parts.ts'
+import { refusable } from './refusal.ts'
 import { userActor } from './server/adopt.ts'
-import { toReason } from './server/decision.ts'
 
 type GroupObject = KubeObject<ServerGroupSpec, ServerGroupStatus>
 
@@ -47,9 +46,9 @@ export function serverGroupReconciler(parts: Parts): Reconciler<ServerGroupSpec,
     observe: (group) => observe(parts, group),
     plan,
     effects: {
-      open: refusable(async (tx, accountId, input) => addServerGroup(tx, accountId, { ...(input as unknown as Omit<Row, 'createdAt'>), createdAt: parts.clock.now() }), parts), // the plan below writes it
-      rename: refusable(async (tx, accountId, { groupId, name }) => void await renameServerGroup(tx, { accountId, groupId: String(groupId) }, String(name)), parts),
-      remove: refusable(async (tx, accountId, { groupId }) => void await removeServerGroup(tx, { accountId, groupId: String(groupId) }), parts),
+      open: inTransaction(async (tx, accountId, input) => addServerGroup(tx, accountId, { ...(input as unknown as Omit<Row, 'createdAt'>), createdAt: parts.clock.now() }), parts), // the plan below writes it
+      rename: inTransaction(async (tx, accountId, { groupId, name }) => void await renameServerGroup(tx, { accountId, groupId: String(groupId) }, String(name)), parts),
+      remove: inTransaction(async (tx, accountId, { groupId }) => void await removeServerGroup(tx, { accountId, groupId: String(groupId) }), parts),
       audit: auditEffect(parts),
     },
   }
@@ -104,13 +103,7 @@ const auditRequests = ({ metadata: { uid = '' } }: GroupObject, { requests }: Se
 
 type Work = (tx: Parameters<Parameters<ReturnType<Parts['db']['transaction']>['execute']>[0]>[0], accountId: string, input: Readonly<Record<string, unknown>>) => Promise<void>
 
-/** What is refused is told as a condition, which the next plan reads. */
-const refusable = (work: Work, { db }: Parts): Effect => async (input) => {
-  try {
-    await asked(db.transaction().execute((tx) => work(tx, String(input['accountId']), input)))
-    return undefined
-  } catch (error) {
-    if (!(error instanceof Problem)) throw error
-    return { conditions: [{ type: 'Claimed', status: 'False', reason: toReason(error.members.reason ?? 'refused'), message: error.message }] }
-  }
-}
+const inTransaction = (work: Work, { db }: Parts): Effect => refusable('Claimed', async (input) => {
+  await asked(db.transaction().execute((tx) => work(tx, String(input['accountId']), input)))
+  return undefined
+})

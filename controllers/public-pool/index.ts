@@ -1,5 +1,5 @@
 /** The public pool controller: what wakes it, and its effects in PostgreSQL. What it decides is `plan.ts`. */
-import { Problem, Unavailable } from '../../domain/problem.ts'
+import { Unavailable } from '../../domain/problem.ts'
 import { enqueueMail } from '../../db/outbox.ts'
 import { countAllocated, findPool, forgetPool, listHolderMails, mirrorPool, type Pool } from '../../db/public-pools.ts'
 import { type Effect, type Reconciler } from '../../kit/reconcile/reconciler.ts'
@@ -9,8 +9,8 @@ import { staffAuditEffect } from '../audit.ts'
 import { asked } from '../database.ts'
 import { derivedId } from '../operation/stanza.ts'
 import type { Parts } from '../parts.ts'
+import { granted, refusable } from '../refusal.ts'
 import { editorOf } from '../server/adopt.ts'
-import { toReason } from '../server/decision.ts'
 import { MIRRORED, plan, type PoolObject, type Seen, unaskedEdit } from './plan.ts'
 
 export function publicPoolReconciler(parts: Parts): Reconciler<PublicPoolSpec, PublicPoolStatus, Seen> {
@@ -33,16 +33,10 @@ async function observe({ store, db }: Parts, pool: PoolObject): Promise<Seen> {
   }
 }
 
-/** A refusal is told as a condition, which the next plan reads. */
-const mirrorEffect = ({ db }: Parts): Effect => async (input) => {
-  try {
-    await asked(db.transaction().execute((tx) => mirrorPool(tx, input as unknown as Pool))) // the plan of this folder writes it
-    return { conditions: [{ type: MIRRORED, status: 'True', reason: 'Mirrored', message: '' }] }
-  } catch (error) {
-    if (!(error instanceof Problem)) throw error
-    return { conditions: [{ type: MIRRORED, status: 'False', reason: toReason(error.members.reason ?? 'refused'), message: error.message }] }
-  }
-}
+const mirrorEffect = ({ db }: Parts): Effect => refusable(MIRRORED, async (input) => {
+  await asked(db.transaction().execute((tx) => mirrorPool(tx, input as unknown as Pool))) // the plan of this folder writes it
+  return granted(MIRRORED)
+})
 
 const forgetEffect = ({ db }: Parts): Effect => async (input) => {
   const isGone = await asked(db.transaction().execute((tx) => forgetPool(tx, String(input['id']))))

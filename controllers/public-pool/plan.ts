@@ -10,6 +10,7 @@ import { PublicPool, type PublicPoolSpec, type PublicPoolStatus } from '../../re
 import type { OperationStanza } from '../../resources/shapes.ts'
 import { healthConditions } from '../health.ts'
 import { activeStanza, replacedProgress, unaskedStanza } from '../operation/stanza.ts'
+import { refusalOf } from '../refusal.ts'
 
 export type PoolObject = KubeObject<PublicPoolSpec, PublicPoolStatus>
 
@@ -79,7 +80,7 @@ function leave(pool: PoolObject, { mirror, allocated }: Seen, operation: Operati
 /** Steps in order: mirrored, told. */
 function sync(pool: PoolObject, seen: Seen, operation: OperationStanza, now: Date): readonly Action[] {
   const { spec, status } = pool
-  const refusal = faultOf(pool) ?? refusalOf(pool)
+  const refusal = faultOf(pool) ?? refusalOf(pool, MIRRORED)?.message
   if (refusal !== undefined) return [step(operation, 'mirrored', 'failed', refusal), failure(refusal)]
   if (!isMirrored(pool, seen)) {
     const isLate = now.getTime() >= Date.parse(operation.deadlineAt)
@@ -110,12 +111,6 @@ const mirror = (pool: PoolObject): Action => ({ do: 'effect', name: 'mirror', in
 function faultOf({ spec }: PoolObject): string | undefined {
   const fault = poolFault({ ...spec, isPrivate: spec.isPrivate ?? isPrivateNetwork(spec.cidr) })
   return fault && `${fault.field} ${fault.detail}.`
-}
-
-/** Of this very generation of the spec. */
-function refusalOf({ metadata, status }: PoolObject): string | undefined {
-  const condition = status?.conditions?.find(({ type }) => type === MIRRORED)
-  return condition?.status === 'False' && condition.observedGeneration === metadata.generation ? condition.message : undefined
 }
 
 const statusOf = (state: PoolState, reason: string, detail: string): Action =>

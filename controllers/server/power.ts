@@ -4,7 +4,8 @@ import type { Action } from '../../kit/reconcile/action.ts'
 import type { InstanceSpec } from '../../resources/instance.ts'
 import { STOP_TIMEOUT_SECONDS_DEFAULT, STOP_TIMEOUT_SECONDS_MAXIMUM } from '../../resources/server.ts'
 import type { OperationStanza } from '../../resources/shapes.ts'
-import { type Decision, findCondition, type Work } from './decision.ts'
+import { refusalOf } from '../refusal.ts'
+import type { Decision, Work } from './decision.ts'
 import { ensureInstance, ensureStorage, ensureUserData, madeFor, type Power, powerOf } from './drafts.ts'
 import type { InstanceObject, Seen, ServerObject } from './seen.ts'
 
@@ -40,14 +41,8 @@ const refusedForGood: Rule = (work) => {
   if (spec.customImageId !== undefined) return failed(work, 'claimed', 'There are no custom images in this zone.')
   if (!seen.isTemplateKnown) return failed(work, 'claimed', `There is no template ${spec.template ?? ''} in zone ${spec.zone}.`)
   if (spec.userDataSecretName !== undefined && seen.userData === undefined) return failed(work, 'claimed', `There is no Secret ${spec.userDataSecretName}.`)
-  const refusal = refusalOf(work.server)
+  const refusal = refusalOf(work.server, 'Claimed')
   return refusal === undefined || ROOM_REFUSALS.includes(refusal.reason) ? undefined : failed(work, 'claimed', refusal.message)
-}
-
-/** The refused claim of this very generation of the spec. */
-const refusalOf = (server: ServerObject) => {
-  const condition = findCondition(server, 'Claimed')
-  return condition?.status === 'False' && condition.observedGeneration === server.metadata.generation ? condition : undefined
 }
 
 const claimed: Rule = (work) => {

@@ -1,10 +1,10 @@
 /** The flow of server.renumber_ipv6: another /64 becomes the server's, and its host is told. The one before leads on, and what the guest makes
  *  of the new one is its own business, so the operation ends at once. Power is left as it is. */
+import { refusalOf } from '../refusal.ts'
 import { currentAddress } from './addresses.ts'
-import { asBefore, type Decision, findCondition, type Work } from './decision.ts'
+import { asBefore, type Decision, type Work } from './decision.ts'
 import { ensureInstance, powerOf } from './drafts.ts'
 import { hasSeenSpec, present } from './power.ts'
-import type { ServerObject } from './seen.ts'
 
 /** Condition that says why another prefix could not be had. */
 export const RENUMBERED = 'Renumbered'
@@ -17,8 +17,8 @@ export function renumberIpv6(work: Work): Decision {
   const ipv6 = claims && currentAddress(claims, 'server_ipv6_prefix')
   if (accountId === undefined || claims === undefined || ipv6 === undefined) return { ...decision, outcome: 'failed', error: 'The server has no IPv6 prefix.' }
   if (ipv6.isDraining) {
-    const refusal = refusalOf(server)
-    if (refusal !== undefined) return { ...decision, outcome: 'failed', error: refusal }
+    const refusal = refusalOf(server, RENUMBERED)
+    if (refusal !== undefined) return { ...decision, outcome: 'failed', error: refusal.message }
     return { ...decision, actions: [{ do: 'effect', name: 'renumber', input: { accountId, serverId: server.metadata.name, zone: claims.placement.zone } }], waitFor: 'another prefix', waitSeconds: LOOK_SECONDS }
   }
   const told: Decision = { ...decision, step: 'told' }
@@ -26,10 +26,4 @@ export function renumberIpv6(work: Work): Decision {
   if (instance.metadata.deletionTimestamp !== undefined) return { ...told, waitFor: 'the instance before to be gone' }
   const actions = present(ensureInstance(server, work.seen, claims, storage, powerOf(instance)))
   return actions.length === 0 && hasSeenSpec(instance) ? { ...told, outcome: 'succeeded' } : { ...told, actions, waitFor: 'the host to take over the prefix' }
-}
-
-/** Of this very generation of the spec. */
-function refusalOf(server: ServerObject): string | undefined {
-  const condition = findCondition(server, RENUMBERED)
-  return condition?.status === 'False' && condition.observedGeneration === server.metadata.generation ? condition.message : undefined
 }

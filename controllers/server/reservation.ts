@@ -1,7 +1,8 @@
 /** How every move begins and ends: room is held on another node and written down before anything is done with it, and what ended is
  *  never begun anew. */
 import type { Action } from '../../kit/reconcile/action.ts'
-import { asBefore, type Decision, findCondition, type Work } from './decision.ts'
+import { refusalOf } from '../refusal.ts'
+import { asBefore, type Decision, type Work } from './decision.ts'
 import { inState, type Moving, reasonToEnd, writtenMove } from './moving.ts'
 import { cleaned } from './switched.ts'
 import { ended } from './undo.ts'
@@ -38,10 +39,7 @@ const writeDown = (moving: Moving): Decision =>
   inState(moving, 'reserved', { events: [{ kind: 'target_chosen', message: `The server goes to node ${moving.targetNode}.`, data: { node_id: moving.targetNode } }], waitSeconds: 0, waitFor: 'the next look' })
 
 /** Asked once for each generation: a zone without room now is asked again by whoever wants the move. */
-function refusal({ server }: Work): string | undefined {
-  const condition = findCondition(server, 'Reserved')
-  return condition?.status === 'False' && condition.observedGeneration === server.metadata.generation ? condition.message : undefined
-}
+const refusal = ({ server }: Work): string | undefined => refusalOf(server, 'Reserved')?.message
 
 function reserve({ server, seen: { accountId, plan, storage }, operation }: Work): Action {
   const { target_node_id: node, target_zone: zone } = operation.arguments ?? {}
