@@ -15,6 +15,7 @@ import { newUuid } from '../kit/sys/random.ts'
 import { accountNamespace } from '../resources/index.ts'
 import { ACCOUNT_LABEL } from '../resources/labels.ts'
 import { Operation, type OperationSpec } from '../resources/operation.ts'
+import type { ServerSpec, ServerStatus } from '../resources/server.ts'
 import type { OperationStanza } from '../resources/shapes.ts'
 import type { Parts } from './parts.ts'
 
@@ -134,17 +135,33 @@ export async function settleEarlier(parts: AcceptParts, id: string): Promise<voi
 }
 
 /** The Operation object, ahead of the reconciler that would make it too. */
-async function announce<Claims, Spec, Status>({ store, caches, log }: AcceptParts, { operation, accountId, resource }: Acceptance<Claims, Spec, Status>): Promise<void> {
-  const { type, id } = resource
+async function announce<Claims, Spec, Status>(parts: AcceptParts, { operation, accountId, resource: { type, id } }: Acceptance<Claims, Spec, Status>): Promise<void> {
   if (operation === undefined || type === 'server_group') return
-  const spec: OperationSpec = {
-    kind: operation.kind, target: { type, id }, actor: operation.actor, requestId: operation.requestId, createdAt: operation.requestedAt,
-    deadlineAt: operation.deadlineAt, stepCount: stepsOf(operation.kind).length,
+  try {
+    await makeOperation(parts, accountId, { type, id }, operation)
+  } catch (error) {
+    parts.log.warn('operation left to its reconciler', { operation_id: operation.id, error })
   }
-  const labels = { [ACCOUNT_LABEL]: accountId, [`svccloud.dev/${type}`]: id }
+}
+
+/** Makes the Operation of the stanza that is about to be replaced, when its reconciler has not come to it: nothing else would remember it.
+ *  Throws what the store says when it cannot be made. */
+export async function announceEarlier(parts: AcceptParts, { accountId, server }: { readonly accountId: string; readonly server: KubeObject<ServerSpec, ServerStatus> }): Promise<void> {
+  const { spec: { operation }, status, metadata: { name } } = server
+  if (operation === undefined || status?.operation?.id === operation.id) return
+  await makeOperation(parts, accountId, { type: 'server', id: name }, operation)
+}
+
+/** Free when it is made already. */
+async function makeOperation({ store, caches }: AcceptParts, accountId: string, target: OperationSpec['target'], operation: OperationStanza): Promise<void> {
+  const spec: OperationSpec = {
+    kind: operation.kind, target, actor: operation.actor, requestId: operation.requestId, createdAt: operation.requestedAt, deadlineAt: operation.deadlineAt,
+    stepCount: stepsOf(operation.kind).length,
+  }
+  const labels = { [ACCOUNT_LABEL]: accountId, [`svccloud.dev/${target.type}`]: target.id }
   try {
     caches.apply(Operation, await store.create(Operation, { metadata: { name: operation.id, namespace: accountNamespace(accountId), labels }, spec }))
   } catch (error) {
-    if (!isAlreadyExists(error)) log.warn('operation left to its reconciler', { operation_id: operation.id, error })
+    if (!isAlreadyExists(error)) throw error
   }
 }

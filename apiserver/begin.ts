@@ -13,7 +13,7 @@ import type { OperationView } from '../resources/operation.ts'
 import { Server } from '../resources/server.ts'
 import { factsOf } from '../resources/server-routes.ts'
 import type { OperationStanza } from '../resources/shapes.ts'
-import { accept, newStanza } from './accept.ts'
+import { accept, announceEarlier, newStanza } from './accept.ts'
 import { auditEntryOf } from './audit.ts'
 import { begunView } from './operation-views.ts'
 import type { Parts } from './parts.ts'
@@ -65,6 +65,7 @@ export async function begin<R extends Route, Claims = void>(parts: Parts, server
     write: async (claimed) => {
       const server = await read()
       verb.judge(factsOf(storedOf(server)))
+      await announceEarlier(parts, { accountId: caller.accountId, server })
       await verb.prepare?.({ server, operation })
       const beginning = { server, operation, claims: claimed as Claims } // what its own `claim` has answered
       const { arguments: earlier = {} } = server.spec.operation ?? {}

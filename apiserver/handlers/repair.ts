@@ -15,7 +15,7 @@ import { Node, Plan } from '../../resources/platform.ts'
 import * as routes from '../../resources/repair-routes.ts'
 import { factsOf } from '../../resources/server-routes.ts'
 import { Server } from '../../resources/server.ts'
-import { newStanza } from '../accept.ts'
+import { announceEarlier, newStanza } from '../accept.ts'
 import { moveOf, requireDestination } from '../move.ts'
 import type { Nodes } from '../nodes.ts'
 import { begunView } from '../operation-views.ts'
@@ -102,6 +102,7 @@ async function begin(parts: Parts, { caller, request, now, params: { id } }: OnS
       const server = await parts.store.get(Server, key)
       if (server === undefined) throw notFound('server')
       verb.judge(factsOf(storedOf(server)))
+      await announceEarlier(parts, { accountId, server })
       return parts.store.patch(Server, key, {
         metadata: { resourceVersion: server.metadata.resourceVersion }, spec: { operation: { ...stanza, arguments: replacing(server.spec.operation?.arguments ?? {}, verb.arguments) } },
       })

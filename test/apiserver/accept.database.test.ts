@@ -151,6 +151,18 @@ test('a rename whose entry is still owed is settled before the next one covers i
   expect(await intents()).toBe(0)
 })
 
+test('an operation whose object could not be made is not forgotten when another takes its place', async () => {
+  const isOperationWrite = ({ method, path }: TransportRequest) => method !== 'GET' && /\/operations(\/|\?|$)/.test(path)
+  fault = async (request, serve) => (isOperationWrite(request) ? refusing(500, 'InternalError') : serve(request))
+  const { body: { server, operation } } = await create()
+  expect((await ada.send('DELETE', `/v1/servers/${server.id}`)).status).toBe(503)
+  await cloud.db.deleteFrom('change_intent').execute()
+  fault = undefined
+  expect((await ada.send('DELETE', `/v1/servers/${server.id}`)).status).toBe(202)
+  const reply = await ada.send('GET', `/v1/operations/${operation.id}`)
+  expect([reply.status, reply.body['operation'].kind]).toEqual([200, 'server.create'])
+})
+
 test('without Kubernetes reads are 503 and lists are answered from what is known', async () => {
   const { body } = await create()
   fault = async () => { throw new Error('connection refused') }
