@@ -1,11 +1,11 @@
 /** Real guests on the hosts of an OVN world, each host a process of its own (`ovn-host.ts`). */
-import { type ChildProcess, execFile } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { mkdir, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
 import { expect } from 'vitest'
 import { nodeBinary, signalProcess } from '../../../kit/sys/process.ts'
+import { asLineProcess } from './line-process.ts'
 import { type HostName, HOSTS, type OvnWorld } from './ovn-world.ts'
 import type { Orders } from './ovn-host.ts'
 
@@ -29,25 +29,10 @@ const PROMPT = '~# '
 export async function openGuestHost(world: OvnWorld, host: HostName, zone: string): Promise<GuestHost> {
   const folder = join(world.folder, `agent-${host}`)
   await mkdir(folder)
-  const child: ChildProcess = world.start(host, nodeBinary(), join(import.meta.dirname, 'ovn-host.ts'), folder, addressOf(host), zone)
-  if (child.stdout === null) throw new Error('nobody hears the host')
-  const said = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
-  let turn: Promise<unknown> = Promise.resolve()
+  const lines = asLineProcess(world.start(host, nodeBinary(), join(import.meta.dirname, 'ovn-host.ts'), folder, addressOf(host), zone), host)
   let marks = 0
 
-  async function order<Order extends keyof Orders>(what: Order, name: string, more: Orders[Order]): Promise<unknown> {
-    const answer = turn.then(async () => {
-      child.stdin?.write(`${JSON.stringify({ ...more, do: what, name })}\n`)
-      const next = await said.next()
-      if (next.done === true) throw new Error(`${host} has ended`)
-      return JSON.parse(next.value) as unknown
-    })
-    turn = answer.catch(() => {})
-    const { error } = ((await answer) ?? {}) as { readonly error?: string }
-    if (error !== undefined) throw new Error(error)
-    return answer
-  }
-
+  const order = <Order extends keyof Orders>(what: Order, name: string, more: Orders[Order]): Promise<unknown> => lines.order({ ...more, do: what, name })
   const textOf = async (name: string) => String(await order('console', name, {})).replaceAll('\r', '')
 
   /** A guest that has come from elsewhere has said nothing here yet. */
@@ -69,7 +54,7 @@ export async function openGuestHost(world: OvnWorld, host: HostName, zone: strin
       return printed.exec(await textOf(name))?.[1] ?? ''
     },
     async killNamespace() {
-      const { stdout } = await execute('pgrep', ['-P', String(child.pid), '-f', 'metadata-namespace.ts'])
+      const { stdout } = await execute('pgrep', ['-P', String(lines.pid), '-f', 'metadata-namespace.ts'])
       for (const pid of stdout.trim().split('\n')) signalProcess(Number(pid), 'SIGKILL')
     },
     async close() {
@@ -78,9 +63,7 @@ export async function openGuestHost(world: OvnWorld, host: HostName, zone: strin
         const pid = Number(await readFile(join(guests, guest, 'qemu.pid'), 'utf8').catch(() => '0'))
         if (pid > 0) signalProcess(pid, 'SIGKILL')
       }
-      const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()))
-      child.stdin?.end()
-      if (child.exitCode === null) await ended
+      await lines.close()
     },
   }
 }

@@ -10,7 +10,8 @@ import { signalProcess } from '../../../kit/sys/process.ts'
 const execute = promisify(execFile)
 export const HOSTS = ['h1', 'h2'] as const
 export type HostName = (typeof HOSTS)[number]
-const CENTRAL = '192.0.2.100'
+/** Where hosts reach what is not theirs alone, in the place `fabric`. */
+export const CENTRAL = '192.0.2.100'
 
 export interface OvnWorld {
   /** Of the northbound database. */
@@ -19,8 +20,8 @@ export interface OvnWorld {
   run(place: string, ...command: readonly string[]): Promise<string>
   /** A guest of the name on a host, with the hardware address; only what it is given by the network is configured. */
   addGuest(guest: string, host: HostName, macAddress: string): Promise<void>
-  /** A program that runs on a host until the world ends, and finds its Open vSwitch there. */
-  start(host: HostName, program: string, ...words: readonly string[]): ChildProcess
+  /** A program that runs somewhere until the world ends; on a host it finds its Open vSwitch. */
+  start(place: string, program: string, ...words: readonly string[]): ChildProcess
   /** Names of what is plugged into the integration bridge of a host. */
   portsOf(host: HostName): Promise<readonly string[]>
   /** For what belongs to the world. */
@@ -118,8 +119,8 @@ export async function openOvnWorld(): Promise<OvnWorld> {
 
   const world: OvnWorld = {
     remote, run, close, folder,
-    start(host, program, ...words) {
-      const child = spawn('ip', ['netns', 'exec', spaceOf(host), 'env', `OVS_RUNDIR=${join(folder, host)}`, program, ...words], { stdio: ['pipe', 'pipe', 'inherit'] })
+    start(place, program, ...words) {
+      const child = spawn('ip', ['netns', 'exec', spaceOf(place), 'env', `OVS_RUNDIR=${join(folder, place)}`, program, ...words], { stdio: ['pipe', 'pipe', 'inherit'] })
       children.add(child)
       return child
     },
