@@ -87,6 +87,8 @@ async function write<Claims, Spec, Status>(
       if (error instanceof ApiError && error.code < 500 && !isAlreadyExists(error)) {
         // What was deleted meanwhile is missed by the next look at it.
         if (!isConflict(error) && !isNotFound(error)) throw refusalOf(error)
+        // What is made lives in the account's namespace, which comes back with the next request when somebody has removed it.
+        if (attempt >= WRITE_ATTEMPTS_MAXIMUM && isNotFound(error)) throw new Unavailable("the account's namespace", error)
         if (attempt >= WRITE_ATTEMPTS_MAXIMUM) throw conflict('state_not_allowed', 'The resource is being changed by others. Try again.', { resource: change.resource })
         continue
       }

@@ -135,6 +135,13 @@ test('a change of what is deleted between its reading and its writing is 404, an
   expect(await intents()).toBe(0)
 })
 
+test('what is made where its namespace is being removed is 503, and gives everything back', async () => {
+  const before = await used()
+  fault = async (request, serve) => (isServerWrite(request) ? refusing(404, 'NotFound') : serve(request))
+  const reply = await create()
+  expect([reply.status, await audited(reply), await intents(), await used()]).toEqual([503, ['failed'], 0, before])
+})
+
 test('a rename whose entry is still owed is settled before the next one covers its traces', async () => {
   const { body } = await create()
   fault = async (request, serve) => {
