@@ -36,7 +36,7 @@ export function serverGroupEndpoints(parts: Parts): readonly Endpoint[] {
     }),
     customerEndpoint(createServerGroup, async (call) => {
       const group = await create(parts, call)
-      return { status: 201, body: { server_group: await wholeViewOf(parts, call.caller.accountId, group) }, headers: { etag: etagOf(group.generation) } }
+      return { status: 201, body: { server_group: viewOf(group, 0) }, headers: { etag: etagOf(group.generation) } }
     }),
     customerEndpoint(getServerGroup, async ({ caller, params }) => {
       const group = await find(parts, caller, params.id)
@@ -44,7 +44,8 @@ export function serverGroupEndpoints(parts: Parts): readonly Endpoint[] {
     }),
     customerEndpoint(updateServerGroup, async (call) => {
       const group = await rename(parts, call)
-      return { status: 200, body: { server_group: await wholeViewOf(parts, call.caller.accountId, group) }, headers: { etag: etagOf(group.generation) } }
+      const counts = await countMembers(db, call.caller.accountId, [group.id])
+      return { status: 200, body: { server_group: viewOf(group, counts.get(group.id) ?? 0) }, headers: { etag: etagOf(group.generation) } }
     }),
     customerEndpoint(deleteServerGroup, async (call) => {
       await remove(parts, call)
@@ -56,6 +57,7 @@ export function serverGroupEndpoints(parts: Parts): readonly Endpoint[] {
 const viewOf = ({ id, zone, region, name, spread, isStrict, createdAt }: Group, memberCount: number): ServerGroupView =>
   ({ id, zone, region, name, spread, strict: isStrict, policy: isStrict ? 'strict' : 'soft', member_count: memberCount, created_at: createdAt.toISOString() })
 
+/** As only the single read shows it. */
 async function wholeViewOf({ db }: Parts, accountId: string, group: Group): Promise<ServerGroupView> {
   const members = await listMembers(db, { accountId, groupId: group.id })
   const idsOf = (some: typeof members) => some.map(({ serverId }) => serverId)
