@@ -10,3 +10,6 @@ const TYPES = { Ready: 'ready', Reconciling: 'reconciling', Stalled: 'stalled' }
 /** `reason` is one CamelCase word for programs, `message` is for people and may be empty. */
 export const healthConditions = (health: Health, reason: string, message: string): ConditionDraft[] =>
   Object.entries(TYPES).map(([type, meant]) => ({ type, status: health === meant ? 'True' : 'False', reason, message: type === 'Ready' || health === meant ? message : '' }))
+
+/** `quota_exceeded` as `QuotaExceeded`, `server.create` as `ServerCreate`. */
+export const toReason = (name: string): string => name.split(/[._]/).map((word) => word.slice(0, 1).toUpperCase() + word.slice(1)).join('')

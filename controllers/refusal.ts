@@ -3,7 +3,7 @@ import { Problem } from '../domain/problem.ts'
 import type { KubeObject } from '../kit/kube/object.ts'
 import type { Effect, EffectReport } from '../kit/reconcile/reconciler.ts'
 import type { Condition } from '../resources/shapes.ts'
-import { toReason } from './server/decision.ts'
+import { toReason } from './health.ts'
 
 /** The effect, whose refusals are told as a condition of the type. */
 export const refusable = (type: string, effect: Effect): Effect => async (input, root) => {

@@ -3,6 +3,7 @@
 import type { Transaction } from 'kysely'
 import { jsonArrayFrom } from 'kysely/helpers/postgres'
 import { serverQuota, storageQuota } from '../domain/quota.ts'
+import { isUuid } from '../domain/uuid.ts'
 import type { Random } from '../kit/sys/random.ts'
 import { claimHostname, claimMacAddress, releaseClaims } from './claims.ts'
 import { claimPlacement, type Placement, releasePlacement } from './placement.ts'
@@ -104,11 +105,7 @@ export async function listClaimants(db: Queries, claimedBefore: Date): Promise<r
   return rows.map((row) => ({ accountId: row.account_id, serverId: row.server_id }))
 }
 
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
-
-export const isAccountId = (text: string): boolean => UUID.test(text)
-
 /** Whether there is such an account, for ids that come from names of namespaces and may be anything. */
 export async function accountExists(db: Queries, accountId: string): Promise<boolean> {
-  return isAccountId(accountId) && (await db.selectFrom('account').select('id').where('id', '=', accountId).executeTakeFirst()) !== undefined
+  return isUuid(accountId) && (await db.selectFrom('account').select('id').where('id', '=', accountId).executeTakeFirst()) !== undefined
 }

@@ -3,7 +3,8 @@
  *  on whichever node it has come to; a disk that has grown stays so. */
 import type { Room } from '../../domain/placement.ts'
 import type { Action } from '../../kit/reconcile/action.ts'
-import { type Decision, findCondition, type Work } from './decision.ts'
+import { refusalOf } from '../refusal.ts'
+import type { Decision, Work } from './decision.ts'
 import { ensureInstance, ensureStorage, powerOf } from './drafts.ts'
 import { moveStopped } from './move.ts'
 import { writtenMove } from './moving.ts'
@@ -47,8 +48,8 @@ const moved: Rule = (work) => {
 const unsized: Rule = (work) => {
   const { server, seen: { claims, plan, accountId, storage }, operation } = work
   if (claims === undefined || plan === undefined || claims.sizeChange?.operationId === operation.id || hasSize(claims.placement, wantedSize(work))) return undefined
-  const refusal = findCondition(server, RESIZED)
-  if (refusal?.status === 'False' && refusal.observedGeneration === server.metadata.generation) return changePlanFailed(work, 'claimed', refusal.message)
+  const refusal = refusalOf(server, RESIZED)
+  if (refusal !== undefined) return changePlanFailed(work, 'claimed', refusal.message)
   const input = { accountId, serverId: server.metadata.name, operationId: operation.id, ...wantedSize(work), ...(plan.cpuPool === undefined ? {} : { cpuPool: plan.cpuPool }), ...(storage?.status?.pool === undefined ? {} : { pool: storage.status.pool }) }
   return atRest('claimed', { actions: [{ do: 'effect', name: 'resize', input }], waitFor: 'room in the zone', waitSeconds: 0 })
 }

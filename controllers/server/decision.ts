@@ -4,7 +4,7 @@ import { judgeNetwork } from '../../domain/guest-network.ts'
 import type { Action, ConditionDraft, OperationEvent, OperationOutcome } from '../../kit/reconcile/action.ts'
 import { NETWORK_CONDITION, type ServerState, type ServerStatus } from '../../resources/server.ts'
 import type { OperationStanza } from '../../resources/shapes.ts'
-import { healthConditions } from '../health.ts'
+import { healthConditions, toReason } from '../health.ts'
 import { addressStatus } from './addresses.ts'
 import { bootStorageName } from './drafts.ts'
 import { activeOperation, isDeleting, type Seen, type ServerObject } from './seen.ts'
@@ -123,8 +123,5 @@ const blockedCondition = (isBlocked: boolean): ConditionDraft =>
   isBlocked
     ? { type: 'DeletionBlocked', status: 'True', reason: 'Protected', message: 'The server is protected. It is deleted as soon as spec.isProtected is false.' }
     : { type: 'DeletionBlocked', status: 'False', reason: 'NotProtected', message: '' }
-
-/** `quota_exceeded` as `QuotaExceeded`, `server.create` as `ServerCreate`. */
-export const toReason = (name: string): string => name.split(/[._]/).map((word) => word.slice(0, 1).toUpperCase() + word.slice(1)).join('')
 
 export const findCondition = (server: ServerObject, type: string) => server.status?.conditions?.find((condition) => condition.type === type)

@@ -1,11 +1,11 @@
 /** The server controller: what wakes it, what it reads, and its effects in PostgreSQL. What it decides is `plan.ts`. */
 import { isDeepStrictEqual } from 'node:util'
-import { Problem } from '../../domain/problem.ts'
+import { isUuid } from '../../domain/uuid.ts'
 import { appendAudit } from '../../db/audit.ts'
 import { takeIntent } from '../../db/change-intents.ts'
 import { listKubernetesRequests } from '../../db/kubernetes-requests.ts'
 import { findServerGroup } from '../../db/server-groups.ts'
-import { accountExists, claimServer, findServerClaims, isAccountId, releaseServer, renumberServer, type ServerDemand, type ServerId } from '../../db/server-claims.ts'
+import { accountExists, claimServer, findServerClaims, releaseServer, renumberServer, type ServerDemand, type ServerId } from '../../db/server-claims.ts'
 import { beginSizeChange, endSizeChange } from '../../db/server-sizes.ts'
 import { type Key, keyOf, Secret } from '../../kit/kube/object.ts'
 import { type Effect, type Reconciler, watch } from '../../kit/reconcile/reconciler.ts'
@@ -19,9 +19,9 @@ import { Storage } from '../../resources/storage.ts'
 import { auditEffect } from '../audit.ts'
 import { asked } from '../database.ts'
 import type { Parts } from '../parts.ts'
+import { granted, refusable } from '../refusal.ts'
 import { askerOf, editorOf, unaskedEdit } from './adopt.ts'
 import { RESIZED } from './change-plan.ts'
-import { toReason } from './decision.ts'
 import { storageKey, uidOf, userDataKey } from './drafts.ts'
 import { forceReleaseEffect } from './force-release.ts'
 import { moveEffects, nodesWithout, requireNewest } from './move-effects.ts'
@@ -134,7 +134,7 @@ const isGroupMissing = async (db: Parts['db'], accountId: string | undefined, { 
 /** Who has claims has an account. */
 async function readClaims(db: Parts['db'], namespace: string, serverId: string): Promise<Pick<Seen, 'accountId' | 'claims'>> {
   const accountId = accountOfNamespace(namespace)
-  if (accountId === undefined || !isAccountId(accountId)) return { accountId: undefined, claims: undefined }
+  if (accountId === undefined || !isUuid(accountId)) return { accountId: undefined, claims: undefined }
   const claims = await asked(findServerClaims(db, { accountId, serverId }))
   return { accountId: claims !== undefined || (await asked(accountExists(db, accountId))) ? accountId : undefined, claims }
 }
@@ -153,41 +153,26 @@ async function readUserData(store: Parts['store'], server: ServerObject, node: s
   return { userData, hasUserDataCopy: copy !== undefined && (userData === undefined || isDeepStrictEqual(copy.data, userData)) }
 }
 
-/** What was claimed becomes visible by itself; a refusal is told as a condition, which the next plan reads. */
-const claimEffect = ({ db, clock, random }: Parts): Effect => async (input) => {
+/** What was claimed becomes visible by itself. */
+const claimEffect = ({ db, clock, random }: Parts): Effect => refusable('Claimed', async (input) => {
   const demand = input as unknown as ServerDemand // the plan of this folder writes it
-  try {
-    await asked(db.transaction().execute((tx) => claimServer(tx, demand, { now: clock.now(), random })))
-    return { conditions: [{ type: 'Claimed', status: 'True', reason: 'Claimed', message: '' }] }
-  } catch (error) {
-    if (!(error instanceof Problem)) throw error
-    return { conditions: [{ type: 'Claimed', status: 'False', reason: toReason(error.members.reason ?? 'refused'), message: error.message }] }
-  }
-}
+  await asked(db.transaction().execute((tx) => claimServer(tx, demand, { now: clock.now(), random })))
+  return granted('Claimed')
+})
 
 /** Free when the server has a prefix that it can keep. */
-const renumberEffect = ({ db }: Parts): Effect => async (input) => {
-  try {
-    await asked(db.transaction().execute((tx) => renumberServer(tx, input as unknown as Parameters<typeof renumberServer>[1]))) // the plan of this folder writes it
-    return { conditions: [{ type: RENUMBERED, status: 'True', reason: 'Renumbered', message: '' }] }
-  } catch (error) {
-    if (!(error instanceof Problem)) throw error
-    return { conditions: [{ type: RENUMBERED, status: 'False', reason: toReason(error.members.reason ?? 'refused'), message: error.message }] }
-  }
-}
+const renumberEffect = ({ db }: Parts): Effect => refusable(RENUMBERED, async (input) => {
+  await asked(db.transaction().execute((tx) => renumberServer(tx, input as unknown as Parameters<typeof renumberServer>[1]))) // the plan of this folder writes it
+  return granted(RENUMBERED)
+})
 
-/** What was claimed becomes visible by itself; a refusal is told as a condition, which the next plan reads. */
-const resizeEffect = ({ store, caches, db, clock }: Parts): Effect => async (input, server) => {
+/** What was claimed becomes visible by itself. */
+const resizeEffect = ({ store, caches, db, clock }: Parts): Effect => refusable(RESIZED, async (input, server) => {
   await requireNewest(store, server)
   const { pool, ...wish } = input as unknown as Parameters<typeof beginSizeChange>[1] & { readonly pool?: string } // the plan of this folder writes it
-  try {
-    await asked(db.transaction().execute((tx) => beginSizeChange(tx, { ...wish, excludedNodes: nodesWithout(caches, pool) }, clock.now())))
-    return { conditions: [{ type: RESIZED, status: 'True', reason: 'Claimed', message: '' }] }
-  } catch (error) {
-    if (!(error instanceof Problem)) throw error
-    return { conditions: [{ type: RESIZED, status: 'False', reason: toReason(error.members.reason ?? 'refused'), message: error.message }] }
-  }
-}
+  await asked(db.transaction().execute((tx) => beginSizeChange(tx, { ...wish, excludedNodes: nodesWithout(caches, pool) }, clock.now())))
+  return granted(RESIZED)
+})
 
 const sizedEffect = ({ db }: Parts): Effect => async (input) => {
   await asked(db.transaction().execute((tx) => endSizeChange(tx, input as unknown as Parameters<typeof endSizeChange>[1]))) // the plan of this folder writes it

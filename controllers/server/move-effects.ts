@@ -1,6 +1,5 @@
 /** What moves do in PostgreSQL, and the key that both ends of a move share. */
 import { isDeepStrictEqual } from 'node:util'
-import { Problem } from '../../domain/problem.ts'
 import { releaseTarget, reserveTarget, switchPlacement } from '../../db/moves.ts'
 import { type Key, keyOf, type KubeObject, Secret } from '../../kit/kube/object.ts'
 import { ApiError } from '../../kit/kube/store.ts'
@@ -11,11 +10,13 @@ import { Node } from '../../resources/platform.ts'
 import { Server } from '../../resources/server.ts'
 import { asked } from '../database.ts'
 import type { Parts } from '../parts.ts'
-import { toReason } from './decision.ts'
+import { granted, refusable } from '../refusal.ts'
 import { moveKeyKey, userDataKey } from './drafts.ts'
 import type { Moving } from './moving.ts'
 import type { ServerObject } from './seen.ts'
 
+/** Condition that says why a server has no room on another node. */
+export const RESERVED = 'Reserved'
 const KEY_BYTES = 32
 
 interface Move {
@@ -57,10 +58,13 @@ export function bringUserData(server: ServerObject, lostNode: string, node: stri
 
 /** The effects by name. The plans of this folder write their inputs. */
 export const moveEffects = (parts: Parts): Readonly<Record<string, Effect>> => ({
-  reserve: async (input, server) => {
+  reserve: refusable(RESERVED, async (input, server) => {
     await requireNewest(parts.store, server)
-    return reserve(parts, input as unknown as Wish)
-  },
+    const { pool, ...wish } = input as unknown as Wish
+    const excludedNodes = nodesWithout(parts.caches, pool)
+    await asked(parts.db.transaction().execute((tx) => reserveTarget(tx, { ...wish, excludedNodes }, parts.clock.now())))
+    return granted(RESERVED)
+  }),
   switch: async (input) => {
     await asked(parts.db.transaction().execute((tx) => switchPlacement(tx, input as unknown as Move)))
     return undefined
@@ -98,18 +102,6 @@ async function give({ store }: Pick<Parts, 'store'>, metadata: Key, data: Readon
 export async function requireNewest(store: Parts['store'], server: KubeObject): Promise<void> {
   const newest = await store.get(Server, keyOf(server))
   if (newest?.metadata.resourceVersion !== server.metadata.resourceVersion) throw new ApiError({ code: 409, reason: 'Conflict', message: 'the server has changed since it was looked at' })
-}
-
-/** A refusal is told as a condition, which the next plan reads. */
-async function reserve({ caches, db, clock }: Parts, { pool, ...wish }: Wish): ReturnType<Effect> {
-  const excludedNodes = nodesWithout(caches, pool)
-  try {
-    await asked(db.transaction().execute((tx) => reserveTarget(tx, { ...wish, excludedNodes }, clock.now())))
-    return { conditions: [{ type: 'Reserved', status: 'True', reason: 'Reserved', message: '' }] }
-  } catch (error) {
-    if (!(error instanceof Problem)) throw error
-    return { conditions: [{ type: 'Reserved', status: 'False', reason: toReason(error.members.reason ?? 'refused'), message: error.message }] }
-  }
 }
 
 /** Nodes that do not reach the shared storage; none when there is none to reach. */

@@ -1,6 +1,6 @@
 /** What every flow that takes a server to another node looks at: the two ends of the move, and what each of them says of the guest.
  *  Only what an agent has said counts, never the absence of a word; pure. */
-import { MIGRATION_MODES, MIGRATION_POLICIES, type MigrationMode, type MigrationPolicy } from '../../domain/migration-policies.ts'
+import { gibibytesOf, MIGRATION_MODES, MIGRATION_POLICIES, type MigrationMode, type MigrationPolicy } from '../../domain/migration-policies.ts'
 import { isCancelled } from '../../domain/operations.ts'
 import type { ServerClaims } from '../../db/server-claims.ts'
 import { type InstanceStatus, nodeNamespace } from '../../resources/instance.ts'
@@ -142,10 +142,9 @@ const secondsToEnd = ({ operation, now }: Work): number | undefined => {
   return seconds > 0 ? seconds : undefined
 }
 
-const MEBIBYTES_PER_GIBIBYTE = 1_024
 /** What has to be sent, in GiB. */
-export const sentGibibytes = ({ claims: { placement }, storage }: Moving): number =>
-  placement.memoryMebibytes / MEBIBYTES_PER_GIBIBYTE + (mirroredVolumes(storage).length > 0 ? placement.storageGibibytes : 0)
+export const sentGibibytes = ({ claims: { placement: { memoryMebibytes, storageGibibytes } }, storage }: Moving): number =>
+  gibibytesOf({ memoryMebibytes, ...(mirroredVolumes(storage).length > 0 ? { storageGibibytes } : {}) })
 
 /** Between two writes of mere figures. */
 const REPORT_MILLISECONDS = 1_000

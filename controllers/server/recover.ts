@@ -3,7 +3,7 @@
 import type { Action } from '../../kit/reconcile/action.ts'
 import { asBefore, type Decision, findCondition, type Turn, type Work } from './decision.ts'
 import { ensureInstance, madeFor } from './drafts.ts'
-import { bringUserData } from './move-effects.ts'
+import { bringUserData, RESERVED } from './move-effects.ts'
 import { isFenced } from './moving.ts'
 import { broken, first, hasEnded, nextIncarnation, present, type Rule, running } from './power.ts'
 import { removeInstances } from './removal.ts'
@@ -47,7 +47,7 @@ const reserved: Rule = (work) => {
   if (isLeft(work) || claims?.target?.operationId === operation.id) return undefined
   const node = operation.arguments?.['target_node_id']
   const input = { ...moveOf(work), pool: storage?.status?.pool, ...(plan?.cpuPool === undefined ? {} : { cpuPool: plan.cpuPool }), ...(node === undefined ? {} : { node }) }
-  const refusal = findCondition(server, 'Reserved')
+  const refusal = findCondition(server, RESERVED)
   const detail = refusal?.status === 'False' ? `The host of the server was lost, and it cannot go on elsewhere yet. ${refusal.message}` : 'The host of the server was lost. The server goes on elsewhere.'
   return { state: 'error', detail, step: 'reserved', actions: [{ do: 'effect', name: 'reserve', input }], waitFor: 'room on another node', waitSeconds: NO_CAPACITY_WAIT_SECONDS }
 }

@@ -3,6 +3,7 @@
 import type { Action } from '../../kit/reconcile/action.ts'
 import { refusalOf } from '../refusal.ts'
 import { asBefore, type Decision, type Work } from './decision.ts'
+import { RESERVED } from './move-effects.ts'
 import { inState, type Moving, reasonToEnd, writtenMove } from './moving.ts'
 import { cleaned } from './switched.ts'
 import { ended } from './undo.ts'
@@ -39,7 +40,7 @@ const writeDown = (moving: Moving): Decision =>
   inState(moving, 'reserved', { events: [{ kind: 'target_chosen', message: `The server goes to node ${moving.targetNode}.`, data: { node_id: moving.targetNode } }], waitSeconds: 0, waitFor: 'the next look' })
 
 /** Asked once for each generation: a zone without room now is asked again by whoever wants the move. */
-const refusal = ({ server }: Work): string | undefined => refusalOf(server, 'Reserved')?.message
+const refusal = ({ server }: Work): string | undefined => refusalOf(server, RESERVED)?.message
 
 function reserve({ server, seen: { accountId, plan, storage }, operation }: Work): Action {
   const { target_node_id: node, target_zone: zone } = operation.arguments ?? {}
