@@ -10,7 +10,7 @@ import { type Effect, type Reconciler, watch } from '../../kit/reconcile/reconci
 import type { Clock } from '../../kit/sys/clock.ts'
 import { newBase62 } from '../../kit/sys/random.ts'
 import { accountNamespace } from '../../resources/index.ts'
-import { AGENT_ACCESS_SECRET_NAME, HEARTBEAT_LEASE_NAME, Instance, NODE_REPORT_NAME, nodeNamespace, NodeReport, Observation, Volume } from '../../resources/instance.ts'
+import { AGENT_ACCESS_SECRET_NAME, HEARTBEAT_LEASE_NAME, Instance, NODE_REPORT_NAME, nodeNamespace, NodeReport, Observation, Volume, type VolumeSpec } from '../../resources/instance.ts'
 import { NODE_FINALIZER } from '../../resources/labels.ts'
 import { Node, type NodeSpec, type NodeStatus, Plan } from '../../resources/platform.ts'
 import { Server } from '../../resources/server.ts'
@@ -102,11 +102,13 @@ const observersOf = ({ caches }: Parts, { metadata, spec }: NodeObject): readonl
   caches.of(Node).list().filter((other) => other.spec.zone === spec.zone && other.metadata.name !== metadata.name && isHeardState(other.status?.state))
     .map((other) => other.metadata.name).sort().slice(0, OBSERVERS_MAXIMUM)
 
-/** Data on shared storage goes with a Volume that is not retained: that one waits for an agent which can remove it. */
+/** Data on shared storage goes with a Volume that is not retained: that one waits for an agent which can remove it, or for the Volume of a node that does so instead. */
 const stuckOn = ({ caches }: Parts, namespace: string): Seen['stuck'] => [
   ...caches.of(Instance).inNamespace(namespace).filter(isLeaving).map(({ metadata: { name } }) => ({ kind: 'Instance', name } as const)),
-  ...caches.of(Volume).inNamespace(namespace).filter((volume) => isLeaving(volume) && (volume.spec.pool === undefined || volume.spec.isRetained === true)).map(({ metadata: { name } }) => ({ kind: 'Volume', name } as const)),
+  ...caches.of(Volume).inNamespace(namespace).filter((volume) => isLeaving(volume) && (volume.spec.pool === undefined || volume.spec.isRetained === true || hasHeir(caches, volume))).map(({ metadata: { name } }) => ({ kind: 'Volume', name } as const)),
 ]
+const hasHeir = (caches: Parts['caches'], { metadata: { name, namespace }, spec: { pool } }: KubeObject<VolumeSpec>): boolean =>
+  caches.of(Volume).list().some((other) => other.metadata.name === name && other.metadata.namespace !== namespace && other.spec.pool === pool && other.status !== undefined && !isLeaving(other))
 const isLeaving = ({ metadata }: KubeObject): boolean => metadata.deletionTimestamp !== undefined
 
 /** As admission saw it; without it, what the object itself says. Cached objects have no managedFields. */

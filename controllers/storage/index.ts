@@ -1,21 +1,23 @@
 /** The storage controller: what wakes it and what it reads. What it decides is `plan.ts`. A boot storage is made by the server controller,
  *  and gone before its server. */
+import { isHeardState } from '../../domain/node-rules.ts'
 import { findServerClaims } from '../../db/server-claims.ts'
 import { keyOf, type KubeObject } from '../../kit/kube/object.ts'
 import { type Reconciler, watch } from '../../kit/reconcile/reconciler.ts'
 import { accountOfNamespace } from '../../resources/index.ts'
 import { Instance, type InstanceSpec, type InstanceStatus, NODE_REPORT_NAME, nodeNamespace, NodeReport, Volume } from '../../resources/instance.ts'
 import { STORAGE_FINALIZER } from '../../resources/labels.ts'
-import { Zone } from '../../resources/platform.ts'
-import { Server } from '../../resources/server.ts'
+import { Node, Zone } from '../../resources/platform.ts'
+import { Server, type ServerSpec } from '../../resources/server.ts'
 import { Storage, type StorageSpec, type StorageStatus } from '../../resources/storage.ts'
 import { asked } from '../database.ts'
 import type { Parts } from '../parts.ts'
 import { bootStorageName, moveKeyKey } from '../server/drafts.ts'
+import { reaches } from '../server/move-effects.ts'
 import { nodeOf } from '../server/moving.ts'
 import { isDeleting } from '../server/seen.ts'
 import { plan, type Seen } from './plan.ts'
-import type { StorageObject } from './volumes.ts'
+import { isLeaving, nodeOf as nodeOfVolume, type StorageObject, type VolumeObject } from './volumes.ts'
 
 export function storageReconciler(parts: Parts): Reconciler<StorageSpec, StorageStatus, Seen> {
   const volumes = parts.caches.of(Volume)
@@ -32,12 +34,25 @@ export function storageReconciler(parts: Parts): Reconciler<StorageSpec, Storage
       watch(Volume, ({ spec }) => [{ namespace: spec.storage.namespace, name: spec.storage.name }]),
       watch(Server, ({ metadata: { namespace, name } }) => storagesOf(namespace, name)),
       watch(Instance, ({ spec: { server: { namespace, name } } }) => storagesOf(namespace, name)),
+      // What is deleted on a node that is lost goes with another.
+      watch(Node, ({ metadata: { name }, status }) => (status?.state === 'fenced' ? volumes.inNamespace(nodeNamespace(name)).filter(isLeaving).map(({ spec: { storage: { namespace, name: storage } } }) => ({ namespace, name: storage })) : [])),
       watch(Zone, () => []), watch(NodeReport, () => []),
     ],
     observe: (storage) => observe(parts, storage),
     plan,
   }
 }
+
+/** Nodes that hold the disk and cannot end it any more: fenced ones, and the one that its server is released from. */
+function lostNodes(caches: Parts['caches'], held: readonly VolumeObject[], server: KubeObject<ServerSpec> | undefined): readonly string[] {
+  const { kind, arguments: said } = server?.spec.operation ?? {}
+  const released = kind === 'server.force_release' ? said?.['lost_node_id'] : undefined
+  return held.map(nodeOfVolume).filter((name) => name === released || caches.of(Node).get({ name })?.status?.state === 'fenced')
+}
+
+/** The first by name, so that it stays the same. */
+const heirOf = (caches: Parts['caches'], pool: string | undefined): string | undefined => pool === undefined ? undefined
+  : caches.of(Node).list().filter(({ metadata: { name }, status }) => isHeardState(status?.state) && reaches(caches, name, pool)).map(({ metadata }) => metadata.name).sort()[0]
 
 async function observe({ caches, db }: Parts, { metadata, spec }: StorageObject): Promise<Seen> {
   const { namespace = '', uid = '' } = metadata
@@ -46,13 +61,14 @@ async function observe({ caches, db }: Parts, { metadata, spec }: StorageObject)
   const claims = accountId === undefined || serverId === undefined ? undefined : await asked(findServerClaims(db, { accountId, serverId }))
   const server = serverId === undefined ? undefined : caches.of(Server).get({ namespace, name: serverId })
   const instances = caches.of(Instance).by('volume', uid)
+  const volumes = caches.of(Volume).by('storage', uid)
   const { node, zone } = claims?.placement ?? {}
   const poolsOf = (name: string) => caches.of(NodeReport).get({ namespace: nodeNamespace(name), name: NODE_REPORT_NAME })?.spec.pools ?? []
   return {
     node, zone, target: claims?.target && { ...claims.target, pools: poolsOf(claims.target.node) }, migration: server?.status?.migration,
     moveSecretName: server === undefined || node === undefined ? undefined : moveKeyKey(server, node).name,
     region: caches.of(Zone).get({ name: spec.zone })?.spec.region,
-    volumes: caches.of(Volume).by('storage', uid), usedOn: instances.map(nodeOf),
+    volumes, ...(metadata.deletionTimestamp === undefined ? {} : { lostNodes: lostNodes(caches, volumes, server), heirNode: heirOf(caches, volumes.find(({ spec }) => spec.pool !== undefined)?.spec.pool) }), usedOn: instances.map(nodeOf),
     isGuestOff: instances.every((instance) => nodeOf(instance) !== node || isOff(instance)),
     pools: node === undefined ? [] : poolsOf(node),
     isInUse: (server !== undefined && !isDeleting(server) && bootStorageName(server) === metadata.name) || instances.length > 0,

@@ -6,7 +6,7 @@ import type { VolumeSpec } from '../../resources/instance.ts'
 import type { MigrationProgress } from '../../resources/server.ts'
 import { healthConditions } from '../health.ts'
 import { carry } from './carry.ts'
-import { ensureOwn, ensureVolume, isLeaving, nodeOf, poolAmong, remove, type StorageObject, type VolumeObject, withdraw } from './volumes.ts'
+import { ensureOwn, ensureVolume, hasSameData, isLeaving, nodeOf, poolAmong, remove, type StorageObject, type VolumeObject, withdraw } from './volumes.ts'
 
 export interface Seen {
   /** Undefined when the server has no room on any node. */
@@ -24,6 +24,10 @@ export interface Seen {
   readonly volumes: readonly VolumeObject[]
   /** Nodes where an instance has the disk. */
   readonly usedOn: readonly string[]
+  /** Of the nodes that hold it: those that are proven to run nothing any more, or are given up with the server. */
+  readonly lostNodes?: readonly string[]
+  /** One that is not lost and reaches the shared storage of the server's node. */
+  readonly heirNode?: string | undefined
   /** The server's node has no guest of it, and shall have none. */
   readonly isGuestOff: boolean
   /** Shared storage of the server's node. */
@@ -72,13 +76,25 @@ function beginningOf({ spec }: StorageObject, { volumes: [known] }: Seen): Pick<
   return spec.source?.kind === 'template' ? { source: { kind: 'template', name: spec.source.id } } : {}
 }
 
+const HEIR_LOOK_SECONDS = 10
+
 /** The server's own volume goes last, with the data. Once the server has no node any more, that is the one that may end them. */
-function leave(storage: StorageObject, { volumes, node }: Seen): readonly Action[] {
+function leave(storage: StorageObject, seen: Seen): readonly Action[] {
+  const { volumes, node } = seen
   const own = volumes.find((one) => nodeOf(one) === node) ?? volumes.find(({ spec }) => spec.isRetained !== true) ?? volumes[0]
   if (own === undefined) return [{ do: 'finalized' }]
   const others = volumes.filter((one) => one !== own)
-  const actions = others.length > 0 ? others.flatMap((one) => withdraw(storage, one, own)) : isLeaving(own) ? [] : [ensureOwn(storage, own), remove(own)]
-  return [...actions, { do: 'status', status: { state: 'deleting' }, conditions: healthConditions('reconciling', 'Deleting', '') }]
+  const isLost = own.spec.pool !== undefined && (seen.lostNodes ?? []).includes(nodeOf(own))
+  const actions = isLost ? inherit(storage, seen, own) : others.length > 0 ? others.flatMap((one) => withdraw(storage, one, own)) : isLeaving(own) ? [] : [ensureOwn(storage, own), remove(own)]
+  return [...actions, { do: 'status', status: { state: 'deleting' }, conditions: healthConditions('reconciling', 'Deleting', '') }, ...(isLost ? [{ do: 'wait', seconds: HEIR_LOOK_SECONDS, for: 'a node that reaches the disk' } as const] : [])]
+}
+
+/** Data on shared storage that only a lost node could end go with another node that reaches them. As soon as that one knows of them the lost one's
+ *  volume is withdrawn, and goes by the proof that the node is lost. */
+function inherit(storage: StorageObject, { volumes, lostNodes = [], heirNode }: Seen, lost: VolumeObject): readonly Action[] {
+  const heir = volumes.find((one) => one !== lost && hasSameData(one, lost) && !isLeaving(one) && !lostNodes.includes(nodeOf(one)))
+  if (heir !== undefined) return heir.status === undefined ? [] : withdraw(storage, lost, lost)
+  return heirNode === undefined ? [] : [ensureVolume(storage, heirNode, { pool: lost.spec.pool, origin: lost.status?.origin ?? lost.spec.origin, isRetained: true })]
 }
 
 const failed = (detail: string): readonly Action[] => [{ do: 'status', status: { state: 'error', stateDetail: detail }, conditions: healthConditions('stalled', 'Error', detail) }]

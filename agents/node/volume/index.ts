@@ -79,8 +79,10 @@ export function volumeReconciler({ store, caches, hypervisor, volumes, images, c
       await volumes.stopServing(name)
       servedFor.delete(name)
     },
-    async remove(_input, { metadata: { name } }) {
+    async remove(_input, { metadata: { name }, spec: { pool } }) {
       await copies.end(name)
+      // Also when this host has never held it: it ends the data for one that was lost.
+      if (pool !== undefined && (await volumes.inspect(name)) === undefined) await volumes.adopt(name, pool)
       await volumes.remove(name)
       log.info('volume removed', { volume: name })
     },

@@ -109,4 +109,19 @@ describe('while its server moves', () => {
     ['never before the copy is whole', moved, isThere({ volumes: [shared(), { ...copied, status: { state: 'creating' } }] }), ['ensure node-n2 copy op-1 on p2', 'state creating']],
     ['deleted on the way, both data go', storage({}, 'now'), seen({ isInUse: false, volumes: [shared(), copied] }), ['remove node-n2', 'state deleting']],
   ])('to another zone, %s', (_why, object, world, expected) => expect(told(plan(object, world))).toEqual(expected))
+
+  const given = (changes: Partial<Seen>) => seen({ isInUse: false, lostNodes: ['n1'], heirNode: 'n2', ...changes })
+  const { status: _status, ...justMade } = shared({ isRetained: true }, 'n2')
+  const going = volume(READY, { pool: 'p1' }, 'n1', 'now')
+
+  test.each<Row>([
+    ['another node that reaches the data is told of them', storage({}, 'now'), given({ volumes: [shared()] }), ['ensure node-n2 on p1 retained', 'state deleting', 'wait']],
+    ['also when the lost one was to end them', storage({}, 'now'), given({ volumes: [going] }), ['ensure node-n2 on p1 retained', 'state deleting', 'wait']],
+    ['it is waited for where there is none', storage({}, 'now'), given({ heirNode: undefined, volumes: [shared()] }), ['state deleting', 'wait']],
+    ['the lost one keeps its volume until the other has seen its own', storage({}, 'now'), given({ volumes: [shared(), justMade] }), ['state deleting', 'wait']],
+    ['then it lets the data go', storage({}, 'now'), given({ volumes: [shared(), shared({ isRetained: true }, 'n2')] }), ['ensure node-n1 on p1 retained', 'remove node-n1', 'state deleting', 'wait']],
+    ['which goes by itself where it was on its way', storage({}, 'now'), given({ volumes: [going, shared({ isRetained: true }, 'n2')] }), ['state deleting', 'wait']],
+    ['and the other ends them', storage({}, 'now'), given({ volumes: [shared({ isRetained: true }, 'n2')] }), ['ensure node-n2 on p1', 'remove node-n2', 'state deleting']],
+    ['a disk that lies on the lost host alone is left to it', storage({}, 'now'), given({ volumes: [volume(READY)] }), ['ensure node-n1', 'remove node-n1', 'state deleting']],
+  ])('deleted after its node was lost, %s', (_why, object, world, expected) => expect(told(plan(object, world))).toEqual(expected))
 })
