@@ -1,5 +1,6 @@
 /** An agent as it is run on hosts of a network of OVN: its guest reads its user data from the metadata service at its first boot, because its
  *  disk only says where it is, and reads nothing once the service is switched off for it. */
+import type { ChildProcess } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -32,6 +33,8 @@ const spec = instanceSpec({
 let world: OvnWorld
 let northbound: Ovsdb
 let kubernetes: LineProcess
+let startAgent: () => ChildProcess
+let agent: ChildProcess
 const ask = <What extends keyof ObjectOrders>(what: What, order: ObjectOrders[What]) => kubernetes.order({ ...order, do: what })
 const folderOf = () => join(world.folder, 'agent')
 
@@ -46,8 +49,9 @@ beforeAll(async () => {
   await ask('create', { kind: 'Secret', object: { metadata: { namespace, name: 'user-data' }, data: { userData: Buffer.from(PROGRAM).toString('base64') } } as object })
   await ask('create', { kind: 'Volume', object: { metadata: { namespace, name: 'boot' }, spec: { storage: { namespace: 'acct-1', name: 's', uid: 's' }, sizeGibibytes: 1, source: { kind: 'template', name: 'tiny-linux' } } } })
   await ask('create', { kind: 'Instance', object: { metadata: { namespace, name: NAME }, spec } })
-  world.start(HOST, 'env', `SVCCLOUD_NODE_NAME=${HOST}`, `SVCCLOUD_KUBECONFIG=${kubeconfig}`, `SVCCLOUD_DATA=${folderOf()}`, 'SVCCLOUD_HYPERVISOR=qemu', `SVCCLOUD_IMAGE_CACHE=${IMAGE_FOLDER}`,
+  startAgent = () => world.start(HOST, 'env', `SVCCLOUD_NODE_NAME=${HOST}`, `SVCCLOUD_KUBECONFIG=${kubeconfig}`, `SVCCLOUD_DATA=${folderOf()}`, 'SVCCLOUD_HYPERVISOR=qemu', `SVCCLOUD_IMAGE_CACHE=${IMAGE_FOLDER}`,
     'SVCCLOUD_GUEST_NETWORK=ovn', 'SVCCLOUD_HOST=192.0.2.1', 'SVCCLOUD_LOG_LEVEL=error', nodeBinary(), join(import.meta.dirname, '../../../agents/node/main.ts'))
+  agent = startAgent()
 })
 afterAll(async () => {
   northbound?.close()
@@ -76,4 +80,12 @@ test('which can be switched off and on while it runs', async () => {
   await expect.poll(latest, PATIENCE).toContain('the service answers 404')
   await setting(true)
   await expect.poll(latest, PATIENCE).toContain('the service answers 200')
+})
+
+test('and answers again after the agent was killed', async () => {
+  agent.kill('SIGKILL')
+  await expect.poll(async () => (await world.run(HOST, 'ip', '-brief', 'link')).includes('svcmetadata'), PATIENCE).toBe(false)
+  const before = (await said()).length
+  agent = startAgent()
+  await expect.poll(async () => (await said()).slice(before), PATIENCE).toContain('the service answers 200')
 })
