@@ -20,17 +20,11 @@ export function negotiate(accept: string | undefined, offered: readonly NonNulla
   for (const entry of accept.split(',')) {
     const [type = '', ...parameters] = entry.split(';').map((part) => part.trim())
     if (type !== 'application/json' && type !== '*/*' && type !== 'application/*') continue
-    const named = new Map(parameters.map((parameter) => splitOnce(parameter, '=')))
-    const as = named.get('as')
+    const named: Readonly<Record<string, string | undefined>> = Object.fromEntries(parameters.map((parameter) => parameter.split('=')))
+    const { as, g: group = '', v: version = '' } = named
     if (as === undefined) return {}
     const known = offered.find((candidate) => candidate === as)
-    const version = named.get('v') ?? ''
-    if (known && VERSIONS[known].includes(version)) return { as: known, group: named.get('g') ?? '', version }
+    if (known && VERSIONS[known].includes(version)) return { as: known, group, version }
   }
   throw notAcceptable(MEDIA_TYPES)
-}
-
-function splitOnce(text: string, separator: string): readonly [string, string] {
-  const index = text.indexOf(separator)
-  return index < 0 ? [text, ''] : [text.slice(0, index), text.slice(index + 1)]
 }

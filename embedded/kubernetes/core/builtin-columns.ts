@@ -1,4 +1,4 @@
-/** The columns of `kubectl get` for built-in kinds. A kind without an entry shows its name and age. */
+/** The columns of `kubectl get` for built-in kinds. A kind without an entry, as all workloads are, shows its name and age. */
 import { ageOf } from './age.ts'
 import type { Column } from './definition.ts'
 import { asList, asObject, asString, at, type Json } from './json.ts'
@@ -9,13 +9,6 @@ const CREATED: Column = { name: 'Created At', type: 'date', description: 'When t
 const text = (name: string, cell: Column['cell'], priority = 0): Column => ({ name, type: 'string', description: '', priority, cell })
 const count = (name: string, cell: (object: KubeObject) => number, priority = 0): Column => ({ name, type: 'integer', description: '', priority, cell })
 const membersOf = (object: KubeObject, ...keys: readonly string[]): number => keys.reduce((sum, key) => sum + Object.keys(asObject(object[key])).length, 0)
-const numberAt = (object: Json, ...path: readonly string[]): number => Number(at(object, ...path) ?? 0)
-const joined = (items: readonly Json[], shown: (item: Json) => string): string => (items.length === 0 ? '<none>' : items.map(shown).join(','))
-const labelText = (labels: Json | undefined): string => {
-  const pairs = Object.entries(asObject(labels)).map(([key, value]) => `${key}=${String(value)}`)
-  return pairs.length === 0 ? '<none>' : pairs.join(',')
-}
-const containers = (object: KubeObject, member: string): string => joined(asList(at(object, 'spec', 'template', 'spec', 'containers')), (item) => asString(at(item, member)))
 const subjects = (object: KubeObject, kind: string): string =>
   asList(object.subjects).filter((subject) => at(subject, 'kind') === kind).map((subject) => (kind === 'ServiceAccount' ? `${asString(at(subject, 'namespace'))}/` : '') + asString(at(subject, 'name'))).join(', ')
 const roleRef: Column['cell'] = (object) => `${asString(at(object, 'roleRef', 'kind'))}/${asString(at(object, 'roleRef', 'name'))}`
@@ -26,10 +19,6 @@ const binding: readonly Column[] = [
   text('Groups', (object) => subjects(object, 'Group'), 1),
   text('ServiceAccounts', (object) => subjects(object, 'ServiceAccount'), 1),
 ]
-const portText = (port: Json): string => {
-  const nodePort = at(port, 'nodePort')
-  return `${String(at(port, 'port'))}${nodePort === undefined ? '' : `:${String(nodePort)}`}/${asString(at(port, 'protocol')) || 'TCP'}`
-}
 const lastSeen = (object: KubeObject): string => asString(at(object, 'series', 'lastObservedTime')) || asString(object.lastTimestamp) || asString(object.eventTime) || asString(object.firstTimestamp)
 const about = (object: KubeObject): Json | undefined => object.involvedObject ?? object.regarding
 const sourceText = (object: KubeObject): string => {
@@ -61,22 +50,5 @@ export const COLUMNS: Readonly<Record<string, readonly Column[]>> = {
     text('First Seen', (object, now) => ageOf(asString(object.firstTimestamp) || asString(object.eventTime), now), 1),
     count('Count', (object) => Number(object.count ?? at(object, 'series', 'count') ?? 1), 1),
     text('Name', (object) => object.metadata.name, 1),
-  ],
-  Service: [
-    text('Type', '.spec.type'),
-    text('Cluster-IP', (object) => asString(at(object, 'spec', 'clusterIP')) || '<none>'),
-    text('External-IP', (object) => asString(at(object, 'spec', 'externalName')) || (at(object, 'spec', 'type') === 'LoadBalancer' ? '<pending>' : '<none>')),
-    text('Port(s)', (object) => joined(asList(at(object, 'spec', 'ports')), portText)),
-    AGE,
-    text('Selector', (object) => labelText(at(object, 'spec', 'selector')), 1),
-  ],
-  Deployment: [
-    text('Ready', (object) => `${numberAt(object, 'status', 'readyReplicas')}/${numberAt(object, 'spec', 'replicas')}`),
-    count('Up-to-date', (object) => numberAt(object, 'status', 'updatedReplicas')),
-    count('Available', (object) => numberAt(object, 'status', 'availableReplicas')),
-    AGE,
-    text('Containers', (object) => containers(object, 'name'), 1),
-    text('Images', (object) => containers(object, 'image'), 1),
-    text('Selector', (object) => labelText(at(object, 'spec', 'selector', 'matchLabels')), 1),
   ],
 }

@@ -93,27 +93,6 @@ function secretKeyFaults(object: KubeObject): Cause[] {
   return (SECRET_KEYS[asString(object.type)] ?? []).filter((key) => data[key] === undefined).map((key) => fieldRequired(`data[${key}]`))
 }
 
-export const serviceHooks: Hooks = {
-  prepare(object, old) {
-    const spec = asObject(object.spec)
-    const type = asString(spec.type) || 'ClusterIP'
-    const before = asObject(old?.spec)
-    const clusterIP = spec.clusterIP ?? before.clusterIP ?? (type === 'ExternalName' ? undefined : 'None')
-    const ports = asList(spec.ports).map((port) => (isObject(port) ? { ...port, protocol: port.protocol ?? 'TCP', targetPort: port.targetPort ?? port.port } : port))
-    return {
-      ...object,
-      spec: {
-        ...spec,
-        type,
-        sessionAffinity: spec.sessionAffinity ?? 'None',
-        ...(clusterIP === undefined ? {} : { clusterIP, clusterIPs: [clusterIP] }),
-        ...(ports.length > 0 ? { ports } : {}),
-      },
-      status: object.status ?? { loadBalancer: {} },
-    }
-  },
-}
-
 export const deploymentHooks: Hooks = {
   prepare: (object) => ({ ...object, spec: { ...asObject(object.spec), replicas: at(object, 'spec', 'replicas') ?? 1 }, status: object.status ?? {} }),
   validate: (object) => (isObject(at(object, 'spec', 'selector')) ? [] : [fieldRequired('spec.selector')]),

@@ -2,7 +2,7 @@
 import { webhookConfigurationHooks } from '../admission/webhooks.ts'
 import type { Column, Definition, Hooks } from './definition.ts'
 import { crdHooks, type IsTaken } from './crd.ts'
-import { bindingHooks, configMapHooks, deploymentHooks, eventHooks, eventsEventHooks, leaseHooks, namespaceHooks, roleHooks, secretHooks, serviceHooks } from './builtin-hooks.ts'
+import { bindingHooks, configMapHooks, deploymentHooks, eventHooks, eventsEventHooks, leaseHooks, namespaceHooks, roleHooks, secretHooks } from './builtin-hooks.ts'
 import { COLUMNS } from './builtin-columns.ts'
 import { builtInSchema } from './builtin-schema.ts'
 
@@ -30,7 +30,7 @@ const core: readonly Row[] = [
   { resource: 'secrets', kind: 'Secret', hooks: secretHooks, selectable: ['.type'] },
   { resource: 'serviceaccounts', kind: 'ServiceAccount', short: ['sa'] },
   { resource: 'events', kind: 'Event', short: ['ev'], hooks: eventHooks, selectable: EVENT_FIELDS },
-  { resource: 'services', kind: 'Service', short: ['svc'], categories: ALL, hasStatus: true, hooks: serviceHooks },
+  { resource: 'services', kind: 'Service', short: ['svc'], categories: ALL, hasStatus: true },
   { resource: 'pods', kind: 'Pod', short: ['po'], categories: ALL, hasStatus: true, selectable: ['.spec.nodeName', '.status.phase'] },
   { resource: 'nodes', kind: 'Node', short: ['no'], isCluster: true, hasStatus: true },
   { resource: 'endpoints', kind: 'Endpoints', short: ['ep'] },
