@@ -1,6 +1,7 @@
 /** What a guest may know of itself: one document, and the forms in which guests read it. Pure.
  *  It reaches the guest as a read-only disk (NoCloud, label `cidata`) and by the service at 169.254.169.254 (`metadata-service.ts`).
  *  The disk is attached whatever the metadata setting says: the setting governs the service, which a program in the guest could be tricked into asking. */
+import { METADATA_ADDRESS } from '../../../domain/metadata-service.ts'
 import type { InstanceSpec } from '../../../resources/instance.ts'
 import { writeIso } from '../images/iso9660.ts'
 
@@ -67,7 +68,7 @@ export const NO_USER_DATA = '#cloud-config\n{}\n'
 
 /** User data as the disk carries it: itself, or where the metadata service has it. What the service can switch off is not left on a disk. */
 export const seedUserData = (userData: Buffer | undefined, isServed: boolean): Buffer | undefined =>
-  userData !== undefined && isServed ? Buffer.from('#include\nhttp://169.254.169.254/user-data\n') : userData
+  userData !== undefined && isServed ? Buffer.from(`#include\nhttp://${METADATA_ADDRESS}/user-data\n`) : userData
 
 /** The bytes of the seed disk: the same for the same input. */
 export function seedDisk(document: MetadataDocument, userData: Buffer | undefined): Buffer {

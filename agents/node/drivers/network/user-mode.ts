@@ -1,6 +1,7 @@
 /** The network of hosts without one for guests: each guest has a network of its own inside its QEMU, with the outside behind a translation of
  *  addresses. No rights are needed. Guests do not reach each other, their public addresses lead nowhere, and single ports are forwarded from
  *  the host instead. Pure, but for the script that it writes. */
+import { METADATA_ADDRESS } from '../../../../domain/metadata-service.ts'
 import type { Forward } from '../hypervisor/hypervisor.ts'
 import { FRAME_BYTES_KEPT } from './traffic-log.ts'
 
@@ -26,7 +27,7 @@ export const USER_MODE_FILES: readonly string[] = [PIPE_FILE, ...Object.values(t
 export function userModeArguments(network: UserModeNetwork, index: number, forwards: readonly Forward[]): string[] {
   const options = [
     `user,id=net${index}`, INSIDE, ...(network.isOutboundAllowed ? [] : ['restrict=on']),
-    ...(network.metadata === undefined ? [] : [`guestfwd=tcp:169.254.169.254:80-cmd:/bin/bash ${PIPE_FILE}`]),
+    ...(network.metadata === undefined ? [] : [`guestfwd=tcp:${METADATA_ADDRESS}:80-cmd:/bin/bash ${PIPE_FILE}`]),
     ...forwards.map(({ host, hostPort, guestPort }) => `hostfwd=tcp:${host}:${hostPort}-:${guestPort}`),
   ]
   return ['-netdev', options.join(','), '-object', `filter-dump,id=count${index},netdev=net${index},file=${trafficFiles(index).file},maxlen=${FRAME_BYTES_KEPT}`]
