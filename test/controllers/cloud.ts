@@ -47,11 +47,19 @@ export interface Cloud {
   /** Starts the controllers; the answer stops them. A process that may write only so often dies at its last write: nothing of it happens
    *  any more, not even learning what came of the write. `onDeath` is called then. */
   startControllers(life?: { readonly writesMaximum: number; readonly onDeath: () => void }): () => Promise<void>
+  /** Starts controllers that die after so many writes, each followed by the next as a supervisor does, until so many have died: the one after them lives. */
+  startMortals(writesMaximum: number, deathsMaximum?: number): Mortals
   startAgent(node?: string): () => Promise<void>
   openAccount(accountId: string): Promise<void>
   /** Releases claims of lost servers as it will be done after the given time. */
   sweepClaims(laterMilliseconds: number): Promise<number>
   close(): Promise<void>
+}
+
+export interface Mortals {
+  /** How many have died until now. */
+  deaths(): number
+  stop(): Promise<void>
 }
 
 export const NODE = 'n1'
@@ -98,8 +106,27 @@ export async function openCloud(db: Database, log: Logger = silentLog, nodes: re
     return stop
   }
 
-  return {
+  const cloud: Cloud = {
     kubectl, host, volumes, hostOf: (name) => hostOf(name).machine,
+    startMortals(writesMaximum, deathsMaximum = Number.POSITIVE_INFINITY) {
+      let deaths = 0
+      let isOver = false
+      let stop = async () => {}
+      const begin = () => {
+        stop = cloud.startControllers(deaths === deathsMaximum ? undefined : { writesMaximum, onDeath: () => {
+          deaths++
+          if (!isOver) setImmediate(begin)
+        } })
+      }
+      begin()
+      return {
+        deaths: () => deaths,
+        async stop() {
+          isOver = true
+          await stop()
+        },
+      }
+    },
     startControllers(life) {
       const mortal = life === undefined ? undefined : mortality(life.writesMaximum, () => {
         died.abort()
@@ -147,6 +174,7 @@ export async function openCloud(db: Database, log: Logger = silentLog, nodes: re
       await core.close()
     },
   }
+  return cloud
 }
 
 /** A process that dies with its n-th write: the write happens, and nobody learns of it. */

@@ -18,7 +18,7 @@ import type { OperationStanza } from '../../resources/shapes.ts'
 import { Storage } from '../../resources/storage.ts'
 import { createAccount } from '../accounts.ts'
 import { useDatabase } from '../database.ts'
-import { type Cloud, fastClock, NODE, openCloud, ZONE } from './cloud.ts'
+import { type Cloud, fastClock, type Mortals, NODE, openCloud, ZONE } from './cloud.ts'
 import { until } from './until.ts'
 
 const database = useDatabase()
@@ -296,32 +296,11 @@ describe('with controllers that live', () => {
 })
 
 describe('with controllers that die', () => {
-  let mortals: ReturnType<typeof startMortals> | undefined
+  let mortals: Mortals | undefined
   afterEach(() => mortals?.stop())
 
-  /** Every process that dies is followed by the next, as a supervisor does. */
-  function startMortals(writesMaximum: number): { readonly deaths: () => number; stop(): Promise<void> } {
-    let deaths = 0
-    let isOver = false
-    let stop = async () => {}
-    const begin = () => {
-      stop = cloud.startControllers({ writesMaximum, onDeath: () => {
-        deaths++
-        if (!isOver) setImmediate(begin)
-      } })
-    }
-    begin()
-    return {
-      deaths: () => deaths,
-      async stop() {
-        isOver = true
-        await stop()
-      },
-    }
-  }
-
   test.each([1, 2, 3])('after every %i writes, everything still gets done once', async (writesMaximum) => {
-    mortals = startMortals(writesMaximum)
+    mortals = cloud.startMortals(writesMaximum)
     await create().then(() => inState('started'))
     expect(cloud.host.running()).toMatchObject([{ incarnation: 1 }])
     await edit({ desiredPower: 'stopped' })

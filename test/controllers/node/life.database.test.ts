@@ -102,26 +102,13 @@ describe('a node that is emptied', () => {
 
 describe('with controllers that die', () => {
   const DEATHS = 60
-  /** Every process that dies is followed by the next, as a supervisor does; the last one lives. */
-  function startMortals(writesMaximum: number): { readonly deaths: () => number; readonly stop: () => Promise<void> } {
-    let deaths = 0
-    let stop = async () => {}
-    const begin = () => {
-      stop = deaths === DEATHS ? cloud.startControllers() : cloud.startControllers({ writesMaximum, onDeath: () => {
-        deaths++
-        setImmediate(begin)
-      } })
-    }
-    begin()
-    return { deaths: () => deaths, stop: () => stop() }
-  }
 
   test.each([1, 2])('again and again, at write %i of their lives, a node is emptied all the same, and nobody runs twice', async (writesMaximum) => {
     const name = `mortal-${writesMaximum}`
     const home = await start(name)
     const { status: before } = await serverOf(name)
     await stopControllers()
-    const mortals = startMortals(writesMaximum)
+    const mortals = cloud.startMortals(writesMaximum, DEATHS)
     await edit(home, { isInMaintenance: true })
     await stateOf(home, 'maintenance')
     await eventually(async () => expect(await operationOf(home)).toMatchObject({ kind: 'node.maintenance', status: 'succeeded', actor: 'user:kubectl-edit' }))

@@ -46,25 +46,6 @@ const audited = async () => (await listStaffAudit(database.db, { limit: 100 })).
 let stopControllers: () => Promise<void>
 afterEach(() => stopControllers())
 
-/** Every process that dies is followed by the next, as a supervisor does. */
-function startMortals(writesMaximum: number): { readonly deaths: () => number } {
-  let deaths = 0
-  let isOver = false
-  let stop = async () => {}
-  const begin = () => {
-    stop = cloud.startControllers({ writesMaximum, onDeath: () => {
-      deaths++
-      if (!isOver) setImmediate(begin)
-    } })
-  }
-  begin()
-  stopControllers = async () => {
-    isOver = true
-    await stop()
-  }
-  return { deaths: () => deaths }
-}
-
 /** From the first pool to the last server, over a renumbering. */
 async function story(prefix: string): Promise<void> {
   const [old, fresh, ipv4] = [`${prefix}-old`, `${prefix}-new`, `${prefix}-v4`]
@@ -122,7 +103,8 @@ test('pools give addresses, drain and go', async () => {
 })
 
 test('the same while the controllers die after every second write', async () => {
-  const { deaths } = startMortals(2)
+  const { deaths, stop } = cloud.startMortals(2)
+  stopControllers = stop
   await story('bbb')
   expect(deaths()).toBeGreaterThan(5)
   expect((await database.db.selectFrom('email_outbox').select('recipient').execute()).length).toBe(2)

@@ -15,7 +15,7 @@ import type { OperationStanza } from '../../../resources/shapes.ts'
 import { Storage } from '../../../resources/storage.ts'
 import { createAccount } from '../../accounts.ts'
 import { useDatabase } from '../../database.ts'
-import { type Cloud, fastClock, NODE, openCloud, ZONE } from '../cloud.ts'
+import { type Cloud, fastClock, type Mortals, NODE, openCloud, ZONE } from '../cloud.ts'
 import { until } from '../until.ts'
 
 const database = useDatabase()
@@ -176,27 +176,11 @@ describe('with controllers that live', () => {
 })
 
 describe('with controllers that die', () => {
-  let stopMortals = async () => {}
-  afterEach(() => stopMortals())
-
-  /** Every process that dies is followed by the next, as a supervisor does. */
-  function startMortals(writesMaximum: number): void {
-    let isOver = false
-    let stop = async () => {}
-    const start = () => {
-      stop = cloud.startControllers({ writesMaximum, onDeath: () => {
-        if (!isOver) setImmediate(start)
-      } })
-    }
-    start()
-    stopMortals = async () => {
-      isOver = true
-      await stop()
-    }
-  }
+  let mortals: Mortals | undefined
+  afterEach(() => mortals?.stop())
 
   test.each([1, 2, 3])('after every %i writes, a plan is changed and a server rebuilt once', async (writesMaximum) => {
-    startMortals(writesMaximum)
+    mortals = cloud.startMortals(writesMaximum)
     await create('stopped')
     expect((await ended(await changePlan('small', 3))).status).toMatchObject({ state: 'stopped', cores: 2, operation: { status: 'succeeded' } })
     expect([await sizes(), disks()]).toEqual([everywhere(2, 3), ['tiny-linux 3']])
