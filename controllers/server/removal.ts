@@ -9,6 +9,7 @@ import { moveKeyKey, storageKey, userDataKey } from './drafts.ts'
 import { present } from './power.ts'
 import { isGiven } from './rebuild.ts'
 import type { InstanceObject, ServerObject } from './seen.ts'
+import { forgetMove } from './switched.ts'
 
 /** A server that was deleted through the API is deleted in Kubernetes first; the finalizer keeps it until its last turn. */
 export const deleteObject = ({ metadata }: ServerObject): Action =>
@@ -27,9 +28,10 @@ export function removal({ server, seen }: Turn): Decision {
   return { state: 'deleting', step: 'released', outcome: 'succeeded', actions: [...copy, ...own, ...keysOf(server, seen), ...release], isGone: true }
 }
 
-/** Of a move that was left in the middle. */
+/** Of a move that was left in the middle, on either side of its point of no return. */
 function keysOf(server: ServerObject, { claims }: Turn['seen']): readonly Action[] {
-  if (claims?.target === undefined) return []
+  const { migration } = server.status ?? {}
+  if (claims?.target === undefined) return migration?.state === 'switched' ? forgetMove(server, migration) : []
   const nodes = [claims.placement.node, claims.target.node]
   return [...nodes.map((node) => moveKeyKey(server, node)), userDataKey(server, claims.target.node)].map((key) => ({ do: 'remove', type: Secret, key }))
 }

@@ -8,11 +8,12 @@ import { inState, type Moving, reasonToEnd, writtenMove } from './moving.ts'
 import { cleaned } from './switched.ts'
 import { ended } from './undo.ts'
 
-/** Goes on with the flow once room is held for the operation's move. Guards in order: not whole, over, moved, refused, not held, not written. */
+/** Goes on with the flow once room is held for the operation's move. Guards in order: disk unknown, not whole, over, moved, refused, not held, not written. */
 export function reserved(work: Work, flow: (moving: Moving) => Decision): Decision {
   const { server, seen: { claims, storage }, operation } = work
-  if (claims === undefined || storage === undefined) return { ...asBefore(work), step: 'reserved', outcome: 'failed', error: 'The server was never made whole.' }
   const written = writtenMove(server, operation.id)
+  if (written !== undefined && storage === undefined) return diskUnknown(work)
+  if (claims === undefined || storage === undefined) return { ...asBefore(work), step: 'reserved', outcome: 'failed', error: 'The server was never made whole.' }
   if (claims.target?.operationId === operation.id) {
     const moving = movingTo(work, claims.target)
     return moving.written.state === 'reserved' && written?.targetNode !== moving.targetNode ? writeDown(moving) : flow(moving)
@@ -22,6 +23,10 @@ export function reserved(work: Work, flow: (moving: Moving) => Decision): Decisi
   const reason = reasonToEnd(work) ?? refusal(work)
   return reason === undefined ? { ...asBefore(work), step: 'reserved', actions: [reserve(work)], waitFor: 'room on another node', waitSeconds: 1 } : ended(work, reason)
 }
+
+/** What moves has a disk: who looks after its zone since a moment ago may know the server before it knows the disk. */
+export const diskUnknown = (work: Work): Decision =>
+  ({ ...asBefore(work), step: work.server.status?.operation?.step ?? 'reserved', waitFor: 'the disk of the server to be known', waitSeconds: 1 })
 
 /** The turn as the flow of a move sees it. The server must be whole. */
 export function movingTo(work: Work, target: NonNullable<Moving['claims']['target']>): Moving {

@@ -58,3 +58,21 @@ test('whatever is done to it then waits for that turn, but for its end', () => {
   const ending = arrived({ kind: 'server.delete', migration: written('switched', { targetZone: ZONE, operationId: 'op-0' }) })
   expect(changes(plan(ending.server, ending.seen, NOW))).toEqual([])
 })
+
+test('who takes it over and does not know its disk yet waits for it, whether it is on its way, has come, or was left in the middle', () => {
+  const unknown = { seen: { storage: undefined } }
+  for (const world of [
+    moving({ migration: written('reserved'), ...unknown }), arrived({ migration: written('switched', { targetZone: ZONE }), ...unknown }),
+    moving({ kind: 'server.settle_migration', held: 'op-0', ...unknown }), moving({ kind: 'server.start', held: 'op-0', ...unknown }),
+  ]) {
+    const actions = plan({ ...world.server, spec: { ...world.server.spec, zone: world.seen.claims?.placement.zone ?? ZONE } }, world.seen, NOW)
+    expect(actions.flatMap((action) => (action.do === 'operation' ? [action.outcome] : []))).not.toContain('failed')
+    expect(actions.some((action) => action.do === 'wait')).toBe(true)
+  }
+})
+
+test('what a move left behind goes with the server', () => {
+  const { server, seen } = moving({ kind: 'server.delete', held: undefined, isSwitched: true, source: undefined, migration: written('switched', { operationId: 'op-0' }), seen: { storage: undefined } })
+  const actions = plan({ ...server, metadata: { ...server.metadata, deletionTimestamp: NOW.toISOString() } }, seen, NOW)
+  expect(actions.flatMap((action) => (action.do === 'remove' ? [action.key.namespace] : []))).toEqual(expect.arrayContaining(['node-node-1', 'node-node-2']))
+})
