@@ -17,14 +17,18 @@ export const moveStopped = (moving: Moving): Decision => first(moving, RULES)
 const arrived: Rule<Moving> = (moving) => (isMadeAnew(moving) ? switched(moving) : undefined)
 
 const hopeless: Rule<Moving> = (moving) => {
-  const { written, source, target, seen, targetNode } = moving
-  if (written.state === 'aborting') return undo(moving, written.detail)
-  const { targetVolume } = seen
+  if (moving.written.state === 'aborting') return undo(moving, moving.written.detail)
+  const reason = reasonAgainst(moving)
+  return reason === undefined ? undefined : undo(moving, reason)
+}
+
+/** Why a server that stands still cannot go there. */
+export function reasonAgainst(moving: Moving): string | undefined {
+  const { source, target, seen: { targetVolume }, seen, targetNode } = moving
   const broken = target?.status?.state === 'error' && hasSeenSpec(target) ? target.status.detail ?? 'The guest could not be started.' : undefined
-  const reason = reasonToEnd(moving) ?? broken
+  return reasonToEnd(moving) ?? broken
     ?? (targetVolume?.status?.state === 'error' ? targetVolume.status.detail ?? 'The disk could not be copied.' : undefined)
     ?? (source !== undefined && isSilent(seen, targetNode) ? `Node ${targetNode} does not answer.` : undefined)
-  return reason === undefined ? undefined : undo(moving, reason)
 }
 
 const halted: Rule<Moving> = (moving) => {

@@ -98,7 +98,22 @@ describe('after anything was killed, both nodes are asked', () => {
     ['target, but it is on the source', moving({ ...left, said: { winner: 'target' }, migration: before('aborting', 'too slow'), source: of(keptOn()) as never }), ['operation op-1 reserved failed: The guest is on the source of the move, and the server with it.']],
     ['source, but it is on the target', moving({ ...left, said: { winner: 'source' }, held: undefined, isSwitched: true, migration: before('switched'), source: of(arrived()) as never }), ['operation op-1 cleaned failed: The guest is on the target of the move, and the server with it.']],
     ['target, where it is', moving({ ...left, said: { winner: 'target' }, held: undefined, isSwitched: true, migration: before('switched'), source: of(arrived()) as never }), ['operation op-1 cleaned succeeded']],
+    ['the source, and it runs nowhere', moving({ ...left, said: { winner: 'source' }, power: 'stopped', migration: before('aborting', 'x'), source: off }), ['operation op-1 reserved succeeded']],
   ])('an operator who names the winner is told where the guest is: %s', (_row, world, expected) => expect(moved(world).filter((line) => line.startsWith('operation'))).toEqual(expected))
+
+  const there0 = (state: Parameters<typeof disk>[0]) => of(disk(state)) as ReturnType<typeof disk>
+  const toTarget = (scene: Parameters<typeof moving>[0]) => moving({ ...left, said: { winner: 'target' }, power: 'stopped', source: off, ...scene })
+  test.each<Row>([
+    ['the move goes on, also when it was being undone', toTarget({ migration: before('aborting', 'x') }), ['operation op-1 prepared', 'state stopped', 'detached']],
+    ['disks first', toTarget({ migration: before('detached'), seen: { targetVolume: there0('creating') } }), ['effect shareKeys', 'operation op-1 prepared', 'state stopped', 'detached']],
+    ['then the server', toTarget({ migration: before('detached'), seen: { targetVolume: there0('ready') } }), ['remove Instance on node-node-1', 'operation op-1 prepared', 'state stopped', 'detached']],
+    ['until it is there', toTarget({ migration: before('detached'), source: undefined, target: there({ power: 'stopped' }, { state: 'stopped', incarnation: 0 }, 'op-1'), seen: { targetVolume: there0('ready') } }), ['effect switch', 'operation op-1 cleaned', 'state stopped', 'event handed_over', 'switched']],
+    ['it is undone where it cannot go on', toTarget({ migration: before('detached'), seen: { targetVolume: there0('error') } }), ['operation op-1 reserved', 'state stopped', 'event undoing', 'aborting: The move was left in the middle.']],
+    ['and not where the node is silent', toTarget({ migration: before('aborting', 'x'), seen: { silentNodes: [TARGET] } }), [
+      'remove Secret on node-node-1', 'remove Secret on node-node-2', 'effect release', 'operation op-1 reserved failed: The guest is on the source of the move, and the server with it.',
+      'state stopped', 'event undoing', 'aborting: x',
+    ]],
+  ])('the target is named for a server that runs nowhere: %s', (_row, world, expected) => expect(moved(world)).toEqual(expected))
 
   test('nothing else begins before that', () => {
     const world = moving({ kind: 'server.restart', held: 'op-0', migration: before('sending'), source: of(handedOver()) as never, target: of(arrived()) as never })
