@@ -85,8 +85,8 @@ const special: readonly Tier[] = [
   named({ name: 'kubectl', workersMaximum: 2, testTimeoutMilliseconds: 90_000, deadlineMinutes: 6, missing: kubectlMissing }),
   named({ name: 'qemu', workersMaximum: 2, testTimeoutMilliseconds: 180_000, deadlineMinutes: 8, missing: qemuMissing }),
   named({ name: 'network', workersMaximum: 1, testTimeoutMilliseconds: 180_000, deadlineMinutes: 6, missing: networkMissing }),
-  named({ name: 'simulation', folder: 'test/sim/**/*.test.ts', workersMaximum: 3, testTimeoutMilliseconds: 480_000, deadlineMinutes: 14 }),
-  named({ name: 'e2e', workersMaximum: 2, testTimeoutMilliseconds: 300_000, deadlineMinutes: 18, missing: qemuMissing }),
+  named({ name: 'simulation', folder: 'test/sim/**/*.test.ts', setup: 'test/database.ts', workersMaximum: 3, testTimeoutMilliseconds: 480_000, deadlineMinutes: 14 }),
+  named({ name: 'e2e', workersMaximum: 2, testTimeoutMilliseconds: 300_000, deadlineMinutes: 12, missing: qemuMissing }),
   named({ name: 'endurance', workersMaximum: 1, testTimeoutMilliseconds: 300_000, deadlineMinutes: 20, isOptIn: true, missing: qemuMissing }),
   named({ name: 'cluster', workersMaximum: 1, testTimeoutMilliseconds: 300_000, deadlineMinutes: 20, isOptIn: true, missing: clusterMissing }),
 ]

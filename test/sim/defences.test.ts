@@ -1,23 +1,19 @@
 /** The checkers of the simulation are tested as well: in a world without one of the defences they must find what it keeps away. */
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { startPostgres, type TestServer } from '../database.ts'
+import { useDatabase } from '../database.ts'
 import { connectSimulation, simulate } from './simulate.ts'
 import type { Defence } from './world.ts'
 
 /** Not every seed comes near the edge that a defence guards. */
 const SEEDS_MAXIMUM = 20
 
-let server: TestServer
+const database = useDatabase()
 let client: pg.Client
 beforeAll(async () => {
-  server = await startPostgres()
-  client = await connectSimulation((await server.createDatabase()).url)
+  client = await connectSimulation(database.url)
 })
-afterAll(async () => {
-  await client?.end()
-  await server?.stop()
-})
+afterAll(() => client?.end())
 
 async function firstViolation(without: Defence, pattern: RegExp): Promise<string | undefined> {
   for (let seed = 1; seed <= SEEDS_MAXIMUM; seed += 1) {

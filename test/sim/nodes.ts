@@ -91,21 +91,26 @@ export function newPower({ scheduler, hosts, onCut, onRestore, isLying }: PowerO
   return power
 }
 
+/** Others have to be there, or nothing could go on elsewhere. */
+const LOST_AT_ONCE_MAXIMUM = 2
+
 /** Hosts are lost now and then, and come back. */
 export function runLosses(power: Power, scheduler: Scheduler, hosts: readonly PoweredHost[], isOver: () => boolean): void {
   const { random } = scheduler
   const pause = (milliseconds: number) => new Promise<void>((resolve) => void scheduler.after(milliseconds, resolve))
+  const isLost = ({ name }: PoweredHost) => !power.isOn(name) || power.isHidden(name)
   async function nature(): Promise<void> {
     for (;;) {
       await pause(4_000 + random.fraction() * 16_000)
       if (isOver()) return
       const host = hosts[Math.floor(random.fraction() * hosts.length)]
       if (host === undefined) return
+      if (!isLost(host) && hosts.filter(isLost).length >= LOST_AT_ONCE_MAXIMUM) continue
       const dice = random.fraction()
       if (dice < 0.4) {
         power.cut(host.name)
-        if (random.fraction() < 0.5) scheduler.after(2_000 + random.fraction() * 80_000, () => power.restore(host.name))
-      } else if (dice < 0.85) power.hide(host.name, 10_000 + random.fraction() * 80_000)
+        if (random.fraction() < 0.7) scheduler.after(2_000 + random.fraction() * 80_000, () => power.restore(host.name))
+      } else if (dice < 0.85) power.hide(host.name, 10_000 + random.fraction() * 110_000)
       else power.silence(host.name, 5_000 + random.fraction() * 30_000)
     }
   }

@@ -1,3 +1,3 @@
 import { describeSeeds } from './seeds.ts'
 
-describeSeeds(51, 50)
+describeSeeds(1, 20)

@@ -1,3 +1,3 @@
 import { describeSeeds } from './seeds.ts'
 
-describeSeeds(101, 50)
+describeSeeds(121, 20)

@@ -1,0 +1,3 @@
+import { describeSeeds } from './seeds.ts'
+
+describeSeeds(11, 10, { hasLosses: true })

@@ -1,0 +1,3 @@
+import { describeSeeds } from './seeds.ts'
+
+describeSeeds(161, 20)
