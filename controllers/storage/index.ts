@@ -43,11 +43,14 @@ export function storageReconciler(parts: Parts): Reconciler<StorageSpec, Storage
   }
 }
 
-/** Nodes that hold the disk and cannot end it any more: fenced ones, and the one that its server is released from. */
+/** Nodes that hold the disk and cannot end it any more: fenced ones, and the one that its server is released from, unless it is heard again. */
 function lostNodes(caches: Parts['caches'], held: readonly VolumeObject[], server: KubeObject<ServerSpec> | undefined): readonly string[] {
   const { kind, arguments: said } = server?.spec.operation ?? {}
   const released = kind === 'server.force_release' ? said?.['lost_node_id'] : undefined
-  return held.map(nodeOfVolume).filter((name) => name === released || caches.of(Node).get({ name })?.status?.state === 'fenced')
+  return held.map(nodeOfVolume).filter((name) => {
+    const state = caches.of(Node).get({ name })?.status?.state
+    return state === 'fenced' || (name === released && !isHeardState(state))
+  })
 }
 
 /** The first by name, so that it stays the same. */
@@ -68,7 +71,7 @@ async function observe({ caches, db }: Parts, { metadata, spec }: StorageObject)
     node, zone, target: claims?.target && { ...claims.target, pools: poolsOf(claims.target.node) }, migration: server?.status?.migration,
     moveSecretName: server === undefined || node === undefined ? undefined : moveKeyKey(server, node).name,
     region: caches.of(Zone).get({ name: spec.zone })?.spec.region,
-    volumes, ...(metadata.deletionTimestamp === undefined ? {} : { lostNodes: lostNodes(caches, volumes, server), heirNode: heirOf(caches, volumes.find(({ spec }) => spec.pool !== undefined)?.spec.pool) }), usedOn: instances.map(nodeOf),
+    volumes, ...(metadata.deletionTimestamp === undefined ? {} : { lostNodes: lostNodes(caches, volumes, server), isReleased: server?.spec.operation?.kind === 'server.force_release', heirNode: heirOf(caches, volumes.find(({ spec }) => spec.pool !== undefined)?.spec.pool) }), usedOn: instances.map(nodeOf),
     isGuestOff: instances.every((instance) => nodeOf(instance) !== node || isOff(instance)),
     pools: node === undefined ? [] : poolsOf(node),
     isInUse: (server !== undefined && !isDeleting(server) && bootStorageName(server) === metadata.name) || instances.length > 0,

@@ -26,6 +26,8 @@ export interface Seen {
   readonly usedOn: readonly string[]
   /** Of the nodes that hold it: those that are proven to run nothing any more, or are given up with the server. */
   readonly lostNodes?: readonly string[]
+  /** Its server is given up by force, with whatever is left of it. */
+  readonly isReleased?: boolean
   /** One that is not lost and reaches the shared storage of the server's node. */
   readonly heirNode?: string | undefined
   /** The server's node has no guest of it, and shall have none. */
@@ -90,11 +92,12 @@ function leave(storage: StorageObject, seen: Seen): readonly Action[] {
 }
 
 /** Data on shared storage that only a lost node could end go with another node that reaches them. As soon as that one knows of them the lost one's
- *  volume is withdrawn, and goes by the proof that the node is lost. */
-function inherit(storage: StorageObject, { volumes, lostNodes = [], heirNode }: Seen, lost: VolumeObject): readonly Action[] {
+ *  volume is withdrawn, and goes by the proof that the node is lost. Where nobody else reaches them, only a release by force goes on without. */
+function inherit(storage: StorageObject, { volumes, lostNodes = [], heirNode, isReleased = false }: Seen, lost: VolumeObject): readonly Action[] {
   const heir = volumes.find((one) => one !== lost && hasSameData(one, lost) && !isLeaving(one) && !lostNodes.includes(nodeOf(one)))
   if (heir !== undefined) return heir.status === undefined ? [] : withdraw(storage, lost, lost)
-  return heirNode === undefined ? [] : [ensureVolume(storage, heirNode, { pool: lost.spec.pool, origin: lost.status?.origin ?? lost.spec.origin, isRetained: true })]
+  if (heirNode === undefined) return isReleased && !isLeaving(lost) ? [remove(lost)] : []
+  return [ensureVolume(storage, heirNode, { pool: lost.spec.pool, origin: lost.status?.origin ?? lost.spec.origin, isRetained: true })]
 }
 
 const failed = (detail: string): readonly Action[] => [{ do: 'status', status: { state: 'error', stateDetail: detail }, conditions: healthConditions('stalled', 'Error', detail) }]

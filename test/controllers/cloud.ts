@@ -43,6 +43,8 @@ export interface Cloud {
   /** The first host. */
   readonly host: SimulatedHost
   readonly volumes: Map<string, HeldVolume>
+  /** What lies on shared storage. */
+  readonly pool: ReadonlyMap<string, HeldVolume>
   hostOf(node: string): SimulatedHost
   /** Starts the controllers; the answer stops them. A process that may write only so often dies at its last write: nothing of it happens
    *  any more, not even learning what came of the write. `onDeath` is called then. */
@@ -107,7 +109,7 @@ export async function openCloud(db: Database, log: Logger = silentLog, nodes: re
   }
 
   const cloud: Cloud = {
-    kubectl, host, volumes, hostOf: (name) => hostOf(name).machine,
+    kubectl, host, volumes, pool: storage.pools.get(POOL) ?? new Map<string, HeldVolume>(), hostOf: (name) => hostOf(name).machine,
     startMortals(writesMaximum, deathsMaximum = Number.POSITIVE_INFINITY) {
       let deaths = 0
       let isOver = false

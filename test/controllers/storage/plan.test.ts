@@ -118,6 +118,7 @@ describe('while its server moves', () => {
     ['another node that reaches the data is told of them', storage({}, 'now'), given({ volumes: [shared()] }), ['ensure node-n2 on p1 retained', 'state deleting', 'wait']],
     ['also when the lost one was to end them', storage({}, 'now'), given({ volumes: [going] }), ['ensure node-n2 on p1 retained', 'state deleting', 'wait']],
     ['it is waited for where there is none', storage({}, 'now'), given({ heirNode: undefined, volumes: [shared()] }), ['state deleting', 'wait']],
+    ['but not when its server is given up by force', storage({}, 'now'), given({ heirNode: undefined, isReleased: true, volumes: [shared()] }), ['remove node-n1', 'state deleting', 'wait']],
     ['the lost one keeps its volume until the other has seen its own', storage({}, 'now'), given({ volumes: [shared(), justMade] }), ['state deleting', 'wait']],
     ['then it lets the data go', storage({}, 'now'), given({ volumes: [shared(), shared({ isRetained: true }, 'n2')] }), ['ensure node-n1 on p1 retained', 'remove node-n1', 'state deleting', 'wait']],
     ['which goes by itself where it was on its way', storage({}, 'now'), given({ volumes: [going, shared({ isRetained: true }, 'n2')] }), ['state deleting', 'wait']],
