@@ -38,7 +38,7 @@ export const recoverServer = route({
 })
 export const settleServerMigration = route({
   ...onServers, id: 'settle_server_migration', method: 'POST', path: '/v1/operator/servers/{id}/settle-migration', summary: 'Bring a move that was left in the middle to its end', audit: 'server.settle_migration',
-  starts: ['server.settle_migration'], description: 'Both nodes are asked; what they say goes before the winner that is named.', params: ById,
+  starts: ['server.settle_migration'], description: 'Both nodes are asked; what they say goes before the winner that is named. A server that runs on neither stays on the source unless the target is named.', params: ById,
   body: z.strictObject({ winner: z.enum(['source', 'target', 'auto']).default('auto') }), answers: { 202: OperationEnvelope }, refuses: [400, 404, 409],
 })
 export const forceReleaseServer = route({
