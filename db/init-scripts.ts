@@ -24,6 +24,7 @@ export async function listInitScriptRows(queries: Queries, accountId: string, af
     .orderBy('created_at', 'desc').orderBy('id', 'desc').limit(limit).execute()
 }
 
+/** Undefined for unknown ids and those of another account. */
 export async function findInitScript(queries: Queries, accountId: string, id: string): Promise<InitScriptRow | undefined> {
   if (!isUuid(id)) return undefined
   return queries.selectFrom('init_script').select(COLUMNS).where('account_id', '=', accountId).where('id', '=', id).executeTakeFirst()
@@ -39,10 +40,12 @@ export async function lockInitScripts(tx: Transaction<Tables>, accountId: string
   await tx.selectFrom('account_quota').select('name').where('account_id', '=', accountId).where('name', '=', 'init_scripts').forUpdate().execute()
 }
 
+/** The name must be free: whoever asks holds the quota's lock. */
 export async function insertInitScript(queries: Queries, accountId: string, row: InitScriptRow): Promise<void> {
   await queries.insertInto('init_script').values({ account_id: accountId, ...row }).execute()
 }
 
+/** Writes what a change can change; the name must be free, as at `insertInitScript`. */
 export async function updateInitScriptRow(queries: Queries, accountId: string, { id, name, content, generation, updated_at }: InitScriptRow): Promise<void> {
   await queries.updateTable('init_script').set({ name, content, generation, updated_at }).where('account_id', '=', accountId).where('id', '=', id).execute()
 }

@@ -34,8 +34,11 @@ export async function markMailSent(queries: Queries, id: string, now: Date): Pro
   await queries.updateTable('email_outbox').set({ sent_at: now, body: '', last_error: null }).where('id', '=', id).execute()
 }
 
+const ERROR_CHARACTERS_MAXIMUM = 1_000
+
+/** It is tried again from `retryAt` on. */
 export async function markMailFailed(queries: Queries, id: string, retryAt: Date, error: string): Promise<void> {
-  await queries.updateTable('email_outbox').set({ next_attempt_at: retryAt, last_error: error.slice(0, 1000) }).where('id', '=', id).execute()
+  await queries.updateTable('email_outbox').set({ next_attempt_at: retryAt, last_error: error.slice(0, ERROR_CHARACTERS_MAXIMUM) }).where('id', '=', id).execute()
 }
 
 /** Removes mails that were sent before the instant. */

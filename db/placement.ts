@@ -126,6 +126,7 @@ export async function giveBackRoom(tx: Transaction<Tables>, node: string, room: 
     .where('node', '=', node).execute()
 }
 
+/** Undefined while the server holds no room. */
 export async function findPlacement(db: Queries, server: { readonly accountId: string; readonly serverId: string }): Promise<Placement | undefined> {
   const row = await db.selectFrom('placement').selectAll().where('account_id', '=', server.accountId).where('server_id', '=', server.serverId).executeTakeFirst()
   return row && {
@@ -145,6 +146,7 @@ export async function listAllCandidates(db: Queries): Promise<readonly Candidate
   return (await db.selectFrom('node_capacity').selectAll().orderBy('node').execute()).map(toCandidate)
 }
 
+/** Undefined for a node that placement does not know. */
 export async function findCandidate(db: Queries, node: string): Promise<Candidate | undefined> {
   const row = await db.selectFrom('node_capacity').selectAll().where('node', '=', node).executeTakeFirst()
   return row && toCandidate(row)

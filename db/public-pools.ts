@@ -41,6 +41,7 @@ export async function forgetPool(tx: Transaction<Tables>, id: string): Promise<b
   return true
 }
 
+/** Undefined for a pool that was never taken over. */
 export async function findPool(db: Queries, id: string): Promise<Pool | undefined> {
   const row = await db.selectFrom('public_pool').selectAll().where('id', '=', id).executeTakeFirst()
   return row && toPool(row)

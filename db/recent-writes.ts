@@ -23,6 +23,7 @@ export async function recordWrite(tx: Transaction<Tables>, { accountId, resource
       .where((where) => where('recent_write.resource_version', '<', row.resource_version))).execute()
 }
 
+/** In any order, each object once with the newest version that was written. */
 export async function listRecentWrites(db: Queries, accountId: string, type: string, now: Date): Promise<readonly RecentWrite[]> {
   const rows = await db.selectFrom('recent_write').select(['resource_id', 'resource_version']).where('account_id', '=', accountId).where('resource_type', '=', type)
     .where('written_at', '>=', since(now)).execute()

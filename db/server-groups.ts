@@ -110,6 +110,7 @@ export async function countMembers(db: Queries, accountId: string, groupIds: rea
   return new Map(rows.map(({ group_id, count }) => [group_id ?? '', count]))
 }
 
+/** Undefined for unknown ids and those of another account. */
 export async function findServerGroup(db: Queries, { accountId, groupId }: GroupId): Promise<ServerGroup | undefined> {
   const row = await db.selectFrom('server_group').selectAll().where('account_id', '=', accountId).where('id', '=', groupId).executeTakeFirst()
   return row && toGroup(row)

@@ -8,6 +8,7 @@ export interface SizeChange {
   readonly after: Room
 }
 
+/** Undefined while the size of the server is not being changed. */
 export async function findSizeChange(db: Queries, { accountId, serverId }: { readonly accountId: string; readonly serverId: string }): Promise<SizeChange | undefined> {
   const row = await db.selectFrom('size_change').select(SIZE_CHANGE_COLUMNS).where('account_id', '=', accountId).where('server_id', '=', serverId).executeTakeFirst()
   return row && toSizeChange(row)

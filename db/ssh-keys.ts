@@ -20,6 +20,7 @@ export async function listSshKeyRows(queries: Queries, accountId: string, after:
     .orderBy('created_at', 'desc').orderBy('id', 'desc').limit(limit).execute()
 }
 
+/** Undefined for unknown ids and those of another account. */
 export async function findSshKey(queries: Queries, accountId: string, id: string): Promise<SshKeyRow | undefined> {
   if (!isUuid(id)) return undefined
   return queries.selectFrom('ssh_key').select(COLUMNS).where('account_id', '=', accountId).where('id', '=', id).executeTakeFirst()
@@ -32,6 +33,7 @@ export async function findTakenBy(queries: Queries, accountId: string, key: Pick
   return rows.find((row) => row.name === key.name) ?? rows[0]
 }
 
+/** Name and fingerprint must be free: whoever asks holds the quota's lock. */
 export async function insertSshKey(queries: Queries, accountId: string, row: SshKeyRow): Promise<void> {
   await queries.insertInto('ssh_key').values({ account_id: accountId, ...row }).execute()
 }

@@ -49,6 +49,7 @@ export async function spendStaffStep(queries: Queries, id: string, step: number)
   return updated.numUpdatedRows === 1n
 }
 
+/** The secret itself is not kept. */
 export async function createStaffSession(queries: Queries, made: { readonly id: string; readonly secret: string; readonly staffId: string; readonly now: Date; readonly expiresAt: Date }): Promise<void> {
   await queries.insertInto('staff_session')
     .values({ id: made.id, secret_hash: hashSecret(made.secret), staff_id: made.staffId, created_at: made.now, last_seen_at: made.now, expires_at: made.expiresAt }).execute()
@@ -64,6 +65,7 @@ export async function findStaffSession(queries: Queries, secret: string, now: Da
   return { sessionId: session.id, staff }
 }
 
+/** Free when it has ended. */
 export async function endStaffSession(queries: Queries, id: string): Promise<void> {
   await queries.deleteFrom('staff_session').where('id', '=', id).execute()
 }

@@ -2,6 +2,7 @@
 import type { StandingFacts } from '../domain/standing.ts'
 import type { Queries } from './open.ts'
 
+/** The account must be there. */
 export async function readStanding(queries: Queries, accountId: string, now: Date): Promise<StandingFacts> {
   const account = await queries.selectFrom('account').select(['suspended_for_payment_at', 'suspended_by_staff_at', 'requires_billing_approval'])
     .select(({ exists, selectFrom }) => exists(

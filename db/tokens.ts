@@ -103,6 +103,7 @@ export interface TokenPage {
   readonly limit: number
 }
 
+/** Newest first. */
 export async function listTokens(queries: Queries, page: TokenPage): Promise<TokenRow[]> {
   const { userId } = page
   const rows = await selectTokens(queries).where('api_token.account_id', '=', page.accountId)
@@ -112,6 +113,7 @@ export async function listTokens(queries: Queries, page: TokenPage): Promise<Tok
   return rows.map(toTokenRow)
 }
 
+/** The token must be there. */
 export async function readToken(queries: Queries, id: string): Promise<TokenRow> {
   return toTokenRow(await selectTokens(queries).where('api_token.id', '=', id).executeTakeFirstOrThrow())
 }

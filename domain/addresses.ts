@@ -36,6 +36,7 @@ function parseIpv6(text: string): bigint | undefined {
   return groups.every((group) => /^[0-9a-f]{1,4}$/i.test(group)) ? groups.reduce((value, group) => (value << 16n) | BigInt(`0x${group}`), 0n) : undefined
 }
 
+/** `value` is an address of the family. */
 export function formatAddress(family: AddressFamily, value: bigint): string {
   if (family === 'ipv4') return [24n, 16n, 8n, 0n].map((shift) => String((value >> shift) & 0xffn)).join('.')
   const groups = Array.from({ length: GROUPS }, (_, index) => ((value >> BigInt(16 * (GROUPS - 1 - index))) & 0xffffn).toString(16))

@@ -30,11 +30,13 @@ export function requireNodeIdle(node: NodeFacts): void {
   if (node.isDeleting) throw stateNotAllowed(node, 'The node is being removed.')
 }
 
+/** Throws 409 while another change runs, and for a node that is cordoned already. */
 export function requireCordonable(node: NodeFacts): void {
   requireNodeIdle(node)
   if (node.isCordoned) throw stateNotAllowed(node, 'The node is cordoned already.')
 }
 
+/** Throws 409 while another change runs, and for a node that is not cordoned or is fenced. */
 export function requireUncordonable(node: NodeFacts): void {
   requireNodeIdle(node)
   if (!node.isCordoned) throw stateNotAllowed(node, 'The node is not cordoned.')

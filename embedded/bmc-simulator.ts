@@ -39,6 +39,7 @@ const ROOT = '/redfish/v1'
 const BODY_BYTES_MAXIMUM = 65_536
 const RESETS = ['On', 'ForceOff', 'ForceRestart'] as const
 
+/** Resolves when it listens; rejects when the port is taken. */
 export async function startBmcSimulator({ host, port, certificate, key, username, password, machines }: BmcOptions): Promise<BmcSimulator> {
   const expected = digest(`Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`)
   const mayEnter = (authorization: string | undefined) => timingSafeEqual(expected, digest(authorization ?? ''))

@@ -7,6 +7,7 @@ import type { Random } from '../../kit/sys/random.ts'
 
 const LIFETIME_DAYS = 825
 
+/** PEM files. Rejects when one cannot be read. */
 export async function readCertificate(files: { readonly certificate: string; readonly key: string }): Promise<Certificate> {
   const [certificate, key] = await Promise.all([readFile(files.certificate, 'utf8'), readFile(files.key, 'utf8')])
   return { certificate, key }

@@ -43,6 +43,7 @@ export function webhookConfiguration({ url, authority, platformUsers }: Registra
 const rule = (scope: 'Namespaced' | 'Cluster', types: readonly ResourceType[]) =>
   ({ apiGroups: [API_GROUP], apiVersions: ['*'], resources: types.flatMap(({ plural }) => [plural, `${plural}/status`]), operations: ['CREATE', 'UPDATE', 'DELETE'], scope })
 
+/** Brings the configuration up to date; other processes may do the same. Throws ApiError. */
 export async function registerWebhook(store: Store, registration: Registration): Promise<void> {
   await store.apply(ValidatingWebhookConfiguration, { ...webhookConfiguration(registration), spec: undefined })
 }

@@ -162,6 +162,7 @@ interface UserData {
   readonly text: string
 }
 
+/** Free when the Secret is there: its name is that of one server and one request. */
 export async function writeUserData({ store }: Pick<Parts, 'store'>, { namespace, name, serverId, owner, text }: UserData): Promise<void> {
   const draft = {
     metadata: { name, namespace, labels: { [SERVER_LABEL]: serverId }, ...(owner === undefined ? {} : { ownerReferences: [ownerOf(owner)] }) }, spec: undefined, type: 'Opaque', data: { userData: Buffer.from(text).toString('base64') },

@@ -135,6 +135,7 @@ async function begin(parts: Parts, nodes: Nodes, call: Pick<Call, 'request' | 'n
   return { status: 202, body: { operation: await beginOnNode(parts, nodes, call, verb) } }
 }
 
+/** Answers the operation as it is then. Throws what `judge` throws, 404 for an unknown node, and 409 when others keep changing it. */
 export async function beginOnNode(
   parts: Parts, nodes: Nodes, { caller, request, now, params: { id } }: Pick<Call, 'request' | 'now'> & { readonly caller: Operator; readonly params: { readonly id: string } }, verb: Verb & { readonly action?: string },
 ): Promise<OperationView> {

@@ -6,6 +6,7 @@ import type { Decision } from './decision.ts'
 import { SILENT_SECONDS_MAXIMUM } from './life.ts'
 import type { Work } from './seen.ts'
 
+/** Steps in order: cordoned, upgraded. */
 export function upgradeAgent({ node, seen, operation }: Work): Decision {
   const version = operation.arguments?.['version'] ?? node.spec.desiredAgentVersion ?? ''
   if (isCancelled(operation)) return { step: 'upgraded', outcome: 'cancelled' }

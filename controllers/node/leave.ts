@@ -7,6 +7,7 @@ import { activeOperation, type Turn } from './seen.ts'
 
 const LOOK_SECONDS = 10
 
+/** Guards in order: nothing is on it any more, something is. */
 export function leave({ node, seen: { mirror } }: Turn): readonly Action[] {
   const { name } = node.metadata
   const operation = activeOperation(node)

@@ -4,6 +4,7 @@ import type { Decision } from './decision.ts'
 import { SILENT_SECONDS_MAXIMUM } from './life.ts'
 import type { Work } from './seen.ts'
 
+/** Steps in order: access, reported, placeable. */
 export function provision({ node, seen, operation }: Work): Decision {
   if (isCancelled(operation)) return { step: 'access', outcome: 'cancelled' }
   if (!seen.hasAccess) return { step: 'access', waitFor: 'the access of its agent' }

@@ -29,6 +29,7 @@ export const DAY_MILLISECONDS = 86_400_000
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const
 const SERIAL_BYTES = 12
 
+/** A new key and the certificate for it. */
 export async function makeCertificate({ commonName, days, hosts = [], isAuthority = false, authority, now, random }: CertificateOptions): Promise<Certificate> {
   x509.cryptoProvider.set(webcrypto)
   const keys = await webcrypto.subtle.generateKey(ALGORITHM, true, ['sign', 'verify'])

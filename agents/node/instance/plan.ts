@@ -58,6 +58,8 @@ const MISSING_SECONDS = 30
 /** How often the progress of a transfer is told. */
 const PROGRESS_SECONDS = 1
 
+/** Guards in order: deleted, a spec from the past, a guest of another incarnation, a spec that is news, waiting for a guest, a transfer that ended,
+ *  handed over, running, ended, to be begun, at rest. */
 export function planInstance(instance: InstanceObject, seen: InstanceSeen, now: Date): Action[] {
   const { uid = '', generation = 0, deletionTimestamp } = instance.metadata
   const { spec } = instance

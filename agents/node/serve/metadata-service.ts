@@ -52,6 +52,7 @@ const NO_CLOUD: typeof DOCUMENTS = {
   '/network-config': ({ document }) => raw(networkConfigText(document)),
 }
 
+/** What is not offered is answered too. Throws Unavailable when the user data cannot be read now. */
 export async function answerMetadata(request: MetadataRequest, guest: AskingGuest, now: Date): Promise<MetadataAnswer> {
   const { method, headers } = request
   const path = request.path.split('?', 1)[0] ?? ''

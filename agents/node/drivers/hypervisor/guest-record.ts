@@ -24,6 +24,7 @@ export const GuestRecord = z.strictObject({
 })
 export type GuestRecord = z.infer<typeof GuestRecord>
 
+/** Undefined when there is none. Throws for one that this agent does not understand. */
 export async function readGuestRecord(folder: string): Promise<GuestRecord | undefined> {
   const text = await readFile(join(folder, RECORD_FILE), 'utf8').catch(() => undefined)
   return text === undefined ? undefined : GuestRecord.parse(JSON.parse(text))
@@ -49,6 +50,7 @@ export async function findGuestProcess(folder: string, uuid: string): Promise<nu
   return undefined
 }
 
+/** By its command line and working directory: a process id alone may be anybody's by now. */
 export async function isGuestProcess(pid: number, folder: string, uuid: string): Promise<boolean> {
   const words = await processArgumentsOf(pid)
   return words !== undefined && words[words.indexOf('-uuid') + 1] === uuid && await processFolderOf(pid) === folder

@@ -110,6 +110,7 @@ export interface SendSight {
   readonly copies: readonly CopyJob[]
 }
 
+/** What QEMU says of the sending now. Rejects when it does not answer. */
 export async function lookAtSend(qmp: Qmp, { mirroredDisks }: Move): Promise<SendSight> {
   const look = async () => await qmp.execute('query-migrate') as Migration // shape of QEMU's documented answer; so below
   let migration = await look()

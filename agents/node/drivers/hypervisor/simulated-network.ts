@@ -37,6 +37,7 @@ export interface SimulatedNetwork extends GuestTransport {
 const FIRST_PORT = 49_152
 const PORTS = 16_384
 
+/** Whole until something is cut. */
 export function newSimulatedNetwork(): SimulatedNetwork {
   const receivers = new Map<string, SimulatedReceiver>()
   const cutOff = new Set<string>()

@@ -37,6 +37,7 @@ interface Served {
   readonly port: number
 }
 
+/** Ends what an agent that was killed has left serving in the folder. */
 export async function openDiskServer({ folder, host, ports, clock }: DiskServerOptions): Promise<DiskServer> {
   const served = new Map<string, Served>()
   await mkdir(folder, { recursive: true, mode: 0o700 })
