@@ -168,7 +168,7 @@ describe('a server', () => {
     await addNode(name, { state: 'ready' })
     const id = await serverOn(name)
     expect((await olga('POST', `/servers/${id}/settle-migration`, {})).body).toMatchObject({ status: 409, reason: 'state_not_allowed' })
-    await cloud.db.insertInto('placement_target').values({ account_id: owner.accountId, server_id: id, operation_id: 'op', zone: cloud.zone, node: name, reserved_at: new Date() }).execute()
+    await cloud.db.insertInto('placement_target').values({ account_id: owner.accountId, server_id: id, operation_id: 'op', zone: cloud.zone, node: name, cores: 1, memory_mebibytes: 192, storage_gibibytes: 1, reserved_at: new Date() }).execute()
     expect((await olga('POST', `/servers/${id}/settle-migration`, { winner: 'target' })).body['operation']).toMatchObject({ kind: 'server.settle_migration' })
   })
 })
