@@ -4,6 +4,7 @@ import type { Action } from '../../../kit/reconcile/action.ts'
 import type { VolumeSpec, VolumeStatus } from '../../../resources/instance.ts'
 import type { HeldVolume } from '../drivers/storage/volume-store.ts'
 import type { ImageState } from '../images/template-store.ts'
+import { DETAIL_CHARACTERS_MAXIMUM } from '../instance/plan.ts'
 import type { CopyState } from './copies.ts'
 
 export type VolumeObject = KubeObject<VolumeSpec, VolumeStatus>
@@ -74,9 +75,6 @@ function planMaking({ pool, source, copyFrom, origin, isRetained }: VolumeSpec, 
   if (source?.kind === 'template' && seen.image?.is !== 'ready') return [creating(`template ${source.name} is being prepared`), effect('prepare', {}), wait(RETRY_SECONDS, 'the template')]
   return [effect('create', {}), again]
 }
-
-/** As the schema of the status has it. */
-const DETAIL_CHARACTERS_MAXIMUM = 1024
 
 type Status = { readonly [Field in keyof Omit<VolumeStatus, 'observedGeneration' | 'conditions'>]-?: VolumeStatus[Field] | undefined }
 

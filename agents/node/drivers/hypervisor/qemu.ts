@@ -55,8 +55,8 @@ const KILL_TIMEOUT_MILLISECONDS = 10_000
 const END_POLL_MILLISECONDS = 20
 const REATTACH_MILLISECONDS = 500
 const FORWARD_HOST = '127.0.0.1'
+const DETAIL_CHARACTERS_MAXIMUM = 300
 /** States of QEMU's `query-status` in which nothing of the guest can go on. */
-const DETAIL_CHARACTERS = 300
 const DEAD_STATES = ['internal-error', 'guest-panicked']
 
 interface Attachment {
@@ -73,6 +73,7 @@ interface ConsoleState {
   readonly log: ConsoleLog
 }
 
+/** Attaches to guests that an earlier agent started as soon as they are looked at. */
 export async function openQemu(options: QemuOptions): Promise<Hypervisor> {
   await mkdir(options.folder, { recursive: true, mode: 0o700 })
   return new QemuHypervisor({ ...options, folder: await realpath(options.folder) })
