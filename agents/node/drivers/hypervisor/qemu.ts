@@ -305,7 +305,7 @@ class QemuHypervisor implements Hypervisor {
     if (pid === undefined) {
       this.#console(name).line.stopped()
       const output = told?.phase === 'transferring' ? await readFile(join(this.#folder(name), GUEST_FILES.output), 'utf8').catch(() => '') : ''
-      return seen('gone', false, told && { ...told, detail: told.detail || (output.trim().split('\n').at(-1) ?? '').slice(0, DETAIL_CHARACTERS) })
+      return seen('gone', false, told && { ...told, detail: told.detail || (output.trim().split('\n').at(-1) ?? '').slice(0, DETAIL_CHARACTERS_MAXIMUM) })
     }
     try {
       const { state, transfer } = await this.#attach(record, pid)
