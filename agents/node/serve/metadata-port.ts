@@ -23,6 +23,8 @@ const PROGRAM = join(import.meta.dirname, 'metadata-namespace.ts')
 /** As many as guests of user-mode networking have. */
 const GUEST_CONNECTIONS_MAXIMUM = 8
 const LOOK_MILLISECONDS = 500
+/** Until it is tried again on a host that refuses. */
+const RETRY_MILLISECONDS = 5_000
 const READY_MILLISECONDS = 15_000
 
 /** Serves until the signal aborts. Guests are known by their hardware addresses. What ends or breaks meanwhile is made anew. */
@@ -31,8 +33,11 @@ export async function runMetadataPort({ zone, ...options }: MetadataPortOptions,
   const http = openMetadataHttp(options)
   while (!signal.aborted) {
     const name = zone()
-    if (name !== undefined) await serve(name, http.take, clock, signal).catch((error: unknown) => log.warn('the metadata service does not reach guests', { error }))
-    await clock.sleep(LOOK_MILLISECONDS, signal)
+    const isRefused = name !== undefined && await serve(name, http.take, clock, signal).then(() => false, (error: unknown) => {
+      if (!signal.aborted) log.warn('the metadata service does not reach guests', { error })
+      return true
+    })
+    await clock.sleep(isRefused ? RETRY_MILLISECONDS : LOOK_MILLISECONDS, signal)
   }
   http.close()
 }
@@ -41,7 +46,7 @@ export async function runMetadataPort({ zone, ...options }: MetadataPortOptions,
 async function serve(zone: string, take: (socket: Socket, mark: string) => void, clock: Clock, signal: AbortSignal): Promise<void> {
   const namespace = spawn('unshare', ['--net', nodeBinary(), PROGRAM], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'], env: { PATH: environment()['PATH'] } })
   const ended = new Promise<void>((resolve, reject) => {
-    namespace.once('error', reject)
+    namespace.on('error', reject)
     namespace.once('exit', () => resolve())
   })
   ended.catch(() => {}) // whoever waits for it is told
@@ -62,8 +67,11 @@ async function serve(zone: string, take: (socket: Socket, mark: string) => void,
     signal.removeEventListener('abort', end)
     end()
     server?.close()
+    await unplug().catch(() => '') // the next one does it
   }
 }
+
+const unplug = (): Promise<string> => runProgram('ovs-vsctl', ['--if-exists', 'del-port', INTEGRATION_BRIDGE, OUTER_INTERFACE])
 
 const said = (namespace: ChildProcess, ended: Promise<void>, word: string): Promise<Server | undefined> => Promise.race([
   new Promise<Server | undefined>((resolve) => namespace.once('message', (message, handle) => {
@@ -76,7 +84,7 @@ const said = (namespace: ChildProcess, ended: Promise<void>, word: string): Prom
 
 /** The interface goes with the namespace, and may have left its name in the bridge. */
 async function plugIn(pid: number, zone: string): Promise<void> {
-  await runProgram('ovs-vsctl', ['--if-exists', 'del-port', INTEGRATION_BRIDGE, OUTER_INTERFACE])
+  await unplug()
   await runProgram('ip', ['link', 'delete', OUTER_INTERFACE]).catch(() => '') // most often there is none
   await runProgram('ip', ['link', 'add', OUTER_INTERFACE, 'mtu', String(OVN_MTU), 'type', 'veth', 'peer', 'name', INNER_INTERFACE, 'netns', String(pid)])
   // The userspace datapath fills in no checksums.
