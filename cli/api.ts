@@ -51,12 +51,15 @@ export function createApi({ url, token, userAgent }: { readonly url: string; rea
 
 const isJson = (response: Response): boolean => /^application\/(\w+\+)?json/.test(response.headers.get('content-type') ?? '')
 
+/** Of an answer that is not JSON, shown to people. */
+const DETAIL_CHARACTERS_MAXIMUM = 200
+
 function members(text: string): Members {
   try {
     const value: unknown = JSON.parse(text)
     return typeof value === 'object' && value !== null ? value as Members : {}
   } catch {
-    return { detail: text.slice(0, 200) }
+    return { detail: text.slice(0, DETAIL_CHARACTERS_MAXIMUM) }
   }
 }
 

@@ -11,6 +11,7 @@ export const SESSION_IDLE_SECONDS = 86_400
 /** Use is written down at most this often. */
 const SEEN_SECONDS = 60
 const SESSIONS_LISTED_MAXIMUM = 1_000
+const USER_AGENT_CHARACTERS_MAXIMUM = 512
 
 /** Whoever was seen last at this instant or before is idle for too long. */
 const idleSince = (now: Date): Date => new Date(now.getTime() - SESSION_IDLE_SECONDS * 1000)
@@ -31,7 +32,7 @@ export async function createSession(queries: Queries, made: NewSession): Promise
   await queries.insertInto('session')
     .values({
       id: made.id, secret_hash: hashSecret(made.secret), user_id: made.userId, created_at: made.now, last_seen_at: made.now, expires_at: made.expiresAt,
-      user_agent: made.userAgent.slice(0, 512), source_ip: made.sourceIp,
+      user_agent: made.userAgent.slice(0, USER_AGENT_CHARACTERS_MAXIMUM), source_ip: made.sourceIp,
     }).execute()
 }
 

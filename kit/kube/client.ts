@@ -27,6 +27,8 @@ const RETRY_AFTER_MAXIMUM_SECONDS = 10
 const WATCH_SECONDS = { least: 300, most: 600 }
 
 const WHAT = 'the Kubernetes API'
+/** Of a body that is no Status. */
+const ERROR_TEXT_CHARACTERS_MAXIMUM = 200
 const CONTENT_TYPES = { json: 'application/json', merge: 'application/merge-patch+json', apply: 'application/apply-patch+yaml' } as const
 
 type Query = Readonly<Record<string, string | undefined>>
@@ -219,7 +221,7 @@ interface StatusBody {
 function refusalOf(response: TransportResponse, text: string): ApiError {
   const status = statusIn(text)
   const header = Number(response.headers['retry-after'] ?? Number.NaN)
-  return errorOf({ ...status, code: response.status, message: status?.message ?? (text.slice(0, 200).trim() || `HTTP ${response.status}`) }, Number.isFinite(header) ? header : undefined)
+  return errorOf({ ...status, code: response.status, message: status?.message ?? (text.slice(0, ERROR_TEXT_CHARACTERS_MAXIMUM).trim() || `HTTP ${response.status}`) }, Number.isFinite(header) ? header : undefined)
 }
 
 function errorOf(status: StatusBody, retryAfterHeaderSeconds?: number): ApiError {

@@ -7,6 +7,7 @@ import type { ProviderConfiguration } from './configuration.ts'
 
 const TIMEOUT_SECONDS = 10
 const KEPT_MILLISECONDS = 3_600_000
+const NAME_CHARACTERS_MAXIMUM = 200
 const ALGORITHMS: readonly string[] = ['RS256', 'ES256']
 const SILENT_MISSES: readonly string[] = ['login_required', 'interaction_required', 'consent_required', 'account_selection_required']
 
@@ -99,7 +100,7 @@ function personOf(configuration: ProviderConfiguration, claims: client.IDToken):
   if (!isVerified) throw new SignInFailed('email_unverified')
   if (configuration.is_multi_tenant && (typeof claims['tid'] !== 'string' || typeof claims['oid'] !== 'string')) throw new SignInFailed('provider_error')
   const subject = configuration.is_multi_tenant ? `${String(claims['tid'])}:${String(claims['oid'])}` : claims.sub
-  return { issuer: claims.iss, subject, email: email.trim().toLowerCase(), name: typeof name === 'string' && name.trim() !== '' ? name.trim().slice(0, 200) : null, claims }
+  return { issuer: claims.iss, subject, email: email.trim().toLowerCase(), name: typeof name === 'string' && name.trim() !== '' ? name.trim().slice(0, NAME_CHARACTERS_MAXIMUM) : null, claims }
 }
 
 /** A provider that does not answer, answers 5xx or only after the timeout is unavailable; anything else it says or signs wrongly is an error. */
