@@ -1,8 +1,8 @@
 /** Coupons, as staff make them. */
-import { badField, conflict, forbidden, notFound } from '../../domain/problem.ts'
+import { badField, conflict, notFound } from '../../domain/problem.ts'
 import { comesAfter } from '../../db/page.ts'
 import type { Answer, Call, Operator } from '../../kit/http/call.ts'
-import { type Endpoint, publicEndpoint } from '../../kit/http/endpoint.ts'
+import { type Endpoint, operatorEndpoint } from '../../kit/http/endpoint.ts'
 import { newUuid } from '../../kit/sys/random.ts'
 import * as routes from '../../resources/staff.ts'
 import type { IdentityParts } from '../identity/parts.ts'
@@ -12,9 +12,9 @@ import { readPageByTime } from '../page.ts'
 const COLUMNS = ['id', 'code', 'label', 'amount_cents', 'valid_from', 'valid_until', 'max_redemptions', 'redemptions', 'credit_days', 'is_active', 'created_at'] as const
 
 export const couponEndpoints = (parts: IdentityParts): readonly Endpoint[] => [
-  publicEndpoint(routes.listCoupons, (call) => list(parts, call)),
-  publicEndpoint(routes.createCoupon, (call) => create(parts, call)),
-  publicEndpoint(routes.updateCoupon, (call) => update(parts, call)),
+  operatorEndpoint(routes.listCoupons, (call) => list(parts, call)),
+  operatorEndpoint(routes.createCoupon, (call) => create(parts, call)),
+  operatorEndpoint(routes.updateCoupon, (call) => update(parts, call)),
 ]
 
 interface CouponRow {
@@ -25,12 +25,7 @@ const toView = (row: CouponRow) =>
   ({ ...row, valid_from: row.valid_from?.toISOString() ?? null, valid_until: row.valid_until?.toISOString() ?? null, created_at: row.created_at.toISOString() })
 const dateOf = (text: string | null | undefined): Date | null => (text == null ? null : new Date(text))
 
-function operatorOf(call: Pick<Call, 'caller'>): Operator {
-  if (call.caller.kind !== 'operator') throw forbidden('This is for operators.')
-  return call.caller
-}
-
-async function list(parts: IdentityParts, call: Call<typeof routes.listCoupons>): Promise<Answer> {
+async function list(parts: IdentityParts, call: Call<typeof routes.listCoupons, Operator>): Promise<Answer> {
   const { items, nextCursor } = await readPageByTime(
     parts.cursors, call, (after, count) => parts.db.selectFrom('coupon').select(COLUMNS).where(comesAfter(after)).orderBy('created_at', 'desc').orderBy('id', 'desc').limit(count).execute(),
     ({ created_at: createdAt, id }) => ({ createdAt, id }),
@@ -38,9 +33,8 @@ async function list(parts: IdentityParts, call: Call<typeof routes.listCoupons>)
   return { status: 200, body: { items: items.map(toView), next_cursor: nextCursor } }
 }
 
-async function create(parts: IdentityParts, call: Call<typeof routes.createCoupon>): Promise<Answer> {
-  const caller = operatorOf(call)
-  const { body, now, request } = call
+async function create(parts: IdentityParts, call: Call<typeof routes.createCoupon, Operator>): Promise<Answer> {
+  const { caller, body, now, request } = call
   const window = { from: dateOf(body.valid_from), until: dateOf(body.valid_until) }
   if (window.from !== null && window.until !== null && window.until <= window.from) throw badField('valid_until', 'must be after valid_from')
   return await parts.db.transaction().execute(async (tx) => {
@@ -56,9 +50,8 @@ async function create(parts: IdentityParts, call: Call<typeof routes.createCoupo
   })
 }
 
-async function update(parts: IdentityParts, call: Call<typeof routes.updateCoupon>): Promise<Answer> {
-  const caller = operatorOf(call)
-  const { body, params, request } = call
+async function update(parts: IdentityParts, call: Call<typeof routes.updateCoupon, Operator>): Promise<Answer> {
+  const { caller, body, params, request } = call
   return await parts.db.transaction().execute(async (tx) => {
     const before = await tx.selectFrom('coupon').select(COLUMNS).where((where) => where(where.cast<string>('id', 'text'), '=', params.id)).forUpdate().executeTakeFirst()
     if (before === undefined) throw notFound('coupon')
