@@ -81,7 +81,7 @@ const named = (input: TierInput): Tier => ({
 })
 
 const special: readonly Tier[] = [
-  named({ name: 'database', setup: 'test/database.ts', workersMaximum: 2, testTimeoutMilliseconds: 60_000, deadlineMinutes: 6 }),
+  named({ name: 'database', setup: 'test/database.ts', workersMaximum: 2, testTimeoutMilliseconds: 60_000, deadlineMinutes: 8 }),
   named({ name: 'kubectl', workersMaximum: 2, testTimeoutMilliseconds: 90_000, deadlineMinutes: 6, missing: kubectlMissing }),
   named({ name: 'qemu', workersMaximum: 2, testTimeoutMilliseconds: 180_000, deadlineMinutes: 8, missing: qemuMissing }),
   named({ name: 'network', workersMaximum: 1, testTimeoutMilliseconds: 180_000, deadlineMinutes: 6, missing: networkMissing }),
