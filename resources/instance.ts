@@ -2,6 +2,7 @@
  *  agent needs to see nothing else. Controllers write spec, the agent writes status. */
 import { z } from 'zod'
 import { resource } from './define.ts'
+import { fixed } from './platform.ts'
 import { Conditions, ObservedGeneration, StoredLabels } from './shapes.ts'
 
 const Reference = z.strictObject({
@@ -9,7 +10,6 @@ const Reference = z.strictObject({
 })
 /** What a guest is given to use: an address, the length of its prefix in bits, and where the rest of the world is. */
 const InterfaceAddress = z.strictObject({ address: z.string().max(45), prefix: z.int().min(0).max(128), gateway: z.string().max(45) })
-const fixed = (field: string) => ({ rule: `self.spec.${field} == oldSelf.spec.${field}`, message: `${field} cannot be changed` })
 
 export const Instance = resource({
   kind: 'Instance', plural: 'instances', shortNames: ['inst'], scope: 'Namespaced',
@@ -152,7 +152,8 @@ export const Volume = resource({
     serve: z.strictObject({ id: z.string().max(253), secretName: z.string().max(253) }).optional(),
     /** Of what another node holds: the template that its data began as, as status.origin says there. Guests boot the kernel of that version. */
     origin: z.strictObject({ name: z.string().max(253), version: z.string().max(253) }).optional(),
-    /** Shared storage that all nodes with the pool see as one; the host's own disks when absent. */
+    /** Shared storage that all nodes with the pool see as one; the host's own disks when absent. Where data lies is said once: a change
+     *  made by who does not know that it is there already would lose sight of them. */
     pool: z.string().max(63).optional(),
     /** The data stays when this object goes: another node holds the volume now. */
     isRetained: z.boolean().optional(),
@@ -174,7 +175,7 @@ export const Volume = resource({
     { name: 'Source', type: 'string', jsonPath: '.spec.source.name' },
     { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
   ],
-  rules: [fixed('storage')],
+  rules: [fixed('storage'), fixed('pool')],
 })
 export type VolumeSpec = z.infer<typeof Volume.spec>
 export type VolumeStatus = z.infer<typeof Volume.status>

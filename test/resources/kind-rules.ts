@@ -2,6 +2,7 @@
 import { expect } from 'vitest'
 import type { KubeObject, ResourceType } from '../../kit/kube/object.ts'
 import { ApiError, type Store } from '../../kit/kube/store.ts'
+import { Volume } from '../../resources/instance.ts'
 import { Node, Plan, Zone } from '../../resources/platform.ts'
 import { Operation } from '../../resources/operation.ts'
 import { PublicPool } from '../../resources/public-pool.ts'
@@ -21,6 +22,7 @@ const OBJECTS = {
   zone: { type: Zone, metadata: { name: 'z1' }, spec: { displayName: 'One', region: 'r1' } },
   plan: { type: Plan, metadata: { name: 'tiny' }, spec: { family: 'starter', cores: 1, memoryMebibytes: 192, storageGibibytes: 1, priceMonthlyCents: 100 } },
   node: { type: Node, metadata: { name: 'n1' }, spec: { zone: 'z1' } },
+  volume: { type: Volume, metadata: { name: 'disk', namespace: NAMESPACE }, spec: { storage: { namespace: NAMESPACE, name: 'web', uid: 'disk' }, sizeGibibytes: 2, pool: 'pool-a' } },
   pool: { type: PublicPool, metadata: { name: 'p1' }, spec: { zone: 'z1', family: 'ipv4', cidr: '192.0.2.0/24', use: 'server_ipv4' } },
 } as const
 type Name = keyof typeof OBJECTS
@@ -52,6 +54,9 @@ const CHANGES: readonly (readonly [Name, Readonly<Record<string, unknown>>, (str
   ['storage', { serverId: null }, 'a boot storage has a server'],
   ['storage', { sizeGibibytes: 3, zone: 'z2' }],
   ['data', { zone: 'z2' }, 'zone cannot be changed'],
+  ['volume', { pool: 'pool-b' }, 'pool cannot be changed'],
+  ['volume', { pool: null }, 'pool cannot be changed'],
+  ['volume', { sizeGibibytes: 3, isRetained: true }],
   ['operation', { actor: 'user:2' }, 'what was asked for cannot be changed'],
   ['zone', { region: 'r2' }, 'region cannot be changed'],
   ['zone', { isClosed: true }],
