@@ -9,6 +9,7 @@ import type { Scheduler, SimulatedProcess } from './scheduler.ts'
 
 interface PoweredHost {
   readonly name: string
+  readonly machine: { running(): readonly unknown[] }
 }
 
 export interface Power {
@@ -91,6 +92,9 @@ export function newPower({ scheduler, hosts, onCut, onRestore, isLying }: PowerO
   return power
 }
 
+/** Where most guests run, a loss hurts most. */
+const busiest = (hosts: readonly PoweredHost[]): PoweredHost | undefined => hosts.toSorted((a, b) => b.machine.running().length - a.machine.running().length)[0]
+
 /** Others have to be there, or nothing could go on elsewhere. */
 const LOST_AT_ONCE_MAXIMUM = 2
 
@@ -103,7 +107,7 @@ export function runLosses(power: Power, scheduler: Scheduler, hosts: readonly Po
     for (;;) {
       await pause(4_000 + random.fraction() * 16_000)
       if (isOver()) return
-      const host = hosts[Math.floor(random.fraction() * hosts.length)]
+      const host = random.fraction() < 0.5 ? busiest(hosts) : hosts[Math.floor(random.fraction() * hosts.length)]
       if (host === undefined) return
       if (!isLost(host) && hosts.filter(isLost).length >= LOST_AT_ONCE_MAXIMUM) continue
       const dice = random.fraction()
