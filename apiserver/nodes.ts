@@ -1,9 +1,10 @@
 /** Nodes as requests find them: one read through to the store, pages from the cache, and what PostgreSQL knows of their use. */
-import { findHomeless } from '../domain/evacuation.ts'
+import { evacueeKey, findHomeless } from '../domain/evacuation.ts'
 import type { NodeFacts } from '../domain/node-rules.ts'
 import { notFound, unavailable } from '../domain/problem.ts'
 import { countTenants, listTenants } from '../db/nodes.ts'
 import { listAllCandidates, listCandidates } from '../db/placement.ts'
+import { listGroupsOn } from '../db/server-groups.ts'
 import type { Position } from '../kit/http/cursor.ts'
 import type { Cache } from '../kit/kube/cache.ts'
 import { type KubeObject, Lease } from '../kit/kube/object.ts'
@@ -73,10 +74,10 @@ export const othersOf = (cache: Cache<NodeSpec, NodeStatus>, { id, zone }: NodeF
 
 /** Throws 503 when the zone has no room for everybody who would have to leave the node, naming them. */
 export async function requireRoomElsewhere({ db, caches }: Pick<Parts, 'db' | 'caches'>, { metadata: { name }, spec: { zone } }: NodeObject): Promise<void> {
-  const [tenants, candidates] = await Promise.all([listTenants(db, name), listCandidates(db, zone)])
+  const [tenants, groups, candidates] = await Promise.all([listTenants(db, name), listGroupsOn(db, name), listCandidates(db, zone)])
   const guests = tenants.filter(({ isArriving }) => !isArriving).map(({ accountId, serverId, cores, memoryMebibytes, storageGibibytes }) => {
     const server = caches.of(Server).get({ namespace: accountNamespace(accountId), name: serverId })
-    return { accountId, serverId, room: { cores, memoryMebibytes, storageGibibytes }, cpuPool: server === undefined ? undefined : caches.of(Plan).get({ name: server.spec.plan })?.spec.cpuPool }
+    return { accountId, serverId, room: { cores, memoryMebibytes, storageGibibytes }, group: groups.get(evacueeKey(accountId, serverId)), cpuPool: server === undefined ? undefined : caches.of(Plan).get({ name: server.spec.plan })?.spec.cpuPool }
   })
   const homeless = findHomeless({ node: name, zone }, guests, candidates)
   if (homeless.length === 0) return

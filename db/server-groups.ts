@@ -1,6 +1,7 @@
 /** Server groups of accounts. The row is what servers are placed by: whoever adds a member or removes the group locks it first, so that
  *  a group never goes while a server comes. A server is a member as long as it holds room on a node. */
 import type { Selectable, Transaction } from 'kysely'
+import { evacueeKey, type GroupOfOthers } from '../domain/evacuation.ts'
 import type { Apartness, Place, Spread } from '../domain/placement.ts'
 import { badField, conflict } from '../domain/problem.ts'
 import type { Queries } from './open.ts'
@@ -100,6 +101,21 @@ async function listDestinations(db: Queries, { accountId, groupId }: GroupId, se
     .innerJoin('placement', (join) => join.onRef('placement.account_id', '=', 'target.account_id').onRef('placement.server_id', '=', 'target.server_id'))
     .innerJoin('node_capacity', 'node_capacity.node', 'target.node').select(['target.node', 'target.zone', 'node_capacity.rack'])
     .where('placement.account_id', '=', accountId).where('placement.group_id', '=', groupId).where('target.server_id', '<>', serverId).execute()
+}
+
+/** The groups of the servers that live on the node, as far as they have other members, by `evacueeKey`. Nothing is locked: the answer is of an instant. */
+export async function listGroupsOn(db: Queries, node: string): Promise<ReadonlyMap<string, GroupOfOthers>> {
+  const rows = await db.selectFrom('placement as own').where('own.node', '=', node)
+    .innerJoin('server_group', (join) => join.onRef('server_group.account_id', '=', 'own.account_id').onRef('server_group.id', '=', 'own.group_id'))
+    .innerJoin('placement as other', (join) => join.onRef('other.account_id', '=', 'own.account_id').onRef('other.group_id', '=', 'own.group_id').onRef('other.server_id', '<>', 'own.server_id'))
+    .leftJoin('placement_target as target', (join) => join.onRef('target.account_id', '=', 'other.account_id').onRef('target.server_id', '=', 'other.server_id'))
+    .innerJoin('node_capacity as place', (join) => join.on((on) => on.or([on('place.node', '=', on.ref('other.node')), on('place.node', '=', on.ref('target.node'))])))
+    .select(['own.account_id', 'own.server_id', 'server_group.spread', 'server_group.is_strict', 'other.server_id as other_id', 'place.node', 'place.zone', 'place.rack'])
+    .orderBy('own.account_id').orderBy('own.server_id').orderBy('other.server_id').orderBy('place.node').execute()
+  const byServer = Map.groupBy(rows, ({ account_id, server_id }) => evacueeKey(account_id, server_id))
+  return new Map([...byServer].flatMap(([key, [first, ...rest]]) => (first === undefined ? [] : [[key, {
+    spread: first.spread, isStrict: first.is_strict, others: [first, ...rest].map(({ other_id, node: at, zone, rack }) => ({ serverId: other_id, node: at, zone, rack })),
+  }]])))
 }
 
 /** By the id of the group; groups without members are not in it. */

@@ -1,23 +1,38 @@
 /** Emptying a node: whether those who are on it would find room elsewhere. Pure. */
-import { type Candidate, type Demand, rankNodes, type Room } from './placement.ts'
+import { type Apartness, type Candidate, type Demand, type Place, rankNodes, type Room } from './placement.ts'
 
 export interface Evacuee {
   readonly serverId: string
   readonly accountId: string
   readonly room: Room
   readonly cpuPool?: string | undefined
+  /** The group that it is a member of. */
+  readonly group?: GroupOfOthers | undefined
 }
 
-/** Those of the guests for whom no node of the zone but the one they leave has room, when all of them leave: the largest choose first.
- *  An account's group may need more room still; that shows when its member is moved. */
+/** Servers of two accounts may have one name. */
+export const evacueeKey = (accountId: string, serverId: string): string => `${accountId}/${serverId}`
+
+export interface GroupOfOthers extends Omit<Apartness, 'members'> {
+  /** Where the other members are, and where they are on their way to. */
+  readonly others: readonly (Place & { readonly serverId: string })[]
+}
+
+/** Those of the guests for whom no node of the zone but the one they leave has room and is far enough from their group, when all of them leave:
+ *  the largest choose first. */
 export function findHomeless(leaving: { readonly node: string; readonly zone: string }, guests: readonly Evacuee[], candidates: readonly Candidate[]): readonly string[] {
   const homeless: string[] = []
+  const homes = new Map<string, Place>()
   let nodes = candidates
-  for (const { serverId, accountId, room, cpuPool } of [...guests].sort(largestFirst)) {
-    const demand: Demand = { accountId, zone: leaving.zone, ...room, cpuPool, excludedNodes: [leaving.node] }
+  for (const { serverId, accountId, room, cpuPool, group } of [...guests].sort(largestFirst)) {
+    const apartness = group && { ...group, members: group.others.map((other) => homes.get(evacueeKey(accountId, other.serverId)) ?? other) }
+    const demand: Demand = { accountId, zone: leaving.zone, ...room, cpuPool, excludedNodes: [leaving.node], apartness }
     const [home] = rankNodes(demand, nodes)
     if (home === undefined) homeless.push(serverId)
-    else nodes = nodes.map((node) => (node === home ? { ...node, used: plus(node.used, room) } : node))
+    else {
+      homes.set(evacueeKey(accountId, serverId), home)
+      nodes = nodes.map((node) => (node === home ? { ...node, used: plus(node.used, room) } : node))
+    }
   }
   return homeless.sort()
 }

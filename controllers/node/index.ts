@@ -2,6 +2,8 @@
 import { listKubernetesRequests } from '../../db/kubernetes-requests.ts'
 import { forgetNode, listTenants, mirrorNode } from '../../db/nodes.ts'
 import { findCandidate, listCandidates } from '../../db/placement.ts'
+import { listGroupsOn } from '../../db/server-groups.ts'
+import { evacueeKey } from '../../domain/evacuation.ts'
 import { isHeardState } from '../../domain/node-rules.ts'
 import type { Candidate } from '../../domain/placement.ts'
 import { type KubeObject, Lease, type LeaseSpec, Namespace, Secret } from '../../kit/kube/object.ts'
@@ -121,11 +123,12 @@ async function findEditor({ store, db }: Parts, node: NodeObject): Promise<strin
 }
 
 async function readGuests({ caches, db }: Parts, node: string): Promise<readonly Guest[]> {
-  return (await asked(listTenants(db, node))).map(({ accountId, serverId, isArriving, ...room }) => {
+  const [tenants, groups] = await asked(Promise.all([listTenants(db, node), listGroupsOn(db, node)]))
+  return tenants.map(({ accountId, serverId, isArriving, ...room }) => {
     const namespace = accountNamespace(accountId)
     const server = caches.of(Server).get({ namespace, name: serverId })
     return {
-      accountId, namespace, serverId, room, isArriving, server, cpuPool: server === undefined ? undefined : caches.of(Plan).get({ name: server.spec.plan })?.spec.cpuPool,
+      accountId, namespace, serverId, room, isArriving, server, group: groups.get(evacueeKey(accountId, serverId)), cpuPool: server === undefined ? undefined : caches.of(Plan).get({ name: server.spec.plan })?.spec.cpuPool,
       isOnPool: isOnPool(server === undefined ? undefined : caches.of(Storage).get({ namespace, name: bootStorageName(server) })),
     }
   })

@@ -1,4 +1,5 @@
 /** The operators' routes of nodes, operations and capacity, with tokens of the management cluster. No controllers run: tests say what they would. */
+import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { mirrorNode } from '../../db/nodes.ts'
 import { recordOperation } from '../../db/operation-history.ts'
@@ -31,13 +32,13 @@ async function addNode(id: string, { spec = {}, status = {}, memoryMebibytes = 8
   await cloud.admin.create(Node, { metadata: { name: id }, spec: { zone: cloud.zone, rack: 'r1', roles: ['compute'], isCordoned: false, cpuOvercommit: 4, reservedMemoryMebibytes: 0, ...spec } })
   await setStatus(id, { state: 'ready', isCordoned: false, isInMaintenance: false, logicalCpus: 4, memoryMebibytes: 8_192, agentVersion: '1', ...status })
   await mirrorNode(cloud.db, {
-    node: id, zone: cloud.zone, rack: 'r1', cpuPool: spec.cpuPool ?? null, dedicatedAccountId: null, isSchedulable: true, total: { cores: 16, memoryMebibytes, storageGibibytes: 100 },
+    node: id, zone: spec.zone ?? cloud.zone, rack: 'r1', cpuPool: spec.cpuPool ?? null, dedicatedAccountId: null, isSchedulable: true, total: { cores: 16, memoryMebibytes, storageGibibytes: 100 },
   })
 }
 const setStatus = (id: string, status: Partial<NodeStatus>) => cloud.admin.patch(Node, { name: id }, { status }, 'status')
 /** A server has its place on the node. */
-const place = (node: string, serverId: string, memoryMebibytes = 512) => cloud.db.transaction().execute(async (tx) => {
-  await tx.insertInto('placement').values({ account_id: owner.accountId, server_id: serverId, zone: cloud.zone, node, cores: 1, memory_mebibytes: memoryMebibytes, storage_gibibytes: 1, claimed_at: new Date() }).execute()
+const place = (node: string, serverId: string, memoryMebibytes = 512, groupId?: string) => cloud.db.transaction().execute(async (tx) => {
+  await tx.insertInto('placement').values({ account_id: owner.accountId, server_id: serverId, zone: cloud.zone, node, cores: 1, memory_mebibytes: memoryMebibytes, storage_gibibytes: 1, group_id: groupId ?? null, claimed_at: new Date() }).execute()
   await tx.updateTable('node_capacity').set((row) => ({ cores_used: row('cores_used', '+', 1), memory_mebibytes_used: row('memory_mebibytes_used', '+', memoryMebibytes), storage_gibibytes_used: row('storage_gibibytes_used', '+', 1) })).where('node', '=', node).execute()
 })
 const olga = (method: string, path: string, body?: unknown): Promise<Reply> => cloud.operate('olga', method, `/v1/operator${path}`, body)
@@ -166,6 +167,15 @@ describe('draining', () => {
     expect(reply.body).toMatchObject({ status: 503, reason: 'no_capacity', blocking_servers: [`${name}-huge`] })
     expect((await storedNode(name))?.spec.isCordoned).toBe(false)
     expect(await logOf(reply)).toMatchObject([{ action: 'node.drain', body: { detail: { outcome: 'failed', status: '503', reason: 'no_capacity' } } }])
+  })
+  test('is refused when a strict group has a server on every other node', async () => {
+    const [spec, groupId] = [{ zone: `${name}-z` }, randomUUID()]
+    await Promise.all([addNode(name, { spec }), addNode(`${name}-2`, { spec })])
+    await cloud.db.insertInto('server_group').values({ account_id: owner.accountId, id: groupId, name, zone: spec.zone, region: 'eu-1', spread: 'host', is_strict: true, generation: 1, created_at: new Date() }).execute()
+    await Promise.all([place(name, `${name}-a`, 512, groupId), place(`${name}-2`, `${name}-b`, 512, groupId), place(name, `${name}-alone`)])
+    expect((await olga('POST', `/nodes/${name}/drain`, {})).body).toMatchObject({ status: 503, reason: 'no_capacity', blocking_servers: [`${name}-a`] })
+    await addNode(`${name}-3`, { spec })
+    expect((await olga('POST', `/nodes/${name}/drain`, {})).status).toBe(202)
   })
   test.each(['provisioning', 'unreachable', 'maintenance', 'fenced'] as const)('is nothing for a node that is %s', async (state) => {
     await addNode(name, { status: { state } })

@@ -30,7 +30,7 @@ export const stanza = (kind: OperationKind, changes: Partial<OperationStanza> = 
 
 /** A server of one core that lives on the node. */
 export const guest = (serverId: string, state: ServerStatus['state'], { operation, progress, isArriving = false }: { readonly operation?: OperationStanza; readonly progress?: 'running' | 'succeeded' | 'failed'; readonly isArriving?: boolean } = {}): Guest => ({
-  accountId: 'a', namespace: 'acct-a', serverId, room: { cores: 1, memoryMebibytes: 512, storageGibibytes: 1 }, cpuPool: undefined, isArriving, isOnPool: true,
+  accountId: 'a', namespace: 'acct-a', serverId, room: { cores: 1, memoryMebibytes: 512, storageGibibytes: 1 }, cpuPool: undefined, group: undefined, isArriving, isOnPool: true,
   server: {
     apiVersion: 'svccloud.dev/v1alpha1', kind: 'Server', metadata: { name: serverId, namespace: 'acct-a', uid: `uid-${serverId}` },
     spec: { hostname: serverId, zone: 'z1', plan: 'tiny', ...(operation === undefined ? {} : { operation }) } as ServerSpec, // what the plan reads of it
