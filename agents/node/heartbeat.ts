@@ -30,6 +30,7 @@ export interface Heartbeat {
 
 export function newHeartbeat({ store, namespace, nodeName, report, clock, log }: HeartbeatOptions): Heartbeat {
   let isAlive = false
+  let hasReported = false
   const reported = Promise.withResolvers<void>()
 
   async function renew(): Promise<void> {
@@ -45,6 +46,20 @@ export function newHeartbeat({ store, namespace, nodeName, report, clock, log }:
     }
   }
 
+  /** A node is not alive before it has said what it is; later a report that fails costs nothing but its news. */
+  async function tell(): Promise<boolean> {
+    try {
+      await store.apply(NodeReport, { metadata: { namespace, name: NODE_REPORT_NAME }, spec: await report() })
+    } catch (error) {
+      if (!hasReported) throw error
+      log.warn('report failed', { error })
+      return false
+    }
+    hasReported = true
+    reported.resolve()
+    return true
+  }
+
   return {
     isAlive: () => isAlive,
     reported: reported.promise,
@@ -52,11 +67,7 @@ export function newHeartbeat({ store, namespace, nodeName, report, clock, log }:
       for (let sinceReport = BEATS_PER_REPORT; !signal.aborted; sinceReport++) {
         const dueAt = clock.monotonicMilliseconds() + INTERVAL_MILLISECONDS
         try {
-          if (sinceReport >= BEATS_PER_REPORT) {
-            await store.apply(NodeReport, { metadata: { namespace, name: NODE_REPORT_NAME }, spec: await report() })
-            sinceReport = 0
-            reported.resolve()
-          }
+          if (sinceReport >= BEATS_PER_REPORT && (await tell())) sinceReport = 0
           await renew()
           if (!isAlive) log.info('heartbeat reaches the control plane')
           isAlive = true

@@ -29,7 +29,8 @@ export interface AgentWorld {
   readonly host: SimulatedHost
   readonly disks: Map<string, HeldVolume>
   readonly ledger: Ledger
-  startAgent(): void
+  /** `report` may fail for a while. */
+  startAgent(canReport?: () => boolean): void
   killAgent(): void
   settled<T>(promise: Promise<T>): Promise<T>
   pass(milliseconds: number): Promise<void>
@@ -76,7 +77,7 @@ export async function openAgentWorld(seed = 1): Promise<AgentWorld> {
   return {
     scheduler, store, host, disks, ledger, settled, until,
     pass: async (milliseconds) => void (await scheduler.runUntil(scheduler.nowMilliseconds + milliseconds)),
-    startAgent() {
+    startAgent(canReport = () => true) {
       agentProcess.begin()
       const agentClock = agentProcess.clock()
       const hypervisor = host.attach()
@@ -88,7 +89,10 @@ export async function openAgentWorld(seed = 1): Promise<AgentWorld> {
       const agent = openAgent({
         nodeName: NODE, store: clientFor('svccloud-agent', agentClock), hypervisor, volumes: simulatedVolumes(disks), images: simulatedTemplates(), ledger,
         clock: agentClock, random: scheduler.random, log: silentLog, registry: openRegistry({ isProcessWide: false }),
-        report: async () => ({ agentVersion: '0', bootId: 'boot', logicalCpus: 2, memoryMebibytes: 1024, storageGibibytes: 10, hypervisor: 'simulated', features: [] }),
+        async report() {
+          if (!canReport()) throw new Error('the host cannot be described')
+          return { agentVersion: '0', bootId: 'boot', logicalCpus: 2, memoryMebibytes: 1024, storageGibibytes: 10, hypervisor: 'simulated', features: [] }
+        },
       })
       void agent.run(stop.signal)
     },

@@ -147,6 +147,24 @@ describe('an agent of a simulated host', () => {
     expect(world.host.running().length).toBe(1)
   })
 
+  it('is not alive before it has reported itself, and stays so when a later report fails', async () => {
+    world.killAgent()
+    await world.pass(1_000) // its last write may be under way
+    let canReport = false
+    world.startAgent(() => canReport)
+    const renewedAt = async () => (await world.settled(world.store.get(Lease, { namespace: NAMESPACE, name: HEARTBEAT_LEASE_NAME })))?.spec.renewTime
+    const first = await renewedAt()
+    await world.pass(30_000)
+    expect(await renewedAt()).toBe(first)
+    canReport = true
+    await world.pass(10_000)
+    canReport = false
+    await world.pass(10 * 60_000) // beyond the next report
+    const later = await renewedAt()
+    await world.pass(6_000)
+    expect(Date.parse(await renewedAt() ?? '') - Date.parse(later ?? '')).toBeGreaterThan(0)
+  })
+
   it('reports itself and keeps its lease', async () => {
     await world.until(async () => (await world.store.get(Lease, { namespace: NAMESPACE, name: HEARTBEAT_LEASE_NAME })) !== undefined)
     const renewed = async () => (await world.settled(world.store.get(Lease, { namespace: NAMESPACE, name: HEARTBEAT_LEASE_NAME })))?.spec.renewTime ?? ''
