@@ -154,7 +154,8 @@ async function readUserData(store: Parts['store'], server: ServerObject, node: s
 }
 
 /** What was claimed becomes visible by itself. */
-const claimEffect = ({ db, clock, random }: Parts): Effect => refusable('Claimed', async (input) => {
+const claimEffect = ({ store, db, clock, random }: Parts): Effect => refusable('Claimed', async (input, server) => {
+  await requireNewest(store, server)
   const demand = input as unknown as ServerDemand // the plan of this folder writes it
   await asked(db.transaction().execute((tx) => claimServer(tx, demand, { now: clock.now(), random })))
   return granted('Claimed')

@@ -1,8 +1,10 @@
 /** What a move does in PostgreSQL, asked for by a controller that sees the server as it was or as it is. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Parts } from '../../../controllers/parts.ts'
+import { serverReconciler } from '../../../controllers/server/index.ts'
 import { moveEffects } from '../../../controllers/server/move-effects.ts'
 import { mirrorNode } from '../../../db/nodes.ts'
-import { claimServer, findServerClaims } from '../../../db/server-claims.ts'
+import { claimServer, findServerClaims, releaseServer } from '../../../db/server-claims.ts'
 import { openCaches } from '../../../kit/kube/caches.ts'
 import { type KubeObject, keyOf } from '../../../kit/kube/object.ts'
 import { isConflict } from '../../../kit/kube/store.ts'
@@ -39,10 +41,14 @@ async function placed(): Promise<{ readonly accountId: string; readonly server: 
   return { accountId, server }
 }
 
-function reserve(accountId: string, server: KubeObject<ServerSpec, ServerStatus>): Promise<unknown> {
+function parts(): Parts {
   const { kubectl: store } = cloud
   const caches = openCaches({ store, clock: fastClock, random: systemRandom, log: silentLog, registry: openRegistry({ isProcessWide: false }) })
-  const effects = moveEffects({ store, caches, db: database.db, clock: fastClock, random: systemRandom, log: silentLog })
+  return { store, caches, db: database.db, clock: fastClock, random: systemRandom, log: silentLog }
+}
+
+function reserve(accountId: string, server: KubeObject<ServerSpec, ServerStatus>): Promise<unknown> {
+  const effects = moveEffects(parts())
   const input = { accountId, serverId: server.metadata.name, operationId: 'op-1' }
   return effects['reserve']?.(input, server) ?? Promise.reject(new Error('there is no such effect'))
 }
@@ -67,4 +73,14 @@ test('no room is held for a server that is gone', async () => {
   await cloud.kubectl.delete(Server, keyOf(server))
   await expect(reserve(accountId, server)).rejects.toSatisfy(isConflict)
   expect(await target(accountId, server)).toBeUndefined()
+})
+
+test('nothing is claimed again for a server that has gone meanwhile', async () => {
+  const { accountId, server } = await placed()
+  const of = { accountId, serverId: server.metadata.name }
+  await database.db.transaction().execute((tx) => releaseServer(tx, of))
+  await cloud.kubectl.delete(Server, keyOf(server))
+  const claim = serverReconciler(parts()).effects?.['claim']
+  await expect(claim?.({ ...of, hostname: 'web', zone: ZONE, ...ROOM }, server)).rejects.toSatisfy(isConflict)
+  expect(await findServerClaims(database.db, of)).toBeUndefined()
 })
