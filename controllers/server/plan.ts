@@ -1,6 +1,6 @@
 /** The server's plan: pure, synchronous, total. Guards in order: an operation that another one replaced, another zone, an edit without an
  *  operation, deletion, the operation under way, and a server at rest. */
-import { isFinal, type OperationKind } from '../../domain/operations.ts'
+import { isFinal, type OperationKind, stepsOf } from '../../domain/operations.ts'
 import type { Action } from '../../kit/reconcile/action.ts'
 import { adopt, auditAdopted, auditEdits, SYSTEM_ACTOR, unaskedEdit } from './adopt.ts'
 import { changePlan, changePlanFailed } from './change-plan.ts'
@@ -15,7 +15,7 @@ import { rebuild, rebuildFailed } from './rebuild.ts'
 import { endedByLoss, recover, recoverFailed } from './recover.ts'
 import { deleteObject, removal } from './removal.ts'
 import { renumberIpv6 } from './renumber.ts'
-import { activeOperation, isDeleting, type Seen, type ServerObject } from './seen.ts'
+import { activeOperation, hasBegun, isDeleting, type Seen, type ServerObject } from './seen.ts'
 import { settle, settleMigration } from './settle.ts'
 import { settled } from './settled.ts'
 
@@ -40,6 +40,8 @@ function decide(turn: Turn): readonly Action[] {
   const moved = newZone(turn)
   if (moved !== undefined && !isDeleting(server)) return toActions(turn, moved)
   const edit = unaskedEdit(server, seen.instance)
+  const unbegun = edit === undefined ? undefined : unbegunOperation(turn)
+  if (unbegun !== undefined) return unbegun
   if (edit !== undefined) return [adopt(turn, edit.kind, isFollowUp(turn, edit.kind) ? SYSTEM_ACTOR : seen.editor)]
   if (isDeleting(server) && server.metadata.deletionTimestamp === undefined) return [deleteObject(server)]
   const operation = activeOperation(server)
@@ -71,6 +73,14 @@ function replacedOperation({ spec, status }: ServerObject): Action | undefined {
   const progress = status?.operation
   if (progress === undefined || isFinal(progress.status) || progress.id === spec.operation?.id) return undefined
   return { do: 'operation', id: progress.id, step: progress.step, outcome: 'cancelled' }
+}
+
+/** Ends the operation that an edit replaces, when no turn has come to it: nothing else would remember it. */
+function unbegunOperation(turn: Turn): readonly Action[] | undefined {
+  const operation = activeOperation(turn.server)
+  if (operation === undefined || hasBegun(turn.server, operation)) return undefined
+  const end: Decision = { ...asBefore(turn), step: stepsOf(operation.kind)[0] ?? 'done', outcome: 'cancelled', waitFor: 'the edit that replaces the operation', waitSeconds: 0 }
+  return [...auditAdopted(turn, operation), ...toActions(turn, end)]
 }
 
 /** These go on all the same, and leave power as it is. */
