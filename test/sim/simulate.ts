@@ -146,7 +146,7 @@ async function deleteEverything(world: World, db: Database, accounts: readonly A
 const DELETION_ROUNDS_MAXIMUM = 3
 
 /** Every table but the migrations' own. */
-async function empty(client: pg.Client): Promise<void> {
+export async function empty(client: pg.Client): Promise<void> {
   const { rows } = await client.query<{ tablename: string }>(`select tablename from pg_tables where schemaname = 'public' and tablename not like 'kysely%'`)
   await client.query(`truncate ${rows.map(({ tablename }) => `"${tablename}"`).join(', ')} cascade`)
 }

@@ -44,7 +44,7 @@ export interface History {
 const SERVERS_LIMIT = 5
 const HOSTNAMES = ['web', 'db', 'cache', 'mail', 'build', 'proxy']
 const ANSWER_MILLISECONDS = 30_000
-const KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBv7nS1hUS8W4v8Yw0OeTZcJ6pHJXnpmmGBR9XdKLMDu ada@example'
+export const KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBv7nS1hUS8W4v8Yw0OeTZcJ6pHJXnpmmGBR9XdKLMDu ada@example'
 
 export async function openAccounts(db: Database, world: World, count: number): Promise<Account[]> {
   const { random } = world.scheduler
