@@ -181,7 +181,9 @@ const sizedEffect = ({ db }: Parts): Effect => async (input) => {
 }
 
 /** With the server goes the only sign that its last change was made: an intent that waits for that sign is settled here. */
-const giveBackEffect = ({ db, clock, random }: Parts): Effect => async (input, { metadata }) => {
+const giveBackEffect = ({ store, db, clock, random }: Parts): Effect => async (input, server) => {
+  await requireNewest(store, server)
+  const { metadata } = server
   await asked(db.transaction().execute(async (tx) => {
     await releaseServer(tx, input as unknown as ServerId) // the plan of this folder writes it
     const change = metadata.annotations?.[LAST_CHANGE_ANNOTATION]
