@@ -16,6 +16,7 @@ import { auditEffect } from './audit.ts'
 import { asked } from './database.ts'
 import { healthConditions } from './health.ts'
 import { derivedId } from './operation/stanza.ts'
+import { requireNewest } from './newest.ts'
 import type { Parts } from './parts.ts'
 import { refusable } from './refusal.ts'
 import { userActor } from './server/adopt.ts'
@@ -46,8 +47,8 @@ export function serverGroupReconciler(parts: Parts): Reconciler<ServerGroupSpec,
     observe: (group) => observe(parts, group),
     plan,
     effects: {
-      open: inTransaction(async (tx, accountId, input) => addServerGroup(tx, accountId, { ...(input as unknown as Omit<Row, 'createdAt'>), createdAt: parts.clock.now() }), parts), // the plan below writes it
-      rename: inTransaction(async (tx, accountId, { groupId, name }) => void await renameServerGroup(tx, { accountId, groupId: String(groupId) }, String(name)), parts),
+      open: newestInTransaction(async (tx, accountId, input) => addServerGroup(tx, accountId, { ...(input as unknown as Omit<Row, 'createdAt'>), createdAt: parts.clock.now() }), parts), // the plan below writes it
+      rename: newestInTransaction(async (tx, accountId, { groupId, name }) => void await renameServerGroup(tx, { accountId, groupId: String(groupId) }, String(name)), parts),
       remove: inTransaction(async (tx, accountId, { groupId }) => void await removeServerGroup(tx, { accountId, groupId: String(groupId) }), parts),
       audit: auditEffect(parts),
     },
@@ -102,6 +103,12 @@ const auditRequests = ({ metadata: { uid = '' } }: GroupObject, { requests }: Se
   requests.map(({ action, username, generation, changes }) => ({ do: 'effect', name: 'audit', input: { action, actor: userActor(username), requestId: derivedId(`${uid}/${generation}/${action}`), changes } }))
 
 type Work = (tx: Parameters<Parameters<ReturnType<Parts['db']['transaction']>['execute']>[0]>[0], accountId: string, input: Readonly<Record<string, unknown>>) => Promise<void>
+
+/** A row that is made for a group which has gone meanwhile would stay for ever. */
+const newestInTransaction = (work: Work, parts: Parts): Effect => async (input, group) => {
+  await requireNewest(parts.store, ServerGroup, group)
+  return inTransaction(work, parts)(input, group)
+}
 
 const inTransaction = (work: Work, { db }: Parts): Effect => refusable('Claimed', async (input) => {
   await asked(db.transaction().execute((tx) => work(tx, String(input['accountId']), input)))

@@ -21,6 +21,7 @@ import { staffAuditEffect } from '../audit.ts'
 import { asked } from '../database.ts'
 import { type OpenPowerControl, powerControlWith, powerEffect } from '../fencing/effects.ts'
 import { letGo } from '../fencing/let-go.ts'
+import { requireNewest } from '../newest.ts'
 import type { Parts } from '../parts.ts'
 import { askerOf, editorOf } from '../server/adopt.ts'
 import { bootStorageName } from '../server/drafts.ts'
@@ -137,7 +138,9 @@ async function readGuests({ caches, db }: Parts, node: string): Promise<readonly
 /** A disk that was never finished has nothing to go on with elsewhere. */
 const isOnPool = (storage: KubeObject<StorageSpec, StorageStatus> | undefined): boolean => storage?.status?.pool !== undefined && storage.status.state === 'online'
 
-const mirrorEffect = ({ db }: Parts): Effect => async (input) => {
+/** Room on a node that has gone meanwhile would be given to servers. */
+const mirrorEffect = ({ store, db }: Parts): Effect => async (input, node) => {
+  await requireNewest(store, Node, node)
   await asked(mirrorNode(db, input as unknown as Omit<Candidate, 'used'>)) // the plan of this folder writes it
   return undefined
 }

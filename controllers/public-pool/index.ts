@@ -8,6 +8,7 @@ import { PublicPool, type PublicPoolSpec, type PublicPoolStatus } from '../../re
 import { staffAuditEffect } from '../audit.ts'
 import { asked } from '../database.ts'
 import { derivedId } from '../operation/stanza.ts'
+import { requireNewest } from '../newest.ts'
 import type { Parts } from '../parts.ts'
 import { granted, refusable } from '../refusal.ts'
 import { editorOf } from '../server/adopt.ts'
@@ -33,7 +34,9 @@ async function observe({ store, db }: Parts, pool: PoolObject): Promise<Seen> {
   }
 }
 
-const mirrorEffect = ({ db }: Parts): Effect => refusable(MIRRORED, async (input) => {
+/** Addresses of a pool that has gone meanwhile would be given to servers. */
+const mirrorEffect = ({ store, db }: Parts): Effect => refusable(MIRRORED, async (input, pool) => {
+  await requireNewest(store, PublicPool, pool)
   await asked(db.transaction().execute((tx) => mirrorPool(tx, input as unknown as Pool))) // the plan of this folder writes it
   return granted(MIRRORED)
 })

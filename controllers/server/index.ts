@@ -18,13 +18,14 @@ import { Server, type ServerSpec, type ServerStatus } from '../../resources/serv
 import { Storage } from '../../resources/storage.ts'
 import { auditEffect } from '../audit.ts'
 import { asked } from '../database.ts'
+import { requireNewest } from '../newest.ts'
 import type { Parts } from '../parts.ts'
 import { granted, refusable } from '../refusal.ts'
 import { askerOf, editorOf, unaskedEdit } from './adopt.ts'
 import { RESIZED } from './change-plan.ts'
 import { storageKey, uidOf, userDataKey } from './drafts.ts'
 import { forceReleaseEffect } from './force-release.ts'
-import { moveEffects, nodesWithout, requireNewest } from './move-effects.ts'
+import { moveEffects, nodesWithout } from './move-effects.ts'
 import { nodeOf } from './moving.ts'
 import { plan } from './plan.ts'
 import { obsoleteUserData } from './rebuild.ts'
@@ -155,7 +156,7 @@ async function readUserData(store: Parts['store'], server: ServerObject, node: s
 
 /** What was claimed becomes visible by itself. */
 const claimEffect = ({ store, db, clock, random }: Parts): Effect => refusable('Claimed', async (input, server) => {
-  await requireNewest(store, server)
+  await requireNewest(store, Server, server)
   const demand = input as unknown as ServerDemand // the plan of this folder writes it
   await asked(db.transaction().execute((tx) => claimServer(tx, demand, { now: clock.now(), random })))
   return granted('Claimed')
@@ -169,7 +170,7 @@ const renumberEffect = ({ db }: Parts): Effect => refusable(RENUMBERED, async (i
 
 /** What was claimed becomes visible by itself. */
 const resizeEffect = ({ store, caches, db, clock }: Parts): Effect => refusable(RESIZED, async (input, server) => {
-  await requireNewest(store, server)
+  await requireNewest(store, Server, server)
   const { pool, ...wish } = input as unknown as Parameters<typeof beginSizeChange>[1] & { readonly pool?: string } // the plan of this folder writes it
   await asked(db.transaction().execute((tx) => beginSizeChange(tx, { ...wish, excludedNodes: nodesWithout(caches, pool) }, clock.now())))
   return granted(RESIZED)
@@ -182,7 +183,7 @@ const sizedEffect = ({ db }: Parts): Effect => async (input) => {
 
 /** With the server goes the only sign that its last change was made: an intent that waits for that sign is settled here. */
 const giveBackEffect = ({ store, db, clock, random }: Parts): Effect => async (input, server) => {
-  await requireNewest(store, server)
+  await requireNewest(store, Server, server)
   const { metadata } = server
   await asked(db.transaction().execute(async (tx) => {
     await releaseServer(tx, input as unknown as ServerId) // the plan of this folder writes it

@@ -1,14 +1,14 @@
 /** What moves do in PostgreSQL, and the key that both ends of a move share. */
 import { isDeepStrictEqual } from 'node:util'
 import { releaseTarget, reserveTarget, switchPlacement } from '../../db/moves.ts'
-import { type Key, keyOf, type KubeObject, Secret } from '../../kit/kube/object.ts'
-import { ApiError } from '../../kit/kube/store.ts'
+import { type Key, Secret } from '../../kit/kube/object.ts'
 import type { Action } from '../../kit/reconcile/action.ts'
 import type { Effect } from '../../kit/reconcile/reconciler.ts'
 import { NODE_REPORT_NAME, nodeNamespace, NodeReport } from '../../resources/instance.ts'
 import { Node } from '../../resources/platform.ts'
 import { Server } from '../../resources/server.ts'
 import { asked } from '../database.ts'
+import { requireNewest } from '../newest.ts'
 import type { Parts } from '../parts.ts'
 import { granted, refusable } from '../refusal.ts'
 import { moveKeyKey, userDataKey } from './drafts.ts'
@@ -59,7 +59,7 @@ export function bringUserData(server: ServerObject, lostNode: string, node: stri
 /** The effects by name. The plans of this folder write their inputs. */
 export const moveEffects = (parts: Parts): Readonly<Record<string, Effect>> => ({
   reserve: refusable(RESERVED, async (input, server) => {
-    await requireNewest(parts.store, server)
+    await requireNewest(parts.store, Server, server)
     const { pool, ...wish } = input as unknown as Wish
     const excludedNodes = nodesWithout(parts.caches, pool)
     await asked(parts.db.transaction().execute((tx) => reserveTarget(tx, { ...wish, excludedNodes }, parts.clock.now())))
@@ -96,12 +96,6 @@ async function copy(parts: Parts, [source, target]: readonly [source: Key, targe
 /** Free when the Secret is there as it shall be. */
 async function give({ store }: Pick<Parts, 'store'>, metadata: Key, data: Readonly<Record<string, string>>): Promise<void> {
   if (!isDeepStrictEqual((await store.get(Secret, metadata))?.data, data)) await store.apply(Secret, { metadata, spec: undefined, data })
-}
-
-/** A plan made from an older server may begin anew what has ended since: it fails as its write of the server would, before any room is held. */
-export async function requireNewest(store: Parts['store'], server: KubeObject): Promise<void> {
-  const newest = await store.get(Server, keyOf(server))
-  if (newest?.metadata.resourceVersion !== server.metadata.resourceVersion) throw new ApiError({ code: 409, reason: 'Conflict', message: 'the server has changed since it was looked at' })
 }
 
 /** Nodes that do not reach the shared storage; none when there is none to reach. */
