@@ -23,9 +23,10 @@ export function changePlan(work: Work): Decision {
 /** It stays stopped all the time. */
 const atRest = (step: string, rest: Partial<Decision>): Decision => ({ state: 'stopped', step, ...rest })
 
-const unmade: Rule = ({ seen: { claims, storage, plan }, server: { spec } }) => {
-  if (claims === undefined || storage === undefined) return { state: 'error', step: 'claimed', outcome: 'failed', error: 'The server was never made whole.' }
-  return plan === undefined ? atRest('claimed', { outcome: 'failed', error: `There is no plan ${spec.plan}.` }) : undefined
+const unmade: Rule = (work) => {
+  const { seen: { claims, storage, plan }, server: { spec } } = work
+  if (claims === undefined || storage === undefined) return { ...changePlanFailed(work, 'claimed', 'The server was never made whole.'), state: 'error' }
+  return plan === undefined ? changePlanFailed(work, 'claimed', `There is no plan ${spec.plan}.`) : undefined
 }
 
 /** As it is, to the node that has the room. What fails there leaves it on its own, with the plan that it had. */

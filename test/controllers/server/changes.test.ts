@@ -29,7 +29,8 @@ describe('stopped | change_plan | stopped', () => {
     ['fails when the disk cannot grow, and has its plan again', at({ claims: holding(2, 3, { sizeChange: change }), storage: disk(3, 1, 'error') }), [
       'effect sized', 'change {"plan":"tiny","storageGibibytes":3,"desiredPower":"stopped"}', 'operation op-1 storage failed: The disk of the host is full.', 'state stopped',
     ]],
-    ['fails without its plan', at({ plan: undefined }), ['operation op-1 claimed failed: There is no plan small.', 'state stopped']],
+    ['fails without its plan, and gives back', at({ plan: undefined }), ['effect sized', 'change {"plan":"tiny","storageGibibytes":1,"desiredPower":"stopped"}', 'operation op-1 claimed failed: There is no plan small.', 'state stopped']],
+    ['fails without its disk, and gives back', at({ storage: undefined }), ['effect sized', 'change {"plan":"tiny","storageGibibytes":1,"desiredPower":"stopped"}', 'operation op-1 claimed failed: The server was never made whole.', 'state error']],
   ]
   test.each(rows)('%s', (_why, world, expected) => expect(turn(world)).toEqual(expected))
 
