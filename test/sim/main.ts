@@ -1,5 +1,5 @@
-/** `npm run sim -- [--seeds N] [--first SEED] [--trace] [--losses]`: runs seeds one after the other and prints those that break an invariant.
- *  Every hundredth seed runs twice and must end the same. */
+/** `npm run sim -- [--seeds N] [--first SEED] [--trace] [--losses]`: runs seeds one after the other and prints those that break an invariant, and a line every
+ *  fiftieth. Every hundredth seed runs twice and must end the same. */
 import { parseArgs } from 'node:util'
 import { printLine, processArguments, setExitCode } from '../../kit/sys/process.ts'
 import { startPostgres } from '../database.ts'
@@ -10,6 +10,7 @@ const { values } = parseArgs({
   options: { seeds: { type: 'string', default: '200' }, first: { type: 'string', default: '1' }, trace: { type: 'boolean', default: false }, losses: { type: 'boolean', default: false } },
 })
 const REPEAT_EVERY = 100
+const PROGRESS_EVERY = 50
 
 const server = await startPostgres()
 const { url } = await server.createDatabase()
@@ -32,6 +33,7 @@ try {
       printLine(`seed ${seed} broke ${violations.length} (faults: ${result.faults})`)
       for (const violation of violations.slice(0, 20)) printLine(`  ${violation}`)
     } else if (values.trace) printLine(JSON.stringify(result))
+    if (totals.seeds % PROGRESS_EVERY === 0) printLine(`up to seed ${seed}: ${totals.seeds} seeds, ${totals.failed} failed`)
   }
 } catch (error) {
   setExitCode(1)
