@@ -3,11 +3,11 @@
 import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../kit/sys/clock.ts'
+import { writeDurably } from '../kit/sys/durable-file.ts'
 import { environment } from '../kit/sys/process.ts'
 import { newUuid, type Random } from '../kit/sys/random.ts'
 import { catalogFor, planNodes } from './catalog.ts'
 import { type DataFolder, endLeftovers, type ProcessRecord, readSealingKeys, recordProcesses, StartRefused } from './data-folder.ts'
-import { writePrivately } from './private-file.ts'
 import type { BmcSimulator } from './bmc-simulator.ts'
 import { type Access, embeddedAccess, ownAccess } from './kubernetes-access.ts'
 import { EmbeddedMachine, startMachines } from './machines.ts'
@@ -121,7 +121,7 @@ export class Cloud {
     const machines = await Promise.all(planNodes(options.nodes).map(({ name }) => EmbeddedMachine.open(name, folder, clock)))
     const bmc = await startMachines(machines, this.#options)
     this.#bmc = bmc.simulator
-    await writePrivately(folder.catalogFile, await catalogFor(options.nodes, bmc.access))
+    await writeDurably(folder.catalogFile, await catalogFor(options.nodes, bmc.access))
 
     const databaseUrl = options.databaseUrl ?? (await this.#startPostgres())
     const access = options.kubeconfig === undefined ? await this.#startKubernetes(kubernetesPort) : await ownAccess(options.kubeconfig, { folder, hasOwnUsers: options.webhookHost !== undefined })
@@ -177,7 +177,7 @@ export class Cloud {
       operator_token_file: access.tokenFile,
       bmc_url: bmc.access.url,
     }
-    await writePrivately(folder.endpointsFile, `${JSON.stringify(endpoints, null, 2)}\n`)
+    await writeDurably(folder.endpointsFile, `${JSON.stringify(endpoints, null, 2)}\n`)
     return endpoints
   }
 
@@ -215,7 +215,7 @@ export class Cloud {
     const { folder, random } = this.#options
     const ended = await readFile(folder.leaderFile, 'utf8').catch(() => undefined)
     const identity = newUuid(random)
-    await writePrivately(folder.leaderFile, identity)
+    await writeDurably(folder.leaderFile, identity)
     return { SVCCLOUD_IDENTITY: identity, SVCCLOUD_ENDED_IDENTITY: ended }
   }
 

@@ -3,10 +3,10 @@ import { constants } from 'node:fs'
 import { access, chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../kit/sys/clock.ts'
+import { writeDurably } from '../kit/sys/durable-file.ts'
 import { tryLock } from '../kit/sys/file-lock.ts'
 import { signalProcess } from '../kit/sys/process.ts'
 import type { Random } from '../kit/sys/random.ts'
-import { writePrivately } from './private-file.ts'
 
 /** Something that a person must change before `npm start` can go on; the message is one line. */
 export class StartRefused extends Error {}
@@ -146,7 +146,7 @@ export async function readSealingKeys(folder: DataFolder, random: Random): Promi
   })
   if (kept !== undefined) return kept.trim()
   const made = `embedded:${random.bytes(SEALING_KEY_BYTES).toString('base64')}`
-  await writePrivately(folder.sealingKeysFile, `${made}\n`)
+  await writeDurably(folder.sealingKeysFile, `${made}\n`)
   return made
 }
 const SEALING_KEY_BYTES = 32

@@ -2,9 +2,9 @@
 import { readFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { parse, stringify } from 'yaml'
+import { writeDurably } from '../kit/sys/durable-file.ts'
 import type { Random } from '../kit/sys/random.ts'
 import { type DataFolder, StartRefused } from './data-folder.ts'
-import { writePrivately } from './private-file.ts'
 import { ADMIN_USER, COMPONENT_USERS, issueKubeconfig, issueToken, nodeUser } from './kubernetes/server/credentials.ts'
 
 export interface Access {
@@ -42,7 +42,7 @@ export async function embeddedAccess(server: EmbeddedServer, nodes: readonly str
   for (const { component, user, groups } of users) {
     await issueKubeconfig({ folder: folder.kubernetes, url: server.url, authority, user, groups, file: fileOf(component), random })
   }
-  await writePrivately(folder.operatorTokenFile, await issueToken({ folder: folder.kubernetes, ...ADMIN_USER, random }))
+  await writeDurably(folder.operatorTokenFile, await issueToken({ folder: folder.kubernetes, ...ADMIN_USER, random }))
   return {
     url: server.url,
     kubeconfig: server.kubeconfig,
@@ -72,12 +72,12 @@ export async function ownAccess(file: string, { folder, hasOwnUsers }: { readonl
   const cluster = config?.clusters?.find(({ name }) => name === context?.cluster)?.cluster
   const token = config?.users?.find(({ name }) => name === context?.user)?.user?.token
   if (cluster?.server === undefined) throw new StartRefused(`${path} is not a kubeconfig with a current context and a server.`)
-  if (token !== undefined) await writePrivately(folder.operatorTokenFile, token)
+  if (token !== undefined) await writeDurably(folder.operatorTokenFile, token)
   const common = { url: cluster.server, kubeconfig: path, caFile: await ownAuthority(cluster, path, folder), tokenFile: token === undefined ? null : folder.operatorTokenFile, agent: () => path }
   if (!hasOwnUsers) return { ...common, apiserver: path, controllers: path, platformUsers: [] }
   const actAs = async (component: keyof typeof COMPONENT_USERS) => {
     const copy = join(folder.access, `${component}.kubeconfig`)
-    await writePrivately(copy, stringify(actingAs(config ?? {}, COMPONENT_USERS[component].user, dirname(path))))
+    await writeDurably(copy, stringify(actingAs(config ?? {}, COMPONENT_USERS[component].user, dirname(path))))
     return copy
   }
   return { ...common, apiserver: await actAs('apiserver'), controllers: await actAs('controllers'), platformUsers: Object.values(COMPONENT_USERS).map(({ user }) => user) }
@@ -99,7 +99,7 @@ function actingAs(config: Kubeconfig, name: string, home: string): Kubeconfig {
 async function ownAuthority(cluster: { readonly 'certificate-authority'?: string; readonly 'certificate-authority-data'?: string }, kubeconfig: string, folder: DataFolder): Promise<string | null> {
   const inline = cluster['certificate-authority-data']
   if (inline !== undefined) {
-    await writePrivately(folder.authorityFile, Buffer.from(inline, 'base64').toString('utf8'))
+    await writeDurably(folder.authorityFile, Buffer.from(inline, 'base64').toString('utf8'))
     return folder.authorityFile
   }
   const file = cluster['certificate-authority']

@@ -3,11 +3,11 @@
 import { mkdir, readdir, readFile, readlink, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../kit/sys/clock.ts'
+import { writeDurably } from '../kit/sys/durable-file.ts'
 import { signalProcess } from '../kit/sys/process.ts'
 import { newBase62, type Random } from '../kit/sys/random.ts'
 import { type BmcSimulator, type Machine, startBmcSimulator } from './bmc-simulator.ts'
 import type { DataFolder } from './data-folder.ts'
-import { writePrivately } from './private-file.ts'
 import { openCertificates } from './kubernetes/server/certificates.ts'
 import { probePort } from './ports.ts'
 import type { Component } from './supervisor.ts'
@@ -47,7 +47,7 @@ export class EmbeddedMachine implements Machine {
     const nodeFolder = join(folder.nodes, name)
     await mkdir(nodeFolder, { recursive: true, mode: 0o700 })
     const state = { isOn: true, cycle: kept.isOn ? kept.cycle : kept.cycle + 1 }
-    await writePrivately(file, JSON.stringify(state))
+    await writeDurably(file, JSON.stringify(state))
     return new EmbeddedMachine(name, { folder: await realpath(nodeFolder), file, clock, state })
   }
 
@@ -87,7 +87,7 @@ export class EmbeddedMachine implements Machine {
   }
 
   async #remember(state: PowerState): Promise<void> {
-    await writePrivately(this.#file, JSON.stringify(state))
+    await writeDurably(this.#file, JSON.stringify(state))
     this.#state = state
   }
 
@@ -130,6 +130,6 @@ Promise<{ readonly simulator: BmcSimulator; readonly access: BmcAccess }> {
     return probePort(HOST, 0)
   })
   const simulator = await startBmcSimulator({ host: HOST, port, certificate, key, username: USERNAME, password, machines })
-  await writePrivately(file, JSON.stringify({ url: simulator.url, port: kept?.port ?? simulator.port, username: USERNAME, password }))
+  await writeDurably(file, JSON.stringify({ url: simulator.url, port: kept?.port ?? simulator.port, username: USERNAME, password }))
   return { simulator, access: { url: simulator.url, username: USERNAME, password, authority } }
 }

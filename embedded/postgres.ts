@@ -7,10 +7,10 @@ import { dirname, join, relative } from 'node:path'
 import { promisify } from 'node:util'
 import pg from 'pg'
 import type { Clock } from '../kit/sys/clock.ts'
+import { writeDurably } from '../kit/sys/durable-file.ts'
 import type { Logger } from '../kit/sys/log.ts'
 import { isRoot, signalProcess } from '../kit/sys/process.ts'
 import { newBase62, type Random } from '../kit/sys/random.ts'
-import { writePrivately } from './private-file.ts'
 import { probePort } from './ports.ts'
 
 const run = promisify(execFile)
@@ -141,7 +141,7 @@ async function readCredentials(file: string, random: Random): Promise<Credential
   const text = await readFile(file, 'utf8').catch(() => undefined)
   if (text !== undefined) return JSON.parse(text) as Credentials // written below only
   const credentials: Credentials = { port: 0, password: newBase62(random, PASSWORD_LENGTH) }
-  await writePrivately(file, JSON.stringify(credentials))
+  await writeDurably(file, JSON.stringify(credentials))
   return credentials
 }
 
@@ -252,7 +252,7 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
   await initialise(data, runner, binaries, password, options.isDurable)
   await endEarlierServer(data, clock)
   const credentials: Credentials = { password, port: await choosePort(options.port, lastPort) }
-  if (credentials.port !== lastPort) await writePrivately(credentialsFile, JSON.stringify(credentials))
+  if (credentials.port !== lastPort) await writeDurably(credentialsFile, JSON.stringify(credentials))
 
   const [file, flags, ids] = command(runner, binaries.postgres, serverFlags(data, credentials.port, options.isDurable))
   const output = options.output ?? STANDARD_ERROR

@@ -1,11 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { chmod, mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { endLeftovers, lockDataFolder, prepareDataFolder, recordProcesses, startTicksOf, StartRefused } from '../../embedded/data-folder.ts'
-import { writePrivately } from '../../embedded/private-file.ts'
 import { type Clock, systemClock } from '../../kit/sys/clock.ts'
 import { isRoot, nodeBinary, signalProcess } from '../../kit/sys/process.ts'
 
@@ -107,12 +106,4 @@ describe('what an earlier run left', () => {
     await writeFile(folder.processesFile, '[{"name":"x","pi')
     await endLeftovers(folder, hurriedClock())
   })
-})
-
-it('writes private files whole and for the owner only', async () => {
-  const file = join(root, 'secret')
-  await writeFile(file, 'old', { mode: 0o644 })
-  await writePrivately(file, 'new')
-  expect(await readFile(file, 'utf8')).toBe('new')
-  expect((await stat(file)).mode & 0o777).toBe(0o600)
 })

@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import type { Clock } from '../../../kit/sys/clock.ts'
 import type { Logger } from '../../../kit/sys/log.ts'
-import { publish } from '../durable-file.ts'
 import { lockFolder } from '../folder-lock.ts'
 import { MANIFEST_FILE, type TemplateImage, type TemplateManifest } from './recipe.ts'
+import { publish } from './publish.ts'
 import { buildTinyLinux, tinyLinuxRecipeDigest } from './tiny-linux/index.ts'
 
 export type ImageState =

@@ -4,8 +4,8 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DAY_MILLISECONDS, makeCertificate } from '../../../kit/sys/certificate.ts'
 import type { Clock } from '../../../kit/sys/clock.ts'
+import { writeDurably } from '../../../kit/sys/durable-file.ts'
 import type { Random } from '../../../kit/sys/random.ts'
-import { writeDurably } from '../durable-file.ts'
 
 export interface AgentCertificate {
   /** PEM. */

@@ -3,8 +3,8 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { writeDurably } from '../../../kit/sys/durable-file.ts'
 import type { Random } from '../../../kit/sys/random.ts'
-import { writeDurably } from '../durable-file.ts'
 
 export interface MetadataDoor {
   /** Says where the service listens now, to those who join guests to it. */

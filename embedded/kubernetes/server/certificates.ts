@@ -5,8 +5,8 @@ import { isIP } from 'node:net'
 import { join } from 'node:path'
 import { type Certificate, DAY_MILLISECONDS, makeCertificate } from '../../../kit/sys/certificate.ts'
 import type { Clock } from '../../../kit/sys/clock.ts'
+import { writeDurably } from '../../../kit/sys/durable-file.ts'
 import type { Random } from '../../../kit/sys/random.ts'
-import { writePrivately } from '../../private-file.ts'
 
 const AUTHORITY_DAYS = 3_650
 const SERVER_DAYS = 825
@@ -39,8 +39,8 @@ async function readPair(folder: string, name: string): Promise<Certificate | und
 }
 
 async function writePair(folder: string, name: string, pair: Certificate): Promise<Certificate> {
-  await writePrivately(join(folder, `${name}.key`), pair.key)
-  await writePrivately(join(folder, `${name}.crt`), pair.certificate)
+  await writeDurably(join(folder, `${name}.key`), pair.key)
+  await writeDurably(join(folder, `${name}.crt`), pair.certificate)
   return pair
 }
 

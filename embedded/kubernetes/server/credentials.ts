@@ -6,9 +6,9 @@ import { readFileSync, statSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { stringify } from 'yaml'
+import { writeDurably } from '../../../kit/sys/durable-file.ts'
 import { newBase62, newUuid, type Random } from '../../../kit/sys/random.ts'
 import type { User } from '../core/object.ts'
-import { writePrivately } from '../../private-file.ts'
 
 const TOKEN_LETTERS = 48
 const TOKEN_FILE = 'tokens.json'
@@ -44,7 +44,7 @@ export const ADMIN_USER = { user: 'svccloud-admin', groups: ['system:masters'] }
 /** Writes a kubeconfig for the user; the same user always has the same token. Answers the token. */
 export async function issueKubeconfig({ folder, url, authority, user, groups, file, random }: Issuing): Promise<string> {
   const token = await issueToken({ folder, user, groups, random })
-  await writePrivately(file, kubeconfig({ url, authority, user, token }))
+  await writeDurably(file, kubeconfig({ url, authority, user, token }))
   return token
 }
 
@@ -55,7 +55,7 @@ export async function issueToken({ folder, user, groups, random }: Pick<Issuing,
   const known = credentials.find((credential) => credential.user === user)
   if (known && known.groups.join() === groups.join()) return known.token
   const issued: Credential = { token: known?.token ?? newBase62(random, TOKEN_LETTERS), user, uid: known?.uid ?? newUuid(random), groups }
-  await writePrivately(path, `${JSON.stringify([...credentials.filter((credential) => credential !== known), issued], null, 2)}\n`)
+  await writeDurably(path, `${JSON.stringify([...credentials.filter((credential) => credential !== known), issued], null, 2)}\n`)
   return issued.token
 }
 
@@ -103,6 +103,6 @@ export async function tokenKeyOf(folder: string, random: Random): Promise<Buffer
   const known = await readFile(path, 'utf8').catch(() => '')
   if (known !== '') return Buffer.from(known, 'base64')
   const key = random.bytes(KEY_BYTES)
-  await writePrivately(path, key.toString('base64'))
+  await writeDurably(path, key.toString('base64'))
   return key
 }

@@ -6,6 +6,7 @@
  *  Everything that is waiting when the disk becomes free is written and synchronised as one batch. */
 import { open, readdir, readFile, rename, rm, truncate, mkdir, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
+import { syncToDisk } from '../../../kit/sys/durable-file.ts'
 import { tryLock } from '../../../kit/sys/file-lock.ts'
 import type { Logger } from '../../../kit/sys/log.ts'
 import { frameOf, recordsIn } from './log-frame.ts'
@@ -94,7 +95,7 @@ export async function openLogStorage(options: LogOptions): Promise<LogStorage> {
         for (const { resolve } of behind) resolve()
       }
       const next = await open(join(folder, `log-${revision}`), 'a', 0o600)
-      await syncFolder(folder)
+      await syncToDisk(folder)
       await file?.close()
       file = next
       bytes = 0
@@ -115,7 +116,7 @@ export async function openLogStorage(options: LogOptions): Promise<LogStorage> {
       const loaded = await loadFolder(folder, log)
       file = await open(join(folder, `log-${loaded.logRevision}`), 'a', 0o600)
       bytes = (await file.stat()).size
-      await syncFolder(folder)
+      await syncToDisk(folder)
       return loaded
     },
     append(record) {
@@ -141,16 +142,6 @@ async function writeAll(file: FileHandle, bytes: Buffer): Promise<void> {
   for (let written = 0; written < bytes.length; ) written += (await file.write(bytes, written)).bytesWritten
 }
 
-/** A new or renamed file survives a power cut only when its folder was synchronised too. */
-async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, 'r')
-  try {
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
-}
-
 async function writeSnapshot(folder: string, revision: number, records: Iterable<StoredRecord>): Promise<void> {
   const partial = join(folder, `partial-${revision}`)
   const file = await open(partial, 'w', 0o600)
@@ -174,7 +165,7 @@ async function writeSnapshot(folder: string, revision: number, records: Iterable
     await file.close()
   }
   await rename(partial, join(folder, `snapshot-${revision}`))
-  await syncFolder(folder)
+  await syncToDisk(folder)
 }
 
 const END = 'end'

@@ -4,7 +4,7 @@
  *  very moment of emptying are not counted. */
 import { open, readFile } from 'node:fs/promises'
 import { z } from 'zod'
-import { writeDurably } from '../../durable-file.ts'
+import { writeDurably } from '../../../../kit/sys/durable-file.ts'
 
 /** What QEMU is told to keep of each frame: the Ethernet header. */
 export const FRAME_BYTES_KEPT = 14

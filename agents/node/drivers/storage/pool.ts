@@ -1,10 +1,10 @@
 /** Shared storage as a folder that several hosts have mounted: `pool.json` names it, `volumes` holds the disks, `templates` what they are overlays
  *  of. Paths between its files are relative, because hosts may mount it in different places. */
-import { copyFile, link, mkdir, open, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { copyFile, link, mkdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
+import { syncToDisk } from '../../../../kit/sys/durable-file.ts'
 import { newUuid, type Random } from '../../../../kit/sys/random.ts'
-import { syncFolder } from '../../durable-file.ts'
 import type { TemplateImage } from '../../images/recipe.ts'
 
 const Identity = z.object({ id: z.string().min(1).max(63) })
@@ -50,7 +50,7 @@ async function readOrGiveName(root: string, random: Random): Promise<string> {
     if (error.code !== 'EEXIST') throw error
   })
   await rm(draft)
-  await syncFolder(root)
+  await syncToDisk(root)
   return Identity.parse(JSON.parse(await readFile(file, 'utf8'))).id
 }
 
@@ -58,7 +58,6 @@ async function readOrGiveName(root: string, random: Random): Promise<string> {
 async function copyWhole(from: string, to: string, unique: string): Promise<void> {
   const draft = `${to}.${unique}`
   await copyFile(from, draft)
-  const file = await open(draft, 'r')
-  await file.sync().finally(() => file.close())
+  await syncToDisk(draft)
   await rename(draft, to)
 }

@@ -1,9 +1,9 @@
 /** Volumes as qcow2 files: overlays of their template's disk, which keeps its place for as long as they live. A record on the host's own disk says
  *  which it holds; of what lies in a pool it says no more than where, and a record in the pool says the rest to every host. */
-import { mkdir, mkdtemp, open, readdir, readFile, realpath, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, realpath, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { syncFolder, writeDurably } from '../../durable-file.ts'
+import { syncToDisk, UNFINISHED, writeDurably } from '../../../../kit/sys/durable-file.ts'
 import { runProgram } from '../../run-program.ts'
 import { KEY_FILE, keyFileText } from '../hypervisor/qemu-move.ts'
 import { type DiskServer, EXPORT } from './disk-server.ts'
@@ -18,7 +18,6 @@ export interface Qcow2Options {
 
 const DISK = '.qcow2'
 const RECORD = '.json'
-const UNFINISHED = '.new'
 const KEYS_PREFIX = 'keys-'
 const CREATE_TIMEOUT_MILLISECONDS = 300_000
 const COPY_TIMEOUT_MILLISECONDS = 24 * 3_600_000
@@ -33,11 +32,6 @@ const readRecord = async (folder: string, name: string): Promise<HeldVolume | un
 }
 const writeRecord = (folder: string, record: HeldVolume) => writeDurably(join(folder, `${record.name}${RECORD}`), JSON.stringify(record))
 const diskOf = (folder: string, name: string) => join(folder, `${name}${DISK}`)
-
-async function sync(path: string): Promise<void> {
-  const file = await open(path, 'r')
-  await file.sync().finally(() => file.close())
-}
 
 /** Removes what an agent that was killed left unfinished. */
 export async function openQcow2Volumes({ folder, server, pools = [] }: Qcow2Options): Promise<VolumeStore> {
@@ -84,10 +78,10 @@ export async function openQcow2Volumes({ folder, server, pools = [] }: Qcow2Opti
     await server.stop(name)
     if (place !== undefined) {
       for (const file of [`${name}${RECORD}`, `${name}${DISK}`, `${name}${DISK}${UNFINISHED}`]) await rm(join(place, file), { force: true })
-      await syncFolder(place)
+      await syncToDisk(place)
     }
     await rm(join(root, `${name}${RECORD}`), { force: true })
-    await syncFolder(root)
+    await syncToDisk(root)
   }
 
   return {
@@ -109,7 +103,7 @@ export async function openQcow2Volumes({ folder, server, pools = [] }: Qcow2Opti
         await writeRecord(root, { ...record, pool }) // so that what is left of a copy that was cut short is found
       }
       await fill(unfinished, volume, signal)
-      await sync(unfinished)
+      await syncToDisk(unfinished)
       await rename(unfinished, diskOf(place, name))
       // The record beside the disk says that it is there: written last, removed first.
       await writeRecord(place, record)
@@ -125,7 +119,7 @@ export async function openQcow2Volumes({ folder, server, pools = [] }: Qcow2Opti
       if (volume === undefined || place === undefined || volume.sizeGibibytes >= sizeGibibytes) return
       // Once more after a crash is the same again: the record follows the disk.
       await runProgram('qemu-img', ['resize', '-q', '-f', 'qcow2', diskOf(place, name), `${sizeGibibytes}G`], { timeoutMilliseconds: CREATE_TIMEOUT_MILLISECONDS })
-      await sync(diskOf(place, name))
+      await syncToDisk(diskOf(place, name))
       const { pool: _pool, ...record } = volume
       await writeRecord(place, { ...record, sizeGibibytes })
     },

@@ -1,0 +1,16 @@
+/** How a finished image gets its name. */
+import { rename, rm } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { syncToDisk } from '../../../kit/sys/durable-file.ts'
+
+/** Gives the finished folder its name, which lasts; when another was faster, that one's stays and this one is dropped. */
+export async function publish(folder: string, path: string): Promise<void> {
+  try {
+    await rename(folder, path)
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code // rename throws errno errors only
+    if (code !== 'ENOTEMPTY' && code !== 'EEXIST') throw error
+    return rm(folder, { recursive: true, force: true })
+  }
+  await syncToDisk(dirname(path))
+}
