@@ -13,6 +13,8 @@ export const LedgerEntry = z.strictObject({
   /** The newest incarnation whose start was begun; 0 before the first. */
   incarnation: z.int(),
   startedAt: z.string().optional(),
+  /** Volumes that its guest was started with: it has them open for as long as it is here, whatever the spec says by now. */
+  volumes: z.array(z.string()).optional(),
   /** How that incarnation ended. */
   ended: z.strictObject({ at: z.string(), reason: z.enum(['requested', 'guest_shutdown', 'crashed']), detail: z.string().optional() }).optional(),
   /** The last stop request that was taken up. */

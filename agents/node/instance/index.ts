@@ -34,11 +34,12 @@ export interface InstanceOptions {
 /** Reached from outside through the host, where guests have no address of their own. */
 const FORWARDED_PORTS = [22]
 const VOLUME_INDEX = 'volume'
+const volumesOf = ({ disks }: InstanceSpec): string[] => disks.map(({ volume }) => volume)
 
 export function instanceReconciler(options: InstanceOptions): Reconciler<InstanceSpec, InstanceStatus, InstanceSeen> {
   const { store, caches, hypervisor, volumes, images, ledger, usage, isMetadataServed = false, clock, log, namespace } = options
   const instances = caches.of(Instance)
-  instances.addIndex(VOLUME_INDEX, ({ spec }) => spec.disks.map(({ volume }) => volume))
+  instances.addIndex(VOLUME_INDEX, ({ spec }) => volumesOf(spec))
   const lastPress = new Map<string, number>()
   const nowText = () => clock.now().toISOString()
 
@@ -78,7 +79,7 @@ export function instanceReconciler(options: InstanceOptions): Reconciler<Instanc
     for (const { volume } of instance.spec.disks) await volumes.stopServing(volume)
     await mustBeNewest(instance)
     // Before the process, so that a crash in between costs an incarnation and never makes a second copy.
-    change(name, ({ uid, generation, stop }) => ({ uid, generation, incarnation, startedAt: nowText(), ...(stop === undefined ? {} : { stop }) }))
+    change(name, ({ uid, generation, stop }) => ({ uid, generation, incarnation, startedAt: nowText(), volumes: volumesOf(instance.spec), ...(stop === undefined ? {} : { stop }) }))
     lastPress.delete(name)
     try {
       await hypervisor.start(definition)
@@ -99,6 +100,7 @@ export function instanceReconciler(options: InstanceOptions): Reconciler<Instanc
     const key = await readMoveKey(store, namespace, order.secretName)
     const definition = await definitionOf(instance, spec.incarnation)
     await mustBeNewest(instance)
+    change(name, (entry) => ({ ...entry, volumes: volumesOf(spec) }))
     try {
       await hypervisor.receive(definition, { id: order.id, attempt, key, mirroredDisks: positionsOf(order.mirroredVolumes, spec) })
       log.info('guest awaited', { instance: name, attempt })

@@ -10,6 +10,7 @@ import { AGENT_FINALIZER, Instance, Volume, type VolumeSpec, type VolumeStatus }
 import type { Hypervisor } from '../drivers/hypervisor/hypervisor.ts'
 import type { VolumeStore } from '../drivers/storage/volume-store.ts'
 import type { TemplateStore } from '../images/template-store.ts'
+import type { Ledger } from '../ledger.ts'
 import { readMoveKey } from '../secrets.ts'
 import { Copies } from './copies.ts'
 import { planVolume, type VolumeEffects, type VolumeObject, type VolumeSeen } from './plan.ts'
@@ -20,21 +21,23 @@ export interface VolumeOptions {
   readonly hypervisor: Hypervisor
   readonly volumes: VolumeStore
   readonly images: TemplateStore
+  readonly ledger: Pick<Ledger, 'get'>
   readonly clock: Clock
   readonly log: Logger
   readonly namespace: string
 }
 
-export function volumeReconciler({ store, caches, hypervisor, volumes, images, clock, log, namespace }: VolumeOptions): Reconciler<VolumeSpec, VolumeStatus, VolumeSeen> {
+export function volumeReconciler({ store, caches, hypervisor, volumes, images, ledger, clock, log, namespace }: VolumeOptions): Reconciler<VolumeSpec, VolumeStatus, VolumeSeen> {
   const instances = caches.of(Instance)
   const copies = new Copies(clock)
   /** The operation that a disk is served for. */
   const servedFor = new Map<string, string>()
 
+  /** The guest that has it, or may be given it at any moment. */
   async function userOf(name: string): Promise<string | undefined> {
-    for (const instance of instances.inNamespace(namespace)) {
-      const isUser = instance.spec.disks.some(({ volume }) => volume === name)
-      if (isUser && await hypervisor.inspect(instance.metadata.name) !== undefined) return instance.metadata.name
+    for (const { metadata: { name: instance }, spec } of instances.inNamespace(namespace)) {
+      const isUser = spec.disks.some(({ volume }) => volume === name) || ledger.get(instance)?.volumes?.includes(name) === true
+      if (isUser && await hypervisor.inspect(instance) !== undefined) return instance
     }
     return undefined
   }

@@ -38,6 +38,22 @@ describe('an agent of a simulated host', () => {
     expect([world.host.running(), world.disks.size]).toEqual([[], 0])
   })
 
+  it('keeps a disk that its guest has open, also when the spec has gone on to another one', async () => {
+    await world.createInstance()
+    await running()
+    world.killAgent()
+    const spec = { storage: { namespace: 'acct-1', name: 't', uid: 't' }, sizeGibibytes: 1, source: { kind: 'template', name: 'tiny-linux' } } as const
+    await world.settled(world.store.create(Volume, { metadata: { namespace: NAMESPACE, name: 'other' }, spec }))
+    await world.change({ disks: [{ volume: 'other', serial: 'other' }] })
+    await world.settled(world.store.delete(Volume, { namespace: NAMESPACE, name: 'boot' }))
+    world.startAgent()
+    await world.until(async () => world.disks.has('other'))
+    await world.pass(5_000)
+    expect([world.host.running().length, world.disks.has('boot')]).toEqual([1, true])
+    await world.change({ power: 'stopped', stop: soft('op-1') })
+    await world.until(async () => !world.disks.has('boot'))
+  })
+
   it('never restarts a guest behind its owner\'s back', async () => {
     await world.createInstance()
     await running()
