@@ -75,11 +75,10 @@ async function run(settings: z.infer<typeof Environment>, log: Logger, stop: Abo
   const parts = { store, caches, db, clock, random, log, shard }
   const northbound = settings.SVCCLOUD_OVN_NORTHBOUND === undefined ? undefined : openOvsdb(settings.SVCCLOUD_OVN_NORTHBOUND)
   const controllers = openControllers({ ...parts, ...(northbound === undefined ? {} : { northbound }), metrics: openControllerMetrics(registry), mayAct: () => mayAct() })
-  caches.start(stop) // also while another leads, to be warm when the turn comes
 
   const missing = async () => {
     const isDatabaseThere = await db.selectFrom('node_capacity').select('node').limit(1).execute().then(() => true, () => false)
-    return [...(isDatabaseThere ? [] : ['database']), ...(caches.isReady() ? [] : ['caches'])]
+    return [...(isDatabaseThere ? [] : ['database']), ...(mayAct() && !caches.isReady() ? ['caches'] : [])]
   }
   const probes = await startProbes({ host: settings.SVCCLOUD_METRICS_HOST, port: settings.SVCCLOUD_METRICS_PORT, metrics: registry, missing })
   tellParent({ ready: true, metrics_url: `${probes.url}/metrics` })
@@ -88,6 +87,7 @@ async function run(settings: z.infer<typeof Environment>, log: Logger, stop: Abo
   const election = { store, namespace: SYSTEM_NAMESPACE, name: shard.name, identity, ...(endedIdentity === undefined ? {} : { endedIdentity }), clock, random, log, registry }
   const end = await runElected(election, async (lead) => {
     mayAct = lead.mayAct
+    caches.start(lead.signal) // not before: a watch may have fallen silent, and what the leader before did last must be seen
     await runControllers(controllers, { ...parts, usageOf: usageFromAgents(store) }, lead.signal)
   }, stop)
   if (end === 'lost') return end

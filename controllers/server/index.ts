@@ -62,7 +62,8 @@ export function serverReconciler(parts: Parts): Reconciler<ServerSpec, ServerSta
 async function observe({ caches, store, db }: Parts, server: ServerObject): Promise<Seen> {
   const { metadata: { namespace = '', name }, spec } = server
   const { accountId, claims } = await readClaims(db, namespace, name)
-  const { instance, ...otherInstances } = sortInstances(caches.of(Instance).by('server', uidOf(server)), claims)
+  const { instance: cached, ...otherInstances } = sortInstances(caches.of(Instance).by('server', uidOf(server)), claims)
+  const instance = cached ?? await findInstance(store, server, claims)
   const template = spec.template === undefined ? undefined : caches.of(Template).get({ name: spec.template })
   const storage = caches.of(Storage).get(storageKey(server))
   const nodes = nodesOf(caches, claims, otherInstances.strayInstances)
@@ -84,6 +85,10 @@ async function observe({ caches, store, db }: Parts, server: ServerObject): Prom
     editor: edit === undefined ? '' : askerOf(requests, edit.kind) ?? await findEditor(store, server, edit.field),
   }
 }
+
+/** That there is none must be true: disks and addresses are given up for it. Another shard may have made one that has not been heard of here. */
+const findInstance = async (store: Parts['store'], server: ServerObject, claims: Seen['claims']): Promise<InstanceObject | undefined> =>
+  claims === undefined || activeOperation(server)?.kind === 'server.create' ? undefined : store.get(Instance, { namespace: nodeNamespace(claims.placement.node), name: uidOf(server) })
 
 const serverOfStorage = (caches: Parts['caches'], { namespace, name }: Key & { readonly namespace: string }): readonly Key[] => {
   const serverId = caches.of(Storage).get({ namespace, name })?.spec.serverId

@@ -149,7 +149,7 @@ export function openController<Spec, Status, Seen>(reconciler: Reconciler<Spec, 
   return {
     name,
     async run(signal) {
-      await Promise.race([Promise.all([roots.ready(), ...watched.map(({ cache }) => cache.ready())]), aborted(signal)])
+      await Promise.race([caches.ready(), aborted(signal)])
       if (signal.aborted) return
       const queue = new WorkQueue({ name, clock, random, metrics })
       const unsubscribe = [

@@ -243,9 +243,9 @@ export async function openWorld(seed: number, postgres: (scheduler: Scheduler) =
       const parts = { store, caches, db: databaseOf(process, database, faults), clock, random, log, shard }
       let mayAct = () => false
       const controllers = openControllers({ ...parts, metrics: openControllerMetrics(registry), mayAct: () => mayAct(), openPowerControl: power.controlFrom(process) })
-      caches.start(never())
       lives(process, runElected({ store, namespace: 'svccloud-system', name: shard.name, identity: newUuid(random), clock, random, log, registry }, async (lead) => {
         mayAct = lead.mayAct
+        caches.start(lead.signal)
         await runControllers(controllers, parts, lead.signal)
       }, never()))
     })
