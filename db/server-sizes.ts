@@ -4,6 +4,7 @@ import { sql, type Transaction } from 'kysely'
 import { difference, largest, type Room } from '../domain/placement.ts'
 import { conflict, Unavailable } from '../domain/problem.ts'
 import { serverQuota, storageQuota } from '../domain/quota.ts'
+import { UNMADE } from '../domain/server-rules.ts'
 import { reserveTarget } from './moves.ts'
 import { addRoom, columnsOf, findPlacement, giveBackRoom, roomOf } from './placement.ts'
 import { changeQuotas } from './quotas.ts'
@@ -35,7 +36,7 @@ export async function beginSizeChange(tx: Transaction<Tables>, { cpuPool, exclud
   const busy = conflict('state_not_allowed', 'The plan of the server is being changed. Try again in a minute.', { resource })
   if (known !== undefined) throw busy
   const placement = await findPlacement(tx, change)
-  if (placement === undefined) throw conflict('state_not_allowed', 'The server was never made whole.', { resource })
+  if (placement === undefined) throw conflict('state_not_allowed', UNMADE, { resource })
   const before = justRoom(placement)
   const after = { ...justRoom(change), storageGibibytes: Math.max(before.storageGibibytes, change.storageGibibytes) }
   const held = largest(before, after)

@@ -3,6 +3,9 @@
 import { conflict, operationInProgress, Problem } from './problem.ts'
 import type { OperationKind } from './operations.ts'
 
+/** Its creation has failed: there is nothing to change. */
+export const UNMADE = 'The server was never made whole. Delete it, and create another one.'
+
 export interface ServerFacts {
   readonly id: string
   readonly state: 'creating' | 'starting' | 'started' | 'stopping' | 'stopped' | 'deleting' | 'error'

@@ -2,6 +2,7 @@
  *  moves there first. Its boot storage grows where it was asked to, and then it has the new size. What it does not get leaves it as it was, only
  *  on whichever node it has come to; a disk that has grown stays so. */
 import type { Room } from '../../domain/placement.ts'
+import { UNMADE } from '../../domain/server-rules.ts'
 import type { Action } from '../../kit/reconcile/action.ts'
 import { refusalOf } from '../refusal.ts'
 import type { Decision, Work } from './decision.ts'
@@ -25,7 +26,7 @@ const atRest = (step: string, rest: Partial<Decision>): Decision => ({ state: 's
 
 const unmade: Rule = (work) => {
   const { seen: { claims, storage, plan }, server: { spec } } = work
-  if (claims === undefined || storage === undefined) return { ...changePlanFailed(work, 'claimed', 'The server was never made whole.'), state: 'error' }
+  if (claims === undefined || storage === undefined) return { ...changePlanFailed(work, 'claimed', UNMADE), state: 'error', detail: UNMADE }
   return plan === undefined ? changePlanFailed(work, 'claimed', `There is no plan ${spec.plan}.`) : undefined
 }
 

@@ -116,7 +116,7 @@ function networkCondition(features: readonly string[], hasWayOutside: boolean): 
 }
 
 /** Deleted with kubectl while it is protected: it goes as soon as the protection is lifted. */
-export const isDeletionBlocked = (server: ServerObject): boolean =>
+const isDeletionBlocked = (server: ServerObject): boolean =>
   server.metadata.deletionTimestamp !== undefined && server.spec.isProtected && !isDeleting(server)
 
 const blockedCondition = (isBlocked: boolean): ConditionDraft =>

@@ -128,7 +128,7 @@ export function hasDiskThere({ seen: { targetVolume }, storage, moveId }: Moving
 export const mirroredVolumes = (storage: StorageObject): string[] => (storage.status?.pool === undefined ? [uidOf(storage)] : [])
 
 /** So much earlier than its deadline a move is given up, so that everything is undone in time. */
-export const UNDO_SECONDS = 120
+const UNDO_SECONDS = 120
 
 /** Why a move is over for a reason that lies outside of it. */
 export function reasonToEnd({ operation, now }: Work): string | undefined {

@@ -1,5 +1,6 @@
 /** The flow of server.rebuild: a new boot storage is made beside the old one while the server stands still, then the server boots from it
  *  and the old one goes. Until then everything can still be as it was. */
+import { UNMADE } from '../../domain/server-rules.ts'
 import type { Action } from '../../kit/reconcile/action.ts'
 import { type Key, Secret } from '../../kit/kube/object.ts'
 import { Storage } from '../../resources/storage.ts'
@@ -17,7 +18,7 @@ const atRest = (step: string, rest: Partial<Decision>): Decision => ({ state: 's
 
 const unmade: Rule = (work) => {
   const { claims, storage } = work.seen
-  if (claims === undefined || (storage === undefined && !hasNewDisk(work))) return { state: 'error', step: 'stopped', outcome: 'failed', error: 'The server was never made whole.' }
+  if (claims === undefined || (storage === undefined && !hasNewDisk(work))) return { state: 'error', detail: UNMADE, step: 'stopped', outcome: 'failed', error: UNMADE }
   return undefined
 }
 

@@ -1,5 +1,6 @@
 /** server.recover: a server whose node was fenced goes on elsewhere. Only the proof that nothing runs on the lost node any more lets it
  *  leave without that node's word; what the node still has of it goes by the same proof (`controllers/node/recovery.ts`). */
+import { UNMADE } from '../../domain/server-rules.ts'
 import type { Action } from '../../kit/reconcile/action.ts'
 import { asBefore, type Decision, findCondition, type Turn, type Work } from './decision.ts'
 import { ensureInstance, madeFor } from './drafts.ts'
@@ -20,7 +21,7 @@ const isLeft = (work: Work): boolean => work.seen.claims?.placement.node !== los
 const refused: Rule = (work) => {
   const { seen } = work
   const { claims, storage } = seen
-  if (claims === undefined || storage === undefined) return { ...asBefore(work), step: 'reserved', outcome: 'failed', error: 'The server was never made whole.' }
+  if (claims === undefined || storage === undefined) return { ...asBefore(work), step: 'reserved', outcome: 'failed', error: UNMADE }
   if (isLeft(work)) return undefined
   if (!isFenced(seen, lostNodeOf(work))) return stays(work)
   return storage.status?.pool === undefined ? { ...asBefore(work), state: 'error', detail: DISK_LOST, step: 'reserved', outcome: 'failed', error: DISK_LOST } : undefined

@@ -1,5 +1,6 @@
 /** How every move begins and ends: room is held on another node and written down before anything is done with it, and what ended is
  *  never begun anew. */
+import { UNMADE } from '../../domain/server-rules.ts'
 import type { Action } from '../../kit/reconcile/action.ts'
 import { refusalOf } from '../refusal.ts'
 import { asBefore, type Decision, type Work } from './decision.ts'
@@ -13,7 +14,7 @@ export function reserved(work: Work, flow: (moving: Moving) => Decision): Decisi
   const { server, seen: { claims, storage }, operation } = work
   const written = writtenMove(server, operation.id)
   if (written !== undefined && storage === undefined) return diskUnknown(work)
-  if (claims === undefined || storage === undefined) return { ...asBefore(work), step: 'reserved', outcome: 'failed', error: 'The server was never made whole.' }
+  if (claims === undefined || storage === undefined) return { ...asBefore(work), step: 'reserved', outcome: 'failed', error: UNMADE }
   if (claims.target?.operationId === operation.id) {
     const moving = movingTo(work, claims.target)
     return moving.written.state === 'reserved' && written?.targetNode !== moving.targetNode ? writeDown(moving) : flow(moving)

@@ -11,8 +11,8 @@ import { removeInstances } from './removal.ts'
 import { leftOfMove } from './switched.ts'
 import type { InstanceObject, StorageObject } from './seen.ts'
 
-export const CRASH_WINDOW_MILLISECONDS = 10 * 60_000
-export const CRASH_RESTARTS_MAXIMUM = 3
+const CRASH_WINDOW_MILLISECONDS = 10 * 60_000
+const CRASH_RESTARTS_MAXIMUM = 3
 const CRASHES_KEPT_MAXIMUM = 10
 
 /** What a server that was made whole always has. */

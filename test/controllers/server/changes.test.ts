@@ -30,7 +30,7 @@ describe('stopped | change_plan | stopped', () => {
       'effect sized', 'change {"plan":"tiny","storageGibibytes":3,"desiredPower":"stopped"}', 'operation op-1 storage failed: The disk of the host is full.', 'state stopped',
     ]],
     ['fails without its plan, and gives back', at({ plan: undefined }), ['effect sized', 'change {"plan":"tiny","storageGibibytes":1,"desiredPower":"stopped"}', 'operation op-1 claimed failed: There is no plan small.', 'state stopped']],
-    ['fails without its disk, and gives back', at({ storage: undefined }), ['effect sized', 'change {"plan":"tiny","storageGibibytes":1,"desiredPower":"stopped"}', 'operation op-1 claimed failed: The server was never made whole.', 'state error']],
+    ['fails without its disk, and gives back', at({ storage: undefined }), ['effect sized', 'change {"plan":"tiny","storageGibibytes":1,"desiredPower":"stopped"}', 'operation op-1 claimed failed: The server was never made whole. Delete it, and create another one.', 'state error: The server was never made whole. Delete it, and create another one.']],
   ]
   test.each(rows)('%s', (_why, world, expected) => expect(turn(world)).toEqual(expected))
 

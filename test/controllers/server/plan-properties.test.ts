@@ -9,7 +9,7 @@ import { applied, ended, instance, isQuiet, newborn, NOW, operation, started, st
 const TURNS_MAXIMUM = 30
 /** These leave the state as they found it. */
 const STATELESS: readonly (OperationKind | undefined)[] = ['server.metadata', 'server.firewall']
-const kinds = fc.constantFrom<OperationKind>('server.create', 'server.start', 'server.stop', 'server.restart', 'server.delete', 'server.metadata', 'server.firewall')
+const kinds = fc.constantFrom<OperationKind>('server.create', 'server.start', 'server.stop', 'server.restart', 'server.delete', 'server.metadata', 'server.firewall', 'server.rebuild', 'server.change_plan')
 const power = fc.constantFrom('running' as const, 'stopped' as const)
 const incarnation = fc.integer({ min: 0, max: 3 })
 const stopped = fc.constantFrom(undefined, { id: 'op-1', outcome: 'stopped' as const }, { id: 'op-1', outcome: 'timed_out' as const })
@@ -106,6 +106,13 @@ test('a turn that ends an operation leaves a state that needs none', () => {
     if (end?.do !== 'operation' || end.outcome === undefined || isFinal(server.status?.operation?.status ?? 'pending') === false) return
     const state = actions.find((action) => action.do === 'status')?.status['state']
     if (end.outcome !== 'cancelled' && server.spec.operation?.kind !== 'server.delete' && !STATELESS.includes(server.spec.operation?.kind)) expect(['started', 'stopped', 'error']).toContain(state)
+  }))
+})
+
+test('a server that comes to an error says why', () => {
+  fc.assert(fc.property(anyWorld, ({ server, seen }) => {
+    const status = plan(server, seen, NOW).find((action) => action.do === 'status')?.status
+    if (server.status?.state !== 'error' && status?.['state'] === 'error') expect(status['stateDetail']).toMatch(/./)
   }))
 })
 
