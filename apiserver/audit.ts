@@ -25,7 +25,7 @@ export const staffActor = (staff: { readonly staffId: string; readonly staffEmai
   ({ ...NOBODY, actor_kind: 'staff', actor_email: staff.staffEmail, staff_id: staff.staffId, user_id: staff.userId ?? null })
 
 /** Both identities of a support session are in the entry: the member of staff acts, `user_id` is the person they act as. */
-export function actorOf(customer: Customer): AuditActor {
+function actorOf(customer: Customer): AuditActor {
   const { support, token } = customer
   if (support !== undefined) return staffActor({ ...support, userId: customer.userId })
   if (token !== undefined) return { ...NOBODY, actor_kind: 'token', actor_email: customer.email, user_id: customer.userId, token_id: token.id, token_name: token.name }

@@ -16,7 +16,7 @@ export const DEFAULT_PROFILE = 'default'
 const NOTHING: Profiles = { current: DEFAULT_PROFILE, profiles: {} }
 
 /** `$XDG_CONFIG_HOME/svccloud/config.json`, by default under `~/.config`. */
-export const profilesFile = (environment: Environment): string =>
+const profilesFile = (environment: Environment): string =>
   join(environment['XDG_CONFIG_HOME'] ?? join(environment['HOME'] ?? '.', '.config'), 'svccloud', 'config.json')
 
 export async function readProfiles(environment: Environment): Promise<Profiles> {

@@ -8,7 +8,7 @@ import { asked } from './database.ts'
 import type { Parts } from './parts.ts'
 
 /** A server is written long before its claims are this old, or never: then its intent was settled. */
-export const CLAIM_AGE_MILLISECONDS = 600_000
+const CLAIM_AGE_MILLISECONDS = 600_000
 const SWEEP_MILLISECONDS = 120_000
 
 /** Sweeps until the signal aborts. Never throws. */

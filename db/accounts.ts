@@ -6,8 +6,8 @@ import type { Queries } from './open.ts'
 import { openQuotas } from './quotas.ts'
 import type { Tables } from './tables.ts'
 
-export const SIGN_UP_CREDIT_CENTS = 24_900
-export const SIGN_UP_CREDIT_DAYS = 60
+const SIGN_UP_CREDIT_CENTS = 24_900
+const SIGN_UP_CREDIT_DAYS = 60
 const DAY_MILLISECONDS = 86_400_000
 
 export interface NewAccount {

@@ -2,7 +2,7 @@
 import type { Queries } from './open.ts'
 
 /** After this many failures a mail is left alone, with its last error. */
-export const MAIL_ATTEMPTS_MAXIMUM = 20
+const MAIL_ATTEMPTS_MAXIMUM = 20
 
 export interface Mail {
   readonly id: string

@@ -63,7 +63,7 @@ const DOMAINS = { host: 'node', rack: 'rack', zone: 'zone' } as const
 const noDistinctDomain = (spread: Spread, zone: string): Problem =>
   unavailable('no_distinct_failure_domain', `Every ${DOMAINS[spread]} with room ${spread === 'zone' ? '' : `in zone ${zone} `}holds a server of the group, which is strict. Choose a group that is not, ${spread === 'zone' ? 'another zone, ' : ''}or try again later.`)
 
-export const noCapacity = (zone: string): Problem =>
+const noCapacity = (zone: string): Problem =>
   unavailable('no_capacity', `Zone ${zone} has no room for this plan now. Choose a smaller plan or another zone, or try again later.`)
 
 interface Terms {

@@ -91,7 +91,7 @@ export const toHeldAddress = ({ index, use, is_current, family, cidr, gateway, s
 })
 
 /** Whether the zone has pools of the use, whatever their state. */
-export const hasPools = async (db: Queries, zone: string, use: PoolUse): Promise<boolean> =>
+const hasPools = async (db: Queries, zone: string, use: PoolUse): Promise<boolean> =>
   (await db.selectFrom('public_pool').select('id').where('zone', '=', zone).where('use', '=', use).limit(1).executeTakeFirst()) !== undefined
 
 /** Whether an address could be had at this moment. */

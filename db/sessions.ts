@@ -7,7 +7,7 @@ import type { Queries } from './open.ts'
 /** A session ends this long after sign-in, whatever happens. */
 export const SESSION_SECONDS = 7 * 86_400
 /** And this long after it was used last. */
-export const SESSION_IDLE_SECONDS = 86_400
+const SESSION_IDLE_SECONDS = 86_400
 /** Use is written down at most this often. */
 const SEEN_SECONDS = 60
 const SESSIONS_LISTED_MAXIMUM = 1_000

@@ -7,7 +7,7 @@ import { hashSecret } from './sessions.ts'
 import type { Tables } from './tables.ts'
 
 export const STAFF_SESSION_SECONDS = 12 * 3600
-export const STAFF_IDLE_SECONDS = 30 * 60
+const STAFF_IDLE_SECONDS = 30 * 60
 const SEEN_SECONDS = 60
 
 export interface StaffRow {

@@ -4,7 +4,7 @@ import type { Role } from './permissions.ts'
 
 /** How long what the platform said at a sign-in counts as fresh. */
 const FRESH_MILLISECONDS = 3_600_000
-export const ORGANISATIONS_MAXIMUM = 200
+const ORGANISATIONS_MAXIMUM = 200
 
 export interface StatedOrganisation {
   readonly id: string

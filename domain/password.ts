@@ -1,8 +1,8 @@
 /** What a password must be: 12 to 128 characters after NFKC, and not one that everybody tries first. No composition rules. */
 import { badField } from './problem.ts'
 
-export const PASSWORD_CHARACTERS_MINIMUM = 12
-export const PASSWORD_CHARACTERS_MAXIMUM = 128
+const PASSWORD_CHARACTERS_MINIMUM = 12
+const PASSWORD_CHARACTERS_MAXIMUM = 128
 /** Fewer different characters than this is a pattern, whatever its length. */
 const DISTINCT_CHARACTERS_MINIMUM = 5
 

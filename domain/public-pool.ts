@@ -18,7 +18,7 @@ export interface PoolNetwork {
 }
 
 /** Longer prefixes hold nothing beside their own gateway, shorter ones are more than one pool should be. */
-export const POOL_PREFIXES = { ipv4: { least: 8, most: 30 }, ipv6: { least: 16, most: 64 } } as const
+const POOL_PREFIXES = { ipv4: { least: 8, most: 30 }, ipv6: { least: 16, most: 64 } } as const
 const HANDED_OUT_PREFIX = { ipv4: 32, ipv6: 64 } as const
 const IPV6_ROUTER = 'fe80::1'
 const FAMILIES: Partial<Readonly<Record<PoolUse, AddressFamily>>> = { server_ipv4: 'ipv4', floating_ipv4: 'ipv4', server_ipv6_prefix: 'ipv6' }
@@ -58,7 +58,7 @@ const networkOf = (cidr: string): Network => {
   return network
 }
 
-export const gatewayOf = ({ family, cidr, gateway }: Pick<PoolNetwork, 'family' | 'cidr' | 'gateway'>): string =>
+const gatewayOf = ({ family, cidr, gateway }: Pick<PoolNetwork, 'family' | 'cidr' | 'gateway'>): string =>
   gateway ?? (family === 'ipv6' ? IPV6_ROUTER : formatAddress('ipv4', networkOf(cidr).first + 1n))
 
 /** How many addresses, or prefixes, a pool has to hand out. Exact: at most 2^48. */

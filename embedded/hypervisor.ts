@@ -18,7 +18,7 @@ const isThere = (program: string): Promise<boolean> =>
   run('/bin/sh', ['-c', 'command -v "$1"', 'sh', program]).then(() => true, () => false)
 
 /** The packages of the programs that are not on the path. */
-export async function missingPackages(): Promise<readonly string[]> {
+async function missingPackages(): Promise<readonly string[]> {
   const missing: string[] = []
   for (const [program, name] of Object.entries(PACKAGES)) if (!(await isThere(program))) missing.push(name)
   return missing

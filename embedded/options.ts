@@ -39,7 +39,7 @@ interface Flag {
   readonly description: string
 }
 
-export const NODES_MAXIMUM = 64
+const NODES_MAXIMUM = 64
 const DEFAULT_NODES = 'eu-1a=2,eu-1b=1'
 
 const FLAGS: readonly Flag[] = [
@@ -58,7 +58,7 @@ const FLAGS: readonly Flag[] = [
   { name: 'help', description: 'Show this text' },
 ]
 
-export const variableOf = (flag: string): string => `SVCCLOUD_${flag.toUpperCase().replaceAll('-', '_')}`
+const variableOf = (flag: string): string => `SVCCLOUD_${flag.toUpperCase().replaceAll('-', '_')}`
 
 type Given = ReadonlyMap<string, string>
 

@@ -99,7 +99,7 @@ async function section(name: string, work: () => Promise<Tally>): Promise<Tally>
 const CHECK = 'check'
 
 /** Runs the tiers named, or all that are not opt-in. When the signal aborts, what has run is summed up, and being stopped counts as a failure. */
-export async function runSuite(only: readonly string[], stop: AbortSignal): Promise<Tally> {
+async function runSuite(only: readonly string[], stop: AbortSignal): Promise<Tally> {
   const isWanted = (name: string, isOptIn: boolean) => (only.length === 0 ? !isOptIn : only.includes(name))
   const skippedTiers: string[] = []
   let total = NOTHING

@@ -31,7 +31,7 @@ export async function runOrphanSweep(options: OrphanOptions, signal: AbortSignal
   }
 }
 
-export async function sweepOrphans({ store, caches, hypervisor, volumes, ledger, namespace, log }: OrphanOptions): Promise<void> {
+async function sweepOrphans({ store, caches, hypervisor, volumes, ledger, namespace, log }: OrphanOptions): Promise<void> {
   const guests = (await hypervisor.list()).map(({ name }) => name)
   const held = (await volumes.list()).map(({ name }) => name)
   const home = (await store.get(Namespace, { name: namespace }))?.metadata.uid

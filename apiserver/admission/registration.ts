@@ -24,7 +24,7 @@ export interface Registration {
 }
 
 /** Nobody but the platform writes while the webhook cannot be asked. */
-export function webhookConfiguration({ url, authority, platformUsers }: Registration) {
+function webhookConfiguration({ url, authority, platformUsers }: Registration) {
   return {
     metadata: { name: NAME },
     webhooks: [{

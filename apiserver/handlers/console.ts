@@ -12,7 +12,7 @@ import type { Consoles } from '../console/consoles.ts'
 import type { Parts } from '../parts.ts'
 import type { Servers } from '../servers.ts'
 
-export const STREAM_MINUTES_MAXIMUM = 30
+const STREAM_MINUTES_MAXIMUM = 30
 const KEEPALIVE_MILLISECONDS = 15_000
 /** Characters that wait for a watcher; one with more unread is cut off and comes back for a new tail. */
 const UNREAD_MAXIMUM = 1_500_000

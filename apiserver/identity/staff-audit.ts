@@ -10,7 +10,7 @@ import { newUuid } from '../../kit/sys/random.ts'
 import { type AuditActor, auditEntry, type AuditFacts, auditRefusal, detailOfRefusal, throughOutage } from '../audit.ts'
 import type { IdentityParts } from './parts.ts'
 
-export function operatorActor(caller: Operator): AuditActor {
+function operatorActor(caller: Operator): AuditActor {
   const { staff, name } = caller
   return { actor_email: staff?.email ?? name, actor_kind: staff === undefined ? 'operator' : 'staff', user_id: null, staff_id: staff?.id ?? null, token_id: null, token_name: null }
 }

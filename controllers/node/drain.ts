@@ -9,10 +9,10 @@ import type { Decision } from './decision.ts'
 import { order } from './order.ts'
 import { type Guest, hasBegun, type Work } from './seen.ts'
 
-export const DRAIN_MODES = ['live_only', 'live_then_cold'] as const
+const DRAIN_MODES = ['live_only', 'live_then_cold'] as const
 export type DrainMode = (typeof DRAIN_MODES)[number]
-export const PARALLEL_MOVES_DEFAULT = 2
-export const PARALLEL_MOVES_MAXIMUM = 32
+const PARALLEL_MOVES_DEFAULT = 2
+const PARALLEL_MOVES_MAXIMUM = 32
 /** How often a server is asked to leave for one draining. */
 export const MOVES_PER_SERVER_MAXIMUM = 3
 const ACTOR = 'system:nodes'

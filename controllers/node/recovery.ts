@@ -14,7 +14,7 @@ import { FENCING_ACTOR, withdraw } from './silence.ts'
 /** So many servers of one node are brought elsewhere at once. */
 export const RECOVERIES_MAXIMUM = 4
 /** A recovery that failed, for want of room above all, is tried again. */
-export const RECOVER_AGAIN_SECONDS = 60
+const RECOVER_AGAIN_SECONDS = 60
 const LOOK_SECONDS = 5
 
 /** The rule of a fenced node. */

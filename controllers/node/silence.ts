@@ -11,12 +11,12 @@ import { isHeard } from './life.ts'
 import { activeOperation, type ObservationObject, type Turn } from './seen.ts'
 
 /** Fewer cannot tell a dead host from a broken line of their own. */
-export const OBSERVERS_MINIMUM = 2
+const OBSERVERS_MINIMUM = 2
 /** So many are asked, of however large a zone. */
 export const OBSERVERS_MAXIMUM = 5
 const ASK_AGAIN_SECONDS = 10
 /** After a fencing without proof the next begins no earlier. */
-export const FENCE_AGAIN_SECONDS = 60
+const FENCE_AGAIN_SECONDS = 60
 export const FENCING_ACTOR = 'system:fencing'
 
 /** The rule of a node that is not fenced: asks while it is silent, and takes the questions back when it is heard again. */

@@ -25,7 +25,7 @@ export interface Seen {
 
 /** What is done to a pool; the operation says it, because its kind does not. */
 export type PoolAction = 'create' | 'update' | 'delete'
-export const actionOf = (operation: Pick<OperationStanza, 'arguments'> | undefined): string | undefined => operation?.arguments?.['action']
+const actionOf = (operation: Pick<OperationStanza, 'arguments'> | undefined): string | undefined => operation?.arguments?.['action']
 
 /** Condition that says why PostgreSQL did not take the pool. */
 export const MIRRORED = 'Mirrored'

@@ -12,7 +12,7 @@ import { type Shard, WHOLE } from '../shard.ts'
 /** What the guests of a node have moved since each began. Throws when the node does not answer. */
 export type UsageSource = (node: KubeObject<NodeSpec, NodeStatus>) => Promise<readonly GuestUsage[]>
 
-export const COLLECT_MILLISECONDS = 20_000
+const COLLECT_MILLISECONDS = 20_000
 const NODES_AT_ONCE = 16
 const PRUNE_MILLISECONDS = 3_600_000
 
@@ -36,7 +36,7 @@ export async function runUsageCollector(options: CollectorOptions, signal: Abort
 }
 
 /** One look at every node of the shard that answers. */
-export async function collectUsage(options: CollectorOptions): Promise<void> {
+async function collectUsage(options: CollectorOptions): Promise<void> {
   const { caches, log, shard = WHOLE } = options
   const nodes = caches.of(Node).list().filter(({ spec, status }) => shard.ownsZone(spec.zone) && status?.endpoint !== undefined && status.state !== 'unreachable')
   const waiting = [...nodes]

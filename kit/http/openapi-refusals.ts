@@ -4,7 +4,7 @@ import type { ZodOpenApiResponseObject } from 'zod-openapi'
 import { badField, emailUnverified, notFound, operationInProgress, Problem, quotaExceeded, rateLimited, TITLES, unauthenticated, unavailable } from '../../domain/problem.ts'
 
 /** The problem document that every refusal is. */
-export const ProblemDocument = z.looseObject({
+const ProblemDocument = z.looseObject({
   type: z.literal('about:blank'), title: z.string(), status: z.int(), detail: z.string().describe('Written for people, safe to show.'),
   reason: z.string().optional().describe('For programs; clients ignore values they do not know.'),
   errors: z.array(z.looseObject({ field: z.string(), detail: z.string() })).optional().describe('What is wrong with which field.'),

@@ -27,7 +27,7 @@ const STEP_DEADLINE_MILLISECONDS = 45_000 // the collector of a real server lear
 const POLL_MILLISECONDS = 50
 
 /** Splits a command line at spaces; single quotes keep what they hold together. */
-export const splitLine = (line: string): string[] => (line.match(/(?:[^\s']+|'[^']*')+/g) ?? []).map((word) => word.replaceAll("'", ''))
+const splitLine = (line: string): string[] => (line.match(/(?:[^\s']+|'[^']*')+/g) ?? []).map((word) => word.replaceAll("'", ''))
 
 async function waitFor<T>(what: string, look: () => Promise<T | undefined> | T | undefined): Promise<T> {
   const deadline = performance.now() + STEP_DEADLINE_MILLISECONDS

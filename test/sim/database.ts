@@ -15,7 +15,7 @@ export interface DatabaseFaults {
   crashesAfter(processName: string): boolean
 }
 
-export class ConnectionLost extends Error {
+class ConnectionLost extends Error {
   readonly code = '57P01'
   constructor() {
     super('terminating connection due to administrator command')

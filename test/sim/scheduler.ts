@@ -6,7 +6,7 @@ import type { Clock } from '../../kit/sys/clock.ts'
 import type { Random } from '../../kit/sys/random.ts'
 
 /** mulberry32: small, fast and good enough to choose faults with. */
-export function seededRandom(seed: number): Random {
+function seededRandom(seed: number): Random {
   let state = seed >>> 0
   const next = (): number => {
     state = (state + 0x6d2b79f5) >>> 0

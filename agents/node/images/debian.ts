@@ -30,7 +30,7 @@ const FILES: Readonly<Record<string, string>> = {
 const NO_SERVICES = 'usr/sbin/policy-rc.d'
 
 /** Builds the image and answers its version. */
-export async function buildDebian(images: string, mirror: string | undefined, say: (line: string) => void): Promise<string> {
+async function buildDebian(images: string, mirror: string | undefined, say: (line: string) => void): Promise<string> {
   await mkdir(join(images, TEMPLATE), { recursive: true })
   const work = await mkdtemp(join(images, 'debian-'))
   const run = (program: string, ...input: string[]) => runProgram(program, input, { timeoutMilliseconds: BUILD_TIMEOUT_MILLISECONDS, environment: { ...environment(), LC_ALL: 'C', DEBIAN_FRONTEND: 'noninteractive' } })

@@ -6,7 +6,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import { METADATA_ADDRESS } from '../../../domain/metadata-service.ts'
 import { type MetadataDocument, metaDataText, networkConfigText, NO_USER_DATA } from './metadata.ts'
 
-export const TOKEN_SECONDS_MAXIMUM = 21_600
+const TOKEN_SECONDS_MAXIMUM = 21_600
 
 export interface MetadataRequest {
   readonly method: string

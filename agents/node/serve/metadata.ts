@@ -5,7 +5,7 @@ import { METADATA_ADDRESS } from '../../../domain/metadata-service.ts'
 import type { InstanceSpec } from '../../../resources/instance.ts'
 import { writeIso } from '../images/iso9660.ts'
 
-export const SEED_LABEL = 'cidata'
+const SEED_LABEL = 'cidata'
 
 export interface MetadataAddress {
   readonly address: string

@@ -3,19 +3,19 @@
  *  Not decided here: method, Origin, token and rate limit, which come before, and tools, which come after. */
 
 /** Revisions that begin with `initialize`; the newest first. */
-export const HANDSHAKE_REVISIONS = ['2025-11-25', '2025-06-18', '2025-03-26'] as const
+const HANDSHAKE_REVISIONS = ['2025-11-25', '2025-06-18', '2025-03-26'] as const
 /** Revisions in which every request carries its revision in `_meta` and in headers. */
-export const STATELESS_REVISIONS = ['2026-07-28'] as const
+const STATELESS_REVISIONS = ['2026-07-28'] as const
 export const REVISIONS: readonly string[] = [...STATELESS_REVISIONS, ...HANDSHAKE_REVISIONS]
 const [NEWEST_HANDSHAKE] = HANDSHAKE_REVISIONS
 const [OLDEST_STATELESS] = STATELESS_REVISIONS
 
-export const PARSE_ERROR = -32700
-export const INVALID_REQUEST = -32600
-export const METHOD_NOT_FOUND = -32601
+const PARSE_ERROR = -32700
+const INVALID_REQUEST = -32600
+const METHOD_NOT_FOUND = -32601
 export const INVALID_PARAMS = -32602
-export const HEADER_MISMATCH = -32020
-export const UNSUPPORTED_REVISION = -32022
+const HEADER_MISMATCH = -32020
+const UNSUPPORTED_REVISION = -32022
 
 const META_REVISION = 'io.modelcontextprotocol/protocolVersion'
 const META_CAPABILITIES = 'io.modelcontextprotocol/clientCapabilities'

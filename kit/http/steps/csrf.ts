@@ -3,7 +3,7 @@ import { timingSafeEqual } from 'node:crypto'
 import { forbidden } from '../../../domain/problem.ts'
 import { isSignedIn, isUnsafe, type StepMaker } from '../passage.ts'
 
-export const CSRF_HEADER = 'x-csrf-token'
+const CSRF_HEADER = 'x-csrf-token'
 export const CSRF_COOKIE = 'svccloud_csrf'
 
 export const STAFF_CSRF_COOKIE = 'svccloud_staff_csrf'

@@ -22,7 +22,7 @@ export async function eventually<T>(what: string, look: () => T | undefined | Pr
   }
 }
 
-export async function openTestTemplates(): Promise<TemplateStore> {
+async function openTestTemplates(): Promise<TemplateStore> {
   await mkdir(IMAGE_FOLDER, { recursive: true })
   return openTemplateStore({ folder: IMAGE_FOLDER, clock: systemClock, log: silentLog })
 }

@@ -8,7 +8,7 @@ export interface QmpEvent {
   readonly data: Readonly<Record<string, unknown>>
 }
 
-export class QmpError extends Error {
+class QmpError extends Error {
   /** As QEMU names it, or `Timeout`, `Closed`. */
   readonly reason: string
   constructor(reason: string, message: string) {

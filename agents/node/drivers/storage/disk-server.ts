@@ -24,7 +24,7 @@ export interface DiskServer {
   at(name: string): { readonly host: string; readonly port: number } | undefined
 }
 
-export const SERVER_PROGRAM = 'qemu-nbd'
+const SERVER_PROGRAM = 'qemu-nbd'
 export const EXPORT = 'disk'
 const PID_FILE = 'pid'
 const READY_MILLISECONDS = 10_000
