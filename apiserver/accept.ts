@@ -3,7 +3,7 @@
  *  write happened and writes the entry, so that every accepted change has exactly one. */
 import type { Transaction } from 'kysely'
 import type { UnsealedAuditEntry } from '../domain/audit.ts'
-import { deadlineOf, type OperationKind, stepsOf } from '../domain/operations.ts'
+import { deadlineOf, type Extent, type OperationKind, stepsOf } from '../domain/operations.ts'
 import { conflict, Problem, Unavailable } from '../domain/problem.ts'
 import { appendAudit } from '../db/audit.ts'
 import { recordIntent, settleIntent, takeIntent } from '../db/change-intents.ts'
@@ -49,9 +49,9 @@ const WRITE_ATTEMPTS_MAXIMUM = 5
 const INTENT_WRITABLE_MILLISECONDS = 20_000
 
 export const newStanza = (
-  parts: Pick<Parts, 'random'>, kind: OperationKind, of: { readonly actor: string; readonly requestId: string; readonly now: Date; readonly arguments?: Readonly<Record<string, string>>; readonly gibibytes?: number },
+  parts: Pick<Parts, 'random'>, kind: OperationKind, of: Extent & { readonly actor: string; readonly requestId: string; readonly now: Date; readonly arguments?: Readonly<Record<string, string>> },
 ): OperationStanza => ({
-  id: newUuid(parts.random), kind, requestedAt: of.now.toISOString(), deadlineAt: deadlineOf(kind, of.now, of.gibibytes).toISOString(), actor: of.actor, requestId: of.requestId,
+  id: newUuid(parts.random), kind, requestedAt: of.now.toISOString(), deadlineAt: deadlineOf(kind, of.now, of).toISOString(), actor: of.actor, requestId: of.requestId,
   ...(of.arguments === undefined ? {} : { arguments: { ...of.arguments } }),
 })
 

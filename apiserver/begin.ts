@@ -1,7 +1,7 @@
 /** Begins an operation of a server: the desired state and the operation that brings it about are one conditional write. */
 import type { Transaction } from 'kysely'
 import type { AuditChange } from '../domain/audit.ts'
-import type { OperationKind } from '../domain/operations.ts'
+import type { Extent, OperationKind } from '../domain/operations.ts'
 import type { ServerFacts } from '../domain/server-rules.ts'
 import type { Tables } from '../db/tables.ts'
 import type { Answer, Call, Customer } from '../kit/http/call.ts'
@@ -29,10 +29,8 @@ export interface Beginning<Claims> {
   readonly claims: Claims
 }
 
-export interface Verb<Claims = void> {
+export interface Verb<Claims = void> extends Extent {
   readonly kind: OperationKind
-  /** What is moved, where that gives the operation longer. */
-  readonly gibibytes?: number
   /** Throws a Problem when the state does not allow it. */
   readonly judge: (server: ServerFacts) => void
   /** For the audit log. */
@@ -56,7 +54,7 @@ export async function begin<R extends Route, Claims = void>(parts: Parts, server
   const { caller, request, now } = call
   const before = await servers.read(caller.accountId, id)
   verb.judge(factsOf(storedOf(before)))
-  const operation = newStanza(parts, verb.kind, { actor: caller.actor, requestId: request.requestId, now, ...(verb.gibibytes === undefined ? {} : { gibibytes: verb.gibibytes }) })
+  const operation = newStanza(parts, verb.kind, { actor: caller.actor, requestId: request.requestId, now, gibibytes: verb.gibibytes, graceSeconds: verb.graceSeconds })
   const read = readAgain(servers, { caller, params: { id } }, before)
   const written = await accept(parts, {
     id: operation.id, accountId: caller.accountId, resource: { type: 'server', id }, operation, audit: auditEntryOf(call, { resourceId: id, changes: verb.changes?.(before) ?? [] }),

@@ -69,10 +69,21 @@ const DEADLINE_MINUTES_DEFAULT = 10
 /** For each GiB that is moved. */
 const DEADLINE_MINUTES_PER_GIBIBYTE: Partial<Record<OperationKind, number>> = { 'server.move': 2, 'server.migrate': 2, 'server.change_plan': 2 }
 
-/** When an operation of the kind that starts now, over so many GiB, must have ended. */
-export function deadlineOf(kind: OperationKind, now: Date, gibibytes = 0): Date {
+/** What is left at least when a guest has used all the time that it was given to shut down. */
+const MINUTES_AFTER_GRACE = 5
+
+/** What makes an operation longer than others of its kind. */
+export interface Extent {
+  /** What is moved. */
+  readonly gibibytes?: number | undefined
+  /** What a guest is given to shut down. */
+  readonly graceSeconds?: number | undefined
+}
+
+/** When an operation of the kind that starts now must have ended. */
+export function deadlineOf(kind: OperationKind, now: Date, { gibibytes = 0, graceSeconds = 0 }: Extent = {}): Date {
   const minutes = (DEADLINE_MINUTES[kind] ?? DEADLINE_MINUTES_DEFAULT) + (DEADLINE_MINUTES_PER_GIBIBYTE[kind] ?? 0) * gibibytes
-  return new Date(now.getTime() + minutes * 60_000)
+  return new Date(now.getTime() + Math.max(minutes, graceSeconds / 60 + MINUTES_AFTER_GRACE) * 60_000)
 }
 
 /** The argument of an operation that was asked to be undone. */

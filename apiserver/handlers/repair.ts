@@ -1,7 +1,7 @@
 /** Fencing nodes, and what operators do with servers of theirs that are lost, stuck or in the wrong place. Each is one conditional write with
  *  its operation; the operators' log and the chain of the account that a server belongs to say who asked for what. */
 import { isHeardState, requireFenceable } from '../../domain/node-rules.ts'
-import type { OperationKind } from '../../domain/operations.ts'
+import type { Extent, OperationKind } from '../../domain/operations.ts'
 import { badField, conflict, notFound, unavailable } from '../../domain/problem.ts'
 import { requireIdle, requireReleasable, type ServerFacts } from '../../domain/server-rules.ts'
 import { findServerClaims, type ServerClaims } from '../../db/server-claims.ts'
@@ -85,17 +85,16 @@ async function find({ caches, store, requireAccess }: Parts, { caller, params: {
   return { accountId, server }
 }
 
-interface Verb {
+interface Verb extends Extent {
   readonly kind: OperationKind
   readonly judge: (server: ServerFacts) => void
   readonly arguments: Readonly<Record<string, string>>
-  readonly gibibytes?: number
   readonly detail?: Readonly<Record<string, string>>
 }
 
 async function begin(parts: Parts, { caller, request, now, params: { id } }: OnServer, { accountId }: Found, verb: Verb): Promise<Answer> {
   const key = { namespace: accountNamespace(accountId), name: id }
-  const stanza = newStanza(parts, verb.kind, { actor: caller.actor, requestId: request.requestId, now, arguments: verb.arguments, ...(verb.gibibytes === undefined ? {} : { gibibytes: verb.gibibytes }) })
+  const stanza = newStanza(parts, verb.kind, { actor: caller.actor, requestId: request.requestId, now, arguments: verb.arguments, gibibytes: verb.gibibytes })
   const written = await changeAsOperator(parts, { caller, request }, {
     resource: { type: 'server', id }, audit: { action: verb.kind, detail: { ...verb.detail } }, accountIds: [accountId],
     async write() {

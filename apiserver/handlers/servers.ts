@@ -41,9 +41,9 @@ export function serverEndpoints(parts: Parts, servers: Servers): readonly Endpoi
     customerEndpoint(deleteServer, (call) => operate(parts, servers, call, { kind: 'server.delete', judge: requireDeletable, spec: {} })),
     customerEndpoint(startServer, (call) => operate(parts, servers, call, { kind: 'server.start', judge: requireStartable, spec: { desiredPower: 'running' } })),
     customerEndpoint(stopServer, (call) =>
-      operate(parts, servers, call, { kind: 'server.stop', judge: requireStoppable, spec: { desiredPower: 'stopped' }, arguments: stopArguments(call.body) })),
+      operate(parts, servers, call, { kind: 'server.stop', judge: requireStoppable, spec: { desiredPower: 'stopped' }, graceSeconds: graceOf(call.body), arguments: stopArguments(call.body) })),
     customerEndpoint(restartServer, (call) =>
-      operate(parts, servers, call, { kind: 'server.restart', judge: requireStoppable, spec: { desiredPower: 'running' }, arguments: stopArguments(call.body) })),
+      operate(parts, servers, call, { kind: 'server.restart', judge: requireStoppable, spec: { desiredPower: 'running' }, graceSeconds: graceOf(call.body), arguments: stopArguments(call.body) })),
 
     customerEndpoint(setServerHaPolicy, async (call) => {
       const written = await change(parts, servers, call, {
@@ -79,6 +79,8 @@ const etagOfServer = ({ metadata }: ServerObject): string => etagOf(metadata.gen
 
 const stopArguments = (options: StopOptions): Record<string, string> =>
   ({ stop_type: options.stop_type, timeout_seconds: String(options.timeout_seconds), timeout_action: options.timeout_action })
+
+const graceOf = ({ stop_type, timeout_seconds }: StopOptions): number => (stop_type === 'soft' ? timeout_seconds : 0)
 
 async function list({ cursors }: Parts, servers: Servers, pages: EncodedPages, call: Call<typeof listServers, Customer>): Promise<Answer> {
   const { caller: { accountId }, query: { hostname, label = [] } } = call

@@ -27,7 +27,7 @@ export function replacedProgress({ spec, status }: Operable): OperationProgress 
  *  what makes it one of a kind; trying again with the same seed is the same operation. */
 export function unaskedStanza(kind: OperationKind, { seed, actor, now, gibibytes }: { readonly seed: string; readonly actor: string; readonly now: Date; readonly gibibytes?: number }): OperationStanza {
   const id = derivedId(`${seed}/${kind}`)
-  return { id, kind, requestedAt: now.toISOString(), deadlineAt: deadlineOf(kind, now, gibibytes).toISOString(), actor, requestId: id }
+  return { id, kind, requestedAt: now.toISOString(), deadlineAt: deadlineOf(kind, now, { gibibytes }).toISOString(), actor, requestId: id }
 }
 
 /** An operation that no request asked for carries its own id as request id. */

@@ -178,6 +178,11 @@ describe('power', () => {
     expect(operation?.arguments ?? {}).toEqual({})
   })
 
+  test.each(['stop', 'restart'])('%s has time to do what is to happen when the guest uses all of its own', async (verb) => {
+    const { operation } = (await ada.send('POST', `/v1/servers/${await createSettled()}/${verb}`, { body: { timeout_seconds: 600 } })).body
+    expect(Date.parse(operation.deadline_at) - Date.parse(operation.created_at)).toBe(15 * 60_000)
+  })
+
   test('what the state does not allow is 409 state_not_allowed', async () => {
     const id = await createSettled('stopped')
     for (const verb of ['stop', 'restart']) expect((await ada.send('POST', `/v1/servers/${id}/${verb}`)).body, verb).toMatchObject({ status: 409, reason: 'state_not_allowed' })

@@ -16,8 +16,13 @@ test('relaxed prefers a finished move: it waits longer for each send, and alone 
 
 test('a move has an hour, and two minutes more for each GiB; other operations have no more for their size', () => {
   const now = new Date('2026-01-01T00:00:00Z')
-  expect(deadlineOf('server.migrate', now, 10)).toEqual(new Date('2026-01-01T01:20:00Z'))
-  expect(deadlineOf('server.start', now, 10)).toEqual(deadlineOf('server.start', now))
+  expect(deadlineOf('server.migrate', now, { gibibytes: 10 })).toEqual(new Date('2026-01-01T01:20:00Z'))
+  expect(deadlineOf('server.start', now, { gibibytes: 10 })).toEqual(deadlineOf('server.start', now))
+})
+
+test.each([[1, 10], [60, 10], [300, 10], [540, 14], [600, 15]])('a guest that is given %i seconds to shut down leaves its operation time to go on: %i minutes in all', (graceSeconds, minutes) => {
+  const now = new Date('2026-01-01T00:00:00Z')
+  expect(deadlineOf('server.stop', now, { graceSeconds })).toEqual(new Date(now.getTime() + minutes * 60_000))
 })
 
 test('the wish to cancel is an argument among others', () => {
