@@ -10,7 +10,7 @@ import type { KubeObject } from '../kit/kube/object.ts'
 import { type Reconciler, watch } from '../kit/reconcile/reconciler.ts'
 import { accountNamespace } from '../resources/index.ts'
 import { NODE_REPORT_NAME, nodeNamespace, NodeReport } from '../resources/instance.ts'
-import { Node, Plan, type PlanSpec, Zone, type ZoneSpec, type ZoneStatus } from '../resources/platform.ts'
+import { Node, type NodeSpec, type NodeStatus, Plan, type PlanSpec, Zone, type ZoneSpec, type ZoneStatus } from '../resources/platform.ts'
 import { Server } from '../resources/server.ts'
 import { asked } from './database.ts'
 import type { Parts } from './parts.ts'
@@ -49,13 +49,16 @@ async function observe({ caches, db }: Parts, zone: string): Promise<Seen> {
   }
   return {
     nodes, plans: caches.of(Plan).list(),
-    hosts: caches.of(Node).list().filter(({ spec }) => spec.zone === zone).map(({ metadata: { name }, spec, status }) => ({
+    hosts: caches.of(Node).list().filter((node) => node.spec.zone === zone && isHost(node)).map(({ metadata: { name }, spec, status }) => ({
       node: name, isHeard: isHeardState(status?.state), hasPowerControl: spec.bmc !== undefined,
       pools: caches.of(NodeReport).get({ namespace: nodeNamespace(name), name: NODE_REPORT_NAME })?.spec.pools ?? [],
     })),
     guests: tenants.filter(({ isArriving }) => !isArriving).map(({ accountId, serverId, isArriving: _isArriving, ...room }) => ({ accountId, serverId, room, cpuPool: cpuPoolOf(accountId, serverId) })),
   }
 }
+
+/** Servers run on it, or could. */
+export const isHost = ({ spec, status }: KubeObject<NodeSpec, NodeStatus>): boolean => spec.roles.includes('compute') && status?.state !== undefined && status.state !== 'provisioning'
 
 export function plan(zone: KubeObject<ZoneSpec, ZoneStatus>, { nodes, plans, hosts, guests }: Seen): readonly Action[] {
   const name = zone.metadata.name

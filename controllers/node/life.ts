@@ -4,7 +4,7 @@ import type { NodeState } from '../../domain/node-rules.ts'
 import { offeredRoom } from '../../domain/placement.ts'
 import type { Action } from '../../kit/reconcile/action.ts'
 import type { NodeFence, NodeStatus } from '../../resources/platform.ts'
-import { activeOperation, type NodeObject, type Seen } from './seen.ts'
+import { activeOperation, isCompute, type NodeObject, type Seen } from './seen.ts'
 
 export const HEARTBEAT_SECONDS = 5
 /** Three missed heartbeats. */
@@ -66,12 +66,12 @@ export function reported({ status }: NodeObject, { report, heartbeat }: Seen, st
   }
 }
 
-/** The mirror is made when the agent first reports, and follows from then on. */
-export function mirrored(node: NodeObject, { report, mirror }: Seen, isSchedulable: boolean): readonly Action[] {
-  if (report === undefined && mirror === undefined) return []
+/** The mirror is made when the agent first reports, and follows from then on; a node that is not for servers any more keeps those it has. */
+export function mirrored(node: NodeObject, { report, mirror }: Seen, isReady: boolean): readonly Action[] {
+  if (mirror === undefined && (report === undefined || !isCompute(node))) return []
   const { spec, metadata } = node
   const wanted = {
-    node: metadata.name, zone: spec.zone, rack: spec.rack, cpuPool: spec.cpuPool ?? null, dedicatedAccountId: spec.dedicatedAccountId ?? null, isSchedulable,
+    node: metadata.name, zone: spec.zone, rack: spec.rack, cpuPool: spec.cpuPool ?? null, dedicatedAccountId: spec.dedicatedAccountId ?? null, isSchedulable: isReady && isCompute(node),
     total: report === undefined ? mirror?.total : offeredRoom({ ...report, cpuOvercommit: spec.cpuOvercommit, reservedMemoryMebibytes: spec.reservedMemoryMebibytes }),
   }
   const { used: _used, ...current } = mirror ?? { used: undefined }

@@ -2,7 +2,7 @@
 import { isCancelled } from '../../domain/operations.ts'
 import type { Decision } from './decision.ts'
 import { SILENT_SECONDS_MAXIMUM } from './life.ts'
-import type { Work } from './seen.ts'
+import { isCompute, type Work } from './seen.ts'
 
 /** Steps in order: access, reported, placeable. */
 export function provision({ node, seen, operation }: Work): Decision {
@@ -10,7 +10,7 @@ export function provision({ node, seen, operation }: Work): Decision {
   if (!seen.hasAccess) return { step: 'access', waitFor: 'the access of its agent' }
   const isHeard = seen.report !== undefined && seen.heartbeat !== undefined && seen.heartbeat.silentSeconds < SILENT_SECONDS_MAXIMUM
   if (!isHeard) return { step: 'reported', waitFor: 'its agent to report' }
-  if (seen.mirror === undefined) return { step: 'placeable', waitFor: 'placement to learn of the node' }
+  if (seen.mirror === undefined && isCompute(node)) return { step: 'placeable', waitFor: 'placement to learn of the node' }
   const { report } = seen
   const data = { agent_version: report?.agentVersion ?? '', hypervisor: report?.hypervisor ?? '', boot_id: report?.bootId ?? '' }
   return { step: 'placeable', outcome: 'succeeded', events: [{ kind: 'joined', message: `${node.metadata.name} has joined the zone ${node.spec.zone}.`, data }] }

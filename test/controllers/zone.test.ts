@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { plan } from '../../controllers/zone.ts'
+import { isHost, plan } from '../../controllers/zone.ts'
 import type { Candidate } from '../../domain/placement.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
-import type { PlanSpec, ZoneSpec, ZoneStatus } from '../../resources/platform.ts'
+import type { NodeSpec, NodeStatus, PlanSpec, ZoneSpec, ZoneStatus } from '../../resources/platform.ts'
 
 const zone = (isClosed = false): KubeObject<ZoneSpec, ZoneStatus> => ({ apiVersion: 'svccloud.dev/v1alpha1', kind: 'Zone', metadata: { name: 'z1' }, spec: { displayName: 'Z', region: 'r', isClosed, capabilities: [] } })
 const offered = (name: string, cores: number, cpuPool?: string): KubeObject<PlanSpec> => ({
@@ -22,3 +22,9 @@ test.each<readonly [string, readonly Candidate[], object]>([
   ['of dedicated nodes is full for everybody', [node(4, { dedicatedAccountId: 'a' })], { state: 'full' }],
 ])('a zone %s', (_why, nodes, expected) => expect(judged(nodes)).toMatchObject(expected))
 test('a closed zone says so', () => expect(judged([node(4)], true)).toMatchObject({ state: 'closed' }))
+test('is judged by the hosts that servers run on, or could', () => {
+  const hosts = (roles: NodeSpec['roles'], state?: NodeStatus['state']) => isHost({
+    apiVersion: 'svccloud.dev/v1alpha1', kind: 'Node', metadata: { name: 'n' }, spec: { zone: 'z1', rack: 'r', roles, isCordoned: false, cpuOvercommit: 4, reservedMemoryMebibytes: 0 }, ...(state === undefined ? {} : { status: { state } }),
+  })
+  expect([hosts(['compute'], 'ready'), hosts(['network', 'compute'], 'unreachable'), hosts(['network'], 'ready'), hosts(['compute'], 'provisioning'), hosts(['compute'])]).toEqual([true, true, false, false, false])
+})

@@ -14,6 +14,8 @@ describe('a node', () => {
     ['then the secret of its agent', node(), seen({ hasAccess: false, report: undefined, heartbeat: undefined, mirror: undefined }), ['effect grant', 'state provisioning']],
     ['waits for its agent', node(), seen({ report: undefined, heartbeat: undefined, mirror: undefined }), ['state provisioning']],
     ['is ready when its agent is heard, and placement learns of it', node(), seen({ mirror: undefined }), ['effect mirror true', 'state ready']],
+    ['that is not for servers is nothing to placement', node({ state: 'ready' }, { roles: ['network'] }), seen({ mirror: undefined }), ['state ready']],
+    ['that is not for servers any more takes nothing new', node({ state: 'ready' }, { roles: ['storage'] }), seen(), ['effect mirror false', 'state ready']],
     ['at rest changes nothing', node({ state: 'ready' }), seen(), ['state ready']],
     ['that is made cordoned takes nothing new, and that is no operation', node({ state: 'provisioning' }, { isCordoned: true }), seen(), ['effect mirror false', 'state cordoned']],
     ['is well up to the third missed heartbeat', node({ state: 'ready' }), seen({ heartbeat: { renewedAt: 't1', silentSeconds: 14.9 } }), ['state ready']],
@@ -87,6 +89,10 @@ describe('provisioning', () => {
     ['tells placement', seen({ mirror: undefined }), ['effect mirror true', 'effect audit', 'operation placeable', 'state ready']],
     ['is done when servers can come', seen(), ['effect audit', 'operation succeeded', 'state ready']],
   ])('%s', (_why, world, expected) => expect(told(plan(joining, world, NOW))).toEqual(expected))
+  test('of a node that is not for servers does not wait for placement', () => {
+    const gateway = node({ state: 'provisioning' }, { roles: ['network'], operation: stanza('node.provision') })
+    expect(told(plan(gateway, seen({ mirror: undefined }), NOW))).toEqual(['effect audit', 'operation succeeded', 'state ready'])
+  })
   test('is cancelled when the host never comes', () => {
     const given = node({ state: 'provisioning' }, { operation: stanza('node.provision', { arguments: { cancel: 'true' } }) })
     expect(told(plan(given, seen({ report: undefined, heartbeat: undefined, mirror: undefined }), NOW))).toEqual(['effect audit', 'operation cancelled', 'state provisioning'])
