@@ -43,11 +43,12 @@ export function requireUncordonable(node: NodeFacts): void {
   if (node.state === 'fencing' || node.state === 'fenced') throw stateNotAllowed(node, 'The node is fenced: it joins again when its host has booted anew.')
 }
 
-/** What answers is fenced by force only: its guests run. */
+/** What answers is fenced by force only: its guests run. What was never heard has none. */
 export function requireFenceable(node: NodeFacts, isForced: boolean): void {
   if (node.isDeleting) throw stateNotAllowed(node, 'The node is being removed.')
   if (node.state === 'fenced') throw stateNotAllowed(node, 'The node is fenced already.')
   if (node.state === 'fencing' && node.activeOperationId !== undefined) throw operationInProgress(node.activeOperationId, referenceOf(node))
+  if (node.state === 'provisioning') throw stateNotAllowed(node, 'The node is provisioning: nothing has run on it yet.')
   if (node.state !== 'unreachable' && !isForced) throw stateNotAllowed(node, `The node is ${node.state}: it answers. Fence it with force when its servers shall lose their guests.`)
 }
 

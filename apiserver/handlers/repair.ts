@@ -46,9 +46,11 @@ async function fence(parts: Parts, nodes: Nodes, call: Call<typeof routes.fenceN
   if (second_approver !== undefined) await requireSecond(parts, call.caller, 'second_approver', second_approver)
   if (method === 'attest' && second_approver === undefined) throw badField('second_approver', 'Who else attests it is needed for attest.')
   const hasPower = node.spec.bmc !== undefined && (method === 'auto' || method === 'power_off')
-  if (!hasPower && !(second_approver !== undefined && (method === 'auto' || method === 'attest'))) {
+  const isAttested = second_approver !== undefined && (method === 'auto' || method === 'attest')
+  if (!hasPower && !isAttested) {
     throw unavailable('not_configured', method === 'storage_block' ? 'No shared storage here can take the access of a host away. Choose another method.' : 'The node has no management controller. Choose attest, with somebody who attests it too.', { resource: { type: 'node', id: call.params.id } })
   }
+  if (!hasPower && isHeardState(node.status?.state)) throw conflict('state_not_allowed', 'The node answers: nobody can attest that nothing of it runs. Drain it instead.', { resource: { type: 'node', id: call.params.id } })
   const operation = await beginOnNode(parts, nodes, call, {
     kind: 'node.fence', judge: (facts) => requireFenceable(facts, force), spec: {}, detail: { method, ...(second_approver === undefined ? {} : { second_approver }) },
     arguments: { method, reason, approver: nameOf(call.caller), ...(second_approver === undefined ? {} : { second_approver }), ...(force ? { force: 'true' } : {}) },

@@ -85,9 +85,10 @@ function byStorage(): Rung {
   return failed('Its shared storage cannot take its access away.')
 }
 
-/** Two people say so: the one who asked, and another. */
-function byAttest({ operation }: Work): Rung {
+/** Two people say so: the one who asked, and another. Their word does not go before that of the node's own agent. */
+function byAttest({ node, seen, operation }: Work): Rung {
   const { second_approver: second, reason = '' } = operation.arguments ?? {}
+  if (isHeard(node, seen)) return failed('Nobody can attest it of a node that answers.')
   if (second === undefined) return failed('Nobody attests it.')
   return { is: 'proven', evidence: `${operation.arguments?.['approver'] ?? operation.actor} and ${second} attest that nothing of it runs${reason === '' ? '' : `: ${reason}`}.`.slice(0, EVIDENCE_LENGTH_MAXIMUM) }
 }

@@ -92,6 +92,15 @@ describe('fencing a node', () => {
     for (const second_approver of ['sue@example.com', 'nobody@example.com']) expect((await fenceNode({ method: 'attest', second_approver })).body).toMatchObject({ status: 400, errors: [{ field: 'second_approver' }] })
     expect((await cloud.operate('bob@example.com', 'POST', `/v1/operator/nodes/${name}/fence`, { method: 'attest', reason: 'x', second_approver: 'bob@example.com' })).status).not.toBe(202)
   })
+  test('is not attested of one that answers, by whatever force', async () => {
+    await addNode(name, { state: 'cordoned' }, false)
+    for (const method of ['auto', 'attest']) expect((await fenceNode({ method, second_approver: 'bob@example.com', force: true })).body).toMatchObject({ status: 409, reason: 'state_not_allowed', detail: expect.stringContaining('answers') })
+    expect((await cloud.admin.get(Node, { name }))?.spec.operation).toBeUndefined()
+  })
+  test('that was never heard has nothing to fence', async () => {
+    await addNode(name, { state: 'provisioning' })
+    expect((await fenceNode({ force: true })).body).toMatchObject({ status: 409, detail: 'The node is provisioning: nothing has run on it yet.' })
+  })
   test('that is unknown is 404', async () => expect((await fenceNode({})).status).toBe(404))
 })
 

@@ -71,6 +71,7 @@ describe('fencing', () => {
     ['goes on to the next rung: a controller that lost its power with the host holds nobody up', asked({ approver: 'ada@example.com', second_approver: 'bob@example.com' }, { power: power('unknown', { failures: POWER_TRIES_MAXIMUM }) }), silent(), ['effect audit', 'operation succeeded', 'state fenced']],
     ['by attest needs two', asked({ method: 'attest' }), silent(), ['effect audit', 'operation failed', 'state unreachable']],
     ['by attest asks no controller', asked({ method: 'attest', approver: 'ada@example.com', second_approver: 'bob@example.com' }), silent(), ['effect audit', 'operation succeeded', 'state fenced']],
+    ['by attest is no proof while the node answers, by whatever force', asked({ method: 'attest', force: 'true', approver: 'ada@example.com', second_approver: 'bob@example.com' }), seen({ mirror: closed, heartbeat: { renewedAt: 't2', silentSeconds: 1 } }), ['effect mirror true', 'effect audit', 'operation failed', 'state ready']],
     ['by storage is no proof here', asked({ method: 'storage_block', second_approver: 'bob@example.com' }), silent(), ['effect audit', 'operation failed', 'state unreachable']],
     ['of a node without a controller fails', asked({ method: 'power_off' }, {}, {}), silent(), ['effect audit', 'operation failed', 'state unreachable']],
     ['of a node that answers fails', asked(), seen({ heartbeat: { renewedAt: 't2', silentSeconds: 1 } }), ['effect audit', 'operation failed', 'state ready']],
