@@ -1,5 +1,6 @@
 /** The move of a server to another node, whoever asks for it: live while it runs, as it is while it is stopped. */
 import { gibibytesOf } from '../domain/migration-policies.ts'
+import { conflict } from '../domain/problem.ts'
 import { requireMovable } from '../domain/server-rules.ts'
 import { requireTarget, type TargetWish } from '../db/moves.ts'
 import { newUuid } from '../kit/sys/random.ts'
@@ -22,6 +23,11 @@ export function moveOf(server: ServerObject): Move {
   const judge: Move['judge'] = (facts) => requireMovable(facts, power)
   judge(factsOf(stored))
   return { power, judge, kind: power === 'started' ? 'server.migrate' : 'server.move', gibibytes: gibibytesOf(server.status ?? {}) }
+}
+
+/** Throws 409 beyond the point of no return of the operation's move. */
+export function requireUnswitched(status: ServerObject['status'], operationId: string): void {
+  if (status?.migration?.operationId === operationId && status.migration.state === 'switched') throw conflict('state_not_allowed', 'The server is on its new node already.')
 }
 
 /** Throws the Problem that the move would end with for want of a node; holds none. */

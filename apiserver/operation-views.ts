@@ -3,8 +3,10 @@ import { type FinishedOperation, stepsOf } from '../domain/operations.ts'
 import type { ListPlace } from '../db/page.ts'
 import type { KubeObject } from '../kit/kube/object.ts'
 import { type OperationSpec, type OperationState, type OperationView, toOperationView } from '../resources/operation.ts'
-import { activeOperationOf, type Operable } from '../resources/server-routes.ts'
+import { activeOperationOf, type Operable, progressOfMove } from '../resources/server-routes.ts'
 import type { OperationProgress } from '../resources/shapes.ts'
+import type { ServerObject } from './servers.ts'
+import { storedOf } from './stored.ts'
 
 export type OperationObject = KubeObject<OperationSpec, OperationState>
 
@@ -36,6 +38,12 @@ export function ofObject({ metadata, spec, status }: OperationObject): Operation
     startedAt: status?.startedAt, finishedAt: status?.finishedAt,
   }
   return { ...toOperationView(progress, spec.target), events: eventsOf(status?.events ?? []) }
+}
+
+/** With how far the guest is, while a server.migrate is under way. */
+export function withProgress(view: OperationView, server: ServerObject | undefined): OperationView {
+  const progress = server === undefined || view.kind !== 'server.migrate' || view.status !== 'running' ? undefined : progressOfMove(storedOf(server), view.id)
+  return progress === undefined ? view : { ...view, progress }
 }
 
 /** The operation that a change of its target began just now. */

@@ -26,11 +26,11 @@ export const getOperatorOperation = route({
 })
 export const cancelOperatorOperation = route({
   ...changing, id: 'cancel_operator_operation', method: 'POST', path: '/v1/operator/operations/{id}/cancel', summary: 'Cancel an operation', access: access('update', 'operations'), audit: 'operation.cancel',
-  description: 'Joining, draining, maintenance and agent upgrades of nodes; moves of servers before their point of no return.', params: ById, answers: { 202: OperationEnvelope }, refuses: [404, 409],
+  description: 'Joining, draining, maintenance and agent upgrades of nodes; moves of servers before their point of no return. Who may not change what the operation works on may not cancel it.', params: ById, answers: { 202: OperationEnvelope }, refuses: [404, 409],
 })
 export const retryOperatorOperation = route({
   ...changing, id: 'retry_operator_operation', method: 'POST', path: '/v1/operator/operations/{id}/retry', summary: 'Ask again for what an operation of a node failed to do', access: access('update', 'operations'), audit: 'operation.retry',
-  description: 'Another operation of the same kind, as long as the failed one is the newest of its node.', starts: ['node.cordon', 'node.uncordon', 'node.drain', 'node.maintenance', 'node.agent_upgrade', 'node.provision'],
+  description: 'Another operation of the same kind, as long as the failed one is the newest of its node. A fencing is never tried again: it is asked for anew. Who may not change nodes may not.', starts: ['node.cordon', 'node.uncordon', 'node.drain', 'node.maintenance', 'node.agent_upgrade', 'node.provision'],
   params: ById, answers: { 202: OperationEnvelope }, refuses: [404, 409],
 })
 

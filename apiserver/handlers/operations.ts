@@ -10,8 +10,9 @@ import { accountNamespace } from '../../resources/index.ts'
 import {
   cancelOperation, getOperation, listOperations, Operation, type OperationSpec, type OperationState, type OperationView, toOperationView,
 } from '../../resources/operation.ts'
-import { activeOperationOf, progressOfMove } from '../../resources/server-routes.ts'
-import { listedViews, type OperationObject, ofHistory, ofObject, placeOf } from '../operation-views.ts'
+import { activeOperationOf } from '../../resources/server-routes.ts'
+import { requireUnswitched } from '../move.ts'
+import { listedViews, type OperationObject, ofHistory, ofObject, placeOf, withProgress } from '../operation-views.ts'
 import { readPageByTime } from '../page.ts'
 import type { Parts } from '../parts.ts'
 import { OPERATION_INDEX, type Servers } from '../servers.ts'
@@ -50,7 +51,7 @@ async function cancel(parts: Parts, servers: Servers, call: Call<typeof cancelOp
     resourceId: id, changes: () => [],
     patch: ({ spec, status }) => {
       if (spec.operation?.id !== id || status?.operation?.id === id && isFinal(status.operation.status)) throw conflict('state_not_allowed', 'The operation has ended.')
-      if (status?.migration?.operationId === id && status.migration.state === 'switched') throw conflict('state_not_allowed', 'The server is on its new node already.')
+      requireUnswitched(status, id)
       return { operation: { arguments: cancelling } }
     },
   }, view.server_id)
@@ -66,21 +67,16 @@ interface Found {
 async function readOperation({ store, db }: Pick<Parts, 'store' | 'db'>, servers: Servers, accountId: string, id: string): Promise<Found> {
   const namespace = accountNamespace(accountId)
   const object = await store.get(Operation, { namespace, name: id })
-  if (object !== undefined) return { view: withProgress(servers, accountId, ofObject(object)), version: object.metadata.resourceVersion ?? '' }
+  if (object !== undefined) {
+    const view = ofObject(object)
+    return { view: withProgress(view, servers.find(accountId, view.server_id ?? '')), version: object.metadata.resourceVersion ?? '' }
+  }
   const finished = isUuid(id) ? await findOperation(db, accountId, id) : undefined
   if (finished !== undefined) return { view: ofHistory(finished), version: '' }
   const [server] = servers.cache.by(OPERATION_INDEX, id).filter((candidate) => candidate.metadata.namespace === namespace)
   const active = server && activeOperationOf(storedOf(server))
   if (server === undefined || active === undefined) throw notFound('operation')
   return { view: { ...toOperationView(active, { type: 'server', id: server.metadata.name }), events: [] }, version: '' }
-}
-
-/** Present while a server.migrate is under way. */
-function withProgress(servers: Servers, accountId: string, view: OperationView): OperationView {
-  if (view.kind !== 'server.migrate' || view.status !== 'running' || view.server_id === null) return view
-  const server = servers.find(accountId, view.server_id)
-  const progress = server && progressOfMove(storedOf(server), view.id)
-  return progress === undefined ? view : { ...view, progress }
 }
 
 interface Waiting {

@@ -1,6 +1,6 @@
 /** Operations of all accounts and of the platform, for operators. */
 import { cancelling, isFinal, OPERATOR_CANCELLABLE_KINDS } from '../../domain/operations.ts'
-import { requireNodeIdle } from '../../domain/node-rules.ts'
+import { type NodeFacts, requireDrainable, requireNodeIdle, requireUpgradable } from '../../domain/node-rules.ts'
 import { conflict, notFound } from '../../domain/problem.ts'
 import { isUuid } from '../../domain/uuid.ts'
 import { findOperationOfAny, listOperationRowsOfAll } from '../../db/operation-history.ts'
@@ -14,12 +14,14 @@ import { Node } from '../../resources/platform.ts'
 import { PublicPool } from '../../resources/public-pool.ts'
 import { activeOperationOf, type Operable } from '../../resources/server-routes.ts'
 import { Server } from '../../resources/server.ts'
-import type { Nodes } from '../nodes.ts'
-import { listedViews, type OperationObject, ofHistory, ofObject, placeOf } from '../operation-views.ts'
+import type { OperationStanza } from '../../resources/shapes.ts'
+import { requireUnswitched } from '../move.ts'
+import { type Nodes, othersOf } from '../nodes.ts'
+import { listedViews, type OperationObject, ofHistory, ofObject, placeOf, withProgress } from '../operation-views.ts'
 import { changeAsOperator } from '../operator-change.ts'
 import { readPageByTime } from '../page.ts'
 import type { Parts } from '../parts.ts'
-import { OPERATION_INDEX } from '../servers.ts'
+import { OPERATION_INDEX, type ServerObject } from '../servers.ts'
 import { beginOnNode } from './nodes.ts'
 
 const ID_INDEX = 'operation id'
@@ -43,18 +45,29 @@ export function operatorOperationEndpoints(parts: Parts, nodes: Nodes): readonly
     operatorEndpoint(retryOperatorOperation, async (call) => {
       const { id } = call.params
       const view = await read(id)
+      await parts.requireAccess(call.caller, { verb: 'update', resource: Node.plural })
+      const resource = { type: 'operation', id }
+      if (view.status !== 'failed') throw conflict('state_not_allowed', 'Only an operation that has failed can be tried again.', { resource })
+      // Proof that was given once is not proof of today.
+      if (!retryOperatorOperation.starts.includes(view.kind)) throw conflict('state_not_allowed', `An operation ${view.kind} is not tried again: ask for what is wanted now.`, { resource })
       const [node] = nodes.cache.by(OPERATION_INDEX, id)
-      if (view.status !== 'failed') throw conflict('state_not_allowed', 'Only an operation that has failed can be tried again.', { resource: { type: 'operation', id } })
       const failed = node?.spec.operation
-      if (node === undefined || failed === undefined) throw conflict('state_not_allowed', 'Another operation came after it, or it is none of a node: ask for what is wanted now.', { resource: { type: 'operation', id } })
+      if (node === undefined || failed === undefined) throw conflict('state_not_allowed', 'Another operation came after it: ask for what is wanted now.', { resource })
       const { cancel: _cancel, ...said } = failed.arguments ?? {}
       const operation = await beginOnNode(parts, nodes, { ...call, params: { id: node.metadata.name } }, {
-        kind: failed.kind, action: 'operation.retry', judge: requireNodeIdle, spec: SPEC_OF[failed.kind] ?? {}, arguments: said, detail: { operation_id: id },
+        kind: failed.kind, action: 'operation.retry', judge: (facts) => judgeAgain(nodes, facts, failed), spec: SPEC_OF[failed.kind] ?? {}, arguments: said, detail: { operation_id: id },
         deadlineAt: new Date(call.now.getTime() + Date.parse(failed.deadlineAt) - Date.parse(failed.requestedAt)),
       })
       return { status: 202, body: { operation } }
     }),
   ]
+}
+
+/** As it would be judged if it were asked for anew; that its node is cordoned by it already is no obstacle. */
+function judgeAgain({ cache }: Nodes, facts: NodeFacts, { kind, arguments: said = {} }: OperationStanza): void {
+  requireNodeIdle(facts)
+  if (kind === 'node.drain' || kind === 'node.maintenance') requireDrainable(facts)
+  if (kind === 'node.agent_upgrade') requireUpgradable(facts, said['version'] ?? '', othersOf(cache, facts))
 }
 
 /** What the spec of a node says again when its operation is tried again. */
@@ -82,7 +95,10 @@ function findCarrier({ caches }: Pick<Parts, 'caches'>, id: string): Carrier | u
 async function readOperation(parts: Pick<Parts, 'caches' | 'store' | 'db'>, id: string): Promise<OperationView> {
   const [known] = parts.caches.of(Operation).by(ID_INDEX, id)
   const object = known === undefined ? undefined : await parts.store.get(Operation, keyOf(known))
-  if (object !== undefined) return ofObject(object)
+  if (object !== undefined) {
+    const view = ofObject(object)
+    return withProgress(view, parts.caches.of(Server).get({ namespace: object.metadata.namespace ?? '', name: view.server_id ?? '' }))
+  }
   const finished = isUuid(id) ? await findOperationOfAny(parts.db, id) : undefined
   if (finished !== undefined) return ofHistory(finished)
   const carrier = findCarrier(parts, id)
@@ -98,12 +114,14 @@ async function cancel(parts: Parts, call: Pick<Call, 'request'> & { readonly cal
   const carrier = findCarrier(parts, id)
   if (carrier === undefined) throw ended()
   const { type, object: { metadata: { namespace, name } } } = carrier
+  await parts.requireAccess(call.caller, { verb: 'update', resource: type.plural }, namespace)
   const accountId = accountOfNamespace(namespace ?? '')
   await changeAsOperator(parts, call, {
     resource, audit: { action: 'operation.cancel', detail: { [`${carrier.target}_id`]: name } }, ...(accountId === undefined ? {} : { accountIds: [accountId] }),
     async write() {
       const target = await parts.store.get(type, namespace === undefined ? { name } : { namespace, name })
       if (target === undefined || activeOperationOf(target)?.id !== id) throw ended()
+      if (carrier.target === 'server') requireUnswitched((target as ServerObject).status, id) // the type says so
       parts.caches.of(type).apply(await parts.store.patch(type, keyOf(target), { metadata: { resourceVersion: target.metadata.resourceVersion }, spec: { operation: { arguments: cancelling } } }))
     },
   })

@@ -196,3 +196,38 @@ describe('cancel_operation', () => {
     expect((await cancel((await move(await createSettled('started'))).body.operation.id, bob)).status).toBe(404)
   })
 })
+
+describe('an operator', () => {
+  const GET_AND_UPDATE = ['get', 'list', 'update']
+  beforeAll(async () => {
+    await cloud.grant('olga', [{ resources: ['operations', 'servers'], verbs: GET_AND_UPDATE }])
+    await cloud.grant('oscar', [{ resources: ['operations'], verbs: GET_AND_UPDATE }])
+  })
+  const operate = (method: string, path: string, who = 'olga') => cloud.operate(who, method, `/v1/operator/operations/${path}`)
+  async function moving(state: 'sending' | 'switched'): Promise<{ readonly id: string; readonly operation: string }> {
+    const id = await createSettled('started')
+    const { operation } = (await move(id)).body
+    await report(id, 'started', 'running', { operationId: operation.id, state, ...FIGURES })
+    return { id, operation: operation.id }
+  }
+
+  test('sees how far the guest of anybody is', async () => {
+    const { operation } = await moving('sending')
+    expect((await operate('GET', operation)).body['operation'].progress).toMatchObject({ state: 'sending', attempt: 2, transferred_bytes: 10, target_node_id: SECOND })
+  })
+  test('cancels a move before its point of no return', async () => {
+    const { id, operation } = await moving('sending')
+    expect((await operate('POST', `${operation}/cancel`)).status).toBe(202)
+    expect((await stored(id)).operation.arguments).toMatchObject({ cancel: 'true' })
+  })
+  test('and not beyond it', async () => {
+    const { id, operation } = await moving('switched')
+    expect((await operate('POST', `${operation}/cancel`)).body).toMatchObject({ status: 409, reason: 'state_not_allowed', detail: 'The server is on its new node already.' })
+    expect((await stored(id)).operation.arguments ?? {}).toEqual({})
+  })
+  test('who may not touch the servers of the account cancels none of their moves', async () => {
+    const { id, operation } = await moving('sending')
+    expect((await operate('POST', `${operation}/cancel`, 'oscar')).body).toMatchObject({ status: 403, detail: expect.stringContaining('update on servers.svccloud.dev') })
+    expect((await stored(id)).operation.arguments ?? {}).toEqual({})
+  })
+})

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { mirrorNode } from '../../db/nodes.ts'
+import type { FinishedOperation } from '../../domain/operations.ts'
 import { recordOperation } from '../../db/operation-history.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import { Node, type NodeSpec, type NodeStatus } from '../../resources/platform.ts'
@@ -17,6 +18,7 @@ beforeAll(async () => {
   cloud = await openCloud(database.db)
   owner = await cloud.signUp('owner@example.com')
   await cloud.grant('olga', [{ resources: ['nodes', 'operations', 'zones'], verbs: ['get', 'list', 'create', 'update', 'delete'] }])
+  await cloud.grant('oscar', [{ resources: ['operations'], verbs: ['get', 'list', 'update'] }])
   await cloud.grant('rita', [{ resources: ['nodes'], verbs: ['get', 'list'] }])
 })
 afterAll(() => cloud.close())
@@ -45,6 +47,20 @@ const olga = (method: string, path: string, body?: unknown): Promise<Reply> => c
 const storedNode = (id: string) => cloud.admin.get(Node, { name: id })
 const logOf = async (reply: Reply) => (await cloud.db.selectFrom('staff_audit_entry').select(['action', 'actor_email', 'actor_kind', 'body']).execute())
   .filter(({ body }) => (body as { request_id: string }).request_id === reply.headers['x-request-id'])
+const recordFailure = async (node: string, id: string, kind: FinishedOperation['kind']) => {
+  const at = '2026-01-01T00:00:00.000Z'
+  await recordOperation(cloud.db, null, {
+    id, kind, target: { type: 'node', id: node }, actor: 'operator', requestId: 'r', status: 'failed', step: '', stepIndex: 1, stepCount: 2, error: 'No.', createdAt: at, deadlineAt: at, startedAt: at, finishedAt: at, events: [],
+  })
+}
+/** Ends the operation that was begun as failed, and answers its id. */
+async function asFailed(node: string, begun: Reply, kind: FinishedOperation['kind']): Promise<string> {
+  expect(begun.status).toBe(202)
+  const { id } = begun.body['operation']
+  await finish(node, begun.body['operation'], 'failed')
+  await recordFailure(node, id, kind)
+  return id
+}
 const finish = (id: string, operation: { readonly id: string; readonly kind: string }, status: 'succeeded' | 'failed') => setStatus(id, {
   operation: { id: operation.id, kind: operation.kind as 'node.drain', status, step: '', stepIndex: 0, stepCount: 1, error: '', actor: 'operator', createdAt: '2026-01-01T00:00:00Z', deadlineAt: '2026-01-01T00:00:00Z' },
 })
@@ -254,10 +270,7 @@ describe('operations of operators', () => {
     expect((await olga('POST', `/operations/${id}/retry`)).body).toMatchObject({ status: 409, reason: 'state_not_allowed' })
     await finish(name, drain.body['operation'], 'failed')
     await cloud.admin.patch(Node, { name }, { spec: { isInMaintenance: false } })
-    const at = '2026-01-01T00:00:00.000Z'
-    await recordOperation(cloud.db, null, {
-      id, kind: 'node.drain', target: { type: 'node', id: name }, actor: 'operator', requestId: 'r', status: 'failed', step: 'emptied', stepIndex: 2, stepCount: 3, error: 'No.', createdAt: at, deadlineAt: at, startedAt: at, finishedAt: at, events: [],
-    })
+    await recordFailure(name, id, 'node.drain')
     expect((await olga('GET', `/operations/${id}`)).body['operation']).toMatchObject({ status: 'failed', error: 'No.', node_id: name })
     expect((await olga('GET', `/operations?node_id=${name}&status=failed`)).body['items']).toMatchObject([{ id }])
     const again = await olga('POST', `/operations/${id}/retry`)
@@ -267,6 +280,32 @@ describe('operations of operators', () => {
     expect(Date.parse(spec.operation?.deadlineAt ?? '') - Date.parse(spec.operation?.requestedAt ?? '')).toBe(30 * 60_000)
     expect(await logOf(again)).toMatchObject([{ action: 'operation.retry', body: { detail: { operation_id: id } } }])
     expect((await olga('POST', `/operations/${id}/retry`)).body).toMatchObject({ status: 409, reason: 'state_not_allowed' })
+  })
+  test('that have failed are judged again as what they ask for', async () => {
+    const version = `3.0.${names}`
+    await addNode(name)
+    await addNode(`${name}-b`)
+    const upgrade = await asFailed(name, await olga('POST', `/nodes/${name}/agent-upgrade`, { version }), 'node.agent_upgrade')
+    await olga('POST', `/nodes/${name}-b/agent-upgrade`, { version })
+    expect((await olga('POST', `/operations/${upgrade}/retry`)).body).toMatchObject({ status: 409, reason: 'state_not_allowed', detail: expect.stringContaining(`${name}-b tries version`) })
+    const drained = `${name}-c`
+    await addNode(drained)
+    const drain = await asFailed(drained, await olga('POST', `/nodes/${drained}/drain`, {}), 'node.drain')
+    await setStatus(drained, { state: 'unreachable' })
+    expect((await olga('POST', `/operations/${drain}/retry`)).body).toMatchObject({ status: 409, reason: 'state_not_allowed', detail: expect.stringContaining('unreachable') })
+  })
+  test('that have failed to prove something are not tried again', async () => {
+    await addNode(name, { status: { state: 'unreachable' }, spec: { bmc: { address: 'https://bmc', protocol: 'redfish', secretName: 'bmc' } } })
+    const fence = await asFailed(name, await olga('POST', `/nodes/${name}/fence`, { method: 'auto', reason: 'x' }), 'node.fence')
+    expect((await olga('POST', `/operations/${fence}/retry`)).body).toMatchObject({ status: 409, reason: 'state_not_allowed', detail: 'An operation node.fence is not tried again: ask for what is wanted now.' })
+  })
+  test('of nodes are no business of who may not touch nodes', async () => {
+    await addNode(name)
+    const drain = await olga('POST', `/nodes/${name}/drain`, {})
+    const refusal = { status: 403, detail: expect.stringContaining('update on nodes.svccloud.dev') }
+    expect((await cloud.operate('oscar', 'POST', `/v1/operator/operations/${drain.body['operation'].id}/cancel`)).body).toMatchObject(refusal)
+    const failed = await asFailed(name, drain, 'node.drain')
+    expect((await cloud.operate('oscar', 'POST', `/v1/operator/operations/${failed}/retry`)).body).toMatchObject(refusal)
   })
   test('are those of all accounts too', async () => {
     const server = await owner.send('POST', '/v1/servers', { body: { zone: cloud.zone, hostname: name, plan: 'tiny', template: 'tiny-linux', ssh_keys: [PUBLIC_KEY] } })
