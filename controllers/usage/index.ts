@@ -24,9 +24,10 @@ export interface CollectorOptions extends Parts {
 /** Collects until the signal aborts. Never throws. */
 export async function runUsageCollector(options: CollectorOptions, signal: AbortSignal): Promise<void> {
   const { clock, db, log, shard = WHOLE } = options
+  const collect = openUsageCollector(options)
   let prunedAt = Number.NEGATIVE_INFINITY
   while (!signal.aborted) {
-    await collectUsage(options)
+    await collect()
     if (shard.hasCommonWork && clock.monotonicMilliseconds() - prunedAt >= PRUNE_MILLISECONDS) {
       prunedAt = clock.monotonicMilliseconds()
       await pruneUsage(db, clock.now()).catch((error: unknown) => log.warn('usage not pruned', { error }))
@@ -35,27 +36,46 @@ export async function runUsageCollector(options: CollectorOptions, signal: Abort
   }
 }
 
-/** One look at every node of the shard that answers. */
-async function collectUsage(options: CollectorOptions): Promise<void> {
+/** Whose guest the Instance of a name is. */
+type Owners = ReadonlyMap<string, Pick<Reading, 'accountId' | 'serverId' | 'serverUid' | 'serverName'>>
+
+/** Answers one look at every node of the shard that answers. What a guest moved at its end is told when its Instance has gone already, so
+ *  looks remember whose it was. */
+export function openUsageCollector(options: CollectorOptions): () => Promise<void> {
   const { caches, log, shard = WHOLE } = options
-  const nodes = caches.of(Node).list().filter(({ spec, status }) => shard.ownsZone(spec.zone) && status?.endpoint !== undefined && status.state !== 'unreachable')
-  const waiting = [...nodes]
-  const collect = async () => {
-    for (let node = waiting.pop(); node !== undefined; node = waiting.pop()) {
-      const { name } = node.metadata
-      await collectNode(options, node).catch((error: unknown) => log.warn('usage of a node not collected', { node: name, error }))
-    }
+  const known = new Map<string, Owners>()
+
+  async function collectNode(node: KubeObject<NodeSpec, NodeStatus>): Promise<void> {
+    const { name } = node.metadata
+    const usages = await options.usageOf(node)
+    const owners = ownersOf(options, name, usages, known.get(name) ?? new Map())
+    known.set(name, owners)
+    const readings = usages.flatMap(({ instance, epoch, counters }): Reading[] => {
+      const owner = owners.get(instance)
+      return owner === undefined ? [] : [{ epoch: `${name}/${epoch}`, ...owner, counters }]
+    })
+    await asked(recordReadings(options.db, readings, options.clock.now()))
   }
-  await Promise.all(Array.from({ length: NODES_AT_ONCE }, collect))
+
+  return async () => {
+    const nodes = caches.of(Node).list().filter(({ spec, status }) => shard.ownsZone(spec.zone) && status?.endpoint !== undefined && status.state !== 'unreachable')
+    const work = async () => {
+      for (let node = nodes.pop(); node !== undefined; node = nodes.pop()) {
+        const { name } = node.metadata
+        await collectNode(node).catch((error: unknown) => log.warn('usage of a node not collected', { node: name, error }))
+      }
+    }
+    await Promise.all(Array.from({ length: NODES_AT_ONCE }, work))
+  }
 }
 
-async function collectNode({ caches, db, clock, usageOf }: CollectorOptions, node: KubeObject<NodeSpec, NodeStatus>): Promise<void> {
-  const { name } = node.metadata
-  const readings = (await usageOf(node)).flatMap((usage): Reading[] => {
-    const spec = caches.of(Instance).get({ namespace: nodeNamespace(name), name: usage.instance })?.spec
-    const accountId = spec === undefined ? undefined : accountOfNamespace(spec.server.namespace)
-    if (spec === undefined || accountId === undefined) return []
-    return [{ epoch: `${name}/${usage.epoch}`, accountId, serverId: spec.server.name, serverUid: spec.server.uid, serverName: spec.hostname, counters: usage.counters }]
+/** Of every Instance that is there, and of those that have gone as long as their host speaks of them. */
+function ownersOf({ caches }: Pick<Parts, 'caches'>, node: string, usages: readonly GuestUsage[], earlier: Owners): Owners {
+  const spokenOf = new Set(usages.map(({ instance }) => instance))
+  const gone = [...earlier].filter(([name]) => spokenOf.has(name))
+  const present = caches.of(Instance).inNamespace(nodeNamespace(node)).flatMap(({ metadata: { name }, spec: { server, hostname } }) => {
+    const accountId = accountOfNamespace(server.namespace)
+    return accountId === undefined ? [] : [[name, { accountId, serverId: server.name, serverUid: server.uid, serverName: hostname }] as const]
   })
-  await asked(recordReadings(db, readings, clock.now()))
+  return new Map([...gone, ...present])
 }

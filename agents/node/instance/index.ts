@@ -170,9 +170,11 @@ export function instanceReconciler(options: InstanceOptions): Reconciler<Instanc
       change(name, (entry) => ({ ...entry, stop: { id, since: nowText(), outcome: 'stopped' } }))
     },
     async discard(_input, { metadata: { name } }) {
+      await usage.note(name)
       await hypervisor.destroy(name)
     },
     async forget(_input, { metadata: { name } }) {
+      await usage.note(name)
       await hypervisor.forget(name)
       ledger.remove(name)
     },

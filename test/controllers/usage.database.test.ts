@@ -1,0 +1,60 @@
+import { expect, test } from 'vitest'
+import { openUsageCollector } from '../../controllers/usage/index.ts'
+import { listServerTransfers } from '../../db/usage.ts'
+import { monthAround } from '../../domain/transfer.ts'
+import { NO_COUNTERS } from '../../domain/usage.ts'
+import { openCaches } from '../../kit/kube/caches.ts'
+import type { Store } from '../../kit/kube/store.ts'
+import { systemClock as clock } from '../../kit/sys/clock.ts'
+import { silentLog as log } from '../../kit/sys/log.ts'
+import { openRegistry } from '../../kit/sys/metrics.ts'
+import { systemRandom as random } from '../../kit/sys/random.ts'
+import { accountNamespace } from '../../resources/index.ts'
+import { type GuestUsage, Instance, nodeNamespace } from '../../resources/instance.ts'
+import { Node } from '../../resources/platform.ts'
+import { createAccount } from '../accounts.ts'
+import { instanceSpec } from '../agents/node/instance-spec.ts'
+import { useDatabase } from '../database.ts'
+
+const database = useDatabase()
+const NODE = 'n1'
+const GUEST = '6f1c9f0e-5b0a-4c51-9d53-0c9a3c1f7a11'
+const store = {} as Store // the caches are filled by hand
+
+/** A host whose guests have moved what `moved` says, and what its account is told of it. */
+async function openHost() {
+  const accountId = await createAccount(database.db)
+  const caches = openCaches({ store, clock, random, log, registry: openRegistry({ isProcessWide: false }) })
+  const status = { state: 'ready', endpoint: { url: 'https://n1.example', certificateFingerprint: '' } } as const
+  caches.of(Node).apply({ apiVersion: 'v1', kind: 'Node', metadata: { name: NODE, resourceVersion: '1' }, spec: { zone: 'zone-1', rack: 'r1', roles: ['compute'], isCordoned: false, cpuOvercommit: 4, reservedMemoryMebibytes: 0 }, status })
+  const moved = new Map<string, number>()
+  const usageOf = async (): Promise<GuestUsage[]> => [...moved].map(([instance, networkTransmittedBytes]) => ({ instance, epoch: `${instance}/1`, counters: { ...NO_COUNTERS, networkTransmittedBytes } }))
+  const instances = caches.of(Instance)
+  const key = { namespace: nodeNamespace(NODE), name: GUEST }
+  return {
+    moved,
+    collect: openUsageCollector({ store, caches, db: database.db, clock, random, log, usageOf }),
+    begin: () => void instances.apply({ apiVersion: 'v1', kind: 'Instance', metadata: { ...key, resourceVersion: '2' }, spec: instanceSpec({ server: { namespace: accountNamespace(accountId), name: 'web', uid: GUEST } }) }),
+    end: () => void instances.takeList({ items: [], resourceVersion: '3' }),
+    transmitted: async () => (await listServerTransfers(database.db, accountId, monthAround(clock.now()))).map(({ serverId, transmittedBytes }) => [serverId, transmittedBytes]),
+  }
+}
+
+test('what a guest moved at its end is its server\'s, also when its Instance has gone before anybody asks', async () => {
+  const host = await openHost()
+  host.begin()
+  await host.collect() // nothing has been moved yet
+  host.end()
+  host.moved.set(GUEST, 7)
+  await host.collect()
+  host.moved.set(GUEST, 9)
+  await host.collect()
+  expect(await host.transmitted()).toEqual([['web', 9]])
+})
+
+test('guests that no Instance ever named are nobody\'s', async () => {
+  const host = await openHost()
+  host.moved.set('stray', 7)
+  await host.collect()
+  expect(await host.transmitted()).toEqual([])
+})
