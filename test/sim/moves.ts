@@ -9,35 +9,33 @@ type Send = (account: Account, method: string, path: string, body?: unknown) => 
 export function runMoves(world: World, accounts: readonly Account[], send: Send, isOver: () => boolean): void {
   const { scheduler, network } = world
   const { random } = scheduler
-  const pick = <T>(values: readonly T[]): T | undefined => values[Math.floor(random.fraction() * values.length)]
-  const pause = (milliseconds: number) => new Promise<void>((resolve) => void scheduler.after(milliseconds, resolve))
 
   async function customer(): Promise<void> {
     for (;;) {
-      await pause(300 + random.fraction() * 3_000)
+      await scheduler.pause(300 + random.fraction() * 3_000)
       if (isOver()) return
-      const account = pick(accounts)
-      const server = account && pick([...account.servers])
+      const account = scheduler.pick(accounts)
+      const server = account && scheduler.pick([...account.servers])
       if (account === undefined || server === undefined) continue
-      if (random.fraction() < 0.3) await send(account, 'PUT', `/v1/servers/${server}/migration-policy`, { migration_policy: pick(['default', 'relaxed', 'strict']) })
+      if (random.fraction() < 0.3) await send(account, 'PUT', `/v1/servers/${server}/migration-policy`, { migration_policy: scheduler.pick(['default', 'relaxed', 'strict']) })
       // Only a stopped server leaves its zone; what else asks for it is refused.
       const isLeaving = random.fraction() < 0.35
       if (isLeaving && random.fraction() < 0.5) await send(account, 'POST', `/v1/servers/${server}/stop`, { stop_type: 'hard' })
-      if (isLeaving) await pause(random.fraction() * 2_000)
-      const operation = (await send(account, 'POST', `/v1/servers/${server}/move`, isLeaving ? { zone: pick(ZONES) } : {}))?.operation?.id
+      if (isLeaving) await scheduler.pause(random.fraction() * 2_000)
+      const operation = (await send(account, 'POST', `/v1/servers/${server}/move`, isLeaving ? { zone: scheduler.pick(ZONES) } : {}))?.operation?.id
       if (operation !== undefined && random.fraction() < 0.35) void cancelLater(account, operation)
       if (operation !== undefined && random.fraction() < 0.15) void hurry(account, server, operation)
     }
   }
 
   async function cancelLater(account: Account, operation: string): Promise<void> {
-    await pause(random.fraction() * 4_000)
+    await scheduler.pause(random.fraction() * 4_000)
     await send(account, 'POST', `/v1/operations/${operation}/cancel`)
   }
 
   /** Its deadline comes at the worst moment. What is left then has to be settled. */
   async function hurry(account: Account, server: string, operation: string): Promise<void> {
-    await pause(random.fraction() * 4_000)
+    await scheduler.pause(random.fraction() * 4_000)
     const key = { namespace: accountNamespace(account.id), name: server }
     const known = await world.admin.get(Server, key).catch(() => undefined)
     if (known?.spec.operation?.id !== operation) return
@@ -47,12 +45,12 @@ export function runMoves(world: World, accounts: readonly Account[], send: Send,
 
   async function nature(): Promise<void> {
     for (;;) {
-      await pause(500 + random.fraction() * 4_000)
+      await scheduler.pause(500 + random.fraction() * 4_000)
       if (isOver()) return
-      const host = pick(world.hosts)
+      const host = scheduler.pick(world.hosts)
       if (host === undefined) continue
       const dice = random.fraction()
-      const guest = pick(host.machine.running())
+      const guest = scheduler.pick(host.machine.running())
       if (dice < 0.2 && guest !== undefined) host.machine.keepGuestBusy(guest.name, random.fraction() < 0.5 ? 1_000 : 60_000)
       else if (dice < 0.4) {
         network.cut(host.name)

@@ -101,13 +101,12 @@ const LOST_AT_ONCE_MAXIMUM = 2
 /** Hosts are lost now and then, and come back. */
 export function runLosses(power: Power, scheduler: Scheduler, hosts: readonly PoweredHost[], isOver: () => boolean): void {
   const { random } = scheduler
-  const pause = (milliseconds: number) => new Promise<void>((resolve) => void scheduler.after(milliseconds, resolve))
   const isLost = ({ name }: PoweredHost) => !power.isOn(name) || power.isHidden(name)
   async function nature(): Promise<void> {
     for (;;) {
-      await pause(4_000 + random.fraction() * 16_000)
+      await scheduler.pause(4_000 + random.fraction() * 16_000)
       if (isOver()) return
-      const host = random.fraction() < 0.5 ? busiest(hosts) : hosts[Math.floor(random.fraction() * hosts.length)]
+      const host = random.fraction() < 0.5 ? busiest(hosts) : scheduler.pick(hosts)
       if (host === undefined) return
       if (!isLost(host) && hosts.filter(isLost).length >= LOST_AT_ONCE_MAXIMUM) continue
       const dice = random.fraction()

@@ -133,6 +133,16 @@ export class Scheduler {
     return () => void (event.isCancelled = true)
   }
 
+  /** Resolves at a virtual time from now. */
+  pause(milliseconds: number): Promise<void> {
+    return new Promise((resolve) => void this.after(milliseconds, resolve))
+  }
+
+  /** One of the values, as the seed has it; undefined of none. */
+  pick<T>(values: readonly T[]): T | undefined {
+    return values[Math.floor(this.random.fraction() * values.length)]
+  }
+
   /** Marks a real effect (a database query) so that virtual time stands still until it is over. */
   async track<T>(effect: Promise<T>): Promise<T> {
     const settled = effect.catch(() => {})

@@ -1,6 +1,7 @@
 /** One seed: chaos, then calm, then every invariant; at the end everything is deleted and nothing may be left. */
 import pg from 'pg'
 import { columnTypes, type Database } from '../../db/open.ts'
+import { checkAddresses, watchAddresses } from './addresses.ts'
 import { SimulatedPostgres } from './database.ts'
 import { checkAudit, checkForeignReads, checkHoldings, checkHosts, checkOperations, isQuiet, watchGuests } from './invariants.ts'
 import { checkChanges } from './changes.ts'
@@ -49,7 +50,8 @@ export async function connectSimulation(url: string): Promise<pg.Client> {
 /** Runs the seed on the database of the client, which is emptied first. Always ends: a run that goes on for ever is a violation. */
 export async function simulate(seed: number, client: pg.Client, options: SimulationOptions = {}): Promise<SimulationResult> {
   await empty(client)
-  const world = await openWorld(seed, (scheduler) => new SimulatedPostgres(client, scheduler), options)
+  const addresses = watchAddresses()
+  const world = await openWorld(seed, (scheduler) => new SimulatedPostgres(client, scheduler), { ...options, storage: addresses.storage })
   const { scheduler } = world
   const violations = new Set<string>()
   const counts = { operations: 0, requests: 0 }
@@ -59,7 +61,7 @@ export async function simulate(seed: number, client: pg.Client, options: Simulat
     if (!(error instanceof Endless)) throw error
     violations.add(error.message)
   }
-  for (const bug of world.bugs) violations.add(bug)
+  for (const found of [...world.bugs, ...addresses.violations()]) violations.add(found)
   const { crashes, faults } = world
   const fingerprint = scheduler.fingerprint()
   world.end()
@@ -88,7 +90,7 @@ async function live(world: World, options: SimulationOptions, violations: Set<st
   if (!(await inWorld(world, isQuiet(world, db)))) violations.add('it never became quiet')
   const unstable = await checkStable(world, watch)
   for (const check of [
-    checkOperations(world, db, accounts, history), checkAudit(world, accounts, history), checkHoldings(world, db), checkHosts(world), checkRecoveries(db), checkChanges(world, db),
+    checkOperations(world, db, accounts, history), checkAudit(world, accounts, history), checkHoldings(world, db), checkHosts(world), checkRecoveries(db), checkChanges(world, db), checkAddresses(world, db),
   ]) for (const violation of await inWorld(world, check)) violations.add(violation)
   for (const violation of checkForeignReads(history)) violations.add(violation)
   for (const violation of unstable) violations.add(violation)
@@ -96,7 +98,7 @@ async function live(world: World, options: SimulationOptions, violations: Set<st
   await deleteEverything(world, db, accounts, watch)
   const left = await inWorld(world, world.admin.list(Server))
   if (left.items.length > 0) violations.add(`${left.items.length} servers could not be deleted: ${left.items.map(({ metadata, status }) => `${metadata.name} ${status?.state}`).join(', ')}`)
-  for (const check of [checkHoldings(world, db), checkHosts(world)]) for (const violation of await inWorld(world, check)) violations.add(`after the end: ${violation}`)
+  for (const check of [checkHoldings(world, db), checkHosts(world), checkAddresses(world, db)]) for (const violation of await inWorld(world, check)) violations.add(`after the end: ${violation}`)
 }
 
 /** Lets virtual time pass until the promise has settled. */

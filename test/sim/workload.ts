@@ -9,6 +9,7 @@ import type { HttpResponse } from '../../kit/http/exchange.ts'
 import { newBase62, newUuid } from '../../kit/sys/random.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import { Server } from '../../resources/server.ts'
+import { runAddresses } from './addresses.ts'
 import { runChanges } from './changes.ts'
 import { runMoves } from './moves.ts'
 import { PLAN, TEMPLATE, type World, ZONES } from './world.ts'
@@ -110,7 +111,7 @@ export function runWorkload(world: World, accounts: readonly Account[], isOver: 
       const dice = random.fraction()
       if (server === undefined || dice < 0.3) {
         await send(account, 'POST', '/v1/servers', {
-          zone: pick(ZONES), hostname: pick(HOSTNAMES), plan: PLAN, template: TEMPLATE, ssh_keys: [KEY], start: random.fraction() < 0.8,
+          zone: pick(ZONES), hostname: pick(HOSTNAMES), plan: PLAN, template: TEMPLATE, ssh_keys: [KEY], start: random.fraction() < 0.8, public_ipv4: random.fraction() < 0.3,
           ...(random.fraction() < 0.3 ? { user_data: '#!/bin/sh\necho hello\n' } : {}),
         })
       } else if (dice < 0.42) await send(account, 'DELETE', `/v1/servers/${server}`)
@@ -174,5 +175,6 @@ export function runWorkload(world: World, accounts: readonly Account[], isOver: 
   void nature()
   runMoves(world, accounts, send, isOver)
   runChanges(world, accounts, send, isOver)
+  runAddresses(world, accounts, send, isOver)
   return history
 }

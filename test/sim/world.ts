@@ -14,6 +14,7 @@ import { openControllers, runControllers } from '../../controllers/index.ts'
 import { parseShard, WHOLE } from '../../controllers/shard.ts'
 import { ADMIN, openCore } from '../../embedded/kubernetes/core/core.ts'
 import { memoryStorage } from '../../embedded/kubernetes/storage/memory.ts'
+import type { Storage } from '../../embedded/kubernetes/storage/storage.ts'
 import type { HttpService } from '../../kit/http/exchange.ts'
 import { openCaches } from '../../kit/kube/caches.ts'
 import { openClient } from '../../kit/kube/client.ts'
@@ -110,15 +111,17 @@ export interface WorldOptions {
   readonly without?: Defence | undefined
   /** Hosts lose their power, and are cut off with their guests. */
   readonly hasLosses?: boolean
+  /** What Kubernetes writes to. */
+  readonly storage?: Storage
 }
 
-export async function openWorld(seed: number, postgres: (scheduler: Scheduler) => SimulatedPostgres, { trace, without, hasLosses = false }: WorldOptions = {}): Promise<World> {
+export async function openWorld(seed: number, postgres: (scheduler: Scheduler) => SimulatedPostgres, { trace, without, hasLosses = false, storage = memoryStorage() }: WorldOptions = {}): Promise<World> {
   const scheduler = new Scheduler(seed)
   const database = postgres(scheduler)
   const outside = new SimulatedProcess('world', scheduler)
   outside.begin()
   const worldClock = outside.clock()
-  const core = await openCore({ clock: worldClock, random: scheduler.random, log: silentLog, storage: memoryStorage() })
+  const core = await openCore({ clock: worldClock, random: scheduler.random, log: silentLog, storage })
   const serve: Transport = (request) => core.handle(request, ADMIN)
   const admin = openClient({ transport: serve, fieldManager: 'kubectl', clock: worldClock, random: scheduler.random })
   const preparing = prepare(admin, worldClock, hasLosses)
