@@ -94,8 +94,7 @@ describe('delays', () => {
     queue.add('c')
     expect((await drain()).sort()).toEqual(['a', 'b', 'c'])
     await pass(10_000)
-    queue.add('end')
-    expect(await drain()).toEqual(['end'])
+    expect(await drain()).toEqual([])
   })
   test('no delay at all passes through the clock, so that a key that always wants another look leaves room for others', async () => {
     const { queue, drain, pass } = open()
@@ -103,8 +102,7 @@ describe('delays', () => {
     queue.add('a')
     expect(await drain()).toEqual(['a'])
     await pass(1)
-    queue.add('end')
-    expect(await drain()).toEqual(['restless', 'end'])
+    expect(await drain()).toEqual(['restless'])
   })
   test('an add settles the delay', async () => {
     const { queue, drain, pass } = open()
@@ -112,8 +110,7 @@ describe('delays', () => {
     queue.add('a')
     expect(await drain()).toEqual(['a'])
     await pass(2000)
-    queue.add('end')
-    expect(await drain()).toEqual(['end'])
+    expect(await drain()).toEqual([])
   })
 })
 
