@@ -2,6 +2,8 @@
  *  given back in one. The API server takes it before the server exists; the controller does for servers made with kubectl. */
 import type { Transaction } from 'kysely'
 import { jsonArrayFrom } from 'kysely/helpers/postgres'
+import { conflict } from '../domain/problem.ts'
+import { PREFIXES_OF_SERVER_MAXIMUM } from '../domain/public-pool.ts'
 import { serverQuota, storageQuota } from '../domain/quota.ts'
 import { isUuid } from '../domain/uuid.ts'
 import type { Random } from '../kit/sys/random.ts'
@@ -61,11 +63,13 @@ export async function claimServer(tx: Transaction<Tables>, demand: ServerDemand,
 }
 
 /** Gives the server another /64 when the pool of its own is draining; the one before goes on leading to it.
- *  Throws the Problem `no_free_address` (503). */
+ *  Throws the Problems `no_free_address` (503) and `state_not_allowed` (409) for one that has as many as it may. */
 export async function renumberServer(tx: Transaction<Tables>, { accountId, serverId, zone }: ServerId & { readonly zone: string }): Promise<void> {
   const holding = { accountId, holder: serverHolder(serverId) }
-  const isDraining = (await listAddresses(tx, holding)).some((address) => address.use === 'server_ipv6_prefix' && address.isCurrent && address.isDraining)
-  if (isDraining) await takeAddress(tx, { ...holding, zone, use: 'server_ipv6_prefix' })
+  const prefixes = (await listAddresses(tx, holding)).filter(({ use }) => use === 'server_ipv6_prefix')
+  if (!prefixes.some(({ isCurrent, isDraining }) => isCurrent && isDraining)) return
+  if (prefixes.length >= PREFIXES_OF_SERVER_MAXIMUM) throw conflict('state_not_allowed', `The server has ${prefixes.length} IPv6 prefixes that lead to it. It can have another one when a network of the earlier ones has been retired.`)
+  await takeAddress(tx, { ...holding, zone, use: 'server_ipv6_prefix' })
 }
 
 /** Gives everything back; nothing when that was done before. */

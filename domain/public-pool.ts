@@ -25,6 +25,9 @@ const FAMILIES: Partial<Readonly<Record<PoolUse, AddressFamily>>> = { server_ipv
 /** Network address, broadcast address and gateway of an IPv4 pool. */
 const IPV4_KEPT_BACK = 3n
 
+/** The one that a server uses, and those that were replaced and still lead to it. */
+export const PREFIXES_OF_SERVER_MAXIMUM = 16
+
 export interface PoolFault {
   readonly field: 'cidr' | 'use' | 'gateway' | 'is_private'
   readonly detail: string

@@ -1,6 +1,7 @@
 /** Instance and Volume: what one node must run and hold. They live in the node's namespace (`node-<name>`), so that the node's
  *  agent needs to see nothing else. Controllers write spec, the agent writes status. */
 import { z } from 'zod'
+import { PREFIXES_OF_SERVER_MAXIMUM } from '../domain/public-pool.ts'
 import { resource } from './define.ts'
 import { fixed } from './platform.ts'
 import { Conditions, ObservedGeneration, StoredLabels } from './shapes.ts'
@@ -38,7 +39,7 @@ export const Instance = resource({
       /** The first address of the prefix. */
       ipv6: InterfaceAddress.optional(),
       /** IPv6 prefixes that lead to the guest: that of its address, and those that it had before and may still use. */
-      routedPrefixes: z.array(z.string().max(49)).max(16).optional(),
+      routedPrefixes: z.array(z.string().max(49)).max(PREFIXES_OF_SERVER_MAXIMUM).optional(),
     })).max(8),
     template: z.string().max(63),
     /** The incarnation comes here from another node instead of being started: the node waits for it, and never boots it itself. */

@@ -4,7 +4,7 @@ import { mirrorNode } from '../../db/nodes.ts'
 import { countAllocated, forgetPool, hasFreeAddress, listAddresses, mirrorPool, type Pool } from '../../db/public-pools.ts'
 import { claimServer, findServerClaims, releaseServer, renumberServer, type ServerDemand } from '../../db/server-claims.ts'
 import { Problem } from '../../domain/problem.ts'
-import { prefixOf } from '../../domain/public-pool.ts'
+import { PREFIXES_OF_SERVER_MAXIMUM, prefixOf } from '../../domain/public-pool.ts'
 import { newUuid, systemRandom } from '../../kit/sys/random.ts'
 import { createAccount } from '../accounts.ts'
 import { useDatabase } from '../database.ts'
@@ -123,6 +123,20 @@ describe('renumbering', () => {
     for (const other of others) await release(other)
     expect(await forget(old.id)).toBe(true)
     expect(await held(demand)).toEqual([fresh.cidr.replace('/63', '1')])
+  })
+
+  test('ends when as many lead to the server as may', async () => {
+    const pools = ['a', 'b'].map((name, number) => ipv6(56, { id: `${zone}-${name}`, cidr: `2001:db8:${tests.toString(16)}0${number}::/56` }))
+    for (const pool of pools) await mirror(pool)
+    const demand = demandOf({ publicIpv4: false })
+    await claim(demand)
+    const afterDraining = async (number: number) => {
+      for (const [index, pool] of pools.entries()) await mirror({ ...pool, state: index === number % 2 ? 'draining' : 'active' })
+      return refusal(renumber(demand))
+    }
+    for (let count = 1; count < PREFIXES_OF_SERVER_MAXIMUM; count++) expect(await afterDraining(count + 1)).toBeUndefined()
+    expect(await afterDraining(PREFIXES_OF_SERVER_MAXIMUM + 1)).toMatchObject({ status: 409, members: { reason: 'state_not_allowed' } })
+    expect(await held(demand)).toHaveLength(PREFIXES_OF_SERVER_MAXIMUM)
   })
 })
 
