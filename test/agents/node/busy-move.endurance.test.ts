@@ -6,7 +6,7 @@ import { MIGRATION_POLICIES, type MigrationPolicyName } from '../../../domain/mi
 import { signalProcess } from '../../../kit/sys/process.ts'
 import { Instance, type InstanceStatus, Volume } from '../../../resources/instance.ts'
 import { eventually } from './real-host.ts'
-import { counts, disorderIn, instanceKey, KEY_SECRET, type NodeName, openTwoAgents, type TwoAgents, volumeKey } from './two-agents.ts'
+import { counts, disorderIn, instanceKey, KEY_SECRET, type NodeName, openTwoAgents, PRINT_COUNT, type TwoAgents, volumeKey } from './two-agents.ts'
 
 /** Of the file that the guest writes over and over: what is left after each pass, since it is written more often than it can be sent. */
 const BUSY_MEBIBYTES = 24
@@ -17,7 +17,7 @@ const NARROW_MEBIBYTES_PER_SECOND = 8
 
 const BUSY = `head -c 1048576 /dev/urandom > /tmp/block
 blocks=$(for number in $(seq ${BUSY_MEBIBYTES}); do echo /tmp/block; done)
-(i=0; while :; do cat $blocks 1<> /tmp/busy; echo "count $i" > /dev/console; i=$((i+1)); done) &
+(i=0; while :; do cat $blocks 1<> /tmp/busy; ${PRINT_COUNT}; i=$((i+1)); done) &
 `
 
 let hosts: TwoAgents

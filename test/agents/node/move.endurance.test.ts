@@ -8,11 +8,11 @@ import { signalProcess } from '../../../kit/sys/process.ts'
 import { systemRandom as random } from '../../../kit/sys/random.ts'
 import { Instance, type InstanceStatus, Volume } from '../../../resources/instance.ts'
 import { eventually } from './real-host.ts'
-import { counts, disorderIn, instanceKey as key, KEY_SECRET, type NodeName, NODES, openTwoAgents, other, type TwoAgents, volumeKey } from './two-agents.ts'
+import { counts, disorderIn, instanceKey as key, KEY_SECRET, type NodeName, NODES, openTwoAgents, other, PRINT_COUNT, type TwoAgents, volumeKey } from './two-agents.ts'
 
 const ORDERS = { downtimeLimitMilliseconds: 2_000, isThrottled: true, timeoutSeconds: 60, isCancelled: false }
 
-const COUNT = '(i=0; while :; do echo "count $i" > /dev/console; i=$((i+1)); sleep 0.05; done) &\n'
+const COUNT = `(i=0; while :; do ${PRINT_COUNT}; i=$((i+1)); sleep 0.05; done) &\n`
 
 let hosts: TwoAgents
 let operations = 0

@@ -1,4 +1,5 @@
-/** The file in which QEMU keeps a guest's console output, with and without an agent; kept short by the agent. */
+/** The file in which QEMU keeps a guest's console output, with and without an agent; kept short by the agent. A byte that an agent was too slow
+ *  to take off the line may stand in it twice. */
 import { closeSync, fstatSync, openSync, readSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { CONSOLE_TAIL_BYTES } from './hypervisor.ts'
