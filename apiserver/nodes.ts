@@ -2,7 +2,7 @@
 import { type Evacuee, evacueeKey, findHomeless } from '../domain/evacuation.ts'
 import type { NodeFacts } from '../domain/node-rules.ts'
 import { notFound, unavailable } from '../domain/problem.ts'
-import { countTenants, listTenants, type Tenant } from '../db/nodes.ts'
+import { countTenants, listTenants } from '../db/nodes.ts'
 import { listAllCandidates, listCandidates } from '../db/placement.ts'
 import { listGroupsOn } from '../db/server-groups.ts'
 import type { Position } from '../kit/http/cursor.ts'
@@ -72,16 +72,19 @@ export const othersOf = (cache: Cache<NodeSpec, NodeStatus>, { id, zone }: NodeF
     upgradingTo: activeOperationOf(other)?.kind === 'node.agent_upgrade' ? other.spec.operation?.arguments?.['version'] ?? other.spec.desiredAgentVersion : undefined,
   }))
 
-/** A server as one that must find room elsewhere, on its own: nobody keeps it apart from others. */
-export function evacueeOf(caches: Parts['caches'], { accountId, serverId, cores, memoryMebibytes, storageGibibytes }: Tenant): Evacuee {
-  const server = caches.of(Server).get({ namespace: accountNamespace(accountId), name: serverId })
-  return { accountId, serverId, room: { cores, memoryMebibytes, storageGibibytes }, cpuPool: server === undefined ? undefined : caches.of(Plan).get({ name: server.spec.plan })?.spec.cpuPool }
+/** Who lives on the node, as those who must find room elsewhere when it is lost or emptied. */
+export async function listEvacuees({ db, caches }: Pick<Parts, 'db' | 'caches'>, node: string): Promise<readonly Evacuee[]> {
+  const [tenants, groups] = await Promise.all([listTenants(db, node), listGroupsOn(db, node)])
+  return tenants.filter(({ isArriving }) => !isArriving).map(({ accountId, serverId, cores, memoryMebibytes, storageGibibytes }) => {
+    const server = caches.of(Server).get({ namespace: accountNamespace(accountId), name: serverId })
+    const cpuPool = server === undefined ? undefined : caches.of(Plan).get({ name: server.spec.plan })?.spec.cpuPool
+    return { accountId, serverId, room: { cores, memoryMebibytes, storageGibibytes }, cpuPool, group: groups.get(evacueeKey(accountId, serverId)) }
+  })
 }
 
 /** Throws 503 when the zone has no room for everybody who would have to leave the node, naming them. */
 export async function requireRoomElsewhere({ db, caches }: Pick<Parts, 'db' | 'caches'>, { metadata: { name }, spec: { zone } }: NodeObject): Promise<void> {
-  const [tenants, groups, candidates] = await Promise.all([listTenants(db, name), listGroupsOn(db, name), listCandidates(db, zone)])
-  const guests = tenants.filter(({ isArriving }) => !isArriving).map((tenant) => ({ ...evacueeOf(caches, tenant), group: groups.get(evacueeKey(tenant.accountId, tenant.serverId)) }))
+  const [guests, candidates] = await Promise.all([listEvacuees({ db, caches }, name), listCandidates(db, zone)])
   const homeless = findHomeless({ node: name, zone }, guests, candidates)
   if (homeless.length === 0) return
   throw unavailable('no_capacity', `Zone ${zone} has no room for ${homeless.length === 1 ? 'a server' : `${homeless.length} servers`} of the node.`, { blocking_servers: homeless })

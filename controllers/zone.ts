@@ -1,10 +1,11 @@
 /** The zone controller: whether a zone takes new servers, which plans it has no room for, and whether it could bear the loss of a node. */
-import type { Evacuee } from '../domain/evacuation.ts'
+import { type Evacuee, evacueeKey } from '../domain/evacuation.ts'
 import { fullestOf, haObstacle, type Host } from '../domain/high-availability.ts'
 import { isHeardState } from '../domain/node-rules.ts'
 import { type Candidate, rankNodes } from '../domain/placement.ts'
 import { listTenants } from '../db/nodes.ts'
 import { listCandidates } from '../db/placement.ts'
+import { listGroupsOn } from '../db/server-groups.ts'
 import type { Action } from '../kit/reconcile/action.ts'
 import type { KubeObject } from '../kit/kube/object.ts'
 import { type Reconciler, watch } from '../kit/reconcile/reconciler.ts'
@@ -42,7 +43,7 @@ export function zoneReconciler(parts: Parts): Reconciler<ZoneSpec, ZoneStatus, S
 async function observe({ caches, db }: Parts, zone: string): Promise<Seen> {
   const nodes = await asked(listCandidates(db, zone))
   const fullest = fullestOf(nodes)
-  const tenants = fullest === undefined ? [] : await asked(listTenants(db, fullest))
+  const [tenants, groups] = fullest === undefined ? [[], undefined] : await asked(Promise.all([listTenants(db, fullest), listGroupsOn(db, fullest)]))
   const cpuPoolOf = (accountId: string, serverId: string): string | undefined => {
     const server = caches.of(Server).get({ namespace: accountNamespace(accountId), name: serverId })
     return server === undefined ? undefined : caches.of(Plan).get({ name: server.spec.plan })?.spec.cpuPool
@@ -53,7 +54,8 @@ async function observe({ caches, db }: Parts, zone: string): Promise<Seen> {
       node: name, isHeard: isHeardState(status?.state), hasPowerControl: spec.bmc !== undefined,
       pools: caches.of(NodeReport).get({ namespace: nodeNamespace(name), name: NODE_REPORT_NAME })?.spec.pools ?? [],
     })),
-    guests: tenants.filter(({ isArriving }) => !isArriving).map(({ accountId, serverId, isArriving: _isArriving, ...room }) => ({ accountId, serverId, room, cpuPool: cpuPoolOf(accountId, serverId) })),
+    guests: tenants.filter(({ isArriving }) => !isArriving).map(({ accountId, serverId, isArriving: _isArriving, ...room }) =>
+      ({ accountId, serverId, room, cpuPool: cpuPoolOf(accountId, serverId), group: groups?.get(evacueeKey(accountId, serverId)) })),
   }
 }
 

@@ -47,11 +47,3 @@ export async function countTenants(db: Queries): Promise<ReadonlyMap<string, num
   const rows = await db.selectFrom('placement').select(({ fn }) => ['node', fn.countAll<number>().as('count')]).groupBy('node').execute()
   return new Map(rows.map(({ node, count }) => [node, Number(count)]))
 }
-
-/** Who lives on which node. */
-export async function listAllTenants(db: Queries): Promise<readonly (Tenant & { readonly node: string })[]> {
-  const rows = await db.selectFrom('placement').select(['account_id', 'server_id', 'node', 'cores', 'memory_mebibytes', 'storage_gibibytes']).execute()
-  return rows.map((row) => ({
-    accountId: row.account_id, serverId: row.server_id, node: row.node, cores: row.cores, memoryMebibytes: row.memory_mebibytes, storageGibibytes: row.storage_gibibytes, isArriving: false,
-  }))
-}

@@ -1,24 +1,23 @@
 /** What the zones have room for. */
-import { summariseCapacity } from '../../domain/capacity.ts'
-import { listAllTenants } from '../../db/nodes.ts'
+import { largestNodes, summariseCapacity } from '../../domain/capacity.ts'
 import { listAllCandidates } from '../../db/placement.ts'
 import { type Endpoint, operatorEndpoint } from '../../kit/http/endpoint.ts'
 import { getCapacity } from '../../resources/operator-routes.ts'
 import { Node, Plan } from '../../resources/platform.ts'
-import { evacueeOf } from '../nodes.ts'
+import { listEvacuees } from '../nodes.ts'
 import type { Parts } from '../parts.ts'
 
-export function capacityEndpoints({ db, caches }: Parts): readonly Endpoint[] {
+export function capacityEndpoints(parts: Parts): readonly Endpoint[] {
+  const { db, caches } = parts
   const [nodes, plans] = [caches.of(Node), caches.of(Plan)]
   return [
     operatorEndpoint(getCapacity, async ({ query }) => {
       const candidates = (await listAllCandidates(db)).filter(({ zone }) => query.zone === undefined || zone === query.zone)
-      const tenants = Map.groupBy(await listAllTenants(db), ({ node }) => node)
-      const guestsOf = (node: string) => (tenants.get(node) ?? []).map((tenant) => evacueeOf(caches, tenant))
+      const guests = new Map(await Promise.all(largestNodes(candidates).map(async (node) => [node, await listEvacuees(parts, node)] as const)))
       const offered = plans.list().map(({ metadata: { name }, spec: { cores, memoryMebibytes, storageGibibytes, cpuPool } }) => ({ name, cores, memoryMebibytes, storageGibibytes, cpuPool }))
       const cpusOf = (zone: string, cpuPool: string | null) =>
-        nodes.list().filter(({ spec }) => spec.zone === zone && (spec.cpuPool ?? null) === cpuPool).reduce((sum, { status }) => sum + (status?.logicalCpus ?? 0), 0)
-      const items = summariseCapacity(candidates, offered, guestsOf).map((capacity) => ({
+        candidates.filter((candidate) => candidate.zone === zone && candidate.cpuPool === cpuPool).reduce((sum, { node }) => sum + (nodes.get({ name: node })?.status?.logicalCpus ?? 0), 0)
+      const items = summariseCapacity(candidates, offered, (node) => guests.get(node) ?? []).map((capacity) => ({
         zone: capacity.zone, cpu_pool: capacity.cpuPool, node_count: capacity.nodeCount, logical_cpus: cpusOf(capacity.zone, capacity.cpuPool), vcpus: capacity.vcpus, vcpus_used: capacity.vcpusUsed,
         memory_mebibytes: capacity.memoryMebibytes, memory_used_mebibytes: capacity.memoryUsedMebibytes, largest_placeable_plan: capacity.largestPlaceablePlan, has_ha_headroom: capacity.hasHaHeadroom,
       }))

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { summariseCapacity } from '../../domain/capacity.ts'
+import { largestNodes, summariseCapacity } from '../../domain/capacity.ts'
 import type { Candidate, Room } from '../../domain/placement.ts'
 
 const room = (cores: number): Room => ({ cores, memoryMebibytes: cores * 1_024, storageGibibytes: cores * 10 })
@@ -10,6 +10,9 @@ const plans = [{ name: 'small', ...room(1) }, { name: 'large', ...room(4) }, { n
 const nobody = () => []
 const guests = (...cores: number[]) => (name: string) => (name === 'n1' ? cores.map((each, index) => ({ serverId: `s${index}`, accountId: 'a', room: room(each) })) : [])
 const headroom = (nodes: readonly Candidate[], guestsOf: Parameters<typeof summariseCapacity>[2]) => summariseCapacity(nodes, plans, guestsOf).map(({ hasHaHeadroom }) => hasHaHeadroom)
+
+/** On n1, kept apart from one that is on n2. */
+const apart = (isStrict: boolean) => (name: string) => (name === 'n1' ? [{ serverId: 's', accountId: 'a', room: room(1), group: { spread: 'host' as const, isStrict, others: [{ serverId: 't', node: 'n2', zone: 'z', rack: 'r' }] } }] : [])
 
 describe('capacity', () => {
   test('is summed by zone and pool, in the order of their names', () => {
@@ -26,12 +29,16 @@ describe('capacity', () => {
     ['that of the pool', [node('n1', 8, 0, { cpuPool: 'fast' })], 'fast'],
   ] as const)('names %s', (_why, nodes, plan) => expect(summariseCapacity(nodes, plans, nobody)[0]?.largestPlaceablePlan).toBe(plan))
 
+  test('reckons with the loss of the largest node of each zone and pool, of equals the fullest', () =>
+    expect(largestNodes([node('n1', 4, 1), node('n2', 4, 2), node('n3', 2, 2), node('n4', 1, 0, { cpuPool: 'fast' }), node('n5', 1, 0, { zone: 'y' })])).toEqual(['n2', 'n4', 'n5']))
   test.each([
     ['one node alone has none', [node('n1', 4)], guests(1), [false]],
     ['two nodes, and room for the guests of the largest', [node('n1', 4, 2), node('n2', 3)], guests(1, 1), [true]],
     ['no room for one of them', [node('n1', 4, 4), node('n2', 3)], guests(2, 2), [false]],
     ['room in pieces that no guest fits', [node('n1', 4, 3), node('n2', 2), node('n3', 2)], guests(3), [false]],
     ['a closed node is no room', [node('n1', 4, 1), node('n2', 4, 0, { isSchedulable: false })], guests(1), [false]],
+    ['nodes that a strict group forbids are no room', [node('n1', 4, 1), node('n2', 3)], apart(true), [false]],
+    ['a soft group forbids nothing', [node('n1', 4, 1), node('n2', 3)], apart(false), [true]],
     ['the smaller node counts for nothing', [node('n1', 2, 2), node('n2', 8)], guests(2), [true]],
   ] as const)('headroom: %s', (_why, nodes, guestsOf, expected) => expect(headroom(nodes, guestsOf)).toEqual(expected))
 })

@@ -24,6 +24,10 @@ describe('a zone', () => {
   ])('%s', (_why, some, candidates, reason) => expect(haObstacle('z', some, candidates, [guest('s', 600)])).toBe(HA_REASONS[reason]))
 
   test('whose fullest node holds a server for which no other has the processors could not', () => expect(haObstacle('z', hosts, nodes, [guest('s', 10, 'amd')])).toBe(HA_REASONS.no_headroom))
+  test('whose fullest node holds a server that a strict group keeps from the other could not', () => {
+    const group = { spread: 'host' as const, isStrict: true, others: [{ serverId: 't', node: 'n2', zone: 'z', rack: 'r' }] }
+    expect(haObstacle('z', hosts, nodes, [{ ...guest('s', 10), group }])).toBe(HA_REASONS.no_headroom)
+  })
   test('is judged by the node whose loss would ask for the most', () => {
     expect(fullestOf([candidate('b', 5), candidate('a', 5), candidate('c', 1)])).toBe('a')
     expect(fullestOf([])).toBeUndefined()
