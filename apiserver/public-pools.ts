@@ -5,7 +5,7 @@ import { poolFault, poolsOverlap } from '../domain/public-pool.ts'
 import { countAllocated, poolOverlap } from '../db/public-pools.ts'
 import type { KubeObject } from '../kit/kube/object.ts'
 import { Zone } from '../resources/platform.ts'
-import type { PublicPoolSpec, PublicPoolStatus } from '../resources/public-pool.ts'
+import { isRefusedPool, type PublicPoolSpec, type PublicPoolStatus } from '../resources/public-pool.ts'
 import type { Parts } from './parts.ts'
 
 export type PoolObject = KubeObject<PublicPoolSpec, PublicPoolStatus>
@@ -19,9 +19,9 @@ export function requireSound({ caches }: Pick<Parts, 'caches'>, spec: PublicPool
   if (fault !== undefined) throw badField(fieldOf(fault.field), fault.detail)
 }
 
-/** Throws 409 when the network overlaps that of a pool that gives addresses, or gave some. */
-export function requireApart(cidr: string, others: readonly PoolObject[]): void {
-  const clash = others.find((other) => other.status?.state !== undefined && poolsOverlap(other.spec.cidr, cidr))
+/** Throws 409 when the network of the pool overlaps that of another one which gives addresses, gave some, or is about to. */
+export function requireApart({ id, cidr }: { readonly id: string; readonly cidr: string }, pools: readonly PoolObject[]): void {
+  const clash = pools.find(({ metadata, spec, status }) => metadata.name !== id && !isRefusedPool({ spec, status }) && poolsOverlap(spec.cidr, cidr))
   if (clash !== undefined) throw poolOverlap(cidr, clash.metadata.name)
 }
 

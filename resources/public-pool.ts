@@ -56,12 +56,16 @@ export const PublicPoolView = z.strictObject({
 }).meta({ id: 'PublicPool' })
 export type PublicPoolView = z.infer<typeof PublicPoolView>
 
+/** It could not be taken over: it gives nothing, and never will. */
+export const isRefusedPool = ({ spec, status }: Pick<Stored<PublicPoolSpec, PublicPoolStatus>, 'spec' | 'status'>): boolean =>
+  status?.state === undefined && status?.operation !== undefined && activeOperationOf({ spec, status }) === undefined
+
 /** `allocated` comes from the database; `isPrivate` is what the network is where the spec does not say. */
 export function toPublicPoolView({ name, createdAt, spec, status }: Stored<PublicPoolSpec, PublicPoolStatus>, { allocated, isPrivate }: { readonly allocated: number; readonly isPrivate: boolean }): PublicPoolView {
   const { zone, family, cidr, use } = spec
   const operation = activeOperationOf({ spec, status })
   return {
-    id: name, zone, family, cidr, use, is_private: isPrivate, state: status?.state ?? spec.state, total: status?.total ?? poolTotal(cidr), allocated,
+    id: name, zone, family, cidr, use, is_private: isPrivate, state: status?.state ?? (isRefusedPool({ spec, status }) ? 'retired' : spec.state), total: status?.total ?? poolTotal(cidr), allocated,
     active_operation: operation === undefined ? null : toOperationView(operation, { type: 'public_pool', id: name }), created_at: createdAt,
   }
 }

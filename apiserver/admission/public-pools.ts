@@ -13,7 +13,7 @@ const FIELDS: Readonly<Record<string, string>> = { is_private: 'isPrivate' }
 export function judgePoolCreation({ caches }: JudgeParts, pool: PoolObject): readonly Asked[] {
   requireUnforged(pool, undefined, PROTECTED)
   requireSound({ caches }, pool.spec, (field) => `spec.${FIELDS[field] ?? field}`)
-  requireApart(pool.spec.cidr, caches.of(PublicPool).list())
+  requireApart({ id: pool.metadata.name, cidr: pool.spec.cidr }, caches.of(PublicPool).list())
   return []
 }
 

@@ -76,7 +76,7 @@ async function create(parts: Parts, call: Call<typeof routes.createPublicPool, O
   const made = await changeAsOperator(parts, call, {
     resource: { type: 'public_pool', id }, audit: { action: 'public_pool.create', detail: { zone, cidr, use } },
     async write() {
-      requireApart(cidr, (await parts.store.list(PublicPool)).items)
+      requireApart({ id, cidr }, (await parts.store.list(PublicPool)).items)
       return parts.store.create(PublicPool, { metadata: { name: id, finalizers: [PUBLIC_POOL_FINALIZER] }, spec })
     },
   })

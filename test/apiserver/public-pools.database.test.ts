@@ -42,10 +42,13 @@ const stored = (id: string) => cloud.admin.get(PublicPool, { name: id }) as Prom
 async function takeOver(id: string): Promise<void> {
   const { spec } = await stored(id)
   await cloud.db.transaction().execute((tx) => mirrorPool(tx, { id, zone: spec.zone, family: spec.family, cidr: spec.cidr, use: spec.use, state: spec.state, ...(spec.gateway === undefined ? {} : { gateway: spec.gateway }) }))
-  const { operation } = spec
+  await end(id, 'succeeded', { state: spec.state })
+}
+async function end(id: string, status: 'succeeded' | 'failed', more: Partial<PublicPoolStatus> = {}): Promise<void> {
+  const { operation } = (await stored(id)).spec
   if (operation === undefined) throw new Error('a pool of the API has an operation')
-  await cloud.admin.patch(PublicPool, { name: id }, { status: { state: spec.state, operation: {
-    id: operation.id, kind: operation.kind, status: 'succeeded', step: 'told', stepIndex: 2, stepCount: 2, error: '', actor: operation.actor, createdAt: operation.requestedAt, deadlineAt: operation.deadlineAt,
+  await cloud.admin.patch(PublicPool, { name: id }, { status: { ...more, operation: {
+    id: operation.id, kind: operation.kind, status, step: 'told', stepIndex: 2, stepCount: 2, error: '', actor: operation.actor, createdAt: operation.requestedAt, deadlineAt: operation.deadlineAt,
   } } }, 'status')
 }
 async function working(fields: object): Promise<string> {
@@ -89,9 +92,19 @@ describe('a pool', () => {
     expect([await logOf(reply), (await cloud.admin.list(PublicPool)).items]).toEqual([[], []])
   })
 
-  test('that overlaps another is refused and names it', async () => {
-    const id = await working(IPV6)
-    expect((await make({ ...IPV6, cidr: '2001:db8:1::/48' })).body).toMatchObject({ status: 409, reason: 'in_use', resource: { type: 'public_pool', id } })
+  test('that overlaps another is refused and names it, also while that one is being made', async () => {
+    const id = idOf(await make(IPV6))
+    const overlapping = { ...IPV6, cidr: '2001:db8:1::/48' }
+    expect((await make(overlapping)).body).toMatchObject({ status: 409, reason: 'in_use', resource: { type: 'public_pool', id } })
+    await takeOver(id)
+    expect((await make(overlapping)).body).toMatchObject({ status: 409, reason: 'in_use', resource: { type: 'public_pool', id } })
+  })
+
+  test('that could not be taken over gives nothing, and is in nobody\'s way', async () => {
+    const id = idOf(await make(IPV6))
+    await end(id, 'failed')
+    expect((await olga('GET', `/${id}`)).body).toMatchObject({ public_pool: { id, state: 'retired', active_operation: null } })
+    expect((await make(IPV6)).status).toBe(202)
   })
 
   test('drains and gives again, one change at a time', async () => {
