@@ -10,10 +10,8 @@ import { accountNamespace } from '../../resources/index.ts'
 import { Instance, type InstanceSpec } from '../../resources/instance.ts'
 import { PublicPool, type PublicPoolSpec } from '../../resources/public-pool.ts'
 import { Server } from '../../resources/server.ts'
-import type { Account, Said } from './workload.ts'
+import type { Account, Send } from './workload.ts'
 import { type World, ZONES } from './world.ts'
-
-type Send = (account: Account, method: string, path: string, body?: unknown) => Promise<Said | undefined>
 
 /** Each gives so few that a handful of servers empties it. */
 const CIDRS = { server_ipv6_prefix: (number: number) => `2001:db8:${number.toString(16)}::/61`, server_ipv4: (number: number) => `198.51.${number}.0/28` } as const
@@ -69,8 +67,6 @@ const poolDraft = (zone: string, use: Use, number: number): { readonly metadata:
 export function runAddresses(world: World, accounts: readonly Account[], send: Send, isOver: () => boolean): void {
   const { scheduler, admin, db } = world
   const { random } = scheduler
-  const pick = <T>(values: readonly T[]): T | undefined => values[Math.floor(random.fraction() * values.length)]
-  const pause = (milliseconds: number) => new Promise<void>((resolve) => void scheduler.after(milliseconds, resolve))
   let number = 0
 
   async function offer(): Promise<void> {
@@ -79,21 +75,21 @@ export function runAddresses(world: World, accounts: readonly Account[], send: S
 
   async function customer(): Promise<void> {
     for (;;) {
-      await pause(200 + random.fraction() * 2_000)
+      await scheduler.pause(200 + random.fraction() * 2_000)
       if (isOver()) return
-      const account = pick(accounts)
-      const server = account && pick([...account.servers])
+      const account = scheduler.pick(accounts)
+      const server = account && scheduler.pick([...account.servers])
       if (account !== undefined && server !== undefined) await send(account, 'POST', `/v1/servers/${server}/renumber-ipv6`)
     }
   }
 
   async function operator(): Promise<void> {
     for (;;) {
-      await pause(300 + random.fraction() * 2_500)
+      await scheduler.pause(300 + random.fraction() * 2_500)
       if (isOver()) return
-      const [zone, use] = [pick(ZONES), random.fraction() < 0.7 ? USES[0] : USES[1]]
+      const [zone, use] = [scheduler.pick(ZONES), random.fraction() < 0.7 ? USES[0] : USES[1]]
       const pools = (await admin.list(PublicPool)).items.filter(({ spec }) => spec.zone === zone && spec.use === use)
-      const pool = pick(pools)
+      const pool = scheduler.pick(pools)
       if (pool === undefined || zone === undefined) continue
       const { metadata: { name }, spec: { state } } = pool
       const dice = random.fraction()

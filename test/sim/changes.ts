@@ -6,14 +6,11 @@ import { accountNamespace } from '../../resources/index.ts'
 import { Plan, Template } from '../../resources/platform.ts'
 import { Server } from '../../resources/server.ts'
 import { ServerGroup } from '../../resources/server-group.ts'
-import type { Account, Said } from './workload.ts'
-import { PLAN, TEMPLATE, type World, ZONES } from './world.ts'
-
-type Send = (account: Account, method: string, path: string, body?: unknown) => Promise<Said | undefined>
+import type { Account, Send } from './workload.ts'
+import { KEY, PLAN, TEMPLATE, type World, ZONES } from './world.ts'
 
 const LARGE_PLAN = 'large'
 const OTHER_TEMPLATE = 'other-linux'
-const KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBv7nS1hUS8W4v8Yw0OeTZcJ6pHJXnpmmGBR9XdKLMDu ada@example'
 
 export function runChanges(world: World, accounts: readonly Account[], send: Send, isOver: () => boolean): void {
   const { scheduler, admin } = world

@@ -1,22 +1,16 @@
 /** The checkers of the simulation are tested as well: in a world without one of the defences they must find what it keeps away. */
-import type pg from 'pg'
-import { afterAll, beforeAll, expect, it } from 'vitest'
-import { useDatabase } from '../database.ts'
-import { connectSimulation, simulate, type SimulationOptions } from './simulate.ts'
+import { expect, it } from 'vitest'
+import { useConnection } from './connection.ts'
+import { simulate, type SimulationOptions } from './simulate.ts'
 
 /** Not every seed comes near the edge that a defence guards. */
 const SEEDS_MAXIMUM = 20
 
-const database = useDatabase()
-let client: pg.Client
-beforeAll(async () => {
-  client = await connectSimulation(database.url)
-})
-afterAll(() => client?.end())
+const connection = useConnection()
 
 async function firstViolation(options: SimulationOptions, pattern: RegExp): Promise<string | undefined> {
   for (let seed = 1; seed <= SEEDS_MAXIMUM; seed += 1) {
-    const found = (await simulate(seed, client, options)).violations.find((violation) => pattern.test(violation))
+    const found = (await simulate(seed, connection(), options)).violations.find((violation) => pattern.test(violation))
     if (found !== undefined) return found
   }
   return undefined

@@ -1,27 +1,22 @@
 /** One loss without other faults: a host that nobody hears any more while its guest goes on. What makes it safe to start the guest elsewhere is
  *  that its management controller has cut the power; where the controller lies about it, the checkers must see two guests. */
-import type pg from 'pg'
-import { afterAll, beforeAll, expect, it } from 'vitest'
-import { useDatabase } from '../database.ts'
+import { expect, it } from 'vitest'
+import { useConnection } from './connection.ts'
 import { SimulatedPostgres } from './database.ts'
 import { watchGuests } from './invariants.ts'
-import { connectSimulation, empty } from './simulate.ts'
-import { ask, KEY, openAccounts } from './workload.ts'
-import { openWorld, PLAN, TEMPLATE, type WorldOptions } from './world.ts'
+import { empty } from './simulate.ts'
+import { ask, openAccounts } from './workload.ts'
+import { KEY, openWorld, PLAN, TEMPLATE, type WorldOptions } from './world.ts'
 
 /** In this world zone-a has shared storage. */
 const SEED = 1
 const MINUTE_MILLISECONDS = 60_000
 
-const database = useDatabase()
-let client: pg.Client
-beforeAll(async () => {
-  client = await connectSimulation(database.url)
-})
-afterAll(() => client?.end())
+const connection = useConnection()
 
 /** Where the guest ran before and runs after the loss, and what the checkers saw meanwhile. */
 async function loseHost(options: WorldOptions): Promise<{ readonly before: readonly string[]; readonly after: readonly string[]; readonly violations: readonly string[] }> {
+  const client = connection()
   await empty(client)
   const world = await openWorld(SEED, (scheduler) => new SimulatedPostgres(client, scheduler), { ...options, hasLosses: true })
   const { scheduler } = world

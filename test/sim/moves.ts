@@ -1,10 +1,8 @@
 /** Servers that move while everything is shaken: asked for, cancelled, cut off, never converging, and left in the middle at their deadline. */
 import { Server } from '../../resources/server.ts'
 import { accountNamespace } from '../../resources/index.ts'
-import type { Account, Said } from './workload.ts'
+import type { Account, Send } from './workload.ts'
 import { type World, ZONES } from './world.ts'
-
-type Send = (account: Account, method: string, path: string, body?: unknown) => Promise<Said | undefined>
 
 export function runMoves(world: World, accounts: readonly Account[], send: Send, isOver: () => boolean): void {
   const { scheduler, network } = world

@@ -1,28 +1,22 @@
 /** Seeds as tests, ten to a test. A failing seed is replayed with `npm run sim -- --first SEED --seeds 1 --trace`, with `--losses` where
  *  hosts are lost. Files of few seeds keep every core busy to the end. */
-import type pg from 'pg'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { useDatabase } from '../database.ts'
-import { connectSimulation, simulate } from './simulate.ts'
+import { describe, expect, it } from 'vitest'
+import { useConnection } from './connection.ts'
+import { simulate } from './simulate.ts'
 import type { WorldOptions } from './world.ts'
 
 const SEEDS_PER_TEST = 10
 
 export function describeSeeds(first: number, count: number, options: WorldOptions = {}): void {
   describe('the control plane under faults', () => {
-    const database = useDatabase()
-    let client: pg.Client
+    const connection = useConnection()
     let firstFingerprint: string | undefined
-    beforeAll(async () => {
-      client = await connectSimulation(database.url)
-    })
-    afterAll(() => client?.end())
 
     for (let from = first; from < first + count; from += SEEDS_PER_TEST) {
       it(`keeps every invariant for seeds ${from} to ${from + SEEDS_PER_TEST - 1}`, async () => {
         const broken: Record<string, readonly string[]> = {}
         for (let seed = from; seed < from + SEEDS_PER_TEST; seed++) {
-          const { violations, faults, fingerprint } = await simulate(seed, client, options)
+          const { violations, faults, fingerprint } = await simulate(seed, connection(), options)
           if (seed === first) firstFingerprint = fingerprint
           if (violations.length > 0) broken[`seed ${seed} (faults: ${faults})`] = violations
         }
@@ -31,8 +25,8 @@ export function describeSeeds(first: number, count: number, options: WorldOption
     }
 
     it('runs the same way again for one seed', async () => {
-      const { fingerprint } = await simulate(first, client, options)
-      expect(fingerprint).toBe(firstFingerprint ?? (await simulate(first, client, options)).fingerprint)
+      const { fingerprint } = await simulate(first, connection(), options)
+      expect(fingerprint).toBe(firstFingerprint ?? (await simulate(first, connection(), options)).fingerprint)
     })
   })
 }

@@ -12,7 +12,7 @@ import { Server } from '../../resources/server.ts'
 import { runAddresses } from './addresses.ts'
 import { runChanges } from './changes.ts'
 import { runMoves } from './moves.ts'
-import { PLAN, TEMPLATE, type World, ZONES } from './world.ts'
+import { KEY, PLAN, TEMPLATE, type World, ZONES } from './world.ts'
 
 export interface Account {
   readonly id: string
@@ -35,6 +35,9 @@ export interface Said {
   readonly operation?: { readonly id: string }
 }
 
+/** Sends what the account asks for, and remembers what was answered; undefined when no answer came. */
+export type Send = (account: Account, method: string, path: string, body?: unknown) => Promise<Said | undefined>
+
 export interface History {
   readonly exchanges: Exchange[]
   /** Every operation that an answer promised: id to the account that was promised it. */
@@ -45,7 +48,6 @@ export interface History {
 const SERVERS_LIMIT = 5
 const HOSTNAMES = ['web', 'db', 'cache', 'mail', 'build', 'proxy']
 const ANSWER_MILLISECONDS = 30_000
-export const KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBv7nS1hUS8W4v8Yw0OeTZcJ6pHJXnpmmGBR9XdKLMDu ada@example'
 
 export async function openAccounts(db: Database, world: World, count: number): Promise<Account[]> {
   const { random } = world.scheduler
@@ -89,10 +91,8 @@ export function runWorkload(world: World, accounts: readonly Account[], isOver: 
   const { scheduler } = world
   const { random } = scheduler
   const history: History = { exchanges: [], operations: new Map(), foreignReads: [] }
-  const pick = <T>(values: readonly T[]): T | undefined => values[Math.floor(random.fraction() * values.length)]
-  const pause = (milliseconds: number) => new Promise<void>((resolve) => void scheduler.after(milliseconds, resolve))
 
-  async function send(account: Account, method: string, path: string, body?: unknown): Promise<Said | undefined> {
+  const send: Send = async (account, method, path, body) => {
     const answer = await ask(world, account, method, path, body)
     if (answer === undefined) return undefined
     const { response, json } = answer
@@ -105,29 +105,29 @@ export function runWorkload(world: World, accounts: readonly Account[], isOver: 
 
   async function customer(account: Account, other: Account): Promise<void> {
     for (;;) {
-      await pause(200 + random.fraction() * 6_000)
+      await scheduler.pause(200 + random.fraction() * 6_000)
       if (isOver()) return
-      const server = pick([...account.servers])
+      const server = scheduler.pick([...account.servers])
       const dice = random.fraction()
       if (server === undefined || dice < 0.3) {
         await send(account, 'POST', '/v1/servers', {
-          zone: pick(ZONES), hostname: pick(HOSTNAMES), plan: PLAN, template: TEMPLATE, ssh_keys: [KEY], start: random.fraction() < 0.8, public_ipv4: random.fraction() < 0.3,
+          zone: scheduler.pick(ZONES), hostname: scheduler.pick(HOSTNAMES), plan: PLAN, template: TEMPLATE, ssh_keys: [KEY], start: random.fraction() < 0.8, public_ipv4: random.fraction() < 0.3,
           ...(random.fraction() < 0.3 ? { user_data: '#!/bin/sh\necho hello\n' } : {}),
         })
       } else if (dice < 0.42) await send(account, 'DELETE', `/v1/servers/${server}`)
       else if (dice < 0.54) {
-        await send(account, 'POST', `/v1/servers/${server}/stop`, { stop_type: pick(['soft', 'hard']), timeout_seconds: 5, timeout_action: pick(['fail', 'hard']) })
+        await send(account, 'POST', `/v1/servers/${server}/stop`, { stop_type: scheduler.pick(['soft', 'hard']), timeout_seconds: 5, timeout_action: scheduler.pick(['fail', 'hard']) })
       } else if (dice < 0.66) await send(account, 'POST', `/v1/servers/${server}/start`)
       else if (dice < 0.76) await send(account, 'POST', `/v1/servers/${server}/restart`, { timeout_seconds: 5 })
       else if (dice < 0.8) await send(account, 'PATCH', `/v1/servers/${server}`, { title: `Title ${Math.floor(random.fraction() * 100)}` })
       else if (dice < 0.85) await send(account, 'PUT', `/v1/servers/${server}/metadata`, { enabled: random.fraction() < 0.5 })
-      else if (dice < 0.87) await send(account, 'PUT', `/v1/servers/${server}/ha-policy`, { ha_policy: pick(['restart', 'none']) })
+      else if (dice < 0.87) await send(account, 'PUT', `/v1/servers/${server}/ha-policy`, { ha_policy: scheduler.pick(['restart', 'none']) })
       else if (dice < 0.9) await send(account, 'GET', '/v1/servers')
       else {
-        const foreign = pick([...other.servers])
+        const foreign = scheduler.pick([...other.servers])
         if (foreign === undefined) continue
         const path = `/v1/servers/${foreign}`
-        const answer = await ask(world, account, pick(['GET', 'DELETE']) ?? 'GET', path)
+        const answer = await ask(world, account, scheduler.pick(['GET', 'DELETE']) ?? 'GET', path)
         if (answer !== undefined) history.foreignReads.push({ status: answer.response.status, path })
       }
     }
@@ -135,25 +135,25 @@ export function runWorkload(world: World, accounts: readonly Account[], isOver: 
 
   async function kubectl(): Promise<void> {
     for (;;) {
-      await pause(5_000 + random.fraction() * 20_000)
+      await scheduler.pause(5_000 + random.fraction() * 20_000)
       if (isOver()) return
-      const account = pick(accounts)
-      const server = account && pick([...account.servers])
+      const account = scheduler.pick(accounts)
+      const server = account && scheduler.pick([...account.servers])
       if (account === undefined || server === undefined) continue
       const key = { namespace: accountNamespace(account.id), name: server }
       const dice = random.fraction()
       // What does not exist or may not be changed now is kubectl's error, not ours.
-      if (dice < 0.7) await world.admin.patch(Server, key, { spec: { desiredPower: pick(['running', 'stopped']) } }).catch(() => {})
+      if (dice < 0.7) await world.admin.patch(Server, key, { spec: { desiredPower: scheduler.pick(['running', 'stopped']) } }).catch(() => {})
       else await world.admin.delete(Server, key).catch(() => {})
     }
   }
 
   async function nature(): Promise<void> {
     for (;;) {
-      await pause(3_000 + random.fraction() * 15_000)
+      await scheduler.pause(3_000 + random.fraction() * 15_000)
       if (isOver()) return
-      const host = pick(world.hosts)
-      const guest = host && pick(host.machine.running())
+      const host = scheduler.pick(world.hosts)
+      const guest = host && scheduler.pick(host.machine.running())
       if (host === undefined) continue
       const dice = random.fraction()
       if (dice < 0.2 && guest !== undefined) host.machine.crashGuest(guest.name)
@@ -161,8 +161,8 @@ export function runWorkload(world: World, accounts: readonly Account[], isOver: 
       else if (dice < 0.5 && guest !== undefined) host.machine.hangGuest(guest.name)
       else if (dice < 0.6) host.machine.failNextStart('no memory left')
       else if (dice < 0.65) world.reboot(host)
-      else if (dice < 0.8) world.partition(pick(world.processes)?.name ?? '', 2_000 + random.fraction() * 40_000)
-      else if (dice < 0.9) pick(world.processes.filter((process) => process.isRunning))?.crash()
+      else if (dice < 0.8) world.partition(scheduler.pick(world.processes)?.name ?? '', 2_000 + random.fraction() * 40_000)
+      else if (dice < 0.9) scheduler.pick(world.processes.filter((process) => process.isRunning))?.crash()
     }
   }
 

@@ -48,6 +48,7 @@ const NODE_CORES = 3
 export const ZONES = ['zone-a', 'zone-b'] as const
 export const PLAN = 'tiny'
 export const TEMPLATE = 'tiny-linux'
+export const KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBv7nS1hUS8W4v8Yw0OeTZcJ6pHJXnpmmGBR9XdKLMDu ada@example'
 
 /** Shared storage of each zone, in worlds that have it. */
 const POOLS: Readonly<Record<string, string>> = { 'zone-a': 'pool-a', 'zone-b': 'pool-b' }
