@@ -8,7 +8,7 @@ import { openClient } from '../kit/kube/client.ts'
 import { installCrds, readCrds } from '../kit/kube/crd.ts'
 import { openHttpsTransport } from '../kit/kube/https-transport.ts'
 import { readKubeconfig, readServiceAccount } from '../kit/kube/kubeconfig.ts'
-import { Namespace } from '../kit/kube/object.ts'
+import { type KubeObject, Namespace } from '../kit/kube/object.ts'
 import { isAlreadyExists, type Store } from '../kit/kube/store.ts'
 import { LEADER_REQUEST_TIMEOUT_MILLISECONDS, runElected } from '../kit/reconcile/lease.ts'
 import { openControllerMetrics } from '../kit/reconcile/metrics.ts'
@@ -18,11 +18,14 @@ import { openRegistry } from '../kit/sys/metrics.ts'
 import { environment, exitProcess, onFatal, stopSignal, tellParent } from '../kit/sys/process.ts'
 import { newUuid, systemRandom } from '../kit/sys/random.ts'
 import { SYSTEM_NAMESPACE } from '../resources/labels.ts'
+import { Node } from '../resources/platform.ts'
+import { Server } from '../resources/server.ts'
+import { openAlarms } from './alarms.ts'
 import { installCatalog } from './catalog.ts'
 import { openControllers, runControllers } from './index.ts'
 import { openOvsdb } from './network/ovsdb.ts'
 import { installRoles } from './roles.ts'
-import { parseShard } from './shard.ts'
+import { inShard, parseShard } from './shard.ts'
 import { usageFromAgents } from './usage/agents.ts'
 
 const Environment = z.object({
@@ -75,6 +78,9 @@ async function run(settings: z.infer<typeof Environment>, log: Logger, stop: Abo
   const parts = { store, caches, db, clock, random, log, shard }
   const northbound = settings.SVCCLOUD_OVN_NORTHBOUND === undefined ? undefined : openOvsdb(settings.SVCCLOUD_OVN_NORTHBOUND)
   const controllers = openControllers({ ...parts, ...(northbound === undefined ? {} : { northbound }), metrics: openControllerMetrics(registry), mayAct: () => mayAct() })
+
+  const ofShard = <T extends KubeObject>(objects: readonly T[]) => objects.filter(inShard(shard))
+  openAlarms({ nodes: () => ofShard(caches.of(Node).list()), servers: () => ofShard(caches.of(Server).list()) }, registry)
 
   const missing = async () => {
     const isDatabaseThere = await db.selectFrom('node_capacity').select('node').limit(1).execute().then(() => true, () => false)

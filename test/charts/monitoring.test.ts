@@ -58,6 +58,6 @@ it('they group by labels that the metric has', async () => {
   }
 })
 
-it.each(['svc_email_outbox_pending', 'svc_audit_unverified_entries', 'svc_audit_broken_accounts'])('%s has a panel and an alert', async (name) => {
+it.each(['svc_email_outbox_pending', 'svc_audit_unverified_entries', 'svc_audit_broken_accounts', 'svccloud_nodes', 'svccloud_deletions_overdue'])('%s has a panel and an alert', async (name) => {
   expect((await expressions()).filter((expression) => seriesIn(expression).includes(name)).length).toBeGreaterThanOrEqual(2)
 })

@@ -1,0 +1,28 @@
+/** What calls for a person, as numbers that alerts watch. Only the leader of a shard knows them, of its own zones; whoever does not lead says 0. */
+import { NODE_STATES } from '../domain/node-rules.ts'
+import type { KubeObject } from '../kit/kube/object.ts'
+import { Gauge, type Registry } from '../kit/sys/metrics.ts'
+import type { NodeSpec, NodeStatus } from '../resources/platform.ts'
+import type { ServerSpec, ServerStatus } from '../resources/server.ts'
+
+export interface Watched {
+  readonly nodes: () => readonly KubeObject<NodeSpec, NodeStatus>[]
+  readonly servers: () => readonly KubeObject<ServerSpec, ServerStatus>[]
+}
+
+export function openAlarms({ nodes, servers }: Watched, registry: Registry): void {
+  new Gauge({
+    name: 'svccloud_nodes', help: 'Nodes by state', labelNames: ['state'], registers: [registry],
+    collect() {
+      for (const state of NODE_STATES) this.set({ state }, nodes().filter(({ status }) => (status?.state ?? 'provisioning') === state).length)
+    },
+  })
+  new Gauge({
+    name: 'svccloud_deletions_overdue', help: 'Servers whose deletion goes on beyond its deadline', registers: [registry],
+    collect() {
+      this.set(servers().filter(isOverdue).length)
+    },
+  })
+}
+
+const isOverdue = ({ status }: KubeObject<ServerSpec, ServerStatus>): boolean => status?.state === 'deleting' && status.operation?.status === 'failed'
