@@ -6,9 +6,19 @@ import type { Decision } from './decision.ts'
 import { SILENT_SECONDS_MAXIMUM } from './life.ts'
 import type { Work } from './seen.ts'
 
+/** Also one that failed or was cancelled is not begun again by itself. */
+export function upgradeAgent(work: Work): Decision {
+  const decision = upgrade(work)
+  const isLate = work.now.getTime() >= Date.parse(work.operation.deadlineAt)
+  return decision.outcome === undefined && !isLate ? decision : { ...decision, status: { desiredAgentVersion: versionOf(work) } }
+}
+
+const versionOf = ({ node, operation }: Work): string => operation.arguments?.['version'] ?? node.spec.desiredAgentVersion ?? ''
+
 /** Steps in order: cordoned, upgraded. */
-export function upgradeAgent({ node, seen, operation }: Work): Decision {
-  const version = operation.arguments?.['version'] ?? node.spec.desiredAgentVersion ?? ''
+function upgrade(work: Work): Decision {
+  const { node, seen, operation } = work
+  const version = versionOf(work)
   if (isCancelled(operation)) return { step: 'upgraded', outcome: 'cancelled' }
   if (!isClosed(seen)) return { step: 'cordoned', waitFor: 'placement to leave the node out' }
   const isAlive = seen.heartbeat !== undefined && seen.heartbeat.silentSeconds < SILENT_SECONDS_MAXIMUM

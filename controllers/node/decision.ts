@@ -54,6 +54,10 @@ export function toActions(turn: Turn, decision: Decision): Action[] {
 const auditOf = ({ kind, actor, requestId }: { readonly kind: string; readonly actor: string; readonly requestId: string }): Action =>
   ({ do: 'effect', name: 'audit', input: { action: kind, actor, requestId } })
 
-/** Once no operation is under way, what the spec says of servers has been brought about. */
-const broughtAbout = ({ node }: Turn, { outcome }: Decision): Decision['status'] =>
-  activeOperation(node) !== undefined && outcome === undefined ? {} : { isCordoned: node.spec.isCordoned, isInMaintenance: node.spec.isInMaintenance === true, desiredAgentVersion: node.spec.desiredAgentVersion }
+/** At rest, and once it has joined, what the spec says has been brought about. The end of an operation says only what that one has brought about: what was
+ *  edited meanwhile gets its own. */
+const broughtAbout = ({ node }: Turn, { outcome }: Decision): Decision['status'] => {
+  const kind = activeOperation(node)?.kind
+  const isTrue = kind === undefined || (kind === 'node.provision' && outcome !== undefined)
+  return isTrue ? { isCordoned: node.spec.isCordoned, isInMaintenance: node.spec.isInMaintenance === true, desiredAgentVersion: node.spec.desiredAgentVersion } : {}
+}

@@ -42,33 +42,34 @@ function wishOf({ operation: { arguments: said = {}, requestedAt } }: Work): Wis
 export function drain(work: Work): Decision {
   const decision = decide(work)
   if (decision.outcome !== undefined || work.now.getTime() < Date.parse(work.operation.deadlineAt)) return decision
-  return ended({ step: decision.step ?? 'emptied', outcome: 'failed', error: `It was not done in time: still waiting for ${decision.waitFor ?? 'the platform'}.` })
+  return ended(work, { step: decision.step ?? 'emptied', outcome: 'failed', error: `It was not done in time: still waiting for ${decision.waitFor ?? 'the platform'}.` })
 }
 
 /** Guards in order: taken back, not cordoned yet, announced hour not come, no room for all, empty. */
 function decide(work: Work): Decision {
   const { node, seen, now, operation } = work
   const wish = wishOf(work)
-  if (isCancelled(operation) || !node.spec.isCordoned || node.spec.isInMaintenance !== true) return ended({ step: 'emptied', outcome: 'cancelled' })
+  if (isCancelled(operation) || !node.spec.isCordoned || node.spec.isInMaintenance !== true) return ended(work, { step: 'emptied', outcome: 'cancelled' })
   if (!isClosed(seen)) return { step: 'cordoned', waitFor: 'placement to leave the node out' }
   const status = { plannedWork: { operationId: operation.id, plannedAt: wish.plannedAt.toISOString(), reason: wish.reason, action: wish.mode === 'live_only' ? 'live' : 'cold' } }
   if (now < wish.plannedAt) return { step: 'announced', status, waitFor: 'the announced hour', waitSeconds: Math.ceil((wish.plannedAt.getTime() - now.getTime()) / 1_000) }
   const leaving = seen.guests.filter(({ isArriving }) => !isArriving)
   const homeless = hasBegunToEmpty(work) ? [] : findHomeless({ node: node.metadata.name, zone: node.spec.zone }, leaving, seen.zoneNodes)
-  if (homeless.length > 0) return ended({ step: 'emptied', outcome: 'failed', error: `The zone has no room for ${listed(homeless)}.` })
-  if (seen.guests.length === 0 && seen.instanceCount === 0) return ended({ step: 'emptied', outcome: 'succeeded' }, true)
+  if (homeless.length > 0) return ended(work, { step: 'emptied', outcome: 'failed', error: `The zone has no room for ${listed(homeless)}.` })
+  if (seen.guests.length === 0 && seen.instanceCount === 0) return ended(work, { step: 'emptied', outcome: 'succeeded' }, true)
   return { status, ...emptying(work, wish, leaving) }
 }
 
 /** Servers may have left: then it is too late to refuse for want of room. */
 const hasBegunToEmpty = ({ node, operation }: Work): boolean => hasBegun(node, operation) && node.status?.operation?.step === 'emptied'
 
-function emptying({ node, operation }: Work, { mode, parallelMaximum }: Wish, leaving: readonly Guest[]): Decision {
+function emptying(work: Work, { mode, parallelMaximum }: Wish, leaving: readonly Guest[]): Decision {
+  const { node, operation } = work
   const moving = leaving.filter((guest) => isMoving(guest)).length
   const ready = leaving.filter((guest) => canBeAsked(guest, operation.id))
   const stuck = leaving.filter((guest) => isIdle(guest) && !canBeAsked(guest, operation.id))
   if (moving === 0 && ready.length === 0 && stuck.length > 0 && stuck.length === leaving.length) {
-    return ended({ step: 'emptied', outcome: 'failed', error: `These servers could not leave: ${listed(stuck.map(({ serverId, server }) => `${serverId} (${server?.status?.operation?.error || 'its state does not allow it'})`))}.` })
+    return ended(work, { step: 'emptied', outcome: 'failed', error: `These servers could not leave: ${listed(stuck.map(({ serverId, server }) => `${serverId} (${server?.status?.operation?.error || 'its state does not allow it'})`))}.` })
   }
   const asked = ready.slice(0, Math.max(0, parallelMaximum - moving))
   const orders = asked.map((guest) => order({
@@ -98,8 +99,9 @@ const canBeAsked = (guest: Guest, operationId: string): boolean =>
   isIdle(guest) && (guest.server?.status?.state === 'started' || guest.server?.status?.state === 'stopped') && (moveOf(guest, operationId)?.turn ?? 0) < MOVES_PER_SERVER_MAXIMUM
 
 /** Held empty when it succeeded, as any cordoned node otherwise. */
-const ended = (decision: Decision, isEmpty = false): Decision => ({
-  ...decision, actions: [{ do: 'change', patch: { spec: { isInMaintenance: isEmpty } } }], status: { isInMaintenance: isEmpty, plannedWork: undefined },
+const ended = ({ node, seen }: Work, decision: Decision, isEmpty = false): Decision => ({
+  ...decision, actions: [{ do: 'change', patch: { spec: { isInMaintenance: isEmpty } } }],
+  status: { isInMaintenance: isEmpty, plannedWork: undefined, ...(node.spec.isCordoned && isClosed(seen) ? { isCordoned: true } : {}) },
 })
 
 const listed = (names: readonly string[]): string => (names.length <= NAMED_MAXIMUM ? names.join(', ') : `${names.slice(0, NAMED_MAXIMUM).join(', ')} and ${names.length - NAMED_MAXIMUM} more`)

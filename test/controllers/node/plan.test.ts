@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { plan } from '../../../controllers/node/plan.ts'
 import type { NodeObject, Seen } from '../../../controllers/node/seen.ts'
+import type { NodeSpec } from '../../../resources/platform.ts'
 import { candidate, guest, node, NOW, operationOf, seen, stanza, statusOf, told } from './worlds.ts'
 
 const closed = candidate({ isSchedulable: false })
@@ -71,6 +72,17 @@ describe('an edit with kubectl', () => {
     ['counts also while the node does not answer', node({ state: 'unreachable', lastSeenAt: 't1', ...open }, { isCordoned: true }), ['node.cordon']],
     ['waits for the operation under way', node({ state: 'ready', ...open }, { isCordoned: true, operation: stanza('node.agent_upgrade', { arguments: { version: '1' } }) }), ['effect mirror false', 'effect audit', 'operation cordoned', 'state cordoned']],
   ])('%s', (_why, object, expected) => expect(kindOf(object)).toEqual(expected))
+  test.each<readonly [string, Partial<NodeSpec>, Seen]>([
+    ['an empty node while it is cordoned', { isCordoned: true, isInMaintenance: true, operation: stanza('node.cordon') }, seen({ mirror: closed })],
+    ['an empty node while it is uncordoned', { isCordoned: true, isInMaintenance: true, operation: stanza('node.uncordon') }, seen({ mirror: closed })],
+    ['another agent while it is cordoned', { isCordoned: true, desiredAgentVersion: '2', operation: stanza('node.cordon') }, seen({ mirror: closed })],
+    ['a cordon while it gets another agent', { isCordoned: true, operation: stanza('node.agent_upgrade', { arguments: { version: '1' }, deadlineAt: NOW.toISOString() }) }, seen({ mirror: closed })],
+  ])('that asks for %s is not taken for done with that', (_what, spec, world) => {
+    const asked = node({ state: 'ready', ...open }, spec)
+    const [status, before] = [statusOf(plan(asked, world, NOW)), asked.status]
+    const after = { ...asked, status: { ...before, ...status, operation: { id: spec.operation?.id, kind: spec.operation?.kind, status: 'succeeded' } } } as NodeObject // what the turn leaves
+    expect(kindOf(after)).toEqual([expect.stringMatching(/^node\.(maintenance|agent_upgrade|cordon)$/)])
+  })
   test('carries its editor, and is the same operation when it is tried again', () => {
     const edit = node({ state: 'ready', ...open }, { isCordoned: true })
     expect(plan(edit, seen(), NOW)).toEqual(plan(edit, seen(), NOW))
