@@ -9,7 +9,7 @@ import { priceHourlyMillicents } from './catalog.ts'
 import { route } from './define.ts'
 import { type MigrationProgressView, OperationEnvelope, OperationView, toOperationView } from './operation.ts'
 import type { NodeStatus, PlanSpec, TemplateSpec, ZoneSpec } from './platform.ts'
-import { NETWORK_CONDITION, SERVER_STATES, type ServerSpec, type ServerStatus, STOP_TIMEOUT_SECONDS_DEFAULT, STOP_TIMEOUT_SECONDS_MAXIMUM } from './server.ts'
+import { HOST_CONDITION, NETWORK_CONDITION, SERVER_STATES, type ServerSpec, type ServerStatus, STOP_TIMEOUT_SECONDS_DEFAULT, STOP_TIMEOUT_SECONDS_MAXIMUM } from './server.ts'
 import { Cursor, DateTime, Hostname, Id, Labels, Limit, type OperationProgress, type OperationStanza, pageOf, Printable, type Stored, ZoneName } from './shapes.ts'
 import { SSH_KEY_LENGTH_MAXIMUM } from './ssh-key.ts'
 
@@ -120,6 +120,7 @@ export function factsOf(server: StoredServer): ServerFacts {
   const operation = activeOperationOf(server)
   return {
     id: server.name, state: stateOf(server), isProtected: server.spec.isProtected, isDeleting: server.isDeleting,
+    isHostSilent: server.status?.conditions?.some(({ type, status }) => type === HOST_CONDITION && status === 'False') === true,
     activeOperation: operation === undefined ? undefined : { id: operation.id, kind: operation.kind },
   }
 }

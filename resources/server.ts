@@ -9,6 +9,8 @@ export type ServerState = (typeof SERVER_STATES)[number]
 
 /** Whether the server reaches others and is reached, and what is off where it is not. */
 export const NETWORK_CONDITION = 'NetworkReachable'
+/** Whether the host of the server answers. */
+export const HOST_CONDITION = 'HostReachable'
 
 export const STOP_TIMEOUT_SECONDS_DEFAULT = 60
 export const STOP_TIMEOUT_SECONDS_MAXIMUM = 600

@@ -2,7 +2,7 @@
  *  decision becomes status, conditions and operation progress. */
 import { judgeNetwork } from '../../domain/guest-network.ts'
 import type { Action, ConditionDraft, OperationEvent, OperationOutcome } from '../../kit/reconcile/action.ts'
-import { NETWORK_CONDITION, type ServerState, type ServerStatus } from '../../resources/server.ts'
+import { HOST_CONDITION, NETWORK_CONDITION, type ServerState, type ServerStatus } from '../../resources/server.ts'
 import type { OperationStanza } from '../../resources/shapes.ts'
 import { healthConditions, toReason } from '../health.ts'
 import { addressStatus } from './addresses.ts'
@@ -107,8 +107,8 @@ function conditionsOf({ server, seen }: Turn, decision: Decision, operation: Ope
 
 const hostCondition = (isReachable: boolean): ConditionDraft =>
   isReachable
-    ? { type: 'HostReachable', status: 'True', reason: 'Heard', message: '' }
-    : { type: 'HostReachable', status: 'False', reason: 'Silent', message: 'The host of the server does not answer.' }
+    ? { type: HOST_CONDITION, status: 'True', reason: 'Heard', message: '' }
+    : { type: HOST_CONDITION, status: 'False', reason: 'Silent', message: 'The host of the server does not answer.' }
 
 function networkCondition(features: readonly string[], hasWayOutside: boolean): ConditionDraft {
   const { isWhole, reason, message } = judgeNetwork(features, hasWayOutside)
