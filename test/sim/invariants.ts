@@ -8,6 +8,7 @@ import { isFinal } from '../../domain/operations.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import { Instance, Volume } from '../../resources/instance.ts'
 import { Operation } from '../../resources/operation.ts'
+import { Node } from '../../resources/platform.ts'
 import { PublicPool } from '../../resources/public-pool.ts'
 import { Server, type ServerSpec, type ServerStatus } from '../../resources/server.ts'
 import { Storage } from '../../resources/storage.ts'
@@ -41,7 +42,8 @@ export async function isQuiet(world: World, db: Database): Promise<boolean> {
     || (spec.operation !== undefined && !(status?.operation?.id === spec.operation.id && isFinal(status.operation.status)))
     || status?.observedGeneration !== metadata.generation)) return false
   const { items: pools } = await world.admin.list(PublicPool)
-  if (pools.some(({ status, metadata }) => status?.observedGeneration !== metadata.generation)) return false
+  const { items: nodes } = await world.admin.list(Node)
+  if ([...pools, ...nodes].some(({ status, metadata }) => status?.observedGeneration !== metadata.generation)) return false
   const { items: operations } = await world.admin.list(Operation)
   if (operations.some(({ status }) => status === undefined || !isFinal(status.status))) return false
   const { intents } = await db.selectFrom('change_intent').select(({ fn }) => fn.countAll<number>().as('intents')).executeTakeFirstOrThrow()

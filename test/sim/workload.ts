@@ -12,6 +12,7 @@ import { Server } from '../../resources/server.ts'
 import { runAddresses } from './addresses.ts'
 import { runChanges } from './changes.ts'
 import { runMoves } from './moves.ts'
+import { runOperators } from './operators.ts'
 import { KEY, PLAN, TEMPLATE, type World, ZONES } from './world.ts'
 
 export interface Account {
@@ -176,5 +177,6 @@ export function runWorkload(world: World, accounts: readonly Account[], isOver: 
   runMoves(world, accounts, send, isOver)
   runChanges(world, accounts, send, isOver)
   runAddresses(world, accounts, send, isOver)
+  runOperators(world, isOver)
   return history
 }
