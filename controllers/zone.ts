@@ -11,9 +11,11 @@ import type { KubeObject } from '../kit/kube/object.ts'
 import { type Reconciler, watch } from '../kit/reconcile/reconciler.ts'
 import { accountNamespace } from '../resources/index.ts'
 import { NODE_REPORT_NAME, nodeNamespace, NodeReport } from '../resources/instance.ts'
-import { Node, type NodeSpec, type NodeStatus, Plan, type PlanSpec, Zone, type ZoneSpec, type ZoneStatus } from '../resources/platform.ts'
+import { Node, Plan, type PlanSpec, Zone, type ZoneSpec, type ZoneStatus } from '../resources/platform.ts'
 import { Server } from '../resources/server.ts'
+import { cpuPoolOf } from './cpu-pool.ts'
 import { asked } from './database.ts'
+import { isCompute, type NodeObject } from './node/seen.ts'
 import type { Parts } from './parts.ts'
 
 export interface Seen {
@@ -44,10 +46,7 @@ async function observe({ caches, db }: Parts, zone: string): Promise<Seen> {
   const nodes = await asked(listCandidates(db, zone))
   const fullest = fullestOf(nodes)
   const [tenants, groups] = fullest === undefined ? [[], undefined] : await asked(Promise.all([listTenants(db, fullest), listGroupsOn(db, fullest)]))
-  const cpuPoolOf = (accountId: string, serverId: string): string | undefined => {
-    const server = caches.of(Server).get({ namespace: accountNamespace(accountId), name: serverId })
-    return server === undefined ? undefined : caches.of(Plan).get({ name: server.spec.plan })?.spec.cpuPool
-  }
+  const serverOf = (accountId: string, serverId: string) => caches.of(Server).get({ namespace: accountNamespace(accountId), name: serverId })
   return {
     nodes, plans: caches.of(Plan).list(),
     hosts: caches.of(Node).list().filter((node) => node.spec.zone === zone && isHost(node)).map(({ metadata: { name }, spec, status }) => ({
@@ -55,12 +54,12 @@ async function observe({ caches, db }: Parts, zone: string): Promise<Seen> {
       pools: caches.of(NodeReport).get({ namespace: nodeNamespace(name), name: NODE_REPORT_NAME })?.spec.pools ?? [],
     })),
     guests: tenants.filter(({ isArriving }) => !isArriving).map(({ accountId, serverId, isArriving: _isArriving, ...room }) =>
-      ({ accountId, serverId, room, cpuPool: cpuPoolOf(accountId, serverId), group: groups?.get(evacueeKey(accountId, serverId)) })),
+      ({ accountId, serverId, room, cpuPool: cpuPoolOf(caches, serverOf(accountId, serverId)), group: groups?.get(evacueeKey(accountId, serverId)) })),
   }
 }
 
 /** Servers run on it, or could. */
-export const isHost = ({ spec, status }: KubeObject<NodeSpec, NodeStatus>): boolean => spec.roles.includes('compute') && status?.state !== undefined && status.state !== 'provisioning'
+export const isHost = (node: NodeObject): boolean => isCompute(node) && node.status?.state !== undefined && node.status.state !== 'provisioning'
 
 export function plan(zone: KubeObject<ZoneSpec, ZoneStatus>, { nodes, plans, hosts, guests }: Seen): readonly Action[] {
   const name = zone.metadata.name

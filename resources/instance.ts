@@ -254,4 +254,10 @@ export const HEARTBEAT_LEASE_NAME = 'heartbeat'
 export const AGENT_ACCESS_SECRET_NAME = 'agent-access'
 /** Keeps an Instance or a Volume until nothing of it is left on the node. */
 export const AGENT_FINALIZER = 'svccloud.dev/agent'
-export const nodeNamespace = (nodeName: string): string => `node-${nodeName}`
+const NODE_NAMESPACE_START = 'node-'
+/** The namespace that holds what one node must run and hold, and what its agent says. */
+export const nodeNamespace = (nodeName: string): string => `${NODE_NAMESPACE_START}${nodeName}`
+/** The node of a namespace; undefined when it is not a node's. */
+export const nodeOfNamespace = (namespace: string): string | undefined => (namespace.startsWith(NODE_NAMESPACE_START) ? namespace.slice(NODE_NAMESPACE_START.length) : undefined)
+/** The node that an object in its namespace is for. */
+export const nodeOf = ({ metadata: { namespace = '' } }: { readonly metadata: { readonly namespace?: string } }): string => nodeOfNamespace(namespace) ?? ''

@@ -5,7 +5,7 @@ import { formatNetwork, parseAddress } from '../../domain/addresses.ts'
 import type { Action } from '../../kit/reconcile/action.ts'
 import { type Effect, type Reconciler, watch } from '../../kit/reconcile/reconciler.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
-import { Instance, type InstanceSpec, type InstanceStatus } from '../../resources/instance.ts'
+import { Instance, type InstanceSpec, type InstanceStatus, nodeOf, nodeOfNamespace } from '../../resources/instance.ts'
 import { Node, type NodeSpec, type NodeStatus, Zone, type ZoneSpec, type ZoneStatus } from '../../resources/platform.ts'
 import type { Parts } from '../parts.ts'
 import { converge, heldAddresses } from './converge.ts'
@@ -65,7 +65,7 @@ export async function bring(northbound: Ovsdb, network: PublicNetwork): Promise<
 
 /** A guest that moves has an instance on two nodes. */
 export function networkOf(zone: string, { publicNetwork }: ZoneSpec, instances: readonly InstanceObject[], nodes: readonly KubeObject<NodeSpec, NodeStatus>[]): PublicNetwork {
-  const byName = Map.groupBy(instances.filter(({ metadata }) => metadata.namespace?.startsWith('node-') ?? false), ({ metadata }) => metadata.name)
+  const byName = Map.groupBy(instances.filter(({ metadata }) => nodeOfNamespace(metadata.namespace ?? '') !== undefined), ({ metadata }) => metadata.name)
   const gateways = nodes.filter(({ status }) => status?.state === 'ready' || status?.state === 'cordoned')
   const ofNetwork = gateways.filter(({ spec }) => spec.roles.includes('network'))
   return {
@@ -83,7 +83,7 @@ function portOf(instances: readonly InstanceObject[]): readonly PublicPort[] {
   if (first === undefined || own === undefined) return []
   return [{
     name: first.metadata.name, macAddress: own.macAddress, ipv6Prefixes: own.routedPrefixes ?? [], ...(own.ipv4 === undefined ? {} : { ipv4: { ...own.ipv4, cidr: cidrOf(own.ipv4.address, own.ipv4.prefix) } }),
-    nodes: [first, ...others].map(({ metadata: { namespace = '' } }) => namespace.slice('node-'.length)),
+    nodes: [first, ...others].map(nodeOf),
   }]
 }
 

@@ -12,12 +12,13 @@ import { type Effect, type Reconciler, watch } from '../../kit/reconcile/reconci
 import type { Clock } from '../../kit/sys/clock.ts'
 import { newBase62 } from '../../kit/sys/random.ts'
 import { accountNamespace } from '../../resources/index.ts'
-import { AGENT_ACCESS_SECRET_NAME, HEARTBEAT_LEASE_NAME, Instance, NODE_REPORT_NAME, nodeNamespace, NodeReport, Observation, Volume, type VolumeSpec } from '../../resources/instance.ts'
+import { AGENT_ACCESS_SECRET_NAME, HEARTBEAT_LEASE_NAME, Instance, NODE_REPORT_NAME, nodeNamespace, nodeOf, nodeOfNamespace, NodeReport, Observation, Volume, type VolumeSpec } from '../../resources/instance.ts'
 import { NODE_FINALIZER } from '../../resources/labels.ts'
 import { Node, type NodeSpec, type NodeStatus, Plan } from '../../resources/platform.ts'
 import { Server } from '../../resources/server.ts'
 import { Storage, type StorageSpec, type StorageStatus } from '../../resources/storage.ts'
 import { staffAuditEffect } from '../audit.ts'
+import { cpuPoolOf } from '../cpu-pool.ts'
 import { asked } from '../database.ts'
 import { type OpenPowerControl, powerControlWith, powerEffect } from '../fencing/effects.ts'
 import { letGo } from '../fencing/let-go.ts'
@@ -37,7 +38,7 @@ const TOKEN_LENGTH = 43
 export function nodeReconciler(parts: Parts, open: OpenPowerControl = powerControlWith(parts)): Reconciler<NodeSpec, NodeStatus, Seen> {
   const listen = heartbeats(parts.clock)
   const nodes = parts.caches.of(Node)
-  const nodeOf = ({ metadata: { namespace = '' } }: KubeObject) => (namespace.startsWith('node-') ? [{ name: namespace.slice('node-'.length) }] : [])
+  const nodesOf = (namespace = '') => [nodeOfNamespace(namespace)].flatMap((name) => (name === undefined ? [] : [{ name }]))
   const whenAtWork = (name: string | undefined) => {
     const node = name === undefined ? undefined : nodes.get({ name })
     return node !== undefined && isAtWork(node) ? [{ name: node.metadata.name }] : []
@@ -45,12 +46,12 @@ export function nodeReconciler(parts: Parts, open: OpenPowerControl = powerContr
   return {
     name: 'node', type: Node, finalizer: NODE_FINALIZER,
     watches: [
-      watch(NodeReport, nodeOf),
-      watch(Lease, nodeOf),
-      watch(Namespace, ({ metadata }) => nodeOf({ metadata: { namespace: metadata.name } } as KubeObject)),
+      watch(NodeReport, ({ metadata }) => nodesOf(metadata.namespace)),
+      watch(Lease, ({ metadata }) => nodesOf(metadata.namespace)),
+      watch(Namespace, ({ metadata }) => nodesOf(metadata.name)),
       watch(Server, ({ status }) => [...whenAtWork(status?.nodeName), ...whenAtWork(status?.migration?.sourceNode)]),
-      watch(Instance, (instance) => nodeOf(instance).flatMap(({ name }) => whenAtWork(name))),
-      watch(Volume, (volume) => nodeOf(volume).flatMap(({ name }) => whenAtWork(name))),
+      watch(Instance, (instance) => whenAtWork(nodeOf(instance))),
+      watch(Volume, (volume) => whenAtWork(nodeOf(volume))),
       watch(Observation, ({ metadata }) => [{ name: metadata.name }]),
       ...[watch(Plan, () => []), watch(Storage, () => [])],
     ],
@@ -129,7 +130,7 @@ async function readGuests({ caches, db }: Parts, node: string): Promise<readonly
     const namespace = accountNamespace(accountId)
     const server = caches.of(Server).get({ namespace, name: serverId })
     return {
-      accountId, namespace, serverId, room, isArriving, server, group: groups.get(evacueeKey(accountId, serverId)), cpuPool: server === undefined ? undefined : caches.of(Plan).get({ name: server.spec.plan })?.spec.cpuPool,
+      accountId, namespace, serverId, room, isArriving, server, group: groups.get(evacueeKey(accountId, serverId)), cpuPool: cpuPoolOf(caches, server),
       isOnPool: isOnPool(server === undefined ? undefined : caches.of(Storage).get({ namespace, name: bootStorageName(server) })),
     }
   })

@@ -3,7 +3,7 @@
 import { gibibytesOf, MIGRATION_MODES, MIGRATION_POLICIES, type MigrationMode, type MigrationPolicy } from '../../domain/migration-policies.ts'
 import { isCancelled } from '../../domain/operations.ts'
 import type { ServerClaims } from '../../db/server-claims.ts'
-import { type InstanceStatus, nodeNamespace } from '../../resources/instance.ts'
+import type { InstanceStatus } from '../../resources/instance.ts'
 import type { MigrationProgress, MigrationState } from '../../resources/server.ts'
 import { asBefore, type Decision, type Turn, type Work } from './decision.ts'
 import { madeFor, uidOf } from './drafts.ts'
@@ -96,7 +96,6 @@ const transferOf = (status: InstanceStatus | undefined, role: 'send' | 'receive'
 export const isSilent = (seen: Seen, node: string): boolean => seen.silentNodes?.includes(node) ?? false
 /** It was proven that nothing runs on the node. */
 export const isFenced = (seen: Seen, node: string): boolean => seen.fencedNodes?.includes(node) ?? false
-export const nodeOf = ({ metadata: { namespace = '' } }: InstanceObject): string => namespace.slice(nodeNamespace('').length)
 
 /** Whether both nodes can be asked, so that a move that was left can be settled by the platform itself. */
 export function canSettle({ seen }: Turn): boolean {

@@ -1,9 +1,10 @@
 /** Beyond the point of no return: the server lives on the other node, and what is left of it where it was goes. */
 import type { Action, OperationEvent } from '../../kit/reconcile/action.ts'
+import { nodeOf } from '../../resources/instance.ts'
 import type { MigrationProgress } from '../../resources/server.ts'
 import { asBefore, type Decision, type Turn, type Work } from './decision.ts'
 import { ensureInstance, powerOf } from './drafts.ts'
-import { inState, isSilent, type Moving, nodeOf } from './moving.ts'
+import { inState, isSilent, type Moving } from './moving.ts'
 import { hasStarted, present } from './power.ts'
 import { removeInstances } from './removal.ts'
 import type { ServerObject } from './seen.ts'

@@ -1,8 +1,9 @@
 /** Disks on nodes other than the server's own: one on the node that it goes to, as its move needs it; what is left elsewhere goes. Pure. */
 import { isDeepStrictEqual } from 'node:util'
 import type { Action } from '../../kit/reconcile/action.ts'
+import { nodeOf } from '../../resources/instance.ts'
 import type { Seen } from './plan.ts'
-import { ensureOwn, ensureVolume, hasSameData, type Holding, isLeaving, nodeOf, poolAmong, remove, type StorageObject, type VolumeObject, withdraw } from './volumes.ts'
+import { ensureOwn, ensureVolume, hasSameData, type Holding, isLeaving, poolAmong, remove, type StorageObject, type VolumeObject, withdraw } from './volumes.ts'
 
 /** `own` is the volume of the server's own node. */
 export function carry(storage: StorageObject, seen: Seen, own: VolumeObject | undefined): readonly Action[] {

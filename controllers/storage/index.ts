@@ -2,10 +2,10 @@
  *  and gone before its server. */
 import { isHeardState } from '../../domain/node-rules.ts'
 import { findServerClaims } from '../../db/server-claims.ts'
-import { keyOf, type KubeObject } from '../../kit/kube/object.ts'
+import { type Key, keyOf, type KubeObject } from '../../kit/kube/object.ts'
 import { type Reconciler, watch } from '../../kit/reconcile/reconciler.ts'
 import { accountOfNamespace } from '../../resources/index.ts'
-import { Instance, type InstanceSpec, type InstanceStatus, NODE_REPORT_NAME, nodeNamespace, NodeReport, Volume } from '../../resources/instance.ts'
+import { Instance, type InstanceSpec, type InstanceStatus, NODE_REPORT_NAME, nodeNamespace, nodeOf, NodeReport, Volume } from '../../resources/instance.ts'
 import { STORAGE_FINALIZER } from '../../resources/labels.ts'
 import { Node, Zone } from '../../resources/platform.ts'
 import { Server, type ServerSpec } from '../../resources/server.ts'
@@ -14,10 +14,9 @@ import { asked } from '../database.ts'
 import type { Parts } from '../parts.ts'
 import { bootStorageName, moveKeyKey } from '../server/drafts.ts'
 import { reaches } from '../server/move-effects.ts'
-import { nodeOf } from '../server/moving.ts'
 import { isDeleting } from '../server/seen.ts'
 import { plan, type Seen } from './plan.ts'
-import { isLeaving, nodeOf as nodeOfVolume, type StorageObject, type VolumeObject } from './volumes.ts'
+import { isLeaving, type StorageObject, type VolumeObject } from './volumes.ts'
 
 export function storageReconciler(parts: Parts): Reconciler<StorageSpec, StorageStatus, Seen> {
   const volumes = parts.caches.of(Volume)
@@ -31,11 +30,11 @@ export function storageReconciler(parts: Parts): Reconciler<StorageSpec, Storage
   return {
     name: 'storage', type: Storage, finalizer: STORAGE_FINALIZER,
     watches: [
-      watch(Volume, ({ spec }) => [{ namespace: spec.storage.namespace, name: spec.storage.name }]),
+      watch(Volume, (volume) => [storageOf(volume)]),
       watch(Server, ({ metadata: { namespace, name } }) => storagesOf(namespace, name)),
       watch(Instance, ({ spec: { server: { namespace, name } } }) => storagesOf(namespace, name)),
       // What is deleted on a node that is lost goes with another.
-      watch(Node, ({ metadata: { name }, status }) => (status?.state === 'fenced' ? volumes.inNamespace(nodeNamespace(name)).filter(isLeaving).map(({ spec: { storage: { namespace, name: storage } } }) => ({ namespace, name: storage })) : [])),
+      watch(Node, ({ metadata: { name }, status }) => (status?.state === 'fenced' ? volumes.inNamespace(nodeNamespace(name)).filter(isLeaving).map(storageOf) : [])),
       watch(Zone, () => []), watch(NodeReport, () => []),
     ],
     observe: (storage) => observe(parts, storage),
@@ -43,11 +42,13 @@ export function storageReconciler(parts: Parts): Reconciler<StorageSpec, Storage
   }
 }
 
+const storageOf = ({ spec: { storage: { namespace, name } } }: VolumeObject): Key => ({ namespace, name })
+
 /** Nodes that hold the disk and cannot end it any more: fenced ones, and the one that its server is released from, unless it is heard again. */
 function lostNodes(caches: Parts['caches'], held: readonly VolumeObject[], server: KubeObject<ServerSpec> | undefined): readonly string[] {
   const { kind, arguments: said } = server?.spec.operation ?? {}
   const released = kind === 'server.force_release' ? said?.['lost_node_id'] : undefined
-  return held.map(nodeOfVolume).filter((name) => {
+  return held.map(nodeOf).filter((name) => {
     const state = caches.of(Node).get({ name })?.status?.state
     return state === 'fenced' || (name === released && !isHeardState(state))
   })
@@ -56,6 +57,12 @@ function lostNodes(caches: Parts['caches'], held: readonly VolumeObject[], serve
 /** The first by name, so that it stays the same. */
 const heirOf = (caches: Parts['caches'], pool: string | undefined): string | undefined => pool === undefined ? undefined
   : caches.of(Node).list().filter(({ metadata: { name }, status }) => isHeardState(status?.state) && reaches(caches, name, pool)).map(({ metadata }) => metadata.name).sort()[0]
+
+/** Who can end the disk, and who cannot any more. */
+const ownersOf = (caches: Parts['caches'], held: readonly VolumeObject[], server: KubeObject<ServerSpec> | undefined): Pick<Seen, 'lostNodes' | 'isReleased' | 'heirNode'> => ({
+  lostNodes: lostNodes(caches, held, server), isReleased: server?.spec.operation?.kind === 'server.force_release',
+  heirNode: heirOf(caches, held.find(({ spec }) => spec.pool !== undefined)?.spec.pool),
+})
 
 async function observe({ caches, db }: Parts, { metadata, spec }: StorageObject): Promise<Seen> {
   const { namespace = '', uid = '' } = metadata
@@ -71,7 +78,7 @@ async function observe({ caches, db }: Parts, { metadata, spec }: StorageObject)
     node, zone, target: claims?.target && { ...claims.target, pools: poolsOf(claims.target.node) }, migration: server?.status?.migration,
     moveSecretName: server === undefined || node === undefined ? undefined : moveKeyKey(server, node).name,
     region: caches.of(Zone).get({ name: spec.zone })?.spec.region,
-    volumes, ...(metadata.deletionTimestamp === undefined ? {} : { lostNodes: lostNodes(caches, volumes, server), isReleased: server?.spec.operation?.kind === 'server.force_release', heirNode: heirOf(caches, volumes.find(({ spec }) => spec.pool !== undefined)?.spec.pool) }), usedOn: instances.map(nodeOf),
+    volumes, ...(metadata.deletionTimestamp === undefined ? {} : ownersOf(caches, volumes, server)), usedOn: instances.map(nodeOf),
     isGuestOff: instances.every((instance) => nodeOf(instance) !== node || isOff(instance)),
     pools: node === undefined ? [] : poolsOf(node),
     isInUse: (server !== undefined && !isDeleting(server) && bootStorageName(server) === metadata.name) || instances.length > 0,

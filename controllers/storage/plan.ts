@@ -2,11 +2,11 @@
  *  Data goes with one Volume only: what lies on shared storage with that of the server's own node, and what lies on a node's own disks
  *  never before the server's own node has it. */
 import type { Action, ConditionDraft } from '../../kit/reconcile/action.ts'
-import type { VolumeSpec } from '../../resources/instance.ts'
+import { nodeOf, type VolumeSpec } from '../../resources/instance.ts'
 import type { MigrationProgress } from '../../resources/server.ts'
 import { healthConditions } from '../health.ts'
 import { carry } from './carry.ts'
-import { ensureOwn, ensureVolume, hasSameData, isLeaving, nodeOf, poolAmong, remove, type StorageObject, type VolumeObject, withdraw } from './volumes.ts'
+import { ensureOwn, ensureVolume, hasSameData, isLeaving, poolAmong, remove, type StorageObject, type VolumeObject, withdraw } from './volumes.ts'
 
 export interface Seen {
   /** Undefined when the server has no room on any node. */

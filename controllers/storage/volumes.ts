@@ -1,14 +1,13 @@
 /** Volumes as the storage controller writes them. Pure. */
 import type { Action } from '../../kit/reconcile/action.ts'
 import type { Key, KubeObject } from '../../kit/kube/object.ts'
-import { nodeNamespace, Volume, type VolumeSpec, type VolumeStatus } from '../../resources/instance.ts'
+import { nodeNamespace, nodeOf, Volume, type VolumeSpec, type VolumeStatus } from '../../resources/instance.ts'
 import { ACCOUNT_LABEL } from '../../resources/labels.ts'
 import type { StorageSpec, StorageStatus } from '../../resources/storage.ts'
 
 export type StorageObject = KubeObject<StorageSpec, StorageStatus>
 export type VolumeObject = KubeObject<VolumeSpec, VolumeStatus>
 
-export const nodeOf = ({ metadata: { namespace = '' } }: VolumeObject): string => namespace.slice(nodeNamespace('').length)
 export const isLeaving = ({ metadata }: VolumeObject): boolean => metadata.deletionTimestamp !== undefined
 const keyOf = ({ metadata: { namespace = '', name } }: VolumeObject): Key => ({ namespace, name })
 
