@@ -70,7 +70,7 @@ export function requireUpgradable(node: NodeFacts, version: string, others: read
 /** A record goes when nothing is left on the node, and nothing new can come. */
 export function requireRemovable(node: NodeFacts): void {
   requireNodeIdle(node)
-  if (node.serverCount > 0) throw conflict('in_use', `${placed(node)} Drain it first.`, { resource: referenceOf(node) })
+  if (node.serverCount > 0) throw conflict('in_use', `${placed(node)} ${node.state === 'fenced' ? wordFor(node, 'Bring it elsewhere or give it up', 'Bring them elsewhere or give them up') : 'Drain it'} first.`, { resource: referenceOf(node) })
   if (!node.isCordoned) throw stateNotAllowed(node, 'The node is not cordoned. Cordon it first.')
 }
 
@@ -79,6 +79,7 @@ export function requireEmptyToDedicate(node: NodeFacts): void {
   if (node.serverCount > 0) throw conflict('in_use', `${placed(node)} Only an empty node changes hands.`, { resource: referenceOf(node) })
 }
 
-const placed = ({ serverCount }: NodeFacts): string => (serverCount === 1 ? 'A server has its place on the node.' : `${serverCount} servers have their place on the node.`)
+const wordFor = ({ serverCount }: NodeFacts, one: string, many: string): string => (serverCount === 1 ? one : many)
+const placed = (node: NodeFacts): string => wordFor(node, 'A server has its place on the node.', `${node.serverCount} servers have their place on the node.`)
 
 const stateNotAllowed = (node: NodeFacts, detail: string): Problem => conflict('state_not_allowed', detail, { resource: referenceOf(node) })

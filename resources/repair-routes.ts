@@ -46,7 +46,7 @@ export const forceReleaseServer = route({
   description: 'Frees its room, addresses and disks without the word of its node; the server is gone afterwards. Needs the fencing of that node, or somebody else who attests that the host is gone.', isDestructive: true,
   params: ById,
   body: z.strictObject({ reason: Reason, fence_operation_id: Id.optional(), attest: SecondApprover.optional() })
-    .refine(({ fence_operation_id, attest }) => (fence_operation_id === undefined) !== (attest === undefined), 'give either fence_operation_id or attest'),
+    .refine(({ fence_operation_id, attest }) => (fence_operation_id === undefined) !== (attest === undefined), 'must give either fence_operation_id or attest'),
   answers: { 202: OperationEnvelope }, refuses: [400, 404, 409],
 })
 

@@ -18,7 +18,7 @@ export async function judgeNodeCreation(parts: JudgeParts, node: NodeObject): Pr
   requireUnforged(node, undefined, PROTECTED)
   requireReadable(node)
   if (node.metadata.name.length > HOSTNAME_LENGTH_MAXIMUM) throw badRequest(`The name of a node has at most ${HOSTNAME_LENGTH_MAXIMUM} characters.`)
-  if (parts.caches.of(Zone).get({ name: node.spec.zone }) === undefined) throw badField('spec.zone', 'There is no such zone.')
+  if (parts.caches.of(Zone).get({ name: node.spec.zone }) === undefined) throw badField('spec.zone', 'there is no such zone')
   await requireAccount(parts, node.spec)
   return []
 }
@@ -64,5 +64,5 @@ function requireReadable({ spec }: NodeObject): void {
 }
 
 async function requireAccount({ db }: JudgeParts, { dedicatedAccountId }: NodeSpec): Promise<void> {
-  if (dedicatedAccountId !== undefined && !(await accountExists(db, dedicatedAccountId))) throw badField('spec.dedicatedAccountId', 'There is no such account.')
+  if (dedicatedAccountId !== undefined && !(await accountExists(db, dedicatedAccountId))) throw badField('spec.dedicatedAccountId', 'there is no such account')
 }

@@ -66,7 +66,7 @@ async function list({ cursors }: Parts, nodes: Nodes, call: Call<typeof routes.l
 
 async function provision(parts: Parts, nodes: Nodes, call: Call<typeof routes.provisionNode, Operator>): Promise<Answer> {
   const { body, caller, request, now } = call
-  if (parts.caches.of(Zone).get({ name: body.zone }) === undefined) throw badField('zone', 'There is no such zone.')
+  if (parts.caches.of(Zone).get({ name: body.zone }) === undefined) throw badField('zone', 'there is no such zone')
   await requireAccount(parts, body.dedicated_account_id)
   const operation = newStanza(parts, 'node.provision', { actor: caller.actor, requestId: request.requestId, now })
   const resource = { type: 'node', id: body.hostname }
@@ -91,7 +91,7 @@ async function provision(parts: Parts, nodes: Nodes, call: Call<typeof routes.pr
 }
 
 async function requireAccount({ db }: Parts, accountId: string | null | undefined): Promise<void> {
-  if (accountId != null && !(await accountExists(db, accountId))) throw badField('dedicated_account_id', 'There is no such account.')
+  if (accountId != null && !(await accountExists(db, accountId))) throw badField('dedicated_account_id', 'there is no such account')
 }
 
 async function update(parts: Parts, nodes: Nodes, call: Call<typeof routes.updateNode, Operator>): Promise<Answer> {

@@ -44,7 +44,7 @@ async function fence(parts: Parts, nodes: Nodes, call: Call<typeof routes.fenceN
   const node = await nodes.read(call.params.id)
   requireFenceable(nodeFactsOf(storedOf(node), 0), force)
   if (second_approver !== undefined) await requireSecond(parts, call.caller, 'second_approver', second_approver)
-  if (method === 'attest' && second_approver === undefined) throw badField('second_approver', 'Who else attests it is needed for attest.')
+  if (method === 'attest' && second_approver === undefined) throw badField('second_approver', 'is required for attest')
   const hasPower = node.spec.bmc !== undefined && (method === 'auto' || method === 'power_off')
   const isAttested = second_approver !== undefined && (method === 'auto' || method === 'attest')
   if (!hasPower && !isAttested) {
@@ -80,8 +80,9 @@ async function find({ caches, store, requireAccess }: Parts, { caller, params: {
   if (known.length > 1) throw conflict('state_not_allowed', 'Several accounts have a server of this name. Use kubectl in the namespace of its account.', { resource: { type: 'server', id } })
   const { namespace = '' } = known[0]?.metadata ?? {}
   const accountId = accountOfNamespace(namespace)
+  // Who may not touch every account's servers is not told which ids there are.
+  await requireAccess(caller, { verb: 'update', resource: 'servers' }, accountId === undefined ? undefined : namespace)
   if (accountId === undefined) throw notFound('server')
-  await requireAccess(caller, { verb: 'update', resource: 'servers' }, namespace)
   const server = await store.get(Server, { namespace, name: id })
   if (server === undefined) throw notFound('server')
   return { accountId, server }

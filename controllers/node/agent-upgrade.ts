@@ -13,13 +13,15 @@ export function upgradeAgent(work: Work): Decision {
   return decision.outcome === undefined && !isLate ? decision : { ...decision, status: { desiredAgentVersion: versionOf(work) } }
 }
 
+const forgetWish = { do: 'change', patch: { spec: { desiredAgentVersion: null } } } as const
+
 const versionOf = ({ node, operation }: Work): string => operation.arguments?.['version'] ?? node.spec.desiredAgentVersion ?? ''
 
-/** Steps in order: cordoned, upgraded. */
+/** Steps in order: cordoned, upgraded. What was cancelled is not wanted any more. */
 function upgrade(work: Work): Decision {
   const { node, seen, operation } = work
   const version = versionOf(work)
-  if (isCancelled(operation)) return { step: 'upgraded', outcome: 'cancelled' }
+  if (isCancelled(operation)) return { step: 'upgraded', outcome: 'cancelled', ...(node.spec.desiredAgentVersion === version ? { actions: [forgetWish] } : {}) }
   if (!isClosed(seen)) return { step: 'cordoned', waitFor: 'placement to leave the node out' }
   const isAlive = seen.heartbeat !== undefined && seen.heartbeat.silentSeconds < SILENT_SECONDS_MAXIMUM
   if (isAlive && seen.report?.agentVersion === version) {

@@ -362,7 +362,7 @@ describe('a node', () => {
   test.each<readonly [string, Partial<NodeStatus>, Partial<NodeSpec>, object, string]>([
     ['while another operation runs', {}, busy, { isCordoned: true }, '409 operation_in_progress: Another operation runs on this resource. Wait until it has ended, then try again.'],
     ['emptied while it does not answer', { state: 'unreachable' }, {}, { isInMaintenance: true }, '409 state_not_allowed: The node is unreachable; only a ready or cordoned node can be emptied.'],
-    ['given an account that is not there', {}, {}, { dedicatedAccountId: '00000000-0000-4000-8000-000000000000' }, '400 spec.dedicatedAccountId: There is no such account.'],
+    ['given an account that is not there', {}, {}, { dedicatedAccountId: '00000000-0000-4000-8000-000000000000' }, '400 spec.dedicatedAccountId: there is no such account'],
     ['with an operation of its own', {}, {}, { operation: busy.operation }, '403 spec.operation is written by the platform only: change what the node shall be, and the operation follows.'],
     ['with unprintable labels', {}, {}, { labels: { a: '\u0007' } }, '400 spec.labels.a: must be printable'],
   ])('is not changed %s', async (_what, status, spec, patch, answer) => {
@@ -381,7 +381,7 @@ describe('a node', () => {
   })
   test('joins in a zone that is there', async () => {
     const make = (zone: string) => grace.create(Node, { metadata: { name: `joins-${zone}` }, spec: { zone } as NodeSpec }) // as above
-    expect(await said(make('nowhere'))).toBe('400 spec.zone: There is no such zone.')
+    expect(await said(make('nowhere'))).toBe('400 spec.zone: there is no such zone')
     expect((await make('z1')).metadata.name).toBe('joins-z1')
   })
   test('goes only when it is cordoned and empty', async () => {

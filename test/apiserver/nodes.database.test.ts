@@ -236,7 +236,9 @@ describe('removing', () => {
   test('takes only a cordoned node without servers', async () => {
     await addNode(name)
     await place(name, `${name}-s`)
-    expect((await olga('DELETE', `/nodes/${name}`)).body).toMatchObject({ status: 409, reason: 'in_use' })
+    expect((await olga('DELETE', `/nodes/${name}`)).body).toMatchObject({ status: 409, reason: 'in_use', detail: 'A server has its place on the node. Drain it first.' })
+    await setStatus(name, { state: 'fenced' })
+    expect((await olga('DELETE', `/nodes/${name}`)).body).toMatchObject({ status: 409, reason: 'in_use', detail: 'A server has its place on the node. Bring it elsewhere or give it up first.' })
     await cloud.db.deleteFrom('placement').where('server_id', '=', `${name}-s`).execute()
     expect((await olga('DELETE', `/nodes/${name}`)).body).toMatchObject({ status: 409, reason: 'state_not_allowed' })
     await cloud.admin.patch(Node, { name }, { spec: { isCordoned: true } })

@@ -82,4 +82,11 @@ describe('another agent', () => {
     ['is there when it reports its version', '1', world([guest('a', 'started')]), ['effect audit', 'operation succeeded', 'state cordoned']],
     ['does not count while it is silent', '1', world([], { heartbeat: { renewedAt: 't', silentSeconds: 20 } }), ['effect audit', 'operation upgraded', 'state unreachable']],
   ])('%s', (_why, version, what, expected) => expect(told(plan(upgrading(version), what, NOW))).toEqual(expected))
+
+  test('is not wanted any more once that is cancelled, unless yet another is by now', () => {
+    const cancelled = (desiredAgentVersion: string) => node({ state: 'ready', ...BEFORE }, { desiredAgentVersion, operation: stanza('node.agent_upgrade', { arguments: { version: '2', cancel: 'true' } }) })
+    const lines = (desired: string) => told(plan(cancelled(desired), world([]), NOW)).filter((line) => line.startsWith('change') || line.startsWith('operation'))
+    expect(lines('2')).toEqual(['change {"desiredAgentVersion":null}', 'operation cancelled'])
+    expect(lines('3')).toEqual(['operation cancelled'])
+  })
 })
