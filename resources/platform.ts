@@ -111,6 +111,9 @@ export const Template = resource({
   rules: ['image', 'architecture'].map(fixed),
 })
 export type TemplateSpec = z.infer<typeof Template.spec>
+/** Whether servers of the zone can be made from the template now. */
+export const isOffered = (template: TemplateSpec, zone: string, now: Date): boolean =>
+  (template.zones.length === 0 || template.zones.includes(zone)) && (template.unavailableAt === undefined || Date.parse(template.unavailableAt) > now.getTime())
 
 /** What is said of a node's work to those whose servers are on it. */
 const PlannedWork = z.strictObject({

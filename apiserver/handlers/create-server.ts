@@ -11,12 +11,13 @@ import { isAlreadyExists } from '../../kit/kube/store.ts'
 import { newOrderedUuid } from '../../kit/sys/random.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import { ACCOUNT_LABEL, SERVER_FINALIZER, SERVER_LABEL } from '../../resources/labels.ts'
-import { Plan, type PlanSpec, Template, type TemplateSpec, Zone } from '../../resources/platform.ts'
+import { isOffered, Plan, type PlanSpec, Template, Zone } from '../../resources/platform.ts'
 import { Server, type ServerSpec, type ServerStatus } from '../../resources/server.ts'
 import { type CreateServer, createServer, SSH_KEYS_PER_SERVER_MAXIMUM } from '../../resources/server-routes.ts'
 import type { OperationStanza } from '../../resources/shapes.ts'
 import { toOperationView } from '../../resources/operation.ts'
 import { accept, newStanza, Undecided } from '../accept.ts'
+import { namingAlternatives } from '../alternatives.ts'
 import { auditEntryOf } from '../audit.ts'
 import { ensureNamespace } from '../namespaces.ts'
 import type { Parts } from '../parts.ts'
@@ -25,7 +26,7 @@ import type { Servers } from '../servers.ts'
 export const createServerEndpoint = (parts: Parts, servers: Servers): Endpoint => {
   parts.caches.of(Namespace)
   parts.caches.of(Template)
-  return customerEndpoint(createServer, (call) => create(parts, servers, call))
+  return customerEndpoint(createServer, (call) => create(parts, servers, call).catch(namingAlternatives(parts, call.body, call.now)))
 }
 
 /** What the answer shows before the controller has written a status. */
@@ -104,9 +105,6 @@ export function chooseSize({ caches }: Pick<Parts, 'caches'>, body: Pick<CreateS
   if (zone.spec.isClosed) throw unavailable('no_capacity', 'The zone takes no new servers.')
   return { plan: plan.spec, region: zone.spec.region, storageGibibytes }
 }
-
-export const isOffered = (template: TemplateSpec, zone: string, now: Date): boolean =>
-  (template.zones.length === 0 || template.zones.includes(zone)) && (template.unavailableAt === undefined || Date.parse(template.unavailableAt) > now.getTime())
 
 /** The texts of the keys: those given, those named, or every key of the account. Throws 400 for bad and unknown ones, and without any. */
 export async function chooseKeys({ db }: Pick<Parts, 'db'>, accountId: string, body: Pick<CreateServer, 'ssh_keys' | 'ssh_key_ids'>): Promise<readonly string[]> {

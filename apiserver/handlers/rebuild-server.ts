@@ -4,14 +4,14 @@ import { requireRebuildable } from '../../domain/server-rules.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
 import { Secret } from '../../kit/kube/object.ts'
 import { accountNamespace } from '../../resources/index.ts'
-import { Template } from '../../resources/platform.ts'
+import { isOffered, Template } from '../../resources/platform.ts'
 import { type RebuildServer, rebuildServer } from '../../resources/server-routes.ts'
 import type { OperationStanza } from '../../resources/shapes.ts'
 import { Undecided } from '../accept.ts'
 import { operate } from '../begin.ts'
 import type { Parts } from '../parts.ts'
 import type { ServerObject, Servers } from '../servers.ts'
-import { chooseKeys, chooseUserData, isOffered, writeUserData } from './create-server.ts'
+import { chooseKeys, chooseUserData, writeUserData } from './create-server.ts'
 
 export const rebuildServerEndpoint = (parts: Parts, servers: Servers): Endpoint => customerEndpoint(rebuildServer, async (call) => {
   const { caller: { accountId }, params: { id: serverId }, body, now } = call

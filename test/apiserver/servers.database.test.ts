@@ -3,6 +3,7 @@ import { listQuotas } from '../../db/quotas.ts'
 import { Secret } from '../../kit/kube/object.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import { Operation } from '../../resources/operation.ts'
+import { Zone } from '../../resources/platform.ts'
 import { Server } from '../../resources/server.ts'
 import { useDatabase } from '../database.ts'
 import { type Cloud, openCloud, type Person, PUBLIC_KEY } from './cloud.ts'
@@ -141,6 +142,17 @@ describe('create_server', () => {
     expect([full.status, full.body.reason]).toEqual([503, 'no_capacity'])
     await cloud.db.updateTable('node_capacity').set({ is_schedulable: true }).execute()
     expect(await listQuotas(cloud.db, ada.accountId)).toEqual(before)
+  })
+
+  test('without room it is said where there is some: the plan in other zones of the region, smaller plans in this one', async () => {
+    const said = (name: string, unavailablePlans: string[]) => cloud.admin.patch(Zone, { name }, { status: { state: 'available', unavailablePlans, haObstacle: 'The zone has one node.' } }, 'status').then((zone) => cloud.caches.of(Zone).apply(zone))
+    const zone = (name: string, more: object = {}) => cloud.admin.create(Zone, { metadata: { name }, spec: { displayName: name, region: 'eu-1', isClosed: false, capabilities: [], ...more } })
+    await Promise.all([zone('eu-1-near'), zone('eu-1-shut', { isClosed: true }), zone('eu-1-full'), zone('eu-1-silent')])
+    await Promise.all([said(cloud.zone, ['premium-4c-8g']), said('eu-1-near', []), said('eu-1-shut', []), said('eu-1-full', ['starter-2c-4g'])])
+    await cloud.db.updateTable('node_capacity').set({ is_schedulable: false }).execute()
+    const full = await create({ plan: 'starter-2c-4g', template: 'debian-13' })
+    expect([full.status, full.body.reason, full.body.alternatives]).toEqual([503, 'no_capacity', [{ zone: 'eu-1-near', plan: 'starter-2c-4g' }, { zone: cloud.zone, plan: 'starter-1c-1g' }]])
+    await cloud.db.updateTable('node_capacity').set({ is_schedulable: true }).execute()
   })
 
   test('an unverified address and an account without standing may not create', async () => {
