@@ -42,6 +42,7 @@ export interface AuditFacts {
   readonly outcome?: AuditOutcome
 }
 
+/** An entry that is not part of a chain yet. Without a resource type it is the first word of the action. */
 export function auditEntry(accountId: string, actor: AuditActor, request: Pick<RequestFacts, 'requestId' | 'sourceIp' | 'userAgent'>, facts: AuditFacts): UnsealedAuditEntry {
   return {
     account_id: accountId, ...actor, action: facts.action, resource_type: facts.resourceType ?? facts.action.split('.')[0] ?? '', resource_id: facts.resourceId ?? '',

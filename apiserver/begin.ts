@@ -45,6 +45,7 @@ export interface Verb<Claims = void> extends Extent {
   readonly prepare?: (beginning: Pick<Beginning<Claims>, 'server' | 'operation'>) => Promise<void>
 }
 
+/** Answers 202 with the operation that has begun. Throws what `begin` does. */
 export const operate = async <R extends Route, Claims = void>(parts: Parts, servers: Servers, call: Call<R, Customer>, verb: Verb<Claims>): Promise<Answer> =>
   ({ status: 202, body: { operation: await begin(parts, servers, call, verb) } })
 

@@ -13,5 +13,6 @@ const ABOUT = {
   operator: { title: 'svccloud for operators', description: 'Infrastructure and accounts, for the people who run this cloud.' },
 } as const
 
+/** The OpenAPI document of those who may call: customers or operators. */
 export const documentFor = (audience: Route['audience']): OpenApiDocument =>
   openApiDocument(ROUTES.filter((route) => route.audience === audience), { ...ABOUT[audience], version: VERSION, serverUrl: '/', examples: EXAMPLES, exampleValues: EXAMPLE_VALUES })

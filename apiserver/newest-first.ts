@@ -21,6 +21,7 @@ export interface NewestFirst<Spec, Status> {
   page(namespace: string, after: Position | undefined, count: number): readonly KubeObject<Spec, Status>[]
 }
 
+/** Kept in order as the cache changes, so that a page costs no sorting. */
 export function newestFirst<Spec, Status>(cache: Cache<Spec, Status>): NewestFirst<Spec, Status> {
   // Oldest first inside, so that a new object goes to the end.
   const lists = new Map<string, KubeObject<Spec, Status>[]>()

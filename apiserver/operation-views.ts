@@ -31,6 +31,7 @@ interface StoredEvent {
 }
 const eventsOf = (events: readonly StoredEvent[]) => events.map(({ at, kind, message, data }) => ({ at, kind, message, data: { ...data } }))
 
+/** Of an operation that Kubernetes still has; before its first status it is pending. */
 export function ofObject({ metadata, spec, status }: OperationObject): OperationView {
   const progress: OperationProgress = {
     id: metadata.name, kind: spec.kind, status: status?.status ?? 'pending', step: status?.step ?? stepsOf(spec.kind)[0] ?? '', stepIndex: status?.stepIndex ?? 0,
@@ -53,6 +54,7 @@ export function begunView(target: Operable, reference: OperationSpec['target']):
   return toOperationView(active, reference)
 }
 
+/** Of an operation that only history has. */
 export function ofHistory(finished: FinishedOperation): OperationView {
   const { startedAt, finishedAt, ...rest } = finished
   const progress: OperationProgress = { ...rest, startedAt: startedAt ?? undefined, finishedAt }

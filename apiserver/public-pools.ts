@@ -10,6 +10,7 @@ import type { Parts } from './parts.ts'
 
 export type PoolObject = KubeObject<PublicPoolSpec, PublicPoolStatus>
 
+/** What the pool says of itself, and else what its network is. */
 export const isPrivateOf = ({ cidr, isPrivate }: Pick<PublicPoolSpec, 'cidr' | 'isPrivate'>): boolean => isPrivate ?? isPrivateNetwork(cidr)
 
 /** Throws 400 for what cannot be a pool of the zone. */

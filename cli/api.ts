@@ -28,6 +28,7 @@ export interface Api {
   open(request: Request): Promise<Response>
 }
 
+/** Throws Failure: what the service refuses, that it cannot be reached, or that somebody interrupted. */
 export function createApi({ url, token, userAgent }: { readonly url: string; readonly token: string | undefined; readonly userAgent: string }): Api {
   const base = url.replace(/\/+$/, '')
   async function open({ method, path, body, headers, signal }: Request): Promise<Response> {

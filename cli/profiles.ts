@@ -19,6 +19,7 @@ const NOTHING: Profiles = { current: DEFAULT_PROFILE, profiles: {} }
 const profilesFile = (environment: Environment): string =>
   join(environment['XDG_CONFIG_HOME'] ?? join(environment['HOME'] ?? '.', '.config'), 'svccloud', 'config.json')
 
+/** None when there is no file. Throws Failure for one that cannot be read. */
 export async function readProfiles(environment: Environment): Promise<Profiles> {
   const file = profilesFile(environment)
   const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {

@@ -11,6 +11,7 @@ export interface OwnerReference {
   readonly uid: string
 }
 
+/** Removes children whose owner has gone, or has come back as another object of the same name. */
 export function orphanReconciler<Spec, Status>(
   { caches, store }: Pick<Parts, 'caches' | 'store'>, child: ResourceType<Spec, Status>, owner: ResourceType, ownerOf: (child: KubeObject<Spec, Status>) => OwnerReference,
 ): Reconciler<Spec, Status, boolean> {

@@ -52,6 +52,7 @@ export async function openAccount(tx: Transaction<Tables>, account: { readonly i
     }).execute()
 }
 
+/** The person must not be a member yet. */
 export async function addMember(tx: Transaction<Tables>, member: { readonly accountId: string; readonly userId: string; readonly role: Role; readonly now: Date }): Promise<void> {
   await tx.insertInto('membership').values({ account_id: member.accountId, user_id: member.userId, role: member.role, joined_at: member.now }).execute()
 }
@@ -70,10 +71,12 @@ export interface UserRow {
 
 const USER_COLUMNS = ['id', 'email', 'name', 'password_hash', 'password_generation', 'email_verified_at', 'disabled_at', 'own_account_id', 'active_account_id'] as const
 
+/** `email` as it is stored: in small letters. */
 export async function findUserByEmail(queries: Queries, email: string): Promise<UserRow | undefined> {
   return await queries.selectFrom('app_user').select(USER_COLUMNS).where('email', '=', email).executeTakeFirst()
 }
 
+/** Undefined for an unknown id; disabled people are found too. */
 export async function findUser(queries: Queries, id: string): Promise<UserRow | undefined> {
   return await queries.selectFrom('app_user').select(USER_COLUMNS).where('id', '=', id).executeTakeFirst()
 }

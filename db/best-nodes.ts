@@ -44,6 +44,7 @@ const free = (resource: 'cores' | 'memory_mebibytes' | 'storage_gibibytes', amou
   return sql<number>`case when ${total} = 0 then 0 else 1 - (${used} + ${amount}::bigint)::float8 / ${total}::float8 end`
 }
 
+/** Of a whole row of `node_capacity`. */
 export const toCandidate = (row: Selectable<Tables['node_capacity']>): Candidate => ({
   node: row.node, zone: row.zone, rack: row.rack, cpuPool: row.cpu_pool, dedicatedAccountId: row.dedicated_account_id, isSchedulable: row.is_schedulable,
   total: { cores: row.cores, memoryMebibytes: row.memory_mebibytes, storageGibibytes: row.storage_gibibytes },

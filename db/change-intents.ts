@@ -14,6 +14,7 @@ export interface ChangeIntent {
   readonly audit: UnsealedAuditEntry
 }
 
+/** In the transaction that makes the claims of the change. */
 export async function recordIntent(tx: Transaction<Tables>, intent: ChangeIntent): Promise<void> {
   await tx.insertInto('change_intent').values({
     operation_id: intent.operationId, account_id: intent.accountId, resource_type: intent.resource.type, resource_id: intent.resource.id,

@@ -36,6 +36,7 @@ export async function claimMacAddress(tx: Transaction<Tables>, holding: Holding,
   throw new Error(`no free MAC address in ${MAC_TRIES_MAXIMUM} tries`)
 }
 
+/** Undefined while the holder has none. */
 export async function findMacAddress(db: Queries, { accountId, holder }: Holding): Promise<string | undefined> {
   const row = await db.selectFrom('address_claim').select('value')
     .where('account_id', '=', accountId).where('holder', '=', holder).where('kind', '=', 'mac').executeTakeFirst()
@@ -59,6 +60,7 @@ export async function passClaims(tx: Transaction<Tables>, { accountId, holder: f
   await tx.updateTable('address_claim').set({ holder: to }).where('account_id', '=', accountId).where('holder', '=', from).execute()
 }
 
+/** Undefined while the holder has none. */
 export async function findHostname(db: Queries, { accountId, holder }: Holding): Promise<string | undefined> {
   const row = await db.selectFrom('address_claim').select('value').where('account_id', '=', accountId).where('holder', '=', holder).where('kind', '=', 'hostname').executeTakeFirst()
   return row?.value

@@ -25,6 +25,7 @@ const toRow = (row: Selected): CreditRow => ({
   id: row.id, label: row.label, source: row.source, amountCents: row.amount_cents, spentCents: row.spent_cents, createdAt: row.created_at, expiresAt: row.expires_at, revokedAt: row.revoked_at,
 })
 
+/** In the order in which one outranks another: revoked, spent, expired. */
 export const creditState = (row: CreditRow, now: Date): 'live' | 'spent' | 'expired' | 'revoked' =>
   row.revokedAt !== null ? 'revoked' : row.spentCents >= row.amountCents ? 'spent' : row.expiresAt !== null && row.expiresAt <= now ? 'expired' : 'live'
 

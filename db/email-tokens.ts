@@ -13,6 +13,7 @@ export interface NewEmailToken {
   readonly expiresAt: Date
 }
 
+/** The secret itself is not kept. */
 export async function createEmailToken(queries: Queries, made: NewEmailToken): Promise<void> {
   await queries.insertInto('email_token')
     .values({ secret_hash: hashSecret(made.secret), user_id: made.userId, purpose: made.purpose, email: made.email, created_at: made.now, expires_at: made.expiresAt })
@@ -39,6 +40,7 @@ export async function dropEmailTokens(queries: Queries, userId: string, purpose:
   await queries.deleteFrom('email_token').where('user_id', '=', userId).where('purpose', '=', purpose).execute()
 }
 
+/** Deletes what has expired, used or not. */
 export async function forgetOldEmailTokens(queries: Queries, now: Date): Promise<void> {
   await queries.deleteFrom('email_token').where('expires_at', '<', now).execute()
 }

@@ -27,10 +27,12 @@ export async function takeIdempotencyKey(db: Database, { accountId, key }: KeyOf
   return status === null || body === null ? { is: 'open', hash: request_hash } : { is: 'answered', hash: request_hash, status, body }
 }
 
+/** Keeps the answer: whoever sends the key again gets it. */
 export async function answerIdempotencyKey(db: Database, { accountId, key }: KeyOf, { status, body }: { readonly status: number; readonly body: string }): Promise<void> {
   await db.updateTable('idempotency_key').set({ status, body }).where('account_id', '=', accountId).where('key', '=', key).execute()
 }
 
+/** Gives a key back whose request came to nothing; one that was answered stays. */
 export async function releaseIdempotencyKey(db: Database, { accountId, key }: KeyOf): Promise<void> {
   await db.deleteFrom('idempotency_key').where('account_id', '=', accountId).where('key', '=', key).where('status', 'is', null).execute()
 }

@@ -12,6 +12,7 @@ export interface LinkedIdentityRow {
   readonly lastLoginAt: Date | null
 }
 
+/** Who signs in with the identity; undefined when nobody does. */
 export async function findIdentity(queries: Queries, issuer: string, subject: string): Promise<LinkedIdentityRow | undefined> {
   const row = await queries.selectFrom('linked_identity').selectAll().where('issuer', '=', issuer).where('subject', '=', subject).executeTakeFirst()
   return row && { id: row.id, userId: row.user_id, issuer: row.issuer, subject: row.subject, provider: row.provider, linkedAt: row.linked_at, lastLoginAt: row.last_login_at }
@@ -25,15 +26,18 @@ export async function linkIdentity(queries: Queries, link: { readonly id: string
   return added.numInsertedOrUpdatedRows === 1n
 }
 
+/** Remembers the instant of the last sign-in. */
 export async function markIdentityUsed(queries: Queries, id: string, now: Date): Promise<void> {
   await queries.updateTable('linked_identity').set({ last_login_at: now }).where('id', '=', id).execute()
 }
 
+/** Oldest link first. */
 export async function listIdentities(queries: Queries, userId: string): Promise<LinkedIdentityRow[]> {
   const rows = await queries.selectFrom('linked_identity').selectAll().where('user_id', '=', userId).orderBy('linked_at').orderBy('id').execute()
   return rows.map((row) => ({ id: row.id, userId: row.user_id, issuer: row.issuer, subject: row.subject, provider: row.provider, linkedAt: row.linked_at, lastLoginAt: row.last_login_at }))
 }
 
+/** False when the person has no such identity. */
 export async function unlinkIdentity(queries: Queries, userId: string, id: string): Promise<boolean> {
   return (await queries.deleteFrom('linked_identity').where('user_id', '=', userId).where('id', '=', id).executeTakeFirst()).numDeletedRows === 1n
 }

@@ -19,6 +19,7 @@ export interface KubernetesRequest {
 /** Changes that start no operation. */
 export const EDIT_ACTIONS = ['server.update', 'server.ha_policy', 'server.migration_policy'] as const
 export type EditAction = (typeof EDIT_ACTIONS)[number]
+/** Whether it starts no operation. */
 export const isEdit = ({ action }: KubernetesRequest): boolean => (EDIT_ACTIONS as readonly string[]).includes(action)
 
 /** A change waits for its controller this long at most. */

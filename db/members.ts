@@ -42,6 +42,7 @@ export async function lockMember(tx: Transaction<Tables>, accountId: string, use
   return (await tx.selectFrom('membership').select('role').where('account_id', '=', accountId).where('user_id', '=', userId).forUpdate().executeTakeFirst())?.role
 }
 
+/** The member must be locked, see `lockMember`. */
 export async function setRole(tx: Transaction<Tables>, accountId: string, userId: string, role: Role): Promise<void> {
   await tx.updateTable('membership').set({ role }).where('account_id', '=', accountId).where('user_id', '=', userId).execute()
 }
@@ -67,6 +68,7 @@ export async function settleActiveAccount(tx: Transaction<Tables>, userId: strin
   return best?.account_id
 }
 
+/** The account that the person acts for from now on; they must be a member of it. */
 export async function setActiveAccount(tx: Transaction<Tables>, userId: string, accountId: string): Promise<void> {
   await tx.updateTable('app_user').set({ active_account_id: accountId }).where('id', '=', userId).execute()
 }
@@ -103,6 +105,7 @@ export interface NewInvitation {
   readonly expiresAt: Date
 }
 
+/** The secret itself is not kept. Room for it must have been looked for, see `lockPendingInvitations`. */
 export async function createInvitation(tx: Transaction<Tables>, made: NewInvitation): Promise<InvitationRow> {
   await tx.insertInto('invitation')
     .values({
@@ -145,6 +148,7 @@ export async function findPendingInvitation(queries: Queries, email: string, now
   return row && toRow(row)
 }
 
+/** Gives it another secret, so that the one before opens nothing any more. The invitation must be locked, see `lockInvitation`. */
 export async function renewInvitation(tx: Transaction<Tables>, id: string, secret: string, expiresAt: Date): Promise<InvitationRow> {
   await tx.updateTable('invitation').set({ secret_hash: hashSecret(secret), expires_at: expiresAt }).where('id', '=', id).execute()
   return toRow(await selectInvitations(tx).where('invitation.id', '=', id).executeTakeFirstOrThrow())

@@ -21,7 +21,9 @@ interface RoomColumns {
   readonly storage_gibibytes: number
 }
 
+/** The room that a row speaks of. */
 export const roomOf = ({ cores, memory_mebibytes, storage_gibibytes }: RoomColumns): Room => ({ cores, memoryMebibytes: memory_mebibytes, storageGibibytes: storage_gibibytes })
+/** The room as columns of a row. */
 export const columnsOf = (room: Room): RoomColumns => ({ cores: room.cores, memory_mebibytes: room.memoryMebibytes, storage_gibibytes: room.storageGibibytes })
 
 /** How often the candidates are read again after all of them were taken by others in the meantime. */

@@ -28,6 +28,7 @@ export async function mirrorPool(tx: Transaction<Tables>, pool: Pool): Promise<v
 const findOverlap = async (db: Queries, { id, cidr }: Pick<Pool, 'id' | 'cidr'>): Promise<string> =>
   (await db.selectFrom('public_pool').select('id').where('id', '<>', id).where(sql<boolean>`cidr && ${cidr}::cidr`).orderBy('id').executeTakeFirst())?.id ?? ''
 
+/** 409 that names the other pool; `id` is empty when that one has gone meanwhile. */
 export const poolOverlap = (cidr: string, id: string): Problem =>
   conflict('in_use', `The network ${cidr} overlaps that of another pool.`, id === '' ? {} : { resource: { type: 'public_pool', id } })
 
@@ -86,6 +87,7 @@ export const heldAddresses = (db: Queries, { accountId, holder }: Holding) =>
 const HELD = ['public_address.index', 'public_address.use', 'public_address.is_current', 'public_pool.family', 'public_pool.cidr', 'public_pool.gateway', 'public_pool.state'] as const
 type HeldRow = Pick<Selectable<Tables['public_address']>, 'index' | 'use' | 'is_current'> & Pick<Selectable<Tables['public_pool']>, 'family' | 'cidr' | 'gateway' | 'state'>
 
+/** Of a row that `heldAddresses` selects. */
 export const toHeldAddress = ({ index, use, is_current, family, cidr, gateway, state }: HeldRow): HeldAddress => ({
   ...poolAddress({ family, cidr, ...(gateway === null ? {} : { gateway }) }, index), use, isCurrent: is_current, isDraining: state !== 'active',
 })
@@ -104,6 +106,7 @@ export async function hasFreeAddress(db: Queries, zone: string, use: PoolUse): P
   return row !== undefined
 }
 
+/** 503 for an address that the zone cannot give. */
 export const noFreeAddress = (zone: string, use: PoolUse): Problem =>
   unavailable('no_free_address', `Zone ${zone} has no free ${use === 'server_ipv6_prefix' ? 'IPv6 prefix' : 'public IPv4 address'} now. Choose another zone, or try again later.`)
 

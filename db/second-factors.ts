@@ -64,6 +64,7 @@ export async function spendRecoveryCode(queries: Queries, userId: string, hash: 
   return updated.numUpdatedRows === 1n
 }
 
+/** How many are left to use. */
 export async function countRecoveryCodes(queries: Queries, userId: string): Promise<number> {
   const counted = await queries.selectFrom('recovery_code').select((select) => select.fn.countAll<number>().as('count'))
     .where('user_id', '=', userId).where('used_at', 'is', null).executeTakeFirstOrThrow()

@@ -16,6 +16,7 @@ const USER_AGENT_CHARACTERS_MAXIMUM = 512
 /** Whoever was seen last at this instant or before is idle for too long. */
 const idleSince = (now: Date): Date => new Date(now.getTime() - SESSION_IDLE_SECONDS * 1000)
 
+/** As secrets are stored and found: by their SHA-256, which is good enough for what is random. */
 export const hashSecret = (secret: string): Buffer => createHash('sha256').update(secret).digest()
 
 export interface NewSession {
@@ -28,6 +29,7 @@ export interface NewSession {
   readonly sourceIp: string
 }
 
+/** The secret itself is not kept. */
 export async function createSession(queries: Queries, made: NewSession): Promise<void> {
   await queries.insertInto('session')
     .values({
@@ -72,6 +74,7 @@ export async function markActive(queries: Queries, accountId: string, userId: st
   await queries.updateTable('membership').set({ last_active_at: now }).where('account_id', '=', accountId).where('user_id', '=', userId).execute()
 }
 
+/** Free when it has ended. */
 export async function endSession(queries: Queries, id: string): Promise<void> {
   await queries.deleteFrom('session').where('id', '=', id).execute()
 }

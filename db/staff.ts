@@ -21,7 +21,9 @@ export interface StaffRow {
   readonly disabled_at: Date | null
 }
 
+/** `email` as it is stored: in small letters. */
 export const findStaffByEmail = async (queries: Queries, email: string): Promise<StaffRow | undefined> => await queries.selectFrom('staff_user').selectAll().where('email', '=', email).executeTakeFirst()
+/** Undefined for an unknown id; disabled members are found too. */
 export const findStaff = async (queries: Queries, id: string): Promise<StaffRow | undefined> => await queries.selectFrom('staff_user').selectAll().where('id', '=', id).executeTakeFirst()
 
 export interface NewStaff {

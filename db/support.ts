@@ -49,6 +49,7 @@ export interface NewConsent {
   readonly expiresAt: Date
 }
 
+/** For the account as a whole, until it expires or is revoked. */
 export async function grantConsent(tx: Transaction<Tables>, made: NewConsent): Promise<void> {
   await tx.insertInto('support_consent')
     .values({ id: made.id, account_id: made.accountId, mode: made.mode, granted_by_email: made.grantedByEmail, reference: made.reference, created_at: made.now, expires_at: made.expiresAt }).execute()
@@ -87,6 +88,7 @@ export interface NewSupportSession extends Omit<SupportSessionRow, 'redeemedAt' 
   readonly codeExpiresAt: Date
 }
 
+/** Neither the code nor a secret is kept; the session is open once its code was redeemed. */
 export async function issueSupportSession(tx: Transaction<Tables>, made: NewSupportSession): Promise<void> {
   await tx.insertInto('support_session')
     .values({

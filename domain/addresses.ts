@@ -58,8 +58,10 @@ export function parseNetwork(text: string): Network | undefined {
 
 const hostMask = (family: AddressFamily, prefix: number): bigint => (1n << BigInt(BITS[family] - prefix)) - 1n
 
+/** As `parseNetwork` reads it. */
 export const formatNetwork = ({ family, first, prefix }: Network): string => `${formatAddress(family, first)}/${prefix}`
 
+/** `address` is one of the same family. */
 export const contains = (network: Network, address: bigint): boolean => address >= network.first && address <= network.first + hostMask(network.family, network.prefix)
 
 export const overlaps = (one: Network, other: Network): boolean => one.family === other.family && (contains(one, other.first) || contains(other, one.first))

@@ -28,6 +28,7 @@ export interface SealedEntry {
   readonly body: string
 }
 
+/** Of the text as UTF-8, in small letters. */
 export const sha256Hex = (text: string): string => createHash('sha256').update(text, 'utf8').digest('hex')
 
 /** Appends an entry to the chain: gives it the next sequence, the hash of the one before and its own. */

@@ -15,6 +15,7 @@ export interface CouponFacts {
   readonly isRedeemed: boolean
 }
 
+/** Whether the coupon can be redeemed now, and else the first reason why not. `validFrom` is the first instant, `validUntil` the first that is too late. */
 export function judgeCoupon(coupon: CouponFacts | undefined, now: Date): 'applied' | CouponRefusal {
   if (coupon === undefined) return 'unknown'
   if (!coupon.isActive) return 'inactive'
@@ -30,6 +31,7 @@ const DETAILS: Readonly<Record<CouponRefusal, string>> = {
   exhausted: 'The coupon was redeemed as often as it can be.', already_redeemed: 'The account has redeemed this coupon already.',
 }
 
+/** 422 for a coupon that is not applied. */
 export const couponRefused = (refusal: CouponRefusal): Problem => new Problem(422, DETAILS[refusal], { reason: `coupon_${refusal}` satisfies Reason })
 
 /** Enough of a code to recognize it, not enough to use it. */

@@ -26,6 +26,7 @@ export type OperationKind = (typeof OPERATION_KINDS)[number]
 export const OPERATION_STATUSES = ['pending', 'running', 'succeeded', 'failed', 'cancelled'] as const
 export type OperationStatus = (typeof OPERATION_STATUSES)[number]
 
+/** Whether nothing comes after the status. */
 export const isFinal = (status: OperationStatus): boolean => status === 'succeeded' || status === 'failed' || status === 'cancelled'
 
 /** Something that happened in an operation. */
@@ -90,6 +91,7 @@ export function deadlineOf(kind: OperationKind, now: Date, { gibibytes = 0, grac
 const CANCEL = 'cancel'
 /** Lays the wish to cancel over the arguments of an operation. */
 export const cancelling: Readonly<Record<string, string>> = { [CANCEL]: 'true' }
+/** Whether somebody has asked the operation to end early. */
 export const isCancelled = ({ arguments: said }: { readonly arguments?: Readonly<Record<string, string>> | undefined }): boolean => said?.[CANCEL] === 'true'
 
 /** Kinds that whoever asked for them may cancel. */
@@ -122,4 +124,5 @@ const STEPS: Partial<Record<OperationKind, readonly string[]>> = {
 }
 const STEPS_OTHERWISE: readonly string[] = ['done']
 
+/** The steps of the kind, in order; the last of them is the end. */
 export const stepsOf = (kind: OperationKind): readonly string[] => STEPS[kind] ?? STEPS_OTHERWISE

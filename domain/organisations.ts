@@ -28,6 +28,8 @@ export function readOrganisations(claim: unknown): readonly StatedOrganisation[]
 export const roleOfPlatform = (platformRole: string): Exclude<Role, 'owner'> =>
   platformRole === 'owner' || platformRole === 'admin' ? 'admin' : platformRole === 'viewer' || platformRole === 'guest' ? 'viewer' : 'member'
 
+/** Whether the role at the identity platform is an administrator's here. */
 export const isAdministrator = (platformRole: string): boolean => roleOfPlatform(platformRole) === 'admin'
 
+/** Whether the person has to sign in again before what the platform said counts. */
 export const isStale = (confirmedAt: Date, now: Date): boolean => now.getTime() - confirmedAt.getTime() > FRESH_MILLISECONDS

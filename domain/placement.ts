@@ -12,6 +12,7 @@ const combine = (one: Room, other: Room, by: (a: number, b: number) => number): 
 })
 /** In every respect. */
 export const largest = (one: Room, other: Room): Room => combine(one, other, Math.max)
+/** What the larger room has beyond the smaller one, in every respect. */
 export const difference = (larger: Room, smaller: Room): Room => combine(larger, smaller, (a, b) => a - b)
 
 export interface Candidate {

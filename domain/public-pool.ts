@@ -92,4 +92,5 @@ export function poolAddress(pool: Pick<PoolNetwork, 'family' | 'cidr' | 'gateway
 /** The /64 that an address of an IPv6 pool stands for. */
 export const prefixOf = (address: string): string => `${formatAddress('ipv6', ((parseAddress(address)?.value ?? 0n) >> 64n) << 64n)}/64`
 
+/** Both are networks that were judged before. */
 export const poolsOverlap = (one: string, other: string): boolean => overlaps(networkOf(one), networkOf(other))

@@ -9,5 +9,7 @@ export const DEFAULT_QUOTAS = {
 export type QuotaName = keyof typeof DEFAULT_QUOTAS
 export type QuotaAmounts = Partial<Readonly<Record<QuotaName, number>>>
 
+/** What a server of the size takes from the quotas of its account. */
 export const serverQuota = (size: Pick<Room, 'cores' | 'memoryMebibytes'>): QuotaAmounts => ({ servers: 1, cores: size.cores, memory_mebibytes: size.memoryMebibytes })
+/** What a storage of so many GiB takes from the quotas of its account. */
 export const storageQuota = (sizeGibibytes: number): QuotaAmounts => ({ storages: 1, storage_gibibytes: sizeGibibytes })

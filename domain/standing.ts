@@ -17,6 +17,7 @@ export interface Standing {
   readonly reason: 'payment_method_required' | 'owner_approval_required' | 'account_suspended' | null
 }
 
+/** Whether the account may make what costs money. Suspension outranks everything, and credit stands in for a payment method. */
 export function standingOf(facts: StandingFacts): Standing {
   const reason = facts.suspendedByStaffAt !== null || facts.suspendedForPaymentAt !== null ? 'account_suspended'
     : facts.hasLiveCredit ? null

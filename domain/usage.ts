@@ -40,6 +40,7 @@ const PERIODS: Readonly<Record<MetricsPeriod, { readonly seconds: number; readon
   '30d': { seconds: 2_592_000, stepSeconds: 14_400 },
 }
 
+/** How long a point of the series is. */
 export const stepSecondsOf = (period: MetricsPeriod): number => PERIODS[period].stepSeconds
 
 /** Every step that usage is kept in, and for how long. */

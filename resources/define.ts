@@ -43,6 +43,7 @@ export interface Resource<Spec extends z.ZodType = z.ZodType, Status extends z.Z
 type ResourceInput<Spec extends z.ZodType, Status extends z.ZodType> = Pick<Resource<Spec, Status>, 'kind' | 'plural' | 'scope' | 'description' | 'spec' | 'status' | 'columns'> &
   Partial<Pick<Resource<Spec, Status>, 'shortNames' | 'customers' | 'selectableFields' | 'rules'>>
 
+/** What is left out is as narrow as can be: customers may nothing, and no field selects. */
 export function resource<Spec extends z.ZodType, Status extends z.ZodType>(input: ResourceInput<Spec, Status>): Resource<Spec, Status> {
   return {
     group: API_GROUP, version: API_VERSION, singular: input.kind.toLowerCase(), shortNames: [], customers: 'none', selectableFields: [], rules: [], ...input,

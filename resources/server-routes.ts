@@ -86,6 +86,7 @@ export function toServerView(server: StoredServer, { plan, zone, template, work,
   }
 }
 
+/** As customers see it. */
 export const stateOf = ({ isDeleting, status }: StoredServer): ServerView['state'] => (isDeleting ? 'deleting' : status?.state ?? 'creating')
 
 export interface Operable {

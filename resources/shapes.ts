@@ -27,7 +27,9 @@ export const LIST_LIMIT_MAXIMUM = 100
 export const Limit = z.coerce.number().int().min(1).transform((limit) => Math.min(limit, LIST_LIMIT_MAXIMUM)).default(LIST_LIMIT_DEFAULT)
 export const Cursor = z.string().min(1).max(1024)
 export const PageQuery = z.strictObject({ cursor: Cursor.optional(), limit: Limit })
+/** A page of a list; without a cursor it is the last one. */
 export const pageOf = <Item extends z.ZodType>(item: Item) => z.strictObject({ items: z.array(item), next_cursor: z.string().nullable() })
+/** A list that is never long enough for pages. */
 export const completeListOf = <Item extends z.ZodType>(item: Item) => z.strictObject({ items: z.array(item), next_cursor: z.null() })
 
 /** KEP-1623. */

@@ -38,6 +38,7 @@ export const getNetworkTransfer = route({
 })
 export const USAGE_ROUTES = [getServerMetrics, getNetworkTransfer] as const
 
+/** Points in the order of time, as they come. */
 export const toMetricsSeries = (period: MetricsPeriod, points: readonly Point[]): z.infer<typeof MetricsSeries> => ({
   period, step_seconds: stepSecondsOf(period),
   points: points.map((point) => ({
@@ -46,6 +47,7 @@ export const toMetricsSeries = (period: MetricsPeriod, points: readonly Point[])
   })),
 })
 
+/** Bytes of one calendar month (UTC), by server and by day, and what they cost. */
 export function toNetworkTransfer(
   { start, end }: Month, servers: readonly BilledTransfer[], days: readonly { readonly date: string; readonly receivedBytes: number; readonly transmittedBytes: number }[],
 ): z.infer<typeof NetworkTransfer> {

@@ -28,6 +28,7 @@ export interface Heartbeat {
   run(signal: AbortSignal): Promise<void>
 }
 
+/** What fails is logged and tried again with the next beat. */
 export function newHeartbeat({ store, namespace, nodeName, report, clock, log }: HeartbeatOptions): Heartbeat {
   let isAlive = false
   let hasReported = false

@@ -8,6 +8,7 @@ const GIBIBYTE = 1024 ** 3
 /** Changes with every start of the host's kernel; undefined where the system does not tell. */
 export const bootId = (): Promise<string | undefined> => readFile('/proc/sys/kernel/random/boot_id', 'utf8').then((text) => text.trim(), () => undefined)
 
+/** `folder` is on the file system that holds the disks. */
 export async function hostCapacity(folder: string): Promise<{ logicalCpus: number; memoryMebibytes: number; storageGibibytes: number }> {
   const { blocks, bsize } = await statfs(folder)
   return { logicalCpus: cpus().length, memoryMebibytes: Math.floor(totalmem() / MEBIBYTE), storageGibibytes: Math.floor((blocks * bsize) / GIBIBYTE) }

@@ -5,6 +5,7 @@ import type { KubeObject } from '../../kit/kube/object.ts'
 import { Observation, type ObservationSpec, type ObservationStatus } from '../../resources/instance.ts'
 import type { LookForLife } from './sign-of-life.ts'
 
+/** One look for each time that it was asked for. */
 export const planObservation = ({ spec, status }: KubeObject<ObservationSpec, ObservationStatus>): readonly Action[] =>
   status?.askedAt === spec.askedAt ? [] : [{ do: 'effect', name: 'look', input: {} }]
 

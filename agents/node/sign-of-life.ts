@@ -15,6 +15,7 @@ const PATIENCE_MILLISECONDS = 5_000
 const ANSWERS_OF_A_HOST = ['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'EPROTO']
 const DETAIL_LENGTH_MAXIMUM = 1_024
 
+/** Never throws: what cannot be reached shows no sign. */
 export const lookForLife = (clock: Clock): LookForLife => ({ url, certificateFingerprint }) => new Promise((resolve) => {
   const target = URL.parse(url)
   if (target === null) return resolve({ answer: 'nothing', detail: 'It has no address.' })

@@ -6,6 +6,7 @@ import type { Hypervisor } from './drivers/hypervisor/hypervisor.ts'
 const SOFT_MILLISECONDS = 3_000
 const POLL_MILLISECONDS = 50
 
+/** Asks them to shut down, and ends those that are not off in time. */
 export async function stopGuests(hypervisor: Hypervisor, clock: Clock, log: Logger): Promise<void> {
   const deadline = clock.monotonicMilliseconds() + SOFT_MILLISECONDS
   await Promise.all((await hypervisor.list()).map(async ({ name }) => {

@@ -17,6 +17,7 @@ const SAMPLE_MILLISECONDS = 10_000
 /** Thirty times the interval at which somebody asks. */
 const ENDED_KEPT_MILLISECONDS = 600_000
 
+/** What a guest has counted to is kept for a while after its end, so that its last bytes are collected. */
 export function openUsage({ hypervisor, clock }: { readonly hypervisor: Pick<Hypervisor, 'list' | 'inspect' | 'counters'>; readonly clock: Clock }): Usage {
   const readings = new Map<string, { readonly usage: GuestUsage; readonly at: number }>()
 

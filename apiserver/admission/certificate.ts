@@ -13,5 +13,6 @@ export async function readCertificate(files: { readonly certificate: string; rea
   return { certificate, key }
 }
 
+/** Its own authority: the API server of Kubernetes is told to believe this one only. */
 export const makeOwnCertificate = (host: string, { clock, random }: { readonly clock: Clock; readonly random: Random }): Promise<Certificate> =>
   makeCertificate({ commonName: 'svccloud-webhook', days: LIFETIME_DAYS, hosts: [host], isAuthority: true, now: clock.now(), random })

@@ -43,6 +43,7 @@ const REASONS: Partial<Readonly<Record<ProblemStatus, string>>> = {
 
 const answer = (uid: string, response: object) => ({ apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', response: { uid, ...response } })
 
+/** The answer to the review with that uid. */
 export const allowed = (uid: string) => answer(uid, { allowed: true })
 
 /** The refusal as a Kubernetes Status. Its message begins with the contract's reason, because some clients show nothing else. */

@@ -24,6 +24,7 @@ export interface AgentOptions {
   readonly clock: Clock
 }
 
+/** Connections are made when they are needed, with the token of the node, and believe only the certificate that the node shows. */
 export function openAgents({ store, caches, clock }: AgentOptions): AgentConnections {
   const nodes = caches.of(Node)
   const tokens = new Map<string, { readonly token: string; readonly until: number }>()

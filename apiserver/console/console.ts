@@ -45,6 +45,7 @@ export interface Console {
 export const CONSOLE_TAIL_BYTES = 65_536
 const RECONNECT = { baseMilliseconds: 500, maximumMilliseconds: 10_000 }
 
+/** Follows the server from host to host until it is closed. */
 export function openConsole(options: ConsoleOptions): Console {
   const watchers = new Set<(event: ConsoleEvent) => void>()
   let tail: Buffer = Buffer.alloc(0)

@@ -29,6 +29,7 @@ export interface Consoles {
   write(server: ServerObject, bytes: Uint8Array): Promise<void>
 }
 
+/** One console for each server, shared by all who watch it. */
 export function openConsoles({ clock, random }: Pick<Parts, 'clock' | 'random'>, { cache }: Servers, agents: AgentConnections): Consoles {
   const consoles = new Map<string, Console>()
   const listeners = new Map<string, (now: Whereabouts | undefined) => void>()

@@ -47,6 +47,7 @@ interface KnownToken {
   usedAt: number
 }
 
+/** What is found is remembered for a moment, so that a busy customer does not ask the database with every request. */
 export function createCallers(parts: CallerParts): Callers {
   const { db, clock, log } = parts
   const tokens = createKnownTokens({ db, clock, keptMilliseconds: KEPT_MILLISECONDS, keptMaximum: KEPT_MAXIMUM, toKnown: (token) => knownToken(parts, token) })

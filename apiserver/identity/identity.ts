@@ -76,6 +76,7 @@ export interface Identity {
   readonly endpoints: readonly Endpoint[]
 }
 
+/** Makes the deployment's own secrets where there are none yet. */
 export async function openIdentity(options: IdentityOptions): Promise<Identity> {
   const { db, clock } = options
   const csrfKey = await deploymentSecret(db, 'csrf', KEY_BYTES, options)

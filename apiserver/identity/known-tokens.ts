@@ -37,6 +37,7 @@ interface Entry<Known> {
   usedAt: number
 }
 
+/** Tokens that are asked for at one moment are read in one query. */
 export function createKnownTokens<Known>(options: KnownTokenOptions<Known>): KnownTokens<Known> {
   const { db, clock, keptMilliseconds, keptMaximum, toKnown } = options
   const kept = new Map<string, Entry<Known>>()

@@ -19,6 +19,7 @@ export interface Passwords {
   isOutdated(stored: string): boolean
 }
 
+/** Hashing takes memory and time: so many at once, and 429 beyond a queue. */
 export async function createPasswords(random: Random): Promise<Passwords> {
   const enter = createGate(CONCURRENT_HASHES_MAXIMUM, WAITING_HASHES_MAXIMUM)
   const hashNow = (password: string) => hash(password, { ...PARAMETERS, salt: random.bytes(SALT_BYTES) })

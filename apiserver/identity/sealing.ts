@@ -24,6 +24,7 @@ const KEY_BYTES = 32
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
 
+/** Seals with the first key and opens with any; without keys nothing can be sealed. */
 export function createSealing(keys: readonly SealingKey[], random: Random): Sealing {
   const byId = new Map(keys.map(({ id, key }) => [id, key]))
   const [first] = keys

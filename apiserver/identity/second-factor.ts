@@ -31,6 +31,7 @@ export async function stepOf(secret: string, code: string, now: Date): Promise<n
   return result.valid && 'timeStep' in result ? result.timeStep : undefined
 }
 
+/** Throws 503 where the deployment has no key. */
 export const requireSealing = (parts: IdentityParts): void => {
   if (!parts.sealing.isAvailable) throw unavailable('not_configured', 'This deployment has no key to keep authenticator secrets with.')
 }
@@ -83,6 +84,7 @@ export async function mailWhenLocked(parts: IdentityParts, user: { readonly id: 
   await enqueueMail(parts.db, { id: newUuid(parts.random), recipient: user.email, ...secondFactorLockedMail(), createdAt: parts.clock.now() })
 }
 
+/** Lifts the lock that wrong proofs have brought. */
 export const forgetProofs = (queries: Queries, userId: string): Promise<void> => forgetAttempts(queries, subjectOf(userId))
 
 /** Judges and spends a proof of the enabled factor. Each code is accepted once, however many requests bring it at a time. */

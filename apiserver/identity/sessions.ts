@@ -36,6 +36,7 @@ export async function openSession(
   return { csrfToken, expiresAt, endedSessions, cookies: sessionCookies(secret, csrfToken, SESSION_SECONDS) }
 }
 
+/** The page reads the second one and sends it back in a header. */
 export const sessionCookies = (secret: string, csrfToken: string, maxAgeSeconds: number): readonly Cookie[] => [
   { name: SESSION_COOKIE, value: secret, maxAgeSeconds, isHttpOnly: true },
   { name: CSRF_COOKIE, value: csrfToken, maxAgeSeconds, isHttpOnly: false },

@@ -12,6 +12,7 @@ export interface Message {
   readonly at: Date
 }
 
+/** Values of headers lose their line ends, so that none can add a header of its own. */
 export function toMessage(message: Message): string {
   const domain = /@([^>\s]+)>?\s*$/.exec(message.from)?.[1] ?? 'localhost'
   const isAscii = /^[\x00-\x7f]*$/.test(message.text)

@@ -27,6 +27,7 @@ export interface Decision {
 const HEALTH: Partial<Readonly<Record<NodeState, Health>>> = { provisioning: 'reconciling', draining: 'reconciling', unreachable: 'stalled', fencing: 'reconciling', fenced: 'stalled' }
 const ERROR_LENGTH_MAXIMUM = 1_024
 
+/** Ends with the status, the conditions and how long to wait. */
 export function toActions(turn: Turn, decision: Decision): Action[] {
   const { node, seen } = turn
   const operation = activeOperation(node)

@@ -29,6 +29,7 @@ export const isHeard = ({ status }: NodeObject, { heartbeat, report }: Seen): bo
 export const hasReturned = (node: NodeObject, seen: Seen): boolean =>
   node.status?.fence !== undefined && isHeard(node, seen) && seen.report?.bootId !== node.status.fence.bootId && seen.report?.guestCount === 0
 
+/** How a node whose end is proven looks to people. */
 export const fencedLife = ({ evidence }: NodeFence): Life =>
   ({ state: 'fenced', reason: 'Fenced', detail: `${evidence} It joins again when it has come back with another boot and without guests.` })
 

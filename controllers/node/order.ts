@@ -21,8 +21,10 @@ export interface Order {
   readonly spec?: Readonly<Record<string, unknown>>
 }
 
+/** Has it done to the server in the next turn. */
 export const order = (input: Order): Action => ({ do: 'effect', name: 'order', input: { ...input } })
 
+/** Free when the server is busy, leaving or gone, and when somebody else has changed it. */
 export const orderEffect = ({ store, caches, clock }: Pick<Parts, 'store' | 'caches' | 'clock'>): Effect => async (input) => {
   const { namespace, serverId, kind, actor, arguments: args, spec = {} } = input as unknown as Order // plans of this folder write nothing else
   const key = { namespace, name: serverId }

@@ -22,6 +22,8 @@ const FLOWS: Partial<Record<OperationKind, (work: Work) => Decision>> = {
   'node.agent_upgrade': upgradeAgent, 'node.fence': fence,
 }
 
+/** The node's plan: pure, synchronous, total. Guards in order: leaving, no namespace, an operation that another one replaced, a fence that is due, an
+ *  edit without an operation, and whatever is under way. */
 export function plan(node: NodeObject, seen: Seen, now: Date): readonly Action[] {
   const turn: Turn = { node, seen, now }
   const namespace = nodeNamespace(node.metadata.name)

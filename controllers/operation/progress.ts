@@ -37,6 +37,7 @@ export function eventsAfter(
   return [...known, ...news.map((event) => ({ at: now.toISOString(), ...event }))].slice(-OPERATION_EVENTS_MAXIMUM)
 }
 
+/** Oldest first; none before there is a record. */
 export const eventsOf = (record: Pick<OperationState, 'events'> | undefined): readonly OperationEvent[] =>
   (record?.events ?? []).map(({ data, ...event }) => (data === undefined ? event : { ...event, data }))
 

@@ -23,6 +23,7 @@ interface Target {
   readonly status?: { readonly operation?: OperationProgress }
 }
 
+/** What history has of an operation outranks its object. */
 export function operationRecords(parts: Pick<Parts, 'store' | 'caches' | 'db'>): Operations {
   const { caches, db, store } = parts
   return {
@@ -93,6 +94,7 @@ const targetOf = ({ kind, metadata: { name } }: KubeObject): OperationSpec['targ
 /** The namespace of the root's operations: its own, or the one that stands for it. */
 export const operationsNamespaceOf = (root: KubeObject): string => root.metadata.namespace ?? operationNamespace(targetOf(root))
 
+/** The operation as history keeps it. */
 export const finished = (object: OperationObject, progress: OperationProgress, events: readonly OperationEvent[], now: Date): FinishedOperation => ({
   id: progress.id, kind: progress.kind, target: object.spec.target, actor: progress.actor, requestId: object.spec.requestId,
   status: progress.status, step: progress.step, stepIndex: progress.stepIndex, stepCount: progress.stepCount, error: progress.error,

@@ -5,6 +5,7 @@ import { prefixOf, type PublicAddress } from '../../domain/public-pool.ts'
 import type { InstanceSpec } from '../../resources/instance.ts'
 import type { ServerStatus } from '../../resources/server.ts'
 
+/** The one that was not replaced; undefined when the server has none of the use. */
 export const currentAddress = ({ addresses }: ServerClaims, use: HeldAddress['use']): HeldAddress | undefined => addresses.find((held) => held.use === use && held.isCurrent)
 
 const plain = ({ address, prefix, gateway }: PublicAddress): PublicAddress => ({ address, prefix, gateway })

@@ -47,6 +47,7 @@ export const auditEdits = ({ server, seen }: Turn): readonly Action[] =>
     ({ do: 'effect', name: 'audit', input: { action, actor: userActor(username), requestId: derivedId(`${uidOf(server)}/${generation}/${action}`), changes } }))
 
 const ACTOR_LENGTH_MAXIMUM = 512
+/** The actor of an operation that a user of Kubernetes began. */
 export const userActor = (username: string): string => `user:${username}`.slice(0, ACTOR_LENGTH_MAXIMUM)
 
 /** Who asked for the operation, as admission saw it; undefined when it did not. */

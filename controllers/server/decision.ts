@@ -49,6 +49,7 @@ export const asBefore = ({ server }: Turn): Decision => {
 const DETAIL_LENGTH_MAXIMUM = 1_024
 const cut = (text: string): string => (text.length <= DETAIL_LENGTH_MAXIMUM ? text : `${text.slice(0, DETAIL_LENGTH_MAXIMUM - 1)}…`)
 
+/** In the order in which they are done: the work, the operation, the status, and how long to wait. */
 export function toActions(turn: Turn, decision: Decision): Action[] {
   const operation = activeOperation(turn.server)
   const { actions = [], waitSeconds, waitFor = 'a change' } = decision
@@ -124,4 +125,5 @@ const blockedCondition = (isBlocked: boolean): ConditionDraft =>
     ? { type: 'DeletionBlocked', status: 'True', reason: 'Protected', message: 'The server is protected. It is deleted as soon as spec.isProtected is false.' }
     : { type: 'DeletionBlocked', status: 'False', reason: 'NotProtected', message: '' }
 
+/** Undefined before it was first said. */
 export const findCondition = (server: ServerObject, type: string) => server.status?.conditions?.find((condition) => condition.type === type)

@@ -26,6 +26,7 @@ export interface Place {
   readonly instance: InstanceObject | undefined
 }
 
+/** Of an object that was read from Kubernetes; one that never was is a bug. */
 export const uidOf = (object: KubeObject): string => {
   if (object.metadata.uid === undefined) throw new Error(`${object.kind} ${object.metadata.name} was never stored`)
   return object.metadata.uid
@@ -42,10 +43,13 @@ const childLabels = (server: ServerObject, seen: Seen): Record<string, string> =
 
 /** The first one has the name of its server; a rebuilt server has another. */
 export const bootStorageName = ({ spec, metadata }: ServerObject): string => spec.bootStorageId ?? metadata.name
+/** Of the boot storage. */
 export const storageKey = (server: ServerObject): Key => ({ namespace: namespaceOf(server), name: bootStorageName(server) })
+/** Of the server's instance on the node. */
 export const instanceKey = (server: ServerObject, node: string): Key => ({ namespace: nodeNamespace(node), name: uidOf(server) })
 /** The key that both ends of a move know. */
 export const moveKeyKey = (server: ServerObject, node: string): Key => ({ namespace: nodeNamespace(node), name: `move-${uidOf(server)}` })
+/** Of the copy that the agent of the node may read. */
 export const userDataKey = (server: ServerObject, node: string): Key => ({ namespace: nodeNamespace(node), name: `user-data-${uidOf(server)}` })
 
 /** The boot storage, or the one of this name that takes its place. */
@@ -60,6 +64,7 @@ export function ensureStorage(server: ServerObject, seen: Seen, claims: ServerCl
   return { do: 'ensure', type: Storage, draft: { metadata: { ...storageKey(server), name, labels: childLabels(server, seen), ownerReferences }, spec } }
 }
 
+/** `seen.userData` must have been read. */
 export function ensureUserData(server: ServerObject, seen: Seen, node: string): Action {
   const metadata = { ...userDataKey(server, node), labels: childLabels(server, seen) }
   return { do: 'ensure', type: Secret, draft: { metadata, spec: undefined, data: seen.userData ?? {} } }

@@ -19,6 +19,7 @@ interface Lost {
   readonly isAttested: boolean
 }
 
+/** As a deletion, which does not wait for what the lost node holds. */
 export function forceRelease(work: Work): Decision {
   const { server, seen, operation } = work
   const decision = removal(work)

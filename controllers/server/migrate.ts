@@ -14,6 +14,7 @@ import { reserved } from './reservation.ts'
 import { switched } from './switched.ts'
 import { removeTarget, undo } from './undo.ts'
 
+/** `server.migrate`: the first rule that applies decides. */
 export const migrate = (work: Work): Decision => reserved(work, (moving) => first(moving, RULES))
 
 /** Asked for, or fallen back to. */

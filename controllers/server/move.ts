@@ -10,8 +10,10 @@ import { reserved } from './reservation.ts'
 import { switched } from './switched.ts'
 import { removeTarget, undo } from './undo.ts'
 
+/** `server.move`: the first rule that applies decides. */
 export const move = (work: Work): Decision => reserved(work, moveStopped)
 
+/** The move of a server that stands still, for which room is held. */
 export const moveStopped = (moving: Moving): Decision => first(moving, RULES)
 
 const arrived: Rule<Moving> = (moving) => (isMadeAnew(moving) ? switched(moving) : undefined)

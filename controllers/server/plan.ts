@@ -28,6 +28,7 @@ const FLOWS: Partial<Record<OperationKind, (work: Work) => Decision>> = {
 /** How a flow that is given up leaves the server, where it is not as after the flows of power. */
 const FAILURES: Partial<Record<OperationKind, typeof failed>> = { 'server.change_plan': changePlanFailed, 'server.rebuild': rebuildFailed, 'server.recover': recoverFailed }
 
+/** What is to be done about the server now. Edits are audited whatever else happens. */
 export function plan(server: ServerObject, seen: Seen, now: Date): readonly Action[] {
   const turn: Turn = { server, seen, now }
   return [...auditEdits(turn), ...decide(turn)]

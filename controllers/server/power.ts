@@ -100,6 +100,7 @@ export const broken: Rule = (work) => {
   return status?.state === 'error' && hasSeenSpec(work.seen.instance) ? failed(work, 'started', status.detail ?? 'The guest could not be started.') : undefined
 }
 
+/** The guest has booted with the incarnation that was asked for. */
 export const running: Rule = (work) => {
   const { instance } = work.seen
   if (instance === undefined) return undefined
@@ -142,10 +143,12 @@ export function withPower(work: Work, step: string, power: Power): Decision {
   return { ...decision, actions: [...userData(server, seen), ...present(ensureInstance(server, seen, seen.claims, seen.storage, power))] }
 }
 
+/** The copy for the host, where the server has user data and the host has none yet. */
 export const userData = (server: ServerObject, seen: Seen): readonly Action[] =>
   server.spec.userDataSecretName === undefined || seen.hasUserDataCopy || seen.claims === undefined || seen.userData === undefined
     ? [] : [ensureUserData(server, seen, seen.claims.placement.node)]
 
+/** What is there, as a list. */
 export const present = <T>(value: T | undefined): readonly T[] => (value === undefined ? [] : [value])
 
 const STATES_AT_WORK = { 'server.create': 'creating', 'server.start': 'starting', 'server.stop': 'stopping', 'server.restart': 'starting', 'server.delete': 'deleting', 'server.rebuild': 'starting', 'server.recover': 'starting' } as const
@@ -201,10 +204,12 @@ export function stopOf({ id, arguments: said = {} }: OperationStanza): NonNullab
 export const hasSeenSpec = (instance: InstanceObject | undefined): boolean =>
   instance?.status?.observedGeneration !== undefined && instance.status.observedGeneration >= (instance.metadata.generation ?? 0)
 
+/** A guest of it has memory on the host. */
 export const isLive = (instance: InstanceObject): boolean => ['starting', 'running', 'stopping'].includes(instance.status?.state ?? 'waiting')
 
 /** The newest incarnation runs, or ran and ended since. */
 export const hasStarted = (instance: InstanceObject): boolean =>
   (instance.status?.incarnation ?? 0) >= instance.spec.incarnation && (instance.status?.state === 'running' || (instance.status?.state === 'stopped' && instance.status.startedAt !== undefined))
 
+/** The host has followed the newest spec and runs no guest. */
 export const hasEnded = (instance: InstanceObject): boolean => hasSeenSpec(instance) && (instance.status?.state === 'stopped' || instance.status?.state === 'error')

@@ -15,6 +15,7 @@ import { forgetMove } from './switched.ts'
 export const deleteObject = ({ metadata }: ServerObject): Action =>
   ({ do: 'remove', type: Server, key: { ...(metadata.namespace === undefined ? {} : { namespace: metadata.namespace }), name: metadata.name } })
 
+/** Steps in order: the guests, the disk, what belongs to both, the claims. Nothing is given back before the host has let it go. */
 export function removal({ server, seen }: Turn): Decision {
   const { instance, targetInstance, strayInstances = [], storage, claims, accountId } = seen
   const instances = [...present(instance), ...present(targetInstance), ...strayInstances]

@@ -60,4 +60,5 @@ export const activeOperation = (server: ServerObject): OperationStanza | undefin
 export const hasBegun = (server: ServerObject, operation: OperationStanza): boolean => server.status?.operation?.id === operation.id
 
 const REMOVALS: readonly (string | undefined)[] = ['server.delete', 'server.force_release']
+/** It was asked to go, and never comes back. */
 export const isDeleting = (server: ServerObject): boolean => REMOVALS.includes(server.spec.operation?.kind)

@@ -77,5 +77,6 @@ export const settledAs = (winner: 'source' | 'target', { operation }: Work): Pic
 export const forgetKeys = (server: ServerObject, nodes: readonly string[]): readonly Action[] =>
   nodes.map((node) => ({ do: 'remove', type: Secret, key: moveKeyKey(server, node) }))
 
+/** Removes the copy that the node has. */
 export const forgetUserData = (server: ServerObject, node: string): readonly Action[] =>
   server.spec.userDataSecretName === undefined ? [] : [{ do: 'remove', type: Secret, key: userDataKey(server, node) }]

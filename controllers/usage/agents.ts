@@ -11,6 +11,7 @@ import type { UsageSource } from './index.ts'
 const Answer = z.strictObject({ guests: z.array(GuestUsage) })
 const CONNECTIONS_MAXIMUM = 64
 
+/** Asks each agent itself, and trusts only the certificate that its node shows. Throws Unavailable when one does not answer. */
 export function usageFromAgents(store: Store): UsageSource {
   // A resumed TLS session shows no certificate, so none is resumed.
   const kept = new Agent({ keepAlive: true, maxSockets: CONNECTIONS_MAXIMUM, maxCachedSessions: 0, rejectUnauthorized: false })

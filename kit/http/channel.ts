@@ -16,6 +16,7 @@ export interface ChannelOptions<T> {
   readonly onClosed: () => void
 }
 
+/** Ends with the signal at the latest; `onClosed` is called once, however it ends. */
 export function createChannel<T>({ sizeMaximum, sizeOf, signal, onClosed }: ChannelOptions<T>): Channel<T> {
   const queue: T[] = []
   let size = 0

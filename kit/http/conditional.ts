@@ -2,6 +2,7 @@
 import { conflict } from '../../domain/problem.ts'
 import type { RequestFacts } from './call.ts'
 
+/** A strong entity tag. */
 export const etagOf = (generation: number): string => `"${generation}"`
 
 /** Throws a Problem (409) when the request names other versions than the current one. */

@@ -17,6 +17,7 @@ export interface Cursors {
 
 const SIGNATURE_BYTES = 16
 
+/** A cursor is good for the list and the account that it was made for, wherever the key is the same. */
 export function createCursors(key: Uint8Array): Cursors {
   const secret = createSecretKey(key)
   const sign = (list: string, accountId: string, payload: Uint8Array) =>

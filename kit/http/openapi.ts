@@ -20,6 +20,7 @@ export interface DocumentOptions {
 
 export type OpenApiDocument = ReturnType<typeof createDocument>
 
+/** OpenAPI 3.1 of exactly these routes. */
 export function openApiDocument(routes: readonly Route[], options: DocumentOptions): OpenApiDocument {
   const paths: Record<string, Record<string, ZodOpenApiOperationObject>> = {}
   for (const route of routes) (paths[route.path] ??= {})[route.method.toLowerCase()] = operationOf(route, options.examples?.[route.id])

@@ -42,5 +42,7 @@ export interface StepParts {
 /** Builds a step for a route; undefined when the route has no use for it. */
 export type StepMaker = (route: Route, parts: StepParts) => Step | undefined
 
+/** Whether a customer calls, by whichever credential. */
 export const isSignedIn = (caller: Caller): caller is Customer => caller.kind === 'session' || caller.kind === 'token'
+/** Whether the request may change something. */
 export const isUnsafe = (route: Route): boolean => route.method !== 'GET'

@@ -80,6 +80,7 @@ interface Compiled {
 const PUBLIC: Caller = { kind: 'public' }
 const UNMATCHED = 'none'
 
+/** Compiles every route once. Throws for one that cannot be guarded as it asks. */
 export function createPipeline(options: PipelineOptions): HttpService {
   const { clock, random } = options
   const parts: StepParts = { ...options, takeBudget: createBuckets(clock) }

@@ -30,6 +30,7 @@ interface Bucket {
   at: number
 }
 
+/** Takes one request from the bucket of the key, and says what is left. Buckets are of this process. */
 export function createBuckets(clock: Clock): (budget: Budget, key: string) => BudgetState {
   const buckets = new Map<string, Bucket>()
   return (budget, key) => {

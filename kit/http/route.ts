@@ -86,6 +86,7 @@ export const BODY_BYTES_MAXIMUM = 1_048_576
 
 const NoParameters = z.strictObject({})
 
+/** What is left out is as strict as can be: no body, signed-in customers only, answers as JSON. */
 export function route<
   Params extends z.ZodType = typeof NoParameters, Query extends z.ZodType = typeof NoParameters, Body extends z.ZodType = z.ZodNull,
 >(input: RouteInput<Params, Query, Body>): Route<Params, Query, Body> {

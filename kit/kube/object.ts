@@ -54,6 +54,7 @@ export interface Key {
 
 export const keyOf = (object: KubeObject): Key =>
   object.metadata.namespace === undefined ? { name: object.metadata.name } : { namespace: object.metadata.namespace, name: object.metadata.name }
+/** As one text, which `keyFromText` reads. */
 export const keyText = (key: Key): string => (key.namespace === undefined ? key.name : `${key.namespace}/${key.name}`)
 export function keyFromText(text: string): Key {
   const slash = text.indexOf('/')

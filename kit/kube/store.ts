@@ -59,7 +59,9 @@ export class ApiError extends Error {
 }
 
 export const isApiError = (error: unknown): error is ApiError => error instanceof ApiError
+/** Somebody else has changed it since it was read. */
 export const isConflict = (error: unknown): boolean => error instanceof ApiError && error.reason === 'Conflict'
 export const isAlreadyExists = (error: unknown): boolean => error instanceof ApiError && error.reason === 'AlreadyExists'
 export const isNotFound = (error: unknown): boolean => error instanceof ApiError && error.code === 404
+/** A version that is not known any more: list again. */
 export const isExpired = (error: unknown): boolean => error instanceof ApiError && (error.reason === 'Expired' || error.reason === 'Gone')

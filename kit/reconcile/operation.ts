@@ -28,7 +28,9 @@ export interface Operations {
   record(root: KubeObject, action: OperationAction, now: Date): Promise<Progress>
 }
 
+/** What was asked for, ended or not. */
 export const stanzaOf = (root: KubeObject): Stanza | undefined => (root.spec as { operation?: Stanza } | undefined)?.operation // every root with operations has this field
+/** How far the last operation is that a turn has come to. */
 export const progressOf = (root: KubeObject): Progress | undefined => (root.status as { operation?: Progress } | undefined)?.operation // as above
 
 /** The operation that is asked for and has not ended; undefined when there is none. */

@@ -4,6 +4,7 @@ import { collectDefaultMetrics, Registry } from 'prom-client'
 export { Counter, Gauge, Histogram } from 'prom-client'
 export type { Registry } from 'prom-client'
 
+/** `isProcessWide`: with the figures of the process itself. */
 export function openRegistry(options: { readonly isProcessWide: boolean }): Registry {
   const registry = new Registry()
   if (options.isProcessWide) collectDefaultMetrics({ register: registry })

@@ -1,6 +1,7 @@
 /** The only door to the process: arguments, environment, exit, signals. */
 import type { Server } from 'node:net'
 
+/** Those of the program, without Node and the file. */
 export const processArguments = (): readonly string[] => process.argv.slice(2)
 export const environment = (): Readonly<Record<string, string | undefined>> => process.env
 /** The Node binary that runs this process; children are always started with it. */
@@ -16,6 +17,7 @@ export const printErrorLine = (line: string): void => void process.stderr.write(
 export function exitProcess(code: number): never {
   process.exit(code)
 }
+/** Of an end that comes by itself. */
 export const setExitCode = (code: number): void => void (process.exitCode = code)
 
 /** Sends a signal; false when no such process exists. Signal 0 only asks. */

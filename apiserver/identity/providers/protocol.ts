@@ -49,6 +49,7 @@ export interface Provider {
   logoutUrl(returnTo: string): Promise<string | undefined>
 }
 
+/** Asks the provider for its endpoints when it is first used. */
 export function createProvider(configuration: ProviderConfiguration, parts: { readonly clock: Clock; readonly fetch?: client.CustomFetch }): Provider {
   let discovered: { readonly until: number; readonly found: Promise<client.Configuration> } | undefined
 

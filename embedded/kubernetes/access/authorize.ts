@@ -13,6 +13,7 @@ function verbOf(method: Request['method'], name: string, query: Query): string {
   return { POST: 'create', PUT: 'update', PATCH: 'patch' }[method]
 }
 
+/** Throws 403 as Kubernetes words it. */
 export function authorize(engine: Engine, user: User, request: Request, query: Query, target: Target): void {
   const { definition, namespace, name, subresource } = target
   const verb = verbOf(request.method, name, query)

@@ -6,6 +6,7 @@ import { memberSchema, type Schema } from '../schema/schema.ts'
 const DELETE_FROM = '$deleteFromPrimitiveList/'
 const ORDER = '$setElementOrder/'
 
+/** Lists of objects are merged by their keys, where the schema names them. */
 export function strategicMerge(target: Json | undefined, patch: Json, schema: Schema | undefined): Json {
   return isObject(patch) ? mergeObjects(asObject(target), patch, schema) : patch
 }

@@ -13,6 +13,7 @@ export function ageOf(since: string, now: Date): string {
   return Number.isNaN(at) ? '<unknown>' : durationText(Math.floor((now.getTime() - at) / 1000))
 }
 
+/** As `kubectl get` shows an age. */
 export function durationText(seconds: number): string {
   if (seconds < -1) return '<invalid>'
   if (seconds < 0) return '0s'

@@ -14,6 +14,7 @@ export interface Body {
   readonly duplicates: readonly string[]
 }
 
+/** Throws 400 for what is no JSON, 413 for what is too long. */
 export function parseJson(text: string): Body {
   if (text.length > BODY_MOST_BYTES) throw bodyTooLarge(BODY_MOST_BYTES)
   try {
@@ -25,6 +26,7 @@ export function parseJson(text: string): Body {
   }
 }
 
+/** Throws as `parseJson` does. */
 export function parseYamlOrJson(text: string): Body {
   if (text.trimStart().startsWith('{')) return parseJson(text)
   if (text.length > BODY_MOST_BYTES) throw bodyTooLarge(BODY_MOST_BYTES)

@@ -15,6 +15,7 @@ export interface Collector {
   stop(): void
 }
 
+/** Removes, in the background, what no owner is left of. */
 export function startCollector(engine: Engine): Collector {
   const { store, log } = engine
   const ownership = openOwnership(store)

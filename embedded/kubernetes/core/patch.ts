@@ -23,6 +23,7 @@ const PATCH_TYPES = {
 
 const PATCH_OPTIONS = { group: 'meta.k8s.io', kind: 'PatchOptions' }
 
+/** Throws 415 for a kind of patch that the object does not take. */
 export async function patch(engine: Engine, write: Write): Promise<Answer> {
   const { target, request, query } = write
   const type = mediaType(request.headers['content-type'])

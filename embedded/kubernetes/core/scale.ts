@@ -15,6 +15,7 @@ function pathsOf(definition: Definition): ScalePaths {
 const read = (object: KubeObject, path: string | undefined): Json | undefined =>
   path === undefined || path === '' ? undefined : compileJsonPath(path)(object)[0]
 
+/** The object as its `scale` subresource shows it. */
 export function toScale(definition: Definition, object: KubeObject): JsonObject {
   const paths = pathsOf(definition)
   const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata

@@ -62,6 +62,7 @@ function checkOptions(query: Query): void {
 
 const badRevision = (text: string): string => `resourceVersion: Invalid value: ${JSON.stringify(text)}: strconv.ParseUint: parsing ${JSON.stringify(text)}: invalid syntax`
 
+/** 0 for no text. Throws 400. */
 export function revisionIn(text: string): number {
   if (text === '') return 0
   if (!/^\d{1,15}$/.test(text)) throw badRequest(`invalid resource version: ${badRevision(text)}`)

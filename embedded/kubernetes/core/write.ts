@@ -12,6 +12,7 @@ import { alreadyExists, badRequest, fieldRequired, invalid, Refusal, unexpected 
 
 const GENERATE_MOST_ATTEMPTS = 8
 
+/** Throws 409 for a name that is taken; a generated one is tried again. */
 export async function create(engine: Engine, write: Write): Promise<Answer> {
   const { target, request } = write
   const { definition } = target
@@ -41,6 +42,7 @@ export async function create(engine: Engine, write: Write): Promise<Answer> {
   }
 }
 
+/** Throws 409 when the object has changed since it was read. */
 export async function replace(engine: Engine, write: Write): Promise<Answer> {
   const { target, request } = write
   const { object, duplicates } = parseObject(request.body, request.headers['content-type'])

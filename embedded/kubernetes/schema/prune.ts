@@ -4,6 +4,7 @@ import { isList, isObject, setMember, type Json, type JsonObject, type MutableOb
 import { unknownMetadata } from '../core/metadata.ts'
 import { allowsUnknown, memberSchema, type Schema } from './schema.ts'
 
+/** Without the fields that the schema does not know; their paths go to `unknown`. */
 export function pruned<T extends Json>(value: T, schema: Schema, unknown: string[], path = ''): T {
   if (schema['x-kubernetes-embedded-resource'] && isObject(value)) {
     const { apiVersion, kind, metadata, ...rest }: JsonObject = value

@@ -5,6 +5,7 @@ import { fieldDuplicate, fieldInvalid, fieldNotSupported, fieldRequired, fieldTo
 import { isOfFormat } from './formats.ts'
 import { formerItem, memberSchema, type Schema } from './schema.ts'
 
+/** Every fault, in the words of Kubernetes. What is as it was in `old` is not judged again. */
 export function schemaFaults(value: Json, schema: Schema, field = '', old?: Json): Cause[] {
   if (value === null && schema.nullable) return []
   if (old !== undefined && isEqual(value, old)) return [] // what was stored is not refused because the schema changed since

@@ -76,6 +76,7 @@ export function kubeconfig({ url, authority, user, token }: { readonly url: stri
 /** Finds the user of a token; undefined when nobody has it. */
 export type Authenticate = (token: string) => User | undefined
 
+/** Reads the file again for a token that it does not know, so that new users need no restart. */
 export function tokenFile(folder: string): Authenticate {
   const path = join(folder, TOKEN_FILE)
   let users = new Map<string, User>()

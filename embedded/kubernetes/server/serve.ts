@@ -38,6 +38,7 @@ export interface EmbeddedServer {
   stop(): Promise<void>
 }
 
+/** Throws when the folder is in use. */
 export async function startServer({ folder, host, port, clock, random, log, onStorageFailure = () => {} }: ServerOptions): Promise<EmbeddedServer> {
   await mkdir(folder, { recursive: true, mode: 0o700 })
   const storage = await openLogStorage({ folder: join(folder, 'log'), log, onFailure: onStorageFailure })

@@ -41,6 +41,7 @@ interface Waiting {
   readonly reject: (error: unknown) => void
 }
 
+/** Throws when another process has the folder. */
 export async function openLogStorage(options: LogOptions): Promise<LogStorage> {
   const { folder, log, snapshotAfterBytes = SNAPSHOT_AFTER_BYTES, onFailure = () => {} } = options
   await mkdir(folder, { recursive: true, mode: 0o700 })

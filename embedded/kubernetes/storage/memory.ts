@@ -3,6 +3,7 @@ import type { Storage } from './storage.ts'
 
 const done = Promise.resolve()
 
+/** Forgets everything with its process. */
 export const memoryStorage = (): Storage => ({
   load: async () => ({ snapshot: [], revision: 0, records: [] }),
   append: () => done,

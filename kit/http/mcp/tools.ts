@@ -95,6 +95,7 @@ export interface ToolFilter {
   readonly isReadOnly: boolean
 }
 
+/** Whether the client asked for tools like it. */
 export const isChosen = ({ toolset, shown }: Tool, { toolsets, isReadOnly }: ToolFilter): boolean =>
   (toolsets === undefined || toolsets.includes(toolset)) && (!isReadOnly || shown.annotations.readOnlyHint)
 

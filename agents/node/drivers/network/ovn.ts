@@ -20,6 +20,7 @@ const NAME_HEX = 11
 /** Encapsulation takes its part of what the wire carries. */
 export const OVN_MTU = 1_400
 
+/** Name of the tap device, which Linux allows 15 characters. */
 export const tapOf = (guest: string, index: number): string => `svc${createHash('sha256').update(`${guest}/${index}`).digest('hex').slice(0, NAME_HEX)}`
 
 /** `-netdev` and what the device leaves to the guest: the userspace datapath fills in no checksums. */
