@@ -34,11 +34,13 @@ export interface Month {
 }
 
 const MONTH = /^(\d{4})-(0[1-9]|1[0-2])$/
+/** Before it nothing was counted, and dates say other years than they are given. */
+const FIRST_YEAR = 1970
 
-/** The calendar month of `YYYY-MM`; undefined when the text is none. */
+/** The calendar month of `YYYY-MM`; undefined when the text is none, or one long before any servers. */
 export function monthOf(text: string): Month | undefined {
   const [, year, month] = MONTH.exec(text) ?? []
-  return year === undefined || month === undefined || Number(year) < 1 ? undefined : monthAt(Number(year), Number(month) - 1)
+  return year === undefined || month === undefined || Number(year) < FIRST_YEAR ? undefined : monthAt(Number(year), Number(month) - 1)
 }
 
 /** The calendar month that the instant is in. */

@@ -1,6 +1,6 @@
 /** What servers have moved: series for charts, and the month's transfer for the bill. */
 import { listDailyTransfers, listMetrics, listServerTransfers } from '../../db/usage.ts'
-import { Problem } from '../../domain/problem.ts'
+import { badField } from '../../domain/problem.ts'
 import { billTransfer, monthAround, monthOf } from '../../domain/transfer.ts'
 import { seriesOf, seriesStart, stepSecondsOf } from '../../domain/usage.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
@@ -17,7 +17,7 @@ export function usageEndpoints({ db }: Parts, servers: Servers): readonly Endpoi
     }),
     customerEndpoint(getNetworkTransfer, async ({ caller, query, now }) => {
       const month = query.month === undefined ? monthAround(now) : monthOf(query.month)
-      if (month === undefined) throw new Problem(400, 'month must be a calendar month, as in 2026-01.')
+      if (month === undefined) throw badField('month', 'must be a calendar month, as in 2026-01')
       const transfers = await listServerTransfers(db, caller.accountId, month)
       return { status: 200, body: toNetworkTransfer(month, transfers.map(billTransfer), await listDailyTransfers(db, caller.accountId, month)) }
     }),

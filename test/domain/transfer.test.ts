@@ -33,5 +33,5 @@ describe('a month', () => {
     expect(monthOf('2026-12')).toEqual({ start: new Date('2026-12-01T00:00:00Z'), end: new Date('2027-01-01T00:00:00Z') })
     expect(monthAround(new Date('2026-01-31T23:59:59.999Z'))).toEqual(monthOf('2026-01'))
   })
-  it.each(['2026-13', '2026-1', '2026', '0000-01', 'x'])('is not %s', (text) => expect(monthOf(text)).toBeUndefined())
+  it.each(['2026-13', '2026-1', '2026', '0000-01', '0050-01', '1969-12', 'x'])('is not %s', (text) => expect(monthOf(text)).toBeUndefined())
 })
