@@ -7,7 +7,7 @@ import type { Decision, Work } from './decision.ts'
 import { ensureInstance, powerOf } from './drafts.ts'
 import { awaitArrival, receiver } from './hand-over.ts'
 import { moveStopped } from './move.ts'
-import { hasDiskThere, inState, isLost, isSilent, modeOf, type Moving, policyOf, reasonToEnd, sentAttempt, sentGibibytes, sourceWord, targetWord } from './moving.ts'
+import { hasDiskThere, inState, isFenced, isLost, isSilent, modeOf, type Moving, policyOf, reasonToEnd, sentAttempt, sentGibibytes, sourceWord, targetWord } from './moving.ts'
 import { shareKeys } from './move-effects.ts'
 import { first, present, type Rule } from './power.ts'
 import { reserved } from './reservation.ts'
@@ -31,10 +31,11 @@ const lost: Rule<Moving> = (moving) => {
 const cold: Rule<Moving> = (moving) => (isCold(moving) ? moveStopped(moving) : undefined)
 
 const hopeless: Rule<Moving> = (moving) => {
-  const { written, source, seen, targetNode } = moving
+  const { written, source, seen, sourceNode, targetNode } = moving
   const word = sourceWord(moving)
   if (written.state === 'aborting') return undo(moving, written.detail)
   const reason = reasonToEnd(moving)
+    ?? (isFenced(seen, sourceNode) ? `Node ${sourceNode} was lost.` : undefined)
     ?? (word === 'ended' || source?.spec.power === 'stopped' ? 'The guest ended while it was to be moved.' : word === 'gone' ? 'The instance of the server was removed.' : undefined)
     ?? (isSilent(seen, targetNode) ? `Node ${targetNode} does not answer.` : undefined)
   return reason === undefined ? undefined : undo(moving, reason)

@@ -17,7 +17,7 @@ const mirror = disk('ready', 'mirror')
 const leftBefore = { ...mirror, spec: { ...mirror.spec, source: { kind: 'mirror', name: 'op-0' } } } as const
 const leaving = { ...mirror, metadata: { ...mirror.metadata, deletionTimestamp: NOW.toISOString() } }
 const { source: _source, ...sharedSpec } = mirror.spec
-const shared = { ...mirror, spec: { ...sharedSpec, pool: 'pool-1', isRetained: true } }
+const shared = (arrivingFor: string) => ({ ...mirror, spec: { ...sharedSpec, pool: 'pool-1', isRetained: true, arrivingFor } })
 const pooled = { ...storage('online'), status: { state: 'online', pool: 'pool-1' } } as const
 const CANCEL = { cancel: 'true' }
 
@@ -136,10 +136,12 @@ describe('whoever is not heard', () => {
     ['a receiver never gets the disk that an earlier move left', moving({ migration: written('preparing'), seen: { targetVolume: leftBefore } }), ['operation op-1 prepared', 'state started', 'preparing']],
     ['a receiver never gets a disk that is on its way out', moving({ migration: written('preparing'), seen: { targetVolume: leaving } }), ['operation op-1 prepared', 'state started', 'preparing']],
     ['a receiver lets go of a disk that is not of its move', moving({ migration: written('preparing'), target: failedToReceive(), seen: { targetVolume: leftBefore } }), ['remove Instance on node-node-2', 'operation op-1 prepared', 'state started', 'preparing']],
-    ['a receiver gets a shared disk as it is', moving({ migration: written('preparing'), seen: { storage: pooled, targetVolume: shared } }), ['effect shareKeys', 'ensure Instance running 1 on node-node-2 receives 1', 'operation op-1 prepared', 'state started', 'preparing']],
+    ['a receiver gets a shared disk as it is', moving({ migration: written('preparing'), seen: { storage: pooled, targetVolume: shared('op-1') } }), ['effect shareKeys', 'ensure Instance running 1 on node-node-2 receives 1', 'operation op-1 prepared', 'state started', 'preparing']],
+    ['but never what another move had it for, which may be on its way out', moving({ migration: written('preparing'), seen: { storage: pooled, targetVolume: shared('op-0') } }), ['operation op-1 prepared', 'state started', 'preparing']],
     ['a receiver that fails before anything was sent is made anew', moving({ migration: written('preparing'), target: failedToReceive() }), ['effect shareKeys', 'ensure Instance running 1 on node-node-2 receives 2', 'operation op-1 prepared', 'state started', 'preparing']],
     ['a receiver that fails while it is sent to waits for its sender\'s word', moving({ migration: written('sending'), source: sendingNow(), target: failedToReceive() }), ['operation op-1 moved', 'state started', 'sending']],
     ['a guest that ends by itself is not moved', moving({ migration: written('preparing'), source: instance({}, { state: 'stopped', endReason: 'guest_shutdown' }), target: waiting() }), ['operation op-1 reserved', 'state started', 'event undoing', 'aborting: The guest ended while it was to be moved.']],
+    ['a guest whose node is proven dead is not moved, and that is said', moving({ migration: written('sending'), source: sendingNow(), target: waiting(), seen: { silentNodes: ['node-1'], fencedNodes: ['node-1'] } }), ['operation op-1 reserved', 'state started', 'event undoing', 'aborting: Node node-1 was lost.']],
     ['a guest that was stopped for the move and cannot go is started again', moving({ policy: 'relaxed', migration: written('aborting', { detail: 'Disk full.' }), source: stoppedForMove }), ['ensure Instance running 2 on node-node-1', 'operation op-1 reserved', 'state starting', 'event undoing', 'aborting: Disk full.']],
     ['a disk that cannot be copied ends the move', moving({ kind: 'server.move', power: 'stopped', source: off, migration: written('detached'), seen: { targetVolume: disk('error') } }), ['operation op-1 reserved', 'state stopped', 'event undoing', 'aborting: Disk full.']],
   ])('%s', (_row, world, expected) => expect(moved(world)).toEqual(expected))
