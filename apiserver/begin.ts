@@ -5,6 +5,7 @@ import type { Extent, OperationKind } from '../domain/operations.ts'
 import type { ServerFacts } from '../domain/server-rules.ts'
 import type { Tables } from '../db/tables.ts'
 import type { Answer, Call, Customer } from '../kit/http/call.ts'
+import { requireMatch } from '../kit/http/conditional.ts'
 import type { Route } from '../kit/http/route.ts'
 import { replacing } from '../kit/kube/merge-patch.ts'
 import { keyOf } from '../kit/kube/object.ts'
@@ -17,7 +18,7 @@ import { accept, announceEarlier, newStanza } from './accept.ts'
 import { auditEntryOf } from './audit.ts'
 import { begunView } from './operation-views.ts'
 import type { Parts } from './parts.ts'
-import type { ServerObject, Servers } from './servers.ts'
+import { etagOfServer, type ServerObject, type Servers } from './servers.ts'
 import { storedOf } from './stored.ts'
 
 type Patch = Readonly<Record<string, unknown>>
@@ -53,8 +54,12 @@ export const operate = async <R extends Route, Claims = void>(parts: Parts, serv
 export async function begin<R extends Route, Claims = void>(parts: Parts, servers: Servers, call: Call<R, Customer>, verb: Verb<Claims>): Promise<OperationView> {
   const { id } = call.params as { readonly id: string } // every route of a verb has it
   const { caller, request, now } = call
+  const judge = (server: ServerObject) => {
+    requireMatch(request, etagOfServer(server))
+    verb.judge(factsOf(storedOf(server)))
+  }
   const before = await servers.read(caller.accountId, id)
-  verb.judge(factsOf(storedOf(before)))
+  judge(before)
   const operation = newStanza(parts, verb.kind, { actor: caller.actor, requestId: request.requestId, now, gibibytes: verb.gibibytes, graceSeconds: verb.graceSeconds })
   const read = readAgain(servers, { caller, params: { id } }, before)
   const written = await accept(parts, {
@@ -63,7 +68,7 @@ export async function begin<R extends Route, Claims = void>(parts: Parts, server
     ...(verb.giveBack === undefined ? {} : { giveBack: (tx) => verb.giveBack?.(tx, operation) ?? Promise.resolve() }),
     write: async (claimed) => {
       const server = await read()
-      verb.judge(factsOf(storedOf(server)))
+      judge(server)
       await announceEarlier(parts, { accountId: caller.accountId, server })
       await verb.prepare?.({ server, operation })
       const beginning = { server, operation, claims: claimed as Claims } // what its own `claim` has answered

@@ -1,6 +1,7 @@
 /** Servers as requests find them: one read through to the store, pages from the cache, JSON encoded once per object. */
 import { notFound } from '../domain/problem.ts'
 import { listRecentWrites, type RecentWrite } from '../db/recent-writes.ts'
+import { etagOf } from '../kit/http/conditional.ts'
 import type { Position } from '../kit/http/cursor.ts'
 import type { Cache } from '../kit/kube/cache.ts'
 import type { KubeObject } from '../kit/kube/object.ts'
@@ -33,6 +34,8 @@ export interface Servers {
   jsonOf(server: ServerObject): Buffer
   readonly cache: Cache<ServerSpec, ServerStatus>
 }
+
+export const etagOfServer = ({ metadata }: ServerObject): string => etagOf(metadata.generation ?? 0)
 
 const ZONE_UNKNOWN = 'The zone is not known yet.'
 const LABEL_INDEX = 'api label'

@@ -3,6 +3,7 @@ import { isPrivateNetwork } from '../../domain/addresses.ts'
 import { conflict, notFound, operationInProgress } from '../../domain/problem.ts'
 import { countAllocated } from '../../db/public-pools.ts'
 import type { Answer, Call, Operator } from '../../kit/http/call.ts'
+import { etagOf, requireMatch } from '../../kit/http/conditional.ts'
 import { type Endpoint, operatorEndpoint } from '../../kit/http/endpoint.ts'
 import { replacing } from '../../kit/kube/merge-patch.ts'
 import { newOrderedUuid } from '../../kit/sys/random.ts'
@@ -30,12 +31,17 @@ export function publicPoolEndpoints(parts: Parts): readonly Endpoint[] {
   parts.caches.of(Zone)
   return [
     operatorEndpoint(routes.listPublicPools, (call) => list(parts, call)),
-    operatorEndpoint(routes.getPublicPool, async ({ params }) => ({ status: 200, body: { public_pool: await viewOf(parts, await read(parts, params.id)) } })),
+    operatorEndpoint(routes.getPublicPool, async ({ params }) => {
+      const pool = await read(parts, params.id)
+      return { status: 200, body: { public_pool: await viewOf(parts, pool) }, headers: { etag: etagOfPool(pool) } }
+    }),
     operatorEndpoint(routes.createPublicPool, (call) => create(parts, call)),
     operatorEndpoint(routes.updatePublicPool, (call) => update(parts, call)),
     operatorEndpoint(routes.deletePublicPool, (call) => remove(parts, call)),
   ]
 }
+
+const etagOfPool = ({ metadata }: PoolObject): string => etagOf(metadata.generation ?? 0)
 
 async function read({ store, caches }: Parts, id: string): Promise<PoolObject> {
   const pool = await store.get(PublicPool, { name: id })
@@ -104,6 +110,7 @@ async function update(parts: Parts, call: Call<typeof routes.updatePublicPool, O
     resource, audit: { action: 'public_pool.update', detail: { ...(state === undefined ? {} : { state }), ...(note === undefined ? {} : { note }) } },
     async write() {
       const pool = await read(parts, id)
+      requireMatch(call.request, etagOfPool(pool))
       requireIdle(pool)
       if (pool.status?.state === undefined) throw conflict('state_not_allowed', 'The pool was refused, and gives nothing: delete it.', { resource })
       return patch(parts, pool, { ...(state === undefined ? {} : { state }), ...(note === undefined ? {} : { note }), operation })

@@ -3,7 +3,7 @@ import type { AuditChange } from '../../domain/audit.ts'
 import { requireDeletable, requireIdle, requireStartable, requireStoppable } from '../../domain/server-rules.ts'
 import { appendAudit } from '../../db/audit.ts'
 import type { Answer, Call, Customer } from '../../kit/http/call.ts'
-import { etagOf, requireMatch } from '../../kit/http/conditional.ts'
+import { requireMatch } from '../../kit/http/conditional.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
 import type { Route } from '../../kit/http/route.ts'
 import { replacing } from '../../kit/kube/merge-patch.ts'
@@ -23,7 +23,7 @@ import { createEncodedPages, type EncodedPages } from '../encoded-pages.ts'
 import { positionOf } from '../newest-first.ts'
 import { readPage } from '../page.ts'
 import type { Parts } from '../parts.ts'
-import type { ServerObject, Servers } from '../servers.ts'
+import { etagOfServer, type ServerObject, type Servers } from '../servers.ts'
 
 export function serverEndpoints(parts: Parts, servers: Servers): readonly Endpoint[] {
   const pages = createEncodedPages(PAGES_BYTES)
@@ -60,9 +60,9 @@ export function serverEndpoints(parts: Parts, servers: Servers): readonly Endpoi
       return { status: 200, body: { migration_policy } }
     }),
     customerEndpoint(getServerMetadataSetting, async (call) => {
-      const { spec } = await servers.read(call.caller.accountId, call.params.id)
+      const server = await servers.read(call.caller.accountId, call.params.id)
       await parts.db.transaction().execute((tx) => appendAudit(tx, auditEntryOf(call, { resourceId: call.params.id }), parts))
-      return { status: 200, body: { enabled: spec.metadataEnabled } }
+      return { status: 200, body: { enabled: server.spec.metadataEnabled }, headers: { etag: etagOfServer(server) } }
     }),
     customerEndpoint(setServerMetadataSetting, async (call) => {
       const { enabled } = call.body
@@ -74,8 +74,6 @@ export function serverEndpoints(parts: Parts, servers: Servers): readonly Endpoi
 /** Answers are put together from pieces that are encoded already. */
 const [SERVER_OPENS, CLOSES] = ['{"server":', '}'].map((text) => Buffer.from(text)) as [Buffer, Buffer]
 const PAGES_BYTES = 16 * 1024 * 1024
-
-const etagOfServer = ({ metadata }: ServerObject): string => etagOf(metadata.generation ?? 0)
 
 const stopArguments = (options: StopOptions): Record<string, string> =>
   ({ stop_type: options.stop_type, timeout_seconds: String(options.timeout_seconds), timeout_action: options.timeout_action })

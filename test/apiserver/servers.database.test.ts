@@ -303,6 +303,17 @@ describe('the metadata setting', () => {
     expect(await cloud.auditOf(setting)).toMatchObject([{ action: 'server.metadata_read', outcome: 'success', resource_id: id }])
   })
 
+  test('is changed only in the version that If-Match names', async () => {
+    const id = await createSettled('started')
+    const path = `/v1/servers/${id}/metadata`
+    const etag = String((await ada.send('GET', path)).headers['etag'])
+    await ada.send('PATCH', `/v1/servers/${id}`, { body: { title: 'newer' } })
+    const late = await ada.send('PUT', path, { body: { enabled: false }, headers: { 'if-match': etag } })
+    expect([late.status, late.body.reason, (await ada.send('GET', path)).body]).toEqual([409, 'state_not_allowed', { enabled: true }])
+    const current = String((await ada.send('GET', `/v1/servers/${id}`)).headers['etag'])
+    expect((await ada.send('PUT', path, { body: { enabled: false }, headers: { 'if-match': current } })).status).toBe(202)
+  })
+
   test('waits for no other operation: 409 while one runs', async () => {
     const { body } = await create()
     const reply = await ada.send('PUT', `/v1/servers/${body.server.id}/metadata`, { body: { enabled: false } })
