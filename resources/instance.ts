@@ -158,6 +158,8 @@ export const Volume = resource({
     pool: z.string().max(63).optional(),
     /** The data stays when this object goes: another node holds the volume now. */
     isRetained: z.boolean().optional(),
+    /** Of data that both nodes of a move see: the operation of that move, until the server lives here. */
+    arrivingFor: z.string().max(253).optional(),
   }),
   status: z.strictObject({
     observedGeneration: z.int().optional(),

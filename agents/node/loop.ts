@@ -20,6 +20,7 @@ import { type LookForLife, lookForLife } from './sign-of-life.ts'
 import { readUserData } from './secrets.ts'
 import { metadataDocument } from './serve/metadata.ts'
 import type { AskingGuest } from './serve/metadata-service.ts'
+import { TurnByName } from './turn-by-name.ts'
 import { openUsage, type Usage } from './usage.ts'
 import { volumeReconciler } from './volume/index.ts'
 
@@ -64,7 +65,7 @@ export function openAgent(options: AgentOptions): Agent {
   const namespace = nodeNamespace(nodeName)
   const caches = openCaches({ store, clock, random, log, registry, selection: { namespace } })
   const usage = openUsage(options)
-  const parts = { ...options, caches, namespace, usage }
+  const parts = { ...options, caches, namespace, usage, diskTurns: new TurnByName() }
   const control = { store, caches, clock, random, log, metrics: openControllerMetrics(registry) }
   const controllers = [
     openController(volumeReconciler(parts), control), openController(instanceReconciler(parts), control), openController(observationReconciler(options.lookForLife ?? lookForLife(clock)), control),

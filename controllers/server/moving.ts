@@ -118,9 +118,9 @@ export function modeOf({ server, operation }: Pick<Work, 'server' | 'operation'>
 /** The disk on the target is the one that this move is given there. What an earlier move left there, or is on its way out, would go with the guest on it. */
 export function hasDiskThere({ seen: { targetVolume }, storage, moveId }: Moving, kind: 'mirror' | 'copy'): boolean {
   if (targetVolume === undefined || targetVolume.metadata.deletionTimestamp !== undefined) return false
-  const { pool, source } = targetVolume.spec
+  const { pool, source, arrivingFor } = targetVolume.spec
   const isShared = pool !== undefined && pool === storage.status?.pool && source === undefined
-  return isShared || (source?.kind === kind && source.name === moveId)
+  return (isShared && arrivingFor === moveId) || (source?.kind === kind && source.name === moveId)
 }
 
 /** Disks that go with the guest, because the target does not reach them where they are. */

@@ -35,9 +35,10 @@ function onTarget(storage: StorageObject, seen: Seen, own: VolumeObject): readon
   const move = moveOf(seen)
   if (move === undefined || move.state === 'reserved' || move.state === 'aborting') return []
   const there = seen.volumes.find((one) => nodeOf(one) === move.node)
+  if (there !== undefined && isLeaving(there)) return []
   const holding = holdingOf(storage, seen, move, { own, there })
   const isOther = there !== undefined && !isDeepStrictEqual(there.spec.source, holding.source)
-  if (isOther) return isLeaving(there) || seen.usedOn.includes(move.node) ? [] : [remove(there)]
+  if (isOther) return seen.usedOn.includes(move.node) ? [] : [remove(there)]
   // Where an older copy is on its way out of the same shared storage, it would take this one along.
   const isInTheWay = holding.source?.kind === 'copy' && holding.pool !== undefined && seen.volumes.some((one) => one !== there && one.spec.pool === holding.pool)
   if (isInTheWay) return []
@@ -54,7 +55,7 @@ function holdingOf(storage: StorageObject, seen: Seen, move: NonNullable<ReturnT
   const [{ operationId: id, state }, { moveSecretName: secretName }] = [move, seen]
   const origin = own.status?.origin ?? own.spec.origin
   const known = origin === undefined ? {} : { origin }
-  if (own.spec.pool !== undefined && isShared(seen, move, own)) return { ...known, pool: own.spec.pool, isRetained: true }
+  if (own.spec.pool !== undefined && isShared(seen, move, own)) return { ...known, pool: own.spec.pool, isRetained: true, arrivingFor: id }
   if (state !== 'detached') return { ...known, source: { kind: 'mirror', name: id } }
   const { serving } = own.status ?? {}
   const from = serving?.id === id && secretName !== undefined ? { copyFrom: { id, host: serving.host, port: serving.port, secretName } } : {}

@@ -12,7 +12,7 @@ export const isLeaving = ({ metadata }: VolumeObject): boolean => metadata.delet
 const keyOf = ({ metadata: { namespace = '', name } }: VolumeObject): Key => ({ namespace, name })
 
 /** What differs between the volumes of one storage. */
-export type Holding = Pick<VolumeSpec, 'source' | 'copyFrom' | 'serve' | 'origin' | 'pool' | 'isRetained'>
+export type Holding = Pick<VolumeSpec, 'source' | 'copyFrom' | 'serve' | 'origin' | 'pool' | 'isRetained' | 'arrivingFor'>
 
 export function ensureVolume({ metadata: { namespace = '', name, uid = '', labels = {} }, spec }: StorageObject, node: string, holding: { readonly [Field in keyof Holding]: Holding[Field] | undefined }): Action {
   const account = labels[ACCOUNT_LABEL]

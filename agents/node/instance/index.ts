@@ -13,6 +13,7 @@ import type { ImageState, TemplateStore } from '../images/template-store.ts'
 import type { Ledger, LedgerEntry } from '../ledger.ts'
 import { readMoveKey, readUserData } from '../secrets.ts'
 import { metadataDocument, seedDisk, seedUserData } from '../serve/metadata.ts'
+import type { TurnByName } from '../turn-by-name.ts'
 import type { Usage } from '../usage.ts'
 import { DETAIL_CHARACTERS_MAXIMUM, planInstance, POWER_BUTTON_SECONDS, type InstanceEffects, type InstanceObject, type InstanceSeen } from './plan.ts'
 
@@ -23,6 +24,7 @@ export interface InstanceOptions {
   readonly volumes: VolumeStore
   readonly images: TemplateStore
   readonly ledger: Ledger
+  readonly diskTurns: TurnByName
   readonly usage: Pick<Usage, 'note'>
   /** Guests reach the metadata service. */
   readonly isMetadataServed?: boolean
@@ -37,7 +39,7 @@ const VOLUME_INDEX = 'volume'
 const volumesOf = ({ disks }: InstanceSpec): string[] => disks.map(({ volume }) => volume)
 
 export function instanceReconciler(options: InstanceOptions): Reconciler<InstanceSpec, InstanceStatus, InstanceSeen> {
-  const { store, caches, hypervisor, volumes, images, ledger, usage, isMetadataServed = false, clock, log, namespace } = options
+  const { store, caches, hypervisor, volumes, images, ledger, diskTurns, usage, isMetadataServed = false, clock, log, namespace } = options
   const instances = caches.of(Instance)
   instances.addIndex(VOLUME_INDEX, ({ spec }) => volumesOf(spec))
   const lastPress = new Map<string, number>()
@@ -60,6 +62,16 @@ export function instanceReconciler(options: InstanceOptions): Reconciler<Instanc
     const { uid, generation } = instance.metadata
     if (fresh === undefined || fresh.metadata.deletionTimestamp !== undefined || fresh.metadata.uid !== uid || fresh.metadata.generation !== generation) throw new Unavailable(`the newest spec of ${instance.metadata.name}`, undefined)
   }
+
+  /** One that is on its way out is none that a guest may begin with. */
+  const isUsable = async (volume: string): Promise<boolean> =>
+    caches.of(Volume).get({ namespace, name: volume })?.metadata.deletionTimestamp === undefined && await volumes.inspect(volume) !== undefined
+
+  /** The disks stay what they are until the guest has them. */
+  const withDisks = <T>(spec: InstanceSpec, work: () => Promise<T>): Promise<T> => diskTurns.takeAll(volumesOf(spec), async () => {
+    for (const volume of volumesOf(spec)) if (!(await isUsable(volume))) throw new Unavailable(`disk ${volume}`, undefined)
+    return work()
+  })
 
   async function definitionOf({ metadata: { name, uid = '' }, spec }: InstanceObject, incarnation: number): Promise<GuestDefinition> {
     const image = await imageOf(spec)
@@ -141,7 +153,8 @@ export function instanceReconciler(options: InstanceOptions): Reconciler<Instanc
 
   type Handlers = { readonly [Name in keyof InstanceEffects]: (input: InstanceEffects[Name], root: InstanceObject) => Promise<void> }
   const effects: Handlers = {
-    start, askToStop, end, receive, send,
+    start: (input, root) => withDisks(root.spec, () => start(input, root)), receive: (input, root) => withDisks(root.spec, () => receive(input, root)),
+    askToStop, end, send,
     async accept({ generation, incarnation }, { metadata: { name, uid = '' } }) {
       const known = ledger.get(name)
       if (known?.uid !== uid) ledger.put(name, { uid, generation, incarnation })
@@ -189,7 +202,7 @@ export function instanceReconciler(options: InstanceOptions): Reconciler<Instanc
     },
     async observe(instance) {
       const { name } = instance.metadata
-      const held = await Promise.all(instance.spec.disks.map(async ({ volume }) => ({ volume, isHere: await volumes.inspect(volume) !== undefined })))
+      const held = await Promise.all(instance.spec.disks.map(async ({ volume }) => ({ volume, isHere: await isUsable(volume) })))
       return {
         guest: await hypervisor.inspect(name), entry: ledger.get(name), hypervisor: hypervisor.kind,
         missingVolumes: held.filter(({ isHere }) => !isHere).map(({ volume }) => volume),

@@ -12,6 +12,7 @@ import type { VolumeStore } from '../drivers/storage/volume-store.ts'
 import type { TemplateStore } from '../images/template-store.ts'
 import type { Ledger } from '../ledger.ts'
 import { readMoveKey } from '../secrets.ts'
+import type { TurnByName } from '../turn-by-name.ts'
 import { Copies } from './copies.ts'
 import { planVolume, type VolumeEffects, type VolumeObject, type VolumeSeen } from './plan.ts'
 
@@ -22,12 +23,13 @@ export interface VolumeOptions {
   readonly volumes: VolumeStore
   readonly images: TemplateStore
   readonly ledger: Pick<Ledger, 'get'>
+  readonly diskTurns: TurnByName
   readonly clock: Clock
   readonly log: Logger
   readonly namespace: string
 }
 
-export function volumeReconciler({ store, caches, hypervisor, volumes, images, ledger, clock, log, namespace }: VolumeOptions): Reconciler<VolumeSpec, VolumeStatus, VolumeSeen> {
+export function volumeReconciler({ store, caches, hypervisor, volumes, images, ledger, diskTurns, clock, log, namespace }: VolumeOptions): Reconciler<VolumeSpec, VolumeStatus, VolumeSeen> {
   const instances = caches.of(Instance)
   const copies = new Copies(clock)
   /** The operation that a disk is served for. */
@@ -41,6 +43,13 @@ export function volumeReconciler({ store, caches, hypervisor, volumes, images, l
     }
     return undefined
   }
+
+  /** Nobody begins to use it meanwhile. */
+  const unused = (name: string, work: () => Promise<void>): Promise<void> => diskTurns.take(name, async () => {
+    const user = await userOf(name)
+    if (user !== undefined) throw new Unavailable(`disk ${name}, which guest ${user} has`, undefined)
+    await work()
+  })
 
   const servingOf = (name: string) => {
     const [id, at] = [servedFor.get(name), volumes.servedAt(name)]
@@ -68,13 +77,16 @@ export function volumeReconciler({ store, caches, hypervisor, volumes, images, l
       })
     },
     async grow(_input, { metadata: { name }, spec }) {
-      await volumes.stopServing(name)
-      await volumes.grow(name, spec.sizeGibibytes)
+      await unused(name, async () => {
+        await volumes.stopServing(name)
+        await volumes.grow(name, spec.sizeGibibytes)
+      })
       log.info('volume grown', { volume: name, size_gibibytes: spec.sizeGibibytes })
     },
     async serve({ id }, { metadata: { name }, spec: { serve } }) {
       if (serve?.id !== id) return
-      await volumes.serve(name, await readMoveKey(store, namespace, serve.secretName))
+      const key = await readMoveKey(store, namespace, serve.secretName)
+      await unused(name, async () => void (await volumes.serve(name, key)))
       servedFor.set(name, id)
       log.info('volume served', { volume: name })
     },
@@ -84,14 +96,16 @@ export function volumeReconciler({ store, caches, hypervisor, volumes, images, l
     },
     async remove(_input, { metadata: { name }, spec: { pool } }) {
       await copies.end(name)
-      // Also when this host has never held it: it ends the data for one that was lost.
-      if (pool !== undefined && (await volumes.inspect(name)) === undefined) await volumes.adopt(name, pool)
-      await volumes.remove(name)
+      await unused(name, async () => {
+        // Also when this host has never held it: it ends the data for one that was lost.
+        if (pool !== undefined && (await volumes.inspect(name)) === undefined) await volumes.adopt(name, pool)
+        await volumes.remove(name)
+      })
       log.info('volume removed', { volume: name })
     },
     async release(_input, { metadata: { name } }) {
       await copies.end(name)
-      await volumes.release(name)
+      await unused(name, () => volumes.release(name))
       log.info('volume left to its pool', { volume: name })
     },
     async prepare(_input, { spec }) {

@@ -24,8 +24,8 @@ const told = (actions: readonly Action[]) => actions.map((action) => {
   if (action.do === 'remove') return `remove ${action.key.namespace}`
   if (action.do === 'change') return `change ${JSON.stringify(action.patch)}`
   if (action.do !== 'ensure') return action.do
-  const { source, copyFrom, serve, pool, isRetained } = action.draft.spec as VolumeSpec
-  return [`ensure ${action.draft.metadata.namespace}`, source && `${source.kind} ${source.name}`, copyFrom && `from ${copyFrom.host}:${copyFrom.port}`, serve && `serves ${serve.id}`, pool && `on ${pool}`, isRetained === true && 'retained']
+  const { source, copyFrom, serve, pool, isRetained, arrivingFor } = action.draft.spec as VolumeSpec
+  return [`ensure ${action.draft.metadata.namespace}`, source && `${source.kind} ${source.name}`, copyFrom && `from ${copyFrom.host}:${copyFrom.port}`, serve && `serves ${serve.id}`, pool && `on ${pool}`, isRetained === true && 'retained', arrivingFor && `for ${arrivingFor}`]
     .filter(Boolean).join(' ')
 })
 type Row = readonly [string, StorageObject, Seen, readonly string[]]
@@ -63,14 +63,15 @@ describe('while its server moves', () => {
     ['nothing is made before it is known how it moves', storage(), moving('reserved'), ['ensure node-n1', 'state online']],
     ['nothing is made for a move that is not the one of the room', storage(), moving('preparing', { migration: { operationId: 'op-0', state: 'preparing' } }), ['ensure node-n1', 'state online']],
     ['the target gets an empty disk for the mirror', storage(), moving('preparing'), ['ensure node-n1', 'ensure node-n2 mirror op-1', 'state online']],
-    ['the target sees a shared disk as it is, and may not end it', storage(), moving('preparing', { volumes: [shared()] }), ['ensure node-n1 on p1', 'ensure node-n2 on p1 retained', 'state online']],
+    ['the target sees a shared disk as it is, and may not end it', storage(), moving('preparing', { volumes: [shared()] }), ['ensure node-n1 on p1', 'ensure node-n2 on p1 retained for op-1', 'state online']],
     ['a disk is not served while its guest may run', storage(), moving('detached'), ['ensure node-n1', 'ensure node-n2 copy op-1', 'state online']],
     ['the disk of a guest that is off is served', storage(), moving('detached', { isGuestOff: true }), ['ensure node-n1 serves op-1', 'ensure node-n2 copy op-1', 'state online']],
     ['and copied from where it is', storage(), moving('detached', { isGuestOff: true, volumes: [volume({ ...READY, serving: { id: 'op-1', host: 'h', port: 9 } })] }), ['ensure node-n1 serves op-1', 'ensure node-n2 copy op-1 from h:9', 'state online']],
     ['but never from where another move had it', storage(), moving('detached', { isGuestOff: true, volumes: [volume({ ...READY, serving: { id: 'op-0', host: 'h', port: 9 } })] }), ['ensure node-n1 serves op-1', 'ensure node-n2 copy op-1', 'state online']],
     ['a half mirror is thrown away before a copy is made', storage(), moving('detached', { isGuestOff: true, volumes: [volume(READY), mirror] }), ['ensure node-n1 serves op-1', 'remove node-n2', 'state online']],
     ['but not while an instance has it', storage(), moving('detached', { isGuestOff: true, volumes: [volume(READY), mirror], usedOn: ['n2'] }), ['ensure node-n1 serves op-1', 'state online']],
-    ['a shared disk is not copied', storage(), moving('detached', { isGuestOff: true, volumes: [shared()] }), ['ensure node-n1 on p1', 'ensure node-n2 on p1 retained', 'state online']],
+    ['a shared disk is not copied', storage(), moving('detached', { isGuestOff: true, volumes: [shared()] }), ['ensure node-n1 on p1', 'ensure node-n2 on p1 retained for op-1', 'state online']],
+    ['what is on its way out of the target has to be gone first', storage(), moving('preparing', { volumes: [shared(), volume(READY, { pool: 'p1', isRetained: true }, 'n2', 'now')] }), ['ensure node-n1 on p1', 'state online']],
     ['what the target has stays while the move is undone', storage(), moving('aborting', { volumes: [volume(READY), mirror] }), ['ensure node-n1', 'state online']],
     ['what the target had goes afterwards', storage(), seen({ volumes: [volume(READY), mirror] }), ['remove node-n2', 'ensure node-n1', 'state online']],
     ['a shared disk is kept when the target loses it', storage(), seen({ volumes: [shared(), shared({ isRetained: true }, 'n2')] }), ['ensure node-n2 on p1 retained', 'remove node-n2', 'ensure node-n1 on p1', 'state online']],
@@ -101,7 +102,7 @@ describe('while its server moves', () => {
     ['from where it is served', storage(), leaving({ volumes: [served] }), ['ensure node-n1 serves op-1 on p1', 'ensure node-n2 copy op-1 from h:9 on p2', 'state online']],
     ['or to the disks of the node where the zone has none', storage(), leaving({ target: { ...away, pools: [] } }), ['ensure node-n1 serves op-1 on p1', 'ensure node-n2 copy op-1', 'state online']],
     ['one on the disks of its node as well', storage(), leaving({ volumes: [volume(READY)] }), ['ensure node-n1 serves op-1', 'ensure node-n2 copy op-1 on p2', 'state online']],
-    ['shared storage that both zones reach is not copied onto itself', storage(), leaving({ target: { ...away, pools: ['p1'] } }), ['ensure node-n1 on p1', 'ensure node-n2 on p1 retained', 'state online']],
+    ['shared storage that both zones reach is not copied onto itself', storage(), leaving({ target: { ...away, pools: ['p1'] } }), ['ensure node-n1 on p1', 'ensure node-n2 on p1 retained for op-1', 'state online']],
     ['nothing is copied to where an older copy is on its way out', storage(), leaving({ volumes: [shared(), volume(READY, { pool: 'p2' }, 'n3', 'now')] }), ['ensure node-n1 serves op-1 on p1', 'state online']],
     ['what was copied goes when the server stays', storage(), seen({ volumes: [shared(), copied] }), ['remove node-n2', 'ensure node-n1 on p1', 'state online']],
     ['the storage is of the other zone once its server is there', storage(), isThere(), ['change {"spec":{"zone":"z2"}}', 'wait']],

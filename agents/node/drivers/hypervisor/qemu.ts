@@ -26,7 +26,7 @@ import { beginReceive, beginSend, KEY_FILE, keyFileText, type Move, sendMemory, 
 import { type Mover, openMover } from './qemu-mover.ts'
 import { connectQmp, type Qmp } from './qmp.ts'
 import { mustReach } from './reach.ts'
-import { TurnByName } from './turn-by-name.ts'
+import { TurnByName } from '../../turn-by-name.ts'
 
 export interface QemuOptions {
   /** Holds one folder per guest. */

@@ -12,4 +12,10 @@ export class TurnByName {
     mine.then(leave, leave)
     return mine
   }
+
+  /** The turn of all names at once. */
+  takeAll<Result>(names: readonly string[], work: () => Promise<Result>): Promise<Result> {
+    const [first, ...others] = [...new Set(names)].sort() // in one order, so that nobody waits for who waits for him
+    return first === undefined ? work() : this.take(first, () => this.takeAll(others, work))
+  }
 }
