@@ -25,7 +25,8 @@ export function removal({ server, seen }: Turn): Decision {
   const copy: readonly Action[] = server.spec.userDataSecretName !== undefined && node !== undefined ? [{ do: 'remove', type: Secret, key: userDataKey(server, node) }] : []
   const { userDataSecretName: given } = server.spec
   const own: readonly Action[] = given !== undefined && isGiven(server.metadata.name, given) ? [{ do: 'remove', type: Secret, key: { ...storageKey(server), name: given } }] : []
-  const release: readonly Action[] = accountId === undefined || claims === undefined ? [] : [{ do: 'effect', name: 'give_back', input: { accountId, serverId: server.metadata.name } }]
+  // Also when it holds nothing any more: a change that was accepted since has its audit entry then.
+  const release: readonly Action[] = accountId === undefined ? [] : [{ do: 'effect', name: 'give_back', input: { accountId, serverId: server.metadata.name } }]
   return { state: 'deleting', step: 'released', outcome: 'succeeded', actions: [...copy, ...own, ...keysOf(server, seen), ...release], isGone: true }
 }
 

@@ -142,6 +142,7 @@ describe('deleting', () => {
     ['then ends the guest', deleting({}), ['remove Instance', 'operation op-1 instance', 'state deleting']],
     ['then removes the disk', deleting({ instance: undefined }), ['remove Storage', 'operation op-1 storage', 'state deleting']],
     ['then gives everything back and is gone', deleting({ instance: undefined, storage: undefined }), ['effect give_back', 'operation op-1 released succeeded', 'state deleting', 'finalized']],
+    ['settles what was asked of it after it gave everything back', deleting({ instance: undefined, storage: undefined, claims: undefined }), ['effect give_back', 'operation op-1 released succeeded', 'state deleting', 'finalized']],
     ['gives back nothing that no account has', deleting({ instance: undefined, storage: undefined, accountId: undefined, claims: undefined }), ['operation op-1 released succeeded', 'state deleting', 'finalized']],
     ['cancels a creation that runs', newborn({ spec: { operation: operation('server.delete', 'op-2') }, status: { operation: { ...ended('server.create', 'op-1').progress, status: 'running' } } }), ['operation op-1 started cancelled']],
     ['with kubectl gets its operation', started(DELETED), ['change {"operation":{"kind":"server.delete","actor":"user:kubectl-edit"}}']],
