@@ -13,7 +13,7 @@ const ALTERNATIVES_MAXIMUM = 8
 export const namingAlternatives = (parts: Pick<Parts, 'caches'>, wish: Wish, now: Date) => (error: unknown): never => {
   if (!(error instanceof Problem) || error.members.reason !== 'no_capacity') throw error
   const alternatives = listAlternatives(parts, wish, now)
-  throw alternatives.length === 0 ? error : new Problem(error.status, error.message, { ...error.members, alternatives }, error)
+  throw alternatives.length === 0 ? error : new Problem(error.status, error.message, { ...error.members, alternatives }, error.cause)
 }
 
 /** The plan in other zones of the region first, then smaller plans in the zone, the largest first. */
