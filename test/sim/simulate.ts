@@ -8,6 +8,7 @@ import { checkChanges } from './changes.ts'
 import { checkRecoveries, runLosses } from './nodes.ts'
 import { type Account, ask, openAccounts, runWorkload } from './workload.ts'
 import { checkEmptyNodes } from './operators.ts'
+import { checkTraffic } from './traffic.ts'
 import { Endless } from './scheduler.ts'
 import { openWorld, type World, type WorldOptions } from './world.ts'
 import { accountNamespace } from '../../resources/index.ts'
@@ -91,7 +92,7 @@ async function live(world: World, options: SimulationOptions, violations: Set<st
   if (!(await inWorld(world, isQuiet(world, db)))) violations.add('it never became quiet')
   const unstable = await checkStable(world, watch)
   for (const check of [
-    checkOperations(world, db, accounts, history), checkAudit(world, accounts, history), checkHoldings(world, db), checkHosts(world), checkRecoveries(db), checkChanges(world, db), checkAddresses(world, db), checkEmptyNodes(world, db),
+    checkOperations(world, db, accounts, history), checkAudit(world, accounts, history), checkHoldings(world, db), checkHosts(world), checkRecoveries(db), checkChanges(world, db), checkAddresses(world, db), checkEmptyNodes(world, db), checkTraffic(world, db),
   ]) for (const violation of await inWorld(world, check)) violations.add(violation)
   for (const violation of checkForeignReads(history)) violations.add(violation)
   for (const violation of unstable) violations.add(violation)

@@ -1,6 +1,6 @@
 /** The world of one seed: a Kubernetes API in process, a PostgreSQL, hosts with simulated guests, and the product's own processes
  *  (API server, two controllers, one agent per host), each of which can die at any effect and comes back by itself. */
-import { openAgent } from '../../agents/node/loop.ts'
+import { type Agent, openAgent } from '../../agents/node/loop.ts'
 import { ledgerInMemory, type Ledger } from '../../agents/node/ledger.ts'
 import { newSimulatedHost, type SimulatedHost, type SimulatedHostOptions } from '../../agents/node/drivers/hypervisor/simulated.ts'
 import { newSimulatedNetwork, type SimulatedNetwork } from '../../agents/node/drivers/hypervisor/simulated-network.ts'
@@ -11,6 +11,7 @@ import { createApp } from '../../apiserver/app.ts'
 import type { Database } from '../../db/open.ts'
 import { Unavailable } from '../../domain/problem.ts'
 import { openControllers, runControllers } from '../../controllers/index.ts'
+import type { UsageSource } from '../../controllers/usage/index.ts'
 import { parseShard, WHOLE } from '../../controllers/shard.ts'
 import { ADMIN, openCore } from '../../embedded/kubernetes/core/core.ts'
 import { memoryStorage } from '../../embedded/kubernetes/storage/memory.ts'
@@ -35,6 +36,7 @@ import { type Disks, newDisks } from './disks.ts'
 import { drawFaults, type FaultPlan } from './faults.ts'
 import { bmcOf, endpointOf, newPower, type Power } from './nodes.ts'
 import { Scheduler, SimulatedProcess } from './scheduler.ts'
+import { newTraffic, type Traffic } from './traffic.ts'
 import { simulatedTransport } from './transport.ts'
 
 const NODES = [
@@ -55,6 +57,7 @@ const POOLS: Readonly<Record<string, string>> = { 'zone-a': 'pool-a', 'zone-b': 
 
 /** The longest that a simulated guest takes to start, and some more. */
 const START_MILLISECONDS = 200
+const USAGE_ANSWER_MILLISECONDS = 5_000
 const POWER_LOOK_MILLISECONDS = 500
 const RESTART_MILLISECONDS = { least: 500, most: 5_000 }
 
@@ -79,6 +82,7 @@ export interface World {
   readonly disks: Disks
   readonly network: SimulatedNetwork
   readonly power: Power
+  readonly traffic: Traffic
   /** What lies on shared storage, by pool and volume. */
   readonly pools: ReadonlyMap<string, ReadonlyMap<string, HeldVolume>>
   readonly processes: readonly SimulatedProcess[]
@@ -136,6 +140,8 @@ export async function openWorld(seed: number, postgres: (scheduler: Scheduler) =
   })
   // In every other world on average zones have shared storage; in most of those that lose hosts, because servers leave lost ones over it.
   const shared = { network: newSimulatedNetwork(), storage: newSimulatedStorage(...Object.values(POOLS)), disks: newDisks(), isPooled: scheduler.random.fraction() < (hasLosses ? 0.85 : 0.5) }
+  const traffic = newTraffic(worldClock)
+  const agents = new Map<string, Agent>()
   const bugs: string[] = []
   const signedIn = new Set<string>()
   const power = newPower({
@@ -151,7 +157,7 @@ export async function openWorld(seed: number, postgres: (scheduler: Scheduler) =
     },
   })
   const world: World = {
-    power,
+    power, traffic,
     scheduler, faults, clock: worldClock, admin, db: databaseOf(outside, database, NO_FAULTS), hosts: NODES.map(({ name }) => newHost(name, { clock: worldClock, random: scheduler.random, network: shared.network, isCareless: without === 'either_or' })), processes: [],
     disks: shared.disks, network: shared.network, pools: shared.storage.pools, bugs, signedIn, crashes: 0,
     api: () => undefined,
@@ -180,7 +186,7 @@ export async function openWorld(seed: number, postgres: (scheduler: Scheduler) =
 
   const logOf = (name: string): Logger => recorder({ name, scheduler, bugs, signedIn, trace })
   const transportOf = (process: SimulatedProcess) => simulatedTransport({
-    process, scheduler, faults, serve, isPartitioned: () => (partitionedUntil.get(process.name) ?? 0) > scheduler.nowMilliseconds || power.isHidden(process.name.replace(/^agent-/, '')),
+    process, scheduler, faults, serve, isPartitioned: () => isCutOff(process.name),
   })
 
   /** Runs `boot` in the process, again after each death. */
@@ -199,6 +205,14 @@ export async function openWorld(seed: number, postgres: (scheduler: Scheduler) =
     }
     const startWithPower = () => (power.isOn(name.replace(/^agent-/, '')) ? start() : void scheduler.after(POWER_LOOK_MILLISECONDS, startWithPower))
     scheduler.after(scheduler.random.fraction() * 500, startWithPower)
+  }
+  const isCutOff = (name: string) => (partitionedUntil.get(name) ?? 0) > scheduler.nowMilliseconds || power.isHidden(name.replace(/^agent-/, ''))
+  /** As controllers ask an agent over the network. */
+  const usageOf: UsageSource = async ({ metadata: { name } }) => {
+    const silence = scheduler.pause(USAGE_ANSWER_MILLISECONDS).then(() => Promise.reject(new Unavailable(`the agent of ${name}`, undefined)))
+    const agent = agents.get(name)
+    const isThere = agent !== undefined && byName.get(`agent-${name}`)?.isRunning === true && !isCutOff(`agent-${name}`)
+    return Promise.race([silence, ...(isThere ? [agent.usage.list()] : [])])
   }
   const lives = (process: SimulatedProcess, work: Promise<unknown>) => {
     const epoch = process.epoch
@@ -250,7 +264,7 @@ export async function openWorld(seed: number, postgres: (scheduler: Scheduler) =
       lives(process, runElected({ store, namespace: 'svccloud-system', name: shard.name, identity: newUuid(random), clock, random, log, registry }, async (lead) => {
         mayAct = lead.mayAct
         caches.start(lead.signal)
-        await runControllers(controllers, parts, lead.signal)
+        await runControllers(controllers, { ...parts, usageOf: process.boundTo({ usageOf }).usageOf }, lead.signal)
       }, never()))
     })
   }
@@ -267,13 +281,14 @@ export async function openWorld(seed: number, postgres: (scheduler: Scheduler) =
       if (without === 'retention') volumes.release = volumes.remove
       process.onCrash(() => void hypervisor.close())
       const agent = openAgent({
-        nodeName: host.name, store, hypervisor: process.boundTo(hypervisor), volumes: process.boundTo(volumes), images: simulatedTemplates(), ledger: host.ledger, clock, random, log,
+        nodeName: host.name, store, hypervisor: process.boundTo(traffic.counted(host.name, hypervisor)), volumes: process.boundTo(volumes), images: simulatedTemplates(), ledger: host.ledger, clock, random, log,
         registry: openRegistry({ isProcessWide: false }),
         report: async () => ({
-          agentVersion: 'simulated', bootId: host.bootId, logicalCpus: NODE_CORES, memoryMebibytes: 65_536, storageGibibytes: 1_000, hypervisor: 'simulated', features: [], pools, ...(hasLosses ? { endpoint: endpointOf(host.name) } : {}),
+          agentVersion: 'simulated', bootId: host.bootId, logicalCpus: NODE_CORES, memoryMebibytes: 65_536, storageGibibytes: 1_000, hypervisor: 'simulated', features: [], pools, endpoint: endpointOf(host.name),
         }),
         lookForLife: power.lookFrom(host.name, (other) => byName.get(`agent-${other}`)?.isRunning === true),
       })
+      agents.set(host.name, agent)
       lives(process, agent.run(never()))
     })
   }
