@@ -118,11 +118,13 @@ export async function findSupportSession(queries: Queries, secret: string, now: 
   return row && { ...toRow(row), ownerEmail: row.email, ownerVerifiedAt: row.email_verified_at }
 }
 
+const SESSIONS_LISTED_MAXIMUM = 1_000
+
 /** Sessions that are issued (their code can still be redeemed) or active. */
 export async function listOpenSupportSessions(queries: Queries, now: Date, accountId?: string): Promise<SupportSessionRow[]> {
   const rows = await selectSessions(queries).where('ended_at', 'is', null).where('expires_at', '>', now)
     .where((where) => where.or([where('redeemed_at', 'is not', null), where('code_expires_at', '>', now)]))
-    .$if(accountId !== undefined, (query) => query.where('account_id', '=', accountId ?? '')).orderBy('created_at', 'desc').limit(1000).execute()
+    .$if(accountId !== undefined, (query) => query.where('account_id', '=', accountId ?? '')).orderBy('created_at', 'desc').limit(SESSIONS_LISTED_MAXIMUM).execute()
   return rows.map(toRow)
 }
 

@@ -1,10 +1,12 @@
 /** Organisations of the identity platform, as its ID token lists them, and what they mean here. */
-import { isUuid } from './uuid.ts'
 import type { Role } from './permissions.ts'
+import { isUuid } from './uuid.ts'
 
 /** How long what the platform said at a sign-in counts as fresh. */
 const FRESH_MILLISECONDS = 3_600_000
 const ORGANISATIONS_MAXIMUM = 200
+const NAME_CHARACTERS_MAXIMUM = 200
+const ROLE_CHARACTERS_MAXIMUM = 63
 
 export interface StatedOrganisation {
   readonly id: string
@@ -19,7 +21,7 @@ export function readOrganisations(claim: unknown): readonly StatedOrganisation[]
     if (typeof item !== 'object' || item === null || !('id' in item) || !('name' in item) || !('role' in item)) return []
     const { id, name, role } = item
     return typeof id === 'string' && isUuid(id) && typeof name === 'string' && typeof role === 'string'
-      ? [{ id: id.toLowerCase(), name: name.slice(0, 200), platformRole: role.slice(0, 63) }] : []
+      ? [{ id: id.toLowerCase(), name: name.slice(0, NAME_CHARACTERS_MAXIMUM), platformRole: role.slice(0, ROLE_CHARACTERS_MAXIMUM) }] : []
   })
   return [...new Map(found.map((organisation) => [organisation.id, organisation])).values()]
 }

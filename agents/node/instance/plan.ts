@@ -54,6 +54,8 @@ const again: Action = { do: 'wait', seconds: 0, for: 'the next look' }
 /** How often the power button is pressed while a guest does not stop: one that is still booting has not heard the first. */
 export const POWER_BUTTON_SECONDS = 5
 const STALE_SECONDS = 60
+/** What a guest is given to shut down when its instance does not say how it is to end. */
+const STOP_SECONDS_DEFAULT = 60
 const MISSING_SECONDS = 30
 /** How often the progress of a transfer is told. */
 const PROGRESS_SECONDS = 1
@@ -154,7 +156,7 @@ function toldLately(status: InstanceStatus | undefined, { id, attempt, role, pha
 }
 
 function planStop(spec: InstanceSpec, seen: InstanceSeen, entry: LedgerEntry, now: Date): Action[] {
-  const stop = spec.stop ?? { id: `incarnation-${entry.incarnation}`, type: 'soft', timeoutSeconds: 60, timeoutAction: 'hard' }
+  const stop = spec.stop ?? { id: `incarnation-${entry.incarnation}`, type: 'soft', timeoutSeconds: STOP_SECONDS_DEFAULT, timeoutAction: 'hard' }
   const request = entry.stop?.id === stop.id ? entry.stop : undefined
   if (request?.outcome === 'timed_out') return [statusOf('running', seen, entry, 'the guest did not stop in time')]
   if (stop.type === 'hard') return [effect('end', { reason: 'requested', stopId: stop.id }), again]
