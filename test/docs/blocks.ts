@@ -1,6 +1,8 @@
 /** The code blocks of the documentation. A block says what it is behind its fence: `sh` is run by a test, `sh not run: REASON` is not, for that reason. */
+import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 
 export interface Block {
   /** Path of the page in the repository, and line of the fence. */
@@ -23,11 +25,23 @@ export async function blocksOf(page: string): Promise<readonly Block[]> {
   })
 }
 
-/** The commands of a page that a test runs, in their order, as one script. */
-export async function scriptOf(page: string): Promise<string> {
+/** The blocks of a page that a test runs, in their order. */
+export async function commandsOf(page: string): Promise<readonly Block[]> {
   const blocks = (await blocksOf(page)).filter(({ language, reason }) => language === 'sh' && reason === undefined)
   if (blocks.length === 0) throw new Error(`${page} has nothing to run`)
+  return blocks
+}
+
+/** The same as one script. */
+export async function scriptOf(page: string): Promise<string> {
+  const blocks = await commandsOf(page)
   return `set -o pipefail\n${blocks.map(({ line, text }) => `echo '--- ${page}:${line}'\n${text}`).join('\n')}`
+}
+
+/** Whether this machine lacks one of the programs that a page uses. */
+export async function isAnyMissing(...programs: readonly string[]): Promise<boolean> {
+  const isMissing = (program: string) => promisify(execFile)('/bin/sh', ['-c', `command -v ${program}`]).then(() => false, () => true)
+  return (await Promise.all(programs.map(isMissing))).some(Boolean)
 }
 
 /** Pages whose commands customers type, against a product with simulated guests. */

@@ -11,13 +11,12 @@ import { environment } from '../../kit/sys/process.ts'
 import { VERSION } from '../../resources/version.ts'
 import { Customer, PASSWORD } from '../e2e/customer.ts'
 import { eventually, Product } from '../e2e/product.ts'
-import { blocksOf, CUSTOMER_GUIDES, ROOT, scriptOf } from './blocks.ts'
+import { blocksOf, CUSTOMER_GUIDES, isAnyMissing, ROOT, scriptOf } from './blocks.ts'
 
 const run = promisify(execFile)
 const { PATH, LANG, HOME } = environment()
 
-const isMissing = async (program: string) => run('/bin/sh', ['-c', `command -v ${program}`]).then(() => false, () => true)
-const missing = (await Promise.all(['curl', 'jq', 'ssh-keygen'].map(isMissing))).some(Boolean)
+const missing = await isAnyMissing('curl', 'jq', 'ssh-keygen')
 
 let folder: string
 let product: Product

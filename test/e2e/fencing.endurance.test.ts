@@ -8,15 +8,14 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { environment, signalProcess } from '../../kit/sys/process.ts'
 import type { NodeSpec, NodeStatus } from '../../resources/platform.ts'
 import type { ServerStatus } from '../../resources/server.ts'
-import { scriptOf } from '../docs/blocks.ts'
+import { isAnyMissing, scriptOf } from '../docs/blocks.ts'
 import { Customer, type Server } from './customer.ts'
 import { clearAway, eventually, newFolder, Product } from './product.ts'
 
 const run = promisify(execFile)
 const PATIENCE_MILLISECONDS = 180_000
 
-const isMissing = async (program: string) => run('/bin/sh', ['-c', `command -v ${program}`]).then(() => false, () => true)
-const missing = (await Promise.all(['curl', 'jq', 'kubectl'].map(isMissing))).some(Boolean)
+const missing = await isAnyMissing('curl', 'jq', 'kubectl')
 
 let data: string
 let product: Product

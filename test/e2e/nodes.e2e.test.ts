@@ -1,20 +1,17 @@
 /** The guide of nodes, run as it is written against the running product: two nodes of one zone that share storage, and a guest in real QEMU
  *  that leaves its node and notices nothing. */
 import { execFile } from 'node:child_process'
-import { readFile, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { environment } from '../../kit/sys/process.ts'
-import { Customer } from './customer.ts'
+import { isAnyMissing, scriptOf } from '../docs/blocks.ts'
+import { Customer, PUBLIC_KEY } from './customer.ts'
 import { clearAway, newFolder, Product } from './product.ts'
 
 const run = promisify(execFile)
-const ROOT = join(import.meta.dirname, '../..')
-const shellBlocks = (markdown: string): readonly string[] => [...markdown.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map((match) => match[1] ?? '')
-const PUBLIC_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBv7nS1hUS8W4v8Yw0OeTZcJ6pHJXnpmmGBR9XdKLMDu ada@example.com'
-const isMissing = async (program: string) => run('/bin/sh', ['-c', `command -v ${program}`]).then(() => false, () => true)
-const missing = (await Promise.all(['curl', 'jq', 'kubectl', 'qemu-system-x86_64'].map(isMissing))).some(Boolean)
+const missing = await isAnyMissing('curl', 'jq', 'kubectl', 'qemu-system-x86_64')
 
 let folder: string
 let product: Product | undefined
@@ -40,10 +37,8 @@ test.runIf(!missing)('the guide of nodes says what works, and servers go on mean
   const { started_at } = await read()
   expect(await nodeOf(id)).toBe('eu-1a-1') // the one that the guide empties
 
-  const blocks = shellBlocks(await readFile(join(ROOT, 'docs/nodes.md'), 'utf8'))
-  expect(blocks.length).toBeGreaterThanOrEqual(8)
   const guide = join(folder, 'guide.sh')
-  await writeFile(guide, `set -o pipefail\n${blocks.join('\n')}`)
+  await writeFile(guide, await scriptOf('docs/nodes.md'))
   const { PATH, LANG } = environment()
   const env = { PATH, LANG, HOME: folder, DATA: dirname(endpoints.operator_token_file ?? ''), OPERATOR: endpoints.operator_url, KUBECONFIG: endpoints.kubeconfig }
   const { stdout } = await run('bash', ['-eux', guide], { cwd: folder, timeout: 300_000, maxBuffer: 16 * 1024 * 1024, env })
