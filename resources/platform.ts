@@ -149,7 +149,7 @@ export const Node = resource({
     rack: z.string().min(1).max(63).default('rack-1').describe('Rack that it stands in: what fails together within the zone.'),
     cpuPool: z.string().min(1).max(63).optional().describe('Pool of like processors; plans may ask for one.'),
     dedicatedAccountId: z.string().max(64).optional().describe('Only servers of this account are placed on it; those of anybody when absent.'),
-    roles: z.array(z.enum(['compute', 'storage', 'network'])).max(3).default(['compute']).describe('What the host is for.').meta({ 'x-kubernetes-list-type': 'set' }),
+    roles: z.array(z.enum(['compute', 'storage', 'network'])).max(3).default(['compute']).describe('What the host is for; servers are placed on those with the role compute only.').meta({ 'x-kubernetes-list-type': 'set' }),
     isCordoned: z.boolean().default(false).describe('A cordoned node takes no new servers.'),
     isInMaintenance: z.boolean().optional().describe('Whether the node shall be empty: its servers are moved away and nothing new comes, until it is uncordoned.'),
     labels: StoredLabels.optional().describe('Labels of the API, for operators.'),
