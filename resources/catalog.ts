@@ -1,5 +1,6 @@
 /** What the cloud offers: public shapes and routes of regions, zones, plans and templates. Stored shapes are in `platform.ts`. */
 import { z } from 'zod'
+import { HA_REASONS } from '../domain/high-availability.ts'
 import { route } from './define.ts'
 import { type PlanSpec, type RegionSpec, type TemplateSpec, ZONE_CAPABILITIES, type ZoneSpec, type ZoneStatus } from './platform.ts'
 import { completeListOf, DateTime, Id, type Stored, ZoneName } from './shapes.ts'
@@ -32,13 +33,20 @@ export function toRegionView({ name, spec }: Stored<RegionSpec>, zones: readonly
   return { name, display_name: spec.displayName, country: spec.country, zones: zones.filter((zone) => zone.spec.region === name).map((zone) => zone.name).sort() }
 }
 
-/** Where guests are in no network of the zone their addresses lead nowhere, whatever the pools hold. */
-const NEED_NETWORK: readonly string[] = ['public_ipv4', 'public_ipv6']
+/** What an operator says of the zone, but for what is seen of it: addresses lead nowhere without a network, whatever the pools hold, and what its
+ *  servers can count on when they move or lose their node follows from its nodes. */
+function capabilitiesOf({ spec, status }: Pick<Stored<ZoneSpec, ZoneStatus>, 'spec' | 'status'>): ZoneView['capabilities'] {
+  const isSeen: Partial<Record<(typeof ZONE_CAPABILITIES)[number], boolean>> = {
+    ...(spec.publicNetwork === undefined ? { public_ipv4: false, public_ipv6: false } : {}),
+    ...(status === undefined ? {} : { live_migration: status.haObstacle !== HA_REASONS.one_node, ha_restart: status.haObstacle === undefined }),
+  }
+  return ZONE_CAPABILITIES.filter((capability) => isSeen[capability] ?? spec.capabilities.includes(capability))
+}
 
 export function toZoneView({ name, spec, status }: Stored<ZoneSpec, ZoneStatus>): ZoneView {
   return {
     name, display_name: spec.displayName, region: spec.region, status: spec.isClosed ? 'closed' : status?.state ?? 'available',
-    capabilities: spec.publicNetwork === undefined ? spec.capabilities.filter((capability) => !NEED_NETWORK.includes(capability)) : spec.capabilities, object_storage_backend: null, unavailable_plans: status?.unavailablePlans ?? [],
+    capabilities: capabilitiesOf({ spec, status }), object_storage_backend: null, unavailable_plans: status?.unavailablePlans ?? [],
   }
 }
 
