@@ -107,8 +107,8 @@ export async function hasFreeAddress(db: Queries, zone: string, use: PoolUse): P
 }
 
 /** 503 for an address that the zone cannot give. */
-export const noFreeAddress = (zone: string, use: PoolUse): Problem =>
-  unavailable('no_free_address', `Zone ${zone} has no free ${use === 'server_ipv6_prefix' ? 'IPv6 prefix' : 'public IPv4 address'} now. Choose another zone, or try again later.`)
+export const noFreeAddress = (zone: string, use: PoolUse, remedy = 'Choose another zone, or try again later.'): Problem =>
+  unavailable('no_free_address', `Zone ${zone} has no free ${use === 'server_ipv6_prefix' ? 'IPv6 prefix' : 'public IPv4 address'} now. ${remedy}`)
 
 /** Makes an address of an active pool of the zone the holder's current one; the one that it had goes on leading to it.
  *  The last claim of a transaction: the row of the pool stays locked until its end.

@@ -94,7 +94,7 @@ export const operationInProgress = (operationId: string, resource: ResourceRefer
     active_operation_id: operationId, resource,
   })
 export const quotaExceeded = (quota: NonNullable<ProblemMembers['quota']>) =>
-  new Problem(422, `The account's limit of ${quota.limit} ${quota.name} would be exceeded: ${quota.used} are used and ${quota.requested} more were asked for.`, {
+  new Problem(422, `The account's limit of ${quota.limit} ${quota.name} would be exceeded: ${quota.used} are used and ${quota.requested} more were asked for. Delete what is not needed, or ask for a higher limit.`, {
     reason: 'quota_exceeded', quota,
   })
 export const rateLimited = (retryAfterSeconds: number, detail = 'Too many requests. Wait, then try again.') =>

@@ -13,6 +13,6 @@ export const renumberIpv6Endpoint = (parts: Parts, servers: Servers): Endpoint =
     const server = await servers.read(call.caller.accountId, call.params.id)
     const isAvailable = server.status?.ipv6RenumberAvailable === true
     requireRenumberable(factsOf(storedOf(server)), isAvailable)
-    if (!(await hasFreeAddress(parts.db, server.spec.zone, 'server_ipv6_prefix'))) throw noFreeAddress(server.spec.zone, 'server_ipv6_prefix')
+    if (!(await hasFreeAddress(parts.db, server.spec.zone, 'server_ipv6_prefix'))) throw noFreeAddress(server.spec.zone, 'server_ipv6_prefix', 'Try again later; the prefix that the server has works on until then.')
     return operate(parts, servers, call, { kind: 'server.renumber_ipv6', judge: (facts) => requireRenumberable(facts, isAvailable), spec: {} })
   })
