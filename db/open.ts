@@ -34,6 +34,8 @@ const parseBigint = (text: string): number => {
 export interface DatabaseOptions {
   readonly url: string
   readonly connectionsMaximum: number
+  /** How long a query waits for a connection. */
+  readonly connectMillisecondsMaximum?: number
   /** Called when a connection breaks, idle or in use; the pool replaces it by itself. */
   readonly onConnectionLost?: (error: unknown) => void
 }
@@ -44,11 +46,11 @@ export const columnTypes: pg.CustomTypesConfig = {
     oid === BIGINT_OID ? parseBigint : pg.types.getTypeParser(oid, format as 'text')) as typeof pg.types.getTypeParser, // pg's overloads cannot be narrowed here
 }
 
-const CONNECT_MILLISECONDS_MAXIMUM = 10_000
+const CONNECT_MILLISECONDS_MAXIMUM_DEFAULT = 10_000
 
 /** Connects when it is first used. */
-export function openDatabase(options: DatabaseOptions): Database {
-  const pool = new pg.Pool({ connectionString: options.url, max: options.connectionsMaximum, types: columnTypes, connectionTimeoutMillis: CONNECT_MILLISECONDS_MAXIMUM })
+export function openDatabase({ connectMillisecondsMaximum = CONNECT_MILLISECONDS_MAXIMUM_DEFAULT, ...options }: DatabaseOptions): Database {
+  const pool = new pg.Pool({ connectionString: options.url, max: options.connectionsMaximum, types: columnTypes, connectionTimeoutMillis: connectMillisecondsMaximum })
   // A connection that breaks in somebody's hands says so on the client only, and an error that nobody hears ends the process.
   pool.on('connect', (client) => client.on('error', (error) => options.onConnectionLost?.(error)))
   pool.on('error', () => {}) // the client has said it

@@ -13,6 +13,8 @@ import { silentLog } from '../kit/sys/log.ts'
 import { newUuid, systemRandom } from '../kit/sys/random.ts'
 
 const CONNECTIONS_MAXIMUM = 30
+/** A hundred transactions at once wait for each other on a busy machine. */
+const CONNECT_MILLISECONDS_MAXIMUM = 120_000
 const TEMPLATE = 'template_migrated'
 
 export interface TestServer {
@@ -61,7 +63,7 @@ async function createDatabase(serverUrl: string): Promise<TestDatabase> {
   const name = `test_${newUuid(systemRandom).replaceAll('-', '')}`
   await run(serverUrl, `create database ${name} template ${TEMPLATE}`)
   const url = databaseAt(serverUrl, name)
-  const db = openDatabase({ url, connectionsMaximum: CONNECTIONS_MAXIMUM })
+  const db = openDatabase({ url, connectionsMaximum: CONNECTIONS_MAXIMUM, connectMillisecondsMaximum: CONNECT_MILLISECONDS_MAXIMUM })
   return {
     url, db,
     breakConnections: () => run(serverUrl, `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`),
