@@ -2657,7 +2657,7 @@ export interface components {
                  *       "type": "about:blank",
                  *       "title": "Unprocessable Content",
                  *       "status": 422,
-                 *       "detail": "The account's limit of 25 servers would be exceeded: 25 are used and 1 more were asked for.",
+                 *       "detail": "The account's limit of 25 servers would be exceeded: 25 are used and 1 more were asked for. Delete what is not needed, or ask for a higher limit.",
                  *       "reason": "quota_exceeded",
                  *       "quota": {
                  *         "name": "servers",
