@@ -60,6 +60,7 @@ export interface Agent {
   metadataOf(instance: string): Omit<AskingGuest, 'tokenKey'> | undefined
 }
 
+/** Nothing happens before it runs. */
 export function openAgent(options: AgentOptions): Agent {
   const { nodeName, store, hypervisor, clock, random, log, registry } = options
   const namespace = nodeNamespace(nodeName)

@@ -41,6 +41,7 @@ export type SourceWord =
   /** There is no instance. */
   | 'gone'
 
+/** What the node that the server leaves has said last. A fenced node can say nothing any more: its guest has ended. */
 export function sourceWord({ source, sourceNode, moveId, seen }: Pick<Moving, 'source' | 'sourceNode' | 'moveId' | 'seen'>): SourceWord {
   if (source === undefined) return 'gone'
   const { status, spec } = source
@@ -62,6 +63,7 @@ export type TargetWord =
   | 'in_the_way'
   | 'gone'
 
+/** What the node that the server goes to has said last, of the attempt that it was last told to make. */
 export function targetWord({ target, targetNode, moveId, seen }: Pick<Moving, 'target' | 'targetNode' | 'moveId' | 'seen'>): TargetWord {
   if (target === undefined || isFenced(seen, targetNode)) return 'gone'
   const { metadata, spec: { receive, incarnation }, status } = target
@@ -93,6 +95,7 @@ export function isMadeAnew({ target, source, moveId, operation }: Moving): boole
 const transferOf = (status: InstanceStatus | undefined, role: 'send' | 'receive', id: string) =>
   status?.transfer?.role === role && status.transfer.id === id ? status.transfer : undefined
 
+/** Nothing is known of what the node does now. */
 export const isSilent = (seen: Seen, node: string): boolean => seen.silentNodes?.includes(node) ?? false
 /** It was proven that nothing runs on the node. */
 export const isFenced = (seen: Seen, node: string): boolean => seen.fencedNodes?.includes(node) ?? false
@@ -104,6 +107,7 @@ export function canSettle({ seen }: Turn): boolean {
   return [claims.placement.node, claims.target.node].every((node) => isFenced(seen, node) || !isSilent(seen, node))
 }
 
+/** What the server's owner allows a move to cost. */
 export const policyOf = ({ spec }: ServerObject): MigrationPolicy => MIGRATION_POLICIES[spec.migrationPolicy]
 
 /** Whether the guest runs once the move is over. A server whose plan is changed stands still until it has the new one. */

@@ -8,12 +8,14 @@ import type { StorageSpec, StorageStatus } from '../../resources/storage.ts'
 export type StorageObject = KubeObject<StorageSpec, StorageStatus>
 export type VolumeObject = KubeObject<VolumeSpec, VolumeStatus>
 
+/** Its node is ending it. */
 export const isLeaving = ({ metadata }: VolumeObject): boolean => metadata.deletionTimestamp !== undefined
 const keyOf = ({ metadata: { namespace = '', name } }: VolumeObject): Key => ({ namespace, name })
 
 /** What differs between the volumes of one storage. */
 export type Holding = Pick<VolumeSpec, 'source' | 'copyFrom' | 'serve' | 'origin' | 'pool' | 'isRetained' | 'arrivingFor'>
 
+/** `holding` is the whole of what differs: what it leaves out the volume has no more. */
 export function ensureVolume({ metadata: { namespace = '', name, uid = '', labels = {} }, spec }: StorageObject, node: string, holding: { readonly [Field in keyof Holding]: Holding[Field] | undefined }): Action {
   const account = labels[ACCOUNT_LABEL]
   const draft: VolumeSpec = { storage: { namespace, name, uid }, sizeGibibytes: spec.sizeGibibytes, ...present(holding) }
@@ -39,6 +41,7 @@ export const withdraw = (storage: StorageObject, volume: VolumeObject, own: Volu
   remove(volume),
 ]
 
+/** Its node ends the data too, unless they are retained. */
 export const remove = (volume: VolumeObject): Action => ({ do: 'remove', type: Volume, key: keyOf(volume) })
 
 const present = (holding: { readonly [Field in keyof Holding]: Holding[Field] | undefined }): Holding =>
