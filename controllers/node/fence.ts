@@ -73,11 +73,12 @@ function byPower({ node, now }: Work): Rung {
   return { is: 'climbed', decision: { actions: [cutPower], ...waiting }, events: [{ kind: 'power_off_requested', message: 'Its management controller is told to cut the power.' }] }
 }
 
+/** Two readings that are far enough apart: a host that restarts is off for a moment too. */
 export const isOffForGood = (power: NodePower): boolean =>
   power.state === 'off' && Date.parse(power.readAt) - Date.parse(power.since) >= OFF_SECONDS * 1_000
 
 export const readPower = { do: 'effect', name: 'power', input: { ask: 'state' } } as const
-export const cutPower = { do: 'effect', name: 'power', input: { ask: 'off' } } as const
+const cutPower = { do: 'effect', name: 'power', input: { ask: 'off' } } as const
 
 /** Locks on files and a list of the fenced that agents keep to do not stop a guest that runs: that is no proof, so there is none of
  *  this kind until the shared storage of a zone can itself refuse a host. */

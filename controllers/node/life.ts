@@ -6,7 +6,7 @@ import type { Action } from '../../kit/reconcile/action.ts'
 import type { NodeFence, NodeStatus } from '../../resources/platform.ts'
 import { activeOperation, isCompute, type NodeObject, type Seen } from './seen.ts'
 
-export const HEARTBEAT_SECONDS = 5
+const HEARTBEAT_SECONDS = 5
 /** Three missed heartbeats. */
 export const SILENT_SECONDS_MAXIMUM = 15
 /** A node whose agent was never heard is looked at more often, so that it takes servers soon after it came. */
