@@ -22,6 +22,10 @@ export async function recordIntent(tx: Transaction<Tables>, intent: ChangeIntent
   }).execute()
 }
 
+/** Whether nobody has settled it. */
+export const hasIntent = async (db: Queries, operationId: string): Promise<boolean> =>
+  (await db.selectFrom('change_intent').select('operation_id').where('operation_id', '=', operationId).executeTakeFirst()) !== undefined
+
 /** Removes the intent. False when somebody else has settled it: then nothing more may be done for it. */
 export async function settleIntent(tx: Transaction<Tables>, operationId: string): Promise<boolean> {
   const settled = await tx.deleteFrom('change_intent').where('operation_id', '=', operationId).executeTakeFirst()

@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { isUuid } from '../../domain/uuid.ts'
 import { appendAudit } from '../../db/audit.ts'
-import { takeIntent } from '../../db/change-intents.ts'
+import { hasIntent, takeIntent } from '../../db/change-intents.ts'
 import { listKubernetesRequests } from '../../db/kubernetes-requests.ts'
 import { findServerGroup } from '../../db/server-groups.ts'
 import { accountExists, claimServer, findServerClaims, releaseServer, renumberServer, type ServerDemand, type ServerId } from '../../db/server-claims.ts'
@@ -185,13 +185,16 @@ const sizedEffect = ({ db }: Parts): Effect => async (input) => {
   return undefined
 }
 
-/** With the server goes the only sign that its last change was made: an intent that waits for that sign is settled here. */
+/** With the server goes the only sign that its last change was made: an intent that waits for that sign is settled here. Free when nothing is held
+ *  or owed, so that the turns after it come to the end. */
 const giveBackEffect = ({ store, db, clock, random }: Parts): Effect => async (input, server) => {
   await requireNewest(store, Server, server)
-  const { metadata } = server
+  const id = input as unknown as ServerId // the plan of this folder writes it
+  const change = server.metadata.annotations?.[LAST_CHANGE_ANNOTATION]
+  const isOwed = change !== undefined && (await asked(hasIntent(db, change)))
+  if (!isOwed && (await asked(findServerClaims(db, id))) === undefined) return undefined
   await asked(db.transaction().execute(async (tx) => {
-    await releaseServer(tx, input as unknown as ServerId) // the plan of this folder writes it
-    const change = metadata.annotations?.[LAST_CHANGE_ANNOTATION]
+    await releaseServer(tx, id)
     const entry = change === undefined ? undefined : await takeIntent(tx, change)
     if (entry !== undefined) await appendAudit(tx, entry, { clock, random })
   }))
