@@ -38,13 +38,16 @@ export interface Seen {
   readonly isInUse: boolean
 }
 
+/** Room is had in PostgreSQL, where nothing wakes anybody. */
+const PLACE_LOOK_SECONDS = 5
+
 /** Guards in order: deleting, not a boot storage, no node, another zone, volume missing, volume at work. */
 export function plan(storage: StorageObject, seen: Seen): readonly Action[] {
   const { metadata, spec } = storage
   const { node } = seen
   if (metadata.deletionTimestamp !== undefined && !seen.isInUse) return leave(storage, seen)
   if (!spec.isBoot || spec.serverId === undefined) return failed('Only boot storages, which are made with their server, are offered here.')
-  if (node === undefined) return [{ do: 'status', status: { state: 'creating' }, conditions: healthConditions('reconciling', 'Waiting', 'The server has no room on any host yet.') }, { do: 'wait', seconds: 5, for: 'the server to be placed' }]
+  if (node === undefined) return [onTheWay({ state: 'creating' }, 'Waiting', 'The server has no room on any host yet.'), { do: 'wait', seconds: PLACE_LOOK_SECONDS, for: 'the server to be placed' }]
   // The last turn in this zone: whoever looks after the other goes on.
   if (seen.zone !== undefined && seen.zone !== spec.zone) return [{ do: 'change', patch: { spec: { zone: seen.zone } } }, { do: 'wait', seconds: 0, for: 'the next look' }]
   const volume = seen.volumes.find((one) => nodeOf(one) === node)
@@ -53,7 +56,7 @@ export function plan(storage: StorageObject, seen: Seen): readonly Action[] {
   const place = { nodeName: node, pool, ...(seen.region === undefined ? {} : { region: seen.region }) }
   const holder = pool === undefined ? seen.volumes[0] : undefined
   if (volume === undefined && holder !== undefined) return [...elsewhere, ...failed(`The disk lies on node ${nodeOf(holder)}, which the server is not on.`)]
-  if (volume === undefined) return [ensureVolume(storage, node, { pool, ...beginningOf(storage, seen) }), ...elsewhere, { do: 'status', status: { state: 'creating', ...place }, conditions: healthConditions('reconciling', 'Creating', '') }]
+  if (volume === undefined) return [ensureVolume(storage, node, { pool, ...beginningOf(storage, seen) }), ...elsewhere, onTheWay({ state: 'creating', ...place }, 'Creating')]
   const blocked: ConditionDraft[] = metadata.deletionTimestamp === undefined ? [] : [{ type: 'DeletionBlocked', status: 'True', reason: 'InUse', message: 'A boot storage goes with its server.' }]
   if (volume.status?.state === 'error') return [...elsewhere, ...failed(volume.status.detail ?? 'The host could not make the disk.')]
   const isReady = volume.status?.state === 'ready'
@@ -88,7 +91,7 @@ function leave(storage: StorageObject, seen: Seen): readonly Action[] {
   const others = volumes.filter((one) => one !== own)
   const isLost = own.spec.pool !== undefined && (seen.lostNodes ?? []).includes(nodeOf(own))
   const actions = isLost ? inherit(storage, seen, own) : others.length > 0 ? others.flatMap((one) => withdraw(storage, one, own)) : isLeaving(own) ? [] : [ensureOwn(storage, own), remove(own)]
-  return [...actions, { do: 'status', status: { state: 'deleting' }, conditions: healthConditions('reconciling', 'Deleting', '') }, ...(isLost ? [{ do: 'wait', seconds: HEIR_LOOK_SECONDS, for: 'a node that reaches the disk' } as const] : [])]
+  return [...actions, onTheWay({ state: 'deleting' }, 'Deleting'), ...(isLost ? [{ do: 'wait', seconds: HEIR_LOOK_SECONDS, for: 'a node that reaches the disk' } as const] : [])]
 }
 
 /** Data on shared storage that only a lost node could end go with another node that reaches them. As soon as that one knows of them the lost one's
@@ -100,4 +103,5 @@ function inherit(storage: StorageObject, { volumes, lostNodes = [], heirNode, is
   return [ensureVolume(storage, heirNode, { pool: lost.spec.pool, origin: lost.status?.origin ?? lost.spec.origin, isRetained: true })]
 }
 
+const onTheWay = (status: Readonly<Record<string, unknown>>, reason: string, message = ''): Action => ({ do: 'status', status, conditions: healthConditions('reconciling', reason, message) })
 const failed = (detail: string): readonly Action[] => [{ do: 'status', status: { state: 'error', stateDetail: detail }, conditions: healthConditions('stalled', 'Error', detail) }]
