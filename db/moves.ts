@@ -3,7 +3,8 @@
  *  are of one zone: a server that goes to another holds those of both until then. */
 import type { Transaction } from 'kysely'
 import { type Demand, difference, largest } from '../domain/placement.ts'
-import { Unavailable } from '../domain/problem.ts'
+import { conflict, Unavailable } from '../domain/problem.ts'
+import { UNMADE } from '../domain/server-rules.ts'
 import { claimHostname, findHostname, passClaims, releaseClaims } from './claims.ts'
 import { columnsOf, giveBackRoom, listCandidates, roomOf, takeBestRoom } from './placement.ts'
 import { claimAddresses, listAddresses, passAddresses, releaseAddresses } from './public-pools.ts'
@@ -29,14 +30,15 @@ export interface MoveTarget {
 export type TargetWish = MoveId & Partial<Pick<Demand, 'zone' | 'cpuPool' | 'excludedNodes'>> & { readonly node?: string | undefined }
 
 /** Holds room for the server on the best node but its own, once: an earlier hold of the operation is the answer as it stands, one of
- *  another operation is given back. The server needs its placement, and keeps apart from its group. `node` asks for that very node.
+ *  another operation is given back. The server keeps apart from its group. `node` asks for that very node.
  *  An operation that changes the server's size holds the larger of both sizes there.
- *  Throws the Problems `no_capacity` and `no_distinct_failure_domain` (503) when no node can take it, and Unavailable while another operation changes its size;
+ *  Throws the Problems `no_capacity` and `no_distinct_failure_domain` (503) when no node can take it, `state_not_allowed` (409) when it lives nowhere, and Unavailable while another operation changes its size;
  *  for another zone also `name_taken` (409), `no_free_address` (503), and 400 when its group is not for servers there. */
 export async function reserveTarget(
   tx: Transaction<Tables>, { accountId, serverId, operationId, node, ...wish }: TargetWish, now: Date,
 ): Promise<MoveTarget> {
-  const placement = await tx.selectFrom('placement').selectAll().where('account_id', '=', accountId).where('server_id', '=', serverId).forUpdate().executeTakeFirstOrThrow()
+  const placement = await tx.selectFrom('placement').selectAll().where('account_id', '=', accountId).where('server_id', '=', serverId).forUpdate().executeTakeFirst()
+  if (placement === undefined) throw conflict('state_not_allowed', UNMADE, { resource: { type: 'server', id: serverId } })
   const known = await tx.selectFrom('placement_target').selectAll().where('account_id', '=', accountId).where('server_id', '=', serverId).executeTakeFirst()
   if (known?.operation_id === operationId) return { operationId, zone: known.zone, node: known.node }
   if (known !== undefined) await releaseTarget(tx, { accountId, serverId, operationId: known.operation_id })

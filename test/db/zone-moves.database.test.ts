@@ -120,6 +120,11 @@ describe('is refused, and holds nothing there', () => {
     expect([await namesOf(zones[1]), await coresUsed(zones[1])]).toEqual([expect.not.arrayContaining([demand.hostname]), 0])
   })
 
+  test('one that lives nowhere', async () => {
+    expect(await refusal(reserve(demandOf(zones[0])))).toMatchObject({ status: 409, members: { reason: 'state_not_allowed' } })
+    ;(await nothingThere()).toEqual([0, 0])
+  })
+
   test('one that no node there has room for', async () => {
     await claim(demandOf(zones[1], { cores: 7, publicIpv4: false }))
     const demand = demandOf(zones[0])
