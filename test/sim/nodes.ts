@@ -42,11 +42,14 @@ interface PowerOptions {
 export const bmcOf = (host: string) => ({ address: host, protocol: 'redfish', secretName: 'bmc' } as const)
 export const endpointOf = (host: string) => ({ url: `https://${host}`, certificateFingerprint: host })
 
+/** A host that is fenced after the chaos comes back by itself. */
+const REPAIR_MILLISECONDS = 60_000
 const ANSWER_MILLISECONDS = { least: 20, most: 3_000 }
 
 export function newPower({ scheduler, hosts, onCut, onRestore, isLying }: PowerOptions): Power {
   const { random } = scheduler
   const off = new Set<string>()
+  let isCalm = false
   const until = { hidden: new Map<string, number>(), silent: new Map<string, number>() }
   const isUntil = (times: ReadonlyMap<string, number>, host: string) => (times.get(host) ?? 0) > scheduler.nowMilliseconds
   const answer = () => new Promise<void>((resolve) => void scheduler.after(ANSWER_MILLISECONDS.least + random.fraction() * (ANSWER_MILLISECONDS.most - ANSWER_MILLISECONDS.least), resolve))
@@ -58,6 +61,7 @@ export function newPower({ scheduler, hosts, onCut, onRestore, isLying }: PowerO
       scheduler.note(`cut ${host}`)
       off.add(host)
       onCut(host)
+      if (isCalm) scheduler.after(REPAIR_MILLISECONDS, () => power.restore(host))
     },
     restore(host) {
       if (!off.delete(host)) return
@@ -85,6 +89,7 @@ export function newPower({ scheduler, hosts, onCut, onRestore, isLying }: PowerO
       return isServing(other) ? { answer: 'agent', detail: '' } : { answer: 'host', detail: '' }
     },
     calm() {
+      isCalm = true
       for (const times of Object.values(until)) times.clear()
       for (const { name } of hosts()) power.restore(name)
     },
