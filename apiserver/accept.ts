@@ -6,8 +6,7 @@ import type { UnsealedAuditEntry } from '../domain/audit.ts'
 import { deadlineOf, type Extent, type OperationKind, stepsOf } from '../domain/operations.ts'
 import { conflict, Problem, Unavailable } from '../domain/problem.ts'
 import { appendAudit } from '../db/audit.ts'
-import { recordIntent, settleIntent, takeIntent } from '../db/change-intents.ts'
-import { recordWrite } from '../db/recent-writes.ts'
+import { type ChangeIntent, recordIntent, settleIntent, takeIntent } from '../db/change-intents.ts'
 import type { Tables } from '../db/tables.ts'
 import type { KubeObject } from '../kit/kube/object.ts'
 import { ApiError, isAlreadyExists, isConflict, isNotFound } from '../kit/kube/store.ts'
@@ -19,7 +18,7 @@ import type { ServerSpec, ServerStatus } from '../resources/server.ts'
 import type { OperationStanza } from '../resources/shapes.ts'
 import type { Parts } from './parts.ts'
 
-export type AcceptParts = Pick<Parts, 'store' | 'caches' | 'db' | 'clock' | 'random' | 'log' | 'hasPeers'>
+export type AcceptParts = Pick<Parts, 'store' | 'caches' | 'db' | 'clock' | 'random' | 'log' | 'settle'>
 
 export interface Acceptance<Claims, Spec, Status> {
   /** Also the operation's id, where the change starts one. */
@@ -30,6 +29,8 @@ export interface Acceptance<Claims, Spec, Status> {
   readonly audit: UnsealedAuditEntry
   /** Takes what the change needs; throws a Problem when it cannot be had. */
   readonly claim?: (tx: Transaction<Tables>) => Promise<Claims>
+  /** Does what `claim` does and notes the intent, in one transaction with other changes. */
+  readonly claimTogether?: (intent: ChangeIntent) => Promise<Claims>
   /** Gives back what was claimed, when the change did not happen. */
   readonly giveBack?: (tx: Transaction<Tables>) => Promise<void>
   /** The one write. Called again after a 409: reads and judges anew each time, throws a Problem to refuse. */
@@ -58,11 +59,12 @@ export const newStanza = (
 /** Answers the written object. Throws a Problem when the change was refused; nothing has changed then. */
 export async function accept<Claims, Spec, Status>(parts: AcceptParts, change: Acceptance<Claims, Spec, Status>): Promise<KubeObject<Spec, Status>> {
   const startedAt = parts.clock.monotonicMilliseconds()
-  const claims = await parts.db.transaction().execute(async (tx) => {
+  const intent: ChangeIntent = { operationId: change.id, accountId: change.accountId, resource: change.resource, createdAt: parts.clock.now(), audit: change.audit }
+  const claims = await (change.claimTogether?.(intent) ?? parts.db.transaction().execute(async (tx) => {
     const claimed = await change.claim?.(tx)
-    await recordIntent(tx, { operationId: change.id, accountId: change.accountId, resource: change.resource, createdAt: parts.clock.now(), audit: change.audit })
+    await recordIntent(tx, intent)
     return claimed
-  })
+  }))
   let object: KubeObject<Spec, Status>
   try {
     object = await write(parts, change, claims, startedAt)
@@ -119,10 +121,7 @@ async function withdraw<Claims, Spec, Status>({ db }: AcceptParts, change: Accep
 /** A failure here changes nothing for the caller: the sweeper does the same later. */
 async function settle<Claims, Spec, Status>(parts: AcceptParts, change: Acceptance<Claims, Spec, Status>, { metadata: { resourceVersion = '' } }: KubeObject<Spec, Status>): Promise<void> {
   try {
-    await parts.db.transaction().execute(async (tx) => {
-      if (parts.hasPeers === true) await recordWrite(tx, { ...change, resourceVersion }, parts.clock.now())
-      if (await settleIntent(tx, change.id)) await appendAudit(tx, change.audit, parts)
-    })
+    await parts.settle(change.accountId, { id: change.id, accountId: change.accountId, resource: change.resource, resourceVersion, audit: change.audit })
   } catch (error) {
     parts.log.warn('change left to the sweeper', { operation_id: change.id, error })
   }

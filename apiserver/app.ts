@@ -49,6 +49,7 @@ import { mcpEndpoint } from './mcp/mcp.ts'
 import { openNodes } from './nodes.ts'
 import type { Parts } from './parts.ts'
 import { openServers } from './servers.ts'
+import { openSettlement } from './settlement.ts'
 
 export interface AppOptions {
   readonly store: Store
@@ -90,7 +91,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   const { db } = options
   const identity = await openIdentity(options)
   const parts: Parts = {
-    ...options, authenticate: identity.authenticate, requireAccess: identity.requireAccess, cursors: createCursors(await deploymentSecret(db, 'cursor', CURSOR_KEY_BYTES, options)),
+    ...options, settle: openSettlement(options), authenticate: identity.authenticate, requireAccess: identity.requireAccess, cursors: createCursors(await deploymentSecret(db, 'cursor', CURSOR_KEY_BYTES, options)),
   }
   const shared = {
     ...options, ...identity,

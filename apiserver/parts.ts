@@ -1,4 +1,5 @@
 /** What handlers are built from. Each takes the few members it needs. */
+import type { GroupCommit } from '../db/group-commit.ts'
 import type { Database } from '../db/open.ts'
 import type { RequestFacts } from '../kit/http/call.ts'
 import type { Cursors } from '../kit/http/cursor.ts'
@@ -9,6 +10,7 @@ import type { Store } from '../kit/kube/store.ts'
 import type { Clock } from '../kit/sys/clock.ts'
 import type { Logger } from '../kit/sys/log.ts'
 import type { Random } from '../kit/sys/random.ts'
+import type { Settlement } from './settlement.ts'
 
 export interface Parts {
   readonly store: Store
@@ -18,6 +20,8 @@ export interface Parts {
   readonly random: Random
   readonly log: Logger
   readonly cursors: Cursors
+  /** Ends accepted changes, those of an account together. */
+  readonly settle: GroupCommit<Settlement, void>
   /** Other replicas answer customers too: what one has written, every other shows at once. */
   readonly hasPeers?: boolean
   /** Throws 403 unless the management cluster allows it to the operator; free for staff sessions, which have roles. */

@@ -10,20 +10,36 @@ import type { Tables } from './tables.ts'
 
 const WALK_ENTRIES = 1000
 
+export interface Sealing {
+  readonly clock: Clock
+  readonly random: Random
+}
+
 /** Seals the entry into its account's chain. Always the last statement of the transaction whose change it records: the
  *  head row stays locked until commit. Entries for several accounts are appended in the order of their account ids.
  *  The same action of the same request is written once, however often it is retried. */
-export async function appendAudit(tx: Transaction<Tables>, entry: UnsealedAuditEntry, by: { readonly clock: Clock; readonly random: Random }): Promise<void> {
-  const head = await lockHead(tx, entry.account_id)
-  const sealed = seal({ sequence: head.sequence, entryHash: head.entry_hash }, entry, { id: newUuid(by.random), at: by.clock.now() })
-  const { id, sequence, at, action, request_id, previous_hash, entry_hash } = sealed.entry
-  // The head moves only with an entry, in one statement: every other change of the account waits for its row.
-  await tx
-    .with('added', (query) => query.insertInto('audit_entry')
-      .values({ account_id: entry.account_id, sequence, id, at: new Date(at), action, request_id, body: sealed.body, previous_hash, entry_hash })
+export const appendAudit = (tx: Transaction<Tables>, entry: UnsealedAuditEntry, by: Sealing): Promise<void> => appendAudits(tx, [entry], by)
+
+/** As `appendAudit`, for entries of one account in their order. Several are refused when one of them was written before. */
+export async function appendAudits(tx: Transaction<Tables>, entries: readonly UnsealedAuditEntry[], by: Sealing): Promise<void> {
+  const [first] = entries
+  if (first === undefined) return
+  const { account_id } = first
+  const before = await lockHead(tx, account_id)
+  let head: ChainHead = { sequence: before.sequence, entryHash: before.entry_hash }
+  const rows = entries.map((unsealed) => {
+    const { entry: { id, sequence, at, action, request_id, previous_hash, entry_hash }, body } = seal(head, unsealed, { id: newUuid(by.random), at: by.clock.now() })
+    head = { sequence, entryHash: entry_hash }
+    return { account_id, sequence, id, at: new Date(at), action, request_id, body, previous_hash, entry_hash }
+  })
+  // The head moves only with the entries, in one statement: every other change of the account waits for its row.
+  const moved = await tx
+    .with('added', (query) => query.insertInto('audit_entry').values(rows)
       .onConflict((conflict) => conflict.columns(['account_id', 'request_id', 'action']).where('request_id', '<>', sql.lit('')).doNothing()) // a parameter would hide the index's predicate from a prepared statement
       .returning('sequence'))
-    .updateTable('audit_head').from('added').set({ sequence, entry_hash }).where('account_id', '=', entry.account_id).execute()
+    .updateTable('audit_head').set({ sequence: head.sequence, entry_hash: head.entryHash }).where('account_id', '=', account_id)
+    .where(({ selectFrom }) => selectFrom('added').select((added) => added.fn.countAll().as('count')), '=', rows.length).executeTakeFirst()
+  if (moved.numUpdatedRows === 0n && rows.length > 1) throw new Error('an entry among several was written before')
 }
 
 /** Whether the entry was appended before. */

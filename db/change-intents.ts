@@ -15,11 +15,12 @@ export interface ChangeIntent {
 }
 
 /** In the transaction that makes the claims of the change. */
-export async function recordIntent(tx: Transaction<Tables>, intent: ChangeIntent): Promise<void> {
-  await tx.insertInto('change_intent').values({
-    operation_id: intent.operationId, account_id: intent.accountId, resource_type: intent.resource.type, resource_id: intent.resource.id,
-    created_at: intent.createdAt, audit: JSON.stringify(intent.audit),
-  }).execute()
+export const recordIntent = (tx: Transaction<Tables>, intent: ChangeIntent): Promise<void> => recordIntents(tx, [intent])
+
+export async function recordIntents(tx: Transaction<Tables>, intents: readonly ChangeIntent[]): Promise<void> {
+  await tx.insertInto('change_intent').values(intents.map(({ operationId, accountId, resource, createdAt, audit }) => (
+    { operation_id: operationId, account_id: accountId, resource_type: resource.type, resource_id: resource.id, created_at: createdAt, audit: JSON.stringify(audit) }
+  ))).execute()
 }
 
 /** Whether nobody has settled it. */
@@ -27,9 +28,12 @@ export const hasIntent = async (db: Queries, operationId: string): Promise<boole
   (await db.selectFrom('change_intent').select('operation_id').where('operation_id', '=', operationId).executeTakeFirst()) !== undefined
 
 /** Removes the intent. False when somebody else has settled it: then nothing more may be done for it. */
-export async function settleIntent(tx: Transaction<Tables>, operationId: string): Promise<boolean> {
-  const settled = await tx.deleteFrom('change_intent').where('operation_id', '=', operationId).executeTakeFirst()
-  return settled.numDeletedRows > 0n
+export const settleIntent = async (tx: Transaction<Tables>, operationId: string): Promise<boolean> => (await settleIntents(tx, [operationId])).has(operationId)
+
+/** Removes the intents. Answers those that nobody else has settled: only for these may anything be done. */
+export async function settleIntents(tx: Transaction<Tables>, operationIds: readonly string[]): Promise<ReadonlySet<string>> {
+  const settled = await tx.deleteFrom('change_intent').where('operation_id', 'in', operationIds).returning('operation_id').execute()
+  return new Set(settled.map((row) => row.operation_id))
 }
 
 /** Removes the intent and answers the entry of its success; undefined when somebody else has settled it. */

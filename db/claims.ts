@@ -25,16 +25,31 @@ const hostnameTaken = (hostname: string, zone: string): Problem =>
 
 const MAC_TRIES_MAXIMUM = 16
 
-/** The holder's MAC address, made up (locally administered, unicast) when it has none. */
-export async function claimMacAddress(tx: Transaction<Tables>, holding: Holding, random: Random, now: Date): Promise<string> {
-  const earlier = await findMacAddress(tx, holding)
-  if (earlier !== undefined) return earlier
+interface NamesDemand extends Holding {
+  readonly zone: string
+  readonly hostname: string
+}
+
+/** The host names of new holders, and for each a MAC address that is made up (locally administered, unicast). Answers the MAC addresses by holder.
+ *  Throws the Problem `name_taken` (409). */
+export async function claimNames(tx: Transaction<Tables>, demands: readonly NamesDemand[], { now, random }: { readonly now: Date; readonly random: Random }): Promise<ReadonlyMap<string, string>> {
+  let missing: readonly Holding[] = demands
+  let hostnames = demands.map(({ accountId, holder, zone, hostname }): Claim => ({ kind: 'hostname', scope: `${accountId}/${zone}`, value: hostname, accountId, holder }))
+  const macAddresses = new Map<string, string>()
   for (let tries = 0; tries < MAC_TRIES_MAXIMUM; tries++) {
-    const value = ['52', '54', '00', ...[...random.bytes(3)].map((byte) => byte.toString(16).padStart(2, '0'))].join(':')
-    if (await insertClaim(tx, { kind: 'mac', scope: '', value, ...holding }, now)) return value
+    const made = await insertClaims(tx, [...hostnames, ...missing.map(({ accountId, holder }): Claim => ({ kind: 'mac', scope: '', value: newMacAddress(random), accountId, holder }))], now)
+    const nameless = hostnames.findIndex(({ holder }) => !made.some((claim) => claim.kind === 'hostname' && claim.holder === holder))
+    const refused = demands[nameless]
+    if (refused !== undefined) throw hostnameTaken(refused.hostname, refused.zone)
+    hostnames = []
+    for (const { kind, holder, value } of made) if (kind === 'mac') macAddresses.set(holder, value)
+    missing = missing.filter(({ holder }) => !macAddresses.has(holder))
+    if (missing.length === 0) return macAddresses
   }
   throw new Error(`no free MAC address in ${MAC_TRIES_MAXIMUM} tries`)
 }
+
+const newMacAddress = (random: Random): string => ['52', '54', '00', ...[...random.bytes(3)].map((byte) => byte.toString(16).padStart(2, '0'))].join(':')
 
 /** Undefined while the holder has none. */
 export async function findMacAddress(db: Queries, { accountId, holder }: Holding): Promise<string | undefined> {
@@ -45,12 +60,16 @@ export async function findMacAddress(db: Queries, { accountId, holder }: Holding
 
 /** True when the holder has the value now, whether it is new or was claimed before. */
 async function insertClaim(tx: Transaction<Tables>, { kind, scope, value, accountId, holder }: Claim, now: Date): Promise<boolean> {
-  const inserted = await tx.insertInto('address_claim').values({ kind, scope, value, account_id: accountId, holder, claimed_at: now })
-    .onConflict((onConflict) => onConflict.doNothing()).executeTakeFirst()
-  if (inserted.numInsertedOrUpdatedRows === 1n) return true
-  if (kind === 'mac') return false // a new random value that somebody has
+  if ((await insertClaims(tx, [{ kind, scope, value, accountId, holder }], now)).length === 1) return true
   const row = await tx.selectFrom('address_claim').select(['account_id', 'holder']).where('kind', '=', kind).where('scope', '=', scope).where('value', '=', value).executeTakeFirst()
   return row?.account_id === accountId && row.holder === holder
+}
+
+/** Answers those that nobody had. */
+async function insertClaims(tx: Transaction<Tables>, claims: readonly Claim[], now: Date): Promise<readonly Pick<Claim, 'kind' | 'holder' | 'value'>[]> {
+  const rows = claims.map(({ kind, scope, value, accountId, holder }) => ({ kind, scope, value, account_id: accountId, holder, claimed_at: now }))
+  const made = await tx.insertInto('address_claim').values(rows).onConflict((onConflict) => onConflict.doNothing()).returning(['kind', 'holder', 'value']).execute()
+  return made.map(({ kind, holder, value }) => ({ kind: kind as Claim['kind'], holder, value })) // one of those above
 }
 
 /** What the one holder has claimed becomes the other's, in place of what that one has of the same kinds. */

@@ -1,7 +1,7 @@
 /** Room on nodes. A guest's claim is one row; taking it is one conditional update of its node, and deleting the row gives the
  *  room back, so that neither can happen twice. What a node offers is mirrored by `db/nodes.ts`. */
 import { sql, type Transaction } from 'kysely'
-import { type Candidate, type Demand, rankNodes, type Room, type Spread } from '../domain/placement.ts'
+import { type Candidate, type Demand, rankNodes, type Room, type Spread, times } from '../domain/placement.ts'
 import { type Problem, unavailable } from '../domain/problem.ts'
 import { listBestNodes, toCandidate } from './best-nodes.ts'
 import type { Queries } from './open.ts'
@@ -40,11 +40,28 @@ export interface ServerDemandForRoom extends Demand {
 /** Claims room for the server on the best node, once: an earlier claim of the server is the answer as it stands.
  *  Throws the Problems `no_capacity` and `no_distinct_failure_domain` (503) when no node can hold it, and 400 for a group that is not there. */
 export async function claimPlacement(tx: Transaction<Tables>, demand: ServerDemandForRoom, now: Date): Promise<Placement> {
-  const earlier = await findPlacement(tx, demand)
-  if (earlier !== undefined) return earlier
-  const { serverGroupId: groupId, accountId } = demand
-  const apartness = groupId === undefined ? undefined : await lockApartness(tx, { accountId, groupId }, demand)
-  return insertPlacement(tx, demand, await takeBestRoom(tx, { ...demand, apartness }, (wanted) => listBestNodes(tx, wanted)), now)
+  const placement = await findPlacement(tx, demand) ?? (await claimFirstPlacements(tx, [demand], now))[0]
+  if (placement === undefined) throw new Error('a server was left out')
+  return placement
+}
+
+/** The same for servers that have no room yet and differ in their ids only; a server of a group comes alone. Several get room on one node, the one that each would
+ *  get in its turn, or are refused together. */
+export async function claimFirstPlacements(tx: Transaction<Tables>, demands: readonly ServerDemandForRoom[], now: Date): Promise<readonly Placement[]> {
+  const [first] = demands
+  if (first === undefined) return []
+  const { serverGroupId: groupId, accountId } = first
+  const apartness = groupId === undefined ? undefined : await lockApartness(tx, { accountId, groupId }, first)
+  const candidates = (wanted: Demand) => listBestNodes(tx, wanted)
+  const node = demands.length === 1 ? await takeBestRoom(tx, { ...first, apartness }, candidates) : await takeRoomTogether(tx, first, demands.length, candidates)
+  return insertPlacements(tx, demands, node, now)
+}
+
+/** The best node for one is the best for the next as well, because it is the fullest. Only one node is locked: transactions that lock several would wait for each other. */
+async function takeRoomTogether(tx: Transaction<Tables>, demand: Demand, count: number, candidates: (demand: Demand) => Promise<readonly Candidate[]>): Promise<string> {
+  const [best] = rankNodes(demand, await candidates(demand))
+  if (best === undefined || !(await tryToAddRoom(tx, best.node, times(demand, count), { mustBeSchedulable: true }))) throw noCapacity(demand.zone)
+  return best.node
 }
 
 /** Takes the room on the best of the candidates that still has it, and answers with its name.
@@ -100,13 +117,11 @@ async function tryToAddRoom(tx: Transaction<Tables>, node: string, room: Room, {
   return taken.numUpdatedRows > 0n
 }
 
-async function insertPlacement(tx: Transaction<Tables>, demand: ServerDemandForRoom, node: string, now: Date): Promise<Placement> {
-  const { accountId, serverId, serverGroupId, zone, cores, memoryMebibytes, storageGibibytes } = demand
-  await tx.insertInto('placement').values({
-    account_id: accountId, server_id: serverId, zone, node, cores, memory_mebibytes: memoryMebibytes, storage_gibibytes: storageGibibytes, claimed_at: now,
-    ...(serverGroupId === undefined ? {} : { group_id: serverGroupId }),
-  }).execute()
-  return { accountId, serverId, zone, node, cores, memoryMebibytes, storageGibibytes }
+async function insertPlacements(tx: Transaction<Tables>, demands: readonly ServerDemandForRoom[], node: string, now: Date): Promise<readonly Placement[]> {
+  await tx.insertInto('placement').values(demands.map((demand) => (
+    { account_id: demand.accountId, server_id: demand.serverId, zone: demand.zone, node, ...columnsOf(demand), claimed_at: now, group_id: demand.serverGroupId ?? null }
+  ))).execute()
+  return demands.map(({ accountId, serverId, zone, cores, memoryMebibytes, storageGibibytes }) => ({ accountId, serverId, zone, node, cores, memoryMebibytes, storageGibibytes }))
 }
 
 /** Gives the server's room back, also what is held where it is on its way to; nothing when it was given back before. */
@@ -135,6 +150,12 @@ export async function findPlacement(db: Queries, server: { readonly accountId: s
     accountId: row.account_id, serverId: row.server_id, zone: row.zone, node: row.node,
     cores: row.cores, memoryMebibytes: row.memory_mebibytes, storageGibibytes: row.storage_gibibytes,
   }
+}
+
+/** Those of the servers, all of one account, that hold room. */
+export async function listPlaced(db: Queries, accountId: string, serverIds: readonly string[]): Promise<readonly string[]> {
+  const rows = await db.selectFrom('placement').select('server_id').where('account_id', '=', accountId).where('server_id', 'in', serverIds).execute()
+  return rows.map((row) => row.server_id)
 }
 
 /** The nodes of a zone as placement sees them. */

@@ -134,11 +134,24 @@ export async function takeAddress(tx: Transaction<Tables>, { zone, use, accountI
 /** Of a server: a /64 in a zone that has prefixes to give, and the IPv4 address that was asked for. In the order of the uses, so that transactions lock pools in one order. */
 export async function claimAddresses(tx: Transaction<Tables>, holding: Holding, { zone, publicIpv4 = false }: { readonly zone: string; readonly publicIpv4?: boolean | undefined }): Promise<readonly HeldAddress[]> {
   const known = await listAddresses(tx, holding)
-  const wanted = [...(publicIpv4 ? ['server_ipv4'] as const : []), ...((await hasPools(tx, zone, 'server_ipv6_prefix')) ? ['server_ipv6_prefix'] as const : [])]
-  const missing = wanted.filter((use) => !known.some((address) => address.use === use && address.isCurrent))
+  const missing = (await usesOf(tx, { zone, publicIpv4 })).filter((use) => !known.some((address) => address.use === use && address.isCurrent))
   for (const use of missing) await takeAddress(tx, { ...holding, zone, use })
   return missing.length === 0 ? known : listAddresses(tx, holding)
 }
+
+/** The same for new holders. Answers the addresses by holder; those that have none are missing. */
+export async function claimFirstAddresses(
+  tx: Transaction<Tables>, holdings: readonly Holding[], demand: { readonly zone: string; readonly publicIpv4?: boolean | undefined },
+): Promise<ReadonlyMap<string, readonly HeldAddress[]>> {
+  const uses = await usesOf(tx, demand)
+  for (const use of uses) for (const holding of holdings) await takeAddress(tx, { ...holding, zone: demand.zone, use })
+  const addresses = new Map<string, readonly HeldAddress[]>()
+  if (uses.length > 0) for (const holding of holdings) addresses.set(holding.holder, await listAddresses(tx, holding))
+  return addresses
+}
+
+const usesOf = async (tx: Transaction<Tables>, { zone, publicIpv4 = false }: { readonly zone: string; readonly publicIpv4?: boolean | undefined }): Promise<readonly PoolUse[]> =>
+  [...(publicIpv4 ? ['server_ipv4'] as const : []), ...((await hasPools(tx, zone, 'server_ipv6_prefix')) ? ['server_ipv6_prefix'] as const : [])]
 
 /** The addresses of the one holder become the other's, in place of all that it has. */
 export async function passAddresses(tx: Transaction<Tables>, { accountId, holder: from }: Holding, to: string): Promise<void> {

@@ -18,23 +18,29 @@ export async function openQuotas(tx: Transaction<Tables>, accountId: string): Pr
   await tx.insertInto('account_quota').values(rows).onConflict((conflict) => conflict.doNothing()).execute()
 }
 
-/** Takes each amount once: what the holder holds already is left as it is.
+/** Takes each amount once: what a holder holds already is left as it is. The holders are of one account.
  *  Throws the Problem `quota_exceeded` (422) for the first limit that does not allow it; the transaction must then be rolled back. */
-export async function takeQuotas(tx: Transaction<Tables>, { accountId, holder, amounts }: Holding & { readonly amounts: QuotaAmounts }): Promise<void> {
-  const wanted = inNameOrder(amounts).filter(([, amount]) => amount > 0)
+export async function takeQuotas(tx: Transaction<Tables>, ...holdings: readonly (Holding & { readonly amounts: QuotaAmounts })[]): Promise<void> {
+  const [first] = holdings
+  if (first === undefined) return
+  const { accountId } = first
+  const wanted = holdings.flatMap(({ holder, amounts }) => inNameOrder(amounts).filter(([, amount]) => amount > 0).map(([name, amount]) => ({ holder, name, amount })))
   // One statement for all of them: other changes of the account wait for these rows until this transaction ends.
   const { rows: refused } = await sql<{ name: QuotaName; amount: number }>`
     with held as (
       insert into quota_holding (account_id, holder, name, amount)
-      select ${accountId}::uuid, ${holder}, name, amount from unnest(${wanted.map(([name]) => name)}::text[], ${wanted.map(([, amount]) => amount)}::bigint[]) as wanted (name, amount)
+      select ${accountId}::uuid, holder, name, amount
+      from unnest(${wanted.map(({ holder }) => holder)}::text[], ${wanted.map(({ name }) => name)}::text[], ${wanted.map(({ amount }) => amount)}::bigint[]) as wanted (holder, name, amount)
       on conflict do nothing returning name, amount
+    ), asked as (
+      select name, sum(amount)::bigint as amount from held group by name
     ), locked as (
-      select name from account_quota where account_id = ${accountId} and name in (select name from held) order by name for update
+      select name from account_quota where account_id = ${accountId} and name in (select name from asked) order by name for update
     ), taken as (
-      update account_quota quota set used = used + amount from held join locked using (name)
-      where quota.account_id = ${accountId} and quota.name = held.name and used + amount <= quota."limit" returning quota.name
+      update account_quota quota set used = used + amount from asked join locked using (name)
+      where quota.account_id = ${accountId} and quota.name = asked.name and used + amount <= quota."limit" returning quota.name
     )
-    select name, amount from held where name not in (select name from taken) order by name`.execute(tx)
+    select name, amount from asked where name not in (select name from taken) order by name`.execute(tx)
   for (const { name, amount } of refused) await addOrRefuse(tx, accountId, name, amount)
 }
 

@@ -14,13 +14,19 @@ export interface RecentWrite {
 /** No cache is further behind for long: a watch that is later than this is broken, and the replica not ready. */
 const RECENT_MILLISECONDS = 60_000
 
-/** Notes the write; older notes of the account go. A later write of the same resource takes the place of the earlier. */
-export async function recordWrite(tx: Transaction<Tables>, { accountId, resource: { type, id }, resourceVersion }: RecentWrite, now: Date): Promise<void> {
-  await tx.deleteFrom('recent_write').where('account_id', '=', accountId).where('written_at', '<', since(now)).execute()
-  const row = { resource_version: Number(resourceVersion), written_at: now }
-  await tx.insertInto('recent_write').values({ account_id: accountId, resource_type: type, resource_id: id, ...row })
-    .onConflict((conflict) => conflict.columns(['account_id', 'resource_type', 'resource_id']).doUpdateSet(row)
-      .where((where) => where('recent_write.resource_version', '<', row.resource_version))).execute()
+/** Notes the writes of one account; its older notes go. A later write of the same resource takes the place of the earlier. */
+export async function recordWrites(tx: Transaction<Tables>, writes: readonly RecentWrite[], now: Date): Promise<void> {
+  const inOrder = writes.toSorted((a, b) => Number(a.resourceVersion) - Number(b.resourceVersion))
+  const newest = new Map(inOrder.map((write) => [`${write.resource.type}/${write.resource.id}`, write])) // a statement may touch a row once
+  // In the order of their keys, as in every transaction.
+  const rows = [...newest].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, { accountId, resource: { type, id }, resourceVersion }]) => ({ account_id: accountId, resource_type: type, resource_id: id, resource_version: Number(resourceVersion), written_at: now }))
+  const [first] = rows
+  if (first === undefined) return
+  await tx.deleteFrom('recent_write').where('account_id', '=', first.account_id).where('written_at', '<', since(now)).execute()
+  await tx.insertInto('recent_write').values(rows)
+    .onConflict((conflict) => conflict.columns(['account_id', 'resource_type', 'resource_id'])
+      .doUpdateSet(({ ref }) => ({ resource_version: ref('excluded.resource_version'), written_at: ref('excluded.written_at') }))
+      .whereRef('recent_write.resource_version', '<', 'excluded.resource_version')).execute()
 }
 
 /** In any order, each object once with the newest version that was written. */

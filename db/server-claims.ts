@@ -7,9 +7,9 @@ import { PREFIXES_OF_SERVER_MAXIMUM } from '../domain/public-pool.ts'
 import { serverQuota, storageQuota } from '../domain/quota.ts'
 import { isUuid } from '../domain/uuid.ts'
 import type { Random } from '../kit/sys/random.ts'
-import { claimHostname, claimMacAddress, releaseClaims } from './claims.ts'
-import { claimPlacement, type Placement, releasePlacement } from './placement.ts'
-import { claimAddresses, type HeldAddress, heldAddresses, listAddresses, releaseAddresses, takeAddress, toHeldAddress } from './public-pools.ts'
+import { claimNames, releaseClaims } from './claims.ts'
+import { claimFirstPlacements, listPlaced, type Placement, releasePlacement } from './placement.ts'
+import { claimFirstAddresses, type HeldAddress, heldAddresses, listAddresses, releaseAddresses, takeAddress, toHeldAddress } from './public-pools.ts'
 import { giveBackQuotas, takeQuotas } from './quotas.ts'
 import { arrivingServerHolder, serverHolder, storageHolder } from './server-holders.ts'
 import { SIZE_CHANGE_COLUMNS, type SizeChange, toSizeChange } from './size-changes.ts'
@@ -52,15 +52,38 @@ export interface ServerClaims {
  *  Throws the Problems `quota_exceeded` (422), `name_taken` (409), `no_capacity`, `no_distinct_failure_domain` and `no_free_address` (503), and 400 for a group
  *  that is not there; the transaction must then be rolled back. */
 export async function claimServer(tx: Transaction<Tables>, demand: ServerDemand, { now, random }: { readonly now: Date; readonly random: Random }): Promise<ServerClaims> {
-  const { accountId, serverId, hostname, zone } = demand
-  const holding = { accountId, holder: serverHolder(serverId) }
-  await takeQuotas(tx, { ...holding, amounts: serverQuota(demand) })
-  await takeQuotas(tx, { accountId, holder: storageHolder(serverId), amounts: storageQuota(demand.storageGibibytes) })
-  await claimHostname(tx, { ...holding, zone, hostname }, now)
-  const macAddress = await claimMacAddress(tx, holding, random, now)
-  const placement = await claimPlacement(tx, demand, now)
-  return { macAddress, placement, addresses: await claimAddresses(tx, holding, demand) }
+  const [claims] = await claimServers(tx, [demand], { now, random })
+  if (claims === undefined) throw new Error('a server was left out')
+  return claims
 }
+
+/** As `claimServer`, for servers of one likeness, by the same statements. What all of them cannot have together, fewer of them may. */
+export async function claimServers(tx: Transaction<Tables>, demands: readonly ServerDemand[], by: { readonly now: Date; readonly random: Random }): Promise<readonly ServerClaims[]> {
+  const [first] = demands
+  if (first === undefined) return []
+  const { accountId } = first
+  await takeQuotas(tx, ...demands.flatMap((demand) => [
+    { accountId, holder: serverHolder(demand.serverId), amounts: serverQuota(demand) },
+    { accountId, holder: storageHolder(demand.serverId), amounts: storageQuota(demand.storageGibibytes) },
+  ]))
+  // Whoever holds room holds everything.
+  const claims = new Map<string, ServerClaims | undefined>()
+  for (const serverId of await listPlaced(tx, accountId, demands.map(({ serverId }) => serverId))) claims.set(serverId, await findServerClaims(tx, { accountId, serverId }))
+  const fresh = demands.filter(({ serverId }) => !claims.has(serverId)).map((demand) => ({ ...demand, holder: serverHolder(demand.serverId) }))
+  if (fresh.length > 0) {
+    const macAddresses = await claimNames(tx, fresh, by)
+    const placements = await claimFirstPlacements(tx, fresh, by.now)
+    const addresses = await claimFirstAddresses(tx, fresh, first)
+    for (const [index, { serverId, holder }] of fresh.entries()) {
+      const [placement, macAddress] = [placements[index], macAddresses.get(holder)]
+      if (placement !== undefined && macAddress !== undefined) claims.set(serverId, { placement, macAddress, addresses: addresses.get(holder) ?? [] })
+    }
+  }
+  return demands.flatMap(({ serverId }) => claims.get(serverId) ?? [])
+}
+
+/** The same for servers of one account that differ in id and host name only. A server of a group is like no other: each keeps from the others. */
+export const likenessOf = ({ serverId, hostname: _, ...shared }: ServerDemand): string => JSON.stringify(shared.serverGroupId === undefined ? shared : serverId)
 
 /** Gives the server another /64 when the pool of its own is draining; the one before goes on leading to it.
  *  Throws the Problems `no_free_address` (503) and `state_not_allowed` (409) for one that has as many as it may. */

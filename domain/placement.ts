@@ -10,6 +10,7 @@ export interface Room {
 const combine = (one: Room, other: Room, by: (a: number, b: number) => number): Room => ({
   cores: by(one.cores, other.cores), memoryMebibytes: by(one.memoryMebibytes, other.memoryMebibytes), storageGibibytes: by(one.storageGibibytes, other.storageGibibytes),
 })
+export const times = (room: Room, count: number): Room => combine(room, room, (amount) => amount * count)
 /** In every respect. */
 export const largest = (one: Room, other: Room): Room => combine(one, other, Math.max)
 /** What the larger room has beyond the smaller one, in every respect. */

@@ -3,7 +3,9 @@ import { badField, badRequest, type FieldError, unavailable } from '../../domain
 import type { PoolUse } from '../../domain/public-pool.ts'
 import { parsePublicKey } from '../../domain/ssh-key.ts'
 import { findInitScript } from '../../db/init-scripts.ts'
-import { claimServer, releaseServer, type ServerClaims } from '../../db/server-claims.ts'
+import { type ChangeIntent, recordIntents } from '../../db/change-intents.ts'
+import { type GroupCommit, openGroupCommit } from '../../db/group-commit.ts'
+import { claimServers, likenessOf, releaseServer, type ServerClaims, type ServerDemand } from '../../db/server-claims.ts'
 import type { Answer, Call, Customer } from '../../kit/http/call.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
 import { type KubeObject, Namespace, Secret } from '../../kit/kube/object.ts'
@@ -26,8 +28,21 @@ import type { Servers } from '../servers.ts'
 export const createServerEndpoint = (parts: Parts, servers: Servers): Endpoint => {
   parts.caches.of(Namespace)
   parts.caches.of(Template)
-  return customerEndpoint(createServer, (call) => create(parts, servers, call).catch(namingAlternatives(parts, call.body, call.now)))
+  const claim = openClaims(parts)
+  return customerEndpoint(createServer, (call) => create({ ...parts, claim }, servers, call).catch(namingAlternatives(parts, call.body, call.now)))
 }
+
+interface Wish {
+  readonly demand: ServerDemand
+  readonly intent: ChangeIntent
+}
+
+/** Servers of an account wait for its quotas anyway, so those that are alike and wanted at the same time are claimed in one transaction. */
+const openClaims = ({ db, clock, random }: Parts): GroupCommit<Wish, ServerClaims> => openGroupCommit(db, async (tx, wishes) => {
+  const claims = await claimServers(tx, wishes.map(({ demand }) => demand), { now: clock.now(), random })
+  await recordIntents(tx, wishes.map(({ intent }) => intent))
+  return claims
+})
 
 /** What the answer shows before the controller has written a status. */
 function claimedArguments({ macAddress, addresses }: ServerClaims): Record<string, string> {
@@ -38,7 +53,7 @@ function claimedArguments({ macAddress, addresses }: ServerClaims): Record<strin
 
 type CreateCall = Call<typeof createServer, Customer>
 
-async function create(parts: Parts, servers: Servers, call: CreateCall): Promise<Answer> {
+async function create(parts: Parts & { readonly claim: GroupCommit<Wish, ServerClaims> }, servers: Servers, call: CreateCall): Promise<Answer> {
   const { caller, body, request, now } = call
   const choice = chooseSize(parts, body, now)
   const sshKeys = await chooseKeys(parts, caller.accountId, body)
@@ -52,13 +67,14 @@ async function create(parts: Parts, servers: Servers, call: CreateCall): Promise
     metadata: { name: id, namespace, labels: { [ACCOUNT_LABEL]: caller.accountId }, finalizers: [SERVER_FINALIZER] },
     spec: specOf(body, { ...choice, sshKeys, secretName, operation: { ...operation, arguments: claimedArguments(claims) } }),
   })
+  const demand: ServerDemand = {
+    accountId: caller.accountId, serverId: id, hostname: body.hostname, zone: body.zone, region: choice.region, serverGroupId: body.server_group_id ?? undefined, publicIpv4: body.public_ipv4, cpuPool: choice.plan.cpuPool, cores: choice.plan.cores,
+    memoryMebibytes: choice.plan.memoryMebibytes, storageGibibytes: choice.storageGibibytes,
+  }
   const server = await accept(parts, {
     id: operation.id, accountId: caller.accountId, resource: { type: 'server', id }, operation,
     audit: auditEntryOf(call, { resourceId: id, detail: { hostname: body.hostname, zone: body.zone, plan: body.plan } }),
-    claim: (tx) => claimServer(tx, {
-      accountId: caller.accountId, serverId: id, hostname: body.hostname, zone: body.zone, region: choice.region, serverGroupId: body.server_group_id ?? undefined, publicIpv4: body.public_ipv4, cpuPool: choice.plan.cpuPool, cores: choice.plan.cores,
-      memoryMebibytes: choice.plan.memoryMebibytes, storageGibibytes: choice.storageGibibytes,
-    }, { now, random: parts.random }),
+    claimTogether: (intent) => parts.claim(likenessOf(demand), { demand, intent }),
     giveBack: (tx) => releaseServer(tx, { accountId: caller.accountId, serverId: id }),
     write: async (claims) => {
       if (claims === undefined) throw new Error('a server is written with its claims')

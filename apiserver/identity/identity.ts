@@ -1,7 +1,7 @@
 /** Identity as the rest of the API server sees it: who calls, what is counted, and the routes of people and credentials. */
 import { createHmac } from 'node:crypto'
 import type { CustomFetch } from 'openid-client'
-import { checkStanding, standingOf } from '../../domain/standing.ts'
+import { checkStanding, type StandingFacts, standingOf } from '../../domain/standing.ts'
 import { deploymentSecret } from '../../db/deployment-secrets.ts'
 import type { Database } from '../../db/open.ts'
 import { countRequest } from '../../db/rate-limits.ts'
@@ -12,6 +12,7 @@ import type { Endpoint } from '../../kit/http/endpoint.ts'
 import type { CountRequest } from '../../kit/http/rates.ts'
 import type { OperatorAccess } from '../../kit/http/route.ts'
 import type { Transport } from '../../kit/kube/transport.ts'
+import { inBatches } from '../../kit/sys/batches.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { Logger } from '../../kit/sys/log.ts'
 import type { Random } from '../../kit/sys/random.ts'
@@ -90,6 +91,14 @@ export async function openIdentity(options: IdentityOptions): Promise<Identity> 
     needsReadOnlyConsent: options.needsReadOnlyConsent ?? true,
     recoveryKey: await deploymentSecret(db, 'recovery-codes', KEY_BYTES, options),
   }
+  /** Those who ask for the same account while it is being read share the next reading. */
+  const standings = inBatches<undefined, StandingFacts>({
+    async work(batch, accountId) {
+      const reading = readStanding(db, accountId, clock.now())
+      for (const { resolve } of batch) resolve(reading)
+      await reading.catch(() => {}) // whoever asked hears of it
+    },
+  })
   return {
     authenticate: callers.authenticate,
     requireAccess: createAccessReview(options.kubernetes),
@@ -107,7 +116,7 @@ export async function openIdentity(options: IdentityOptions): Promise<Identity> 
       return waitSeconds
     },
     async requireStanding(customer) {
-      checkStanding(standingOf(await readStanding(db, customer.accountId, clock.now())))
+      checkStanding(standingOf(await standings(customer.accountId, undefined)))
     },
     endpoints: [...signInEndpoints(parts), ...passwordEndpoints(parts), ...sessionEndpoints(parts), ...apiTokenEndpoints(parts), ...secondFactorEndpoints(parts), ...identityProviderEndpoints(parts), ...memberEndpoints(parts), ...organisationEndpoints(parts), ...supportEndpoints(parts), ...staffSignInEndpoints(parts), ...staffAccountEndpoints(parts), ...couponEndpoints(parts),
       ...creditEndpoints(parts), ...auditEndpoints(parts)],

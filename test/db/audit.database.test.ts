@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
 import { upkeep } from '../../apiserver/identity/upkeep.ts'
-import { appendAudit, exportAudit, listAudit, pruneAudit, readIntegrity, verifyAudit } from '../../db/audit.ts'
+import { appendAudit, appendAudits, exportAudit, listAudit, pruneAudit, readIntegrity, verifyAudit } from '../../db/audit.ts'
 import type { UnsealedAuditEntry } from '../../domain/audit.ts'
 import { silentLog } from '../../kit/sys/log.ts'
 import { newUuid, systemRandom } from '../../kit/sys/random.ts'
@@ -45,6 +45,16 @@ test('the same action of the same request is written once; a rolled back change 
   })).rejects.toThrow('rolled back')
   expect((await listAudit(database.db, accountId, { limit: 10 })).map((entry) => entry.action)).toEqual(['server.delete', 'server.create'])
   expect((await verifyAudit(database.db, accountId, clock)).status).toBe('verified')
+})
+
+test('entries appended together follow one another; with one that was written before none is written', async () => {
+  const accountId = await chainOf(1)
+  const together = (...requests: readonly string[]) => database.db.transaction().execute((tx) => appendAudits(tx, requests.map((request) => entryOf(accountId, request)), by))
+  await together('request-1', 'request-2', 'request-3')
+  await expect(together('request-4', 'request-2')).rejects.toThrow('written before')
+  await together()
+  expect((await listAudit(database.db, accountId, { limit: 10 })).map((entry) => entry.request_id)).toEqual(['request-3', 'request-2', 'request-1', 'request-0'])
+  expect(await verifyAudit(database.db, accountId, clock)).toMatchObject({ status: 'verified', headSequence: 4 })
 })
 
 test('new entries make a verified chain unverified until the next run', async () => {

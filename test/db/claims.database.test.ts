@@ -3,7 +3,7 @@ import { findMacAddress } from '../../db/claims.ts'
 import { forgetNode, mirrorNode } from '../../db/nodes.ts'
 import { listCandidates } from '../../db/placement.ts'
 import { giveBackQuotas, listQuotas, takeQuotas } from '../../db/quotas.ts'
-import { claimServer, findServerClaims, releaseServer, type ServerDemand } from '../../db/server-claims.ts'
+import { claimServer, claimServers, findServerClaims, likenessOf, releaseServer, type ServerDemand } from '../../db/server-claims.ts'
 import { Problem } from '../../domain/problem.ts'
 import { newUuid, systemRandom } from '../../kit/sys/random.ts'
 import { createAccount } from '../accounts.ts'
@@ -142,6 +142,52 @@ describe('a hundred at once', () => {
     for (const id of accounts) expect((await listQuotas(database.db, id)).find((quota) => quota.name === 'servers')?.used).toBe(25)
     const addresses = await database.db.selectFrom('address_claim').select('value').where('kind', '=', 'mac').where('account_id', 'in', accounts).execute()
     expect(new Set(addresses.map((row) => row.value)).size).toBe(100)
+  })
+})
+
+describe('servers that are alike', () => {
+  const claimTogether = (demands: readonly ServerDemand[]) => database.db.transaction().execute((tx) => claimServers(tx, demands, { now, random: systemRandom }))
+
+  test('get together what each would get in its turn', async () => {
+    await addNode('a', 10)
+    await addNode('b', 4)
+    await claim(demandOf({ cores: 1 })) // the smaller node is the fuller one
+    const demands = [1, 2, 3].map(() => demandOf())
+    const claims = await claimTogether(demands)
+    expect(claims.map(({ placement }) => [placement.serverId, placement.node])).toEqual(demands.map(({ serverId }) => [serverId, `${zone}-b`]))
+    for (const [index, demand] of demands.entries()) expect(await findServerClaims(database.db, demand)).toEqual(claims[index])
+    expect([await usedQuota('servers'), await usedQuota('storages'), await usedOnNodes()]).toEqual([4, 4, [0, 4]])
+    expect(new Set(claims.map(({ macAddress }) => macAddress)).size).toBe(3)
+  })
+
+  test('are claimed once, whichever of them came before', async () => {
+    await addNode('a', 10)
+    const demands = [1, 2, 3].map(() => demandOf())
+    const [, second] = demands
+    const earlier = await claim(second as ServerDemand) // there are three
+    const claims = await claimTogether(demands)
+    expect(claims[1]).toEqual(earlier)
+    expect(await claimTogether(demands)).toEqual(claims)
+    expect([await usedQuota('servers'), await usedOnNodes()]).toEqual([3, [3]])
+  })
+
+  test.each<[string, (demands: ServerDemand[]) => Promise<unknown>, Record<string, unknown>]>([
+    ['a quota', () => setLimit('servers', 2), { status: 422, members: { reason: 'quota_exceeded' } }],
+    ['the room on the best node', () => addNode('a', 2), { status: 503, members: { reason: 'no_capacity' } }],
+    ['a host name of two of them', async (demands) => void (demands[2] = { ...demandOf(), hostname: demands[0]?.hostname ?? '' }), { status: 409, members: { reason: 'name_taken' } }],
+  ])('are refused together by %s, and take nothing', async (_, prepare, refused) => {
+    await addNode('a', 10)
+    const demands = [1, 2, 3].map(() => demandOf())
+    await prepare(demands)
+    expect(await refusal(claimTogether(demands))).toMatchObject(refused)
+    expect([await usedQuota('servers'), await usedQuota('storages'), await usedOnNodes()]).toEqual([0, 0, [0]])
+  })
+
+  test('differ in id and host name only, and members of a group are never alike', () => {
+    const [one, other] = [demandOf(), demandOf()]
+    expect(likenessOf(one)).toBe(likenessOf(other))
+    for (const change of [{ cores: 2 }, { zone: 'elsewhere' }, { publicIpv4: true }, { cpuPool: 'fast' }, { accountId: newUuid(systemRandom) }]) expect(likenessOf({ ...other, ...change })).not.toBe(likenessOf(one))
+    expect(likenessOf({ ...one, serverGroupId: 'g' })).not.toBe(likenessOf({ ...other, serverGroupId: 'g' }))
   })
 })
 
