@@ -10,7 +10,8 @@ export function cordon({ node, seen }: Work): Decision {
 
 /** The node is as any other again, also after maintenance; one that does not answer takes servers when it does. */
 export function uncordon({ node }: Work): Decision {
-  if (node.spec.isCordoned) return { step: 'uncordoned', outcome: 'cancelled' }
+  // Servers may have come meanwhile: whoever wants it empty again has it emptied again.
+  if (node.spec.isCordoned) return { step: 'uncordoned', outcome: 'cancelled', status: { isInMaintenance: false } }
   return { step: 'uncordoned', outcome: 'succeeded', status: { plannedWork: undefined, isCordoned: false, isInMaintenance: false } }
 }
 

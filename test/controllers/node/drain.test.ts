@@ -71,6 +71,10 @@ describe('a drained node', () => {
     const object = node({ state: 'maintenance', ...drained }, { isCordoned: false, operation: stanza('node.uncordon') })
     expect(told(plan(object, world([]), NOW))).toEqual(['effect mirror true', 'effect audit', 'operation succeeded', 'state ready'])
   })
+  test('that is taken back before it was uncordoned is emptied again', () => {
+    const object = node({ state: 'maintenance', ...drained }, { ...drained, operation: stanza('node.uncordon') })
+    expect(statusOf(plan(object, world([]), NOW))).toMatchObject({ isInMaintenance: false })
+  })
   test('of which only the maintenance was taken back is cordoned', () => expect(told(plan(node({ state: 'maintenance', ...drained }, { isCordoned: true }), world([]), NOW))).toEqual(['state cordoned']))
 })
 
