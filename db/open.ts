@@ -36,6 +36,8 @@ export interface DatabaseOptions {
   readonly connectionsMaximum: number
   /** How long a query waits for a connection. */
   readonly connectMillisecondsMaximum?: number
+  /** How long a transaction may be idle. One whose process was cut off keeps its rows from everybody else until then. */
+  readonly idleTransactionMillisecondsMaximum?: number
   /** Called when a connection breaks, idle or in use; the pool replaces it by itself. */
   readonly onConnectionLost?: (error: unknown) => void
 }
@@ -47,10 +49,14 @@ export const columnTypes: pg.CustomTypesConfig = {
 }
 
 const CONNECT_MILLISECONDS_MAXIMUM_DEFAULT = 10_000
+const IDLE_TRANSACTION_MILLISECONDS_MAXIMUM_DEFAULT = 60_000
 
 /** Connects when it is first used. */
-export function openDatabase({ connectMillisecondsMaximum = CONNECT_MILLISECONDS_MAXIMUM_DEFAULT, ...options }: DatabaseOptions): Database {
-  const pool = new pg.Pool({ connectionString: options.url, max: options.connectionsMaximum, types: columnTypes, connectionTimeoutMillis: connectMillisecondsMaximum })
+export function openDatabase(options: DatabaseOptions): Database {
+  const { connectMillisecondsMaximum = CONNECT_MILLISECONDS_MAXIMUM_DEFAULT, idleTransactionMillisecondsMaximum = IDLE_TRANSACTION_MILLISECONDS_MAXIMUM_DEFAULT } = options
+  const pool = new pg.Pool({
+    connectionString: options.url, max: options.connectionsMaximum, types: columnTypes, connectionTimeoutMillis: connectMillisecondsMaximum, idle_in_transaction_session_timeout: idleTransactionMillisecondsMaximum,
+  })
   // A connection that breaks in somebody's hands says so on the client only, and an error that nobody hears ends the process.
   pool.on('connect', (client) => client.on('error', (error) => options.onConnectionLost?.(error)))
   pool.on('error', () => {}) // the client has said it
