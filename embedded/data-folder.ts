@@ -1,6 +1,6 @@
 /** The one folder that holds everything of an embedded cloud: its layout, its lock, and who of an earlier run is still alive. */
 import { constants } from 'node:fs'
-import { access, chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { access, chmod, mkdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../kit/sys/clock.ts'
 import { writeDurably } from '../kit/sys/durable-file.ts'
@@ -106,8 +106,9 @@ export async function startTicksOf(pid: number): Promise<string | undefined> {
   return stat?.slice(stat.lastIndexOf(')') + 2).split(' ')[START_TICKS_FIELD]
 }
 
+/** Whoever is killed meanwhile, the record names the components that were running before or those that run now. */
 export async function recordProcesses(folder: DataFolder, processes: readonly ProcessRecord[]): Promise<void> {
-  await writeFile(folder.processesFile, JSON.stringify(processes), { mode: 0o600 })
+  await writeDurably(folder.processesFile, JSON.stringify(processes))
 }
 
 const isSame = async (record: ProcessRecord): Promise<boolean> => record.startTicks !== undefined && (await startTicksOf(record.pid)) === record.startTicks
@@ -129,7 +130,7 @@ export async function endLeftovers(folder: DataFolder, clock: Clock): Promise<vo
   await rm(folder.processesFile, { force: true })
 }
 
-/** A file that was cut short by a crash names nobody: its writers had not got far either. */
+/** A file that is no record names nobody. */
 function parseRecords(text: string): readonly ProcessRecord[] {
   try {
     return JSON.parse(text) as readonly ProcessRecord[] // written by recordProcesses only

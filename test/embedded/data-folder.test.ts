@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
+import { chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -101,7 +101,20 @@ describe('what an earlier run left', () => {
     expect(signalProcess(child.pid, 0)).toBe(true)
   })
 
-  it('survives a record that was cut short', async () => {
+  it('is known at every moment, also while it is written down anew', async () => {
+    const folder = await prepareDataFolder(root)
+    const records = [{ name: 'postgres', pid: 1 }]
+    await recordProcesses(folder, records)
+    let isOver = false
+    const writing = (async () => {
+      for (let times = 0; times < 100; times++) await recordProcesses(folder, records)
+      isOver = true
+    })()
+    while (!isOver) expect(JSON.parse(await readFile(folder.processesFile, 'utf8'))).toEqual(records)
+    await writing
+  })
+
+  it('survives a file that is no record', async () => {
     const folder = await prepareDataFolder(root)
     await writeFile(folder.processesFile, '[{"name":"x","pi')
     await endLeftovers(folder, hurriedClock())
