@@ -30,23 +30,19 @@ const STORAGE = { namespace: 'acct-1', name: 's', uid: 's' }
 export const instanceKey = (node: NodeName) => ({ namespace: nodeNamespace(node), name: NAME })
 export const volumeKey = (node: NodeName) => ({ namespace: nodeNamespace(node), name: 'boot' })
 
-/** Shell: prints `count`, a number, and a point behind each of its digits. */
-export const PRINT_COUNT = 'echo "count $(echo $i | sed "s/./&./g")" > /dev/console'
+/** Shell: prints `count` and a number. */
+export const PRINT_COUNT = 'echo "count $i" > /dev/console'
 
-/** QEMU writes a byte into the log once more each time that the agent is too slow to take it, as one without processor time is. So a guest counts
- *  without two equal characters in a row, and what stutters is read once. */
-const withoutStutter = (text: string): string => text.replaceAll(/(.)\1+/gs, '$1')
 const linesIn = (text: string): { readonly number: number; readonly index: number }[] =>
-  [...text.matchAll(/count ((?:\d\.)+)\r?\n/g)].map(({ 1: digits = '', index }) => ({ number: Number(digits.replaceAll('.', '')), index }))
+  [...text.matchAll(/count (\d+)\r?\n/g)].map(({ 1: digits, index }) => ({ number: Number(digits), index }))
 
 /** Numbers of the whole lines. */
-export const counts = (text: string): number[] => linesIn(withoutStutter(text)).map(({ number }) => number)
+export const counts = (text: string): number[] => linesIn(text).map(({ number }) => number)
 
 const SHOWN_CHARACTERS = 60
 
 /** What was printed around the first number that is not the next one; empty when nothing was left out or done twice. */
-export function disorderIn(printed: string): string {
-  const text = withoutStutter(printed)
+export function disorderIn(text: string): string {
   const wrong = linesIn(text).find(({ number }, position) => number !== position)
   return wrong === undefined ? '' : text.slice(Math.max(0, wrong.index - SHOWN_CHARACTERS), wrong.index + SHOWN_CHARACTERS)
 }

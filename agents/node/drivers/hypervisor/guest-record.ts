@@ -31,7 +31,7 @@ export async function readGuestRecord(folder: string): Promise<GuestRecord | und
 }
 export const writeGuestRecord = (folder: string, record: GuestRecord): Promise<void> => writeDurably(join(folder, RECORD_FILE), JSON.stringify(record))
 /** Files of one incarnation; the record goes last, so that a half-done removal is seen as a guest that is gone. */
-export const INCARNATION_FILES = [GUEST_FILES.qmp, GUEST_FILES.console, GUEST_FILES.pid, GUEST_FILES.seed, GUEST_FILES.output, KEY_FILE, ...USER_MODE_FILES, RECORD_FILE]
+export const INCARNATION_FILES = [GUEST_FILES.qmp, GUEST_FILES.consoleInput, GUEST_FILES.pid, GUEST_FILES.seed, GUEST_FILES.output, KEY_FILE, ...USER_MODE_FILES, RECORD_FILE]
 
 /** The machine id of a guest: its name where that is a UUID, else made of it. */
 export function guestUuid(name: string): string {

@@ -12,7 +12,7 @@ export interface QemuMachine {
 
 /** Files in the guest's folder, which is QEMU's working directory: relative, because socket addresses hold 107 bytes only. */
 export const GUEST_FILES = {
-  qmp: 'qmp.sock', console: 'console.sock', consoleLog: 'console.log', pid: 'qemu.pid', seed: 'seed.iso', output: 'qemu.log',
+  qmp: 'qmp.sock', consoleInput: 'console.in', consoleLog: 'console.log', pid: 'qemu.pid', seed: 'seed.iso', output: 'qemu.log',
 } as const
 
 /** Ports that later hot-plugged disks and interfaces take; q35 cannot add them at run time. */
@@ -44,7 +44,8 @@ export function qemuArguments(guest: GuestDefinition, uuid: string, machine: Qem
     '-action', 'shutdown=pause',
     '-kernel', guest.boot.kernel, '-initrd', guest.boot.initialRamdisk, '-append', guest.boot.commandLine,
     '-qmp', `unix:${GUEST_FILES.qmp},server=on,wait=off`,
-    '-chardev', `socket,id=console,path=${GUEST_FILES.console},server=on,wait=off,logfile=${GUEST_FILES.consoleLog},logappend=on`,
+    // Standard input and output are what `serial-line.ts` says.
+    '-chardev', 'stdio,id=console,signal=off',
     '-serial', 'chardev:console',
     ...range(SPARE_PORTS).flatMap((index) => ['-device', `pcie-root-port,id=spare${index},chassis=${index + 1}`]),
     ...guest.disks.flatMap((disk, index) => [

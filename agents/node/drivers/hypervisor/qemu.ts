@@ -4,7 +4,6 @@
 import { spawn } from 'node:child_process'
 import { closeSync, openSync } from 'node:fs'
 import { mkdir, readdir, readFile, realpath, rm, writeFile } from 'node:fs/promises'
-import type { Socket } from 'node:net'
 import { join } from 'node:path'
 import type { Clock } from '../../../../kit/sys/clock.ts'
 import type { Logger } from '../../../../kit/sys/log.ts'
@@ -20,12 +19,12 @@ import {
   type Forward, type Guest, type GuestConsole, type GuestCounters, type GuestDefinition, GuestExists, GuestStartFailed, type Hypervisor, type Reception, type Sending, type Transfer,
 } from './hypervisor.ts'
 import { freePort, type PortRange } from './listening-port.ts'
-import { connectLocalSocket } from './local-socket.ts'
 import { GUEST_FILES, qemuArguments, type QemuMachine } from './qemu-arguments.ts'
 import { beginReceive, beginSend, KEY_FILE, keyFileText, type Move, sendMemory, transferOf } from './qemu-move.ts'
 import { type Mover, openMover } from './qemu-mover.ts'
 import { connectQmp, type Qmp } from './qmp.ts'
 import { mustReach } from './reach.ts'
+import { openInputPipe, openSerialLine, type SerialLine } from './serial-line.ts'
 import { TurnByName } from '../../turn-by-name.ts'
 
 export interface QemuOptions {
@@ -62,7 +61,7 @@ const DEAD_STATES = ['internal-error', 'guest-panicked']
 interface Attachment {
   readonly pid: number
   readonly qmp: Qmp
-  readonly line: Socket
+  readonly line: SerialLine
   state: Guest['state']
   transfer?: Transfer
   mover?: Mover
@@ -202,7 +201,7 @@ class QemuHypervisor implements Hypervisor {
     this.#closing.abort()
     for (const { qmp, line } of this.#attachments.values()) {
       qmp.close()
-      line.destroy()
+      line.close()
     }
     this.#attachments.clear()
   }
@@ -269,6 +268,7 @@ class QemuHypervisor implements Hypervisor {
         attachment.transfer = transfer
         if (transfer.phase === 'completed' && transfer.role === 'send') {
           attachment.state = 'handed_over'
+          attachment.line.read()
           this.#console(name).line.stopped()
         } else if (transfer.phase === 'completed' && attachment.state === 'receiving') {
           attachment.state = stateOf(status, undefined)
@@ -327,22 +327,24 @@ class QemuHypervisor implements Hypervisor {
   async #spawn(definition: GuestDefinition, record: GuestRecord): Promise<void> {
     const { binary, machine, network, clock } = this.#options
     const folder = this.#folder(record.name)
-    for (const file of [GUEST_FILES.qmp, GUEST_FILES.console]) await rm(join(folder, file), { force: true })
+    for (const file of [GUEST_FILES.qmp, GUEST_FILES.consoleInput]) await rm(join(folder, file), { force: true })
     if (isOvn(network)) await plugIn(record.name, record.macAddresses.length)
-    const output = openSync(join(folder, GUEST_FILES.output), 'w', 0o600)
+    const typed = await openInputPipe(folder)
+    const printed = openSync(join(folder, GUEST_FILES.consoleLog), 'a', 0o600)
+    const errors = openSync(join(folder, GUEST_FILES.output), 'w', 0o600)
     let ended: string | undefined
     let pid: number | undefined
     try {
       // Detached: a group and a session of its own, so that no signal to the agent reaches it. It inherits nothing secret.
       const child = spawn(binary, qemuArguments(definition, record.uuid, machine, network, record.forwards, incomingOf(record)), {
-        cwd: folder, detached: true, stdio: ['ignore', output, output], env: { PATH: environment()['PATH'] },
+        cwd: folder, detached: true, stdio: [typed, printed, errors], env: { PATH: environment()['PATH'] },
       })
       child.once('error', (error) => void (ended = error.message))
       child.once('exit', (code, signal) => void (ended ??= `QEMU ended with ${signal ?? `code ${code}`}`))
       child.unref()
       pid = child.pid
     } finally {
-      closeSync(output)
+      for (const file of [typed, printed, errors]) closeSync(file)
     }
     const deadline = clock.monotonicMilliseconds() + START_TIMEOUT_MILLISECONDS
     while (ended === undefined) {
@@ -374,10 +376,12 @@ class QemuHypervisor implements Hypervisor {
       const answer = await qmp.execute('query-uuid') as { readonly UUID: string } // shape of QEMU's documented answer
       if (answer.UUID !== uuid) throw new Error(`the process in the folder of ${name} is another guest`)
       const { status } = await qmp.execute('query-status') as { readonly status: string }
-      const line = await connectLocalSocket(join(folder, GUEST_FILES.console))
+      const console = this.#console(name)
+      const line = openSerialLine({ folder, log: console.log, onOutput: (bytes) => console.line.append(bytes), clock: this.#options.clock, logger: this.#options.log })
       const attachment: Attachment = { pid, qmp, line, state: stateOf(status, record.move), ...(record.move?.end === undefined ? {} : { transfer: record.move.end }) }
       this.#attachments.set(name, attachment)
-      this.#listen(name, incarnation, attachment)
+      if (attachment.state === 'running') this.#connectConsole(name, incarnation, attachment)
+      else console.line.stopped()
       if (record.move !== undefined && record.move.end === undefined && record.move.port !== undefined) this.#move(record, attachment, record.move)
       return attachment
     } catch (error) {
@@ -386,34 +390,21 @@ class QemuHypervisor implements Hypervisor {
     }
   }
 
-  #listen(name: string, incarnation: number, attachment: Attachment): void {
-    const { line: socket, state } = attachment
-    const { line, log } = this.#console(name)
-    const missed = log.unread()
-    if (missed.length > 0) line.append(missed)
-    socket.on('data', (bytes) => {
-      line.append(bytes)
-      log.passed(bytes.length, () => line.tail())
-    })
-    socket.on('error', () => socket.destroy())
-    if (state === 'running') this.#connectConsole(name, incarnation, attachment)
-    else line.stopped()
-  }
-
-  #connectConsole(name: string, incarnation: number, { line: socket }: Attachment): void {
-    this.#console(name).line.running(incarnation, (bytes) => socket.writable && (socket.write(bytes), true))
+  #connectConsole(name: string, incarnation: number, { line }: Attachment): void {
+    this.#console(name).line.running(incarnation, (bytes) => line.write(bytes))
   }
 
   #ended(name: string, state: 'off' | 'gone'): void {
     const attachment = this.#attachments.get(name)
     if (attachment !== undefined) attachment.state = state
+    attachment?.line.read()
     this.#console(name).line.stopped()
     this.#changed(name)
   }
 
   /** The connection is lost: the process has ended or will soon, or it must be attached to again. */
   #detached(record: GuestRecord): void {
-    this.#attachments.get(record.name)?.line.destroy()
+    this.#attachments.get(record.name)?.line.close()
     this.#attachments.delete(record.name)
     if (!this.#closing.signal.aborted) void this.#lookAgain(record)
   }
@@ -442,9 +433,8 @@ class QemuHypervisor implements Hypervisor {
       }
     }
     attachment?.qmp.close()
-    attachment?.line.destroy()
-    const console = this.#console(name)
-    console.line.stopped()
+    attachment?.line.close()
+    this.#console(name).line.stopped()
     if (isOvn(this.#options.network)) await unplug(name, record.macAddresses.length)
     for (const file of INCARNATION_FILES) await rm(join(this.#folder(name), file), { force: true })
   }
