@@ -17,6 +17,8 @@ export default defineConfig({
         globalSetup: tier.setup === undefined ? [] : [tier.setup],
         testTimeout: tier.testTimeoutMilliseconds,
         hookTimeout: tier.testTimeoutMilliseconds,
+        // Half of a test's time, so that a condition that never comes true is told with what was seen last.
+        expect: { poll: { timeout: tier.testTimeoutMilliseconds / 2 } },
       },
     })),
   },

@@ -1,5 +1,5 @@
 /** What becomes of a change when Kubernetes or PostgreSQL fail in the middle of it. */
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { listQuotas } from '../../db/quotas.ts'
 import type { Transport, TransportRequest, TransportResponse } from '../../kit/kube/transport.ts'
 import { accountNamespace } from '../../resources/index.ts'
@@ -26,7 +26,7 @@ const create = () => ada.send('POST', '/v1/servers', { body: { zone: cloud.zone,
 const isServerWrite = ({ method, path }: TransportRequest) => method !== 'GET' && /\/servers(\/|\?|$)/.test(path)
 const intents = async () => (await cloud.db.selectFrom('change_intent').select('operation_id').execute()).length
 /** Until the pool has noticed its broken connections: what comes next meets none of them. */
-const noticeBroken = () => vi.waitFor(() => Promise.all(Array.from({ length: 20 }, intents)))
+const noticeBroken = () => expect.poll(() => Promise.all(Array.from({ length: 20 }, intents))).toHaveLength(20)
 const used = async () => (await listQuotas(cloud.db, ada.accountId)).find((quota) => quota.name === 'servers')?.used
 const refusing = (code: number, reason: string): TransportResponse => ({
   status: code, headers: {}, text: async () => JSON.stringify({ kind: 'Status', status: 'Failure', code, reason, message: 'said no' }), lines: async function* () {},

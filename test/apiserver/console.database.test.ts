@@ -65,7 +65,7 @@ async function watch(token: string) {
     close: () => stop.abort(),
   }
 }
-const until = async (isTrue: () => boolean) => expect.poll(isTrue, { timeout: 5_000 }).toBe(true)
+const until = async (isTrue: () => boolean) => expect.poll(isTrue).toBe(true)
 
 describe('stream', () => {
   test('gives the tail, the status, then output; everyone who watches shares one connection to the host', async () => {

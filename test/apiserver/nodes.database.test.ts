@@ -1,6 +1,6 @@
 /** The operators' routes of nodes, operations and capacity, with tokens of the management cluster. No controllers run: tests say what they would. */
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { mirrorNode } from '../../db/nodes.ts'
 import type { FinishedOperation } from '../../domain/operations.ts'
 import { recordOperation } from '../../db/operation-history.ts'
@@ -213,7 +213,7 @@ test('work on its node is announced to the owner of a server, with its hour, its
   const shown = async () => (await owner.send('GET', `/v1/servers/${id}`)).body['server'].maintenance
   expect(await shown()).toBeNull()
   await setStatus(name, { plannedWork: { operationId: 'op', plannedAt: '2026-01-01T13:00:00.000Z', reason: 'New memory.', action: 'live' } })
-  await vi.waitFor(async () => expect(await shown()).toEqual({ planned_at: '2026-01-01T13:00:00.000Z', reason: 'New memory.', action: 'live' }), { timeout: 10_000 })
+  await expect.poll(shown).toEqual({ planned_at: '2026-01-01T13:00:00.000Z', reason: 'New memory.', action: 'live' })
 })
 
 describe('another agent', () => {

@@ -15,8 +15,6 @@ export interface PseudoTerminal {
   close(): void
 }
 
-const PATIENCE_MILLISECONDS = 15_000
-
 /** Runs a line of shell in a pseudo terminal. */
 export function openTerminal(line: string, environment: Readonly<Record<string, string>>): PseudoTerminal {
   const child = spawn('script', ['--quiet', '--flush', '--return', '--command', line, '/dev/null'], {
@@ -35,7 +33,7 @@ export function openTerminal(line: string, environment: Readonly<Record<string, 
         const match = pattern.exec(rest)
         return match === null ? -1 : match.index + match[0].length
       }
-      await expect.poll(find, { timeout: PATIENCE_MILLISECONDS, interval: 20 }).toBeGreaterThanOrEqual(0).catch((cause: unknown) => {
+      await expect.poll(find).toBeGreaterThanOrEqual(0).catch((cause: unknown) => {
         throw new Error(`waited in vain for ${pattern} in ${JSON.stringify(shown.slice(seen))}`, { cause })
       })
       seen += find()

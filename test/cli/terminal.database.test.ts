@@ -53,7 +53,6 @@ beforeAll(async () => {
   serverId = (await world.owner.send('POST', '/v1/servers', { body: { zone: world.cloud.zone, hostname: 'web', plan: 'tiny', template: 'tiny-linux' } })).body['server'].id
 })
 
-const soon = <Value>(read: () => Value) => expect.poll(read, { timeout: 20_000 })
 const terminals: PseudoTerminal[] = []
 function open(line: string): PseudoTerminal {
   const terminal = openTerminal(line, environment)
@@ -91,20 +90,20 @@ describe('the console', () => {
     await terminal.see('boot')
 
     terminal.type('q') // one key is enough, and nothing but the guest shows it
-    await soon(() => port.written).toBe('q')
+    await expect.poll(() => port.written).toBe('q')
     terminal.type('\u0003\u001a\r\u001b[A') // interrupt, suspend, enter, an arrow: all of them are the guest's
-    await soon(() => port.written).toBe('q\u0003\u001a\r\u001b[A')
+    await expect.poll(() => port.written).toBe('q\u0003\u001a\r\u001b[A')
     expect(terminal.shown()).not.toMatch(/q|\^C|\^Z/)
     print('\u001b[31mred\u001b[0m')
     await terminal.see('\u001b[31mred\u001b[0m')
 
     await shared.world.interrupt()
-    await soon(() => port.connections.size).toBe(1)
+    await expect.poll(() => port.connections.size).toBe(1)
     print('after the break\r\n')
     await terminal.see('after the break')
     expect(terminal.shown().match(/boot/g), 'what was shown is not shown again').toHaveLength(1)
     terminal.type('w')
-    await soon(() => port.written).toBe('q\u0003\u001a\r\u001b[Aw')
+    await expect.poll(() => port.written).toBe('q\u0003\u001a\r\u001b[Aw')
 
     terminal.type('\u001d')
     await terminal.see('left with 0\r\n')
@@ -120,7 +119,7 @@ describe('the console', () => {
     terminal.type('x')
     await terminal.see('[not typed: 409 Conflict')
     await report('started')
-    await soon(() => port.connections.size).toBe(1)
+    await expect.poll(() => port.connections.size).toBe(1)
     print('up again\r\n')
     await terminal.see('up again')
     terminal.type('\u001d')
@@ -136,9 +135,9 @@ describe('a wait', () => {
   async function bringAbout(hostname: string, isShown: (step: string) => Promise<void>): Promise<void> {
     const { admin } = shared.world.cloud
     const idOf = async () => (await admin.list(Server, key)).items.find(({ spec }) => spec.hostname === hostname)?.spec.operation?.id
-    await soon(idOf).toBeDefined()
+    await expect.poll(idOf).toBeDefined()
     const operation = { ...key, name: await idOf() ?? '' }
-    await soon(() => admin.get(Operation, operation).then(() => true, () => false)).toBe(true)
+    await expect.poll(() => admin.get(Operation, operation).then(() => true, () => false)).toBe(true)
     const advance = (status: object) => admin.patch(Operation, operation, { status: { error: '', events: [EVENT], ...status } }, 'status')
     await isShown('claimed')
     await advance({ status: 'running', step: 'storage', stepIndex: 1 })

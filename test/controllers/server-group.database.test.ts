@@ -31,7 +31,6 @@ beforeEach(async () => {
   await cloud.openAccount(accountId)
 })
 
-const PATIENCE = { timeout: 20_000, interval: 10 }
 const create = (spec: Partial<ServerGroupSpec> = {}, name = 'front') =>
   cloud.kubectl.create(ServerGroup, { metadata: { name, namespace }, spec: { name: 'Front', spread: 'host', zone: ZONE, strict: true, ...spec } as ServerGroupSpec })
 const read = (name = 'front') => cloud.kubectl.get(ServerGroup, { namespace, name })
@@ -45,16 +44,16 @@ const stateOf = async (name: string) => (await cloud.kubectl.get(Server, { names
 test('a group is claimed, renamed and gone with what it held; each request has an entry in the name of who asked', async () => {
   const { metadata: { uid = '' } } = await create()
   const ask = (action: string, generation: number) => recordKubernetesRequest(database.db, { uid, action, generation, username: 'grace@example.com', requestedAt: new Date(), changes: [] })
-  await expect.poll(() => row(), PATIENCE).toMatchObject({ name: 'Front', zone: ZONE, region: 'eu-1', spread: 'host', isStrict: true })
-  await expect.poll(() => condition('Ready'), PATIENCE).toMatchObject({ status: 'True' })
+  await expect.poll(() => row()).toMatchObject({ name: 'Front', zone: ZONE, region: 'eu-1', spread: 'host', isStrict: true })
+  await expect.poll(() => condition('Ready')).toMatchObject({ status: 'True' })
   expect([(await read())?.status, await used()]).toMatchObject([{ region: 'eu-1', memberCount: 0, unmetMembers: [] }, 1])
 
   await ask('server_group.update', 2)
   await cloud.kubectl.patch(ServerGroup, { namespace, name: 'front' }, { spec: { name: 'Renamed' } })
-  await expect.poll(() => row(), PATIENCE).toMatchObject({ name: 'Renamed', generation: 2 })
+  await expect.poll(() => row()).toMatchObject({ name: 'Renamed', generation: 2 })
   await ask('server_group.delete', 3)
   await cloud.kubectl.delete(ServerGroup, { namespace, name: 'front' })
-  await expect.poll(() => read(), PATIENCE).toBeUndefined()
+  await expect.poll(() => read()).toBeUndefined()
   expect([await row(), await used()]).toEqual([undefined, 0])
   expect((await listAudit(database.db, accountId, { limit: 10 })).map(({ action, actor_email, resource_type, resource_id }) => `${action} ${actor_email} ${resource_type} ${resource_id}`))
     .toEqual(['server_group.delete user:grace@example.com server_group front', 'server_group.update user:grace@example.com server_group front'])
@@ -62,29 +61,29 @@ test('a group is claimed, renamed and gone with what it held; each request has a
 
 test('a group that is refused says why, and is claimed when it can be', async () => {
   await create()
-  await expect.poll(() => condition('Ready'), PATIENCE).toMatchObject({ status: 'True' })
+  await expect.poll(() => condition('Ready')).toMatchObject({ status: 'True' })
   await create({}, 'twin')
-  await expect.poll(() => condition('Stalled', 'twin'), PATIENCE).toMatchObject({ status: 'True', reason: 'NameTaken' })
+  await expect.poll(() => condition('Stalled', 'twin')).toMatchObject({ status: 'True', reason: 'NameTaken' })
   await cloud.kubectl.delete(ServerGroup, { namespace, name: 'front' })
-  await expect.poll(() => condition('Ready', 'twin'), PATIENCE).toMatchObject({ status: 'True' })
+  await expect.poll(() => condition('Ready', 'twin')).toMatchObject({ status: 'True' })
   expect(await used()).toBe(1)
 })
 
 test('servers made with kubectl are kept apart, and keep their group', async () => {
   await create()
   await join('one')
-  await expect.poll(() => stateOf('one'), PATIENCE).toBe('started')
-  await expect.poll(async () => (await read())?.status?.memberCount, PATIENCE).toBe(1)
+  await expect.poll(() => stateOf('one')).toBe('started')
+  await expect.poll(async () => (await read())?.status?.memberCount).toBe(1)
   await join('two')
-  await expect.poll(async () => (await cloud.kubectl.get(Server, { namespace, name: 'two' }))?.status?.conditions?.find(({ type }) => type === 'Claimed'), PATIENCE)
+  await expect.poll(async () => (await cloud.kubectl.get(Server, { namespace, name: 'two' }))?.status?.conditions?.find(({ type }) => type === 'Claimed'))
     .toMatchObject({ status: 'False', reason: 'NoDistinctFailureDomain', message: expect.stringContaining('strict') })
   await cloud.kubectl.delete(ServerGroup, { namespace, name: 'front' })
-  await expect.poll(() => condition('Ready'), PATIENCE).toMatchObject({ status: 'False', reason: 'InUse' })
+  await expect.poll(() => condition('Ready')).toMatchObject({ status: 'False', reason: 'InUse' })
 
   // Room elsewhere comes.
   await mirrorNode(database.db, { node: `other-${accountId}`, zone: ZONE, rack: 'r2', cpuPool: null, dedicatedAccountId: null, isSchedulable: true, total: { cores: 4, memoryMebibytes: 4_096, storageGibibytes: 10 } })
   const placed = async () => (await database.db.selectFrom('placement').select('node').where('group_id', '=', 'front').where('account_id', '=', accountId).orderBy('claimed_at').execute()).map(({ node }) => node)
-  await expect.poll(placed, PATIENCE).toEqual([NODE, `other-${accountId}`])
+  await expect.poll(placed).toEqual([NODE, `other-${accountId}`])
   for (const name of ['one', 'two']) await cloud.kubectl.delete(Server, { namespace, name })
   await database.db.updateTable('node_capacity').set({ is_schedulable: false }).where('node', '=', `other-${accountId}`).execute()
 })
@@ -98,7 +97,7 @@ test('an accepted change that was never written is settled: what it claimed goes
       resource_id: 'lost', detail: {}, outcome: 'success', source_ip: '', user_agent: '', request_id: 'request-1', changes: [],
     } })
   })
-  await expect.poll(() => row('lost'), PATIENCE).toBeUndefined()
+  await expect.poll(() => row('lost')).toBeUndefined()
   expect((await listAudit(database.db, accountId, { limit: 10 })).map(({ action, outcome }) => `${action} ${outcome}`)).toEqual(['server_group.create failed'])
   expect(await used()).toBe(0)
 })

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, expect, it } from 'vitest'
 import { type DataFolder, layout, prepareDataFolder } from '../../embedded/data-folder.ts'
 import { EmbeddedMachine, startMachines } from '../../embedded/machines.ts'
 import { Component } from '../../embedded/supervisor.ts'
@@ -57,12 +57,12 @@ it('takes the agent and the guests of its own node with it, and comes back as an
     expect(machine.cycle).toBeUndefined()
     await machine.powerOff()
     expect([machine.isOn(), isAlive(agentPid), agent.process]).toEqual([false, false, undefined])
-    await vi.waitFor(() => expect(own.signalCode).toBe('SIGKILL'), { timeout: 5_000, interval: 10 })
+    await expect.poll(() => own.signalCode).toBe('SIGKILL')
     expect(isAlive(other.pid)).toBe(true)
     await machine.powerOff() // free
     await machine.powerOn()
     expect([machine.isOn(), machine.cycle]).toEqual([true, '1'])
-    await vi.waitFor(() => expect(agent.process?.pid).toBeDefined(), { timeout: 20_000, interval: 20 })
+    await expect.poll(() => agent.process?.pid).toBeDefined()
     await machine.powerOn() // free
     expect(machine.cycle).toBe('1')
   } finally {

@@ -1,7 +1,7 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, expect, it } from 'vitest'
 import { StartRefused } from '../../embedded/data-folder.ts'
 import { Component } from '../../embedded/supervisor.ts'
 import { systemClock } from '../../kit/sys/clock.ts'
@@ -45,14 +45,14 @@ it('answers the first ready message and hands over the environment', async () =>
 it('knows where the metrics of the child are', async () => {
   const example = await component(`${SERVES}; process.send({ ready: true, metrics_url: 'http://127.0.0.1:1/metrics' })`)
   await example.start()
-  await vi.waitFor(() => expect(example.process).toMatchObject({ name: 'example', metricsUrl: 'http://127.0.0.1:1/metrics' }), { timeout: 20_000, interval: 20 })
+  await expect.poll(() => example.process).toMatchObject({ name: 'example', metricsUrl: 'http://127.0.0.1:1/metrics' })
 })
 
 it('starts a killed child again and says so', async () => {
   const example = await component(SERVES)
   const { pid } = await example.start()
   signalProcess(Number(pid), 'SIGKILL')
-  await vi.waitFor(() => expect(example.process?.pid ?? pid).not.toBe(pid), { timeout: 20_000, interval: 20 })
+  await expect.poll(() => example.process?.pid ?? pid).not.toBe(pid)
   expect(said).toEqual([expect.stringMatching(/^example ended with SIGKILL; starting it again/)])
 })
 
@@ -63,7 +63,7 @@ it('starts nothing between a cut and its restoring, and says nothing of it', asy
   expect([isAlive(Number(pid)), example.process]).toEqual([false, undefined])
   await example.cut() // free
   example.restore()
-  await vi.waitFor(() => expect(example.process?.pid ?? pid).not.toBe(pid), { timeout: 20_000, interval: 20 })
+  await expect.poll(() => example.process?.pid ?? pid).not.toBe(pid)
   expect(said).toEqual([])
 })
 
@@ -94,5 +94,5 @@ it('keeps the output of every life in one log', async () => {
   const example = await component(`console.error('hello from', process.pid); ${SERVES}`)
   const { pid } = await example.start()
   signalProcess(Number(pid), 'SIGKILL')
-  await vi.waitFor(async () => expect((await readFile(example.logFile, 'utf8')).match(/hello from/g)).toHaveLength(2), { timeout: 20_000, interval: 20 })
+  await expect.poll(async () => (await readFile(example.logFile, 'utf8')).match(/hello from/g)).toHaveLength(2)
 })

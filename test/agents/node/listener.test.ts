@@ -53,11 +53,7 @@ const open = (method: string, path = '/v1/instances/web/console', body?: Buffer,
   })
 const linesOf = (text: string): ConsoleLine[] => text.split('\n').slice(0, -1).map((each) => JSON.parse(each))
 const base64 = (text: string) => Buffer.from(text).toString('base64')
-async function until(isTrue: () => boolean): Promise<void> {
-  for (const deadline = systemClock.monotonicMilliseconds() + 10_000; !isTrue(); await systemClock.sleep(5)) {
-    if (systemClock.monotonicMilliseconds() > deadline) throw new Error('it did not come true')
-  }
-}
+const until = (isTrue: () => boolean) => expect.poll(isTrue).toBe(true)
 
 describe('the console of a guest', () => {
   it('tells the tail, the status, then what happens, and its own end', async () => {
@@ -101,9 +97,7 @@ describe('the console of a guest', () => {
     const streams = await Promise.all(Array.from({ length: 16 }, () => open('GET')))
     expect((await open('GET')).status).toBe(429)
     streams[0]?.destroy()
-    let last = 429
-    for (const deadline = systemClock.monotonicMilliseconds() + 10_000; last === 429 && systemClock.monotonicMilliseconds() < deadline; ) last = (await open('GET')).status
-    expect(last).toBe(200)
+    await expect.poll(async () => (await open('GET')).status).toBe(200)
   })
 
   it('takes input in whole, while a guest runs', async () => {

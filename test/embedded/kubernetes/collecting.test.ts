@@ -1,4 +1,4 @@
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { withMetadata, type KubeObject } from '../../../embedded/kubernetes/core/object.ts'
 import { openWidgetWorld, openWorld, widget, widgetDefinition, WIDGETS, type World } from './world.ts'
 
@@ -12,13 +12,13 @@ test('dependents go with their owner, and theirs with them', async () => {
   const child = (await world.post(WIDGETS, owned('child', owner))).body
   await world.post(WIDGETS, owned('grandchild', child))
   await world.remove(`${WIDGETS}/owner`)
-  await vi.waitFor(async () => expect(await names(world)).toEqual([]))
+  await expect.poll(() => names(world)).toEqual([])
 })
 
 test('an object whose owner does not exist goes', async () => {
   const world = await openWidgetWorld()
   await world.post(WIDGETS, owned('lost', { metadata: { name: 'nobody', uid: 'no-such-uid' } }))
-  await vi.waitFor(async () => expect(await names(world)).toEqual([]))
+  await expect.poll(() => names(world)).toEqual([])
 })
 
 test('an object with another owner stays and forgets the one that is gone', async () => {
@@ -28,7 +28,7 @@ test('an object with another owner stays and forgets the one that is gone', asyn
   const child = widget('child', {}, { ownerReferences: [one, two].map(({ metadata }) => ({ apiVersion: 'example.dev/v1', kind: 'Widget', name: metadata.name, uid: metadata.uid })) })
   await world.post(WIDGETS, child)
   await world.remove(`${WIDGETS}/one`)
-  await vi.waitFor(async () => expect((await world.get(`${WIDGETS}/child`)).body.metadata.ownerReferences).toMatchObject([{ name: 'two' }]))
+  await expect.poll(async () => (await world.get(`${WIDGETS}/child`)).body.metadata.ownerReferences).toMatchObject([{ name: 'two' }])
 })
 
 test('in the foreground the owner waits for dependents that block it', async () => {
@@ -38,10 +38,10 @@ test('in the foreground the owner waits for dependents that block it', async () 
   await world.post(WIDGETS, withMetadata(child as KubeObject, { finalizers: ['example.dev/hold'] })) // as loose as every test object
   const asked = await world.remove(`${WIDGETS}/owner`, { propagationPolicy: 'Foreground' })
   expect(asked.body.metadata.finalizers).toEqual(['foregroundDeletion'])
-  await vi.waitFor(async () => expect((await world.get(`${WIDGETS}/child`)).body.metadata.deletionTimestamp).toBeDefined())
+  await expect.poll(async () => (await world.get(`${WIDGETS}/child`)).body.metadata.deletionTimestamp).toBeDefined()
   expect(await names(world)).toEqual(['child', 'owner'])
   await world.merge(`${WIDGETS}/child`, { metadata: { finalizers: null } })
-  await vi.waitFor(async () => expect(await names(world)).toEqual([]))
+  await expect.poll(() => names(world)).toEqual([])
 })
 
 test('orphans keep living without their owner', async () => {
@@ -49,7 +49,7 @@ test('orphans keep living without their owner', async () => {
   const owner = (await world.post(WIDGETS, widget('owner'))).body
   await world.post(WIDGETS, owned('child', owner))
   await world.remove(`${WIDGETS}/owner`, { propagationPolicy: 'Orphan' })
-  await vi.waitFor(async () => expect(await names(world)).toEqual(['child']))
+  await expect.poll(() => names(world)).toEqual(['child'])
   expect((await world.get(`${WIDGETS}/child`)).body.metadata.ownerReferences).toBeUndefined()
 })
 
@@ -60,10 +60,10 @@ test('a namespace takes its contents with it and lets nothing in meanwhile', asy
   await world.post(inside, widget('held', {}, { finalizers: ['example.dev/hold'] }))
   await world.post(inside, widget('free'))
   expect((await world.remove('/api/v1/namespaces/n')).body.status.phase).toBe('Terminating')
-  await vi.waitFor(async () => expect(await names(world, inside)).toEqual(['held']))
+  await expect.poll(() => names(world, inside)).toEqual(['held'])
   expect((await world.post(inside, widget('late'))).body).toMatchObject({ code: 403, details: { causes: [{ reason: 'NamespaceTerminating' }] } })
   await world.merge(`${inside}/held`, { metadata: { finalizers: null } })
-  await vi.waitFor(async () => expect((await world.get('/api/v1/namespaces/n')).status).toBe(404))
+  await expect.poll(async () => (await world.get('/api/v1/namespaces/n')).status).toBe(404)
 })
 
 test('a definition takes its objects with it', async () => {
@@ -71,7 +71,7 @@ test('a definition takes its objects with it', async () => {
   const path = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.dev'
   await world.post(WIDGETS, widget('a'))
   await world.remove(path)
-  await vi.waitFor(async () => expect((await world.get(path)).status).toBe(404))
+  await expect.poll(async () => (await world.get(path)).status).toBe(404)
   expect((await world.get(WIDGETS)).status).toBe(404)
   await world.post('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', widgetDefinition)
   expect(await names(world)).toEqual([])
