@@ -67,9 +67,10 @@ export function reported({ status }: NodeObject, { report, heartbeat }: Seen, st
   }
 }
 
-/** The mirror is made when the agent first reports, and follows from then on; a node that is not for servers any more keeps those it has. */
-export function mirrored(node: NodeObject, { report, mirror }: Seen, isReady: boolean): readonly Action[] {
-  if (mirror === undefined && (report === undefined || !isCompute(node))) return []
+/** The mirror is made when the agent is first heard, so that a node takes servers as soon as placement knows it, and follows from then on; a node that
+ *  is not for servers any more keeps those it has. */
+export function mirrored(node: NodeObject, { report, heartbeat, mirror }: Seen, isReady: boolean): readonly Action[] {
+  if (mirror === undefined && (report === undefined || heartbeat === undefined || !isCompute(node))) return []
   const { spec, metadata } = node
   const wanted = {
     node: metadata.name, zone: spec.zone, rack: spec.rack, cpuPool: spec.cpuPool ?? null, dedicatedAccountId: spec.dedicatedAccountId ?? null, isSchedulable: isReady && isCompute(node),

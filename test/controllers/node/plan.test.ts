@@ -14,6 +14,7 @@ describe('a node', () => {
     ['gets its namespace first', node(), seen({ hasNamespace: false }), ['ensure Namespace']],
     ['then the secret of its agent', node(), seen({ hasAccess: false, report: undefined, heartbeat: undefined, mirror: undefined }), ['effect grant', 'state provisioning']],
     ['waits for its agent', node(), seen({ report: undefined, heartbeat: undefined, mirror: undefined }), ['state provisioning']],
+    ['is nothing to placement when its agent has reported and is not heard yet', node(), seen({ heartbeat: undefined, mirror: undefined }), ['state provisioning']],
     ['is ready when its agent is heard, and placement learns of it', node(), seen({ mirror: undefined }), ['effect mirror true', 'state ready']],
     ['that is not for servers is nothing to placement', node({ state: 'ready' }, { roles: ['network'] }), seen({ mirror: undefined }), ['state ready']],
     ['that is not for servers any more takes nothing new', node({ state: 'ready' }, { roles: ['storage'] }), seen(), ['effect mirror false', 'state ready']],
