@@ -4,7 +4,6 @@ import { execFile } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { Agent, request } from 'undici'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -13,6 +12,7 @@ import { parseShard } from '../../controllers/shard.ts'
 import { ROLE_PERMISSIONS, type Role } from '../../domain/permissions.ts'
 import { buildTool } from '../../tools/cluster/build.ts'
 import { type RealCluster, startRealCluster } from '../cluster/real-cluster.ts'
+import { eventually } from '../eventually.ts'
 import { type Helm, kubeconform, openHelm, writeSchemas } from './helm.ts'
 
 const CHARTS = join(import.meta.dirname, '../../charts')
@@ -25,7 +25,6 @@ const SHARD = ['--set', 'controllers.shards[0].name=east,controllers.shards[0].z
 const TWO_HOSTS = ['--set', 'nodes[0].name=n1,nodes[0].host=host-1,nodes[1].name=n2,nodes[1].host=host-2']
 const IN_NAMESPACE = ['-n', NAMESPACE]
 const START_MILLISECONDS = 900_000 // the first time, the tools are built
-const CONDITION_DEADLINE_MILLISECONDS = 30_000
 
 interface Answer {
   readonly status: number
@@ -49,14 +48,6 @@ async function ask(method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, { 
 }
 
 const names = async (path: string) => ((await ask('GET', path)).body.items ?? []).map(({ metadata }) => metadata.name)
-
-async function until(what: string, look: () => Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + CONDITION_DEADLINE_MILLISECONDS
-  while (!(await look())) {
-    if (performance.now() > deadline) throw new Error(`waited too long for ${what}`)
-    await sleep(100)
-  }
-}
 
 beforeAll(async () => {
   for (const tool of ['helm', 'kubeconform'] as const) await buildTool(tool)
@@ -184,7 +175,7 @@ const job = `/apis/batch/v1/namespaces/${NAMESPACE}/jobs/${RELEASE}-migrations`
 
 /** There is no kubelet here: says of the migrations' Job what the Job controller would say once its pod has ended well. */
 async function finishMigrations(): Promise<void> {
-  await until('the migrations to be asked for', async () => (await ask('GET', job)).status === 200)
+  await eventually('the migrations to be asked for', async () => (await ask('GET', job)).status === 200)
   const now = new Date().toISOString().replace(/\.\d+/, '')
   const condition = (type: string) => ({ type, status: 'True', reason: 'CompletionsReached', message: '', lastProbeTime: now, lastTransitionTime: now })
   const status = { startTime: now, completionTime: now, succeeded: 1, uncountedTerminatedPods: {}, conditions: [condition('SuccessCriteriaMet'), condition('Complete')] }
@@ -199,7 +190,7 @@ describe('the control plane', () => {
     expect((await ask('GET', deployment('apiserver'))).body.spec?.replicas).toBe(2)
     expect(await names(`/api/v1/namespaces/${NAMESPACE}/services`)).toEqual([`${RELEASE}-apiserver`, `${RELEASE}-controllers`, `${RELEASE}-operator`, `${RELEASE}-webhook`])
     expect((await ask('GET', job)).status).toBe(404)
-    await until('the kinds to be served', async () => (await ask('GET', '/apis/svccloud.dev/v1alpha1/servers')).status === 200)
+    await eventually('the kinds to be served', async () => (await ask('GET', '/apis/svccloud.dev/v1alpha1/servers')).status === 200)
   })
 
   const authority = async () => {
@@ -248,7 +239,7 @@ describe('the control plane', () => {
     expect(await ask('POST', '/apis/svccloud.dev/v1alpha1/regions', { body: region })).toMatchObject({ status: 201 })
     expect(await names('/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations')).toEqual([`${NAMESPACE}-${RELEASE}`])
     await helm.must('uninstall', RELEASE, ...IN_NAMESPACE, '--timeout', '30s')
-    await until('everything else to go', async () => (await ask('GET', deployment('apiserver'))).status === 404)
+    await eventually('everything else to go', async () => (await ask('GET', deployment('apiserver'))).status === 404)
     expect((await names('/apis/rbac.authorization.k8s.io/v1/clusterroles')).filter((name) => name.startsWith(`${NAMESPACE}-${RELEASE}`))).toEqual([])
     expect(await names('/apis/svccloud.dev/v1alpha1/regions')).toEqual(['kept'])
   })
@@ -273,7 +264,7 @@ describe('the agents of two hosts', () => {
     const token = await tokenOf('n1')
     const instances = (namespace: string) => `/apis/svccloud.dev/v1alpha1/namespaces/${namespace}/instances`
     const status = async (method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, body?: object) => (await ask(method, path, { token, ...(body ? { body } : {}) })).status
-    await until('the rights to count', async () => (await status('GET', instances('node-n1'))) === 200)
+    await eventually('the rights to count', async () => (await status('GET', instances('node-n1'))) === 200)
     const allowed = [
       ['GET', '/api/v1/namespaces/node-n1', 200],
       ['GET', '/api/v1/namespaces/node-n1/secrets/agent-access', 404],
@@ -307,14 +298,14 @@ describe('the agents of two hosts', () => {
   it('a host that is taken out loses its rights, its namespace stays', async () => {
     const token = await tokenOf('n2')
     await helm.must('upgrade', agents, NODE_AGENT, ...IN_NAMESPACE, '--set', 'nodes[0].name=n1,nodes[0].host=host-1', '--timeout', '30s')
-    await until('the rights to be gone', async () => [401, 403].includes((await ask('GET', '/apis/svccloud.dev/v1alpha1/namespaces/node-n2/instances', { token })).status))
+    await eventually('the rights to be gone', async () => [401, 403].includes((await ask('GET', '/apis/svccloud.dev/v1alpha1/namespaces/node-n2/instances', { token })).status))
     expect((await ask('GET', '/api/v1/namespaces/node-n2')).status).toBe(200)
     expect(await names(`/apis/apps/v1/namespaces/${NAMESPACE}/daemonsets`)).toEqual([`${agents}-n1`])
   })
 
   it('go', async () => {
     await helm.must('uninstall', agents, ...IN_NAMESPACE, '--timeout', '30s')
-    await until('the agents to go', async () => (await names(`/apis/apps/v1/namespaces/${NAMESPACE}/daemonsets`)).length === 0)
+    await eventually('the agents to go', async () => (await names(`/apis/apps/v1/namespaces/${NAMESPACE}/daemonsets`)).length === 0)
     expect((await ask('GET', '/api/v1/namespaces/node-n1')).status).toBe(200)
   })
 })

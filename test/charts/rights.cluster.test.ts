@@ -14,7 +14,8 @@ import { buildTool, toolPath } from '../../tools/cluster/build.ts'
 import { freePort, kubeconfig, type RealCluster, startRealCluster } from '../cluster/real-cluster.ts'
 import { startPostgres, type TestServer } from '../database.ts'
 import { Customer, PUBLIC_KEY } from '../e2e/customer.ts'
-import { eventually, type Product } from '../e2e/product.ts'
+import { eventually } from '../eventually.ts'
+import { type Product } from '../e2e/product.ts'
 import { openHelm } from './helm.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
@@ -106,7 +107,7 @@ beforeAll(async () => {
     SVCCLOUD_DATABASE_URL: url, SVCCLOUD_KUBECONFIG: await accessOf('cloud-apiserver'), SVCCLOUD_PORT: '0', SVCCLOUD_OPERATOR_PORT: '0', SVCCLOUD_MAIL_DIRECTORY: mail, ...(await webhookSettings()),
   })
   await agent
-  await eventually('the node to be ready', async () => (await ask<{ status?: { state?: string } }>('GET', '/apis/svccloud.dev/v1alpha1/nodes/n1')).status?.state === 'ready', 30_000)
+  await eventually('the node to be ready', async () => (await ask<{ status?: { state?: string } }>('GET', '/apis/svccloud.dev/v1alpha1/nodes/n1')).status?.state === 'ready')
   endpoints = { api_url: apiserver['api_url'] ?? '', operator_url: apiserver['operator_url'] ?? '', mail_directory: mail }
 }, START_MILLISECONDS)
 
@@ -164,7 +165,7 @@ it('a server group comes, keeps a server, and goes', async () => {
     const answer = await customer.request('DELETE', `/v1/server-groups/${group.id}`)
     if (answer.status >= 300) throw new Error(JSON.stringify(answer.body))
     return true
-  }, 30_000)
+  })
 })
 
 it('an operator of the cluster is known by a token of the cluster, and looks after nodes', async () => {
@@ -173,9 +174,9 @@ it('an operator of the cluster is known by a token of the cluster, and looks aft
   const state = async () => (await ask<{ status?: { state?: string } }>('GET', '/apis/svccloud.dev/v1alpha1/nodes/n1')).status?.state
   expect((await send('GET', '/nodes')).statusCode).toBe(200)
   expect((await send('POST', '/nodes/n1/cordon', { reason: 'a test' })).statusCode).toBe(202)
-  await eventually('the node to be cordoned', async () => (await state()) === 'cordoned', 30_000)
-  await eventually('the operation to have ended', async () => (await send('POST', '/nodes/n1/uncordon')).statusCode === 202, 30_000)
-  await eventually('the node to be ready', async () => (await state()) === 'ready', 30_000)
+  await eventually('the node to be cordoned', async () => (await state()) === 'cordoned')
+  await eventually('the operation to have ended', async () => (await send('POST', '/nodes/n1/uncordon')).statusCode === 202)
+  await eventually('the node to be ready', async () => (await state()) === 'ready')
   expect((await request(`${endpoints.operator_url}/v1/operator/nodes`, { headers: { authorization: 'Bearer wrong' } })).statusCode).toBe(401)
 })
 

@@ -15,7 +15,7 @@ import { nodeBinary } from '../../kit/sys/process.ts'
 import { systemRandom as random } from '../../kit/sys/random.ts'
 import { Node } from '../../resources/platform.ts'
 import { startPostgres } from '../database.ts'
-import { eventually } from '../e2e/product.ts'
+import { eventually } from '../eventually.ts'
 import { kubeconfig, type RealCluster } from './real-cluster.ts'
 
 const ROOT = join(import.meta.dirname, '../..')

@@ -9,7 +9,8 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { signalProcess } from '../../kit/sys/process.ts'
 import { buildTool, toolPath } from '../../tools/cluster/build.ts'
 import { Customer, type Server } from '../e2e/customer.ts'
-import { eventually, Product } from '../e2e/product.ts'
+import { eventually, until } from '../eventually.ts'
+import { Product } from '../e2e/product.ts'
 import { type RealCluster, startRealCluster } from './real-cluster.ts'
 
 const run = promisify(execFile)
@@ -86,10 +87,7 @@ it('what kubectl writes is judged before it is stored, what the platform writes 
 })
 
 /** The server once nothing is done to it any more. A guest that was lost with its agent is started anew by an operation of the platform. */
-const settled = () => eventually('the server to rest', async () => {
-  const now = await customer.server(server.id)
-  return now.active_operation === null && (now.state === 'started' || now.state === 'stopped') ? now : undefined
-}, 120_000)
+const settled = () => until('the server to rest', () => customer.server(server.id), ({ active_operation, state }) => active_operation === null && (state === 'started' || state === 'stopped'), 120_000)
 
 it.each(['controllers', 'apiserver', 'agent-eu-1a-1', 'agent-eu-1a-2'])('an operation converges when %s is killed in the middle', async (component) => {
   const isStart = (await settled()).state === 'stopped'
@@ -123,9 +121,5 @@ it('a server that is made while the controllers die is made once', async () => {
 
 it('deletes everything and leaves nothing', async () => {
   expect(await customer.finished((await customer.change('DELETE', `/v1/servers/${server.id}`)).id)).toMatchObject({ status: 'succeeded' })
-  await eventually('everything of it to be gone', async () => {
-    const leftovers = await product.leftovers()
-    if (leftovers.length > 0) throw new Error(leftovers.join('\n'))
-    return true
-  }, 60_000)
+  await until('nothing to be left', () => product.leftovers(), (left) => left.length === 0)
 })

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect } from 'vitest'
 import { toolPath } from '../../tools/cluster/build.ts'
-import { eventually } from '../e2e/product.ts'
+import { eventually } from '../eventually.ts'
 
 const run = promisify(execFile)
 const PATIENCE_MILLISECONDS = 60_000
@@ -35,10 +35,10 @@ export async function tryRestart(kubeconfig: string, crash: () => Promise<void>)
   const widget = (size: number) => ({ apiVersion: 'restart.example/v1', kind: 'Widget', metadata: { name: 'w' }, spec: { size } })
   try {
     await applied(WIDGETS)
-    await kubectl('wait', '--for=condition=Established', 'crd/widgets.restart.example', '--timeout=30s')
+    await kubectl('wait', '--for=condition=Established', 'crd/widgets.restart.example', '--timeout=60s')
     await eventually('the kind to be served', () => applied(widget(1)), PATIENCE_MILLISECONDS)
     const watch = background('get', 'widgets', '-w', '-o', 'name')
-    const wait = background('wait', '--for=condition=Ready', 'widget/w', '--timeout=60s')
+    const wait = background('wait', '--for=condition=Ready', 'widget/w', '--timeout=180s')
     await eventually('the watch to show the widget', async () => watch.said().includes('widget.restart.example/w'), PATIENCE_MILLISECONDS)
     await kubectl('label', 'widget', 'w', 'seen=before')
 
@@ -52,7 +52,7 @@ export async function tryRestart(kubeconfig: string, crash: () => Promise<void>)
     expect(wait.said()).toContain('condition met')
     await eventually('the new watch to show the change', async () => again.said().split('\n').length > 1, PATIENCE_MILLISECONDS)
     again.stop()
-    await kubectl('delete', 'widget', 'w', '--cascade=foreground', '--timeout=30s')
+    await kubectl('delete', 'widget', 'w', '--cascade=foreground', '--timeout=60s')
     expect(await kubectl('get', 'widgets', '-o', 'name')).toBe('')
   } finally {
     await rm(folder, { recursive: true, force: true })

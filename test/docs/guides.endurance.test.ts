@@ -10,7 +10,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { environment } from '../../kit/sys/process.ts'
 import { VERSION } from '../../resources/version.ts'
 import { Customer, PASSWORD } from '../e2e/customer.ts'
-import { eventually, Product } from '../e2e/product.ts'
+import { until } from '../eventually.ts'
+import { Product } from '../e2e/product.ts'
 import { blocksOf, CUSTOMER_GUIDES, isAnyMissing, ROOT, scriptOf } from './blocks.ts'
 
 const run = promisify(execFile)
@@ -37,7 +38,7 @@ afterAll(async () => {
 })
 
 const hasNoServers = (person: Customer) =>
-  eventually('no servers to be left', async () => (await person.request<{ items: unknown[] }>('GET', '/v1/servers')).body.items.length === 0, 60_000)
+  until('no servers to be left', async () => (await person.request<{ items: unknown[] }>('GET', '/v1/servers')).body.items, (items) => items.length === 0)
 
 test.runIf(!missing).each(CUSTOMER_GUIDES)('%s says what works', async (guide) => {
   const name = guide.replaceAll(/docs\/|\.md/g, '')

@@ -1,7 +1,8 @@
 /** Groups, another plan and a rebuild with real guests. The tests build on each other. */
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { eventually, until } from '../eventually.ts'
 import { Customer } from './customer.ts'
-import { clearAway, eventually, newFolder, Product } from './product.ts'
+import { clearAway, newFolder, Product } from './product.ts'
 
 interface Group { readonly id: string; readonly member_count: number; readonly members: readonly string[]; readonly unmet_members: readonly string[] }
 
@@ -60,7 +61,7 @@ it('gives a stopped server another plan: its guest has the memory and the disk, 
   expect(await customer.request('POST', `/v1/servers/${id}/change-plan`, { plan: 'starter-1c-1g' })).toMatchObject({ status: 409, body: { reason: 'server_not_stopped' } })
   await done(await customer.change('POST', `/v1/servers/${id}/stop`, {}))
   await done(await customer.change('POST', `/v1/servers/${id}/change-plan`, { plan: 'starter-1c-1g', start: true }))
-  await eventually('the server to start', async () => (await customer.server(id)).state === 'started', 120_000)
+  await until('the server to start', () => customer.server(id), ({ state }) => state === 'started', 120_000)
   expect(await customer.server(id)).toMatchObject({ plan: 'starter-1c-1g', memory_mebibytes: 1_024, storage_gibibytes: 10 })
   const [mark, size, memory] = (await inGuest(id, 'cat /data/mark /sys/class/block/vda/size; awk \'/MemTotal/ { print int($2 / 1024) }\' /proc/meminfo')).split(/\r?\n/)
   expect([mark, size]).toEqual(['kept', String(10 * 2 ** 21)])
@@ -75,12 +76,12 @@ it('rebuilds a started server: the disk is new, the server is the same', async (
   expect(after).toMatchObject({ state: 'started', hostname: before.hostname, plan: 'starter-1c-1g' })
   expect(await inGuest(id, 'ls /data/mark 2>/dev/null | wc -l; cat /sys/class/block/vda/size')).toMatch(new RegExp(`^0\\r?\\n${10 * 2 ** 21}$`))
   expect(await product.guests()).toHaveLength(2)
-  await eventually('the old disk to go', async () => (await product.kubernetes('/apis/svccloud.dev/v1alpha1/volumes')).items.length === 2, 60_000)
+  await eventually('the old disk to go', async () => (await product.kubernetes('/apis/svccloud.dev/v1alpha1/volumes')).items.length === 2)
 })
 
 it('leaves nothing', async () => {
   for (const id of servers) await done(await customer.change('DELETE', `/v1/servers/${id}`))
   expect(await product.guests()).toEqual([])
   expect((await customer.request('DELETE', `/v1/server-groups/${group.id}`)).status).toBe(204)
-  await eventually('the group to go', async () => (await product.kubernetes('/apis/svccloud.dev/v1alpha1/servergroups')).items.length === 0, 60_000)
+  await eventually('the group to go', async () => (await product.kubernetes('/apis/svccloud.dev/v1alpha1/servergroups')).items.length === 0)
 })

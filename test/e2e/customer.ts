@@ -3,7 +3,8 @@ import { randomUUID } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type DocumentCheck, openDocumentCheck } from '../contract/document-check.ts'
-import { type Endpoints, eventually } from './product.ts'
+import { eventually, until } from '../eventually.ts'
+import type { Endpoints } from './product.ts'
 
 /** What a customer must know of the product; asked anew after restarts. */
 type Running = () => { readonly endpoints: Endpoints }
@@ -84,7 +85,7 @@ export class Customer {
     const document = openDocumentCheck(await (await fetch(`${url()}/openapi.json`)).json() as object) // a document is one
     const identity = { url, document, email }
     expectStatus(202, await post(identity, '/v1/auth/signup', { name: 'Test Person', email, password: PASSWORD }))
-    const mailed = await eventually('the verification mail', () => verificationToken(product().endpoints.mail_directory, email), 30_000)
+    const mailed = await eventually('the verification mail', () => verificationToken(product().endpoints.mail_directory, email))
     expectStatus(200, await post(identity, '/v1/auth/email-verification/confirm', { token: mailed }))
     return new Customer(identity, await issueToken(identity, 'test', 'read_write'))
   }
@@ -128,10 +129,7 @@ export class Customer {
 
   /** Polls, also across restarts of the product, until the operation is over. */
   finished(id: string): Promise<Operation> {
-    return eventually(`operation ${id} to end`, async () => {
-      const operation = await this.operation(id)
-      return isFinal(operation) ? operation : undefined
-    }, OPERATION_MILLISECONDS)
+    return until(`operation ${id} to end`, () => this.operation(id), isFinal, OPERATION_MILLISECONDS)
   }
 
   console(serverId: string): Console {
@@ -196,14 +194,18 @@ export class Console {
   }
 
   /** Waits until the text that came after `from` characters matches. */
-  see(pattern: RegExp, from: number, milliseconds = 120_000): Promise<string> {
-    return eventually(`${pattern} on the console, which shows ${JSON.stringify(this.#shown.slice(-500))}`, async () => {
+  async see(pattern: RegExp, from: number, milliseconds = 120_000): Promise<string> {
+    const look = () => {
       if (this.#failure !== undefined) throw this.#failure
-      return pattern.exec(this.#shown.slice(from))?.[0]
-    }, milliseconds)
+      return this.#shown.slice(from)
+    }
+    const shown = await until(`${pattern} on the console`, look, (text) => pattern.test(text), milliseconds)
+    return pattern.exec(shown)?.[0] ?? ''
   }
 
+  /** Once the guest can hear it. */
   async type(text: string): Promise<void> {
+    await until('the console to be writable', () => this.statuses.at(-1), (status) => status?.['writable'] === true)
     const response = await fetch(`${this.#url}/input`, {
       method: 'POST', headers: { ...this.#headers, 'content-type': 'application/json' },
       body: JSON.stringify({ session_id: this.#sessionId, data: Buffer.from(text).toString('base64') }),

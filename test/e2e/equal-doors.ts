@@ -8,8 +8,8 @@ import { promisify } from 'node:util'
 import { expect } from 'vitest'
 import { parseAllDocuments } from 'yaml'
 import { toolPath } from '../../tools/cluster/build.ts'
+import { eventually, until } from '../eventually.ts'
 import type { Customer, Operation, Server } from './customer.ts'
-import { eventually } from './product.ts'
 
 const run = promisify(execFile)
 const EXAMPLES = join(import.meta.dirname, '../../examples')
@@ -52,10 +52,7 @@ export async function tryEqualDoors({ customer, kubectl, username }: Doors, made
   const { name } = example.metadata
   const patch = (id: string, spec: object) => kubectl('patch', 'server', id, '--type=merge', '-p', JSON.stringify({ spec }))
   const isGone = (id: string) => eventually(`${id} to be gone`, async () => (await customer.request('GET', `/v1/servers/${id}`)).status === 404, PATIENCE_MILLISECONDS)
-  const inState = (id: string, state: string) => eventually(`${id} to be ${state}`, async () => {
-    const server = await customer.server(id)
-    return server.state === state && server.active_operation === null
-  }, PATIENCE_MILLISECONDS)
+  const inState = (id: string, state: string) => until(`${id} to be ${state}`, () => customer.server(id), (server) => server.state === state && server.active_operation === null, PATIENCE_MILLISECONDS)
   const entries = async () => (await customer.request<{ items: Entry[] }>('GET', '/v1/audit')).body.items.map(({ action, actor_email, outcome, resource_id }) => `${action} ${resource_id} ${actor_email} ${outcome}`)
 
   // Made from a file, as it would be over REST.
@@ -88,7 +85,7 @@ export async function tryEqualDoors({ customer, kubectl, username }: Doors, made
   await patch(made.id, { desiredPower: 'stopped', title: 'By kubectl' })
   await inState(made.id, 'stopped')
   expect(await customer.server(made.id)).toMatchObject({ title: 'By kubectl', desired_power: 'stopped' })
-  await eventually('the entry of the new title', async () => (await entries()).includes(`server.update ${made.id} ${actor} success`), PATIENCE_MILLISECONDS)
+  await until('the entry of the new title', entries, (all) => all.includes(`server.update ${made.id} ${actor} success`), PATIENCE_MILLISECONDS)
 
   // A group of the same folder keeps its servers, by either door.
   const group = examples.find(({ kind }) => kind === 'ServerGroup')?.metadata.name ?? ''
@@ -131,9 +128,8 @@ async function applied(kubectl: Kubectl, object: object): Promise<string> {
 
 /** What was done to the server, and how it ended; once every record has its end. */
 async function operationsOf(kubectl: Kubectl, id: string): Promise<readonly string[]> {
-  return eventually(`the operations of ${id} to have ended`, async () => {
+  return until(`the operations of ${id} to have ended`, async () => {
     const { items } = JSON.parse(await kubectl('get', 'operations', `--field-selector=spec.target.id=${id}`, '-o', 'json')) as { items: { spec: Operation; status?: Operation }[] } // a list of Operations
-    const told = items.map(({ spec, status }) => `${spec.kind} ${spec.actor} ${status?.status}`).sort()
-    return told.every((text) => text.endsWith('succeeded')) ? told : undefined
-  }, PATIENCE_MILLISECONDS)
+    return items.map(({ spec, status }) => `${spec.kind} ${spec.actor} ${status?.status}`).sort()
+  }, (told) => told.every((text) => text.endsWith('succeeded')), PATIENCE_MILLISECONDS)
 }

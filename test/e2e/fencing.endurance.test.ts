@@ -9,8 +9,9 @@ import { environment, signalProcess } from '../../kit/sys/process.ts'
 import type { NodeSpec, NodeStatus } from '../../resources/platform.ts'
 import type { ServerStatus } from '../../resources/server.ts'
 import { isAnyMissing, scriptOf } from '../docs/blocks.ts'
+import { until } from '../eventually.ts'
 import { Customer, type Server } from './customer.ts'
-import { clearAway, eventually, newFolder, Product } from './product.ts'
+import { clearAway, newFolder, Product } from './product.ts'
 
 const run = promisify(execFile)
 const PATIENCE_MILLISECONDS = 180_000
@@ -35,7 +36,7 @@ interface Stored<Spec, Status> { readonly metadata: { readonly name: string }; r
 const list = async <Spec, Status>(plural: string) => (await product.kubernetes(`/apis/svccloud.dev/v1alpha1/${plural}`)).items as unknown as readonly Stored<Spec, Status>[] // a list of that kind
 const nodeOf = async (server: Server) => (await list<unknown, ServerStatus>('servers')).find(({ metadata }) => metadata.name === server.id)?.status?.nodeName
 const statusOf = async (node: string) => (await list<NodeSpec, NodeStatus>('nodes')).find(({ metadata }) => metadata.name === node)?.status
-const untilNode = (node: string, state: NodeStatus['state']) => eventually(`${node} to be ${state}`, async () => (await statusOf(node))?.state === state, PATIENCE_MILLISECONDS)
+const untilNode = (node: string, state: NodeStatus['state']) => until(`${node} to be ${state}`, () => statusOf(node), (status) => status?.state === state, PATIENCE_MILLISECONDS)
 
 /** Presses the button of the node's management controller. */
 async function press(node: string, type: 'On' | 'ForceOff'): Promise<void> {
@@ -62,11 +63,8 @@ async function onConsole(server: Server, line: string, answer: RegExp): Promise<
   }
 }
 
-const untilRecovered = (server: Server, lost: string) => eventually(`${server.hostname} to be away from ${lost}`, async () => {
-  const { state, active_operation } = await customer.server(server.id)
-  const node = await nodeOf(server)
-  return active_operation === null && state !== 'error' && node !== undefined && node !== lost && { state, node }
-}, PATIENCE_MILLISECONDS)
+const untilRecovered = (server: Server, lost: string) => until(`${server.hostname} to be away from ${lost}`, async () => ({ ...await customer.server(server.id), node: await nodeOf(server) }),
+  ({ state, active_operation, node }) => active_operation === null && state !== 'error' && node !== undefined && node !== lost, PATIENCE_MILLISECONDS)
 
 it('makes two servers on one node, of which one shall be restarted elsewhere', async () => {
   const made = async (hostname: string, plan: object) => {
@@ -86,10 +84,8 @@ it('leaves a host alone whose agent hangs, until somebody has it fenced', async 
   const agent = (await product.processes()).get(`agent-${lost}`) ?? 0
   signalProcess(agent, 'SIGSTOP')
   await untilNode(lost, 'unreachable')
-  await eventually('others to say that the host answers', async () => {
-    const answers = (await list<unknown, { answer: string }>('observations')).map(({ status }) => status?.answer)
-    return answers.length === 2 && answers.every((answer) => answer === 'host')
-  }, PATIENCE_MILLISECONDS)
+  await until('others to say that the host answers', async () => (await list<unknown, { answer: string }>('observations')).map(({ status }) => status?.answer),
+    (answers) => answers.length === 2 && answers.every((answer) => answer === 'host'), PATIENCE_MILLISECONDS)
   expect(await product.guests()).toHaveLength(2) // they run well, and nobody knows
   expect((await list<{ kind: string }, unknown>('operations')).filter(({ spec }) => spec.kind === 'node.fence')).toEqual([])
 
@@ -136,5 +132,5 @@ it.runIf(!missing)('does what the guide of lost hosts says', async () => {
 
 it('leaves nothing behind when the servers are deleted', async () => {
   for (const { id } of [kept, cold]) expect(await customer.finished((await customer.change('DELETE', `/v1/servers/${id}`)).id)).toMatchObject({ status: 'succeeded' })
-  await eventually('everything to be gone', async () => (await product.leftovers()).length === 0, PATIENCE_MILLISECONDS)
+  await until('nothing to be left', () => product.leftovers(), (left) => left.length === 0, PATIENCE_MILLISECONDS)
 })

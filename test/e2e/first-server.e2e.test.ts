@@ -5,8 +5,9 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { isBuilt, toolPath } from '../../tools/cluster/build.ts'
+import { eventually, until } from '../eventually.ts'
 import { Customer, type Server } from './customer.ts'
-import { clearAway, eventually, newFolder, Product } from './product.ts'
+import { clearAway, newFolder, Product } from './product.ts'
 
 const run = promisify(execFile)
 const HOSTNAME = 'web-1'
@@ -140,11 +141,7 @@ it('deletes it and leaves nothing', async () => {
   const operation = await customer.change('DELETE', `/v1/servers/${server.id}`)
   expect(await customer.finished(operation.id)).toMatchObject({ kind: 'server.delete', status: 'succeeded' })
   expect((await customer.request('GET', `/v1/servers/${server.id}`)).status).toBe(404)
-  await eventually('everything of it to be gone', async () => {
-    const leftovers = await product.leftovers()
-    if (leftovers.length > 0) throw new Error(leftovers.join('\n'))
-    return true
-  }, 30_000)
+  await until('nothing to be left', () => product.leftovers(), (left) => left.length === 0)
 })
 
 it('has recorded every change in a chain that verifies', async () => {

@@ -1,6 +1,7 @@
 /** Nodes that share no storage, with real QEMU: the disk goes over with the running guest, and is copied for one that stands still. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { until } from '../eventually.ts'
 import { Customer, type Operation } from './customer.ts'
 import { clearAway, newFolder, Product } from './product.ts'
 
@@ -66,5 +67,5 @@ it('takes the disk along, live and cold, and leaves nothing behind', async () =>
   third.close()
 
   expect(await customer.finished((await customer.change('DELETE', `/v1/servers/${server.id}`)).id)).toMatchObject({ status: 'succeeded' })
-  expect(await product.leftovers()).toEqual([])
+  await until('nothing to be left', () => product.leftovers(), (left) => left.length === 0)
 })

@@ -2,13 +2,13 @@
  *  and writes each number to its disk: a copy that was left behind, a disk that went back or a memory that was lost would show in either. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { eventually } from '../eventually.ts'
 import { Customer, type Operation } from './customer.ts'
-import { clearAway, eventually, newFolder, Product } from './product.ts'
+import { clearAway, newFolder, Product } from './product.ts'
 
 const MOVES = 20
 /** A kill may cost a move, never the guest. */
 const TRIES_MAXIMUM = 30
-const FINISHED_MILLISECONDS = 120_000
 const LIMIT_MILLISECONDS = 900_000
 /** Each number once, in memory, on the disk and on the console. */
 const COUNT = 'n=0; while :; do n=$((n+1)); echo $n >> /data/count; sync; echo "counted $n."; sleep 0.3; done\n'
@@ -42,22 +42,17 @@ const newestCount = (id: string): Promise<number> => eventually('the guest to co
   } finally {
     console.close()
   }
-}, 60_000)
-
-const finished = (id: string): Promise<Operation> => eventually(`operation ${id} to end`, async () => {
-  const operation = await customer.operation(id)
-  return ['succeeded', 'failed', 'cancelled'].includes(operation.status) ? operation : undefined
-}, FINISHED_MILLISECONDS)
+})
 
 /** While parts are being replaced the API may answer 503; a move that is under way already is the one. */
 const beginMove = (id: string): Promise<Operation> => eventually('a move to be accepted', async () => {
   const { active_operation: active } = await customer.server(id) as { readonly active_operation?: Operation | null }
   return active ?? customer.change('POST', `/v1/servers/${id}/move`, {})
-}, 60_000)
+})
 
 it('moves a guest that counts twenty times while parts are killed, and the count never jumps back or forks', async () => {
   const { server, operation } = await customer.createServer({ zone: 'eu-1a', hostname: 'counter', plan: 'tiny', template: 'tiny-linux' })
-  expect(await finished(operation.id)).toMatchObject({ status: 'succeeded' })
+  expect(await customer.finished(operation.id)).toMatchObject({ status: 'succeeded' })
   const first = customer.console(server.id)
   await first.see(/root@counter:~# /, 0)
   await first.type(COUNT)
@@ -73,7 +68,7 @@ it('moves a guest that counts twenty times while parts are killed, and the count
     const victim = victims[attempt % victims.length]
     await sleep((attempt * 137) % 900)
     if (victim !== undefined) await product.killComponent(victim)
-    const { status } = await finished(move.id)
+    const { status } = await customer.finished(move.id)
     if (status === 'succeeded') moves += 1
     expect(await nodeOf(server.id)).toEqual(status === 'succeeded' ? expect.not.stringMatching(`^${from}$`) : from)
     const next = await newestCount(server.id)

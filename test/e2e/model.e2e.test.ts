@@ -4,8 +4,9 @@ import { Client as NewClient, StreamableHTTPClientTransport as NewTransport } fr
 import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport as OldTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { eventually, until } from '../eventually.ts'
 import { Customer, type Operation, type Server } from './customer.ts'
-import { clearAway, eventually, newFolder, Product } from './product.ts'
+import { clearAway, newFolder, Product } from './product.ts'
 
 const REVISION = '2026-07-28'
 
@@ -101,11 +102,7 @@ it('deletes it, and nothing is left', async () => {
   const { operation } = await use<{ operation: Operation }>(writer, 'delete_server', { id: serverId })
   expect(await ended(writer, operation.id)).toMatchObject({ kind: 'server.delete', status: 'succeeded' })
   expect(await writer.callTool({ name: 'get_server', arguments: { id: serverId } })).toMatchObject({ isError: true, structuredContent: { status: 404 } })
-  await eventually('everything of it to be gone', async () => {
-    const leftovers = await product.leftovers()
-    if (leftovers.length > 0) throw new Error(leftovers.join('\n'))
-    return true
-  }, 30_000)
+  await until('nothing to be left', () => product.leftovers(), (left) => left.length === 0)
 })
 
 it('stands in the audit log by the names of its tokens', async () => {

@@ -7,12 +7,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import pg from 'pg'
 import { signalProcess } from '../../kit/sys/process.ts'
+import { eventually, Hopeless } from '../eventually.ts'
 
 const run = promisify(execFile)
 const ROOT = join(import.meta.dirname, '../..')
 const READY_MILLISECONDS = 120_000
 const STOP_MILLISECONDS = 60_000
-const POLL_MILLISECONDS = 100
 /** Guest images are made once for all tests of this machine. */
 export const IMAGE_CACHE = join(tmpdir(), 'svccloud-test-images')
 
@@ -30,27 +30,6 @@ export interface Endpoints {
   readonly bmc_url: string
 }
 
-/** Waiting longer would not help. */
-class Hopeless extends Error {}
-
-/** Waits until the condition answers something; its last failure is the cause otherwise. */
-export async function eventually<Value>(what: string, condition: () => Promise<Value | undefined | false>, milliseconds: number): Promise<Value> {
-  const deadline = performance.now() + milliseconds
-  let last: unknown
-  do {
-    try {
-      const value = await condition()
-      if (value !== undefined && value !== false) return value
-      last = undefined
-    } catch (error) {
-      if (error instanceof Hopeless) throw error
-      last = error
-    }
-    await sleep(POLL_MILLISECONDS)
-  } while (performance.now() < deadline)
-  throw new Error(`waited ${milliseconds} ms in vain for ${what}`, { cause: last })
-}
-
 export interface ProductOptions {
   readonly data: string
   readonly flags?: readonly string[]
@@ -60,7 +39,7 @@ export interface ProductOptions {
 /** Runs `npm start` to its end and answers what it said; for starts that are refused. */
 export async function refusedStart(flags: readonly string[], environment: Readonly<Record<string, string>> = {}): Promise<{ readonly code: number | null; readonly output: string }> {
   const { child, output } = launch(flags, environment)
-  const code = await new Promise<number | null>((resolve) => child.once('exit', resolve))
+  const code = await new Promise<number | null>((resolve) => child.once('close', resolve)) // by then all that it said is here
   return { code, output: output() }
 }
 
@@ -132,7 +111,7 @@ export class Product {
     await eventually(`another ${name}`, async () => {
       const next = (await this.processes()).get(name)
       return next !== undefined && next !== pid
-    }, 30_000)
+    })
   }
 
   /** `kill -9` of the supervisor and all components at once, PostgreSQL included. Guests are no part of it. */

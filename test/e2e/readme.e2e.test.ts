@@ -6,7 +6,8 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { isBuilt, toolPath } from '../../tools/cluster/build.ts'
 import { commandsOf, isAnyMissing } from '../docs/blocks.ts'
-import { clearAway, eventually, newFolder, Product } from './product.ts'
+import { until } from '../eventually.ts'
+import { clearAway, newFolder, Product } from './product.ts'
 
 const run = promisify(execFile)
 
@@ -30,9 +31,5 @@ it.runIf(!missing)('takes a newcomer from nothing to a server and back', async (
   const { stdout } = await run('bash', ['-eu', '-c', script], { cwd: folder, env: { ...process.env, PATH: `${dirname(toolPath('kubectl'))}:${process.env['PATH']}` }, timeout: 280_000, maxBuffer: 16 * 1024 * 1024 })
   expect(stdout).toMatch(/^hello\r?$/m) // what the guest answered to `hostname`
   expect(stdout).toMatch(/server\.delete/) // the audit log
-  await eventually('everything to be gone', async () => {
-    const leftovers = await product.leftovers()
-    if (leftovers.length > 0) throw new Error(leftovers.join('\n'))
-    return true
-  }, 120_000)
+  await until('nothing to be left', () => product.leftovers(), (left) => left.length === 0)
 })

@@ -7,8 +7,9 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { nodeBinary } from '../../kit/sys/process.ts'
+import { eventually } from '../eventually.ts'
 import { Customer, PUBLIC_KEY } from './customer.ts'
-import { type Endpoints, eventually, guestsOf, IMAGE_CACHE, newFolder, Product, refusedStart } from './product.ts'
+import { type Endpoints, guestsOf, IMAGE_CACHE, newFolder, Product, refusedStart } from './product.ts'
 
 const SIMULATED = ['--hypervisor', 'simulated']
 const FREE_PORTS = ['--port', '0', '--operator-port', '0', '--kubernetes-port', '0']
@@ -84,16 +85,16 @@ it('takes its settings from the environment too', async () => {
   const product = await Product.start({ data, environment: { SVCCLOUD_HYPERVISOR: 'simulated', SVCCLOUD_NODES: 'here=2,there=1' } })
   products.push(product)
   expect([...(await product.processes()).keys()].filter((name) => name.startsWith('agent-')).sort()).toEqual(['agent-here-1', 'agent-here-2', 'agent-there-1'])
-  await eventually('the nodes to be known', async () => (await product.query('select 1 from node_capacity where is_schedulable')).length === 3, 60_000)
+  await eventually('the nodes to be known', async () => (await product.query('select 1 from node_capacity where is_schedulable')).length === 3)
 })
 
 it.each([0, 60, 200])('can be stopped %i ms after it began to start', async (milliseconds) => {
   const child: ChildProcess = spawn(nodeBinary(), ['embedded/start.js', '--ephemeral', ...SIMULATED, ...FREE_PORTS], { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'] })
   let output = ''
   for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk: Buffer) => void (output += chunk.toString()))
-  const data = await eventually('it to begin', async () => /^Starting svccloud in (\S+)/m.exec(output)?.[1], 60_000)
+  const data = await eventually('it to begin', async () => /^Starting svccloud in (\S+)/m.exec(output)?.[1])
   await sleep(milliseconds)
-  const exited = once(child, 'exit')
+  const exited = once(child, 'close') // by then all that it said is here
   child.kill('SIGINT')
   expect(await exited, output).toEqual([0, null])
   expect(lines(output).slice(1)).toEqual([`Starting svccloud in ${data} ...`, 'Stopping ...'])
@@ -148,6 +149,6 @@ describe('a cluster and a database of one\'s own', () => {
     expect(product.endpoints).toMatchObject({ postgres_url: postgres['url'], kubernetes_url: kubernetes['url'], kubeconfig: kubernetes['kubeconfig'] })
     expect([...(await product.processes()).keys()].sort()).toEqual(['agent-eu-1a-1', 'apiserver', 'controllers'])
     expect(await readFile(product.endpoints.ca_certificate ?? '', 'utf8')).toMatch(/BEGIN CERTIFICATE/)
-    await eventually('the node to be ready', async () => (await product.query('select 1 from node_capacity where is_schedulable')).length === 1, 60_000)
+    await eventually('the node to be ready', async () => (await product.query('select 1 from node_capacity where is_schedulable')).length === 1)
   })
 })

@@ -2,8 +2,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { signalProcess } from '../../kit/sys/process.ts'
+import { eventually, until } from '../eventually.ts'
 import { Customer, type Operation, type Server } from './customer.ts'
-import { clearAway, eventually, newFolder, Product } from './product.ts'
+import { clearAway, newFolder, Product } from './product.ts'
 
 let data: string
 let product: Product
@@ -28,9 +29,9 @@ const create = (hostname: string) => eventually('the creation to be accepted', a
     if (server === undefined) throw refusal
     return { server, operation: await begun('server.create', server.id) }
   }
-}, 60_000)
+})
 
-const remove = (id: string) => eventually('the deletion to be accepted', () => customer.change('DELETE', `/v1/servers/${id}`).catch(() => begun('server.delete', id)), 60_000)
+const remove = (id: string) => eventually('the deletion to be accepted', () => customer.change('DELETE', `/v1/servers/${id}`).catch(() => begun('server.delete', id)))
 
 async function begun(kind: string, serverId: string): Promise<Operation> {
   const { body } = await customer.request<{ items?: readonly Operation[] }>('GET', `/v1/operations?resource=server:${serverId}`)
@@ -39,13 +40,7 @@ async function begun(kind: string, serverId: string): Promise<Operation> {
   return operation
 }
 
-async function expectNothingLeft(): Promise<void> {
-  await eventually('everything to be gone', async () => {
-    const leftovers = await product.leftovers()
-    if (leftovers.length > 0) throw new Error(leftovers.join('\n'))
-    return true
-  }, 60_000)
-}
+const expectNothingLeft = () => until('nothing to be left', () => product.leftovers(), (left) => left.length === 0)
 
 it('finds a running guest again after everything was killed', async () => {
   const { server, operation } = await create('survivor')
@@ -67,7 +62,7 @@ it('finds a running guest again after everything was killed', async () => {
     const console = customer.console(server.id)
     await console.see(/survivor/, 0, 2_000).catch((error: unknown) => { console.close(); throw error })
     return console
-  }, 60_000)
+  })
   const shown = after.shown.length
   await after.type('ls /tmp\n')
   await after.see(/before/, shown)
@@ -113,7 +108,7 @@ it('ends the components with their supervisor, and never the guests', async () =
   expect(await customer.finished(operation.id)).toMatchObject({ status: 'succeeded' })
   const [guests, components] = [await product.guests(), [...(await product.processes()).values()]]
   signalProcess(product.endpoints.pid, 'SIGKILL')
-  await eventually('the components to end', async () => components.every((pid) => !signalProcess(pid, 0)), 30_000)
+  await eventually('the components to end', async () => components.every((pid) => !signalProcess(pid, 0)))
   expect(await product.guests()).toEqual(guests)
   product = await Product.start({ data, flags })
   expect(await product.guests()).toEqual(guests)

@@ -1,4 +1,4 @@
-/** What tests with real guests share: the template, built once per machine, and conditions with a bounded wait. */
+/** What tests with real guests share: the template, built once per machine. */
 import { mkdir } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -6,21 +6,12 @@ import type { TemplateImage } from '../../../agents/node/images/recipe.ts'
 import { openTemplateStore, type TemplateStore } from '../../../agents/node/images/template-store.ts'
 import { systemClock } from '../../../kit/sys/clock.ts'
 import { silentLog } from '../../../kit/sys/log.ts'
+import { eventually } from '../../eventually.ts'
 
-const PATIENCE_MILLISECONDS = 60_000
+export { eventually }
 
 /** Shared by test runs; the store locks it and publishes whole versions only. */
 export const IMAGE_FOLDER = join(tmpdir(), 'svccloud-test-images')
-
-export async function eventually<T>(what: string, look: () => T | undefined | Promise<T | undefined>): Promise<T> {
-  const deadline = systemClock.monotonicMilliseconds() + PATIENCE_MILLISECONDS
-  for (;;) {
-    const found = await look()
-    if (found !== undefined && found !== false) return found
-    if (systemClock.monotonicMilliseconds() > deadline) throw new Error(`${what} did not come true within ${PATIENCE_MILLISECONDS} ms`)
-    await systemClock.sleep(20)
-  }
-}
 
 async function openTestTemplates(): Promise<TemplateStore> {
   await mkdir(IMAGE_FOLDER, { recursive: true })
