@@ -73,33 +73,25 @@ export function runAddresses(world: World, accounts: readonly Account[], send: S
     for (const zone of ZONES) for (const use of USES) await admin.create(PublicPool, poolDraft(zone, use, (number += 1)))
   }
 
-  async function customer(): Promise<void> {
-    for (;;) {
-      await scheduler.pause(200 + random.fraction() * 2_000)
-      if (isOver()) return
-      const account = scheduler.pick(accounts)
-      const server = account && scheduler.pick([...account.servers])
-      if (account !== undefined && server !== undefined) await send(account, 'POST', `/v1/servers/${server}/renumber-ipv6`)
-    }
-  }
+  const customer = () => scheduler.repeat({ least: 200, most: 2_200 }, isOver, async () => {
+    const account = scheduler.pick(accounts)
+    const server = account && scheduler.pick([...account.servers])
+    if (account !== undefined && server !== undefined) await send(account, 'POST', `/v1/servers/${server}/renumber-ipv6`)
+  })
 
-  async function operator(): Promise<void> {
-    for (;;) {
-      await scheduler.pause(300 + random.fraction() * 2_500)
-      if (isOver()) return
-      const [zone, use] = [scheduler.pick(ZONES), random.fraction() < 0.7 ? USES[0] : USES[1]]
-      const pools = (await admin.list(PublicPool)).items.filter(({ spec }) => spec.zone === zone && spec.use === use)
-      const pool = scheduler.pick(pools)
-      if (pool === undefined || zone === undefined) continue
-      const { metadata: { name }, spec: { state } } = pool
-      const dice = random.fraction()
-      // What is on its way out, or refused as the API would, is the operator's error, not ours.
-      if (dice < 0.3) {
-        if (pools.length < POOLS_MAXIMUM) await admin.create(PublicPool, poolDraft(zone, use, (number += 1)))
-      } else if (dice < 0.8) await admin.patch(PublicPool, { name }, { spec: { state: state === 'active' ? 'draining' : 'active' } }).catch(() => {})
-      else if (state === 'draining' && ((await countAllocated(db, [name])).get(name) ?? 0) === 0) await admin.delete(PublicPool, { name }).catch(() => {})
-    }
-  }
+  const operator = () => scheduler.repeat({ least: 300, most: 2_800 }, isOver, async () => {
+    const [zone, use] = [scheduler.pick(ZONES), random.fraction() < 0.7 ? USES[0] : USES[1]]
+    const pools = (await admin.list(PublicPool)).items.filter(({ spec }) => spec.zone === zone && spec.use === use)
+    const pool = scheduler.pick(pools)
+    if (pool === undefined || zone === undefined) return
+    const { metadata: { name }, spec: { state } } = pool
+    const dice = random.fraction()
+    // What is on its way out, or refused as the API would, is the operator's error, not ours.
+    if (dice < 0.3) {
+      if (pools.length < POOLS_MAXIMUM) await admin.create(PublicPool, poolDraft(zone, use, (number += 1)))
+    } else if (dice < 0.8) await admin.patch(PublicPool, { name }, { spec: { state: state === 'active' ? 'draining' : 'active' } }).catch(() => {})
+    else if (state === 'draining' && ((await countAllocated(db, [name])).get(name) ?? 0) === 0) await admin.delete(PublicPool, { name }).catch(() => {})
+  })
 
   void offer().then(() => {
     void customer()

@@ -24,27 +24,23 @@ export function runChanges(world: World, accounts: readonly Account[], send: Sen
     if (template !== undefined) await admin.create(Template, { metadata: { name: OTHER_TEMPLATE }, spec: template.spec })
   }
 
-  async function customer(): Promise<void> {
-    for (;;) {
-      await scheduler.pause(300 + random.fraction() * 4_000)
-      if (isOver()) return
-      const account = scheduler.pick(accounts)
-      const server = account && scheduler.pick([...account.servers])
-      const group = account && scheduler.pick([...(groups.get(account.id) ?? [])])
-      if (account === undefined) continue
-      const dice = random.fraction()
-      if (dice < 0.15) {
-        const made = await send(account, 'POST', '/v1/server-groups', { name: `group ${(hosts += 1)}`, zone: scheduler.pick(ZONES), spread: scheduler.pick(['host', 'host', 'rack']), strict: random.fraction() < 0.7 })
-        const id = (made as { readonly server_group?: { readonly id: string } } | undefined)?.server_group?.id
-        if (id !== undefined) groups.get(account.id)?.add(id)
-      } else if (dice < 0.25 && group !== undefined) await send(account, 'DELETE', `/v1/server-groups/${group}`)
-      else if (dice < 0.55 && group !== undefined) {
-        await send(account, 'POST', '/v1/servers', { zone: scheduler.pick(ZONES), hostname: `host-${(hosts += 1)}`, plan: PLAN, template: TEMPLATE, ssh_keys: [KEY], server_group_id: group, start: random.fraction() < 0.5 })
-      } else if (server === undefined) continue
-      else if (dice < 0.78) await send(account, 'POST', `/v1/servers/${server}/change-plan`, { plan: scheduler.pick([PLAN, LARGE_PLAN]), grow_storage: random.fraction() < 0.5, start: random.fraction() < 0.5 })
-      else await send(account, 'POST', `/v1/servers/${server}/rebuild`, { template: scheduler.pick([TEMPLATE, OTHER_TEMPLATE]), stop: random.fraction() < 0.6, ...(random.fraction() < 0.4 ? { user_data: '#!/bin/sh\n' } : {}) })
-    }
-  }
+  const customer = () => scheduler.repeat({ least: 300, most: 4_300 }, isOver, async () => {
+    const account = scheduler.pick(accounts)
+    const server = account && scheduler.pick([...account.servers])
+    const group = account && scheduler.pick([...(groups.get(account.id) ?? [])])
+    if (account === undefined) return
+    const dice = random.fraction()
+    if (dice < 0.15) {
+      const made = await send(account, 'POST', '/v1/server-groups', { name: `group ${(hosts += 1)}`, zone: scheduler.pick(ZONES), spread: scheduler.pick(['host', 'host', 'rack']), strict: random.fraction() < 0.7 })
+      const id = (made as { readonly server_group?: { readonly id: string } } | undefined)?.server_group?.id
+      if (id !== undefined) groups.get(account.id)?.add(id)
+    } else if (dice < 0.25 && group !== undefined) await send(account, 'DELETE', `/v1/server-groups/${group}`)
+    else if (dice < 0.55 && group !== undefined) {
+      await send(account, 'POST', '/v1/servers', { zone: scheduler.pick(ZONES), hostname: `host-${(hosts += 1)}`, plan: PLAN, template: TEMPLATE, ssh_keys: [KEY], server_group_id: group, start: random.fraction() < 0.5 })
+    } else if (server === undefined) return
+    else if (dice < 0.78) await send(account, 'POST', `/v1/servers/${server}/change-plan`, { plan: scheduler.pick([PLAN, LARGE_PLAN]), grow_storage: random.fraction() < 0.5, start: random.fraction() < 0.5 })
+    else await send(account, 'POST', `/v1/servers/${server}/rebuild`, { template: scheduler.pick([TEMPLATE, OTHER_TEMPLATE]), stop: random.fraction() < 0.6, ...(random.fraction() < 0.4 ? { user_data: '#!/bin/sh\n' } : {}) })
+  })
 
   void offer().then(() => {
     void customer()

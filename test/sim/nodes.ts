@@ -107,22 +107,16 @@ const LOST_AT_ONCE_MAXIMUM = 2
 export function runLosses(power: Power, scheduler: Scheduler, hosts: readonly PoweredHost[], isOver: () => boolean): void {
   const { random } = scheduler
   const isLost = ({ name }: PoweredHost) => !power.isOn(name) || power.isHidden(name)
-  async function nature(): Promise<void> {
-    for (;;) {
-      await scheduler.pause(4_000 + random.fraction() * 16_000)
-      if (isOver()) return
-      const host = random.fraction() < 0.5 ? busiest(hosts) : scheduler.pick(hosts)
-      if (host === undefined) return
-      if (!isLost(host) && hosts.filter(isLost).length >= LOST_AT_ONCE_MAXIMUM) continue
-      const dice = random.fraction()
-      if (dice < 0.4) {
-        power.cut(host.name)
-        if (random.fraction() < 0.7) scheduler.after(2_000 + random.fraction() * 80_000, () => power.restore(host.name))
-      } else if (dice < 0.85) power.hide(host.name, 10_000 + random.fraction() * 110_000)
-      else power.silence(host.name, 5_000 + random.fraction() * 30_000)
-    }
-  }
-  void nature()
+  void scheduler.repeat({ least: 4_000, most: 20_000 }, isOver, async () => {
+    const host = random.fraction() < 0.5 ? busiest(hosts) : scheduler.pick(hosts)
+    if (host === undefined || (!isLost(host) && hosts.filter(isLost).length >= LOST_AT_ONCE_MAXIMUM)) return
+    const dice = random.fraction()
+    if (dice < 0.4) {
+      power.cut(host.name)
+      if (random.fraction() < 0.7) scheduler.after(2_000 + random.fraction() * 80_000, () => power.restore(host.name))
+    } else if (dice < 0.85) power.hide(host.name, 10_000 + random.fraction() * 110_000)
+    else power.silence(host.name, 5_000 + random.fraction() * 30_000)
+  })
 }
 
 const findOperationsOf = async (db: Database, kind: OperationKind): Promise<readonly FinishedOperation[]> =>

@@ -7,19 +7,13 @@ import type { World } from './world.ts'
 export function runOperators({ scheduler, admin, hosts }: World, isOver: () => boolean): void {
   const { random } = scheduler
 
-  async function operator(): Promise<void> {
-    for (;;) {
-      await scheduler.pause(2_000 + random.fraction() * 10_000)
-      if (isOver()) return
-      const host = scheduler.pick(hosts)
-      if (host === undefined) continue
-      const dice = random.fraction()
-      const spec = dice < 0.15 ? { isCordoned: true } : dice < 0.5 ? { isCordoned: true, isInMaintenance: true } : { isCordoned: false, isInMaintenance: false }
-      await admin.patch(Node, { name: host.name }, { spec }).catch(() => {}) // what may not be changed now is the operator's error, not ours
-    }
-  }
-
-  void operator()
+  void scheduler.repeat({ least: 2_000, most: 12_000 }, isOver, async () => {
+    const host = scheduler.pick(hosts)
+    if (host === undefined) return
+    const dice = random.fraction()
+    const spec = dice < 0.15 ? { isCordoned: true } : dice < 0.5 ? { isCordoned: true, isInMaintenance: true } : { isCordoned: false, isInMaintenance: false }
+    await admin.patch(Node, { name: host.name }, { spec }).catch(() => {}) // what may not be changed now is the operator's error, not ours
+  })
 }
 
 /** A node that is said to be empty has nothing of any server, and nothing is on its way there. */

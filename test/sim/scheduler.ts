@@ -138,6 +138,15 @@ export class Scheduler {
     return new Promise((resolve) => void this.after(milliseconds, resolve))
   }
 
+  /** What an actor does: after a pause of that many milliseconds it does its work, again and again until it is over. */
+  async repeat({ least, most }: { readonly least: number; readonly most: number }, isOver: () => boolean, work: () => Promise<void>): Promise<void> {
+    for (;;) {
+      await this.pause(least + this.random.fraction() * (most - least))
+      if (isOver()) return
+      await work()
+    }
+  }
+
   /** One of the values, as the seed has it; undefined of none. */
   pick<T>(values: readonly T[]): T | undefined {
     return values[Math.floor(this.random.fraction() * values.length)]
