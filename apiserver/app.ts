@@ -10,13 +10,9 @@ import type { IdempotencyKeys } from '../kit/http/idempotency.ts'
 import { createPipeline, type Refusal, requestDurations } from '../kit/http/pipeline.ts'
 import type { Route } from '../kit/http/route.ts'
 import { ownOrigins } from '../kit/http/steps/origin.ts'
-import type { Caches } from '../kit/kube/caches.ts'
-import { ApiError, type Store } from '../kit/kube/store.ts'
+import { ApiError } from '../kit/kube/store.ts'
 import type { Transport } from '../kit/kube/transport.ts'
-import type { Clock } from '../kit/sys/clock.ts'
-import type { Logger } from '../kit/sys/log.ts'
 import type { Registry } from '../kit/sys/metrics.ts'
-import type { Random } from '../kit/sys/random.ts'
 import { Unavailable } from '../domain/problem.ts'
 import { ROUTES } from '../resources/index.ts'
 import { VERSION } from '../resources/version.ts'
@@ -51,13 +47,7 @@ import type { Parts } from './parts.ts'
 import { openServers } from './servers.ts'
 import { openSettlement } from './settlement.ts'
 
-export interface AppOptions {
-  readonly store: Store
-  readonly caches: Caches
-  readonly db: Database
-  readonly clock: Clock
-  readonly random: Random
-  readonly log: Logger
+export interface AppOptions extends Pick<Parts, 'store' | 'caches' | 'db' | 'clock' | 'random' | 'log' | 'hasPeers'> {
   readonly metrics: Registry
   /** Reaches the consoles on the hosts. */
   readonly agents: AgentConnections
@@ -73,8 +63,6 @@ export interface AppOptions {
   /** Identity providers in button order. */
   readonly providers?: readonly ProviderConfiguration[]
   readonly trustedProxies?: readonly string[]
-  /** Other replicas answer customers too. */
-  readonly hasPeers?: boolean
   /** Checks every answer against its route's schema: for tests. */
   readonly checkAnswers?: boolean
 }

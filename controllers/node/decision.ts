@@ -1,25 +1,16 @@
 /** One turn of a node: what shall be done, and how that looks to people. `toActions` is the only place where a decision becomes status,
  *  conditions and operation progress. */
 import type { NodeState } from '../../domain/node-rules.ts'
-import type { Action, OperationEvent, OperationOutcome } from '../../kit/reconcile/action.ts'
+import type { Action } from '../../kit/reconcile/action.ts'
 import type { NodeStatus } from '../../resources/platform.ts'
+import type { TurnDecision } from '../decision.ts'
 import { type Health, healthConditions } from '../health.ts'
 import { type Life, lifeOf, listenSeconds, mirrored, reported } from './life.ts'
 import { activeOperation, hasBegun, type Turn } from './seen.ts'
 
-export interface Decision {
-  readonly actions?: readonly Action[]
+export interface Decision extends TurnDecision {
   /** Instead of what its heartbeat and its spec say. */
   readonly life?: Life
-  /** Of the operation under way: the first condition that does not hold. */
-  readonly step?: string
-  readonly outcome?: OperationOutcome
-  /** For people; with `failed`. */
-  readonly error?: string
-  readonly events?: readonly OperationEvent[]
-  /** What the turn waits for, as words that complete "waited for". */
-  readonly waitFor?: string
-  readonly waitSeconds?: number
   readonly status?: Partial<Record<keyof NodeStatus, unknown>>
 }
 

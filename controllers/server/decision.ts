@@ -1,9 +1,10 @@
 /** One turn of a server: what it is now, what shall be done, and how that looks to people. `toActions` is the only place where a
  *  decision becomes status, conditions and operation progress. */
 import { judgeNetwork } from '../../domain/guest-network.ts'
-import type { Action, ConditionDraft, OperationEvent, OperationOutcome } from '../../kit/reconcile/action.ts'
+import type { Action, ConditionDraft } from '../../kit/reconcile/action.ts'
 import { HOST_CONDITION, NETWORK_CONDITION, type ServerState, type ServerStatus } from '../../resources/server.ts'
 import type { OperationStanza } from '../../resources/shapes.ts'
+import type { TurnDecision } from '../decision.ts'
 import { healthConditions, toReason } from '../health.ts'
 import { addressStatus } from './addresses.ts'
 import { bootStorageName } from './drafts.ts'
@@ -21,20 +22,10 @@ export interface Work extends Turn {
   readonly operation: OperationStanza
 }
 
-export interface Decision {
+export interface Decision extends TurnDecision {
   readonly state: ServerState
   /** For people: why it is so; absent when the state says it all. */
   readonly detail?: string
-  readonly actions?: readonly Action[]
-  /** Of the operation under way: the first condition that does not hold. */
-  readonly step?: string
-  readonly outcome?: OperationOutcome
-  /** For people; with `failed`. */
-  readonly error?: string
-  readonly events?: readonly OperationEvent[]
-  /** What the turn waits for, as words that complete "waited for". */
-  readonly waitFor?: string
-  readonly waitSeconds?: number
   readonly status?: Partial<ServerStatus>
   /** Nothing of the server is left anywhere. */
   readonly isGone?: boolean
