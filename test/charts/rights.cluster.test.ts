@@ -9,13 +9,14 @@ import { promisify } from 'node:util'
 import { Agent, request } from 'undici'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { stringify } from 'yaml'
+import { probePort } from '../../embedded/ports.ts'
 import { nodeBinary } from '../../kit/sys/process.ts'
 import { buildTool, toolPath } from '../../tools/cluster/build.ts'
-import { freePort, kubeconfig, type RealCluster, startRealCluster } from '../cluster/real-cluster.ts'
+import { kubeconfig, type RealCluster, startRealCluster } from '../cluster/real-cluster.ts'
 import { startPostgres, type TestServer } from '../database.ts'
 import { Customer, PUBLIC_KEY } from '../e2e/customer.ts'
+import type { Product } from '../e2e/product.ts'
 import { eventually } from '../eventually.ts'
-import { type Product } from '../e2e/product.ts'
 import { openHelm } from './helm.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
@@ -73,7 +74,7 @@ function start(main: string, settings: Readonly<Record<string, string>>): Promis
 /** What the chart gives a pod of the API server for its webhook; the Service leads to this process as it would to the pod. */
 async function webhookSettings(): Promise<Readonly<Record<string, string>>> {
   if (ADDRESS === undefined) return {}
-  const port = await freePort()
+  const port = await probePort('127.0.0.1', 0)
   const { data } = await ask<{ data: Record<'tls.crt' | 'tls.key', string> }>('GET', `/api/v1/namespaces/${NAMESPACE}/secrets/cloud-webhook`)
   for (const [name, content] of Object.entries(data)) await writeFile(join(folder, name), Buffer.from(content, 'base64'), { mode: 0o600 })
   await ask('POST', `/apis/discovery.k8s.io/v1/namespaces/${NAMESPACE}/endpointslices`, {

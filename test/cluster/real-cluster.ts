@@ -6,10 +6,10 @@ import { randomUUID } from 'node:crypto'
 import { createWriteStream } from 'node:fs'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { request } from 'node:https'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { probePort } from '../../embedded/ports.ts'
 import { buildTool } from '../../tools/cluster/build.ts'
 import { newAuthority, newServiceAccountKey, type Pair } from './certificates.ts'
 
@@ -31,20 +31,11 @@ export interface ClusterOptions {
   readonly durable?: boolean
 }
 
+const HOST = '127.0.0.1'
 const READY_DEADLINE_MILLISECONDS = 90_000
 const STOP_DEADLINE_MILLISECONDS = 10_000
 const POLL_MILLISECONDS = 50
 const LOG_TAIL_CHARACTERS = 4_000
-
-/** A port of the loopback address that nobody has just now. */
-export async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve, reject) => server.once('error', reject).listen(0, '127.0.0.1', resolve))
-  const address = server.address()
-  await new Promise((resolve) => server.close(resolve))
-  if (!address || typeof address === 'string') throw new Error('no port was given')
-  return address.port
-}
 
 /** A kubeconfig with one context; everything it needs stands inside the file. */
 export function kubeconfig({ url, ca, user }: { url: string; ca: string; user: { token: string } | Pair }): string {
@@ -153,7 +144,7 @@ export async function startRealCluster({ durable = false }: ClusterOptions = {})
   }
 
   try {
-    const [etcdPort, peerPort, port] = [await freePort(), await freePort(), await freePort()]
+    const [etcdPort, peerPort, port] = [await probePort(HOST, 0), await probePort(HOST, 0), await probePort(HOST, 0)]
     const url = `https://127.0.0.1:${port}`
     const etcdUrl = `http://127.0.0.1:${etcdPort}`
     const peerUrl = `http://127.0.0.1:${peerPort}`
