@@ -6,7 +6,7 @@ import { Instance, Volume } from '../resources/instance.ts'
 import { Server } from '../resources/server.ts'
 import { Storage } from '../resources/storage.ts'
 import { runIntentSweeper } from './change-intents.ts'
-import type { OpenPowerControl } from './fencing/effects.ts'
+import type { OpenPowerControl, OpenStorageAccess } from './fencing/effects.ts'
 import { runClaimSweeper } from './claims.ts'
 import { networkReconciler } from './network/index.ts'
 import type { Ovsdb } from './network/ovsdb.ts'
@@ -33,6 +33,8 @@ export interface ControllersOptions extends Parts {
   readonly northbound?: Ovsdb
   /** Reaches the management controllers of hosts; over the network when absent. */
   readonly openPowerControl?: OpenPowerControl
+  /** Reaches their shared storage; over the network when absent. */
+  readonly openStorageAccess?: OpenStorageAccess
 }
 
 /** Every controller of the shard. They ask for the caches they need, so they are opened before the caches are started. */
@@ -44,7 +46,7 @@ export function openControllers(options: ControllersOptions): readonly Controlle
   return [
     openController(serverReconciler(options), zonal),
     openController(storageReconciler(options), zonal),
-    openController(nodeReconciler(options, options.openPowerControl), zonal),
+    openController(nodeReconciler(options, { openPower: options.openPowerControl, openStorage: options.openStorageAccess }), zonal),
     openController(publicPoolReconciler(options), zonal),
     openController(zoneReconciler(options), ofZones),
     ...(options.northbound === undefined ? [] : [openController(networkReconciler(options, options.northbound), ofZones)]),

@@ -11,7 +11,7 @@ import type { KubeObject } from '../kit/kube/object.ts'
 import { type Reconciler, watch } from '../kit/reconcile/reconciler.ts'
 import { accountNamespace } from '../resources/index.ts'
 import { NODE_REPORT_NAME, nodeNamespace, NodeReport } from '../resources/instance.ts'
-import { Node, Plan, type PlanSpec, Zone, type ZoneSpec, type ZoneStatus } from '../resources/platform.ts'
+import { isFenceCapable, Node, Plan, type PlanSpec, Zone, type ZoneSpec, type ZoneStatus } from '../resources/platform.ts'
 import { Server } from '../resources/server.ts'
 import { cpuPoolOf } from './cpu-pool.ts'
 import { asked } from './database.ts'
@@ -50,7 +50,7 @@ async function observe({ caches, db }: Parts, zone: string): Promise<Seen> {
   return {
     nodes, plans: caches.of(Plan).list(),
     hosts: caches.of(Node).list().filter((node) => node.spec.zone === zone && isHost(node)).map(({ metadata: { name }, spec, status }) => ({
-      node: name, isHeard: isHeardState(status?.state), hasPowerControl: spec.bmc !== undefined,
+      node: name, isHeard: isHeardState(status?.state), isFenceCapable: isFenceCapable(spec),
       pools: caches.of(NodeReport).get({ namespace: nodeNamespace(name), name: NODE_REPORT_NAME })?.spec.pools ?? [],
     })),
     guests: tenants.filter(({ isArriving }) => !isArriving).map(({ accountId, serverId, isArriving: _isArriving, ...room }) =>

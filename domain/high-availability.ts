@@ -10,14 +10,14 @@ export interface Host {
   readonly isHeard: boolean
   /** Shared storage that it reaches. */
   readonly pools: readonly string[]
-  /** Its power can be cut, and seen to be off. */
-  readonly hasPowerControl: boolean
+  /** Its power can be cut and seen to be off, or its shared storage can refuse it. */
+  readonly isFenceCapable: boolean
 }
 
 export const HA_REASONS = {
   one_node: 'The zone has only one compute node that answers: a server could not go on elsewhere.',
   no_shared_storage: 'The zone has no storage that two of its nodes reach: the disk of a server would be lost with its node.',
-  no_fencing: 'The zone has a node whose power cannot be cut from afar: its servers would wait for a person.',
+  no_fencing: 'The zone has a node that cannot be fenced from afar: its servers would wait for a person.',
   no_headroom: 'The zone has no room for the servers of its fullest node on the others.',
 } as const
 
@@ -27,7 +27,7 @@ export function haObstacle(zone: string, hosts: readonly Host[], nodes: readonly
   if (heard.length < 2) return HA_REASONS.one_node
   const reached = heard.flatMap(({ pools }) => pools)
   if (!reached.some((pool, index) => reached.indexOf(pool) !== index)) return HA_REASONS.no_shared_storage
-  if (!hosts.every(({ hasPowerControl }) => hasPowerControl)) return HA_REASONS.no_fencing
+  if (!hosts.every((host) => host.isFenceCapable)) return HA_REASONS.no_fencing
   const fullest = fullestOf(nodes)
   const others = nodes.filter(({ node, isSchedulable }) => node !== fullest && isSchedulable)
   return fullest !== undefined && findHomeless({ node: fullest, zone }, guests, others).length > 0 ? HA_REASONS.no_headroom : undefined

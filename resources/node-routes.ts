@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { NODE_STATES, type NodeFacts } from '../domain/node-rules.ts'
 import { route } from './define.ts'
 import { OperationEnvelope, OperationView, toOperationView } from './operation.ts'
-import type { NodeSpec, NodeStatus } from './platform.ts'
+import { isFenceCapable, type NodeSpec, type NodeStatus } from './platform.ts'
 import { activeOperationOf } from './server-routes.ts'
 import { Cursor, DateTime, Id, Labels, Limit, pageOf, Printable, type Stored, ZoneName } from './shapes.ts'
 
@@ -38,7 +38,7 @@ export function toNodeView(node: StoredNode, { used, serverCount, lastSeenAt }: 
     cpu_pool: spec.cpuPool ?? null, dedicated_account_id: spec.dedicatedAccountId ?? null, logical_cpus: status?.logicalCpus ?? 0, memory_mebibytes: status?.memoryMebibytes ?? 0,
     vcpus_used: used.cores, memory_used_mebibytes: used.memoryMebibytes, server_count: serverCount,
     agent_version: status?.agentVersion ?? '', desired_agent_version: spec.desiredAgentVersion ?? status?.agentVersion ?? '', last_seen_at: instantOf(status?.lastSeenAt ?? lastSeenAt),
-    bmc_configured: spec.bmc !== undefined, fence_capable: spec.bmc !== undefined,
+    bmc_configured: spec.bmc !== undefined, fence_capable: isFenceCapable(spec),
     active_operation: operation === undefined ? null : toOperationView(operation, { type: 'node', id: name }), created_at: node.createdAt,
   }
 }

@@ -111,9 +111,12 @@ export const Template = resource({
   rules: ['image', 'architecture'].map(fixed),
 })
 export type TemplateSpec = z.infer<typeof Template.spec>
+/** Whether anything new is made from the template, in zones that offer it. */
+export const isAvailable = ({ unavailableAt }: TemplateSpec, now: Date): boolean => unavailableAt === undefined || Date.parse(unavailableAt) > now.getTime()
+
 /** Whether servers of the zone can be made from the template now. */
 export const isOffered = (template: TemplateSpec, zone: string, now: Date): boolean =>
-  (template.zones.length === 0 || template.zones.includes(zone)) && (template.unavailableAt === undefined || Date.parse(template.unavailableAt) > now.getTime())
+  (template.zones.length === 0 || template.zones.includes(zone)) && isAvailable(template, now)
 
 /** What is said of a node's work to those whose servers are on it. */
 const PlannedWork = z.strictObject({
@@ -142,6 +145,22 @@ const Power = z.strictObject({
   detail: z.string().max(1024).describe('Why it did not answer; empty otherwise.'),
 })
 
+const StorageAccess = z.strictObject({
+  protocol: z.enum(['ceph']).describe('What serves the shared storage.'),
+  addresses: z.array(z.string().min(2).max(45).regex(/^[0-9a-fA-F:.]+$/)).min(1).max(8).describe('All IPv4 and IPv6 addresses from which the host reaches it, and nobody else.').meta({ 'x-kubernetes-list-type': 'set' }),
+  secretName: z.string().min(1).max(253).describe('Secret of the namespace svccloud-system: its key monitors says where the monitors are, username (without `client.`) and key let in.'),
+})
+
+/** What has become of the access of a node to shared storage. Written before anything is done, so that nobody forgets to give it back. */
+const StorageBlock = z.strictObject({
+  operationId: z.string().max(253).describe('Name of the Operation for which it was taken.'),
+  access: StorageAccess.describe('What was taken.'),
+  isTaken: z.boolean().describe('Whether the storage has acknowledged that it serves the node no more.'),
+  readAt: z.string().max(64).describe('When the storage was asked last.'),
+  failures: z.int().min(0).describe('How often in a row it did not do as it was asked.'),
+  detail: z.string().max(1024).describe('Why not; empty otherwise.'),
+})
+
 export const Node = resource({
   kind: 'Node', plural: 'nodes', shortNames: ['hv'], scope: 'Cluster', description: 'A hypervisor host. Its agent works in the namespace `node-<name>`, and says there what the host is. Set isCordoned to keep it from new servers, isInMaintenance to empty it; each such change becomes an operation in its namespace. A deleted one goes when nothing is left on it.',
   spec: z.strictObject({
@@ -159,6 +178,7 @@ export const Node = resource({
       protocol: z.enum(['redfish', 'ipmi']).describe('How it is spoken to.'),
       secretName: z.string().min(1).max(253).describe('Secret of the namespace svccloud-system whose keys username and password let in; its key certificateFingerprint (SHA-256 in hex) or ca.crt says which certificate is the right one.'),
     }).optional().describe('The board management controller, by which the host can be powered off.'),
+    storageAccess: StorageAccess.optional().describe('Its access to the shared storage that the disks of its servers lie on, by which the node can be fenced; whoever has such disks on other storage too leaves it out.'),
     desiredAgentVersion: z.string().min(1).max(63).optional().describe('Version that its agent shall have; whatever it has when absent.'),
     operation: OperationStanza.optional().describe('The newest change that was asked for. Written by the platform only; an edit gets its operation by itself.'),
     cpuOvercommit: z.int().min(1).max(64).default(4).describe('Virtual cores sold per logical CPU.'),
@@ -182,6 +202,7 @@ export const Node = resource({
     isInMaintenance: z.boolean().optional().describe('What has been brought about of spec.isInMaintenance.'),
     fence: Fence.optional().describe('Proof that the node has lost its servers, which live elsewhere from then on; absent again once it has come back with another boot and empty.'),
     power: Power.optional().describe('What is known of its power while it is silent.'),
+    storageBlock: StorageBlock.optional().describe('Its access to shared storage, as far as it was taken away; absent when it has all of it.'),
     desiredAgentVersion: z.string().max(63).optional().describe('What has been tried of spec.desiredAgentVersion.'),
     plannedWork: PlannedWork.optional().describe('The work for which servers leave the node.'),
     operation: OperationProgress.optional().describe('How far the newest operation is.'),
@@ -206,3 +227,6 @@ export type NodeSpec = z.infer<typeof Node.spec>
 export type NodeStatus = z.infer<typeof Node.status>
 export type NodeFence = z.infer<typeof Fence>
 export type NodePower = z.infer<typeof Power>
+export type NodeStorageBlock = z.infer<typeof StorageBlock>
+/** Whether the node can be fenced without two people who attest it. */
+export const isFenceCapable = ({ bmc, storageAccess }: NodeSpec): boolean => bmc !== undefined || storageAccess !== undefined

@@ -17,7 +17,7 @@ export const FENCE_METHODS = ['auto', 'power_off', 'storage_block', 'attest'] as
 
 export const fenceNode = route({
   ...changing, area: 'Nodes', id: 'fence_node', method: 'POST', path: '/v1/operator/nodes/{id}/fence', summary: 'Prove that nothing runs on a node any more', access: { verb: 'update', resource: 'nodes', scope: 'cluster' },
-  description: 'Its servers live elsewhere from then on. auto climbs the ladder: its power is cut and seen to be off twice, or two of the staff attest it; what brings no proof is an event. Without proof the node stays as it was.',
+  description: 'Its servers live elsewhere from then on. auto climbs the ladder: its power is cut and seen to be off twice, its shared storage acknowledges that it serves it no more, or two of the staff attest it; what brings no proof is an event. Without proof the node stays as it was.',
   audit: 'node.fence', starts: ['node.fence'], isDestructive: true, params: ById,
   body: z.strictObject({
     method: z.enum(FENCE_METHODS), reason: Reason, second_approver: SecondApprover.optional(), force: z.boolean().default(false).describe('Also while the node answers: its servers lose their guests.'),

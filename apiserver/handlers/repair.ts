@@ -46,16 +46,21 @@ async function fence(parts: Parts, nodes: Nodes, call: Call<typeof routes.fenceN
   if (second_approver !== undefined) await requireSecond(parts, call.caller, 'second_approver', second_approver)
   if (method === 'attest' && second_approver === undefined) throw badField('second_approver', 'is required for attest')
   const hasPower = node.spec.bmc !== undefined && (method === 'auto' || method === 'power_off')
+  const hasStorage = node.spec.storageAccess !== undefined && (method === 'auto' || method === 'storage_block')
   const isAttested = second_approver !== undefined && (method === 'auto' || method === 'attest')
-  if (!hasPower && !isAttested) {
-    throw unavailable('not_configured', method === 'storage_block' ? 'No shared storage here can take the access of a host away. Choose another method.' : 'The node has no management controller. Choose attest, with somebody who attests it too.', { resource: { type: 'node', id: call.params.id } })
-  }
-  if (!hasPower && isHeardState(node.status?.state)) throw conflict('state_not_allowed', 'The node answers: nobody can attest that nothing of it runs. Drain it instead.', { resource: { type: 'node', id: call.params.id } })
+  if (!hasPower && !hasStorage && !isAttested) throw unavailable('not_configured', NO_WAY[method] ?? NO_WAY.auto, { resource: { type: 'node', id: call.params.id } })
+  if (!hasPower && !hasStorage && isHeardState(node.status?.state)) throw conflict('state_not_allowed', 'The node answers: nobody can attest that nothing of it runs. Drain it instead.', { resource: { type: 'node', id: call.params.id } })
   const operation = await beginOnNode(parts, nodes, call, {
     kind: 'node.fence', judge: (facts) => requireFenceable(facts, force), spec: {}, detail: { method, ...(second_approver === undefined ? {} : { second_approver }) },
     arguments: { method, reason, approver: nameOf(call.caller), ...(second_approver === undefined ? {} : { second_approver }), ...(force ? { force: 'true' } : {}) },
   })
   return { status: 202, body: { operation } }
+}
+
+const NO_WAY: Partial<Readonly<Record<typeof routes.FENCE_METHODS[number], string>>> & { readonly auto: string } = {
+  auto: 'The node has neither a management controller nor shared storage that can refuse it. Choose attest, with somebody who attests it too.',
+  power_off: 'The node has no management controller. Choose another method.',
+  storage_block: 'The node names no shared storage that could take its access away (spec.storageAccess). Choose another method.',
 }
 
 const nameOf = ({ staff, name }: Operator): string => staff?.email ?? name
@@ -166,6 +171,7 @@ async function forceRelease(parts: Parts, nodes: Nodes, call: Call<typeof routes
   const node = claims === undefined ? undefined : await nodes.read(claims.placement.node)
   const refuse = (detail: string) => conflict('state_not_allowed', detail, { resource: { type: 'server', id: call.params.id } })
   if (fence_operation_id !== undefined && node?.status?.fence?.operationId !== fence_operation_id) throw refuse('That operation has not fenced the node of the server.')
+  if (fence_operation_id !== undefined && node?.status?.fence?.method === 'storage_block') throw refuse('Only its shared storage refuses the node: the server may still answer at its addresses. Give attest instead.')
   if (attest !== undefined && node !== undefined && isHeardState(node.status?.state)) throw refuse('The node of the server answers: delete the server instead.')
   return begin(parts, call, found, {
     kind: 'server.force_release', judge: requireReleasable, detail: { reason, ...(attest === undefined ? { fence_operation_id: fence_operation_id ?? '' } : { second_approver: attest }) },

@@ -1,19 +1,25 @@
-/** The effect `power` of a node: asks its management controller and writes down what it says. A controller that does not answer is news
- *  too, not an error: the rules of fencing go on to another way. */
+/** The effects `power` and `storage` of a node: ask its management controller, or its shared storage, and write down what that says. One that
+ *  does not answer is news too, not an error: the rules of fencing go on to another way. */
 import { Secret } from '../../kit/kube/object.ts'
 import type { Store } from '../../kit/kube/store.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { Effect } from '../../kit/reconcile/reconciler.ts'
 import { SYSTEM_NAMESPACE } from '../../resources/labels.ts'
-import type { NodePower, NodeSpec, NodeStatus } from '../../resources/platform.ts'
+import { Node, type NodePower, type NodeSpec, type NodeStatus, type NodeStorageBlock } from '../../resources/platform.ts'
+import { requireNewest } from '../newest.ts'
+import { openCeph } from './ceph.ts'
 import { openIpmi } from './ipmi.ts'
 import { type Login, type PowerControl, PowerControlFailed, type PowerState } from './power-control.ts'
 import { openRedfish } from './redfish.ts'
+import { type StorageAccess, StorageAccessFailed, type StorageLogin } from './storage-access.ts'
 
 export type Bmc = NonNullable<NodeSpec['bmc']>
 
 /** Opens the way to the controller of a host. */
 export type OpenPowerControl = (bmc: Bmc) => Promise<PowerControl>
+
+/** Opens the way to the shared storage of a host. */
+export type OpenStorageAccess = (access: NodeStorageBlock['access']) => Promise<StorageAccess>
 
 const DETAIL_LENGTH_MAXIMUM = 1_024
 
@@ -23,9 +29,24 @@ export const powerControlWith = ({ store, clock }: { readonly store: Store; read
   return protocol === 'redfish' ? openRedfish({ address, ...login, clock }) : openIpmi({ address, ...login })
 }
 
-async function readLogin(store: Store, secretName: string): Promise<Login> {
+/** With the key that the Secret of the platform's own namespace holds now. The answer throws StorageAccessFailed when it lacks it. */
+export const storageAccessWith = ({ store, clock }: { readonly store: Store; readonly clock: Clock }): OpenStorageAccess => async ({ addresses, secretName }) =>
+  openCeph({ addresses, ...await readStorageLogin(store, secretName), clock })
+
+async function readTexts(store: Store, secretName: string): Promise<(key: string) => string | undefined> {
   const data = (await store.get(Secret, { namespace: SYSTEM_NAMESPACE, name: secretName }))?.data
-  const text = (key: string) => (data?.[key] === undefined ? undefined : Buffer.from(data[key], 'base64').toString('utf8').trim())
+  return (key) => (data?.[key] === undefined ? undefined : Buffer.from(data[key], 'base64').toString('utf8').trim())
+}
+
+async function readStorageLogin(store: Store, secretName: string): Promise<StorageLogin> {
+  const text = await readTexts(store, secretName)
+  const [monitors, username, key] = [text('monitors'), text('username'), text('key')]
+  if (monitors === undefined || username === undefined || key === undefined) throw new StorageAccessFailed(`There is no Secret ${secretName} with monitors, username and key in the namespace ${SYSTEM_NAMESPACE}.`)
+  return { monitors, username, key }
+}
+
+async function readLogin(store: Store, secretName: string): Promise<Login> {
+  const text = await readTexts(store, secretName)
   const [username, password] = [text('username'), text('password')]
   if (username === undefined || password === undefined) throw new PowerControlFailed(`There is no Secret ${secretName} with username and password in the namespace ${SYSTEM_NAMESPACE}.`)
   return { username, password, certificateFingerprint: text('certificateFingerprint')?.replaceAll(':', '').toLowerCase(), authority: text('ca.crt') }
@@ -60,5 +81,24 @@ function afterFailure(before: NodePower | undefined, detail: string, { now, isCu
   const at = now.toISOString()
   return {
     state: 'unknown', since: before?.state === 'unknown' ? before.since : at, readAt: at, failures: (before?.failures ?? 0) + 1, cuts: (before?.cuts ?? 0) + Number(isCut), detail: detail.slice(0, DETAIL_LENGTH_MAXIMUM),
+  }
+}
+
+/** Input `{ask: 'take' | 'give'}`. Answers `status.storageBlock`. A controller that has lost its place must not undo what the next one does. */
+export const storageEffect = (open: OpenStorageAccess, { store, clock }: { readonly store: Store; readonly clock: Clock }): Effect<NodeSpec, NodeStatus> => async (input, node) => {
+  const block = node.status?.storageBlock
+  if (block === undefined) return undefined
+  await requireNewest(store, Node, node)
+  try {
+    const access = await open(block.access)
+    if (input['ask'] === 'give') {
+      await access.giveBack()
+      return { status: { storageBlock: undefined } }
+    }
+    await access.take()
+    return { status: { storageBlock: { ...block, isTaken: true, readAt: clock.now().toISOString(), failures: 0, detail: '' } } }
+  } catch (error) {
+    if (!(error instanceof StorageAccessFailed)) throw error
+    return { status: { storageBlock: { ...block, readAt: clock.now().toISOString(), failures: block.failures + 1, detail: error.message.slice(0, DETAIL_LENGTH_MAXIMUM) } } }
   }
 }

@@ -1,18 +1,18 @@
 /** node.fence: proof that nothing of a silent node runs any more, so that its servers may live elsewhere. There is a ladder of ways to it;
  *  each rung holds, is being climbed, or fails and leaves it to the next, so that a management controller which lost its power together
  *  with its host holds nobody up. Without proof the node stays unreachable: nothing here ever guesses. */
-import type { NodeFence, NodePower } from '../../resources/platform.ts'
-import type { OperationEvent } from '../../kit/reconcile/action.ts'
+import type { NodeFence, NodePower, NodeStorageBlock } from '../../resources/platform.ts'
+import type { Action, OperationEvent } from '../../kit/reconcile/action.ts'
 import type { Decision } from './decision.ts'
 import { fencedLife, isHeard, type Life } from './life.ts'
-import type { Work } from './seen.ts'
+import type { Turn, Work } from './seen.ts'
 
 export type FenceMethod = NodeFence['method']
 
 /** What a rung has come to. */
 type Rung =
   | { readonly is: 'proven'; readonly evidence: string }
-  | { readonly is: 'climbed'; readonly decision: Pick<Decision, 'actions' | 'waitFor' | 'waitSeconds'>; readonly events?: readonly OperationEvent[] }
+  | { readonly is: 'climbed'; readonly decision: Pick<Decision, 'actions' | 'waitFor' | 'waitSeconds' | 'status'>; readonly events?: readonly OperationEvent[] }
   | { readonly is: 'failed'; readonly reason: string }
 
 /** Two readings at least this far apart say that power is off and stays off. */
@@ -20,6 +20,8 @@ export const OFF_SECONDS = 5
 /** A controller that does not answer is asked again so often, and power that does not go is cut again so often. */
 export const POWER_TRIES_MAXIMUM = 3
 const READ_SECONDS = 5
+/** Storage that does not acknowledge is asked again so often. */
+export const STORAGE_TRIES_MAXIMUM = 3
 
 const METHODS: Readonly<Record<string, readonly FenceMethod[]>> = {
   auto: ['power_off', 'storage_block', 'attest'], power_off: ['power_off'], storage_block: ['storage_block'], attest: ['attest'],
@@ -80,10 +82,34 @@ export const isOffForGood = (power: NodePower): boolean =>
 export const readPower = { do: 'effect', name: 'power', input: { ask: 'state' } } as const
 const cutPower = { do: 'effect', name: 'power', input: { ask: 'off' } } as const
 
-/** Locks on files and a list of the fenced that agents keep to do not stop a guest that runs: that is no proof, so there is none of
- *  this kind until the shared storage of a zone can itself refuse a host. */
-function byStorage(): Rung {
-  return failed('Its shared storage cannot take its access away.')
+/** A guest that can write nothing any more counts as ended, for those whose disk lies there. Only the storage itself can say so: locks on files,
+ *  and a list of the fenced that agents keep to, do not stop a guest that runs. Guards in order: no way to, not begun, acknowledged, not
+ *  to be had, asked just now. An acknowledgement for an earlier fencing is none: access may have been given back since. */
+function byStorage({ node, operation, now }: Work): Rung {
+  const { spec: { storageAccess }, status: { storageBlock: known } = {} } = node
+  if (storageAccess === undefined) return failed('Its access to shared storage cannot be taken away.')
+  const waiting = { waitFor: 'its shared storage', waitSeconds: READ_SECONDS }
+  if (known?.operationId !== operation.id) {
+    const addresses = [...new Set([...known?.access.addresses ?? [], ...storageAccess.addresses])]
+    const storageBlock: NodeStorageBlock = { operationId: operation.id, access: { ...storageAccess, addresses }, isTaken: false, readAt: now.toISOString(), failures: 0, detail: '' }
+    return { is: 'climbed', decision: { status: { storageBlock }, ...waiting, waitSeconds: 0 }, events: [{ kind: 'storage_block_requested', message: 'Its shared storage is told to serve it no more.' }] }
+  }
+  if (known.isTaken) return { is: 'proven', evidence: `The quorum of its shared storage acknowledged at ${known.readAt} that it serves ${known.access.addresses.join(' and ')} no more.`.slice(0, EVIDENCE_LENGTH_MAXIMUM) }
+  if (known.failures >= STORAGE_TRIES_MAXIMUM) return failed(`Its shared storage does not acknowledge that it serves it no more: ${known.detail}`)
+  const isFresh = known.failures > 0 && now.getTime() - Date.parse(known.readAt) < READ_SECONDS * 1_000
+  return { is: 'climbed', decision: { actions: isFresh ? [] : [takeAccess], ...waiting } }
+}
+
+const takeAccess = { do: 'effect', name: 'storage', input: { ask: 'take' } } as const
+const giveAccess = { do: 'effect', name: 'storage', input: { ask: 'give' } } as const
+
+/** Gives back what was taken, or may have been. Whoever calls knows that nothing of what ran on the node before can write any more, or that
+ *  nothing of it was ever started elsewhere. */
+export function accessGivenBack({ node, now }: Turn): readonly Action[] {
+  const { storageBlock } = node.status ?? {}
+  if (storageBlock === undefined) return []
+  const isFresh = storageBlock.failures > 0 && now.getTime() - Date.parse(storageBlock.readAt) < READ_SECONDS * 1_000
+  return isFresh ? [] : [giveAccess]
 }
 
 /** Two people say so: the one who asked, and another. Their word does not go before that of the node's own agent. */

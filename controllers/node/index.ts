@@ -12,7 +12,7 @@ import { type Effect, type Reconciler, watch } from '../../kit/reconcile/reconci
 import type { Clock } from '../../kit/sys/clock.ts'
 import { newBase62 } from '../../kit/sys/random.ts'
 import { accountNamespace } from '../../resources/index.ts'
-import { AGENT_ACCESS_SECRET_NAME, HEARTBEAT_LEASE_NAME, Instance, NODE_REPORT_NAME, nodeNamespace, nodeOf, nodeOfNamespace, NodeReport, Observation, Volume, type VolumeSpec } from '../../resources/instance.ts'
+import { AGENT_ACCESS_SECRET_NAME, HEARTBEAT_LEASE_NAME, Instance, type InstanceSpec, NODE_REPORT_NAME, nodeNamespace, nodeOf, nodeOfNamespace, NodeReport, Observation, Volume, type VolumeSpec } from '../../resources/instance.ts'
 import { NODE_FINALIZER } from '../../resources/labels.ts'
 import { Node, type NodeSpec, type NodeStatus, Plan } from '../../resources/platform.ts'
 import { Server } from '../../resources/server.ts'
@@ -20,12 +20,13 @@ import { Storage, type StorageSpec, type StorageStatus } from '../../resources/s
 import { staffAuditEffect } from '../audit.ts'
 import { cpuPoolOf } from '../cpu-pool.ts'
 import { asked } from '../database.ts'
-import { type OpenPowerControl, powerControlWith, powerEffect } from '../fencing/effects.ts'
+import { type OpenPowerControl, type OpenStorageAccess, powerControlWith, powerEffect, storageAccessWith, storageEffect } from '../fencing/effects.ts'
 import { letGo } from '../fencing/let-go.ts'
 import { requireNewest } from '../newest.ts'
 import type { Parts } from '../parts.ts'
 import { askerOf, editorOf } from '../server/adopt.ts'
 import { bootStorageName } from '../server/drafts.ts'
+import { isDeleting } from '../server/seen.ts'
 import { unaskedEdit } from './adopt.ts'
 import { orderEffect } from './order.ts'
 import { plan } from './plan.ts'
@@ -34,8 +35,13 @@ import { OBSERVERS_MAXIMUM } from './silence.ts'
 
 const TOKEN_LENGTH = 43
 
-/** `open` reaches the management controllers of hosts, as their Secrets let in when absent. */
-export function nodeReconciler(parts: Parts, open: OpenPowerControl = powerControlWith(parts)): Reconciler<NodeSpec, NodeStatus, Seen> {
+/** How the management controllers of hosts and their shared storage are reached; as their Secrets let in when absent. */
+export interface WaysToFence {
+  readonly openPower?: OpenPowerControl | undefined
+  readonly openStorage?: OpenStorageAccess | undefined
+}
+
+export function nodeReconciler(parts: Parts, { openPower = powerControlWith(parts), openStorage = storageAccessWith(parts) }: WaysToFence = {}): Reconciler<NodeSpec, NodeStatus, Seen> {
   const listen = heartbeats(parts.clock)
   const nodes = parts.caches.of(Node)
   const nodesOf = (namespace = '') => [nodeOfNamespace(namespace)].flatMap((name) => (name === undefined ? [] : [{ name }]))
@@ -58,7 +64,7 @@ export function nodeReconciler(parts: Parts, open: OpenPowerControl = powerContr
     observe: (node) => observe(parts, listen, node),
     plan,
     effects: {
-      mirror: mirrorEffect(parts), forget: forgetEffect(parts), grant: grantEffect(parts), audit: staffAuditEffect(parts, 'node'), order: orderEffect(parts), power: powerEffect(open, parts.clock) as Effect, // on nodes only
+      mirror: mirrorEffect(parts), forget: forgetEffect(parts), grant: grantEffect(parts), audit: staffAuditEffect(parts, 'node'), order: orderEffect(parts), power: powerEffect(openPower, parts.clock) as Effect, storage: storageEffect(openStorage, parts) as Effect, // on nodes only
       vacate: vacateEffect(parts),
     },
   }
@@ -89,7 +95,7 @@ async function observe(parts: Parts, listen: ReturnType<typeof heartbeats>, node
     report: caches.of(NodeReport).get({ namespace, name: NODE_REPORT_NAME })?.spec,
     heartbeat: listen(name, caches.of(Lease).get({ namespace, name: HEARTBEAT_LEASE_NAME })),
     mirror: await asked(findCandidate(db, name)),
-    stuck: node.status?.fence === undefined ? [] : stuckOn(parts, namespace),
+    stuck: node.status?.fence === undefined ? [] : stuckOn(parts, namespace, node.status.fence.method !== 'storage_block'),
     observers: isSilent(node) ? observersOf(parts, node) : [],
     observations: caches.of(Observation).list().filter((observation) => observation.metadata.name === name),
     editor: await findEditor(parts, node),
@@ -106,11 +112,17 @@ const observersOf = ({ caches }: Parts, { metadata, spec }: NodeObject): readonl
   caches.of(Node).list().filter((other) => other.spec.zone === spec.zone && other.metadata.name !== metadata.name && isHeardState(other.status?.state))
     .map((other) => other.metadata.name).sort().slice(0, OBSERVERS_MAXIMUM)
 
-/** Data on shared storage goes with a Volume that is not retained: that one waits for an agent which can remove it, or for the Volume of a node that does so instead. */
-const stuckOn = ({ caches }: Parts, namespace: string): Seen['stuck'] => [
-  ...caches.of(Instance).inNamespace(namespace).filter(isLeaving).map(({ metadata: { name } }) => ({ kind: 'Instance', name } as const)),
-  ...caches.of(Volume).inNamespace(namespace).filter((volume) => isLeaving(volume) && (volume.spec.pool === undefined || volume.spec.isRetained === true || hasHeir(caches, volume))).map(({ metadata: { name } }) => ({ kind: 'Volume', name } as const)),
+/** Data on shared storage goes with a Volume that is not retained: that one waits for an agent which can remove it, or for the Volume of a node that does so instead.
+ *  Guests that only lost their shared storage may go on elsewhere; but they may answer at their addresses and write to disks of the host, which nobody else is given. */
+const stuckOn = ({ caches }: Parts, namespace: string, areGuestsGone: boolean): Seen['stuck'] => [
+  ...caches.of(Instance).inNamespace(namespace).filter((instance) => isLeaving(instance) && (areGuestsGone || goesOn(caches, instance))).map(({ metadata: { name } }) => ({ kind: 'Instance', name } as const)),
+  ...caches.of(Volume).inNamespace(namespace).filter((volume) => isLeaving(volume) && (volume.spec.pool === undefined ? areGuestsGone : volume.spec.isRetained === true || hasHeir(caches, volume))).map(({ metadata: { name } }) => ({ kind: 'Volume', name } as const)),
 ]
+/** Its server stays, and has its addresses. */
+const goesOn = (caches: Parts['caches'], { spec: { server: { namespace, name } } }: KubeObject<InstanceSpec>): boolean => {
+  const server = caches.of(Server).get({ namespace, name })
+  return server !== undefined && !isLeaving(server) && !isDeleting(server)
+}
 const hasHeir = (caches: Parts['caches'], { metadata: { name, namespace }, spec: { pool } }: KubeObject<VolumeSpec>): boolean =>
   caches.of(Volume).list().some((other) => other.metadata.name === name && other.metadata.namespace !== namespace && other.spec.pool === pool && other.status !== undefined && !isLeaving(other))
 const isLeaving = ({ metadata }: KubeObject): boolean => metadata.deletionTimestamp !== undefined

@@ -29,6 +29,9 @@ export const isHeard = ({ status }: NodeObject, { heartbeat, report }: Seen): bo
 export const hasReturned = (node: NodeObject, seen: Seen): boolean =>
   node.status?.fence !== undefined && isHeard(node, seen) && seen.report?.bootId !== node.status.fence.bootId && seen.report?.guestCount === 0
 
+/** It joins again: it has returned, and shared storage serves it as before. */
+export const isWelcome = (node: NodeObject, seen: Seen): boolean => hasReturned(node, seen) && node.status?.storageBlock === undefined
+
 /** How a node whose end is proven looks to people. */
 export const fencedLife = ({ evidence }: NodeFence): Life =>
   ({ state: 'fenced', reason: 'Fenced', detail: `${evidence} It joins again when it has come back with another boot and without guests.` })
@@ -37,7 +40,10 @@ export const fencedLife = ({ evidence }: NodeFence): Life =>
 export function lifeOf(node: NodeObject, seen: Seen): Life {
   const { status } = node
   const { heartbeat, report } = seen
-  if (status?.fence !== undefined) return hasReturned(node, seen) ? { state: 'provisioning', reason: 'Returned', detail: 'It has come back, and joins again.' } : fencedLife(status.fence)
+  if (status?.fence !== undefined) {
+    if (isWelcome(node, seen)) return { state: 'provisioning', reason: 'Returned', detail: 'It has come back, and joins again.' }
+    return hasReturned(node, seen) ? { state: 'fenced', reason: 'Blocked', detail: `It has come back, and waits for its shared storage to serve it again. ${status.storageBlock?.detail ?? ''}`.trim() } : fencedLife(status.fence)
+  }
   const wasAlive = status?.state !== undefined && status.state !== 'provisioning'
   if (heartbeat === undefined || report === undefined) {
     return wasAlive ? { state: 'unreachable', reason: 'Silent', detail: 'The agent has withdrawn its report.' } : { state: 'provisioning', reason: 'NoAgent', detail: 'The agent has not reported yet.' }

@@ -6,7 +6,8 @@ import type { Action } from '../../kit/reconcile/action.ts'
 import { AGENT_ACCESS_SECRET_NAME, nodeNamespace } from '../../resources/instance.ts'
 import { activeStanza } from '../operation/stanza.ts'
 import type { Decision } from './decision.ts'
-import { hasReturned } from './life.ts'
+import { accessGivenBack } from './fence.ts'
+import { hasReturned, isWelcome } from './life.ts'
 import { order } from './order.ts'
 import type { Guest, NodeObject, Turn } from './seen.ts'
 import { FENCING_ACTOR, withdraw } from './silence.ts'
@@ -18,10 +19,12 @@ const RECOVER_AGAIN_SECONDS = 60
 const LOOK_SECONDS = 5
 
 /** The rule of a fenced node. */
-export function recovery({ node, seen, now }: Turn): Decision {
+export function recovery(turn: Turn): Decision {
+  const { node, seen, now } = turn
   const { fence } = node.status ?? {}
   if (fence === undefined) return {}
-  if (hasReturned(node, seen)) return rejoin(node.metadata.name)
+  if (isWelcome(node, seen)) return rejoin(node.metadata.name)
+  if (hasReturned(node, seen)) return { actions: accessGivenBack(turn), waitFor: 'its shared storage to serve it again', waitSeconds: LOOK_SECONDS }
   const lost = seen.guests.filter(({ isArriving, isOnPool, server }) => !isArriving && isOnPool && server !== undefined && server.metadata.deletionTimestamp === undefined)
   const underWay = lost.filter(isRecovering).length
   const due = lost.filter((guest) => !isBusy(guest) && !hasJustFailed(guest, fence.at, now)).sort(byUrgency)

@@ -4,9 +4,10 @@
 import { replacing } from '../../kit/kube/merge-patch.ts'
 import type { Action } from '../../kit/reconcile/action.ts'
 import { nodeNamespace, Observation } from '../../resources/instance.ts'
+import { isFenceCapable } from '../../resources/platform.ts'
 import { unaskedStanza } from '../operation/stanza.ts'
 import type { Decision } from './decision.ts'
-import { isOffForGood, OFF_SECONDS, readPower } from './fence.ts'
+import { accessGivenBack, isOffForGood, OFF_SECONDS, readPower } from './fence.ts'
 import { isHeard } from './life.ts'
 import { activeOperation, type ObservationObject, type Turn } from './seen.ts'
 
@@ -19,10 +20,11 @@ const ASK_AGAIN_SECONDS = 10
 const FENCE_AGAIN_SECONDS = 60
 export const FENCING_ACTOR = 'system:fencing'
 
-/** The rule of a node that is not fenced: asks while it is silent, and takes the questions back when it is heard again. */
+/** The rule of a node that is not fenced: asks while it is silent, and takes the questions back when it is heard again, with what a fencing
+ *  without proof may have taken of it. */
 export function silence(turn: Turn): Decision {
   const { node, seen } = turn
-  if (isHeard(node, seen)) return { actions: seen.observations.map(withdraw), ...(node.status?.power === undefined ? {} : { status: { power: undefined } }) }
+  if (isHeard(node, seen)) return { actions: [...seen.observations.map(withdraw), ...accessGivenBack(turn)], ...(node.status?.power === undefined ? {} : { status: { power: undefined } }) }
   if (node.status?.state !== 'unreachable') return {}
   return { actions: [...askObservers(turn), ...askPower(turn)], waitSeconds: OFF_SECONDS }
 }
@@ -36,7 +38,7 @@ export function dueFence(turn: Turn): Action | undefined {
   if (isHeard(node, seen) || status?.state !== 'unreachable' || status.fence !== undefined || active?.kind === 'node.fence' || metadata.deletionTimestamp !== undefined) return undefined
   const last = status.operation
   if (last?.kind === 'node.fence' && last.finishedAt !== undefined && now.getTime() - Date.parse(last.finishedAt) < FENCE_AGAIN_SECONDS * 1_000) return undefined
-  const reason = status.power !== undefined && isOffForGood(status.power) ? 'Its power is off.' : spec.bmc !== undefined && isUnheardByAll(turn) ? 'No other node hears it.' : undefined
+  const reason = status.power !== undefined && isOffForGood(status.power) ? 'Its power is off.' : isFenceCapable(spec) && isUnheardByAll(turn) ? 'No other node hears it.' : undefined
   if (reason === undefined) return undefined
   const stanza = unaskedStanza('node.fence', { seed: `${metadata.uid ?? ''}/${metadata.generation ?? 0}/${last?.id ?? ''}`, actor: FENCING_ACTOR, now })
   return { do: 'change', patch: { spec: { operation: { ...stanza, arguments: replacing(spec.operation?.arguments ?? {}, { method: 'auto', reason }) } } } }

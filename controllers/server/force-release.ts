@@ -42,7 +42,7 @@ export const forceReleaseEffect = ({ store }: Pick<Parts, 'store'>): Effect => a
 async function isLost(store: Parts['store'], { node, isAttested }: Lost): Promise<boolean> {
   const { status } = await store.get(Node, { name: node }) ?? {}
   if (isAttested) return status === undefined || ['unreachable', 'fencing', 'fenced'].includes(status.state ?? '')
-  if (status?.fence === undefined) return false
+  if (status?.fence === undefined || status.fence.method === 'storage_block') return false // its guest may still answer at its addresses
   const report = await store.get(NodeReport, { namespace: nodeNamespace(node), name: NODE_REPORT_NAME })
   return (report?.spec.bootId ?? '') === status.fence.bootId
 }

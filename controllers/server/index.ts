@@ -65,7 +65,7 @@ async function observe({ caches, store, db }: Parts, server: ServerObject): Prom
   const instance = cached ?? await findInstance(store, server, claims)
   const template = spec.template === undefined ? undefined : caches.of(Template).get({ name: spec.template })
   const storage = caches.of(Storage).get(storageKey(server))
-  const nodes = nodesOf(caches, claims, otherInstances.strayInstances)
+  const nodes = nodesOf(caches, claims, otherInstances.strayInstances, storage?.status?.pool !== undefined)
   const edit = unaskedEdit(server, instance)
   const requests = await readRequests(db, server)
   return {
@@ -112,13 +112,14 @@ function sortInstances(instances: readonly InstanceObject[], claims: Seen['claim
 
 const SILENT_STATES: readonly unknown[] = ['unreachable', 'fencing', 'fenced']
 
-/** How the nodes are that have something of the server. One that is unknown does not answer. */
-function nodesOf(caches: Parts['caches'], claims: Seen['claims'], strays: readonly InstanceObject[] = []): Required<Pick<Seen, 'silentNodes' | 'fencedNodes'>> {
+/** How the nodes are that have something of the server. One that is unknown does not answer. One that only its shared storage refuses is
+ *  fenced for those alone whose disk lies there: a guest on a disk of the host may write on. */
+function nodesOf(caches: Parts['caches'], claims: Seen['claims'], strays: readonly InstanceObject[] = [], isOnPool = false): Required<Pick<Seen, 'silentNodes' | 'fencedNodes'>> {
   const names = new Set([...(claims === undefined ? [] : [claims.placement.node, ...(claims.target === undefined ? [] : [claims.target.node])]), ...strays.map(nodeOf)])
   const known = [...names].map((name) => ({ name, node: caches.of(Node).get({ name }) }))
   return {
     silentNodes: known.filter(({ node }) => node === undefined || SILENT_STATES.includes(node.status?.state)).map(({ name }) => name),
-    fencedNodes: known.filter(({ node }) => node?.status?.state === 'fenced').map(({ name }) => name),
+    fencedNodes: known.filter(({ node }) => node?.status?.state === 'fenced' && (isOnPool || node.status.fence?.method !== 'storage_block')).map(({ name }) => name),
   }
 }
 

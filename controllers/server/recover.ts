@@ -37,7 +37,7 @@ function stays(work: Work): Decision {
   const decision = { ...asBefore(work), step: 'reserved', actions }
   return operation.actor.startsWith('system:')
     ? { ...decision, outcome: 'cancelled', events: [{ kind: 'node_returned', message: `Node ${lostNodeOf(work)} has come back.` }] }
-    : { ...decision, outcome: 'failed', error: `Node ${lostNodeOf(work)} is not fenced.` }
+    : { ...decision, outcome: 'failed', error: `There is no proof that the server does not run on node ${lostNodeOf(work)} any more.` }
 }
 
 const moveOf = ({ server, seen: { accountId }, operation }: Work) => ({ accountId, serverId: server.metadata.name, operationId: operation.id })

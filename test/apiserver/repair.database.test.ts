@@ -4,7 +4,7 @@ import { createStaff } from '../../db/staff.ts'
 import { mirrorNode } from '../../db/nodes.ts'
 import { newUuid, systemRandom } from '../../kit/sys/random.ts'
 import { accountNamespace } from '../../resources/index.ts'
-import { Node, type NodeStatus } from '../../resources/platform.ts'
+import { Node, type NodeSpec, type NodeStatus } from '../../resources/platform.ts'
 import { Server, type ServerStatus } from '../../resources/server.ts'
 import { useDatabase } from '../database.ts'
 import { type Cloud, openCloud, type Person, PUBLIC_KEY, type Reply } from './cloud.ts'
@@ -33,8 +33,10 @@ beforeEach(() => {
 const BMC = { address: 'https://192.0.2.7', protocol: 'redfish', secretName: 'bmc' } as const
 const FENCE: NonNullable<NodeStatus['fence']> = { operationId: 'fence-1', at: '2026-01-01T00:00:00Z', method: 'power_off', evidence: 'Its power is off.', bootId: 'b' }
 
-async function addNode(id: string, status: Partial<NodeStatus>, hasBmc = true): Promise<void> {
-  await cloud.admin.create(Node, { metadata: { name: id }, spec: { zone: cloud.zone, rack: 'r1', roles: ['compute'], isCordoned: false, cpuOvercommit: 4, reservedMemoryMebibytes: 0, ...(hasBmc ? { bmc: BMC } : {}) } })
+const STORAGE: Pick<Required<NodeSpec>, 'storageAccess'> = { storageAccess: { protocol: 'ceph', addresses: ['192.0.2.7', '2001:db8::7'], secretName: 'ceph' } }
+
+async function addNode(id: string, status: Partial<NodeStatus>, ways: Partial<NodeSpec> = { bmc: BMC }): Promise<void> {
+  await cloud.admin.create(Node, { metadata: { name: id }, spec: { zone: cloud.zone, rack: 'r1', roles: ['compute'], isCordoned: false, cpuOvercommit: 4, reservedMemoryMebibytes: 0, ...ways } })
   await cloud.admin.patch(Node, { name: id }, { status: { isCordoned: false, isInMaintenance: false, agentVersion: '1', ...status } }, 'status')
   await mirrorNode(cloud.db, { node: id, zone: cloud.zone, rack: 'r1', cpuPool: null, dedicatedAccountId: null, isSchedulable: status.state === 'ready', total: { cores: 16, memoryMebibytes: 8_192, storageGibibytes: 100 } })
 }
@@ -78,14 +80,32 @@ describe('fencing a node', () => {
     expect((await fenceNode({ force: true })).body).toMatchObject({ status: 409, detail: 'The node is fenced already.' })
   })
   test('that has no controller needs two people', async () => {
-    await addNode(name, { state: 'unreachable' }, false)
+    await addNode(name, { state: 'unreachable' }, {})
     expect((await fenceNode({})).body).toMatchObject({ status: 503, reason: 'not_configured' })
     expect((await fenceNode({ method: 'power_off' })).body).toMatchObject({ status: 503 })
-    expect((await fenceNode({ method: 'storage_block' })).body).toMatchObject({ status: 503, detail: expect.stringContaining('storage') })
+    expect((await fenceNode({ method: 'storage_block' })).body).toMatchObject({ status: 503, reason: 'not_configured', detail: expect.stringContaining('spec.storageAccess') })
     expect((await fenceNode({ method: 'attest' })).body).toMatchObject({ status: 400, errors: [{ field: 'second_approver' }] })
     const reply = await fenceNode({ method: 'attest', second_approver: 'bob@example.com' })
     expect(reply.status).toBe(202)
     expect((await cloud.admin.get(Node, { name }))?.spec.operation?.arguments).toMatchObject({ method: 'attest', approver: 'olga', second_approver: 'bob@example.com' })
+  })
+  test('whose shared storage can refuse it needs nothing else', async () => {
+    await addNode(name, { state: 'unreachable' }, STORAGE)
+    expect((await olga('GET', `/nodes/${name}`)).body['node']).toMatchObject({ fence_capable: true, bmc_configured: false })
+    expect((await fenceNode({ method: 'power_off' })).body).toMatchObject({ status: 503, reason: 'not_configured', detail: expect.stringContaining('management controller') })
+    const reply = await fenceNode({ method: 'storage_block' })
+    expect(reply.status).toBe(202)
+    expect((await cloud.admin.get(Node, { name }))?.spec.operation).toMatchObject({ kind: 'node.fence', arguments: { method: 'storage_block' } })
+  })
+  test('by auto and by force takes the storage of one that answers', async () => {
+    await addNode(name, { state: 'ready' }, STORAGE)
+    expect((await fenceNode({})).status).toBe(409)
+    expect((await fenceNode({ force: true })).status).toBe(202)
+  })
+  test.each<readonly [string, Partial<NonNullable<NodeSpec['storageAccess']>>]>([
+    ['addresses that are ranges', { addresses: ['192.0.2.0/24'] }], ['no address', { addresses: [] }], ['another protocol', { protocol: 'nfs' as 'ceph' }],
+  ])('by storage is not set up with %s', async (_what, changes) => {
+    await expect(addNode(name, { state: 'ready' }, { storageAccess: { ...STORAGE.storageAccess, ...changes } })).rejects.toThrow('storageAccess')
   })
   test('is attested by somebody of the staff who may do so, and nobody else', async () => {
     await addNode(name, { state: 'unreachable' })
@@ -93,7 +113,7 @@ describe('fencing a node', () => {
     expect((await cloud.operate('bob@example.com', 'POST', `/v1/operator/nodes/${name}/fence`, { method: 'attest', reason: 'x', second_approver: 'bob@example.com' })).status).not.toBe(202)
   })
   test('is not attested of one that answers, by whatever force', async () => {
-    await addNode(name, { state: 'cordoned' }, false)
+    await addNode(name, { state: 'cordoned' }, {})
     for (const method of ['auto', 'attest']) expect((await fenceNode({ method, second_approver: 'bob@example.com', force: true })).body).toMatchObject({ status: 409, reason: 'state_not_allowed', detail: expect.stringContaining('answers') })
     expect((await cloud.admin.get(Node, { name }))?.spec.operation).toBeUndefined()
   })
@@ -144,6 +164,12 @@ describe('a server of a lost node', () => {
     const reply = await release({ attest: 'bob@example.com' })
     expect(reply.body['operation']).toMatchObject({ kind: 'server.force_release', server_id: id })
     expect((await stored(id))?.spec.operation?.arguments).toMatchObject({ lost_node_id: name, attest: 'bob@example.com', approver: 'olga' })
+  })
+  test('is given up by two people, not by a fencing that only its storage proves: its guest may answer at its addresses', async () => {
+    await addNode(name, { state: 'fenced', fence: { ...FENCE, method: 'storage_block' } }, STORAGE)
+    const id = await serverOn(name, { state: 'error' })
+    expect((await olga('POST', `/servers/${id}/force-release`, { reason: 'x', fence_operation_id: 'fence-1' })).body).toMatchObject({ status: 409, detail: expect.stringContaining('attest') })
+    expect((await olga('POST', `/servers/${id}/force-release`, { reason: 'x', attest: 'bob@example.com' })).status).toBe(202)
   })
   test('is not given up on the word of two while its node answers', async () => {
     await addNode(name, { state: 'ready' })

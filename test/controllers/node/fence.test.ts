@@ -1,15 +1,17 @@
 /** The rows of a node's table about silence and fencing, and what a fenced node has done to its servers. */
 import { describe, expect, test } from 'vitest'
-import { POWER_TRIES_MAXIMUM } from '../../../controllers/node/fence.ts'
+import { POWER_TRIES_MAXIMUM, STORAGE_TRIES_MAXIMUM } from '../../../controllers/node/fence.ts'
 import { plan } from '../../../controllers/node/plan.ts'
 import { RECOVERIES_MAXIMUM } from '../../../controllers/node/recovery.ts'
 import type { Guest, NodeObject, ObservationObject, Seen } from '../../../controllers/node/seen.ts'
 import type { Action } from '../../../kit/reconcile/action.ts'
-import type { NodePower, NodeSpec, NodeStatus } from '../../../resources/platform.ts'
+import type { NodePower, NodeSpec, NodeStatus, NodeStorageBlock } from '../../../resources/platform.ts'
 import { candidate, guest, node, NOW, operationOf, report, seen, stanza, statusOf, told } from './worlds.ts'
 
 const closed = candidate({ isSchedulable: false })
 const bmc: NonNullable<NodeSpec['bmc']> = { address: 'https://192.0.2.7', protocol: 'redfish', secretName: 'bmc' }
+const storageAccess: NonNullable<NodeSpec['storageAccess']> = { protocol: 'ceph', addresses: ['192.0.2.7', '2001:db8::7'], secretName: 'ceph' }
+const block = (changes: Partial<NodeStorageBlock> = {}): NodeStorageBlock => ({ operationId: 'op', access: storageAccess, isTaken: false, readAt: ago(6), failures: 0, detail: '', ...changes })
 const endpoint = { url: 'https://192.0.2.1:7000', certificateFingerprint: 'f'.repeat(64) }
 const ago = (seconds: number) => new Date(NOW.getTime() - seconds * 1_000).toISOString()
 const power = (state: NodePower['state'], changes: Partial<NodePower> = {}): NodePower => ({ state, since: ago(30), readAt: ago(6), failures: 0, cuts: 0, detail: '', ...changes })
@@ -40,6 +42,8 @@ describe('a node that has fallen silent', () => {
     ['is not fenced when its host answers: guests may run well', unreachable({ power: power('on', { readAt: ago(2) }) }, { bmc }), heardBy('nothing', 'nothing', 'host'), ['state unreachable']],
     ['is not fenced on old answers', unreachable({}, {}), silent({ observers, observations: observers.map((name) => answered(name, 'nothing', ago(25))) }), ['ensure Observation', 'ensure Observation', 'ensure Observation', 'state unreachable']],
     ['is not fenced where there is no way to', unreachable(), heardBy('nothing', 'nothing', 'nothing'), ['state unreachable']],
+    ['is fenced when nobody hears it and its shared storage can refuse it', unreachable({}, { storageAccess }), heardBy('nothing', 'nothing', 'nothing'), ['node.fence']],
+    ['is not fenced by its shared storage when its host answers', unreachable({}, { storageAccess }), heardBy('nothing', 'nothing', 'host'), ['state unreachable']],
     ['is fenced when its power is off, whoever could observe it', unreachable({ power: power('off') }, { bmc }), silent(), ['node.fence']],
     ['is not fenced on one reading of its power', unreachable({ power: power('off', { since: ago(6) }) }, { bmc }), silent(), ['effect power', 'state unreachable']],
     ['is fenced whatever else was under way', unreachable({ power: power('off') }, { bmc, isCordoned: true, isInMaintenance: true, operation: stanza('node.drain') }), silent(), ['node.fence']],
@@ -72,7 +76,19 @@ describe('fencing', () => {
     ['by attest needs two', asked({ method: 'attest' }), silent(), ['effect audit', 'operation failed', 'state unreachable']],
     ['by attest asks no controller', asked({ method: 'attest', approver: 'ada@example.com', second_approver: 'bob@example.com' }), silent(), ['effect audit', 'operation succeeded', 'state fenced']],
     ['by attest is no proof while the node answers, by whatever force', asked({ method: 'attest', force: 'true', approver: 'ada@example.com', second_approver: 'bob@example.com' }), seen({ mirror: closed, heartbeat: { renewedAt: 't2', silentSeconds: 1 } }), ['effect mirror true', 'effect audit', 'operation failed', 'state ready']],
-    ['by storage is no proof here', asked({ method: 'storage_block', second_approver: 'bob@example.com' }), silent(), ['effect audit', 'operation failed', 'state unreachable']],
+    ['by storage is no proof where the storage cannot refuse a host', asked({ method: 'storage_block', second_approver: 'bob@example.com' }), silent(), ['effect audit', 'operation failed', 'state unreachable']],
+    ['by storage writes down what it is about to take, and takes nothing before', asked({ method: 'storage_block' }, {}, { storageAccess }), silent(), ['effect audit', 'operation proof', 'state fencing']],
+    ['by storage takes what was written down', asked({ method: 'storage_block' }, { storageBlock: block() }, { storageAccess }), silent(), ['effect audit', 'effect storage', 'operation proof', 'state fencing']],
+    ['by storage takes what was written down for an earlier fencing anew', asked({ method: 'storage_block' }, { storageBlock: block({ operationId: 'before', isTaken: true }) }, { storageAccess }), silent(), ['effect audit', 'operation proof', 'state fencing']],
+    ['by storage is done when the storage has acknowledged it (fencing to fenced)', asked({ method: 'storage_block' }, { storageBlock: block({ isTaken: true }) }, { storageAccess }), silent(), ['effect audit', 'operation succeeded', 'state fenced']],
+    ['by storage waits before it asks again', asked({ method: 'storage_block' }, { storageBlock: block({ failures: 1, readAt: ago(2) }) }, { storageAccess }), silent(), ['effect audit', 'operation proof', 'state fencing']],
+    ['by storage asks again', asked({ method: 'storage_block' }, { storageBlock: block({ failures: STORAGE_TRIES_MAXIMUM - 1 }) }, { storageAccess }), silent(), ['effect audit', 'effect storage', 'operation proof', 'state fencing']],
+    ['by storage fails when the storage does not acknowledge it', asked({ method: 'storage_block' }, { storageBlock: block({ failures: STORAGE_TRIES_MAXIMUM }) }, { storageAccess }), silent(), ['effect audit', 'operation failed', 'state unreachable']],
+    ['by storage asks no controller', asked({ method: 'storage_block' }, { storageBlock: block() }, { bmc, storageAccess }), silent(), ['effect audit', 'effect storage', 'operation proof', 'state fencing']],
+    ['begins with power where there is both', asked({}, {}, { bmc, storageAccess }), silent(), ['effect audit', 'effect power', 'operation proof', 'state fencing']],
+    ['goes on with storage when the controller does not answer', asked({}, { power: power('unknown', { failures: POWER_TRIES_MAXIMUM }), storageBlock: block() }, { bmc, storageAccess }), silent(), ['effect audit', 'effect storage', 'operation proof', 'state fencing']],
+    ['goes on with two who attest it when the storage does not answer', asked({ approver: 'ada@example.com', second_approver: 'bob@example.com' }, { storageBlock: block({ failures: STORAGE_TRIES_MAXIMUM }) }, { storageAccess }), silent(), ['effect audit', 'operation succeeded', 'state fenced']],
+    ['of a node that answers takes no storage', asked({ method: 'storage_block' }, {}, { storageAccess }), seen({ heartbeat: { renewedAt: 't2', silentSeconds: 1 } }), ['effect audit', 'operation failed', 'state ready']],
     ['of a node without a controller fails', asked({ method: 'power_off' }, {}, {}), silent(), ['effect audit', 'operation failed', 'state unreachable']],
     ['of a node that answers fails', asked(), seen({ heartbeat: { renewedAt: 't2', silentSeconds: 1 } }), ['effect audit', 'operation failed', 'state ready']],
     ['of a node that answers goes on by force', asked({ force: 'true' }), seen({ mirror: closed, heartbeat: { renewedAt: 't2', silentSeconds: 1 } }), ['effect audit', 'effect power', 'operation proof', 'state fencing']],
@@ -97,8 +113,37 @@ describe('fencing', () => {
   })
 })
 
+describe('access to shared storage', () => {
+  const asked = (status: Partial<NodeStatus> = {}, spec: Partial<NodeSpec> = { storageAccess }) => unreachable(status, { ...spec, operation: stanza('node.fence', { arguments: { method: 'storage_block' } }) })
+  const heard = seen({ mirror: closed, heartbeat: { renewedAt: 't2', silentSeconds: 1 } })
+
+  test('is written down as it will be taken, with whatever may still be taken from before', () => {
+    expect(statusOf(plan(asked(), silent(), NOW))).toMatchObject({ storageBlock: { operationId: 'op', access: storageAccess, isTaken: false, failures: 0 } })
+    const earlier = block({ operationId: 'before', isTaken: true, failures: 2, access: { ...storageAccess, addresses: ['192.0.2.6', '192.0.2.7'] } })
+    expect(statusOf(plan(asked({ storageBlock: earlier }), silent(), NOW))).toMatchObject({ storageBlock: { operationId: 'op', access: { addresses: ['192.0.2.6', '192.0.2.7', '2001:db8::7'] }, isTaken: false, failures: 0 } })
+  })
+  test('that is gone is the proof, and stays written down', () => {
+    const actions = plan(asked({ storageBlock: block({ isTaken: true }) }), silent(), NOW)
+    expect(statusOf(actions)).toMatchObject({ fence: { operationId: 'op', method: 'storage_block', bootId: report.bootId, evidence: expect.stringContaining('192.0.2.7 and 2001:db8::7') } })
+    expect(statusOf(actions)).not.toHaveProperty('storageBlock')
+    expect(operationOf(actions)).toMatchObject({ events: [{ kind: 'evidence', data: { method: 'storage_block' } }] })
+  })
+  test.each<readonly [string, NodeObject, Seen, readonly string[]]>([
+    ['stays away while a node that was not fenced is silent', unreachable({ storageBlock: block() }), silent(), ['state unreachable']],
+    ['is given back when a fencing without proof may have taken it and the node answers', unreachable({ storageBlock: block() }), heard, ['effect mirror true', 'effect storage', 'state ready']],
+    ['is given back even when nobody knows any more that it could be taken', node({ state: 'ready', isCordoned: false, isInMaintenance: false, storageBlock: block() }), seen(), ['effect storage', 'state ready']],
+    ['is given back again after a while when the storage did not answer', node({ state: 'ready', isCordoned: false, isInMaintenance: false, storageBlock: block({ failures: 7, readAt: ago(2) }) }), seen(), ['state ready']],
+    ['is not given back by a node that answers while it is fenced by force', node({ state: 'ready', isCordoned: false, isInMaintenance: false, storageBlock: block() }, { storageAccess, operation: stanza('node.fence', { arguments: { method: 'storage_block', force: 'true' } }) }), seen({ mirror: closed }), ['effect audit', 'effect storage', 'operation proof', 'state fencing']],
+  ])('%s', (_why, object, world, expected) => expect(planned(object, world)).toEqual(expected))
+  test('is never asked for back by a fencing', () => {
+    const inputs = [block(), block({ isTaken: true }), block({ failures: 9 })].flatMap((storageBlock) => plan(asked({ storageBlock }), silent(), NOW)).filter((action) => action.do === 'effect' && action.name === 'storage')
+    expect(inputs).toEqual([{ do: 'effect', name: 'storage', input: { ask: 'take' } }])
+  })
+})
+
 const fence: NonNullable<NodeStatus['fence']> = { operationId: 'f', at: ago(120), method: 'power_off', evidence: 'Its power is off.', bootId: report.bootId }
 const fenced = (spec: Partial<NodeSpec> = {}) => unreachable({ state: 'fenced', fence }, spec)
+const fencedBy = (method: typeof fence.method) => unreachable({ state: 'fenced', fence: { ...fence, method }, storageBlock: block({ isTaken: method === 'storage_block' }) }, { storageAccess })
 
 describe('a fenced node', () => {
   const back = (changes: Partial<NonNullable<Seen['report']>>, renewedAt = 't2') => seen({ mirror: closed, hasAccess: true, heartbeat: { renewedAt, silentSeconds: 1 }, report: { ...report, ...changes } })
@@ -110,6 +155,10 @@ describe('a fenced node', () => {
     ['stays fenced while guests run on it', fenced(), back({ bootId: 'c', guestCount: 1 }), ['state fenced']],
     ['stays fenced when it does not say that none do', fenced(), back({ bootId: 'c' }), ['state fenced']],
     ['joins again with another boot, empty and with a new key (fenced to provisioning)', fenced(), back({ bootId: 'c', guestCount: 0 }), ['remove Secret', 'state provisioning']],
+    ['whose storage was taken has it back only with another boot', fencedBy('storage_block'), back({ guestCount: 0 }), ['state fenced']],
+    ['whose storage was taken has it back only empty', fencedBy('storage_block'), back({ bootId: 'c', guestCount: 1 }), ['state fenced']],
+    ['whose storage was taken has it back before it joins again', fencedBy('storage_block'), back({ bootId: 'c', guestCount: 0 }), ['effect storage', 'state fenced']],
+    ['whose storage may have been taken before another proof has it back too', fencedBy('attest'), back({ bootId: 'c', guestCount: 0 }), ['effect storage', 'state fenced']],
     ['that was cordoned meanwhile stays fenced', fenced({ isCordoned: true, operation: stanza('node.cordon') }), silent(), ['effect audit', 'operation succeeded', 'state fenced']],
   ])('%s', (_why, object, world, expected) => expect(planned(object, world)).toEqual(expected))
 
@@ -117,6 +166,18 @@ describe('a fenced node', () => {
     expect(statusOf(plan(fenced(), back({ bootId: 'c', guestCount: 0 }), NOW))).toHaveProperty('fence', undefined)
     expect(planned(node({ state: 'provisioning', isCordoned: false, isInMaintenance: false }), back({ bootId: 'c', guestCount: 0 }, 't3'))).toEqual(['effect mirror true', 'state ready'])
   })
+})
+
+describe('a node that is removed', () => {
+  const removed = (status: Partial<NodeStatus>) => node({ state: 'cordoned', lastSeenAt: 't1', ...status }, { isCordoned: true }, ago(1))
+  const gone = ['effect forget', 'state retired', 'remove Namespace', 'finalized']
+  const empty = { mirror: closed }
+  test.each<readonly [string, NodeObject, Seen, readonly string[]]>([
+    ['has its access to shared storage first, when it was not fenced', removed({ storageBlock: block() }), silent(empty), ['effect storage', 'state undefined']],
+    ['has it first, when it was fenced and has come back', removed({ fence, storageBlock: block({ isTaken: true }) }), seen({ ...empty, heartbeat: { renewedAt: 't2', silentSeconds: 1 }, report: { ...report, bootId: 'c', guestCount: 0 } }), ['effect storage', 'state undefined']],
+    ['does not have it, when it was fenced and its old guests may run', removed({ state: 'fenced', fence, storageBlock: block({ isTaken: true }) }), silent(empty), gone],
+    ['goes when it has it', removed({}), silent(empty), gone],
+  ])('%s', (_why, object, world, expected) => expect(planned(object, world)).toEqual(expected))
 })
 
 describe('the servers of a fenced node', () => {

@@ -1,0 +1,105 @@
+/** Access to the storage of a Ceph cluster, through the program `ceph`: a host is served no more while its addresses are on the cluster's
+ *  blocklist. The monitors agree on that list; every daemon that stores data refuses a blocked client from the first request on by which
+ *  it learns of the list, and whoever reads or writes afterwards brings it along. So nobody who begins after the answer can be overtaken
+ *  by the blocked host. The key goes by the environment, because arguments are for everybody on the machine to read. */
+import { execFile } from 'node:child_process'
+import { isIP } from 'node:net'
+import { z } from 'zod'
+import type { Clock } from '../../kit/sys/clock.ts'
+import { environment } from '../../kit/sys/process.ts'
+import { type StorageAccess, StorageAccessFailed, type StorageLogin } from './storage-access.ts'
+
+export interface CephOptions extends StorageLogin {
+  /** From which the host reaches the cluster, IPv4 or IPv6. */
+  readonly addresses: readonly string[]
+  readonly clock: Clock
+  /** The program, when it is not `ceph` on the path. */
+  readonly program?: string
+}
+
+/** Ten years. By default an entry ends after an hour, and a host that was only cut off would write again. */
+const EXPIRY_SECONDS = 315_360_000
+/** An entry that ends sooner is none of ours. */
+const EXPIRY_LEFT_SECONDS_MINIMUM = EXPIRY_SECONDS / 2
+/** Together shorter than the silence after which a node counts as unreachable: a program that outlives its controller gives nothing back to a host that is fenced meanwhile. */
+const CONNECT_SECONDS = 5
+const ANSWER_SECONDS = 8
+const PROGRAM_MILLISECONDS_MAXIMUM = 14_000
+const OUTPUT_BYTES_MAXIMUM = 16 * 1024 * 1024
+const WORDS_LENGTH_MAXIMUM = 200
+
+const MONITORS = /^[[\]a-z0-9][[\]a-z0-9.,:-]*$/i
+const USERNAME = /^[a-z0-9][-a-z0-9._]*$/i
+const KEY = /^[a-z0-9+/]+={0,2}$/i
+const RANGE = /^(?:cidr:)?(?:\[([0-9a-f:.]+)\]|([0-9.]+)):0\/(\d+)$/i
+
+/** Of `osd blocklist ls`: clients and ranges. */
+const Entries = z.array(z.looseObject({ range: z.string().optional(), until: z.string() }))
+
+/** Throws StorageAccessFailed when what it is given cannot be used. */
+export function openCeph({ monitors, username, key, addresses, clock, program = 'ceph' }: CephOptions): StorageAccess {
+  if (!MONITORS.test(monitors) || !USERNAME.test(username) || !KEY.test(key)) throw new StorageAccessFailed('The addresses of the monitors, the name of the client or its key are not what Ceph takes.')
+  const wanted = addresses.map(rangeOf)
+  if (wanted.length === 0) throw new StorageAccessFailed('The node names no address from which it reaches the storage.')
+  const words = ['--conf', '/dev/null', '--mon-host', monitors, '--name', `client.${username}`, '--connect-timeout', String(CONNECT_SECONDS), '--rados-mon-op-timeout', String(ANSWER_SECONDS)]
+  const blocklist = (...command: readonly string[]) => run(program, [...words, 'osd', 'blocklist', ...command], key)
+
+  async function listed(): Promise<ReadonlySet<string>> {
+    const leastMilliseconds = clock.now().getTime() + EXPIRY_LEFT_SECONDS_MINIMUM * 1_000
+    return new Set(parse(await blocklist('ls', '--format', 'json')).filter(({ until }) => Date.parse(until) >= leastMilliseconds).flatMap(({ range }) => canonicalRange(range)))
+  }
+
+  return {
+    async take() {
+      for (const range of wanted) await blocklist('range', 'add', range, String(EXPIRY_SECONDS))
+      const blocked = await listed()
+      const missing = wanted.filter((range) => !blocked.has(range))
+      if (missing.length > 0) throw new StorageAccessFailed(`The storage does not list ${missing.join(' and ')} as blocked.`)
+    },
+    async giveBack() {
+      for (const range of wanted) await blocklist('range', 'rm', range)
+    },
+  }
+}
+
+/** The range of one host, as Ceph takes it. */
+function rangeOf(address: string): string {
+  const family = isIP(address)
+  if (family === 0) throw new StorageAccessFailed(`${address} is no address.`)
+  return `${canonical(address)}/${family === 4 ? 32 : 128}`
+}
+
+const canonical = (address: string): string => (isIP(address) === 6 ? new URL(`http://[${address}]`).hostname.slice(1, -1) : address)
+
+function canonicalRange(range = ''): readonly string[] {
+  const [, ipv6, ipv4, prefix] = RANGE.exec(range) ?? []
+  const address = ipv6 ?? ipv4
+  return address === undefined || isIP(address) === 0 ? [] : [`${canonical(address)}/${prefix}`]
+}
+
+/** Clients and ranges come as two lists, one right after the other. */
+function parse(text: string): z.infer<typeof Entries> {
+  try {
+    return text.trim().split(/(?<=\])\s*(?=\[)/).flatMap((list) => Entries.parse(JSON.parse(list)))
+  } catch (error) {
+    throw new StorageAccessFailed('The storage answers with something that is no blocklist.', { cause: error })
+  }
+}
+
+function run(program: string, words: readonly string[], key: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const env = { PATH: environment()['PATH'], LC_ALL: 'C', CEPH_ARGS: `--key=${key}` }
+    execFile(program, [...words], { env, timeout: PROGRAM_MILLISECONDS_MAXIMUM, killSignal: 'SIGKILL', maxBuffer: OUTPUT_BYTES_MAXIMUM }, (error, stdout, stderr) => {
+      if (error === null) return resolve(stdout)
+      const isMissing = error.code === ('ENOENT' as unknown) // a missing program has the system's code, an exit has a number
+      reject(new StorageAccessFailed(isMissing ? `${program} is not installed.` : error.killed === true ? SILENT : wordsOf(stderr), { cause: error }))
+    })
+  })
+}
+
+const SILENT = 'The monitors of the storage gave no answer in time: they are not there, have no quorum, or do not let the client in.'
+
+function wordsOf(stderr: string): string {
+  const words = stderr.trim().split('\n').at(-1) ?? ''
+  return /timed ?out|ETIMEDOUT/i.test(words) ? SILENT : `The storage refuses: ${words.slice(0, WORDS_LENGTH_MAXIMUM)}`
+}
