@@ -2,9 +2,9 @@
 import { randomUUID } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Endpoints } from '../../embedded/cloud.ts'
 import { type DocumentCheck, openDocumentCheck } from '../contract/document-check.ts'
 import { eventually, until } from '../eventually.ts'
-import type { Endpoints } from './product.ts'
 
 /** What a customer must know of the product; asked anew after restarts. */
 type Running = () => { readonly endpoints: Endpoints }

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import pg from 'pg'
+import type { Endpoints } from '../../embedded/cloud.ts'
 import { signalProcess } from '../../kit/sys/process.ts'
 import { eventually, Hopeless } from '../eventually.ts'
 
@@ -15,20 +16,6 @@ const READY_MILLISECONDS = 120_000
 const STOP_MILLISECONDS = 60_000
 /** Guest images are made once for all tests of this machine. */
 export const IMAGE_CACHE = join(tmpdir(), 'svccloud-test-images')
-
-export interface Endpoints {
-  readonly version: string
-  readonly pid: number
-  readonly api_url: string
-  readonly operator_url: string
-  readonly kubernetes_url: string
-  readonly kubeconfig: string
-  readonly ca_certificate: string | null
-  readonly mail_directory: string
-  readonly postgres_url: string
-  readonly operator_token_file: string | null
-  readonly bmc_url: string
-}
 
 export interface ProductOptions {
   readonly data: string

@@ -6,10 +6,11 @@ import { createServer, type Server } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import type { Endpoints } from '../../embedded/cloud.ts'
 import { nodeBinary } from '../../kit/sys/process.ts'
 import { eventually } from '../eventually.ts'
 import { Customer, PUBLIC_KEY } from './customer.ts'
-import { type Endpoints, guestsOf, IMAGE_CACHE, newFolder, Product, refusedStart } from './product.ts'
+import { guestsOf, IMAGE_CACHE, newFolder, Product, refusedStart } from './product.ts'
 
 const SIMULATED = ['--hypervisor', 'simulated']
 const FREE_PORTS = ['--port', '0', '--operator-port', '0', '--kubernetes-port', '0']

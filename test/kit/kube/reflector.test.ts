@@ -17,6 +17,12 @@ const refusal = (code: number, reason: string, headers: Record<string, string> =
   async *lines() {},
 })
 
+/** Changes what watches say. */
+const onWatches = (change: (lines: AsyncIterable<string>) => AsyncIterable<string>): Disturb => (serve) => async (request) => {
+  const response = await serve(request)
+  return isWatch(request.path) ? { ...response, lines: () => change(response.lines()) } : response
+}
+
 async function start(world: World, disturb?: Disturb) {
   const counts = { lists: 0, watches: 0 }
   const counted: Disturb = (serve, clock) => {
@@ -62,19 +68,12 @@ test('lists once and follows', async () => {
 
 test('a watch that breaks is taken up where it was, without a list', async () => {
   const world = await openWorld()
-  const { cache, counts, end } = await start(world, (serve) => async (request) => {
-    const response = await serve(request)
-    if (!isWatch(request.path)) return response
-    return {
-      ...response,
-      async *lines() {
-        for await (const line of response.lines()) {
-          yield line
-          throw new Error('connection reset')
-        }
-      },
+  const { cache, counts, end } = await start(world, onWatches(async function* (lines) {
+    for await (const line of lines) {
+      yield line
+      throw new Error('connection reset')
     }
-  })
+  }))
   await world.until(() => cache.isReady)
   for (let index = 0; index < 4; index++) await put(world, `w${index}`)
   await world.until(() => cache.size === 4)
@@ -130,16 +129,9 @@ test.each(['status', 'event'] as const)('a version that the server no longer has
 
 test('an event that the watch left out is found by the next list, and counted', async () => {
   const world = await openWorld()
-  const { cache, registry, end } = await start(world, (serve) => async (request) => {
-    const response = await serve(request)
-    if (!isWatch(request.path)) return response
-    return {
-      ...response,
-      async *lines() {
-        for await (const line of response.lines()) if (!line.includes('"name":"lost"')) yield line
-      },
-    }
-  })
+  const { cache, registry, end } = await start(world, onWatches(async function* (lines) {
+    for await (const line of lines) if (!line.includes('"name":"lost"')) yield line
+  }))
   await world.until(() => cache.isReady)
   await put(world, 'lost')
   await put(world, 'seen')
