@@ -4,13 +4,17 @@ import type { KubeObject } from '../kit/kube/object.ts'
 import { Gauge, type Registry } from '../kit/sys/metrics.ts'
 import type { NodeSpec, NodeStatus } from '../resources/platform.ts'
 import type { ServerSpec, ServerStatus } from '../resources/server.ts'
+import type { OperationObject } from './operation/record.ts'
+import { DOWNTIME_EXCEEDED } from './server/switched.ts'
 
 export interface Watched {
   readonly nodes: () => readonly KubeObject<NodeSpec, NodeStatus>[]
   readonly servers: () => readonly KubeObject<ServerSpec, ServerStatus>[]
+  /** Those that run or have ended within the last hour. */
+  readonly operations: () => readonly OperationObject[]
 }
 
-export function openAlarms({ nodes, servers }: Watched, registry: Registry): void {
+export function openAlarms({ nodes, servers, operations }: Watched, registry: Registry): void {
   new Gauge({
     name: 'svccloud_nodes', help: 'Nodes by state', labelNames: ['state'], registers: [registry],
     collect() {
@@ -21,6 +25,12 @@ export function openAlarms({ nodes, servers }: Watched, registry: Registry): voi
     name: 'svccloud_deletions_overdue', help: 'Servers whose deletion goes on beyond its deadline', registers: [registry],
     collect() {
       this.set(servers().filter(isOverdue).length)
+    },
+  })
+  new Gauge({
+    name: 'svccloud_downtimes_exceeded', help: 'Moves of the last hour whose guest stood still for longer than its migration policy allows', registers: [registry],
+    collect() {
+      this.set(operations().filter(({ status }) => status?.events?.some(({ kind }) => kind === DOWNTIME_EXCEEDED)).length)
     },
   })
 }

@@ -18,6 +18,7 @@ import { openRegistry } from '../kit/sys/metrics.ts'
 import { environment, exitProcess, onFatal, stopSignal, tellParent } from '../kit/sys/process.ts'
 import { newUuid, systemRandom } from '../kit/sys/random.ts'
 import { SYSTEM_NAMESPACE } from '../resources/labels.ts'
+import { Operation } from '../resources/operation.ts'
 import { Node } from '../resources/platform.ts'
 import { Server } from '../resources/server.ts'
 import { openAlarms } from './alarms.ts'
@@ -80,7 +81,7 @@ async function run(settings: z.infer<typeof Environment>, log: Logger, stop: Abo
   const controllers = openControllers({ ...parts, ...(northbound === undefined ? {} : { northbound }), metrics: openControllerMetrics(registry), mayAct: () => mayAct() })
 
   const ofShard = <T extends KubeObject>(objects: readonly T[]) => objects.filter(inShard(shard))
-  openAlarms({ nodes: () => ofShard(caches.of(Node).list()), servers: () => ofShard(caches.of(Server).list()) }, registry)
+  openAlarms({ nodes: () => ofShard(caches.of(Node).list()), servers: () => ofShard(caches.of(Server).list()), operations: () => (shard.hasCommonWork ? caches.of(Operation).list() : []) }, registry)
 
   const missing = async () => {
     const isDatabaseThere = await db.selectFrom('node_capacity').select('node').limit(1).execute().then(() => true, () => false)

@@ -4,7 +4,7 @@ import { nodeOf } from '../../resources/instance.ts'
 import type { MigrationProgress } from '../../resources/server.ts'
 import { asBefore, type Decision, type Turn, type Work } from './decision.ts'
 import { ensureInstance, powerOf } from './drafts.ts'
-import { inState, isSilent, type Moving } from './moving.ts'
+import { inState, isSilent, type Moving, policyOf } from './moving.ts'
 import { hasStarted, present } from './power.ts'
 import { removeInstances } from './removal.ts'
 import type { ServerObject } from './seen.ts'
@@ -16,7 +16,7 @@ export function switched(moving: Moving): Decision {
   const decision = inState(moving, 'switched', stateThere(moving))
   const migration = decision.status?.migration
   const action: Action = { do: 'effect', name: 'switch', input: { accountId, serverId: server.metadata.name, operationId: moveId } }
-  return { ...decision, actions: [action], events: handedOver(moving.targetNode, migration), waitSeconds: 0, waitFor: 'the next look' }
+  return { ...decision, actions: [action], events: handedOver(server, moving.targetNode, migration), waitSeconds: 0, waitFor: 'the next look' }
 }
 
 /** A guest that was sent stays started; one that was made anew is what it became. */
@@ -25,9 +25,17 @@ function stateThere({ target }: Moving): Partial<Decision> {
   return target.spec.power === 'running' && hasStarted(target) ? { state: 'started' } : { state: 'stopped' }
 }
 
-const handedOver = (node: string, migration: MigrationProgress | undefined): readonly OperationEvent[] => {
+/** Kind of the event of a move whose guest stood still for longer than its policy allows. */
+export const DOWNTIME_EXCEEDED = 'downtime_exceeded'
+
+/** A pause longer than the policy allows is said: it has happened, and nothing fails because of it. */
+function handedOver(server: ServerObject, node: string, migration: MigrationProgress | undefined): readonly OperationEvent[] {
   const downtime = migration?.downtimeMilliseconds ?? 0
-  return [{ kind: 'handed_over', message: `The server is on node ${node}.`, data: { node_id: node, downtime_milliseconds: downtime } }]
+  const { downtimeLimitMilliseconds: limit } = policyOf(server)
+  const arrived = { kind: 'handed_over', message: `The server is on node ${node}.`, data: { node_id: node, downtime_milliseconds: downtime } }
+  if (downtime <= limit) return [arrived]
+  const message = `The guest stood still for ${downtime} ms, longer than the ${limit} ms that the migration policy ${server.spec.migrationPolicy} allows.`
+  return [arrived, { kind: DOWNTIME_EXCEEDED, message, data: { downtime_milliseconds: downtime, downtime_limit_milliseconds: limit } }]
 }
 
 /** Guards in order: instances left, the instance here still marked as received, keys. A node that is silent, or takes longer than the operation
@@ -36,7 +44,7 @@ export function cleaned(work: Work, written: MigrationProgress): Decision {
   const { server, seen, now, operation } = work
   const { claims, storage, instance } = seen
   const { sourceNode, targetNode } = written
-  const decision: Decision = { ...asBefore(work), step: 'cleaned', status: { migration: { ...written, state: 'switched' } }, events: handedOver(targetNode, written) }
+  const decision: Decision = { ...asBefore(work), step: 'cleaned', status: { migration: { ...written, state: 'switched' } }, events: handedOver(server, targetNode, written) }
   const removals = removeInstances(seen.strayInstances)
   const isLeft = (seen.strayInstances ?? []).some((stray) => !isSilent(seen, nodeOf(stray)))
   if (isLeft && now.getTime() < Date.parse(operation.deadlineAt)) return { ...decision, actions: removals, waitFor: `node ${sourceNode} to let go of the guest` }

@@ -10,7 +10,7 @@ const failedToReceive = (attempt = 1) => there(receive(attempt), { state: 'stopp
 const arrived = () => there(receive(), { transfer: transfer('receive', 'completed') })
 const sendingNow = (attempt = 1) => instance(send(attempt), { transfer: transfer('send', 'transferring', { attempt }) })
 const keptOn = (attempt = 1) => instance(send(attempt), { transfer: transfer('send', 'failed', { attempt, detail: 'too slow' }) })
-const handedOver = () => instance(send(), { state: 'handed_over', transfer: transfer('send', 'completed') })
+const handedOver = (downtimeMilliseconds = 40) => instance(send(), { state: 'handed_over', transfer: transfer('send', 'completed', { downtimeMilliseconds }) })
 const off = instance({ power: 'stopped', incarnation: 1 }, { state: 'stopped' })
 const stoppedForMove = instance({ power: 'stopped', incarnation: 1, stop: { id: 'op-1', type: 'soft', timeoutSeconds: 60, timeoutAction: 'hard' } }, { state: 'stopped' })
 const mirror = disk('ready', 'mirror')
@@ -41,6 +41,9 @@ describe('migration states', () => {
     ['sending: attempt 2 is never throttled under strict', moving({ policy: 'strict', migration: written('sending', { attempt: 2 }), source: keptOn(), target: waiting(2) }),
       ['ensure Instance running 1 on node-node-1 sends 2', 'operation op-1 moved', 'state started', 'event send_started', 'sending']],
     ['sending: guest paused and resumed on the target: switched', moving({ migration: written('sending'), source: handedOver(), target: arrived() }), ['effect switch', 'operation op-1 cleaned', 'state started', 'event handed_over', 'switched']],
+    ['sending: downtime within policy, to the millisecond', moving({ policy: 'strict', migration: written('sending'), source: handedOver(300), target: arrived() }), ['effect switch', 'operation op-1 cleaned', 'state started', 'event handed_over', 'switched']],
+    ['sending: downtime beyond policy: switched as well, and that is said', moving({ policy: 'strict', migration: written('sending'), source: handedOver(301), target: arrived() }),
+      ['effect switch', 'operation op-1 cleaned', 'state started', 'event handed_over', 'event downtime_exceeded', 'switched']],
     ['detached: the disk is copied first', moving({ kind: 'server.move', power: 'stopped', source: off, migration: written('detached'), seen: { targetVolume: disk('creating') } }), ['effect shareKeys', 'operation op-1 prepared', 'state stopped', 'detached']],
     ['detached: never made there before it is gone here', moving({ kind: 'server.move', power: 'stopped', source: off, migration: written('detached'), seen: { targetVolume: disk('ready') } }), ['remove Instance on node-node-1', 'operation op-1 prepared', 'state stopped', 'detached']],
     ['detached: then made on the target', moving({ said: { mode: 'cold' }, source: undefined, migration: written('detached'), seen: { targetVolume: disk('ready') } }), ['ensure Instance running 2 on node-node-2', 'operation op-1 moved', 'state starting', 'detached']],
@@ -71,6 +74,8 @@ describe('migration states', () => {
     ['switched: source is cleaned', moving({ held: undefined, isSwitched: true, migration: written('switched'), source: arrived(), seen: { strayInstances: [stray()] } }), ['remove Instance on node-node-1', 'operation op-1 cleaned', 'state started', 'event handed_over', 'switched']],
     ['switched: source cleaned: (end: succeeded)', moving({ held: undefined, isSwitched: true, migration: written('switched'), source: arrived() }),
       ['ensure Instance running 1 on node-node-2', 'remove Secret on node-node-1', 'remove Secret on node-node-2', 'operation op-1 cleaned succeeded', 'state started', 'event handed_over', 'switched']],
+    ['switched: downtime beyond policy is said again, for an operation that was not told', moving({ held: undefined, isSwitched: true, migration: written('switched', { downtimeMilliseconds: 2_001 }), source: arrived() }),
+      ['ensure Instance running 1 on node-node-2', 'remove Secret on node-node-1', 'remove Secret on node-node-2', 'operation op-1 cleaned succeeded', 'state started', 'event handed_over', 'event downtime_exceeded', 'switched']],
     ['switched: it ends well also at the deadline', moving({ now: after(4_000), migration: written('sending'), source: handedOver(), target: arrived() }), ['effect switch', 'operation op-1 cleaned', 'state started', 'event handed_over', 'switched']],
     ['switched: what its source takes too long for is left to a server at rest', moving({ now: after(4_000), held: undefined, isSwitched: true, migration: written('switched'), source: arrived(), seen: { strayInstances: [stray()] } }),
       ['remove Instance on node-node-1', 'ensure Instance running 1 on node-node-2', 'remove Secret on node-node-1', 'remove Secret on node-node-2', 'operation op-1 cleaned succeeded', 'state started', 'event handed_over', 'switched']],
@@ -152,6 +157,15 @@ test('a refused reservation ends the move in its words', () => {
   const conditions = [{ type: 'Reserved', status: 'False' as const, reason: 'NoCapacity', message: 'No room.', observedGeneration: 1, lastTransitionTime: NOW.toISOString() }]
   const status: ServerStatus = { ...world.server.status, state: 'started', conditions }
   expect(moved({ ...world, server: { ...world.server, status } })).toEqual(['operation op-1 reserved failed: No room.', 'state started'])
+})
+
+test('a pause that was too long is told with both figures', () => {
+  const world = moving({ migration: written('sending'), source: handedOver(2_417), target: arrived() })
+  const events = plan(world.server, world.seen, world.now).flatMap((action) => (action.do === 'operation' ? action.events ?? [] : []))
+  expect(events.find(({ kind }) => kind === 'downtime_exceeded')).toEqual({
+    kind: 'downtime_exceeded', message: 'The guest stood still for 2417 ms, longer than the 2000 ms that the migration policy default allows.',
+    data: { downtime_milliseconds: 2_417, downtime_limit_milliseconds: 2_000 },
+  })
 })
 
 test('a move that was undone is not begun again', () => {
