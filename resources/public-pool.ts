@@ -74,6 +74,7 @@ const AREA = 'Public address pools'
 const by = (verb: 'get' | 'list' | 'create' | 'update' | 'delete') =>
   ({ area: AREA, audience: 'operator', credentials: ['operator'], permission: null, staffRole: 'operations', access: { verb, resource: PublicPool.plural, scope: 'cluster' } } as const)
 const ById = z.strictObject({ id: Id })
+const Found = z.strictObject({ public_pool: PublicPoolView })
 const Accepted = z.strictObject({ public_pool: PublicPoolView, operation: OperationView })
 const Note = Printable.max(1024)
 
@@ -84,7 +85,7 @@ export const listPublicPools = route({
 
 export const getPublicPool = route({
   ...by('get'), id: 'get_public_pool', method: 'GET', path: '/v1/operator/public-pools/{id}', summary: 'Read a pool', params: ById,
-  answers: { 200: z.strictObject({ public_pool: PublicPoolView }) }, refuses: [404],
+  answers: { 200: Found }, refuses: [404],
 })
 
 export const createPublicPool = route({
@@ -104,8 +105,8 @@ export const createPublicPool = route({
 
 export const updatePublicPool = route({
   ...by('update'), id: 'update_public_pool', method: 'PATCH', path: '/v1/operator/public-pools/{id}', summary: 'Drain a pool, or let it give again', audit: 'public_pool.update', starts: ['public_pool.sync'],
-  description: 'A draining pool gives nothing more. Servers with a prefix of it may exchange it, and the owners of their accounts get a mail.', params: ById,
-  body: z.strictObject({ state: z.enum(['active', 'draining']).optional(), note: Note.optional() }), answers: { 202: Accepted }, refuses: [400, 404, 409],
+  description: 'A draining pool gives nothing more. Servers with a prefix of it may exchange it, and the owners of their accounts get a mail. A pool that is as asked starts no operation.', params: ById,
+  body: z.strictObject({ state: z.enum(['active', 'draining']).optional(), note: Note.optional() }), answers: { 200: Found, 202: Accepted }, refuses: [400, 404, 409],
 })
 
 export const deletePublicPool = route({

@@ -31,10 +31,7 @@ export function publicPoolEndpoints(parts: Parts): readonly Endpoint[] {
   parts.caches.of(Zone)
   return [
     operatorEndpoint(routes.listPublicPools, (call) => list(parts, call)),
-    operatorEndpoint(routes.getPublicPool, async ({ params }) => {
-      const pool = await read(parts, params.id)
-      return { status: 200, body: { public_pool: await viewOf(parts, pool) }, headers: { etag: etagOfPool(pool) } }
-    }),
+    operatorEndpoint(routes.getPublicPool, async ({ params }) => found(parts, await read(parts, params.id))),
     operatorEndpoint(routes.createPublicPool, (call) => create(parts, call)),
     operatorEndpoint(routes.updatePublicPool, (call) => update(parts, call)),
     operatorEndpoint(routes.deletePublicPool, (call) => remove(parts, call)),
@@ -89,6 +86,10 @@ async function create(parts: Parts, call: Call<typeof routes.createPublicPool, O
   return accepted(parts, made)
 }
 
+async function found(parts: Parts, pool: PoolObject): Promise<Answer> {
+  return { status: 200, body: { public_pool: await viewOf(parts, pool) }, headers: { etag: etagOfPool(pool) } }
+}
+
 async function accepted(parts: Parts, pool: PoolObject): Promise<Answer> {
   parts.caches.of(PublicPool).apply(pool)
   return { status: 202, body: { public_pool: await viewOf(parts, pool), operation: operationOf(pool) } }
@@ -111,13 +112,18 @@ async function update(parts: Parts, call: Call<typeof routes.updatePublicPool, O
     async write() {
       const pool = await read(parts, id)
       requireMatch(call.request, etagOfPool(pool))
+      if (isAsAsked(pool, call.body)) return pool
       requireIdle(pool)
       if (pool.status?.state === undefined) throw conflict('state_not_allowed', 'The pool was refused, and gives nothing: delete it.', { resource })
       return patch(parts, pool, { ...(state === undefined ? {} : { state }), ...(note === undefined ? {} : { note }), operation })
     },
   })
-  return accepted(parts, written)
+  return written.spec.operation?.id === operation.id ? accepted(parts, written) : found(parts, written)
 }
+
+/** The state only once it has been brought about: what an operation did not reach is tried again by asking again. */
+const isAsAsked = ({ spec, status }: PoolObject, { state, note }: Call<typeof routes.updatePublicPool, Operator>['body']): boolean =>
+  (state === undefined || (state === spec.state && state === status?.state)) && (note === undefined || note === spec.note)
 
 async function remove(parts: Parts, call: Call<typeof routes.deletePublicPool, Operator>): Promise<Answer> {
   const { id } = call.params

@@ -120,6 +120,28 @@ describe('a pool', () => {
     expect((await olga('PATCH', `/${id}`, { state: 'retired' })).status).toBe(400)
   })
 
+  test.each<[string, object]>([['nothing', {}], ['what it is', { state: 'draining', note: 'Leaves us.' }]])('that is asked for %s stays as it is, without an operation', async (_what, body) => {
+    const id = await working(IPV6)
+    await olga('PATCH', `/${id}`, { state: 'draining', note: 'Leaves us.' })
+    await takeOver(id)
+    const before = await stored(id)
+    const reply = await olga('PATCH', `/${id}`, body)
+    expect(reply.status, reply.text).toBe(200)
+    expect(reply.body).toEqual((await olga('GET', `/${id}`)).body)
+    expect(reply.headers['etag']).toBe((await olga('GET', `/${id}`)).headers['etag'])
+    expect(await stored(id)).toEqual(before)
+    expect(await logOf(reply)).toMatchObject([{ action: 'public_pool.update', body: { resource_id: id } }])
+    expect((await olga('PATCH', `/${id}`, { ...body, note: 'Stays.' })).status).toBe(202)
+  })
+
+  test('whose change failed is changed again by asking again', async () => {
+    const id = await working(IPV6)
+    await olga('PATCH', `/${id}`, { state: 'draining' })
+    expect((await olga('PATCH', `/${id}`, {})).body).toMatchObject({ public_pool: { active_operation: { status: 'pending' } } })
+    await end(id, 'failed')
+    expect((await olga('PATCH', `/${id}`, { state: 'draining' })).status).toBe(202)
+  })
+
   test('changes only in the version that If-Match names', async () => {
     const id = await working(IPV6)
     const headers = { authorization: `Bearer ${OPERATOR_TOKEN}olga` }
