@@ -1037,7 +1037,7 @@ export interface paths {
         };
         /**
          * List operating system templates
-         * @description List operating system templates.
+         * @description Without those past their unavailable_at, from which nothing new is made. Those past their deprecated_at are listed on request.
          */
         get: operations["list_templates"];
         put?: never;

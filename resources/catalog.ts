@@ -86,6 +86,7 @@ export const listPlans = route({
 
 export const listTemplates = route({
   id: 'list_templates', method: 'GET', path: '/v1/templates', area: COMPUTE_AREA, summary: 'List operating system templates', permission: 'read',
+  description: 'Without those past their unavailable_at, from which nothing new is made. Those past their deprecated_at are listed on request.',
   query: z.strictObject({ zone: ZoneName.optional(), os_family: z.string().max(63).optional(), include_deprecated: z.enum(['true', 'false']).optional() }),
   answers: { 200: completeListOf(TemplateView) }, refuses: [400],
 })

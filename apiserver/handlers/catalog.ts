@@ -4,7 +4,7 @@ import { etagOf } from '../../kit/http/conditional.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
 import type { Cache } from '../../kit/kube/cache.ts'
 import { getTemplate, listPlans, listRegions, listTemplates, listZones, toPlanView, toRegionView, toTemplateView, toZoneView } from '../../resources/catalog.ts'
-import { Plan, Region, Template, Zone } from '../../resources/platform.ts'
+import { isAvailable, Plan, Region, Template, Zone } from '../../resources/platform.ts'
 import type { Stored } from '../../resources/shapes.ts'
 import type { Parts } from '../parts.ts'
 import { storedOf } from '../stored.ts'
@@ -24,7 +24,7 @@ export function catalogEndpoints({ caches }: Pick<Parts, 'caches'>): readonly En
     customerEndpoint(listPlans, async () => complete(byName(plans).map(toPlanView))),
     customerEndpoint(listTemplates, async ({ query, now }) => {
       if (query.zone !== undefined && zones.get({ name: query.zone }) === undefined) throw badField('zone', 'there is no such zone')
-      const views = byName(templates).filter((template) => !template.spec.isHidden).map((template) => toTemplateView(template, zoneNames()))
+      const views = byName(templates).filter(({ spec }) => !spec.isHidden && isAvailable(spec, now)).map((template) => toTemplateView(template, zoneNames()))
       return complete(views.filter((view) =>
         (query.zone === undefined || view.zones.includes(query.zone)) && (query.os_family === undefined || view.os_family === query.os_family)
         && (query.include_deprecated === 'true' || view.deprecated_at === null || Date.parse(view.deprecated_at) > now.getTime())))
