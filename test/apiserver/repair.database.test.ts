@@ -33,7 +33,7 @@ beforeEach(() => {
 const BMC = { address: 'https://192.0.2.7', protocol: 'redfish', secretName: 'bmc' } as const
 const FENCE: NonNullable<NodeStatus['fence']> = { operationId: 'fence-1', at: '2026-01-01T00:00:00Z', method: 'power_off', evidence: 'Its power is off.', bootId: 'b' }
 
-const STORAGE: Pick<Required<NodeSpec>, 'storageAccess'> = { storageAccess: { protocol: 'ceph', addresses: ['192.0.2.7', '2001:db8::7'], secretName: 'ceph' } }
+const STORAGE: { readonly storageAccess: NonNullable<NodeSpec['storageAccess']> } = { storageAccess: { protocol: 'ceph', addresses: ['192.0.2.7', '2001:db8::7'], secretName: 'ceph' } }
 
 async function addNode(id: string, status: Partial<NodeStatus>, ways: Partial<NodeSpec> = { bmc: BMC }): Promise<void> {
   await cloud.admin.create(Node, { metadata: { name: id }, spec: { zone: cloud.zone, rack: 'r1', roles: ['compute'], isCordoned: false, cpuOvercommit: 4, reservedMemoryMebibytes: 0, ...ways } })

@@ -8,6 +8,7 @@ import { newSimulatedStorage, simulatedVolumes } from '../../agents/node/drivers
 import type { HeldVolume } from '../../agents/node/drivers/storage/volume-store.ts'
 import { simulatedTemplates } from '../../agents/node/images/simulated.ts'
 import { sweepClaims } from '../../controllers/claims.ts'
+import type { OpenStorageAccess } from '../../controllers/fencing/effects.ts'
 import { openControllers, runControllers } from '../../controllers/index.ts'
 import type { Parts } from '../../controllers/parts.ts'
 import type { Database } from '../../db/open.ts'
@@ -45,13 +46,15 @@ export interface Cloud {
   readonly volumes: Map<string, HeldVolume>
   /** What lies on shared storage. */
   readonly pool: ReadonlyMap<string, HeldVolume>
+  /** Addresses that shared storage serves no more. */
+  readonly blocked: ReadonlySet<string>
   hostOf(node: string): SimulatedHost
   /** Starts the controllers; the answer stops them. A process that may write only so often dies at its last write: nothing of it happens
    *  any more, not even learning what came of the write. `onDeath` is called then. */
   startControllers(life?: { readonly writesMaximum: number; readonly onDeath: () => void }): () => Promise<void>
   /** Starts controllers that die after so many writes, each followed by the next as a supervisor does, until so many have died: the one after them lives. */
   startMortals(writesMaximum: number, deathsMaximum?: number): Mortals
-  startAgent(node?: string): () => Promise<void>
+  startAgent(node?: string, bootId?: string): () => Promise<void>
   openAccount(accountId: string): Promise<void>
   /** Releases claims of lost servers as it will be done after the given time. */
   sweepClaims(laterMilliseconds: number): Promise<number>
@@ -95,6 +98,11 @@ export async function openCloud(db: Database, log: Logger = silentLog, nodes: re
     return host
   }
   const { machine: host, volumes } = hostOf(nodes[0] ?? NODE)
+  const blocked = new Set<string>()
+  const openStorageAccess: OpenStorageAccess = async ({ addresses }) => ({
+    take: async () => addresses.forEach((address) => blocked.add(address)),
+    giveBack: async () => addresses.forEach((address) => blocked.delete(address)),
+  })
   const stops = new Set<() => Promise<void>>()
   const running = (run: (signal: AbortSignal) => Promise<void>): (() => Promise<void>) => {
     const ending = new AbortController()
@@ -109,7 +117,7 @@ export async function openCloud(db: Database, log: Logger = silentLog, nodes: re
   }
 
   const cloud: Cloud = {
-    kubectl, host, volumes, pool: storage.pools.get(POOL) ?? new Map<string, HeldVolume>(), hostOf: (name) => hostOf(name).machine,
+    kubectl, host, volumes, pool: storage.pools.get(POOL) ?? new Map<string, HeldVolume>(), blocked, hostOf: (name) => hostOf(name).machine,
     startMortals(writesMaximum, deathsMaximum = Number.POSITIVE_INFINITY) {
       let deaths = 0
       let isOver = false
@@ -138,7 +146,7 @@ export async function openCloud(db: Database, log: Logger = silentLog, nodes: re
       const store = mortal === undefined ? storeOf('svccloud-controllers') : mortal.store(storeOf('svccloud-controllers'))
       const registry = openRegistry({ isProcessWide: false })
       const parts: Parts = { store, caches: openCaches({ store, clock, random, log, registry }), db: mortal === undefined ? db : mortal.database(db), clock, random, log }
-      const controllers = openControllers({ ...parts, metrics: openControllerMetrics(registry) })
+      const controllers = openControllers({ ...parts, metrics: openControllerMetrics(registry), openStorageAccess })
       return running(async (signal) => {
         const ending = AbortSignal.any([signal, died.signal])
         parts.caches.start(ending)
@@ -147,12 +155,12 @@ export async function openCloud(db: Database, log: Logger = silentLog, nodes: re
         await Promise.race([ended, new Promise<void>((resolve) => died.signal.addEventListener('abort', () => resolve(), { once: true }))])
       })
     },
-    startAgent(node = nodes[0] ?? NODE) {
+    startAgent(node = nodes[0] ?? NODE, bootId = 'boot-1') {
       const of = hostOf(node)
       const agent = openAgent({
         nodeName: node, store: storeOf('svccloud-agent'), hypervisor: of.machine.attach(), volumes: simulatedVolumes(of.volumes, { storage, mounted: pools, host: node }), images: simulatedTemplates(), ledger: of.ledger, clock, random, log,
         registry: openRegistry({ isProcessWide: false }),
-        report: async () => ({ agentVersion: 'test', bootId: 'boot-1', logicalCpus: 2, memoryMebibytes: 4_096, storageGibibytes: 100, hypervisor: 'simulated', features: [], pools }),
+        report: async () => ({ agentVersion: 'test', bootId, logicalCpus: 2, memoryMebibytes: 4_096, storageGibibytes: 100, hypervisor: 'simulated', features: [], pools }),
       })
       return running((signal) => agent.run(signal))
     },
