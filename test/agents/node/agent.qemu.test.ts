@@ -23,8 +23,9 @@ import { silentLog } from '../../../kit/sys/log.ts'
 import { environment, nodeBinary, signalProcess } from '../../../kit/sys/process.ts'
 import { systemRandom as random } from '../../../kit/sys/random.ts'
 import { AGENT_ACCESS_SECRET_NAME, type GuestUsage, Instance, type InstanceStatus, NODE_REPORT_NAME, NodeReport, nodeNamespace, Volume } from '../../../resources/instance.ts'
+import { eventually, until } from '../../eventually.ts'
 import { instanceSpec } from './instance-spec.ts'
-import { eventually, IMAGE_FOLDER, tinyLinux } from './real-host.ts'
+import { IMAGE_FOLDER, tinyLinux } from './real-host.ts'
 
 const run = promisify(execFile)
 const NODE = 'alpha'
@@ -89,10 +90,11 @@ async function stopAgent(signal: NodeJS.Signals): Promise<void> {
 }
 
 const statusWhen = (what: string, isWanted: (status: InstanceStatus) => boolean): Promise<InstanceStatus> =>
-  eventually(what, async () => {
+  until(what, async () => {
     const status = (await store.get(Instance, key))?.status
-    return status !== undefined && isWanted(status) ? status : undefined
-  })
+    if (status === undefined) throw new Error('nothing is reported')
+    return status
+  }, isWanted)
 const guestPid = async () => Number(await readFile(join(folder, 'agent', 'guests', NAME, 'qemu.pid'), 'utf8'))
 
 /** A request to the agent as the API server makes it: the certificate is compared with the reported fingerprint. */

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { MIGRATION_POLICIES, type MigrationPolicyName } from '../../../domain/migration-policies.ts'
 import { signalProcess } from '../../../kit/sys/process.ts'
 import { Instance, type InstanceStatus, Volume } from '../../../resources/instance.ts'
-import { eventually } from './real-host.ts'
+import { eventually } from '../../eventually.ts'
 import { counts, disorderIn, instanceKey, KEY_SECRET, type NodeName, openTwoAgents, PRINT_COUNT, type TwoAgents, volumeKey } from './two-agents.ts'
 
 /** Of the file that the guest writes over and over: what is left after each pass, since it is written more often than it can be sent. */
@@ -66,7 +66,7 @@ async function clear(node: NodeName): Promise<void> {
 /** The guest is written to and counts on, from where it was: nothing is left out or done twice. */
 async function countsOn(node: NodeName): Promise<void> {
   const before = counts(printed + await hosts.consoleOf(node)).length
-  await eventually('the count to go on', async () => counts(printed + await hosts.consoleOf(node)).length > before + 2 || undefined)
+  await hosts.printedWhen('the count to go on', node, (text) => counts(printed + text).length > before + 2)
   expect(disorderIn(printed + await hosts.consoleOf(node))).toBe('')
 }
 

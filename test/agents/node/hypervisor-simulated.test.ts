@@ -5,8 +5,8 @@ import { newSimulatedNetwork } from '../../../agents/node/drivers/hypervisor/sim
 import { openTcpTransport } from '../../../agents/node/drivers/hypervisor/simulated-tcp.ts'
 import { systemClock } from '../../../kit/sys/clock.ts'
 import { systemRandom } from '../../../kit/sys/random.ts'
-import { eventually } from './real-host.ts'
 import { Scheduler, SimulatedProcess } from '../../sim/scheduler.ts'
+import { eventually } from '../../eventually.ts'
 import { hypervisorContract } from './hypervisor-contract.ts'
 import { moveContract } from './move-contract.ts'
 

@@ -2,12 +2,12 @@
  *  The test plays the controllers. Whatever happens, the count goes on by one: it never jumps back, forks or stands still for good. */
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { systemClock as clock } from '../../../kit/sys/clock.ts'
 import { signalProcess } from '../../../kit/sys/process.ts'
 import { systemRandom as random } from '../../../kit/sys/random.ts'
 import { Instance, type InstanceStatus, Volume } from '../../../resources/instance.ts'
-import { eventually } from './real-host.ts'
+import { eventually } from '../../eventually.ts'
 import { counts, disorderIn, instanceKey as key, KEY_SECRET, type NodeName, NODES, openTwoAgents, other, PRINT_COUNT, type TwoAgents, volumeKey } from './two-agents.ts'
 
 const ORDERS = { downtimeLimitMilliseconds: 2_000, isThrottled: true, timeoutSeconds: 60, isCancelled: false }
@@ -17,8 +17,9 @@ const COUNT = `(i=0; while :; do ${PRINT_COUNT}; i=$((i+1)); sleep 0.05; done) &
 let hosts: TwoAgents
 let operations = 0
 
-beforeAll(async () => void (hosts = await openTwoAgents()))
-afterAll(() => hosts.close())
+// Hosts of their own for each test: what one leaves behind when it fails is in nobody's way.
+beforeEach(async () => void (hosts = await openTwoAgents()))
+afterEach(() => hosts.close())
 
 type Fault = (from: NodeName, to: NodeName) => Promise<void>
 
@@ -95,7 +96,7 @@ describe.each([['shared storage', true], ['disks of their own', false]])('a gues
       printed += await move(at, isShared, faults)
       at = other(at)
       const before = counts(printed).at(-1) ?? 0
-      await eventually('the count to go on', async () => (counts(printed + await hosts.consoleOf(at)).at(-1) ?? 0) > before + 3 || undefined)
+      await hosts.printedWhen(`the count to go on after ${before}`, at, (text) => (counts(printed + text).at(-1) ?? 0) > before + 3)
     }
     const all = printed + await hosts.consoleOf(at)
     expect(counts(all).length).toBeGreaterThan(STORY.length)

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
+import { eventually } from '../../eventually.ts'
 import { moveContract } from './move-contract.ts'
 import { openQemuMachine } from './qemu-machine.ts'
-import { eventually } from './real-host.ts'
 
 moveContract(async () => {
   const { host, definition, ...machine } = await openQemuMachine()

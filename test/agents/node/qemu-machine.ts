@@ -12,8 +12,9 @@ import { metadataDocument, seedDisk } from '../../../agents/node/serve/metadata.
 import { systemClock } from '../../../kit/sys/clock.ts'
 import { silentLog } from '../../../kit/sys/log.ts'
 import { signalProcess } from '../../../kit/sys/process.ts'
+import { eventually } from '../../eventually.ts'
 import { instanceSpec } from './instance-spec.ts'
-import { eventually, tinyLinux } from './real-host.ts'
+import { tinyLinux } from './real-host.ts'
 
 /** One machine with a folder for its guests, and one for the guests of the host that plays the other end. */
 export async function openQemuMachine() {

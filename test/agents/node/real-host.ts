@@ -8,8 +8,6 @@ import { systemClock } from '../../../kit/sys/clock.ts'
 import { silentLog } from '../../../kit/sys/log.ts'
 import { eventually } from '../../eventually.ts'
 
-export { eventually }
-
 /** Shared by test runs; the store locks it and publishes whole versions only. */
 export const IMAGE_FOLDER = join(tmpdir(), 'svccloud-test-images')
 

@@ -15,8 +15,9 @@ import { silentLog } from '../../../kit/sys/log.ts'
 import { environment, nodeBinary, signalProcess } from '../../../kit/sys/process.ts'
 import { systemRandom as random } from '../../../kit/sys/random.ts'
 import { Instance, type InstanceStatus, NODE_REPORT_NAME, NodeReport, nodeNamespace, Volume, type VolumeSpec, type VolumeStatus } from '../../../resources/instance.ts'
+import { until } from '../../eventually.ts'
 import { instanceSpec } from './instance-spec.ts'
-import { eventually, IMAGE_FOLDER, tinyLinux } from './real-host.ts'
+import { IMAGE_FOLDER, tinyLinux } from './real-host.ts'
 
 export const NODES = ['alpha', 'beta'] as const
 export type NodeName = (typeof NODES)[number]
@@ -45,6 +46,11 @@ const SHOWN_CHARACTERS = 60
 export function disorderIn(text: string): string {
   const wrong = linesIn(text).find(({ number }, position) => number !== position)
   return wrong === undefined ? '' : text.slice(Math.max(0, wrong.index - SHOWN_CHARACTERS), wrong.index + SHOWN_CHARACTERS)
+}
+
+function reported<Status>(status: Status | undefined): Status {
+  if (status === undefined) throw new Error('nothing is reported')
+  return status
 }
 
 export type TwoAgents = Awaited<ReturnType<typeof openTwoAgents>>
@@ -88,10 +94,13 @@ export async function openTwoAgents(settings: Partial<Record<NodeName, Readonly<
   const consoleOf = (node: NodeName): Promise<string> => readFile(join(guestFolder(node), 'console.log'), 'utf8').catch(() => '')
   const createVolume = (node: NodeName, spec: Omit<VolumeSpec, 'storage' | 'sizeGibibytes'>) => store.create(Volume, { metadata: volumeKey(node), spec: { storage: STORAGE, sizeGibibytes: 1, ...spec } })
   const statusWhen = (what: string, node: NodeName, isWanted: (status: InstanceStatus) => boolean): Promise<InstanceStatus> =>
-    eventually(`${what} on ${node}`, async () => {
-      const status = (await store.get(Instance, instanceKey(node)))?.status
-      return status !== undefined && isWanted(status) ? status : undefined
-    })
+    until(`${what} on ${node}`, async () => reported((await store.get(Instance, instanceKey(node)))?.status), isWanted)
+  /** Waits for what the guest prints where it is now; tells what either host says of it when it never does. */
+  const printedWhen = (what: string, node: NodeName, isWanted: (text: string) => boolean): Promise<unknown> =>
+    until(`${what} on ${node}`, async () => ({
+      printed: await consoleOf(node),
+      states: await Promise.all(NODES.map(async (each) => (await store.get(Instance, instanceKey(each)))?.status)),
+    }), ({ printed }) => isWanted(printed))
 
   await installCrds(store, await readCrds(join(import.meta.dirname, '../../../crds')), clock)
   for (const node of NODES) {
@@ -101,13 +110,10 @@ export async function openTwoAgents(settings: Partial<Record<NodeName, Readonly<
   }
 
   return {
-    folder, store, startAgent, killAgent, guestPid, consoleOf, createVolume, statusWhen,
+    folder, store, startAgent, killAgent, guestPid, consoleOf, createVolume, statusWhen, printedWhen,
 
     volumeWhen: (what: string, node: NodeName, isWanted: (status: VolumeStatus) => boolean): Promise<VolumeStatus> =>
-      eventually(`${what} on ${node}`, async () => {
-        const status = (await store.get(Volume, volumeKey(node)))?.status
-        return status !== undefined && isWanted(status) ? status : undefined
-      }),
+      until(`${what} on ${node}`, async () => reported((await store.get(Volume, volumeKey(node)))?.status), isWanted),
 
     /** Of the storage that both share. */
     async pool(): Promise<string | undefined> {
@@ -122,7 +128,7 @@ export async function openTwoAgents(settings: Partial<Record<NodeName, Readonly<
       await createSecret(node, USER_DATA_SECRET, { userData: `#!/bin/sh\necho 1 > /proc/sys/kernel/printk\n${script}` })
       await store.create(Instance, { metadata: instanceKey(node), spec: { ...spec, metadata: { ...spec.metadata, userDataSecretName: USER_DATA_SECRET } } })
       await statusWhen('the guest to run', node, ({ state }) => state === 'running')
-      await eventually('the count', async () => counts(await consoleOf(node)).includes(5) || undefined)
+      await printedWhen('the count', node, (text) => counts(text).includes(5))
     },
     forgetUserData: (node: NodeName) => store.delete(Secret, { namespace: nodeNamespace(node), name: USER_DATA_SECRET }),
 
