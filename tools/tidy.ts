@@ -59,7 +59,7 @@ const COMMENT_BANS: readonly Ban[] = [
   { pattern: new RegExp(String.raw`\b(TO${'DO'}|FIX${'ME'}|XX${'X'})\b|@ts-(ignore|nocheck)|eslint-${'disable'}`, 'g'), rule: 'unfinished work is not committed' },
 ]
 
-const FILE_NAME = /^[a-z0-9]+(-[a-z0-9]+)*(\.(database|kubectl|qemu|network|e2e|endurance|cluster))?(\.test)?(\.d)?\.ts$/
+const FILE_NAME = /^[a-z0-9]+(-[a-z0-9]+)*(\.(database|kubectl|qemu|network|fencing|e2e|endurance|cluster))?(\.test)?(\.d)?\.ts$/
 const EMPTY_NAMES = /(^|[-/])(utils?|helpers?|common|manager|misc)(?=[-./]|$)/
 
 /** The code without comments and plain strings, every line where it was. Templates stay: they hold code. */

@@ -55,6 +55,14 @@ async function networkMissing(): Promise<string | undefined> {
   return qemuMissing()
 }
 
+/** What fencing asks, and somebody real to ask: a simulated management controller, and a cluster of one monitor. */
+async function fencingMissing(): Promise<string | undefined> {
+  for (const command of ['ipmitool', 'ipmi_sim', 'ceph', 'ceph-mon']) {
+    if (!(await answers('which', command))) return `${command} is not installed (Debian: ipmitool, openipmi, ceph-common and ceph-mon)`
+  }
+  return undefined
+}
+
 interface TierInput {
   readonly name: string
   readonly folder?: string
@@ -85,6 +93,7 @@ const special: readonly Tier[] = [
   named({ name: 'kubectl', workersMaximum: 2, testTimeoutMilliseconds: 90_000, deadlineMinutes: 6, missing: kubectlMissing }),
   named({ name: 'qemu', workersMaximum: 2, testTimeoutMilliseconds: 180_000, deadlineMinutes: 8, missing: qemuMissing }),
   named({ name: 'network', workersMaximum: 1, testTimeoutMilliseconds: 180_000, deadlineMinutes: 6, missing: networkMissing }),
+  named({ name: 'fencing', workersMaximum: 2, testTimeoutMilliseconds: 120_000, deadlineMinutes: 4, missing: fencingMissing }),
   named({ name: 'simulation', folder: 'test/sim/**/*.test.ts', setup: 'test/database.ts', workersMaximum: 3, testTimeoutMilliseconds: 480_000, deadlineMinutes: 14 }),
   named({ name: 'e2e', workersMaximum: 2, testTimeoutMilliseconds: 300_000, deadlineMinutes: 12, missing: qemuMissing }),
   named({ name: 'endurance', workersMaximum: 1, testTimeoutMilliseconds: 300_000, deadlineMinutes: 20, isOptIn: true, missing: qemuMissing }),

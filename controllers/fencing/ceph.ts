@@ -44,16 +44,23 @@ export function openCeph({ monitors, username, key, addresses, clock, program = 
   const words = ['--conf', '/dev/null', '--mon-host', monitors, '--name', `client.${username}`, '--connect-timeout', String(CONNECT_SECONDS), '--rados-mon-op-timeout', String(ANSWER_SECONDS)]
   const blocklist = (...command: readonly string[]) => run(program, [...words, 'osd', 'blocklist', ...command], key)
 
-  async function listed(): Promise<ReadonlySet<string>> {
+  /** Of what is wanted, the ranges that are listed, and whether for long enough. */
+  async function listed(): Promise<ReadonlyMap<string, boolean>> {
     const leastMilliseconds = clock.now().getTime() + EXPIRY_LEFT_SECONDS_MINIMUM * 1_000
-    return new Set(parse(await blocklist('ls', '--format', 'json')).filter(({ until }) => Date.parse(until) >= leastMilliseconds).flatMap(({ range }) => canonicalRange(range)))
+    const entries = parse(await blocklist('ls', '--format', 'json')).flatMap(({ range, until }) => canonicalRange(range).map((name) => [name, Date.parse(until) >= leastMilliseconds] as const))
+    return new Map(entries.filter(([name]) => wanted.includes(name)))
   }
 
   return {
     async take() {
-      for (const range of wanted) await blocklist('range', 'add', range, String(EXPIRY_SECONDS))
-      const blocked = await listed()
-      const missing = wanted.filter((range) => !blocked.has(range))
+      const before = await listed()
+      for (const range of wanted.filter((name) => before.get(name) !== true)) {
+        // An entry that is there keeps its end whatever is added.
+        if (before.has(range)) await blocklist('range', 'rm', range)
+        await blocklist('range', 'add', range, String(EXPIRY_SECONDS))
+      }
+      const after = await listed()
+      const missing = wanted.filter((range) => after.get(range) !== true)
       if (missing.length > 0) throw new StorageAccessFailed(`The storage does not list ${missing.join(' and ')} as blocked.`)
     },
     async giveBack() {
@@ -101,5 +108,6 @@ const SILENT = 'The monitors of the storage gave no answer in time: they are not
 
 function wordsOf(stderr: string): string {
   const words = stderr.trim().split('\n').at(-1) ?? ''
+  if (/permission denied \(error connecting/i.test(words)) return 'The monitors of the storage do not let the client in.'
   return /timed ?out|ETIMEDOUT/i.test(words) ? SILENT : `The storage refuses: ${words.slice(0, WORDS_LENGTH_MAXIMUM)}`
 }
