@@ -35,6 +35,7 @@ export async function openQemuMachine() {
     host(number: 0 | 1) {
       const guests = join(folder, `guests-${number}`)
       return {
+        guestFolder: (name: string) => join(guests, name),
         attach: () => openQemu({ folder: guests, binary: QEMU_BINARY, machine, network: { isOutboundAllowed: true }, bootId: boot, migrationHost: '127.0.0.1', clock: systemClock, log: silentLog }),
         async killGuest(name: string) {
           const pid = Number(await readFile(join(guests, name, 'qemu.pid'), 'utf8'))

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { downtimeLimitAt, type Move, nextSendStep, type SendSight, type SendStep, transferOf } from '../../../agents/node/drivers/hypervisor/qemu-move.ts'
+import { downtimeLimitAt, lookAtSend, type Move, nextSendStep, type SendSight, type SendStep, transferOf } from '../../../agents/node/drivers/hypervisor/qemu-move.ts'
 
 const move = (over: Partial<Move> = {}): Move => ({
   role: 'send', id: 'op', attempt: 1, mirroredDisks: [], beganAt: '2030-01-01T00:00:00.000Z', host: 'h', port: 1, isStarted: true,
@@ -37,8 +37,9 @@ const rows: readonly Row[] = [
   { why: 'a cancelled one says why', status: 'cancelled', reason: 'not done in time', step: { do: 'end', phase: 'failed', detail: 'not done in time' } },
   { why: 'a cancel takes its time', status: 'cancelling', step: 'wait' },
   { why: 'a stream that broke', status: 'failed', step: { do: 'end', phase: 'failed', detail: 'the stream to the receiver broke' } },
-  { why: 'an agent was killed before it told QEMU to send', step: { do: 'end', phase: 'failed', detail: 'the stream to the receiver broke' } },
+  { why: 'an agent was killed before it told QEMU to send', step: { do: 'end', phase: 'failed', detail: 'the sending was interrupted before it began' } },
   { why: 'connecting', status: 'setup', step: 'wait' },
+  { why: 'it is given up while it connects', status: 'setup', reason: 'not done in time', step: 'cancel' },
 ]
 
 describe('the next step of a sender', () => {
@@ -55,5 +56,18 @@ describe('the next step of a sender', () => {
     const ram = { transferred: 5, total: 9, 'dirty-pages-rate': 3, 'page-size': 4_096, 'dirty-sync-count': 4 }
     expect(nextSendStep(move(), { migration: { status: 'active', ram }, copies: [] }, undefined)).toEqual({ do: 'allowDowntime', milliseconds: 1_000 })
     expect(transferOf(move(), new Date(0), { ram, downtime: 12 })).toMatchObject({ iteration: 4, transferredBytes: 5, totalBytes: 9, dirtyBytesPerSecond: 12_288, downtimeMilliseconds: 12 })
+  })
+})
+
+describe('what QEMU says of a sending', () => {
+  it.each([
+    ['is over once the guest stands still for good', 'postmigrate', 'completed'],
+    ['is not over before QEMU has reckoned how long it stood still', 'finish-migrate', 'device'],
+    ['is of the way on which a guest came that goes on', 'running', 'none'],
+    ['is of the way on which a guest came that has powered itself off', 'shutdown', 'none'],
+  ])('%s', async (_what, status, expected) => {
+    const answers: Readonly<Record<string, object>> = { 'query-migrate': { status: 'completed' }, 'query-status': { status } }
+    const sight = await lookAtSend({ execute: (command) => Promise.resolve(answers[command]), close() {} }, move())
+    expect(sight.migration.status).toBe(expected)
   })
 })

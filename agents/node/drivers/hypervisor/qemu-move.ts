@@ -115,9 +115,9 @@ export async function lookAtSend(qmp: Qmp, { mirroredDisks }: Move): Promise<Sen
   const look = async () => await qmp.execute('query-migrate') as Migration // shape of QEMU's documented answer; so below
   let migration = await look()
   if (migration.status === 'completed') {
-    // QEMU says so a moment before it has reckoned the downtime.
+    // QEMU says so a moment before it has reckoned the downtime. And of a guest that goes on it says how that came here: it was never told to send it.
     const { status } = await qmp.execute('query-status') as { readonly status: string }
-    migration = status === 'postmigrate' ? await look() : { ...migration, status: 'device' }
+    migration = status === 'postmigrate' ? await look() : { ...migration, status: status === 'finish-migrate' ? 'device' : 'none' }
   }
   const jobs = mirroredDisks.length === 0 ? [] : await qmp.execute('query-jobs') as readonly CopyJob[]
   const ids = mirroredDisks.map(copyJob)
@@ -146,7 +146,10 @@ export function nextSendStep({ isStarted, mirroredDisks, orders }: Move, { migra
       return { do: copies.every(({ status }) => status === 'concluded') ? 'handOver' : copies.some(({ status }) => status === 'ready') ? 'finishCopies' : 'wait' }
     case 'active':
       return reason !== undefined || lost !== undefined ? { do: 'cancel' } : { do: 'allowDowntime', milliseconds: downtimeLimitAt(migration.ram?.['dirty-sync-count'] ?? 0, orders?.downtimeLimitMilliseconds ?? 0) }
-    case undefined: case 'none': case 'failed': case 'cancelled':
+    case 'setup': return { do: reason === undefined ? 'wait' : 'cancel' }
+    case undefined: case 'none':
+      return failed(reason ?? lost ?? 'the sending was interrupted before it began')
+    case 'failed': case 'cancelled':
       return failed(reason ?? lost ?? migration['error-desc'] ?? 'the stream to the receiver broke')
     default: return { do: 'wait' }
   }
