@@ -72,13 +72,15 @@ const restart = (pick: (from: NodeName, to: NodeName) => NodeName): Fault => asy
 const restartSource = restart((from) => from)
 const restartTarget = restart((_from, to) => to)
 const restartBoth: Fault = async (from, to) => void (await Promise.all([restartSource(from, to), restartTarget(from, to)]))
-/** As long as it has not become the guest. */
-const killReceiver: Fault = async (_from, to) => {
-  const { state } = (await hosts.store.get(Instance, key(to)))?.status ?? {}
+/** As long as it has not become the guest: one that prints at the sender, while no agent can order the hand-over, is not handed over. */
+const killReceiver: Fault = async (from, to) => {
+  hosts.pauseAgent(from)
+  const before = await hosts.consoleOf(from)
+  await clock.sleep(1_000)
   const pid = await hosts.guestPid(to)
-  if (state === 'receiving' && pid > 0 && !(await hasArrived(to))) signalProcess(pid, 'SIGKILL')
+  if (pid > 0 && await hosts.consoleOf(from) !== before) signalProcess(pid, 'SIGKILL')
+  hosts.resumeAgent(from)
 }
-const hasArrived = async (node: NodeName): Promise<boolean> => (await hosts.consoleOf(node)) !== ''
 
 const STORY: readonly (readonly Fault[])[] = [
   [], [restartSource], [restartTarget], [restartBoth], [killReceiver], [],

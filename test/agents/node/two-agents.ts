@@ -87,6 +87,10 @@ export async function openTwoAgents(settings: Partial<Record<NodeName, Readonly<
     await ended
   }
 
+  /** It does nothing until it is resumed. */
+  const pauseAgent = (node: NodeName) => void agents.get(node)?.kill('SIGSTOP')
+  const resumeAgent = (node: NodeName) => void agents.get(node)?.kill('SIGCONT')
+
   const guestFolder = (node: NodeName) => join(folder, node, 'guests', NAME)
   const guestPid = async (node: NodeName) => Number(await readFile(join(guestFolder(node), 'qemu.pid'), 'utf8').catch(() => '0'))
   const createSecret = (node: NodeName, name: string, data: Readonly<Record<string, string>>) =>
@@ -110,7 +114,7 @@ export async function openTwoAgents(settings: Partial<Record<NodeName, Readonly<
   }
 
   return {
-    folder, store, startAgent, killAgent, guestPid, consoleOf, createVolume, statusWhen, printedWhen,
+    folder, store, startAgent, killAgent, pauseAgent, resumeAgent, guestPid, consoleOf, createVolume, statusWhen, printedWhen,
 
     volumeWhen: (what: string, node: NodeName, isWanted: (status: VolumeStatus) => boolean): Promise<VolumeStatus> =>
       until(`${what} on ${node}`, async () => reported((await store.get(Volume, volumeKey(node)))?.status), isWanted),
