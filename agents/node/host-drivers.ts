@@ -15,7 +15,7 @@ import { openTcpTransport } from './drivers/hypervisor/simulated-tcp.ts'
 import { type GuestNetwork, isOvn, mustHaveOvnPrograms } from './drivers/network/ovn.ts'
 import type { UserModeNetwork } from './drivers/network/user-mode.ts'
 import { openDiskServer } from './drivers/storage/disk-server.ts'
-import { openPool } from './drivers/storage/pool.ts'
+import { openPool, type Pool, PoolMissing, type PoolOptions } from './drivers/storage/pool.ts'
 import { openQcow2Volumes } from './drivers/storage/qcow2.ts'
 import { simulatedVolumes } from './drivers/storage/simulated.ts'
 import type { HeldVolume, VolumeStore } from './drivers/storage/volume-store.ts'
@@ -69,13 +69,43 @@ async function openQemuHost({ folder, imageFolder, bootId, guestNetwork, metadat
   const network: GuestNetwork = guestNetwork === 'ovn' ? { kind: 'ovn' } : { isOutboundAllowed: guestNetwork === 'outbound', metadata }
   if (isOvn(network)) await mustHaveOvnPrograms()
   await mkdir(imageFolder, { recursive: true })
-  const pools = sharedFolder === undefined ? [] : [await openPool(sharedFolder, random)]
+  const pools: Pool[] = []
+  if (sharedFolder !== undefined) await joinPool(pools, { path: sharedFolder, memory: join(folder, 'pool'), random, clock, log })
   const server = await openDiskServer({ folder: join(folder, 'served'), host: migrationHost, ports: migrationPorts, clock })
   return {
     hypervisor: await openQemu({ folder: join(folder, 'guests'), binary: QEMU_BINARY, machine, network, bootId, migrationHost, migrationPorts, migrationMebibytesPerSecond, clock, log }),
     volumes: await openQcow2Volumes({ folder: join(folder, 'volumes'), server, pools }),
     images: openTemplateStore({ folder: imageFolder, clock, log }),
     features: isOvn(network) ? [NETWORK_FEATURES.public, NETWORK_FEATURES.metadata] : ['ssh-forward', NETWORK_FEATURES[network.isOutboundAllowed ? 'outbound' : 'isolated'], ...(metadata === undefined ? [] : [NETWORK_FEATURES.metadata])],
+  }
+}
+
+const POOL_AGAIN_MILLISECONDS = 10_000
+/** Storage that refuses the host, or is cut off, may leave whoever asks without an answer. */
+const POOL_PATIENCE_MILLISECONDS = 10_000
+
+/** Adds the pool, at once or as soon as it is there again: a host that its shared storage refuses until it has said that it booted anew could never
+ *  say so if it waited. Throws what keeps a pool from being opened the first time. */
+async function joinPool(pools: Pool[], options: PoolOptions & { readonly clock: Clock; readonly log: Logger }): Promise<void> {
+  const isOver = new AbortController()
+  const joining = untilOpened(options).then((pool) => void pools.push(pool))
+  joining.catch((error: unknown) => options.log.error('shared storage cannot be used', { error }))
+  try {
+    await Promise.race([joining, options.clock.sleep(POOL_PATIENCE_MILLISECONDS, isOver.signal)])
+  } finally {
+    isOver.abort()
+  }
+}
+
+async function untilOpened({ clock, log, ...options }: PoolOptions & { readonly clock: Clock; readonly log: Logger }): Promise<Pool> {
+  for (;;) {
+    try {
+      return await openPool(options)
+    } catch (error) {
+      if (!(error instanceof PoolMissing)) throw error
+      log.warn('shared storage is not there', { error })
+      await clock.sleep(POOL_AGAIN_MILLISECONDS)
+    }
   }
 }
 

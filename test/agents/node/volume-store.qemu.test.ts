@@ -20,7 +20,7 @@ async function openFolder() {
   const opened: VolumeStore[] = []
   const openHost = async (host: string) => {
     const server = await openDiskServer({ folder: join(folder, host, 'served'), host: '127.0.0.1', clock: systemClock })
-    const store = await openQcow2Volumes({ folder: join(folder, host, 'volumes'), server, pools: [await openPool(join(folder, 'shared'), systemRandom)] })
+    const store = await openQcow2Volumes({ folder: join(folder, host, 'volumes'), server, pools: [await openPool({ path: join(folder, 'shared'), memory: join(folder, host, 'pool'), random: systemRandom })] })
     opened.push(store)
     return store
   }
@@ -119,7 +119,7 @@ it('what was left half made is not there, and is cleared away', async () => {
 
 it('hosts that open a pool at once agree on its name', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'svccloud-pool-'))
-  const ids = await Promise.all(Array.from({ length: 8 }, async () => (await openPool(join(folder, 'pool'), systemRandom)).id))
+  const ids = await Promise.all(Array.from({ length: 8 }, async (_, index) => (await openPool({ path: join(folder, 'pool'), memory: join(folder, `memory-${index}`), random: systemRandom })).id))
   expect(new Set(ids).size).toBe(1)
   expect((await readdir(join(folder, 'pool'))).sort()).toEqual(['pool.json', 'templates', 'volumes'])
   expect((await stat(join(folder, 'pool', 'pool.json'))).nlink).toBe(1)

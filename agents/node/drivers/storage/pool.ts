@@ -3,7 +3,7 @@
 import { copyFile, link, mkdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { syncToDisk } from '../../../../kit/sys/durable-file.ts'
+import { syncToDisk, writeDurably } from '../../../../kit/sys/durable-file.ts'
 import { newUuid, type Random } from '../../../../kit/sys/random.ts'
 import type { TemplateImage } from '../../images/recipe.ts'
 
@@ -18,14 +18,33 @@ export interface Pool {
   backingOf(image: TemplateImage): Promise<string | undefined>
 }
 
-/** The pool in the folder. The first host that opens it names it. */
-export async function openPool(path: string, random: Random): Promise<Pool> {
+export interface PoolOptions {
+  /** Where it is mounted. */
+  readonly path: string
+  /** File on the host's own disk, which remembers that there was a pool. */
+  readonly memory: string
+  readonly random: Random
+}
+
+/** The host had a pool there before and now has none, or none that answers. */
+export class PoolMissing extends Error {
+  constructor(path: string, memory: string, options: ErrorOptions) {
+    super(`${path} is not the shared storage that it was: nothing is mounted there, or it does not answer. Remove ${memory} if it shall become a new one.`, options)
+    this.name = 'PoolMissing'
+  }
+}
+
+/** The pool in the folder. The first host that opens it names it; but never where there was one: what is not mounted would be taken for an empty pool.
+ *  Throws PoolMissing then. */
+export async function openPool({ path, memory, random }: PoolOptions): Promise<Pool> {
+  if (await readFile(memory, 'utf8').catch(() => undefined) !== undefined) await readName(path).catch((cause: unknown) => { throw new PoolMissing(path, memory, { cause }) })
   await mkdir(path, { recursive: true })
   const root = await realpath(path)
   const [volumes, templates] = [join(root, 'volumes'), join(root, 'templates')]
   await mkdir(volumes, { recursive: true, mode: 0o700 })
   await mkdir(templates, { recursive: true, mode: 0o700 })
   const id = await readOrGiveName(root, random)
+  await writeDurably(memory, `${id}\n`)
 
   return {
     id, folder: volumes,
@@ -43,7 +62,7 @@ export async function openPool(path: string, random: Random): Promise<Pool> {
 async function readOrGiveName(root: string, random: Random): Promise<string> {
   const file = join(root, IDENTITY_FILE)
   const known = await readFile(file, 'utf8').catch(() => undefined)
-  if (known !== undefined) return Identity.parse(JSON.parse(known)).id
+  if (known !== undefined) return readName(root)
   const draft = `${file}.${newUuid(random)}`
   await writeFile(draft, JSON.stringify({ id: newUuid(random) }), { flush: true })
   await link(draft, file).catch((error: NodeJS.ErrnoException) => {
@@ -51,8 +70,10 @@ async function readOrGiveName(root: string, random: Random): Promise<string> {
   })
   await rm(draft)
   await syncToDisk(root)
-  return Identity.parse(JSON.parse(await readFile(file, 'utf8'))).id
+  return readName(root)
 }
+
+const readName = async (path: string): Promise<string> => Identity.parse(JSON.parse(await readFile(join(path, IDENTITY_FILE), 'utf8'))).id
 
 /** Several hosts may do so at once: the last one's copy stays, and all are the same. */
 async function copyWhole(from: string, to: string, unique: string): Promise<void> {

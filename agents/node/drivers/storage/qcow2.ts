@@ -85,7 +85,10 @@ export async function openQcow2Volumes({ folder, server, pools = [] }: Qcow2Opti
   }
 
   return {
-    pools: pools.map(({ id }) => id), inspect,
+    get pools() {
+      return pools.map(({ id }) => id)
+    },
+    inspect,
     async list() {
       const names = (await readdir(root)).filter((file) => file.endsWith(RECORD)).map((file) => file.slice(0, -RECORD.length))
       return (await Promise.all(names.map(async (name) => await inspect(name) ?? readRecord(root, name)))).filter((volume) => volume !== undefined)
