@@ -22,6 +22,10 @@ COPY resources ./resources
 COPY kit ./kit
 
 FROM runtime AS control-plane
+# By which nodes are fenced: their management controllers, and storage that refuses them.
+RUN apt-get update \
+ && apt-get install --yes --no-install-recommends ipmitool ceph-common \
+ && rm -rf /var/lib/apt/lists/*
 COPY db ./db
 COPY crds ./crds
 COPY roles ./roles
