@@ -1,6 +1,7 @@
 /** Audit entries of what the platform does by itself, and of edits that came past the API. */
 import type { AuditChange, UnsealedAuditEntry } from '../domain/audit.ts'
-import { appendAudit, hasAudit } from '../db/audit.ts'
+import { appendAudits, hasAudit } from '../db/audit.ts'
+import { openGroupCommit } from '../db/group-commit.ts'
 import { accountExists } from '../db/server-claims.ts'
 import { appendStaffAudit } from '../db/staff.ts'
 import type { KubeObject } from '../kit/kube/object.ts'
@@ -19,13 +20,19 @@ interface AuditInput {
   readonly changes?: readonly AuditChange[]
 }
 
-/** The effect `audit`: one entry about the root, in the chain of its account. */
-export const auditEffect = ({ db, clock, random }: Pick<Parts, 'db' | 'clock' | 'random'>): Effect => async (input, root) => {
-  const accountId = accountOfNamespace(root.metadata.namespace ?? '')
-  const entry = accountId === undefined ? undefined : entryOf(root, accountId, input as unknown as AuditInput) // plans of this folder write nothing else
-  if (accountId === undefined || entry === undefined || !(await asked(accountExists(db, accountId))) || (await asked(hasAudit(db, entry)))) return undefined
-  await asked(db.transaction().execute((tx) => appendAudit(tx, entry, { clock, random })))
-  return undefined
+/** The effect `audit`: one entry about the root, in the chain of its account. Those of an account wait for the head of the chain anyway, and go together. */
+export function auditEffect({ db, ...by }: Pick<Parts, 'db' | 'clock' | 'random'>): Effect {
+  const append = openGroupCommit(db, async (tx, entries: readonly UnsealedAuditEntry[]) => {
+    await appendAudits(tx, entries, by)
+    return entries.map(() => undefined)
+  })
+  return async (input, root) => {
+    const accountId = accountOfNamespace(root.metadata.namespace ?? '')
+    const entry = accountId === undefined ? undefined : entryOf(root, accountId, input as unknown as AuditInput) // plans of this folder write nothing else
+    if (accountId === undefined || entry === undefined || !(await asked(accountExists(db, accountId))) || (await asked(hasAudit(db, entry)))) return undefined
+    await asked(append(accountId, entry))
+    return undefined
+  }
 }
 
 /** The effect `audit` of what belongs to no account: the entry of an operation in the operators' log, unless the request that asked for it has

@@ -1,7 +1,7 @@
 /** Public addresses: the pools as PublicPool objects say they are, and who has which of their addresses. A pool hands out its numbers in
  *  order; what was given back rests until every number of the zone's pools has been out, and then the one that has rested longest goes
  *  first. Neither looks at more than one row, however large the pool. */
-import { type Selectable, sql, type Transaction } from 'kysely'
+import { type Expression, type Selectable, sql, type Transaction } from 'kysely'
 import { conflict, type Problem, unavailable } from '../domain/problem.ts'
 import { poolAddress, type PoolNetwork, type PoolState, poolTotal, type PoolUse, type PublicAddress } from '../domain/public-pool.ts'
 import type { Queries } from './open.ts'
@@ -79,13 +79,13 @@ export interface HeldAddress extends PublicAddress {
 /** Of each use the current one first. */
 export const listAddresses = async (db: Queries, holding: Holding): Promise<readonly HeldAddress[]> => (await heldAddresses(db, holding).execute()).map(toHeldAddress)
 
-/** The query of `listAddresses`, also as part of another. */
-export const heldAddresses = (db: Queries, { accountId, holder }: Holding) =>
+/** The query of `listAddresses`, also as part of another that says by its own columns whose they are. */
+export const heldAddresses = (db: Queries, { accountId, holder }: { readonly [Name in keyof Holding]: string | Expression<string> }) =>
   db.selectFrom('public_address').innerJoin('public_pool', 'public_pool.id', 'public_address.pool_id').select(HELD)
     .where('public_address.account_id', '=', accountId).where('public_address.holder', '=', holder).orderBy('public_address.use').orderBy('public_address.is_current', 'desc').orderBy('public_address.index')
 
 const HELD = ['public_address.index', 'public_address.use', 'public_address.is_current', 'public_pool.family', 'public_pool.cidr', 'public_pool.gateway', 'public_pool.state'] as const
-type HeldRow = Pick<Selectable<Tables['public_address']>, 'index' | 'use' | 'is_current'> & Pick<Selectable<Tables['public_pool']>, 'family' | 'cidr' | 'gateway' | 'state'>
+export type HeldRow = Pick<Selectable<Tables['public_address']>, 'index' | 'use' | 'is_current'> & Pick<Selectable<Tables['public_pool']>, 'family' | 'cidr' | 'gateway' | 'state'>
 
 /** Of a row that `heldAddresses` selects. */
 export const toHeldAddress = ({ index, use, is_current, family, cidr, gateway, state }: HeldRow): HeldAddress => ({

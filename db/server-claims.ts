@@ -1,6 +1,6 @@
 /** Everything that a server holds in PostgreSQL: quota, hostname, MAC address, room on a node, public addresses. Taken in one transaction and
  *  given back in one. The API server takes it before the server exists; the controller does for servers made with kubectl. */
-import type { Transaction } from 'kysely'
+import { type Selectable, sql, type Transaction } from 'kysely'
 import { jsonArrayFrom } from 'kysely/helpers/postgres'
 import { conflict } from '../domain/problem.ts'
 import { PREFIXES_OF_SERVER_MAXIMUM } from '../domain/public-pool.ts'
@@ -8,11 +8,12 @@ import { serverQuota, storageQuota } from '../domain/quota.ts'
 import { isUuid } from '../domain/uuid.ts'
 import type { Random } from '../kit/sys/random.ts'
 import { claimNames, releaseClaims } from './claims.ts'
+import { openGroupRead } from './group-read.ts'
 import { claimFirstPlacements, listPlaced, type Placement, releasePlacement } from './placement.ts'
-import { claimFirstAddresses, type HeldAddress, heldAddresses, listAddresses, releaseAddresses, takeAddress, toHeldAddress } from './public-pools.ts'
+import { claimFirstAddresses, type HeldAddress, heldAddresses, type HeldRow, listAddresses, releaseAddresses, takeAddress, toHeldAddress } from './public-pools.ts'
 import { giveBackQuotas, takeQuotas } from './quotas.ts'
 import { arrivingServerHolder, serverHolder, storageHolder } from './server-holders.ts'
-import { SIZE_CHANGE_COLUMNS, type SizeChange, toSizeChange } from './size-changes.ts'
+import { SIZE_CHANGE_COLUMNS, type SizeChange, type SizeColumns, toSizeChange } from './size-changes.ts'
 import type { Queries } from './open.ts'
 import type { Tables } from './tables.ts'
 import type { MoveTarget } from './moves.ts'
@@ -68,7 +69,9 @@ export async function claimServers(tx: Transaction<Tables>, demands: readonly Se
   ]))
   // Whoever holds room holds everything.
   const claims = new Map<string, ServerClaims | undefined>()
-  for (const serverId of await listPlaced(tx, accountId, demands.map(({ serverId }) => serverId))) claims.set(serverId, await findServerClaims(tx, { accountId, serverId }))
+  const placed = (await listPlaced(tx, accountId, demands.map(({ serverId }) => serverId))).map((serverId) => ({ accountId, serverId }))
+  const held = placed.length === 0 ? [] : await findServersClaims(tx, placed)
+  for (const [index, { serverId }] of placed.entries()) claims.set(serverId, held[index])
   const fresh = demands.filter(({ serverId }) => !claims.has(serverId)).map((demand) => ({ ...demand, holder: serverHolder(demand.serverId) }))
   if (fresh.length > 0) {
     const macAddresses = await claimNames(tx, fresh, by)
@@ -107,22 +110,48 @@ export async function releaseServer(tx: Transaction<Tables>, { accountId, server
 }
 
 /** Undefined unless the server holds everything. */
-export async function findServerClaims(db: Queries, { accountId, serverId }: ServerId): Promise<ServerClaims | undefined> {
-  const row = await db.selectFrom('placement')
-    .innerJoin('address_claim', (join) => join.onRef('address_claim.account_id', '=', 'placement.account_id').on('address_claim.holder', '=', serverHolder(serverId)).on('address_claim.kind', '=', 'mac'))
+export async function findServerClaims(db: Queries, server: ServerId): Promise<ServerClaims | undefined> {
+  const [claims] = await findServersClaims(db, [server])
+  return claims
+}
+
+/** As `findServerClaims`, for each of the servers, by one statement. */
+export async function findServersClaims(db: Queries, servers: readonly ServerId[]): Promise<readonly (ServerClaims | undefined)[]> {
+  const wanted = sql<{ account_id: string; server_id: string; position: number }>`unnest(${servers.map(({ accountId }) => accountId)}::uuid[], ${servers.map(({ serverId }) => serverId)}::text[]) with ordinality`
+  const rows = await db.selectFrom(wanted.as<'wanted'>(sql`wanted(account_id, server_id, position)`))
+    .innerJoin('placement', (join) => join.onRef('placement.account_id', '=', 'wanted.account_id').onRef('placement.server_id', '=', 'wanted.server_id'))
+    .innerJoin('address_claim', (join) => join.onRef('address_claim.account_id', '=', 'placement.account_id').on('address_claim.holder', '=', holderOfPlacement).on('address_claim.kind', '=', 'mac'))
     .leftJoin('placement_target as target', (join) => join.onRef('target.account_id', '=', 'placement.account_id').onRef('target.server_id', '=', 'placement.server_id'))
     .leftJoin('size_change', (join) => join.onRef('size_change.account_id', '=', 'placement.account_id').onRef('size_change.server_id', '=', 'placement.server_id'))
     .select(SIZE_CHANGE_COLUMNS)
     .select(['target.operation_id as target_operation', 'target.zone as target_zone', 'target.node as target_node'])
-    .select(['placement.zone', 'placement.node', 'placement.cores', 'placement.memory_mebibytes', 'placement.storage_gibibytes', 'address_claim.value'])
-    .select(jsonArrayFrom(heldAddresses(db, { accountId, holder: serverHolder(serverId) })).as('addresses'))
-    .where('placement.account_id', '=', accountId).where('placement.server_id', '=', serverId).executeTakeFirst()
-  const sizeChange = row === undefined ? undefined : toSizeChange(row)
-  return row && {
+    .select(['wanted.position', 'placement.account_id', 'placement.server_id', 'placement.zone', 'placement.node', 'placement.cores', 'placement.memory_mebibytes', 'placement.storage_gibibytes', 'address_claim.value'])
+    .select((row) => jsonArrayFrom(heldAddresses(db, { accountId: row.ref('placement.account_id'), holder: holderOfPlacement })).as('addresses'))
+    .execute()
+  const claims = new Map(rows.map((row) => [row.position, toServerClaims(row)]))
+  return servers.map((_, index) => claims.get(index + 1))
+}
+
+export type ClaimsReading = (server: ServerId) => Promise<ServerClaims | undefined>
+
+/** `findServerClaims` for many who ask at the same time. */
+export const openClaimsReading = (db: Queries): ClaimsReading => openGroupRead((servers: readonly ServerId[]) => findServersClaims(db, servers))
+
+const holderOfPlacement = sql<string>`${sql.lit(serverHolder(''))} || placement.server_id`
+
+type ClaimsRow = SizeColumns & Pick<Selectable<Tables['placement']>, 'account_id' | 'server_id' | 'zone' | 'node' | 'cores' | 'memory_mebibytes' | 'storage_gibibytes'> & {
+  readonly value: string; readonly target_operation: string | null; readonly target_zone: string | null; readonly target_node: string | null; readonly addresses: readonly HeldRow[]
+}
+
+function toServerClaims(row: ClaimsRow): ServerClaims {
+  const sizeChange = toSizeChange(row)
+  return {
     ...(sizeChange === undefined ? {} : { sizeChange }),
     macAddress: row.value, addresses: row.addresses.map(toHeldAddress),
     ...(row.target_operation === null || row.target_zone === null || row.target_node === null ? {} : { target: { operationId: row.target_operation, zone: row.target_zone, node: row.target_node } }),
-    placement: { accountId, serverId, zone: row.zone, node: row.node, cores: row.cores, memoryMebibytes: row.memory_mebibytes, storageGibibytes: row.storage_gibibytes },
+    placement: {
+      accountId: row.account_id, serverId: row.server_id, zone: row.zone, node: row.node, cores: row.cores, memoryMebibytes: row.memory_mebibytes, storageGibibytes: row.storage_gibibytes,
+    },
   }
 }
 

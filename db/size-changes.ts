@@ -20,7 +20,7 @@ export const SIZE_CHANGE_COLUMNS = [
   'size_change.cores_after', 'size_change.memory_mebibytes_after', 'size_change.storage_gibibytes_after',
 ] as const
 
-type SizeColumns = { readonly [Name in `${'cores' | 'memory_mebibytes' | 'storage_gibibytes'}_${'before' | 'after'}`]: number | null } & { readonly size_operation: string | null }
+export type SizeColumns = { readonly [Name in `${'cores' | 'memory_mebibytes' | 'storage_gibibytes'}_${'before' | 'after'}`]: number | null } & { readonly size_operation: string | null }
 
 /** Undefined when no change was joined. */
 export const toSizeChange = (row: SizeColumns): SizeChange | undefined => row.size_operation === null ? undefined : {

@@ -3,9 +3,10 @@ import { isDeepStrictEqual } from 'node:util'
 import { isUuid } from '../../domain/uuid.ts'
 import { appendAudit } from '../../db/audit.ts'
 import { hasIntent, takeIntent } from '../../db/change-intents.ts'
+import { openGroupCommit } from '../../db/group-commit.ts'
 import { listKubernetesRequests } from '../../db/kubernetes-requests.ts'
 import { findServerGroup } from '../../db/server-groups.ts'
-import { accountExists, claimServer, findServerClaims, releaseServer, renumberServer, type ServerDemand, type ServerId } from '../../db/server-claims.ts'
+import { accountExists, type ClaimsReading, claimServers, findServerClaims, likenessOf, openClaimsReading, releaseServer, renumberServer, type ServerDemand, type ServerId } from '../../db/server-claims.ts'
 import { beginSizeChange, endSizeChange } from '../../db/server-sizes.ts'
 import { type Key, keyOf, Secret } from '../../kit/kube/object.ts'
 import { type Effect, type Reconciler, watch } from '../../kit/reconcile/reconciler.ts'
@@ -35,6 +36,7 @@ const ZONE_INDEX = 'zone'
 
 export function serverReconciler(parts: Parts): Reconciler<ServerSpec, ServerStatus, Seen> {
   const { caches } = parts
+  const readings = { ...parts, claimsOf: openClaimsReading(parts.db) }
   const instances = caches.of(Instance)
   const servers = caches.of(Server)
   servers.addIndex(ZONE_INDEX, ({ spec }) => [spec.zone])
@@ -52,15 +54,19 @@ export function serverReconciler(parts: Parts): Reconciler<ServerSpec, ServerSta
       watch(PublicPool, ({ spec }) => (spec.use === 'server_ipv6_prefix' ? servers.by(ZONE_INDEX, spec.zone).map(keyOf) : [])),
       ...[watch(Zone, () => []), watch(Plan, () => []), watch(Template, () => [])],
     ],
-    observe: (server) => observe(parts, server),
+    observe: (server) => observe(readings, server),
     plan,
     effects: { claim: claimEffect(parts), give_back: giveBackEffect(parts), renumber: renumberEffect(parts), resize: resizeEffect(parts), sized: sizedEffect(parts), audit: auditEffect(parts), ...moveEffects(parts), forceRelease: forceReleaseEffect(parts) },
   }
 }
 
-async function observe({ caches, store, db }: Parts, server: ServerObject): Promise<Seen> {
+interface Readings extends Parts {
+  readonly claimsOf: ClaimsReading
+}
+
+async function observe({ caches, store, db, claimsOf }: Readings, server: ServerObject): Promise<Seen> {
   const { metadata: { namespace = '', name }, spec } = server
-  const { accountId, claims } = await readClaims(db, namespace, name)
+  const { accountId, claims } = await readClaims({ db, claimsOf }, namespace, name)
   const { instance: cached, ...otherInstances } = sortInstances(caches.of(Instance).by('server', uidOf(server)), claims)
   const instance = cached ?? await findInstance(store, server, claims)
   const template = spec.template === undefined ? undefined : caches.of(Template).get({ name: spec.template })
@@ -138,10 +144,10 @@ const isGroupMissing = async (db: Parts['db'], accountId: string | undefined, { 
   accountId !== undefined && groupId !== undefined && claims === undefined && (await asked(findServerGroup(db, { accountId, groupId }))) === undefined
 
 /** Who has claims has an account. */
-async function readClaims(db: Parts['db'], namespace: string, serverId: string): Promise<Pick<Seen, 'accountId' | 'claims'>> {
+async function readClaims({ db, claimsOf }: Pick<Readings, 'db' | 'claimsOf'>, namespace: string, serverId: string): Promise<Pick<Seen, 'accountId' | 'claims'>> {
   const accountId = accountOfNamespace(namespace)
   if (accountId === undefined || !isUuid(accountId)) return { accountId: undefined, claims: undefined }
-  const claims = await asked(findServerClaims(db, { accountId, serverId }))
+  const claims = await asked(claimsOf({ accountId, serverId }))
   return { accountId: claims !== undefined || (await asked(accountExists(db, accountId))) ? accountId : undefined, claims }
 }
 
@@ -159,13 +165,16 @@ async function readUserData(store: Parts['store'], server: ServerObject, node: s
   return { userData, hasUserDataCopy: copy !== undefined && (userData === undefined || isDeepStrictEqual(copy.data, userData)) }
 }
 
-/** What was claimed becomes visible by itself. */
-const claimEffect = ({ store, db, clock, random }: Parts): Effect => refusable('Claimed', async (input, server) => {
-  await requireNewest(store, Server, server)
-  const demand = input as unknown as ServerDemand // the plan of this folder writes it
-  await asked(db.transaction().execute((tx) => claimServer(tx, demand, { now: clock.now(), random })))
-  return granted('Claimed')
-})
+/** What was claimed becomes visible by itself. Servers of an account wait for its quotas anyway: those that are alike are claimed together. */
+function claimEffect({ store, db, clock, random }: Parts): Effect {
+  const claim = openGroupCommit(db, (tx, demands: readonly ServerDemand[]) => claimServers(tx, demands, { now: clock.now(), random }))
+  return refusable('Claimed', async (input, server) => {
+    await requireNewest(store, Server, server)
+    const demand = input as unknown as ServerDemand // the plan of this folder writes it
+    await asked(claim(likenessOf(demand), demand))
+    return granted('Claimed')
+  })
+}
 
 /** Free when the server has a prefix that it can keep. */
 const renumberEffect = ({ db }: Parts): Effect => refusable(RENUMBERED, async (input) => {

@@ -1,7 +1,8 @@
 /** The storage controller: what wakes it and what it reads. What it decides is `plan.ts`. A boot storage is made by the server controller,
  *  and gone before its server. */
 import { isHeardState } from '../../domain/node-rules.ts'
-import { findServerClaims } from '../../db/server-claims.ts'
+import { isUuid } from '../../domain/uuid.ts'
+import { type ClaimsReading, openClaimsReading } from '../../db/server-claims.ts'
 import { type Key, keyOf, type KubeObject } from '../../kit/kube/object.ts'
 import { type Reconciler, watch } from '../../kit/reconcile/reconciler.ts'
 import { accountOfNamespace } from '../../resources/index.ts'
@@ -19,6 +20,7 @@ import { plan, type Seen } from './plan.ts'
 import { isLeaving, type StorageObject, type VolumeObject } from './volumes.ts'
 
 export function storageReconciler(parts: Parts): Reconciler<StorageSpec, StorageStatus, Seen> {
+  const readings = { caches: parts.caches, claimsOf: openClaimsReading(parts.db) }
   const volumes = parts.caches.of(Volume)
   volumes.addIndex('storage', ({ spec }) => [spec.storage.uid])
   parts.caches.of(Instance).addIndex('volume', ({ spec }) => spec.disks.map(({ volume }) => volume))
@@ -37,7 +39,7 @@ export function storageReconciler(parts: Parts): Reconciler<StorageSpec, Storage
       watch(Node, ({ metadata: { name }, status }) => (status?.state === 'fenced' ? volumes.inNamespace(nodeNamespace(name)).filter(isLeaving).map(storageOf) : [])),
       watch(Zone, () => []), watch(NodeReport, () => []),
     ],
-    observe: (storage) => observe(parts, storage),
+    observe: (storage) => observe(readings, storage),
     plan,
   }
 }
@@ -64,11 +66,11 @@ const ownersOf = (caches: Parts['caches'], held: readonly VolumeObject[], server
   heirNode: heirOf(caches, held.find(({ spec }) => spec.pool !== undefined)?.spec.pool),
 })
 
-async function observe({ caches, db }: Parts, { metadata, spec }: StorageObject): Promise<Seen> {
+async function observe({ caches, claimsOf }: Pick<Parts, 'caches'> & { readonly claimsOf: ClaimsReading }, { metadata, spec }: StorageObject): Promise<Seen> {
   const { namespace = '', uid = '' } = metadata
   const accountId = accountOfNamespace(namespace)
   const { serverId } = spec
-  const claims = accountId === undefined || serverId === undefined ? undefined : await asked(findServerClaims(db, { accountId, serverId }))
+  const claims = accountId === undefined || !isUuid(accountId) || serverId === undefined ? undefined : await asked(claimsOf({ accountId, serverId }))
   const server = serverId === undefined ? undefined : caches.of(Server).get({ namespace, name: serverId })
   const instances = caches.of(Instance).by('volume', uid)
   const volumes = caches.of(Volume).by('storage', uid)

@@ -3,7 +3,7 @@ import { findMacAddress } from '../../db/claims.ts'
 import { forgetNode, mirrorNode } from '../../db/nodes.ts'
 import { listCandidates } from '../../db/placement.ts'
 import { giveBackQuotas, listQuotas, takeQuotas } from '../../db/quotas.ts'
-import { claimServer, claimServers, findServerClaims, likenessOf, releaseServer, type ServerDemand } from '../../db/server-claims.ts'
+import { claimServer, claimServers, findServerClaims, findServersClaims, likenessOf, releaseServer, type ServerDemand } from '../../db/server-claims.ts'
 import { Problem } from '../../domain/problem.ts'
 import { newUuid, systemRandom } from '../../kit/sys/random.ts'
 import { createAccount } from '../accounts.ts'
@@ -83,6 +83,18 @@ describe('a server', () => {
   test('is never put on a node that takes nothing new', async () => {
     await addNode('a', 8, false)
     expect(await refusal(claim(demandOf()))).toMatchObject({ members: { reason: 'no_capacity' } })
+  })
+})
+
+describe('servers that are asked for together', () => {
+  test('are answered in the order of asking, whosever they are, and those without claims too', async () => {
+    await addNode('a', 8)
+    const other = await createAccount(database.db)
+    const [mine, theirs, none] = [demandOf(), demandOf({ accountId: other }), demandOf()]
+    const [held, heldByThem] = [await claim(mine), await claim(theirs)]
+    expect(await findServersClaims(database.db, [none, theirs, mine, theirs])).toEqual([undefined, heldByThem, held, heldByThem])
+    expect(await findServersClaims(database.db, [{ ...mine, accountId: other }])).toEqual([undefined])
+    expect(await findServersClaims(database.db, [])).toEqual([])
   })
 })
 
