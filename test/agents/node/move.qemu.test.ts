@@ -19,6 +19,9 @@ const RECEPTION = { id: 'op-1', attempt: 1, mirroredDisks: [], key: 'b2'.repeat(
 /** An agent without processor time: nothing else of it goes on meanwhile. */
 const standStill = () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300)
 
+/** Counts every cell of a table up, over and over, and says so; or that it found one that is not what it wrote. No other program runs meanwhile. */
+const TABLE = `awk 'BEGIN { for (;;) { for (i = 0; i < 40000; i++) { if (cell[i] + 0 != round) { print "lost", "a write"; exit } cell[i] = round + 1 } print "round", ++round } }'\n`
+
 describe('a guest that was moved', () => {
   let machine: Awaited<ReturnType<typeof openQemuMachine>>
   let guest: GuestDefinition
@@ -79,5 +82,23 @@ describe('a guest that was moved', () => {
 
     await target.send(NAME, { ...orders, ...ORDERS, attempt: 2 })
     await guestWhen('the guest', () => source, (seen) => seen?.state === 'running')
+  })
+
+  it('has everything that it wrote while it was sent', async () => {
+    const countsOnAt = async (hypervisor: Hypervisor) => {
+      const before = textOf(hypervisor).length
+      await until('three rounds more', () => textOf(hypervisor), (text) => text.includes('lost a write') || [...text.slice(before).matchAll(/round \d+/g)].length >= 3)
+      expect(textOf(hypervisor)).not.toContain('lost a write')
+    }
+    expect(source.console(NAME).write(Buffer.from(TABLE))).toBe(true)
+    await countsOnAt(source)
+    for (const [from, to, id] of [[source, target, 'op-1'], [target, source, 'op-2'], [source, target, 'op-3'], [target, source, 'op-4']] as const) {
+      const reception = { ...RECEPTION, id }
+      await from.send(NAME, { ...reception, ...ORDERS, isThrottled: false, ...listeningAt(await to.receive(guest, reception)) })
+      await guestWhen('the end of the sending', () => from, (seen) => seen?.state === 'handed_over')
+      await guestWhen('the guest', () => to, (seen) => seen?.state === 'running')
+      await from.forget(NAME)
+      await countsOnAt(to)
+    }
   })
 })
