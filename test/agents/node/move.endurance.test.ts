@@ -87,6 +87,9 @@ const STORY: readonly (readonly Fault[])[] = [
   [sometime, restartSource], [sometime, restartTarget], [sometime, restartBoth], [restartSource, sometime, restartTarget],
 ]
 
+/** Half a minute on a machine that does nothing else. */
+const STORY_MILLISECONDS = 600_000
+
 describe.each([['shared storage', true], ['disks of their own', false]])('a guest that counts, between hosts with %s', (_where, isShared) => {
   it('goes on counting wherever it is', async () => {
     const pool = isShared ? await hosts.pool() : undefined
@@ -110,7 +113,7 @@ describe.each([['shared storage', true], ['disks of their own', false]])('a gues
     await hosts.forgetUserData('alpha')
     for (const node of NODES) expect([await readdir(join(hosts.folder, node, 'guests')), await readdir(join(hosts.folder, node, 'volumes'))]).toEqual([[], []])
     expect(await readdir(join(hosts.folder, 'shared', 'volumes'))).toEqual([])
-  })
+  }, STORY_MILLISECONDS)
 })
 
 it('copies the disk of a guest that stands still', async () => {
