@@ -43,7 +43,7 @@ describe('a server whose node was lost', () => {
 
 describe('recovery', () => {
   test.each<readonly [string, World, readonly string[]]>([
-    ['is refused while the node is not fenced', recovering({ actor: 'operator', seen: { fencedNodes: [] } }), ['operation op-1 reserved failed: Node node-1 is not fenced.', 'state error']],
+    ['is refused while the node is not fenced', recovering({ actor: 'operator', seen: { fencedNodes: [] } }), ['operation op-1 reserved failed: There is no proof that the server does not run on node node-1 any more.', 'state error']],
     ['ends quietly when the node has come back', recovering({ seen: { fencedNodes: [], silentNodes: [], isHostReachable: true } }), ['operation op-1 reserved cancelled', 'state error']],
     ['gives back what it held when the node has come back', recovering({ seen: { fencedNodes: [], claims: claims(LOST, TARGET) } }), ['effect release', 'operation op-1 reserved cancelled', 'state error']],
     ['of a server whose disk was lost too is refused', recovering({ seen: { storage: storage('online') } }), [expect.stringContaining('operation op-1 reserved failed: The host of the server was lost, and the disk'), expect.stringContaining('state error')] as unknown as string[]],
