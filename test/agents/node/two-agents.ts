@@ -3,6 +3,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { GUEST_FILES } from '../../../agents/node/drivers/hypervisor/qemu-arguments.ts'
 import { startServer } from '../../../embedded/kubernetes/server/serve.ts'
 import { openClient } from '../../../kit/kube/client.ts'
 import { installCrds, readCrds } from '../../../kit/kube/crd.ts'
@@ -41,6 +42,7 @@ const linesIn = (text: string): { readonly number: number; readonly index: numbe
 export const counts = (text: string): number[] => linesIn(text).map(({ number }) => number)
 
 const SHOWN_CHARACTERS = 60
+const LAST_WORDS_CHARACTERS = 1_000
 
 /** What was printed around the first number that is not the next one; empty when nothing was left out or done twice. */
 export function disorderIn(text: string): string {
@@ -95,10 +97,13 @@ export async function openTwoAgents(settings: Partial<Record<NodeName, Readonly<
   const guestPid = async (node: NodeName) => Number(await readFile(join(guestFolder(node), 'qemu.pid'), 'utf8').catch(() => '0'))
   const createSecret = (node: NodeName, name: string, data: Readonly<Record<string, string>>) =>
     store.create(Secret, { metadata: { namespace: nodeNamespace(node), name }, data: Object.fromEntries(Object.entries(data).map(([field, text]) => [field, Buffer.from(text).toString('base64')])) } as unknown as Draft<unknown, unknown>) // a Secret has data, no spec
+  /** Why a QEMU ended stands nowhere else. */
+  const lastWords = async (node: NodeName) => (await readFile(join(guestFolder(node), GUEST_FILES.output), 'utf8').catch(() => '')).slice(-LAST_WORDS_CHARACTERS)
   const consoleOf = (node: NodeName): Promise<string> => readFile(join(guestFolder(node), 'console.log'), 'utf8').catch(() => '')
   const createVolume = (node: NodeName, spec: Omit<VolumeSpec, 'storage' | 'sizeGibibytes'>) => store.create(Volume, { metadata: volumeKey(node), spec: { storage: STORAGE, sizeGibibytes: 1, ...spec } })
   const statusWhen = (what: string, node: NodeName, isWanted: (status: InstanceStatus) => boolean): Promise<InstanceStatus> =>
     until(`${what} on ${node}`, async () => reported((await store.get(Instance, instanceKey(node)))?.status), isWanted)
+      .catch(async (cause: unknown) => { throw new Error(`${String(cause)}; QEMU said ${JSON.stringify(await Promise.all(NODES.map(lastWords)))}`, { cause }) })
   /** Waits for what the guest prints where it is now; tells what either host says of it when it never does. */
   const printedWhen = (what: string, node: NodeName, isWanted: (text: string) => boolean): Promise<unknown> =>
     until(`${what} on ${node}`, async () => ({
