@@ -82,7 +82,7 @@ export const listAddresses = async (db: Queries, holding: Holding): Promise<read
 /** The query of `listAddresses`, also as part of another that says by its own columns whose they are. */
 export const heldAddresses = (db: Queries, { accountId, holder }: { readonly [Name in keyof Holding]: string | Expression<string> }) =>
   db.selectFrom('public_address').innerJoin('public_pool', 'public_pool.id', 'public_address.pool_id').select(HELD)
-    .where('public_address.account_id', '=', accountId).where('public_address.holder', '=', holder).orderBy('public_address.use').orderBy('public_address.is_current', 'desc').orderBy('public_address.index')
+    .where('public_address.account_id', '=', accountId).where('public_address.holder', '=', holder).orderBy('public_address.use').orderBy('public_address.is_current', 'desc').orderBy('public_address.index').orderBy('public_address.pool_id')
 
 const HELD = ['public_address.index', 'public_address.use', 'public_address.is_current', 'public_pool.family', 'public_pool.cidr', 'public_pool.gateway', 'public_pool.state'] as const
 export type HeldRow = Pick<Selectable<Tables['public_address']>, 'index' | 'use' | 'is_current'> & Pick<Selectable<Tables['public_pool']>, 'family' | 'cidr' | 'gateway' | 'state'>
