@@ -96,8 +96,7 @@ function byStorage({ node, operation, now }: Work): Rung {
   }
   if (known.isTaken) return { is: 'proven', evidence: `The quorum of its shared storage acknowledged at ${known.readAt} that it serves ${known.access.addresses.join(' and ')} no more.`.slice(0, EVIDENCE_LENGTH_MAXIMUM) }
   if (known.failures >= STORAGE_TRIES_MAXIMUM) return failed(`Its shared storage does not acknowledge that it serves it no more: ${known.detail}`)
-  const isFresh = known.failures > 0 && now.getTime() - Date.parse(known.readAt) < READ_SECONDS * 1_000
-  return { is: 'climbed', decision: { actions: isFresh ? [] : [takeAccess], ...waiting } }
+  return { is: 'climbed', decision: { actions: hasJustFailed(known, now) ? [] : [takeAccess], ...waiting } }
 }
 
 const takeAccess = { do: 'effect', name: 'storage', input: { ask: 'take' } } as const
@@ -107,10 +106,11 @@ const giveAccess = { do: 'effect', name: 'storage', input: { ask: 'give' } } as 
  *  nothing of it was ever started elsewhere. */
 export function accessGivenBack({ node, now }: Turn): readonly Action[] {
   const { storageBlock } = node.status ?? {}
-  if (storageBlock === undefined) return []
-  const isFresh = storageBlock.failures > 0 && now.getTime() - Date.parse(storageBlock.readAt) < READ_SECONDS * 1_000
-  return isFresh ? [] : [giveAccess]
+  return storageBlock === undefined || hasJustFailed(storageBlock, now) ? [] : [giveAccess]
 }
+
+/** Storage that was asked in vain a moment ago is not asked again yet. */
+const hasJustFailed = ({ failures, readAt }: NodeStorageBlock, now: Date): boolean => failures > 0 && now.getTime() - Date.parse(readAt) < READ_SECONDS * 1_000
 
 /** Two people say so: the one who asked, and another. Their word does not go before that of the node's own agent. */
 function byAttest({ node, seen, operation }: Work): Rung {

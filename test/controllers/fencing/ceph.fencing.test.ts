@@ -1,6 +1,5 @@
 /** Access to Ceph, taken and given back at a real cluster: one monitor on loopback, which is its own quorum. Blocklists need no other daemon. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,6 +9,7 @@ import { openCeph } from '../../../controllers/fencing/ceph.ts'
 import { probePort } from '../../../embedded/ports.ts'
 import { systemClock } from '../../../kit/sys/clock.ts'
 import { newUuid, systemRandom } from '../../../kit/sys/random.ts'
+import { endPeer } from './peer.ts'
 
 const run = promisify(execFile)
 const HOST = '127.0.0.1'
@@ -45,10 +45,7 @@ beforeAll(async () => {
   key = (await asAdministrator('auth', 'get-or-create-key', `client.${CLIENT}`, 'mon', 'allow command "osd blocklist", allow command "osd blocklist ls"')).trim()
 }, 90_000)
 afterAll(async () => {
-  if (monitor?.exitCode === null && monitor.signalCode === null) {
-    monitor.kill('SIGKILL')
-    await once(monitor, 'exit')
-  }
+  await endPeer(monitor)
   await rm(folder, { recursive: true, force: true })
 })
 

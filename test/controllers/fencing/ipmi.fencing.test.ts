@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { openIpmi } from '../../../controllers/fencing/ipmi.ts'
 import { PowerControlFailed } from '../../../controllers/fencing/power-control.ts'
+import { endPeer } from './peer.ts'
 
 const PASSWORD = 'correct-horse'
 const CHASSIS = `#!/bin/sh
@@ -59,10 +60,7 @@ beforeAll(async () => {
   await vi.waitFor(() => open().powerState(), { timeout: 60_000 })
 }, 90_000)
 afterAll(async () => {
-  if (simulator?.exitCode === null && simulator.signalCode === null) {
-    simulator.kill('SIGKILL')
-    await once(simulator, 'exit')
-  }
+  await endPeer(simulator)
   await rm(folder, { recursive: true, force: true })
 })
 

@@ -145,7 +145,7 @@ export interface GuestConsole {
   /** The last CONSOLE_TAIL_BYTES of output, over all incarnations. */
   tail(): Buffer
   status(): ConsoleStatus
-  /** Bytes of one call stay together. False when the serial line is not attached. */
+  /** Bytes of one call stay together. False when the serial line is not attached, or the guest has yet to take too much of what was typed before. */
   write(bytes: Buffer): boolean
   subscribe(listener: (event: ConsoleEvent) => void): () => void
 }

@@ -62,7 +62,7 @@ export async function openPool({ path, memory, random }: PoolOptions): Promise<P
 async function readOrGiveName(root: string, random: Random): Promise<string> {
   const file = join(root, IDENTITY_FILE)
   const known = await readFile(file, 'utf8').catch(() => undefined)
-  if (known !== undefined) return readName(root)
+  if (known !== undefined) return nameIn(known)
   const draft = `${file}.${newUuid(random)}`
   await writeFile(draft, JSON.stringify({ id: newUuid(random) }), { flush: true })
   await link(draft, file).catch((error: NodeJS.ErrnoException) => {
@@ -73,7 +73,8 @@ async function readOrGiveName(root: string, random: Random): Promise<string> {
   return readName(root)
 }
 
-const readName = async (path: string): Promise<string> => Identity.parse(JSON.parse(await readFile(join(path, IDENTITY_FILE), 'utf8'))).id
+const nameIn = (identity: string): string => Identity.parse(JSON.parse(identity)).id
+const readName = async (path: string): Promise<string> => nameIn(await readFile(join(path, IDENTITY_FILE), 'utf8'))
 
 /** Several hosts may do so at once: the last one's copy stays, and all are the same. */
 async function copyWhole(from: string, to: string, unique: string): Promise<void> {
