@@ -1,4 +1,5 @@
-/** One vitest project per tier of tools/tiers.ts. `npx vitest run test/some/file.test.ts` runs one file whatever its tier. */
+/** One vitest project per tier of tools/tiers.ts. `npx vitest run test/some/file.test.ts` runs one file whatever its
+ *  tier. */
 import { defineConfig } from 'vitest/config'
 import { TIERS } from './tools/tiers.ts'
 
@@ -7,7 +8,8 @@ export default defineConfig({
     pool: 'forks',
     // A left-over `.only` would make the rest of the suite silently green.
     allowOnly: false,
-    // Node runs the files as it runs the product: nothing is transformed and nothing is mocked, and loops run twice as fast.
+    // Node runs the files as it runs the product: nothing is transformed and nothing is mocked, and loops run twice as
+    // fast.
     experimental: { viteModuleRunner: false, nodeLoader: false },
     projects: TIERS.map((tier) => ({
       test: {

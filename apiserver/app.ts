@@ -1,4 +1,5 @@
-/** The API: routes, their handlers and the pipeline. Knows no socket, so tests and the simulation call it as a function. */
+/** The API: routes, their handlers and the pipeline. Knows no socket, so tests and the simulation call it as a
+ *  function. */
 import { deploymentSecret } from '../db/deployment-secrets.ts'
 import { databaseUnavailable } from '../db/failures.ts'
 import { answerIdempotencyKey, releaseIdempotencyKey, takeIdempotencyKey } from '../db/idempotency-keys.ts'
@@ -79,12 +80,18 @@ export async function createApp(options: AppOptions): Promise<App> {
   const { db } = options
   const identity = await openIdentity(options)
   const parts: Parts = {
-    ...options, settle: openSettlement(options), authenticate: identity.authenticate, requireAccess: identity.requireAccess, cursors: createCursors(await deploymentSecret(db, 'cursor', CURSOR_KEY_BYTES, options)),
+    ...options,
+    settle: openSettlement(options),
+    authenticate: identity.authenticate,
+    requireAccess: identity.requireAccess,
+    cursors: createCursors(await deploymentSecret(db, 'cursor', CURSOR_KEY_BYTES, options)),
   }
   const shared = {
-    ...options, ...identity,
+    ...options,
+    ...identity,
     // The intent of a change whose outcome is open gets its entry from the sweeper.
-    auditRefusal: async (refusal: Refusal) => (refusal.problem.cause instanceof Undecided ? undefined : auditRefused(refusal, options)),
+    auditRefusal: async (refusal: Refusal) =>
+      refusal.problem.cause instanceof Undecided ? undefined : auditRefused(refusal, options),
     translate: (error: unknown) => storeUnavailable(databaseUnavailable(error)),
     trustedProxies: options.trustedProxies ?? [],
     origins: ownOrigins(options.publicUrl),
@@ -94,14 +101,20 @@ export async function createApp(options: AppOptions): Promise<App> {
     durations: requestDurations(options.metrics),
   }
   let customers: HttpService | undefined
-  const mcp = mcpEndpoint({ version: VERSION, service: (request) => {
-    if (customers === undefined) throw new Error('a message came before there was an API')
-    return customers(request)
-  } })
+  const mcp = mcpEndpoint({
+    version: VERSION,
+    service: (request) => {
+      if (customers === undefined) throw new Error('a message came before there was an API')
+      return customers(request)
+    },
+  })
   const endpoints = complete([...identity.endpoints, ...resourceEndpoints(parts, options.agents), mcp])
   const of = (audience: Route['audience']) => endpoints.filter(({ route }) => route.audience === audience)
   customers = createPipeline({ ...shared, endpoints: of('customer') })
-  return { customers, operators: createPipeline({ ...shared, endpoints: of('operator'), authenticate: identity.authenticateOperator }) }
+  return {
+    customers,
+    operators: createPipeline({ ...shared, endpoints: of('operator'), authenticate: identity.authenticateOperator }),
+  }
 }
 
 const idempotencyKeysIn = (db: Database): IdempotencyKeys => ({
@@ -111,15 +124,33 @@ const idempotencyKeysIn = (db: Database): IdempotencyKeys => ({
 })
 
 const storeUnavailable = (error: unknown): unknown =>
-  error instanceof ApiError && (error.code >= 500 || error.code === 429) ? new Unavailable('the Kubernetes API', error) : error
+  error instanceof ApiError && (error.code >= 500 || error.code === 429)
+    ? new Unavailable('the Kubernetes API', error)
+    : error
 
 function resourceEndpoints(parts: Parts, agents: AgentConnections): Endpoint[] {
   const servers = openServers(parts)
   const nodes = openNodes(parts)
   return [
-    ...catalogEndpoints(parts), ...quotaEndpoints(parts), ...initScriptEndpoints(parts), ...serverGroupEndpoints(parts), ...sshKeyEndpoints(parts), ...operationEndpoints(parts, servers),
-    createServerEndpoint(parts, servers), rebuildServerEndpoint(parts, servers), changePlanEndpoint(parts, servers), ...serverEndpoints(parts, servers), ...moveEndpoints(parts, servers), renumberIpv6Endpoint(parts, servers), ...consoleEndpoints(parts, servers, openConsoles(parts, servers, agents)),
-    ...usageEndpoints(parts, servers), ...nodeEndpoints(parts, nodes), ...publicPoolEndpoints(parts), ...repairEndpoints(parts, nodes), ...operatorOperationEndpoints(parts, nodes), ...capacityEndpoints(parts),
+    ...catalogEndpoints(parts),
+    ...quotaEndpoints(parts),
+    ...initScriptEndpoints(parts),
+    ...serverGroupEndpoints(parts),
+    ...sshKeyEndpoints(parts),
+    ...operationEndpoints(parts, servers),
+    createServerEndpoint(parts, servers),
+    rebuildServerEndpoint(parts, servers),
+    changePlanEndpoint(parts, servers),
+    ...serverEndpoints(parts, servers),
+    ...moveEndpoints(parts, servers),
+    renumberIpv6Endpoint(parts, servers),
+    ...consoleEndpoints(parts, servers, openConsoles(parts, servers, agents)),
+    ...usageEndpoints(parts, servers),
+    ...nodeEndpoints(parts, nodes),
+    ...publicPoolEndpoints(parts),
+    ...repairEndpoints(parts, nodes),
+    ...operatorOperationEndpoints(parts, nodes),
+    ...capacityEndpoints(parts),
   ]
 }
 
@@ -129,6 +160,7 @@ function complete(endpoints: readonly Endpoint[]): readonly Endpoint[] {
     ...ROUTES.filter((route) => endpoints.filter((endpoint) => endpoint.route === route).length !== 1),
     ...endpoints.map(({ route }) => route).filter((route) => !ROUTES.includes(route)),
   ]
-  if (unpaired.length > 0) throw new Error(`not exactly one handler and one route: ${unpaired.map((route) => route.id).join(', ')}`)
+  if (unpaired.length > 0)
+    throw new Error(`not exactly one handler and one route: ${unpaired.map((route) => route.id).join(', ')}`)
   return endpoints
 }

@@ -9,26 +9,62 @@ import type { Route } from '../kit/http/route.ts'
 import type { Clock } from '../kit/sys/clock.ts'
 import type { Random } from '../kit/sys/random.ts'
 
-export type AuditActor = Pick<UnsealedAuditEntry, 'actor_email' | 'actor_kind' | 'user_id' | 'staff_id' | 'token_id' | 'token_name'>
+export type AuditActor = Pick<
+  UnsealedAuditEntry,
+  'actor_email' | 'actor_kind' | 'user_id' | 'staff_id' | 'token_id' | 'token_name'
+>
 
-const NOBODY: AuditActor = { actor_email: '', actor_kind: 'system', user_id: null, staff_id: null, token_id: null, token_name: null }
+const NOBODY: AuditActor = {
+  actor_email: '',
+  actor_kind: 'system',
+  user_id: null,
+  staff_id: null,
+  token_id: null,
+  token_name: null,
+}
 
 /** A person who is not signed in yet (sign-up, sign-in, a mailed link). */
-export const userActor = (user: { readonly id: string; readonly email: string }): AuditActor =>
-  ({ ...NOBODY, actor_kind: 'user', actor_email: user.email, user_id: user.id })
+export const userActor = (user: { readonly id: string; readonly email: string }): AuditActor => ({
+  ...NOBODY,
+  actor_kind: 'user',
+  actor_email: user.email,
+  user_id: user.id,
+})
 
 /** A user of Kubernetes, who has no account here. */
-export const kubernetesActor = (username: string): AuditActor => ({ ...NOBODY, actor_kind: 'operator', actor_email: `user:${username}` })
+export const kubernetesActor = (username: string): AuditActor => ({
+  ...NOBODY,
+  actor_kind: 'operator',
+  actor_email: `user:${username}`,
+})
 
 /** A member of staff in a customer's account; `userId` is the person they act as there. */
-export const staffActor = (staff: { readonly staffId: string; readonly staffEmail: string; readonly userId?: string }): AuditActor =>
-  ({ ...NOBODY, actor_kind: 'staff', actor_email: staff.staffEmail, staff_id: staff.staffId, user_id: staff.userId ?? null })
+export const staffActor = (staff: {
+  readonly staffId: string
+  readonly staffEmail: string
+  readonly userId?: string
+}): AuditActor => ({
+  ...NOBODY,
+  actor_kind: 'staff',
+  actor_email: staff.staffEmail,
+  staff_id: staff.staffId,
+  user_id: staff.userId ?? null,
+})
 
-/** Both identities of a support session are in the entry: the member of staff acts, `user_id` is the person they act as. */
+/** Both identities of a support session are in the entry: the member of staff acts, `user_id` is the person they act
+ *  as. */
 function actorOf(customer: Customer): AuditActor {
   const { support, token } = customer
   if (support !== undefined) return staffActor({ ...support, userId: customer.userId })
-  if (token !== undefined) return { ...NOBODY, actor_kind: 'token', actor_email: customer.email, user_id: customer.userId, token_id: token.id, token_name: token.name }
+  if (token !== undefined)
+    return {
+      ...NOBODY,
+      actor_kind: 'token',
+      actor_email: customer.email,
+      user_id: customer.userId,
+      token_id: token.id,
+      token_name: token.name,
+    }
   return userActor({ id: customer.userId, email: customer.email })
 }
 
@@ -43,11 +79,24 @@ export interface AuditFacts {
 }
 
 /** An entry that is not part of a chain yet. Without a resource type it is the first word of the action. */
-export function auditEntry(accountId: string, actor: AuditActor, request: Pick<RequestFacts, 'requestId' | 'sourceIp' | 'userAgent'>, facts: AuditFacts): UnsealedAuditEntry {
+export function auditEntry(
+  accountId: string,
+  actor: AuditActor,
+  request: Pick<RequestFacts, 'requestId' | 'sourceIp' | 'userAgent'>,
+  facts: AuditFacts,
+): UnsealedAuditEntry {
   return {
-    account_id: accountId, ...actor, action: facts.action, resource_type: facts.resourceType ?? facts.action.split('.')[0] ?? '', resource_id: facts.resourceId ?? '',
-    detail: facts.detail ?? {}, outcome: facts.outcome ?? 'success', source_ip: request.sourceIp, user_agent: request.userAgent.slice(0, USER_AGENT_CHARACTERS_MAXIMUM),
-    request_id: request.requestId, changes: facts.changes ?? [],
+    account_id: accountId,
+    ...actor,
+    action: facts.action,
+    resource_type: facts.resourceType ?? facts.action.split('.')[0] ?? '',
+    resource_id: facts.resourceId ?? '',
+    detail: facts.detail ?? {},
+    outcome: facts.outcome ?? 'success',
+    source_ip: request.sourceIp,
+    user_agent: request.userAgent.slice(0, USER_AGENT_CHARACTERS_MAXIMUM),
+    request_id: request.requestId,
+    changes: facts.changes ?? [],
   }
 }
 const USER_AGENT_CHARACTERS_MAXIMUM = 512
@@ -64,7 +113,10 @@ export function auditEntryOf(call: AuditedCall, facts: Partial<AuditFacts> = {})
   const action = facts.action ?? call.route.audit
   if (action == null) throw new Error('the route names no audit action')
   const { support } = call.caller
-  const detail = support === undefined ? facts.detail ?? {} : { ...facts.detail, support_mode: support.mode, support_reason: support.reason }
+  const detail =
+    support === undefined
+      ? (facts.detail ?? {})
+      : { ...facts.detail, support_mode: support.mode, support_reason: support.reason }
   return auditEntry(call.caller.accountId, actorOf(call.caller), call.request, { ...facts, action, detail })
 }
 
@@ -76,11 +128,15 @@ export interface RefusedCall extends AuditedCall {
 }
 
 /** Writes the entry of a customer's refusal, in a transaction of its own. */
-export async function auditRefusal(refused: RefusedCall, by: { readonly db: Database; readonly clock: Clock; readonly random: Random }): Promise<void> {
+export async function auditRefusal(
+  refused: RefusedCall,
+  by: { readonly db: Database; readonly clock: Clock; readonly random: Random },
+): Promise<void> {
   const isWrongCode = refused.problem.members.reason === 'second_factor_invalid'
   const entry = auditEntryOf(refused, {
     ...(isWrongCode ? { action: 'auth.mfa_failed' } : {}),
-    resourceId: refused.resourceId.slice(0, RESOURCE_ID_CHARACTERS_MAXIMUM), outcome: refused.outcome,
+    resourceId: refused.resourceId.slice(0, RESOURCE_ID_CHARACTERS_MAXIMUM),
+    outcome: refused.outcome,
     detail: detailOfRefusal(refused.problem),
   })
   await throughOutage(by, () => by.db.transaction().execute((tx) => appendAudit(tx, entry, by)))
@@ -98,7 +154,10 @@ export async function throughOutage(by: { readonly clock: Clock }, work: () => P
   }
 }
 /** Why a refusal was made, for the log. */
-export const detailOfRefusal = ({ status, members: { reason } }: RefusedCall['problem']): Record<string, string> => ({ status: String(status), ...(reason === undefined ? {} : { reason }) })
+export const detailOfRefusal = ({ status, members: { reason } }: RefusedCall['problem']): Record<string, string> => ({
+  status: String(status),
+  ...(reason === undefined ? {} : { reason }),
+})
 
 /** A short outage, often the very reason of the refusal, must not lose its entry. */
 const REFUSAL_ATTEMPTS_MAXIMUM = 5

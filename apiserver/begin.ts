@@ -1,4 +1,5 @@
-/** Begins an operation of a server: the desired state and the operation that brings it about are one conditional write. */
+/** Begins an operation of a server: the desired state and the operation that brings it about are one conditional write.
+ */
 import type { Transaction } from 'kysely'
 import type { AuditChange } from '../domain/audit.ts'
 import type { Extent, OperationKind } from '../domain/operations.ts'
@@ -38,7 +39,9 @@ export interface Verb<Claims = void> extends Extent {
   readonly changes?: (server: ServerObject) => readonly AuditChange[]
   /** Merge patch of the spec. */
   readonly spec: Patch | ((beginning: Beginning<Claims>) => Patch)
-  readonly arguments?: Readonly<Record<string, string>> | ((beginning: Beginning<Claims>) => Readonly<Record<string, string>>)
+  readonly arguments?:
+    | Readonly<Record<string, string>>
+    | ((beginning: Beginning<Claims>) => Readonly<Record<string, string>>)
   /** Takes what the operation needs, and gives it back when it was not begun. */
   readonly claim?: (tx: Transaction<Tables>, operation: OperationStanza) => Promise<Claims>
   readonly giveBack?: (tx: Transaction<Tables>, operation: OperationStanza) => Promise<void>
@@ -47,11 +50,20 @@ export interface Verb<Claims = void> extends Extent {
 }
 
 /** Answers 202 with the operation that has begun. Throws what `begin` does. */
-export const operate = async <R extends Route, Claims = void>(parts: Parts, servers: Servers, call: Call<R, Customer>, verb: Verb<Claims>): Promise<Answer> =>
-  ({ status: 202, body: { operation: await begin(parts, servers, call, verb) } })
+export const operate = async <R extends Route, Claims = void>(
+  parts: Parts,
+  servers: Servers,
+  call: Call<R, Customer>,
+  verb: Verb<Claims>,
+): Promise<Answer> => ({ status: 202, body: { operation: await begin(parts, servers, call, verb) } })
 
 /** Answers the operation as it is then. */
-export async function begin<R extends Route, Claims = void>(parts: Parts, servers: Servers, call: Call<R, Customer>, verb: Verb<Claims>): Promise<OperationView> {
+export async function begin<R extends Route, Claims = void>(
+  parts: Parts,
+  servers: Servers,
+  call: Call<R, Customer>,
+  verb: Verb<Claims>,
+): Promise<OperationView> {
   const { id } = call.params as { readonly id: string } // every route of a verb has it
   const { caller, request, now } = call
   const judge = (server: ServerObject) => {
@@ -60,10 +72,20 @@ export async function begin<R extends Route, Claims = void>(parts: Parts, server
   }
   const before = await servers.read(caller.accountId, id)
   judge(before)
-  const operation = newStanza(parts, verb.kind, { actor: caller.actor, requestId: request.requestId, now, gibibytes: verb.gibibytes, graceSeconds: verb.graceSeconds })
+  const operation = newStanza(parts, verb.kind, {
+    actor: caller.actor,
+    requestId: request.requestId,
+    now,
+    gibibytes: verb.gibibytes,
+    graceSeconds: verb.graceSeconds,
+  })
   const read = readAgain(servers, { caller, params: { id } }, before)
   const written = await accept(parts, {
-    id: operation.id, accountId: caller.accountId, resource: { type: 'server', id }, operation, audit: auditEntryOf(call, { resourceId: id, changes: verb.changes?.(before) ?? [] }),
+    id: operation.id,
+    accountId: caller.accountId,
+    resource: { type: 'server', id },
+    operation,
+    audit: auditEntryOf(call, { resourceId: id, changes: verb.changes?.(before) ?? [] }),
     claim: async (tx) => verb.claim?.(tx, operation),
     ...(verb.giveBack === undefined ? {} : { giveBack: (tx) => verb.giveBack?.(tx, operation) ?? Promise.resolve() }),
     write: async (claimed) => {
@@ -76,7 +98,10 @@ export async function begin<R extends Route, Claims = void>(parts: Parts, server
       const said = typeof verb.arguments === 'function' ? verb.arguments(beginning) : verb.arguments
       return parts.store.patch(Server, keyOf(server), {
         metadata: { resourceVersion: server.metadata.resourceVersion },
-        spec: { ...(typeof verb.spec === 'function' ? verb.spec(beginning) : verb.spec), operation: { ...operation, arguments: said === undefined ? null : replacing(earlier, said) } },
+        spec: {
+          ...(typeof verb.spec === 'function' ? verb.spec(beginning) : verb.spec),
+          operation: { ...operation, arguments: said === undefined ? null : replacing(earlier, said) },
+        },
       })
     },
     look: () => parts.store.get(Server, { namespace: accountNamespace(caller.accountId), name: id }),
@@ -87,7 +112,11 @@ export async function begin<R extends Route, Claims = void>(parts: Parts, server
 }
 
 /** The object that was read already, then, after a conflict, the one that the store has by now. */
-export function readAgain(servers: Servers, call: { readonly caller: Customer; readonly params: { readonly id: string } }, first: ServerObject): () => Promise<ServerObject> {
+export function readAgain(
+  servers: Servers,
+  call: { readonly caller: Customer; readonly params: { readonly id: string } },
+  first: ServerObject,
+): () => Promise<ServerObject> {
   let known: ServerObject | undefined = first
   return async () => {
     const server = known ?? (await servers.read(call.caller.accountId, call.params.id))

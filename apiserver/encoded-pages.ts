@@ -1,4 +1,5 @@
-/** Pages of lists as bytes, joined once for as long as the same pieces are asked for in the same order: most clients ask for
+/** Pages of lists as bytes, joined once for as long as the same pieces are asked for in the same order: most clients
+ *  ask for
  *  what they asked for before. Pieces are never changed in place. */
 
 export interface EncodedPages {
@@ -26,8 +27,17 @@ export function createEncodedPages(bytesMaximum: number): EncodedPages {
     join(pieces, nextCursor) {
       const [first] = pieces
       const known = first && kept.get(first)
-      if (known?.nextCursor === nextCursor && known.pieces.length === pieces.length && known.pieces.every((piece, index) => piece === pieces[index])) return known.json
-      const json = Buffer.concat([OPENS, ...pieces.flatMap((piece, index) => (index === 0 ? [piece] : [COMMA, piece])), Buffer.from(`],"next_cursor":${JSON.stringify(nextCursor)}}`)])
+      if (
+        known?.nextCursor === nextCursor &&
+        known.pieces.length === pieces.length &&
+        known.pieces.every((piece, index) => piece === pieces[index])
+      )
+        return known.json
+      const json = Buffer.concat([
+        OPENS,
+        ...pieces.flatMap((piece, index) => (index === 0 ? [piece] : [COMMA, piece])),
+        Buffer.from(`],"next_cursor":${JSON.stringify(nextCursor)}}`),
+      ])
       if (first === undefined || json.length > bytesMaximum) return json
       drop(first)
       kept.set(first, { pieces, nextCursor, json })

@@ -1,4 +1,5 @@
-/** The API server's process: reads its environment, opens what it stands on, listens for customers and operators, stops cleanly. */
+/** The API server's process: reads its environment, opens what it stands on, listens for customers and operators, stops
+ *  cleanly. */
 import { z } from 'zod'
 import { Problem } from '../domain/problem.ts'
 import { migrate, openDatabase } from '../db/open.ts'
@@ -31,7 +32,15 @@ import { createPages } from './pages.ts'
 
 const Port = z.coerce.number().int().min(0).max(65_535)
 /** Comma separated. */
-const List = z.string().default('').transform((list) => list.split(',').map((item) => item.trim()).filter((item) => item !== ''))
+const List = z
+  .string()
+  .default('')
+  .transform((list) =>
+    list
+      .split(',')
+      .map((item) => item.trim())
+      .filter((item) => item !== ''),
+  )
 const Environment = z.object({
   SVCCLOUD_HOST: z.string().default('127.0.0.1'),
   SVCCLOUD_PORT: Port.default(8080),
@@ -71,41 +80,88 @@ async function run(settings: z.infer<typeof Environment>, log: Logger, stop: Abo
   const random = systemRandom
   const metrics = openRegistry({ isProcessWide: true })
   const db = openDatabase({
-    url: required('SVCCLOUD_DATABASE_URL', settings.DATABASE_URL ?? settings.SVCCLOUD_DATABASE_URL), connectionsMaximum: settings.SVCCLOUD_DATABASE_CONNECTIONS,
+    url: required('SVCCLOUD_DATABASE_URL', settings.DATABASE_URL ?? settings.SVCCLOUD_DATABASE_URL),
+    connectionsMaximum: settings.SVCCLOUD_DATABASE_CONNECTIONS,
     onConnectionLost: (error) => log.warn('database connection lost', { error }),
   })
   await migrate(db)
   openIdentityMetrics(db, metrics)
 
-  const access = settings.SVCCLOUD_KUBECONFIG === undefined ? await readServiceAccount(environment(), clock) : await readKubeconfig(settings.SVCCLOUD_KUBECONFIG, clock)
+  const access =
+    settings.SVCCLOUD_KUBECONFIG === undefined
+      ? await readServiceAccount(environment(), clock)
+      : await readKubeconfig(settings.SVCCLOUD_KUBECONFIG, clock)
   const kubernetes = openHttpsTransport(required('SVCCLOUD_KUBECONFIG', access))
   const store = openClient({ transport: kubernetes.transport, fieldManager: 'svccloud-apiserver', clock, random })
   const caches = openCaches({ store, clock, random, log, registry: metrics })
 
   let customerApi: HttpService = notReady(random)
   const customers = await startServer({
-    host: settings.SVCCLOUD_HOST, port: settings.SVCCLOUD_PORT, service: (request) => customerApi(request), clock, random, log,
+    host: settings.SVCCLOUD_HOST,
+    port: settings.SVCCLOUD_PORT,
+    service: (request) => customerApi(request),
+    clock,
+    random,
+    log,
     pages: createPages({ document: documentFor('customer'), random, pages: PAGES }),
   })
   const apiUrl = `http://${hostInUrl(settings.SVCCLOUD_HOST)}:${customers.port}`
 
   const mail = openMailTransport({ smtpUrl: settings.SVCCLOUD_SMTP_URL, folder: settings.SVCCLOUD_MAIL_DIRECTORY })
   const app = await createApp({
-    store, caches, db, clock, random, log, metrics, agents: openAgents({ store, caches, clock }), publicUrl: settings.SVCCLOUD_PUBLIC_URL ?? apiUrl,
-    canSendMail: mail !== undefined, needsReadOnlyConsent: settings.SVCCLOUD_SUPPORT_READ_NEEDS_CONSENT === 'true', sealingKeys: parseSealingKeys(settings.SVCCLOUD_SEALING_KEYS),
-    kubernetes: kubernetes.transport, providers: parseProviders(settings.SVCCLOUD_IDENTITY_PROVIDERS), trustedProxies: settings.SVCCLOUD_TRUSTED_PROXIES, hasPeers: settings.SVCCLOUD_HAS_PEERS === 'true',
+    store,
+    caches,
+    db,
+    clock,
+    random,
+    log,
+    metrics,
+    agents: openAgents({ store, caches, clock }),
+    publicUrl: settings.SVCCLOUD_PUBLIC_URL ?? apiUrl,
+    canSendMail: mail !== undefined,
+    needsReadOnlyConsent: settings.SVCCLOUD_SUPPORT_READ_NEEDS_CONSENT === 'true',
+    sealingKeys: parseSealingKeys(settings.SVCCLOUD_SEALING_KEYS),
+    kubernetes: kubernetes.transport,
+    providers: parseProviders(settings.SVCCLOUD_IDENTITY_PROVIDERS),
+    trustedProxies: settings.SVCCLOUD_TRUSTED_PROXIES,
+    hasPeers: settings.SVCCLOUD_HAS_PEERS === 'true',
   })
   const missing = async () => {
-    const isDatabaseThere = await db.selectFrom('deployment_secret').select('name').limit(1).execute().then(() => true, () => false)
+    const isDatabaseThere = await db
+      .selectFrom('deployment_secret')
+      .select('name')
+      .limit(1)
+      .execute()
+      .then(
+        () => true,
+        () => false,
+      )
     return [...(isDatabaseThere ? [] : ['database']), ...(caches.isReady() ? [] : ['caches'])]
   }
   const operator = await startServer({
-    host: settings.SVCCLOUD_OPERATOR_HOST, port: settings.SVCCLOUD_OPERATOR_PORT, service: app.operators, clock, random, log,
+    host: settings.SVCCLOUD_OPERATOR_HOST,
+    port: settings.SVCCLOUD_OPERATOR_PORT,
+    service: app.operators,
+    clock,
+    random,
+    log,
     pages: createOperatorPages(documentFor('operator'), { metrics, missing }),
   })
   caches.start(stop)
-  const upkeep = runUpkeep({ db, clock, log, auditVerifySeconds: settings.SVCCLOUD_AUDIT_VERIFY_SECONDS, auditRetentionDays: settings.SVCCLOUD_AUDIT_RETENTION_DAYS }, stop)
-  const mailing = mail === undefined ? undefined : runMailWorker({ db, clock, random, log, transport: mail, from: settings.SVCCLOUD_MAIL_FROM }, stop)
+  const upkeep = runUpkeep(
+    {
+      db,
+      clock,
+      log,
+      auditVerifySeconds: settings.SVCCLOUD_AUDIT_VERIFY_SECONDS,
+      auditRetentionDays: settings.SVCCLOUD_AUDIT_RETENTION_DAYS,
+    },
+    stop,
+  )
+  const mailing =
+    mail === undefined
+      ? undefined
+      : runMailWorker({ db, clock, random, log, transport: mail, from: settings.SVCCLOUD_MAIL_FROM }, stop)
 
   // Lists are answered from the caches: nobody is let in before they are filled.
   await Promise.race([caches.ready(), aborted(stop)])
@@ -123,22 +179,41 @@ async function run(settings: z.infer<typeof Environment>, log: Logger, stop: Abo
   await db.destroy()
 }
 
-function openAdmission(settings: z.infer<typeof Environment>, parts: Pick<AdmissionOptions, 'store' | 'caches' | 'db' | 'clock' | 'random' | 'log'>): Promise<Listener> | undefined {
-  const { SVCCLOUD_WEBHOOK_PORT: port, SVCCLOUD_WEBHOOK_CERTIFICATE_FILE: certificate, SVCCLOUD_WEBHOOK_KEY_FILE: key } = settings
-  return port === undefined ? undefined : startAdmission({
-    ...parts, host: settings.SVCCLOUD_WEBHOOK_HOST, port, certificateFiles: certificate === undefined || key === undefined ? undefined : { certificate, key },
-    isRegistering: settings.SVCCLOUD_WEBHOOK_REGISTER === 'true', platformUsers: settings.SVCCLOUD_PLATFORM_USERS,
-  })
+function openAdmission(
+  settings: z.infer<typeof Environment>,
+  parts: Pick<AdmissionOptions, 'store' | 'caches' | 'db' | 'clock' | 'random' | 'log'>,
+): Promise<Listener> | undefined {
+  const {
+    SVCCLOUD_WEBHOOK_PORT: port,
+    SVCCLOUD_WEBHOOK_CERTIFICATE_FILE: certificate,
+    SVCCLOUD_WEBHOOK_KEY_FILE: key,
+  } = settings
+  return port === undefined
+    ? undefined
+    : startAdmission({
+        ...parts,
+        host: settings.SVCCLOUD_WEBHOOK_HOST,
+        port,
+        certificateFiles: certificate === undefined || key === undefined ? undefined : { certificate, key },
+        isRegistering: settings.SVCCLOUD_WEBHOOK_REGISTER === 'true',
+        platformUsers: settings.SVCCLOUD_PLATFORM_USERS,
+      })
 }
 
 /** Answers until the caches are filled. */
-const notReady = (random: Random): HttpService => async () =>
-  renderProblem(new Problem(503, 'The service is starting. Try again in a moment.', { retryAfterSeconds: 1 }), { 'x-request-id': newUuid(random) })
+const notReady =
+  (random: Random): HttpService =>
+  async () =>
+    renderProblem(new Problem(503, 'The service is starting. Try again in a moment.', { retryAfterSeconds: 1 }), {
+      'x-request-id': newUuid(random),
+    })
 
 const hostInUrl = (host: string): string => (host.includes(':') ? `[${host}]` : host)
 
 const aborted = (signal: AbortSignal): Promise<void> =>
-  new Promise((resolve) => (signal.aborted ? resolve() : signal.addEventListener('abort', () => resolve(), { once: true })))
+  new Promise((resolve) =>
+    signal.aborted ? resolve() : signal.addEventListener('abort', () => resolve(), { once: true }),
+  )
 
 function required<T>(name: string, value: T | undefined): T {
   if (value === undefined) throw new Error(`${name} is not set`)

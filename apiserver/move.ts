@@ -22,16 +22,31 @@ export function moveOf(server: ServerObject): Move {
   const power = stateOf(stored) === 'stopped' ? 'stopped' : 'started'
   const judge: Move['judge'] = (facts) => requireMovable(facts, power)
   judge(factsOf(stored))
-  return { power, judge, kind: power === 'started' ? 'server.migrate' : 'server.move', gibibytes: gibibytesOf(server.status ?? {}) }
+  return {
+    power,
+    judge,
+    kind: power === 'started' ? 'server.migrate' : 'server.move',
+    gibibytes: gibibytesOf(server.status ?? {}),
+  }
 }
 
 /** Throws 409 beyond the point of no return of the operation's move. */
 export function requireUnswitched(status: ServerObject['status'], operationId: string): void {
-  if (status?.migration?.operationId === operationId && status.migration.state === 'switched') throw conflict('state_not_allowed', 'The server is on its new node already.')
+  if (status?.migration?.operationId === operationId && status.migration.state === 'switched')
+    throw conflict('state_not_allowed', 'The server is on its new node already.')
 }
 
 /** Throws the Problem that the move would end with for want of a node; holds none. */
-export async function requireDestination({ caches, db, random }: Parts, { accountId, server }: { readonly accountId: string; readonly server: ServerObject }, wish: Pick<TargetWish, 'zone' | 'node'>, now: Date): Promise<void> {
+export async function requireDestination(
+  { caches, db, random }: Parts,
+  { accountId, server }: { readonly accountId: string; readonly server: ServerObject },
+  wish: Pick<TargetWish, 'zone' | 'node'>,
+  now: Date,
+): Promise<void> {
   const { cpuPool } = caches.of(Plan).get({ name: server.spec.plan })?.spec ?? {}
-  await requireTarget(db, { accountId, serverId: server.metadata.name, operationId: newUuid(random), cpuPool, ...wish }, now)
+  await requireTarget(
+    db,
+    { accountId, serverId: server.metadata.name, operationId: newUuid(random), cpuPool, ...wish },
+    now,
+  )
 }

@@ -6,7 +6,10 @@ import { ACCOUNT_LABEL } from '../resources/labels.ts'
 import type { Parts } from './parts.ts'
 
 /** Makes it when it is not there. */
-export async function ensureNamespace({ store, caches }: Pick<Parts, 'store' | 'caches'>, accountId: string): Promise<void> {
+export async function ensureNamespace(
+  { store, caches }: Pick<Parts, 'store' | 'caches'>,
+  accountId: string,
+): Promise<void> {
   const name = accountNamespace(accountId)
   if (caches.of(Namespace).get({ name }) !== undefined) return
   const draft = { metadata: { name, labels: { [ACCOUNT_LABEL]: accountId } }, spec: {} }

@@ -1,10 +1,14 @@
-/** The objects of each namespace, newest first, kept in order as the cache changes: a page costs its own length, however many there are. */
+/** The objects of each namespace, newest first, kept in order as the cache changes: a page costs its own length,
+ *  however many there are. */
 import type { Position } from '../kit/http/cursor.ts'
 import type { Cache } from '../kit/kube/cache.ts'
 import type { KubeObject } from '../kit/kube/object.ts'
 
 /** Where an object stands: by its creation, then by its name. */
-export const positionOf = ({ metadata }: KubeObject): Position => ({ sortKey: metadata.creationTimestamp ?? '', id: metadata.name })
+export const positionOf = ({ metadata }: KubeObject): Position => ({
+  sortKey: metadata.creationTimestamp ?? '',
+  id: metadata.name,
+})
 
 /** Negative when `one` comes first. */
 export function compareNewestFirst(one: Position, other: Position): number {
@@ -13,8 +17,13 @@ export function compareNewestFirst(one: Position, other: Position): number {
 }
 
 /** Those that come after the position, newest first; all of them when it is undefined. */
-export const sortNewestFirst = <Item extends KubeObject>(objects: readonly Item[], after: Position | undefined): Item[] =>
-  objects.filter((object) => after === undefined || compareNewestFirst(positionOf(object), after) > 0).sort((one, other) => compareNewestFirst(positionOf(one), positionOf(other)))
+export const sortNewestFirst = <Item extends KubeObject>(
+  objects: readonly Item[],
+  after: Position | undefined,
+): Item[] =>
+  objects
+    .filter((object) => after === undefined || compareNewestFirst(positionOf(object), after) > 0)
+    .sort((one, other) => compareNewestFirst(positionOf(one), positionOf(other)))
 
 export interface NewestFirst<Spec, Status> {
   /** At most `count` objects that come after the position; from the newest when it is undefined. */
@@ -37,7 +46,12 @@ export function newestFirst<Spec, Status>(cache: Cache<Spec, Status>): NewestFir
   }
   cache.subscribe((news) => {
     // Another object of the same name, made later, may come without word of the end of the first.
-    if (news.is === 'set' && news.previous !== undefined && compareNewestFirst(positionOf(news.previous), positionOf(news.object)) !== 0) change(news.previous, false)
+    if (
+      news.is === 'set' &&
+      news.previous !== undefined &&
+      compareNewestFirst(positionOf(news.previous), positionOf(news.object)) !== 0
+    )
+      change(news.previous, false)
     change(news.object, news.is === 'set')
   })
   return {

@@ -25,7 +25,11 @@ export interface Parts {
   /** Other replicas answer customers too: what one has written, every other shows at once. */
   readonly hasPeers?: boolean
   /** Throws 403 unless the management cluster allows it to the operator; free for staff sessions, which have roles. */
-  readonly requireAccess: (operator: Operator, access: Pick<OperatorAccess, 'verb' | 'resource'>, namespace?: string) => Promise<void>
+  readonly requireAccess: (
+    operator: Operator,
+    access: Pick<OperatorAccess, 'verb' | 'resource'>,
+    namespace?: string,
+  ) => Promise<void>
   /** Whether a credential is good at this moment; for answers that last. */
   readonly authenticate: (request: RequestFacts) => Promise<Caller | undefined>
 }

@@ -44,12 +44,20 @@ const HOSTNAME_INDEX = 'hostname'
 export const OPERATION_INDEX = 'operation'
 const within = (namespace: string | undefined, text: string): string => `${namespace ?? ''}\n${text}`
 
-export function openServers({ store, caches, db, clock, hasPeers = false }: Pick<Parts, 'store' | 'caches' | 'db' | 'clock' | 'hasPeers'>): Servers {
+export function openServers({
+  store,
+  caches,
+  db,
+  clock,
+  hasPeers = false,
+}: Pick<Parts, 'store' | 'caches' | 'db' | 'clock' | 'hasPeers'>): Servers {
   const cache = caches.of(Server)
   const plans = caches.of(Plan)
   const zones = caches.of(Zone)
   const templates = caches.of(Template)
-  cache.addIndex(LABEL_INDEX, ({ metadata, spec }) => Object.entries(spec.labels).map(([key, value]) => within(metadata.namespace, `${key}=${value}`)))
+  cache.addIndex(LABEL_INDEX, ({ metadata, spec }) =>
+    Object.entries(spec.labels).map(([key, value]) => within(metadata.namespace, `${key}=${value}`)),
+  )
   cache.addIndex(HOSTNAME_INDEX, ({ metadata, spec }) => [within(metadata.namespace, spec.hostname)])
   cache.addIndex(OPERATION_INDEX, ({ spec }) => (spec.operation === undefined ? [] : [spec.operation.id]))
   const ordered = newestFirst(cache)
@@ -59,8 +67,11 @@ export function openServers({ store, caches, db, clock, hasPeers = false }: Pick
     return zone?.status === undefined ? ZONE_UNKNOWN : zone.status.haObstacle
   }
   const surroundingsOf = ({ spec, status }: ServerObject): ServerSurroundings => ({
-    plan: plans.get({ name: spec.plan })?.spec, zone: zones.get({ name: spec.zone })?.spec, haObstacle: obstacleOf(spec.zone),
-    template: spec.template === undefined ? undefined : templates.get({ name: spec.template })?.spec, work: status?.nodeName === undefined ? undefined : nodes.get({ name: status.nodeName })?.status?.plannedWork,
+    plan: plans.get({ name: spec.plan })?.spec,
+    zone: zones.get({ name: spec.zone })?.spec,
+    haObstacle: obstacleOf(spec.zone),
+    template: spec.template === undefined ? undefined : templates.get({ name: spec.template })?.spec,
+    work: status?.nodeName === undefined ? undefined : nodes.get({ name: status.nodeName })?.status?.plannedWork,
   })
   const fragments = new WeakMap<ServerObject, Fragment>()
 
@@ -77,24 +88,40 @@ export function openServers({ store, caches, db, clock, hasPeers = false }: Pick
       if (!hasPeers) return
       const namespace = accountNamespace(accountId)
       const writes = await listRecentWrites(db, accountId, 'server', clock.now())
-      const isBehind = ({ resource: { id }, resourceVersion }: RecentWrite) => Number(cache.get({ namespace, name: id })?.metadata.resourceVersion ?? 0) < Number(resourceVersion)
-      await Promise.all(writes.filter(isBehind).map(async ({ resource: { id } }) => {
-        const server = await store.get(Server, { namespace, name: id })
-        if (server !== undefined) cache.apply(server)
-      }))
+      const isBehind = ({ resource: { id }, resourceVersion }: RecentWrite) =>
+        Number(cache.get({ namespace, name: id })?.metadata.resourceVersion ?? 0) < Number(resourceVersion)
+      await Promise.all(
+        writes.filter(isBehind).map(async ({ resource: { id } }) => {
+          const server = await store.get(Server, { namespace, name: id })
+          if (server !== undefined) cache.apply(server)
+        }),
+      )
     },
     page(accountId, filter, after, count) {
       const namespace = accountNamespace(accountId)
       const candidates = candidatesOf(cache, namespace, filter)
       if (candidates === undefined) return ordered.page(namespace, after, count)
-      return sortNewestFirst(candidates.filter((server) => matches(server, filter)), after).slice(0, count)
+      return sortNewestFirst(
+        candidates.filter((server) => matches(server, filter)),
+        after,
+      ).slice(0, count)
     },
     viewOf: (server) => toServerView(storedOf(server), surroundingsOf(server)),
     jsonOf(server) {
       const { plan, zone, template, work, haObstacle } = surroundingsOf(server)
       const known = fragments.get(server)
-      if (known !== undefined && known.plan === plan && known.zone === zone && known.template === template && known.work === work && known.haObstacle === haObstacle) return known.json
-      const json = Buffer.from(JSON.stringify(toServerView(storedOf(server), { plan, zone, template, work, haObstacle })))
+      if (
+        known !== undefined &&
+        known.plan === plan &&
+        known.zone === zone &&
+        known.template === template &&
+        known.work === work &&
+        known.haObstacle === haObstacle
+      )
+        return known.json
+      const json = Buffer.from(
+        JSON.stringify(toServerView(storedOf(server), { plan, zone, template, work, haObstacle })),
+      )
       fragments.set(server, { json, plan, zone, template, work, haObstacle })
       return json
     },
@@ -106,11 +133,16 @@ interface Fragment extends ServerSurroundings {
 }
 
 /** The servers that an index finds for the filter; undefined when there is nothing to filter. */
-function candidatesOf(cache: Servers['cache'], namespace: string, { labels, hostname }: ServerFilter): ServerObject[] | undefined {
+function candidatesOf(
+  cache: Servers['cache'],
+  namespace: string,
+  { labels, hostname }: ServerFilter,
+): ServerObject[] | undefined {
   if (hostname !== undefined) return cache.by(HOSTNAME_INDEX, within(namespace, hostname))
   const [first] = labels
   return first === undefined ? undefined : cache.by(LABEL_INDEX, within(namespace, `${first.key}=${first.value}`))
 }
 
 const matches = ({ spec }: ServerObject, { labels, hostname }: ServerFilter): boolean =>
-  (hostname === undefined || spec.hostname === hostname) && labels.every(({ key, value }) => Object.hasOwn(spec.labels, key) && spec.labels[key] === value)
+  (hostname === undefined || spec.hostname === hostname) &&
+  labels.every(({ key, value }) => Object.hasOwn(spec.labels, key) && spec.labels[key] === value)

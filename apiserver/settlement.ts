@@ -1,4 +1,5 @@
-/** The end of an accepted change in PostgreSQL: its intent goes, its audit entry is written, and other replicas learn of the write. The changes of
+/** The end of an accepted change in PostgreSQL: its intent goes, its audit entry is written, and other replicas learn
+ *  of the write. The changes of
  *  an account wait for the head of its chain anyway, so those that end at the same time end in one transaction. */
 import type { UnsealedAuditEntry } from '../domain/audit.ts'
 import { appendAudits, type Sealing } from '../db/audit.ts'
@@ -15,11 +16,22 @@ export interface Settlement extends RecentWrite {
 }
 
 /** By account id. */
-export function openSettlement({ db, hasPeers = false, ...by }: Sealing & { readonly db: Database; readonly hasPeers?: boolean }): GroupCommit<Settlement, void> {
+export function openSettlement({
+  db,
+  hasPeers = false,
+  ...by
+}: Sealing & { readonly db: Database; readonly hasPeers?: boolean }): GroupCommit<Settlement, void> {
   return openGroupCommit(db, async (tx, changes) => {
     if (hasPeers) await recordWrites(tx, changes, by.clock.now())
-    const settled = await settleIntents(tx, changes.map(({ id }) => id))
-    await appendAudits(tx, changes.filter(({ id }) => settled.has(id)).map(({ audit }) => audit), by)
+    const settled = await settleIntents(
+      tx,
+      changes.map(({ id }) => id),
+    )
+    await appendAudits(
+      tx,
+      changes.filter(({ id }) => settled.has(id)).map(({ audit }) => audit),
+      by,
+    )
     return changes.map(() => undefined)
   })
 }

@@ -1,4 +1,5 @@
-/** A page of 100 of an account's 10 000 servers, with a token, against a bare node:http server that sends the same bytes. */
+/** A page of 100 of an account's 10 000 servers, with a token, against a bare node:http server that sends the same
+ *  bytes. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { startServer } from '../kit/http/server.ts'
@@ -15,30 +16,54 @@ const PAGE = 100
 const CLIENTS = 16
 
 export const bench: Bench = {
-  name: 'B01 list servers', question: `a page of ${PAGE} of ${SERVERS} servers`, subjectName: 'GET /v1/servers', peerName: 'bare node:http, same bytes',
-  unit: 'pages', goal: 0.5,
+  name: 'B01 list servers',
+  question: `a page of ${PAGE} of ${SERVERS} servers`,
+  subjectName: 'GET /v1/servers',
+  peerName: 'bare node:http, same bytes',
+  unit: 'pages',
+  goal: 0.5,
   async open() {
     const cloud = await openCloud([])
     const made = Array.from({ length: SERVERS }, (_, index) => index)
     for (let from = 0; from < SERVERS; from += 500) {
-      await Promise.all(made.slice(from, from + 500).map((index) => cloud.store.create(Server, {
-        metadata: { name: newUuid(random), namespace: cloud.namespace },
-        spec: {
-          hostname: `server-${index}`, title: '', zone: ZONE, plan: PLAN, template: TEMPLATE, labels: { number: String(index) }, desiredPower: 'running', sshKeys: [],
-          haPolicy: 'restart', migrationPolicy: 'default', publicIpv4: false, metadataEnabled: true, isProtected: false,
-        },
-      })))
+      await Promise.all(
+        made.slice(from, from + 500).map((index) =>
+          cloud.store.create(Server, {
+            metadata: { name: newUuid(random), namespace: cloud.namespace },
+            spec: {
+              hostname: `server-${index}`,
+              title: '',
+              zone: ZONE,
+              plan: PLAN,
+              template: TEMPLATE,
+              labels: { number: String(index) },
+              desiredPower: 'running',
+              sshKeys: [],
+              haPolicy: 'restart',
+              migrationPolicy: 'default',
+              publicIpv4: false,
+              metadataEnabled: true,
+              isProtected: false,
+            },
+          }),
+        ),
+      )
     }
     await cloud.startCaches()
     const api = await startServer({ host: '127.0.0.1', port: 0, service: cloud.app.customers, clock, random, log })
     const url = `http://127.0.0.1:${api.port}/v1/servers?limit=${PAGE}`
     const answer = await fetch(url, { headers: { authorization: `Bearer ${cloud.tokens[0]}` } })
     const bytes = Buffer.from(await answer.arrayBuffer())
-    const bare = createServer((_, response) => response.writeHead(200, { 'content-type': 'application/json', 'content-length': bytes.length }).end(bytes))
+    const bare = createServer((_, response) =>
+      response.writeHead(200, { 'content-type': 'application/json', 'content-length': bytes.length }).end(bytes),
+    )
     await new Promise<void>((resolve) => bare.listen(0, '127.0.0.1', resolve))
-    const side = (target: string): Side => ({ run: (seconds) => loadFrom({ url: target, tokens: cloud.tokens, clients: CLIENTS, seconds }) })
+    const side = (target: string): Side => ({
+      run: (seconds) => loadFrom({ url: target, tokens: cloud.tokens, clients: CLIENTS, seconds }),
+    })
     return {
-      subject: side(url), peer: side(`http://127.0.0.1:${(bare.address() as AddressInfo).port}/`), // a listening TCP server has one
+      subject: side(url),
+      peer: side(`http://127.0.0.1:${(bare.address() as AddressInfo).port}/`), // a listening TCP server has one
       facts: () => ({ 'bytes a page': bytes.length }),
       async close() {
         await api.stop(1_000)

@@ -1,4 +1,5 @@
-/** Servers brought from their object to `started` by the controllers and an agent with simulated guests, against raw status patches. */
+/** Servers brought from their object to `started` by the controllers and an agent with simulated guests, against raw
+ *  status patches. */
 import { openAgent } from '../agents/node/loop.ts'
 import { ledgerInMemory } from '../agents/node/ledger.ts'
 import { newSimulatedHost } from '../agents/node/drivers/hypervisor/simulated.ts'
@@ -20,8 +21,12 @@ const POLL_MILLISECONDS = 5
 const NODE = 'n1'
 
 export const bench: Bench = {
-  name: 'B03 reconcile', question: `batches of ${BATCH} servers from creation to started, guests simulated`, subjectName: 'servers started', peerName: 'raw status patches',
-  unit: '', goal: 0.05,
+  name: 'B03 reconcile',
+  question: `batches of ${BATCH} servers from creation to started, guests simulated`,
+  subjectName: 'servers started',
+  peerName: 'raw status patches',
+  unit: '',
+  goal: 0.05,
   async open() {
     const cloud = await openCloud([NODE])
     await cloud.startCaches()
@@ -35,41 +40,87 @@ export const bench: Bench = {
     const running = runControllers(controllers, parts, stop.signal)
     const host = newSimulatedHost({ clock, random })
     const agent = openAgent({
-      nodeName: NODE, store: cloud.storeOf('svccloud-agent'), hypervisor: host.attach(), volumes: simulatedVolumes(new Map()), images: simulatedTemplates(), ledger: ledgerInMemory(),
-      clock, random, log, registry: openRegistry({ isProcessWide: false }),
-      report: async () => ({ agentVersion: 'bench', bootId: 'bench', logicalCpus: 1_000_000, memoryMebibytes: 4_000_000, storageGibibytes: 1_000_000, hypervisor: 'simulated', features: [] }),
+      nodeName: NODE,
+      store: cloud.storeOf('svccloud-agent'),
+      hypervisor: host.attach(),
+      volumes: simulatedVolumes(new Map()),
+      images: simulatedTemplates(),
+      ledger: ledgerInMemory(),
+      clock,
+      random,
+      log,
+      registry: openRegistry({ isProcessWide: false }),
+      report: async () => ({
+        agentVersion: 'bench',
+        bootId: 'bench',
+        logicalCpus: 1_000_000,
+        memoryMebibytes: 4_000_000,
+        storageGibibytes: 1_000_000,
+        hypervisor: 'simulated',
+        features: [],
+      }),
     }).run(stop.signal)
     const servers = caches.of(Server)
     const spec = (number: number): ServerSpec => ({
-      hostname: `server-${number}`, title: '', zone: ZONE, plan: PLAN, template: TEMPLATE, labels: {}, desiredPower: 'running', sshKeys: [KEY],
-      haPolicy: 'restart', migrationPolicy: 'default', publicIpv4: false, metadataEnabled: true, isProtected: false,
+      hostname: `server-${number}`,
+      title: '',
+      zone: ZONE,
+      plan: PLAN,
+      template: TEMPLATE,
+      labels: {},
+      desiredPower: 'running',
+      sshKeys: [KEY],
+      haPolicy: 'restart',
+      migrationPolicy: 'default',
+      publicIpv4: false,
+      metadataEnabled: true,
+      isProtected: false,
     })
     let made = 0
     let patched: string | undefined
 
     async function batch(): Promise<void> {
-      const names = await Promise.all(Array.from({ length: BATCH }, async () => {
-        const server = await cloud.store.create(Server, { metadata: { name: newUuid(random), namespace: cloud.namespace }, spec: spec(made++) })
-        return server.metadata.name
-      }))
+      const names = await Promise.all(
+        Array.from({ length: BATCH }, async () => {
+          const server = await cloud.store.create(Server, {
+            metadata: { name: newUuid(random), namespace: cloud.namespace },
+            spec: spec(made++),
+          })
+          return server.metadata.name
+        }),
+      )
       const isStarted = (name: string) => servers.get({ namespace: cloud.namespace, name })?.status?.state === 'started'
       while (!names.every(isStarted)) {
-        const broken = names.find((name) => servers.get({ namespace: cloud.namespace, name })?.status?.state === 'error')
-        if (broken !== undefined) throw new Error(`server ${broken} failed: ${servers.get({ namespace: cloud.namespace, name: broken })?.status?.stateDetail}`)
+        const broken = names.find(
+          (name) => servers.get({ namespace: cloud.namespace, name })?.status?.state === 'error',
+        )
+        if (broken !== undefined)
+          throw new Error(
+            `server ${broken} failed: ` +
+              `${servers.get({ namespace: cloud.namespace, name: broken })?.status?.stateDetail}`,
+          )
         await clock.sleep(POLL_MILLISECONDS)
       }
       patched = names[0]
     }
     const patch = async () => {
       if (patched === undefined) throw new Error('nothing to patch yet')
-      await cloud.store.patch(Server, { namespace: cloud.namespace, name: patched }, { status: { stateDetail: newUuid(random) } }, 'status')
+      await cloud.store.patch(
+        Server,
+        { namespace: cloud.namespace, name: patched },
+        { status: { stateDetail: newUuid(random) } },
+        'status',
+      )
     }
     return {
-      subject: { async run(seconds) {
-        const { units, seconds: taken } = await closedLoop(1, seconds, batch)
-        return { units: units * BATCH, seconds: taken }
-      } },
-      // The controllers look at each patch too, as they do at every change: they are what is compared with, not an idle machine.
+      subject: {
+        async run(seconds) {
+          const { units, seconds: taken } = await closedLoop(1, seconds, batch)
+          return { units: units * BATCH, seconds: taken }
+        },
+      },
+      // The controllers look at each patch too, as they do at every change: they are what is compared with, not an idle
+      // machine.
       peer: { run: (seconds) => closedLoop(8, seconds, patch) },
       async close() {
         stop.abort()

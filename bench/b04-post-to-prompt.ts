@@ -1,4 +1,5 @@
-/** From POST /v1/servers to the guest's prompt, on the running product with real QEMU, against the same QEMU command run by hand: the
+/** From POST /v1/servers to the guest's prompt, on the running product with real QEMU, against the same QEMU command
+ *  run by hand: the
  *  difference is what the control plane costs. Each run is one guest, so the unit is a boot. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { copyFile, mkdtemp, readFile, readlink, rm } from 'node:fs/promises'
@@ -17,10 +18,18 @@ const BOOT_MILLISECONDS = 120_000
 const POLL_MILLISECONDS = 5
 
 export const bench: Bench = {
-  name: 'B04 POST to prompt', question: 'one tiny-linux server from the request to its prompt', subjectName: 'svccloud', peerName: 'the same QEMU command by hand', unit: 'boots', goal: 0.85,
+  name: 'B04 POST to prompt',
+  question: 'one tiny-linux server from the request to its prompt',
+  subjectName: 'svccloud',
+  peerName: 'the same QEMU command by hand',
+  unit: 'boots',
+  goal: 0.85,
   async open() {
     const folder = await mkdtemp(join(tmpdir(), 'svccloud-bench-'))
-    const product = await Product.start({ data: join(folder, 'data'), flags: ['--hypervisor', 'qemu', '--nodes', 'eu-1a=1'] })
+    const product = await Product.start({
+      data: join(folder, 'data'),
+      flags: ['--hypervisor', 'qemu', '--nodes', 'eu-1a=1'],
+    })
     const customer = await Customer.signUp(() => product, 'bench@example.com')
     await customer.addSshKey()
     const [subjects, peers]: [number[], number[]] = [[], []]
@@ -29,7 +38,12 @@ export const bench: Bench = {
 
     async function bootByRequest(): Promise<number> {
       const startedAt = clock.monotonicMilliseconds()
-      const { server } = await customer.createServer({ zone: 'eu-1a', hostname: `bench-${number++}`, plan: 'tiny', template: 'tiny-linux' })
+      const { server } = await customer.createServer({
+        zone: 'eu-1a',
+        hostname: `bench-${number++}`,
+        plan: 'tiny',
+        template: 'tiny-linux',
+      })
       const pid = await eventually('the guest', async () => (await guestsOf(product.data))[0], BOOT_MILLISECONDS)
       const home = await readlink(`/proc/${pid}/cwd`)
       await prompt(join(home, 'console.log'))
@@ -50,7 +64,9 @@ export const bench: Bench = {
       await copyFile(join(folder, 'seed.iso'), join(home, 'seed.iso'))
       const disk = join(home, 'disk.qcow2')
       await runProgram('qemu-img', ['create', '-q', '-f', 'qcow2', disk, '1G'], { timeoutMilliseconds: 30_000 })
-      const input = command.input.map((text) => text.replace(/"filename":"[^"]*\.qcow2"/, `"filename":${JSON.stringify(disk)}`).replace(/,hostfwd=[^,]*/, ''))
+      const input = command.input.map((text) =>
+        text.replace(/"filename":"[^"]*\.qcow2"/, `"filename":${JSON.stringify(disk)}`).replace(/,hostfwd=[^,]*/, ''),
+      )
       const startedAt = clock.monotonicMilliseconds()
       const child: ChildProcess = spawn(command.binary, input, { cwd: home, stdio: 'ignore' })
       try {
@@ -58,7 +74,9 @@ export const bench: Bench = {
         return clock.monotonicMilliseconds() - startedAt
       } finally {
         if (child.pid !== undefined) signalProcess(child.pid, 'SIGKILL')
-        await new Promise((resolve) => (child.exitCode === null && child.signalCode === null ? child.once('exit', resolve) : resolve(undefined)))
+        await new Promise((resolve) =>
+          child.exitCode === null && child.signalCode === null ? child.once('exit', resolve) : resolve(undefined),
+        )
         await rm(home, { recursive: true, force: true })
       }
     }
@@ -66,7 +84,10 @@ export const bench: Bench = {
     return {
       subject: { run: () => timed(bootByRequest, subjects) },
       peer: { run: () => timed(bootByHand, peers) },
-      facts: () => ({ 'overhead in milliseconds, median': Math.round(median(subjects) - median(peers)), 'boot by hand': Math.round(median(peers)) }),
+      facts: () => ({
+        'overhead in milliseconds, median': Math.round(median(subjects) - median(peers)),
+        'boot by hand': Math.round(median(peers)),
+      }),
       async close() {
         await product.stop()
         await rm(folder, { recursive: true, force: true })

@@ -1,6 +1,9 @@
-/** How long a guest stands still when it moves: by the agent's steps, with the hand-over ordered by an agent, against a bare `migrate` with the same
- *  parameters (key, first downtime limit) between the same two QEMU processes. The standstill is measured from outside, from STOP at the sender to
- *  RESUME at the receiver; what QEMU itself reckons is beside it, and what a stream in the clear would cost. The unit is a hand-over, the seconds are
+/** How long a guest stands still when it moves: by the agent's steps, with the hand-over ordered by an agent, against a
+ *  bare `migrate` with the same
+ *  parameters (key, first downtime limit) between the same two QEMU processes. The standstill is measured from outside,
+ *  from STOP at the sender to
+ *  RESUME at the receiver; what QEMU itself reckons is beside it, and what a stream in the clear would cost. The unit
+ *  is a hand-over, the seconds are
  *  those of the standstill. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
@@ -10,7 +13,15 @@ import { guestUuid } from '../agents/node/drivers/hypervisor/guest-record.ts'
 import type { GuestDefinition, Transfer } from '../agents/node/drivers/hypervisor/hypervisor.ts'
 import { freePort } from '../agents/node/drivers/hypervisor/listening-port.ts'
 import { qemuArguments } from '../agents/node/drivers/hypervisor/qemu-arguments.ts'
-import { beginReceive, beginSend, downtimeLimitAt, KEY_FILE, keyFileText, type Move, sendMemory } from '../agents/node/drivers/hypervisor/qemu-move.ts'
+import {
+  beginReceive,
+  beginSend,
+  downtimeLimitAt,
+  KEY_FILE,
+  keyFileText,
+  type Move,
+  sendMemory,
+} from '../agents/node/drivers/hypervisor/qemu-move.ts'
 import { openMover } from '../agents/node/drivers/hypervisor/qemu-mover.ts'
 import { probeQemu, QEMU_BINARY } from '../agents/node/drivers/hypervisor/qemu-probe.ts'
 import { connectQmp, type Qmp, type QmpEvent } from '../agents/node/drivers/hypervisor/qmp.ts'
@@ -45,16 +56,34 @@ type Side = 'subject' | 'peer' | 'clear'
 type Way = (from: Machine, to: Machine, port: number) => Promise<number>
 
 export const bench: Bench = {
-  name: 'B07 live migration', question: 'hand-overs of an idle guest per second of standstill', subjectName: 'svccloud', peerName: 'bare QMP migrate with the same parameters', unit: 'hand-overs', goal: 0.83,
+  name: 'B07 live migration',
+  question: 'hand-overs of an idle guest per second of standstill',
+  subjectName: 'svccloud',
+  peerName: 'bare QMP migrate with the same parameters',
+  unit: 'hand-overs',
+  goal: 0.83,
   async open() {
     const root = await mkdtemp(join(tmpdir(), 'svccloud-bench-'))
     const image = await tinyLinux()
-    const machine = await probeQemu({ cacheFile: join(root, 'accelerator'), bootId: (await bootId()) ?? 'unknown', clock })
+    const machine = await probeQemu({
+      cacheFile: join(root, 'accelerator'),
+      bootId: (await bootId()) ?? 'unknown',
+      clock,
+    })
     const disk = join(root, 'disk.qcow2')
     await runProgram('qemu-img', ['create', '-q', '-f', 'qcow2', disk, '1G'])
     const definition: GuestDefinition = {
-      name: NAME, uid: NAME, incarnation: 1, hostname: 'web-1', cores: 1, memoryMebibytes: 128, boot: image.boot, disks: [{ path: disk, serial: 'boot' }],
-      interfaces: [{ macAddress: '52:54:00:12:34:56' }], forwardedPorts: [], seed: seedDisk(metadataDocument(instanceSpec()), undefined),
+      name: NAME,
+      uid: NAME,
+      incarnation: 1,
+      hostname: 'web-1',
+      cores: 1,
+      memoryMebibytes: 128,
+      boot: image.boot,
+      disks: [{ path: disk, serial: 'boot' }],
+      interfaces: [{ macAddress: '52:54:00:12:34:56' }],
+      forwardedPorts: [],
+      seed: seedDisk(metadataDocument(instanceSpec()), undefined),
     }
     let number = 0
     const children: ChildProcess[] = []
@@ -67,7 +96,18 @@ export const bench: Bench = {
       await mkdir(folder)
       await writeFile(join(folder, 'seed.iso'), definition.seed)
       await writeFile(join(folder, KEY_FILE), keyFileText('ab'.repeat(32)))
-      const child = spawn(QEMU_BINARY, qemuArguments(definition, guestUuid(NAME), machine, { isOutboundAllowed: false, metadata: undefined }, [], incoming), { cwd: folder, stdio: 'ignore' })
+      const child = spawn(
+        QEMU_BINARY,
+        qemuArguments(
+          definition,
+          guestUuid(NAME),
+          machine,
+          { isOutboundAllowed: false, metadata: undefined },
+          [],
+          incoming,
+        ),
+        { cwd: folder, stdio: 'ignore' },
+      )
       children.push(child)
       const heard = new Map<string, number>()
       let found: Machine | undefined
@@ -75,7 +115,9 @@ export const bench: Bench = {
         heard.set(event.name, clock.monotonicMilliseconds())
         found?.listener?.(event)
       }
-      const qmp = await eventually('QMP', () => connectQmp(join(folder, 'qmp.sock'), { clock, onEvent, onClose: () => {} }).catch(() => undefined))
+      const qmp = await eventually('QMP', () =>
+        connectQmp(join(folder, 'qmp.sock'), { clock, onEvent, onClose: () => {} }).catch(() => undefined),
+      )
       found = { qmp, folder, heard, listener: undefined }
       return found
     }
@@ -83,7 +125,11 @@ export const bench: Bench = {
     const standstills: Record<Side, number[]> = { subject: [], peer: [], clear: [] }
     const reckoned: Record<Side, number[]> = { subject: [], peer: [], clear: [] }
     let current = await start().catch((error: unknown) => clear().then(() => Promise.reject(error)))
-    await eventually('the prompt', async () => (await readFile(join(current.folder, 'console.log'), 'utf8').catch(() => '')).includes(PROMPT) || undefined)
+    await eventually(
+      'the prompt',
+      async () =>
+        (await readFile(join(current.folder, 'console.log'), 'utf8').catch(() => '')).includes(PROMPT) || undefined,
+    )
 
     async function handOver(side: Side, way: Way): Promise<{ units: number; seconds: number }> {
       const [from, to, port] = [current, await start('free'), await freePort(HOST)]
@@ -105,36 +151,70 @@ export const bench: Bench = {
     const byTheAgent: Way = async (from, to, port) => {
       await beginReceive(to.qmp, [], { host: HOST, port })
       const move: Move = {
-        role: 'send', id: 'op', attempt: 1, mirroredDisks: [], beganAt: clock.now().toISOString(), host: HOST, port, isStarted: true,
+        role: 'send',
+        id: 'op',
+        attempt: 1,
+        mirroredDisks: [],
+        beganAt: clock.now().toISOString(),
+        host: HOST,
+        port,
+        isStarted: true,
         orders: { downtimeLimitMilliseconds: DOWNTIME_LIMIT_MILLISECONDS, isThrottled: false, timeoutSeconds: 60 },
       }
       await beginSend(from.qmp, move)
       await sendMemory(from.qmp, move)
       let last: Transfer | undefined
-      const mover = openMover({ qmp: from.qmp, move, clock, log: silentLog, note: async () => {}, tell: (transfer) => void (last = transfer), isGuestOff: () => false, isOver: () => false })
+      const mover = openMover({
+        qmp: from.qmp,
+        move,
+        clock,
+        log: silentLog,
+        note: async () => {},
+        tell: (transfer) => void (last = transfer),
+        isGuestOff: () => false,
+        isOver: () => false,
+      })
       from.listener = (event) => mover.wake(event)
-      const end = await eventually('the end', () => (last !== undefined && last.phase !== 'transferring' ? last : undefined))
+      const end = await eventually('the end', () =>
+        last !== undefined && last.phase !== 'transferring' ? last : undefined,
+      )
       if (end.phase === 'failed') throw new Error(end.detail)
       return end.downtimeMilliseconds
     }
 
-    const byHand = (isEncrypted: boolean): Way => async (from, to, port) => {
-      for (const { qmp } of [from, to]) await qmp.execute('object-del', { id: CREDENTIALS }).catch(() => undefined) // of an earlier hand-over
-      for (const [{ qmp }, endpoint] of [[to, 'server'], [from, 'client']] as const) {
-        if (isEncrypted) await qmp.execute('object-add', { 'qom-type': 'tls-creds-psk', id: CREDENTIALS, dir: '.', endpoint })
-        const plain = { events: true, 'pause-before-switchover': false, 'auto-converge': false }
-        await qmp.execute('migrate-set-capabilities', { capabilities: Object.entries(plain).map(([capability, state]) => ({ capability, state })) })
-        await qmp.execute('migrate-set-parameters', { 'tls-creds': isEncrypted ? CREDENTIALS : '', 'downtime-limit': downtimeLimitAt(0, DOWNTIME_LIMIT_MILLISECONDS), 'max-bandwidth': 16 * 1024 ** 3 })
+    const byHand =
+      (isEncrypted: boolean): Way =>
+      async (from, to, port) => {
+        // of an earlier hand-over
+        for (const { qmp } of [from, to]) await qmp.execute('object-del', { id: CREDENTIALS }).catch(() => undefined)
+        for (const [{ qmp }, endpoint] of [
+          [to, 'server'],
+          [from, 'client'],
+        ] as const) {
+          if (isEncrypted)
+            await qmp.execute('object-add', { 'qom-type': 'tls-creds-psk', id: CREDENTIALS, dir: '.', endpoint })
+          const plain = { events: true, 'pause-before-switchover': false, 'auto-converge': false }
+          await qmp.execute('migrate-set-capabilities', {
+            capabilities: Object.entries(plain).map(([capability, state]) => ({ capability, state })),
+          })
+          await qmp.execute('migrate-set-parameters', {
+            'tls-creds': isEncrypted ? CREDENTIALS : '',
+            'downtime-limit': downtimeLimitAt(0, DOWNTIME_LIMIT_MILLISECONDS),
+            'max-bandwidth': 16 * 1024 ** 3,
+          })
+        }
+        await to.qmp.execute('migrate-incoming', { uri: `tcp:${HOST}:${port}` })
+        await from.qmp.execute('migrate', { uri: `tcp:${HOST}:${port}` })
+        for (;;) {
+          const { status, downtime } = (await from.qmp.execute('query-migrate')) as {
+            readonly status: string
+            readonly downtime?: number
+          } // shape of QEMU's documented answer
+          if (status === 'failed') throw new Error('the migration failed')
+          if (status === 'completed' && downtime !== undefined) return downtime
+          await clock.sleep(POLL_MILLISECONDS)
+        }
       }
-      await to.qmp.execute('migrate-incoming', { uri: `tcp:${HOST}:${port}` })
-      await from.qmp.execute('migrate', { uri: `tcp:${HOST}:${port}` })
-      for (;;) {
-        const { status, downtime } = await from.qmp.execute('query-migrate') as { readonly status: string; readonly downtime?: number } // shape of QEMU's documented answer
-        if (status === 'failed') throw new Error('the migration failed')
-        if (status === 'completed' && downtime !== undefined) return downtime
-        await clock.sleep(POLL_MILLISECONDS)
-      }
-    }
 
     return {
       subject: { run: () => several('subject', byTheAgent) },
@@ -145,9 +225,11 @@ export const bench: Bench = {
         },
       },
       facts: () => ({
-        'standstill, ms': median(standstills.subject).toFixed(0), 'by hand, ms': median(standstills.peer).toFixed(0),
+        'standstill, ms': median(standstills.subject).toFixed(0),
+        'by hand, ms': median(standstills.peer).toFixed(0),
         'in the clear, ms': median(standstills.clear).toFixed(0),
-        'QEMU says, ms': median(reckoned.subject).toFixed(0), 'QEMU says by hand, ms': median(reckoned.peer).toFixed(0),
+        'QEMU says, ms': median(reckoned.subject).toFixed(0),
+        'QEMU says by hand, ms': median(reckoned.peer).toFixed(0),
       }),
       close: clear,
     }

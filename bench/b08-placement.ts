@@ -1,5 +1,7 @@
-/** Placing servers: the query that chooses the few best nodes against a greedy loop that reads and ranks every node for each server. The
- *  facts are of 10 000 servers placed on 1 000 empty nodes: how many nodes they take against the fewest that could hold them, and how long
+/** Placing servers: the query that chooses the few best nodes against a greedy loop that reads and ranks every node for
+ *  each server. The
+ *  facts are of 10 000 servers placed on 1 000 empty nodes: how many nodes they take against the fewest that could hold
+ *  them, and how long
  *  choosing and the whole claim take. */
 import { mirrorNode } from '../db/nodes.ts'
 import { listBestNodes } from '../db/best-nodes.ts'
@@ -26,10 +28,18 @@ const SIZES: readonly (Room & { readonly share: number })[] = [
 const GOLDEN_FRACTION = 0.6180339887498949
 
 export const bench: Bench = {
-  name: 'B08 placement', question: `servers of four sizes placed on ${NODES} nodes`, subjectName: 'best nodes by query', peerName: 'greedy full scan', unit: 'servers', goal: 2,
+  name: 'B08 placement',
+  question: `servers of four sizes placed on ${NODES} nodes`,
+  subjectName: 'best nodes by query',
+  peerName: 'greedy full scan',
+  unit: 'servers',
+  goal: 2,
   async open() {
     const postgres = await startPostgres()
-    const [subject, peer] = [await openZone((await postgres.createDatabase()).db), await openZone((await postgres.createDatabase()).db)]
+    const [subject, peer] = [
+      await openZone((await postgres.createDatabase()).db),
+      await openZone((await postgres.createDatabase()).db),
+    ]
     const facts = await fill(subject)
     return {
       subject: { run: (seconds) => closedLoop(1, seconds, () => subject.inRoom((size) => claim(subject.db, size))) },
@@ -48,7 +58,15 @@ interface FilledZone {
 
 async function openZone(db: Database): Promise<FilledZone> {
   for (let number = 0; number < NODES; number++) {
-    await mirrorNode(db, { node: `node-${number}`, zone: ZONE, rack: `rack-${number % 20}`, cpuPool: null, dedicatedAccountId: null, isSchedulable: true, total: NODE })
+    await mirrorNode(db, {
+      node: `node-${number}`,
+      zone: ZONE,
+      rack: `rack-${number % 20}`,
+      cpuPool: null,
+      dedicatedAccountId: null,
+      isSchedulable: true,
+      total: NODE,
+    })
   }
   const next = sizes()
   let placed = 0
@@ -63,7 +81,10 @@ async function openZone(db: Database): Promise<FilledZone> {
 
 async function empty(db: Database): Promise<0> {
   await db.deleteFrom('placement').execute()
-  await db.updateTable('node_capacity').set({ cores_used: 0, memory_mebibytes_used: 0, storage_gibibytes_used: 0 }).execute()
+  await db
+    .updateTable('node_capacity')
+    .set({ cores_used: 0, memory_mebibytes_used: 0, storage_gibibytes_used: 0 })
+    .execute()
   return 0
 }
 
@@ -71,20 +92,40 @@ function sizes(): () => Room {
   let number = 0
   return () => {
     let left = (++number * GOLDEN_FRACTION) % 1
-    const { share: _share, ...size } = SIZES.find(({ share }) => (left -= share) < 0) ?? SIZES[0] ?? { share: 1, ...NODE }
+    const { share: _share, ...size } = SIZES.find(({ share }) => (left -= share) < 0) ??
+      SIZES[0] ?? { share: 1, ...NODE }
     return size
   }
 }
 
-const demandOf = (size: Room) => ({ accountId: newUuid(systemRandom), serverId: newUuid(systemRandom), zone: ZONE, ...size })
-
-const claim = (db: Database, size: Room): Promise<void> => db.transaction().execute(async (tx) => void await claimPlacement(tx, demandOf(size), clock.now()))
-
-const scan = (db: Database, size: Room): Promise<void> => db.transaction().execute(async (tx) => {
-  const { accountId, serverId, zone, ...room } = demandOf(size)
-  const node = await takeBestRoom(tx, { accountId, zone, ...room }, () => listCandidates(tx, zone))
-  await tx.insertInto('placement').values({ account_id: accountId, server_id: serverId, zone, node, cores: room.cores, memory_mebibytes: room.memoryMebibytes, storage_gibibytes: room.storageGibibytes, claimed_at: clock.now() }).execute()
+const demandOf = (size: Room) => ({
+  accountId: newUuid(systemRandom),
+  serverId: newUuid(systemRandom),
+  zone: ZONE,
+  ...size,
 })
+
+const claim = (db: Database, size: Room): Promise<void> =>
+  db.transaction().execute(async (tx) => void (await claimPlacement(tx, demandOf(size), clock.now())))
+
+const scan = (db: Database, size: Room): Promise<void> =>
+  db.transaction().execute(async (tx) => {
+    const { accountId, serverId, zone, ...room } = demandOf(size)
+    const node = await takeBestRoom(tx, { accountId, zone, ...room }, () => listCandidates(tx, zone))
+    await tx
+      .insertInto('placement')
+      .values({
+        account_id: accountId,
+        server_id: serverId,
+        zone,
+        node,
+        cores: room.cores,
+        memory_mebibytes: room.memoryMebibytes,
+        storage_gibibytes: room.storageGibibytes,
+        claimed_at: clock.now(),
+      })
+      .execute()
+  })
 
 /** Fills the zone once, and empties it again. */
 async function fill({ db }: FilledZone): Promise<Readonly<Record<string, string | number>>> {
@@ -105,12 +146,23 @@ async function fill({ db }: FilledZone): Promise<Readonly<Record<string, string 
     total.storageGibibytes += size.storageGibibytes
   }
   const used = (await listCandidates(db, ZONE)).filter((node) => node.used.cores > 0).length
-  const fewest = Math.ceil(Math.max(total.cores / NODE.cores, total.memoryMebibytes / NODE.memoryMebibytes, total.storageGibibytes / NODE.storageGibibytes))
+  const fewest = Math.ceil(
+    Math.max(
+      total.cores / NODE.cores,
+      total.memoryMebibytes / NODE.memoryMebibytes,
+      total.storageGibibytes / NODE.storageGibibytes,
+    ),
+  )
   await empty(db)
   return {
-    'nodes used': used, 'fewest possible': fewest, 'used / fewest': (used / fewest).toFixed(3),
-    'choosing p50 ms': percentile(choosing, 0.5), 'choosing p99 ms': percentile(choosing, 0.99), 'claim p99 ms': percentile(claiming, 0.99),
+    'nodes used': used,
+    'fewest possible': fewest,
+    'used / fewest': (used / fewest).toFixed(3),
+    'choosing p50 ms': percentile(choosing, 0.5),
+    'choosing p99 ms': percentile(choosing, 0.99),
+    'claim p99 ms': percentile(claiming, 0.99),
   }
 }
 
-const percentile = (durations: readonly number[], share: number): string => ([...durations].sort((a, b) => a - b)[Math.floor(durations.length * share)] ?? 0).toFixed(2)
+const percentile = (durations: readonly number[], share: number): string =>
+  ([...durations].sort((a, b) => a - b)[Math.floor(durations.length * share)] ?? 0).toFixed(2)

@@ -7,13 +7,24 @@ import { openStrangers } from './strangers.ts'
 const newSecret = () => random.bytes(32).toString('base64url')
 
 export const bench: Bench = {
-  name: 'B12 verification timing', question: 'an expired against a made-up verification link: 1 tells nothing', subjectName: 'links that were mailed', peerName: 'made-up links', unit: 'refusals', goal: 1,
+  name: 'B12 verification timing',
+  question: 'an expired against a made-up verification link: 1 tells nothing',
+  subjectName: 'links that were mailed',
+  peerName: 'made-up links',
+  unit: 'refusals',
+  goal: 1,
   async open() {
     const { db, members, asking, close } = await openStrangers()
     const mailed = members.map((member) => ({ ...member, secret: newSecret() }))
     const past = new Date(0)
-    for (const { secret, userId, email } of mailed) await createEmailToken(db, { secret, userId, email, purpose: 'verify_email', now: past, expiresAt: past })
-    const confirm = (secrets: readonly string[]) => asking(400, (number) => ({ method: 'POST', path: '/v1/auth/email-verification/confirm', body: { token: secrets[number % secrets.length] } }))
+    for (const { secret, userId, email } of mailed)
+      await createEmailToken(db, { secret, userId, email, purpose: 'verify_email', now: past, expiresAt: past })
+    const confirm = (secrets: readonly string[]) =>
+      asking(400, (number) => ({
+        method: 'POST',
+        path: '/v1/auth/email-verification/confirm',
+        body: { token: secrets[number % secrets.length] },
+      }))
     return { subject: confirm(mailed.map(({ secret }) => secret)), peer: confirm(members.map(newSecret)), close }
   },
 }

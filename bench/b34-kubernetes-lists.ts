@@ -3,9 +3,18 @@ import { Server } from '../resources/server.ts'
 import { compare, LISTED_OBJECTS } from './kubernetes.ts'
 import { closedLoop } from './runner.ts'
 
-export const bench = compare({ name: 'B34 Kubernetes lists', question: `lists of ${LISTED_OBJECTS} Servers, two at a time`, unit: 'lists', goal: 1 }, async ({ store, listed }) => ({
-  run: (seconds) => closedLoop(2, seconds, async () => {
-    const { items } = await store.list(Server, { namespace: listed })
-    if (items.length !== LISTED_OBJECTS) throw new Error(`the list has ${items.length} objects`)
+export const bench = compare(
+  {
+    name: 'B34 Kubernetes lists',
+    question: `lists of ${LISTED_OBJECTS} Servers, two at a time`,
+    unit: 'lists',
+    goal: 1,
+  },
+  async ({ store, listed }) => ({
+    run: (seconds) =>
+      closedLoop(2, seconds, async () => {
+        const { items } = await store.list(Server, { namespace: listed })
+        if (items.length !== LISTED_OBJECTS) throw new Error(`the list has ${items.length} objects`)
+      }),
   }),
-}))
+)

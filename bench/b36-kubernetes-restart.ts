@@ -1,4 +1,5 @@
-/** The embedded API that starts again beside 100 000 objects: until it serves, against reading and parsing its files once; and, as facts,
+/** The embedded API that starts again beside 100 000 objects: until it serves, against reading and parsing its files
+ *  once; and, as facts,
  *  the seconds that takes and the memory of an object. */
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -19,22 +20,34 @@ const IN_FLIGHT = 64
 const KIBIBYTE = 1024
 
 export const bench: Bench = {
-  name: 'B36 Kubernetes restart', question: `the embedded API until it serves ${OBJECTS} Servers`, subjectName: 'start to ready', peerName: 'reading and parsing its files', unit: 'objects', goal: 0.3,
+  name: 'B36 Kubernetes restart',
+  question: `the embedded API until it serves ${OBJECTS} Servers`,
+  subjectName: 'start to ready',
+  peerName: 'reading and parsing its files',
+  unit: 'objects',
+  goal: 0.3,
   async open() {
     const folder = await mkdtemp(join(tmpdir(), 'svccloud-bench-'))
     const emptyBytes = await seed(folder)
     const starts: number[] = []
     const sizes: number[] = []
     return {
-      subject: { run: (seconds) => repeat(seconds, async () => {
-        const began = clock.monotonicMilliseconds()
-        const server = await startEmbedded(folder)
-        starts.push((clock.monotonicMilliseconds() - began) / 1_000)
-        sizes.push(await residentBytes(server.pid))
-        await server.stop()
-      }) },
+      subject: {
+        run: (seconds) =>
+          repeat(seconds, async () => {
+            const began = clock.monotonicMilliseconds()
+            const server = await startEmbedded(folder)
+            starts.push((clock.monotonicMilliseconds() - began) / 1_000)
+            sizes.push(await residentBytes(server.pid))
+            await server.stop()
+          }),
+      },
       peer: { run: (seconds) => repeat(seconds, () => parseFiles(join(folder, 'log'))) },
-      facts: () => ({ 'seconds from start to ready': median(starts).toFixed(2), 'KiB of memory per object': ((median(sizes) - emptyBytes) / OBJECTS / KIBIBYTE).toFixed(1), 'KiB of memory when empty': (emptyBytes / KIBIBYTE).toFixed(0) }),
+      facts: () => ({
+        'seconds from start to ready': median(starts).toFixed(2),
+        'KiB of memory per object': ((median(sizes) - emptyBytes) / OBJECTS / KIBIBYTE).toFixed(1),
+        'KiB of memory when empty': (emptyBytes / KIBIBYTE).toFixed(0),
+      }),
       close: () => rm(folder, { recursive: true, force: true }),
     }
   },
@@ -49,26 +62,33 @@ async function seed(folder: string): Promise<number> {
   await store.create(Namespace, { metadata: { name: NAMESPACE }, spec: undefined })
   const emptyBytes = await residentBytes(first.pid)
   let made = 0
-  await Promise.all(Array.from({ length: IN_FLIGHT }, async () => {
-    while (made++ < OBJECTS) await store.create(Server, draft())
-  }))
+  await Promise.all(
+    Array.from({ length: IN_FLIGHT }, async () => {
+      while (made++ < OBJECTS) await store.create(Server, draft())
+    }),
+  )
   await close()
   await first.stop()
   return emptyBytes
 }
 
-const residentBytes = async (pid: number): Promise<number> => Number(/^VmRSS:\s+(\d+) kB$/m.exec(await readFile(`/proc/${pid}/status`, 'utf8'))?.[1]) * KIBIBYTE
+const residentBytes = async (pid: number): Promise<number> =>
+  Number(/^VmRSS:\s+(\d+) kB$/m.exec(await readFile(`/proc/${pid}/status`, 'utf8'))?.[1]) * KIBIBYTE
 
 /** What no start can do without; the objects are let go of. */
 async function parseFiles(folder: string): Promise<void> {
   for (const name of await readdir(folder)) {
     if (!/^(snapshot|log)-/.test(name)) continue
     const bytes = await readFile(join(folder, name))
-    for (let start = 0, end; (end = bytes.indexOf(10, start)) >= 0; start = end + 1) JSON.parse(bytes.toString('utf8', bytes.indexOf(32, start) + 1, end))
+    for (let start = 0, end; (end = bytes.indexOf(10, start)) >= 0; start = end + 1)
+      JSON.parse(bytes.toString('utf8', bytes.indexOf(32, start) + 1, end))
   }
 }
 
-async function repeat(seconds: number, work: () => Promise<void>): Promise<{ readonly units: number; readonly seconds: number }> {
+async function repeat(
+  seconds: number,
+  work: () => Promise<void>,
+): Promise<{ readonly units: number; readonly seconds: number }> {
   const began = clock.monotonicMilliseconds()
   let units = 0
   while (units === 0 || clock.monotonicMilliseconds() - began < seconds * 1_000) {

@@ -1,4 +1,5 @@
-/** The two Kubernetes APIs side by side, each as processes of their own over HTTPS and durable: the embedded one, and a real
+/** The two Kubernetes APIs side by side, each as processes of their own over HTTPS and durable: the embedded one, and a
+ *  real
  *  kube-apiserver with etcd. The same client speaks to both. */
 import { fork } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -34,8 +35,19 @@ export interface Api {
 export const draft = (namespace = NAMESPACE): Draft<ServerSpec, ServerStatus> => ({
   metadata: { name: newUuid(random), namespace },
   spec: {
-    hostname: 'bench', title: '', zone: ZONE, plan: PLAN, template: TEMPLATE, labels: { purpose: 'benchmark' }, desiredPower: 'running', sshKeys: [KEY],
-    haPolicy: 'restart', migrationPolicy: 'default', publicIpv4: false, metadataEnabled: true, isProtected: false,
+    hostname: 'bench',
+    title: '',
+    zone: ZONE,
+    plan: PLAN,
+    template: TEMPLATE,
+    labels: { purpose: 'benchmark' },
+    desiredPower: 'running',
+    sshKeys: [KEY],
+    haPolicy: 'restart',
+    migrationPolicy: 'default',
+    publicIpv4: false,
+    metadataEnabled: true,
+    isProtected: false,
   },
 })
 
@@ -44,11 +56,16 @@ async function open(kubeconfig: string, stop: () => Promise<void>): Promise<Api>
   const store = openClient({ transport, fieldManager: 'bench', clock, random })
   await installCrds(store, await readCrds('crds'), clock)
   for (const name of [NAMESPACE, LISTED]) await store.create(Namespace, { metadata: { name }, spec: undefined })
-  for (let made = 0; made < LISTED_OBJECTS; made += SEED_BATCH) await Promise.all(Array.from({ length: SEED_BATCH }, () => store.create(Server, draft(LISTED))))
-  return { store, listed: LISTED, async close() {
-    await close()
-    await stop()
-  } }
+  for (let made = 0; made < LISTED_OBJECTS; made += SEED_BATCH)
+    await Promise.all(Array.from({ length: SEED_BATCH }, () => store.create(Server, draft(LISTED))))
+  return {
+    store,
+    listed: LISTED,
+    async close() {
+      await close()
+      await stop()
+    },
+  }
 }
 
 export interface EmbeddedProcess {
@@ -60,16 +77,25 @@ export interface EmbeddedProcess {
 
 /** The embedded API on the folder; answers when it serves. */
 export async function startEmbedded(folder: string): Promise<EmbeddedProcess> {
-  const child = fork('embedded/kubernetes/main.ts', { execArgv: [], stdio: ['ignore', 'ignore', 'ignore', 'ipc'], env: { ...environment(), SVCCLOUD_DATA: folder, SVCCLOUD_PORT: '0', SVCCLOUD_LOG_LEVEL: 'error' } })
+  const child = fork('embedded/kubernetes/main.ts', {
+    execArgv: [],
+    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    env: { ...environment(), SVCCLOUD_DATA: folder, SVCCLOUD_PORT: '0', SVCCLOUD_LOG_LEVEL: 'error' },
+  })
   const { kubeconfig } = await new Promise<{ readonly kubeconfig: string }>((resolve, reject) => {
     child.once('message', (message) => resolve(message as { kubeconfig: string })) // its only message
     child.once('exit', (code) => reject(new Error(`the embedded API ended with ${code}`)))
   })
-  return { pid: child.pid ?? 0, kubeconfig, stop: async () => { // a process that spoke has an id
-    const ended = new Promise((resolve) => child.once('exit', resolve))
-    child.kill('SIGTERM')
-    await ended
-  } }
+  return {
+    pid: child.pid ?? 0,
+    kubeconfig,
+    stop: async () => {
+      // a process that spoke has an id
+      const ended = new Promise((resolve) => child.once('exit', resolve))
+      child.kill('SIGTERM')
+      await ended
+    },
+  }
 }
 
 export async function openEmbedded(): Promise<Api> {
@@ -87,13 +113,19 @@ export async function openReal(): Promise<Api> {
 }
 
 /** A benchmark of the embedded API against the real one. */
-export const compare = (bench: Omit<Bench, 'open' | 'subjectName' | 'peerName'>, side: (api: Api) => Promise<Side>): Bench => ({
-  ...bench, subjectName: 'embedded', peerName: 'kube-apiserver with etcd',
+export const compare = (
+  bench: Omit<Bench, 'open' | 'subjectName' | 'peerName'>,
+  side: (api: Api) => Promise<Side>,
+): Bench => ({
+  ...bench,
+  subjectName: 'embedded',
+  peerName: 'kube-apiserver with etcd',
   async open() {
     const real = await openReal()
     const embedded = await openEmbedded()
     return {
-      subject: await side(embedded), peer: await side(real),
+      subject: await side(embedded),
+      peer: await side(real),
       async close() {
         await embedded.close()
         await real.close()

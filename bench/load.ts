@@ -1,5 +1,7 @@
-/** Load from a process of its own, so that it does not take the time of what it measures: closed loops of GETs on keep-alive
- *  connections, each loop with its own token. Says `{units, seconds, failures}` as JSON. Started with fork by `loadFrom`. */
+/** Load from a process of its own, so that it does not take the time of what it measures: closed loops of GETs on
+ *  keep-alive
+ *  connections, each loop with its own token. Says `{units, seconds, failures}` as JSON. Started with fork by
+ *  `loadFrom`. */
 import { fork } from 'node:child_process'
 import { Agent, request } from 'undici'
 import { onParentMessage, tellParent } from '../kit/sys/process.ts'
@@ -37,7 +39,10 @@ if (import.meta.main) {
     const dispatcher = new Agent({ connections: clients })
     let [turn, failures] = [0, 0]
     const get = async () => {
-      const { statusCode, body } = await request(url, { dispatcher, headers: { authorization: `Bearer ${tokens[turn++ % tokens.length]}` } })
+      const { statusCode, body } = await request(url, {
+        dispatcher,
+        headers: { authorization: `Bearer ${tokens[turn++ % tokens.length]}` },
+      })
       await body.arrayBuffer()
       if (statusCode !== 200) failures += 1
     }

@@ -1,5 +1,7 @@
-/** Runs a benchmark as pairs of subject and peer in the same process run, in the order A B B A, and reports the median of the pair ratios.
- *  Absolute figures say more about the machine than about the code; ratios of neighbours do not. A pair whose machine floor moved by more
+/** Runs a benchmark as pairs of subject and peer in the same process run, in the order A B B A, and reports the median
+ *  of the pair ratios.
+ *  Absolute figures say more about the machine than about the code; ratios of neighbours do not. A pair whose machine
+ *  floor moved by more
  *  than half is thrown away; with too few pairs left the result is "noisy", never "slow". */
 import { systemClock } from '../kit/sys/clock.ts'
 
@@ -17,7 +19,12 @@ export interface Bench {
   readonly unit: string
   /** The ratio of throughputs subject / peer that is wished for. */
   readonly goal: number
-  open(): Promise<{ readonly subject: Side; readonly peer: Side; readonly facts?: () => Readonly<Record<string, string | number>>; close(): Promise<void> }>
+  open(): Promise<{
+    readonly subject: Side
+    readonly peer: Side
+    readonly facts?: () => Readonly<Record<string, string | number>>
+    close(): Promise<void>
+  }>
 }
 
 export interface BenchResult {
@@ -49,13 +56,20 @@ export async function measure(bench: Bench, seconds: number): Promise<BenchResul
       const second = await perSecond(isSubjectFirst ? world.peer : world.subject, seconds)
       const after = spinFloor()
       const [subject, peer] = isSubjectFirst ? [first, second] : [second, first]
-      if (Math.max(before, after) / Math.min(before, after) <= FLOOR_RATIO_MAXIMUM) kept.push({ ratio: subject / peer, subject, peer })
+      if (Math.max(before, after) / Math.min(before, after) <= FLOOR_RATIO_MAXIMUM)
+        kept.push({ ratio: subject / peer, subject, peer })
     }
     const ratios = kept.map((pair) => pair.ratio).sort((a, b) => a - b)
     return {
-      name: bench.name, ratio: median(ratios), low: ratios[0] ?? Number.NaN, high: ratios.at(-1) ?? Number.NaN,
-      subjectPerSecond: median(kept.map((pair) => pair.subject)), peerPerSecond: median(kept.map((pair) => pair.peer)),
-      pairs: kept.length, isNoisy: kept.length < PAIRS_MINIMUM, facts: world.facts?.() ?? {},
+      name: bench.name,
+      ratio: median(ratios),
+      low: ratios[0] ?? Number.NaN,
+      high: ratios.at(-1) ?? Number.NaN,
+      subjectPerSecond: median(kept.map((pair) => pair.subject)),
+      peerPerSecond: median(kept.map((pair) => pair.peer)),
+      pairs: kept.length,
+      isNoisy: kept.length < PAIRS_MINIMUM,
+      facts: world.facts?.() ?? {},
     }
   } finally {
     await world.close()
@@ -83,7 +97,11 @@ export function median(values: readonly number[]): number {
 }
 
 /** Calls `work` from `clients` loops for the time and counts the calls. */
-export async function closedLoop(clients: number, seconds: number, work: (client: number) => Promise<void>): Promise<{ units: number; seconds: number }> {
+export async function closedLoop(
+  clients: number,
+  seconds: number,
+  work: (client: number) => Promise<void>,
+): Promise<{ units: number; seconds: number }> {
   const started = systemClock.monotonicMilliseconds()
   const until = started + seconds * 1000
   let units = 0

@@ -1,4 +1,5 @@
-/** What strangers may ask identity, for benchmarks that compare the time of an answer about somebody with that of one about nobody. */
+/** What strangers may ask identity, for benchmarks that compare the time of an answer about somebody with that of one
+ *  about nobody. */
 import { openIdentity } from '../apiserver/identity/identity.ts'
 import { createPasswords } from '../apiserver/identity/passwords.ts'
 import { createAccount } from '../db/accounts.ts'
@@ -24,8 +25,12 @@ export interface Strangers {
   readonly db: Database
   /** People that have users. */
   readonly members: readonly Member[]
-  /** Asks again and again, each time from another address and about the next number; throws when the answer is not that one. */
-  asking(status: number, request: (number: number) => { readonly method: 'GET' | 'POST'; readonly path: string; readonly body?: object }): Side
+  /** Asks again and again, each time from another address and about the next number; throws when the answer is not that
+   *  one. */
+  asking(
+    status: number,
+    request: (number: number) => { readonly method: 'GET' | 'POST'; readonly path: string; readonly body?: object },
+  ): Side
   close(): Promise<void>
 }
 
@@ -34,27 +39,57 @@ export async function openStrangers(): Promise<Strangers> {
   const { db } = await postgres.createDatabase()
   const identity = await openIdentity({ db, clock, random, log, publicUrl: 'http://127.0.0.1', canSendMail: true })
   const passwordHash = await (await createPasswords(random)).hash('nobody types this password')
-  const members = Array.from({ length: USERS }, (_, number) => ({ accountId: newUuid(random), userId: newUuid(random), email: `user-${number}@known.example` }))
+  const members = Array.from({ length: USERS }, (_, number) => ({
+    accountId: newUuid(random),
+    userId: newUuid(random),
+    email: `user-${number}@known.example`,
+  }))
   await db.transaction().execute(async (tx) => {
-    for (const member of members) await createAccount(tx, { ...member, creditId: newUuid(random), accountName: 'Bench', name: null, passwordHash, emailVerifiedAt: null, now: clock.now() })
+    for (const member of members)
+      await createAccount(tx, {
+        ...member,
+        creditId: newUuid(random),
+        accountName: 'Bench',
+        name: null,
+        passwordHash,
+        emailVerifiedAt: null,
+        now: clock.now(),
+      })
   })
   const pipeline = createPipeline({
-    ...identity, endpoints: identity.endpoints.filter(({ route }) => route.audience === 'customer'), countRequest: async () => 0, auditRefusal: async () => undefined, translate: (error) => error,
-    clock, random, log, durations: requestDurations(openRegistry({ isProcessWide: false })), trustedProxies: [], origins: [], isSecure: false, checkAnswers: false,
+    ...identity,
+    endpoints: identity.endpoints.filter(({ route }) => route.audience === 'customer'),
+    countRequest: async () => 0,
+    auditRefusal: async () => undefined,
+    translate: (error) => error,
+    clock,
+    random,
+    log,
+    durations: requestDurations(openRegistry({ isProcessWide: false })),
+    trustedProxies: [],
+    origins: [],
+    isSecure: false,
+    checkAnswers: false,
   })
   let asked = 0
   return {
-    db, members,
+    db,
+    members,
     asking: (status, request) => ({
-      run: (seconds) => closedLoop(CLIENTS, seconds, async () => {
-        const number = asked++
-        const { method, path, body } = request(number)
-        const response = await pipeline({
-          method, target: path, remoteAddress: `2001:db8:${(number >> 16).toString(16)}:${(number & 0xffff).toString(16)}::1`, signal: new AbortController().signal,
-          headers: body === undefined ? {} : { 'content-type': 'application/json' }, ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-        })
-        if (response.status !== status) throw new Error(`answered ${response.status}`)
-      }),
+      run: (seconds) =>
+        closedLoop(CLIENTS, seconds, async () => {
+          const number = asked++
+          const { method, path, body } = request(number)
+          const response = await pipeline({
+            method,
+            target: path,
+            remoteAddress: `2001:db8:${(number >> 16).toString(16)}:${(number & 0xffff).toString(16)}::1`,
+            signal: new AbortController().signal,
+            headers: body === undefined ? {} : { 'content-type': 'application/json' },
+            ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+          })
+          if (response.status !== status) throw new Error(`answered ${response.status}`)
+        }),
     }),
     close: () => postgres.stop(),
   }

@@ -29,13 +29,32 @@ export interface Api {
 }
 
 /** Throws Failure: what the service refuses, that it cannot be reached, or that somebody interrupted. */
-export function createApi({ url, token, userAgent }: { readonly url: string; readonly token: string | undefined; readonly userAgent: string }): Api {
+export function createApi({
+  url,
+  token,
+  userAgent,
+}: {
+  readonly url: string
+  readonly token: string | undefined
+  readonly userAgent: string
+}): Api {
   const base = url.replace(/\/+$/, '')
   async function open({ method, path, body, headers, signal }: Request): Promise<Response> {
     const response = await fetch(`${base}${path}`, {
-      method, headers: { 'user-agent': userAgent, ...(token === undefined ? {} : { authorization: `Bearer ${token}` }), ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }), ...(signal === undefined ? {} : { signal }),
-    }).catch((error: unknown) => { throw signal?.aborted === true ? new Failure(EXIT.interrupted, 'interrupted') : new Failure(EXIT.unreachable, `${base} cannot be reached: ${causeOf(error)}`, error) })
+      method,
+      headers: {
+        'user-agent': userAgent,
+        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...(signal === undefined ? {} : { signal }),
+    }).catch((error: unknown) => {
+      throw signal?.aborted === true
+        ? new Failure(EXIT.interrupted, 'interrupted')
+        : new Failure(EXIT.unreachable, `${base} cannot be reached: ${causeOf(error)}`, error)
+    })
     if (response.ok) return response
     throw refusalOf(response.status, members(await response.text()), response.headers.get('x-request-id'))
   }
@@ -45,12 +64,18 @@ export function createApi({ url, token, userAgent }: { readonly url: string; rea
     async send(request) {
       const response = await open(request)
       const text = await response.text()
-      return { status: response.status, headers: response.headers, text, body: isJson(response) && text !== '' ? JSON.parse(text) : undefined }
+      return {
+        status: response.status,
+        headers: response.headers,
+        text,
+        body: isJson(response) && text !== '' ? JSON.parse(text) : undefined,
+      }
     },
   }
 }
 
-const isJson = (response: Response): boolean => /^application\/(\w+\+)?json/.test(response.headers.get('content-type') ?? '')
+const isJson = (response: Response): boolean =>
+  /^application\/(\w+\+)?json/.test(response.headers.get('content-type') ?? '')
 
 /** Of an answer that is not JSON, shown to people. */
 const DETAIL_CHARACTERS_MAXIMUM = 200
@@ -58,13 +83,14 @@ const DETAIL_CHARACTERS_MAXIMUM = 200
 function members(text: string): Members {
   try {
     const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null ? value as Members : {}
+    return typeof value === 'object' && value !== null ? (value as Members) : {}
   } catch {
     return { detail: text.slice(0, DETAIL_CHARACTERS_MAXIMUM) }
   }
 }
 
 function causeOf(error: unknown): string {
-  const { cause } = error as { readonly cause?: { readonly code?: string; readonly message?: string } } // fetch explains itself in the cause
+  // fetch explains itself in the cause
+  const { cause } = error as { readonly cause?: { readonly code?: string; readonly message?: string } }
   return cause?.code ?? cause?.message ?? String(error)
 }

@@ -1,4 +1,5 @@
-/** Routes as commands: `list_servers` is `server list`, `change_server_plan` is `server change-plan`. Nothing is written per command:
+/** Routes as commands: `list_servers` is `server list`, `change_server_plan` is `server change-plan`. Nothing is
+ *  written per command:
  *  path parameters become arguments, query and body become flags. */
 import { z } from 'zod'
 import type { Route } from '../kit/http/route.ts'
@@ -39,27 +40,46 @@ export const nameOf = ({ noun, verb }: Command): string => `${noun} ${verb}`
 
 /** What a token may call and what a shell can show: the console has a command of its own. */
 const isCommand = (route: Route): boolean =>
-  route.audience === 'customer' && route.credentials.includes('token') && route.readsBodyAs === 'json' && route.mediaType !== 'text/event-stream' && route.budget !== 'console'
+  route.audience === 'customer' &&
+  route.credentials.includes('token') &&
+  route.readsBodyAs === 'json' &&
+  route.mediaType !== 'text/event-stream' &&
+  route.budget !== 'console'
 
 function commandOf(route: Route): Command {
   const parameters = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
-  return { ...namesOf(route), route, parameters, flags: [...flagsOf(route.query, 'query'), ...flagsOf(route.body, 'body')] }
+  return {
+    ...namesOf(route),
+    route,
+    parameters,
+    flags: [...flagsOf(route.query, 'query'), ...flagsOf(route.body, 'body')],
+  }
 }
 
 /** The noun is the part of the path that the operationId names too; the verb is the rest of it. */
 function namesOf({ id, path }: Route): { readonly noun: string; readonly verb: string } {
   const [verb = '', ...rest] = id.split('_')
   const words = rest.map(singular)
-  const segments = path.split('/').filter((segment) => segment !== '' && segment !== 'v1' && !segment.startsWith('{')).map((segment) => segment.split('-').map(singular))
-  const found = [...segments.filter(([first]) => first !== 'account'), ['account']].map((noun) => ({ noun, at: indexOf(words, noun) })).find(({ at }) => at >= 0)
+  const segments = path
+    .split('/')
+    .filter((segment) => segment !== '' && segment !== 'v1' && !segment.startsWith('{'))
+    .map((segment) => segment.split('-').map(singular))
+  const found = [...segments.filter(([first]) => first !== 'account'), ['account']]
+    .map((noun) => ({ noun, at: indexOf(words, noun) }))
+    .find(({ at }) => at >= 0)
   const noun = found?.noun ?? words
-  const others = found === undefined ? [] : [...rest.slice(0, found.at), ...rest.slice(found.at + noun.length)].filter((word) => word !== 'account')
+  const others =
+    found === undefined
+      ? []
+      : [...rest.slice(0, found.at), ...rest.slice(found.at + noun.length)].filter((word) => word !== 'account')
   const isRead = verb === 'get' || verb === 'list'
   return { noun: noun.join('-'), verb: (isRead && others.length > 0 ? others : [verb, ...others]).join('-') }
 }
 
-const singular = (word: string): string => (word.endsWith('ies') ? `${word.slice(0, -3)}y` : /(ss|us|is)$/.test(word) ? word : word.replace(/s$/, ''))
-const indexOf = (words: readonly string[], part: readonly string[]): number => words.findIndex((_word, at) => part.every((word, offset) => words[at + offset] === word))
+const singular = (word: string): string =>
+  word.endsWith('ies') ? `${word.slice(0, -3)}y` : /(ss|us|is)$/.test(word) ? word : word.replace(/s$/, '')
+const indexOf = (words: readonly string[], part: readonly string[]): number =>
+  words.findIndex((_word, at) => part.every((word, offset) => words[at + offset] === word))
 
 interface Property {
   readonly type?: string | readonly string[]
@@ -76,30 +96,47 @@ interface Property {
 function flagsOf(schema: z.ZodType | null, place: Flag['place']): readonly Flag[] {
   if (!(schema instanceof z.ZodObject)) return []
   // Without its name: a named schema would be a reference to itself.
-  const { properties = {}, required = [] } = z.toJSONSchema(z.strictObject(schema.shape), { io: 'input', unrepresentable: 'any', reused: 'inline' }) as { readonly properties?: Readonly<Record<string, Property>>; readonly required?: readonly string[] }
-  return Object.entries(properties).filter(([, property]) => isOffered(property)).map(([field, property]) => flagOf(field, property, place, required.includes(field)))
+  const { properties = {}, required = [] } = z.toJSONSchema(z.strictObject(schema.shape), {
+    io: 'input',
+    unrepresentable: 'any',
+    reused: 'inline',
+  }) as { readonly properties?: Readonly<Record<string, Property>>; readonly required?: readonly string[] }
+  return Object.entries(properties)
+    .filter(([, property]) => isOffered(property))
+    .map(([field, property]) => flagOf(field, property, place, required.includes(field)))
 }
 
 /** Options of the contract that take nothing but their neutral value here are not worth a flag. */
-const isOffered = ({ type, const: only, maxItems }: Property): boolean => type !== 'null' && only === undefined && maxItems !== 0
+const isOffered = ({ type, const: only, maxItems }: Property): boolean =>
+  type !== 'null' && only === undefined && maxItems !== 0
 
 function flagOf(field: string, property: Property, place: Flag['place'], isRequired: boolean): Flag {
   const { anyOf = [] } = property
   const value = anyOf.find(({ type }) => type !== 'null') ?? property
   const { description = property.description ?? '' } = value
   return {
-    flag: field.replaceAll('_', '-'), field, place, type: typeOf(value, place), choices: [...(value.enum ?? value.items?.enum ?? [])].map(String), isRequired,
-    isNullable: anyOf.some(({ type }) => type === 'null') || (Array.isArray(property.type) && property.type.includes('null')), description, defaultValue: property.default,
+    flag: field.replaceAll('_', '-'),
+    field,
+    place,
+    type: typeOf(value, place),
+    choices: [...(value.enum ?? value.items?.enum ?? [])].map(String),
+    isRequired,
+    isNullable:
+      anyOf.some(({ type }) => type === 'null') || (Array.isArray(property.type) && property.type.includes('null')),
+    description,
+    defaultValue: property.default,
   }
 }
 
 function typeOf({ type, items, additionalProperties, enum: choices }: Property, place: Flag['place']): Flag['type'] {
   const [only] = [type].flat().filter((name) => name !== 'null')
-  if (place === 'query' && choices !== undefined && choices.every((choice) => choice === 'true' || choice === 'false')) return 'boolean'
+  if (place === 'query' && choices !== undefined && choices.every((choice) => choice === 'true' || choice === 'false'))
+    return 'boolean'
   if (only === 'string') return 'text'
   if (only === 'integer' || only === 'number') return 'integer'
   if (only === 'boolean') return 'boolean'
   if (only === 'array' && items?.type === 'string') return 'list'
-  if (only === 'object' && typeof additionalProperties === 'object' && additionalProperties.type === 'string') return 'map'
+  if (only === 'object' && typeof additionalProperties === 'object' && additionalProperties.type === 'string')
+    return 'map'
   return 'json'
 }

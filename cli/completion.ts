@@ -31,7 +31,9 @@ export const completionScript = (shell: string): string | undefined => SCRIPTS[s
 export function candidates(commands: readonly Command[], words: readonly string[]): readonly string[] {
   const names = [...OWN_COMMANDS.map(({ name }) => name), ...commands.map(nameOf)].map((name) => name.split(' '))
   const plain = words.filter((word) => !word.startsWith('-'))
-  const next = names.filter((name) => name.length > plain.length && plain.every((word, index) => name[index] === word)).flatMap((name) => name[plain.length] ?? [])
+  const next = names
+    .filter((name) => name.length > plain.length && plain.every((word, index) => name[index] === word))
+    .flatMap((name) => name[plain.length] ?? [])
   if (next.length > 0) return [...new Set(next)].sort()
   const [noun, verb] = plain
   const own = OWN_COMMANDS.find(({ name }) => name === noun || name === `${noun} ${verb}`)

@@ -1,4 +1,5 @@
-/** A terminal on the serial console of a server: keys go there as they are typed, what the guest writes comes here. Goes on by
+/** A terminal on the serial console of a server: keys go there as they are typed, what the guest writes comes here.
+ *  Goes on by
  *  itself after a lost connection and after the half hour that a stream lasts. Ctrl-] leaves. */
 import type { Clock } from '../kit/sys/clock.ts'
 import { newUuid, type Random } from '../kit/sys/random.ts'
@@ -43,7 +44,10 @@ export async function attach(parts: ConsoleParts, serverId: string): Promise<voi
   }
 }
 
-const aborted = (signal: AbortSignal): Promise<void> => new Promise((resolve) => (signal.aborted ? resolve() : signal.addEventListener('abort', () => resolve(), { once: true })))
+const aborted = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) =>
+    signal.aborted ? resolve() : signal.addEventListener('abort', () => resolve(), { once: true }),
+  )
 
 async function follow({ api, terminal, clock }: ConsoleParts, serverId: string, signal: AbortSignal): Promise<void> {
   let last = Buffer.alloc(0)
@@ -52,7 +56,7 @@ async function follow({ api, terminal, clock }: ConsoleParts, serverId: string, 
     terminal.write(bytes)
     last = Buffer.concat([last, bytes]).subarray(-OVERLAP_BYTES)
   }
-  for (let lost = 0; !signal.aborted;) {
+  for (let lost = 0; !signal.aborted; ) {
     try {
       const response = await api.open({ method: 'GET', path: `/v1/servers/${serverId}/console/stream`, signal })
       for await (const { event, data } of events(response)) {
@@ -63,7 +67,8 @@ async function follow({ api, terminal, clock }: ConsoleParts, serverId: string, 
       }
     } catch (error) {
       if (signal.aborted) return
-      const isPassing = !(error instanceof Failure) || error.code === EXIT.unreachable || /^(429|5\d\d)/.test(error.message)
+      const isPassing =
+        !(error instanceof Failure) || error.code === EXIT.unreachable || /^(429|5\d\d)/.test(error.message)
       if (!isPassing || (lost += 1) > RECONNECTS_MAXIMUM) throw error
     }
     await clock.sleep(RECONNECT_MILLISECONDS, signal)
@@ -83,7 +88,10 @@ interface ConsoleStatus {
 }
 
 function tellStatus(terminal: Terminal, { writable, server_state, reason }: ConsoleStatus): void {
-  if (!writable) terminal.writeError(`\r\n[the server is ${server_state}${reason === null ? '' : `: ${reason.replaceAll('_', ' ')}`}]\r\n`)
+  if (!writable)
+    terminal.writeError(
+      `\r\n[the server is ${server_state}${reason === null ? '' : `: ${reason.replaceAll('_', ' ')}`}]\r\n`,
+    )
 }
 
 interface StreamEvent {
@@ -98,12 +106,17 @@ async function* events(response: Response): AsyncIterable<StreamEvent> {
     pending += text
     const blocks = pending.split('\n\n')
     pending = blocks.pop() ?? ''
-    for (const block of blocks) yield { event: /^event: ?(.*)$/m.exec(block)?.[1] ?? '', data: /^data: ?(.*)$/m.exec(block)?.[1] ?? '' }
+    for (const block of blocks)
+      yield { event: /^event: ?(.*)$/m.exec(block)?.[1] ?? '', data: /^data: ?(.*)$/m.exec(block)?.[1] ?? '' }
   }
 }
 
 /** Sends keys until the escape is typed; at the end of a pipe, until everything is sent. */
-async function type({ api, terminal, clock, random, signal }: ConsoleParts, serverId: string, leave: () => void): Promise<void> {
+async function type(
+  { api, terminal, clock, random, signal }: ConsoleParts,
+  serverId: string,
+  leave: () => void,
+): Promise<void> {
   const sessionId = newUuid(random)
   let pending: Buffer = Buffer.alloc(0)
   let sending = Promise.resolve()
@@ -118,7 +131,12 @@ async function type({ api, terminal, clock, random, signal }: ConsoleParts, serv
   }
   const sendPart = async (part: Buffer) => {
     try {
-      await api.send({ method: 'POST', path: `/v1/servers/${serverId}/console/input`, body: { session_id: sessionId, data: part.toString('base64') }, signal })
+      await api.send({
+        method: 'POST',
+        path: `/v1/servers/${serverId}/console/input`,
+        body: { session_id: sessionId, data: part.toString('base64') },
+        signal,
+      })
     } catch (error) {
       if (!(error instanceof Failure) || !/^(409|429|503)/.test(error.message)) throw error
       // What cannot be typed now is said once and dropped, as on a line that is not plugged in.

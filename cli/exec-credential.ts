@@ -1,4 +1,5 @@
-/** The credential plugin that kubeconfigs name: a short-lived token of the service in the words of client-go (`client.authentication.k8s.io/v1`).
+/** The credential plugin that kubeconfigs name: a short-lived token of the service in the words of client-go
+ *  (`client.authentication.k8s.io/v1`).
  *  Knows no kind of cluster. Which kinds have tokens, and where, is what the service's own OpenAPI document says. */
 import { z } from 'zod'
 import type { Api, Members } from './api.ts'
@@ -19,15 +20,25 @@ export interface CredentialOptions {
   readonly signal: AbortSignal
 }
 
-/** Answers an ExecCredential. Throws a Failure when the service has no tokens for that kind of cluster, or refuses this one. */
+/** Answers an ExecCredential. Throws a Failure when the service has no tokens for that kind of cluster, or refuses this
+ *  one. */
 export async function execCredential({ api, commands, cluster, signal }: CredentialOptions): Promise<Members> {
   const [, kind, name] = /^([a-z]+(?:-[a-z]+)*)\/([^/]+)$/.exec(cluster) ?? []
   if (kind === undefined || name === undefined) throw usage('--cluster takes a kind and an id, as in dev-cluster/ID')
   const path = await tokenPath(api, kind, signal)
-  const { body } = await api.send({ method: 'GET', path: path.replace(/\{\w+\}/, encodeURIComponent(await idOf(api, commands, kind, name))), signal })
+  const { body } = await api.send({
+    method: 'GET',
+    path: path.replace(/\{\w+\}/, encodeURIComponent(await idOf(api, commands, kind, name))),
+    signal,
+  })
   const { data } = Token.safeParse(body)
-  if (data === undefined) throw new Failure(EXIT.refused, `${api.url} answered something else than a token for ${cluster}`)
-  return { apiVersion: 'client.authentication.k8s.io/v1', kind: 'ExecCredential', status: { token: data.token, expirationTimestamp: data.expires_at } }
+  if (data === undefined)
+    throw new Failure(EXIT.refused, `${api.url} answered something else than a token for ${cluster}`)
+  return {
+    apiVersion: 'client.authentication.k8s.io/v1',
+    kind: 'ExecCredential',
+    status: { token: data.token, expirationTimestamp: data.expires_at },
+  }
 }
 
 /** The path of `get_dev_cluster_token` for `dev-cluster`, with its parameter. */
@@ -36,6 +47,7 @@ async function tokenPath(api: Api, kind: string, signal: AbortSignal): Promise<s
   const { data } = Document.safeParse((await api.send({ method: 'GET', path: '/openapi.json', signal })).body)
   if (data === undefined) throw new Failure(EXIT.refused, `${api.url} does not describe its API at /openapi.json`)
   const found = Object.entries(data.paths).find(([, { get }]) => Operation.safeParse(get).data?.operationId === wanted)
-  if (found === undefined) throw new Failure(EXIT.refused, `${api.url} has no operation ${wanted}: it gives no tokens for a ${kind}`)
+  if (found === undefined)
+    throw new Failure(EXIT.refused, `${api.url} has no operation ${wanted}: it gives no tokens for a ${kind}`)
   return found[0]
 }

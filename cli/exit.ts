@@ -1,6 +1,15 @@
 /** How a command ends: exit codes that scripts can rely on, and the failures that lead to them. */
 
-export const EXIT = { ok: 0, refused: 1, notAllowed: 2, invalid: 3, usage: 4, operationFailed: 5, unreachable: 6, interrupted: 130 } as const
+export const EXIT = {
+  ok: 0,
+  refused: 1,
+  notAllowed: 2,
+  invalid: 3,
+  usage: 4,
+  operationFailed: 5,
+  unreachable: 6,
+  interrupted: 130,
+} as const
 
 export const EXIT_MEANINGS: readonly (readonly [number, string])[] = [
   [EXIT.ok, 'Done.'],
@@ -26,10 +35,29 @@ export class Failure extends Error {
 export const usage = (message: string): Failure => new Failure(EXIT.usage, message)
 
 /** A refusal of the service, with what its problem document says. */
-export function refusalOf(status: number, document: Readonly<Record<string, unknown>>, requestId: string | null): Failure {
+export function refusalOf(
+  status: number,
+  document: Readonly<Record<string, unknown>>,
+  requestId: string | null,
+): Failure {
   const { title, detail, reason, errors } = document
-  const code = status === 401 || status === 403 ? EXIT.notAllowed : status === 400 || status === 413 || status === 415 ? EXIT.invalid : EXIT.refused
-  const fields = Array.isArray(errors) && errors.length > 1 ? errors.map(({ field, detail: fault }: { field: string; detail: string }) => `\n  ${field} ${fault}`).join('') : ''
-  const facts = [...(typeof reason === 'string' ? [`reason ${reason}`] : []), ...(requestId === null ? [] : [`request ${requestId}`])]
-  return new Failure(code, `${status} ${String(title ?? 'Refused')}: ${String(detail ?? '')}${fields}${facts.length === 0 ? '' : `\n  ${facts.join(', ')}`}`)
+  const code =
+    status === 401 || status === 403
+      ? EXIT.notAllowed
+      : status === 400 || status === 413 || status === 415
+        ? EXIT.invalid
+        : EXIT.refused
+  const fields =
+    Array.isArray(errors) && errors.length > 1
+      ? errors.map(({ field, detail: fault }: { field: string; detail: string }) => `\n  ${field} ${fault}`).join('')
+      : ''
+  const facts = [
+    ...(typeof reason === 'string' ? [`reason ${reason}`] : []),
+    ...(requestId === null ? [] : [`request ${requestId}`]),
+  ]
+  return new Failure(
+    code,
+    `${status} ${String(title ?? 'Refused')}: ` +
+      `${String(detail ?? '')}${fields}${facts.length === 0 ? '' : `\n  ${facts.join(', ')}`}`,
+  )
 }

@@ -7,5 +7,11 @@ import { EXIT } from './exit.ts'
 import { run } from './run.ts'
 
 const signal = stopSignal()
-const code = await run(processArguments(), { environment: environment(), terminal: processTerminal, clock: systemClock, random: systemRandom, signal })
+const code = await run(processArguments(), {
+  environment: environment(),
+  terminal: processTerminal,
+  clock: systemClock,
+  random: systemRandom,
+  signal,
+})
 exitProcess(signal.aborted ? EXIT.interrupted : code)

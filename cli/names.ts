@@ -9,9 +9,12 @@ const NAME_FIELDS = ['id', 'name', 'hostname', 'title']
 const PAGES_MAXIMUM = 50
 const PAGE_ITEMS = 100
 
-/** The id of what the person named; the text itself where nothing has that name, for the service to judge. Throws a Failure when several have. */
+/** The id of what the person named; the text itself where nothing has that name, for the service to judge. Throws a
+ *  Failure when several have. */
 export async function idOf(api: Api, commands: readonly Command[], noun: string, text: string): Promise<string> {
-  const list = commands.find((command) => command.noun === noun && command.verb === 'list' && command.parameters.length === 0)
+  const list = commands.find(
+    (command) => command.noun === noun && command.verb === 'list' && command.parameters.length === 0,
+  )
   if (UUID.test(text) || list === undefined) return text
   const found = new Set<string>()
   let cursor: string | null = null
@@ -28,8 +31,15 @@ export async function idOf(api: Api, commands: readonly Command[], noun: string,
   return [...found][0] ?? text
 }
 
-async function pageOf(api: Api, { route, flags }: Command, cursor: string | null): Promise<{ readonly items: readonly Members[]; readonly next_cursor: string | null }> {
-  const query = new URLSearchParams({ ...(flags.some(({ field }) => field === 'limit') ? { limit: String(PAGE_ITEMS) } : {}), ...(cursor === null ? {} : { cursor }) })
+async function pageOf(
+  api: Api,
+  { route, flags }: Command,
+  cursor: string | null,
+): Promise<{ readonly items: readonly Members[]; readonly next_cursor: string | null }> {
+  const query = new URLSearchParams({
+    ...(flags.some(({ field }) => field === 'limit') ? { limit: String(PAGE_ITEMS) } : {}),
+    ...(cursor === null ? {} : { cursor }),
+  })
   const { body } = await api.send({ method: 'GET', path: query.size === 0 ? route.path : `${route.path}?${query}` })
   return body as { items: readonly Members[]; next_cursor: string | null } // every list has this shape
 }
@@ -41,7 +51,8 @@ export async function withIds(api: Api, commands: readonly Command[], fields: Me
     const noun = /^(.+)_ids?$/.exec(field)?.[1]?.replaceAll('_', '-')
     if (noun === undefined) continue
     if (typeof value === 'string') resolved[field] = await idOf(api, commands, noun, value)
-    if (Array.isArray(value)) resolved[field] = await Promise.all(value.map((each) => idOf(api, commands, noun, String(each))))
+    if (Array.isArray(value))
+      resolved[field] = await Promise.all(value.map((each) => idOf(api, commands, noun, String(each))))
   }
   return resolved
 }

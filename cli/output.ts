@@ -12,19 +12,48 @@ export interface Style {
 }
 
 /** Shown first, in this order, where an answer has them. */
-const PREFERRED = ['id', 'name', 'hostname', 'title', 'kind', 'status', 'state', 'zone', 'region', 'plan', 'family', 'cores', 'memory_mebibytes', 'storage_gibibytes', 'template', 'os_family', 'os_version', 'public_ipv6', 'fingerprint', 'limit', 'used', 'step', 'action', 'outcome', 'at', 'created_at']
+const PREFERRED = [
+  'id',
+  'name',
+  'hostname',
+  'title',
+  'kind',
+  'status',
+  'state',
+  'zone',
+  'region',
+  'plan',
+  'family',
+  'cores',
+  'memory_mebibytes',
+  'storage_gibibytes',
+  'template',
+  'os_family',
+  'os_version',
+  'public_ipv6',
+  'fingerprint',
+  'limit',
+  'used',
+  'step',
+  'action',
+  'outcome',
+  'at',
+  'created_at',
+]
 const COLUMNS_MAXIMUM = 8
 
-const isMembers = (value: unknown): value is Members => typeof value === 'object' && value !== null && !Array.isArray(value)
+const isMembers = (value: unknown): value is Members =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** The text of an answer, with its line end; empty when there is nothing to say. */
 export function render(body: unknown, style: Style): string {
   if (body === undefined) return ''
   if (style.format === 'json') return `${JSON.stringify(body, null, 2)}\n`
   if (style.format === 'yaml') return stringify(body)
-  const items = isMembers(body) && Array.isArray(body['items']) ? body['items'] as readonly unknown[] : undefined
+  const items = isMembers(body) && Array.isArray(body['items']) ? (body['items'] as readonly unknown[]) : undefined
   const resource = items === undefined ? resourceOf(body) : undefined
-  if (style.format === 'name') return lines((items ?? [resource]).map((item) => (isMembers(item) ? text(item['id'] ?? item['name']) : text(item))))
+  if (style.format === 'name')
+    return lines((items ?? [resource]).map((item) => (isMembers(item) ? text(item['id'] ?? item['name']) : text(item))))
   if (items !== undefined) return table(items.filter(isMembers), style)
   return isMembers(resource) ? sheet(resource, style) : `${text(resource)}\n`
 }
@@ -38,18 +67,28 @@ function resourceOf(body: unknown): unknown {
 }
 
 const lines = (texts: readonly string[]): string => texts.map((line) => `${line}\n`).join('')
-const text = (value: unknown): string => (value === null || value === undefined ? '-' : typeof value === 'object' ? JSON.stringify(value) : String(value))
-const at = (item: Members, path: string): unknown => path.split('.').reduce<unknown>((value, name) => (isMembers(value) ? value[name] : undefined), item)
-const cell = (value: unknown): string => text(value).replaceAll(/[\p{Cc}\p{Cf}]/gu, ' ') // nothing that moves the cursor of whoever reads it
+const text = (value: unknown): string =>
+  value === null || value === undefined ? '-' : typeof value === 'object' ? JSON.stringify(value) : String(value)
+const at = (item: Members, path: string): unknown =>
+  path.split('.').reduce<unknown>((value, name) => (isMembers(value) ? value[name] : undefined), item)
+// nothing that moves the cursor of whoever reads it
+const cell = (value: unknown): string => text(value).replaceAll(/[\p{Cc}\p{Cf}]/gu, ' ')
 
 function table(items: readonly Members[], { columns, hasColor }: Style): string {
   const chosen = columns ?? columnsOf(items)
-  const rows = [chosen.map((name) => name.toUpperCase().replaceAll('_', ' ')), ...items.map((item) => chosen.map((name) => cell(at(item, name))))]
+  const rows = [
+    chosen.map((name) => name.toUpperCase().replaceAll('_', ' ')),
+    ...items.map((item) => chosen.map((name) => cell(at(item, name)))),
+  ]
   const widths = chosen.map((_name, index) => Math.max(...rows.map((row) => row[index]?.length ?? 0)))
-  return lines(rows.map((row, number) => {
-    const line = row.map((value, index) => (index === row.length - 1 ? value : value.padEnd(widths[index] ?? 0))).join('  ')
-    return number === 0 && hasColor ? `\u001b[1m${line}\u001b[0m` : line
-  }))
+  return lines(
+    rows.map((row, number) => {
+      const line = row
+        .map((value, index) => (index === row.length - 1 ? value : value.padEnd(widths[index] ?? 0)))
+        .join('  ')
+      return number === 0 && hasColor ? `\u001b[1m${line}\u001b[0m` : line
+    }),
+  )
 }
 
 function columnsOf(items: readonly Members[]): readonly string[] {
@@ -62,8 +101,10 @@ function columnsOf(items: readonly Members[]): readonly string[] {
 function sheet(resource: Members, { columns, hasColor }: Style): string {
   const names = columns ?? Object.keys(resource)
   const width = Math.max(0, ...names.map((name) => name.length))
-  return lines(names.map((name) => {
-    const label = name.padEnd(width)
-    return `${hasColor ? `\u001b[1m${label}\u001b[0m` : label}  ${cell(at(resource, name))}`
-  }))
+  return lines(
+    names.map((name) => {
+      const label = name.padEnd(width)
+      return `${hasColor ? `\u001b[1m${label}\u001b[0m` : label}  ${cell(at(resource, name))}`
+    }),
+  )
 }

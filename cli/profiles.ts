@@ -44,7 +44,10 @@ export async function writeProfiles(environment: Environment, profiles: Profiles
 }
 
 /** The profile that a command uses: SVCCLOUD_URL and SVCCLOUD_TOKEN win over the file. */
-export async function chooseProfile(environment: Environment, name: string | undefined): Promise<{ readonly url: string; readonly token: string | undefined }> {
+export async function chooseProfile(
+  environment: Environment,
+  name: string | undefined,
+): Promise<{ readonly url: string; readonly token: string | undefined }> {
   const { SVCCLOUD_URL: url, SVCCLOUD_TOKEN: token } = environment
   if (url !== undefined && token !== undefined) return { url, token }
   const { current, profiles } = await readProfiles(environment)

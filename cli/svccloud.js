@@ -1,5 +1,6 @@
 #!/usr/bin/env node
-/** The command `svccloud`. Plain JavaScript, so that every Node can read it. As a package it loads what was compiled for that; in a checkout
+/** The command `svccloud`. Plain JavaScript, so that every Node can read it. As a package it loads what was compiled
+ *  for that; in a checkout
  *  the TypeScript beside it, for which an older Node hands over to the Node that npm brought along. */
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -16,7 +17,9 @@ else {
     process.stderr.write(`svccloud needs Node ${MAJOR_MINIMUM} or newer in a checkout; this is ${process.version}.\n`)
     process.exitCode = 4
   } else {
-    const { status, signal } = spawnSync(node, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], { stdio: 'inherit' })
+    const { status, signal } = spawnSync(node, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], {
+      stdio: 'inherit',
+    })
     if (signal !== null) process.kill(process.pid, signal)
     process.exitCode = status ?? 1
   }

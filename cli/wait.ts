@@ -1,4 +1,5 @@
-/** Waiting for an operation, with its steps and events told as they come: in one moving line where a person watches, else line by line. */
+/** Waiting for an operation, with its steps and events told as they come: in one moving line where a person watches,
+ *  else line by line. */
 import type { Clock } from '../kit/sys/clock.ts'
 import type { Terminal } from '../kit/sys/terminal.ts'
 import type { Api } from './api.ts'
@@ -29,7 +30,8 @@ const PAUSE_MILLISECONDS = 250
 const LOST_MAXIMUM = 20
 const CLEAR_LINE = '\r\u001b[K'
 
-/** Resolves when the operation has succeeded. Throws a Failure when it failed, was cancelled, or the wait was interrupted. */
+/** Resolves when the operation has succeeded. Throws a Failure when it failed, was cancelled, or the wait was
+ *  interrupted. */
 export async function waitFor(parts: WaitParts, id: string): Promise<Operation> {
   const { api, terminal, clock, signal } = parts
   const told = new Set<string>()
@@ -38,11 +40,17 @@ export async function waitFor(parts: WaitParts, id: string): Promise<Operation> 
   for (;;) {
     let operation: Operation
     try {
-      operation = ((await api.send({ method: 'GET', path: `/v1/operations/${id}${query}`, signal })).body as { readonly operation: Operation }).operation // the contract's shape
+      operation = (
+        (await api.send({ method: 'GET', path: `/v1/operations/${id}${query}`, signal })).body as {
+          readonly operation: Operation
+        }
+      ).operation // the contract's shape
       lost = 0
       query = `?wait=${WAIT_SECONDS}`
     } catch (error) {
-      const isPassing = error instanceof Failure && (error.code === EXIT.unreachable || error.message.startsWith('5') || error.message.startsWith('429'))
+      const isPassing =
+        error instanceof Failure &&
+        (error.code === EXIT.unreachable || error.message.startsWith('5') || error.message.startsWith('429'))
       if (!isPassing || (lost += 1) > LOST_MAXIMUM || signal.aborted) throw error
       await clock.sleep(PAUSE_MILLISECONDS * lost, signal)
       continue
@@ -50,7 +58,11 @@ export async function waitFor(parts: WaitParts, id: string): Promise<Operation> 
     tell(terminal, operation, told)
     if (operation.status === 'succeeded') return operation
     if (operation.status === 'failed' || operation.status === 'cancelled') {
-      throw new Failure(EXIT.operationFailed, `operation ${operation.id} (${operation.kind}) ${operation.status === 'failed' ? `failed: ${operation.error}` : 'was cancelled'}`)
+      throw new Failure(
+        EXIT.operationFailed,
+        `operation ${operation.id} (${operation.kind}) ` +
+          `${operation.status === 'failed' ? `failed: ${operation.error}` : 'was cancelled'}`,
+      )
     }
     await clock.sleep(PAUSE_MILLISECONDS, signal)
   }
@@ -67,5 +79,9 @@ function tell(terminal: Terminal, operation: Operation, told: Set<string>): void
   }
   if (!moving) return
   const isOver = status === 'succeeded' || status === 'failed' || status === 'cancelled'
-  terminal.writeError(isOver ? CLEAR_LINE : `${CLEAR_LINE}${kind}: ${status}, step ${Math.min(step_index + 1, step_count)} of ${step_count} (${step})`)
+  terminal.writeError(
+    isOver
+      ? CLEAR_LINE
+      : `${CLEAR_LINE}${kind}: ${status}, step ${Math.min(step_index + 1, step_count)} of ${step_count} (${step})`,
+  )
 }

@@ -1,4 +1,5 @@
-/** The TypeScript client of the API: every path with its types, by openapi-fetch, and the two things that every program needs beside:
+/** The TypeScript client of the API: every path with its types, by openapi-fetch, and the two things that every program
+ *  needs beside:
  *  waiting for an operation and reading lists to their end. Stands alone: it runs in a browser as well. */
 import createFetchClient, { type Client as FetchClient, type ClientOptions as FetchOptions } from 'openapi-fetch'
 import type { components, Operation, paths, Problem } from './schema.ts'
@@ -17,10 +18,13 @@ export interface ClientOptions extends Omit<FetchOptions, 'baseUrl'> {
   readonly token?: string
 }
 
-/** A client with one method for each HTTP method: `client.GET('/v1/servers/{id}', {params: {path: {id}}})` answers `{data, error, response}`. */
+/** A client with one method for each HTTP method: `client.GET('/v1/servers/{id}', {params: {path: {id}}})` answers
+ *  `{data, error, response}`. */
 export function createClient({ url, token, ...options }: ClientOptions): Client {
   return createFetchClient<paths>({
-    ...options, baseUrl: url.replace(/\/+$/, ''), querySerializer: { array: { style: 'form', explode: true } },
+    ...options,
+    baseUrl: url.replace(/\/+$/, ''),
+    querySerializer: { array: { style: 'form', explode: true } },
     headers: { ...(token === undefined ? {} : { authorization: `Bearer ${token}` }), ...options.headers },
   })
 }
@@ -40,9 +44,15 @@ export class SvccloudError extends Error {
 }
 
 /** The data of an answer. Throws SvccloudError for a refusal. */
-export async function unwrap<Data>(answer: Promise<{ readonly data?: Data; readonly error?: unknown; readonly response: Response }>): Promise<Data> {
+export async function unwrap<Data>(
+  answer: Promise<{ readonly data?: Data; readonly error?: unknown; readonly response: Response }>,
+): Promise<Data> {
   const { data, error, response } = await answer
-  if (!response.ok) throw new SvccloudError(response, typeof error === 'object' && error !== null ? error as Partial<Problem> : undefined) // refusals are problem documents
+  if (!response.ok)
+    throw new SvccloudError(
+      response,
+      typeof error === 'object' && error !== null ? (error as Partial<Problem>) : undefined,
+    ) // refusals are problem documents
   return data as Data // of a success
 }
 
@@ -50,7 +60,10 @@ export async function unwrap<Data>(answer: Promise<{ readonly data?: Data; reado
 export class OperationFailed extends Error {
   readonly operation: Operation
   constructor(operation: Operation) {
-    super(`operation ${operation.id} (${operation.kind}) ${operation.status === 'cancelled' ? 'was cancelled' : `failed: ${operation.error}`}`)
+    super(
+      `operation ${operation.id} (${operation.kind}) ` +
+        `${operation.status === 'cancelled' ? 'was cancelled' : `failed: ${operation.error}`}`,
+    )
     this.name = 'OperationFailed'
     this.operation = operation
   }
@@ -71,15 +84,23 @@ export interface WaitOptions {
   readonly timer?: Timer
 }
 
-/** Resolves when the operation has succeeded. Throws OperationFailed when it failed or was cancelled, and SvccloudError when the
+/** Resolves when the operation has succeeded. Throws OperationFailed when it failed or was cancelled, and SvccloudError
+ *  when the
  *  service refuses to tell; of "too many" and "not now" only the sixth in a row. It ends by its own `deadline_at`. */
-export async function waitForOperation(client: Client, id: string, { onChange, signal, timer = realTimer }: WaitOptions = {}): Promise<Operation> {
+export async function waitForOperation(
+  client: Client,
+  id: string,
+  { onChange, signal, timer = realTimer }: WaitOptions = {},
+): Promise<Operation> {
   let seen = ''
   let refusals = 0
   for (;;) {
     const askedAt = timer.milliseconds()
     // The service answers when something changes: as long as it does, nothing is asked in vain.
-    const answer = await client.GET('/v1/operations/{id}', { params: { path: { id }, query: { wait: WAIT_SECONDS } }, ...(signal === undefined ? {} : { signal }) })
+    const answer = await client.GET('/v1/operations/{id}', {
+      params: { path: { id }, query: { wait: WAIT_SECONDS } },
+      ...(signal === undefined ? {} : { signal }),
+    })
     if ([429, 503].includes(answer.response.status) && refusals++ < REFUSALS_MOST) {
       await timer.pause(pauseSeconds(answer.response.headers) * 1_000, signal)
       continue
@@ -96,7 +117,8 @@ export async function waitForOperation(client: Client, id: string, { onChange, s
   }
 }
 
-/** As long as Retry-After says; without it, what spreads the requests that are left until the budget is full again (RateLimit). */
+/** As long as Retry-After says; without it, what spreads the requests that are left until the budget is full again
+ *  (RateLimit). */
 function pauseSeconds(headers: Headers): number {
   const [, left, fullAfter] = /;r=(\d+);t=(\d+)/.exec(headers.get('ratelimit') ?? '') ?? []
   const wanted = Number(headers.get('retry-after') ?? Number(fullAfter ?? 0) / Math.max(1, Number(left ?? 0)))
@@ -111,7 +133,9 @@ interface Page<Item> {
 /** Every item of a list: `for await (const server of pages((query) => client.GET("/v1/servers", {params: {query}})))`.
  *  The first page is asked for without a cursor. */
 export async function* pages<Item>(
-  read: (query: { readonly cursor?: string }) => Promise<{ readonly data?: Page<Item>; readonly error?: unknown; readonly response: Response }>,
+  read: (query: {
+    readonly cursor?: string
+  }) => Promise<{ readonly data?: Page<Item>; readonly error?: unknown; readonly response: Response }>,
 ): AsyncGenerator<Item, void, undefined> {
   let cursor: string | null = null
   do {

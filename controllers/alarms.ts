@@ -1,4 +1,5 @@
-/** What calls for a person, as numbers that alerts watch. Only the leader of a shard knows them, of its own zones; whoever does not lead says 0. */
+/** What calls for a person, as numbers that alerts watch. Only the leader of a shard knows them, of its own zones;
+ *  whoever does not lead says 0. */
 import { NODE_STATES } from '../domain/node-rules.ts'
 import type { KubeObject } from '../kit/kube/object.ts'
 import { Gauge, type Registry } from '../kit/sys/metrics.ts'
@@ -16,23 +17,34 @@ export interface Watched {
 
 export function openAlarms({ nodes, servers, operations }: Watched, registry: Registry): void {
   new Gauge({
-    name: 'svccloud_nodes', help: 'Nodes by state', labelNames: ['state'], registers: [registry],
+    name: 'svccloud_nodes',
+    help: 'Nodes by state',
+    labelNames: ['state'],
+    registers: [registry],
     collect() {
-      for (const state of NODE_STATES) this.set({ state }, nodes().filter(({ status }) => (status?.state ?? 'provisioning') === state).length)
+      for (const state of NODE_STATES)
+        this.set({ state }, nodes().filter(({ status }) => (status?.state ?? 'provisioning') === state).length)
     },
   })
   new Gauge({
-    name: 'svccloud_deletions_overdue', help: 'Servers whose deletion goes on beyond its deadline', registers: [registry],
+    name: 'svccloud_deletions_overdue',
+    help: 'Servers whose deletion goes on beyond its deadline',
+    registers: [registry],
     collect() {
       this.set(servers().filter(isOverdue).length)
     },
   })
   new Gauge({
-    name: 'svccloud_downtimes_exceeded', help: 'Moves of the last hour whose guest stood still for longer than its migration policy allows', registers: [registry],
+    name: 'svccloud_downtimes_exceeded',
+    help: 'Moves of the last hour whose guest stood still for longer than its migration policy allows',
+    registers: [registry],
     collect() {
-      this.set(operations().filter(({ status }) => status?.events?.some(({ kind }) => kind === DOWNTIME_EXCEEDED)).length)
+      this.set(
+        operations().filter(({ status }) => status?.events?.some(({ kind }) => kind === DOWNTIME_EXCEEDED)).length,
+      )
     },
   })
 }
 
-const isOverdue = ({ status }: KubeObject<ServerSpec, ServerStatus>): boolean => status?.state === 'deleting' && status.operation?.status === 'failed'
+const isOverdue = ({ status }: KubeObject<ServerSpec, ServerStatus>): boolean =>
+  status?.state === 'deleting' && status.operation?.status === 'failed'

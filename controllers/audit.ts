@@ -20,7 +20,8 @@ interface AuditInput {
   readonly changes?: readonly AuditChange[]
 }
 
-/** The effect `audit`: one entry about the root, in the chain of its account. Those of an account wait for the head of the chain anyway, and go together. */
+/** The effect `audit`: one entry about the root, in the chain of its account. Those of an account wait for the head of
+ *  the chain anyway, and go together. */
 export function auditEffect({ db, ...by }: Pick<Parts, 'db' | 'clock' | 'random'>): Effect {
   const append = openGroupCommit(db, async (tx, entries: readonly UnsealedAuditEntry[]) => {
     await appendAudits(tx, entries, by)
@@ -28,29 +29,68 @@ export function auditEffect({ db, ...by }: Pick<Parts, 'db' | 'clock' | 'random'
   })
   return async (input, root) => {
     const accountId = accountOfNamespace(root.metadata.namespace ?? '')
-    const entry = accountId === undefined ? undefined : entryOf(root, accountId, input as unknown as AuditInput) // plans of this folder write nothing else
-    if (accountId === undefined || entry === undefined || !(await asked(accountExists(db, accountId))) || (await asked(hasAudit(db, entry)))) return undefined
+    // plans of this folder write nothing else
+    const entry = accountId === undefined ? undefined : entryOf(root, accountId, input as unknown as AuditInput)
+    if (
+      accountId === undefined ||
+      entry === undefined ||
+      !(await asked(accountExists(db, accountId))) ||
+      (await asked(hasAudit(db, entry)))
+    )
+      return undefined
     await asked(append(accountId, entry))
     return undefined
   }
 }
 
-/** The effect `audit` of what belongs to no account: the entry of an operation in the operators' log, unless the request that asked for it has
+/** The effect `audit` of what belongs to no account: the entry of an operation in the operators' log, unless the
+ *  request that asked for it has
  *  written it. */
-export const staffAuditEffect = ({ db, clock, random }: Pick<Parts, 'db' | 'clock' | 'random'>, resourceType: 'node' | 'public_pool'): Effect => async (input, { metadata }) => {
-  const { action, actor, requestId } = input as unknown as AuditInput // plans of this folder write nothing else
-  await asked(appendStaffAudit(db, {
-    id: newUuid(random), at: clock.now().toISOString(), actor_email: actor, actor_kind: actor.startsWith('system:') ? 'system' : 'operator', staff_id: null, account_id: null,
-    action, resource_type: resourceType, resource_id: metadata.name, detail: {}, source_ip: '', user_agent: '', request_id: requestId,
-  }))
-  return undefined
-}
+export const staffAuditEffect =
+  ({ db, clock, random }: Pick<Parts, 'db' | 'clock' | 'random'>, resourceType: 'node' | 'public_pool'): Effect =>
+  async (input, { metadata }) => {
+    const { action, actor, requestId } = input as unknown as AuditInput // plans of this folder write nothing else
+    await asked(
+      appendStaffAudit(db, {
+        id: newUuid(random),
+        at: clock.now().toISOString(),
+        actor_email: actor,
+        actor_kind: actor.startsWith('system:') ? 'system' : 'operator',
+        staff_id: null,
+        account_id: null,
+        action,
+        resource_type: resourceType,
+        resource_id: metadata.name,
+        detail: {},
+        source_ip: '',
+        user_agent: '',
+        request_id: requestId,
+      }),
+    )
+    return undefined
+  }
 
-function entryOf(root: KubeObject, accountId: string, { action, actor, requestId, changes = [] }: AuditInput): UnsealedAuditEntry {
+function entryOf(
+  root: KubeObject,
+  accountId: string,
+  { action, actor, requestId, changes = [] }: AuditInput,
+): UnsealedAuditEntry {
   return {
-    account_id: accountId, actor_email: actor, actor_kind: actor.startsWith('system:') ? 'system' : 'operator',
-    user_id: null, staff_id: null, token_id: null, token_name: null,
-    action, resource_type: action.split('.')[0] ?? '', resource_id: root.metadata.name, detail: {}, outcome: 'success',
-    source_ip: '', user_agent: '', request_id: requestId, changes,
+    account_id: accountId,
+    actor_email: actor,
+    actor_kind: actor.startsWith('system:') ? 'system' : 'operator',
+    user_id: null,
+    staff_id: null,
+    token_id: null,
+    token_name: null,
+    action,
+    resource_type: action.split('.')[0] ?? '',
+    resource_id: root.metadata.name,
+    detail: {},
+    outcome: 'success',
+    source_ip: '',
+    user_agent: '',
+    request_id: requestId,
+    changes,
   }
 }

@@ -1,4 +1,5 @@
-/** The catalog that a deployment starts with: documents of Region, Zone, PublicPool, Plan, Template and Node. What is missing is made; what is there is
+/** The catalog that a deployment starts with: documents of Region, Zone, PublicPool, Plan, Template and Node. What is
+ *  missing is made; what is there is
  *  the operator's and stays. A Secret among them goes into the platform's own namespace, where nodes name it. */
 import { readFile } from 'node:fs/promises'
 import { parseAllDocuments } from 'yaml'
@@ -11,12 +12,22 @@ import { SYSTEM_NAMESPACE } from '../resources/labels.ts'
 import { PublicPool } from '../resources/public-pool.ts'
 
 const KINDS: readonly Resource[] = [Region, Zone, PublicPool, Plan, Template, Node]
-const CatalogObject = z.looseObject({ kind: z.enum(['Region', 'Zone', 'PublicPool', 'Plan', 'Template', 'Node']), metadata: z.looseObject({ name: z.string() }), spec: z.looseObject({}) })
-const CatalogSecret = z.looseObject({ kind: z.literal('Secret'), metadata: z.looseObject({ name: z.string() }), stringData: z.record(z.string(), z.string()) })
+const CatalogObject = z.looseObject({
+  kind: z.enum(['Region', 'Zone', 'PublicPool', 'Plan', 'Template', 'Node']),
+  metadata: z.looseObject({ name: z.string() }),
+  spec: z.looseObject({}),
+})
+const CatalogSecret = z.looseObject({
+  kind: z.literal('Secret'),
+  metadata: z.looseObject({ name: z.string() }),
+  stringData: z.record(z.string(), z.string()),
+})
 
 /** Throws with the document's name when it is not one of the catalog's kinds, or refused by the API server. */
 export async function installCatalog(store: Store, file: string): Promise<void> {
-  const documents = parseAllDocuments(await readFile(file, 'utf8')).map((document) => z.discriminatedUnion('kind', [CatalogObject, CatalogSecret]).parse(document.toJS()))
+  const documents = parseAllDocuments(await readFile(file, 'utf8')).map((document) =>
+    z.discriminatedUnion('kind', [CatalogObject, CatalogSecret]).parse(document.toJS()),
+  )
   for (const document of documents) {
     if (document.kind === 'Secret') {
       await installSecret(store, document)
@@ -28,13 +39,19 @@ export async function installCatalog(store: Store, file: string): Promise<void> 
     try {
       await store.create(type, { metadata, spec: type.spec.parse(spec) })
     } catch (error) {
-      if (!isAlreadyExists(error)) throw new Error(`${kind} ${metadata.name} of the catalog is refused`, { cause: error })
+      if (!isAlreadyExists(error))
+        throw new Error(`${kind} ${metadata.name} of the catalog is refused`, { cause: error })
     }
   }
 }
 
-async function installSecret(store: Store, { metadata: { name }, stringData }: z.infer<typeof CatalogSecret>): Promise<void> {
-  const data = Object.fromEntries(Object.entries(stringData).map(([key, text]) => [key, Buffer.from(text).toString('base64')]))
+async function installSecret(
+  store: Store,
+  { metadata: { name }, stringData }: z.infer<typeof CatalogSecret>,
+): Promise<void> {
+  const data = Object.fromEntries(
+    Object.entries(stringData).map(([key, text]) => [key, Buffer.from(text).toString('base64')]),
+  )
   try {
     await store.create(Secret, { metadata: { name, namespace: SYSTEM_NAMESPACE }, spec: undefined, data })
   } catch (error) {

@@ -1,4 +1,5 @@
-/** Settles changes whose maker died between the acceptance and the audit entry: finds out whether the write to Kubernetes happened,
+/** Settles changes whose maker died between the acceptance and the audit entry: finds out whether the write to
+ *  Kubernetes happened,
  *  then writes the entry and, for what did not happen, gives the claims back. */
 import type { UnsealedAuditEntry } from '../domain/audit.ts'
 import { appendAudit } from '../db/audit.ts'
@@ -43,30 +44,49 @@ async function settle(parts: Parts, intent: ChangeIntent): Promise<void> {
   const isLostServer = !hasHappened && intent.audit.action === 'server.create'
   const isLostGroup = !hasHappened && intent.audit.action === 'server_group.create'
   const server = { accountId: intent.accountId, serverId: intent.resource.id }
-  if (!hasHappened && intent.audit.action === 'server.rebuild') await store.delete(Secret, { namespace: accountNamespace(intent.accountId), name: `${server.serverId}-user-data-${intent.operationId}` })
-  if (isLostServer) await store.delete(Secret, { namespace: accountNamespace(intent.accountId), name: `${server.serverId}-user-data` })
+  if (!hasHappened && intent.audit.action === 'server.rebuild')
+    await store.delete(Secret, {
+      namespace: accountNamespace(intent.accountId),
+      name: `${server.serverId}-user-data-${intent.operationId}`,
+    })
+  if (isLostServer)
+    await store.delete(Secret, { namespace: accountNamespace(intent.accountId), name: `${server.serverId}-user-data` })
   const audit: UnsealedAuditEntry = { ...intent.audit, outcome: hasHappened ? 'success' : 'failed' }
-  await asked(db.transaction().execute(async (tx) => {
-    if (!(await settleIntent(tx, intent.operationId))) return
-    if (isLostServer) await releaseServer(tx, server)
-    if (!hasHappened && intent.audit.action === 'server.change_plan') await endSizeChange(tx, { ...server, operationId: intent.operationId, isDone: false })
-    if (isLostGroup) await removeServerGroup(tx, { accountId: intent.accountId, groupId: intent.resource.id })
-    await appendAudit(tx, audit, parts)
-  }))
+  await asked(
+    db.transaction().execute(async (tx) => {
+      if (!(await settleIntent(tx, intent.operationId))) return
+      if (isLostServer) await releaseServer(tx, server)
+      if (!hasHappened && intent.audit.action === 'server.change_plan')
+        await endSizeChange(tx, { ...server, operationId: intent.operationId, isDone: false })
+      if (isLostGroup) await removeServerGroup(tx, { accountId: intent.accountId, groupId: intent.resource.id })
+      await appendAudit(tx, audit, parts)
+    }),
+  )
   log.info('intent settled', { operation_id: intent.operationId, has_happened: hasHappened })
 }
 
 /** A write that happened shows on its server, or in the operation that it began. */
-async function happened({ db, store }: Parts, { operationId, accountId, resource, audit }: ChangeIntent): Promise<boolean> {
+async function happened(
+  { db, store }: Parts,
+  { operationId, accountId, resource, audit }: ChangeIntent,
+): Promise<boolean> {
   const namespace = accountNamespace(accountId)
   if (resource.type === 'server_group') {
     const group = await store.get(ServerGroup, { namespace, name: resource.id })
     const isGoing = group === undefined || group.metadata.deletionTimestamp !== undefined
-    return audit.action === 'server_group.delete' ? isGoing : group?.metadata.annotations?.[LAST_CHANGE_ANNOTATION] === operationId
+    return audit.action === 'server_group.delete'
+      ? isGoing
+      : group?.metadata.annotations?.[LAST_CHANGE_ANNOTATION] === operationId
   }
   const server = await store.get(Server, { namespace, name: resource.id })
-  const shown = [server?.spec.operation?.id, server?.status?.operation?.id, server?.metadata.annotations?.[LAST_CHANGE_ANNOTATION]]
-  return shown.includes(operationId)
-    || (await store.get(Operation, { namespace, name: operationId })) !== undefined
-    || (await asked(findOperation(db, accountId, operationId))) !== undefined
+  const shown = [
+    server?.spec.operation?.id,
+    server?.status?.operation?.id,
+    server?.metadata.annotations?.[LAST_CHANGE_ANNOTATION],
+  ]
+  return (
+    shown.includes(operationId) ||
+    (await store.get(Operation, { namespace, name: operationId })) !== undefined ||
+    (await asked(findOperation(db, accountId, operationId))) !== undefined
+  )
 }

@@ -1,4 +1,5 @@
-/** Gives back what servers hold that are gone. Their controller does so before they go; this is for one whose finalizer somebody took
+/** Gives back what servers hold that are gone. Their controller does so before they go; this is for one whose finalizer
+ *  somebody took
  *  off, and never before the host has let go of the guest. */
 import { listClaimants, releaseServer, type ServerId } from '../db/server-claims.ts'
 import { accountNamespace } from '../resources/index.ts'
@@ -15,7 +16,8 @@ const SWEEP_MILLISECONDS = 120_000
 export async function runClaimSweeper(parts: Parts, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     await parts.clock.sleep(SWEEP_MILLISECONDS, signal)
-    if (!signal.aborted && parts.caches.isReady()) await sweepClaims(parts).catch((error: unknown) => parts.log.warn('claims not swept', { error }))
+    if (!signal.aborted && parts.caches.isReady())
+      await sweepClaims(parts).catch((error: unknown) => parts.log.warn('claims not swept', { error }))
   }
 }
 
@@ -35,6 +37,13 @@ export async function sweepClaims(parts: Parts): Promise<number> {
 
 async function isGone({ caches, store }: Parts, { accountId, serverId }: ServerId): Promise<boolean> {
   const key = { namespace: accountNamespace(accountId), name: serverId }
-  if (caches.of(Server).get(key) !== undefined || caches.of(Instance).list().some(({ spec }) => spec.server.namespace === key.namespace && spec.server.name === key.name)) return false
+  if (
+    caches.of(Server).get(key) !== undefined ||
+    caches
+      .of(Instance)
+      .list()
+      .some(({ spec }) => spec.server.namespace === key.namespace && spec.server.name === key.name)
+  )
+    return false
   return (await store.get(Server, key)) === undefined
 }

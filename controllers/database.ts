@@ -1,7 +1,9 @@
-/** Asks the database; one that is away is Unavailable, so that the turn is tried again without being taken for a bug. */
+/** Asks the database; one that is away is Unavailable, so that the turn is tried again without being taken for a bug.
+ */
 import { databaseUnavailable } from '../db/failures.ts'
 
-/** Awaits what PostgreSQL is asked. Throws Unavailable when it cannot be reached, so that the reconciler comes again; refusals pass. */
+/** Awaits what PostgreSQL is asked. Throws Unavailable when it cannot be reached, so that the reconciler comes again;
+ *  refusals pass. */
 export async function asked<T>(work: Promise<T>): Promise<T> {
   try {
     return await work

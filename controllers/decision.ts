@@ -1,4 +1,5 @@
-/** What a turn decides whose root has operations, whatever its kind: what shall be done, how far the operation is, and what is waited for. */
+/** What a turn decides whose root has operations, whatever its kind: what shall be done, how far the operation is, and
+ *  what is waited for. */
 import type { Action, OperationEvent, OperationOutcome } from '../kit/reconcile/action.ts'
 
 export interface TurnDecision {

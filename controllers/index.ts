@@ -1,4 +1,5 @@
-/** THE list of reconcilers, and how they run. Built from parts only, so that tests and the simulation build the same in one process. */
+/** THE list of reconcilers, and how they run. Built from parts only, so that tests and the simulation build the same in
+ *  one process. */
 import type { KubeObject } from '../kit/kube/object.ts'
 import { type Controller, openController } from '../kit/reconcile/loop.ts'
 import type { ControllerMetrics } from '../kit/reconcile/metrics.ts'
@@ -37,7 +38,8 @@ export interface ControllersOptions extends Parts {
   readonly openStorageAccess?: OpenStorageAccess
 }
 
-/** Every controller of the shard. They ask for the caches they need, so they are opened before the caches are started. */
+/** Every controller of the shard. They ask for the caches they need, so they are opened before the caches are started.
+ */
 export function openControllers(options: ControllersOptions): readonly Controller[] {
   const { shard = WHOLE } = options
   const shared = { ...options, operations: operationRecords(options) }
@@ -46,22 +48,41 @@ export function openControllers(options: ControllersOptions): readonly Controlle
   return [
     openController(serverReconciler(options), zonal),
     openController(storageReconciler(options), zonal),
-    openController(nodeReconciler(options, { openPower: options.openPowerControl, openStorage: options.openStorageAccess }), zonal),
+    openController(
+      nodeReconciler(options, { openPower: options.openPowerControl, openStorage: options.openStorageAccess }),
+      zonal,
+    ),
     openController(publicPoolReconciler(options), zonal),
     openController(zoneReconciler(options), ofZones),
-    ...(options.northbound === undefined ? [] : [openController(networkReconciler(options, options.northbound), ofZones)]),
-    ...(shard.hasCommonWork ? [
-      openController(serverGroupReconciler(options), shared),
-      openController(operationReconciler(options), shared),
-      openController(orphanReconciler(options, Instance, Server, ({ spec }) => spec.server), shared),
-      openController(orphanReconciler(options, Volume, Storage, ({ spec }) => spec.storage), shared),
-    ] : []),
+    ...(options.northbound === undefined
+      ? []
+      : [openController(networkReconciler(options, options.northbound), ofZones)]),
+    ...(shard.hasCommonWork
+      ? [
+          openController(serverGroupReconciler(options), shared),
+          openController(operationReconciler(options), shared),
+          openController(
+            orphanReconciler(options, Instance, Server, ({ spec }) => spec.server),
+            shared,
+          ),
+          openController(
+            orphanReconciler(options, Volume, Storage, ({ spec }) => spec.storage),
+            shared,
+          ),
+        ]
+      : []),
   ]
 }
 
 /** Runs the controllers and the shard's work that has no object, until the signal aborts. */
-export async function runControllers(controllers: readonly Controller[], parts: Parts & { readonly shard?: Shard; readonly usageOf?: UsageSource }, signal: AbortSignal): Promise<void> {
-  const common = (parts.shard ?? WHOLE).hasCommonWork ? [runIntentSweeper(parts, signal), runClaimSweeper(parts, signal)] : []
+export async function runControllers(
+  controllers: readonly Controller[],
+  parts: Parts & { readonly shard?: Shard; readonly usageOf?: UsageSource },
+  signal: AbortSignal,
+): Promise<void> {
+  const common = (parts.shard ?? WHOLE).hasCommonWork
+    ? [runIntentSweeper(parts, signal), runClaimSweeper(parts, signal)]
+    : []
   const { usageOf } = parts
   const collecting = usageOf === undefined ? [] : [runUsageCollector({ ...parts, usageOf }, signal)]
   await Promise.all([...controllers.map((controller) => controller.run(signal)), ...common, ...collecting])

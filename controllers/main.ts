@@ -1,4 +1,5 @@
-/** The controllers' process: reads its environment, brings schema, kinds and catalog up to date, and works while it leads. */
+/** The controllers' process: reads its environment, brings schema, kinds and catalog up to date, and works while it
+ *  leads. */
 import { join } from 'node:path'
 import { z } from 'zod'
 import { migrate, openDatabase } from '../db/open.ts'
@@ -42,7 +43,10 @@ const Environment = z.object({
   /** `zones:a,b` or `others:a,b`; the whole when absent. */
   SVCCLOUD_SHARD: z.string().optional(),
   /** Northbound database of OVN, as `unix:<path>` or `tcp:<host>:<port>`. */
-  SVCCLOUD_OVN_NORTHBOUND: z.string().regex(/^(unix:.+|tcp:.+:\d+)$/, 'must be unix:<path> or tcp:<host>:<port>').optional(),
+  SVCCLOUD_OVN_NORTHBOUND: z
+    .string()
+    .regex(/^(unix:.+|tcp:.+:\d+)$/, 'must be unix:<path> or tcp:<host>:<port>')
+    .optional(),
   SVCCLOUD_METRICS_HOST: z.string().default('127.0.0.1'),
   SVCCLOUD_METRICS_PORT: z.coerce.number().int().min(0).max(65_535).default(0),
   SVCCLOUD_LOG_LEVEL: z.string().default('info'),
@@ -58,14 +62,24 @@ async function run(settings: z.infer<typeof Environment>, log: Logger, stop: Abo
   const random = systemRandom
   const registry = openRegistry({ isProcessWide: true })
   const db = openDatabase({
-    url: required('SVCCLOUD_DATABASE_URL', settings.DATABASE_URL ?? settings.SVCCLOUD_DATABASE_URL), connectionsMaximum: settings.SVCCLOUD_DATABASE_CONNECTIONS,
+    url: required('SVCCLOUD_DATABASE_URL', settings.DATABASE_URL ?? settings.SVCCLOUD_DATABASE_URL),
+    connectionsMaximum: settings.SVCCLOUD_DATABASE_CONNECTIONS,
     onConnectionLost: (error) => log.warn('database connection lost', { error }),
   })
   await migrate(db)
 
-  const access = settings.SVCCLOUD_KUBECONFIG === undefined ? await readServiceAccount(environment(), clock) : await readKubeconfig(settings.SVCCLOUD_KUBECONFIG, clock)
+  const access =
+    settings.SVCCLOUD_KUBECONFIG === undefined
+      ? await readServiceAccount(environment(), clock)
+      : await readKubeconfig(settings.SVCCLOUD_KUBECONFIG, clock)
   const kubernetes = openHttpsTransport(required('SVCCLOUD_KUBECONFIG', access))
-  const store = openClient({ transport: kubernetes.transport, fieldManager: 'svccloud-controllers', clock, random, requestTimeoutMilliseconds: LEADER_REQUEST_TIMEOUT_MILLISECONDS })
+  const store = openClient({
+    transport: kubernetes.transport,
+    fieldManager: 'svccloud-controllers',
+    clock,
+    random,
+    requestTimeoutMilliseconds: LEADER_REQUEST_TIMEOUT_MILLISECONDS,
+  })
   if (settings.SVCCLOUD_INSTALL_CRDS === 'true') {
     await installCrds(store, await readCrds(CRDS_FOLDER), clock)
     await installRoles(store, ROLES_FOLDER)
@@ -77,26 +91,67 @@ async function run(settings: z.infer<typeof Environment>, log: Logger, stop: Abo
   let mayAct = () => false
   const shard = parseShard(settings.SVCCLOUD_SHARD)
   const parts = { store, caches, db, clock, random, log, shard }
-  const northbound = settings.SVCCLOUD_OVN_NORTHBOUND === undefined ? undefined : openOvsdb(settings.SVCCLOUD_OVN_NORTHBOUND)
-  const controllers = openControllers({ ...parts, ...(northbound === undefined ? {} : { northbound }), metrics: openControllerMetrics(registry), mayAct: () => mayAct() })
+  const northbound =
+    settings.SVCCLOUD_OVN_NORTHBOUND === undefined ? undefined : openOvsdb(settings.SVCCLOUD_OVN_NORTHBOUND)
+  const controllers = openControllers({
+    ...parts,
+    ...(northbound === undefined ? {} : { northbound }),
+    metrics: openControllerMetrics(registry),
+    mayAct: () => mayAct(),
+  })
 
   const ofShard = <T extends KubeObject>(objects: readonly T[]) => objects.filter(inShard(shard))
-  openAlarms({ nodes: () => ofShard(caches.of(Node).list()), servers: () => ofShard(caches.of(Server).list()), operations: () => (shard.hasCommonWork ? caches.of(Operation).list() : []) }, registry)
+  openAlarms(
+    {
+      nodes: () => ofShard(caches.of(Node).list()),
+      servers: () => ofShard(caches.of(Server).list()),
+      operations: () => (shard.hasCommonWork ? caches.of(Operation).list() : []),
+    },
+    registry,
+  )
 
   const missing = async () => {
-    const isDatabaseThere = await db.selectFrom('node_capacity').select('node').limit(1).execute().then(() => true, () => false)
+    const isDatabaseThere = await db
+      .selectFrom('node_capacity')
+      .select('node')
+      .limit(1)
+      .execute()
+      .then(
+        () => true,
+        () => false,
+      )
     return [...(isDatabaseThere ? [] : ['database']), ...(mayAct() && !caches.isReady() ? ['caches'] : [])]
   }
-  const probes = await startProbes({ host: settings.SVCCLOUD_METRICS_HOST, port: settings.SVCCLOUD_METRICS_PORT, metrics: registry, missing })
+  const probes = await startProbes({
+    host: settings.SVCCLOUD_METRICS_HOST,
+    port: settings.SVCCLOUD_METRICS_PORT,
+    metrics: registry,
+    missing,
+  })
   tellParent({ ready: true, metrics_url: `${probes.url}/metrics` })
 
   const { SVCCLOUD_IDENTITY: identity = newUuid(random), SVCCLOUD_ENDED_IDENTITY: endedIdentity } = settings
-  const election = { store, namespace: SYSTEM_NAMESPACE, name: shard.name, identity, ...(endedIdentity === undefined ? {} : { endedIdentity }), clock, random, log, registry }
-  const end = await runElected(election, async (lead) => {
-    mayAct = lead.mayAct
-    caches.start(lead.signal) // not before: a watch may have fallen silent, and what the leader before did last must be seen
-    await runControllers(controllers, { ...parts, usageOf: usageFromAgents(store) }, lead.signal)
-  }, stop)
+  const election = {
+    store,
+    namespace: SYSTEM_NAMESPACE,
+    name: shard.name,
+    identity,
+    ...(endedIdentity === undefined ? {} : { endedIdentity }),
+    clock,
+    random,
+    log,
+    registry,
+  }
+  const end = await runElected(
+    election,
+    async (lead) => {
+      mayAct = lead.mayAct
+      // not before: a watch may have fallen silent, and what the leader before did last must be seen
+      caches.start(lead.signal)
+      await runControllers(controllers, { ...parts, usageOf: usageFromAgents(store) }, lead.signal)
+    },
+    stop,
+  )
   if (end === 'lost') return end
   await probes.stop()
   northbound?.close()

@@ -6,20 +6,31 @@ import type { Condition } from '../resources/shapes.ts'
 import { toReason } from './health.ts'
 
 /** The effect, whose refusals are told as a condition of the type. */
-export const refusable = (type: string, effect: Effect): Effect => async (input, root) => {
-  try {
-    return await effect(input, root)
-  } catch (error) {
-    if (!(error instanceof Problem)) throw error
-    return { conditions: [{ type, status: 'False', reason: toReason(error.members.reason ?? 'refused'), message: error.message }] }
+export const refusable =
+  (type: string, effect: Effect): Effect =>
+  async (input, root) => {
+    try {
+      return await effect(input, root)
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error
+      return {
+        conditions: [
+          { type, status: 'False', reason: toReason(error.members.reason ?? 'refused'), message: error.message },
+        ],
+      }
+    }
   }
-}
 
 /** Nothing was refused. */
-export const granted = (type: string): EffectReport => ({ conditions: [{ type, status: 'True', reason: type, message: '' }] })
+export const granted = (type: string): EffectReport => ({
+  conditions: [{ type, status: 'True', reason: type, message: '' }],
+})
 
 /** The refusal of this very generation of the spec: another one may be granted. */
-export function refusalOf({ metadata, status }: KubeObject<unknown, { readonly conditions?: readonly Condition[] | undefined }>, type: string): Condition | undefined {
+export function refusalOf(
+  { metadata, status }: KubeObject<unknown, { readonly conditions?: readonly Condition[] | undefined }>,
+  type: string,
+): Condition | undefined {
   const condition = status?.conditions?.find((each) => each.type === type)
   return condition?.status === 'False' && condition.observedGeneration === metadata.generation ? condition : undefined
 }

@@ -5,12 +5,21 @@ import { parse } from 'yaml'
 import type { ObjectMeta, ResourceType } from '../kit/kube/object.ts'
 import type { Store } from '../kit/kube/store.ts'
 
-const ClusterRole: ResourceType<undefined, undefined> = { group: 'rbac.authorization.k8s.io', version: 'v1', kind: 'ClusterRole', plural: 'clusterroles', scope: 'Cluster' }
+const ClusterRole: ResourceType<undefined, undefined> = {
+  group: 'rbac.authorization.k8s.io',
+  version: 'v1',
+  kind: 'ClusterRole',
+  plural: 'clusterroles',
+  scope: 'Cluster',
+}
 
 /** Safe to repeat: roles that are there become what the files say. */
 export async function installRoles(store: Store, folder: string): Promise<void> {
   for (const file of (await readdir(folder)).filter((name) => name.endsWith('.yaml')).sort()) {
-    const { metadata, rules } = parse(await readFile(join(folder, file), 'utf8')) as { readonly metadata: ObjectMeta; readonly rules: unknown } // written by the generator
+    const { metadata, rules } = parse(await readFile(join(folder, file), 'utf8')) as {
+      readonly metadata: ObjectMeta
+      readonly rules: unknown
+    } // written by the generator
     await store.apply(ClusterRole, { ...{ rules }, metadata, spec: undefined })
   }
 }

@@ -1,4 +1,5 @@
-/** The zone controller: whether a zone takes new servers, which plans it has no room for, and whether it could bear the loss of a node. */
+/** The zone controller: whether a zone takes new servers, which plans it has no room for, and whether it could bear the
+ *  loss of a node. */
 import { type Evacuee, evacueeKey } from '../domain/evacuation.ts'
 import { fullestOf, haObstacle, type Host } from '../domain/high-availability.ts'
 import { isHeardState } from '../domain/node-rules.ts'
@@ -11,7 +12,15 @@ import type { KubeObject } from '../kit/kube/object.ts'
 import { type Reconciler, watch } from '../kit/reconcile/reconciler.ts'
 import { accountNamespace } from '../resources/index.ts'
 import { NODE_REPORT_NAME, nodeNamespace, NodeReport } from '../resources/instance.ts'
-import { isFenceCapable, Node, Plan, type PlanSpec, Zone, type ZoneSpec, type ZoneStatus } from '../resources/platform.ts'
+import {
+  isFenceCapable,
+  Node,
+  Plan,
+  type PlanSpec,
+  Zone,
+  type ZoneSpec,
+  type ZoneStatus,
+} from '../resources/platform.ts'
 import { Server } from '../resources/server.ts'
 import { cpuPoolOf } from './cpu-pool.ts'
 import { asked } from './database.ts'
@@ -32,9 +41,16 @@ const LOOK_SECONDS = 5
 export function zoneReconciler(parts: Parts): Reconciler<ZoneSpec, ZoneStatus, Seen> {
   const { caches } = parts
   return {
-    name: 'zone', type: Zone,
+    name: 'zone',
+    type: Zone,
     watches: [
-      watch(Node, ({ spec }) => [{ name: spec.zone }]), watch(Plan, () => caches.of(Zone).list().map(({ metadata }) => ({ name: metadata.name }))),
+      watch(Node, ({ spec }) => [{ name: spec.zone }]),
+      watch(Plan, () =>
+        caches
+          .of(Zone)
+          .list()
+          .map(({ metadata }) => ({ name: metadata.name })),
+      ),
       ...[watch(NodeReport, () => []), watch(Server, () => [])],
     ],
     observe: ({ metadata }) => observe(parts, metadata.name),
@@ -45,30 +61,58 @@ export function zoneReconciler(parts: Parts): Reconciler<ZoneSpec, ZoneStatus, S
 async function observe({ caches, db }: Parts, zone: string): Promise<Seen> {
   const nodes = await asked(listCandidates(db, zone))
   const fullest = fullestOf(nodes)
-  const [tenants, groups] = fullest === undefined ? [[], undefined] : await asked(Promise.all([listTenants(db, fullest), listGroupsOn(db, fullest)]))
-  const serverOf = (accountId: string, serverId: string) => caches.of(Server).get({ namespace: accountNamespace(accountId), name: serverId })
+  const [tenants, groups] =
+    fullest === undefined
+      ? [[], undefined]
+      : await asked(Promise.all([listTenants(db, fullest), listGroupsOn(db, fullest)]))
+  const serverOf = (accountId: string, serverId: string) =>
+    caches.of(Server).get({ namespace: accountNamespace(accountId), name: serverId })
   return {
-    nodes, plans: caches.of(Plan).list(),
-    hosts: caches.of(Node).list().filter((node) => node.spec.zone === zone && isHost(node)).map(({ metadata: { name }, spec, status }) => ({
-      node: name, isHeard: isHeardState(status?.state), isFenceCapable: isFenceCapable(spec),
-      pools: caches.of(NodeReport).get({ namespace: nodeNamespace(name), name: NODE_REPORT_NAME })?.spec.pools ?? [],
-    })),
-    guests: tenants.filter(({ isArriving }) => !isArriving).map(({ accountId, serverId, isArriving: _isArriving, ...room }) =>
-      ({ accountId, serverId, room, cpuPool: cpuPoolOf(caches, serverOf(accountId, serverId)), group: groups?.get(evacueeKey(accountId, serverId)) })),
+    nodes,
+    plans: caches.of(Plan).list(),
+    hosts: caches
+      .of(Node)
+      .list()
+      .filter((node) => node.spec.zone === zone && isHost(node))
+      .map(({ metadata: { name }, spec, status }) => ({
+        node: name,
+        isHeard: isHeardState(status?.state),
+        isFenceCapable: isFenceCapable(spec),
+        pools: caches.of(NodeReport).get({ namespace: nodeNamespace(name), name: NODE_REPORT_NAME })?.spec.pools ?? [],
+      })),
+    guests: tenants
+      .filter(({ isArriving }) => !isArriving)
+      .map(({ accountId, serverId, isArriving: _isArriving, ...room }) => ({
+        accountId,
+        serverId,
+        room,
+        cpuPool: cpuPoolOf(caches, serverOf(accountId, serverId)),
+        group: groups?.get(evacueeKey(accountId, serverId)),
+      })),
   }
 }
 
 /** Servers run on it, or could. */
-export const isHost = (node: NodeObject): boolean => isCompute(node) && node.status?.state !== undefined && node.status.state !== 'provisioning'
+export const isHost = (node: NodeObject): boolean =>
+  isCompute(node) && node.status?.state !== undefined && node.status.state !== 'provisioning'
 
 export function plan(zone: KubeObject<ZoneSpec, ZoneStatus>, { nodes, plans, hosts, guests }: Seen): readonly Action[] {
   const name = zone.metadata.name
   const hasRoom = ({ spec: { cores, memoryMebibytes, storageGibibytes, cpuPool } }: KubeObject<PlanSpec>): boolean =>
     rankNodes({ accountId: '', zone: name, cores, memoryMebibytes, storageGibibytes, cpuPool }, nodes).length > 0
-  const unavailablePlans = plans.filter((offered) => !hasRoom(offered)).map(({ metadata }) => metadata.name).sort()
+  const unavailablePlans = plans
+    .filter((offered) => !hasRoom(offered))
+    .map(({ metadata }) => metadata.name)
+    .sort()
   const state = zone.spec.isClosed ? 'closed' : unavailablePlans.length === plans.length ? 'full' : 'available'
   return [
-    { do: 'status', status: { state, unavailablePlans, haObstacle: haObstacle(name, hosts, nodes, guests) }, conditions: [{ type: 'Ready', status: state === 'available' ? 'True' : 'False', reason: REASONS[state], message: '' }] },
+    {
+      do: 'status',
+      status: { state, unavailablePlans, haObstacle: haObstacle(name, hosts, nodes, guests) },
+      conditions: [
+        { type: 'Ready', status: state === 'available' ? 'True' : 'False', reason: REASONS[state], message: '' },
+      ],
+    },
     { do: 'wait', seconds: LOOK_SECONDS, for: 'room to change' },
   ]
 }

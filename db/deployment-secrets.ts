@@ -4,8 +4,18 @@ import type { Random } from '../kit/sys/random.ts'
 import type { Queries } from './open.ts'
 
 /** The secret of that name, made now when it does not exist yet. */
-export async function deploymentSecret(queries: Queries, name: string, byteCount: number, by: { readonly clock: Clock; readonly random: Random }): Promise<Buffer> {
-  await queries.insertInto('deployment_secret').values({ name, value: by.random.bytes(byteCount), created_at: by.clock.now() })
-    .onConflict((conflict) => conflict.column('name').doNothing()).execute()
-  return (await queries.selectFrom('deployment_secret').select('value').where('name', '=', name).executeTakeFirstOrThrow()).value
+export async function deploymentSecret(
+  queries: Queries,
+  name: string,
+  byteCount: number,
+  by: { readonly clock: Clock; readonly random: Random },
+): Promise<Buffer> {
+  await queries
+    .insertInto('deployment_secret')
+    .values({ name, value: by.random.bytes(byteCount), created_at: by.clock.now() })
+    .onConflict((conflict) => conflict.column('name').doNothing())
+    .execute()
+  return (
+    await queries.selectFrom('deployment_secret').select('value').where('name', '=', name).executeTakeFirstOrThrow()
+  ).value
 }

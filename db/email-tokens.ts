@@ -15,23 +15,54 @@ export interface NewEmailToken {
 
 /** The secret itself is not kept. */
 export async function createEmailToken(queries: Queries, made: NewEmailToken): Promise<void> {
-  await queries.insertInto('email_token')
-    .values({ secret_hash: hashSecret(made.secret), user_id: made.userId, purpose: made.purpose, email: made.email, created_at: made.now, expires_at: made.expiresAt })
+  await queries
+    .insertInto('email_token')
+    .values({
+      secret_hash: hashSecret(made.secret),
+      user_id: made.userId,
+      purpose: made.purpose,
+      email: made.email,
+      created_at: made.now,
+      expires_at: made.expiresAt,
+    })
     .execute()
 }
 
 /** Whose live token that is and for which address, without spending it. */
-export async function findEmailToken(queries: Queries, secret: string, purpose: EmailTokenPurpose, now: Date): Promise<{ userId: string; email: string } | undefined> {
-  const row = await queries.selectFrom('email_token').select(['user_id', 'email'])
-    .where('secret_hash', '=', hashSecret(secret)).where('purpose', '=', purpose).where('used_at', 'is', null).where('expires_at', '>', now).executeTakeFirst()
+export async function findEmailToken(
+  queries: Queries,
+  secret: string,
+  purpose: EmailTokenPurpose,
+  now: Date,
+): Promise<{ userId: string; email: string } | undefined> {
+  const row = await queries
+    .selectFrom('email_token')
+    .select(['user_id', 'email'])
+    .where('secret_hash', '=', hashSecret(secret))
+    .where('purpose', '=', purpose)
+    .where('used_at', 'is', null)
+    .where('expires_at', '>', now)
+    .executeTakeFirst()
   return row && { userId: row.user_id, email: row.email }
 }
 
-/** Spends the token: whose it was and for which address, or undefined when it is unknown, used or expired. Only one caller ever gets it. */
-export async function spendEmailToken(queries: Queries, secret: string, purpose: EmailTokenPurpose, now: Date): Promise<{ userId: string; email: string } | undefined> {
-  const spent = await queries.updateTable('email_token').set({ used_at: now })
-    .where('secret_hash', '=', hashSecret(secret)).where('purpose', '=', purpose).where('used_at', 'is', null).where('expires_at', '>', now)
-    .returning(['user_id', 'email']).executeTakeFirst()
+/** Spends the token: whose it was and for which address, or undefined when it is unknown, used or expired. Only one
+ *  caller ever gets it. */
+export async function spendEmailToken(
+  queries: Queries,
+  secret: string,
+  purpose: EmailTokenPurpose,
+  now: Date,
+): Promise<{ userId: string; email: string } | undefined> {
+  const spent = await queries
+    .updateTable('email_token')
+    .set({ used_at: now })
+    .where('secret_hash', '=', hashSecret(secret))
+    .where('purpose', '=', purpose)
+    .where('used_at', 'is', null)
+    .where('expires_at', '>', now)
+    .returning(['user_id', 'email'])
+    .executeTakeFirst()
   return spent && { userId: spent.user_id, email: spent.email }
 }
 

@@ -1,11 +1,13 @@
 /** Which database errors only mean "not now". */
 import { Unavailable } from '../domain/problem.ts'
 
-/** SQLSTATE classes and codes: connection, resources, operator intervention, and transactions that were idle for too long or lost against others. */
+/** SQLSTATE classes and codes: connection, resources, operator intervention, and transactions that were idle for too
+ *  long or lost against others. */
 const NOT_NOW = /^(08...|53...|57P0[123]|25P03|40001|40P01)$/
 const SOCKET_ERRORS = ['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EHOSTUNREACH']
 /** What pg says, without a code, of a connection that ended or could not be had. */
-const CONNECTION_WORDS = /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Query read timeout)/
+const CONNECTION_WORDS =
+  /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Query read timeout)/
 
 /** Unavailable for an error that passes with time; the error itself otherwise. */
 export function databaseUnavailable(error: unknown): unknown {

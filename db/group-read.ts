@@ -1,4 +1,5 @@
-/** Group read: what is asked for while a statement is under way waits for its end, and is then read by one statement together. Each sees what was
+/** Group read: what is asked for while a statement is under way waits for its end, and is then read by one statement
+ *  together. Each sees what was
  *  committed before it was asked for, as by a statement of its own. */
 import { inBatches } from '../kit/sys/batches.ts'
 import { databaseUnavailable } from './failures.ts'
@@ -6,9 +7,12 @@ import { databaseUnavailable } from './failures.ts'
 /** In one statement. More of them save little. */
 const ITEMS_MAXIMUM = 64
 
-/** `read` answers a result for each of the items, in their order. When it fails, each is read by itself, so that nobody hears of another's trouble; an
+/** `read` answers a result for each of the items, in their order. When it fails, each is read by itself, so that nobody
+ *  hears of another's trouble; an
  *  outage is everybody's. */
-export function openGroupRead<Item, Result>(read: (items: readonly Item[]) => Promise<readonly Result[]>): (item: Item) => Promise<Result> {
+export function openGroupRead<Item, Result>(
+  read: (items: readonly Item[]) => Promise<readonly Result[]>,
+): (item: Item) => Promise<Result> {
   const only = async (item: Item): Promise<Result> => (await read([item]))[0] as Result // one for each
   const ask = inBatches<Item, Result>({
     itemsMaximum: ITEMS_MAXIMUM,
@@ -18,7 +22,9 @@ export function openGroupRead<Item, Result>(read: (items: readonly Item[]) => Pr
         for (const [index, { resolve }] of group.entries()) resolve(results[index] as Result) // one for each
       } catch (error) {
         const isShared = group.length > 1 && databaseUnavailable(error) === error
-        for (const { item, resolve, reject } of group) if (isShared) resolve(only(item)); else reject(error)
+        for (const { item, resolve, reject } of group)
+          if (isShared) resolve(only(item))
+          else reject(error)
       }
     },
   })

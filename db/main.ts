@@ -1,5 +1,7 @@
-/** Brings the database schema up to date and ends. Every other process does the same when it starts; this one lets a deployment
- *  know that the migrations work before it replaces anything. Environment: SVCCLOUD_DATABASE_URL or DATABASE_URL, SVCCLOUD_LOG_LEVEL. */
+/** Brings the database schema up to date and ends. Every other process does the same when it starts; this one lets a
+ *  deployment
+ *  know that the migrations work before it replaces anything. Environment: SVCCLOUD_DATABASE_URL or DATABASE_URL,
+ *  SVCCLOUD_LOG_LEVEL. */
 import { openLog } from '../kit/sys/log.ts'
 import { environment, exitProcess, onFatal } from '../kit/sys/process.ts'
 import { migrate, openDatabase } from './open.ts'
@@ -10,7 +12,11 @@ onFatal((error) => log.error('fatal', { error }))
 
 const url = DATABASE_URL ?? SVCCLOUD_DATABASE_URL
 if (url === undefined) throw new Error('SVCCLOUD_DATABASE_URL is not set')
-const db = openDatabase({ url, connectionsMaximum: 2, onConnectionLost: (error) => log.warn('database connection lost', { error }) })
+const db = openDatabase({
+  url,
+  connectionsMaximum: 2,
+  onConnectionLost: (error) => log.warn('database connection lost', { error }),
+})
 await migrate(db)
 await db.destroy()
 log.info('the schema is up to date')

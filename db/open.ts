@@ -19,9 +19,15 @@ export type Queries = Kysely<Tables> | Transaction<Tables>
 
 /** Forward only, in this order; never edited once released. */
 const MIGRATIONS: Readonly<Record<string, Migration>> = {
-  '0001-foundation': foundation, '0002-identity': identity, '0003-init-scripts': initScripts, '0004-moves': moves, '0005-groups': groups,
-  '0006-public-pools': publicPools, '0007-usage': usage,
-  '0008-operators': operators, '0009-target-sizes': targetSizes,
+  '0001-foundation': foundation,
+  '0002-identity': identity,
+  '0003-init-scripts': initScripts,
+  '0004-moves': moves,
+  '0005-groups': groups,
+  '0006-public-pools': publicPools,
+  '0007-usage': usage,
+  '0008-operators': operators,
+  '0009-target-sizes': targetSizes,
 }
 
 const BIGINT_OID = 20
@@ -36,7 +42,8 @@ export interface DatabaseOptions {
   readonly connectionsMaximum: number
   /** How long a query waits for a connection. */
   readonly connectMillisecondsMaximum?: number
-  /** How long a transaction may be idle. One whose process was cut off keeps its rows from everybody else until then. */
+  /** How long a transaction may be idle. One whose process was cut off keeps its rows from everybody else until then.
+   */
   readonly idleTransactionMillisecondsMaximum?: number
   /** Called when a connection breaks, idle or in use; the pool replaces it by itself. */
   readonly onConnectionLost?: (error: unknown) => void
@@ -45,7 +52,8 @@ export interface DatabaseOptions {
 /** How columns are read: bigint as number. */
 export const columnTypes: pg.CustomTypesConfig = {
   getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
-    oid === BIGINT_OID ? parseBigint : pg.types.getTypeParser(oid, format as 'text')) as typeof pg.types.getTypeParser, // pg's overloads cannot be narrowed here
+    // pg's overloads cannot be narrowed here
+    oid === BIGINT_OID ? parseBigint : pg.types.getTypeParser(oid, format as 'text')) as typeof pg.types.getTypeParser,
 }
 
 const CONNECT_MILLISECONDS_MAXIMUM_DEFAULT = 10_000
@@ -53,11 +61,19 @@ const IDLE_TRANSACTION_MILLISECONDS_MAXIMUM_DEFAULT = 60_000
 
 /** Connects when it is first used. */
 export function openDatabase(options: DatabaseOptions): Database {
-  const { connectMillisecondsMaximum = CONNECT_MILLISECONDS_MAXIMUM_DEFAULT, idleTransactionMillisecondsMaximum = IDLE_TRANSACTION_MILLISECONDS_MAXIMUM_DEFAULT } = options
+  const {
+    connectMillisecondsMaximum = CONNECT_MILLISECONDS_MAXIMUM_DEFAULT,
+    idleTransactionMillisecondsMaximum = IDLE_TRANSACTION_MILLISECONDS_MAXIMUM_DEFAULT,
+  } = options
   const pool = new pg.Pool({
-    connectionString: options.url, max: options.connectionsMaximum, types: columnTypes, connectionTimeoutMillis: connectMillisecondsMaximum, idle_in_transaction_session_timeout: idleTransactionMillisecondsMaximum,
+    connectionString: options.url,
+    max: options.connectionsMaximum,
+    types: columnTypes,
+    connectionTimeoutMillis: connectMillisecondsMaximum,
+    idle_in_transaction_session_timeout: idleTransactionMillisecondsMaximum,
   })
-  // A connection that breaks in somebody's hands says so on the client only, and an error that nobody hears ends the process.
+  // A connection that breaks in somebody's hands says so on the client only, and an error that nobody hears ends the
+  // process.
   pool.on('connect', (client) => client.on('error', (error) => options.onConnectionLost?.(error)))
   pool.on('error', () => {}) // the client has said it
   return new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })

@@ -4,18 +4,40 @@ import type { Queries } from './open.ts'
 import { comesAfter, type ListPlace } from './page.ts'
 
 /** Keeps the operation; the first record of an id stays. */
-export async function recordOperation(db: Queries, accountId: string | null, operation: FinishedOperation): Promise<void> {
-  await db.insertInto('operation_history').values({
-    id: operation.id, account_id: accountId, kind: operation.kind, status: operation.status,
-    target_type: operation.target.type, target_id: operation.target.id,
-    created_at: new Date(operation.createdAt), finished_at: new Date(operation.finishedAt), body: JSON.stringify(operation),
-  }).onConflict((conflict) => conflict.doNothing()).execute()
+export async function recordOperation(
+  db: Queries,
+  accountId: string | null,
+  operation: FinishedOperation,
+): Promise<void> {
+  await db
+    .insertInto('operation_history')
+    .values({
+      id: operation.id,
+      account_id: accountId,
+      kind: operation.kind,
+      status: operation.status,
+      target_type: operation.target.type,
+      target_id: operation.target.id,
+      created_at: new Date(operation.createdAt),
+      finished_at: new Date(operation.finishedAt),
+      body: JSON.stringify(operation),
+    })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute()
 }
 
 /** Undefined for unknown ids and those of another account. */
-export async function findOperation(db: Queries, accountId: string | null, id: string): Promise<FinishedOperation | undefined> {
-  const row = await db.selectFrom('operation_history').select('body')
-    .where('id', '=', id).where('account_id', accountId === null ? 'is' : '=', accountId).executeTakeFirst()
+export async function findOperation(
+  db: Queries,
+  accountId: string | null,
+  id: string,
+): Promise<FinishedOperation | undefined> {
+  const row = await db
+    .selectFrom('operation_history')
+    .select('body')
+    .where('id', '=', id)
+    .where('account_id', accountId === null ? 'is' : '=', accountId)
+    .executeTakeFirst()
   return row?.body as FinishedOperation | undefined // written by recordOperation only
 }
 
@@ -29,9 +51,17 @@ export interface OperationFilter {
 }
 
 /** Of one account, newest first. */
-export async function listOperationRows(db: Queries, accountId: string, { after, ids, status, target, limit }: OperationFilter): Promise<FinishedOperation[]> {
+export async function listOperationRows(
+  db: Queries,
+  accountId: string,
+  { after, ids, status, target, limit }: OperationFilter,
+): Promise<FinishedOperation[]> {
   if (ids?.length === 0) return []
-  let query = db.selectFrom('operation_history').select('body').where('account_id', '=', accountId).where(comesAfter(after))
+  let query = db
+    .selectFrom('operation_history')
+    .select('body')
+    .where('account_id', '=', accountId)
+    .where(comesAfter(after))
   if (ids !== undefined) query = query.where('id', 'in', ids)
   if (status !== undefined) query = query.where('status', '=', status)
   if (target !== undefined) query = query.where('target_type', '=', target.type).where('target_id', '=', target.id)
@@ -56,7 +86,10 @@ export interface OperatorFilter {
 }
 
 /** Of all accounts and the platform, newest first. */
-export async function listOperationRowsOfAll(db: Queries, { after, kind, status, target, createdBefore, limit }: OperatorFilter): Promise<FinishedOperation[]> {
+export async function listOperationRowsOfAll(
+  db: Queries,
+  { after, kind, status, target, createdBefore, limit }: OperatorFilter,
+): Promise<FinishedOperation[]> {
   let query = db.selectFrom('operation_history').select('body').where(comesAfter(after))
   if (kind !== undefined) query = query.where('kind', '=', kind)
   if (status !== undefined) query = query.where('status', '=', status)

@@ -1,4 +1,5 @@
-/** Room on nodes. A guest's claim is one row; taking it is one conditional update of its node, and deleting the row gives the
+/** Room on nodes. A guest's claim is one row; taking it is one conditional update of its node, and deleting the row
+ *  gives the
  *  room back, so that neither can happen twice. What a node offers is mirrored by `db/nodes.ts`. */
 import { sql, type Transaction } from 'kysely'
 import { type Candidate, type Demand, rankNodes, type Room, type Spread, times } from '../domain/placement.ts'
@@ -22,9 +23,17 @@ interface RoomColumns {
 }
 
 /** The room that a row speaks of. */
-export const roomOf = ({ cores, memory_mebibytes, storage_gibibytes }: RoomColumns): Room => ({ cores, memoryMebibytes: memory_mebibytes, storageGibibytes: storage_gibibytes })
+export const roomOf = ({ cores, memory_mebibytes, storage_gibibytes }: RoomColumns): Room => ({
+  cores,
+  memoryMebibytes: memory_mebibytes,
+  storageGibibytes: storage_gibibytes,
+})
 /** The room as columns of a row. */
-export const columnsOf = (room: Room): RoomColumns => ({ cores: room.cores, memory_mebibytes: room.memoryMebibytes, storage_gibibytes: room.storageGibibytes })
+export const columnsOf = (room: Room): RoomColumns => ({
+  cores: room.cores,
+  memory_mebibytes: room.memoryMebibytes,
+  storage_gibibytes: room.storageGibibytes,
+})
 
 /** How often the candidates are read again after all of them were taken by others in the meantime. */
 const PASSES_MAXIMUM = 5
@@ -38,35 +47,60 @@ export interface ServerDemandForRoom extends Demand {
 }
 
 /** Claims room for the server on the best node, once: an earlier claim of the server is the answer as it stands.
- *  Throws the Problems `no_capacity` and `no_distinct_failure_domain` (503) when no node can hold it, and 400 for a group that is not there. */
-export async function claimPlacement(tx: Transaction<Tables>, demand: ServerDemandForRoom, now: Date): Promise<Placement> {
-  const placement = await findPlacement(tx, demand) ?? (await claimFirstPlacements(tx, [demand], now))[0]
+ *  Throws the Problems `no_capacity` and `no_distinct_failure_domain` (503) when no node can hold it, and 400 for a
+ *  group that is not there. */
+export async function claimPlacement(
+  tx: Transaction<Tables>,
+  demand: ServerDemandForRoom,
+  now: Date,
+): Promise<Placement> {
+  const placement = (await findPlacement(tx, demand)) ?? (await claimFirstPlacements(tx, [demand], now))[0]
   if (placement === undefined) throw new Error('a server was left out')
   return placement
 }
 
-/** The same for servers that have no room yet and differ in their ids only; a server of a group comes alone. Several get room on one node, the one that each would
+/** The same for servers that have no room yet and differ in their ids only; a server of a group comes alone. Several
+ *  get room on one node, the one that each would
  *  get in its turn, or are refused together. */
-export async function claimFirstPlacements(tx: Transaction<Tables>, demands: readonly ServerDemandForRoom[], now: Date): Promise<readonly Placement[]> {
+export async function claimFirstPlacements(
+  tx: Transaction<Tables>,
+  demands: readonly ServerDemandForRoom[],
+  now: Date,
+): Promise<readonly Placement[]> {
   const [first] = demands
   if (first === undefined) return []
   const { serverGroupId: groupId, accountId } = first
   const apartness = groupId === undefined ? undefined : await lockApartness(tx, { accountId, groupId }, first)
   const candidates = (wanted: Demand) => listBestNodes(tx, wanted)
-  const node = demands.length === 1 ? await takeBestRoom(tx, { ...first, apartness }, candidates) : await takeRoomTogether(tx, first, demands.length, candidates)
+  const node =
+    demands.length === 1
+      ? await takeBestRoom(tx, { ...first, apartness }, candidates)
+      : await takeRoomTogether(tx, first, demands.length, candidates)
   return insertPlacements(tx, demands, node, now)
 }
 
-/** The best node for one is the best for the next as well, because it is the fullest. Only one node is locked: transactions that lock several would wait for each other. */
-async function takeRoomTogether(tx: Transaction<Tables>, demand: Demand, count: number, candidates: (demand: Demand) => Promise<readonly Candidate[]>): Promise<string> {
+/** The best node for one is the best for the next as well, because it is the fullest. Only one node is locked:
+ *  transactions that lock several would wait for each other. */
+async function takeRoomTogether(
+  tx: Transaction<Tables>,
+  demand: Demand,
+  count: number,
+  candidates: (demand: Demand) => Promise<readonly Candidate[]>,
+): Promise<string> {
   const [best] = rankNodes(demand, await candidates(demand))
-  if (best === undefined || !(await tryToAddRoom(tx, best.node, times(demand, count), { mustBeSchedulable: true }))) throw noCapacity(demand.zone)
+  if (best === undefined || !(await tryToAddRoom(tx, best.node, times(demand, count), { mustBeSchedulable: true })))
+    throw noCapacity(demand.zone)
   return best.node
 }
 
 /** Takes the room on the best of the candidates that still has it, and answers with its name.
- *  Throws the Problem `no_capacity` (503) when no node can hold it, `no_distinct_failure_domain` (503) when only its group is in the way. */
-export async function takeBestRoom(tx: Transaction<Tables>, demand: Demand, candidates: (demand: Demand) => Promise<readonly Candidate[]>): Promise<string> {
+ *  Throws the Problem `no_capacity` (503) when no node can hold it, `no_distinct_failure_domain` (503) when only its
+ *  group is in the way. */
+export async function takeBestRoom(
+  tx: Transaction<Tables>,
+  demand: Demand,
+  candidates: (demand: Demand) => Promise<readonly Candidate[]>,
+): Promise<string> {
   for (let pass = 0; pass < PASSES_MAXIMUM; pass++) {
     const ranked = rankNodes(demand, await candidates(demand))
     if (ranked.length === 0) break
@@ -75,15 +109,25 @@ export async function takeBestRoom(tx: Transaction<Tables>, demand: Demand, cand
     }
   }
   const { apartness, ...alone } = demand
-  throw apartness !== undefined && rankNodes(alone, await candidates(alone)).length > 0 ? noDistinctDomain(apartness.spread, demand.zone) : noCapacity(demand.zone)
+  throw apartness !== undefined && rankNodes(alone, await candidates(alone)).length > 0
+    ? noDistinctDomain(apartness.spread, demand.zone)
+    : noCapacity(demand.zone)
 }
 
 const DOMAINS = { host: 'node', rack: 'rack', zone: 'zone' } as const
 const noDistinctDomain = (spread: Spread, zone: string): Problem =>
-  unavailable('no_distinct_failure_domain', `Every ${DOMAINS[spread]} with room ${spread === 'zone' ? '' : `in zone ${zone} `}holds a server of the group, which is strict. Choose a group that is not, ${spread === 'zone' ? 'another zone, ' : ''}or try again later.`)
+  unavailable(
+    'no_distinct_failure_domain',
+    `Every ${DOMAINS[spread]} with room ${spread === 'zone' ? '' : `in zone ${zone} `}holds a server of the ` +
+      `group, which is strict. Choose a group that is not, ${spread === 'zone' ? 'another zone, ' : ''}or try ` +
+      'again later.',
+  )
 
 const noCapacity = (zone: string): Problem =>
-  unavailable('no_capacity', `Zone ${zone} has no room for this plan now. Choose a smaller plan or another zone, or try again later.`)
+  unavailable(
+    'no_capacity',
+    `Zone ${zone} has no room for this plan now. Choose a smaller plan or another zone, or try again later.`,
+  )
 
 interface Terms {
   /** A guest that is there may grow where nothing new is taken, but never leaves its pool. */
@@ -91,7 +135,8 @@ interface Terms {
   readonly cpuPool?: string | undefined
 }
 
-/** Takes the room on the node, if it has it. A failed try is rolled back to its savepoint, because PostgreSQL keeps the lock of a row that turned out
+/** Takes the room on the node, if it has it. A failed try is rolled back to its savepoint, because PostgreSQL keeps the
+ *  lock of a row that turned out
  *  not to match: two transactions that try nodes in different orders would wait for each other. */
 export async function addRoom(tx: Transaction<Tables>, node: string, room: Room, terms: Terms = {}): Promise<boolean> {
   await sql`savepoint placement`.execute(tx)
@@ -100,8 +145,14 @@ export async function addRoom(tx: Transaction<Tables>, node: string, room: Room,
   return isTaken
 }
 
-async function tryToAddRoom(tx: Transaction<Tables>, node: string, room: Room, { mustBeSchedulable = false, cpuPool }: Terms): Promise<boolean> {
-  const taken = await tx.updateTable('node_capacity')
+async function tryToAddRoom(
+  tx: Transaction<Tables>,
+  node: string,
+  room: Room,
+  { mustBeSchedulable = false, cpuPool }: Terms,
+): Promise<boolean> {
+  const taken = await tx
+    .updateTable('node_capacity')
     .set((row) => ({
       cores_used: row('cores_used', '+', room.cores),
       memory_mebibytes_used: row('memory_mebibytes_used', '+', room.memoryMebibytes),
@@ -117,44 +168,107 @@ async function tryToAddRoom(tx: Transaction<Tables>, node: string, room: Room, {
   return taken.numUpdatedRows > 0n
 }
 
-async function insertPlacements(tx: Transaction<Tables>, demands: readonly ServerDemandForRoom[], node: string, now: Date): Promise<readonly Placement[]> {
-  await tx.insertInto('placement').values(demands.map((demand) => (
-    { account_id: demand.accountId, server_id: demand.serverId, zone: demand.zone, node, ...columnsOf(demand), claimed_at: now, group_id: demand.serverGroupId ?? null }
-  ))).execute()
-  return demands.map(({ accountId, serverId, zone, cores, memoryMebibytes, storageGibibytes }) => ({ accountId, serverId, zone, node, cores, memoryMebibytes, storageGibibytes }))
+async function insertPlacements(
+  tx: Transaction<Tables>,
+  demands: readonly ServerDemandForRoom[],
+  node: string,
+  now: Date,
+): Promise<readonly Placement[]> {
+  await tx
+    .insertInto('placement')
+    .values(
+      demands.map((demand) => ({
+        account_id: demand.accountId,
+        server_id: demand.serverId,
+        zone: demand.zone,
+        node,
+        ...columnsOf(demand),
+        claimed_at: now,
+        group_id: demand.serverGroupId ?? null,
+      })),
+    )
+    .execute()
+  return demands.map(({ accountId, serverId, zone, cores, memoryMebibytes, storageGibibytes }) => ({
+    accountId,
+    serverId,
+    zone,
+    node,
+    cores,
+    memoryMebibytes,
+    storageGibibytes,
+  }))
 }
 
 /** Gives the server's room back, also what is held where it is on its way to; nothing when it was given back before. */
-export async function releasePlacement(tx: Transaction<Tables>, server: { readonly accountId: string; readonly serverId: string }): Promise<void> {
-  const target = await tx.deleteFrom('placement_target').where('account_id', '=', server.accountId).where('server_id', '=', server.serverId).returningAll().executeTakeFirst()
-  const released = await tx.deleteFrom('placement').where('account_id', '=', server.accountId).where('server_id', '=', server.serverId).returningAll().executeTakeFirst()
+export async function releasePlacement(
+  tx: Transaction<Tables>,
+  server: { readonly accountId: string; readonly serverId: string },
+): Promise<void> {
+  const target = await tx
+    .deleteFrom('placement_target')
+    .where('account_id', '=', server.accountId)
+    .where('server_id', '=', server.serverId)
+    .returningAll()
+    .executeTakeFirst()
+  const released = await tx
+    .deleteFrom('placement')
+    .where('account_id', '=', server.accountId)
+    .where('server_id', '=', server.serverId)
+    .returningAll()
+    .executeTakeFirst()
   if (released === undefined) return
   for (const row of [released, target]) if (row !== undefined) await giveBackRoom(tx, row.node, roomOf(row))
 }
 
 /** The node may sell the room again. */
 export async function giveBackRoom(tx: Transaction<Tables>, node: string, room: Room): Promise<void> {
-  await tx.updateTable('node_capacity')
+  await tx
+    .updateTable('node_capacity')
     .set((row) => ({
       cores_used: row('cores_used', '-', room.cores),
       memory_mebibytes_used: row('memory_mebibytes_used', '-', room.memoryMebibytes),
       storage_gibibytes_used: row('storage_gibibytes_used', '-', room.storageGibibytes),
     }))
-    .where('node', '=', node).execute()
+    .where('node', '=', node)
+    .execute()
 }
 
 /** Undefined while the server holds no room. */
-export async function findPlacement(db: Queries, server: { readonly accountId: string; readonly serverId: string }): Promise<Placement | undefined> {
-  const row = await db.selectFrom('placement').selectAll().where('account_id', '=', server.accountId).where('server_id', '=', server.serverId).executeTakeFirst()
-  return row && {
-    accountId: row.account_id, serverId: row.server_id, zone: row.zone, node: row.node,
-    cores: row.cores, memoryMebibytes: row.memory_mebibytes, storageGibibytes: row.storage_gibibytes,
-  }
+export async function findPlacement(
+  db: Queries,
+  server: { readonly accountId: string; readonly serverId: string },
+): Promise<Placement | undefined> {
+  const row = await db
+    .selectFrom('placement')
+    .selectAll()
+    .where('account_id', '=', server.accountId)
+    .where('server_id', '=', server.serverId)
+    .executeTakeFirst()
+  return (
+    row && {
+      accountId: row.account_id,
+      serverId: row.server_id,
+      zone: row.zone,
+      node: row.node,
+      cores: row.cores,
+      memoryMebibytes: row.memory_mebibytes,
+      storageGibibytes: row.storage_gibibytes,
+    }
+  )
 }
 
 /** Those of the servers, all of one account, that hold room. */
-export async function listPlaced(db: Queries, accountId: string, serverIds: readonly string[]): Promise<readonly string[]> {
-  const rows = await db.selectFrom('placement').select('server_id').where('account_id', '=', accountId).where('server_id', 'in', serverIds).execute()
+export async function listPlaced(
+  db: Queries,
+  accountId: string,
+  serverIds: readonly string[],
+): Promise<readonly string[]> {
+  const rows = await db
+    .selectFrom('placement')
+    .select('server_id')
+    .where('account_id', '=', accountId)
+    .where('server_id', 'in', serverIds)
+    .execute()
   return rows.map((row) => row.server_id)
 }
 

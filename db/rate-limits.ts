@@ -11,13 +11,20 @@ export interface RateWindow {
 export async function countRequest(queries: Queries, key: string, window: RateWindow, now: Date): Promise<number> {
   const nowMilliseconds = now.getTime()
   const ends = nowMilliseconds + window.windowSeconds * 1000
-  const counted = await queries.insertInto('rate_limit').values({ key, points: 1, expire: ends })
-    .onConflict((conflict) => conflict.column('key').doUpdateSet({
-      points: sql<number>`case when rate_limit.expire <= ${nowMilliseconds} then 1 else least(rate_limit.points + 1, 1000000) end`,
-      expire: sql<number>`case when rate_limit.expire <= ${nowMilliseconds} then ${ends}::bigint else rate_limit.expire end`,
-    }))
-    .returning(['points', 'expire']).executeTakeFirstOrThrow()
-  return counted.points <= window.requestsMaximum ? 0 : Math.max(1, Math.ceil(((counted.expire ?? ends) - nowMilliseconds) / 1000))
+  const counted = await queries
+    .insertInto('rate_limit')
+    .values({ key, points: 1, expire: ends })
+    .onConflict((conflict) =>
+      conflict.column('key').doUpdateSet({
+        points: sql<number>`case when rate_limit.expire <= ${nowMilliseconds} then 1 else least(rate_limit.points + 1, 1000000) end`,
+        expire: sql<number>`case when rate_limit.expire <= ${nowMilliseconds} then ${ends}::bigint else rate_limit.expire end`,
+      }),
+    )
+    .returning(['points', 'expire'])
+    .executeTakeFirstOrThrow()
+  return counted.points <= window.requestsMaximum
+    ? 0
+    : Math.max(1, Math.ceil(((counted.expire ?? ends) - nowMilliseconds) / 1000))
 }
 
 /** Removes windows that ended. */

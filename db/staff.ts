@@ -22,9 +22,11 @@ export interface StaffRow {
 }
 
 /** `email` as it is stored: in small letters. */
-export const findStaffByEmail = async (queries: Queries, email: string): Promise<StaffRow | undefined> => await queries.selectFrom('staff_user').selectAll().where('email', '=', email).executeTakeFirst()
+export const findStaffByEmail = async (queries: Queries, email: string): Promise<StaffRow | undefined> =>
+  await queries.selectFrom('staff_user').selectAll().where('email', '=', email).executeTakeFirst()
 /** Undefined for an unknown id; disabled members are found too. */
-export const findStaff = async (queries: Queries, id: string): Promise<StaffRow | undefined> => await queries.selectFrom('staff_user').selectAll().where('id', '=', id).executeTakeFirst()
+export const findStaff = async (queries: Queries, id: string): Promise<StaffRow | undefined> =>
+  await queries.selectFrom('staff_user').selectAll().where('id', '=', id).executeTakeFirst()
 
 export interface NewStaff {
   readonly id: string
@@ -38,32 +40,76 @@ export interface NewStaff {
 
 /** False when the address is one of the staff already. */
 export async function createStaff(queries: Queries, made: NewStaff): Promise<boolean> {
-  const added = await queries.insertInto('staff_user')
-    .values({ id: made.id, email: made.email, name: made.name, role: made.role, password_hash: made.passwordHash, sealed_secret: made.sealedSecret, enabled_at: made.now, last_step: null, created_at: made.now })
-    .onConflict((conflict) => conflict.column('email').doNothing()).executeTakeFirst()
+  const added = await queries
+    .insertInto('staff_user')
+    .values({
+      id: made.id,
+      email: made.email,
+      name: made.name,
+      role: made.role,
+      password_hash: made.passwordHash,
+      sealed_secret: made.sealedSecret,
+      enabled_at: made.now,
+      last_step: null,
+      created_at: made.now,
+    })
+    .onConflict((conflict) => conflict.column('email').doNothing())
+    .executeTakeFirst()
   return added.numInsertedOrUpdatedRows === 1n
 }
 
 /** Spends a time step of the person's authenticator: true for the first that asks. */
 export async function spendStaffStep(queries: Queries, id: string, step: number): Promise<boolean> {
-  const updated = await queries.updateTable('staff_user').set({ last_step: step }).where('id', '=', id)
-    .where((where) => where.or([where('last_step', 'is', null), where('last_step', '<', step)])).executeTakeFirst()
+  const updated = await queries
+    .updateTable('staff_user')
+    .set({ last_step: step })
+    .where('id', '=', id)
+    .where((where) => where.or([where('last_step', 'is', null), where('last_step', '<', step)]))
+    .executeTakeFirst()
   return updated.numUpdatedRows === 1n
 }
 
 /** The secret itself is not kept. */
-export async function createStaffSession(queries: Queries, made: { readonly id: string; readonly secret: string; readonly staffId: string; readonly now: Date; readonly expiresAt: Date }): Promise<void> {
-  await queries.insertInto('staff_session')
-    .values({ id: made.id, secret_hash: hashSecret(made.secret), staff_id: made.staffId, created_at: made.now, last_seen_at: made.now, expires_at: made.expiresAt }).execute()
+export async function createStaffSession(
+  queries: Queries,
+  made: {
+    readonly id: string
+    readonly secret: string
+    readonly staffId: string
+    readonly now: Date
+    readonly expiresAt: Date
+  },
+): Promise<void> {
+  await queries
+    .insertInto('staff_session')
+    .values({
+      id: made.id,
+      secret_hash: hashSecret(made.secret),
+      staff_id: made.staffId,
+      created_at: made.now,
+      last_seen_at: made.now,
+      expires_at: made.expiresAt,
+    })
+    .execute()
 }
 
 /** The live session with that secret, and whose it is. */
-export async function findStaffSession(queries: Queries, secret: string, now: Date): Promise<{ readonly sessionId: string; readonly staff: StaffRow } | undefined> {
-  const session = await queries.selectFrom('staff_session').selectAll().where('secret_hash', '=', hashSecret(secret)).where('expires_at', '>', now)
-    .where('last_seen_at', '>', new Date(now.getTime() - STAFF_IDLE_SECONDS * 1000)).executeTakeFirst()
-  const staff = session && await findStaff(queries, session.staff_id)
+export async function findStaffSession(
+  queries: Queries,
+  secret: string,
+  now: Date,
+): Promise<{ readonly sessionId: string; readonly staff: StaffRow } | undefined> {
+  const session = await queries
+    .selectFrom('staff_session')
+    .selectAll()
+    .where('secret_hash', '=', hashSecret(secret))
+    .where('expires_at', '>', now)
+    .where('last_seen_at', '>', new Date(now.getTime() - STAFF_IDLE_SECONDS * 1000))
+    .executeTakeFirst()
+  const staff = session && (await findStaff(queries, session.staff_id))
   if (session === undefined || staff === undefined || staff.disabled_at !== null) return undefined
-  if (now.getTime() - session.last_seen_at.getTime() >= SEEN_SECONDS * 1000) await queries.updateTable('staff_session').set({ last_seen_at: now }).where('id', '=', session.id).execute()
+  if (now.getTime() - session.last_seen_at.getTime() >= SEEN_SECONDS * 1000)
+    await queries.updateTable('staff_session').set({ last_seen_at: now }).where('id', '=', session.id).execute()
   return { sessionId: session.id, staff }
 }
 
@@ -91,8 +137,20 @@ export interface StaffAuditEntry {
 /** The same action of the same request on the same resource is written once. */
 export async function appendStaffAudit(queries: Queries, entry: StaffAuditEntry): Promise<void> {
   const { id, at, actor_email, actor_kind, staff_id, account_id, action } = entry
-  await queries.insertInto('staff_audit_entry').values({ id, at: new Date(at), actor_email, actor_kind, staff_id, account_id, action, body: JSON.stringify(entry) })
-    .onConflict((conflict) => conflict.doNothing()).execute()
+  await queries
+    .insertInto('staff_audit_entry')
+    .values({
+      id,
+      at: new Date(at),
+      actor_email,
+      actor_kind,
+      staff_id,
+      account_id,
+      action,
+      body: JSON.stringify(entry),
+    })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute()
 }
 
 export interface StaffAuditPage {
@@ -105,8 +163,17 @@ export interface StaffAuditPage {
 }
 
 /** Newest first. */
-export async function listStaffAudit(queries: Queries, { accountId, action, from, to, after, limit }: StaffAuditPage): Promise<StaffAuditEntry[]> {
-  let query = queries.selectFrom('staff_audit_entry').select('body').where(comesAfter(after, { createdAt: 'at', id: 'id' })).orderBy('at', 'desc').orderBy('id', 'desc').limit(limit)
+export async function listStaffAudit(
+  queries: Queries,
+  { accountId, action, from, to, after, limit }: StaffAuditPage,
+): Promise<StaffAuditEntry[]> {
+  let query = queries
+    .selectFrom('staff_audit_entry')
+    .select('body')
+    .where(comesAfter(after, { createdAt: 'at', id: 'id' }))
+    .orderBy('at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(limit)
   if (accountId !== undefined) query = query.where(sql<boolean>`account_id::text = ${accountId}`)
   if (action !== undefined) query = query.where('action', '=', action)
   if (from !== undefined) query = query.where('at', '>=', from)
@@ -134,19 +201,50 @@ export interface AccountPage {
 }
 
 /** Newest first; by id, by the address of any member, or by a part of the name. */
-export async function listAccounts(queries: Queries, { id, email, name, after, limit }: AccountPage): Promise<AccountRow[]> {
-  let query = queries.selectFrom('account').select(['id', 'name', 'created_at', 'suspended_for_payment_at', 'suspended_by_staff_at', 'requires_second_factor',
-    sql<string | null>`(select email from membership join app_user on app_user.id = user_id where account_id = account.id and role = 'owner' limit 1)`.as('owner_email'),
-    sql<number>`(select count(*) from membership where account_id = account.id)`.as('member_count')]).where(comesAfter(after)).orderBy('created_at', 'desc').orderBy('id', 'desc').limit(limit)
+export async function listAccounts(
+  queries: Queries,
+  { id, email, name, after, limit }: AccountPage,
+): Promise<AccountRow[]> {
+  let query = queries
+    .selectFrom('account')
+    .select([
+      'id',
+      'name',
+      'created_at',
+      'suspended_for_payment_at',
+      'suspended_by_staff_at',
+      'requires_second_factor',
+      sql<
+        string | null
+      >`(select email from membership join app_user on app_user.id = user_id where account_id = account.id and role = 'owner' limit 1)`.as(
+        'owner_email',
+      ),
+      sql<number>`(select count(*) from membership where account_id = account.id)`.as('member_count'),
+    ])
+    .where(comesAfter(after))
+    .orderBy('created_at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(limit)
   if (id !== undefined) query = query.where(sql<boolean>`account.id::text = ${id}`)
-  if (email !== undefined) query = query.where(sql<boolean>`exists (select from membership join app_user on app_user.id = user_id where account_id = account.id and email = ${email.trim().toLowerCase()})`)
+  if (email !== undefined)
+    query = query.where(
+      sql<boolean>`exists (select from membership join app_user on app_user.id = user_id where account_id = account.id and email = ${email.trim().toLowerCase()})`,
+    )
   if (name !== undefined) query = query.where(sql<boolean>`position(lower(${name}) in lower(account.name)) > 0`)
   return (await query.execute()).map((row) => ({ ...row, member_count: Number(row.member_count) }))
 }
 
 /** Suspends or unsuspends; false when it was so already. */
-export async function setSuspension(tx: Transaction<Tables>, accountId: string, suspendedAt: Date | null): Promise<boolean> {
-  const updated = await tx.updateTable('account').set({ suspended_by_staff_at: suspendedAt }).where('id', '=', accountId)
-    .where('suspended_by_staff_at', suspendedAt === null ? 'is not' : 'is', null).executeTakeFirst()
+export async function setSuspension(
+  tx: Transaction<Tables>,
+  accountId: string,
+  suspendedAt: Date | null,
+): Promise<boolean> {
+  const updated = await tx
+    .updateTable('account')
+    .set({ suspended_by_staff_at: suspendedAt })
+    .where('id', '=', accountId)
+    .where('suspended_by_staff_at', suspendedAt === null ? 'is not' : 'is', null)
+    .executeTakeFirst()
   return updated.numUpdatedRows === 1n
 }

@@ -1,4 +1,5 @@
-/** Addresses and networks of the Internet protocols as numbers: what lies where, and which address a pool hands out next. Pure.
+/** Addresses and networks of the Internet protocols as numbers: what lies where, and which address a pool hands out
+ *  next. Pure.
  *  Texts are canonical: IPv6 as RFC 5952 writes it. */
 
 export type AddressFamily = 'ipv4' | 'ipv6'
@@ -20,7 +21,8 @@ export function parseAddress(text: string): { readonly family: AddressFamily; re
 
 function parseIpv4(text: string): bigint | undefined {
   const octets = text.split('.')
-  if (octets.length !== 4 || !octets.every((octet) => /^(0|[1-9]\d{0,2})$/.test(octet) && Number(octet) <= 255)) return undefined
+  if (octets.length !== 4 || !octets.every((octet) => /^(0|[1-9]\d{0,2})$/.test(octet) && Number(octet) <= 255))
+    return undefined
   return octets.reduce((value, octet) => (value << 8n) | BigInt(octet), 0n)
 }
 
@@ -33,13 +35,17 @@ function parseIpv6(text: string): bigint | undefined {
   const missing = GROUPS - head.length - tail.length
   if (more.length > 0 || (after === undefined ? missing !== 0 : missing < 1)) return undefined
   const groups = [...head, ...Array.from({ length: missing }, () => '0'), ...tail]
-  return groups.every((group) => /^[0-9a-f]{1,4}$/i.test(group)) ? groups.reduce((value, group) => (value << 16n) | BigInt(`0x${group}`), 0n) : undefined
+  return groups.every((group) => /^[0-9a-f]{1,4}$/i.test(group))
+    ? groups.reduce((value, group) => (value << 16n) | BigInt(`0x${group}`), 0n)
+    : undefined
 }
 
 /** `value` is an address of the family. */
 export function formatAddress(family: AddressFamily, value: bigint): string {
   if (family === 'ipv4') return [24n, 16n, 8n, 0n].map((shift) => String((value >> shift) & 0xffn)).join('.')
-  const groups = Array.from({ length: GROUPS }, (_, index) => ((value >> BigInt(16 * (GROUPS - 1 - index))) & 0xffffn).toString(16))
+  const groups = Array.from({ length: GROUPS }, (_, index) =>
+    ((value >> BigInt(16 * (GROUPS - 1 - index))) & 0xffffn).toString(16),
+  )
   const text = groups.join(':')
   const [longest] = [...text.matchAll(/\b0(:0)+\b/g)].sort((one, other) => other[0].length - one[0].length)
   if (longest === undefined) return text
@@ -62,12 +68,16 @@ const hostMask = (family: AddressFamily, prefix: number): bigint => (1n << BigIn
 export const formatNetwork = ({ family, first, prefix }: Network): string => `${formatAddress(family, first)}/${prefix}`
 
 /** `address` is one of the same family. */
-export const contains = (network: Network, address: bigint): boolean => address >= network.first && address <= network.first + hostMask(network.family, network.prefix)
+export const contains = (network: Network, address: bigint): boolean =>
+  address >= network.first && address <= network.first + hostMask(network.family, network.prefix)
 
-export const overlaps = (one: Network, other: Network): boolean => one.family === other.family && (contains(one, other.first) || contains(other, one.first))
+export const overlaps = (one: Network, other: Network): boolean =>
+  one.family === other.family && (contains(one, other.first) || contains(other, one.first))
 
 /** What the Internet does not route: unique local (RFC 4193), private (RFC 1918) and shared (RFC 6598). */
-const PRIVATE_NETWORKS = ['fc00::/7', '10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10'].flatMap((text) => parseNetwork(text) ?? [])
+const PRIVATE_NETWORKS = ['fc00::/7', '10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10'].flatMap(
+  (text) => parseNetwork(text) ?? [],
+)
 
 /** How much of the network the Internet does not route. */
 export function privatePartOf(network: Network): 'all' | 'some' | 'none' {
@@ -78,7 +88,10 @@ export function privatePartOf(network: Network): 'all' | 'some' | 'none' {
 /** Whether the address is one that the Internet does not route. */
 export function isPrivateAddress(text: string): boolean {
   const address = parseAddress(text)
-  return address !== undefined && privatePartOf({ family: address.family, first: address.value, prefix: BITS[address.family] }) === 'all'
+  return (
+    address !== undefined &&
+    privatePartOf({ family: address.family, first: address.value, prefix: BITS[address.family] }) === 'all'
+  )
 }
 
 /** Whether all addresses of the network are. */

@@ -1,5 +1,7 @@
-/** The hash chain of an account's audit log: canonical JSON (RFC 8785), SHA-256, sealing and checking. Knows no database.
- *  Invariant: `entry_hash` is always the SHA-256 of the canonical JSON of exactly what the export shows, without `entry_hash`. */
+/** The hash chain of an account's audit log: canonical JSON (RFC 8785), SHA-256, sealing and checking. Knows no
+ *  database.
+ *  Invariant: `entry_hash` is always the SHA-256 of the canonical JSON of exactly what the export shows, without
+ *  `entry_hash`. */
 import { createHash } from 'node:crypto'
 import canonicalize from 'canonicalize'
 import type { UnsealedAuditEntry } from './audit.ts'
@@ -32,20 +34,32 @@ export interface SealedEntry {
 export const sha256Hex = (text: string): string => createHash('sha256').update(text, 'utf8').digest('hex')
 
 /** Appends an entry to the chain: gives it the next sequence, the hash of the one before and its own. */
-export function seal(head: ChainHead, entry: UnsealedAuditEntry, made: { readonly id: string; readonly at: Date }): SealedEntry {
+export function seal(
+  head: ChainHead,
+  entry: UnsealedAuditEntry,
+  made: { readonly id: string; readonly at: Date },
+): SealedEntry {
   const { account_id: _account, ...said } = entry
-  const unhashed = clean({ ...said, id: made.id, sequence: head.sequence + 1, at: made.at.toISOString(), previous_hash: head.entryHash })
+  const unhashed = clean({
+    ...said,
+    id: made.id,
+    sequence: head.sequence + 1,
+    at: made.at.toISOString(),
+    previous_hash: head.entryHash,
+  })
   const body = canonicalize(unhashed)
   if (body === undefined) throw new TypeError('an audit entry is an object')
   return { entry: { ...unhashed, entry_hash: sha256Hex(body) }, body }
 }
 
-/** PostgreSQL text holds no NUL and canonical JSON no lone surrogate: customers' text loses them before it is sealed. */
+/** PostgreSQL text holds no NUL and canonical JSON no lone surrogate: customers' text loses them before it is sealed.
+ */
 function clean<T>(value: T): T {
   const cleaned = (inner: unknown): unknown => {
     if (typeof inner === 'string') return inner.replaceAll('\0', '').toWellFormed()
     if (Array.isArray(inner)) return inner.map(cleaned)
-    if (inner !== null && typeof inner === 'object') return Object.fromEntries(Object.entries(inner).map(([name, member]) => [cleaned(name), cleaned(member)]))
+    if (inner !== null && typeof inner === 'object')
+      return Object.fromEntries(Object.entries(inner).map(([name, member]) => [cleaned(name), cleaned(member)]))
     return inner
   }
   return cleaned(value) as T // the same shape, only its strings differ
@@ -73,14 +87,23 @@ export interface ChainBreak {
 export function checkLink(head: ChainHead, row: StoredEntry): ChainBreak | undefined {
   const broken = (reason: string, sequence = row.sequence): ChainBreak => ({ sequence, id: row.id, reason })
   if (row.sequence !== head.sequence + 1) {
-    return { sequence: head.sequence + 1, id: null, reason: `entry ${head.sequence + 1} is missing; the next one kept is ${row.sequence}` }
+    return {
+      sequence: head.sequence + 1,
+      id: null,
+      reason: `entry ${head.sequence + 1} is missing; the next one kept is ${row.sequence}`,
+    }
   }
   if (row.previous_hash !== head.entryHash) return broken('previous_hash is not the hash of the entry before')
   if (sha256Hex(row.body) !== row.entry_hash) return broken('the content does not have the entry_hash')
   const said = parse(row.body)
   if (said === undefined) return broken('the content is not JSON')
-  const repeats = said.sequence === row.sequence && said.id === row.id && said.previous_hash === row.previous_hash && said.action === row.action &&
-    said.request_id === row.request_id && said.at === row.at.toISOString()
+  const repeats =
+    said.sequence === row.sequence &&
+    said.id === row.id &&
+    said.previous_hash === row.previous_hash &&
+    said.action === row.action &&
+    said.request_id === row.request_id &&
+    said.at === row.at.toISOString()
   return repeats ? undefined : broken('the stored columns are not those of the content')
 }
 
@@ -97,4 +120,3 @@ export const entryOfRow = (row: Pick<StoredEntry, 'body' | 'entry_hash'>): Audit
   ...(JSON.parse(row.body) as Omit<AuditEntry, 'entry_hash'>), // written by `seal` only
   entry_hash: row.entry_hash,
 })
-

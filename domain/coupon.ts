@@ -1,7 +1,16 @@
 /** Whether a coupon can be redeemed now. */
 import { Problem, type Reason } from './problem.ts'
 
-export const COUPON_OUTCOMES = ['applied', 'unknown', 'inactive', 'not_yet_valid', 'expired', 'exhausted', 'already_redeemed', 'unavailable'] as const
+export const COUPON_OUTCOMES = [
+  'applied',
+  'unknown',
+  'inactive',
+  'not_yet_valid',
+  'expired',
+  'exhausted',
+  'already_redeemed',
+  'unavailable',
+] as const
 export type CouponOutcome = (typeof COUPON_OUTCOMES)[number]
 export type CouponRefusal = Exclude<CouponOutcome, 'applied' | 'unavailable'>
 
@@ -15,7 +24,8 @@ export interface CouponFacts {
   readonly isRedeemed: boolean
 }
 
-/** Whether the coupon can be redeemed now, and else the first reason why not. `validFrom` is the first instant, `validUntil` the first that is too late. */
+/** Whether the coupon can be redeemed now, and else the first reason why not. `validFrom` is the first instant,
+ *  `validUntil` the first that is too late. */
 export function judgeCoupon(coupon: CouponFacts | undefined, now: Date): 'applied' | CouponRefusal {
   if (coupon === undefined) return 'unknown'
   if (!coupon.isActive) return 'inactive'
@@ -27,12 +37,17 @@ export function judgeCoupon(coupon: CouponFacts | undefined, now: Date): 'applie
 }
 
 const DETAILS: Readonly<Record<CouponRefusal, string>> = {
-  unknown: 'There is no such coupon.', inactive: 'The coupon is not active.', not_yet_valid: 'The coupon is not valid yet.', expired: 'The coupon has expired.',
-  exhausted: 'The coupon was redeemed as often as it can be.', already_redeemed: 'The account has redeemed this coupon already.',
+  unknown: 'There is no such coupon.',
+  inactive: 'The coupon is not active.',
+  not_yet_valid: 'The coupon is not valid yet.',
+  expired: 'The coupon has expired.',
+  exhausted: 'The coupon was redeemed as often as it can be.',
+  already_redeemed: 'The account has redeemed this coupon already.',
 }
 
 /** 422 for a coupon that is not applied. */
-export const couponRefused = (refusal: CouponRefusal): Problem => new Problem(422, DETAILS[refusal], { reason: `coupon_${refusal}` satisfies Reason })
+export const couponRefused = (refusal: CouponRefusal): Problem =>
+  new Problem(422, DETAILS[refusal], { reason: `coupon_${refusal}` satisfies Reason })
 
 /** Enough of a code to recognize it, not enough to use it. */
 export const couponHint = (code: string): string => `${code.slice(0, 3)}…`

@@ -18,14 +18,22 @@ export interface GroupOfOthers extends Omit<Apartness, 'members'> {
   readonly others: readonly (Place & { readonly serverId: string })[]
 }
 
-/** Those of the guests for whom no node of the zone but the one they leave has room and is far enough from their group, when all of them leave:
+/** Those of the guests for whom no node of the zone but the one they leave has room and is far enough from their group,
+ *  when all of them leave:
  *  the largest choose first. */
-export function findHomeless(leaving: { readonly node: string; readonly zone: string }, guests: readonly Evacuee[], candidates: readonly Candidate[]): readonly string[] {
+export function findHomeless(
+  leaving: { readonly node: string; readonly zone: string },
+  guests: readonly Evacuee[],
+  candidates: readonly Candidate[],
+): readonly string[] {
   const homeless: string[] = []
   const homes = new Map<string, Place>()
   let nodes = candidates
   for (const { serverId, accountId, room, cpuPool, group } of [...guests].sort(largestFirst)) {
-    const apartness = group && { ...group, members: group.others.map((other) => homes.get(evacueeKey(accountId, other.serverId)) ?? other) }
+    const apartness = group && {
+      ...group,
+      members: group.others.map((other) => homes.get(evacueeKey(accountId, other.serverId)) ?? other),
+    }
     const demand: Demand = { accountId, zone: leaving.zone, ...room, cpuPool, excludedNodes: [leaving.node], apartness }
     const [home] = rankNodes(demand, nodes)
     if (home === undefined) homeless.push(serverId)
@@ -38,8 +46,13 @@ export function findHomeless(leaving: { readonly node: string; readonly zone: st
 }
 
 const largestFirst = (one: Evacuee, other: Evacuee): number =>
-  other.room.memoryMebibytes - one.room.memoryMebibytes || other.room.cores - one.room.cores || other.room.storageGibibytes - one.room.storageGibibytes || (one.serverId < other.serverId ? -1 : 1)
+  other.room.memoryMebibytes - one.room.memoryMebibytes ||
+  other.room.cores - one.room.cores ||
+  other.room.storageGibibytes - one.room.storageGibibytes ||
+  (one.serverId < other.serverId ? -1 : 1)
 
 export const plus = (one: Room, other: Room): Room => ({
-  cores: one.cores + other.cores, memoryMebibytes: one.memoryMebibytes + other.memoryMebibytes, storageGibibytes: one.storageGibibytes + other.storageGibibytes,
+  cores: one.cores + other.cores,
+  memoryMebibytes: one.memoryMebibytes + other.memoryMebibytes,
+  storageGibibytes: one.storageGibibytes + other.storageGibibytes,
 })

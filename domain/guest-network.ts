@@ -1,7 +1,14 @@
-/** What the network of a host gives to the servers on it, and what it does not: for programs in a word, for people in sentences. */
+/** What the network of a host gives to the servers on it, and what it does not: for programs in a word, for people in
+ *  sentences. */
 
-/** What hosts say of their network, among the features of their report. None of the first three: their guests are only simulated. */
-export const NETWORK_FEATURES = { public: 'public-network', outbound: 'user-network-outbound', isolated: 'user-network-isolated', metadata: 'metadata-service' } as const
+/** What hosts say of their network, among the features of their report. None of the first three: their guests are only
+ *  simulated. */
+export const NETWORK_FEATURES = {
+  public: 'public-network',
+  outbound: 'user-network-outbound',
+  isolated: 'user-network-isolated',
+  metadata: 'metadata-service',
+} as const
 
 export interface NetworkVerdict {
   /** The server reaches others and the outside, and they reach it at its addresses. */
@@ -13,9 +20,15 @@ export interface NetworkVerdict {
 }
 
 const OFF = {
-  NoWayOutside: 'The zone has no way outside: servers of the zone reach each other, but neither do they reach anything outside nor does anything there reach them.',
-  UserModeNetworking: 'The host has no network for servers: the server reaches the outside from the address of its host, but neither other servers nor anything outside reach it, and its public addresses lead nowhere.',
-  Isolated: 'The host has no network for servers: the server reaches nothing, nothing reaches it, and its public addresses lead nowhere.',
+  NoWayOutside:
+    'The zone has no way outside: servers of the zone reach each other, but neither do they reach anything ' +
+    'outside nor does anything there reach them.',
+  UserModeNetworking:
+    'The host has no network for servers: the server reaches the outside from the address of its host, but ' +
+    'neither other servers nor anything outside reach it, and its public addresses lead nowhere.',
+  Isolated:
+    'The host has no network for servers: the server reaches nothing, nothing reaches it, and its public ' +
+    'addresses lead nowhere.',
   Simulated: 'The server is only simulated: it has no network.',
 } as const
 const NO_METADATA = 'The metadata service does not answer.'
@@ -25,7 +38,18 @@ export const NO_PUBLIC_NETWORK = 'The zone has no public network: nothing outsid
 /** `features` are those of the server's host; `hasWayOutside`: its zone has a public network. */
 export function judgeNetwork(features: readonly string[], hasWayOutside: boolean): NetworkVerdict {
   const has = (feature: keyof typeof NETWORK_FEATURES) => features.includes(NETWORK_FEATURES[feature])
-  const reason = has('public') ? (hasWayOutside ? 'PublicNetwork' : 'NoWayOutside') : has('outbound') ? 'UserModeNetworking' : has('isolated') ? 'Isolated' : 'Simulated'
-  const off = [...(reason === 'PublicNetwork' ? [] : [OFF[reason]]), ...(reason === 'Simulated' || has('metadata') ? [] : [NO_METADATA])]
+  const reason = has('public')
+    ? hasWayOutside
+      ? 'PublicNetwork'
+      : 'NoWayOutside'
+    : has('outbound')
+      ? 'UserModeNetworking'
+      : has('isolated')
+        ? 'Isolated'
+        : 'Simulated'
+  const off = [
+    ...(reason === 'PublicNetwork' ? [] : [OFF[reason]]),
+    ...(reason === 'Simulated' || has('metadata') ? [] : [NO_METADATA]),
+  ]
   return { isWhole: off.length === 0, reason, message: off.join(' ') }
 }

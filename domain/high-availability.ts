@@ -1,4 +1,5 @@
-/** Whether a zone could act on the policy of its servers when it lost a node: somewhere to go, a disk that can be reached from there, the
+/** Whether a zone could act on the policy of its servers when it lost a node: somewhere to go, a disk that can be
+ *  reached from there, the
  *  proof that the lost node runs nothing, and room. Pure. */
 import { type Evacuee, findHomeless } from './evacuation.ts'
 import type { Candidate } from './placement.ts'
@@ -16,13 +17,19 @@ export interface Host {
 
 export const HA_REASONS = {
   one_node: 'The zone has only one compute node that answers: a server could not go on elsewhere.',
-  no_shared_storage: 'The zone has no storage that two of its nodes reach: the disk of a server would be lost with its node.',
+  no_shared_storage:
+    'The zone has no storage that two of its nodes reach: the disk of a server would be lost with its node.',
   no_fencing: 'The zone has a node that cannot be fenced from afar: its servers would wait for a person.',
   no_headroom: 'The zone has no room for the servers of its fullest node on the others.',
 } as const
 
 /** Why it could not, for people; undefined when it could. `guests` are those of the fullest node (`fullestOf`). */
-export function haObstacle(zone: string, hosts: readonly Host[], nodes: readonly Candidate[], guests: readonly Evacuee[]): string | undefined {
+export function haObstacle(
+  zone: string,
+  hosts: readonly Host[],
+  nodes: readonly Candidate[],
+  guests: readonly Evacuee[],
+): string | undefined {
   const heard = hosts.filter(({ isHeard }) => isHeard)
   if (heard.length < 2) return HA_REASONS.one_node
   const reached = heard.flatMap(({ pools }) => pools)
@@ -30,9 +37,13 @@ export function haObstacle(zone: string, hosts: readonly Host[], nodes: readonly
   if (!hosts.every((host) => host.isFenceCapable)) return HA_REASONS.no_fencing
   const fullest = fullestOf(nodes)
   const others = nodes.filter(({ node, isSchedulable }) => node !== fullest && isSchedulable)
-  return fullest !== undefined && findHomeless({ node: fullest, zone }, guests, others).length > 0 ? HA_REASONS.no_headroom : undefined
+  return fullest !== undefined && findHomeless({ node: fullest, zone }, guests, others).length > 0
+    ? HA_REASONS.no_headroom
+    : undefined
 }
 
 /** The node whose loss would ask for the most memory elsewhere; of equals the first by name. */
 export const fullestOf = (nodes: readonly Candidate[]): string | undefined =>
-  [...nodes].sort((one, other) => other.used.memoryMebibytes - one.used.memoryMebibytes || (one.node < other.node ? -1 : 1))[0]?.node
+  [...nodes].sort(
+    (one, other) => other.used.memoryMebibytes - one.used.memoryMebibytes || (one.node < other.node ? -1 : 1),
+  )[0]?.node

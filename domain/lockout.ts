@@ -1,5 +1,7 @@
-/** Temporary lockouts after repeated failures: each attempt is counted before it is judged, so that attempts made at the
- *  same moment cannot share one count; a success forgets everything. Never permanent: a stranger must not be able to lock someone out for good. */
+/** Temporary lockouts after repeated failures: each attempt is counted before it is judged, so that attempts made at
+ *  the
+ *  same moment cannot share one count; a success forgets everything. Never permanent: a stranger must not be able to
+ *  lock someone out for good. */
 
 export interface LockoutRule {
   /** Attempts in a window; the last of them locks until it proves right. */
@@ -12,7 +14,12 @@ export interface LockoutRule {
 
 const QUARTER_HOUR_SECONDS = 900
 const DAY_SECONDS = 86_400
-export const EMAIL_LOCKOUT: LockoutRule = { failuresMaximum: 5, windowSeconds: QUARTER_HOUR_SECONDS, lockSeconds: QUARTER_HOUR_SECONDS, lockSecondsMaximum: DAY_SECONDS }
+export const EMAIL_LOCKOUT: LockoutRule = {
+  failuresMaximum: 5,
+  windowSeconds: QUARTER_HOUR_SECONDS,
+  lockSeconds: QUARTER_HOUR_SECONDS,
+  lockSecondsMaximum: DAY_SECONDS,
+}
 /** Many people may share one address, so it takes more. */
 export const ADDRESS_LOCKOUT: LockoutRule = { ...EMAIL_LOCKOUT, failuresMaximum: 100 }
 export const SECOND_FACTOR_LOCKOUT: LockoutRule = EMAIL_LOCKOUT
@@ -37,10 +44,15 @@ export function countAttempt(before: LockoutState | undefined, rule: LockoutRule
   if (waitMilliseconds > 0) return { waitSeconds: Math.ceil(waitMilliseconds / 1000), state }
   const quietSince = (state.lockedUntil ?? state.windowStartedAt).getTime()
   const locks = now.getTime() - quietSince > rule.lockSecondsMaximum * 1000 ? 0 : state.locks
-  const isNewWindow = state.lockedUntil !== null || now.getTime() - state.windowStartedAt.getTime() >= rule.windowSeconds * 1000
+  const isNewWindow =
+    state.lockedUntil !== null || now.getTime() - state.windowStartedAt.getTime() >= rule.windowSeconds * 1000
   const failures = isNewWindow ? 1 : state.failures + 1
   const windowStartedAt = isNewWindow ? now : state.windowStartedAt
-  if (failures < rule.failuresMaximum) return { waitSeconds: 0, state: { failures, windowStartedAt, locks, lockedUntil: null } }
+  if (failures < rule.failuresMaximum)
+    return { waitSeconds: 0, state: { failures, windowStartedAt, locks, lockedUntil: null } }
   const lockSeconds = Math.min(rule.lockSeconds * 2 ** Math.min(locks, 30), rule.lockSecondsMaximum)
-  return { waitSeconds: 0, state: { failures, windowStartedAt, locks: locks + 1, lockedUntil: new Date(now.getTime() + lockSeconds * 1000) } }
+  return {
+    waitSeconds: 0,
+    state: { failures, windowStartedAt, locks: locks + 1, lockedUntil: new Date(now.getTime() + lockSeconds * 1000) },
+  }
 }

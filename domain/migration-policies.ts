@@ -14,9 +14,27 @@ export interface MigrationPolicy {
 }
 
 export const MIGRATION_POLICIES = {
-  default: { attemptsMaximum: 3, downtimeLimitMilliseconds: 2_000, mayThrottle: true, sendSecondsPerGibibyte: 120, isColdAllowed: false },
-  relaxed: { attemptsMaximum: 5, downtimeLimitMilliseconds: 5_000, mayThrottle: true, sendSecondsPerGibibyte: 300, isColdAllowed: true },
-  strict: { attemptsMaximum: 2, downtimeLimitMilliseconds: 300, mayThrottle: false, sendSecondsPerGibibyte: 120, isColdAllowed: false },
+  default: {
+    attemptsMaximum: 3,
+    downtimeLimitMilliseconds: 2_000,
+    mayThrottle: true,
+    sendSecondsPerGibibyte: 120,
+    isColdAllowed: false,
+  },
+  relaxed: {
+    attemptsMaximum: 5,
+    downtimeLimitMilliseconds: 5_000,
+    mayThrottle: true,
+    sendSecondsPerGibibyte: 300,
+    isColdAllowed: true,
+  },
+  strict: {
+    attemptsMaximum: 2,
+    downtimeLimitMilliseconds: 300,
+    mayThrottle: false,
+    sendSecondsPerGibibyte: 120,
+    isColdAllowed: false,
+  },
 } as const satisfies Record<string, MigrationPolicy>
 export type MigrationPolicyName = keyof typeof MIGRATION_POLICIES
 
@@ -27,10 +45,16 @@ export type MigrationMode = (typeof MIGRATION_MODES)[number]
 const MEBIBYTES_PER_GIBIBYTE = 1_024
 
 /** What has to be sent of a server, in GiB; what is absent has not. */
-export const gibibytesOf = ({ memoryMebibytes = 0, storageGibibytes = 0 }: { readonly memoryMebibytes?: number | undefined; readonly storageGibibytes?: number | undefined }): number =>
-  memoryMebibytes / MEBIBYTES_PER_GIBIBYTE + storageGibibytes
+export const gibibytesOf = ({
+  memoryMebibytes = 0,
+  storageGibibytes = 0,
+}: {
+  readonly memoryMebibytes?: number | undefined
+  readonly storageGibibytes?: number | undefined
+}): number => memoryMebibytes / MEBIBYTES_PER_GIBIBYTE + storageGibibytes
 
 const SEND_SECONDS_LEAST = 120
 
 /** How long one send of so many GiB may take, in seconds. */
-export const sendSeconds = (policy: MigrationPolicy, gibibytes: number): number => Math.ceil(SEND_SECONDS_LEAST + policy.sendSecondsPerGibibyte * gibibytes)
+export const sendSeconds = (policy: MigrationPolicy, gibibytes: number): number =>
+  Math.ceil(SEND_SECONDS_LEAST + policy.sendSecondsPerGibibyte * gibibytes)

@@ -2,7 +2,17 @@
  *  operation_in_progress, in_use, state_not_allowed. */
 import { conflict, operationInProgress, type Problem } from './problem.ts'
 
-export const NODE_STATES = ['provisioning', 'ready', 'cordoned', 'draining', 'maintenance', 'unreachable', 'fencing', 'fenced', 'retired'] as const
+export const NODE_STATES = [
+  'provisioning',
+  'ready',
+  'cordoned',
+  'draining',
+  'maintenance',
+  'unreachable',
+  'fencing',
+  'fenced',
+  'retired',
+] as const
 export type NodeState = (typeof NODE_STATES)[number]
 
 const HEARD_STATES: readonly (NodeState | undefined)[] = ['ready', 'cordoned', 'draining', 'maintenance']
@@ -40,46 +50,71 @@ export function requireCordonable(node: NodeFacts): void {
 export function requireUncordonable(node: NodeFacts): void {
   requireNodeIdle(node)
   if (!node.isCordoned) throw stateNotAllowed(node, 'The node is not cordoned.')
-  if (node.state === 'fencing' || node.state === 'fenced') throw stateNotAllowed(node, 'The node is fenced: it joins again when its host has booted anew.')
+  if (node.state === 'fencing' || node.state === 'fenced')
+    throw stateNotAllowed(node, 'The node is fenced: it joins again when its host has booted anew.')
 }
 
 /** What answers is fenced by force only: its guests run. What was never heard has none. */
 export function requireFenceable(node: NodeFacts, isForced: boolean): void {
   if (node.isDeleting) throw stateNotAllowed(node, 'The node is being removed.')
   if (node.state === 'fenced') throw stateNotAllowed(node, 'The node is fenced already.')
-  if (node.state === 'fencing' && node.activeOperationId !== undefined) throw operationInProgress(node.activeOperationId, referenceOf(node))
+  if (node.state === 'fencing' && node.activeOperationId !== undefined)
+    throw operationInProgress(node.activeOperationId, referenceOf(node))
   if (node.state === 'provisioning') throw stateNotAllowed(node, 'The node is provisioning: nothing has run on it yet.')
-  if (node.state !== 'unreachable' && !isForced) throw stateNotAllowed(node, `The node is ${node.state}: it answers. Fence it with force when its servers shall lose their guests.`)
+  if (node.state !== 'unreachable' && !isForced)
+    throw stateNotAllowed(
+      node,
+      `The node is ${node.state}: it answers. Fence it with force when its servers shall lose their guests.`,
+    )
 }
 
 /** Only what answers can send its servers away; what does not is fenced, and its servers are recovered. */
 export function requireDrainable(node: NodeFacts): void {
   requireNodeIdle(node)
-  if (node.state !== 'ready' && node.state !== 'cordoned') throw stateNotAllowed(node, `The node is ${node.state}; only a ready or cordoned node can be emptied.`)
+  if (node.state !== 'ready' && node.state !== 'cordoned')
+    throw stateNotAllowed(node, `The node is ${node.state}; only a ready or cordoned node can be emptied.`)
 }
 
-/** The first node of a zone that gets a version is its canary: the others wait until its agent reports it. `others` are those of the zone. */
-export function requireUpgradable(node: NodeFacts, version: string, others: readonly (Pick<NodeFacts, 'id' | 'agentVersion' | 'state'> & { readonly upgradingTo: string | undefined })[]): void {
+/** The first node of a zone that gets a version is its canary: the others wait until its agent reports it. `others` are
+ *  those of the zone. */
+export function requireUpgradable(
+  node: NodeFacts,
+  version: string,
+  others: readonly (Pick<NodeFacts, 'id' | 'agentVersion' | 'state'> & { readonly upgradingTo: string | undefined })[],
+): void {
   requireNodeIdle(node)
-  if (node.state !== 'ready' && node.state !== 'cordoned' && node.state !== 'maintenance') throw stateNotAllowed(node, `The node is ${node.state}; its agent cannot be replaced now.`)
+  if (node.state !== 'ready' && node.state !== 'cordoned' && node.state !== 'maintenance')
+    throw stateNotAllowed(node, `The node is ${node.state}; its agent cannot be replaced now.`)
   const canary = others.find(({ upgradingTo }) => upgradingTo === version)
   const isProven = others.some(({ agentVersion, state }) => agentVersion === version && state !== 'unreachable')
-  if (canary !== undefined && !isProven) throw stateNotAllowed(node, `Node ${canary.id} tries version ${version} for its zone first. Wait until its agent reports it.`)
+  if (canary !== undefined && !isProven)
+    throw stateNotAllowed(
+      node,
+      `Node ${canary.id} tries version ${version} for its zone first. Wait until its agent reports it.`,
+    )
 }
 
 /** A record goes when nothing is left on the node, and nothing new can come. */
 export function requireRemovable(node: NodeFacts): void {
   requireNodeIdle(node)
-  if (node.serverCount > 0) throw conflict('in_use', `${placed(node)} ${node.state === 'fenced' ? wordFor(node, 'Bring it elsewhere or give it up', 'Bring them elsewhere or give them up') : 'Drain it'} first.`, { resource: referenceOf(node) })
+  if (node.serverCount > 0)
+    throw conflict(
+      'in_use',
+      `${placed(node)} ${node.state === 'fenced' ? wordFor(node, 'Bring it elsewhere or give it up', 'Bring them elsewhere or give them up') : 'Drain it'} first.`,
+      { resource: referenceOf(node) },
+    )
   if (!node.isCordoned) throw stateNotAllowed(node, 'The node is not cordoned. Cordon it first.')
 }
 
 /** A node goes to one account, or back to all, only while nobody is on it. */
 export function requireEmptyToDedicate(node: NodeFacts): void {
-  if (node.serverCount > 0) throw conflict('in_use', `${placed(node)} Only an empty node changes hands.`, { resource: referenceOf(node) })
+  if (node.serverCount > 0)
+    throw conflict('in_use', `${placed(node)} Only an empty node changes hands.`, { resource: referenceOf(node) })
 }
 
 const wordFor = ({ serverCount }: NodeFacts, one: string, many: string): string => (serverCount === 1 ? one : many)
-const placed = (node: NodeFacts): string => wordFor(node, 'A server has its place on the node.', `${node.serverCount} servers have their place on the node.`)
+const placed = (node: NodeFacts): string =>
+  wordFor(node, 'A server has its place on the node.', `${node.serverCount} servers have their place on the node.`)
 
-const stateNotAllowed = (node: NodeFacts, detail: string): Problem => conflict('state_not_allowed', detail, { resource: referenceOf(node) })
+const stateNotAllowed = (node: NodeFacts, detail: string): Problem =>
+  conflict('state_not_allowed', detail, { resource: referenceOf(node) })

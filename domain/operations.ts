@@ -1,25 +1,71 @@
 /** Operation kinds, statuses and deadlines, as the contract names them. */
 
 export const OPERATION_KINDS = [
-  'server.create', 'server.metadata', 'server.start', 'server.stop', 'server.restart', 'server.delete', 'server.force_release',
-  'server.change_plan', 'server.rebuild', 'server.renumber_ipv6', 'server.attach_network', 'server.detach_network', 'server.firewall',
-  'server.move', 'server.migrate', 'server.recover', 'server.settle_migration',
-  'storage.create', 'storage.attach', 'storage.detach', 'storage.resize', 'storage.delete', 'storage.backup', 'storage.move',
-  'storage.rebalance_policy', 'storage.drain_host',
-  'backup.restore', 'backup.delete', 'backup.verify',
-  'template.create', 'template.copy', 'template.delete',
-  'snapshot.create', 'snapshot.delete',
-  'router.sync', 'floating_ip.sync', 'network.sync', 'public_pool.sync',
-  'edge.sync', 'edge.delete',
-  'node.cordon', 'node.uncordon', 'node.drain', 'node.fence', 'node.maintenance', 'node.agent_upgrade', 'node.provision',
-  'load_balancer.create', 'load_balancer.delete',
-  'database.create', 'database.delete', 'database.restore',
+  'server.create',
+  'server.metadata',
+  'server.start',
+  'server.stop',
+  'server.restart',
+  'server.delete',
+  'server.force_release',
+  'server.change_plan',
+  'server.rebuild',
+  'server.renumber_ipv6',
+  'server.attach_network',
+  'server.detach_network',
+  'server.firewall',
+  'server.move',
+  'server.migrate',
+  'server.recover',
+  'server.settle_migration',
+  'storage.create',
+  'storage.attach',
+  'storage.detach',
+  'storage.resize',
+  'storage.delete',
+  'storage.backup',
+  'storage.move',
+  'storage.rebalance_policy',
+  'storage.drain_host',
+  'backup.restore',
+  'backup.delete',
+  'backup.verify',
+  'template.create',
+  'template.copy',
+  'template.delete',
+  'snapshot.create',
+  'snapshot.delete',
+  'router.sync',
+  'floating_ip.sync',
+  'network.sync',
+  'public_pool.sync',
+  'edge.sync',
+  'edge.delete',
+  'node.cordon',
+  'node.uncordon',
+  'node.drain',
+  'node.fence',
+  'node.maintenance',
+  'node.agent_upgrade',
+  'node.provision',
+  'load_balancer.create',
+  'load_balancer.delete',
+  'database.create',
+  'database.delete',
+  'database.restore',
   'object_storage.migrate',
-  'kubernetes_cluster.create', 'kubernetes_cluster.delete', 'kubernetes_cluster.upgrade', 'kubernetes_cluster.snapshot',
-  'kubernetes_cluster.restore', 'kubernetes_cluster.platform_register', 'kubernetes_cluster.platform_deregister',
-  'node_pool.sync', 'node_pool.delete',
+  'kubernetes_cluster.create',
+  'kubernetes_cluster.delete',
+  'kubernetes_cluster.upgrade',
+  'kubernetes_cluster.snapshot',
+  'kubernetes_cluster.restore',
+  'kubernetes_cluster.platform_register',
+  'kubernetes_cluster.platform_deregister',
+  'node_pool.sync',
+  'node_pool.delete',
   'kubernetes_host.bootstrap',
-  'control_plane.expand', 'control_plane.shrink',
+  'control_plane.expand',
+  'control_plane.shrink',
 ] as const
 export type OperationKind = (typeof OPERATION_KINDS)[number]
 
@@ -27,7 +73,8 @@ export const OPERATION_STATUSES = ['pending', 'running', 'succeeded', 'failed', 
 export type OperationStatus = (typeof OPERATION_STATUSES)[number]
 
 /** Whether nothing comes after the status. */
-export const isFinal = (status: OperationStatus): boolean => status === 'succeeded' || status === 'failed' || status === 'cancelled'
+export const isFinal = (status: OperationStatus): boolean =>
+  status === 'succeeded' || status === 'failed' || status === 'cancelled'
 
 /** Something that happened in an operation. */
 export interface OperationEvent {
@@ -62,13 +109,32 @@ export interface FinishedOperation {
 export const OPERATION_EVENTS_MAXIMUM = 100
 
 const DEADLINE_MINUTES: Partial<Record<OperationKind, number>> = {
-  'server.create': 30, 'server.rebuild': 30, 'server.change_plan': 30, 'server.move': 60, 'server.migrate': 60, 'server.recover': 30,
-  'storage.backup': 720, 'backup.restore': 720, 'template.create': 360, 'object_storage.migrate': 10_080,
-  'kubernetes_cluster.create': 60, 'kubernetes_cluster.upgrade': 60, 'kubernetes_cluster.restore': 60, 'node.drain': 1_440, 'node.maintenance': 1_440, 'node.fence': 15, 'node.agent_upgrade': 60, 'node.provision': 1_440,
+  'server.create': 30,
+  'server.rebuild': 30,
+  'server.change_plan': 30,
+  'server.move': 60,
+  'server.migrate': 60,
+  'server.recover': 30,
+  'storage.backup': 720,
+  'backup.restore': 720,
+  'template.create': 360,
+  'object_storage.migrate': 10_080,
+  'kubernetes_cluster.create': 60,
+  'kubernetes_cluster.upgrade': 60,
+  'kubernetes_cluster.restore': 60,
+  'node.drain': 1_440,
+  'node.maintenance': 1_440,
+  'node.fence': 15,
+  'node.agent_upgrade': 60,
+  'node.provision': 1_440,
 }
 const DEADLINE_MINUTES_DEFAULT = 10
 /** For each GiB that is moved. */
-const DEADLINE_MINUTES_PER_GIBIBYTE: Partial<Record<OperationKind, number>> = { 'server.move': 2, 'server.migrate': 2, 'server.change_plan': 2 }
+const DEADLINE_MINUTES_PER_GIBIBYTE: Partial<Record<OperationKind, number>> = {
+  'server.move': 2,
+  'server.migrate': 2,
+  'server.change_plan': 2,
+}
 
 /** What is left at least when a guest has used all the time that it was given to shut down. */
 const MINUTES_AFTER_GRACE = 5
@@ -83,7 +149,8 @@ export interface Extent {
 
 /** When an operation of the kind that starts now must have ended. */
 export function deadlineOf(kind: OperationKind, now: Date, { gibibytes = 0, graceSeconds = 0 }: Extent = {}): Date {
-  const minutes = (DEADLINE_MINUTES[kind] ?? DEADLINE_MINUTES_DEFAULT) + (DEADLINE_MINUTES_PER_GIBIBYTE[kind] ?? 0) * gibibytes
+  const minutes =
+    (DEADLINE_MINUTES[kind] ?? DEADLINE_MINUTES_DEFAULT) + (DEADLINE_MINUTES_PER_GIBIBYTE[kind] ?? 0) * gibibytes
   return new Date(now.getTime() + Math.max(minutes, graceSeconds / 60 + MINUTES_AFTER_GRACE) * 60_000)
 }
 
@@ -92,12 +159,22 @@ const CANCEL = 'cancel'
 /** Lays the wish to cancel over the arguments of an operation. */
 export const cancelling: Readonly<Record<string, string>> = { [CANCEL]: 'true' }
 /** Whether somebody has asked the operation to end early. */
-export const isCancelled = ({ arguments: said }: { readonly arguments?: Readonly<Record<string, string>> | undefined }): boolean => said?.[CANCEL] === 'true'
+export const isCancelled = ({
+  arguments: said,
+}: {
+  readonly arguments?: Readonly<Record<string, string>> | undefined
+}): boolean => said?.[CANCEL] === 'true'
 
 /** Kinds that whoever asked for them may cancel. */
 export const CANCELLABLE_KINDS: readonly OperationKind[] = ['server.move', 'server.migrate']
 /** Kinds that operators may cancel. */
-export const OPERATOR_CANCELLABLE_KINDS: readonly OperationKind[] = [...CANCELLABLE_KINDS, 'node.drain', 'node.maintenance', 'node.agent_upgrade', 'node.provision']
+export const OPERATOR_CANCELLABLE_KINDS: readonly OperationKind[] = [
+  ...CANCELLABLE_KINDS,
+  'node.drain',
+  'node.maintenance',
+  'node.agent_upgrade',
+  'node.provision',
+]
 
 /** The steps of a kind, in order: conditions that must come true. The current step is the first that is not. */
 const STEPS: Partial<Record<OperationKind, readonly string[]>> = {

@@ -1,4 +1,5 @@
-/** What a password must be: 12 to 128 characters after NFKC, and not one that everybody tries first. No composition rules. */
+/** What a password must be: 12 to 128 characters after NFKC, and not one that everybody tries first. No composition
+ *  rules. */
 import { badField } from './problem.ts'
 
 const PASSWORD_CHARACTERS_MINIMUM = 12
@@ -14,14 +15,19 @@ export function acceptPassword(password: string, email: string): string {
   const normalized = normalizePassword(password)
   const length = [...normalized].length
   if (length < PASSWORD_CHARACTERS_MINIMUM || length > PASSWORD_CHARACTERS_MAXIMUM) {
-    throw badField('password', `must be ${PASSWORD_CHARACTERS_MINIMUM} to ${PASSWORD_CHARACTERS_MAXIMUM} characters long`)
+    throw badField(
+      'password',
+      `must be ${PASSWORD_CHARACTERS_MINIMUM} to ${PASSWORD_CHARACTERS_MAXIMUM} characters long`,
+    )
   }
-  if (isCommon(normalized) || normalized.toLowerCase().includes(email.toLowerCase())) throw badField('password', 'is too easy to guess; choose another one')
+  if (isCommon(normalized) || normalized.toLowerCase().includes(email.toLowerCase()))
+    throw badField('password', 'is too easy to guess; choose another one')
   return normalized
 }
 
 /** Known words that people stretch to the minimum length with digits, signs or repetition. Lower case, letters only. */
-const WORDS = new Set(`
+const WORDS = new Set(
+  `
 password passwort passw pass motdepasse contrasena senha wachtwoord parola haslo heslo salasana lozinka
 qwerty qwertyuiop qwertz qwertzuiop azerty azertyuiop asdf asdfgh asdfghjkl zxcvbn zxcvbnm yxcvbnm qazwsx qazwsxedc qweasd qweasdzxc
 letmein welcome welcometo willkommen bienvenue bienvenido iloveyou loveyou lovely princess princesse monkey dragon football baseball basketball
@@ -32,9 +38,29 @@ correcthorsebatterystaple abcdefgh abcdefghij abcdefghijkl abcdefghijklm abc abc
 january february march april june july august september october november december monday tuesday wednesday thursday friday saturday sunday
 charlie michael jordan jennifer jessica ashley michelle daniel andrew joshua matthew thomas robert george nicole hunter buster soccer hockey
 ranger harley mustang corvette ferrari mercedes porsche yankees dallas arsenal liverpool chelsea barcelona realmadrid juventus
-`.trim().split(/\s+/))
-const RUNS = ['01234567890123456789', '98765432109876543210', 'abcdefghijklmnopqrstuvwxyz', 'zyxwvutsrqponmlkjihgfedcba', 'qwertyuiopasdfghjklzxcvbnm', 'qwertzuiopasdfghjklyxcvbnm']
-const LOOKALIKES: Readonly<Record<string, string>> = { '0': 'o', '1': 'i', '3': 'e', '4': 'a', '5': 's', '7': 't', '@': 'a', $: 's', '!': 'i' }
+`
+    .trim()
+    .split(/\s+/),
+)
+const RUNS = [
+  '01234567890123456789',
+  '98765432109876543210',
+  'abcdefghijklmnopqrstuvwxyz',
+  'zyxwvutsrqponmlkjihgfedcba',
+  'qwertyuiopasdfghjklzxcvbnm',
+  'qwertzuiopasdfghjklyxcvbnm',
+]
+const LOOKALIKES: Readonly<Record<string, string>> = {
+  '0': 'o',
+  '1': 'i',
+  '3': 'e',
+  '4': 'a',
+  '5': 's',
+  '7': 't',
+  '@': 'a',
+  $: 's',
+  '!': 'i',
+}
 
 function isCommon(password: string): boolean {
   const lower = password.toLowerCase()
@@ -51,7 +77,8 @@ function isCommon(password: string): boolean {
 /** `abcabc` is `abc` twice: the piece whose repetition the text is. */
 function shortestPeriod(text: string): string {
   for (let length = 1; length <= text.length / 2; length++) {
-    if (text.length % length === 0 && text.slice(0, length).repeat(text.length / length) === text) return text.slice(0, length)
+    if (text.length % length === 0 && text.slice(0, length).repeat(text.length / length) === text)
+      return text.slice(0, length)
   }
   return text
 }

@@ -1,6 +1,14 @@
 /** Who may do what: the role table of the contract as data. */
 
-export const PERMISSIONS = ['read', 'operate', 'members.manage', 'tokens.manage', 'billing.read', 'billing.manage', 'self'] as const
+export const PERMISSIONS = [
+  'read',
+  'operate',
+  'members.manage',
+  'tokens.manage',
+  'billing.read',
+  'billing.manage',
+  'self',
+] as const
 export type Permission = (typeof PERMISSIONS)[number]
 
 export const ROLES = ['owner', 'admin', 'member', 'viewer'] as const
@@ -40,5 +48,7 @@ export const SUPPORT_PERMISSIONS: Readonly<Record<SupportMode, readonly Permissi
 export const STAFF_ROLES = ['support', 'finance', 'operations'] as const
 export type StaffRole = (typeof STAFF_ROLES)[number]
 
-/** Whether one of the held roles is the wanted one; operations may do everything, and everybody of the staff may read. */
-export const hasStaffRole = (held: readonly StaffRole[], wanted: StaffRole): boolean => held.includes('operations') || held.includes(wanted)
+/** Whether one of the held roles is the wanted one; operations may do everything, and everybody of the staff may read.
+ */
+export const hasStaffRole = (held: readonly StaffRole[], wanted: StaffRole): boolean =>
+  held.includes('operations') || held.includes(wanted)

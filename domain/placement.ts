@@ -8,7 +8,9 @@ export interface Room {
 }
 
 const combine = (one: Room, other: Room, by: (a: number, b: number) => number): Room => ({
-  cores: by(one.cores, other.cores), memoryMebibytes: by(one.memoryMebibytes, other.memoryMebibytes), storageGibibytes: by(one.storageGibibytes, other.storageGibibytes),
+  cores: by(one.cores, other.cores),
+  memoryMebibytes: by(one.memoryMebibytes, other.memoryMebibytes),
+  storageGibibytes: by(one.storageGibibytes, other.storageGibibytes),
 })
 export const times = (room: Room, count: number): Room => combine(room, room, (amount) => amount * count)
 /** In every respect. */
@@ -42,7 +44,8 @@ export type Spread = (typeof SPREADS)[number]
 
 /** Whether a guest at the one place fails with a guest at the other. */
 export const sharesDomain = (spread: Spread, one: Place, other: Place): boolean =>
-  one.zone === other.zone && (spread === 'zone' || (spread === 'rack' ? one.rack === other.rack : one.node === other.node))
+  one.zone === other.zone &&
+  (spread === 'zone' || (spread === 'rack' ? one.rack === other.rack : one.node === other.node))
 
 /** The members that share a failure domain with one that is older; `members` are oldest first. */
 export const unmetMembers = <Member extends Place>(spread: Spread, members: readonly Member[]): readonly Member[] =>
@@ -80,7 +83,8 @@ const isAllowed = (demand: Demand, node: Candidate): boolean =>
   !(demand.excludedNodes ?? []).includes(node.node) &&
   !(demand.apartness?.isStrict === true && sharing(demand.apartness, node)[0] > 0)
 
-/** With how many members the node is shared: its failure domain by the group's rule, then the node itself, then the rack. */
+/** With how many members the node is shared: its failure domain by the group's rule, then the node itself, then the
+ *  rack. */
 type Sharing = readonly [number, number, number]
 const sharing = ({ spread, members }: Apartness, node: Place): Sharing => {
   const count = (domain: Spread): number => members.filter((member) => sharesDomain(domain, member, node)).length
@@ -88,23 +92,38 @@ const sharing = ({ spread, members }: Apartness, node: Place): Sharing => {
 }
 const ALONE: Sharing = [0, 0, 0]
 
-const fits = (demand: Room, node: Candidate): boolean => RESOURCES.every((resource) => node.used[resource] + demand[resource] <= node.total[resource])
+const fits = (demand: Room, node: Candidate): boolean =>
+  RESOURCES.every((resource) => node.used[resource] + demand[resource] <= node.total[resource])
 
 /** How much of the node would stay free, as a sum of fractions (0 = full in every respect, 3 = empty). */
 const leftover = (demand: Room, node: Candidate): number =>
-  RESOURCES.reduce((sum, resource) => sum + (node.total[resource] === 0 ? 0 : 1 - (node.used[resource] + demand[resource]) / node.total[resource]), 0)
+  RESOURCES.reduce(
+    (sum, resource) =>
+      sum + (node.total[resource] === 0 ? 0 : 1 - (node.used[resource] + demand[resource]) / node.total[resource]),
+    0,
+  )
 
-/** The nodes that can hold the demand, best first: the account's own nodes, then those with the fewest members of the guest's group
- *  in the same failure domain, then the fullest (large guests still find room later), then by name, so that the answer never depends
+/** The nodes that can hold the demand, best first: the account's own nodes, then those with the fewest members of the
+ *  guest's group
+ *  in the same failure domain, then the fullest (large guests still find room later), then by name, so that the answer
+ *  never depends
  *  on the order of the candidates. */
 export function rankNodes(demand: Demand, candidates: readonly Candidate[]): readonly Candidate[] {
   return candidates
     .filter((node) => canHold(demand, node))
     .map((node) => ({
-      node, isOwn: node.dedicatedAccountId === demand.accountId, leftover: leftover(demand, node),
+      node,
+      isOwn: node.dedicatedAccountId === demand.accountId,
+      leftover: leftover(demand, node),
       shared: demand.apartness === undefined ? ALONE : sharing(demand.apartness, node),
     }))
-    .sort((a, b) => Number(b.isOwn) - Number(a.isOwn) || compareSharing(a.shared, b.shared) || a.leftover - b.leftover || (a.node.node < b.node.node ? -1 : 1))
+    .sort(
+      (a, b) =>
+        Number(b.isOwn) - Number(a.isOwn) ||
+        compareSharing(a.shared, b.shared) ||
+        a.leftover - b.leftover ||
+        (a.node.node < b.node.node ? -1 : 1),
+    )
     .map((entry) => entry.node)
 }
 
@@ -113,8 +132,11 @@ const compareSharing = (one: Sharing, other: Sharing): number =>
 
 /** What a node offers to guests. `cpuOvercommit` virtual cores are sold for each logical CPU. */
 export function offeredRoom(host: {
-  readonly logicalCpus: number; readonly memoryMebibytes: number; readonly storageGibibytes: number
-  readonly cpuOvercommit: number; readonly reservedMemoryMebibytes: number
+  readonly logicalCpus: number
+  readonly memoryMebibytes: number
+  readonly storageGibibytes: number
+  readonly cpuOvercommit: number
+  readonly reservedMemoryMebibytes: number
 }): Room {
   return {
     cores: host.logicalCpus * host.cpuOvercommit,

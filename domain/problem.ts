@@ -1,22 +1,45 @@
-/** Refusals: everything the service says no to is a Problem, built by a named function here and rendered once (RFC 9457).
+/** Refusals: everything the service says no to is a Problem, built by a named function here and rendered once (RFC
+ *  9457).
  *  Texts are for people and safe to show; `reason` is for programs and comes from the closed set below. */
 
 export type Reason =
   // 402
-  | 'payment_method_required' | 'owner_approval_required' | 'account_suspended'
+  | 'payment_method_required'
+  | 'owner_approval_required'
+  | 'account_suspended'
   // 403
-  | 'email_unverified' | 'read_only_token_cannot_read_credentials' | 'sign_in_with_platform_required' | 'allowance_used'
-  | 'second_factor_invalid' | 'address_not_allowed'
+  | 'email_unverified'
+  | 'read_only_token_cannot_read_credentials'
+  | 'sign_in_with_platform_required'
+  | 'allowance_used'
+  | 'second_factor_invalid'
+  | 'address_not_allowed'
   // 409
-  | 'operation_in_progress' | 'protected' | 'server_not_stopped' | 'in_use' | 'state_not_allowed' | 'name_taken'
-  | 'zone_capability_missing' | 'server_stopped'
+  | 'operation_in_progress'
+  | 'protected'
+  | 'server_not_stopped'
+  | 'in_use'
+  | 'state_not_allowed'
+  | 'name_taken'
+  | 'zone_capability_missing'
+  | 'server_stopped'
   // 422
-  | 'quota_exceeded' | 'idempotency_key_reused'
-  | 'coupon_unknown' | 'coupon_inactive' | 'coupon_not_yet_valid' | 'coupon_expired' | 'coupon_exhausted' | 'coupon_already_redeemed'
+  | 'quota_exceeded'
+  | 'idempotency_key_reused'
+  | 'coupon_unknown'
+  | 'coupon_inactive'
+  | 'coupon_not_yet_valid'
+  | 'coupon_expired'
+  | 'coupon_exhausted'
+  | 'coupon_already_redeemed'
   // 429
   | 'rate_limited'
   // 503
-  | 'no_capacity' | 'no_distinct_failure_domain' | 'no_free_address' | 'host_unreachable' | 'not_configured'
+  | 'no_capacity'
+  | 'no_distinct_failure_domain'
+  | 'no_free_address'
+  | 'host_unreachable'
+  | 'not_configured'
 
 export interface FieldError {
   /** Dotted path of the field in the body, or the name of the query or path parameter. */
@@ -45,9 +68,21 @@ export interface ProblemMembers {
 }
 
 export const TITLES = {
-  400: 'Bad Request', 401: 'Unauthorized', 402: 'Payment Required', 403: 'Forbidden', 404: 'Not Found', 405: 'Method Not Allowed',
-  409: 'Conflict', 410: 'Gone', 413: 'Content Too Large', 415: 'Unsupported Media Type', 422: 'Unprocessable Content',
-  429: 'Too Many Requests', 500: 'Internal Server Error', 501: 'Not Implemented', 503: 'Service Unavailable',
+  400: 'Bad Request',
+  401: 'Unauthorized',
+  402: 'Payment Required',
+  403: 'Forbidden',
+  404: 'Not Found',
+  405: 'Method Not Allowed',
+  409: 'Conflict',
+  410: 'Gone',
+  413: 'Content Too Large',
+  415: 'Unsupported Media Type',
+  422: 'Unprocessable Content',
+  429: 'Too Many Requests',
+  500: 'Internal Server Error',
+  501: 'Not Implemented',
+  503: 'Service Unavailable',
 } as const
 
 export type ProblemStatus = keyof typeof TITLES
@@ -83,20 +118,37 @@ export const badRequest = (detail: string, errors?: readonly FieldError[]) =>
   new Problem(400, detail, errors === undefined ? {} : { errors })
 export const badField = (field: string, detail: string) => badRequest(`${field}: ${detail}`, [{ field, detail }])
 export const unauthenticated = (detail = 'Sign in, or send a valid API token.') => new Problem(401, detail)
-export const forbidden = (detail: string, reason?: Reason) => new Problem(403, detail, reason === undefined ? {} : { reason })
+export const forbidden = (detail: string, reason?: Reason) =>
+  new Problem(403, detail, reason === undefined ? {} : { reason })
 export const emailUnverified = () =>
-  forbidden('Verify your email address first: open the link in the mail that was sent at sign-up, or ask for a new one.', 'email_unverified')
+  forbidden(
+    'Verify your email address first: open the link in the mail that was sent at sign-up, or ask for a new one.',
+    'email_unverified',
+  )
 /** One answer for unknown, deleted and foreign ids. */
 export const notFound = (noun: string) => new Problem(404, `No such ${noun}.`)
-export const conflict = (reason: Reason, detail: string, members: ProblemMembers = {}) => new Problem(409, detail, { reason, ...members })
+export const conflict = (reason: Reason, detail: string, members: ProblemMembers = {}) =>
+  new Problem(409, detail, { reason, ...members })
 export const operationInProgress = (operationId: string, resource: ResourceReference) =>
-  conflict('operation_in_progress', 'Another operation runs on this resource. Wait until it has ended, then try again.', {
-    active_operation_id: operationId, resource,
-  })
+  conflict(
+    'operation_in_progress',
+    'Another operation runs on this resource. Wait until it has ended, then try again.',
+    {
+      active_operation_id: operationId,
+      resource,
+    },
+  )
 export const quotaExceeded = (quota: NonNullable<ProblemMembers['quota']>) =>
-  new Problem(422, `The account's limit of ${quota.limit} ${quota.name} would be exceeded: ${quota.used} are used and ${quota.requested} more were asked for. Delete what is not needed, or ask for a higher limit.`, {
-    reason: 'quota_exceeded', quota,
-  })
+  new Problem(
+    422,
+    `The account's limit of ${quota.limit} ${quota.name} would be exceeded: ${quota.used} are used and ` +
+      `${quota.requested} more were asked for. Delete what is not needed, or ask for a higher limit.`,
+    {
+      reason: 'quota_exceeded',
+      quota,
+    },
+  )
 export const rateLimited = (retryAfterSeconds: number, detail = 'Too many requests. Wait, then try again.') =>
   new Problem(429, detail, { reason: 'rate_limited', retryAfterSeconds })
-export const unavailable = (reason: Reason, detail: string, members: ProblemMembers = {}) => new Problem(503, detail, { reason, ...members })
+export const unavailable = (reason: Reason, detail: string, members: ProblemMembers = {}) =>
+  new Problem(503, detail, { reason, ...members })

@@ -1,6 +1,16 @@
-/** Pools of public addresses: which networks may be pools, and what each address or prefix of one is. Pure; handing them out is
+/** Pools of public addresses: which networks may be pools, and what each address or prefix of one is. Pure; handing
+ *  them out is
  *  `db/public-pools.ts`. IPv4 pools hand out single addresses, IPv6 pools a /64 each. */
-import { type AddressFamily, contains, formatAddress, type Network, overlaps, parseAddress, parseNetwork, privatePartOf } from './addresses.ts'
+import {
+  type AddressFamily,
+  contains,
+  formatAddress,
+  type Network,
+  overlaps,
+  parseAddress,
+  parseNetwork,
+  privatePartOf,
+} from './addresses.ts'
 
 export const POOL_USES = ['server_ipv4', 'server_ipv6_prefix', 'floating_ipv4', 'edge', 'control_plane'] as const
 export type PoolUse = (typeof POOL_USES)[number]
@@ -21,7 +31,11 @@ export interface PoolNetwork {
 const POOL_PREFIXES = { ipv4: { least: 8, most: 30 }, ipv6: { least: 16, most: 64 } } as const
 const HANDED_OUT_PREFIX = { ipv4: 32, ipv6: 64 } as const
 const IPV6_ROUTER = 'fe80::1'
-const FAMILIES: Partial<Readonly<Record<PoolUse, AddressFamily>>> = { server_ipv4: 'ipv4', floating_ipv4: 'ipv4', server_ipv6_prefix: 'ipv6' }
+const FAMILIES: Partial<Readonly<Record<PoolUse, AddressFamily>>> = {
+  server_ipv4: 'ipv4',
+  floating_ipv4: 'ipv4',
+  server_ipv6_prefix: 'ipv6',
+}
 /** Network address, broadcast address and gateway of an IPv4 pool. */
 const IPV4_KEPT_BACK = 3n
 
@@ -36,13 +50,25 @@ export interface PoolFault {
 /** Why this cannot be a pool; undefined when it can. */
 export function poolFault({ family, cidr, use, isPrivate, gateway }: PoolNetwork): PoolFault | undefined {
   const network = parseNetwork(cidr)
-  if (network?.family !== family) return { field: 'cidr', detail: `must be an ${family === 'ipv4' ? 'IPv4' : 'IPv6'} network whose address has no bits beyond its prefix` }
+  if (network?.family !== family)
+    return {
+      field: 'cidr',
+      detail: `must be an ${family === 'ipv4' ? 'IPv4' : 'IPv6'} network whose address has no bits beyond its prefix`,
+    }
   const { least, most } = POOL_PREFIXES[family]
-  if (network.prefix < least || network.prefix > most) return { field: 'cidr', detail: `must have a prefix of ${least} to ${most} bits` }
-  if ((FAMILIES[use] ?? family) !== family) return { field: 'use', detail: `is not for ${family === 'ipv4' ? 'IPv4' : 'IPv6'} pools` }
+  if (network.prefix < least || network.prefix > most)
+    return { field: 'cidr', detail: `must have a prefix of ${least} to ${most} bits` }
+  if ((FAMILIES[use] ?? family) !== family)
+    return { field: 'use', detail: `is not for ${family === 'ipv4' ? 'IPv4' : 'IPv6'} pools` }
   const privatePart = privatePartOf(network)
   if (privatePart === 'some') return { field: 'cidr', detail: 'must not hold both private and public addresses' }
-  if ((privatePart === 'all') !== isPrivate) return { field: 'is_private', detail: isPrivate ? 'the network is a public one' : 'the network is a private one, which the Internet does not route' }
+  if ((privatePart === 'all') !== isPrivate)
+    return {
+      field: 'is_private',
+      detail: isPrivate
+        ? 'the network is a public one'
+        : 'the network is a private one, which the Internet does not route',
+    }
   return gatewayFault(network, gateway)
 }
 
@@ -50,8 +76,12 @@ function gatewayFault(network: Network, text: string | undefined): PoolFault | u
   if (text === undefined) return undefined
   const gateway = parseAddress(text)
   if (gateway?.family !== network.family) return { field: 'gateway', detail: "must be an address of the pool's family" }
-  if (network.family === 'ipv6') return /^fe80:/i.test(text) ? undefined : { field: 'gateway', detail: 'must be a link-local address: every server has a network of its own' }
-  const isHost = contains(network, gateway.value) && gateway.value !== network.first && contains(network, gateway.value + 1n)
+  if (network.family === 'ipv6')
+    return /^fe80:/i.test(text)
+      ? undefined
+      : { field: 'gateway', detail: 'must be a link-local address: every server has a network of its own' }
+  const isHost =
+    contains(network, gateway.value) && gateway.value !== network.first && contains(network, gateway.value + 1n)
   return isHost ? undefined : { field: 'gateway', detail: 'must be an address of the network that a host can have' }
 }
 
@@ -83,14 +113,20 @@ export interface PublicAddress {
 export function poolAddress(pool: Pick<PoolNetwork, 'family' | 'cidr' | 'gateway'>, index: number): PublicAddress {
   const network = networkOf(pool.cidr)
   const gateway = gatewayOf(pool)
-  if (network.family === 'ipv6') return { address: formatAddress('ipv6', network.first + (BigInt(index) << 64n) + 1n), prefix: HANDED_OUT_PREFIX.ipv6, gateway }
+  if (network.family === 'ipv6')
+    return {
+      address: formatAddress('ipv6', network.first + (BigInt(index) << 64n) + 1n),
+      prefix: HANDED_OUT_PREFIX.ipv6,
+      gateway,
+    }
   const candidate = network.first + 1n + BigInt(index)
   const value = candidate >= (parseAddress(gateway)?.value ?? 0n) ? candidate + 1n : candidate
   return { address: formatAddress('ipv4', value), prefix: network.prefix, gateway }
 }
 
 /** The /64 that an address of an IPv6 pool stands for. */
-export const prefixOf = (address: string): string => `${formatAddress('ipv6', ((parseAddress(address)?.value ?? 0n) >> 64n) << 64n)}/64`
+export const prefixOf = (address: string): string =>
+  `${formatAddress('ipv6', ((parseAddress(address)?.value ?? 0n) >> 64n) << 64n)}/64`
 
 /** Both are networks that were judged before. */
 export const poolsOverlap = (one: string, other: string): boolean => overlaps(networkOf(one), networkOf(other))

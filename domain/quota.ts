@@ -3,13 +3,28 @@ import type { Room } from './placement.ts'
 
 /** Limits of a new account, by the plural noun of the paths. */
 export const DEFAULT_QUOTAS = {
-  servers: 25, cores: 64, memory_mebibytes: 131_072, storages: 100, storage_gibibytes: 10_240, ssh_keys: 100, init_scripts: 100, server_groups: 100,
-  networks: 20, routers: 10, snapshots: 200, floating_ips: 10, load_balancers: 10,
+  servers: 25,
+  cores: 64,
+  memory_mebibytes: 131_072,
+  storages: 100,
+  storage_gibibytes: 10_240,
+  ssh_keys: 100,
+  init_scripts: 100,
+  server_groups: 100,
+  networks: 20,
+  routers: 10,
+  snapshots: 200,
+  floating_ips: 10,
+  load_balancers: 10,
 } as const
 export type QuotaName = keyof typeof DEFAULT_QUOTAS
 export type QuotaAmounts = Partial<Readonly<Record<QuotaName, number>>>
 
 /** What a server of the size takes from the quotas of its account. */
-export const serverQuota = (size: Pick<Room, 'cores' | 'memoryMebibytes'>): QuotaAmounts => ({ servers: 1, cores: size.cores, memory_mebibytes: size.memoryMebibytes })
+export const serverQuota = (size: Pick<Room, 'cores' | 'memoryMebibytes'>): QuotaAmounts => ({
+  servers: 1,
+  cores: size.cores,
+  memory_mebibytes: size.memoryMebibytes,
+})
 /** What a storage of so many GiB takes from the quotas of its account. */
 export const storageQuota = (sizeGibibytes: number): QuotaAmounts => ({ storages: 1, storage_gibibytes: sizeGibibytes })

@@ -15,4 +15,5 @@ export function formatRecoveryCode(bytes: Uint8Array): string {
 }
 
 /** The form that is hashed: what people confuse when they type is the same. */
-export const normalizeRecoveryCode = (code: string): string => code.toLowerCase().replace(/[\s-]/g, '').replaceAll('o', '0').replace(/[il]/g, '1')
+export const normalizeRecoveryCode = (code: string): string =>
+  code.toLowerCase().replace(/[\s-]/g, '').replaceAll('o', '0').replace(/[il]/g, '1')

@@ -28,7 +28,8 @@ export function requireIdle(server: ServerFacts): void {
 /** Throws 409 unless the server can be started, and 503 while its host does not answer. */
 export function requireStartable(server: ServerFacts): void {
   requireIdle(server)
-  if (server.state !== 'stopped' && server.state !== 'error') throw stateNotAllowed(server, `The server is in state ${server.state}; only a stopped one can be started.`)
+  if (server.state !== 'stopped' && server.state !== 'error')
+    throw stateNotAllowed(server, `The server is in state ${server.state}; only a stopped one can be started.`)
   requireHost(server)
 }
 
@@ -38,7 +39,8 @@ export function requireStoppable(server: ServerFacts): void {
   if (server.state !== 'started') throw wrongState(server, 'only a started one can be stopped or restarted')
 }
 
-/** Throws 409 unless the server can be moved as it is: live while it runs, else while it is stopped. Throws 503 while its host does not answer. */
+/** Throws 409 unless the server can be moved as it is: live while it runs, else while it is stopped. Throws 503 while
+ *  its host does not answer. */
 export function requireMovable(server: ServerFacts, power: 'started' | 'stopped'): void {
   requireIdle(server)
   if (server.state !== power) throw wrongState(server, 'only a started or a stopped one can be moved')
@@ -47,14 +49,16 @@ export function requireMovable(server: ServerFacts, power: 'started' | 'stopped'
 
 /** Throws 409 unless a server of a lost node can be given up: whatever waits for that node's word does not hold it. */
 export function requireReleasable(server: ServerFacts): void {
-  if (server.activeOperation?.kind === 'server.force_release') throw operationInProgress(server.activeOperation.id, referenceOf(server))
+  if (server.activeOperation?.kind === 'server.force_release')
+    throw operationInProgress(server.activeOperation.id, referenceOf(server))
   if (server.isProtected) throw protectedServer(server)
 }
 
 /** Throws 409 unless the server's IPv6 prefix can be exchanged for another. */
 export function requireRenumberable(server: ServerFacts, isAvailable: boolean): void {
   requireIdle(server)
-  if (!isAvailable) throw stateNotAllowed(server, 'The server can keep its IPv6 prefix: ipv6_renumber_available is false.')
+  if (!isAvailable)
+    throw stateNotAllowed(server, 'The server can keep its IPv6 prefix: ipv6_renumber_available is false.')
 }
 
 /** Throws 409 unless the server is off, as a change of its plan needs it. Throws 503 while its host does not answer. */
@@ -65,12 +69,14 @@ export function requireStopped(server: ServerFacts): void {
   requireHost(server)
 }
 
-/** Throws 409 unless the server can be rebuilt; `mayStop`: one that is on is stopped for it. Throws 503 while its host does not answer. */
+/** Throws 409 unless the server can be rebuilt; `mayStop`: one that is on is stopped for it. Throws 503 while its host
+ *  does not answer. */
 export function requireRebuildable(server: ServerFacts, mayStop: boolean): void {
   requireIdle(server)
   if (server.isProtected) throw protectedServer(server)
   if (isOn(server) && !mayStop) throw notStopped(server, 'Stop it first, or send stop: true.')
-  if (server.state !== 'stopped' && server.state !== 'started') throw wrongState(server, 'only a started or a stopped one can be rebuilt')
+  if (server.state !== 'stopped' && server.state !== 'started')
+    throw wrongState(server, 'only a started or a stopped one can be rebuilt')
   requireHost(server)
 }
 
@@ -80,8 +86,10 @@ function requireHost(server: ServerFacts): void {
 }
 
 const isOn = ({ state }: ServerFacts): boolean => state === 'started' || state === 'starting' || state === 'stopping'
-const notStopped = (server: ServerFacts, remedy = 'Stop it first.'): Problem => conflict('server_not_stopped', `The server is ${server.state}. ${remedy}`, { resource: referenceOf(server) })
-const protectedServer = (server: ServerFacts): Problem => conflict('protected', 'The server is protected. Set is_protected to false first.', { resource: referenceOf(server) })
+const notStopped = (server: ServerFacts, remedy = 'Stop it first.'): Problem =>
+  conflict('server_not_stopped', `The server is ${server.state}. ${remedy}`, { resource: referenceOf(server) })
+const protectedServer = (server: ServerFacts): Problem =>
+  conflict('protected', 'The server is protected. Set is_protected to false first.', { resource: referenceOf(server) })
 
 /** Throws 409 unless the server can be deleted. One that is still being made can: its creation is cancelled. */
 export function requireDeletable(server: ServerFacts): void {
@@ -90,10 +98,16 @@ export function requireDeletable(server: ServerFacts): void {
   if (server.isProtected) throw protectedServer(server)
 }
 
-const HOST_SILENT = 'The host of the server does not answer. The server shows its state again when the host is back; try again then.'
+const HOST_SILENT =
+  'The host of the server does not answer. The server shows its state again when the host is back; try again then.'
 
 /** Out of an error a server comes by being started, where its host answers. */
 const wrongState = (server: ServerFacts, rule: string): Problem =>
-  stateNotAllowed(server, `The server is in state ${server.state}; ${rule}.${server.state !== 'error' ? '' : server.isHostSilent ? ` ${HOST_SILENT}` : ' Start it first, or delete it.'}`)
+  stateNotAllowed(
+    server,
+    `The server is in state ${server.state}; ` +
+      `${rule}.${server.state !== 'error' ? '' : server.isHostSilent ? ` ${HOST_SILENT}` : ' Start it first, or delete it.'}`,
+  )
 
-const stateNotAllowed = (server: ServerFacts, detail: string): Problem => conflict('state_not_allowed', detail, { resource: referenceOf(server) })
+const stateNotAllowed = (server: ServerFacts, detail: string): Problem =>
+  conflict('state_not_allowed', detail, { resource: referenceOf(server) })

@@ -11,12 +11,22 @@ export interface PublicKey {
 const RSA_BITS_MINIMUM = 2048
 const RSA_BITS_MAXIMUM = 16_384
 const TYPES = [
-  'ssh-ed25519', 'ssh-rsa', 'ecdsa-sha2-nistp256', 'ecdsa-sha2-nistp384', 'ecdsa-sha2-nistp521',
-  'sk-ssh-ed25519@openssh.com', 'sk-ecdsa-sha2-nistp256@openssh.com',
+  'ssh-ed25519',
+  'ssh-rsa',
+  'ecdsa-sha2-nistp256',
+  'ecdsa-sha2-nistp384',
+  'ecdsa-sha2-nistp521',
+  'sk-ssh-ed25519@openssh.com',
+  'sk-ecdsa-sha2-nistp256@openssh.com',
 ] as const
 const PARTS: Readonly<Record<(typeof TYPES)[number], number>> = {
-  'ssh-ed25519': 2, 'ssh-rsa': 3, 'ecdsa-sha2-nistp256': 3, 'ecdsa-sha2-nistp384': 3, 'ecdsa-sha2-nistp521': 3,
-  'sk-ssh-ed25519@openssh.com': 3, 'sk-ecdsa-sha2-nistp256@openssh.com': 4,
+  'ssh-ed25519': 2,
+  'ssh-rsa': 3,
+  'ecdsa-sha2-nistp256': 3,
+  'ecdsa-sha2-nistp384': 3,
+  'ecdsa-sha2-nistp521': 3,
+  'sk-ssh-ed25519@openssh.com': 3,
+  'sk-ecdsa-sha2-nistp256@openssh.com': 4,
 }
 
 /** The key, or why it is refused as a phrase that follows the name of a field. */
@@ -27,12 +37,17 @@ export function parsePublicKey(text: string): PublicKey | string {
   const known = TYPES.find((name) => name === type)
   if (known === undefined) return `must start with one of ${TYPES.join(', ')}`
   const bytes = Buffer.from(blob, 'base64')
-  if (bytes.length === 0 || bytes.toString('base64').replace(/=+$/, '') !== blob.replace(/=+$/, '')) return 'does not hold base64 after the type'
+  if (bytes.length === 0 || bytes.toString('base64').replace(/=+$/, '') !== blob.replace(/=+$/, ''))
+    return 'does not hold base64 after the type'
   const parts = wireParts(bytes)
-  if (parts === undefined || parts.length !== PARTS[known] || parts[0]?.toString() !== type) return `does not hold a ${type} key`
+  if (parts === undefined || parts.length !== PARTS[known] || parts[0]?.toString() !== type)
+    return `does not hold a ${type} key`
   const problem = checkMaterial(known, parts)
   if (problem !== undefined) return problem
-  return { text: [type, bytes.toString('base64'), ...comment].join(' '), fingerprint: `SHA256:${createHash('sha256').update(bytes).digest('base64').replace(/=+$/, '')}` }
+  return {
+    text: [type, bytes.toString('base64'), ...comment].join(' '),
+    fingerprint: `SHA256:${createHash('sha256').update(bytes).digest('base64').replace(/=+$/, '')}`,
+  }
 }
 
 function checkMaterial(type: (typeof TYPES)[number], parts: readonly Buffer[]): string | undefined {
@@ -41,7 +56,8 @@ function checkMaterial(type: (typeof TYPES)[number], parts: readonly Buffer[]): 
     if (bits < RSA_BITS_MINIMUM) return `is an RSA key of ${bits} bits; at least ${RSA_BITS_MINIMUM} are needed`
     return bits > RSA_BITS_MAXIMUM ? `is an RSA key of more than ${RSA_BITS_MAXIMUM} bits` : undefined
   }
-  if (type.endsWith('ed25519') || type.startsWith('sk-ssh-ed25519')) return parts[1]?.length === 32 ? undefined : 'does not hold an ed25519 key'
+  if (type.endsWith('ed25519') || type.startsWith('sk-ssh-ed25519'))
+    return parts[1]?.length === 32 ? undefined : 'does not hold an ed25519 key'
   return type.includes(parts[1]?.toString() ?? '-') ? undefined : `does not hold a ${type} key`
 }
 

@@ -17,20 +17,27 @@ export interface Standing {
   readonly reason: 'payment_method_required' | 'owner_approval_required' | 'account_suspended' | null
 }
 
-/** Whether the account may make what costs money. Suspension outranks everything, and credit stands in for a payment method. */
+/** Whether the account may make what costs money. Suspension outranks everything, and credit stands in for a payment
+ *  method. */
 export function standingOf(facts: StandingFacts): Standing {
-  const reason = facts.suspendedByStaffAt !== null || facts.suspendedForPaymentAt !== null ? 'account_suspended'
-    : facts.hasLiveCredit ? null
-    : !facts.hasPaymentMethod ? 'payment_method_required'
-    : facts.requiresBillingApproval && !facts.isBillingApproved ? 'owner_approval_required'
-    : null
+  const reason =
+    facts.suspendedByStaffAt !== null || facts.suspendedForPaymentAt !== null
+      ? 'account_suspended'
+      : facts.hasLiveCredit
+        ? null
+        : !facts.hasPaymentMethod
+          ? 'payment_method_required'
+          : facts.requiresBillingApproval && !facts.isBillingApproved
+            ? 'owner_approval_required'
+            : null
   return { canCreateResources: reason === null, reason }
 }
 
 const DETAILS = {
   payment_method_required: 'The account has no payment method and no credit. Add a payment method or redeem a coupon.',
   owner_approval_required: 'The owner of the account has to approve paid usage first.',
-  account_suspended: 'The account is suspended: pay the overdue invoice, or contact support. Nothing that runs is stopped.',
+  account_suspended:
+    'The account is suspended: pay the overdue invoice, or contact support. Nothing that runs is stopped.',
 } as const
 
 /** Throws 402 unless the account may create billable resources. */

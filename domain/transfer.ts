@@ -1,4 +1,5 @@
-/** What the traffic of servers costs: one TiB a server and calendar month (UTC) is free, then every byte is priced by the GiB.
+/** What the traffic of servers costs: one TiB a server and calendar month (UTC) is free, then every byte is priced by
+ *  the GiB.
  *  Whole numbers only: BigInt inside, because bytes times a price leave the safe integers at nine terabytes. */
 
 export const TRANSFER_ALLOWANCE_BYTES = 2 ** 40
@@ -22,10 +23,20 @@ export interface BilledTransfer extends ServerTransfer {
 /** Half a cent is rounded up. */
 export function billTransfer(transfer: ServerTransfer): BilledTransfer {
   const billableBytes = Math.max(0, transfer.transmittedBytes - TRANSFER_ALLOWANCE_BYTES)
-  return { ...transfer, billableBytes, amountCents: Number(roundHalfUp(BigInt(billableBytes) * BigInt(TRANSFER_PRICE_MILLICENTS_PER_GIBIBYTE), GIBIBYTE * MILLICENTS_PER_CENT)) }
+  return {
+    ...transfer,
+    billableBytes,
+    amountCents: Number(
+      roundHalfUp(
+        BigInt(billableBytes) * BigInt(TRANSFER_PRICE_MILLICENTS_PER_GIBIBYTE),
+        GIBIBYTE * MILLICENTS_PER_CENT,
+      ),
+    ),
+  }
 }
 
-const roundHalfUp = (numerator: bigint, denominator: bigint): bigint => (2n * numerator + denominator) / (2n * denominator)
+const roundHalfUp = (numerator: bigint, denominator: bigint): bigint =>
+  (2n * numerator + denominator) / (2n * denominator)
 
 export interface Month {
   readonly start: Date
@@ -40,10 +51,15 @@ const FIRST_YEAR = 1970
 /** The calendar month of `YYYY-MM`; undefined when the text is none, or one long before any servers. */
 export function monthOf(text: string): Month | undefined {
   const [, year, month] = MONTH.exec(text) ?? []
-  return year === undefined || month === undefined || Number(year) < FIRST_YEAR ? undefined : monthAt(Number(year), Number(month) - 1)
+  return year === undefined || month === undefined || Number(year) < FIRST_YEAR
+    ? undefined
+    : monthAt(Number(year), Number(month) - 1)
 }
 
 /** The calendar month that the instant is in. */
 export const monthAround = (at: Date): Month => monthAt(at.getUTCFullYear(), at.getUTCMonth())
 
-const monthAt = (year: number, month: number): Month => ({ start: new Date(Date.UTC(year, month)), end: new Date(Date.UTC(year, month + 1)) })
+const monthAt = (year: number, month: number): Month => ({
+  start: new Date(Date.UTC(year, month)),
+  end: new Date(Date.UTC(year, month + 1)),
+})

@@ -11,23 +11,39 @@ export interface Counters {
 }
 
 export const COUNTERS = [
-  'networkReceivedBytes', 'networkTransmittedBytes', 'diskReadBytes', 'diskWrittenBytes', 'diskReadOperations', 'diskWriteOperations',
+  'networkReceivedBytes',
+  'networkTransmittedBytes',
+  'diskReadBytes',
+  'diskWrittenBytes',
+  'diskReadOperations',
+  'diskWriteOperations',
 ] as const satisfies readonly (keyof Counters)[]
 
 export const NO_COUNTERS: Counters = {
-  networkReceivedBytes: 0, networkTransmittedBytes: 0, diskReadBytes: 0, diskWrittenBytes: 0, diskReadOperations: 0, diskWriteOperations: 0,
+  networkReceivedBytes: 0,
+  networkTransmittedBytes: 0,
+  diskReadBytes: 0,
+  diskWrittenBytes: 0,
+  diskReadOperations: 0,
+  diskWriteOperations: 0,
 }
 
 const each = (of: (counter: keyof Counters) => number): Counters => ({
-  networkReceivedBytes: of('networkReceivedBytes'), networkTransmittedBytes: of('networkTransmittedBytes'), diskReadBytes: of('diskReadBytes'),
-  diskWrittenBytes: of('diskWrittenBytes'), diskReadOperations: of('diskReadOperations'), diskWriteOperations: of('diskWriteOperations'),
+  networkReceivedBytes: of('networkReceivedBytes'),
+  networkTransmittedBytes: of('networkTransmittedBytes'),
+  diskReadBytes: of('diskReadBytes'),
+  diskWrittenBytes: of('diskWrittenBytes'),
+  diskReadOperations: of('diskReadOperations'),
+  diskWriteOperations: of('diskWriteOperations'),
 })
 
 /** What came on top since. A reading that is behind the one before is an old one that was late, and adds nothing. */
-export const growth = (before: Counters, after: Counters): Counters => each((counter) => Math.max(0, after[counter] - before[counter]))
+export const growth = (before: Counters, after: Counters): Counters =>
+  each((counter) => Math.max(0, after[counter] - before[counter]))
 
 /** The later of two readings of the same counters, whichever order they came in. */
-export const newest = (one: Counters, other: Counters): Counters => each((counter) => Math.max(one[counter], other[counter]))
+export const newest = (one: Counters, other: Counters): Counters =>
+  each((counter) => Math.max(one[counter], other[counter]))
 
 export const METRICS_PERIODS = ['1h', '24h', '7d', '30d'] as const
 export type MetricsPeriod = (typeof METRICS_PERIODS)[number]
@@ -44,11 +60,17 @@ const PERIODS: Readonly<Record<MetricsPeriod, { readonly seconds: number; readon
 export const stepSecondsOf = (period: MetricsPeriod): number => PERIODS[period].stepSeconds
 
 /** Every step that usage is kept in, and for how long. */
-export const STEPS: readonly { readonly stepSeconds: number; readonly keptSeconds: number }[] =
-  METRICS_PERIODS.map((period) => ({ stepSeconds: PERIODS[period].stepSeconds, keptSeconds: PERIODS[period].seconds + PERIODS[period].stepSeconds }))
+export const STEPS: readonly { readonly stepSeconds: number; readonly keptSeconds: number }[] = METRICS_PERIODS.map(
+  (period) => ({
+    stepSeconds: PERIODS[period].stepSeconds,
+    keptSeconds: PERIODS[period].seconds + PERIODS[period].stepSeconds,
+  }),
+)
 
-/** When the step began that the instant is in. Steps are aligned to the epoch, so that they are the same for everybody. */
-export const stepOf = (at: Date, stepSeconds: number): Date => new Date(Math.floor(at.getTime() / (stepSeconds * 1_000)) * stepSeconds * 1_000)
+/** When the step began that the instant is in. Steps are aligned to the epoch, so that they are the same for everybody.
+ */
+export const stepOf = (at: Date, stepSeconds: number): Date =>
+  new Date(Math.floor(at.getTime() / (stepSeconds * 1_000)) * stepSeconds * 1_000)
 
 export interface Point extends Counters {
   readonly at: Date
@@ -60,7 +82,8 @@ export function seriesStart(period: MetricsPeriod, now: Date): Date {
   return new Date(stepOf(now, stepSeconds).getTime() - (seconds - stepSeconds) * 1_000)
 }
 
-/** One point a step, oldest first, zero where nothing was counted; the last step is under way. `points` may be in any order. */
+/** One point a step, oldest first, zero where nothing was counted; the last step is under way. `points` may be in any
+ *  order. */
 export function seriesOf(period: MetricsPeriod, points: readonly Point[], now: Date): Point[] {
   const { seconds, stepSeconds } = PERIODS[period]
   const counted = new Map(points.map((point) => [point.at.getTime(), point]))

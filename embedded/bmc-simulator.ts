@@ -1,5 +1,7 @@
-/** A management controller (BMC) for machines that have none: speaks Redfish for the nodes of an embedded cloud, as far as power goes
- *  (DMTF DSP0266: service root, Systems, ComputerSystem and its Reset). What power means for such a machine is the machine's business. */
+/** A management controller (BMC) for machines that have none: speaks Redfish for the nodes of an embedded cloud, as far
+ *  as power goes
+ *  (DMTF DSP0266: service root, Systems, ComputerSystem and its Reset). What power means for such a machine is the
+ *  machine's business. */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:https'
@@ -40,7 +42,15 @@ const BODY_BYTES_MAXIMUM = 65_536
 const RESETS = ['On', 'ForceOff', 'ForceRestart'] as const
 
 /** Resolves when it listens; rejects when the port is taken. */
-export async function startBmcSimulator({ host, port, certificate, key, username, password, machines }: BmcOptions): Promise<BmcSimulator> {
+export async function startBmcSimulator({
+  host,
+  port,
+  certificate,
+  key,
+  username,
+  password,
+  machines,
+}: BmcOptions): Promise<BmcSimulator> {
   const expected = digest(`Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`)
   const mayEnter = (authorization: string | undefined) => timingSafeEqual(expected, digest(authorization ?? ''))
   const server = createServer({ cert: certificate, key }, (request, response) => {
@@ -55,24 +65,34 @@ export async function startBmcSimulator({ host, port, certificate, key, username
   })
   const { port: taken } = server.address() as AddressInfo // it listens on TCP
   return {
-    url: `https://${host}:${taken}`, port: taken,
-    stop: () => new Promise((resolve) => {
-      server.close(() => resolve())
-      server.closeAllConnections()
-    }),
+    url: `https://${host}:${taken}`,
+    port: taken,
+    stop: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
   }
 }
 
-async function answer(request: IncomingMessage, machines: readonly Machine[], mayEnter: (authorization: string | undefined) => boolean): Promise<Reply> {
+async function answer(
+  request: IncomingMessage,
+  machines: readonly Machine[],
+  mayEnter: (authorization: string | undefined) => boolean,
+): Promise<Reply> {
   const path = (request.url ?? '/').replace(/\?.*$/, '').replace(/\/$/, '')
   if (path === '/redfish' || path === ROOT) return [200, root] // the only part that needs no sign-in
-  if (!mayEnter(request.headers.authorization)) return [401, refusal('Sign in with the name and password of the controller.')]
+  if (!mayEnter(request.headers.authorization))
+    return [401, refusal('Sign in with the name and password of the controller.')]
   if (path === `${ROOT}/Systems`) return [200, systems(machines)]
   const [, name, action] = /^\/redfish\/v1\/Systems\/([^/]+)(\/Actions\/ComputerSystem\.Reset)?$/.exec(path) ?? []
   const machine = machines.find((one) => one.name === name)
   if (machine === undefined) return [404, refusal(`There is no ${path}.`)]
-  if (action === undefined) return request.method === 'GET' ? [200, system(machine)] : [405, refusal('A system is only read.')]
-  return request.method === 'POST' ? reset(machine, await readBody(request)) : [405, refusal('Reset is an action: POST it.')]
+  if (action === undefined)
+    return request.method === 'GET' ? [200, system(machine)] : [405, refusal('A system is only read.')]
+  return request.method === 'POST'
+    ? reset(machine, await readBody(request))
+    : [405, refusal('Reset is an action: POST it.')]
 }
 
 async function reset(machine: Machine, body: string): Promise<Reply> {
@@ -103,27 +123,48 @@ function resetTypeOf(body: string): unknown {
 }
 
 const root = {
-  '@odata.id': ROOT, '@odata.type': '#ServiceRoot.v1_15_0.ServiceRoot', Id: 'RootService', Name: 'BMC simulator of an embedded cloud', RedfishVersion: '1.15.0',
+  '@odata.id': ROOT,
+  '@odata.type': '#ServiceRoot.v1_15_0.ServiceRoot',
+  Id: 'RootService',
+  Name: 'BMC simulator of an embedded cloud',
+  RedfishVersion: '1.15.0',
   Systems: { '@odata.id': `${ROOT}/Systems` },
 }
 
 const pathOf = ({ name }: Machine): string => `${ROOT}/Systems/${name}`
 
 const systems = (machines: readonly Machine[]) => ({
-  '@odata.id': `${ROOT}/Systems`, '@odata.type': '#ComputerSystemCollection.ComputerSystemCollection', Name: 'Computer systems',
-  Members: machines.map((machine) => ({ '@odata.id': pathOf(machine) })), 'Members@odata.count': machines.length,
+  '@odata.id': `${ROOT}/Systems`,
+  '@odata.type': '#ComputerSystemCollection.ComputerSystemCollection',
+  Name: 'Computer systems',
+  Members: machines.map((machine) => ({ '@odata.id': pathOf(machine) })),
+  'Members@odata.count': machines.length,
 })
 
 const system = (machine: Machine) => ({
-  '@odata.id': pathOf(machine), '@odata.type': '#ComputerSystem.v1_20_0.ComputerSystem', Id: machine.name, Name: machine.name, SystemType: 'Virtual',
+  '@odata.id': pathOf(machine),
+  '@odata.type': '#ComputerSystem.v1_20_0.ComputerSystem',
+  Id: machine.name,
+  Name: machine.name,
+  SystemType: 'Virtual',
   PowerState: machine.isOn() ? 'On' : 'Off',
-  Actions: { '#ComputerSystem.Reset': { target: `${pathOf(machine)}/Actions/ComputerSystem.Reset`, 'ResetType@Redfish.AllowableValues': RESETS } },
+  Actions: {
+    '#ComputerSystem.Reset': {
+      target: `${pathOf(machine)}/Actions/ComputerSystem.Reset`,
+      'ResetType@Redfish.AllowableValues': RESETS,
+    },
+  },
 })
 
 const refusal = (message: string) => ({ error: { code: 'Base.1.0.GeneralError', message } })
 
 function send(response: ServerResponse, status: number, body: object | undefined): void {
-  response.writeHead(status, { 'odata-version': '4.0', 'cache-control': 'no-store', ...(status === 401 ? { 'www-authenticate': 'Basic realm="bmc"' } : {}), ...(body === undefined ? {} : { 'content-type': 'application/json' }) })
+  response.writeHead(status, {
+    'odata-version': '4.0',
+    'cache-control': 'no-store',
+    ...(status === 401 ? { 'www-authenticate': 'Basic realm="bmc"' } : {}),
+    ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+  })
   response.end(body === undefined ? undefined : JSON.stringify(body))
 }
 

@@ -17,24 +17,46 @@ export interface PlannedNode {
 
 /** `eu-1a=2` gives eu-1a-1 and eu-1a-2; the names stay the same from start to start. */
 export const planNodes = (zones: readonly NodeCount[]): readonly PlannedNode[] =>
-  zones.flatMap(({ zone, count }) => Array.from({ length: count }, (_, index) => ({ name: `${zone}-${index + 1}`, zone })))
+  zones.flatMap(({ zone, count }) =>
+    Array.from({ length: count }, (_, index) => ({ name: `${zone}-${index + 1}`, zone })),
+  )
 
 /** What lets the platform into the controllers of the nodes. */
 const BMC_SECRET = 'bmc-simulator'
 
-/** The whole catalog as YAML documents, for SVCCLOUD_CATALOG_FILE. Nodes have a management controller where it is known. */
+/** The whole catalog as YAML documents, for SVCCLOUD_CATALOG_FILE. Nodes have a management controller where it is
+ *  known. */
 export async function catalogFor(zones: readonly NodeCount[], bmc?: BmcAccess): Promise<string> {
   const offered = await readFile(join(import.meta.dirname, 'catalog.yaml'), 'utf8')
   const zoneObjects = zones.map(({ zone }) => ({
-    apiVersion: API_VERSION, kind: 'Zone', metadata: { name: zone }, spec: { displayName: zone.toUpperCase(), region: REGION },
+    apiVersion: API_VERSION,
+    kind: 'Zone',
+    metadata: { name: zone },
+    spec: { displayName: zone.toUpperCase(), region: REGION },
   }))
   const nodeObjects = planNodes(zones).map(({ name, zone }, index) => ({
-    apiVersion: API_VERSION, kind: 'Node', metadata: { name },
+    apiVersion: API_VERSION,
+    kind: 'Node',
+    metadata: { name },
     spec: {
-      zone, rack: `rack-${index + 1}`, reservedMemoryMebibytes: RESERVED_MEMORY_MEBIBYTES,
-      ...(bmc === undefined ? {} : { bmc: { address: `${bmc.url}/redfish/v1/Systems/${name}`, protocol: 'redfish', secretName: BMC_SECRET } }),
+      zone,
+      rack: `rack-${index + 1}`,
+      reservedMemoryMebibytes: RESERVED_MEMORY_MEBIBYTES,
+      ...(bmc === undefined
+        ? {}
+        : { bmc: { address: `${bmc.url}/redfish/v1/Systems/${name}`, protocol: 'redfish', secretName: BMC_SECRET } }),
     },
   }))
-  const secrets = bmc === undefined ? [] : [{ apiVersion: 'v1', kind: 'Secret', metadata: { name: BMC_SECRET }, stringData: { username: bmc.username, password: bmc.password, 'ca.crt': bmc.authority } }]
+  const secrets =
+    bmc === undefined
+      ? []
+      : [
+          {
+            apiVersion: 'v1',
+            kind: 'Secret',
+            metadata: { name: BMC_SECRET },
+            stringData: { username: bmc.username, password: bmc.password, 'ca.crt': bmc.authority },
+          },
+        ]
   return [offered, ...[...zoneObjects, ...secrets, ...nodeObjects].map((object) => stringify(object))].join('---\n')
 }

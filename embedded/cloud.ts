@@ -7,7 +7,14 @@ import { writeDurably } from '../kit/sys/durable-file.ts'
 import { environment } from '../kit/sys/process.ts'
 import { newUuid, type Random } from '../kit/sys/random.ts'
 import { catalogFor, planNodes } from './catalog.ts'
-import { type DataFolder, endLeftovers, type ProcessRecord, readSealingKeys, recordProcesses, StartRefused } from './data-folder.ts'
+import {
+  type DataFolder,
+  endLeftovers,
+  type ProcessRecord,
+  readSealingKeys,
+  recordProcesses,
+  StartRefused,
+} from './data-folder.ts'
 import type { BmcSimulator } from './bmc-simulator.ts'
 import { type Access, embeddedAccess, ownAccess } from './kubernetes-access.ts'
 import { EmbeddedMachine, startMachines } from './machines.ts'
@@ -50,20 +57,34 @@ const PROJECT = join(import.meta.dirname, '..')
 const LOOPBACK = '127.0.0.1'
 
 /** Read by the components themselves and handed through as they are. */
-const PASSED_ON = ['SVCCLOUD_SMTP_URL', 'SVCCLOUD_MAIL_FROM', 'SVCCLOUD_TRUSTED_PROXIES', 'SVCCLOUD_GUEST_NETWORK', 'SVCCLOUD_MIGRATION_BANDWIDTH', 'SVCCLOUD_LOG_LEVEL'] as const
+const PASSED_ON = [
+  'SVCCLOUD_SMTP_URL',
+  'SVCCLOUD_MAIL_FROM',
+  'SVCCLOUD_TRUSTED_PROXIES',
+  'SVCCLOUD_GUEST_NETWORK',
+  'SVCCLOUD_MIGRATION_BANDWIDTH',
+  'SVCCLOUD_LOG_LEVEL',
+] as const
 
 /** Read by the API server alone; some hold secrets. */
 const PASSED_ON_TO_APISERVER = [
-  'SVCCLOUD_PUBLIC_URL', 'SVCCLOUD_IDENTITY_PROVIDERS', 'SVCCLOUD_SUPPORT_READ_NEEDS_CONSENT', 'SVCCLOUD_AUDIT_VERIFY_SECONDS', 'SVCCLOUD_AUDIT_RETENTION_DAYS',
+  'SVCCLOUD_PUBLIC_URL',
+  'SVCCLOUD_IDENTITY_PROVIDERS',
+  'SVCCLOUD_SUPPORT_READ_NEEDS_CONSENT',
+  'SVCCLOUD_AUDIT_VERIFY_SECONDS',
+  'SVCCLOUD_AUDIT_RETENTION_DAYS',
 ] as const
 
 type Settings = Readonly<Record<string, string | undefined>>
 
-const given = (names: readonly string[]): Settings => Object.fromEntries(names.map((name) => [name, environment()[name]]))
+const given = (names: readonly string[]): Settings =>
+  Object.fromEntries(names.map((name) => [name, environment()[name]]))
 
 /** The environment of a component: the machine's, without what was said to `npm start`, plus its own settings. */
 function componentEnvironment(settings: Settings): Settings {
-  const ofTheMachine = Object.entries(environment()).filter(([name]) => !name.startsWith('SVCCLOUD_') && name !== 'DATABASE_URL' && name !== 'KUBECONFIG')
+  const ofTheMachine = Object.entries(environment()).filter(
+    ([name]) => !name.startsWith('SVCCLOUD_') && name !== 'DATABASE_URL' && name !== 'KUBECONFIG',
+  )
   return { ...Object.fromEntries(ofTheMachine), ...given(PASSED_ON), ...settings }
 }
 
@@ -80,10 +101,19 @@ const reachable = (host: string): string => {
   return named.includes(':') ? `[${named}]` : named
 }
 
-/** The webhook tells the Kubernetes API by itself where it listens. A cluster of one's own may be unable to reach this machine, and the components
- *  cannot be told from the person whose kubeconfig they use: unless somebody names an address, the controllers refuse what is not allowed. */
+/** The webhook tells the Kubernetes API by itself where it listens. A cluster of one's own may be unable to reach this
+ *  machine, and the components
+ *  cannot be told from the person whose kubeconfig they use: unless somebody names an address, the controllers refuse
+ *  what is not allowed. */
 const webhookSettings = ({ platformUsers }: Access, host: string): Settings =>
-  platformUsers.length === 0 ? {} : { SVCCLOUD_WEBHOOK_HOST: host, SVCCLOUD_WEBHOOK_PORT: '0', SVCCLOUD_WEBHOOK_REGISTER: 'true', SVCCLOUD_PLATFORM_USERS: platformUsers.join(',') }
+  platformUsers.length === 0
+    ? {}
+    : {
+        SVCCLOUD_WEBHOOK_HOST: host,
+        SVCCLOUD_WEBHOOK_PORT: '0',
+        SVCCLOUD_WEBHOOK_REGISTER: 'true',
+        SVCCLOUD_PLATFORM_USERS: platformUsers.join(','),
+      }
 
 const textOf = (message: ReadyMessage, name: string): string => {
   const value = message[name]
@@ -117,14 +147,20 @@ export class Cloud {
     await endLeftovers(folder, clock)
     const port = await takePort('port', options.host, options.port)
     const operatorPort = await takePort('operator-port', LOOPBACK, options.operatorPort)
-    const kubernetesPort = options.kubeconfig === undefined ? await takePort('kubernetes-port', LOOPBACK, options.kubernetesPort) : 0
-    const machines = await Promise.all(planNodes(options.nodes).map(({ name }) => EmbeddedMachine.open(name, folder, clock)))
+    const kubernetesPort =
+      options.kubeconfig === undefined ? await takePort('kubernetes-port', LOOPBACK, options.kubernetesPort) : 0
+    const machines = await Promise.all(
+      planNodes(options.nodes).map(({ name }) => EmbeddedMachine.open(name, folder, clock)),
+    )
     const bmc = await startMachines(machines, this.#options)
     this.#bmc = bmc.simulator
     await writeDurably(folder.catalogFile, await catalogFor(options.nodes, bmc.access))
 
     const databaseUrl = options.databaseUrl ?? (await this.#startPostgres())
-    const access = options.kubeconfig === undefined ? await this.#startKubernetes(kubernetesPort) : await ownAccess(options.kubeconfig, { folder, hasOwnUsers: options.webhookHost !== undefined })
+    const access =
+      options.kubeconfig === undefined
+        ? await this.#startKubernetes(kubernetesPort)
+        : await ownAccess(options.kubeconfig, { folder, hasOwnUsers: options.webhookHost !== undefined })
     await this.#startComponent('controllers', 'controllers/main.ts', async () => ({
       ...(await this.#succession()),
       SVCCLOUD_DATABASE_URL: databaseUrl,
@@ -138,7 +174,8 @@ export class Cloud {
       this.#startComponent('apiserver', 'apiserver/main.ts', {
         ...mail,
         ...given(PASSED_ON_TO_APISERVER),
-        SVCCLOUD_SEALING_KEYS: environment()['SVCCLOUD_SEALING_KEYS'] ?? (await readSealingKeys(folder, this.#options.random)),
+        SVCCLOUD_SEALING_KEYS:
+          environment()['SVCCLOUD_SEALING_KEYS'] ?? (await readSealingKeys(folder, this.#options.random)),
         SVCCLOUD_HOST: options.host,
         SVCCLOUD_PORT: String(port),
         SVCCLOUD_OPERATOR_HOST: LOOPBACK,
@@ -149,16 +186,22 @@ export class Cloud {
       }),
       ...machines.map((machine) => {
         const { name } = machine
-        return this.#startComponent(`agent-${name}`, 'agents/node/main.ts', async () => ({
-          SVCCLOUD_POWER_CYCLE: machine.cycle,
-          SVCCLOUD_NODE_NAME: name,
-          SVCCLOUD_KUBECONFIG: access.agent(name),
-          SVCCLOUD_DATA: join(folder.nodes, name),
-          SVCCLOUD_HYPERVISOR: this.#options.hypervisor,
-          SVCCLOUD_IMAGE_CACHE: environment()['SVCCLOUD_IMAGE_CACHE'] ?? folder.images,
-          SVCCLOUD_STOP_GUESTS: String(options.isEphemeral),
-          SVCCLOUD_SHARED_VOLUMES: environment()['SVCCLOUD_SHARED_VOLUMES'] ?? sharedVolumes(name, options.nodes, folder),
-        }), (component) => machine.run(component))
+        return this.#startComponent(
+          `agent-${name}`,
+          'agents/node/main.ts',
+          async () => ({
+            SVCCLOUD_POWER_CYCLE: machine.cycle,
+            SVCCLOUD_NODE_NAME: name,
+            SVCCLOUD_KUBECONFIG: access.agent(name),
+            SVCCLOUD_DATA: join(folder.nodes, name),
+            SVCCLOUD_HYPERVISOR: this.#options.hypervisor,
+            SVCCLOUD_IMAGE_CACHE: environment()['SVCCLOUD_IMAGE_CACHE'] ?? folder.images,
+            SVCCLOUD_STOP_GUESTS: String(options.isEphemeral),
+            SVCCLOUD_SHARED_VOLUMES:
+              environment()['SVCCLOUD_SHARED_VOLUMES'] ?? sharedVolumes(name, options.nodes, folder),
+          }),
+          (component) => machine.run(component),
+        )
       }),
     ])
     const nodes = planNodes(options.nodes).map(({ name }) => name)
@@ -187,7 +230,9 @@ export class Cloud {
     this.#stopping.abort()
     await this.#bmc?.stop()
     const stores = this.#components.filter(({ name }) => name === 'postgres' || name === 'kubernetes')
-    await Promise.all(this.#components.filter((component) => !stores.includes(component)).map((component) => component.stop()))
+    await Promise.all(
+      this.#components.filter((component) => !stores.includes(component)).map((component) => component.stop()),
+    )
     for (const store of stores.toReversed()) await store.stop()
     await this.#starting // a start that is under way writes files until it notices
     await this.#recording
@@ -197,7 +242,10 @@ export class Cloud {
   async #startPostgres(): Promise<string> {
     const { folder } = this.#options
     let port = 0
-    const ready = await this.#startComponent('postgres', 'embedded/postgres-main.ts', async () => ({ SVCCLOUD_DATA: folder.postgres, SVCCLOUD_PORT: String(port) }))
+    const ready = await this.#startComponent('postgres', 'embedded/postgres-main.ts', async () => ({
+      SVCCLOUD_DATA: folder.postgres,
+      SVCCLOUD_PORT: String(port),
+    }))
     // Comes back at the same port when it is started again: the others hold its URL.
     port = Number(ready['port'])
     return textOf(ready, 'url')
@@ -205,12 +253,26 @@ export class Cloud {
 
   async #startKubernetes(port: number): Promise<Access> {
     const { folder, options, random } = this.#options
-    const ready = await this.#startComponent('kubernetes', 'embedded/kubernetes/main.ts', { SVCCLOUD_DATA: folder.kubernetes, SVCCLOUD_HOST: LOOPBACK, SVCCLOUD_PORT: String(port) })
-    const server = { url: textOf(ready, 'url'), kubeconfig: textOf(ready, 'kubeconfig'), authorityFile: textOf(ready, 'ca_certificate') }
-    return embeddedAccess(server, planNodes(options.nodes).map(({ name }) => name), folder, random)
+    const ready = await this.#startComponent('kubernetes', 'embedded/kubernetes/main.ts', {
+      SVCCLOUD_DATA: folder.kubernetes,
+      SVCCLOUD_HOST: LOOPBACK,
+      SVCCLOUD_PORT: String(port),
+    })
+    const server = {
+      url: textOf(ready, 'url'),
+      kubeconfig: textOf(ready, 'kubeconfig'),
+      authorityFile: textOf(ready, 'ca_certificate'),
+    }
+    return embeddedAccess(
+      server,
+      planNodes(options.nodes).map(({ name }) => name),
+      folder,
+      random,
+    )
   }
 
-  /** A new identity for the controllers, and that of their predecessor, which has ended: nobody has to wait until its lease runs out. */
+  /** A new identity for the controllers, and that of their predecessor, which has ended: nobody has to wait until its
+   *  lease runs out. */
   async #succession(): Promise<Settings> {
     const { folder, random } = this.#options
     const ended = await readFile(folder.leaderFile, 'utf8').catch(() => undefined)
@@ -219,7 +281,12 @@ export class Cloud {
     return { SVCCLOUD_IDENTITY: identity, SVCCLOUD_ENDED_IDENTITY: ended }
   }
 
-  async #startComponent(name: string, file: string, settings: Settings | (() => Promise<Settings>), made: (component: Component) => void = () => {}): Promise<ReadyMessage> {
+  async #startComponent(
+    name: string,
+    file: string,
+    settings: Settings | (() => Promise<Settings>),
+    made: (component: Component) => void = () => {},
+  ): Promise<ReadyMessage> {
     if (this.#stopping.signal.aborted) throw new StartRefused('Stopped before everything had started.')
     const { clock, random, say, folder } = this.#options
     const component = new Component(
@@ -240,7 +307,14 @@ export class Cloud {
   #recordProcesses(): void {
     const { folder, say } = this.#options
     this.#recording = this.#recording
-      .then(() => recordProcesses(folder, this.#components.map((component) => component.process).filter((record): record is ProcessRecord => record !== undefined)))
+      .then(() =>
+        recordProcesses(
+          folder,
+          this.#components
+            .map((component) => component.process)
+            .filter((record): record is ProcessRecord => record !== undefined),
+        ),
+      )
       .catch((error: unknown) => say(`${folder.processesFile} could not be written: ${String(error)}`))
   }
 }

@@ -1,4 +1,5 @@
-/** The one folder that holds everything of an embedded cloud: its layout, its lock, and who of an earlier run is still alive. */
+/** The one folder that holds everything of an embedded cloud: its layout, its lock, and who of an earlier run is still
+ *  alive. */
 import { constants } from 'node:fs'
 import { access, chmod, mkdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -58,13 +59,22 @@ export const layout = (root: string): DataFolder => ({
 
 const errorCode = (error: unknown): string => (error instanceof Error && 'code' in error ? String(error.code) : '')
 
-/** Makes the folder and its parts, for its owner only. The database's part must be passable for the account that runs it. */
+/** Makes the folder and its parts, for its owner only. The database's part must be passable for the account that runs
+ *  it. */
 export async function prepareDataFolder(root: string): Promise<DataFolder> {
   const folder = layout(root)
   try {
     await mkdir(root, { recursive: true, mode: 0o711 })
     await access(root, constants.R_OK | constants.W_OK | constants.X_OK)
-    for (const part of [folder.logs, folder.mail, folder.kubernetes, folder.access, folder.images, folder.nodes, folder.bmc]) {
+    for (const part of [
+      folder.logs,
+      folder.mail,
+      folder.kubernetes,
+      folder.access,
+      folder.images,
+      folder.nodes,
+      folder.bmc,
+    ]) {
       await mkdir(part, { recursive: true, mode: 0o700 })
       await access(part, constants.W_OK | constants.X_OK)
     }
@@ -72,9 +82,14 @@ export async function prepareDataFolder(root: string): Promise<DataFolder> {
     await chmod(folder.postgres, 0o711)
   } catch (error) {
     const code = errorCode(error)
-    if (code === 'EACCES' || code === 'EPERM') throw new StartRefused(`The folder ${root} cannot be written by this user. Choose another: npm start -- --data DIR`)
-    if (code === 'ENOTDIR' || code === 'EEXIST') throw new StartRefused(`${root} is not a folder. Choose another: npm start -- --data DIR`)
-    if (code === 'EROFS') throw new StartRefused(`${root} is on a read-only file system. Choose another folder: npm start -- --data DIR`)
+    if (code === 'EACCES' || code === 'EPERM')
+      throw new StartRefused(
+        `The folder ${root} cannot be written by this user. Choose another: npm start -- --data DIR`,
+      )
+    if (code === 'ENOTDIR' || code === 'EEXIST')
+      throw new StartRefused(`${root} is not a folder. Choose another: npm start -- --data DIR`)
+    if (code === 'EROFS')
+      throw new StartRefused(`${root} is on a read-only file system. Choose another folder: npm start -- --data DIR`)
     if (code === 'ENOSPC') throw new StartRefused(`There is no space left for ${root}.`)
     throw error
   }
@@ -84,7 +99,11 @@ export async function prepareDataFolder(root: string): Promise<DataFolder> {
 /** Holds the folder for this process until `release` or the process's end, however it ends. */
 export function lockDataFolder(root: string): { readonly release: () => void } {
   const release = tryLock(join(root, 'lock'))
-  if (!release) throw new StartRefused(`The folder ${root} is in use by another svccloud. Stop that one, or choose another folder: npm start -- --data DIR`)
+  if (!release)
+    throw new StartRefused(
+      `The folder ${root} is in use by another svccloud. Stop that one, or choose another folder: npm start -- ` +
+        '--data DIR',
+    )
   return { release }
 }
 
@@ -111,12 +130,14 @@ export async function recordProcesses(folder: DataFolder, processes: readonly Pr
   await writeDurably(folder.processesFile, JSON.stringify(processes))
 }
 
-const isSame = async (record: ProcessRecord): Promise<boolean> => record.startTicks !== undefined && (await startTicksOf(record.pid)) === record.startTicks
+const isSame = async (record: ProcessRecord): Promise<boolean> =>
+  record.startTicks !== undefined && (await startTicksOf(record.pid)) === record.startTicks
 
 const LEFTOVER_PATIENCE_MILLISECONDS = 10_000
 const POLL_MILLISECONDS = 100
 
-/** Waits for the components of an earlier run, which end by themselves once their supervisor is gone, and ends those that do not.
+/** Waits for the components of an earlier run, which end by themselves once their supervisor is gone, and ends those
+ *  that do not.
  *  Guests are not among them. Call with the folder locked. */
 export async function endLeftovers(folder: DataFolder, clock: Clock): Promise<void> {
   const text = await readFile(folder.processesFile, 'utf8').catch(() => '[]')

@@ -1,4 +1,5 @@
-/** Sees to it that QEMU is there: installs it where that is allowed, and says loudly when guests will only be simulated. */
+/** Sees to it that QEMU is there: installs it where that is allowed, and says loudly when guests will only be
+ *  simulated. */
 import { execFile, spawn } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
@@ -15,7 +16,10 @@ const PACKAGES: Readonly<Record<string, string>> = {
 }
 
 const isThere = (program: string): Promise<boolean> =>
-  run('/bin/sh', ['-c', 'command -v "$1"', 'sh', program]).then(() => true, () => false)
+  run('/bin/sh', ['-c', 'command -v "$1"', 'sh', program]).then(
+    () => true,
+    () => false,
+  )
 
 /** The packages of the programs that are not on the path. */
 async function missingPackages(): Promise<readonly string[]> {
@@ -30,7 +34,10 @@ const isDebian = async (): Promise<boolean> =>
 /** Runs apt-get to its end, however it ends: whether the programs are there is looked at afterwards. */
 function apt(flags: readonly string[]): Promise<void> {
   return new Promise((resolve) => {
-    const child = spawn('apt-get', flags, { stdio: ['ignore', 'ignore', 'inherit'], env: { ...environment(), DEBIAN_FRONTEND: 'noninteractive' } })
+    const child = spawn('apt-get', flags, {
+      stdio: ['ignore', 'ignore', 'inherit'],
+      env: { ...environment(), DEBIAN_FRONTEND: 'noninteractive' },
+    })
     child.once('error', () => resolve())
     child.once('exit', () => resolve())
   })
@@ -49,7 +56,8 @@ export interface HypervisorNeeds {
   readonly say: (line: string) => void
 }
 
-/** Answers what the agents shall use: `auto` and `qemu` only when QEMU can run here. Throws StartRefused when QEMU was demanded and cannot. */
+/** Answers what the agents shall use: `auto` and `qemu` only when QEMU can run here. Throws StartRefused when QEMU was
+ *  demanded and cannot. */
 export async function ensureHypervisor({ hypervisor, mayInstall, say }: HypervisorNeeds): Promise<HypervisorChoice> {
   if (hypervisor === 'simulated') {
     say('WARNING: guests are simulated, as asked for. No virtual machine is started.')
@@ -64,7 +72,11 @@ export async function ensureHypervisor({ hypervisor, mayInstall, say }: Hypervis
     missing = await missingPackages()
     if (missing.length === 0) return hypervisor
   }
-  if (hypervisor === 'qemu') throw new StartRefused(`QEMU is needed and not complete. Install what is missing: ${advice}`)
-  say(`WARNING: QEMU is not complete here, so guests are SIMULATED: no virtual machine is started. For real ones: ${advice}`)
+  if (hypervisor === 'qemu')
+    throw new StartRefused(`QEMU is needed and not complete. Install what is missing: ${advice}`)
+  say(
+    'WARNING: QEMU is not complete here, so guests are SIMULATED: no virtual machine is started. For real ones: ' +
+      `${advice}`,
+  )
   return 'simulated'
 }

@@ -1,4 +1,5 @@
-/** How the components and people reach the Kubernetes API: the embedded one's kubeconfigs, or the kubeconfig of one's own. */
+/** How the components and people reach the Kubernetes API: the embedded one's kubeconfigs, or the kubeconfig of one's
+ *  own. */
 import { readFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { parse, stringify } from 'yaml'
@@ -18,7 +19,8 @@ export interface Access {
   readonly apiserver: string
   readonly controllers: string
   agent(node: string): string
-  /** Users that only the components have; none where they share the user of a person, and nobody can tell them apart. */
+  /** Users that only the components have; none where they share the user of a person, and nobody can tell them apart.
+   */
   readonly platformUsers: readonly string[]
 }
 
@@ -31,7 +33,12 @@ export interface EmbeddedServer {
 }
 
 /** Access to the embedded API: a user of its own for every component and every node. */
-export async function embeddedAccess(server: EmbeddedServer, nodes: readonly string[], folder: DataFolder, random: Random): Promise<Access> {
+export async function embeddedAccess(
+  server: EmbeddedServer,
+  nodes: readonly string[],
+  folder: DataFolder,
+  random: Random,
+): Promise<Access> {
   const authority = await readFile(server.authorityFile, 'utf8')
   const fileOf = (component: string) => join(folder.access, `${component}.kubeconfig`)
   const users = [
@@ -40,7 +47,15 @@ export async function embeddedAccess(server: EmbeddedServer, nodes: readonly str
   ]
   // One after the other: they share one file of tokens.
   for (const { component, user, groups } of users) {
-    await issueKubeconfig({ folder: folder.kubernetes, url: server.url, authority, user, groups, file: fileOf(component), random })
+    await issueKubeconfig({
+      folder: folder.kubernetes,
+      url: server.url,
+      authority,
+      user,
+      groups,
+      file: fileOf(component),
+      random,
+    })
   }
   await writeDurably(folder.operatorTokenFile, await issueToken({ folder: folder.kubernetes, ...ADMIN_USER, random }))
   return {
@@ -58,45 +73,91 @@ export async function embeddedAccess(server: EmbeddedServer, nodes: readonly str
 /** What is read of a kubeconfig; everything else in it is the client's business. */
 interface Kubeconfig {
   readonly 'current-context'?: string
-  readonly contexts?: readonly { readonly name: string; readonly context?: { readonly cluster?: string; readonly user?: string } }[]
-  readonly clusters?: readonly { readonly name: string; readonly cluster?: { readonly server?: string; readonly 'certificate-authority'?: string; readonly 'certificate-authority-data'?: string } }[]
-  readonly users?: readonly { readonly name: string; readonly user?: Readonly<Record<string, unknown>> & { readonly token?: string } }[]
+  readonly contexts?: readonly {
+    readonly name: string
+    readonly context?: { readonly cluster?: string; readonly user?: string }
+  }[]
+  readonly clusters?: readonly {
+    readonly name: string
+    readonly cluster?: {
+      readonly server?: string
+      readonly 'certificate-authority'?: string
+      readonly 'certificate-authority-data'?: string
+    }
+  }[]
+  readonly users?: readonly {
+    readonly name: string
+    readonly user?: Readonly<Record<string, unknown>> & { readonly token?: string }
+  }[]
 }
 
-/** Access to a cluster of one's own: every component uses the given kubeconfig, or acts through it as a user of its own when people are to be
+/** Access to a cluster of one's own: every component uses the given kubeconfig, or acts through it as a user of its own
+ *  when people are to be
  *  told from components. Throws StartRefused when the kubeconfig cannot be read. */
-export async function ownAccess(file: string, { folder, hasOwnUsers }: { readonly folder: DataFolder; readonly hasOwnUsers: boolean }): Promise<Access> {
+export async function ownAccess(
+  file: string,
+  { folder, hasOwnUsers }: { readonly folder: DataFolder; readonly hasOwnUsers: boolean },
+): Promise<Access> {
   const path = resolve(file)
-  const config = (await readFile(path, 'utf8').then((text) => parse(text) as Kubeconfig | null).catch(() => undefined)) ?? undefined
+  const config =
+    (await readFile(path, 'utf8')
+      .then((text) => parse(text) as Kubeconfig | null)
+      .catch(() => undefined)) ?? undefined
   const context = config?.contexts?.find(({ name }) => name === config['current-context'])?.context
   const cluster = config?.clusters?.find(({ name }) => name === context?.cluster)?.cluster
   const token = config?.users?.find(({ name }) => name === context?.user)?.user?.token
-  if (cluster?.server === undefined) throw new StartRefused(`${path} is not a kubeconfig with a current context and a server.`)
+  if (cluster?.server === undefined)
+    throw new StartRefused(`${path} is not a kubeconfig with a current context and a server.`)
   if (token !== undefined) await writeDurably(folder.operatorTokenFile, token)
-  const common = { url: cluster.server, kubeconfig: path, caFile: await ownAuthority(cluster, path, folder), tokenFile: token === undefined ? null : folder.operatorTokenFile, agent: () => path }
+  const common = {
+    url: cluster.server,
+    kubeconfig: path,
+    caFile: await ownAuthority(cluster, path, folder),
+    tokenFile: token === undefined ? null : folder.operatorTokenFile,
+    agent: () => path,
+  }
   if (!hasOwnUsers) return { ...common, apiserver: path, controllers: path, platformUsers: [] }
   const actAs = async (component: keyof typeof COMPONENT_USERS) => {
     const copy = join(folder.access, `${component}.kubeconfig`)
     await writeDurably(copy, stringify(actingAs(config ?? {}, COMPONENT_USERS[component].user, dirname(path))))
     return copy
   }
-  return { ...common, apiserver: await actAs('apiserver'), controllers: await actAs('controllers'), platformUsers: Object.values(COMPONENT_USERS).map(({ user }) => user) }
+  return {
+    ...common,
+    apiserver: await actAs('apiserver'),
+    controllers: await actAs('controllers'),
+    platformUsers: Object.values(COMPONENT_USERS).map(({ user }) => user),
+  }
 }
 
 const FILE_FIELDS = ['certificate-authority', 'client-certificate', 'client-key', 'tokenFile'] as const
 
-/** The kubeconfig with all its users acting as another, with every right. Names of files stay those of the folder where it lay. */
+/** The kubeconfig with all its users acting as another, with every right. Names of files stay those of the folder where
+ *  it lay. */
 function actingAs(config: Kubeconfig, name: string, home: string): Kubeconfig {
-  const inPlace = (fields: Readonly<Record<string, unknown>>) =>
-    ({ ...fields, ...Object.fromEntries(FILE_FIELDS.flatMap((field) => (typeof fields[field] === 'string' ? [[field, resolve(home, fields[field])]] : []))) })
+  const inPlace = (fields: Readonly<Record<string, unknown>>) => ({
+    ...fields,
+    ...Object.fromEntries(
+      FILE_FIELDS.flatMap((field) =>
+        typeof fields[field] === 'string' ? [[field, resolve(home, fields[field])]] : [],
+      ),
+    ),
+  })
   return {
     ...config,
     clusters: (config.clusters ?? []).map(({ cluster = {}, ...rest }) => ({ ...rest, cluster: inPlace(cluster) })),
-    users: (config.users ?? []).map(({ user = {}, ...rest }) => ({ ...rest, user: { ...inPlace(user), as: name, 'as-groups': ['system:masters'] } })),
+    users: (config.users ?? []).map(({ user = {}, ...rest }) => ({
+      ...rest,
+      user: { ...inPlace(user), as: name, 'as-groups': ['system:masters'] },
+    })),
   }
 }
 
-async function ownAuthority(cluster: { readonly 'certificate-authority'?: string; readonly 'certificate-authority-data'?: string }, kubeconfig: string, folder: DataFolder): Promise<string | null> {
+async function ownAuthority(
+  cluster: { readonly 'certificate-authority'?: string; readonly 'certificate-authority-data'?: string },
+  kubeconfig: string,
+  folder: DataFolder,
+): Promise<string | null> {
   const inline = cluster['certificate-authority-data']
   if (inline !== undefined) {
     await writeDurably(folder.authorityFile, Buffer.from(inline, 'base64').toString('utf8'))

@@ -1,4 +1,5 @@
-/** The power of the machines that an embedded cloud plays. Cutting it is what it is on a real host: the agent and all guests of the node
+/** The power of the machines that an embedded cloud plays. Cutting it is what it is on a real host: the agent and all
+ *  guests of the node
  *  are gone at once, without a chance to say so, and nothing starts again before power comes back, as another boot. */
 import { mkdir, readdir, readFile, readlink, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -32,7 +33,10 @@ export class EmbeddedMachine implements Machine {
   #agent: Component | undefined
   #turn: Promise<void> = Promise.resolve()
 
-  private constructor(name: string, options: { readonly folder: string; readonly file: string; readonly clock: Clock; readonly state: PowerState }) {
+  private constructor(
+    name: string,
+    options: { readonly folder: string; readonly file: string; readonly clock: Clock; readonly state: PowerState },
+  ) {
     this.name = name
     this.#folder = options.folder
     this.#file = options.file
@@ -43,7 +47,10 @@ export class EmbeddedMachine implements Machine {
   /** A machine begins with power; one that had none comes back with another boot. */
   static async open(name: string, folder: DataFolder, clock: Clock): Promise<EmbeddedMachine> {
     const file = join(folder.bmc, `${name}.json`)
-    const kept = await readFile(file, 'utf8').then((text) => JSON.parse(text) as PowerState, (): PowerState => ({ isOn: true, cycle: 0 })) // written below only
+    const kept = await readFile(file, 'utf8').then(
+      (text) => JSON.parse(text) as PowerState,
+      (): PowerState => ({ isOn: true, cycle: 0 }),
+    ) // written below only
     const nodeFolder = join(folder.nodes, name)
     await mkdir(nodeFolder, { recursive: true, mode: 0o700 })
     const state = { isOn: true, cycle: kept.isOn ? kept.cycle : kept.cycle + 1 }
@@ -91,7 +98,8 @@ export class EmbeddedMachine implements Machine {
     this.#state = state
   }
 
-  /** Guests are processes that work in a folder of their own below the node's. Looked for until there is none: the agent may have been
+  /** Guests are processes that work in a folder of their own below the node's. Looked for until there is none: the
+   *  agent may have been
    *  about to start one. */
   async #endGuests(): Promise<void> {
     for (;;) {
@@ -105,7 +113,9 @@ export class EmbeddedMachine implements Machine {
 
 async function processesIn(folder: string): Promise<readonly number[]> {
   const pids = (await readdir('/proc').catch(() => [])).filter((name) => /^\d+$/.test(name))
-  const folders = await Promise.all(pids.map(async (pid) => ({ pid: Number(pid), works: await readlink(`/proc/${pid}/cwd`).catch(() => '') })))
+  const folders = await Promise.all(
+    pids.map(async (pid) => ({ pid: Number(pid), works: await readlink(`/proc/${pid}/cwd`).catch(() => '') })),
+  )
   return folders.filter(({ works }) => works.startsWith(folder)).map(({ pid }) => pid)
 }
 
@@ -119,17 +129,46 @@ export interface BmcAccess {
 }
 
 /** The one controller of all machines. It stays at its port, because nodes are known by its address. */
-export async function startMachines(machines: readonly Machine[], { folder, clock, random, say }: { readonly folder: DataFolder; readonly clock: Clock; readonly random: Random; readonly say: (line: string) => void }):
-Promise<{ readonly simulator: BmcSimulator; readonly access: BmcAccess }> {
+export async function startMachines(
+  machines: readonly Machine[],
+  {
+    folder,
+    clock,
+    random,
+    say,
+  }: {
+    readonly folder: DataFolder
+    readonly clock: Clock
+    readonly random: Random
+    readonly say: (line: string) => void
+  },
+): Promise<{ readonly simulator: BmcSimulator; readonly access: BmcAccess }> {
   const file = join(folder.bmc, 'access.json')
-  const kept = await readFile(file, 'utf8').then((text) => JSON.parse(text) as { readonly port: number; readonly password: string }, () => undefined) // written below only
+  const kept = await readFile(file, 'utf8').then(
+    (text) => JSON.parse(text) as { readonly port: number; readonly password: string },
+    () => undefined,
+  ) // written below only
   const { authority, certificate, key } = await openCertificates({ folder: folder.bmc, hosts: [HOST], clock, random })
   const password = kept?.password ?? newBase62(random, PASSWORD_LENGTH)
   const port = await probePort(HOST, kept?.port ?? 0).catch(async () => {
-    say(`WARNING: port ${kept?.port ?? 0} on ${HOST} is in use, so nodes cannot be powered off where their objects say. Stop what uses it and start again.`)
+    say(
+      `WARNING: port ${kept?.port ?? 0} on ${HOST} is in use, so nodes cannot be powered off where their objects ` +
+        'say. Stop what uses it and start again.',
+    )
     return probePort(HOST, 0)
   })
-  const simulator = await startBmcSimulator({ host: HOST, port, certificate, key, username: USERNAME, password, machines })
-  await writeDurably(file, JSON.stringify({ url: simulator.url, port: kept?.port ?? simulator.port, username: USERNAME, password }))
+  const simulator = await startBmcSimulator({
+    host: HOST,
+    port,
+    certificate,
+    key,
+    username: USERNAME,
+    password,
+    machines,
+  })
+  await writeDurably(
+    file,
+    JSON.stringify({ url: simulator.url, port: kept?.port ?? simulator.port, username: USERNAME, password }),
+  )
   return { simulator, access: { url: simulator.url, username: USERNAME, password, authority } }
 }

@@ -22,7 +22,8 @@ export interface Options {
   readonly mayInstall: boolean
   /** A Kubernetes cluster of one's own, instead of the embedded API. */
   readonly kubeconfig: string | undefined
-  /** Address at which that cluster reaches this machine, for the webhook; without one people's writes are not judged before they are stored. */
+  /** Address at which that cluster reaches this machine, for the webhook; without one people's writes are not judged
+   *  before they are stored. */
   readonly webhookHost: string | undefined
   /** A PostgreSQL of one's own, instead of the embedded one. */
   readonly databaseUrl: string | undefined
@@ -43,17 +44,41 @@ const NODES_MAXIMUM = 64
 const DEFAULT_NODES = 'eu-1a=2,eu-1b=1'
 
 const FLAGS: readonly Flag[] = [
-  { name: 'data', value: 'DIR', description: 'Folder that holds everything (default: .svccloud in the project folder)' },
+  {
+    name: 'data',
+    value: 'DIR',
+    description: 'Folder that holds everything (default: .svccloud in the project folder)',
+  },
   { name: 'ephemeral', description: 'Use a temporary folder, power the guests off at the end and remove everything' },
   { name: 'host', value: 'ADDRESS', default: '127.0.0.1', description: 'Address that the API listens on' },
   { name: 'port', value: 'PORT', default: '8080', description: 'Port of the API; 0 takes a free one' },
-  { name: 'operator-port', value: 'PORT', default: '8081', description: 'Port of the operator listener, always on 127.0.0.1' },
-  { name: 'kubernetes-port', value: 'PORT', default: '6443', description: 'Port of the embedded Kubernetes API, always on 127.0.0.1' },
+  {
+    name: 'operator-port',
+    value: 'PORT',
+    default: '8081',
+    description: 'Port of the operator listener, always on 127.0.0.1',
+  },
+  {
+    name: 'kubernetes-port',
+    value: 'PORT',
+    default: '6443',
+    description: 'Port of the embedded Kubernetes API, always on 127.0.0.1',
+  },
   { name: 'nodes', value: 'ZONE=N,...', default: DEFAULT_NODES, description: 'Hypervisor nodes to run in each zone' },
-  { name: 'hypervisor', value: 'auto|qemu|simulated', default: 'auto', description: 'What runs the guests; auto takes QEMU when it is there' },
+  {
+    name: 'hypervisor',
+    value: 'auto|qemu|simulated',
+    default: 'auto',
+    description: 'What runs the guests; auto takes QEMU when it is there',
+  },
   { name: 'no-install', description: 'Never install missing packages' },
   { name: 'kubeconfig', value: 'FILE', description: 'Use this Kubernetes cluster instead of the embedded API' },
-  { name: 'webhook-host', value: 'ADDRESS', description: 'Address of this machine that this cluster reaches: writes by kubectl are then judged before they are stored' },
+  {
+    name: 'webhook-host',
+    value: 'ADDRESS',
+    description:
+      'Address of this machine that this cluster reaches: writes by kubectl are then judged before they are stored',
+  },
   { name: 'database-url', value: 'URL', description: 'Use this PostgreSQL instead of the embedded one' },
   { name: 'help', description: 'Show this text' },
 ]
@@ -62,7 +87,15 @@ const variableOf = (flag: string): string => `SVCCLOUD_${flag.toUpperCase().repl
 
 type Given = ReadonlyMap<string, string>
 
-const SWITCH_VALUES: Readonly<Record<string, string>> = { '': '', false: '', '0': '', no: '', true: 'true', '1': 'true', yes: 'true' }
+const SWITCH_VALUES: Readonly<Record<string, string>> = {
+  '': '',
+  false: '',
+  '0': '',
+  no: '',
+  true: 'true',
+  '1': 'true',
+  yes: 'true',
+}
 
 function switchValue(text: string, source: string): string {
   const value = SWITCH_VALUES[text.toLowerCase()]
@@ -82,7 +115,8 @@ function readFlags(texts: readonly string[]): Given {
       continue
     }
     const value = inline ?? texts[++index]
-    if (value === undefined || value === '' || (inline === undefined && value.startsWith('--'))) throw new UsageError(`${written} needs a value: ${written} ${flag.value}`)
+    if (value === undefined || value === '' || (inline === undefined && value.startsWith('--')))
+      throw new UsageError(`${written} needs a value: ${written} ${flag.value}`)
     given.set(flag.name, value)
   }
   return given
@@ -104,7 +138,8 @@ const PORT_MAXIMUM = 65_535
 
 function parsePort(flag: string, text: string): number {
   const port = Number(text)
-  if (!/^\d+$/.test(text) || port > PORT_MAXIMUM) throw new UsageError(`--${flag} must be a port from 0 to ${PORT_MAXIMUM}, not "${text}".`)
+  if (!/^\d+$/.test(text) || port > PORT_MAXIMUM)
+    throw new UsageError(`--${flag} must be a port from 0 to ${PORT_MAXIMUM}, not "${text}".`)
   return port
 }
 
@@ -117,7 +152,8 @@ export function parseNodes(text: string): readonly NodeCount[] {
   })
   const total = nodes.reduce((sum, { count }) => sum + count, 0)
   if (new Set(nodes.map(({ zone }) => zone)).size < nodes.length) throw new UsageError('--nodes names a zone twice.')
-  if (total < 1 || total > NODES_MAXIMUM) throw new UsageError(`--nodes must ask for 1 to ${NODES_MAXIMUM} nodes, not ${total}.`)
+  if (total < 1 || total > NODES_MAXIMUM)
+    throw new UsageError(`--nodes must ask for 1 to ${NODES_MAXIMUM} nodes, not ${total}.`)
   return nodes
 }
 
@@ -129,16 +165,22 @@ function parseHypervisor(text: string): HypervisorChoice {
   return found
 }
 
-/** Reads the command line and the environment. Answers 'help' when that was asked for; throws UsageError for nonsense. */
-export function parseOptions(flags: readonly string[], environment: Readonly<Record<string, string | undefined>>): Options | 'help' {
+/** Reads the command line and the environment. Answers 'help' when that was asked for; throws UsageError for nonsense.
+ */
+export function parseOptions(
+  flags: readonly string[],
+  environment: Readonly<Record<string, string | undefined>>,
+): Options | 'help' {
   const fromFlags = readFlags(flags)
   if (fromFlags.get('help') === 'true') return 'help'
   const given = new Map([...readVariables(environment), ...fromFlags])
   const text = (name: string) => given.get(name) ?? FLAGS.find((flag) => flag.name === name)?.default ?? ''
   const optional = (name: string) => text(name) || undefined
   const isEphemeral = text('ephemeral') === 'true'
-  if (fromFlags.has('webhook-host') && optional('kubeconfig') === undefined) throw new UsageError('--webhook-host goes with --kubeconfig: the embedded Kubernetes API has its webhook anyway.')
-  if (isEphemeral && fromFlags.has('data')) throw new UsageError('--ephemeral uses a temporary folder: leave --data out.')
+  if (fromFlags.has('webhook-host') && optional('kubeconfig') === undefined)
+    throw new UsageError('--webhook-host goes with --kubeconfig: the embedded Kubernetes API has its webhook anyway.')
+  if (isEphemeral && fromFlags.has('data'))
+    throw new UsageError('--ephemeral uses a temporary folder: leave --data out.')
   return {
     data: isEphemeral ? undefined : optional('data'),
     isEphemeral,
@@ -167,11 +209,16 @@ export function helpText(): string {
     '',
     ...FLAGS.map(line),
     '',
-    `Each flag is also an environment variable: --operator-port is ${variableOf('operator-port')}, switches take true or false.`,
+    `Each flag is also an environment variable: --operator-port is ${variableOf('operator-port')}, switches take ` +
+      'true or false.',
     'DATABASE_URL is read when neither --database-url nor SVCCLOUD_DATABASE_URL is given.',
-    'Passed on to the components: SVCCLOUD_PUBLIC_URL, SVCCLOUD_SMTP_URL, SVCCLOUD_MAIL_FROM, SVCCLOUD_TRUSTED_PROXIES, SVCCLOUD_LOG_LEVEL,',
-    'SVCCLOUD_GUEST_NETWORK (outbound or isolated), SVCCLOUD_IMAGE_CACHE (folder of built guest images, to share them between data folders),',
-    'SVCCLOUD_SHARED_VOLUMES (none: the nodes of a zone share no storage), SVCCLOUD_MIGRATION_BANDWIDTH (MiB per second for one move),',
-    'SVCCLOUD_SEALING_KEYS, SVCCLOUD_IDENTITY_PROVIDERS, SVCCLOUD_SUPPORT_READ_NEEDS_CONSENT, SVCCLOUD_AUDIT_VERIFY_SECONDS, SVCCLOUD_AUDIT_RETENTION_DAYS.',
+    'Passed on to the components: SVCCLOUD_PUBLIC_URL, SVCCLOUD_SMTP_URL, SVCCLOUD_MAIL_FROM, ' +
+      'SVCCLOUD_TRUSTED_PROXIES, SVCCLOUD_LOG_LEVEL,',
+    'SVCCLOUD_GUEST_NETWORK (outbound or isolated), SVCCLOUD_IMAGE_CACHE (folder of built guest images, to share ' +
+      'them between data folders),',
+    'SVCCLOUD_SHARED_VOLUMES (none: the nodes of a zone share no storage), SVCCLOUD_MIGRATION_BANDWIDTH (MiB per ' +
+      'second for one move),',
+    'SVCCLOUD_SEALING_KEYS, SVCCLOUD_IDENTITY_PROVIDERS, SVCCLOUD_SUPPORT_READ_NEEDS_CONSENT, ' +
+      'SVCCLOUD_AUDIT_VERIFY_SECONDS, SVCCLOUD_AUDIT_RETENTION_DAYS.',
   ].join('\n')
 }

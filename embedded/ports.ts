@@ -1,5 +1,7 @@
-/** Ports for the listeners of an embedded cloud, chosen before the components start so that a restarted one comes back where it was. Between being
- *  chosen and being listened on a port is nobody's: so none is chosen that the system or another cloud of this machine would take meanwhile. */
+/** Ports for the listeners of an embedded cloud, chosen before the components start so that a restarted one comes back
+ *  where it was. Between being
+ *  chosen and being listened on a port is nobody's: so none is chosen that the system or another cloud of this machine
+ *  would take meanwhile. */
 import { createServer } from 'node:net'
 import { processId } from '../kit/sys/process.ts'
 import { StartRefused } from './data-folder.ts'
@@ -10,7 +12,8 @@ const CHOSEN_PORTS = { first: 20_000, count: 10_000 }
 const STRETCH_PORTS = 16
 let chosen = 0
 
-/** Whether the port can be listened on; with port 0, one that this process has not chosen before. Throws the listener's own error otherwise. */
+/** Whether the port can be listened on; with port 0, one that this process has not chosen before. Throws the listener's
+ *  own error otherwise. */
 export function probePort(host: string, port: number): Promise<number> {
   return port === 0 ? choosePort(host) : listenOnce(host, port)
 }
@@ -43,9 +46,17 @@ export async function takePort(flag: string, host: string, port: number): Promis
     return await probePort(host, port)
   } catch (error) {
     const code = codeOf(error)
-    if (isInUse(error)) throw new StartRefused(`Port ${port} on ${host} is in use. Stop what uses it, or choose another: npm start -- --${flag} PORT (0 takes a free one)`)
-    if (code === 'EACCES') throw new StartRefused(`Port ${port} on ${host} may not be used by this user. Choose another: npm start -- --${flag} PORT`)
-    if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND' || code === 'EINVAL' || code === 'EAI_AGAIN') throw new StartRefused(`${host} is not an address of this machine.`)
+    if (isInUse(error))
+      throw new StartRefused(
+        `Port ${port} on ${host} is in use. Stop what uses it, or choose another: npm start -- --${flag} PORT (0 ` +
+          'takes a free one)',
+      )
+    if (code === 'EACCES')
+      throw new StartRefused(
+        `Port ${port} on ${host} may not be used by this user. Choose another: npm start -- --${flag} PORT`,
+      )
+    if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND' || code === 'EINVAL' || code === 'EAI_AGAIN')
+      throw new StartRefused(`${host} is not an address of this machine.`)
     throw error
   }
 }

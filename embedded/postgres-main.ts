@@ -1,4 +1,5 @@
-/** The process that holds the embedded PostgreSQL. Environment: SVCCLOUD_DATA (its folder), SVCCLOUD_PORT (0 or unset: as last time). */
+/** The process that holds the embedded PostgreSQL. Environment: SVCCLOUD_DATA (its folder), SVCCLOUD_PORT (0 or unset:
+ *  as last time). */
 import { systemClock } from '../kit/sys/clock.ts'
 import { openLog } from '../kit/sys/log.ts'
 import { environment, exitProcess, onFatal, stopSignal, tellParent } from '../kit/sys/process.ts'
@@ -11,10 +12,19 @@ onFatal((error) => log.error('unexpected error', { error }))
 const stop = stopSignal()
 if (folder === undefined) throw new Error('SVCCLOUD_DATA is not set')
 
-const postgres = await startPostgres({ folder, port: Number(port ?? 0), isDurable: true, clock: systemClock, random: systemRandom, log })
+const postgres = await startPostgres({
+  folder,
+  port: Number(port ?? 0),
+  isDurable: true,
+  clock: systemClock,
+  random: systemRandom,
+  log,
+})
 tellParent({ ready: true, url: postgres.url, port: postgres.port })
 
-const asked = new Promise<'asked'>((resolve) => (stop.aborted ? resolve('asked') : stop.addEventListener('abort', () => resolve('asked'), { once: true })))
+const asked = new Promise<'asked'>((resolve) =>
+  stop.aborted ? resolve('asked') : stop.addEventListener('abort', () => resolve('asked'), { once: true }),
+)
 const outcome = await Promise.race([asked, postgres.ended])
 if (outcome === 'asked') await postgres.stop()
 else log.error('postgres ended without being asked')

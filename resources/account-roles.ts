@@ -1,5 +1,7 @@
-/** What people with a role in an account may do in its namespace with kubectl: the role table of the API, said in Kubernetes' words.
- *  An operator binds one of these ClusterRoles to people or GitOps tools by a RoleBinding in the account's namespace; nothing
+/** What people with a role in an account may do in its namespace with kubectl: the role table of the API, said in
+ *  Kubernetes' words.
+ *  An operator binds one of these ClusterRoles to people or GitOps tools by a RoleBinding in the account's namespace;
+ *  nothing
  *  is bound by itself. */
 import { ROLE_PERMISSIONS, ROLES, type Permission, type Role } from '../domain/permissions.ts'
 import { API_GROUP } from './define.ts'
@@ -10,23 +12,33 @@ export interface ClusterRole {
   readonly apiVersion: 'rbac.authorization.k8s.io/v1'
   readonly kind: 'ClusterRole'
   readonly metadata: { readonly name: string; readonly annotations: Readonly<Record<string, string>> }
-  readonly rules: readonly { readonly apiGroups: readonly string[]; readonly resources: readonly string[]; readonly verbs: readonly string[] }[]
+  readonly rules: readonly {
+    readonly apiGroups: readonly string[]
+    readonly resources: readonly string[]
+    readonly verbs: readonly string[]
+  }[]
 }
 
 const READ = ['get', 'list', 'watch'] as const
 const WRITE = ['create', 'patch', 'update', 'delete'] as const
 
-const clusterRole = (name: string, description: string, rules: ClusterRole['rules']): ClusterRole =>
-  ({ apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRole', metadata: { name: `svccloud:${name}`, annotations: { 'svccloud.dev/description': description } }, rules })
+const clusterRole = (name: string, description: string, rules: ClusterRole['rules']): ClusterRole => ({
+  apiVersion: 'rbac.authorization.k8s.io/v1',
+  kind: 'ClusterRole',
+  metadata: { name: `svccloud:${name}`, annotations: { 'svccloud.dev/description': description } },
+  rules,
+})
 
-const pluralsOf = (customers: readonly string[]): string[] => RESOURCES.filter((resource) => customers.includes(resource.customers)).map(({ plural }) => plural)
+const pluralsOf = (customers: readonly string[]): string[] =>
+  RESOURCES.filter((resource) => customers.includes(resource.customers)).map(({ plural }) => plural)
 
 /** Permissions that say nothing about objects in Kubernetes (members, tokens, billing) are for the API alone. */
 const RULES: Partial<Readonly<Record<Permission, ClusterRole['rules']>>> = {
   read: [{ apiGroups: [API_GROUP], resources: pluralsOf(['read', 'write']), verbs: READ }],
   operate: [
     { apiGroups: [API_GROUP], resources: pluralsOf(['write']), verbs: WRITE },
-    // User data that servers name. Whoever knows a name may read it, as the API shows credentials to who may operate; nobody lists them.
+    // User data that servers name. Whoever knows a name may read it, as the API shows credentials to who may operate;
+    // nobody lists them.
     { apiGroups: [''], resources: ['secrets'], verbs: ['get', ...WRITE] },
   ],
 }
@@ -40,6 +52,14 @@ const DESCRIPTIONS: Readonly<Record<Role, string>> = {
 
 /** One for each role of accounts, and one to see what is offered, which is the same for everybody. */
 export const ACCOUNT_ROLES: readonly ClusterRole[] = [
-  ...ROLES.map((role) => clusterRole(role, DESCRIPTIONS[role], ROLE_PERMISSIONS[role].flatMap((permission) => RULES[permission] ?? []))),
-  clusterRole('catalog', 'Looking at regions, zones, plans and templates; bound in the whole cluster.', [{ apiGroups: [API_GROUP], resources: [Region, Zone, Plan, Template].map(({ plural }) => plural), verbs: READ }]),
+  ...ROLES.map((role) =>
+    clusterRole(
+      role,
+      DESCRIPTIONS[role],
+      ROLE_PERMISSIONS[role].flatMap((permission) => RULES[permission] ?? []),
+    ),
+  ),
+  clusterRole('catalog', 'Looking at regions, zones, plans and templates; bound in the whole cluster.', [
+    { apiGroups: [API_GROUP], resources: [Region, Zone, Plan, Template].map(({ plural }) => plural), verbs: READ },
+  ]),
 ]

@@ -1,4 +1,5 @@
-/** The building block of every stored noun: a resource, pure data. CRDs, RBAC and the store's types are projections of it.
+/** The building block of every stored noun: a resource, pure data. CRDs, RBAC and the store's types are projections of
+ *  it.
  *  What the API offers of a noun is a route (`kit/http/route.ts`). */
 import type { z } from 'zod'
 
@@ -26,7 +27,8 @@ export interface Resource<Spec extends z.ZodType = z.ZodType, Status extends z.Z
   readonly scope: 'Namespaced' | 'Cluster'
   /** One paragraph for `kubectl explain`. */
   readonly description: string
-  /** What people with a role in an account may do with the kind in its namespace: by permission `operate` and `read`, by `read` alone,
+  /** What people with a role in an account may do with the kind in its namespace: by permission `operate` and `read`,
+   *  by `read` alone,
    *  or nothing. */
   readonly customers: 'write' | 'read' | 'none'
   readonly spec: Spec
@@ -40,12 +42,24 @@ export interface Resource<Spec extends z.ZodType = z.ZodType, Status extends z.Z
   readonly types?: { readonly spec: z.infer<Spec>; readonly status: z.infer<Status> }
 }
 
-type ResourceInput<Spec extends z.ZodType, Status extends z.ZodType> = Pick<Resource<Spec, Status>, 'kind' | 'plural' | 'scope' | 'description' | 'spec' | 'status' | 'columns'> &
+type ResourceInput<Spec extends z.ZodType, Status extends z.ZodType> = Pick<
+  Resource<Spec, Status>,
+  'kind' | 'plural' | 'scope' | 'description' | 'spec' | 'status' | 'columns'
+> &
   Partial<Pick<Resource<Spec, Status>, 'shortNames' | 'customers' | 'selectableFields' | 'rules'>>
 
 /** What is left out is as narrow as can be: customers may nothing, and no field selects. */
-export function resource<Spec extends z.ZodType, Status extends z.ZodType>(input: ResourceInput<Spec, Status>): Resource<Spec, Status> {
+export function resource<Spec extends z.ZodType, Status extends z.ZodType>(
+  input: ResourceInput<Spec, Status>,
+): Resource<Spec, Status> {
   return {
-    group: API_GROUP, version: API_VERSION, singular: input.kind.toLowerCase(), shortNames: [], customers: 'none', selectableFields: [], rules: [], ...input,
+    group: API_GROUP,
+    version: API_VERSION,
+    singular: input.kind.toLowerCase(),
+    shortNames: [],
+    customers: 'none',
+    selectableFields: [],
+    rules: [],
+    ...input,
   }
 }

@@ -31,7 +31,22 @@ import { Storage } from './storage.ts'
 import { SUPPORT_ROUTES } from './support.ts'
 import { USAGE_ROUTES } from './usage.ts'
 
-export const RESOURCES: readonly Resource[] = [Region, Zone, Plan, Template, Node, PublicPool, Server, ServerGroup, Storage, Operation, Instance, Volume, NodeReport, Observation]
+export const RESOURCES: readonly Resource[] = [
+  Region,
+  Zone,
+  Plan,
+  Template,
+  Node,
+  PublicPool,
+  Server,
+  ServerGroup,
+  Storage,
+  Operation,
+  Instance,
+  Volume,
+  NodeReport,
+  Observation,
+]
 
 export const ROUTES: readonly Route[] = [
   ...SIGN_IN_ROUTES,
@@ -64,4 +79,5 @@ export const ROUTES: readonly Route[] = [
 /** The namespace that holds an account's resources. */
 export const accountNamespace = (accountId: string): string => `acct-${accountId}`
 /** The account of a namespace; undefined when it is not an account's. */
-export const accountOfNamespace = (namespace: string): string | undefined => (namespace.startsWith('acct-') ? namespace.slice(5) : undefined)
+export const accountOfNamespace = (namespace: string): string | undefined =>
+  namespace.startsWith('acct-') ? namespace.slice(5) : undefined

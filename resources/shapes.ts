@@ -3,34 +3,73 @@ import { z } from 'zod'
 import { OPERATION_KINDS, OPERATION_STATUSES } from '../domain/operations.ts'
 
 /** The id of a resource in the API: a UUID, or the DNS label that a person chose with kubectl. */
-export const Id = z.string().min(1).max(253).regex(/^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/, 'is not an id')
+export const Id = z
+  .string()
+  .min(1)
+  .max(253)
+  .regex(/^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/, 'is not an id')
 export const Uuid = z.uuid()
 export const DateTime = z.iso.datetime()
-export const ZoneName = z.string().min(1).max(63).regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/)
+export const ZoneName = z
+  .string()
+  .min(1)
+  .max(63)
+  .regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/)
 /** RFC 1123 host name label. */
-export const Hostname = z.string().min(1).max(63).regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/, 'must be 1 to 63 lower-case letters, digits and dashes, starting and ending with a letter or digit')
+export const Hostname = z
+  .string()
+  .min(1)
+  .max(63)
+  .regex(
+    /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/,
+    'must be 1 to 63 lower-case letters, digits and dashes, starting and ending with a letter or digit',
+  )
 
 /** One line of text for people. */
 export const Printable = z.string().regex(/^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]*$/u, 'must be printable')
-export const PrintableName = z.string().trim().min(1).max(100).regex(/^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]*$/u, 'must be printable')
+export const PrintableName = z
+  .string()
+  .trim()
+  .min(1)
+  .max(100)
+  .regex(/^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]*$/u, 'must be printable')
 
 export const LABELS_MAXIMUM = 64
-const LabelKey = z.string().min(1).max(63).regex(/^[A-Za-z0-9]([A-Za-z0-9._/-]*[A-Za-z0-9])?$/, 'must be 1 to 63 letters, digits, ".", "_", "/" or "-", starting and ending with a letter or digit')
-const LabelValue = z.string().max(255).regex(/^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]*$/u, 'must be printable')
-export const Labels = z.record(LabelKey, LabelValue).refine((labels) => Object.keys(labels).length <= LABELS_MAXIMUM, `at most ${LABELS_MAXIMUM} labels`)
+const LabelKey = z
+  .string()
+  .min(1)
+  .max(63)
+  .regex(
+    /^[A-Za-z0-9]([A-Za-z0-9._/-]*[A-Za-z0-9])?$/,
+    'must be 1 to 63 letters, digits, ".", "_", "/" or "-", starting and ending with a letter or digit',
+  )
+const LabelValue = z
+  .string()
+  .max(255)
+  .regex(/^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]*$/u, 'must be printable')
+export const Labels = z
+  .record(LabelKey, LabelValue)
+  .refine((labels) => Object.keys(labels).length <= LABELS_MAXIMUM, `at most ${LABELS_MAXIMUM} labels`)
 /** Labels as a CRD can say them; the exact rule is `Labels`, applied by the facade and by admission. */
 export const StoredLabels = z.record(z.string(), z.string().max(255)).meta({ maxProperties: LABELS_MAXIMUM })
 
 export const LIST_LIMIT_DEFAULT = 50
 export const LIST_LIMIT_MAXIMUM = 100
 /** `?limit=`: clamped above the maximum, refused when 0 or negative. */
-export const Limit = z.coerce.number().int().min(1).transform((limit) => Math.min(limit, LIST_LIMIT_MAXIMUM)).default(LIST_LIMIT_DEFAULT)
+export const Limit = z.coerce
+  .number()
+  .int()
+  .min(1)
+  .transform((limit) => Math.min(limit, LIST_LIMIT_MAXIMUM))
+  .default(LIST_LIMIT_DEFAULT)
 export const Cursor = z.string().min(1).max(1024)
 export const PageQuery = z.strictObject({ cursor: Cursor.optional(), limit: Limit })
 /** A page of a list; without a cursor it is the last one. */
-export const pageOf = <Item extends z.ZodType>(item: Item) => z.strictObject({ items: z.array(item), next_cursor: z.string().nullable() })
+export const pageOf = <Item extends z.ZodType>(item: Item) =>
+  z.strictObject({ items: z.array(item), next_cursor: z.string().nullable() })
 /** A list that is never long enough for pages. */
-export const completeListOf = <Item extends z.ZodType>(item: Item) => z.strictObject({ items: z.array(item), next_cursor: z.null() })
+export const completeListOf = <Item extends z.ZodType>(item: Item) =>
+  z.strictObject({ items: z.array(item), next_cursor: z.null() })
 
 /** KEP-1623. */
 export const Condition = z.strictObject({
@@ -38,12 +77,30 @@ export const Condition = z.strictObject({
   status: z.enum(['True', 'False', 'Unknown']).describe('Whether it holds.'),
   reason: z.string().min(1).max(1024).describe('One word for programs that says why.'),
   message: z.string().max(32_768).describe('For people; may be empty.'),
-  lastTransitionTime: z.string().max(64).meta({ format: 'date-time' }).describe('When the status of the condition changed last.'),
+  lastTransitionTime: z
+    .string()
+    .max(64)
+    .meta({ format: 'date-time' })
+    .describe('When the status of the condition changed last.'),
   observedGeneration: z.int().min(0).optional().describe('The metadata.generation that it was judged by.'),
 })
 export type Condition = z.infer<typeof Condition>
-export const ObservedGeneration = z.int().min(0).optional().describe('The metadata.generation that the rest of the status speaks of: a lower one than the object has means that its newest change has not been looked at.')
-export const Conditions = z.array(Condition).max(16).describe('Ready sums up. Reconciling and Stalled are true only while the object is being brought about, or cannot be without help.').meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'] })
+export const ObservedGeneration = z
+  .int()
+  .min(0)
+  .optional()
+  .describe(
+    'The metadata.generation that the rest of the status speaks of: a lower one than the object has means that ' +
+      'its newest change has not been looked at.',
+  )
+export const Conditions = z
+  .array(Condition)
+  .max(16)
+  .describe(
+    'Ready sums up. Reconciling and Stalled are true only while the object is being brought about, or cannot be ' +
+      'without help.',
+  )
+  .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'] })
 
 /** The change that is under way on a resource, written together with the desired state in one conditional write.
  *  At most one is active: `status.operation` of the same id is final before the next may be written. */
@@ -54,11 +111,16 @@ export const OperationStanza = z.strictObject({
   deadlineAt: z.string().max(64).meta({ format: 'date-time' }).describe('When it has failed unless it is done.'),
   actor: z.string().max(512).describe('Who asked: user:<id>, token:<name>, operator or system:<component>.'),
   requestId: z.string().max(128).describe('The request that asked, as in its answer and in the audit log.'),
-  arguments: z.record(z.string(), z.string().max(1024)).meta({ maxProperties: 16 }).optional().describe('What the operation needs beside the desired state; never a secret.'),
+  arguments: z
+    .record(z.string(), z.string().max(1024))
+    .meta({ maxProperties: 16 })
+    .optional()
+    .describe('What the operation needs beside the desired state; never a secret.'),
 })
 export type OperationStanza = z.infer<typeof OperationStanza>
 
-/** How far the operation of the stanza is; mirrors the Operation object, so that one read of the resource tells whether it is busy. */
+/** How far the operation of the stanza is; mirrors the Operation object, so that one read of the resource tells whether
+ *  it is busy. */
 export const OperationProgress = z.strictObject({
   id: z.string().max(253).describe('Name of the Operation.'),
   kind: z.enum(OPERATION_KINDS).describe('What is done.'),

@@ -1,4 +1,5 @@
-/** A real PostgreSQL for tests, of which nothing is durable. The files of the database tier share one server, which the tier starts; others start
+/** A real PostgreSQL for tests, of which nothing is durable. The files of the database tier share one server, which the
+ *  tier starts; others start
  *  theirs. Every `useDatabase` is a database of its own with the newest schema. */
 import { mkdtemp, open, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -39,7 +40,8 @@ declare module 'vitest' {
   }
 }
 
-const databaseAt = (serverUrl: string, name: string): string => Object.assign(new URL(serverUrl), { pathname: `/${name}` }).href
+const databaseAt = (serverUrl: string, name: string): string =>
+  Object.assign(new URL(serverUrl), { pathname: `/${name}` }).href
 
 async function run(serverUrl: string, ...statements: readonly string[]): Promise<void> {
   const client = new pg.Client({ connectionString: databaseAt(serverUrl, 'postgres') })
@@ -63,10 +65,16 @@ async function createDatabase(serverUrl: string): Promise<TestDatabase> {
   const name = `test_${newUuid(systemRandom).replaceAll('-', '')}`
   await run(serverUrl, `create database ${name} template ${TEMPLATE}`)
   const url = databaseAt(serverUrl, name)
-  const db = openDatabase({ url, connectionsMaximum: CONNECTIONS_MAXIMUM, connectMillisecondsMaximum: CONNECT_MILLISECONDS_MAXIMUM })
+  const db = openDatabase({
+    url,
+    connectionsMaximum: CONNECTIONS_MAXIMUM,
+    connectMillisecondsMaximum: CONNECT_MILLISECONDS_MAXIMUM,
+  })
   return {
-    url, db,
-    breakConnections: () => run(serverUrl, `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`),
+    url,
+    db,
+    breakConnections: () =>
+      run(serverUrl, `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`),
     async drop() {
       await db.destroy()
       await run(serverUrl, `drop database ${name} with (force)`)
@@ -77,8 +85,17 @@ async function createDatabase(serverUrl: string): Promise<TestDatabase> {
 export async function startPostgres(): Promise<TestServer> {
   const folder = await mkdtemp(join(tmpdir(), 'svccloud-postgres-'))
   const log = await open(join(folder, 'log'), 'a+')
-  const server = await startEmbedded({ folder, port: 0, isDurable: false, output: log.fd, clock: systemClock, random: systemRandom, log: silentLog })
-    .catch(async (error: unknown) => { throw new Error(`PostgreSQL did not start: ${await readFile(join(folder, 'log'), 'utf8')}`, { cause: error }) })
+  const server = await startEmbedded({
+    folder,
+    port: 0,
+    isDurable: false,
+    output: log.fd,
+    clock: systemClock,
+    random: systemRandom,
+    log: silentLog,
+  }).catch(async (error: unknown) => {
+    throw new Error(`PostgreSQL did not start: ${await readFile(join(folder, 'log'), 'utf8')}`, { cause: error })
+  })
   await createTemplate(server.url)
   const created: TestDatabase[] = []
   return {
@@ -104,7 +121,8 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   return () => server.stop()
 }
 
-/** A fresh database for the tests of the enclosing `describe` or file; read `db` and `url` inside tests and hooks only. */
+/** A fresh database for the tests of the enclosing `describe` or file; read `db` and `url` inside tests and hooks only.
+ */
 export function useDatabase(): { readonly db: Database; readonly url: string; breakConnections(): Promise<void> } {
   let database: TestDatabase | undefined
   let own: TestServer | undefined
@@ -121,8 +139,12 @@ export function useDatabase(): { readonly db: Database; readonly url: string; br
     return database
   }
   return {
-    get db() { return opened().db },
-    get url() { return opened().url },
+    get db() {
+      return opened().db
+    },
+    get url() {
+      return opened().url
+    },
     breakConnections: () => opened().breakConnections(),
   }
 }

@@ -13,16 +13,28 @@ test('what becomes true is waited for and answered, also over failures', async (
 })
 
 test('what never does is told with what was seen last, or with why nothing was', async () => {
-  await expect(until('a prompt', () => ({ printed: `${'x'.repeat(5_000)} the end` }), () => false, 1)).rejects.toThrow(/^waited 1 ms in vain for a prompt; there was \{"printed":"x{992} the end"\}$/)
+  await expect(
+    until(
+      'a prompt',
+      () => ({ printed: `${'x'.repeat(5_000)} the end` }),
+      () => false,
+      1,
+    ),
+  ).rejects.toThrow(/^waited 1 ms in vain for a prompt; there was \{"printed":"x{992} the end"\}$/)
   const failure = new Error('away')
-  await expect(eventually('an answer', () => Promise.reject(failure), 1)).rejects.toMatchObject({ message: 'waited 1 ms in vain for an answer', cause: failure })
+  await expect(eventually('an answer', () => Promise.reject(failure), 1)).rejects.toMatchObject({
+    message: 'waited 1 ms in vain for an answer',
+    cause: failure,
+  })
 })
 
 test('what is hopeless is not waited for', async () => {
   let looks = 0
-  await expect(eventually('the dead', () => {
-    looks++
-    throw new Hopeless('it is dead')
-  })).rejects.toThrow('it is dead')
+  await expect(
+    eventually('the dead', () => {
+      looks++
+      throw new Hopeless('it is dead')
+    }),
+  ).rejects.toThrow('it is dead')
   expect(looks).toBe(1)
 })

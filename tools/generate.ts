@@ -1,4 +1,5 @@
-/** Writes the generated files: `npm run generate`. The CRDs, one per kind, and the ClusterRoles of accounts, the types of the client, from the
+/** Writes the generated files: `npm run generate`. The CRDs, one per kind, and the ClusterRoles of accounts, the types
+ *  of the client, from the
  *  definitions in `resources/`. Unit tests compare what is committed with what this makes. */
 import { mkdir, readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -21,14 +22,26 @@ type Files = ReadonlyMap<string, string>
 const textOf = (value: object): string => HEADER + stringify(value, { lineWidth: 0, aliasDuplicateObjects: false })
 
 /** Text by file name. */
-export const crdFiles = (): Files => new Map(RESOURCES.map((kind) => [`${kind.plural}.yaml`, textOf(crdOf(kind, CATEGORY))]))
+export const crdFiles = (): Files =>
+  new Map(RESOURCES.map((kind) => [`${kind.plural}.yaml`, textOf(crdOf(kind, CATEGORY))]))
 
 /** Text by file name. */
-export const roleFiles = (): Files => new Map(ACCOUNT_ROLES.map((role) => [`${role.metadata.name.split(':').at(-1)}.yaml`, textOf(role)]))
+export const roleFiles = (): Files =>
+  new Map(ACCOUNT_ROLES.map((role) => [`${role.metadata.name.split(':').at(-1)}.yaml`, textOf(role)]))
 
 /** The types of the TypeScript client, from the customers' document without its examples. */
 export const clientFiles = async (): Promise<Files> =>
-  new Map([['schema.ts', await clientTypes(openApiDocument(ROUTES.filter(({ audience }) => audience === 'customer'), { title: 'svccloud', description: '', version: VERSION, serverUrl: '/' }))]])
+  new Map([
+    [
+      'schema.ts',
+      await clientTypes(
+        openApiDocument(
+          ROUTES.filter(({ audience }) => audience === 'customer'),
+          { title: 'svccloud', description: '', version: VERSION, serverUrl: '/' },
+        ),
+      ),
+    ],
+  ])
 
 /** Makes the folder hold these files and nothing else. */
 async function writeFiles(name: string, files: Files): Promise<void> {

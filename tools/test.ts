@@ -1,11 +1,21 @@
 /** Runs the test suite tier by tier and sums up: `npm test`, `npm test -- --only unit`, `npm run test:cluster`.
- *  Says which tier is skipped and why. The last line is always `N passed, N failed, N skipped`; the exit code is 1 when anything failed. */
+ *  Says which tier is skipped and why. The last line is always `N passed, N failed, N skipped`; the exit code is 1 when
+ *  anything failed. */
 import { spawn } from 'node:child_process'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { systemClock } from '../kit/sys/clock.ts'
-import { environment, isTerminal, nodeBinary, printErrorLine, printLine, processArguments, setExitCode, stopSignal } from '../kit/sys/process.ts'
+import {
+  environment,
+  isTerminal,
+  nodeBinary,
+  printErrorLine,
+  printLine,
+  processArguments,
+  setExitCode,
+  stopSignal,
+} from '../kit/sys/process.ts'
 import { TIERS, type Tier, userDescription } from './tiers.ts'
 
 export interface Tally {
@@ -20,7 +30,10 @@ export interface Report {
   readonly numFailedTests: number
   readonly numPendingTests: number
   readonly numTodoTests: number
-  readonly testResults: readonly { readonly status: string; readonly assertionResults: readonly { readonly status: string }[] }[]
+  readonly testResults: readonly {
+    readonly status: string
+    readonly assertionResults: readonly { readonly status: string }[]
+  }[]
 }
 
 const ROOT = join(import.meta.dirname, '..')
@@ -28,14 +41,20 @@ const ROOT = join(import.meta.dirname, '..')
 const COMPILE_CACHE = join(ROOT, 'node_modules/.cache/compiled')
 const NOTHING: Tally = { passed: 0, failed: 0, skipped: 0 }
 
-export const add = (a: Tally, b: Tally): Tally => ({ passed: a.passed + b.passed, failed: a.failed + b.failed, skipped: a.skipped + b.skipped })
-export const summary = (tally: Tally): string => `${tally.passed} passed, ${tally.failed} failed, ${tally.skipped} skipped`
+export const add = (a: Tally, b: Tally): Tally => ({
+  passed: a.passed + b.passed,
+  failed: a.failed + b.failed,
+  skipped: a.skipped + b.skipped,
+})
+export const summary = (tally: Tally): string =>
+  `${tally.passed} passed, ${tally.failed} failed, ${tally.skipped} skipped`
 
 /** Counts a run. A file that failed without a failed test (it did not even load) counts as one failure,
  *  and so does a run that ended badly with nothing to show for it. */
 export function tallyOf(report: Report | undefined, isExitClean: boolean): Tally {
   if (report === undefined) return isExitClean ? NOTHING : { ...NOTHING, failed: 1 }
-  const isBroken = (file: Report['testResults'][number]) => file.status === 'failed' && !file.assertionResults.some((test) => test.status === 'failed')
+  const isBroken = (file: Report['testResults'][number]) =>
+    file.status === 'failed' && !file.assertionResults.some((test) => test.status === 'failed')
   const failed = report.numFailedTests + report.testResults.filter(isBroken).length
   return {
     passed: report.numPassedTests,
@@ -48,7 +67,9 @@ export function tallyOf(report: Report | undefined, isExitClean: boolean): Tally
 function succeeds(file: string, flags: readonly string[], deadlineMilliseconds: number): Promise<boolean> {
   return new Promise((resolve) => {
     const child = spawn(nodeBinary(), [file, ...flags], {
-      cwd: ROOT, stdio: ['ignore', 'inherit', 'inherit'], env: { ...environment(), NODE_COMPILE_CACHE: COMPILE_CACHE, ...(isTerminal() ? {} : { NO_COLOR: '1' }) },
+      cwd: ROOT,
+      stdio: ['ignore', 'inherit', 'inherit'],
+      env: { ...environment(), NODE_COMPILE_CACHE: COMPILE_CACHE, ...(isTerminal() ? {} : { NO_COLOR: '1' }) },
     })
     const cancel = systemClock.after(deadlineMilliseconds, () => {
       printLine(`not finished after ${deadlineMilliseconds / 60_000} minutes: ended`)
@@ -77,8 +98,16 @@ async function check(): Promise<Tally> {
 async function runTier(tier: Tier): Promise<Tally> {
   const folder = await mkdtemp(join(tmpdir(), 'svccloud-test-'))
   const reportFile = join(folder, 'report.json')
-  const flags = ['run', '--project', tier.name, '--passWithNoTests', `--maxWorkers=${tier.workersMaximum}`,
-    '--reporter=default', '--reporter=json', `--outputFile.json=${reportFile}`]
+  const flags = [
+    'run',
+    '--project',
+    tier.name,
+    '--passWithNoTests',
+    `--maxWorkers=${tier.workersMaximum}`,
+    '--reporter=default',
+    '--reporter=json',
+    `--outputFile.json=${reportFile}`,
+  ]
   try {
     const isExitClean = await succeeds(inModules('vitest/vitest.mjs'), flags, tier.deadlineMilliseconds)
     const text = await readFile(reportFile, 'utf8').catch(() => undefined)
@@ -92,13 +121,16 @@ async function section(name: string, work: () => Promise<Tally>): Promise<Tally>
   printLine(`\n== ${name}`)
   const startedAt = systemClock.monotonicMilliseconds()
   const tally = await work()
-  printLine(`== ${name}: ${summary(tally)} in ${Math.round((systemClock.monotonicMilliseconds() - startedAt) / 1000)} s`)
+  printLine(
+    `== ${name}: ${summary(tally)} in ${Math.round((systemClock.monotonicMilliseconds() - startedAt) / 1000)} s`,
+  )
   return tally
 }
 
 const CHECK = 'check'
 
-/** Runs the tiers named, or all that are not opt-in. When the signal aborts, what has run is summed up, and being stopped counts as a failure. */
+/** Runs the tiers named, or all that are not opt-in. When the signal aborts, what has run is summed up, and being
+ *  stopped counts as a failure. */
 async function runSuite(only: readonly string[], stop: AbortSignal): Promise<Tally> {
   const isWanted = (name: string, isOptIn: boolean) => (only.length === 0 ? !isOptIn : only.includes(name))
   const skippedTiers: string[] = []
@@ -111,7 +143,10 @@ async function runSuite(only: readonly string[], stop: AbortSignal): Promise<Tal
     if (missing === undefined) total = add(total, await section(tier.name, () => runTier(tier)))
     else skippedTiers.push(`tier ${tier.name} skipped: ${missing}`)
   }
-  if (only.length === 0) for (const tier of TIERS) if (tier.isOptIn) skippedTiers.push(`tier ${tier.name} skipped: it runs when asked for (npm test -- --only ${tier.name})`)
+  if (only.length === 0)
+    for (const tier of TIERS)
+      if (tier.isOptIn)
+        skippedTiers.push(`tier ${tier.name} skipped: it runs when asked for (npm test -- --only ${tier.name})`)
   printLine('')
   for (const line of skippedTiers) printLine(line)
   if (!stop.aborted) return total
@@ -125,7 +160,11 @@ export function parseOnly(flags: readonly string[]): readonly string[] | undefin
   const only: string[] = []
   for (let index = 0; index < flags.length; index += 1) {
     const flag = flags[index] ?? ''
-    const value = flag.startsWith('--only=') ? flag.slice('--only='.length) : flag === '--only' ? flags[++index] : undefined
+    const value = flag.startsWith('--only=')
+      ? flag.slice('--only='.length)
+      : flag === '--only'
+        ? flags[++index]
+        : undefined
     const names = value?.split(',') ?? []
     if (names.length === 0 || names.some((name) => !known.includes(name))) return undefined
     only.push(...names)

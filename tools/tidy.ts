@@ -1,5 +1,7 @@
-/** The rules of the house that a compiler does not know, read off the source text: who may import whom, where time, randomness
- *  and the process may be touched, how files are named, and which marks never stay. Runs as a test and as `node tools/tidy.ts`.
+/** The rules of the house that a compiler does not know, read off the source text: who may import whom, where time,
+ *  randomness
+ *  and the process may be touched, how files are named, and which marks never stay. Runs as a test and as `node
+ *  tools/tidy.ts`.
  *  Deliberately not a linter: style is a reader's business. */
 import { readdir, readFile } from 'node:fs/promises'
 import { join, posix } from 'node:path'
@@ -27,10 +29,16 @@ const IMPORTS: Readonly<Record<string, ImportRule>> = {
   db: { paths: ['domain/', 'kit/sys/'], never: ['express'] },
   apiserver: { paths: ['domain/', 'resources/', 'kit/', 'db/'] },
   controllers: { paths: ['domain/', 'resources/', 'kit/', 'db/'], never: ['express'] },
-  agents: { paths: ['domain/', 'resources/instance.ts', 'resources/define.ts', 'resources/shapes.ts', 'kit/'], never: ['express', 'pg', 'kysely'] },
+  agents: {
+    paths: ['domain/', 'resources/instance.ts', 'resources/define.ts', 'resources/shapes.ts', 'kit/'],
+    never: ['express', 'pg', 'kysely'],
+  },
   embedded: { paths: ['kit/sys/'] },
   client: { paths: [], packages: ['openapi-fetch'] },
-  cli: { paths: ['resources/', 'kit/http/', 'kit/sys/', 'tools/verify-audit.ts'], never: ['pg', 'kysely', '@kubernetes/client-node'] },
+  cli: {
+    paths: ['resources/', 'kit/http/', 'kit/sys/', 'tools/verify-audit.ts'],
+    never: ['pg', 'kysely', '@kubernetes/client-node'],
+  },
 }
 const PRODUCT_FOLDERS = Object.keys(IMPORTS)
 const OTHER_FOLDERS = ['tools', 'test', 'bench']
@@ -44,8 +52,14 @@ interface Ban {
 
 const SYSTEM_BANS: readonly Ban[] = [
   { pattern: /\bDate\.now\b|\bnew Date\(\s*\)|\bperformance\.now\b/g, rule: 'the time comes from a Clock' },
-  { pattern: /(?<![.\w])(setTimeout|setInterval|setImmediate)\b|\bAbortSignal\.timeout\b/g, rule: 'waiting is done by a Clock' },
-  { pattern: /\bMath\.random\b|\b(randomUUID|randomBytes|randomInt|randomFill(Sync)?|getRandomValues)\b/g, rule: 'randomness comes from a Random' },
+  {
+    pattern: /(?<![.\w])(setTimeout|setInterval|setImmediate)\b|\bAbortSignal\.timeout\b/g,
+    rule: 'waiting is done by a Clock',
+  },
+  {
+    pattern: /\bMath\.random\b|\b(randomUUID|randomBytes|randomInt|randomFill(Sync)?|getRandomValues)\b/g,
+    rule: 'randomness comes from a Random',
+  },
   { pattern: /(?<![.\w])process\s*\.\s*\w/g, rule: 'the process is reached through kit/sys/process.ts' },
 ]
 
@@ -56,25 +70,39 @@ const MARK_BANS: readonly Ban[] = [
 ]
 /** Looked for in comments too. */
 const COMMENT_BANS: readonly Ban[] = [
-  { pattern: new RegExp(String.raw`\b(TO${'DO'}|FIX${'ME'}|XX${'X'})\b|@ts-(ignore|nocheck)|eslint-${'disable'}`, 'g'), rule: 'unfinished work is not committed' },
+  {
+    pattern: new RegExp(String.raw`\b(TO${'DO'}|FIX${'ME'}|XX${'X'})\b|@ts-(ignore|nocheck)|eslint-${'disable'}`, 'g'),
+    rule: 'unfinished work is not committed',
+  },
 ]
 
-const FILE_NAME = /^[a-z0-9]+(-[a-z0-9]+)*(\.(database|kubectl|qemu|network|fencing|e2e|endurance|cluster))?(\.test)?(\.d)?\.ts$/
+const FILE_NAME =
+  /^[a-z0-9]+(-[a-z0-9]+)*(\.(database|kubectl|qemu|network|fencing|e2e|endurance|cluster))?(\.test)?(\.d)?\.ts$/
 const EMPTY_NAMES = /(^|[-/])(utils?|helpers?|common|manager|misc)(?=[-./]|$)/
 
 /** The code without comments and plain strings, every line where it was. Templates stay: they hold code. */
 const withoutWords = (source: string): string =>
-  source.replace(/\/\*[\s\S]*?\*\/|\/\/[^\n]*|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"/g, (words) => words.replace(/[^\n]/g, ' '))
+  source.replace(/\/\*[\s\S]*?\*\/|\/\/[^\n]*|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"/g, (words) =>
+    words.replace(/[^\n]/g, ' '),
+  )
 
 const lineOf = (source: string, index: number): number => source.slice(0, index).split('\n').length
 
 const matches = (file: string, source: string, bans: readonly Ban[]): Finding[] =>
-  bans.flatMap(({ pattern, rule }) => [...source.matchAll(pattern)].map((match) => ({ file, line: lineOf(source, match.index), rule })))
+  bans.flatMap(({ pattern, rule }) =>
+    [...source.matchAll(pattern)].map((match) => ({ file, line: lineOf(source, match.index), rule })),
+  )
 
-const IMPORT = /(?:^|\n)\s*(?:import|export)\b[^'"`;]*?\bfrom\s*'([^']+)'|(?:^|\n)\s*import\s*'([^']+)'|\bimport\(\s*'([^']+)'\s*\)/g
+const IMPORT =
+  /(?:^|\n)\s*(?:import|export)\b[^'"`;]*?\bfrom\s*'([^']+)'|(?:^|\n)\s*import\s*'([^']+)'|\bimport\(\s*'([^']+)'\s*\)/g
 
-const isWithin = (path: string, prefixes: readonly string[]): boolean => prefixes.some((prefix) => path === prefix || (prefix.endsWith('/') && path.startsWith(prefix)))
-const packageOf = (specifier: string): string => specifier.split('/').slice(0, specifier.startsWith('@') ? 2 : 1).join('/')
+const isWithin = (path: string, prefixes: readonly string[]): boolean =>
+  prefixes.some((prefix) => path === prefix || (prefix.endsWith('/') && path.startsWith(prefix)))
+const packageOf = (specifier: string): string =>
+  specifier
+    .split('/')
+    .slice(0, specifier.startsWith('@') ? 2 : 1)
+    .join('/')
 
 function importFault(file: string, specifier: string): string | undefined {
   const folder = file.split('/')[0] ?? ''

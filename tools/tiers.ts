@@ -34,9 +34,11 @@ const answers = (command: string, ...flags: string[]): Promise<boolean> =>
 
 async function qemuMissing(): Promise<string | undefined> {
   for (const command of ['qemu-system-x86_64', 'qemu-img']) {
-    if (!(await answers(command, '--version'))) return `${command} is not installed (Debian: qemu-system-x86 and qemu-utils)`
+    if (!(await answers(command, '--version')))
+      return `${command} is not installed (Debian: qemu-system-x86 and qemu-utils)`
   }
-  if (!(await answers('apt-get', '--version'))) return 'guest images are made from Debian packages, and there is no apt-get here'
+  if (!(await answers('apt-get', '--version')))
+    return 'guest images are made from Debian packages, and there is no apt-get here'
   return undefined
 }
 
@@ -44,13 +46,16 @@ const kubectlMissing = async (): Promise<string | undefined> =>
   (await isBuilt('kubectl')) ? undefined : 'kubectl is not built (with Go: node tools/cluster/build.ts kubectl)'
 
 const clusterMissing = async (): Promise<string | undefined> =>
-  (await canHave(['etcd', 'kube-apiserver', 'kube-controller-manager'])) ? undefined : 'a real Kubernetes API server is not built, and there is no Go to build it with'
+  (await canHave(['etcd', 'kube-apiserver', 'kube-controller-manager']))
+    ? undefined
+    : 'a real Kubernetes API server is not built, and there is no Go to build it with'
 
 async function networkMissing(): Promise<string | undefined> {
   if (!isRoot()) return 'network namespaces are made by root only'
   if (!(await answers('ping', '-V'))) return 'ping is not installed (Debian: iputils-ping)'
   for (const command of ['ovn-northd', 'ovn-controller', 'ovs-vswitchd', 'ovsdb-server', 'ethtool']) {
-    if (!(await answers(command, '--version'))) return `${command} is not installed (Debian: ovn-central, ovn-host, openvswitch-switch and ethtool)`
+    if (!(await answers(command, '--version')))
+      return `${command} is not installed (Debian: ovn-central, ovn-host, openvswitch-switch and ethtool)`
   }
   return qemuMissing()
 }
@@ -58,7 +63,8 @@ async function networkMissing(): Promise<string | undefined> {
 /** What fencing asks, and somebody real to ask: a simulated management controller, and a cluster of one monitor. */
 async function fencingMissing(): Promise<string | undefined> {
   for (const command of ['ipmitool', 'ipmi_sim', 'ceph', 'ceph-mon']) {
-    if (!(await answers('which', command))) return `${command} is not installed (Debian: ipmitool, openipmi, ceph-common and ceph-mon)`
+    if (!(await answers('which', command)))
+      return `${command} is not installed (Debian: ipmitool, openipmi, ceph-common and ceph-mon)`
   }
   return undefined
 }
@@ -89,15 +95,72 @@ const named = (input: TierInput): Tier => ({
 })
 
 const special: readonly Tier[] = [
-  named({ name: 'database', setup: 'test/database.ts', workersMaximum: 2, testTimeoutMilliseconds: 60_000, deadlineMinutes: 8 }),
-  named({ name: 'kubectl', workersMaximum: 2, testTimeoutMilliseconds: 90_000, deadlineMinutes: 6, missing: kubectlMissing }),
-  named({ name: 'qemu', workersMaximum: 2, testTimeoutMilliseconds: 180_000, deadlineMinutes: 8, missing: qemuMissing }),
-  named({ name: 'network', workersMaximum: 1, testTimeoutMilliseconds: 180_000, deadlineMinutes: 6, missing: networkMissing }),
-  named({ name: 'fencing', workersMaximum: 2, testTimeoutMilliseconds: 120_000, deadlineMinutes: 4, missing: fencingMissing }),
-  named({ name: 'simulation', folder: 'test/sim/**/*.test.ts', setup: 'test/database.ts', workersMaximum: 3, testTimeoutMilliseconds: 480_000, deadlineMinutes: 14 }),
-  named({ name: 'e2e', workersMaximum: 2, testTimeoutMilliseconds: 300_000, deadlineMinutes: 12, missing: qemuMissing }),
-  named({ name: 'endurance', workersMaximum: 1, testTimeoutMilliseconds: 300_000, deadlineMinutes: 20, isOptIn: true, missing: qemuMissing }),
-  named({ name: 'cluster', workersMaximum: 1, testTimeoutMilliseconds: 300_000, deadlineMinutes: 20, isOptIn: true, missing: clusterMissing }),
+  named({
+    name: 'database',
+    setup: 'test/database.ts',
+    workersMaximum: 2,
+    testTimeoutMilliseconds: 60_000,
+    deadlineMinutes: 8,
+  }),
+  named({
+    name: 'kubectl',
+    workersMaximum: 2,
+    testTimeoutMilliseconds: 90_000,
+    deadlineMinutes: 6,
+    missing: kubectlMissing,
+  }),
+  named({
+    name: 'qemu',
+    workersMaximum: 2,
+    testTimeoutMilliseconds: 180_000,
+    deadlineMinutes: 8,
+    missing: qemuMissing,
+  }),
+  named({
+    name: 'network',
+    workersMaximum: 1,
+    testTimeoutMilliseconds: 180_000,
+    deadlineMinutes: 6,
+    missing: networkMissing,
+  }),
+  named({
+    name: 'fencing',
+    workersMaximum: 2,
+    testTimeoutMilliseconds: 120_000,
+    deadlineMinutes: 4,
+    missing: fencingMissing,
+  }),
+  named({
+    name: 'simulation',
+    folder: 'test/sim/**/*.test.ts',
+    setup: 'test/database.ts',
+    workersMaximum: 3,
+    testTimeoutMilliseconds: 480_000,
+    deadlineMinutes: 14,
+  }),
+  named({
+    name: 'e2e',
+    workersMaximum: 2,
+    testTimeoutMilliseconds: 300_000,
+    deadlineMinutes: 12,
+    missing: qemuMissing,
+  }),
+  named({
+    name: 'endurance',
+    workersMaximum: 1,
+    testTimeoutMilliseconds: 300_000,
+    deadlineMinutes: 20,
+    isOptIn: true,
+    missing: qemuMissing,
+  }),
+  named({
+    name: 'cluster',
+    workersMaximum: 1,
+    testTimeoutMilliseconds: 300_000,
+    deadlineMinutes: 20,
+    isOptIn: true,
+    missing: clusterMissing,
+  }),
 ]
 
 const unit: Tier = {

@@ -1,13 +1,19 @@
-/** Checks an export of the audit log with nothing but the file: node tools/verify-audit.ts export.ndjson [hash of the entry before the first]
+/** Checks an export of the audit log with nothing but the file: node tools/verify-audit.ts export.ndjson [hash of the
+ *  entry before the first]
  *  Stands alone on purpose, so that anyone can read, copy or rewrite it: no import of the product, no dependency. */
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 
 /** RFC 8785: members sorted, no spaces. */
 const canonical = (value: unknown): string =>
-  Array.isArray(value) ? `[${value.map(canonical).join(',')}]`
-  : value !== null && typeof value === 'object' ? `{${Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, member]) => `${JSON.stringify(name)}:${canonical(member)}`).join(',')}}`
-  : JSON.stringify(value)
+  Array.isArray(value)
+    ? `[${value.map(canonical).join(',')}]`
+    : value !== null && typeof value === 'object'
+      ? `{${Object.entries(value)
+          .sort(([a], [b]) => (a < b ? -1 : 1))
+          .map(([name, member]) => `${JSON.stringify(name)}:${canonical(member)}`)
+          .join(',')}}`
+      : JSON.stringify(value)
 
 /** What the check of an export comes to. */
 export interface Verdict {
@@ -23,16 +29,25 @@ export function verifyAudit(lines: Iterable<string>, start?: string): Verdict {
   for (const line of lines) {
     if (line === '') continue
     const { entry_hash, ...entry } = JSON.parse(line)
-    previous ??= entry.sequence === 1 ? '0'.repeat(64) : entry.previous_hash // an export that starts later trusts its first link
-    const fault = sequence !== undefined && entry.sequence !== sequence + 1 ? `comes after ${sequence}`
-      : entry.previous_hash !== previous ? 'does not name the entry before it'
-      : createHash('sha256').update(canonical(entry)).digest('hex') !== entry_hash ? 'was changed' : undefined
+    // an export that starts later trusts its first link
+    previous ??= entry.sequence === 1 ? '0'.repeat(64) : entry.previous_hash
+    const fault =
+      sequence !== undefined && entry.sequence !== sequence + 1
+        ? `comes after ${sequence}`
+        : entry.previous_hash !== previous
+          ? 'does not name the entry before it'
+          : createHash('sha256').update(canonical(entry)).digest('hex') !== entry_hash
+            ? 'was changed'
+            : undefined
     if (fault !== undefined) return { isWhole: false, text: `BROKEN: entry ${entry.sequence} (${entry.id}) ${fault}` }
     sequence = entry.sequence
     previous = entry_hash
     entries += 1
   }
-  return { isWhole: true, text: `OK: ${entries} entries, the last is ${sequence ?? 'none'} with hash ${previous ?? 'none'}` }
+  return {
+    isWhole: true,
+    text: `OK: ${entries} entries, the last is ${sequence ?? 'none'} with hash ${previous ?? 'none'}`,
+  }
 }
 
 if (import.meta.main) {

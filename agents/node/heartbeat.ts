@@ -35,7 +35,11 @@ export function newHeartbeat({ store, namespace, nodeName, report, clock, log }:
   const reported = Promise.withResolvers<void>()
 
   async function renew(): Promise<void> {
-    const spec = { holderIdentity: nodeName, leaseDurationSeconds: LEASE_SECONDS, renewTime: clock.now().toISOString().replace('Z', '000Z') } // microseconds
+    const spec = {
+      holderIdentity: nodeName,
+      leaseDurationSeconds: LEASE_SECONDS,
+      renewTime: clock.now().toISOString().replace('Z', '000Z'),
+    } // microseconds
     const key = { namespace, name: HEARTBEAT_LEASE_NAME }
     try {
       await store.patch(Lease, key, { spec })

@@ -64,19 +64,56 @@ export async function openHost(options: HostOptions): Promise<HostDrivers> {
   }
 }
 
-async function openQemuHost({ folder, imageFolder, bootId, guestNetwork, metadata, migrationHost, migrationPorts, migrationMebibytesPerSecond, sharedFolder, clock, random, log }: HostOptions): Promise<HostDrivers> {
+async function openQemuHost({
+  folder,
+  imageFolder,
+  bootId,
+  guestNetwork,
+  metadata,
+  migrationHost,
+  migrationPorts,
+  migrationMebibytesPerSecond,
+  sharedFolder,
+  clock,
+  random,
+  log,
+}: HostOptions): Promise<HostDrivers> {
   const machine = await probeQemu({ cacheFile: join(folder, 'accelerator'), bootId, clock })
-  const network: GuestNetwork = guestNetwork === 'ovn' ? { kind: 'ovn' } : { isOutboundAllowed: guestNetwork === 'outbound', metadata }
+  const network: GuestNetwork =
+    guestNetwork === 'ovn' ? { kind: 'ovn' } : { isOutboundAllowed: guestNetwork === 'outbound', metadata }
   if (isOvn(network)) await mustHaveOvnPrograms()
   await mkdir(imageFolder, { recursive: true })
   const pools: Pool[] = []
-  if (sharedFolder !== undefined) await joinPool(pools, { path: sharedFolder, memory: join(folder, 'pool'), random, clock, log })
-  const server = await openDiskServer({ folder: join(folder, 'served'), host: migrationHost, ports: migrationPorts, clock })
+  if (sharedFolder !== undefined)
+    await joinPool(pools, { path: sharedFolder, memory: join(folder, 'pool'), random, clock, log })
+  const server = await openDiskServer({
+    folder: join(folder, 'served'),
+    host: migrationHost,
+    ports: migrationPorts,
+    clock,
+  })
   return {
-    hypervisor: await openQemu({ folder: join(folder, 'guests'), binary: QEMU_BINARY, machine, network, bootId, migrationHost, migrationPorts, migrationMebibytesPerSecond, clock, log }),
+    hypervisor: await openQemu({
+      folder: join(folder, 'guests'),
+      binary: QEMU_BINARY,
+      machine,
+      network,
+      bootId,
+      migrationHost,
+      migrationPorts,
+      migrationMebibytesPerSecond,
+      clock,
+      log,
+    }),
     volumes: await openQcow2Volumes({ folder: join(folder, 'volumes'), server, pools }),
     images: openTemplateStore({ folder: imageFolder, clock, log }),
-    features: isOvn(network) ? [NETWORK_FEATURES.public, NETWORK_FEATURES.metadata] : ['ssh-forward', NETWORK_FEATURES[network.isOutboundAllowed ? 'outbound' : 'isolated'], ...(metadata === undefined ? [] : [NETWORK_FEATURES.metadata])],
+    features: isOvn(network)
+      ? [NETWORK_FEATURES.public, NETWORK_FEATURES.metadata]
+      : [
+          'ssh-forward',
+          NETWORK_FEATURES[network.isOutboundAllowed ? 'outbound' : 'isolated'],
+          ...(metadata === undefined ? [] : [NETWORK_FEATURES.metadata]),
+        ],
   }
 }
 
@@ -84,9 +121,13 @@ const POOL_AGAIN_MILLISECONDS = 10_000
 /** Storage that refuses the host, or is cut off, may leave whoever asks without an answer. */
 const POOL_PATIENCE_MILLISECONDS = 10_000
 
-/** Adds the pool, at once or as soon as it is there again: a host that its shared storage refuses until it has said that it booted anew could never
+/** Adds the pool, at once or as soon as it is there again: a host that its shared storage refuses until it has said
+ *  that it booted anew could never
  *  say so if it waited. Throws what keeps a pool from being opened the first time. */
-async function joinPool(pools: Pool[], options: PoolOptions & { readonly clock: Clock; readonly log: Logger }): Promise<void> {
+async function joinPool(
+  pools: Pool[],
+  options: PoolOptions & { readonly clock: Clock; readonly log: Logger },
+): Promise<void> {
   const isOver = new AbortController()
   const joining = untilOpened(options).then((pool) => void pools.push(pool))
   joining.catch((error: unknown) => options.log.error('shared storage cannot be used', { error }))
@@ -97,7 +138,11 @@ async function joinPool(pools: Pool[], options: PoolOptions & { readonly clock: 
   }
 }
 
-async function untilOpened({ clock, log, ...options }: PoolOptions & { readonly clock: Clock; readonly log: Logger }): Promise<Pool> {
+async function untilOpened({
+  clock,
+  log,
+  ...options
+}: PoolOptions & { readonly clock: Clock; readonly log: Logger }): Promise<Pool> {
   for (;;) {
     try {
       return await openPool(options)
@@ -123,13 +168,23 @@ async function openSimulation({ folder, bootId, migrationHost, clock, random }: 
   let guests = kept.bootId === bootId ? kept.guests : kept.guests.map((guest) => ({ ...guest, state: 'gone' as const }))
   const volumes = new Map(kept.volumes.map((volume) => [volume.name, volume]))
   const save = () => {
-    writeFileSync(`${file}.new`, JSON.stringify({ bootId, guests, volumes: [...volumes.values()] } satisfies SimulationState))
+    writeFileSync(
+      `${file}.new`,
+      JSON.stringify({ bootId, guests, volumes: [...volumes.values()] } satisfies SimulationState),
+    )
     renameSync(`${file}.new`, file)
   }
-  const host = newSimulatedHost({ clock, random, guests, name: migrationHost, network: await openTcpTransport(migrationHost), onChange: (changed) => {
-    guests = changed
-    save()
-  } })
+  const host = newSimulatedHost({
+    clock,
+    random,
+    guests,
+    name: migrationHost,
+    network: await openTcpTransport(migrationHost),
+    onChange: (changed) => {
+      guests = changed
+      save()
+    },
+  })
   const disks = simulatedVolumes(volumes)
   return {
     hypervisor: host.attach(),

@@ -6,16 +6,30 @@ const MEBIBYTE = 1024 ** 2
 const GIBIBYTE = 1024 ** 3
 
 /** Changes with every start of the host's kernel; undefined where the system does not tell. */
-export const bootId = (): Promise<string | undefined> => readFile('/proc/sys/kernel/random/boot_id', 'utf8').then((text) => text.trim(), () => undefined)
+export const bootId = (): Promise<string | undefined> =>
+  readFile('/proc/sys/kernel/random/boot_id', 'utf8').then(
+    (text) => text.trim(),
+    () => undefined,
+  )
 
 /** `folder` is on the file system that holds the disks. */
-export async function hostCapacity(folder: string): Promise<{ logicalCpus: number; memoryMebibytes: number; storageGibibytes: number }> {
+export async function hostCapacity(
+  folder: string,
+): Promise<{ logicalCpus: number; memoryMebibytes: number; storageGibibytes: number }> {
   const { blocks, bsize } = await statfs(folder)
-  return { logicalCpus: cpus().length, memoryMebibytes: Math.floor(totalmem() / MEBIBYTE), storageGibibytes: Math.floor((blocks * bsize) / GIBIBYTE) }
+  return {
+    logicalCpus: cpus().length,
+    memoryMebibytes: Math.floor(totalmem() / MEBIBYTE),
+    storageGibibytes: Math.floor((blocks * bsize) / GIBIBYTE),
+  }
 }
 
 /** Whether a processor can run foreign kernels directly. A kernel that offers /dev/kvm without it is not fit. */
-export const hasVirtualizationFlag = (): Promise<boolean> => readFile('/proc/cpuinfo', 'utf8').then((text) => /^flags\s*:.*\b(svm|vmx)\b/m.test(text), () => false)
+export const hasVirtualizationFlag = (): Promise<boolean> =>
+  readFile('/proc/cpuinfo', 'utf8').then(
+    (text) => /^flags\s*:.*\b(svm|vmx)\b/m.test(text),
+    () => false,
+  )
 
 /** Arguments of a living process; undefined when it is gone or only waits to be reaped. */
 export async function processArgumentsOf(pid: number): Promise<string[] | undefined> {
@@ -23,7 +37,8 @@ export async function processArgumentsOf(pid: number): Promise<string[] | undefi
   return text === '' ? undefined : text.split('\0')
 }
 
-export const processFolderOf = (pid: number): Promise<string | undefined> => readlink(`/proc/${pid}/cwd`).catch(() => undefined)
+export const processFolderOf = (pid: number): Promise<string | undefined> =>
+  readlink(`/proc/${pid}/cwd`).catch(() => undefined)
 
 /** Processor time that a process has used, all threads together. */
 export async function processCpuMilliseconds(pid: number): Promise<number | undefined> {

@@ -1,5 +1,7 @@
-/** What this host has already done, kept on its own disk: which generation of an Instance was acted on, which incarnation was started and
- *  how it ended. It answers where Kubernetes cannot be trusted: an old spec after a restore, a start that was begun before a crash.
+/** What this host has already done, kept on its own disk: which generation of an Instance was acted on, which
+ *  incarnation was started and
+ *  how it ended. It answers where Kubernetes cannot be trusted: an old spec after a restore, a start that was begun
+ *  before a crash.
  *  Every write is on the disk when it returns, and an open ledger keeps a second agent off the folder. */
 import { DatabaseSync } from 'node:sqlite'
 import { z } from 'zod'
@@ -13,12 +15,21 @@ export const LedgerEntry = z.strictObject({
   /** The newest incarnation whose start was begun; 0 before the first. */
   incarnation: z.int(),
   startedAt: z.string().optional(),
-  /** Volumes that its guest was started with: it has them open for as long as it is here, whatever the spec says by now. */
+  /** Volumes that its guest was started with: it has them open for as long as it is here, whatever the spec says by
+   *  now. */
   volumes: z.array(z.string()).optional(),
   /** How that incarnation ended. */
-  ended: z.strictObject({ at: z.string(), reason: z.enum(['requested', 'guest_shutdown', 'crashed']), detail: z.string().optional() }).optional(),
+  ended: z
+    .strictObject({
+      at: z.string(),
+      reason: z.enum(['requested', 'guest_shutdown', 'crashed']),
+      detail: z.string().optional(),
+    })
+    .optional(),
   /** The last stop request that was taken up. */
-  stop: z.strictObject({ id: z.string(), since: z.string(), outcome: z.enum(['stopped', 'timed_out']).optional() }).optional(),
+  stop: z
+    .strictObject({ id: z.string(), since: z.string(), outcome: z.enum(['stopped', 'timed_out']).optional() })
+    .optional(),
   /** The last attempt to move the guest here or away that is over: its end, which outlives the guest. */
   transfer: Instance.status.shape.transfer,
 })
@@ -28,7 +39,8 @@ export interface Ledger {
   get(name: string): LedgerEntry | undefined
   put(name: string, entry: LedgerEntry): void
   remove(name: string): void
-  /** uid of the node's namespace that the guests of this host were started for: what another cluster does not name is none of its business. */
+  /** uid of the node's namespace that the guests of this host were started for: what another cluster does not name is
+   *  none of its business. */
   home(): string | undefined
   setHome(namespaceUid: string): void
   close(): void
@@ -45,14 +57,22 @@ export class LedgerInUse extends Error {
 export function openLedger(file: string): Ledger {
   const database = new DatabaseSync(file)
   try {
-    database.exec('PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL; BEGIN EXCLUSIVE; COMMIT')
+    database.exec(
+      'PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL; BEGIN ' +
+        'EXCLUSIVE; COMMIT',
+    )
   } catch (error) {
     database.close()
     throw new LedgerInUse(file, { cause: error })
   }
-  database.exec('CREATE TABLE IF NOT EXISTS instance (name TEXT PRIMARY KEY, entry TEXT NOT NULL) STRICT; CREATE TABLE IF NOT EXISTS home (uid TEXT NOT NULL) STRICT')
+  database.exec(
+    'CREATE TABLE IF NOT EXISTS instance (name TEXT PRIMARY KEY, entry TEXT NOT NULL) STRICT; CREATE TABLE IF ' +
+      'NOT EXISTS home (uid TEXT NOT NULL) STRICT',
+  )
   const read = database.prepare('SELECT entry FROM instance WHERE name = ?')
-  const write = database.prepare('INSERT INTO instance (name, entry) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET entry = excluded.entry')
+  const write = database.prepare(
+    'INSERT INTO instance (name, entry) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET entry = excluded.entry',
+  )
   const drop = database.prepare('DELETE FROM instance WHERE name = ?')
   return {
     get(name) {

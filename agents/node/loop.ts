@@ -69,12 +69,20 @@ export function openAgent(options: AgentOptions): Agent {
   const parts = { ...options, caches, namespace, usage, diskTurns: new TurnByName() }
   const control = { store, caches, clock, random, log, metrics: openControllerMetrics(registry) }
   const controllers = [
-    openController(volumeReconciler(parts), control), openController(instanceReconciler(parts), control), openController(observationReconciler(options.lookForLife ?? lookForLife(clock)), control),
+    openController(volumeReconciler(parts), control),
+    openController(instanceReconciler(parts), control),
+    openController(observationReconciler(options.lookForLife ?? lookForLife(clock)), control),
   ]
   const isLive = ({ state }: Guest) => state !== 'off' && state !== 'gone'
-  const heartbeat = newHeartbeat({ ...parts, report: async () => ({ ...await options.report(), guestCount: (await hypervisor.list()).filter(isLive).length }) })
+  const heartbeat = newHeartbeat({
+    ...parts,
+    report: async () => ({ ...(await options.report()), guestCount: (await hypervisor.list()).filter(isLive).length }),
+  })
   new Gauge({
-    name: 'svccloud_node_guests', help: 'Guests of this host by state', labelNames: ['state'], registers: [registry],
+    name: 'svccloud_node_guests',
+    help: 'Guests of this host by state',
+    labelNames: ['state'],
+    registers: [registry],
     async collect() {
       this.reset()
       for (const state of ['running', 'off', 'gone', 'receiving', 'handed_over']) this.set({ state }, 0)
@@ -90,7 +98,8 @@ export function openAgent(options: AgentOptions): Agent {
         await Promise.race([caches.ready(), ended])
         if (!signal.aborted) await runOrphanSweep(parts, signal)
       }
-      /** Whoever takes a guest from a host that was lost looks whether the host has reported a new boot: so it always has before it starts one. */
+      /** Whoever takes a guest from a host that was lost looks whether the host has reported a new boot: so it always
+       *  has before it starts one. */
       const work = async () => {
         await Promise.race([heartbeat.reported, ended])
         if (!signal.aborted) await Promise.all([...controllers.map((controller) => controller.run(signal)), sweep()])
@@ -101,10 +110,21 @@ export function openAgent(options: AgentOptions): Agent {
     usage,
     metadataOf(name) {
       const spec = caches.of(Instance).get({ namespace, name })?.spec
-      return spec && { isEnabled: spec.metadata.isEnabled, document: metadataDocument(spec), userData: () => readUserData(store, namespace, spec) }
+      return (
+        spec && {
+          isEnabled: spec.metadata.isEnabled,
+          document: metadataDocument(spec),
+          userData: () => readUserData(store, namespace, spec),
+        }
+      )
     },
-    instanceOf: (macAddress) => caches.of(Instance).list().find(({ spec }) => spec.interfaces.some((own) => own.macAddress === macAddress))?.metadata.name,
+    instanceOf: (macAddress) =>
+      caches
+        .of(Instance)
+        .list()
+        .find(({ spec }) => spec.interfaces.some((own) => own.macAddress === macAddress))?.metadata.name,
     zone: () => caches.of(Instance).list()[0]?.spec.metadata.zone,
-    consoleOf: (instance) => (caches.of(Instance).get({ namespace, name: instance }) === undefined ? undefined : hypervisor.console(instance)),
+    consoleOf: (instance) =>
+      caches.of(Instance).get({ namespace, name: instance }) === undefined ? undefined : hypervisor.console(instance),
   }
 }

@@ -1,9 +1,12 @@
 /** The process of one node's agent. Environment:
  *  SVCCLOUD_NODE_NAME, SVCCLOUD_KUBECONFIG, SVCCLOUD_DATA (the agent's own folder): required;
- *  SVCCLOUD_HYPERVISOR auto | qemu | simulated (auto), SVCCLOUD_HOST (127.0.0.1), SVCCLOUD_PORT (0), SVCCLOUD_IMAGE_CACHE (SVCCLOUD_DATA/images),
+ *  SVCCLOUD_HYPERVISOR auto | qemu | simulated (auto), SVCCLOUD_HOST (127.0.0.1), SVCCLOUD_PORT (0),
+ *  SVCCLOUD_IMAGE_CACHE (SVCCLOUD_DATA/images),
  *  SVCCLOUD_POWER_CYCLE (which start of its own power this is, where several nodes share one machine and its boot id),
- *  SVCCLOUD_SHARED_VOLUMES (folder that other hosts have mounted too; none when absent or `none`), SVCCLOUD_MIGRATION_HOST (SVCCLOUD_HOST; where
- *  other hosts reach this one for guests and disks that move), SVCCLOUD_MIGRATION_PORTS (such as 49152-49215; any free ones),
+ *  SVCCLOUD_SHARED_VOLUMES (folder that other hosts have mounted too; none when absent or `none`),
+ *  SVCCLOUD_MIGRATION_HOST (SVCCLOUD_HOST; where
+ *  other hosts reach this one for guests and disks that move), SVCCLOUD_MIGRATION_PORTS (such as 49152-49215; any free
+ *  ones),
  *  SVCCLOUD_MIGRATION_BANDWIDTH (MiB per second that one move may take; unlimited),
  *  SVCCLOUD_GUEST_NETWORK ovn | outbound | isolated (outbound), SVCCLOUD_STOP_GUESTS (false),
  *  SVCCLOUD_METRICS_HOST (127.0.0.1), SVCCLOUD_METRICS_PORT (0), SVCCLOUD_LOG_LEVEL (info).
@@ -37,13 +40,20 @@ import { startListener } from './serve/listener.ts'
 import { stopGuests } from './stop-guests.ts'
 
 const Port = z.coerce.number().int().min(0).max(65_535).default(0)
-const PortRange = z.string().regex(/^\d{1,5}-\d{1,5}$/).transform((text) => {
-  const [first = 0, last = 0] = text.split('-').map(Number)
-  return { first, last }
-}).refine(({ first, last }) => first > 0 && first <= last && last <= 65_535, 'two ports, the lower one first')
+const PortRange = z
+  .string()
+  .regex(/^\d{1,5}-\d{1,5}$/)
+  .transform((text) => {
+    const [first = 0, last = 0] = text.split('-').map(Number)
+    return { first, last }
+  })
+  .refine(({ first, last }) => first > 0 && first <= last && last <= 65_535, 'two ports, the lower one first')
 const BANDWIDTH_MEBIBYTES_PER_SECOND_MAXIMUM = 16 * 1024
 const Settings = z.object({
-  SVCCLOUD_NODE_NAME: z.string().regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/).max(58),
+  SVCCLOUD_NODE_NAME: z
+    .string()
+    .regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/)
+    .max(58),
   SVCCLOUD_KUBECONFIG: z.string().min(1),
   SVCCLOUD_DATA: z.string().min(1),
   SVCCLOUD_HYPERVISOR: z.enum(['auto', 'qemu', 'simulated']).default('auto'),
@@ -71,14 +81,18 @@ const refuse = (why: string): never => {
 }
 
 const read = Settings.safeParse(environment())
-const settings = read.success ? read.data : refuse(read.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('\n'))
+const settings = read.success
+  ? read.data
+  : refuse(read.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('\n'))
 const nodeName = settings.SVCCLOUD_NODE_NAME
 const log = openLog('agent', settings.SVCCLOUD_LOG_LEVEL).with({ node: nodeName })
 onFatal((error) => log.error('unexpected error', { error }))
 const stop = stopSignal()
 
 const folder = resolve(settings.SVCCLOUD_DATA)
-await mkdir(folder, { recursive: true, mode: 0o700 }).catch((error: unknown) => refuse(`${folder} cannot be used: ${String(error)}`))
+await mkdir(folder, { recursive: true, mode: 0o700 }).catch((error: unknown) =>
+  refuse(`${folder} cannot be used: ${String(error)}`),
+)
 const openLedgerOrEnd = () => {
   try {
     return openLedger(join(folder, 'ledger.db'))
@@ -88,15 +102,26 @@ const openLedgerOrEnd = () => {
   }
 }
 const ledger = openLedgerOrEnd()
-const bootId = [(await readBootId()) ?? 'unknown', ...(settings.SVCCLOUD_POWER_CYCLE === undefined ? [] : [settings.SVCCLOUD_POWER_CYCLE])].join('.')
+const bootId = [
+  (await readBootId()) ?? 'unknown',
+  ...(settings.SVCCLOUD_POWER_CYCLE === undefined ? [] : [settings.SVCCLOUD_POWER_CYCLE]),
+].join('.')
 const door = await openMetadataDoor(folder, random)
 const migrationHost = settings.SVCCLOUD_MIGRATION_HOST ?? settings.SVCCLOUD_HOST
 const host = await openHost({
-  migrationHost, migrationPorts: settings.SVCCLOUD_MIGRATION_PORTS, migrationMebibytesPerSecond: settings.SVCCLOUD_MIGRATION_BANDWIDTH,
+  migrationHost,
+  migrationPorts: settings.SVCCLOUD_MIGRATION_PORTS,
+  migrationMebibytesPerSecond: settings.SVCCLOUD_MIGRATION_BANDWIDTH,
   sharedFolder: settings.SVCCLOUD_SHARED_VOLUMES === 'none' ? undefined : resolve(settings.SVCCLOUD_SHARED_VOLUMES),
   metadata: door,
-  choice: settings.SVCCLOUD_HYPERVISOR, folder, imageFolder: resolve(settings.SVCCLOUD_IMAGE_CACHE ?? join(folder, 'images')), bootId,
-  guestNetwork: settings.SVCCLOUD_GUEST_NETWORK, clock, random, log,
+  choice: settings.SVCCLOUD_HYPERVISOR,
+  folder,
+  imageFolder: resolve(settings.SVCCLOUD_IMAGE_CACHE ?? join(folder, 'images')),
+  bootId,
+  guestNetwork: settings.SVCCLOUD_GUEST_NETWORK,
+  clock,
+  random,
+  log,
 }).catch((error: unknown) => refuse(`guests cannot be run: ${error instanceof Error ? error.message : String(error)}`))
 log.info('hypervisor chosen', { hypervisor: host.hypervisor.kind })
 
@@ -106,14 +131,33 @@ const registry = openRegistry({ isProcessWide: true })
 const certificate = await openCertificate(folder, clock, random)
 const mayEnter = openAccess({ store, namespace: nodeNamespace(nodeName), clock })
 const listener = await startListener({
-  host: settings.SVCCLOUD_HOST, port: settings.SVCCLOUD_PORT, certificate, mayEnter, clock, log,
+  host: settings.SVCCLOUD_HOST,
+  port: settings.SVCCLOUD_PORT,
+  certificate,
+  mayEnter,
+  clock,
+  log,
   consoleOf: (instance) => agent.consoleOf(instance),
   usage: () => agent.usage.list(),
 })
 const agent = openAgent({
-  nodeName, store, ...host, isMetadataServed: host.features.includes(NETWORK_FEATURES.metadata), ledger, clock, random, log, registry,
+  nodeName,
+  store,
+  ...host,
+  isMetadataServed: host.features.includes(NETWORK_FEATURES.metadata),
+  ledger,
+  clock,
+  random,
+  log,
+  registry,
   report: async () => ({
-    agentVersion: AGENT_VERSION, bootId, ...await hostCapacity(folder), hypervisor: host.hypervisor.kind, features: [...host.features], pools: [...host.volumes.pools], migrationHost,
+    agentVersion: AGENT_VERSION,
+    bootId,
+    ...(await hostCapacity(folder)),
+    hypervisor: host.hypervisor.kind,
+    features: [...host.features],
+    pools: [...host.volumes.pools],
+    migrationHost,
     endpoint: { url: listener.url, certificateFingerprint: certificate.fingerprint },
   }),
 })
@@ -121,14 +165,31 @@ const askingGuest = (name: string | undefined): AskingGuest | undefined => {
   const guest = name === undefined ? undefined : agent.metadataOf(name)
   return name === undefined || guest === undefined ? undefined : { ...guest, tokenKey: door.tokenKeyOf(name) }
 }
-const metadata = await startMetadataListener({ clock, log, guestOf: async (secret) => askingGuest(door.guestOf(secret)) })
+const metadata = await startMetadataListener({
+  clock,
+  log,
+  guestOf: async (secret) => askingGuest(door.guestOf(secret)),
+})
 await writeDurably(door.portFile, `${metadata.port}\n`)
-const probes = await startProbes({ host: settings.SVCCLOUD_METRICS_HOST, port: settings.SVCCLOUD_METRICS_PORT, metrics: registry, missing: () => agent.missing() })
+const probes = await startProbes({
+  host: settings.SVCCLOUD_METRICS_HOST,
+  port: settings.SVCCLOUD_METRICS_PORT,
+  metrics: registry,
+  missing: () => agent.missing(),
+})
 
 // Made before anybody asks for a server, so that the first one does not wait for it.
 host.images.prepare('tiny-linux')
 const metadataPort = host.features.includes(NETWORK_FEATURES.public)
-  ? runMetadataPort({ clock, log, zone: () => agent.zone(), guestOf: async (macAddress) => askingGuest(agent.instanceOf(macAddress)) }, stop)
+  ? runMetadataPort(
+      {
+        clock,
+        log,
+        zone: () => agent.zone(),
+        guestOf: async (macAddress) => askingGuest(agent.instanceOf(macAddress)),
+      },
+      stop,
+    )
   : undefined
 const running = agent.run(stop)
 while (!stop.aborted && agent.missing().length > 0) await clock.sleep(READY_POLL_MILLISECONDS, stop)

@@ -11,9 +11,13 @@ export const planObservation = ({ spec, status }: KubeObject<ObservationSpec, Ob
 
 export function observationReconciler(look: LookForLife): Reconciler<ObservationSpec, ObservationStatus, undefined> {
   return {
-    name: 'observation', type: Observation, watches: [],
+    name: 'observation',
+    type: Observation,
+    watches: [],
     observe: () => undefined,
     plan: planObservation,
-    effects: { look: async (_input, { spec: { endpoint, askedAt } }) => ({ status: { askedAt, ...await look(endpoint) } }) },
+    effects: {
+      look: async (_input, { spec: { endpoint, askedAt } }) => ({ status: { askedAt, ...(await look(endpoint)) } }),
+    },
   }
 }

@@ -1,5 +1,7 @@
-/** Guests and volumes that no object names: left by objects that were removed past their finalizer. They go only when a fresh list of the
- *  very cluster that they were made for does not name them; what another cluster does not know is none of its business. */
+/** Guests and volumes that no object names: left by objects that were removed past their finalizer. They go only when a
+ *  fresh list of the
+ *  very cluster that they were made for does not name them; what another cluster does not know is none of its business.
+ */
 import type { Caches } from '../../kit/kube/caches.ts'
 import { Namespace } from '../../kit/kube/object.ts'
 import type { Store } from '../../kit/kube/store.ts'
@@ -31,7 +33,15 @@ export async function runOrphanSweep(options: OrphanOptions, signal: AbortSignal
   }
 }
 
-async function sweepOrphans({ store, caches, hypervisor, volumes, ledger, namespace, log }: OrphanOptions): Promise<void> {
+async function sweepOrphans({
+  store,
+  caches,
+  hypervisor,
+  volumes,
+  ledger,
+  namespace,
+  log,
+}: OrphanOptions): Promise<void> {
   const guests = (await hypervisor.list()).map(({ name }) => name)
   const held = (await volumes.list()).map(({ name }) => name)
   const home = (await store.get(Namespace, { name: namespace }))?.metadata.uid
@@ -41,7 +51,11 @@ async function sweepOrphans({ store, caches, hypervisor, volumes, ledger, namesp
   const unknownGuests = guests.filter((name) => caches.of(Instance).get({ namespace, name }) === undefined)
   const unknownVolumes = held.filter((name) => caches.of(Volume).get({ namespace, name }) === undefined)
   if (unknownGuests.length === 0 && unknownVolumes.length === 0) return
-  if (ledger.home() !== home) return log.error('guests of another cluster are on this host and stay', { guests: unknownGuests, volumes: unknownVolumes })
+  if (ledger.home() !== home)
+    return log.error('guests of another cluster are on this host and stay', {
+      guests: unknownGuests,
+      volumes: unknownVolumes,
+    })
 
   const instances = new Set((await store.list(Instance, { namespace })).items.map(({ metadata }) => metadata.name))
   for (const name of unknownGuests.filter((guest) => !instances.has(guest))) {

@@ -23,26 +23,40 @@ export class ProgramFailed extends Error {
   }
 }
 
-/** What the program printed. ProgramFailed with the end of its error output when it is missing, fails or takes too long. */
+/** What the program printed. ProgramFailed with the end of its error output when it is missing, fails or takes too
+ *  long. */
 export function runProgram(program: string, input: readonly string[], options: RunOptions = {}): Promise<string> {
   return new Promise((resolve, reject) => {
-    execFile(program, [...input], {
-      ...(options.workingDirectory === undefined ? {} : { cwd: options.workingDirectory }),
-      ...(options.environment === undefined ? {} : { env: { ...options.environment } }),
-      ...(options.signal === undefined ? {} : { signal: options.signal }),
-      timeout: options.timeoutMilliseconds ?? TIMEOUT_MILLISECONDS,
-      killSignal: 'SIGKILL',
-      maxBuffer: OUTPUT_BYTES_MAXIMUM,
-    }, (error, stdout, stderr) => {
-      if (error === null) return resolve(stdout)
-      const isMissing = error.code === ('ENOENT' as unknown) // a missing program has the system's code, an exit has a number
-      const reason = isMissing ? 'is not installed' : error.killed === true ? 'took too long' : `failed: ${(stderr.trim() || stdout.trim()).slice(-ERROR_CHARACTERS)}`
-      reject(new ProgramFailed(`${program} ${reason}`, isMissing, { cause: error }))
-    })
+    execFile(
+      program,
+      [...input],
+      {
+        ...(options.workingDirectory === undefined ? {} : { cwd: options.workingDirectory }),
+        ...(options.environment === undefined ? {} : { env: { ...options.environment } }),
+        ...(options.signal === undefined ? {} : { signal: options.signal }),
+        timeout: options.timeoutMilliseconds ?? TIMEOUT_MILLISECONDS,
+        killSignal: 'SIGKILL',
+        maxBuffer: OUTPUT_BYTES_MAXIMUM,
+      },
+      (error, stdout, stderr) => {
+        if (error === null) return resolve(stdout)
+        // a missing program has the system's code, an exit has a number
+        const isMissing = error.code === ('ENOENT' as unknown)
+        const reason = isMissing
+          ? 'is not installed'
+          : error.killed === true
+            ? 'took too long'
+            : `failed: ${(stderr.trim() || stdout.trim()).slice(-ERROR_CHARACTERS)}`
+        reject(new ProgramFailed(`${program} ${reason}`, isMissing, { cause: error }))
+      },
+    )
   })
 }
 
 /** Whether the program can be started at all. */
 export async function hasProgram(program: string): Promise<boolean> {
-  return runProgram(program, ['--version']).then(() => true, (error: unknown) => !(error instanceof ProgramFailed && error.isMissing))
+  return runProgram(program, ['--version']).then(
+    () => true,
+    (error: unknown) => !(error instanceof ProgramFailed && error.isMissing),
+  )
 }

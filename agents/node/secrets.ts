@@ -15,8 +15,12 @@ async function readSecret(store: Store, namespace: string, name: string, key: st
 }
 
 /** Undefined when the server has none. */
-export const readUserData = async (store: Store, namespace: string, { metadata: { userDataSecretName: name } }: InstanceSpec): Promise<Buffer | undefined> =>
-  name === undefined ? undefined : readSecret(store, namespace, name, USER_DATA_KEY)
+export const readUserData = async (
+  store: Store,
+  namespace: string,
+  { metadata: { userDataSecretName: name } }: InstanceSpec,
+): Promise<Buffer | undefined> => (name === undefined ? undefined : readSecret(store, namespace, name, USER_DATA_KEY))
 
 /** What both ends of a move know: 64 hex digits. */
-export const readMoveKey = async (store: Store, namespace: string, name: string): Promise<string> => (await readSecret(store, namespace, name, MOVE_KEY)).toString()
+export const readMoveKey = async (store: Store, namespace: string, name: string): Promise<string> =>
+  (await readSecret(store, namespace, name, MOVE_KEY)).toString()

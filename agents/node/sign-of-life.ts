@@ -1,4 +1,5 @@
-/** Whether another host gives a sign of life: its agent answers as itself; or something else answers there, which shows that the host is
+/** Whether another host gives a sign of life: its agent answers as itself; or something else answers there, which shows
+ *  that the host is
  *  up; or nothing does. Nothing is said to it and no secret is shown. */
 import { isIP } from 'node:net'
 import { connect } from 'node:tls'
@@ -16,25 +17,39 @@ const ANSWERS_OF_A_HOST = ['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'EPROTO']
 const DETAIL_LENGTH_MAXIMUM = 1_024
 
 /** Never throws: what cannot be reached shows no sign. */
-export const lookForLife = (clock: Clock): LookForLife => ({ url, certificateFingerprint }) => new Promise((resolve) => {
-  const target = URL.parse(url)
-  if (target === null) return resolve({ answer: 'nothing', detail: 'It has no address.' })
-  const host = target.hostname.replace(/^\[|\]$/g, '')
-  const socket = connect({ host, port: Number(target.port || '443'), rejectUnauthorized: false, ...(isIP(host) === 0 ? { servername: host } : {}) })
-  let isConnected = false
-  const end = (answer: SignOfLife['answer'], detail: string): void => {
-    cancel()
-    socket.destroy()
-    resolve({ answer, detail: detail.slice(0, DETAIL_LENGTH_MAXIMUM) })
-  }
-  const cancel = clock.after(PATIENCE_MILLISECONDS, () => (isConnected ? end('host', 'A connection is taken, and nothing answers on it.') : end('nothing', 'Nothing answers.')))
-  socket.once('connect', () => {
-    isConnected = true
-  })
-  socket.once('secureConnect', () => {
-    const shown = socket.getPeerX509Certificate()?.fingerprint256.replaceAll(':', '').toLowerCase()
-    if (shown === certificateFingerprint.toLowerCase()) end('agent', 'It answers.')
-    else end('host', 'Something else answers there.')
-  })
-  socket.on('error', (error: NodeJS.ErrnoException) => end(isConnected || ANSWERS_OF_A_HOST.includes(error.code ?? '') ? 'host' : 'nothing', error.message))
-})
+export const lookForLife =
+  (clock: Clock): LookForLife =>
+  ({ url, certificateFingerprint }) =>
+    new Promise((resolve) => {
+      const target = URL.parse(url)
+      if (target === null) return resolve({ answer: 'nothing', detail: 'It has no address.' })
+      const host = target.hostname.replace(/^\[|\]$/g, '')
+      const socket = connect({
+        host,
+        port: Number(target.port || '443'),
+        rejectUnauthorized: false,
+        ...(isIP(host) === 0 ? { servername: host } : {}),
+      })
+      let isConnected = false
+      const end = (answer: SignOfLife['answer'], detail: string): void => {
+        cancel()
+        socket.destroy()
+        resolve({ answer, detail: detail.slice(0, DETAIL_LENGTH_MAXIMUM) })
+      }
+      const cancel = clock.after(PATIENCE_MILLISECONDS, () =>
+        isConnected
+          ? end('host', 'A connection is taken, and nothing answers on it.')
+          : end('nothing', 'Nothing answers.'),
+      )
+      socket.once('connect', () => {
+        isConnected = true
+      })
+      socket.once('secureConnect', () => {
+        const shown = socket.getPeerX509Certificate()?.fingerprint256.replaceAll(':', '').toLowerCase()
+        if (shown === certificateFingerprint.toLowerCase()) end('agent', 'It answers.')
+        else end('host', 'Something else answers there.')
+      })
+      socket.on('error', (error: NodeJS.ErrnoException) =>
+        end(isConnected || ANSWERS_OF_A_HOST.includes(error.code ?? '') ? 'host' : 'nothing', error.message),
+      )
+    })

@@ -9,12 +9,15 @@ const POLL_MILLISECONDS = 50
 /** Asks them to shut down, and ends those that are not off in time. */
 export async function stopGuests(hypervisor: Hypervisor, clock: Clock, log: Logger): Promise<void> {
   const deadline = clock.monotonicMilliseconds() + SOFT_MILLISECONDS
-  await Promise.all((await hypervisor.list()).map(async ({ name }) => {
-    try {
-      await hypervisor.pressPowerButton(name)
-      while (clock.monotonicMilliseconds() < deadline && (await hypervisor.inspect(name))?.state === 'running') await clock.sleep(POLL_MILLISECONDS)
-    } finally {
-      await hypervisor.destroy(name)
-    }
-  })).catch((error: unknown) => log.error('guests not stopped', { error }))
+  await Promise.all(
+    (await hypervisor.list()).map(async ({ name }) => {
+      try {
+        await hypervisor.pressPowerButton(name)
+        while (clock.monotonicMilliseconds() < deadline && (await hypervisor.inspect(name))?.state === 'running')
+          await clock.sleep(POLL_MILLISECONDS)
+      } finally {
+        await hypervisor.destroy(name)
+      }
+    }),
+  ).catch((error: unknown) => log.error('guests not stopped', { error }))
 }

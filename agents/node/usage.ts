@@ -1,4 +1,5 @@
-/** What the guests of this host have moved. Counters live as long as a guest's process: the last reading of one that has ended is kept for
+/** What the guests of this host have moved. Counters live as long as a guest's process: the last reading of one that
+ *  has ended is kept for
  *  a while, so that what it moved at the end is not lost. */
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { GuestUsage } from '../../resources/instance.ts'
@@ -18,7 +19,13 @@ const SAMPLE_MILLISECONDS = 10_000
 const ENDED_KEPT_MILLISECONDS = 600_000
 
 /** What a guest has counted to is kept for a while after its end, so that its last bytes are collected. */
-export function openUsage({ hypervisor, clock }: { readonly hypervisor: Pick<Hypervisor, 'list' | 'inspect' | 'counters'>; readonly clock: Clock }): Usage {
+export function openUsage({
+  hypervisor,
+  clock,
+}: {
+  readonly hypervisor: Pick<Hypervisor, 'list' | 'inspect' | 'counters'>
+  readonly clock: Clock
+}): Usage {
   const readings = new Map<string, { readonly usage: GuestUsage; readonly at: number }>()
 
   async function read(guest: Guest): Promise<void> {
@@ -53,10 +60,14 @@ export function openUsage({ hypervisor, clock }: { readonly hypervisor: Pick<Hyp
 }
 
 const usageOf = ({ name, uid, incarnation, startedAt }: Guest, counters: GuestCounters): GuestUsage => ({
-  instance: name, epoch: `${uid}/${incarnation}/${startedAt}`,
+  instance: name,
+  epoch: `${uid}/${incarnation}/${startedAt}`,
   counters: {
-    networkReceivedBytes: counters.networkReceivedBytes ?? 0, networkTransmittedBytes: counters.networkTransmittedBytes ?? 0,
-    diskReadBytes: counters.diskReadBytes, diskWrittenBytes: counters.diskWrittenBytes,
-    diskReadOperations: counters.diskReadOperations, diskWriteOperations: counters.diskWriteOperations,
+    networkReceivedBytes: counters.networkReceivedBytes ?? 0,
+    networkTransmittedBytes: counters.networkTransmittedBytes ?? 0,
+    diskReadBytes: counters.diskReadBytes,
+    diskWrittenBytes: counters.diskWrittenBytes,
+    diskReadOperations: counters.diskReadOperations,
+    diskWriteOperations: counters.diskWriteOperations,
   },
 })

@@ -1,5 +1,7 @@
-/** Judges a write to Kubernetes that did not come from the platform itself: by the rules of the API, in the name of who asks.
- *  What passes is written down, because the object does not say who changed it; what is refused is in the audit log, as it is
+/** Judges a write to Kubernetes that did not come from the platform itself: by the rules of the API, in the name of who
+ *  asks.
+ *  What passes is written down, because the object does not say who changed it; what is refused is in the audit log, as
+ *  it is
  *  when the API refuses it. A dry run leaves nothing behind. */
 import { forbidden, Problem } from '../../domain/problem.ts'
 import { appendAudit } from '../../db/audit.ts'
@@ -32,7 +34,8 @@ export type Judge = (request: AdmissionRequest) => Promise<object>
 /** The cluster's own controllers, which clean up behind owners and namespaces. */
 const CLUSTER_CONTROLLERS = 'system:serviceaccount:kube-system:'
 
-/** Answers AdmissionReview responses. Throws Unavailable when it cannot know; whether the write may happen then is the caller's choice. */
+/** Answers AdmissionReview responses. Throws Unavailable when it cannot know; whether the write may happen then is the
+ *  caller's choice. */
 export function openJudge(parts: AdmissionParts): Judge {
   parts.caches.of(Node)
   parts.caches.of(Plan)
@@ -41,7 +44,11 @@ export function openJudge(parts: AdmissionParts): Judge {
   parts.caches.of(Zone)
   parts.caches.of(PublicPool)
   return async (request) => {
-    const { uid, userInfo: { username }, resource: { group } } = request
+    const {
+      uid,
+      userInfo: { username },
+      resource: { group },
+    } = request
     if (group !== API_GROUP || parts.platformUsers.includes(username)) return allowed(uid)
     try {
       const asked = await judge(parts, request)
@@ -49,7 +56,12 @@ export function openJudge(parts: AdmissionParts): Judge {
       return allowed(uid)
     } catch (error) {
       if (!(error instanceof Problem)) throw databaseUnavailable(error)
-      parts.log.info('write refused', { kind: request.resource.resource, operation: request.operation, status: error.status, reason: error.members.reason })
+      parts.log.info('write refused', {
+        kind: request.resource.resource,
+        operation: request.operation,
+        status: error.status,
+        reason: error.members.reason,
+      })
       if (request.dryRun !== true) await auditRefusal(parts, request, error)
       return refused(uid, error)
     }
@@ -59,26 +71,53 @@ export function openJudge(parts: AdmissionParts): Judge {
 /** What each kind says to a new object, to a change, and to the end of one. */
 interface Rules<Spec, Status> {
   readonly create: (parts: AdmissionParts, object: KubeObject<Spec, Status>) => Verdict
-  readonly change: (parts: AdmissionParts, object: KubeObject<Spec, Status>, before: KubeObject<Spec, Status>) => Verdict
+  readonly change: (
+    parts: AdmissionParts,
+    object: KubeObject<Spec, Status>,
+    before: KubeObject<Spec, Status>,
+  ) => Verdict
   readonly remove: (parts: AdmissionParts, before: KubeObject<Spec, Status>) => Verdict
 }
 type Verdict = readonly Asked[] | Promise<readonly Asked[]>
 
-const judging = <Spec, Status>({ create, change, remove }: Rules<Spec, Status>) => (parts: AdmissionParts, { operation, object, oldObject }: AdmissionRequest): Verdict => {
-  const [after, before] = [typed<Spec, Status>(object), typed<Spec, Status>(oldObject)]
-  if (operation === 'CREATE' && after !== undefined) return create(parts, after)
-  if (operation === 'UPDATE' && after !== undefined && before !== undefined) return change(parts, after, before)
-  if (operation === 'DELETE' && before !== undefined) return remove(parts, before)
-  throw new Error(`a review of ${operation} lacks the object`)
-}
+const judging =
+  <Spec, Status>({ create, change, remove }: Rules<Spec, Status>) =>
+  (parts: AdmissionParts, { operation, object, oldObject }: AdmissionRequest): Verdict => {
+    const [after, before] = [typed<Spec, Status>(object), typed<Spec, Status>(oldObject)]
+    if (operation === 'CREATE' && after !== undefined) return create(parts, after)
+    if (operation === 'UPDATE' && after !== undefined && before !== undefined) return change(parts, after, before)
+    if (operation === 'DELETE' && before !== undefined) return remove(parts, before)
+    throw new Error(`a review of ${operation} lacks the object`)
+  }
 
-const judgeServer = judging<ServerSpec, ServerStatus>({ create: judgeCreation, change: (_parts, server, before) => judgeChange(server, before), remove: (_parts, before) => judgeDeletion(before) })
-const judgeGroup = judging<ServerGroupSpec, ServerGroupStatus>({ create: judgeGroupCreation, change: judgeGroupChange, remove: judgeGroupDeletion })
-const judgeNode = judging<NodeSpec, NodeStatus>({ create: judgeNodeCreation, change: judgeNodeChange, remove: judgeNodeDeletion })
-const judgePool = judging<PublicPoolSpec, PublicPoolStatus>({ create: judgePoolCreation, change: (_parts, pool, before) => judgePoolChange(pool, before), remove: judgePoolDeletion })
+const judgeServer = judging<ServerSpec, ServerStatus>({
+  create: judgeCreation,
+  change: (_parts, server, before) => judgeChange(server, before),
+  remove: (_parts, before) => judgeDeletion(before),
+})
+const judgeGroup = judging<ServerGroupSpec, ServerGroupStatus>({
+  create: judgeGroupCreation,
+  change: judgeGroupChange,
+  remove: judgeGroupDeletion,
+})
+const judgeNode = judging<NodeSpec, NodeStatus>({
+  create: judgeNodeCreation,
+  change: judgeNodeChange,
+  remove: judgeNodeDeletion,
+})
+const judgePool = judging<PublicPoolSpec, PublicPoolStatus>({
+  create: judgePoolCreation,
+  change: (_parts, pool, before) => judgePoolChange(pool, before),
+  remove: judgePoolDeletion,
+})
 
 async function judge(parts: AdmissionParts, request: AdmissionRequest): Promise<readonly Asked[]> {
-  const { operation, resource: { resource }, subResource, userInfo: { username } } = request
+  const {
+    operation,
+    resource: { resource },
+    subResource,
+    userInfo: { username },
+  } = request
   if (subResource === 'status') throw forbidden('The status is written by the platform only.')
   // A protected server stays, whoever cleans up around it.
   if (resource === 'servers') return judgeServer(parts, request)
@@ -86,31 +125,64 @@ async function judge(parts: AdmissionParts, request: AdmissionRequest): Promise<
   if (resource === 'servergroups') return judgeGroup(parts, request)
   if (resource === 'nodes') return judgeNode(parts, request)
   if (resource === 'publicpools') return judgePool(parts, request)
-  if (resource === 'storages' && operation === 'CREATE') throw new Problem(501, 'Only boot storages are offered here: they are made with their server.')
-  if (resource === 'storages' || resource === 'operations') throw forbidden(`${resource} are written by the platform only.`)
+  if (resource === 'storages' && operation === 'CREATE')
+    throw new Problem(501, 'Only boot storages are offered here: they are made with their server.')
+  if (resource === 'storages' || resource === 'operations')
+    throw forbidden(`${resource} are written by the platform only.`)
   return []
 }
 
-async function record({ db, clock }: AdmissionParts, { operation, object, oldObject, userInfo: { username } }: AdmissionRequest, asked: readonly Asked[]): Promise<void> {
+async function record(
+  { db, clock }: AdmissionParts,
+  { operation, object, oldObject, userInfo: { username } }: AdmissionRequest,
+  asked: readonly Asked[],
+): Promise<void> {
   const { uid, generation = 0 } = (object ?? oldObject)?.metadata ?? {}
   if (uid === undefined) return
   for (const { action, changes } of asked) {
-    await recordKubernetesRequest(db, { uid, action, generation: operation === 'DELETE' ? generation + 1 : generation, username, requestedAt: clock.now(), changes })
+    await recordKubernetesRequest(db, {
+      uid,
+      action,
+      generation: operation === 'DELETE' ? generation + 1 : generation,
+      username,
+      requestedAt: clock.now(),
+      changes,
+    })
   }
 }
 
 /** As the API does: 403 is denied, what the state of things forbids has failed, and nonsense has no entry. */
-const AUDITED: Readonly<Record<number, 'denied' | 'failed'>> = { 402: 'failed', 403: 'denied', 409: 'failed', 422: 'failed', 501: 'failed', 503: 'failed' }
+const AUDITED: Readonly<Record<number, 'denied' | 'failed'>> = {
+  402: 'failed',
+  403: 'denied',
+  409: 'failed',
+  422: 'failed',
+  501: 'failed',
+  503: 'failed',
+}
 const ACTIONS = { CREATE: 'create', UPDATE: 'update', DELETE: 'delete', CONNECT: 'connect' } as const
 
-async function auditRefusal({ db, clock, random }: AdmissionParts, { uid, operation, namespace, object, oldObject, userInfo: { username } }: AdmissionRequest, { status, members: { reason } }: Problem): Promise<void> {
+async function auditRefusal(
+  { db, clock, random }: AdmissionParts,
+  { uid, operation, namespace, object, oldObject, userInfo: { username } }: AdmissionRequest,
+  { status, members: { reason } }: Problem,
+): Promise<void> {
   const accountId = accountOfNamespace(namespace)
   const outcome = AUDITED[status]
   const target = object ?? oldObject
-  if (outcome === undefined || accountId === undefined || target == null || !(await accountExists(db, accountId))) return
-  const entry = auditEntry(accountId, kubernetesActor(username), { requestId: uid, sourceIp: '', userAgent: '' }, {
-    action: `${nounOf(target.kind)}.${ACTIONS[operation]}`, resourceId: target.metadata.name, outcome, detail: { status: String(status), ...(reason === undefined ? {} : { reason }) },
-  })
+  if (outcome === undefined || accountId === undefined || target == null || !(await accountExists(db, accountId)))
+    return
+  const entry = auditEntry(
+    accountId,
+    kubernetesActor(username),
+    { requestId: uid, sourceIp: '', userAgent: '' },
+    {
+      action: `${nounOf(target.kind)}.${ACTIONS[operation]}`,
+      resourceId: target.metadata.name,
+      outcome,
+      detail: { status: String(status), ...(reason === undefined ? {} : { reason }) },
+    },
+  )
   await db.transaction().execute((tx) => appendAudit(tx, entry, { clock, random }))
 }
 

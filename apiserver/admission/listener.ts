@@ -1,4 +1,5 @@
-/** The webhook's HTTPS listener: one path, one method, bounded bodies. Whether a caller is the Kubernetes API cannot be told, as that
+/** The webhook's HTTPS listener: one path, one method, bounded bodies. Whether a caller is the Kubernetes API cannot be
+ *  told, as that
  *  shows no credentials: nothing here changes an object, and networks keep everybody else out. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:https'
@@ -32,7 +33,12 @@ const REQUEST_TIMEOUT_MILLISECONDS = 30_000
 
 /** Resolves when it listens. */
 export async function startListener({ host, port, certificate, judge, log }: ListenerOptions): Promise<Listener> {
-  const server = createServer({ cert: certificate.certificate, key: certificate.key, minVersion: 'TLSv1.2', requestTimeout: REQUEST_TIMEOUT_MILLISECONDS })
+  const server = createServer({
+    cert: certificate.certificate,
+    key: certificate.key,
+    minVersion: 'TLSv1.2',
+    requestTimeout: REQUEST_TIMEOUT_MILLISECONDS,
+  })
   server.maxConnections = CONNECTIONS_MAXIMUM
   server.on('request', (request, response) => {
     answer(request, response, judge).catch((error: unknown) => {
@@ -50,10 +56,11 @@ export async function startListener({ host, port, certificate, judge, log }: Lis
   })
   return {
     port: (server.address() as AddressInfo).port, // a listening TCP server has one
-    stop: () => new Promise((resolve) => {
-      server.close(() => resolve())
-      server.closeIdleConnections()
-    }),
+    stop: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        server.closeIdleConnections()
+      }),
   }
 }
 
@@ -61,9 +68,11 @@ async function answer(request: IncomingMessage, response: ServerResponse, judge:
   if (request.url?.split('?')[0] !== WEBHOOK_PATH) return reply(response, 404, { message: 'There is nothing here.' })
   if (request.method !== 'POST') return reply(response, 405, { message: 'Only POST is offered.' }, { allow: 'POST' })
   const body = await readBody(request)
-  if (body === undefined) return reply(response, 413, { message: `At most ${BODY_BYTES_MAXIMUM} bytes are taken.` }, { connection: 'close' })
+  if (body === undefined)
+    return reply(response, 413, { message: `At most ${BODY_BYTES_MAXIMUM} bytes are taken.` }, { connection: 'close' })
   const review = AdmissionReview.safeParse(parse(body))
-  if (!review.success) return reply(response, 400, { message: 'The body is not an AdmissionReview of admission.k8s.io/v1.' })
+  if (!review.success)
+    return reply(response, 400, { message: 'The body is not an AdmissionReview of admission.k8s.io/v1.' })
   reply(response, 200, await judge(review.data.request))
 }
 
@@ -87,5 +96,12 @@ function parse(text: string): unknown {
   }
 }
 
-const reply = (response: ServerResponse, status: number, body: object, headers: Readonly<Record<string, string>> = {}): void =>
-  void response.writeHead(status, { 'content-type': 'application/json', 'cache-control': 'no-store', ...headers }).end(JSON.stringify(body))
+const reply = (
+  response: ServerResponse,
+  status: number,
+  body: object,
+  headers: Readonly<Record<string, string>> = {},
+): void =>
+  void response
+    .writeHead(status, { 'content-type': 'application/json', 'cache-control': 'no-store', ...headers })
+    .end(JSON.stringify(body))

@@ -1,6 +1,15 @@
-/** Nodes that operators make, change and remove with kubectl are judged as the operator API would: everything is checked, nothing is claimed. */
+/** Nodes that operators make, change and remove with kubectl are judged as the operator API would: everything is
+ *  checked, nothing is claimed. */
 import { isDeepStrictEqual } from 'node:util'
-import { requireCordonable, requireDrainable, requireEmptyToDedicate, requireNodeIdle, requireRemovable, requireUncordonable, requireUpgradable } from '../../domain/node-rules.ts'
+import {
+  requireCordonable,
+  requireDrainable,
+  requireEmptyToDedicate,
+  requireNodeIdle,
+  requireRemovable,
+  requireUncordonable,
+  requireUpgradable,
+} from '../../domain/node-rules.ts'
 import { badField, badRequest } from '../../domain/problem.ts'
 import { accountExists } from '../../db/server-claims.ts'
 import { NODE_FINALIZER } from '../../resources/labels.ts'
@@ -17,14 +26,20 @@ const PROTECTED: Protected = { noun: 'node', finalizer: NODE_FINALIZER, goesWhen
 export async function judgeNodeCreation(parts: JudgeParts, node: NodeObject): Promise<readonly Asked[]> {
   requireUnforged(node, undefined, PROTECTED)
   requireReadable(node)
-  if (node.metadata.name.length > HOSTNAME_LENGTH_MAXIMUM) throw badRequest(`The name of a node has at most ${HOSTNAME_LENGTH_MAXIMUM} characters.`)
-  if (parts.caches.of(Zone).get({ name: node.spec.zone }) === undefined) throw badField('spec.zone', 'there is no such zone')
+  if (node.metadata.name.length > HOSTNAME_LENGTH_MAXIMUM)
+    throw badRequest(`The name of a node has at most ${HOSTNAME_LENGTH_MAXIMUM} characters.`)
+  if (parts.caches.of(Zone).get({ name: node.spec.zone }) === undefined)
+    throw badField('spec.zone', 'there is no such zone')
   await requireAccount(parts, node.spec)
   return []
 }
 
 /** Throws the Problem that the API would answer. */
-export async function judgeNodeChange(parts: JudgeParts, node: NodeObject, before: NodeObject): Promise<readonly Asked[]> {
+export async function judgeNodeChange(
+  parts: JudgeParts,
+  node: NodeObject,
+  before: NodeObject,
+): Promise<readonly Asked[]> {
   requireUnforged(node, before, PROTECTED)
   requireReadable(node)
   const isChanged = (field: keyof NodeSpec): boolean => !isDeepStrictEqual(node.spec[field], before.spec[field])
@@ -64,5 +79,6 @@ function requireReadable({ spec }: NodeObject): void {
 }
 
 async function requireAccount({ db }: JudgeParts, { dedicatedAccountId }: NodeSpec): Promise<void> {
-  if (dedicatedAccountId !== undefined && !(await accountExists(db, dedicatedAccountId))) throw badField('spec.dedicatedAccountId', 'there is no such account')
+  if (dedicatedAccountId !== undefined && !(await accountExists(db, dedicatedAccountId)))
+    throw badField('spec.dedicatedAccountId', 'there is no such account')
 }

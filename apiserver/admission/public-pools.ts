@@ -1,11 +1,16 @@
-/** Pools of public addresses that operators make, change and remove with kubectl are judged as the operator API would. */
+/** Pools of public addresses that operators make, change and remove with kubectl are judged as the operator API would.
+ */
 import { PUBLIC_POOL_FINALIZER } from '../../resources/labels.ts'
 import { PublicPool } from '../../resources/public-pool.ts'
 import { type PoolObject, requireApart, requireSound, requireUnused } from '../public-pools.ts'
 import type { Asked, JudgeParts } from './servers.ts'
 import { type Protected, requireUnforged } from './unforged.ts'
 
-const PROTECTED: Protected = { noun: 'pool', finalizer: PUBLIC_POOL_FINALIZER, goesWhen: 'nobody has an address of the pool' }
+const PROTECTED: Protected = {
+  noun: 'pool',
+  finalizer: PUBLIC_POOL_FINALIZER,
+  goesWhen: 'nobody has an address of the pool',
+}
 
 const FIELDS: Readonly<Record<string, string>> = { is_private: 'isPrivate' }
 

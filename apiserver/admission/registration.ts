@@ -1,4 +1,5 @@
-/** How the Kubernetes API comes to ask the webhook. A chart installs the same configuration where the platform runs in a cluster. */
+/** How the Kubernetes API comes to ask the webhook. A chart installs the same configuration where the platform runs in
+ *  a cluster. */
 import type { ResourceType } from '../../kit/kube/object.ts'
 import type { Store } from '../../kit/kube/store.ts'
 import { API_GROUP } from '../../resources/define.ts'
@@ -10,7 +11,11 @@ import { Server } from '../../resources/server.ts'
 import { Storage } from '../../resources/storage.ts'
 
 const ValidatingWebhookConfiguration: ResourceType<undefined> = {
-  group: 'admissionregistration.k8s.io', version: 'v1', kind: 'ValidatingWebhookConfiguration', plural: 'validatingwebhookconfigurations', scope: 'Cluster',
+  group: 'admissionregistration.k8s.io',
+  version: 'v1',
+  kind: 'ValidatingWebhookConfiguration',
+  plural: 'validatingwebhookconfigurations',
+  scope: 'Cluster',
 }
 const NAME = 'svccloud'
 const TIMEOUT_SECONDS = 10
@@ -27,21 +32,30 @@ export interface Registration {
 function webhookConfiguration({ url, authority, platformUsers }: Registration) {
   return {
     metadata: { name: NAME },
-    webhooks: [{
-      name: `admission.${API_GROUP}`,
-      clientConfig: { url, caBundle: Buffer.from(authority).toString('base64') },
-      rules: [rule('Namespaced', [Server, ServerGroup, Storage, Operation]), rule('Cluster', [Node, PublicPool])],
-      matchConditions: [{ name: 'people', expression: `!(request.userInfo.username in ${JSON.stringify(platformUsers)})` }],
-      admissionReviewVersions: ['v1'],
-      sideEffects: 'NoneOnDryRun',
-      failurePolicy: 'Fail',
-      timeoutSeconds: TIMEOUT_SECONDS,
-    }],
+    webhooks: [
+      {
+        name: `admission.${API_GROUP}`,
+        clientConfig: { url, caBundle: Buffer.from(authority).toString('base64') },
+        rules: [rule('Namespaced', [Server, ServerGroup, Storage, Operation]), rule('Cluster', [Node, PublicPool])],
+        matchConditions: [
+          { name: 'people', expression: `!(request.userInfo.username in ${JSON.stringify(platformUsers)})` },
+        ],
+        admissionReviewVersions: ['v1'],
+        sideEffects: 'NoneOnDryRun',
+        failurePolicy: 'Fail',
+        timeoutSeconds: TIMEOUT_SECONDS,
+      },
+    ],
   }
 }
 
-const rule = (scope: 'Namespaced' | 'Cluster', types: readonly ResourceType[]) =>
-  ({ apiGroups: [API_GROUP], apiVersions: ['*'], resources: types.flatMap(({ plural }) => [plural, `${plural}/status`]), operations: ['CREATE', 'UPDATE', 'DELETE'], scope })
+const rule = (scope: 'Namespaced' | 'Cluster', types: readonly ResourceType[]) => ({
+  apiGroups: [API_GROUP],
+  apiVersions: ['*'],
+  resources: types.flatMap(({ plural }) => [plural, `${plural}/status`]),
+  operations: ['CREATE', 'UPDATE', 'DELETE'],
+  scope,
+})
 
 /** Brings the configuration up to date; other processes may do the same. Throws ApiError. */
 export async function registerWebhook(store: Store, registration: Registration): Promise<void> {

@@ -8,12 +8,21 @@ const Metadata = z.looseObject({
   namespace: z.string().optional(),
   uid: z.string().optional(),
   generation: z.number().optional(),
-  deletionTimestamp: z.string().nullish().transform((at) => at ?? undefined),
+  deletionTimestamp: z
+    .string()
+    .nullish()
+    .transform((at) => at ?? undefined),
   annotations: z.record(z.string(), z.string()).nullish(),
   finalizers: z.array(z.string()).nullish(),
 })
 /** Its kind has checked it already; only what is read of every object is looked at again. */
-const Reviewed = z.looseObject({ apiVersion: z.string(), kind: z.string(), metadata: Metadata, spec: z.looseObject({}).optional(), status: z.looseObject({}).optional() })
+const Reviewed = z.looseObject({
+  apiVersion: z.string(),
+  kind: z.string(),
+  metadata: Metadata,
+  spec: z.looseObject({}).optional(),
+  status: z.looseObject({}).optional(),
+})
 
 export const AdmissionReview = z.looseObject({
   apiVersion: z.literal('admission.k8s.io/v1'),
@@ -34,25 +43,43 @@ export type AdmissionRequest = z.infer<typeof AdmissionReview>['request']
 
 /** The reviewed object as its kind types it. */
 export const typed = <Spec, Status>(object: AdmissionRequest['object']): KubeObject<Spec, Status> | undefined =>
-  object == null ? undefined : (object as unknown as KubeObject<Spec, Status>) // the API server has checked it against its kind
+  // the API server has checked it against its kind
+  object == null ? undefined : (object as unknown as KubeObject<Spec, Status>)
 
-/** What clients of Kubernetes call the status. 422 has no word: of what is Invalid, kubectl shows fields and never the message. */
+/** What clients of Kubernetes call the status. 422 has no word: of what is Invalid, kubectl shows fields and never the
+ *  message. */
 const REASONS: Partial<Readonly<Record<ProblemStatus, string>>> = {
-  400: 'BadRequest', 403: 'Forbidden', 404: 'NotFound', 409: 'Conflict', 429: 'TooManyRequests', 503: 'ServiceUnavailable',
+  400: 'BadRequest',
+  403: 'Forbidden',
+  404: 'NotFound',
+  409: 'Conflict',
+  429: 'TooManyRequests',
+  503: 'ServiceUnavailable',
 }
 
-const answer = (uid: string, response: object) => ({ apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', response: { uid, ...response } })
+const answer = (uid: string, response: object) => ({
+  apiVersion: 'admission.k8s.io/v1',
+  kind: 'AdmissionReview',
+  response: { uid, ...response },
+})
 
 /** The answer to the review with that uid. */
 export const allowed = (uid: string) => answer(uid, { allowed: true })
 
-/** The refusal as a Kubernetes Status. Its message begins with the contract's reason, because some clients show nothing else. */
+/** The refusal as a Kubernetes Status. Its message begins with the contract's reason, because some clients show nothing
+ *  else. */
 export function refused(uid: string, { status, message, members: { reason, errors = [] } }: Problem) {
-  const causes = [...(reason === undefined ? [] : [{ reason, message }]), ...errors.map(({ field, detail }) => ({ reason: 'FieldValueInvalid', field, message: detail }))]
+  const causes = [
+    ...(reason === undefined ? [] : [{ reason, message }]),
+    ...errors.map(({ field, detail }) => ({ reason: 'FieldValueInvalid', field, message: detail })),
+  ]
   return answer(uid, {
     allowed: false,
     status: {
-      status: 'Failure', code: status, ...(REASONS[status] === undefined ? {} : { reason: REASONS[status] }), message: reason === undefined ? message : `${reason}: ${message}`,
+      status: 'Failure',
+      code: status,
+      ...(REASONS[status] === undefined ? {} : { reason: REASONS[status] }),
+      message: reason === undefined ? message : `${reason}: ${message}`,
       ...(causes.length === 0 ? {} : { details: { causes } }),
     },
   })

@@ -1,4 +1,5 @@
-/** Server groups that people make, rename and delete past the API are judged as the API would: everything is checked, nothing is claimed. */
+/** Server groups that people make, rename and delete past the API are judged as the API would: everything is checked,
+ *  nothing is claimed. */
 import { badField, badRequest } from '../../domain/problem.ts'
 import { accountExists } from '../../db/server-claims.ts'
 import { addServerGroup, removeServerGroup, renameServerGroup } from '../../db/server-groups.ts'
@@ -17,18 +18,39 @@ export type ServerGroupObject = KubeObject<ServerGroupSpec, ServerGroupStatus>
 
 /** Throws the Problem that the API would answer. */
 export async function judgeGroupCreation(parts: JudgeParts, group: ServerGroupObject): Promise<readonly Asked[]> {
-  const { metadata: { name: id, namespace = '' }, spec } = group
+  const {
+    metadata: { name: id, namespace = '' },
+    spec,
+  } = group
   const accountId = accountOfNamespace(namespace)
-  if (accountId === undefined || !(await accountExists(parts.db, accountId))) throw badRequest('The namespace belongs to no account: server groups live in acct-<id of the account>.')
+  if (accountId === undefined || !(await accountExists(parts.db, accountId)))
+    throw badRequest('The namespace belongs to no account: server groups live in acct-<id of the account>.')
   requireUnforged(group, undefined, PROTECTED)
   requireReadable(spec)
-  const domain = chooseDomain(parts, { spread: spec.spread, ...(spec.zone === undefined ? {} : { zone: spec.zone }), ...(spec.region === undefined ? {} : { region: spec.region }) })
-  await rehearse(parts, (tx) => addServerGroup(tx, accountId, { id, name: spec.name, ...domain, isStrict: spec.strict, generation: 1, createdAt: parts.clock.now() }))
+  const domain = chooseDomain(parts, {
+    spread: spec.spread,
+    ...(spec.zone === undefined ? {} : { zone: spec.zone }),
+    ...(spec.region === undefined ? {} : { region: spec.region }),
+  })
+  await rehearse(parts, (tx) =>
+    addServerGroup(tx, accountId, {
+      id,
+      name: spec.name,
+      ...domain,
+      isStrict: spec.strict,
+      generation: 1,
+      createdAt: parts.clock.now(),
+    }),
+  )
   return [{ action: 'server_group.create', changes: [] }]
 }
 
 /** Throws the Problem that the API would answer. The kind itself refuses everything but another name. */
-export async function judgeGroupChange(parts: JudgeParts, group: ServerGroupObject, before: ServerGroupObject): Promise<readonly Asked[]> {
+export async function judgeGroupChange(
+  parts: JudgeParts,
+  group: ServerGroupObject,
+  before: ServerGroupObject,
+): Promise<readonly Asked[]> {
   requireUnforged(group, before, PROTECTED)
   const [{ name }, accountId] = [group.spec, accountOfNamespace(group.metadata.namespace ?? '')]
   if (name === before.spec.name || accountId === undefined) return []
@@ -38,7 +60,10 @@ export async function judgeGroupChange(parts: JudgeParts, group: ServerGroupObje
 }
 
 /** Throws the Problem that the API would answer. */
-export async function judgeGroupDeletion(parts: JudgeParts, { metadata: { name: groupId, namespace = '', deletionTimestamp } }: ServerGroupObject): Promise<readonly Asked[]> {
+export async function judgeGroupDeletion(
+  parts: JudgeParts,
+  { metadata: { name: groupId, namespace = '', deletionTimestamp } }: ServerGroupObject,
+): Promise<readonly Asked[]> {
   const accountId = accountOfNamespace(namespace)
   if (deletionTimestamp !== undefined || accountId === undefined) return []
   await rehearse(parts, (tx) => removeServerGroup(tx, { accountId, groupId }))

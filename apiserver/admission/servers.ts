@@ -1,4 +1,5 @@
-/** What the API says no to, said to kubectl as well: servers that people make, change and delete past the API are judged by the same
+/** What the API says no to, said to kubectl as well: servers that people make, change and delete past the API are
+ *  judged by the same
  *  rules. Everything is checked and nothing is claimed: that is the controller's part, once the object is there. */
 import { isDeepStrictEqual } from 'node:util'
 import type { Transaction } from 'kysely'
@@ -24,50 +25,92 @@ import type { ServerObject } from '../servers.ts'
 import { storedOf } from '../stored.ts'
 import { type Protected, requireUnforged } from './unforged.ts'
 
-const PROTECTED: Protected = { noun: 'server', finalizer: SERVER_FINALIZER, goesWhen: 'the host side of the server is gone' }
+const PROTECTED: Protected = {
+  noun: 'server',
+  finalizer: SERVER_FINALIZER,
+  goesWhen: 'the host side of the server is gone',
+}
 
 export type JudgeParts = Pick<Parts, 'db' | 'caches' | 'clock' | 'random'>
 
 /** A change that may happen, by the name that the audit log has for it. */
 export interface Asked {
-  readonly action: 'server.create' | 'server.start' | 'server.stop' | 'server.metadata' | 'server.delete' | EditAction | `node.${'cordon' | 'uncordon' | 'maintenance' | 'agent_upgrade'}` | `server_group.${'create' | 'update' | 'delete'}`
+  readonly action:
+    | 'server.create'
+    | 'server.start'
+    | 'server.stop'
+    | 'server.metadata'
+    | 'server.delete'
+    | EditAction
+    | `node.${'cordon' | 'uncordon' | 'maintenance' | 'agent_upgrade'}`
+    | `server_group.${'create' | 'update' | 'delete'}`
   readonly changes: readonly AuditChange[]
 }
 
 /** Throws the Problem that the API would answer. */
 export async function judgeCreation(parts: JudgeParts, server: ServerObject): Promise<readonly Asked[]> {
   const { db, caches, clock } = parts
-  const { metadata: { name, namespace = '' }, spec } = server
+  const {
+    metadata: { name, namespace = '' },
+    spec,
+  } = server
   const accountId = accountOfNamespace(namespace)
-  if (accountId === undefined || !(await accountExists(db, accountId))) throw badRequest('The namespace belongs to no account: servers live in acct-<id of the account>.')
+  if (accountId === undefined || !(await accountExists(db, accountId)))
+    throw badRequest('The namespace belongs to no account: servers live in acct-<id of the account>.')
   requireUnforged(server, undefined, PROTECTED)
   requireReadable(spec)
   requireOffered(spec)
   const now = clock.now()
   if (!(await hasVerifiedOwner(db, accountId))) throw emailUnverified()
   checkStanding(standingOf(await readStanding(db, accountId, now)))
-  const { plan, region, storageGibibytes } = chooseSize({ caches }, {
-    zone: spec.zone, plan: spec.plan, template: spec.template, ...(spec.storageGibibytes === undefined ? {} : { storage_gibibytes: spec.storageGibibytes }),
-  }, now)
+  const { plan, region, storageGibibytes } = chooseSize(
+    { caches },
+    {
+      zone: spec.zone,
+      plan: spec.plan,
+      template: spec.template,
+      ...(spec.storageGibibytes === undefined ? {} : { storage_gibibytes: spec.storageGibibytes }),
+    },
+    now,
+  )
   const { cores, memoryMebibytes, cpuPool } = plan
   await rehearseClaims(parts, {
-    accountId, serverId: name, hostname: spec.hostname, zone: spec.zone, region, serverGroupId: spec.serverGroupId, publicIpv4: spec.publicIpv4, cores, memoryMebibytes, storageGibibytes,
+    accountId,
+    serverId: name,
+    hostname: spec.hostname,
+    zone: spec.zone,
+    region,
+    serverGroupId: spec.serverGroupId,
+    publicIpv4: spec.publicIpv4,
+    cores,
+    memoryMebibytes,
+    storageGibibytes,
     ...(cpuPool === undefined ? {} : { cpuPool }),
   })
   return [{ action: 'server.create', changes: [] }]
 }
 
-/** Claims everything in a transaction that is rolled back: quota, hostname and room are judged by the code that takes them. */
+/** Claims everything in a transaction that is rolled back: quota, hostname and room are judged by the code that takes
+ *  them. */
 async function rehearseClaims(parts: JudgeParts, demand: ServerDemand): Promise<void> {
   const { clock, random } = parts
   const { accountId, serverGroupId: groupId, ...rest } = demand
   // A group of the same manifest may come later, or its controller is about to claim it: the server waits for it.
   const isGroupKnown = groupId !== undefined && (await findServerGroup(parts.db, { accountId, groupId })) !== undefined
-  await rehearse(parts, (tx) => claimServer(tx, { accountId, ...rest, ...(isGroupKnown ? { serverGroupId: groupId } : {}) }, { now: clock.now(), random }))
+  await rehearse(parts, (tx) =>
+    claimServer(
+      tx,
+      { accountId, ...rest, ...(isGroupKnown ? { serverGroupId: groupId } : {}) },
+      { now: clock.now(), random },
+    ),
+  )
 }
 
 /** Does the work in a transaction that is rolled back. */
-export async function rehearse({ db }: Pick<JudgeParts, 'db'>, work: (tx: Transaction<Tables>) => Promise<unknown>): Promise<void> {
+export async function rehearse(
+  { db }: Pick<JudgeParts, 'db'>,
+  work: (tx: Transaction<Tables>) => Promise<unknown>,
+): Promise<void> {
   const transaction = await db.startTransaction().execute()
   try {
     await work(transaction)
@@ -77,10 +120,24 @@ export async function rehearse({ db }: Pick<JudgeParts, 'db'>, work: (tx: Transa
 }
 
 /** What is decided at creation. The kind refuses it too, unless an operation of the platform changes it. */
-const FIXED = ['bootStorageId', 'hostname', 'zone', 'plan', 'template', 'customImageId', 'storageGibibytes', 'userDataSecretName', 'initScriptId', 'serverGroupId', 'publicIpv4'] as const satisfies readonly (keyof ServerSpec)[]
+const FIXED = [
+  'bootStorageId',
+  'hostname',
+  'zone',
+  'plan',
+  'template',
+  'customImageId',
+  'storageGibibytes',
+  'userDataSecretName',
+  'initScriptId',
+  'serverGroupId',
+  'publicIpv4',
+] as const satisfies readonly (keyof ServerSpec)[]
 /** What may be changed at any time, by the action that the API has for it. */
 const FREE: Readonly<Record<EditAction, readonly (keyof ServerSpec)[]>> = {
-  'server.update': ['title', 'labels', 'isProtected', 'sshKeys'], 'server.ha_policy': ['haPolicy'], 'server.migration_policy': ['migrationPolicy'],
+  'server.update': ['title', 'labels', 'isProtected', 'sshKeys'],
+  'server.ha_policy': ['haPolicy'],
+  'server.migration_policy': ['migrationPolicy'],
 }
 
 /** Throws the Problem that the API would answer. */
@@ -102,7 +159,12 @@ export function judgeChange(server: ServerObject, before: ServerObject): readonl
     requireIdle(facts)
     asked.push({ action: 'server.metadata', changes: [] })
   }
-  const edits = EDIT_ACTIONS.map((action) => ({ action, changes: FREE[action].filter(isChanged).map((field) => ({ field: snakeCase(field), before: before.spec[field], after: server.spec[field] })) }))
+  const edits = EDIT_ACTIONS.map((action) => ({
+    action,
+    changes: FREE[action]
+      .filter(isChanged)
+      .map((field) => ({ field: snakeCase(field), before: before.spec[field], after: server.spec[field] })),
+  }))
   return [...asked, ...edits.filter(({ changes }) => changes.length > 0)]
 }
 
@@ -121,13 +183,18 @@ function requireReadable({ title, labels, sshKeys, userDataSecretName }: ServerS
     const key = parsePublicKey(text)
     if (typeof key === 'string') throw badField(`spec.sshKeys.${index}`, key)
   }
-  if (sshKeys.length === 0 && userDataSecretName === undefined) throw badField('spec.sshKeys', 'a server needs at least one SSH key, or user data: nobody could sign in')
+  if (sshKeys.length === 0 && userDataSecretName === undefined)
+    throw badField('spec.sshKeys', 'a server needs at least one SSH key, or user data: nobody could sign in')
 }
 
 function requireOffered({ bootStorageId, customImageId, initScriptId }: ServerSpec): void {
   if (bootStorageId !== undefined) throw forbidden('spec.bootStorageId is written by the platform only.')
   if (customImageId !== undefined) throw badField('spec.customImageId', 'custom images are not offered here')
-  if (initScriptId !== undefined) throw badField('spec.initScriptId', 'is set through the API only: put the text into a Secret and name it in spec.userDataSecretName')
+  if (initScriptId !== undefined)
+    throw badField(
+      'spec.initScriptId',
+      'is set through the API only: put the text into a Secret and name it in spec.userDataSecretName',
+    )
 }
 
 const snakeCase = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)

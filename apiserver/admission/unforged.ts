@@ -1,4 +1,5 @@
-/** What only the platform writes into an object. Whoever could write it could act in another's name, or make the platform forget what
+/** What only the platform writes into an object. Whoever could write it could act in another's name, or make the
+ *  platform forget what
  *  it holds. */
 import { isDeepStrictEqual } from 'node:util'
 import { forbidden } from '../../domain/problem.ts'
@@ -13,14 +14,25 @@ export interface Protected {
   readonly goesWhen: string
 }
 
-/** Throws 403 for another operation stanza, another note of the last change, and a finalizer that was taken away. `before` is undefined for
+/** Throws 403 for another operation stanza, another note of the last change, and a finalizer that was taken away.
+ *  `before` is undefined for
  *  an object that is being made. */
-export function requireUnforged(object: KubeObject, before: KubeObject | undefined, { noun, finalizer, goesWhen }: Protected): void {
-  if (!isDeepStrictEqual(stanzaOf(object), stanzaOf(before))) throw forbidden(`spec.operation is written by the platform only: change what the ${noun} shall be, and the operation follows.`)
-  if (noteOf(object) !== noteOf(before)) throw forbidden(`The annotation ${LAST_CHANGE_ANNOTATION} is written by the platform only.`)
+export function requireUnforged(
+  object: KubeObject,
+  before: KubeObject | undefined,
+  { noun, finalizer, goesWhen }: Protected,
+): void {
+  if (!isDeepStrictEqual(stanzaOf(object), stanzaOf(before)))
+    throw forbidden(
+      `spec.operation is written by the platform only: change what the ${noun} shall be, and the operation follows.`,
+    )
+  if (noteOf(object) !== noteOf(before))
+    throw forbidden(`The annotation ${LAST_CHANGE_ANNOTATION} is written by the platform only.`)
   const isHeld = (some: KubeObject | undefined): boolean => some?.metadata.finalizers?.includes(finalizer) ?? false
   if (isHeld(before) && !isHeld(object)) throw forbidden(`The finalizer goes when ${goesWhen}.`)
 }
 
-const stanzaOf = (object: KubeObject | undefined): unknown => (object?.spec as { readonly operation?: unknown } | undefined)?.operation // kinds without operations have none
-const noteOf = (object: KubeObject | undefined): string | undefined => object?.metadata.annotations?.[LAST_CHANGE_ANNOTATION]
+const stanzaOf = (object: KubeObject | undefined): unknown =>
+  (object?.spec as { readonly operation?: unknown } | undefined)?.operation // kinds without operations have none
+const noteOf = (object: KubeObject | undefined): string | undefined =>
+  object?.metadata.annotations?.[LAST_CHANGE_ANNOTATION]

@@ -1,4 +1,5 @@
-/** HTTPS to the agents of the hosts: the certificate is pinned by its fingerprint, the caller known by the host's access token.
+/** HTTPS to the agents of the hosts: the certificate is pinned by its fingerprint, the caller known by the host's
+ *  access token.
  *  Connections for input are kept, so that a keystroke costs one round trip; a stream has a connection of its own. */
 import { Agent } from 'node:https'
 import { createInterface } from 'node:readline'
@@ -24,19 +25,26 @@ export interface AgentOptions {
   readonly clock: Clock
 }
 
-/** Connections are made when they are needed, with the token of the node, and believe only the certificate that the node shows. */
+/** Connections are made when they are needed, with the token of the node, and believe only the certificate that the
+ *  node shows. */
 export function openAgents({ store, caches, clock }: AgentOptions): AgentConnections {
   const nodes = caches.of(Node)
   const tokens = new Map<string, { readonly token: string; readonly until: number }>()
   // A resumed TLS session shows no certificate, so none is resumed.
-  const kept = new Agent({ keepAlive: true, maxSockets: INPUT_CONNECTIONS_MAXIMUM, maxCachedSessions: 0, rejectUnauthorized: false })
+  const kept = new Agent({
+    keepAlive: true,
+    maxSockets: INPUT_CONNECTIONS_MAXIMUM,
+    maxCachedSessions: 0,
+    rejectUnauthorized: false,
+  })
   /** The last input on its way to each instance: what is typed arrives in the order in which it came. */
   const lasts = new Map<string, Promise<unknown>>()
 
   async function tokenOf(node: string): Promise<string> {
     const known = tokens.get(node)
     if (known !== undefined && clock.monotonicMilliseconds() < known.until) return known.token
-    const encoded = (await store.get(Secret, { namespace: nodeNamespace(node), name: AGENT_ACCESS_SECRET_NAME }))?.data?.['token']
+    const encoded = (await store.get(Secret, { namespace: nodeNamespace(node), name: AGENT_ACCESS_SECRET_NAME }))
+      ?.data?.['token']
     if (encoded === undefined) throw new Unavailable(`the access token of ${node}`)
     const token = Buffer.from(encoded, 'base64').toString().trim()
     tokens.set(node, { token, until: clock.monotonicMilliseconds() + TOKEN_FRESH_MILLISECONDS })
@@ -47,11 +55,17 @@ export function openAgents({ store, caches, clock }: AgentOptions): AgentConnect
     const endpoint = nodes.get({ name: node })?.status?.endpoint
     if (endpoint === undefined) throw new Unavailable(`the agent of ${node}`)
     return {
-      url: new URL(`/v1/instances/${encodeURIComponent(instance)}/console`, endpoint.url), fingerprint: endpoint.certificateFingerprint.toLowerCase(), token: await tokenOf(node),
+      url: new URL(`/v1/instances/${encodeURIComponent(instance)}/console`, endpoint.url),
+      fingerprint: endpoint.certificateFingerprint.toLowerCase(),
+      token: await tokenOf(node),
     }
   }
 
-  async function send(node: string, instance: string, bytes: Uint8Array): Promise<'written' | 'stopped' | 'unreachable'> {
+  async function send(
+    node: string,
+    instance: string,
+    bytes: Uint8Array,
+  ): Promise<'written' | 'stopped' | 'unreachable'> {
     try {
       const headers = { 'content-type': 'application/octet-stream', 'content-length': String(bytes.length) }
       const response = await askPinned(await targetOf(node, instance), { method: 'POST', agent: kept, headers }, bytes)
@@ -67,7 +81,11 @@ export function openAgents({ store, caches, clock }: AgentOptions): AgentConnect
   return {
     async *follow(node, instance, signal) {
       const silence = new AbortController()
-      const response = await askPinned(await targetOf(node, instance), { method: 'GET', agent: false, signal: AbortSignal.any([signal, silence.signal]) })
+      const response = await askPinned(await targetOf(node, instance), {
+        method: 'GET',
+        agent: false,
+        signal: AbortSignal.any([signal, silence.signal]),
+      })
       let cancel = () => {}
       const heard = () => {
         cancel()

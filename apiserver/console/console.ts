@@ -1,4 +1,5 @@
-/** One server's console, shared by everyone who watches it: one connection to the host, one tail, one encoding of every chunk. */
+/** One server's console, shared by everyone who watches it: one connection to the host, one tail, one encoding of every
+ *  chunk. */
 import type { ConsoleStatus } from '../../resources/console.ts'
 import type { ServerState } from '../../resources/server.ts'
 import { backoffMilliseconds } from '../../kit/sys/backoff.ts'
@@ -18,7 +19,8 @@ export interface Whereabouts {
   readonly node: string | undefined
 }
 
-/** What watchers get: tail and output as server-sent events that are encoded already; the status, which each dates by its own stream. */
+/** What watchers get: tail and output as server-sent events that are encoded already; the status, which each dates by
+ *  its own stream. */
 export type ConsoleEvent =
   | { readonly event: 'bytes'; readonly text: string }
   | { readonly event: 'status'; readonly status: Omit<ConsoleStatus, 'stream_ends_at'> }
@@ -30,14 +32,16 @@ export interface ConsoleOptions {
   readonly random: Random
   /** The lines of the host's stream; ends or throws with the connection. */
   readonly follow: (node: string, signal: AbortSignal) => AsyncIterable<ConsoleLine>
-  /** Calls now and on every change of the whereabouts, undefined when the server is gone, until the answer is called. */
+  /** Calls now and on every change of the whereabouts, undefined when the server is gone, until the answer is called.
+   */
   readonly watch: (changed: (now: Whereabouts | undefined) => void) => () => void
   /** The last watcher has left, and the connection to the host is closed. */
   readonly onEmpty: () => void
 }
 
 export interface Console {
-  /** Tail and status come first, as soon as the host has been met or could not be; then everything that happens, until the answer is called. */
+  /** Tail and status come first, as soon as the host has been met or could not be; then everything that happens, until
+   *  the answer is called. */
   join(watcher: (event: ConsoleEvent) => void): () => void
   readonly watchers: number
 }
@@ -98,7 +102,10 @@ export function openConsole(options: ConsoleOptions): Console {
       host = undefined
       lost = node === undefined || now?.node === node ? 'host_unreachable' : 'moved'
       tellStatus()
-      await options.clock.sleep(backoffMilliseconds(failures, RECONNECT, options.random), AbortSignal.any([signal, nudge.signal]))
+      await options.clock.sleep(
+        backoffMilliseconds(failures, RECONNECT, options.random),
+        AbortSignal.any([signal, nudge.signal]),
+      )
       nudge = new AbortController()
     }
   }
@@ -130,7 +137,9 @@ export function openConsole(options: ConsoleOptions): Console {
   }
 
   return {
-    get watchers() { return watchers.size },
+    get watchers() {
+      return watchers.size
+    },
     join(watcher) {
       watchers.add(watcher)
       if (hasMet) greet(watcher)
@@ -150,11 +159,23 @@ interface HostStatus {
   readonly running: boolean
 }
 
-const bytes = (event: 'tail' | 'output', data: string): ConsoleEvent => ({ event: 'bytes', text: `event: ${event}\ndata: ${data}\n\n` })
+const bytes = (event: 'tail' | 'output', data: string): ConsoleEvent => ({
+  event: 'bytes',
+  text: `event: ${event}\ndata: ${data}\n\n`,
+})
 
-function statusOf(now: Whereabouts | undefined, host: HostStatus | undefined, lost: 'host_unreachable' | 'moved'): Omit<ConsoleStatus, 'stream_ends_at'> {
+function statusOf(
+  now: Whereabouts | undefined,
+  host: HostStatus | undefined,
+  lost: 'host_unreachable' | 'moved',
+): Omit<ConsoleStatus, 'stream_ends_at'> {
   const state = now?.state ?? 'deleting'
   const writable = host?.connected === true && host.running
   const isStopped = host === undefined ? state !== 'started' && state !== 'stopping' : !host.running
-  return { connected: host?.connected ?? false, server_state: state, writable, reason: writable ? null : isStopped ? 'server_stopped' : lost }
+  return {
+    connected: host?.connected ?? false,
+    server_state: state,
+    writable,
+    reason: writable ? null : isStopped ? 'server_stopped' : lost,
+  }
 }

@@ -30,16 +30,23 @@ export interface Consoles {
 }
 
 /** One console for each server, shared by all who watch it. */
-export function openConsoles({ clock, random }: Pick<Parts, 'clock' | 'random'>, { cache }: Servers, agents: AgentConnections): Consoles {
+export function openConsoles(
+  { clock, random }: Pick<Parts, 'clock' | 'random'>,
+  { cache }: Servers,
+  agents: AgentConnections,
+): Consoles {
   const consoles = new Map<string, Console>()
   const listeners = new Map<string, (now: Whereabouts | undefined) => void>()
-  cache.subscribe(({ is, object }) => listeners.get(uidOf(object))?.(is === 'removed' ? undefined : whereaboutsOf(object)))
+  cache.subscribe(({ is, object }) =>
+    listeners.get(uidOf(object))?.(is === 'removed' ? undefined : whereaboutsOf(object)),
+  )
 
   const open = (server: ServerObject): Console => {
     const uid = uidOf(server)
     const key = { namespace: server.metadata.namespace ?? '', name: server.metadata.name }
     return openConsole({
-      clock, random,
+      clock,
+      random,
       follow: (node, signal) => agents.follow(node, uid, signal),
       watch: (changed) => {
         listeners.set(uid, changed)
@@ -66,14 +73,18 @@ export function openConsoles({ clock, random }: Pick<Parts, 'clock' | 'random'>,
       const node = requireNode(server)
       const outcome = await agents.write(node, uidOf(server), bytes)
       if (outcome === 'stopped') throw serverStopped(server)
-      if (outcome === 'unreachable') throw unavailable('host_unreachable', 'The console of the server cannot be reached now. Try again.')
+      if (outcome === 'unreachable')
+        throw unavailable('host_unreachable', 'The console of the server cannot be reached now. Try again.')
     },
   }
 }
 
 /** Every stored object has one. */
 const uidOf = (server: ServerObject): string => server.metadata.uid ?? keyText(server.metadata)
-const whereaboutsOf = (server: ServerObject): Whereabouts => ({ state: stateOf(storedOf(server)), node: server.status?.nodeName })
+const whereaboutsOf = (server: ServerObject): Whereabouts => ({
+  state: stateOf(storedOf(server)),
+  node: server.status?.nodeName,
+})
 
 function requireNode(server: ServerObject): string {
   const { node, state } = whereaboutsOf(server)
@@ -81,4 +92,5 @@ function requireNode(server: ServerObject): string {
   return node
 }
 
-const serverStopped = (server: ServerObject) => conflict('server_stopped', 'The server does not run.', { resource: { type: 'server', id: server.metadata.name } })
+const serverStopped = (server: ServerObject) =>
+  conflict('server_stopped', 'The server does not run.', { resource: { type: 'server', id: server.metadata.name } })

@@ -10,14 +10,23 @@ import { readPage } from '../page.ts'
 export const auditEndpoints = (parts: IdentityParts): readonly Endpoint[] => [
   customerEndpoint(listAuditEntries, (call) => list(parts, call)),
   customerEndpoint(exportAuditEntries, (call) => startExport(parts, call)),
-  customerEndpoint(getAuditIntegrity, async (call) => ({ status: 200, body: integrityView(await readIntegrity(parts.db, call.caller.accountId)) })),
+  customerEndpoint(getAuditIntegrity, async (call) => ({
+    status: 200,
+    body: integrityView(await readIntegrity(parts.db, call.caller.accountId)),
+  })),
 ]
 
 async function list(parts: IdentityParts, call: Call<typeof listAuditEntries, Customer>): Promise<Answer> {
   const { route, caller, query } = call
   const { items, nextCursor } = await readPage(
-    parts.cursors, { route, caller, query: { ...query, limit: AUDIT_PAGE_ENTRIES } },
-    (after, limit) => listAudit(parts.db, caller.accountId, { ...(after === undefined ? {} : { before: Number(after.sortKey) }), limit }), ({ sequence, id }) => ({ sortKey: String(sequence), id }),
+    parts.cursors,
+    { route, caller, query: { ...query, limit: AUDIT_PAGE_ENTRIES } },
+    (after, limit) =>
+      listAudit(parts.db, caller.accountId, {
+        ...(after === undefined ? {} : { before: Number(after.sortKey) }),
+        limit,
+      }),
+    ({ sequence, id }) => ({ sortKey: String(sequence), id }),
   )
   return { status: 200, body: { items, next_cursor: nextCursor } }
 }
@@ -31,7 +40,8 @@ async function startExport(parts: IdentityParts, call: Call<typeof exportAuditEn
   const shown = entries.slice(0, query.limit)
   const last = shown.at(-1)
   return {
-    status: 200, stream: lines(shown),
+    status: 200,
+    stream: lines(shown),
     headers: entries.length > query.limit && last !== undefined ? { 'x-next-after': String(last.sequence) } : {},
   }
 }
@@ -41,6 +51,10 @@ async function* lines(entries: readonly object[]): AsyncIterable<string> {
 }
 
 export const integrityView = (integrity: Awaited<ReturnType<typeof readIntegrity>>) => ({
-  status: integrity.status, head_sequence: integrity.headSequence, verified_through_sequence: integrity.verifiedThroughSequence,
-  verified_at: integrity.verifiedAt?.toISOString() ?? null, pruned_through_sequence: integrity.prunedThroughSequence, break: integrity.break,
+  status: integrity.status,
+  head_sequence: integrity.headSequence,
+  verified_through_sequence: integrity.verifiedThroughSequence,
+  verified_at: integrity.verifiedAt?.toISOString() ?? null,
+  pruned_through_sequence: integrity.prunedThroughSequence,
+  break: integrity.break,
 })

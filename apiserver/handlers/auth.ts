@@ -13,7 +13,14 @@ import { endSession } from '../../db/sessions.ts'
 import type { Answer, Call, Customer, RequestFacts } from '../../kit/http/call.ts'
 import { customerEndpoint, type Endpoint, publicEndpoint } from '../../kit/http/endpoint.ts'
 import { newUuid } from '../../kit/sys/random.ts'
-import { confirmEmailVerification, getCurrentUser, logIn, logOut, requestEmailVerification, signUp } from '../../resources/identity.ts'
+import {
+  confirmEmailVerification,
+  getCurrentUser,
+  logIn,
+  logOut,
+  requestEmailVerification,
+  signUp,
+} from '../../resources/identity.ts'
 import { auditEntry, auditEntryOf, userActor } from '../audit.ts'
 import { listIdentities } from '../../db/identities.ts'
 import { startPace } from '../identity/pace.ts'
@@ -45,22 +52,42 @@ async function signUpNow(parts: IdentityParts, { body, request, now }: Call<type
   const passwordHash = await parts.passwords.hash(password)
   const ids = { accountId: newUuid(parts.random), userId: newUuid(parts.random), creditId: newUuid(parts.random) }
   const user = { id: ids.userId, email: body.email }
-  const isNew = await parts.db.transaction().execute(async (tx) => {
-    const isCreated = await createAccount(tx, {
-      ...ids, accountName: body.account_name ?? body.name, email: body.email, name: body.name, passwordHash, emailVerifiedAt: null, now,
+  const isNew = await parts.db
+    .transaction()
+    .execute(async (tx) => {
+      const isCreated = await createAccount(tx, {
+        ...ids,
+        accountName: body.account_name ?? body.name,
+        email: body.email,
+        name: body.name,
+        passwordHash,
+        emailVerifiedAt: null,
+        now,
+      })
+      if (!isCreated) throw new EmailTaken()
+      if (body.coupon_code !== undefined)
+        await redeemCoupon(tx, { accountId: ids.accountId, code: body.coupon_code, now, random: parts.random })
+      await mailVerification(tx, parts, user)
+      await appendAudit(
+        tx,
+        auditEntry(ids.accountId, userActor(user), request, { action: 'account.created', resourceId: ids.accountId }),
+        parts,
+      )
+      return true
     })
-    if (!isCreated) throw new EmailTaken()
-    if (body.coupon_code !== undefined) await redeemCoupon(tx, { accountId: ids.accountId, code: body.coupon_code, now, random: parts.random })
-    await mailVerification(tx, parts, user)
-    await appendAudit(tx, auditEntry(ids.accountId, userActor(user), request, { action: 'account.created', resourceId: ids.accountId }), parts)
-    return true
-  }).catch((error: unknown) => {
-    if (error instanceof EmailTaken) return false
-    throw error
-  })
+    .catch((error: unknown) => {
+      if (error instanceof EmailTaken) return false
+      throw error
+    })
   if (!isNew) await noticeAttempt(parts, body.email, now)
   await evenOut()
-  return { status: 202, body: { detail: 'A mail is on its way. Open the link in it to verify the address, then sign in.', email: body.email } }
+  return {
+    status: 202,
+    body: {
+      detail: 'A mail is on its way. Open the link in it to verify the address, then sign in.',
+      email: body.email,
+    },
+  }
 }
 
 /** Rolls a sign-up back whose email has a user. */
@@ -75,7 +102,9 @@ async function noticeAttempt(parts: IdentityParts, email: string, now: Date): Pr
 async function logInNow(parts: IdentityParts, call: Call<typeof logIn>): Promise<Answer> {
   const { body, request, now } = call
   const { db } = parts
-  const waitSeconds = await waitForAttempt(db, addressSubject(request), now) || await beginAttempt(db, emailSubject(body.email), EMAIL_LOCKOUT, now)
+  const waitSeconds =
+    (await waitForAttempt(db, addressSubject(request), now)) ||
+    (await beginAttempt(db, emailSubject(body.email), EMAIL_LOCKOUT, now))
   if (waitSeconds > 0) throw rateLimited(waitSeconds, 'Too many failed attempts to sign in. Wait, then try again.')
   const password = normalizePassword(body.password)
   const evenOut = startPace(parts.clock)
@@ -93,13 +122,29 @@ async function logInNow(parts: IdentityParts, call: Call<typeof logIn>): Promise
     throw forbidden('This user is disabled. Contact support.')
   }
   if (user.password_hash !== null && parts.passwords.isOutdated(user.password_hash)) {
-    await db.updateTable('app_user').set({ password_hash: await parts.passwords.hash(password) }).where('id', '=', user.id).execute()
+    await db
+      .updateTable('app_user')
+      .set({ password_hash: await parts.passwords.hash(password) })
+      .where('id', '=', user.id)
+      .execute()
   }
   return await answerSignIn(parts, { user, request, endsOthers: body.end_other_sessions }, 200)
 }
 
-async function auditFailure(parts: IdentityParts, user: UserRow, request: RequestFacts, outcome: 'failed' | 'denied', reason: string): Promise<void> {
-  const entry = auditEntry(user.active_account_id, userActor(user), request, { action: 'auth.login_failed', resourceType: 'user', resourceId: user.id, outcome, detail: { reason } })
+async function auditFailure(
+  parts: IdentityParts,
+  user: UserRow,
+  request: RequestFacts,
+  outcome: 'failed' | 'denied',
+  reason: string,
+): Promise<void> {
+  const entry = auditEntry(user.active_account_id, userActor(user), request, {
+    action: 'auth.login_failed',
+    resourceType: 'user',
+    resourceId: user.id,
+    outcome,
+    detail: { reason },
+  })
   await parts.db.transaction().execute((tx) => appendAudit(tx, entry, parts))
 }
 
@@ -111,7 +156,11 @@ async function logOutNow(parts: IdentityParts, call: Call<typeof logOut>): Promi
   await parts.db.transaction().execute(async (tx) => {
     if (caller.support !== undefined) return await closeSupportSession(tx, parts, session.id, request)
     await endSession(tx, session.id)
-    return await appendAudit(tx, auditEntryOf({ route, caller, request }, { resourceType: 'user', resourceId: caller.userId }), parts)
+    return await appendAudit(
+      tx,
+      auditEntryOf({ route, caller, request }, { resourceType: 'user', resourceId: caller.userId }),
+      parts,
+    )
   })
   parts.callers.forget()
   const logoutUrl = await logoutUrlOf(parts, request)
@@ -125,33 +174,59 @@ async function readCurrentUser(parts: IdentityParts, caller: Customer): Promise<
   return {
     status: 200,
     body: {
-      email_verified: isVerified, email_verification_required: !isVerified && parts.canSendMail, user: userView(user, caller.accountId, caller.role),
+      email_verified: isVerified,
+      email_verification_required: !isVerified && parts.canSendMail,
+      user: userView(user, caller.accountId, caller.role),
       csrf_token: caller.session.csrfToken,
-      impersonation: caller.support === undefined ? null : impersonationView({ ...caller.support, accountId: caller.accountId }), account_id: caller.accountId, permissions: caller.permissions,
+      impersonation:
+        caller.support === undefined ? null : impersonationView({ ...caller.support, accountId: caller.accountId }),
+      account_id: caller.accountId,
+      permissions: caller.permissions,
       identities: (await listIdentities(parts.db, user.id)).map((row) => linkedIdentityView(row, parts.providers)),
     },
   }
 }
 
-async function sendVerification(parts: IdentityParts, call: Call<typeof requestEmailVerification, Customer>): Promise<Answer> {
+async function sendVerification(
+  parts: IdentityParts,
+  call: Call<typeof requestEmailVerification, Customer>,
+): Promise<Answer> {
   if (!parts.canSendMail) throw unavailable('not_configured', 'This deployment sends no mail.')
   return await parts.db.transaction().execute(async (tx) => {
     const user = await lockUser(tx, call.caller.userId)
     if (user.email_verified_at !== null) throw conflict('state_not_allowed', 'The address is verified already.')
     await mailVerification(tx, parts, user)
     await appendAudit(tx, auditEntryOf(call, { resourceType: 'user', resourceId: user.id }), parts)
-    return { status: 202, body: { detail: 'A mail with a new link is on its way. Links that were sent before no longer work.', email: user.email } }
+    return {
+      status: 202,
+      body: {
+        detail: 'A mail with a new link is on its way. Links that were sent before no longer work.',
+        email: user.email,
+      },
+    }
   })
 }
 
-async function verifyEmail(parts: IdentityParts, { body, request, now }: Call<typeof confirmEmailVerification>): Promise<Answer> {
+async function verifyEmail(
+  parts: IdentityParts,
+  { body, request, now }: Call<typeof confirmEmailVerification>,
+): Promise<Answer> {
   const email = await parts.db.transaction().execute(async (tx) => {
     const spent = await spendEmailToken(tx, body.token, 'verify_email', now)
     if (spent === undefined) throw badField('token', 'is unknown, used or expired')
     const user = await lockUser(tx, spent.userId)
-    if (user.email !== spent.email) throw conflict('state_not_allowed', 'The address was changed after this mail was sent.')
+    if (user.email !== spent.email)
+      throw conflict('state_not_allowed', 'The address was changed after this mail was sent.')
     await tx.updateTable('app_user').set({ email_verified_at: now }).where('id', '=', user.id).execute()
-    await appendAudit(tx, auditEntry(user.active_account_id, userActor(user), request, { action: 'auth.email_verified', resourceType: 'user', resourceId: user.id }), parts)
+    await appendAudit(
+      tx,
+      auditEntry(user.active_account_id, userActor(user), request, {
+        action: 'auth.email_verified',
+        resourceType: 'user',
+        resourceId: user.id,
+      }),
+      parts,
+    )
     return user.email
   })
   parts.callers.forget()

@@ -37,33 +37,56 @@ export function consoleEndpoints(parts: Parts, servers: Servers, consoles: Conso
     customerEndpoint(streamServerConsole, async (call) => {
       const server = await servers.read(call.caller.accountId, call.params.id)
       consoles.requireRoom(server)
-      await parts.db.transaction().execute((tx) => appendAudit(tx, auditEntryOf(call, { resourceId: call.params.id, detail: { access: 'output' } }), parts))
+      await parts.db
+        .transaction()
+        .execute((tx) =>
+          appendAudit(tx, auditEntryOf(call, { resourceId: call.params.id, detail: { access: 'output' } }), parts),
+        )
       return stream(parts, call, consoles.of(server))
     }),
   ]
 }
 
 /** The first input of a session is written down before it reaches the guest. */
-async function auditSession(parts: Parts, known: Set<string>, call: Call<typeof sendServerConsoleInput, Customer>): Promise<void> {
+async function auditSession(
+  parts: Parts,
+  known: Set<string>,
+  call: Call<typeof sendServerConsoleInput, Customer>,
+): Promise<void> {
   const { caller, params, body, now } = call
   const session = { accountId: caller.accountId, serverId: params.id, sessionId: body.session_id }
   const key = `${session.accountId} ${session.serverId} ${session.sessionId}`
   if (known.has(key)) return
   await parts.db.transaction().execute(async (tx) => {
     if (!(await openConsoleSession(tx, session, now))) return
-    await appendAudit(tx, auditEntryOf(call, { resourceId: params.id, detail: { access: 'input', session_id: body.session_id } }), parts)
+    await appendAudit(
+      tx,
+      auditEntryOf(call, { resourceId: params.id, detail: { access: 'input', session_id: body.session_id } }),
+      parts,
+    )
   })
   known.add(key)
-  if (known.size > KNOWN_SESSIONS_MAXIMUM) for (const oldest of known) { known.delete(oldest); break }
+  if (known.size > KNOWN_SESSIONS_MAXIMUM)
+    for (const oldest of known) {
+      known.delete(oldest)
+      break
+    }
 }
 
-function stream({ clock, authenticate }: Parts, { request, now }: Call<typeof streamServerConsole, Customer>, console: ReturnType<Consoles['of']>): Answer {
+function stream(
+  { clock, authenticate }: Parts,
+  { request, now }: Call<typeof streamServerConsole, Customer>,
+  console: ReturnType<Consoles['of']>,
+): Answer {
   const endsAt = new Date(now.getTime() + STREAM_MINUTES_MAXIMUM * 60_000)
-  const textOf = (status: Omit<ConsoleStatus, 'stream_ends_at'>) => `event: status\ndata: ${JSON.stringify({ ...status, stream_ends_at: endsAt.toISOString() })}\n\n`
+  const textOf = (status: Omit<ConsoleStatus, 'stream_ends_at'>) =>
+    `event: status\ndata: ${JSON.stringify({ ...status, stream_ends_at: endsAt.toISOString() })}\n\n`
   let leave = () => {}
   let cancelKeepalive = () => {}
   const channel = createChannel<string>({
-    sizeMaximum: UNREAD_MAXIMUM, sizeOf: (text) => text.length, signal: request.signal,
+    sizeMaximum: UNREAD_MAXIMUM,
+    sizeOf: (text) => text.length,
+    signal: request.signal,
     onClosed: () => {
       leave()
       cancelKeepalive()
@@ -74,10 +97,15 @@ function stream({ clock, authenticate }: Parts, { request, now }: Call<typeof st
   const keepAlive = () => {
     cancelKeepalive = clock.after(KEEPALIVE_MILLISECONDS, () => {
       // A credential that was revoked meanwhile ends the view.
-      authenticate(request).then((caller) => caller !== undefined, (error: unknown) => !(error instanceof Problem)).then((isGood) => {
-        if (!isGood) channel.end()
-        else if (channel.push(': keepalive\n\n')) keepAlive()
-      })
+      authenticate(request)
+        .then(
+          (caller) => caller !== undefined,
+          (error: unknown) => !(error instanceof Problem),
+        )
+        .then((isGood) => {
+          if (!isGood) channel.end()
+          else if (channel.push(': keepalive\n\n')) keepAlive()
+        })
     })
   }
   keepAlive()

@@ -1,7 +1,14 @@
 /** Credits and coupons of an account. */
 import { couponRefused } from '../../domain/coupon.ts'
 import { appendAudit } from '../../db/audit.ts'
-import { creditBalance, type CreditRow, creditState, listCouponAttempts, listCredits, redeemCoupon } from '../../db/credits.ts'
+import {
+  creditBalance,
+  type CreditRow,
+  creditState,
+  listCouponAttempts,
+  listCredits,
+  redeemCoupon,
+} from '../../db/credits.ts'
 import type { Answer, Call, Customer } from '../../kit/http/call.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
 import * as routes from '../../resources/credit.ts'
@@ -17,8 +24,14 @@ export const creditEndpoints = (parts: IdentityParts): readonly Endpoint[] => [
 ]
 
 export const creditView = (row: CreditRow, now: Date) => ({
-  id: row.id, label: row.label, source: row.source, amount_cents: row.amountCents, remaining_cents: row.amountCents - row.spentCents, created_at: row.createdAt.toISOString(),
-  expires_at: row.expiresAt?.toISOString() ?? null, state: creditState(row, now),
+  id: row.id,
+  label: row.label,
+  source: row.source,
+  amount_cents: row.amountCents,
+  remaining_cents: row.amountCents - row.spentCents,
+  created_at: row.createdAt.toISOString(),
+  expires_at: row.expiresAt?.toISOString() ?? null,
+  state: creditState(row, now),
 })
 
 async function redeem(parts: IdentityParts, call: Call<typeof routes.redeemCoupon, Customer>): Promise<Answer> {
@@ -26,7 +39,15 @@ async function redeem(parts: IdentityParts, call: Call<typeof routes.redeemCoupo
   const redeemed = await parts.db.transaction().execute(async (tx) => {
     const result = await redeemCoupon(tx, { accountId: caller.accountId, code: body.code, now, random: parts.random })
     if (result.outcome === 'applied') {
-      await appendAudit(tx, auditEntryOf(call, { resourceType: 'credit', resourceId: result.credit.id, detail: { label: result.credit.label } }), parts)
+      await appendAudit(
+        tx,
+        auditEntryOf(call, {
+          resourceType: 'credit',
+          resourceId: result.credit.id,
+          detail: { label: result.credit.label },
+        }),
+        parts,
+      )
     }
     return result
   })
@@ -35,14 +56,28 @@ async function redeem(parts: IdentityParts, call: Call<typeof routes.redeemCoupo
 }
 
 async function list(parts: IdentityParts, call: Call<typeof routes.listCredits, Customer>): Promise<Answer> {
-  const { caller: { accountId }, now } = call
-  const { items, nextCursor } = await readPageByTime(parts.cursors, call, (after, limit) => listCredits(parts.db, { accountId, after, limit }), (credit) => credit)
+  const {
+    caller: { accountId },
+    now,
+  } = call
+  const { items, nextCursor } = await readPageByTime(
+    parts.cursors,
+    call,
+    (after, limit) => listCredits(parts.db, { accountId, after, limit }),
+    (credit) => credit,
+  )
   const attempts = await listCouponAttempts(parts.db, accountId, OUTCOMES_SHOWN)
   return {
     status: 200,
     body: {
-      items: items.map((row) => creditView(row, now)), next_cursor: nextCursor, balance_cents: await creditBalance(parts.db, accountId, now),
-      coupon_outcomes: attempts.map(({ at, codeHint, outcome }) => ({ at: at.toISOString(), code_hint: codeHint, outcome })),
+      items: items.map((row) => creditView(row, now)),
+      next_cursor: nextCursor,
+      balance_cents: await creditBalance(parts.db, accountId, now),
+      coupon_outcomes: attempts.map(({ at, codeHint, outcome }) => ({
+        at: at.toISOString(),
+        code_hint: codeHint,
+        outcome,
+      })),
     },
   }
 }

@@ -8,7 +8,14 @@ import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
 import { type Cache, isNewer } from '../../kit/kube/cache.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import {
-  cancelOperation, getOperation, listOperations, Operation, type OperationSpec, type OperationState, type OperationView, toOperationView,
+  cancelOperation,
+  getOperation,
+  listOperations,
+  Operation,
+  type OperationSpec,
+  type OperationState,
+  type OperationView,
+  toOperationView,
 } from '../../resources/operation.ts'
 import { activeOperationOf } from '../../resources/server-routes.ts'
 import { requireUnswitched } from '../move.ts'
@@ -28,9 +35,16 @@ export function operationEndpoints(parts: Parts, servers: Servers): readonly End
     customerEndpoint(getOperation, async ({ caller, params, query, request }) => {
       const read = () => readOperation(parts, servers, caller.accountId, params.id)
       const found = await read()
-      if (query.wait === undefined || isFinal(found.view.status)) return { status: 200, body: { operation: found.view } }
+      if (query.wait === undefined || isFinal(found.view.status))
+        return { status: 200, body: { operation: found.view } }
       const key = { namespace: accountNamespace(caller.accountId), name: params.id }
-      await wait({ ...key, accountId: caller.accountId, thanVersion: found.version, seconds: query.wait, signal: request.signal })
+      await wait({
+        ...key,
+        accountId: caller.accountId,
+        thanVersion: found.version,
+        seconds: query.wait,
+        signal: request.signal,
+      })
       return { status: 200, body: { operation: (await read()).view } }
     }),
     customerEndpoint(listOperations, (call) => list(parts, cache, call)),
@@ -43,18 +57,30 @@ const isAskedFor = (actor: string): boolean => /^(user|token):/.test(actor)
 
 /** The wish is written beside the operation; its reconciler undoes it, or has come to the point of no return before. */
 async function cancel(parts: Parts, servers: Servers, call: Call<typeof cancelOperation, Customer>): Promise<Answer> {
-  const { caller, params: { id } } = call
+  const {
+    caller,
+    params: { id },
+  } = call
   const { view } = await readOperation(parts, servers, caller.accountId, id)
   if (isFinal(view.status)) throw conflict('state_not_allowed', 'The operation has ended.')
-  if (!CANCELLABLE_KINDS.includes(view.kind) || view.server_id === null || !isAskedFor(view.actor)) throw conflict('state_not_allowed', `This operation ${view.kind} cannot be cancelled.`)
-  await change(parts, servers, call, {
-    resourceId: id, changes: () => [],
-    patch: ({ spec, status }) => {
-      if (spec.operation?.id !== id || status?.operation?.id === id && isFinal(status.operation.status)) throw conflict('state_not_allowed', 'The operation has ended.')
-      requireUnswitched(status, id)
-      return { operation: { arguments: cancelling } }
+  if (!CANCELLABLE_KINDS.includes(view.kind) || view.server_id === null || !isAskedFor(view.actor))
+    throw conflict('state_not_allowed', `This operation ${view.kind} cannot be cancelled.`)
+  await change(
+    parts,
+    servers,
+    call,
+    {
+      resourceId: id,
+      changes: () => [],
+      patch: ({ spec, status }) => {
+        if (spec.operation?.id !== id || (status?.operation?.id === id && isFinal(status.operation.status)))
+          throw conflict('state_not_allowed', 'The operation has ended.')
+        requireUnswitched(status, id)
+        return { operation: { arguments: cancelling } }
+      },
     },
-  }, view.server_id)
+    view.server_id,
+  )
   return { status: 202, body: { operation: (await readOperation(parts, servers, caller.accountId, id)).view } }
 }
 
@@ -64,16 +90,26 @@ interface Found {
   readonly version: string
 }
 
-async function readOperation({ store, db }: Pick<Parts, 'store' | 'db'>, servers: Servers, accountId: string, id: string): Promise<Found> {
+async function readOperation(
+  { store, db }: Pick<Parts, 'store' | 'db'>,
+  servers: Servers,
+  accountId: string,
+  id: string,
+): Promise<Found> {
   const namespace = accountNamespace(accountId)
   const object = await store.get(Operation, { namespace, name: id })
   if (object !== undefined) {
     const view = ofObject(object)
-    return { view: withProgress(view, servers.find(accountId, view.server_id ?? '')), version: object.metadata.resourceVersion ?? '' }
+    return {
+      view: withProgress(view, servers.find(accountId, view.server_id ?? '')),
+      version: object.metadata.resourceVersion ?? '',
+    }
   }
   const finished = isUuid(id) ? await findOperation(db, accountId, id) : undefined
   if (finished !== undefined) return { view: ofHistory(finished), version: '' }
-  const [server] = servers.cache.by(OPERATION_INDEX, id).filter((candidate) => candidate.metadata.namespace === namespace)
+  const [server] = servers.cache
+    .by(OPERATION_INDEX, id)
+    .filter((candidate) => candidate.metadata.namespace === namespace)
   const active = server && activeOperationOf(storedOf(server))
   if (server === undefined || active === undefined) throw notFound('operation')
   return { view: { ...toOperationView(active, { type: 'server', id: server.metadata.name }), events: [] }, version: '' }
@@ -100,7 +136,12 @@ function createWaiting({ clock }: Pick<Parts, 'clock'>, cache: OperationCache): 
     waiters.set(accountId, others + 1)
     const changed = new AbortController()
     const leave = cache.subscribe(({ object: { metadata } }) => {
-      if (metadata.name === name && metadata.namespace === namespace && isNewer(metadata.resourceVersion ?? '', thanVersion)) changed.abort()
+      if (
+        metadata.name === name &&
+        metadata.namespace === namespace &&
+        isNewer(metadata.resourceVersion ?? '', thanVersion)
+      )
+        changed.abort()
     })
     // It may have changed since it was read.
     if (isNewer(cache.get({ namespace, name })?.metadata.resourceVersion ?? '', thanVersion)) changed.abort()
@@ -112,18 +153,40 @@ function createWaiting({ clock }: Pick<Parts, 'clock'>, cache: OperationCache): 
   }
 }
 
-async function list({ db, cursors }: Parts, cache: OperationCache, call: Call<typeof listOperations, Customer>): Promise<Answer> {
-  const { caller: { accountId }, query: { id: ids, status, resource } } = call
+async function list(
+  { db, cursors }: Parts,
+  cache: OperationCache,
+  call: Call<typeof listOperations, Customer>,
+): Promise<Answer> {
+  const {
+    caller: { accountId },
+    query: { id: ids, status, resource },
+  } = call
   const [targetType, targetId] = resource === undefined ? [] : splitOnce(resource)
   const target = targetType === undefined || targetId === undefined ? undefined : { type: targetType, id: targetId }
   const isWanted = (operation: OperationObject) =>
-    (ids === undefined || ids.includes(operation.metadata.name)) && (status === undefined || status === (operation.status?.status ?? 'pending')) &&
+    (ids === undefined || ids.includes(operation.metadata.name)) &&
+    (status === undefined || status === (operation.status?.status ?? 'pending')) &&
     (target === undefined || (operation.spec.target.type === target.type && operation.spec.target.id === target.id))
-  const { items, nextCursor } = await readPageByTime(cursors, call, async (after, limit) => {
-    const finished = await listOperationRows(db, accountId, { after, ids: ids?.filter(isUuid), status, target, limit })
-    return listedViews(finished, cache.inNamespace(accountNamespace(accountId)).filter(isWanted), after)
-  }, placeOf)
+  const { items, nextCursor } = await readPageByTime(
+    cursors,
+    call,
+    async (after, limit) => {
+      const finished = await listOperationRows(db, accountId, {
+        after,
+        ids: ids?.filter(isUuid),
+        status,
+        target,
+        limit,
+      })
+      return listedViews(finished, cache.inNamespace(accountNamespace(accountId)).filter(isWanted), after)
+    },
+    placeOf,
+  )
   return { status: 200, body: { items, next_cursor: nextCursor } }
 }
 
-const splitOnce = (text: string): [string, string] => [text.slice(0, text.indexOf(':')), text.slice(text.indexOf(':') + 1)]
+const splitOnce = (text: string): [string, string] => [
+  text.slice(0, text.indexOf(':')),
+  text.slice(text.indexOf(':') + 1),
+]

@@ -9,7 +9,12 @@ import { type Endpoint, operatorEndpoint } from '../../kit/http/endpoint.ts'
 import { keyOf, type KubeObject, type ResourceType } from '../../kit/kube/object.ts'
 import { accountOfNamespace } from '../../resources/index.ts'
 import { Operation, type OperationView, toOperationView } from '../../resources/operation.ts'
-import { cancelOperatorOperation, getOperatorOperation, listOperatorOperations, retryOperatorOperation } from '../../resources/operator-routes.ts'
+import {
+  cancelOperatorOperation,
+  getOperatorOperation,
+  listOperatorOperations,
+  retryOperatorOperation,
+} from '../../resources/operator-routes.ts'
 import { Node } from '../../resources/platform.ts'
 import { PublicPool } from '../../resources/public-pool.ts'
 import { activeOperationOf, type Operable } from '../../resources/server-routes.ts'
@@ -32,13 +37,17 @@ export function operatorOperationEndpoints(parts: Parts, nodes: Nodes): readonly
   const read = (id: string) => readOperation(parts, id)
   return [
     operatorEndpoint(listOperatorOperations, (call) => list(parts, call)),
-    operatorEndpoint(getOperatorOperation, async ({ params }) => ({ status: 200, body: { operation: await read(params.id) } })),
+    operatorEndpoint(getOperatorOperation, async ({ params }) => ({
+      status: 200,
+      body: { operation: await read(params.id) },
+    })),
     operatorEndpoint(cancelOperatorOperation, async (call) => {
       const { id } = call.params
       const view = await read(id)
       const resource = { type: 'operation', id }
       if (isFinal(view.status)) throw conflict('state_not_allowed', 'The operation has ended.', { resource })
-      if (!OPERATOR_CANCELLABLE_KINDS.includes(view.kind)) throw conflict('state_not_allowed', `An operation ${view.kind} cannot be cancelled.`, { resource })
+      if (!OPERATOR_CANCELLABLE_KINDS.includes(view.kind))
+        throw conflict('state_not_allowed', `An operation ${view.kind} cannot be cancelled.`, { resource })
       await cancel(parts, call, id)
       return { status: 202, body: { operation: await read(id) } }
     }),
@@ -47,17 +56,36 @@ export function operatorOperationEndpoints(parts: Parts, nodes: Nodes): readonly
       const view = await read(id)
       await parts.requireAccess(call.caller, { verb: 'update', resource: Node.plural })
       const resource = { type: 'operation', id }
-      if (view.status !== 'failed') throw conflict('state_not_allowed', 'Only an operation that has failed can be tried again.', { resource })
+      if (view.status !== 'failed')
+        throw conflict('state_not_allowed', 'Only an operation that has failed can be tried again.', { resource })
       // Proof that was given once is not proof of today.
-      if (!retryOperatorOperation.starts.includes(view.kind)) throw conflict('state_not_allowed', `An operation ${view.kind} is not tried again: ask for what is wanted now.`, { resource })
+      if (!retryOperatorOperation.starts.includes(view.kind))
+        throw conflict(
+          'state_not_allowed',
+          `An operation ${view.kind} is not tried again: ask for what is wanted now.`,
+          { resource },
+        )
       const [node] = nodes.cache.by(OPERATION_INDEX, id)
       const failed = node?.spec.operation
-      if (node === undefined || failed === undefined) throw conflict('state_not_allowed', 'Another operation came after it: ask for what is wanted now.', { resource })
+      if (node === undefined || failed === undefined)
+        throw conflict('state_not_allowed', 'Another operation came after it: ask for what is wanted now.', {
+          resource,
+        })
       const { cancel: _cancel, ...said } = failed.arguments ?? {}
-      const operation = await beginOnNode(parts, nodes, { ...call, params: { id: node.metadata.name } }, {
-        kind: failed.kind, action: 'operation.retry', judge: (facts) => judgeAgain(nodes, facts, failed), spec: SPEC_OF[failed.kind] ?? {}, arguments: said, detail: { operation_id: id },
-        deadlineAt: new Date(call.now.getTime() + Date.parse(failed.deadlineAt) - Date.parse(failed.requestedAt)),
-      })
+      const operation = await beginOnNode(
+        parts,
+        nodes,
+        { ...call, params: { id: node.metadata.name } },
+        {
+          kind: failed.kind,
+          action: 'operation.retry',
+          judge: (facts) => judgeAgain(nodes, facts, failed),
+          spec: SPEC_OF[failed.kind] ?? {},
+          arguments: said,
+          detail: { operation_id: id },
+          deadlineAt: new Date(call.now.getTime() + Date.parse(failed.deadlineAt) - Date.parse(failed.requestedAt)),
+        },
+      )
       return { status: 202, body: { operation } }
     }),
   ]
@@ -72,8 +100,10 @@ function judgeAgain({ cache }: Nodes, facts: NodeFacts, { kind, arguments: said 
 
 /** What the spec of a node says again when its operation is tried again. */
 const SPEC_OF: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
-  'node.cordon': { isCordoned: true }, 'node.uncordon': { isCordoned: false, isInMaintenance: null },
-  'node.drain': { isCordoned: true, isInMaintenance: true }, 'node.maintenance': { isCordoned: true, isInMaintenance: true },
+  'node.cordon': { isCordoned: true },
+  'node.uncordon': { isCordoned: false, isInMaintenance: null },
+  'node.drain': { isCordoned: true, isInMaintenance: true },
+  'node.maintenance': { isCordoned: true, isInMaintenance: true },
 }
 
 /** What carries the operation as its newest. */
@@ -97,7 +127,10 @@ async function readOperation(parts: Pick<Parts, 'caches' | 'store' | 'db'>, id: 
   const object = known === undefined ? undefined : await parts.store.get(Operation, keyOf(known))
   if (object !== undefined) {
     const view = ofObject(object)
-    return withProgress(view, parts.caches.of(Server).get({ namespace: object.metadata.namespace ?? '', name: view.server_id ?? '' }))
+    return withProgress(
+      view,
+      parts.caches.of(Server).get({ namespace: object.metadata.namespace ?? '', name: view.server_id ?? '' }),
+    )
   }
   const finished = isUuid(id) ? await findOperationOfAny(parts.db, id) : undefined
   if (finished !== undefined) return ofHistory(finished)
@@ -108,35 +141,67 @@ async function readOperation(parts: Pick<Parts, 'caches' | 'store' | 'db'>, id: 
 }
 
 /** Lays the wish to cancel over the operation, as long as it is the newest of its target and has not ended. */
-async function cancel(parts: Parts, call: Pick<Call, 'request'> & { readonly caller: Operator }, id: string): Promise<void> {
+async function cancel(
+  parts: Parts,
+  call: Pick<Call, 'request'> & { readonly caller: Operator },
+  id: string,
+): Promise<void> {
   const resource = { type: 'operation', id }
   const ended = () => conflict('state_not_allowed', 'The operation has ended.', { resource })
   const carrier = findCarrier(parts, id)
   if (carrier === undefined) throw ended()
-  const { type, object: { metadata: { namespace, name } } } = carrier
+  const {
+    type,
+    object: {
+      metadata: { namespace, name },
+    },
+  } = carrier
   await parts.requireAccess(call.caller, { verb: 'update', resource: type.plural }, namespace)
   const accountId = accountOfNamespace(namespace ?? '')
   await changeAsOperator(parts, call, {
-    resource, audit: { action: 'operation.cancel', detail: { [`${carrier.target}_id`]: name } }, ...(accountId === undefined ? {} : { accountIds: [accountId] }),
+    resource,
+    audit: { action: 'operation.cancel', detail: { [`${carrier.target}_id`]: name } },
+    ...(accountId === undefined ? {} : { accountIds: [accountId] }),
     async write() {
       const target = await parts.store.get(type, namespace === undefined ? { name } : { namespace, name })
       if (target === undefined || activeOperationOf(target)?.id !== id) throw ended()
       if (carrier.target === 'server') requireUnswitched((target as ServerObject).status, id) // the type says so
-      parts.caches.of(type).apply(await parts.store.patch(type, keyOf(target), { metadata: { resourceVersion: target.metadata.resourceVersion }, spec: { operation: { arguments: cancelling } } }))
+      parts.caches.of(type).apply(
+        await parts.store.patch(type, keyOf(target), {
+          metadata: { resourceVersion: target.metadata.resourceVersion },
+          spec: { operation: { arguments: cancelling } },
+        }),
+      )
     },
   })
 }
 
-async function list({ db, caches, cursors }: Parts, call: Call<typeof listOperatorOperations, Operator>): Promise<Answer> {
+async function list(
+  { db, caches, cursors }: Parts,
+  call: Call<typeof listOperatorOperations, Operator>,
+): Promise<Answer> {
   const { kind, status, node_id: node, older_than } = call.query
   const createdBefore = older_than === undefined ? undefined : new Date(older_than)
   const isWanted = (operation: OperationObject) =>
-    (kind === undefined || operation.spec.kind === kind) && (status === undefined || (operation.status?.status ?? 'pending') === status) &&
+    (kind === undefined || operation.spec.kind === kind) &&
+    (status === undefined || (operation.status?.status ?? 'pending') === status) &&
     (node === undefined || (operation.spec.target.type === 'node' && operation.spec.target.id === node)) &&
     (createdBefore === undefined || Date.parse(operation.spec.createdAt) < createdBefore.getTime())
-  const { items, nextCursor } = await readPageByTime(cursors, call, async (after, limit) => {
-    const finished = await listOperationRowsOfAll(db, { after, kind, status, createdBefore, target: node === undefined ? undefined : { type: 'node', id: node }, limit })
-    return listedViews(finished, caches.of(Operation).list().filter(isWanted), after)
-  }, placeOf)
+  const { items, nextCursor } = await readPageByTime(
+    cursors,
+    call,
+    async (after, limit) => {
+      const finished = await listOperationRowsOfAll(db, {
+        after,
+        kind,
+        status,
+        createdBefore,
+        target: node === undefined ? undefined : { type: 'node', id: node },
+        limit,
+      })
+      return listedViews(finished, caches.of(Operation).list().filter(isWanted), after)
+    },
+    placeOf,
+  )
   return { status: 200, body: { items, next_cursor: nextCursor } }
 }

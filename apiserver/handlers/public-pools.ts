@@ -1,4 +1,5 @@
-/** Pools of public addresses for operators. Each change is one conditional write of the PublicPool, with the operation that brings it about. */
+/** Pools of public addresses for operators. Each change is one conditional write of the PublicPool, with the operation
+ *  that brings it about. */
 import { isPrivateNetwork } from '../../domain/addresses.ts'
 import { conflict, notFound, operationInProgress } from '../../domain/problem.ts'
 import { countAllocated } from '../../db/public-pools.ts'
@@ -27,7 +28,9 @@ import { storedOf } from '../stored.ts'
 type Action = 'create' | 'update' | 'delete'
 
 export function publicPoolEndpoints(parts: Parts): readonly Endpoint[] {
-  parts.caches.of(PublicPool).addIndex(OPERATION_INDEX, ({ spec }) => (spec.operation === undefined ? [] : [spec.operation.id]))
+  parts.caches
+    .of(PublicPool)
+    .addIndex(OPERATION_INDEX, ({ spec }) => (spec.operation === undefined ? [] : [spec.operation.id]))
   parts.caches.of(Zone)
   return [
     operatorEndpoint(routes.listPublicPools, (call) => list(parts, call)),
@@ -48,8 +51,16 @@ async function read({ store, caches }: Parts, id: string): Promise<PoolObject> {
 }
 
 async function viewsOf({ db }: Parts, pools: readonly PoolObject[]): Promise<readonly PublicPoolView[]> {
-  const allocated = await countAllocated(db, pools.map(({ metadata }) => metadata.name))
-  return pools.map((pool) => toPublicPoolView(storedOf(pool), { allocated: allocated.get(pool.metadata.name) ?? 0, isPrivate: isPrivateOf(pool.spec) }))
+  const allocated = await countAllocated(
+    db,
+    pools.map(({ metadata }) => metadata.name),
+  )
+  return pools.map((pool) =>
+    toPublicPoolView(storedOf(pool), {
+      allocated: allocated.get(pool.metadata.name) ?? 0,
+      isPrivate: isPrivateOf(pool.spec),
+    }),
+  )
 }
 
 async function viewOf(parts: Parts, pool: PoolObject): Promise<PublicPoolView> {
@@ -60,24 +71,51 @@ async function viewOf(parts: Parts, pool: PoolObject): Promise<PublicPoolView> {
 
 async function list(parts: Parts, call: Call<typeof routes.listPublicPools, Operator>): Promise<Answer> {
   const { zone, family } = call.query
-  const isWanted = ({ spec }: PoolObject) => (zone === undefined || spec.zone === zone) && (family === undefined || spec.family === family)
-  const { items, nextCursor } = await readPage(parts.cursors, call, (after) => sortNewestFirst(parts.caches.of(PublicPool).list().filter(isWanted), after), positionOf)
+  const isWanted = ({ spec }: PoolObject) =>
+    (zone === undefined || spec.zone === zone) && (family === undefined || spec.family === family)
+  const { items, nextCursor } = await readPage(
+    parts.cursors,
+    call,
+    (after) => sortNewestFirst(parts.caches.of(PublicPool).list().filter(isWanted), after),
+    positionOf,
+  )
   return { status: 200, body: { items: await viewsOf(parts, items), next_cursor: nextCursor } }
 }
 
-const stanzaOf = (parts: Parts, { caller, request, now }: Pick<Call<typeof routes.createPublicPool, Operator>, 'caller' | 'request' | 'now'>, action: Action): OperationStanza =>
-  newStanza(parts, 'public_pool.sync', { actor: caller.actor, requestId: request.requestId, now, arguments: { action } })
+const stanzaOf = (
+  parts: Parts,
+  { caller, request, now }: Pick<Call<typeof routes.createPublicPool, Operator>, 'caller' | 'request' | 'now'>,
+  action: Action,
+): OperationStanza =>
+  newStanza(parts, 'public_pool.sync', {
+    actor: caller.actor,
+    requestId: request.requestId,
+    now,
+    arguments: { action },
+  })
 
-const operationOf = (pool: PoolObject): OperationView => begunView(pool, { type: 'public_pool', id: pool.metadata.name })
+const operationOf = (pool: PoolObject): OperationView =>
+  begunView(pool, { type: 'public_pool', id: pool.metadata.name })
 
 async function create(parts: Parts, call: Call<typeof routes.createPublicPool, Operator>): Promise<Answer> {
   const { body, now } = call
   const { zone, family, cidr, use, announce, gateway, is_private: isPrivate = isPrivateNetwork(cidr) } = body
   const id = newOrderedUuid(parts.random, now)
-  const spec: PublicPoolSpec = { zone, family, cidr, use, isPrivate, announce, state: 'active', ...(gateway == null ? {} : { gateway }), operation: stanzaOf(parts, call, 'create') }
+  const spec: PublicPoolSpec = {
+    zone,
+    family,
+    cidr,
+    use,
+    isPrivate,
+    announce,
+    state: 'active',
+    ...(gateway == null ? {} : { gateway }),
+    operation: stanzaOf(parts, call, 'create'),
+  }
   requireSound(parts, spec, (field) => field)
   const made = await changeAsOperator(parts, call, {
-    resource: { type: 'public_pool', id }, audit: { action: 'public_pool.create', detail: { zone, cidr, use } },
+    resource: { type: 'public_pool', id },
+    audit: { action: 'public_pool.create', detail: { zone, cidr, use } },
     async write() {
       requireApart({ id, cidr }, (await parts.store.list(PublicPool)).items)
       return parts.store.create(PublicPool, { metadata: { name: id, finalizers: [PUBLIC_POOL_FINALIZER] }, spec })
@@ -100,36 +138,54 @@ function requireIdle({ metadata, status, spec }: PoolObject): void {
   const resource = { type: 'public_pool', id: metadata.name }
   const active = activeOperationOf({ spec, ...(status === undefined ? {} : { status }) })
   if (active !== undefined) throw operationInProgress(active.id, resource)
-  if (metadata.deletionTimestamp !== undefined) throw conflict('state_not_allowed', 'The pool is being retired.', { resource })
+  if (metadata.deletionTimestamp !== undefined)
+    throw conflict('state_not_allowed', 'The pool is being retired.', { resource })
 }
 
 async function update(parts: Parts, call: Call<typeof routes.updatePublicPool, Operator>): Promise<Answer> {
-  const { body: { state, note }, params: { id } } = call
+  const {
+    body: { state, note },
+    params: { id },
+  } = call
   const operation = stanzaOf(parts, call, 'update')
   const resource = { type: 'public_pool', id }
   const written = await changeAsOperator(parts, call, {
-    resource, audit: { action: 'public_pool.update', detail: { ...(state === undefined ? {} : { state }), ...(note === undefined ? {} : { note }) } },
+    resource,
+    audit: {
+      action: 'public_pool.update',
+      detail: { ...(state === undefined ? {} : { state }), ...(note === undefined ? {} : { note }) },
+    },
     async write() {
       const pool = await read(parts, id)
       requireMatch(call.request, etagOfPool(pool))
       if (isAsAsked(pool, call.body)) return pool
       requireIdle(pool)
-      if (pool.status?.state === undefined) throw conflict('state_not_allowed', 'The pool was refused, and gives nothing: delete it.', { resource })
-      return patch(parts, pool, { ...(state === undefined ? {} : { state }), ...(note === undefined ? {} : { note }), operation })
+      if (pool.status?.state === undefined)
+        throw conflict('state_not_allowed', 'The pool was refused, and gives nothing: delete it.', { resource })
+      return patch(parts, pool, {
+        ...(state === undefined ? {} : { state }),
+        ...(note === undefined ? {} : { note }),
+        operation,
+      })
     },
   })
   return written.spec.operation?.id === operation.id ? accepted(parts, written) : found(parts, written)
 }
 
 /** The state only once it has been brought about: what an operation did not reach is tried again by asking again. */
-const isAsAsked = ({ spec, status }: PoolObject, { state, note }: Call<typeof routes.updatePublicPool, Operator>['body']): boolean =>
-  (state === undefined || (state === spec.state && state === status?.state)) && (note === undefined || note === spec.note)
+const isAsAsked = (
+  { spec, status }: PoolObject,
+  { state, note }: Call<typeof routes.updatePublicPool, Operator>['body'],
+): boolean =>
+  (state === undefined || (state === spec.state && state === status?.state)) &&
+  (note === undefined || note === spec.note)
 
 async function remove(parts: Parts, call: Call<typeof routes.deletePublicPool, Operator>): Promise<Answer> {
   const { id } = call.params
   const operation = stanzaOf(parts, call, 'delete')
   const written = await changeAsOperator(parts, call, {
-    resource: { type: 'public_pool', id }, audit: { action: 'public_pool.delete' },
+    resource: { type: 'public_pool', id },
+    audit: { action: 'public_pool.delete' },
     async write() {
       const pool = await read(parts, id)
       requireIdle(pool)
@@ -142,7 +198,22 @@ async function remove(parts: Parts, call: Call<typeof routes.deletePublicPool, O
 }
 
 /** Counts only when the pool is still the one that was judged. */
-const patch = ({ store }: Parts, { metadata: { name, resourceVersion }, spec }: PoolObject, changes: Partial<PublicPoolSpec>): Promise<PoolObject> =>
-  store.patch(PublicPool, { name }, {
-    metadata: { resourceVersion }, spec: { ...changes, operation: { ...changes.operation, arguments: replacing(spec.operation?.arguments ?? {}, changes.operation?.arguments ?? {}) } },
-  })
+const patch = (
+  { store }: Parts,
+  { metadata: { name, resourceVersion }, spec }: PoolObject,
+  changes: Partial<PublicPoolSpec>,
+): Promise<PoolObject> =>
+  store.patch(
+    PublicPool,
+    { name },
+    {
+      metadata: { resourceVersion },
+      spec: {
+        ...changes,
+        operation: {
+          ...changes.operation,
+          arguments: replacing(spec.operation?.arguments ?? {}, changes.operation?.arguments ?? {}),
+        },
+      },
+    },
+  )

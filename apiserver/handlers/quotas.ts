@@ -7,6 +7,12 @@ import type { Parts } from '../parts.ts'
 export const quotaEndpoints = ({ db }: Pick<Parts, 'db'>): readonly Endpoint[] => [
   customerEndpoint(listAccountQuotas, async ({ caller }) => {
     const quotas = await listQuotas(db, caller.accountId)
-    return { status: 200, body: { items: quotas.map(({ name, limit, used }) => ({ name, limit, used, scope: 'account' })), next_cursor: null } }
+    return {
+      status: 200,
+      body: {
+        items: quotas.map(({ name, limit, used }) => ({ name, limit, used, scope: 'account' })),
+        next_cursor: null,
+      },
+    }
   }),
 ]

@@ -1,4 +1,5 @@
-/** Exchanging the IPv6 prefix of a server whose pool is being emptied. The prefix is taken when the operation begins; that there is one is asked before. */
+/** Exchanging the IPv6 prefix of a server whose pool is being emptied. The prefix is taken when the operation begins;
+ *  that there is one is asked before. */
 import { requireRenumberable } from '../../domain/server-rules.ts'
 import { hasFreeAddress, noFreeAddress } from '../../db/public-pools.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
@@ -13,6 +14,15 @@ export const renumberIpv6Endpoint = (parts: Parts, servers: Servers): Endpoint =
     const server = await servers.read(call.caller.accountId, call.params.id)
     const isAvailable = server.status?.ipv6RenumberAvailable === true
     requireRenumberable(factsOf(storedOf(server)), isAvailable)
-    if (!(await hasFreeAddress(parts.db, server.spec.zone, 'server_ipv6_prefix'))) throw noFreeAddress(server.spec.zone, 'server_ipv6_prefix', 'Try again later; the prefix that the server has works on until then.')
-    return operate(parts, servers, call, { kind: 'server.renumber_ipv6', judge: (facts) => requireRenumberable(facts, isAvailable), spec: {} })
+    if (!(await hasFreeAddress(parts.db, server.spec.zone, 'server_ipv6_prefix')))
+      throw noFreeAddress(
+        server.spec.zone,
+        'server_ipv6_prefix',
+        'Try again later; the prefix that the server has works on until then.',
+      )
+    return operate(parts, servers, call, {
+      kind: 'server.renumber_ipv6',
+      judge: (facts) => requireRenumberable(facts, isAvailable),
+      spec: {},
+    })
   })

@@ -2,16 +2,37 @@
 import { conflict, forbidden, notFound, unauthenticated } from '../../domain/problem.ts'
 import { lockUser, type UserRow } from '../../db/accounts.ts'
 import { appendAudit } from '../../db/audit.ts'
-import { countRecoveryCodes, findSecondFactor, isSecondFactorRequired, removeSecondFactor } from '../../db/second-factors.ts'
+import {
+  countRecoveryCodes,
+  findSecondFactor,
+  isSecondFactorRequired,
+  removeSecondFactor,
+} from '../../db/second-factors.ts'
 import type { Answer, Call, Customer, RequestFacts } from '../../kit/http/call.ts'
 import { customerEndpoint, type Endpoint, publicEndpoint } from '../../kit/http/endpoint.ts'
 import {
-  disableAccountTotp, finishAccountTotpSetup, finishLoginSecondFactorSetup, getAccountMfa, replaceAccountRecoveryCodes, setAccountMfaPolicy, startAccountTotpSetup,
-  startLoginSecondFactorSetup, verifyLoginSecondFactor,
+  disableAccountTotp,
+  finishAccountTotpSetup,
+  finishLoginSecondFactorSetup,
+  getAccountMfa,
+  replaceAccountRecoveryCodes,
+  setAccountMfaPolicy,
+  startAccountTotpSetup,
+  startLoginSecondFactorSetup,
+  verifyLoginSecondFactor,
 } from '../../resources/second-factor.ts'
 import { auditEntry, auditEntryOf, userActor } from '../audit.ts'
 import type { IdentityParts } from '../identity/parts.ts'
-import { beginSetup, confirmSetup, countProof, forgetProofs, issueRecoveryCodes, mailWhenLocked, type Proof, spendProof } from '../identity/second-factor.ts'
+import {
+  beginSetup,
+  confirmSetup,
+  countProof,
+  forgetProofs,
+  issueRecoveryCodes,
+  mailWhenLocked,
+  type Proof,
+  spendProof,
+} from '../identity/second-factor.ts'
 import { completeSignIn, openChallenge } from '../identity/sign-in.ts'
 
 export const secondFactorEndpoints = (parts: IdentityParts): readonly Endpoint[] => [
@@ -29,59 +50,116 @@ export const secondFactorEndpoints = (parts: IdentityParts): readonly Endpoint[]
 async function verify(parts: IdentityParts, { body, request }: Call<typeof verifyLoginSecondFactor>): Promise<Answer> {
   const signIn = await openChallenge(parts, body.challenge, request)
   const { user } = signIn
-  if (signIn.step !== 'verify') throw conflict('state_not_allowed', 'This sign-in waits for a second factor to be set up.')
+  if (signIn.step !== 'verify')
+    throw conflict('state_not_allowed', 'This sign-in waits for a second factor to be set up.')
   await countProof(parts, user)
   const answer = await parts.db.transaction().execute(async (tx): Promise<Answer | undefined> => {
     if (!(await spendProof(tx, parts, user.id, body))) return undefined
     await forgetProofs(tx, user.id)
     const isRecovery = body.recovery_code !== undefined
-    if (isRecovery) await appendAudit(tx, auditEntry(user.active_account_id, userActor(user), request, { action: 'auth.mfa_recovery_code_used', resourceType: 'user', resourceId: user.id }), parts)
-    const { view, cookies } = await completeSignIn(tx, parts, signIn, { second_factor: isRecovery ? 'recovery_code' : 'totp' })
+    if (isRecovery)
+      await appendAudit(
+        tx,
+        auditEntry(user.active_account_id, userActor(user), request, {
+          action: 'auth.mfa_recovery_code_used',
+          resourceType: 'user',
+          resourceId: user.id,
+        }),
+        parts,
+      )
+    const { view, cookies } = await completeSignIn(tx, parts, signIn, {
+      second_factor: isRecovery ? 'recovery_code' : 'totp',
+    })
     const returnTo = signIn.returnTo === undefined ? {} : { return_to: signIn.returnTo }
-    return { status: 200, body: { ...view, recovery_codes_remaining: await countRecoveryCodes(tx, user.id), ...returnTo }, cookies }
+    return {
+      status: 200,
+      body: { ...view, recovery_codes_remaining: await countRecoveryCodes(tx, user.id), ...returnTo },
+      cookies,
+    }
   })
-  return answer ?? await refuseAtSignIn(parts, user, request)
+  return answer ?? (await refuseAtSignIn(parts, user, request))
 }
 
 async function refuseAtSignIn(parts: IdentityParts, user: UserRow, request: RequestFacts): Promise<never> {
-  const entry = auditEntry(user.active_account_id, userActor(user), request, { action: 'auth.mfa_failed', resourceType: 'user', resourceId: user.id, outcome: 'failed' })
+  const entry = auditEntry(user.active_account_id, userActor(user), request, {
+    action: 'auth.mfa_failed',
+    resourceType: 'user',
+    resourceId: user.id,
+    outcome: 'failed',
+  })
   await parts.db.transaction().execute((tx) => appendAudit(tx, entry, parts))
   await mailWhenLocked(parts, user)
   throw unauthenticated('The code is wrong or was used before.')
 }
 
-async function startAtSignIn(parts: IdentityParts, { body, request }: Call<typeof startLoginSecondFactorSetup>): Promise<Answer> {
+async function startAtSignIn(
+  parts: IdentityParts,
+  { body, request }: Call<typeof startLoginSecondFactorSetup>,
+): Promise<Answer> {
   const { user, step } = await openChallenge(parts, body.challenge, request)
-  if (step !== 'enroll') throw conflict('state_not_allowed', 'This sign-in waits for a code of the second factor that is set up.')
+  if (step !== 'enroll')
+    throw conflict('state_not_allowed', 'This sign-in waits for a code of the second factor that is set up.')
   return await parts.db.transaction().execute(async (tx) => {
     const setup = await beginSetup(tx, parts, user)
-    await appendAudit(tx, auditEntry(user.active_account_id, userActor(user), request, { action: 'account.mfa_setup_started', resourceType: 'user', resourceId: user.id }), parts)
+    await appendAudit(
+      tx,
+      auditEntry(user.active_account_id, userActor(user), request, {
+        action: 'account.mfa_setup_started',
+        resourceType: 'user',
+        resourceId: user.id,
+      }),
+      parts,
+    )
     return { status: 200, body: setup }
   })
 }
 
-async function finishAtSignIn(parts: IdentityParts, { body, request }: Call<typeof finishLoginSecondFactorSetup>): Promise<Answer> {
+async function finishAtSignIn(
+  parts: IdentityParts,
+  { body, request }: Call<typeof finishLoginSecondFactorSetup>,
+): Promise<Answer> {
   const signIn = await openChallenge(parts, body.challenge, request)
   const { user, step } = signIn
-  if (step !== 'enroll') throw conflict('state_not_allowed', 'This sign-in waits for a code of the second factor that is set up.')
+  if (step !== 'enroll')
+    throw conflict('state_not_allowed', 'This sign-in waits for a code of the second factor that is set up.')
   await countProof(parts, user)
   const answer = await parts.db.transaction().execute(async (tx): Promise<Answer | undefined> => {
     const codes = await confirmSetup(tx, parts, user.id, body.code ?? '')
     if (codes === undefined) return undefined
     await forgetProofs(tx, user.id)
-    await appendAudit(tx, auditEntry(user.active_account_id, userActor(user), request, { action: 'account.mfa_enabled', resourceType: 'user', resourceId: user.id }), parts)
+    await appendAudit(
+      tx,
+      auditEntry(user.active_account_id, userActor(user), request, {
+        action: 'account.mfa_enabled',
+        resourceType: 'user',
+        resourceId: user.id,
+      }),
+      parts,
+    )
     const { view, cookies } = await completeSignIn(tx, parts, signIn, { second_factor: 'totp' })
-    return { status: 200, body: { ...view, recovery_codes: codes, ...(signIn.returnTo === undefined ? {} : { return_to: signIn.returnTo }) }, cookies }
+    return {
+      status: 200,
+      body: {
+        ...view,
+        recovery_codes: codes,
+        ...(signIn.returnTo === undefined ? {} : { return_to: signIn.returnTo }),
+      },
+      cookies,
+    }
   })
-  return answer ?? await refuseAtSignIn(parts, user, request)
+  return answer ?? (await refuseAtSignIn(parts, user, request))
 }
 
 async function statusOf(parts: IdentityParts, userId: string) {
   const factor = await findSecondFactor(parts.db, userId, parts.clock.now())
   const isEnabled = factor !== undefined && factor.enabledAt !== null
   return {
-    totp_enabled: isEnabled, totp_pending: factor !== undefined && !isEnabled, enabled_at: factor?.enabledAt?.toISOString() ?? null,
-    recovery_codes_remaining: await countRecoveryCodes(parts.db, userId), required_by_account: await isSecondFactorRequired(parts.db, userId), available: parts.sealing.isAvailable,
+    totp_enabled: isEnabled,
+    totp_pending: factor !== undefined && !isEnabled,
+    enabled_at: factor?.enabledAt?.toISOString() ?? null,
+    recovery_codes_remaining: await countRecoveryCodes(parts.db, userId),
+    required_by_account: await isSecondFactorRequired(parts.db, userId),
+    available: parts.sealing.isAvailable,
   }
 }
 
@@ -89,10 +167,20 @@ async function setPolicy(parts: IdentityParts, call: Call<typeof setAccountMfaPo
   const { caller, body, now } = call
   if (caller.role !== 'owner') throw forbidden('Only the owner of the account may change this.')
   const factor = await findSecondFactor(parts.db, caller.userId, now)
-  if (factor === undefined || factor.enabledAt === null) throw conflict('state_not_allowed', 'Set up a second factor of your own first.')
+  if (factor === undefined || factor.enabledAt === null)
+    throw conflict('state_not_allowed', 'Set up a second factor of your own first.')
   await parts.db.transaction().execute(async (tx) => {
-    const account = await tx.selectFrom('account').select('requires_second_factor').where('id', '=', caller.accountId).forUpdate().executeTakeFirstOrThrow()
-    await tx.updateTable('account').set({ requires_second_factor: body.required }).where('id', '=', caller.accountId).execute()
+    const account = await tx
+      .selectFrom('account')
+      .select('requires_second_factor')
+      .where('id', '=', caller.accountId)
+      .forUpdate()
+      .executeTakeFirstOrThrow()
+    await tx
+      .updateTable('account')
+      .set({ requires_second_factor: body.required })
+      .where('id', '=', caller.accountId)
+      .execute()
     const changes = [{ field: 'required', before: account.requires_second_factor, after: body.required }]
     await appendAudit(tx, auditEntryOf(call, { resourceId: caller.accountId, changes }), parts)
   })
@@ -123,12 +211,16 @@ async function finishSetup(parts: IdentityParts, call: Call<typeof finishAccount
 }
 
 /** The pipeline writes the refusal as auth.mfa_failed. */
-async function refuseProof(parts: IdentityParts, person: { readonly id: string; readonly email: string }): Promise<never> {
+async function refuseProof(
+  parts: IdentityParts,
+  person: { readonly id: string; readonly email: string },
+): Promise<never> {
   await mailWhenLocked(parts, person)
   throw forbidden('The code is wrong or was used before.', 'second_factor_invalid')
 }
 
-/** Asks for a proof of the enabled factor before the person changes it. Throws 404 without a factor, 429, and 403 for a wrong code. */
+/** Asks for a proof of the enabled factor before the person changes it. Throws 404 without a factor, 429, and 403 for a
+ *  wrong code. */
 export async function requireProof(parts: IdentityParts, caller: Customer, proof: Proof): Promise<void> {
   const factor = await findSecondFactor(parts.db, caller.userId, parts.clock.now())
   if (factor === undefined || factor.enabledAt === null) throw notFound('second factor')
@@ -138,7 +230,10 @@ export async function requireProof(parts: IdentityParts, caller: Customer, proof
   await forgetProofs(parts.db, caller.userId)
 }
 
-async function replaceCodes(parts: IdentityParts, call: Call<typeof replaceAccountRecoveryCodes, Customer>): Promise<Answer> {
+async function replaceCodes(
+  parts: IdentityParts,
+  call: Call<typeof replaceAccountRecoveryCodes, Customer>,
+): Promise<Answer> {
   await requireProof(parts, call.caller, call.body)
   return await parts.db.transaction().execute(async (tx) => {
     const codes = await issueRecoveryCodes(tx, parts, call.caller.userId)
@@ -151,7 +246,8 @@ async function disable(parts: IdentityParts, call: Call<typeof disableAccountTot
   const { userId } = call.caller
   const factor = await findSecondFactor(parts.db, userId, call.now)
   if (factor === undefined || factor.enabledAt === null) throw notFound('second factor')
-  if (await isSecondFactorRequired(parts.db, userId)) throw conflict('state_not_allowed', 'The account requires a second factor of every member.')
+  if (await isSecondFactorRequired(parts.db, userId))
+    throw conflict('state_not_allowed', 'The account requires a second factor of every member.')
   await requireProof(parts, call.caller, call.body)
   await parts.db.transaction().execute(async (tx) => {
     await lockUser(tx, userId)

@@ -10,14 +10,24 @@ import type { IdentityParts } from '../identity/parts.ts'
 import { CLEARED_COOKIES } from '../identity/sessions.ts'
 
 export const sessionEndpoints = (parts: IdentityParts): readonly Endpoint[] => [
-  customerEndpoint(routes.listSessions, async ({ caller, now }) =>
-    ({ status: 200, body: { items: (await listSessions(parts.db, caller.userId, now)).map((row) => sessionView(row, caller)), next_cursor: null } })),
+  customerEndpoint(routes.listSessions, async ({ caller, now }) => ({
+    status: 200,
+    body: {
+      items: (await listSessions(parts.db, caller.userId, now)).map((row) => sessionView(row, caller)),
+      next_cursor: null,
+    },
+  })),
   customerEndpoint(routes.endSession, (call) => end(parts, call)),
 ]
 
 const sessionView = (row: SessionRow, caller: Customer) => ({
-  id: row.id, created_at: row.createdAt.toISOString(), last_seen_at: row.lastSeenAt.toISOString(), expires_at: row.expiresAt.toISOString(),
-  user_agent: row.userAgent, source_ip: row.sourceIp, is_current: row.id === caller.session?.id,
+  id: row.id,
+  created_at: row.createdAt.toISOString(),
+  last_seen_at: row.lastSeenAt.toISOString(),
+  expires_at: row.expiresAt.toISOString(),
+  user_agent: row.userAgent,
+  source_ip: row.sourceIp,
+  is_current: row.id === caller.session?.id,
 })
 
 async function end(parts: IdentityParts, call: Call<typeof routes.endSession, Customer>): Promise<Answer> {

@@ -3,7 +3,15 @@ import { forbidden, rateLimited, unauthenticated } from '../../domain/problem.ts
 import { EMAIL_LOCKOUT, SECOND_FACTOR_LOCKOUT } from '../../domain/lockout.ts'
 import { normalizePassword } from '../../domain/password.ts'
 import { beginAttempt, forgetAttempts } from '../../db/lockouts.ts'
-import { createStaffSession, endStaffSession, findStaff, findStaffByEmail, spendStaffStep, STAFF_SESSION_SECONDS, type StaffRow } from '../../db/staff.ts'
+import {
+  createStaffSession,
+  endStaffSession,
+  findStaff,
+  findStaffByEmail,
+  spendStaffStep,
+  STAFF_SESSION_SECONDS,
+  type StaffRow,
+} from '../../db/staff.ts'
 import type { Answer, Call, Cookie, Operator } from '../../kit/http/call.ts'
 import { type Endpoint, publicEndpoint } from '../../kit/http/endpoint.ts'
 import { newUuid } from '../../kit/sys/random.ts'
@@ -30,39 +38,75 @@ async function logIn(parts: IdentityParts, { body, now }: Call<typeof logInStaff
   if (waitSeconds > 0) throw rateLimited(waitSeconds, 'Too many failed attempts to sign in. Wait, then try again.')
   const evenOut = startPace(parts.clock)
   const staff = await findStaffByEmail(parts.db, body.email)
-  if (!(await parts.passwords.verify(staff?.password_hash, normalizePassword(body.password))) || staff === undefined || staff.disabled_at !== null) {
+  if (
+    !(await parts.passwords.verify(staff?.password_hash, normalizePassword(body.password))) ||
+    staff === undefined ||
+    staff.disabled_at !== null
+  ) {
     await evenOut()
     throw unauthenticated('The email address or the password is wrong.')
   }
   await forgetAttempts(parts.db, subject)
   const expiresAt = new Date(now.getTime() + CHALLENGE_SECONDS * 1000)
-  const challenge = await parts.tickets.seal('staff-second-factor', { staff: staff.id, generation: staff.password_generation }, expiresAt)
-  return { status: 200, body: { mfa_required: true, mfa_step: 'verify', challenge, challenge_expires_at: expiresAt.toISOString() } }
+  const challenge = await parts.tickets.seal(
+    'staff-second-factor',
+    { staff: staff.id, generation: staff.password_generation },
+    expiresAt,
+  )
+  return {
+    status: 200,
+    body: { mfa_required: true, mfa_step: 'verify', challenge, challenge_expires_at: expiresAt.toISOString() },
+  }
 }
 
-async function verify(parts: IdentityParts, { body, request, now }: Call<typeof verifyStaffSecondFactor>): Promise<Answer> {
+async function verify(
+  parts: IdentityParts,
+  { body, request, now }: Call<typeof verifyStaffSecondFactor>,
+): Promise<Answer> {
   requireSealing(parts)
   const content = await parts.tickets.open('staff-second-factor', body.challenge)
   const staff = content === undefined ? undefined : await findStaff(parts.db, String(content['staff']))
-  if (staff === undefined || staff.disabled_at !== null || staff.sealed_secret === null || staff.password_generation !== content?.['generation']) {
+  if (
+    staff === undefined ||
+    staff.disabled_at !== null ||
+    staff.sealed_secret === null ||
+    staff.password_generation !== content?.['generation']
+  ) {
     throw unauthenticated('The challenge is invalid or expired: sign in again.')
   }
   const subject = `staff-factor ${staff.id}`
   const waitSeconds = await beginAttempt(parts.db, subject, SECOND_FACTOR_LOCKOUT, now)
   if (waitSeconds > 0) throw rateLimited(waitSeconds, 'Too many wrong codes. Wait, then try again.')
   const step = await stepOf(parts.sealing.open(staff.sealed_secret, staff.id), body.code, now)
-  if (step === undefined || !(await spendStaffStep(parts.db, staff.id, step))) throw unauthenticated('The code is wrong or was used before.')
+  if (step === undefined || !(await spendStaffStep(parts.db, staff.id, step)))
+    throw unauthenticated('The code is wrong or was used before.')
   const sessionId = newUuid(parts.random)
   const secret = parts.random.bytes(SECRET_BYTES).toString('base64url')
   const expiresAt = new Date(now.getTime() + STAFF_SESSION_SECONDS * 1000)
   const csrfToken = parts.csrfTokenOf(sessionId)
-  const caller: Operator = { kind: 'operator', name: staff.email, actor: 'operator', groups: [], roles: [staff.role], staff: { id: staff.id, email: staff.email, name: staff.name, sessionId, csrfToken } }
+  const caller: Operator = {
+    kind: 'operator',
+    name: staff.email,
+    actor: 'operator',
+    groups: [],
+    roles: [staff.role],
+    staff: { id: staff.id, email: staff.email, name: staff.name, sessionId, csrfToken },
+  }
   await parts.db.transaction().execute(async (tx) => {
     await forgetAttempts(tx, subject)
     await createStaffSession(tx, { id: sessionId, secret, staffId: staff.id, now, expiresAt })
-    await auditStaff(tx, parts, { caller, request }, { action: 'staff.login', resourceType: 'staff', resourceId: staff.id })
+    await auditStaff(
+      tx,
+      parts,
+      { caller, request },
+      { action: 'staff.login', resourceType: 'staff', resourceId: staff.id },
+    )
   })
-  return { status: 200, body: { staff: staffView(staff), csrf_token: csrfToken, expires_at: expiresAt.toISOString() }, cookies: staffCookies(secret, csrfToken, STAFF_SESSION_SECONDS) }
+  return {
+    status: 200,
+    body: { staff: staffView(staff), csrf_token: csrfToken, expires_at: expiresAt.toISOString() },
+    cookies: staffCookies(secret, csrfToken, STAFF_SESSION_SECONDS),
+  }
 }
 
 const staffView = ({ id, email, name, role }: StaffRow) => ({ id, email, name, role })

@@ -25,38 +25,73 @@ export const apiTokenEndpoints = (parts: IdentityParts): readonly Endpoint[] => 
 ]
 
 const toView = (row: TokenRow, now: Date) => ({
-  id: row.id, name: row.name, scope: row.scope, token_hint: row.tokenHint, user_id: row.userId, user_email: row.userEmail, created_at: row.createdAt.toISOString(),
-  expires_at: row.expiresAt?.toISOString() ?? null, last_used_at: row.lastUsedAt?.toISOString() ?? null, last_used_ip: row.lastUsedIp, allowed_cidrs: row.allowedCidrs,
+  id: row.id,
+  name: row.name,
+  scope: row.scope,
+  token_hint: row.tokenHint,
+  user_id: row.userId,
+  user_email: row.userEmail,
+  created_at: row.createdAt.toISOString(),
+  expires_at: row.expiresAt?.toISOString() ?? null,
+  last_used_at: row.lastUsedAt?.toISOString() ?? null,
+  last_used_ip: row.lastUsedIp,
+  allowed_cidrs: row.allowedCidrs,
   status: row.revokedAt !== null ? 'revoked' : row.expiresAt !== null && row.expiresAt <= now ? 'expired' : 'active',
 })
 
 /** Members manage their own tokens; owner and admins those of everybody. */
-const ownOnly = (caller: Customer): { readonly userId?: string } => (caller.role === 'owner' || caller.role === 'admin' ? {} : { userId: caller.userId })
+const ownOnly = (caller: Customer): { readonly userId?: string } =>
+  caller.role === 'owner' || caller.role === 'admin' ? {} : { userId: caller.userId }
 
 async function list(parts: IdentityParts, call: Call<typeof listApiTokens, Customer>): Promise<Answer> {
   const { caller, now } = call
-  const { items, nextCursor } = await readPageByTime(parts.cursors, call, (after, limit) => listTokens(parts.db, { accountId: caller.accountId, ...ownOnly(caller), after, limit }), (token) => token)
+  const { items, nextCursor } = await readPageByTime(
+    parts.cursors,
+    call,
+    (after, limit) => listTokens(parts.db, { accountId: caller.accountId, ...ownOnly(caller), after, limit }),
+    (token) => token,
+  )
   return { status: 200, body: { items: items.map((row) => toView(row, now)), next_cursor: nextCursor } }
 }
 
 async function create(parts: IdentityParts, call: Call<typeof createApiToken, Customer>): Promise<Answer> {
   const { caller, body, now } = call
   const scope: TokenScope = typeof body.scope === 'string' ? body.scope : [...new Set(body.scope)]
-  const lacking = typeof scope === 'string' ? undefined : scope.find((permission) => !ROLE_PERMISSIONS[caller.role].includes(permission))
+  const lacking =
+    typeof scope === 'string'
+      ? undefined
+      : scope.find((permission) => !ROLE_PERMISSIONS[caller.role].includes(permission))
   if (lacking !== undefined) throw badField('scope', `your role does not hold ${lacking}`)
-  const expiresAt = body.expires_at === undefined ? new Date(now.getTime() + TOKEN_DAYS_DEFAULT * DAY_MILLISECONDS) : body.expires_at === null ? null : new Date(body.expires_at)
+  const expiresAt =
+    body.expires_at === undefined
+      ? new Date(now.getTime() + TOKEN_DAYS_DEFAULT * DAY_MILLISECONDS)
+      : body.expires_at === null
+        ? null
+        : new Date(body.expires_at)
   if (expiresAt !== null && expiresAt <= now) throw badField('expires_at', 'must be in the future')
   const id = newUuid(parts.random)
   const token = formatToken(scope, newBase62(parts.random, TOKEN_SECRET_CHARACTERS))
   return await parts.db.transaction().execute(async (tx) => {
     await lockUser(tx, caller.userId)
     const used = await countLiveTokens(tx, caller.userId, now)
-    if (used >= TOKENS_PER_USER_MAXIMUM) throw quotaExceeded({ name: 'api_tokens', limit: TOKENS_PER_USER_MAXIMUM, used, requested: 1 })
+    if (used >= TOKENS_PER_USER_MAXIMUM)
+      throw quotaExceeded({ name: 'api_tokens', limit: TOKENS_PER_USER_MAXIMUM, used, requested: 1 })
     const isCreated = await createToken(tx, {
-      id, accountId: caller.accountId, userId: caller.userId, name: body.name, token, scope, allowedCidrs: body.allowed_cidrs, createdAt: now, expiresAt,
+      id,
+      accountId: caller.accountId,
+      userId: caller.userId,
+      name: body.name,
+      token,
+      scope,
+      allowedCidrs: body.allowed_cidrs,
+      createdAt: now,
+      expiresAt,
     })
     if (!isCreated) throw conflict('name_taken', 'The account has a token of this name.')
-    const changes = [{ field: 'name', before: null, after: body.name }, { field: 'scope', before: null, after: scope }]
+    const changes = [
+      { field: 'name', before: null, after: body.name },
+      { field: 'scope', before: null, after: scope },
+    ]
     await appendAudit(tx, auditEntryOf(call, { resourceType: 'api_token', resourceId: id, changes }), parts)
     return { status: 201, body: { api_token: toView(await readToken(tx, id), now), token } }
   })
@@ -68,7 +103,11 @@ async function revoke(parts: IdentityParts, call: Call<typeof revokeApiToken, Cu
   await parts.db.transaction().execute(async (tx) => {
     const name = await revokeToken(tx, { accountId: caller.accountId, id: params.id, ...ownOnly(caller), now })
     if (name === undefined) throw notFound('API token')
-    await appendAudit(tx, auditEntryOf(call, { resourceType: 'api_token', resourceId: params.id, detail: { name } }), parts)
+    await appendAudit(
+      tx,
+      auditEntryOf(call, { resourceType: 'api_token', resourceId: params.id, detail: { name } }),
+      parts,
+    )
   })
   parts.callers.forget()
   return { status: 204 }

@@ -11,7 +11,9 @@ import type { Servers } from '../servers.ts'
 export function usageEndpoints({ db }: Parts, servers: Servers): readonly Endpoint[] {
   return [
     customerEndpoint(getServerMetrics, async ({ caller, params, query: { period }, now }) => {
-      const { metadata: { uid = '' } } = await servers.read(caller.accountId, params.id)
+      const {
+        metadata: { uid = '' },
+      } = await servers.read(caller.accountId, params.id)
       const points = await listMetrics(db, uid, stepSecondsOf(period), seriesStart(period, now))
       return { status: 200, body: toMetricsSeries(period, seriesOf(period, points, now)) }
     }),
@@ -19,7 +21,14 @@ export function usageEndpoints({ db }: Parts, servers: Servers): readonly Endpoi
       const month = query.month === undefined ? monthAround(now) : monthOf(query.month)
       if (month === undefined) throw badField('month', 'must be a calendar month, as in 2026-01')
       const transfers = await listServerTransfers(db, caller.accountId, month)
-      return { status: 200, body: toNetworkTransfer(month, transfers.map(billTransfer), await listDailyTransfers(db, caller.accountId, month)) }
+      return {
+        status: 200,
+        body: toNetworkTransfer(
+          month,
+          transfers.map(billTransfer),
+          await listDailyTransfers(db, caller.accountId, month),
+        ),
+      }
     }),
   ]
 }

@@ -1,4 +1,5 @@
-/** Who calls: from a bearer token or a session cookie to a Customer. What the database said holds for half a second, so that a busy
+/** Who calls: from a bearer token or a session cookie to a Customer. What the database said holds for half a second, so
+ *  that a busy
  *  client costs no query per request and a revoked credential still stops within a second on every replica. */
 import { BlockList, isIP, isIPv6 } from 'node:net'
 import { forbidden, unauthenticated } from '../../domain/problem.ts'
@@ -23,7 +24,8 @@ const KEPT_MAXIMUM = 10_000
 const SECRET_CHARACTERS_MAXIMUM = 128
 
 export interface Callers {
-  /** Undefined without a credential, or with a session cookie that is dead. Throws 401 for a bearer token that is not good
+  /** Undefined without a credential, or with a session cookie that is dead. Throws 401 for a bearer token that is not
+   *  good
    *  and 403 for one used from an address that it does not allow. A bearer token wins over cookies. */
   authenticate(request: RequestFacts): Promise<Customer | undefined>
   /** Forgets what is kept; called by whatever changes a session, a token, a role or a user. */
@@ -50,7 +52,13 @@ interface KnownToken {
 /** What is found is remembered for a moment, so that a busy customer does not ask the database with every request. */
 export function createCallers(parts: CallerParts): Callers {
   const { db, clock, log } = parts
-  const tokens = createKnownTokens({ db, clock, keptMilliseconds: KEPT_MILLISECONDS, keptMaximum: KEPT_MAXIMUM, toKnown: (token) => knownToken(parts, token) })
+  const tokens = createKnownTokens({
+    db,
+    clock,
+    keptMilliseconds: KEPT_MILLISECONDS,
+    keptMaximum: KEPT_MAXIMUM,
+    toKnown: (token) => knownToken(parts, token),
+  })
   const kept = new Map<string, { readonly until: number; readonly known: Promise<Customer | undefined> }>()
 
   function once(key: string, find: () => Promise<Customer | undefined>): Promise<Customer | undefined> {
@@ -61,7 +69,11 @@ export function createCallers(parts: CallerParts): Callers {
     known.catch(() => kept.delete(key))
     kept.delete(key)
     kept.set(key, { until: now + KEPT_MILLISECONDS, known }) // newest last
-    if (kept.size > KEPT_MAXIMUM) for (const oldest of kept.keys()) { kept.delete(oldest); break }
+    if (kept.size > KEPT_MAXIMUM)
+      for (const oldest of kept.keys()) {
+        kept.delete(oldest)
+        break
+      }
     return known
   }
 
@@ -69,7 +81,9 @@ export function createCallers(parts: CallerParts): Callers {
     const minute = minuteOf(clock.now())
     if (minute.getTime() <= token.usedAt) return
     token.usedAt = minute.getTime()
-    markTokenUsed(db, token.id, minute, sourceIp).catch((error: unknown) => log.warn('last use of a token was not written', { error, token_id: token.id }))
+    markTokenUsed(db, token.id, minute, sourceIp).catch((error: unknown) =>
+      log.warn('last use of a token was not written', { error, token_id: token.id }),
+    )
   }
 
   return {
@@ -101,33 +115,62 @@ export function createCallers(parts: CallerParts): Callers {
 function knownToken({ canSendMail }: CallerParts, token: LiveToken): KnownToken {
   const { id, name, scope, accountId, userId, email, role } = token
   return {
-    id, usedAt: token.lastUsedAt?.getTime() ?? 0,
+    id,
+    usedAt: token.lastUsedAt?.getTime() ?? 0,
     customer: {
-      kind: 'token', accountId, userId, email, role, permissions: tokenPermissions(role, scope), token: { id, name, scope }, actor: `token:${name}`,
+      kind: 'token',
+      accountId,
+      userId,
+      email,
+      role,
+      permissions: tokenPermissions(role, scope),
+      token: { id, name, scope },
+      actor: `token:${name}`,
       isEmailVerified: token.emailVerifiedAt !== null || !canSendMail,
     },
     allowed: token.allowedCidrs.length === 0 ? undefined : toBlockList(token.allowedCidrs),
   }
 }
 
-async function lookUpSession({ db, clock, csrfTokenOf, canSendMail }: CallerParts, secret: string): Promise<Customer | undefined> {
+async function lookUpSession(
+  { db, clock, csrfTokenOf, canSendMail }: CallerParts,
+  secret: string,
+): Promise<Customer | undefined> {
   const session = await findSession(db, secret, clock.now())
   if (session === undefined) return undefined
   const { id, accountId, userId, email, role, expiresAt } = session
   return {
-    kind: 'session', accountId, userId, email, role, permissions: ROLE_PERMISSIONS[role], session: { id, csrfToken: csrfTokenOf(id), expiresAt },
-    actor: `user:${userId}`, isEmailVerified: session.emailVerifiedAt !== null || !canSendMail,
+    kind: 'session',
+    accountId,
+    userId,
+    email,
+    role,
+    permissions: ROLE_PERMISSIONS[role],
+    session: { id, csrfToken: csrfTokenOf(id), expiresAt },
+    actor: `user:${userId}`,
+    isEmailVerified: session.emailVerifiedAt !== null || !canSendMail,
   }
 }
 
 /** A support session acts as the owner, within what its mode allows. */
-async function lookUpSupportSession({ db, clock, csrfTokenOf, canSendMail }: CallerParts, secret: string): Promise<Customer | undefined> {
+async function lookUpSupportSession(
+  { db, clock, csrfTokenOf, canSendMail }: CallerParts,
+  secret: string,
+): Promise<Customer | undefined> {
   const session = await findSupportSession(db, secret, clock.now())
   if (session === undefined) return undefined
   const { id, accountId, userId, mode, reason, expiresAt, staffId, staffEmail, staffName } = session
   return {
-    kind: 'session', accountId, userId, email: session.ownerEmail, role: 'owner', permissions: SUPPORT_PERMISSIONS[mode], session: { id, csrfToken: csrfTokenOf(id), expiresAt },
-    support: { staffId, staffEmail, staffName, reason, mode, expiresAt }, actor: 'operator', isEmailVerified: session.ownerVerifiedAt !== null || !canSendMail,
+    kind: 'session',
+    accountId,
+    userId,
+    email: session.ownerEmail,
+    role: 'owner',
+    permissions: SUPPORT_PERMISSIONS[mode],
+    session: { id, csrfToken: csrfTokenOf(id), expiresAt },
+    support: { staffId, staffEmail, staffName, reason, mode, expiresAt },
+    actor: 'operator',
+    isEmailVerified: session.ownerVerifiedAt !== null || !canSendMail,
   }
 }
 
@@ -140,4 +183,5 @@ function toBlockList(cidrs: readonly string[]): BlockList {
   return list
 }
 
-const isWithin = (list: BlockList, address: string): boolean => isIP(address) !== 0 && list.check(address, isIPv6(address) ? 'ipv6' : 'ipv4')
+const isWithin = (list: BlockList, address: string): boolean =>
+  isIP(address) !== 0 && list.check(address, isIPv6(address) ? 'ipv6' : 'ipv4')

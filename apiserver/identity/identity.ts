@@ -1,4 +1,5 @@
-/** Identity as the rest of the API server sees it: who calls, what is counted, and the routes of people and credentials. */
+/** Identity as the rest of the API server sees it: who calls, what is counted, and the routes of people and
+ *  credentials. */
 import { createHmac } from 'node:crypto'
 import type { CustomFetch } from 'openid-client'
 import { checkStanding, type StandingFacts, standingOf } from '../../domain/standing.ts'
@@ -64,12 +65,17 @@ export interface IdentityOptions {
 }
 
 export interface Identity {
-  /** Undefined without a credential or with a dead session. Throws 401 for a bad bearer token, 403 for one used from a wrong address. */
+  /** Undefined without a credential or with a dead session. Throws 401 for a bad bearer token, 403 for one used from a
+   *  wrong address. */
   authenticate(request: RequestFacts): Promise<Caller | undefined>
   /** The same for the operator listener: staff sessions and tokens of the management cluster. */
   authenticateOperator(request: RequestFacts): Promise<Caller | undefined>
   /** Throws 403 unless the management cluster allows it to the operator; free for staff sessions, which have roles. */
-  requireAccess(operator: Operator, access: Pick<OperatorAccess, 'verb' | 'resource'>, namespace?: string): Promise<void>
+  requireAccess(
+    operator: Operator,
+    access: Pick<OperatorAccess, 'verb' | 'resource'>,
+    namespace?: string,
+  ): Promise<void>
   /** Counts a request in a window that all replicas share. */
   readonly countRequest: CountRequest
   /** Throws 402 when the account may not create billable resources now. */
@@ -84,10 +90,20 @@ export async function openIdentity(options: IdentityOptions): Promise<Identity> 
   const csrfTokenOf = (sessionId: string) => createHmac('sha256', csrfKey).update(sessionId).digest('base64url')
   const callers = createCallers({ ...options, csrfTokenOf })
   const parts: IdentityParts = {
-    ...options, origin: new URL(options.publicUrl).origin, callers, csrfTokenOf,
-    cursors: createCursors(await deploymentSecret(db, 'cursor', KEY_BYTES, options)), passwords: await createPasswords(options.random),
-    sealing: createSealing(options.sealingKeys ?? [], options.random), tickets: createTickets(await deploymentSecret(db, 'tickets', KEY_BYTES, options), clock),
-    providers: (options.providers ?? []).map((provider) => createProvider(provider, { clock, ...(options.providerFetch === undefined ? {} : { fetch: options.providerFetch }) })),
+    ...options,
+    origin: new URL(options.publicUrl).origin,
+    callers,
+    csrfTokenOf,
+    cursors: createCursors(await deploymentSecret(db, 'cursor', KEY_BYTES, options)),
+    passwords: await createPasswords(options.random),
+    sealing: createSealing(options.sealingKeys ?? [], options.random),
+    tickets: createTickets(await deploymentSecret(db, 'tickets', KEY_BYTES, options), clock),
+    providers: (options.providers ?? []).map((provider) =>
+      createProvider(provider, {
+        clock,
+        ...(options.providerFetch === undefined ? {} : { fetch: options.providerFetch }),
+      }),
+    ),
     needsReadOnlyConsent: options.needsReadOnlyConsent ?? true,
     recoveryKey: await deploymentSecret(db, 'recovery-codes', KEY_BYTES, options),
   }
@@ -111,14 +127,36 @@ export async function openIdentity(options: IdentityOptions): Promise<Identity> 
       let waitSeconds = 0
       for (const { requestsMaximum, windowSeconds } of windows) {
         if (requestsMaximum === undefined) continue
-        waitSeconds = Math.max(waitSeconds, await countRequest(db, `${rule.name} ${windowSeconds} ${key}`, { requestsMaximum, windowSeconds }, clock.now()))
+        waitSeconds = Math.max(
+          waitSeconds,
+          await countRequest(
+            db,
+            `${rule.name} ${windowSeconds} ${key}`,
+            { requestsMaximum, windowSeconds },
+            clock.now(),
+          ),
+        )
       }
       return waitSeconds
     },
     async requireStanding(customer) {
       checkStanding(standingOf(await standings(customer.accountId, undefined)))
     },
-    endpoints: [...signInEndpoints(parts), ...passwordEndpoints(parts), ...sessionEndpoints(parts), ...apiTokenEndpoints(parts), ...secondFactorEndpoints(parts), ...identityProviderEndpoints(parts), ...memberEndpoints(parts), ...organisationEndpoints(parts), ...supportEndpoints(parts), ...staffSignInEndpoints(parts), ...staffAccountEndpoints(parts), ...couponEndpoints(parts),
-      ...creditEndpoints(parts), ...auditEndpoints(parts)],
+    endpoints: [
+      ...signInEndpoints(parts),
+      ...passwordEndpoints(parts),
+      ...sessionEndpoints(parts),
+      ...apiTokenEndpoints(parts),
+      ...secondFactorEndpoints(parts),
+      ...identityProviderEndpoints(parts),
+      ...memberEndpoints(parts),
+      ...organisationEndpoints(parts),
+      ...supportEndpoints(parts),
+      ...staffSignInEndpoints(parts),
+      ...staffAccountEndpoints(parts),
+      ...couponEndpoints(parts),
+      ...creditEndpoints(parts),
+      ...auditEndpoints(parts),
+    ],
   }
 }

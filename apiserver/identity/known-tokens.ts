@@ -1,5 +1,7 @@
-/** The API tokens that are in use, as the database has them. What is known holds for half a second. Tokens that are asked for
- *  at the same time are read together, and those in use are read anew together before they are needed: however many clients
+/** The API tokens that are in use, as the database has them. What is known holds for half a second. Tokens that are
+ *  asked for
+ *  at the same time are read together, and those in use are read anew together before they are needed: however many
+ *  clients
  *  there are, a replica asks the database a few times a second. */
 import { findTokens, type LiveToken } from '../../db/tokens.ts'
 import type { Database } from '../../db/open.ts'
@@ -47,7 +49,9 @@ export function createKnownTokens<Known>(options: KnownTokenOptions<Known>): Kno
   let renewAt = 0
 
   const read = async (hashes: readonly Buffer[]): Promise<ReadonlyMap<string, Known>> =>
-    new Map((await findTokens(db, hashes, clock.now())).map(({ secretHash, token }) => [keyOf(secretHash), toKnown(token)]))
+    new Map(
+      (await findTokens(db, hashes, clock.now())).map(({ secretHash, token }) => [keyOf(secretHash), toKnown(token)]),
+    )
 
   /** Reads one token, together with all others that are asked for in this turn. */
   const ask = async (hash: Buffer): Promise<Known | undefined> => {
@@ -62,7 +66,9 @@ export function createKnownTokens<Known>(options: KnownTokenOptions<Known>): Kno
   }
 
   const renew = async (now: number): Promise<void> => {
-    const inUse = [...kept].filter(([, { usedAt, until }]) => usedAt > now - IN_USE_MILLISECONDS && until < now + keptMilliseconds).slice(-RENEWED_MAXIMUM)
+    const inUse = [...kept]
+      .filter(([, { usedAt, until }]) => usedAt > now - IN_USE_MILLISECONDS && until < now + keptMilliseconds)
+      .slice(-RENEWED_MAXIMUM)
     const found = await read(inUse.map(([, { hash }]) => hash))
     for (const [key, entry] of inUse) {
       entry.known = Promise.resolve(found.get(key))
@@ -78,10 +84,16 @@ export function createKnownTokens<Known>(options: KnownTokenOptions<Known>): Kno
       return entry.known
     }
     const made: Entry<Known> = { hash, known: ask(hash), until: now + keptMilliseconds, usedAt: now }
-    made.known.catch(() => { if (kept.get(key) === made) kept.delete(key) })
+    made.known.catch(() => {
+      if (kept.get(key) === made) kept.delete(key)
+    })
     kept.delete(key)
     kept.set(key, made) // newest last
-    if (kept.size > keptMaximum) for (const oldest of kept.keys()) { kept.delete(oldest); break }
+    if (kept.size > keptMaximum)
+      for (const oldest of kept.keys()) {
+        kept.delete(oldest)
+        break
+      }
     return made.known
   }
 
@@ -92,8 +104,13 @@ export function createKnownTokens<Known>(options: KnownTokenOptions<Known>): Kno
       if (now >= renewAt && !isRenewing) {
         isRenewing = true
         renewAt = now + keptMilliseconds * RENEWED_AFTER
-        // A token that could not be renewed is read when it is needed, and whoever needs it hears why when that fails too.
-        renew(now).catch(() => {}).finally(() => { isRenewing = false })
+        // A token that could not be renewed is read when it is needed, and whoever needs it hears why when that fails
+        // too.
+        renew(now)
+          .catch(() => {})
+          .finally(() => {
+            isRenewing = false
+          })
       }
       return found
     },

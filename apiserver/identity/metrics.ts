@@ -1,4 +1,5 @@
-/** What operators watch of mails and of the audit log. Read from the database when the metrics are asked for, so every replica tells the
+/** What operators watch of mails and of the audit log. Read from the database when the metrics are asked for, so every
+ *  replica tells the
  *  same; NaN while the database does not answer. */
 import { countUnverified } from '../../db/audit.ts'
 import type { Database } from '../../db/open.ts'
@@ -7,8 +8,23 @@ import { Gauge, type Registry } from '../../kit/sys/metrics.ts'
 
 export function openIdentityMetrics(db: Database, registry: Registry): void {
   const gauge = (name: string, help: string, read: () => Promise<number>) =>
-    new Gauge({ name, help, registers: [registry], async collect() { this.set(await read().catch(() => Number.NaN)) } })
+    new Gauge({
+      name,
+      help,
+      registers: [registry],
+      async collect() {
+        this.set(await read().catch(() => Number.NaN))
+      },
+    })
   gauge('svc_email_outbox_pending', 'Mails that wait to be sent', () => countWaitingMails(db))
-  gauge('svc_audit_unverified_entries', 'Audit entries that no verification has reached yet', async () => (await countUnverified(db)).entries)
-  gauge('svc_audit_broken_accounts', 'Accounts whose audit chain is broken', async () => (await countUnverified(db)).brokenAccounts)
+  gauge(
+    'svc_audit_unverified_entries',
+    'Audit entries that no verification has reached yet',
+    async () => (await countUnverified(db)).entries,
+  )
+  gauge(
+    'svc_audit_broken_accounts',
+    'Accounts whose audit chain is broken',
+    async () => (await countUnverified(db)).brokenAccounts,
+  )
 }

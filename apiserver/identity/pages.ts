@@ -1,5 +1,7 @@
-/** The small pages behind the links of mails and of the support handoff, for deployments without a portal: each posts the secret from the fragment to
- *  the API of the same origin. One inline script and style, named by hash in the content security policy; no other origin. */
+/** The small pages behind the links of mails and of the support handoff, for deployments without a portal: each posts
+ *  the secret from the fragment to
+ *  the API of the same origin. One inline script and style, named by hash in the content security policy; no other
+ *  origin. */
 import { createHash } from 'node:crypto'
 
 export interface Page {
@@ -8,7 +10,10 @@ export interface Page {
   readonly contentSecurityPolicy: string
 }
 
-const STYLE = 'body{font:16px/1.5 system-ui,sans-serif;max-width:32rem;margin:4rem auto;padding:0 1rem}input,button{font:inherit;padding:.4rem .6rem}label{display:block;margin:1rem 0 .3rem}input{width:100%;box-sizing:border-box}button{margin-top:1rem}'
+const STYLE =
+  'body{font:16px/1.5 system-ui,sans-serif;max-width:32rem;margin:4rem auto;padding:0 1rem}input,' +
+  'button{font:inherit;padding:.4rem .6rem}label{display:block;margin:1rem 0 ' +
+  '.3rem}input{width:100%;box-sizing:border-box}button{margin-top:1rem}'
 
 interface PageText {
   readonly path: string
@@ -41,7 +46,8 @@ form.addEventListener('submit', async (event) => {
   form.querySelector('button').disabled = false;
 });`
   const password = text.asksPassword
-    ? '<label for="password">New password (at least 12 characters)</label><input id="password" name="password" type="password" autocomplete="new-password" minlength="12" maxlength="128" required>'
+    ? '<label for="password">New password (at least 12 characters)</label><input id="password" name="password" ' +
+      'type="password" autocomplete="new-password" minlength="12" maxlength="128" required>'
     : ''
   const html = `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><meta name="referrer" content="no-referrer">
@@ -51,26 +57,53 @@ form.addEventListener('submit', async (event) => {
 `
   const hashOf = (content: string): string => `'sha256-${createHash('sha256').update(content).digest('base64')}'`
   return {
-    path: text.path, html,
-    contentSecurityPolicy: `default-src 'none'; script-src ${hashOf(script)}; style-src ${hashOf(STYLE)}; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+    path: text.path,
+    html,
+    contentSecurityPolicy:
+      `default-src 'none'; script-src ${hashOf(script)}; style-src ${hashOf(STYLE)}; connect-src 'self'; base-uri ` +
+      `'none'; form-action 'none'; frame-ancestors 'none'`,
   }
 }
 
 export const PAGES: readonly Page[] = [
   page({
-    path: '/verify-email', title: 'Verify your email address', explanation: 'Press the button to verify your address.', secret: 'token',
-    action: '/v1/auth/email-verification/confirm', button: 'Verify', done: 'Your address is verified.', asksPassword: false,
+    path: '/verify-email',
+    title: 'Verify your email address',
+    explanation: 'Press the button to verify your address.',
+    secret: 'token',
+    action: '/v1/auth/email-verification/confirm',
+    button: 'Verify',
+    done: 'Your address is verified.',
+    asksPassword: false,
   }),
   page({
-    path: '/reset-password', title: 'Reset your password', explanation: 'Choose a new password. Every session will be ended.', secret: 'token',
-    action: '/v1/auth/password-reset/confirm', button: 'Set the password', done: 'Your password is changed. Sign in with it.', asksPassword: true,
+    path: '/reset-password',
+    title: 'Reset your password',
+    explanation: 'Choose a new password. Every session will be ended.',
+    secret: 'token',
+    action: '/v1/auth/password-reset/confirm',
+    button: 'Set the password',
+    done: 'Your password is changed. Sign in with it.',
+    asksPassword: true,
   }),
   page({
-    path: '/support/handoff', title: 'Enter the account', explanation: 'Press the button to start the support session.', secret: 'code',
-    action: '/v1/auth/support-handoff', button: 'Enter', done: 'The session is open in this browser.', asksPassword: false,
+    path: '/support/handoff',
+    title: 'Enter the account',
+    explanation: 'Press the button to start the support session.',
+    secret: 'code',
+    action: '/v1/auth/support-handoff',
+    button: 'Enter',
+    done: 'The session is open in this browser.',
+    asksPassword: false,
   }),
   page({
-    path: '/accept-invitation', title: 'Accept your invitation', explanation: 'Choose a password for your user, or enter the one you have.', secret: 'invitation',
-    action: '/v1/auth/accept-invitation', button: 'Accept', done: 'You are a member now. Sign in to continue.', asksPassword: true,
+    path: '/accept-invitation',
+    title: 'Accept your invitation',
+    explanation: 'Choose a password for your user, or enter the one you have.',
+    secret: 'invitation',
+    action: '/v1/auth/accept-invitation',
+    button: 'Accept',
+    done: 'You are a member now. Sign in to continue.',
+    asksPassword: true,
   }),
 ]

@@ -1,4 +1,5 @@
-/** Secrets at rest: AES-256-GCM under a key of the deployment that is not in the database. The first key seals; the others
+/** Secrets at rest: AES-256-GCM under a key of the deployment that is not in the database. The first key seals; the
+ *  others
  *  only open, so that keys can be replaced one after the other. A text is bound to what it belongs to. */
 import { createCipheriv, createDecipheriv } from 'node:crypto'
 import type { Random } from '../../kit/sys/random.ts'
@@ -44,7 +45,9 @@ export function createSealing(keys: readonly SealingKey[], random: Random): Seal
       const bytes = Buffer.from(content, 'base64url')
       const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, NONCE_BYTES)).setAAD(Buffer.from(owner))
       decipher.setAuthTag(bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES))
-      return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES)), decipher.final()]).toString('utf8')
+      return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES)), decipher.final()]).toString(
+        'utf8',
+      )
     },
     isOutdated: (sealed) => first !== undefined && sealed.split('.')[0] !== first.id,
   }
@@ -52,10 +55,15 @@ export function createSealing(keys: readonly SealingKey[], random: Random): Seal
 
 /** Reads `id:base64,id:base64`, the newest first. Throws what is wrong with it, never a key. */
 export function parseSealingKeys(text: string): readonly SealingKey[] {
-  return text.split(',').map((part) => part.trim()).filter((part) => part !== '').map((part) => {
-    const [id = '', encoded = ''] = part.split(':')
-    const key = Buffer.from(encoded, 'base64')
-    if (!/^[A-Za-z0-9_-]{1,32}$/.test(id) || key.length !== KEY_BYTES) throw new TypeError('sealing keys are written as id:base64 of 32 bytes, separated by commas')
-    return { id, key }
-  })
+  return text
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '')
+    .map((part) => {
+      const [id = '', encoded = ''] = part.split(':')
+      const key = Buffer.from(encoded, 'base64')
+      if (!/^[A-Za-z0-9_-]{1,32}$/.test(id) || key.length !== KEY_BYTES)
+        throw new TypeError('sealing keys are written as id:base64 of 32 bytes, separated by commas')
+      return { id, key }
+    })
 }

@@ -21,7 +21,9 @@ export interface OpenedSession {
 
 /** Opens a session for the user, in place of the one that the browser had. */
 export async function openSession(
-  tx: Transaction<Tables>, parts: IdentityParts, opening: { readonly userId: string; readonly request: RequestFacts; readonly endsOthers: boolean },
+  tx: Transaction<Tables>,
+  parts: IdentityParts,
+  opening: { readonly userId: string; readonly request: RequestFacts; readonly endsOthers: boolean },
 ): Promise<OpenedSession> {
   const { userId, request } = opening
   const now = parts.clock.now()
@@ -31,7 +33,15 @@ export async function openSession(
   const id = newUuid(parts.random)
   const secret = parts.random.bytes(SECRET_BYTES).toString('base64url')
   const expiresAt = new Date(now.getTime() + SESSION_SECONDS * 1000)
-  await createSession(tx, { id, secret, userId, now, expiresAt, userAgent: request.userAgent, sourceIp: request.sourceIp })
+  await createSession(tx, {
+    id,
+    secret,
+    userId,
+    now,
+    expiresAt,
+    userAgent: request.userAgent,
+    sourceIp: request.sourceIp,
+  })
   const csrfToken = parts.csrfTokenOf(id)
   return { csrfToken, expiresAt, endedSessions, cookies: sessionCookies(secret, csrfToken, SESSION_SECONDS) }
 }
@@ -48,15 +58,22 @@ export const CLEARED_COOKIES: readonly Cookie[] = [
 ]
 
 /** The person as the API shows them, in the account that their sessions act for. */
-export const userView = (user: Pick<UserRow, 'id' | 'email' | 'name'>, accountId: string, role: Role) =>
-  ({ id: user.id, email: user.email, ...(user.name === null ? {} : { name: user.name }), account_id: accountId, role })
+export const userView = (user: Pick<UserRow, 'id' | 'email' | 'name'>, accountId: string, role: Role) => ({
+  id: user.id,
+  email: user.email,
+  ...(user.name === null ? {} : { name: user.name }),
+  account_id: accountId,
+  role,
+})
 
 /** IssuedSession of the contract. */
 export async function issuedSessionView(tx: Transaction<Tables>, user: UserRow, session: OpenedSession) {
   const role = await findRole(tx, user.active_account_id, user.id)
   if (role === undefined) throw new Error('the active account of a user is one that they belong to')
   return {
-    user: userView(user, user.active_account_id, role), csrf_token: session.csrfToken, expires_at: session.expiresAt.toISOString(),
+    user: userView(user, user.active_account_id, role),
+    csrf_token: session.csrfToken,
+    expires_at: session.expiresAt.toISOString(),
     ...(session.endedSessions === undefined ? {} : { ended_sessions: session.endedSessions }),
   }
 }

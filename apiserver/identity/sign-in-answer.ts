@@ -7,7 +7,15 @@ import { challengeFor, completeSignIn, type SignIn } from './sign-in.ts'
 export async function answerSignIn(parts: IdentityParts, signIn: SignIn, status: 200 | 201): Promise<Answer> {
   const challenge = await challengeFor(parts, signIn)
   if (challenge !== undefined) {
-    return { status: 200, body: { mfa_required: true, mfa_step: challenge.step, challenge: challenge.challenge, challenge_expires_at: challenge.expiresAt.toISOString() } }
+    return {
+      status: 200,
+      body: {
+        mfa_required: true,
+        mfa_step: challenge.step,
+        challenge: challenge.challenge,
+        challenge_expires_at: challenge.expiresAt.toISOString(),
+      },
+    }
   }
   const { view, cookies } = await parts.db.transaction().execute((tx) => completeSignIn(tx, parts, signIn))
   parts.callers.forget()

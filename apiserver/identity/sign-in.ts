@@ -1,4 +1,5 @@
-/** From a proven first factor to a session, with the second factor between them where one is due. Every way of signing in
+/** From a proven first factor to a session, with the second factor between them where one is due. Every way of signing
+ *  in
  *  comes through here. */
 import type { Transaction } from 'kysely'
 import { forbidden, unauthenticated } from '../../domain/problem.ts'
@@ -40,28 +41,62 @@ export async function challengeFor(parts: IdentityParts, signIn: SignIn): Promis
   if (!isEnabled && !(await isSecondFactorRequired(parts.db, user.id))) return undefined
   const step: SecondFactorStep = isEnabled ? 'verify' : 'enroll'
   const expiresAt = new Date(now.getTime() + CHALLENGE_SECONDS * 1000)
-  const content = { user: user.id, generation: user.password_generation, step, ends: signIn.endsOthers, return_to: signIn.returnTo }
+  const content = {
+    user: user.id,
+    generation: user.password_generation,
+    step,
+    ends: signIn.endsOthers,
+    return_to: signIn.returnTo,
+  }
   const challenge = await parts.tickets.seal('second-factor', content, expiresAt)
-  await parts.db.transaction().execute((tx) => appendAudit(tx, auditEntry(user.active_account_id, userActor(user), signIn.request, {
-    action: 'auth.login_mfa_required', resourceType: 'user', resourceId: user.id, detail: { step },
-  }), parts))
+  await parts.db.transaction().execute((tx) =>
+    appendAudit(
+      tx,
+      auditEntry(user.active_account_id, userActor(user), signIn.request, {
+        action: 'auth.login_mfa_required',
+        resourceType: 'user',
+        resourceId: user.id,
+        detail: { step },
+      }),
+      parts,
+    ),
+  )
   return { step, challenge, expiresAt }
 }
 
-/** Whose sign-in the challenge continues. Throws 401 when it is not ours, expired, or older than the person's password. */
-export async function openChallenge(parts: IdentityParts, challenge: string, request: RequestFacts): Promise<SignIn & { readonly step: SecondFactorStep }> {
+/** Whose sign-in the challenge continues. Throws 401 when it is not ours, expired, or older than the person's password.
+ */
+export async function openChallenge(
+  parts: IdentityParts,
+  challenge: string,
+  request: RequestFacts,
+): Promise<SignIn & { readonly step: SecondFactorStep }> {
   const content = await parts.tickets.open('second-factor', challenge)
   const user = content === undefined ? undefined : await findUser(parts.db, String(content['user']))
-  if (content === undefined || user === undefined || user.disabled_at !== null || user.password_generation !== content['generation']) {
+  if (
+    content === undefined ||
+    user === undefined ||
+    user.disabled_at !== null ||
+    user.password_generation !== content['generation']
+  ) {
     throw unauthenticated('The challenge is invalid or expired: sign in again.')
   }
   const returnTo = typeof content['return_to'] === 'string' ? content['return_to'] : undefined
-  return { user, request, endsOthers: content['ends'] === true, returnTo, step: content['step'] === 'enroll' ? 'enroll' : 'verify' }
+  return {
+    user,
+    request,
+    endsOthers: content['ends'] === true,
+    returnTo,
+    step: content['step'] === 'enroll' ? 'enroll' : 'verify',
+  }
 }
 
 /** Opens the session, and writes the sign-in into the audit log of the account that it acts for. */
 export async function completeSignIn(
-  tx: Transaction<Tables>, parts: IdentityParts, signIn: SignIn, detail: Readonly<Record<string, string>> = {},
+  tx: Transaction<Tables>,
+  parts: IdentityParts,
+  signIn: SignIn,
+  detail: Readonly<Record<string, string>> = {},
 ): Promise<{ readonly view: Awaited<ReturnType<typeof issuedSessionView>>; readonly cookies: readonly Cookie[] }> {
   const { request, endsOthers } = signIn
   const accountId = await settleActiveAccount(tx, signIn.user.id)
@@ -70,6 +105,15 @@ export async function completeSignIn(
   await markActive(tx, accountId, user.id, parts.clock.now())
   const session = await openSession(tx, parts, { userId: user.id, request, endsOthers })
   const view = await issuedSessionView(tx, user, session)
-  await appendAudit(tx, auditEntry(user.active_account_id, userActor(user), request, { action: 'auth.login', resourceType: 'user', resourceId: user.id, detail }), parts)
+  await appendAudit(
+    tx,
+    auditEntry(user.active_account_id, userActor(user), request, {
+      action: 'auth.login',
+      resourceType: 'user',
+      resourceId: user.id,
+      detail,
+    }),
+    parts,
+  )
   return { view, cookies: session.cookies }
 }

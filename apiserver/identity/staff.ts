@@ -1,4 +1,5 @@
-/** People of the staff: their sessions on the operator listener, and tokens of the management cluster, which one RBAC governs
+/** People of the staff: their sessions on the operator listener, and tokens of the management cluster, which one RBAC
+ *  governs
  *  together with kubectl. A customer's credential is nothing here, and theirs nothing on the customer listener. */
 import { STAFF_ROLES, type StaffRole } from '../../domain/permissions.ts'
 import { forbidden, unauthenticated } from '../../domain/problem.ts'
@@ -26,7 +27,9 @@ export interface StaffCallerParts {
 }
 
 /** Undefined without a credential or with a dead session; throws 401 for a token that the cluster does not know. */
-export function createStaffAuthentication(parts: StaffCallerParts): (request: RequestFacts) => Promise<Operator | undefined> {
+export function createStaffAuthentication(
+  parts: StaffCallerParts,
+): (request: RequestFacts) => Promise<Operator | undefined> {
   const kept = new Map<string, { readonly until: number; readonly operator: Promise<Operator | undefined> }>()
   const { kubernetes } = parts
   return async (request) => {
@@ -53,7 +56,11 @@ export function createStaffAuthentication(parts: StaffCallerParts): (request: Re
     if (found === undefined) return undefined
     const { staff, sessionId } = found
     return {
-      kind: 'operator', name: staff.email, actor: 'operator', roles: [staff.role], groups: [],
+      kind: 'operator',
+      name: staff.email,
+      actor: 'operator',
+      roles: [staff.role],
+      groups: [],
       staff: { id: staff.id, email: staff.email, name: staff.name, sessionId, csrfToken: parts.csrfTokenOf(sessionId) },
     }
   }
@@ -61,39 +68,76 @@ export function createStaffAuthentication(parts: StaffCallerParts): (request: Re
 
 /** TokenReview says who it is, one SubjectAccessReview per staff role says what they may do. */
 async function reviewToken(kubernetes: Transport, token: string): Promise<Operator | undefined> {
-  const review = await create(kubernetes, '/apis/authentication.k8s.io/v1/tokenreviews', { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenReview', spec: { token } })
+  const review = await create(kubernetes, '/apis/authentication.k8s.io/v1/tokenreviews', {
+    apiVersion: 'authentication.k8s.io/v1',
+    kind: 'TokenReview',
+    spec: { token },
+  })
   const user = review.status?.authenticated === true ? review.status.user : undefined
   if (user?.username === undefined) return undefined
   const { username: name } = user
   const roles: StaffRole[] = []
   for (const role of STAFF_ROLES) {
-    if (await isAllowed(kubernetes, { name, groups: user.groups ?? [] }, { resource: 'staffroles', name: role, verb: 'use' })) roles.push(role)
+    if (
+      await isAllowed(
+        kubernetes,
+        { name, groups: user.groups ?? [] },
+        { resource: 'staffroles', name: role, verb: 'use' },
+      )
+    )
+      roles.push(role)
   }
   return { kind: 'operator', name, actor: 'operator', roles, groups: user.groups ?? [] }
 }
 
-/** Throws 403, which names what is missing, unless the management cluster lets the operator do it with kubectl; staff have roles instead. */
-export function createAccessReview(kubernetes: Transport | undefined): (operator: Operator, access: Pick<OperatorAccess, 'verb' | 'resource'>, namespace?: string) => Promise<void> {
+/** Throws 403, which names what is missing, unless the management cluster lets the operator do it with kubectl; staff
+ *  have roles instead. */
+export function createAccessReview(
+  kubernetes: Transport | undefined,
+): (operator: Operator, access: Pick<OperatorAccess, 'verb' | 'resource'>, namespace?: string) => Promise<void> {
   return async (operator, { verb, resource }, namespace) => {
     if (operator.staff !== undefined) return
-    if (kubernetes !== undefined && (await isAllowed(kubernetes, operator, { verb, resource, ...(namespace === undefined ? {} : { namespace }) }))) return
-    throw forbidden(`This needs the verb ${verb} on ${resource}.${API_GROUP}${namespace === undefined ? '' : ` in the namespace ${namespace}`}, in the management cluster.`)
+    if (
+      kubernetes !== undefined &&
+      (await isAllowed(kubernetes, operator, { verb, resource, ...(namespace === undefined ? {} : { namespace }) }))
+    )
+      return
+    throw forbidden(
+      `This needs the verb ${verb} on ` +
+        `${resource}.${API_GROUP}${namespace === undefined ? '' : ` in the namespace ${namespace}`}, in the ` +
+        'management cluster.',
+    )
   }
 }
 
-async function isAllowed(kubernetes: Transport, { name, groups }: Pick<Operator, 'name' | 'groups'>, attributes: { readonly verb: string; readonly resource: string; readonly name?: string; readonly namespace?: string }): Promise<boolean> {
+async function isAllowed(
+  kubernetes: Transport,
+  { name, groups }: Pick<Operator, 'name' | 'groups'>,
+  attributes: { readonly verb: string; readonly resource: string; readonly name?: string; readonly namespace?: string },
+): Promise<boolean> {
   const review = await create(kubernetes, '/apis/authorization.k8s.io/v1/subjectaccessreviews', {
-    apiVersion: 'authorization.k8s.io/v1', kind: 'SubjectAccessReview', spec: { user: name, groups, resourceAttributes: { group: API_GROUP, ...attributes } },
+    apiVersion: 'authorization.k8s.io/v1',
+    kind: 'SubjectAccessReview',
+    spec: { user: name, groups, resourceAttributes: { group: API_GROUP, ...attributes } },
   })
   return review.status?.allowed === true
 }
 
 interface Review {
-  readonly status?: { readonly authenticated?: boolean; readonly allowed?: boolean; readonly user?: { readonly username?: string; readonly groups?: readonly string[] } }
+  readonly status?: {
+    readonly authenticated?: boolean
+    readonly allowed?: boolean
+    readonly user?: { readonly username?: string; readonly groups?: readonly string[] }
+  }
 }
 
 async function create(kubernetes: Transport, path: string, object: object): Promise<Review> {
-  const response = await kubernetes({ method: 'POST', path, headers: { 'content-type': 'application/json', accept: 'application/json' }, body: JSON.stringify(object) })
+  const response = await kubernetes({
+    method: 'POST',
+    path,
+    headers: { 'content-type': 'application/json', accept: 'application/json' },
+    body: JSON.stringify(object),
+  })
   const text = await response.text()
   if (response.status >= 300) throw new Error(`the cluster answered ${response.status} to a review`)
   return JSON.parse(text) as Review // every member is read as optional

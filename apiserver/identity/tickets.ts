@@ -1,4 +1,5 @@
-/** Short-lived sealed notes to ourselves that a client carries: a sign-in that waits for its second factor, a sign-in that is
+/** Short-lived sealed notes to ourselves that a client carries: a sign-in that waits for its second factor, a sign-in
+ *  that is
  *  at an identity provider. Encrypted JWTs; one audience for each purpose, so that none can stand in for another. */
 import { EncryptJWT, jwtDecrypt } from 'jose'
 import type { Clock } from '../../kit/sys/clock.ts'
@@ -15,11 +16,19 @@ export interface Tickets {
 export function createTickets(key: Uint8Array, clock: Clock): Tickets {
   return {
     seal: (purpose, content, expiresAt) =>
-      new EncryptJWT({ content }).setProtectedHeader({ alg: 'dir', enc: 'A256GCM' }).setAudience(purpose).setExpirationTime(expiresAt).encrypt(key),
+      new EncryptJWT({ content })
+        .setProtectedHeader({ alg: 'dir', enc: 'A256GCM' })
+        .setAudience(purpose)
+        .setExpirationTime(expiresAt)
+        .encrypt(key),
     async open(purpose, ticket) {
       try {
         const { payload } = await jwtDecrypt(ticket, key, {
-          audience: purpose, currentDate: clock.now(), keyManagementAlgorithms: ['dir'], contentEncryptionAlgorithms: ['A256GCM'], requiredClaims: ['exp'],
+          audience: purpose,
+          currentDate: clock.now(),
+          keyManagementAlgorithms: ['dir'],
+          contentEncryptionAlgorithms: ['A256GCM'],
+          requiredClaims: ['exp'],
         })
         return payload['content'] as Readonly<Record<string, unknown>> // sealed by us with this very audience
       } catch {

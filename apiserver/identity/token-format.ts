@@ -1,4 +1,5 @@
-/** The text of an API token: `svccloud_` + `r_` (scope read) or `w_` + 40 base62 characters + 6 characters of the CRC-32 of all before them,
+/** The text of an API token: `svccloud_` + `r_` (scope read) or `w_` + 40 base62 characters + 6 characters of the
+ *  CRC-32 of all before them,
  *  so that scanners find leaked tokens offline and typing errors are refused without a lookup. */
 import { crc32 } from 'node:zlib'
 import type { TokenScope } from '../../domain/permissions.ts'
@@ -14,8 +15,10 @@ export function formatToken(scope: TokenScope, secret: string): string {
   return text + checksum(text)
 }
 
-/** Whether the text has the form of a token and its checksum holds; says nothing about whether it was ever given out. */
-export const isToken = (text: string): boolean => TOKEN.test(text) && checksum(text.slice(0, -CHECKSUM_CHARACTERS)) === text.slice(-CHECKSUM_CHARACTERS)
+/** Whether the text has the form of a token and its checksum holds; says nothing about whether it was ever given out.
+ */
+export const isToken = (text: string): boolean =>
+  TOKEN.test(text) && checksum(text.slice(0, -CHECKSUM_CHARACTERS)) === text.slice(-CHECKSUM_CHARACTERS)
 
 /** CRC-32 (IEEE) in base62, most significant digit first. */
 function checksum(text: string): string {

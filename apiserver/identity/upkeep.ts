@@ -1,4 +1,5 @@
-/** What identity does by itself: verifies every audit chain hourly, prunes old entries, forgets what can no longer be used.
+/** What identity does by itself: verifies every audit chain hourly, prunes old entries, forgets what can no longer be
+ *  used.
  *  Any number of replicas may run it; one does the work at a time. */
 import { sql } from 'kysely'
 import { accountsToPrune, accountsToVerify, pruneAudit, verifyAudit } from '../../db/audit.ts'
@@ -43,21 +44,30 @@ export async function runUpkeep(options: UpkeepOptions, signal: AbortSignal): Pr
   }
 }
 
-/** One round: chains that were last verified before `verifiedBefore` (never in the future) are verified now. Nothing when another replica is at it. */
+/** One round: chains that were last verified before `verifiedBefore` (never in the future) are verified now. Nothing
+ *  when another replica is at it. */
 export async function upkeep(options: UpkeepOptions, verifiedBefore: Date): Promise<void> {
   const { db, clock, log } = options
   const now = clock.now()
   await db.transaction().execute(async (tx) => {
-    const { rows } = await sql<{ is_ours: boolean }>`select pg_try_advisory_xact_lock(${UPKEEP_LOCK}) as is_ours`.execute(tx)
+    const { rows } = await sql<{
+      is_ours: boolean
+    }>`select pg_try_advisory_xact_lock(${UPKEEP_LOCK}) as is_ours`.execute(tx)
     if (rows[0]?.is_ours !== true) return
-    for (let accounts; (accounts = await accountsToVerify(db, verifiedBefore, ACCOUNTS_AT_ONCE)).length > 0;) {
+    for (let accounts; (accounts = await accountsToVerify(db, verifiedBefore, ACCOUNTS_AT_ONCE)).length > 0; ) {
       for (const accountId of accounts) {
         const { status, break: found } = await verifyAudit(db, accountId, clock)
-        if (status === 'broken') log.error('an audit chain is broken', { account_id: accountId, sequence: found?.sequence, reason: found?.reason })
+        if (status === 'broken')
+          log.error('an audit chain is broken', {
+            account_id: accountId,
+            sequence: found?.sequence,
+            reason: found?.reason,
+          })
       }
     }
     const retention = new Date(now.getTime() - (options.auditRetentionDays ?? AUDIT_RETENTION_DAYS) * DAY_MILLISECONDS)
-    for (const accountId of await accountsToPrune(db, retention, ACCOUNTS_AT_ONCE)) await pruneAudit(db, accountId, retention)
+    for (const accountId of await accountsToPrune(db, retention, ACCOUNTS_AT_ONCE))
+      await pruneAudit(db, accountId, retention)
     await forgetOldSessions(db, now)
     await forgetOldEmailTokens(db, now)
     await forgetOldRequests(db, now)

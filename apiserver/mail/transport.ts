@@ -17,11 +17,19 @@ const SMTP_CONNECTIONS_MAXIMUM = 2
 export function smtpTransport(url: string): MailTransport {
   const address = new URL(url)
   const transporter = createTransport({
-    host: address.hostname.replace(/^\[|\]$/g, ''), port: Number(address.port || (address.protocol === 'smtps:' ? 465 : 587)), secure: address.protocol === 'smtps:',
-    ...(address.username === '' ? {} : { auth: { user: decodeURIComponent(address.username), pass: decodeURIComponent(address.password) } }),
-    pool: true, maxConnections: SMTP_CONNECTIONS_MAXIMUM,
-    connectionTimeout: SMTP_TIMEOUT_MILLISECONDS, greetingTimeout: SMTP_TIMEOUT_MILLISECONDS, socketTimeout: SMTP_TIMEOUT_MILLISECONDS,
-    disableFileAccess: true, disableUrlAccess: true,
+    host: address.hostname.replace(/^\[|\]$/g, ''),
+    port: Number(address.port || (address.protocol === 'smtps:' ? 465 : 587)),
+    secure: address.protocol === 'smtps:',
+    ...(address.username === ''
+      ? {}
+      : { auth: { user: decodeURIComponent(address.username), pass: decodeURIComponent(address.password) } }),
+    pool: true,
+    maxConnections: SMTP_CONNECTIONS_MAXIMUM,
+    connectionTimeout: SMTP_TIMEOUT_MILLISECONDS,
+    greetingTimeout: SMTP_TIMEOUT_MILLISECONDS,
+    socketTimeout: SMTP_TIMEOUT_MILLISECONDS,
+    disableFileAccess: true,
+    disableUrlAccess: true,
   })
   return {
     async send(message) {
@@ -32,7 +40,8 @@ export function smtpTransport(url: string): MailTransport {
   }
 }
 
-/** Files `<time>-<id>.eml`, complete as soon as they have that name. They carry secrets: only the owner may read them. */
+/** Files `<time>-<id>.eml`, complete as soon as they have that name. They carry secrets: only the owner may read them.
+ */
 export function folderTransport(folder: string): MailTransport {
   return {
     async send(message) {
@@ -47,7 +56,10 @@ export function folderTransport(folder: string): MailTransport {
 }
 
 /** The configured transport; undefined when the deployment sends no mail. */
-export function openMailTransport(options: { readonly smtpUrl?: string | undefined; readonly folder?: string | undefined }): MailTransport | undefined {
+export function openMailTransport(options: {
+  readonly smtpUrl?: string | undefined
+  readonly folder?: string | undefined
+}): MailTransport | undefined {
   if (options.smtpUrl !== undefined) return smtpTransport(options.smtpUrl)
   return options.folder === undefined ? undefined : folderTransport(options.folder)
 }

@@ -1,4 +1,5 @@
-/** Sends what the outbox holds. Any number of replicas may run it: a mail is leased to one at a time, retried with back-off,
+/** Sends what the outbox holds. Any number of replicas may run it: a mail is leased to one at a time, retried with
+ *  back-off,
  *  and sent at least once. */
 import { claimMail, forgetOldMails, markMailFailed, markMailSent } from '../../db/outbox.ts'
 import type { Database } from '../../db/open.ts'
@@ -36,7 +37,8 @@ export async function runMailWorker(parts: MailWorkerParts, signal: AbortSignal)
       failures += 1
       log.warn('the outbox could not be read', { error })
     }
-    if (isIdle) await clock.sleep(failures === 0 ? IDLE_MILLISECONDS : backoffMilliseconds(failures, RETRY, parts.random), signal)
+    if (isIdle)
+      await clock.sleep(failures === 0 ? IDLE_MILLISECONDS : backoffMilliseconds(failures, RETRY, parts.random), signal)
   }
   parts.transport.close()
 }
@@ -47,11 +49,23 @@ export async function sendOne({ db, clock, random, log, transport, from }: MailW
   const mail = await claimMail(db, now, new Date(now.getTime() + LEASE_MILLISECONDS))
   if (mail === undefined) return false
   try {
-    await transport.send({ id: mail.id, from, to: mail.recipient, subject: mail.subject, text: mail.body, at: mail.createdAt })
+    await transport.send({
+      id: mail.id,
+      from,
+      to: mail.recipient,
+      subject: mail.subject,
+      text: mail.body,
+      at: mail.createdAt,
+    })
   } catch (error) {
     log.warn('a mail was not sent', { error, mail_id: mail.id, attempts: mail.attempts })
     const waitMilliseconds = backoffMilliseconds(mail.attempts, RETRY, random)
-    await markMailFailed(db, mail.id, new Date(clock.now().getTime() + waitMilliseconds), error instanceof Error ? error.message : String(error))
+    await markMailFailed(
+      db,
+      mail.id,
+      new Date(clock.now().getTime() + waitMilliseconds),
+      error instanceof Error ? error.message : String(error),
+    )
     return true
   }
   await markMailSent(db, mail.id, clock.now())

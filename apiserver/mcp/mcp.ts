@@ -23,18 +23,33 @@ export interface McpParts {
 }
 
 export function mcpEndpoint({ service, version }: McpParts): Endpoint {
-  const send = createMcp({ service, routes: ROUTES, serverInfo: { name: 'svccloud', title: 'svccloud', version }, instructions: INSTRUCTIONS, metaPrefix: 'svccloud.dev/' })
-  return customerEndpoint(sendMcpMessage, ({ caller, request, query, body }) => send({ caller, request, view: viewOf(query, request), body: body as unknown as Uint8Array })) // the route reads bytes
+  const send = createMcp({
+    service,
+    routes: ROUTES,
+    serverInfo: { name: 'svccloud', title: 'svccloud', version },
+    instructions: INSTRUCTIONS,
+    metaPrefix: 'svccloud.dev/',
+  })
+  return customerEndpoint(sendMcpMessage, ({ caller, request, query, body }) =>
+    send({ caller, request, view: viewOf(query, request), body: body as unknown as Uint8Array }),
+  ) // the route reads bytes
 }
 
-type Query = { readonly toolsets?: string | undefined; readonly readonly?: boolean | undefined; readonly mode?: string | undefined; readonly schemas?: string | undefined }
+type Query = {
+  readonly toolsets?: string | undefined
+  readonly readonly?: boolean | undefined
+  readonly mode?: string | undefined
+  readonly schemas?: string | undefined
+}
 
 /** From the address, or from headers where a client can set only those. */
 function viewOf({ toolsets, readonly, mode, schemas }: Query, request: RequestFacts): McpView {
   const chosen = toolsets ?? request.header('x-mcp-toolsets')
   const header = request.header('x-mcp-readonly')
   return {
-    toolsets: chosen?.split(',').map((name) => name.trim()), isReadOnly: readonly ?? (header !== undefined && !['', '0', 'false'].includes(header)),
-    isSearch: mode === 'search', hasOutputSchemas: schemas === 'output',
+    toolsets: chosen?.split(',').map((name) => name.trim()),
+    isReadOnly: readonly ?? (header !== undefined && !['', '0', 'false'].includes(header)),
+    isSearch: mode === 'search',
+    hasOutputSchemas: schemas === 'output',
   }
 }

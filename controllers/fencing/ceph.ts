@@ -1,6 +1,9 @@
-/** Access to the storage of a Ceph cluster, through the program `ceph`: a host is served no more while its addresses are on the cluster's
- *  blocklist. The monitors agree on that list; every daemon that stores data refuses a blocked client from the first request on by which
- *  it learns of the list, and whoever reads or writes afterwards brings it along. So nobody who begins after the answer can be overtaken
+/** Access to the storage of a Ceph cluster, through the program `ceph`: a host is served no more while its addresses
+ *  are on the cluster's
+ *  blocklist. The monitors agree on that list; every daemon that stores data refuses a blocked client from the first
+ *  request on by which
+ *  it learns of the list, and whoever reads or writes afterwards brings it along. So nobody who begins after the answer
+ *  can be overtaken
  *  by the blocked host. The key goes by the environment, because arguments are for everybody on the machine to read. */
 import { execFile } from 'node:child_process'
 import { isIP } from 'node:net'
@@ -21,7 +24,8 @@ export interface CephOptions extends StorageLogin {
 const EXPIRY_SECONDS = 315_360_000
 /** An entry that ends sooner is none of ours. */
 const EXPIRY_LEFT_SECONDS_MINIMUM = EXPIRY_SECONDS / 2
-/** Together shorter than the silence after which a node counts as unreachable: a program that outlives its controller gives nothing back to a host that is fenced meanwhile. */
+/** Together shorter than the silence after which a node counts as unreachable: a program that outlives its controller
+ *  gives nothing back to a host that is fenced meanwhile. */
 const CONNECT_SECONDS = 5
 const ANSWER_SECONDS = 8
 const PROGRAM_MILLISECONDS_MAXIMUM = 14_000
@@ -38,16 +42,32 @@ const Entries = z.array(z.looseObject({ range: z.string().optional(), until: z.s
 
 /** Throws StorageAccessFailed when what it is given cannot be used. */
 export function openCeph({ monitors, username, key, addresses, clock, program = 'ceph' }: CephOptions): StorageAccess {
-  if (!MONITORS.test(monitors) || !USERNAME.test(username) || !KEY.test(key)) throw new StorageAccessFailed('The addresses of the monitors, the name of the client or its key are not what Ceph takes.')
+  if (!MONITORS.test(monitors) || !USERNAME.test(username) || !KEY.test(key))
+    throw new StorageAccessFailed(
+      'The addresses of the monitors, the name of the client or its key are not what Ceph takes.',
+    )
   const wanted = addresses.map(rangeOf)
   if (wanted.length === 0) throw new StorageAccessFailed('The node names no address from which it reaches the storage.')
-  const words = ['--conf', '/dev/null', '--mon-host', monitors, '--name', `client.${username}`, '--connect-timeout', String(CONNECT_SECONDS), '--rados-mon-op-timeout', String(ANSWER_SECONDS)]
+  const words = [
+    '--conf',
+    '/dev/null',
+    '--mon-host',
+    monitors,
+    '--name',
+    `client.${username}`,
+    '--connect-timeout',
+    String(CONNECT_SECONDS),
+    '--rados-mon-op-timeout',
+    String(ANSWER_SECONDS),
+  ]
   const blocklist = (...command: readonly string[]) => run(program, [...words, 'osd', 'blocklist', ...command], key)
 
   /** Of what is wanted, the ranges that are listed, and whether for long enough. */
   async function listed(): Promise<ReadonlyMap<string, boolean>> {
     const leastMilliseconds = clock.now().getTime() + EXPIRY_LEFT_SECONDS_MINIMUM * 1_000
-    const entries = parse(await blocklist('ls', '--format', 'json')).flatMap(({ range, until }) => canonicalRange(range).map((name) => [name, Date.parse(until) >= leastMilliseconds] as const))
+    const entries = parse(await blocklist('ls', '--format', 'json')).flatMap(({ range, until }) =>
+      canonicalRange(range).map((name) => [name, Date.parse(until) >= leastMilliseconds] as const),
+    )
     return new Map(entries.filter(([name]) => wanted.includes(name)))
   }
 
@@ -61,7 +81,8 @@ export function openCeph({ monitors, username, key, addresses, clock, program = 
       }
       const after = await listed()
       const missing = wanted.filter((range) => after.get(range) !== true)
-      if (missing.length > 0) throw new StorageAccessFailed(`The storage does not list ${missing.join(' and ')} as blocked.`)
+      if (missing.length > 0)
+        throw new StorageAccessFailed(`The storage does not list ${missing.join(' and ')} as blocked.`)
     },
     async giveBack() {
       for (const range of wanted) await blocklist('range', 'rm', range)
@@ -76,7 +97,8 @@ function rangeOf(address: string): string {
   return `${canonical(address)}/${family === 4 ? 32 : 128}`
 }
 
-const canonical = (address: string): string => (isIP(address) === 6 ? new URL(`http://[${address}]`).hostname.slice(1, -1) : address)
+const canonical = (address: string): string =>
+  isIP(address) === 6 ? new URL(`http://[${address}]`).hostname.slice(1, -1) : address
 
 function canonicalRange(range = ''): readonly string[] {
   const [, ipv6, ipv4, prefix] = RANGE.exec(range) ?? []
@@ -87,7 +109,10 @@ function canonicalRange(range = ''): readonly string[] {
 /** Clients and ranges come as two lists, one right after the other. */
 function parse(text: string): z.infer<typeof Entries> {
   try {
-    return text.trim().split(/(?<=\])\s*(?=\[)/).flatMap((list) => Entries.parse(JSON.parse(list)))
+    return text
+      .trim()
+      .split(/(?<=\])\s*(?=\[)/)
+      .flatMap((list) => Entries.parse(JSON.parse(list)))
   } catch (error) {
     throw new StorageAccessFailed('The storage answers with something that is no blocklist.', { cause: error })
   }
@@ -96,18 +121,31 @@ function parse(text: string): z.infer<typeof Entries> {
 function run(program: string, words: readonly string[], key: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const env = { PATH: environment()['PATH'], LC_ALL: 'C', CEPH_ARGS: `--key=${key}` }
-    execFile(program, [...words], { env, timeout: PROGRAM_MILLISECONDS_MAXIMUM, killSignal: 'SIGKILL', maxBuffer: OUTPUT_BYTES_MAXIMUM }, (error, stdout, stderr) => {
-      if (error === null) return resolve(stdout)
-      const isMissing = error.code === ('ENOENT' as unknown) // a missing program has the system's code, an exit has a number
-      reject(new StorageAccessFailed(isMissing ? `${program} is not installed.` : error.killed === true ? SILENT : wordsOf(stderr), { cause: error }))
-    })
+    execFile(
+      program,
+      [...words],
+      { env, timeout: PROGRAM_MILLISECONDS_MAXIMUM, killSignal: 'SIGKILL', maxBuffer: OUTPUT_BYTES_MAXIMUM },
+      (error, stdout, stderr) => {
+        if (error === null) return resolve(stdout)
+        // a missing program has the system's code, an exit has a number
+        const isMissing = error.code === ('ENOENT' as unknown)
+        reject(
+          new StorageAccessFailed(
+            isMissing ? `${program} is not installed.` : error.killed === true ? SILENT : wordsOf(stderr),
+            { cause: error },
+          ),
+        )
+      },
+    )
   })
 }
 
-const SILENT = 'The monitors of the storage gave no answer in time: they are not there, have no quorum, or do not let the client in.'
+const SILENT =
+  'The monitors of the storage gave no answer in time: they are not there, have no quorum, or do not let the client in.'
 
 function wordsOf(stderr: string): string {
   const words = stderr.trim().split('\n').at(-1) ?? ''
-  if (/permission denied \(error connecting/i.test(words)) return 'The monitors of the storage do not let the client in.'
+  if (/permission denied \(error connecting/i.test(words))
+    return 'The monitors of the storage do not let the client in.'
   return /timed ?out|ETIMEDOUT/i.test(words) ? SILENT : `The storage refuses: ${words.slice(0, WORDS_LENGTH_MAXIMUM)}`
 }

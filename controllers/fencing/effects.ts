@@ -1,11 +1,18 @@
-/** The effects `power` and `storage` of a node: ask its management controller, or its shared storage, and write down what that says. One that
+/** The effects `power` and `storage` of a node: ask its management controller, or its shared storage, and write down
+ *  what that says. One that
  *  does not answer is news too, not an error: the rules of fencing go on to another way. */
 import { Secret } from '../../kit/kube/object.ts'
 import type { Store } from '../../kit/kube/store.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { Effect } from '../../kit/reconcile/reconciler.ts'
 import { SYSTEM_NAMESPACE } from '../../resources/labels.ts'
-import { Node, type NodePower, type NodeSpec, type NodeStatus, type NodeStorageBlock } from '../../resources/platform.ts'
+import {
+  Node,
+  type NodePower,
+  type NodeSpec,
+  type NodeStatus,
+  type NodeStorageBlock,
+} from '../../resources/platform.ts'
 import { requireNewest } from '../newest.ts'
 import { openCeph } from './ceph.ts'
 import { openIpmi } from './ipmi.ts'
@@ -23,15 +30,21 @@ export type OpenStorageAccess = (access: NodeStorageBlock['access']) => Promise<
 
 const DETAIL_LENGTH_MAXIMUM = 1_024
 
-/** With the credentials that the Secret of the platform's own namespace holds now. The answer throws PowerControlFailed when it lacks them. */
-export const powerControlWith = ({ store, clock }: { readonly store: Store; readonly clock: Clock }): OpenPowerControl => async ({ address, protocol, secretName }) => {
-  const login = await readLogin(store, secretName)
-  return protocol === 'redfish' ? openRedfish({ address, ...login, clock }) : openIpmi({ address, ...login })
-}
+/** With the credentials that the Secret of the platform's own namespace holds now. The answer throws PowerControlFailed
+ *  when it lacks them. */
+export const powerControlWith =
+  ({ store, clock }: { readonly store: Store; readonly clock: Clock }): OpenPowerControl =>
+  async ({ address, protocol, secretName }) => {
+    const login = await readLogin(store, secretName)
+    return protocol === 'redfish' ? openRedfish({ address, ...login, clock }) : openIpmi({ address, ...login })
+  }
 
-/** With the key that the Secret of the platform's own namespace holds now. The answer throws StorageAccessFailed when it lacks it. */
-export const storageAccessWith = ({ store, clock }: { readonly store: Store; readonly clock: Clock }): OpenStorageAccess => async ({ addresses, secretName }) =>
-  openCeph({ addresses, ...await readStorageLogin(store, secretName), clock })
+/** With the key that the Secret of the platform's own namespace holds now. The answer throws StorageAccessFailed when
+ *  it lacks it. */
+export const storageAccessWith =
+  ({ store, clock }: { readonly store: Store; readonly clock: Clock }): OpenStorageAccess =>
+  async ({ addresses, secretName }) =>
+    openCeph({ addresses, ...(await readStorageLogin(store, secretName)), clock })
 
 async function readTexts(store: Store, secretName: string): Promise<(key: string) => string | undefined> {
   const data = (await store.get(Secret, { namespace: SYSTEM_NAMESPACE, name: secretName }))?.data
@@ -41,31 +54,44 @@ async function readTexts(store: Store, secretName: string): Promise<(key: string
 async function readStorageLogin(store: Store, secretName: string): Promise<StorageLogin> {
   const text = await readTexts(store, secretName)
   const [monitors, username, key] = [text('monitors'), text('username'), text('key')]
-  if (monitors === undefined || username === undefined || key === undefined) throw new StorageAccessFailed(`There is no Secret ${secretName} with monitors, username and key in the namespace ${SYSTEM_NAMESPACE}.`)
+  if (monitors === undefined || username === undefined || key === undefined)
+    throw new StorageAccessFailed(
+      `There is no Secret ${secretName} with monitors, username and key in the namespace ${SYSTEM_NAMESPACE}.`,
+    )
   return { monitors, username, key }
 }
 
 async function readLogin(store: Store, secretName: string): Promise<Login> {
   const text = await readTexts(store, secretName)
   const [username, password] = [text('username'), text('password')]
-  if (username === undefined || password === undefined) throw new PowerControlFailed(`There is no Secret ${secretName} with username and password in the namespace ${SYSTEM_NAMESPACE}.`)
-  return { username, password, certificateFingerprint: text('certificateFingerprint')?.replaceAll(':', '').toLowerCase(), authority: text('ca.crt') }
+  if (username === undefined || password === undefined)
+    throw new PowerControlFailed(
+      `There is no Secret ${secretName} with username and password in the namespace ${SYSTEM_NAMESPACE}.`,
+    )
+  return {
+    username,
+    password,
+    certificateFingerprint: text('certificateFingerprint')?.replaceAll(':', '').toLowerCase(),
+    authority: text('ca.crt'),
+  }
 }
 
 /** Input `{ask: 'state' | 'off'}`. Answers `status.power`. */
-export const powerEffect = (open: OpenPowerControl, clock: Clock): Effect<NodeSpec, NodeStatus> => async (input, { spec, status }) => {
-  if (spec.bmc === undefined) return undefined
-  const isCut = input['ask'] === 'off'
-  const before = status?.power
-  try {
-    const control = await open(spec.bmc)
-    if (isCut) await control.powerOff()
-    return { status: { power: afterReading(before, await control.powerState(), { now: clock.now(), isCut }) } }
-  } catch (error) {
-    if (!(error instanceof PowerControlFailed)) throw error
-    return { status: { power: afterFailure(before, error.message, { now: clock.now(), isCut }) } }
+export const powerEffect =
+  (open: OpenPowerControl, clock: Clock): Effect<NodeSpec, NodeStatus> =>
+  async (input, { spec, status }) => {
+    if (spec.bmc === undefined) return undefined
+    const isCut = input['ask'] === 'off'
+    const before = status?.power
+    try {
+      const control = await open(spec.bmc)
+      if (isCut) await control.powerOff()
+      return { status: { power: afterReading(before, await control.powerState(), { now: clock.now(), isCut }) } }
+    } catch (error) {
+      if (!(error instanceof PowerControlFailed)) throw error
+      return { status: { power: afterFailure(before, error.message, { now: clock.now(), isCut }) } }
+    }
   }
-}
 
 interface Reading {
   readonly now: Date
@@ -74,31 +100,62 @@ interface Reading {
 
 function afterReading(before: NodePower | undefined, state: PowerState, { now, isCut }: Reading): NodePower {
   const at = now.toISOString()
-  return { state, since: before?.state === state ? before.since : at, readAt: at, failures: 0, cuts: (before?.cuts ?? 0) + Number(isCut), detail: '' }
+  return {
+    state,
+    since: before?.state === state ? before.since : at,
+    readAt: at,
+    failures: 0,
+    cuts: (before?.cuts ?? 0) + Number(isCut),
+    detail: '',
+  }
 }
 
 function afterFailure(before: NodePower | undefined, detail: string, { now, isCut }: Reading): NodePower {
   const at = now.toISOString()
   return {
-    state: 'unknown', since: before?.state === 'unknown' ? before.since : at, readAt: at, failures: (before?.failures ?? 0) + 1, cuts: (before?.cuts ?? 0) + Number(isCut), detail: detail.slice(0, DETAIL_LENGTH_MAXIMUM),
+    state: 'unknown',
+    since: before?.state === 'unknown' ? before.since : at,
+    readAt: at,
+    failures: (before?.failures ?? 0) + 1,
+    cuts: (before?.cuts ?? 0) + Number(isCut),
+    detail: detail.slice(0, DETAIL_LENGTH_MAXIMUM),
   }
 }
 
-/** Input `{ask: 'take' | 'give'}`. Answers `status.storageBlock`. A controller that has lost its place must not undo what the next one does. */
-export const storageEffect = (open: OpenStorageAccess, { store, clock }: { readonly store: Store; readonly clock: Clock }): Effect<NodeSpec, NodeStatus> => async (input, node) => {
-  const block = node.status?.storageBlock
-  if (block === undefined) return undefined
-  await requireNewest(store, Node, node)
-  try {
-    const access = await open(block.access)
-    if (input['ask'] === 'give') {
-      await access.giveBack()
-      return { status: { storageBlock: undefined } }
+/** Input `{ask: 'take' | 'give'}`. Answers `status.storageBlock`. A controller that has lost its place must not undo
+ *  what the next one does. */
+export const storageEffect =
+  (
+    open: OpenStorageAccess,
+    { store, clock }: { readonly store: Store; readonly clock: Clock },
+  ): Effect<NodeSpec, NodeStatus> =>
+  async (input, node) => {
+    const block = node.status?.storageBlock
+    if (block === undefined) return undefined
+    await requireNewest(store, Node, node)
+    try {
+      const access = await open(block.access)
+      if (input['ask'] === 'give') {
+        await access.giveBack()
+        return { status: { storageBlock: undefined } }
+      }
+      await access.take()
+      return {
+        status: {
+          storageBlock: { ...block, isTaken: true, readAt: clock.now().toISOString(), failures: 0, detail: '' },
+        },
+      }
+    } catch (error) {
+      if (!(error instanceof StorageAccessFailed)) throw error
+      return {
+        status: {
+          storageBlock: {
+            ...block,
+            readAt: clock.now().toISOString(),
+            failures: block.failures + 1,
+            detail: error.message.slice(0, DETAIL_LENGTH_MAXIMUM),
+          },
+        },
+      }
     }
-    await access.take()
-    return { status: { storageBlock: { ...block, isTaken: true, readAt: clock.now().toISOString(), failures: 0, detail: '' } } }
-  } catch (error) {
-    if (!(error instanceof StorageAccessFailed)) throw error
-    return { status: { storageBlock: { ...block, readAt: clock.now().toISOString(), failures: block.failures + 1, detail: error.message.slice(0, DETAIL_LENGTH_MAXIMUM) } } }
   }
-}

@@ -1,4 +1,5 @@
-/** Power control by IPMI 2.0 over the network (RMCP+), through the program `ipmitool`. The password goes by the environment, because arguments
+/** Power control by IPMI 2.0 over the network (RMCP+), through the program `ipmitool`. The password goes by the
+ *  environment, because arguments
  *  are for everybody on the machine to read. */
 import { execFile } from 'node:child_process'
 import { environment } from '../../kit/sys/process.ts'
@@ -20,11 +21,17 @@ const WORDS_LENGTH_MAXIMUM = 200
 
 /** Throws PowerControlFailed when the address cannot be used. */
 export function openIpmi({ address, username, password, program = 'ipmitool' }: IpmiOptions): PowerControl {
-  const [, bracketed, plain, port = PORT_DEFAULT] = /^(?:\[([0-9a-f:]+)\]|([a-z0-9][-a-z0-9.]*))(?::(\d{1,5}))?$/i.exec(address) ?? []
+  const [, bracketed, plain, port = PORT_DEFAULT] =
+    /^(?:\[([0-9a-f:]+)\]|([a-z0-9][-a-z0-9.]*))(?::(\d{1,5}))?$/i.exec(address) ?? []
   const host = bracketed ?? plain
   if (host === undefined) throw new PowerControlFailed(`${address} is not the address of a BMC.`)
-  const chassisPower = (what: 'status' | 'off') => run(program, ['-I', 'lanplus', ...PATIENCE, '-H', host, '-p', port, '-U', username, '-E', 'chassis', 'power', what], password)
-  const powerState = async () => (/^Chassis Power is off$/mi.test(await chassisPower('status')) ? 'off' : 'on')
+  const chassisPower = (what: 'status' | 'off') =>
+    run(
+      program,
+      ['-I', 'lanplus', ...PATIENCE, '-H', host, '-p', port, '-U', username, '-E', 'chassis', 'power', what],
+      password,
+    )
+  const powerState = async () => (/^Chassis Power is off$/im.test(await chassisPower('status')) ? 'off' : 'on')
   return {
     powerState,
     async powerOff() {
@@ -32,7 +39,7 @@ export function openIpmi({ address, username, password, program = 'ipmitool' }: 
         await chassisPower('off')
       } catch (error) {
         // Some controllers refuse to switch off what is off.
-        if (await powerState() !== 'off') throw error
+        if ((await powerState()) !== 'off') throw error
       }
     },
   }
@@ -41,11 +48,21 @@ export function openIpmi({ address, username, password, program = 'ipmitool' }: 
 function run(program: string, words: readonly string[], password: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const env = { PATH: environment()['PATH'], LC_ALL: 'C', IPMI_PASSWORD: password }
-    execFile(program, [...words], { env, timeout: ANSWER_MILLISECONDS_MAXIMUM, killSignal: 'SIGKILL', maxBuffer: OUTPUT_BYTES_MAXIMUM }, (error, stdout, stderr) => {
-      if (error === null) return resolve(stdout)
-      const isMissing = error.code === ('ENOENT' as unknown) // a missing program has the system's code, an exit has a number
-      const reason = isMissing ? 'is not installed' : error.killed === true ? 'got no answer in time' : `failed: ${stderr.trim().slice(0, WORDS_LENGTH_MAXIMUM)}`
-      reject(new PowerControlFailed(`${program} ${reason}`, { cause: error }))
-    })
+    execFile(
+      program,
+      [...words],
+      { env, timeout: ANSWER_MILLISECONDS_MAXIMUM, killSignal: 'SIGKILL', maxBuffer: OUTPUT_BYTES_MAXIMUM },
+      (error, stdout, stderr) => {
+        if (error === null) return resolve(stdout)
+        // a missing program has the system's code, an exit has a number
+        const isMissing = error.code === ('ENOENT' as unknown)
+        const reason = isMissing
+          ? 'is not installed'
+          : error.killed === true
+            ? 'got no answer in time'
+            : `failed: ${stderr.trim().slice(0, WORDS_LENGTH_MAXIMUM)}`
+        reject(new PowerControlFailed(`${program} ${reason}`, { cause: error }))
+      },
+    )
   })
 }

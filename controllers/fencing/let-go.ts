@@ -1,4 +1,5 @@
-/** Takes what is deleted on a lost node out of its agent's hands. Whoever calls has the proof that nothing of it can be there any more. */
+/** Takes what is deleted on a lost node out of its agent's hands. Whoever calls has the proof that nothing of it can be
+ *  there any more. */
 import type { Key, ResourceType } from '../../kit/kube/object.ts'
 import { isConflict, isNotFound, type Store } from '../../kit/kube/store.ts'
 import { AGENT_FINALIZER, Instance, Volume } from '../../resources/instance.ts'
@@ -11,7 +12,9 @@ export async function letGo(store: Store, kind: 'Instance' | 'Volume', key: Key)
   if (object?.metadata.deletionTimestamp === undefined) return
   const { resourceVersion, uid, finalizers = [] } = object.metadata
   try {
-    await store.patch(TYPES[kind], key, { metadata: { resourceVersion, uid, finalizers: finalizers.filter((finalizer) => finalizer !== AGENT_FINALIZER) } })
+    await store.patch(TYPES[kind], key, {
+      metadata: { resourceVersion, uid, finalizers: finalizers.filter((finalizer) => finalizer !== AGENT_FINALIZER) },
+    })
   } catch (error) {
     if (!isConflict(error) && !isNotFound(error)) throw error
   }

@@ -1,4 +1,5 @@
-/** What fencing asks of the management controller of a host (BMC). The ways to one are `redfish.ts` and `ipmi.ts`; when power is cut and
+/** What fencing asks of the management controller of a host (BMC). The ways to one are `redfish.ts` and `ipmi.ts`; when
+ *  power is cut and
  *  what that proves is the rules' business (`controllers/node/fence.ts`). */
 
 /** `on` whenever the controller does not clearly say off: also while power goes on or off. */
@@ -7,7 +8,8 @@ export type PowerState = 'on' | 'off'
 export interface PowerControl {
   /** Throws PowerControlFailed when the controller does not answer, or not in a way that proves anything. */
   powerState(): Promise<PowerState>
-  /** Resolves when the controller has accepted to cut the power at once; a host without power is no error. Throws PowerControlFailed. */
+  /** Resolves when the controller has accepted to cut the power at once; a host without power is no error. Throws
+   *  PowerControlFailed. */
   powerOff(): Promise<void>
 }
 

@@ -1,4 +1,5 @@
-/** Power control by Redfish (DMTF DSP0266), as far as fencing needs it: PowerState of one ComputerSystem, and its action Reset with ForceOff.
+/** Power control by Redfish (DMTF DSP0266), as far as fencing needs it: PowerState of one ComputerSystem, and its
+ *  action Reset with ForceOff.
  *  Signs in with every request, so that nothing is left behind at the controller. */
 import { request as sendPlain, type ClientRequest, type IncomingMessage } from 'node:http'
 import { request as sendSecure } from 'node:https'
@@ -8,7 +9,8 @@ import type { Clock } from '../../kit/sys/clock.ts'
 import { type Login, type PowerControl, PowerControlFailed } from './power-control.ts'
 
 export interface RedfishOptions extends Login {
-  /** `https://host[:port]`, with the path of the system (`/redfish/v1/Systems/1`) where the service has more than one. Plain `http:` only on loopback. */
+  /** `https://host[:port]`, with the path of the system (`/redfish/v1/Systems/1`) where the service has more than one.
+   *  Plain `http:` only on loopback. */
   readonly address: string
   readonly clock: Clock
 }
@@ -22,22 +24,30 @@ const Link = z.looseObject({ '@odata.id': z.string() })
 const Systems = z.looseObject({ Members: z.array(Link) })
 const System = z.looseObject({
   PowerState: z.string(),
-  Actions: z.looseObject({
-    '#ComputerSystem.Reset': z.looseObject({ target: z.string(), 'ResetType@Redfish.AllowableValues': z.array(z.string()).optional() }).optional(),
-  }).optional(),
+  Actions: z
+    .looseObject({
+      '#ComputerSystem.Reset': z
+        .looseObject({ target: z.string(), 'ResetType@Redfish.AllowableValues': z.array(z.string()).optional() })
+        .optional(),
+    })
+    .optional(),
 })
 const Refusal = z.looseObject({ error: z.looseObject({ message: z.string() }) })
 
 /** Throws PowerControlFailed when the address cannot be used. */
 export function openRedfish(options: RedfishOptions): PowerControl {
   const base = baseOf(options.address)
-  const ask = (method: 'GET' | 'POST', path: string, body?: object) => exchange(method, within(base, path), options, body)
+  const ask = (method: 'GET' | 'POST', path: string, body?: object) =>
+    exchange(method, within(base, path), options, body)
 
   async function systemPath(): Promise<string> {
     if (base.pathname !== '/') return base.pathname
     const { Members: members } = parse(Systems, await ask('GET', SYSTEMS_PATH))
     const [only] = members
-    if (only === undefined || members.length > 1) throw new PowerControlFailed(`The BMC speaks for ${members.length} systems: name the one of this node in its address.`)
+    if (only === undefined || members.length > 1)
+      throw new PowerControlFailed(
+        `The BMC speaks for ${members.length} systems: name the one of this node in its address.`,
+      )
     return only['@odata.id']
   }
 
@@ -53,7 +63,8 @@ export function openRedfish(options: RedfishOptions): PowerControl {
       const reset = actions?.['#ComputerSystem.Reset']
       if (reset === undefined) throw new PowerControlFailed('The BMC offers no reset of its system.')
       const allowed = reset['ResetType@Redfish.AllowableValues']
-      if (allowed !== undefined && !allowed.includes('ForceOff')) throw new PowerControlFailed('The BMC does not offer to cut the power (ForceOff).')
+      if (allowed !== undefined && !allowed.includes('ForceOff'))
+        throw new PowerControlFailed('The BMC does not offer to cut the power (ForceOff).')
       await ask('POST', reset.target, { ResetType: 'ForceOff' })
     },
   }
@@ -62,7 +73,8 @@ export function openRedfish(options: RedfishOptions): PowerControl {
 function baseOf(address: string): URL {
   const base = URL.parse(address)
   if (base === null) throw new PowerControlFailed(`${address} is not the address of a BMC.`)
-  if (base.protocol !== 'https:' && !(base.protocol === 'http:' && LOOPBACK_HOSTS.includes(base.hostname))) throw new PowerControlFailed('A BMC is spoken to by https only.')
+  if (base.protocol !== 'https:' && !(base.protocol === 'http:' && LOOPBACK_HOSTS.includes(base.hostname)))
+    throw new PowerControlFailed('A BMC is spoken to by https only.')
   return base
 }
 
@@ -82,31 +94,57 @@ function parse<Shape extends z.ZodType>(shape: Shape, text: string): z.infer<Sha
 }
 
 /** The body of the answer. Throws PowerControlFailed for anything but success. */
-async function exchange(method: string, url: URL, { username, password, clock, ...trust }: RedfishOptions, body?: object): Promise<string> {
+async function exchange(
+  method: string,
+  url: URL,
+  { username, password, clock, ...trust }: RedfishOptions,
+  body?: object,
+): Promise<string> {
   const text = body === undefined ? '' : JSON.stringify(body)
   const headers = {
-    accept: 'application/json', 'odata-version': '4.0', authorization: `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`,
+    accept: 'application/json',
+    'odata-version': '4.0',
+    authorization: `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`,
     ...(body === undefined ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }),
   }
   const giveUp = new AbortController()
   const cancel = clock.after(ANSWER_MILLISECONDS_MAXIMUM, () => giveUp.abort())
   try {
     const options = { method, headers, agent: false as const, signal: giveUp.signal }
-    const { status, answer } = url.protocol === 'http:'
-      ? await finish(sendPlain(url, options), text)
-      : await finish(sendSecure(url, { ...options, ...(trust.authority === undefined ? {} : { ca: trust.authority }), rejectUnauthorized: trust.certificateFingerprint === undefined }), text, trust.certificateFingerprint)
+    const { status, answer } =
+      url.protocol === 'http:'
+        ? await finish(sendPlain(url, options), text)
+        : await finish(
+            sendSecure(url, {
+              ...options,
+              ...(trust.authority === undefined ? {} : { ca: trust.authority }),
+              rejectUnauthorized: trust.certificateFingerprint === undefined,
+            }),
+            text,
+            trust.certificateFingerprint,
+          )
     if (status >= 200 && status < 300) return answer
     throw new PowerControlFailed(`The BMC answers ${method} with ${status}${wordsOf(answer)}.`)
   } catch (error) {
     if (error instanceof PowerControlFailed) throw error
-    throw new PowerControlFailed(giveUp.signal.aborted ? 'The BMC did not answer in time.' : `The BMC cannot be reached: ${error instanceof Error ? error.message : String(error)}.`, { cause: error })
+    throw new PowerControlFailed(
+      giveUp.signal.aborted
+        ? 'The BMC did not answer in time.'
+        : `The BMC cannot be reached: ${error instanceof Error ? error.message : String(error)}.`,
+      { cause: error },
+    )
   } finally {
     cancel()
   }
 }
 
-/** Sends, and reads the answer to its end. With a fingerprint nothing is sent before the certificate is known to be the right one. */
-function finish(request: ClientRequest, text: string, fingerprint?: string): Promise<{ readonly status: number; readonly answer: string }> {
+/** Sends, and reads the answer to its end. With a fingerprint nothing is sent before the certificate is known to be the
+ *  right one. */
+function finish(
+  request: ClientRequest,
+  text: string,
+  fingerprint?: string,
+): Promise<{ readonly status: number; readonly answer: string }> {
   return new Promise((resolve, reject) => {
     request.once('error', reject)
     request.once('response', (response) => {

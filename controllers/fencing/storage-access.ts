@@ -1,11 +1,15 @@
-/** What fencing asks of the shared storage of a host: to serve it no more, and later again. The way to one is `ceph.ts`; when access is taken
+/** What fencing asks of the shared storage of a host: to serve it no more, and later again. The way to one is
+ *  `ceph.ts`; when access is taken
  *  away and what that proves is the rules' business (`controllers/node/fence.ts`). */
 
 export interface StorageAccess {
-  /** Resolves when the quorum of the storage has written down that none of the host's addresses is served any more, and says so when it is
-   *  asked: from then on it refuses every write of the host, also those that were under way. Free when it is so already. Throws StorageAccessFailed. */
+  /** Resolves when the quorum of the storage has written down that none of the host's addresses is served any more, and
+   *  says so when it is
+   *  asked: from then on it refuses every write of the host, also those that were under way. Free when it is so
+   *  already. Throws StorageAccessFailed. */
   take(): Promise<void>
-  /** Resolves when the quorum has written down that all of them are served again. Free when they are. Throws StorageAccessFailed. */
+  /** Resolves when the quorum has written down that all of them are served again. Free when they are. Throws
+   *  StorageAccessFailed. */
   giveBack(): Promise<void>
 }
 

@@ -1,4 +1,5 @@
-/** The network controller: the public network of each zone in OVN follows the instances that run there. It has a root, the Zone, and no status of
+/** The network controller: the public network of each zone in OVN follows the instances that run there. It has a root,
+ *  the Zone, and no status of
  *  its own: what guests are told of their addresses is not said by whether the network was brought there yet. */
 import { createHash } from 'node:crypto'
 import { formatNetwork, parseAddress } from '../../domain/addresses.ts'
@@ -30,42 +31,79 @@ export function networkReconciler({ caches }: Parts, northbound: Ovsdb): Reconci
   instances.addIndex(ZONE_INDEX, ({ spec }) => [spec.metadata.zone])
   const brought = new Map<string, { readonly digest: string; readonly until: number }>()
   return {
-    name: 'network', type: Zone,
-    watches: [watch(Instance, ({ spec }) => [{ name: spec.metadata.zone }]), watch(Node, ({ spec }) => [{ name: spec.zone }])],
+    name: 'network',
+    type: Zone,
+    watches: [
+      watch(Instance, ({ spec }) => [{ name: spec.metadata.zone }]),
+      watch(Node, ({ spec }) => [{ name: spec.zone }]),
+    ],
     observe: ({ metadata: { name }, spec }, now) => {
       const last = brought.get(name)
       return {
-        network: networkOf(name, spec, instances.by(ZONE_INDEX, name), nodes.list().filter((node) => node.spec.zone === name)),
+        network: networkOf(
+          name,
+          spec,
+          instances.by(ZONE_INDEX, name),
+          nodes.list().filter((node) => node.spec.zone === name),
+        ),
         brought: last !== undefined && now.getTime() < last.until ? last.digest : undefined,
       }
     },
     plan,
-    effects: { converge: convergeEffect(northbound, (zone, digest, now) => brought.set(zone, { digest, until: now.getTime() + LOOK_SECONDS * 1_000 })) },
+    effects: {
+      converge: convergeEffect(northbound, (zone, digest, now) =>
+        brought.set(zone, { digest, until: now.getTime() + LOOK_SECONDS * 1_000 }),
+      ),
+    },
   }
 }
 const ZONE_INDEX = 'zone'
 
-export function plan(_zone: KubeObject<ZoneSpec, ZoneStatus>, { network, brought }: Seen, now: Date): readonly Action[] {
+export function plan(
+  _zone: KubeObject<ZoneSpec, ZoneStatus>,
+  { network, brought }: Seen,
+  now: Date,
+): readonly Action[] {
   const digest = createHash('sha256').update(JSON.stringify(network)).digest('hex')
   const wait: Action = { do: 'wait', seconds: LOOK_SECONDS, for: 'the network to change' }
-  return digest === brought ? [wait] : [{ do: 'effect', name: 'converge', input: { network, digest, at: now.toISOString() } }, wait]
+  return digest === brought
+    ? [wait]
+    : [{ do: 'effect', name: 'converge', input: { network, digest, at: now.toISOString() } }, wait]
 }
 
-const convergeEffect = (northbound: Ovsdb, note: (zone: string, digest: string, now: Date) => void): Effect => async (input) => {
-  const { network, digest, at } = input as unknown as { readonly network: PublicNetwork; readonly digest: string; readonly at: string } // the plan above writes it
-  await bring(northbound, network)
-  note(network.zone, digest, new Date(at))
-  return undefined
-}
+const convergeEffect =
+  (northbound: Ovsdb, note: (zone: string, digest: string, now: Date) => void): Effect =>
+  async (input) => {
+    const { network, digest, at } = input as unknown as {
+      readonly network: PublicNetwork
+      readonly digest: string
+      readonly at: string
+    } // the plan above writes it
+    await bring(northbound, network)
+    note(network.zone, digest, new Date(at))
+    return undefined
+  }
 
 /** Brings the network about; answers how many operations it took. */
 export async function bring(northbound: Ovsdb, network: PublicNetwork): Promise<number> {
-  return converge(northbound, network.zone, rowsOf(withLinkLocals(network, await heldAddresses(northbound, network.zone))))
+  return converge(
+    northbound,
+    network.zone,
+    rowsOf(withLinkLocals(network, await heldAddresses(northbound, network.zone))),
+  )
 }
 
 /** A guest that moves has an instance on two nodes. */
-export function networkOf(zone: string, { publicNetwork }: ZoneSpec, instances: readonly InstanceObject[], nodes: readonly KubeObject<NodeSpec, NodeStatus>[]): PublicNetwork {
-  const byName = Map.groupBy(instances.filter(({ metadata }) => nodeOfNamespace(metadata.namespace ?? '') !== undefined), ({ metadata }) => metadata.name)
+export function networkOf(
+  zone: string,
+  { publicNetwork }: ZoneSpec,
+  instances: readonly InstanceObject[],
+  nodes: readonly KubeObject<NodeSpec, NodeStatus>[],
+): PublicNetwork {
+  const byName = Map.groupBy(
+    instances.filter(({ metadata }) => nodeOfNamespace(metadata.namespace ?? '') !== undefined),
+    ({ metadata }) => metadata.name,
+  )
   const gateways = nodes.filter(({ status }) => status?.state === 'ready' || status?.state === 'cordoned')
   const ofNetwork = gateways.filter(({ spec }) => spec.roles.includes('network'))
   return {
@@ -78,13 +116,20 @@ export function networkOf(zone: string, { publicNetwork }: ZoneSpec, instances: 
 
 /** Where the guest is comes first, where it goes to second. */
 function portOf(instances: readonly InstanceObject[]): readonly PublicPort[] {
-  const [first, ...others] = instances.toSorted((one, other) => Number(one.spec.receive !== undefined) - Number(other.spec.receive !== undefined))
+  const [first, ...others] = instances.toSorted(
+    (one, other) => Number(one.spec.receive !== undefined) - Number(other.spec.receive !== undefined),
+  )
   const own = first?.spec.interfaces.find(({ kind }) => kind === 'public')
   if (first === undefined || own === undefined) return []
-  return [{
-    name: first.metadata.name, macAddress: own.macAddress, ipv6Prefixes: own.routedPrefixes ?? [], ...(own.ipv4 === undefined ? {} : { ipv4: { ...own.ipv4, cidr: cidrOf(own.ipv4.address, own.ipv4.prefix) } }),
-    nodes: [first, ...others].map(nodeOf),
-  }]
+  return [
+    {
+      name: first.metadata.name,
+      macAddress: own.macAddress,
+      ipv6Prefixes: own.routedPrefixes ?? [],
+      ...(own.ipv4 === undefined ? {} : { ipv4: { ...own.ipv4, cidr: cidrOf(own.ipv4.address, own.ipv4.prefix) } }),
+      nodes: [first, ...others].map(nodeOf),
+    },
+  ]
 }
 
 const IPV4_BITS = 32n

@@ -1,5 +1,7 @@
-/** IPv4 addresses by which guests without a public one speak to the metadata service: pure. They are link-local and no good for anything else.
- *  The network's database remembers who has which; a guest keeps its own for as long as it has a port there, because it holds a lease. */
+/** IPv4 addresses by which guests without a public one speak to the metadata service: pure. They are link-local and no
+ *  good for anything else.
+ *  The network's database remembers who has which; a guest keeps its own for as long as it has a port there, because it
+ *  holds a lease. */
 import { formatAddress, parseAddress } from '../../domain/addresses.ts'
 import type { PublicNetwork, PublicPort } from './topology.ts'
 
@@ -12,7 +14,11 @@ export const LINK_LOCAL = { prefix: 16, gateway: '169.254.0.1', cidr: '169.254.0
 /** `held`: addresses by port. Guests get none when all are taken. */
 export function withLinkLocals(network: PublicNetwork, held: ReadonlyMap<string, string>): PublicNetwork {
   const lacking = network.ports.filter(({ ipv4 }) => ipv4 === undefined)
-  const given = new Map([...held].filter(([name, address]) => address.startsWith(LINK_LOCAL_START) && lacking.some((port) => port.name === name)))
+  const given = new Map(
+    [...held].filter(
+      ([name, address]) => address.startsWith(LINK_LOCAL_START) && lacking.some((port) => port.name === name),
+    ),
+  )
   const taken = new Set(given.values())
   for (const port of lacking) {
     if (given.has(port.name)) continue

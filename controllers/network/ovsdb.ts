@@ -1,4 +1,5 @@
-/** A connection to a database of Open vSwitch or OVN: JSON-RPC as RFC 7047 says it, as much of it as transactions need. */
+/** A connection to a database of Open vSwitch or OVN: JSON-RPC as RFC 7047 says it, as much of it as transactions need.
+ */
 import { createConnection, type Socket } from 'node:net'
 import { Unavailable } from '../../domain/problem.ts'
 
@@ -11,7 +12,8 @@ export interface OvsdbResult {
 }
 
 export interface Ovsdb {
-  /** All operations or none. Throws Unavailable when the server does not answer, and Error with what it says when it refuses. */
+  /** All operations or none. Throws Unavailable when the server does not answer, and Error with what it says when it
+   *  refuses. */
   transact(database: string, operations: readonly OvsdbOperation[]): Promise<readonly OvsdbResult[]>
   close(): void
 }
@@ -25,9 +27,13 @@ export function openOvsdb(remote: string): Ovsdb {
   return {
     async transact(database, operations) {
       if (current === undefined || current.isOver()) current = connect(remote)
-      const answers = (await current.call('transact', [database, ...operations])) as readonly (OvsdbResult & { readonly error?: string; readonly details?: string })[] // as RFC 7047 says
+      const answers = (await current.call('transact', [database, ...operations])) as readonly (OvsdbResult & {
+        readonly error?: string
+        readonly details?: string
+      })[] // as RFC 7047 says
       const refused = answers.find((answer) => answer?.error !== undefined)
-      if (refused !== undefined) throw new Error(`the network's database refused: ${refused.error} ${refused.details ?? ''}`)
+      if (refused !== undefined)
+        throw new Error(`the network's database refused: ${refused.error} ${refused.details ?? ''}`)
       return answers
     },
     close: () => current?.close(),
@@ -50,7 +56,10 @@ interface Message {
 
 function connect(remote: string): Connection {
   const socket = socketOf(remote)
-  const waiting = new Map<number, { readonly resolve: (result: unknown) => void; readonly reject: (error: unknown) => void }>()
+  const waiting = new Map<
+    number,
+    { readonly resolve: (result: unknown) => void; readonly reject: (error: unknown) => void }
+  >()
   let calls = 0
   let isOver = false
   const end = (cause: unknown) => {
@@ -61,20 +70,26 @@ function connect(remote: string): Connection {
   }
   socket.on('error', end)
   socket.on('close', () => end(undefined))
-  socket.on('data', messages((message) => {
-    // The server asks whether anybody is there.
-    if (message.method === 'echo') return void socket.write(JSON.stringify({ id: message.id, result: message.params, error: null }))
-    const call = waiting.get(Number(message.id))
-    waiting.delete(Number(message.id))
-    if (message.error != null) call?.reject(new Error(`the network's database refused: ${JSON.stringify(message.error)}`))
-    else call?.resolve(message.result)
-  }, end))
+  socket.on(
+    'data',
+    messages((message) => {
+      // The server asks whether anybody is there.
+      if (message.method === 'echo')
+        return void socket.write(JSON.stringify({ id: message.id, result: message.params, error: null }))
+      const call = waiting.get(Number(message.id))
+      waiting.delete(Number(message.id))
+      if (message.error != null)
+        call?.reject(new Error(`the network's database refused: ${JSON.stringify(message.error)}`))
+      else call?.resolve(message.result)
+    }, end),
+  )
   return {
-    call: (method, params) => new Promise((resolve, reject) => {
-      const id = ++calls
-      waiting.set(id, { resolve, reject })
-      socket.write(JSON.stringify({ id, method, params }))
-    }),
+    call: (method, params) =>
+      new Promise((resolve, reject) => {
+        const id = ++calls
+        waiting.set(id, { resolve, reject })
+        socket.write(JSON.stringify({ id, method, params }))
+      }),
     isOver: () => isOver,
     close: () => end(undefined),
   }
@@ -83,7 +98,14 @@ function connect(remote: string): Connection {
 function socketOf(remote: string): Socket {
   const [kind = '', ...rest] = remote.split(':')
   if (kind === 'unix') return createConnection({ path: rest.join(':') })
-  if (kind === 'tcp') return createConnection({ host: rest.slice(0, -1).join(':').replace(/^\[|\]$/g, ''), port: Number(rest.at(-1)) })
+  if (kind === 'tcp')
+    return createConnection({
+      host: rest
+        .slice(0, -1)
+        .join(':')
+        .replace(/^\[|\]$/g, ''),
+      port: Number(rest.at(-1)),
+    })
   throw new Error(`${remote} is neither unix:<path> nor tcp:<host>:<port>`)
 }
 

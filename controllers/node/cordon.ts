@@ -5,14 +5,20 @@ import type { Work } from './seen.ts'
 /** The node takes nothing new; what is on it stays. An edit that takes the cordon back meanwhile wins. */
 export function cordon({ node, seen }: Work): Decision {
   if (!node.spec.isCordoned) return { step: 'cordoned', outcome: 'cancelled' }
-  return isClosed(seen) ? { step: 'cordoned', outcome: 'succeeded', status: { isCordoned: true } } : { step: 'cordoned', waitFor: 'placement to leave the node out' }
+  return isClosed(seen)
+    ? { step: 'cordoned', outcome: 'succeeded', status: { isCordoned: true } }
+    : { step: 'cordoned', waitFor: 'placement to leave the node out' }
 }
 
 /** The node is as any other again, also after maintenance; one that does not answer takes servers when it does. */
 export function uncordon({ node }: Work): Decision {
   // Servers may have come meanwhile: whoever wants it empty again has it emptied again.
   if (node.spec.isCordoned) return { step: 'uncordoned', outcome: 'cancelled', status: { isInMaintenance: false } }
-  return { step: 'uncordoned', outcome: 'succeeded', status: { plannedWork: undefined, isCordoned: false, isInMaintenance: false } }
+  return {
+    step: 'uncordoned',
+    outcome: 'succeeded',
+    status: { plannedWork: undefined, isCordoned: false, isInMaintenance: false },
+  }
 }
 
 /** Placement gives the node nothing. */

@@ -1,4 +1,5 @@
-/** The effect `order`: a node has something done to a server. It is one conditional patch with a stanza, which the server's own
+/** The effect `order`: a node has something done to a server. It is one conditional patch with a stanza, which the
+ *  server's own
  *  reconciler finds, audits and carries out; a server that is busy is left alone until the next turn. */
 import { gibibytesOf } from '../../domain/migration-policies.ts'
 import type { OperationKind } from '../../domain/operations.ts'
@@ -25,18 +26,29 @@ export interface Order {
 export const order = (input: Order): Action => ({ do: 'effect', name: 'order', input: { ...input } })
 
 /** Free when the server is busy, leaving or gone, and when somebody else has changed it. */
-export const orderEffect = ({ store, caches, clock }: Pick<Parts, 'store' | 'caches' | 'clock'>): Effect => async (input) => {
-  const { namespace, serverId, kind, actor, arguments: args, spec = {} } = input as unknown as Order // plans of this folder write nothing else
-  const key = { namespace, name: serverId }
-  const server = await store.get(Server, key)
-  if (server === undefined || server.metadata.deletionTimestamp !== undefined || activeStanza(server) !== undefined) return undefined
-  const { uid = '', generation = 0, resourceVersion } = server.metadata
-  const stanza = unaskedStanza(kind, { seed: `${uid}/${generation}`, actor, now: clock.now(), gibibytes: gibibytesOf(server.status ?? {}) })
-  const operation = { ...stanza, arguments: replacing(server.spec.operation?.arguments ?? {}, args) }
-  try {
-    caches.of(Server).apply(await store.patch(Server, key, { metadata: { resourceVersion }, spec: { ...spec, operation } }))
-  } catch (error) {
-    if (!isConflict(error)) throw error // somebody else was first
+export const orderEffect =
+  ({ store, caches, clock }: Pick<Parts, 'store' | 'caches' | 'clock'>): Effect =>
+  async (input) => {
+    // plans of this folder write nothing else
+    const { namespace, serverId, kind, actor, arguments: args, spec = {} } = input as unknown as Order
+    const key = { namespace, name: serverId }
+    const server = await store.get(Server, key)
+    if (server === undefined || server.metadata.deletionTimestamp !== undefined || activeStanza(server) !== undefined)
+      return undefined
+    const { uid = '', generation = 0, resourceVersion } = server.metadata
+    const stanza = unaskedStanza(kind, {
+      seed: `${uid}/${generation}`,
+      actor,
+      now: clock.now(),
+      gibibytes: gibibytesOf(server.status ?? {}),
+    })
+    const operation = { ...stanza, arguments: replacing(server.spec.operation?.arguments ?? {}, args) }
+    try {
+      caches
+        .of(Server)
+        .apply(await store.patch(Server, key, { metadata: { resourceVersion }, spec: { ...spec, operation } }))
+    } catch (error) {
+      if (!isConflict(error)) throw error // somebody else was first
+    }
+    return undefined
   }
-  return undefined
-}

@@ -8,10 +8,20 @@ import { isCompute, type Work } from './seen.ts'
 export function provision({ node, seen, operation }: Work): Decision {
   if (isCancelled(operation)) return { step: 'access', outcome: 'cancelled' }
   if (!seen.hasAccess) return { step: 'access', waitFor: 'the access of its agent' }
-  const isHeard = seen.report !== undefined && seen.heartbeat !== undefined && seen.heartbeat.silentSeconds < SILENT_SECONDS_MAXIMUM
+  const isHeard =
+    seen.report !== undefined && seen.heartbeat !== undefined && seen.heartbeat.silentSeconds < SILENT_SECONDS_MAXIMUM
   if (!isHeard) return { step: 'reported', waitFor: 'its agent to report' }
-  if (seen.mirror === undefined && isCompute(node)) return { step: 'placeable', waitFor: 'placement to learn of the node' }
+  if (seen.mirror === undefined && isCompute(node))
+    return { step: 'placeable', waitFor: 'placement to learn of the node' }
   const { report } = seen
-  const data = { agent_version: report?.agentVersion ?? '', hypervisor: report?.hypervisor ?? '', boot_id: report?.bootId ?? '' }
-  return { step: 'placeable', outcome: 'succeeded', events: [{ kind: 'joined', message: `${node.metadata.name} has joined the zone ${node.spec.zone}.`, data }] }
+  const data = {
+    agent_version: report?.agentVersion ?? '',
+    hypervisor: report?.hypervisor ?? '',
+    boot_id: report?.bootId ?? '',
+  }
+  return {
+    step: 'placeable',
+    outcome: 'succeeded',
+    events: [{ kind: 'joined', message: `${node.metadata.name} has joined the zone ${node.spec.zone}.`, data }],
+  }
 }

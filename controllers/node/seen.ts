@@ -80,11 +80,15 @@ export interface Work extends Turn {
 export const activeOperation = (node: NodeObject): OperationStanza | undefined => activeStanza(node)
 
 /** True once the operation is in the node's status. */
-export const hasBegun = (node: NodeObject, operation: OperationStanza): boolean => node.status?.operation?.id === operation.id
+export const hasBegun = (node: NodeObject, operation: OperationStanza): boolean =>
+  node.status?.operation?.id === operation.id
 
 /** Servers may be placed on it; other nodes are for storage or networks only, and placement never learns of them. */
 export const isCompute = ({ spec }: NodeObject): boolean => spec.roles.includes('compute')
 
 /** Whether what happens to the servers of the node may concern it. */
 export const isAtWork = (node: NodeObject): boolean =>
-  activeOperation(node) !== undefined || node.status?.fence !== undefined || node.spec.isInMaintenance === true || node.metadata.deletionTimestamp !== undefined
+  activeOperation(node) !== undefined ||
+  node.status?.fence !== undefined ||
+  node.spec.isInMaintenance === true ||
+  node.metadata.deletionTimestamp !== undefined

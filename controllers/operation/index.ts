@@ -1,4 +1,5 @@
-/** The operation controller: brings the record to the end that history knows, ends what lost its target, and removes records that
+/** The operation controller: brings the record to the end that history knows, ends what lost its target, and removes
+ *  records that
  *  are old. Running operations are written by the reconciler of their target. */
 import { type FinishedOperation, isFinal } from '../../domain/operations.ts'
 import { findOperation, recordOperation } from '../../db/operation-history.ts'
@@ -25,7 +26,9 @@ const TARGETS: readonly ResourceType<Operable['spec'], Operable['status']>[] = [
 
 const operationsOf = (target: KubeObject<Operable['spec'], Operable['status']>) => {
   const namespace = operationsNamespaceOf(target)
-  return [...new Set([target.spec.operation?.id, target.status?.operation?.id])].flatMap((name) => (name === undefined ? [] : [{ namespace, name }]))
+  return [...new Set([target.spec.operation?.id, target.status?.operation?.id])].flatMap((name) =>
+    name === undefined ? [] : [{ namespace, name }],
+  )
 }
 
 export interface Seen {
@@ -37,7 +40,8 @@ export interface Seen {
 
 export function operationReconciler(parts: Parts): Reconciler<OperationSpec, OperationState, Seen> {
   return {
-    name: 'operation', type: Operation,
+    name: 'operation',
+    type: Operation,
     watches: TARGETS.map((type) => watch(type, operationsOf)),
     observe: (operation, now) => observe(parts, operation, now),
     plan,
@@ -47,11 +51,17 @@ export function operationReconciler(parts: Parts): Reconciler<OperationSpec, Ope
 
 /** Guards in order: ended and old, ended, over but not shown, target gone. */
 export function plan(operation: OperationObject, seen: Seen, now: Date): readonly Action[] {
-  const { status, metadata: { namespace = '', name } } = operation
+  const {
+    status,
+    metadata: { namespace = '', name },
+  } = operation
   if (status !== undefined && isFinal(status.status)) {
     const remaining = keptMilliseconds(status, now)
     if (remaining > 0) return [{ do: 'wait', seconds: Math.ceil(remaining / 1_000), for: 'the record to be old' }]
-    return [...(seen.history === undefined ? [{ do: 'effect', name: 'keep', input: {} } as const] : []), { do: 'remove', type: Operation, key: { namespace, name } }]
+    return [
+      ...(seen.history === undefined ? [{ do: 'effect', name: 'keep', input: {} } as const] : []),
+      { do: 'remove', type: Operation, key: { namespace, name } },
+    ]
   }
   if (seen.target === 'busy') return []
   if (seen.history !== undefined) return [{ do: 'status', status: { ...endedState(seen.history) } }]
@@ -59,18 +69,30 @@ export function plan(operation: OperationObject, seen: Seen, now: Date): readonl
 }
 
 /** How much longer the object of an operation that has ended is kept. */
-const keptMilliseconds = ({ finishedAt = '' }: OperationState, now: Date): number => Date.parse(finishedAt) + ENDED_KEPT_MILLISECONDS - now.getTime()
+const keptMilliseconds = ({ finishedAt = '' }: OperationState, now: Date): number =>
+  Date.parse(finishedAt) + ENDED_KEPT_MILLISECONDS - now.getTime()
 
 async function observe(parts: Parts, operation: OperationObject, now: Date): Promise<Seen> {
-  const { metadata: { namespace = '', name }, status } = operation
+  const {
+    metadata: { namespace = '', name },
+    status,
+  } = operation
   const isEnded = status !== undefined && isFinal(status.status)
   const target = isEnded ? 'free' : await targetOf(parts, operation)
   // A target is let go of after history is written, so history is read after the target.
   const isHistoryWanted = isEnded ? !(keptMilliseconds(status, now) > 0) : target !== 'busy'
-  return { target, history: isHistoryWanted ? await asked(findOperation(parts.db, accountOfNamespace(namespace) ?? null, name)) : undefined }
+  return {
+    target,
+    history: isHistoryWanted
+      ? await asked(findOperation(parts.db, accountOfNamespace(namespace) ?? null, name))
+      : undefined,
+  }
 }
 
-async function targetOf({ caches, store }: Parts, { metadata: { namespace = '', name }, spec }: OperationObject): Promise<Seen['target']> {
+async function targetOf(
+  { caches, store }: Parts,
+  { metadata: { namespace = '', name }, spec }: OperationObject,
+): Promise<Seen['target']> {
   const type = TARGETS.find(({ kind }) => targetTypeOf(kind) === spec.target.type)
   if (type === undefined) return 'gone'
   const key = type.scope === 'Cluster' ? { name: spec.target.id } : { namespace, name: spec.target.id }
@@ -86,26 +108,40 @@ function standOf(target: KubeObject<Operable['spec'], Operable['status']> | unde
 }
 
 /** Its target went, or was given another operation, before this one could begin: cancelled. */
-const abandonEffect = ({ db, clock }: Parts): Effect<OperationSpec, OperationState> => async (_input, operation) => {
-  const now = clock.now()
-  const before = progressOf(operation)
-  const progress = advance(before, { do: 'operation', id: before.id, step: before.step, outcome: 'cancelled' }, now)
-  const ended = finished(operation, progress, eventsAfter(operation.status, progress, [], now), now)
-  await asked(recordOperation(db, accountOfNamespace(operation.metadata.namespace ?? '') ?? null, ended))
-  return { status: { ...endedState(ended) } }
-}
+const abandonEffect =
+  ({ db, clock }: Parts): Effect<OperationSpec, OperationState> =>
+  async (_input, operation) => {
+    const now = clock.now()
+    const before = progressOf(operation)
+    const progress = advance(before, { do: 'operation', id: before.id, step: before.step, outcome: 'cancelled' }, now)
+    const ended = finished(operation, progress, eventsAfter(operation.status, progress, [], now), now)
+    await asked(recordOperation(db, accountOfNamespace(operation.metadata.namespace ?? '') ?? null, ended))
+    return { status: { ...endedState(ended) } }
+  }
 
 /** Puts an ended operation into history that is not there. */
-const keepEffect = ({ db, clock }: Parts): Effect<OperationSpec, OperationState> => async (_input, operation) => {
-  const ended = finished(operation, progressOf(operation), eventsOf(operation.status), clock.now())
-  await asked(recordOperation(db, accountOfNamespace(operation.metadata.namespace ?? '') ?? null, ended))
-  return undefined
-}
+const keepEffect =
+  ({ db, clock }: Parts): Effect<OperationSpec, OperationState> =>
+  async (_input, operation) => {
+    const ended = finished(operation, progressOf(operation), eventsOf(operation.status), clock.now())
+    await asked(recordOperation(db, accountOfNamespace(operation.metadata.namespace ?? '') ?? null, ended))
+    return undefined
+  }
 
 function progressOf({ metadata, spec, status }: OperationObject): OperationProgress {
   const { kind, actor, createdAt, deadlineAt, stepCount } = spec
   return {
-    id: metadata.name, kind, actor, createdAt, deadlineAt, stepCount, status: status?.status ?? 'pending', step: status?.step ?? '', stepIndex: status?.stepIndex ?? 0, error: status?.error ?? '',
-    ...(status?.startedAt === undefined ? {} : { startedAt: status.startedAt }), ...(status?.finishedAt === undefined ? {} : { finishedAt: status.finishedAt }),
+    id: metadata.name,
+    kind,
+    actor,
+    createdAt,
+    deadlineAt,
+    stepCount,
+    status: status?.status ?? 'pending',
+    step: status?.step ?? '',
+    stepIndex: status?.stepIndex ?? 0,
+    error: status?.error ?? '',
+    ...(status?.startedAt === undefined ? {} : { startedAt: status.startedAt }),
+    ...(status?.finishedAt === undefined ? {} : { finishedAt: status.finishedAt }),
   }
 }

@@ -6,8 +6,16 @@ import type { OperationProgress, OperationStanza } from '../../resources/shapes.
 
 /** An operation that was asked for and has not begun. */
 export const pendingProgress = (stanza: OperationStanza): OperationProgress => ({
-  id: stanza.id, kind: stanza.kind, status: 'pending', step: stepsOf(stanza.kind)[0] ?? '', stepIndex: 0, stepCount: stepsOf(stanza.kind).length, error: '',
-  actor: stanza.actor, createdAt: stanza.requestedAt, deadlineAt: stanza.deadlineAt,
+  id: stanza.id,
+  kind: stanza.kind,
+  status: 'pending',
+  step: stepsOf(stanza.kind)[0] ?? '',
+  stepIndex: 0,
+  stepCount: stepsOf(stanza.kind).length,
+  error: '',
+  actor: stanza.actor,
+  createdAt: stanza.requestedAt,
+  deadlineAt: stanza.deadlineAt,
 })
 
 /** The progress after the action. What has ended stays as it is, and the step never goes back. */
@@ -18,22 +26,52 @@ export function advance(before: OperationProgress, action: OperationAction, now:
   const index = stepsOf(before.kind).indexOf(action.step)
   const moved = index > before.stepIndex ? { ...begun, step: action.step, stepIndex: index } : begun
   if (action.outcome === undefined) return { ...moved, status: 'running' }
-  if (action.outcome === 'succeeded') return { ...moved, status: 'succeeded', step: stepsOf(before.kind).at(-1) ?? moved.step, stepIndex: before.stepCount, finishedAt: at }
-  return { ...moved, status: action.outcome, finishedAt: at, ...(action.outcome === 'failed' ? { error: action.error ?? 'The operation failed.' } : {}) }
+  if (action.outcome === 'succeeded')
+    return {
+      ...moved,
+      status: 'succeeded',
+      step: stepsOf(before.kind).at(-1) ?? moved.step,
+      stepIndex: before.stepCount,
+      finishedAt: at,
+    }
+  return {
+    ...moved,
+    status: action.outcome,
+    finishedAt: at,
+    ...(action.outcome === 'failed' ? { error: action.error ?? 'The operation failed.' } : {}),
+  }
 }
 
-/** The events of the record after the progress: what is there already is not added again; the newest stay. `target` goes with the first. */
+/** The events of the record after the progress: what is there already is not added again; the newest stay. `target`
+ *  goes with the first. */
 export function eventsAfter(
-  record: Pick<OperationState, 'status' | 'step' | 'events'> | undefined, progress: OperationProgress, told: OperationAction['events'], now: Date, target?: Readonly<Record<string, string>>,
+  record: Pick<OperationState, 'status' | 'step' | 'events'> | undefined,
+  progress: OperationProgress,
+  told: OperationAction['events'],
+  now: Date,
+  target?: Readonly<Record<string, string>>,
 ): readonly OperationEvent[] {
   const known = eventsOf(record)
   const hasBegun = record !== undefined && record.status !== 'pending'
   const news = [
-    ...(hasBegun ? [] : [{ kind: 'started', message: 'The operation began.', ...(target === undefined ? {} : { data: target }) }]),
-    ...(hasBegun && record.step === progress.step ? [] : [{ kind: 'step', message: `Step ${progress.step}.`, data: { step: progress.step, step_index: progress.stepIndex } }]),
+    ...(hasBegun
+      ? []
+      : [{ kind: 'started', message: 'The operation began.', ...(target === undefined ? {} : { data: target }) }]),
+    ...(hasBegun && record.step === progress.step
+      ? []
+      : [
+          {
+            kind: 'step',
+            message: `Step ${progress.step}.`,
+            data: { step: progress.step, step_index: progress.stepIndex },
+          },
+        ]),
     ...(told ?? []),
     ...(isFinal(progress.status) ? [{ kind: progress.status, message: endOf(progress) }] : []),
-  ].filter((event) => event.kind === 'step' || !known.some((before) => before.kind === event.kind && before.message === event.message))
+  ].filter(
+    (event) =>
+      event.kind === 'step' || !known.some((before) => before.kind === event.kind && before.message === event.message),
+  )
   return [...known, ...news.map((event) => ({ at: now.toISOString(), ...event }))].slice(-OPERATION_EVENTS_MAXIMUM)
 }
 

@@ -1,4 +1,5 @@
-/** The records of operations: the Operation object while it runs, a row of history when it has ended. The order is what keeps every
+/** The records of operations: the Operation object while it runs, a row of history when it has ended. The order is what
+ *  keeps every
  *  operation whole across crashes: history first, then the mirror that frees the target, and last the end of the object
  *  (`index.ts`), so that whoever sees an operation ended finds its target free. */
 import { isDeepStrictEqual } from 'node:util'
@@ -10,7 +11,13 @@ import { isAlreadyExists, isApiError } from '../../kit/kube/store.ts'
 import type { Operations } from '../../kit/reconcile/operation.ts'
 import { accountOfNamespace } from '../../resources/index.ts'
 import { ACCOUNT_LABEL } from '../../resources/labels.ts'
-import { Operation, operationNamespace, type OperationSpec, type OperationState, unnamedTarget } from '../../resources/operation.ts'
+import {
+  Operation,
+  operationNamespace,
+  type OperationSpec,
+  type OperationState,
+  unnamedTarget,
+} from '../../resources/operation.ts'
 import type { OperationProgress, OperationStanza } from '../../resources/shapes.ts'
 import { asked } from '../database.ts'
 import type { Parts } from '../parts.ts'
@@ -39,8 +46,14 @@ export function operationRecords(parts: Pick<Parts, 'store' | 'caches' | 'db'>):
       const events = eventsAfter(object.status, progress, action.events, now, unnamedTarget(object.spec.target))
       if (isFinal(progress.status)) {
         await asked(recordOperation(db, accountId, finished(object, progress, events, now)))
-      } else if (object.metadata.uid !== undefined && !isDeepStrictEqual({ ...object.status, ...stateOf(progress, events) }, object.status)) {
-        caches.apply(Operation, await store.patch(Operation, { namespace, name: action.id }, { status: stateOf(progress, events) }, 'status'))
+      } else if (
+        object.metadata.uid !== undefined &&
+        !isDeepStrictEqual({ ...object.status, ...stateOf(progress, events) }, object.status)
+      ) {
+        caches.apply(
+          Operation,
+          await store.patch(Operation, { namespace, name: action.id }, { status: stateOf(progress, events) }, 'status'),
+        )
       }
       return progress
     },
@@ -49,9 +62,13 @@ export function operationRecords(parts: Pick<Parts, 'store' | 'caches' | 'db'>):
 
 /** The record is written before the mirror, and may be ahead of it. */
 const furthest = (mirror: OperationProgress, record: OperationState | undefined): OperationProgress =>
-  record?.status !== 'running' ? mirror : {
-    ...mirror, ...(record.startedAt === undefined ? {} : { startedAt: record.startedAt }), ...(record.stepIndex > mirror.stepIndex ? { step: record.step, stepIndex: record.stepIndex } : {}),
-  }
+  record?.status !== 'running'
+    ? mirror
+    : {
+        ...mirror,
+        ...(record.startedAt === undefined ? {} : { startedAt: record.startedAt }),
+        ...(record.stepIndex > mirror.stepIndex ? { step: record.step, stepIndex: record.stepIndex } : {}),
+      }
 
 function progressBefore({ spec, status }: Target, id: string): OperationProgress {
   if (status?.operation?.id === id) return status.operation
@@ -59,9 +76,15 @@ function progressBefore({ spec, status }: Target, id: string): OperationProgress
   throw new Error(`operation ${id} is neither asked for nor under way`)
 }
 
-/** The Operation object, made here when whoever accepted the operation could not. In a namespace that is being deleted nothing can be
+/** The Operation object, made here when whoever accepted the operation could not. In a namespace that is being deleted
+ *  nothing can be
  *  made: there it is only a draft (without uid), and history alone keeps the operation. */
-async function recordOf({ caches, store }: Pick<Parts, 'store' | 'caches'>, root: KubeObject, progress: OperationProgress, stanza: OperationStanza | undefined): Promise<OperationObject> {
+async function recordOf(
+  { caches, store }: Pick<Parts, 'store' | 'caches'>,
+  root: KubeObject,
+  progress: OperationProgress,
+  stanza: OperationStanza | undefined,
+): Promise<OperationObject> {
   const namespace = operationsNamespaceOf(root)
   const key = { namespace, name: progress.id }
   const known = caches.of(Operation).get(key) ?? (await store.get(Operation, key))
@@ -69,8 +92,13 @@ async function recordOf({ caches, store }: Pick<Parts, 'store' | 'caches'>, root
   const accountId = accountOfNamespace(namespace)
   const metadata = { ...key, ...(accountId === undefined ? {} : { labels: { [ACCOUNT_LABEL]: accountId } }) }
   const spec: OperationSpec = {
-    kind: progress.kind, target: targetOf(root), actor: progress.actor, requestId: stanza?.id === progress.id ? stanza.requestId : '',
-    createdAt: progress.createdAt, deadlineAt: progress.deadlineAt, stepCount: stepsOf(progress.kind).length,
+    kind: progress.kind,
+    target: targetOf(root),
+    actor: progress.actor,
+    requestId: stanza?.id === progress.id ? stanza.requestId : '',
+    createdAt: progress.createdAt,
+    deadlineAt: progress.deadlineAt,
+    stepCount: stepsOf(progress.kind).length,
   }
   try {
     const made = await store.create(Operation, { metadata, spec })
@@ -84,35 +112,90 @@ async function recordOf({ caches, store }: Pick<Parts, 'store' | 'caches'>, root
   }
 }
 
-const isTerminating = (error: unknown): boolean => isApiError(error) && error.code === 403 && (error.causes.some(({ reason }) => reason === 'NamespaceTerminating') || error.message.includes('is being terminated'))
+const isTerminating = (error: unknown): boolean =>
+  isApiError(error) &&
+  error.code === 403 &&
+  (error.causes.some(({ reason }) => reason === 'NamespaceTerminating') ||
+    error.message.includes('is being terminated'))
 
 /** What operations call a kind: `PublicPool` is `public_pool`. */
-export const targetTypeOf = (kind: string): OperationSpec['target']['type'] => kind.replace(/(?<=.)[A-Z]/g, '_$&').toLowerCase() as OperationSpec['target']['type'] // kinds with operations are named as their targets
+export const targetTypeOf = (kind: string): OperationSpec['target']['type'] =>
+  // kinds with operations are named as their targets
+  kind.replace(/(?<=.)[A-Z]/g, '_$&').toLowerCase() as OperationSpec['target']['type']
 
-const targetOf = ({ kind, metadata: { name } }: KubeObject): OperationSpec['target'] => ({ type: targetTypeOf(kind), id: name })
+const targetOf = ({ kind, metadata: { name } }: KubeObject): OperationSpec['target'] => ({
+  type: targetTypeOf(kind),
+  id: name,
+})
 
 /** The namespace of the root's operations: its own, or the one that stands for it. */
-export const operationsNamespaceOf = (root: KubeObject): string => root.metadata.namespace ?? operationNamespace(targetOf(root))
+export const operationsNamespaceOf = (root: KubeObject): string =>
+  root.metadata.namespace ?? operationNamespace(targetOf(root))
 
 /** The operation as history keeps it. */
-export const finished = (object: OperationObject, progress: OperationProgress, events: readonly OperationEvent[], now: Date): FinishedOperation => ({
-  id: progress.id, kind: progress.kind, target: object.spec.target, actor: progress.actor, requestId: object.spec.requestId,
-  status: progress.status, step: progress.step, stepIndex: progress.stepIndex, stepCount: progress.stepCount, error: progress.error,
-  createdAt: progress.createdAt, deadlineAt: progress.deadlineAt, startedAt: progress.startedAt ?? null, finishedAt: progress.finishedAt ?? now.toISOString(), events,
+export const finished = (
+  object: OperationObject,
+  progress: OperationProgress,
+  events: readonly OperationEvent[],
+  now: Date,
+): FinishedOperation => ({
+  id: progress.id,
+  kind: progress.kind,
+  target: object.spec.target,
+  actor: progress.actor,
+  requestId: object.spec.requestId,
+  status: progress.status,
+  step: progress.step,
+  stepIndex: progress.stepIndex,
+  stepCount: progress.stepCount,
+  error: progress.error,
+  createdAt: progress.createdAt,
+  deadlineAt: progress.deadlineAt,
+  startedAt: progress.startedAt ?? null,
+  finishedAt: progress.finishedAt ?? now.toISOString(),
+  events,
 })
 
 /** What a finished operation looks like on its target. */
 const mirrorOf = ({ startedAt, ...operation }: FinishedOperation): OperationProgress => ({
-  id: operation.id, kind: operation.kind, status: operation.status, step: operation.step, stepIndex: operation.stepIndex, stepCount: operation.stepCount, error: operation.error,
-  actor: operation.actor, createdAt: operation.createdAt, deadlineAt: operation.deadlineAt, finishedAt: operation.finishedAt, ...(startedAt === null ? {} : { startedAt }),
+  id: operation.id,
+  kind: operation.kind,
+  status: operation.status,
+  step: operation.step,
+  stepIndex: operation.stepIndex,
+  stepCount: operation.stepCount,
+  error: operation.error,
+  actor: operation.actor,
+  createdAt: operation.createdAt,
+  deadlineAt: operation.deadlineAt,
+  finishedAt: operation.finishedAt,
+  ...(startedAt === null ? {} : { startedAt }),
 })
 
 const stateOf = (progress: OperationProgress, events: readonly OperationEvent[]): OperationState => ({
-  status: progress.status, step: progress.step, stepIndex: progress.stepIndex, error: progress.error, events: [...events],
+  status: progress.status,
+  step: progress.step,
+  stepIndex: progress.stepIndex,
+  error: progress.error,
+  events: [...events],
   ...(progress.startedAt === undefined ? {} : { startedAt: progress.startedAt }),
 })
 
 /** The object of an operation that has ended. */
-export const endedState = ({ status, step, stepIndex, error, startedAt, finishedAt, events }: FinishedOperation): OperationState => ({
-  status, step, stepIndex, error, finishedAt, events: [...events], ...(startedAt === null ? {} : { startedAt }),
+export const endedState = ({
+  status,
+  step,
+  stepIndex,
+  error,
+  startedAt,
+  finishedAt,
+  events,
+}: FinishedOperation): OperationState => ({
+  status,
+  step,
+  stepIndex,
+  error,
+  finishedAt,
+  events: [...events],
+  ...(startedAt === null ? {} : { startedAt }),
 })

@@ -1,4 +1,5 @@
-/** The stanza of an operation on whatever carries one: which is under way, and how the platform asks for one by itself. Pure. */
+/** The stanza of an operation on whatever carries one: which is under way, and how the platform asks for one by itself.
+ *  Pure. */
 import { createHash } from 'node:crypto'
 import { deadlineOf, isFinal, type OperationKind } from '../../domain/operations.ts'
 import type { OperationProgress, OperationStanza } from '../../resources/shapes.ts'
@@ -23,11 +24,27 @@ export function replacedProgress({ spec, status }: Operable): OperationProgress 
   return progress === undefined || isFinal(progress.status) || progress.id === spec.operation?.id ? undefined : progress
 }
 
-/** A stanza that no request asked for: its own id is its request id, which tells its reconciler to write the audit entry. `seed` says
+/** A stanza that no request asked for: its own id is its request id, which tells its reconciler to write the audit
+ *  entry. `seed` says
  *  what makes it one of a kind; trying again with the same seed is the same operation. */
-export function unaskedStanza(kind: OperationKind, { seed, actor, now, gibibytes }: { readonly seed: string; readonly actor: string; readonly now: Date; readonly gibibytes?: number }): OperationStanza {
+export function unaskedStanza(
+  kind: OperationKind,
+  {
+    seed,
+    actor,
+    now,
+    gibibytes,
+  }: { readonly seed: string; readonly actor: string; readonly now: Date; readonly gibibytes?: number },
+): OperationStanza {
   const id = derivedId(`${seed}/${kind}`)
-  return { id, kind, requestedAt: now.toISOString(), deadlineAt: deadlineOf(kind, now, { gibibytes }).toISOString(), actor, requestId: id }
+  return {
+    id,
+    kind,
+    requestedAt: now.toISOString(),
+    deadlineAt: deadlineOf(kind, now, { gibibytes }).toISOString(),
+    actor,
+    requestId: id,
+  }
 }
 
 /** An operation that no request asked for carries its own id as request id. */

@@ -16,10 +16,18 @@ import { MIRRORED, plan, type PoolObject, type Seen, unaskedEdit } from './plan.
 
 export function publicPoolReconciler(parts: Parts): Reconciler<PublicPoolSpec, PublicPoolStatus, Seen> {
   return {
-    name: 'publicpool', type: PublicPool, finalizer: PUBLIC_POOL_FINALIZER, watches: [],
+    name: 'publicpool',
+    type: PublicPool,
+    finalizer: PUBLIC_POOL_FINALIZER,
+    watches: [],
     observe: (pool) => observe(parts, pool),
     plan,
-    effects: { mirror: mirrorEffect(parts), forget: forgetEffect(parts), notify: notifyEffect(parts), audit: staffAuditEffect(parts, 'public_pool') },
+    effects: {
+      mirror: mirrorEffect(parts),
+      forget: forgetEffect(parts),
+      notify: notifyEffect(parts),
+      audit: staffAuditEffect(parts, 'public_pool'),
+    },
   }
 }
 
@@ -30,29 +38,50 @@ async function observe({ store, db }: Parts, pool: PoolObject): Promise<Seen> {
     mirror: await asked(findPool(db, name)),
     allocated: (await asked(countAllocated(db, [name]))).get(name) ?? 0,
     // Cached objects have no managedFields.
-    editor: edit === undefined ? '' : editorOf((await store.get(PublicPool, { name }))?.metadata ?? pool.metadata, edit === 'update' ? 'state' : edit === 'create' ? 'cidr' : ''),
+    editor:
+      edit === undefined
+        ? ''
+        : editorOf(
+            (await store.get(PublicPool, { name }))?.metadata ?? pool.metadata,
+            edit === 'update' ? 'state' : edit === 'create' ? 'cidr' : '',
+          ),
   }
 }
 
 /** Addresses of a pool that has gone meanwhile would be given to servers. */
-const mirrorEffect = ({ store, db }: Parts): Effect => refusable(MIRRORED, async (input, pool) => {
-  await requireNewest(store, PublicPool, pool)
-  await asked(db.transaction().execute((tx) => mirrorPool(tx, input as unknown as Pool))) // the plan of this folder writes it
-  return granted(MIRRORED)
-})
+const mirrorEffect = ({ store, db }: Parts): Effect =>
+  refusable(MIRRORED, async (input, pool) => {
+    await requireNewest(store, PublicPool, pool)
+    // the plan of this folder writes it
+    await asked(db.transaction().execute((tx) => mirrorPool(tx, input as unknown as Pool)))
+    return granted(MIRRORED)
+  })
 
-const forgetEffect = ({ db }: Parts): Effect => async (input) => {
-  const isGone = await asked(db.transaction().execute((tx) => forgetPool(tx, String(input['id']))))
-  if (!isGone) throw new Unavailable('a pool without addresses in use')
-  return undefined
-}
+const forgetEffect =
+  ({ db }: Parts): Effect =>
+  async (input) => {
+    const isGone = await asked(db.transaction().execute((tx) => forgetPool(tx, String(input['id']))))
+    if (!isGone) throw new Unavailable('a pool without addresses in use')
+    return undefined
+  }
 
 /** One mail to each owner for each drain: its id follows from both, so that trying again sends nothing twice. */
-const notifyEffect = ({ db, clock }: Parts): Effect => async (input) => {
-  const owners = await asked(listHolderMails(db, String(input['id'])))
-  for (const recipient of owners) await asked(enqueueMail(db, { id: derivedId(`${String(input['operationId'])}/${recipient}`), recipient, subject: SUBJECT, body: BODY, createdAt: clock.now() }))
-  return undefined
-}
+const notifyEffect =
+  ({ db, clock }: Parts): Effect =>
+  async (input) => {
+    const owners = await asked(listHolderMails(db, String(input['id'])))
+    for (const recipient of owners)
+      await asked(
+        enqueueMail(db, {
+          id: derivedId(`${String(input['operationId'])}/${recipient}`),
+          recipient,
+          subject: SUBJECT,
+          body: BODY,
+          createdAt: clock.now(),
+        }),
+      )
+    return undefined
+  }
 const SUBJECT = 'IPv6 addresses of your servers will change'
 const BODY = `Some of your servers have an IPv6 prefix of a network that is going to be retired. Each of them can be given another prefix now, while it runs:
 

@@ -1,5 +1,7 @@
-/** The pool's plan: pure, synchronous, total. Guards in order: an operation that another one replaced, an edit without an operation, leaving,
- *  the operation under way, and a pool at rest. What a pool gives is decided in PostgreSQL; here its mirror there is kept right. */
+/** The pool's plan: pure, synchronous, total. Guards in order: an operation that another one replaced, an edit without
+ *  an operation, leaving,
+ *  the operation under way, and a pool at rest. What a pool gives is decided in PostgreSQL; here its mirror there is
+ *  kept right. */
 import { isDeepStrictEqual } from 'node:util'
 import type { Pool } from '../../db/public-pools.ts'
 import { poolFault, poolTotal, type PoolState } from '../../domain/public-pool.ts'
@@ -25,7 +27,8 @@ export interface Seen {
 
 /** What is done to a pool; the operation says it, because its kind does not. */
 export type PoolAction = 'create' | 'update' | 'delete'
-const actionOf = (operation: Pick<OperationStanza, 'arguments'> | undefined): string | undefined => operation?.arguments?.['action']
+const actionOf = (operation: Pick<OperationStanza, 'arguments'> | undefined): string | undefined =>
+  operation?.arguments?.['action']
 
 /** Condition that says why PostgreSQL did not take the pool. */
 export const MIRRORED = 'Mirrored'
@@ -39,10 +42,18 @@ export function plan(pool: PoolObject, seen: Seen, now: Date): readonly Action[]
   if (edit !== undefined) return [adopt(pool, edit, seen.editor, now)]
   const operation = activeStanza(pool)
   const began = operation === undefined || pool.status?.operation?.id === operation.id ? [] : [auditOf(operation)]
-  return [...began, ...(isLeaving(pool) ? leave(pool, seen, operation, now) : operation === undefined ? rest(pool, seen) : sync(pool, seen, operation, now))]
+  return [
+    ...began,
+    ...(isLeaving(pool)
+      ? leave(pool, seen, operation, now)
+      : operation === undefined
+        ? rest(pool, seen)
+        : sync(pool, seen, operation, now)),
+  ]
 }
 
-/** What an edit asks for; undefined when the spec and the operations agree. What could not be taken over is not tried again: none of it can be edited. */
+/** What an edit asks for; undefined when the spec and the operations agree. What could not be taken over is not tried
+ *  again: none of it can be edited. */
 export function unaskedEdit(pool: PoolObject): PoolAction | undefined {
   const { metadata, spec, status } = pool
   const hasDeletion = actionOf(spec.operation) === 'delete'
@@ -54,27 +65,59 @@ export function unaskedEdit(pool: PoolObject): PoolAction | undefined {
 
 /** Its id follows from the generation that was seen, so that trying again is the same operation. */
 function adopt({ metadata }: PoolObject, action: PoolAction, actor: string, now: Date): Action {
-  const operation = unaskedStanza('public_pool.sync', { seed: `${metadata.uid ?? ''}/${metadata.generation ?? 0}/${action}`, actor, now })
+  const operation = unaskedStanza('public_pool.sync', {
+    seed: `${metadata.uid ?? ''}/${metadata.generation ?? 0}/${action}`,
+    actor,
+    now,
+  })
   return { do: 'change', patch: { spec: { operation: { ...operation, arguments: { action } } } } }
 }
 
 /** The entry in the operators' log; free when the request that asked has written it. */
 const auditOf = (operation: OperationStanza): Action => ({
-  do: 'effect', name: 'audit', input: { action: `public_pool.${actionOf(operation) ?? 'update'}`, actor: operation.actor, requestId: operation.requestId },
+  do: 'effect',
+  name: 'audit',
+  input: {
+    action: `public_pool.${actionOf(operation) ?? 'update'}`,
+    actor: operation.actor,
+    requestId: operation.requestId,
+  },
 })
 
-const isLeaving = ({ metadata, spec }: PoolObject): boolean => metadata.deletionTimestamp !== undefined || actionOf(spec.operation) === 'delete'
+const isLeaving = ({ metadata, spec }: PoolObject): boolean =>
+  metadata.deletionTimestamp !== undefined || actionOf(spec.operation) === 'delete'
 
 /** It gives nothing more at once, and goes when nobody has an address of it, however long that takes. */
-function leave(pool: PoolObject, { mirror, allocated }: Seen, operation: OperationStanza | undefined, now: Date): readonly Action[] {
-  const told = (outcome?: OperationOutcome, error?: string): readonly Action[] => (operation === undefined ? [] : [step(operation, 'told', outcome, error)])
-  const remove: readonly Action[] = pool.metadata.deletionTimestamp === undefined ? [{ do: 'remove', type: PublicPool, key: { name: pool.metadata.name } }] : []
+function leave(
+  pool: PoolObject,
+  { mirror, allocated }: Seen,
+  operation: OperationStanza | undefined,
+  now: Date,
+): readonly Action[] {
+  const told = (outcome?: OperationOutcome, error?: string): readonly Action[] =>
+    operation === undefined ? [] : [step(operation, 'told', outcome, error)]
+  const remove: readonly Action[] =
+    pool.metadata.deletionTimestamp === undefined
+      ? [{ do: 'remove', type: PublicPool, key: { name: pool.metadata.name } }]
+      : []
   if (remove.length > 0) return [...remove, ...told()]
-  if (allocated === 0) return [{ do: 'effect', name: 'forget', input: { id: pool.metadata.name } }, ...told('succeeded'), statusOf('retired', 'Retired', ''), { do: 'finalized' }]
-  const drain: readonly Action[] = mirror?.state === 'active' ? [{ do: 'effect', name: 'mirror', input: { ...mirror, state: 'draining' } }] : []
+  if (allocated === 0)
+    return [
+      { do: 'effect', name: 'forget', input: { id: pool.metadata.name } },
+      ...told('succeeded'),
+      statusOf('retired', 'Retired', ''),
+      { do: 'finalized' },
+    ]
+  const drain: readonly Action[] =
+    mirror?.state === 'active' ? [{ do: 'effect', name: 'mirror', input: { ...mirror, state: 'draining' } }] : []
   const detail = `${allocated} of its addresses are in use; it goes when they are not.`
   const isLate = operation !== undefined && now.getTime() >= Date.parse(operation.deadlineAt)
-  return [...drain, ...(isLate ? told('failed', detail) : told()), statusOf('draining', 'InUse', detail), { do: 'wait', seconds: IN_USE_LOOK_SECONDS, for: 'its addresses to be free' }]
+  return [
+    ...drain,
+    ...(isLate ? told('failed', detail) : told()),
+    statusOf('draining', 'InUse', detail),
+    { do: 'wait', seconds: IN_USE_LOOK_SECONDS, for: 'its addresses to be free' },
+  ]
 }
 
 /** Steps in order: mirrored, told. */
@@ -84,26 +127,41 @@ function sync(pool: PoolObject, seen: Seen, operation: OperationStanza, now: Dat
   if (refusal !== undefined) return [step(operation, 'mirrored', 'failed', refusal), failure(refusal)]
   if (!isMirrored(pool, seen)) {
     const isLate = now.getTime() >= Date.parse(operation.deadlineAt)
-    return isLate ? [step(operation, 'mirrored', 'failed', 'It was not done in time.'), failure('It was not done in time.')]
+    return isLate
+      ? [step(operation, 'mirrored', 'failed', 'It was not done in time.'), failure('It was not done in time.')]
       : [mirror(pool), step(operation, 'mirrored'), { do: 'wait', seconds: LOOK_SECONDS, for: 'the database' }]
   }
   const isDrained = spec.state === 'draining' && status?.state !== 'draining' && spec.use === 'server_ipv6_prefix'
   return [
-    ...(isDrained ? [{ do: 'effect', name: 'notify', input: { id: pool.metadata.name, operationId: operation.id } } as const] : []),
-    step(operation, 'told', 'succeeded'), healthy(pool),
+    ...(isDrained
+      ? [{ do: 'effect', name: 'notify', input: { id: pool.metadata.name, operationId: operation.id } } as const]
+      : []),
+    step(operation, 'told', 'succeeded'),
+    healthy(pool),
   ]
 }
 
 /** The mirror follows what was brought about, whatever became of it. */
 const rest = (pool: PoolObject, seen: Seen): readonly Action[] =>
-  pool.status?.state === undefined || isMirrored(pool, seen) ? (pool.status?.state === undefined ? [] : [healthy(pool)]) : [mirror(pool), { do: 'wait', seconds: LOOK_SECONDS, for: 'the database' }]
+  pool.status?.state === undefined || isMirrored(pool, seen)
+    ? pool.status?.state === undefined
+      ? []
+      : [healthy(pool)]
+    : [mirror(pool), { do: 'wait', seconds: LOOK_SECONDS, for: 'the database' }]
 
-const step = (operation: OperationStanza, name: string, outcome?: OperationOutcome, error?: string): Action =>
-  ({ do: 'operation', id: operation.id, step: name, ...(outcome === undefined ? {} : { outcome }), ...(error === undefined ? {} : { error }) })
+const step = (operation: OperationStanza, name: string, outcome?: OperationOutcome, error?: string): Action => ({
+  do: 'operation',
+  id: operation.id,
+  step: name,
+  ...(outcome === undefined ? {} : { outcome }),
+  ...(error === undefined ? {} : { error }),
+})
 
 /** As PostgreSQL shall have it. */
-export const poolOf = ({ metadata: { name }, spec: { zone, family, cidr, use, gateway, state } }: PoolObject): Pool =>
-  ({ id: name, zone, family, cidr, use, state, ...(gateway === undefined ? {} : { gateway }) })
+export const poolOf = ({
+  metadata: { name },
+  spec: { zone, family, cidr, use, gateway, state },
+}: PoolObject): Pool => ({ id: name, zone, family, cidr, use, state, ...(gateway === undefined ? {} : { gateway }) })
 
 const isMirrored = (pool: PoolObject, { mirror: known }: Seen): boolean => isDeepStrictEqual(known, poolOf(pool))
 const mirror = (pool: PoolObject): Action => ({ do: 'effect', name: 'mirror', input: { ...poolOf(pool) } })
@@ -113,9 +171,18 @@ function faultOf({ spec }: PoolObject): string | undefined {
   return fault && `${fault.field} ${fault.detail}.`
 }
 
-const statusOf = (state: PoolState, reason: string, detail: string): Action =>
-  ({ do: 'status', status: { state }, conditions: healthConditions(state === 'retired' || reason === 'InUse' ? 'reconciling' : 'ready', reason, detail) })
-const healthy = ({ spec }: PoolObject): Action => ({
-  do: 'status', status: { state: spec.state, total: poolTotal(spec.cidr) }, conditions: healthConditions('ready', spec.state === 'active' ? 'Active' : 'Draining', ''),
+const statusOf = (state: PoolState, reason: string, detail: string): Action => ({
+  do: 'status',
+  status: { state },
+  conditions: healthConditions(state === 'retired' || reason === 'InUse' ? 'reconciling' : 'ready', reason, detail),
 })
-const failure = (detail: string): Action => ({ do: 'status', status: {}, conditions: healthConditions('stalled', 'Refused', detail) })
+const healthy = ({ spec }: PoolObject): Action => ({
+  do: 'status',
+  status: { state: spec.state, total: poolTotal(spec.cidr) },
+  conditions: healthConditions('ready', spec.state === 'active' ? 'Active' : 'Draining', ''),
+})
+const failure = (detail: string): Action => ({
+  do: 'status',
+  status: {},
+  conditions: healthConditions('stalled', 'Refused', detail),
+})

@@ -1,4 +1,5 @@
-/** One turn of a server: what it is now, what shall be done, and how that looks to people. `toActions` is the only place where a
+/** One turn of a server: what it is now, what shall be done, and how that looks to people. `toActions` is the only
+ *  place where a
  *  decision becomes status, conditions and operation progress. */
 import { judgeNetwork } from '../../domain/guest-network.ts'
 import type { Action, ConditionDraft } from '../../kit/reconcile/action.ts'
@@ -38,7 +39,8 @@ export const asBefore = ({ server }: Turn): Decision => {
 }
 
 const DETAIL_LENGTH_MAXIMUM = 1_024
-const cut = (text: string): string => (text.length <= DETAIL_LENGTH_MAXIMUM ? text : `${text.slice(0, DETAIL_LENGTH_MAXIMUM - 1)}…`)
+const cut = (text: string): string =>
+  text.length <= DETAIL_LENGTH_MAXIMUM ? text : `${text.slice(0, DETAIL_LENGTH_MAXIMUM - 1)}…`
 
 /** In the order in which they are done: the work, the operation, the status, and how long to wait. */
 export function toActions(turn: Turn, decision: Decision): Action[] {
@@ -56,30 +58,47 @@ export function toActions(turn: Turn, decision: Decision): Action[] {
 function operationAction(operation: OperationStanza, decision: Decision): Action {
   const { step = 'done', outcome, error, events } = decision
   return {
-    do: 'operation', id: operation.id, step,
-    ...(outcome === undefined ? {} : { outcome }), ...(error === undefined ? {} : { error: cut(error) }), ...(events === undefined ? {} : { events }),
+    do: 'operation',
+    id: operation.id,
+    step,
+    ...(outcome === undefined ? {} : { outcome }),
+    ...(error === undefined ? {} : { error: cut(error) }),
+    ...(events === undefined ? {} : { events }),
   }
 }
 
-function statusOf({ server, seen }: Turn, { state, detail, status }: Decision): Partial<Record<keyof ServerStatus, unknown>> {
+function statusOf(
+  { server, seen }: Turn,
+  { state, detail, status }: Decision,
+): Partial<Record<keyof ServerStatus, unknown>> {
   const { claims, instance, targetInstance, zone } = seen
   const incarnations = [instance, targetInstance].flatMap((one) => (one === undefined ? [] : [one.spec.incarnation]))
   return {
     state,
     stateDetail: detail === undefined ? undefined : cut(detail),
     ...(zone === undefined ? {} : { region: zone.region }),
-    ...(claims === undefined ? {} : {
-      cores: claims.placement.cores, memoryMebibytes: claims.placement.memoryMebibytes, storageGibibytes: claims.placement.storageGibibytes,
-      nodeName: claims.placement.node, macAddress: claims.macAddress, bootStorageId: bootStorageName(server),
-      ...addressStatus(claims),
-    }),
+    ...(claims === undefined
+      ? {}
+      : {
+          cores: claims.placement.cores,
+          memoryMebibytes: claims.placement.memoryMebibytes,
+          storageGibibytes: claims.placement.storageGibibytes,
+          nodeName: claims.placement.node,
+          macAddress: claims.macAddress,
+          bootStorageId: bootStorageName(server),
+          ...addressStatus(claims),
+        }),
     ...(incarnations.length === 0 ? {} : { incarnation: Math.max(...incarnations, server.status?.incarnation ?? 0) }),
     ...(state === 'stopped' ? { startedAt: undefined } : {}),
     ...status,
   }
 }
 
-function conditionsOf({ server, seen }: Turn, decision: Decision, operation: OperationStanza | undefined): ConditionDraft[] {
+function conditionsOf(
+  { server, seen }: Turn,
+  decision: Decision,
+  operation: OperationStanza | undefined,
+): ConditionDraft[] {
   const { state, detail = '' } = decision
   const isAtWork = operation !== undefined && decision.outcome === undefined
   const isReady = !isAtWork && state === (server.spec.desiredPower === 'running' ? 'started' : 'stopped')
@@ -88,11 +107,23 @@ function conditionsOf({ server, seen }: Turn, decision: Decision, operation: Ope
   return [
     ...healthConditions(isReady ? 'ready' : isStalled ? 'stalled' : 'reconciling', toReason(state), cut(detail)),
     isAtWork
-      ? { type: 'Progressing', status: 'True', reason: toReason(operation.kind), message: decision.waitFor === undefined ? '' : `Waiting for ${decision.waitFor}.` }
+      ? {
+          type: 'Progressing',
+          status: 'True',
+          reason: toReason(operation.kind),
+          message: decision.waitFor === undefined ? '' : `Waiting for ${decision.waitFor}.`,
+        }
       : { type: 'Progressing', status: 'False', reason: 'Idle', message: '' },
-    { type: 'Degraded', status: isStalled ? 'True' : 'False', reason: toReason(state), message: isStalled ? cut(detail) : '' },
+    {
+      type: 'Degraded',
+      status: isStalled ? 'True' : 'False',
+      reason: toReason(state),
+      message: isStalled ? cut(detail) : '',
+    },
     ...(seen.claims === undefined ? [] : [hostCondition(seen.isHostReachable)]),
-    ...(seen.hostFeatures === undefined ? [] : [networkCondition(seen.hostFeatures, seen.zone?.publicNetwork !== undefined)]),
+    ...(seen.hostFeatures === undefined
+      ? []
+      : [networkCondition(seen.hostFeatures, seen.zone?.publicNetwork !== undefined)]),
     ...(blocked || findCondition(server, 'DeletionBlocked') !== undefined ? [blockedCondition(blocked)] : []),
   ]
 }
@@ -113,8 +144,14 @@ const isDeletionBlocked = (server: ServerObject): boolean =>
 
 const blockedCondition = (isBlocked: boolean): ConditionDraft =>
   isBlocked
-    ? { type: 'DeletionBlocked', status: 'True', reason: 'Protected', message: 'The server is protected. It is deleted as soon as spec.isProtected is false.' }
+    ? {
+        type: 'DeletionBlocked',
+        status: 'True',
+        reason: 'Protected',
+        message: 'The server is protected. It is deleted as soon as spec.isProtected is false.',
+      }
     : { type: 'DeletionBlocked', status: 'False', reason: 'NotProtected', message: '' }
 
 /** Undefined before it was first said. */
-export const findCondition = (server: ServerObject, type: string) => server.status?.conditions?.find((condition) => condition.type === type)
+export const findCondition = (server: ServerObject, type: string) =>
+  server.status?.conditions?.find((condition) => condition.type === type)

@@ -44,24 +44,59 @@ const childLabels = (server: ServerObject, seen: Seen): Record<string, string> =
 /** The first one has the name of its server; a rebuilt server has another. */
 export const bootStorageName = ({ spec, metadata }: ServerObject): string => spec.bootStorageId ?? metadata.name
 /** Of the boot storage. */
-export const storageKey = (server: ServerObject): Key => ({ namespace: namespaceOf(server), name: bootStorageName(server) })
+export const storageKey = (server: ServerObject): Key => ({
+  namespace: namespaceOf(server),
+  name: bootStorageName(server),
+})
 /** Of the server's instance on the node. */
-export const instanceKey = (server: ServerObject, node: string): Key => ({ namespace: nodeNamespace(node), name: uidOf(server) })
+export const instanceKey = (server: ServerObject, node: string): Key => ({
+  namespace: nodeNamespace(node),
+  name: uidOf(server),
+})
 /** The key that both ends of a move know. */
-export const moveKeyKey = (server: ServerObject, node: string): Key => ({ namespace: nodeNamespace(node), name: `move-${uidOf(server)}` })
+export const moveKeyKey = (server: ServerObject, node: string): Key => ({
+  namespace: nodeNamespace(node),
+  name: `move-${uidOf(server)}`,
+})
 /** Of the copy that the agent of the node may read. */
-export const userDataKey = (server: ServerObject, node: string): Key => ({ namespace: nodeNamespace(node), name: `user-data-${uidOf(server)}` })
+export const userDataKey = (server: ServerObject, node: string): Key => ({
+  namespace: nodeNamespace(node),
+  name: `user-data-${uidOf(server)}`,
+})
 
 /** The boot storage, or the one of this name that takes its place. */
-export function ensureStorage(server: ServerObject, seen: Seen, claims: ServerClaims, name = bootStorageName(server)): Action {
+export function ensureStorage(
+  server: ServerObject,
+  seen: Seen,
+  claims: ServerClaims,
+  name = bootStorageName(server),
+): Action {
   const spec: StorageSpec = {
-    zone: seen.storage?.spec.zone ?? server.spec.zone, title: server.spec.title, sizeGibibytes: claims.placement.storageGibibytes, tier: 'standard', isBoot: true,
-    serverId: server.metadata.name, labels: {}, isProtected: false,
+    zone: seen.storage?.spec.zone ?? server.spec.zone,
+    title: server.spec.title,
+    sizeGibibytes: claims.placement.storageGibibytes,
+    tier: 'standard',
+    isBoot: true,
+    serverId: server.metadata.name,
+    labels: {},
+    isProtected: false,
     ...(server.spec.template === undefined ? {} : { source: { kind: 'template', id: server.spec.template } }),
   }
   // Should the server ever go without its controller, the cluster's garbage collector takes the storage.
-  const ownerReferences = [{ apiVersion: apiVersionOf(Server), kind: Server.kind, name: server.metadata.name, uid: uidOf(server), controller: true }]
-  return { do: 'ensure', type: Storage, draft: { metadata: { ...storageKey(server), name, labels: childLabels(server, seen), ownerReferences }, spec } }
+  const ownerReferences = [
+    {
+      apiVersion: apiVersionOf(Server),
+      kind: Server.kind,
+      name: server.metadata.name,
+      uid: uidOf(server),
+      controller: true,
+    },
+  ]
+  return {
+    do: 'ensure',
+    type: Storage,
+    draft: { metadata: { ...storageKey(server), name, labels: childLabels(server, seen), ownerReferences }, spec },
+  }
 }
 
 /** `seen.userData` must have been read. */
@@ -72,13 +107,24 @@ export function ensureUserData(server: ServerObject, seen: Seen, node: string): 
 
 /** Undefined when the instance is exactly so already. `place` is where the server lives unless another one is given. */
 export function ensureInstance(
-  server: ServerObject, seen: Seen, claims: ServerClaims, storage: StorageObject, power: Power, place: Place = { node: claims.placement.node, instance: seen.instance },
+  server: ServerObject,
+  seen: Seen,
+  claims: ServerClaims,
+  storage: StorageObject,
+  power: Power,
+  place: Place = { node: claims.placement.node, instance: seen.instance },
 ): Action | undefined {
   const spec = instanceSpec(server, seen, claims, storage, power)
   const current = place.instance
-  if (current !== undefined && isDeepStrictEqual(plain(current.spec), plain(spec)) && madeFor(current) === power.operationId) return undefined
+  if (
+    current !== undefined &&
+    isDeepStrictEqual(plain(current.spec), plain(spec)) &&
+    madeFor(current) === power.operationId
+  )
+    return undefined
   const metadata = {
-    ...instanceKey(server, place.node), labels: childLabels(server, seen),
+    ...instanceKey(server, place.node),
+    labels: childLabels(server, seen),
     annotations: { [OPERATION_ANNOTATION]: power.operationId },
   }
   return { do: 'ensure', type: Instance, draft: { metadata, spec } }
@@ -89,28 +135,50 @@ export const madeFor = (instance: InstanceObject): string => instance.metadata.a
 
 /** Power as it is, to bring everything else up to date. */
 export const powerOf = (instance: InstanceObject): Power => ({
-  power: instance.spec.power, incarnation: instance.spec.incarnation, stop: instance.spec.stop, receive: instance.spec.receive, send: instance.spec.send, operationId: madeFor(instance),
+  power: instance.spec.power,
+  incarnation: instance.spec.incarnation,
+  stop: instance.spec.stop,
+  receive: instance.spec.receive,
+  send: instance.spec.send,
+  operationId: madeFor(instance),
 })
 
 const SERIAL_LENGTH = 20
 
-function instanceSpec(server: ServerObject, seen: Seen, claims: ServerClaims, storage: StorageObject, power: Power): InstanceSpec {
+function instanceSpec(
+  server: ServerObject,
+  seen: Seen,
+  claims: ServerClaims,
+  storage: StorageObject,
+  power: Power,
+): InstanceSpec {
   const { spec, metadata } = server
   const volume = uidOf(storage)
   return {
     server: { namespace: namespaceOf(server), name: metadata.name, uid: uidOf(server) },
     hostname: spec.hostname,
-    power: power.power, incarnation: power.incarnation, ...(power.stop === undefined ? {} : { stop: power.stop }),
-    cores: claims.placement.cores, memoryMebibytes: claims.placement.memoryMebibytes,
+    power: power.power,
+    incarnation: power.incarnation,
+    ...(power.stop === undefined ? {} : { stop: power.stop }),
+    cores: claims.placement.cores,
+    memoryMebibytes: claims.placement.memoryMebibytes,
     disks: [{ volume, serial: volume.replaceAll('-', '').slice(0, SERIAL_LENGTH) }],
     interfaces: [publicInterface(claims)],
     template: spec.template ?? '',
-    ...(power.receive === undefined ? {} : { receive: power.receive }), ...(power.send === undefined ? {} : { send: power.send }),
+    ...(power.receive === undefined ? {} : { receive: power.receive }),
+    ...(power.send === undefined ? {} : { send: power.send }),
     metadata: {
       isEnabled: spec.metadataEnabled,
-      id: metadata.name, title: spec.title, zone: spec.zone, region: seen.zone?.region ?? '', plan: spec.plan,
-      publicKeys: spec.sshKeys, labels: spec.labels,
-      ...(spec.userDataSecretName === undefined ? {} : { userDataSecretName: userDataKey(server, claims.placement.node).name }),
+      id: metadata.name,
+      title: spec.title,
+      zone: spec.zone,
+      region: seen.zone?.region ?? '',
+      plan: spec.plan,
+      publicKeys: spec.sshKeys,
+      labels: spec.labels,
+      ...(spec.userDataSecretName === undefined
+        ? {}
+        : { userDataSecretName: userDataKey(server, claims.placement.node).name }),
     },
   }
 }

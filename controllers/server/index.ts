@@ -6,7 +6,18 @@ import { hasIntent, takeIntent } from '../../db/change-intents.ts'
 import { openGroupCommit } from '../../db/group-commit.ts'
 import { listKubernetesRequests } from '../../db/kubernetes-requests.ts'
 import { findServerGroup } from '../../db/server-groups.ts'
-import { accountExists, type ClaimsReading, claimServers, findServerClaims, likenessOf, openClaimsReading, releaseServer, renumberServer, type ServerDemand, type ServerId } from '../../db/server-claims.ts'
+import {
+  accountExists,
+  type ClaimsReading,
+  claimServers,
+  findServerClaims,
+  likenessOf,
+  openClaimsReading,
+  releaseServer,
+  renumberServer,
+  type ServerDemand,
+  type ServerId,
+} from '../../db/server-claims.ts'
 import { beginSizeChange, endSizeChange } from '../../db/server-sizes.ts'
 import { type Key, keyOf, Secret } from '../../kit/kube/object.ts'
 import { type Effect, type Reconciler, watch } from '../../kit/reconcile/reconciler.ts'
@@ -43,20 +54,35 @@ export function serverReconciler(parts: Parts): Reconciler<ServerSpec, ServerSta
   instances.addIndex('server', ({ spec }) => [spec.server.uid])
   const serverOf = ({ spec }: InstanceObject): Key => ({ namespace: spec.server.namespace, name: spec.server.name })
   return {
-    name: 'server', type: Server, finalizer: SERVER_FINALIZER,
+    name: 'server',
+    type: Server,
+    finalizer: SERVER_FINALIZER,
     watches: [
       watch(Instance, (instance) => [serverOf(instance)]),
-      watch(Storage, ({ metadata: { namespace = '' }, spec }) => (spec.isBoot && spec.serverId !== undefined ? [{ namespace, name: spec.serverId }] : [])),
+      watch(Storage, ({ metadata: { namespace = '' }, spec }) =>
+        spec.isBoot && spec.serverId !== undefined ? [{ namespace, name: spec.serverId }] : [],
+      ),
       watch(Volume, ({ spec: { storage } }) => serverOfStorage(caches, storage)),
       watch(Node, ({ metadata }) => instances.inNamespace(nodeNamespace(metadata.name)).map(serverOf)),
       watch(NodeReport, ({ metadata: { namespace = '' } }) => instances.inNamespace(namespace).map(serverOf)),
       // Whether a prefix can be exchanged follows from the state of its pool.
-      watch(PublicPool, ({ spec }) => (spec.use === 'server_ipv6_prefix' ? servers.by(ZONE_INDEX, spec.zone).map(keyOf) : [])),
+      watch(PublicPool, ({ spec }) =>
+        spec.use === 'server_ipv6_prefix' ? servers.by(ZONE_INDEX, spec.zone).map(keyOf) : [],
+      ),
       ...[watch(Zone, () => []), watch(Plan, () => []), watch(Template, () => [])],
     ],
     observe: (server) => observe(readings, server),
     plan,
-    effects: { claim: claimEffect(parts), give_back: giveBackEffect(parts), renumber: renumberEffect(parts), resize: resizeEffect(parts), sized: sizedEffect(parts), audit: auditEffect(parts), ...moveEffects(parts), forceRelease: forceReleaseEffect(parts) },
+    effects: {
+      claim: claimEffect(parts),
+      give_back: giveBackEffect(parts),
+      renumber: renumberEffect(parts),
+      resize: resizeEffect(parts),
+      sized: sizedEffect(parts),
+      audit: auditEffect(parts),
+      ...moveEffects(parts),
+      forceRelease: forceReleaseEffect(parts),
+    },
   }
 }
 
@@ -65,37 +91,67 @@ interface Readings extends Parts {
 }
 
 async function observe({ caches, store, db, claimsOf }: Readings, server: ServerObject): Promise<Seen> {
-  const { metadata: { namespace = '', name }, spec } = server
+  const {
+    metadata: { namespace = '', name },
+    spec,
+  } = server
   const { accountId, claims } = await readClaims({ db, claimsOf }, namespace, name)
   const { instance: cached, ...otherInstances } = sortInstances(caches.of(Instance).by('server', uidOf(server)), claims)
-  const instance = cached ?? await findInstance(store, server, claims)
+  const instance = cached ?? (await findInstance(store, server, claims))
   const template = spec.template === undefined ? undefined : caches.of(Template).get({ name: spec.template })
   const storage = caches.of(Storage).get(storageKey(server))
   const nodes = nodesOf(caches, claims, otherInstances.strayInstances, storage?.status?.pool !== undefined)
   const edit = unaskedEdit(server, instance)
   const requests = await readRequests(db, server)
   return {
-    accountId, claims, instance, ...otherInstances,
+    accountId,
+    claims,
+    instance,
+    ...otherInstances,
     plan: caches.of(Plan).get({ name: spec.plan })?.spec,
     zone: caches.of(Zone).get({ name: spec.zone })?.spec,
-    isTemplateKnown: template !== undefined && (template.spec.zones.length === 0 || template.spec.zones.includes(spec.zone)),
+    isTemplateKnown:
+      template !== undefined && (template.spec.zones.length === 0 || template.spec.zones.includes(spec.zone)),
     isGroupMissing: await isGroupMissing(db, accountId, { spec, claims }),
-    storage, ...otherStorages(caches, server), ...nodes,
-    targetVolume: claims?.target === undefined || storage === undefined ? undefined : caches.of(Volume).get({ namespace: nodeNamespace(claims.target.node), name: uidOf(storage) }),
-    hostFeatures: claims === undefined ? undefined : caches.of(NodeReport).get({ namespace: nodeNamespace(claims.placement.node), name: NODE_REPORT_NAME })?.spec.features,
+    storage,
+    ...otherStorages(caches, server),
+    ...nodes,
+    targetVolume:
+      claims?.target === undefined || storage === undefined
+        ? undefined
+        : caches.of(Volume).get({ namespace: nodeNamespace(claims.target.node), name: uidOf(storage) }),
+    hostFeatures:
+      claims === undefined
+        ? undefined
+        : caches.of(NodeReport).get({ namespace: nodeNamespace(claims.placement.node), name: NODE_REPORT_NAME })?.spec
+            .features,
     isHostReachable: claims !== undefined && !nodes.silentNodes.includes(claims.placement.node),
-    ...(instance === undefined || activeOperation(server)?.kind === 'server.rebuild' ? await readUserData(store, server, claims?.placement.node) : { userData: undefined, hasUserDataCopy: true }),
+    ...(instance === undefined || activeOperation(server)?.kind === 'server.rebuild'
+      ? await readUserData(store, server, claims?.placement.node)
+      : { userData: undefined, hasUserDataCopy: true }),
     requests,
-    ...(activeOperation(server)?.kind === 'server.rebuild' ? { obsoleteSecrets: await existing(store, obsoleteUserData(server, claims?.placement.node)) } : {}),
-    editor: edit === undefined ? '' : askerOf(requests, edit.kind) ?? await findEditor(store, server, edit.field),
+    ...(activeOperation(server)?.kind === 'server.rebuild'
+      ? { obsoleteSecrets: await existing(store, obsoleteUserData(server, claims?.placement.node)) }
+      : {}),
+    editor: edit === undefined ? '' : (askerOf(requests, edit.kind) ?? (await findEditor(store, server, edit.field))),
   }
 }
 
-/** That there is none must be true: disks and addresses are given up for it. Another shard may have made one that has not been heard of here. */
-const findInstance = async (store: Parts['store'], server: ServerObject, claims: Seen['claims']): Promise<InstanceObject | undefined> =>
-  claims === undefined || activeOperation(server)?.kind === 'server.create' ? undefined : store.get(Instance, { namespace: nodeNamespace(claims.placement.node), name: uidOf(server) })
+/** That there is none must be true: disks and addresses are given up for it. Another shard may have made one that has
+ *  not been heard of here. */
+const findInstance = async (
+  store: Parts['store'],
+  server: ServerObject,
+  claims: Seen['claims'],
+): Promise<InstanceObject | undefined> =>
+  claims === undefined || activeOperation(server)?.kind === 'server.create'
+    ? undefined
+    : store.get(Instance, { namespace: nodeNamespace(claims.placement.node), name: uidOf(server) })
 
-const serverOfStorage = (caches: Parts['caches'], { namespace, name }: Key & { readonly namespace: string }): readonly Key[] => {
+const serverOfStorage = (
+  caches: Parts['caches'],
+  { namespace, name }: Key & { readonly namespace: string },
+): readonly Key[] => {
   const serverId = caches.of(Storage).get({ namespace, name })?.spec.serverId
   return serverId === undefined ? [] : [{ namespace, name: serverId }]
 }
@@ -105,27 +161,55 @@ function otherStorages(caches: Parts['caches'], server: ServerObject): Pick<Seen
   const operation = activeOperation(server)
   if (operation?.kind !== 'server.rebuild') return {}
   const { namespace = '', name } = server.metadata
-  return { newStorage: caches.of(Storage).get({ namespace, name: operation.id }), oldStorage: caches.of(Storage).get({ namespace, name: operation.arguments?.['previous_boot_storage'] ?? name }) }
+  return {
+    newStorage: caches.of(Storage).get({ namespace, name: operation.id }),
+    oldStorage: caches.of(Storage).get({ namespace, name: operation.arguments?.['previous_boot_storage'] ?? name }),
+  }
 }
 
 /** Which of the server's instances is which: there are two of them while it moves. */
-function sortInstances(instances: readonly InstanceObject[], claims: Seen['claims']): Pick<Seen, 'instance' | 'targetInstance' | 'strayInstances'> {
+function sortInstances(
+  instances: readonly InstanceObject[],
+  claims: Seen['claims'],
+): Pick<Seen, 'instance' | 'targetInstance' | 'strayInstances'> {
   if (claims === undefined) return { instance: instances[0], strayInstances: instances.slice(1) }
-  const on = (node: string | undefined) => (node === undefined ? undefined : instances.find(({ metadata }) => metadata.namespace === nodeNamespace(node)))
+  const on = (node: string | undefined) =>
+    node === undefined ? undefined : instances.find(({ metadata }) => metadata.namespace === nodeNamespace(node))
   const [instance, targetInstance] = [on(claims.placement.node), on(claims.target?.node)]
-  return { instance, targetInstance, strayInstances: instances.filter((other) => other !== instance && other !== targetInstance) }
+  return {
+    instance,
+    targetInstance,
+    strayInstances: instances.filter((other) => other !== instance && other !== targetInstance),
+  }
 }
 
 const SILENT_STATES: readonly unknown[] = ['unreachable', 'fencing', 'fenced']
 
-/** How the nodes are that have something of the server. One that is unknown does not answer. One that only its shared storage refuses is
+/** How the nodes are that have something of the server. One that is unknown does not answer. One that only its shared
+ *  storage refuses is
  *  fenced for those alone whose disk lies there: a guest on a disk of the host may write on. */
-function nodesOf(caches: Parts['caches'], claims: Seen['claims'], strays: readonly InstanceObject[] = [], isOnPool = false): Required<Pick<Seen, 'silentNodes' | 'fencedNodes'>> {
-  const names = new Set([...(claims === undefined ? [] : [claims.placement.node, ...(claims.target === undefined ? [] : [claims.target.node])]), ...strays.map(nodeOf)])
+function nodesOf(
+  caches: Parts['caches'],
+  claims: Seen['claims'],
+  strays: readonly InstanceObject[] = [],
+  isOnPool = false,
+): Required<Pick<Seen, 'silentNodes' | 'fencedNodes'>> {
+  const names = new Set([
+    ...(claims === undefined
+      ? []
+      : [claims.placement.node, ...(claims.target === undefined ? [] : [claims.target.node])]),
+    ...strays.map(nodeOf),
+  ])
   const known = [...names].map((name) => ({ name, node: caches.of(Node).get({ name }) }))
   return {
-    silentNodes: known.filter(({ node }) => node === undefined || SILENT_STATES.includes(node.status?.state)).map(({ name }) => name),
-    fencedNodes: known.filter(({ node }) => node?.status?.state === 'fenced' && (isOnPool || node.status.fence?.method !== 'storage_block')).map(({ name }) => name),
+    silentNodes: known
+      .filter(({ node }) => node === undefined || SILENT_STATES.includes(node.status?.state))
+      .map(({ name }) => name),
+    fencedNodes: known
+      .filter(
+        ({ node }) => node?.status?.state === 'fenced' && (isOnPool || node.status.fence?.method !== 'storage_block'),
+      )
+      .map(({ name }) => name),
   }
 }
 
@@ -140,34 +224,59 @@ const findEditor = async (store: Parts['store'], server: ServerObject, field: st
   editorOf((await store.get(Server, keyOf(server)))?.metadata ?? server.metadata, field)
 
 /** Who has claims is a member. */
-const isGroupMissing = async (db: Parts['db'], accountId: string | undefined, { spec: { serverGroupId: groupId }, claims }: Pick<ServerObject, 'spec'> & Pick<Seen, 'claims'>): Promise<boolean> =>
-  accountId !== undefined && groupId !== undefined && claims === undefined && (await asked(findServerGroup(db, { accountId, groupId }))) === undefined
+const isGroupMissing = async (
+  db: Parts['db'],
+  accountId: string | undefined,
+  { spec: { serverGroupId: groupId }, claims }: Pick<ServerObject, 'spec'> & Pick<Seen, 'claims'>,
+): Promise<boolean> =>
+  accountId !== undefined &&
+  groupId !== undefined &&
+  claims === undefined &&
+  (await asked(findServerGroup(db, { accountId, groupId }))) === undefined
 
 /** Who has claims has an account. */
-async function readClaims({ db, claimsOf }: Pick<Readings, 'db' | 'claimsOf'>, namespace: string, serverId: string): Promise<Pick<Seen, 'accountId' | 'claims'>> {
+async function readClaims(
+  { db, claimsOf }: Pick<Readings, 'db' | 'claimsOf'>,
+  namespace: string,
+  serverId: string,
+): Promise<Pick<Seen, 'accountId' | 'claims'>> {
   const accountId = accountOfNamespace(namespace)
   if (accountId === undefined || !isUuid(accountId)) return { accountId: undefined, claims: undefined }
   const claims = await asked(claimsOf({ accountId, serverId }))
-  return { accountId: claims !== undefined || (await asked(accountExists(db, accountId))) ? accountId : undefined, claims }
+  return {
+    accountId: claims !== undefined || (await asked(accountExists(db, accountId))) ? accountId : undefined,
+    claims,
+  }
 }
 
 const existing = async (store: Parts['store'], keys: readonly Key[]): Promise<readonly Key[]> =>
   (await Promise.all(keys.map(async (key) => ((await store.get(Secret, key)) === undefined ? [] : [key])))).flat()
 
 /** The first boot needs the user data on the node; later nobody looks. */
-async function readUserData(store: Parts['store'], server: ServerObject, node: string | undefined): Promise<Pick<Seen, 'userData' | 'hasUserDataCopy'>> {
+async function readUserData(
+  store: Parts['store'],
+  server: ServerObject,
+  node: string | undefined,
+): Promise<Pick<Seen, 'userData' | 'hasUserDataCopy'>> {
   const name = server.spec.userDataSecretName
   const kind = activeOperation(server)?.kind
-  if (name === undefined || (kind !== 'server.create' && kind !== 'server.rebuild')) return { userData: undefined, hasUserDataCopy: true }
+  if (name === undefined || (kind !== 'server.create' && kind !== 'server.rebuild'))
+    return { userData: undefined, hasUserDataCopy: true }
   const { namespace = '' } = server.metadata
   const copy = node === undefined ? undefined : await store.get(Secret, userDataKey(server, node))
   const userData = (await store.get(Secret, { namespace, name }))?.data
-  return { userData, hasUserDataCopy: copy !== undefined && (userData === undefined || isDeepStrictEqual(copy.data, userData)) }
+  return {
+    userData,
+    hasUserDataCopy: copy !== undefined && (userData === undefined || isDeepStrictEqual(copy.data, userData)),
+  }
 }
 
-/** What was claimed becomes visible by itself. Servers of an account wait for its quotas anyway: those that are alike are claimed together. */
+/** What was claimed becomes visible by itself. Servers of an account wait for its quotas anyway: those that are alike
+ *  are claimed together. */
 function claimEffect({ store, db, clock, random }: Parts): Effect {
-  const claim = openGroupCommit(db, (tx, demands: readonly ServerDemand[]) => claimServers(tx, demands, { now: clock.now(), random }))
+  const claim = openGroupCommit(db, (tx, demands: readonly ServerDemand[]) =>
+    claimServers(tx, demands, { now: clock.now(), random }),
+  )
   return refusable('Claimed', async (input, server) => {
     await requireNewest(store, Server, server)
     const demand = input as unknown as ServerDemand // the plan of this folder writes it
@@ -177,36 +286,54 @@ function claimEffect({ store, db, clock, random }: Parts): Effect {
 }
 
 /** Free when the server has a prefix that it can keep. */
-const renumberEffect = ({ db }: Parts): Effect => refusable(RENUMBERED, async (input) => {
-  await asked(db.transaction().execute((tx) => renumberServer(tx, input as unknown as Parameters<typeof renumberServer>[1]))) // the plan of this folder writes it
-  return granted(RENUMBERED)
-})
+const renumberEffect = ({ db }: Parts): Effect =>
+  refusable(RENUMBERED, async (input) => {
+    await asked(
+      db.transaction().execute((tx) => renumberServer(tx, input as unknown as Parameters<typeof renumberServer>[1])),
+    ) // the plan of this folder writes it
+    return granted(RENUMBERED)
+  })
 
 /** What was claimed becomes visible by itself. */
-const resizeEffect = ({ store, caches, db, clock }: Parts): Effect => refusable(RESIZED, async (input, server) => {
-  await requireNewest(store, Server, server)
-  const { pool, ...wish } = input as unknown as Parameters<typeof beginSizeChange>[1] & { readonly pool?: string } // the plan of this folder writes it
-  await asked(db.transaction().execute((tx) => beginSizeChange(tx, { ...wish, excludedNodes: nodesWithout(caches, pool) }, clock.now())))
-  return granted(RESIZED)
-})
+const resizeEffect = ({ store, caches, db, clock }: Parts): Effect =>
+  refusable(RESIZED, async (input, server) => {
+    await requireNewest(store, Server, server)
+    // the plan of this folder writes it
+    const { pool, ...wish } = input as unknown as Parameters<typeof beginSizeChange>[1] & { readonly pool?: string }
+    await asked(
+      db
+        .transaction()
+        .execute((tx) => beginSizeChange(tx, { ...wish, excludedNodes: nodesWithout(caches, pool) }, clock.now())),
+    )
+    return granted(RESIZED)
+  })
 
-const sizedEffect = ({ db }: Parts): Effect => async (input) => {
-  await asked(db.transaction().execute((tx) => endSizeChange(tx, input as unknown as Parameters<typeof endSizeChange>[1]))) // the plan of this folder writes it
-  return undefined
-}
+const sizedEffect =
+  ({ db }: Parts): Effect =>
+  async (input) => {
+    await asked(
+      db.transaction().execute((tx) => endSizeChange(tx, input as unknown as Parameters<typeof endSizeChange>[1])),
+    ) // the plan of this folder writes it
+    return undefined
+  }
 
-/** With the server goes the only sign that its last change was made: an intent that waits for that sign is settled here. Free when nothing is held
+/** With the server goes the only sign that its last change was made: an intent that waits for that sign is settled
+ *  here. Free when nothing is held
  *  or owed, so that the turns after it come to the end. */
-const giveBackEffect = ({ store, db, clock, random }: Parts): Effect => async (input, server) => {
-  await requireNewest(store, Server, server)
-  const id = input as unknown as ServerId // the plan of this folder writes it
-  const change = server.metadata.annotations?.[LAST_CHANGE_ANNOTATION]
-  const isOwed = change !== undefined && (await asked(hasIntent(db, change)))
-  if (!isOwed && (await asked(findServerClaims(db, id))) === undefined) return undefined
-  await asked(db.transaction().execute(async (tx) => {
-    await releaseServer(tx, id)
-    const entry = change === undefined ? undefined : await takeIntent(tx, change)
-    if (entry !== undefined) await appendAudit(tx, entry, { clock, random })
-  }))
-  return undefined
-}
+const giveBackEffect =
+  ({ store, db, clock, random }: Parts): Effect =>
+  async (input, server) => {
+    await requireNewest(store, Server, server)
+    const id = input as unknown as ServerId // the plan of this folder writes it
+    const change = server.metadata.annotations?.[LAST_CHANGE_ANNOTATION]
+    const isOwed = change !== undefined && (await asked(hasIntent(db, change)))
+    if (!isOwed && (await asked(findServerClaims(db, id))) === undefined) return undefined
+    await asked(
+      db.transaction().execute(async (tx) => {
+        await releaseServer(tx, id)
+        const entry = change === undefined ? undefined : await takeIntent(tx, change)
+        if (entry !== undefined) await appendAudit(tx, entry, { clock, random })
+      }),
+    )
+    return undefined
+  }

@@ -1,5 +1,7 @@
-/** The flow of server.migrate: the running guest is sent to another node. It goes on where it is until the other node says that it runs
- *  there; whoever is killed in between, the next turn reads from both nodes how far it is. Attempts that fail are tried again as the
+/** The flow of server.migrate: the running guest is sent to another node. It goes on where it is until the other node
+ *  says that it runs
+ *  there; whoever is killed in between, the next turn reads from both nodes how far it is. Attempts that fail are tried
+ *  again as the
  *  server's policy says, then undone, or the server is stopped and moved where that is allowed. */
 import { sendSeconds } from '../../domain/migration-policies.ts'
 import type { InstanceSpec } from '../../resources/instance.ts'
@@ -7,7 +9,21 @@ import type { Decision, Work } from './decision.ts'
 import { ensureInstance, powerOf } from './drafts.ts'
 import { awaitArrival, receiver } from './hand-over.ts'
 import { moveStopped } from './move.ts'
-import { hasDiskThere, inState, isFenced, isLost, isSilent, modeOf, type Moving, policyOf, reasonToEnd, sentAttempt, sentGibibytes, sourceWord, targetWord } from './moving.ts'
+import {
+  hasDiskThere,
+  inState,
+  isFenced,
+  isLost,
+  isSilent,
+  modeOf,
+  type Moving,
+  policyOf,
+  reasonToEnd,
+  sentAttempt,
+  sentGibibytes,
+  sourceWord,
+  targetWord,
+} from './moving.ts'
 import { shareKeys } from './move-effects.ts'
 import { first, present, type Rule } from './power.ts'
 import { reserved } from './reservation.ts'
@@ -18,7 +34,8 @@ import { removeTarget, undo } from './undo.ts'
 export const migrate = (work: Work): Decision => reserved(work, (moving) => first(moving, RULES))
 
 /** Asked for, or fallen back to. */
-const isCold = (moving: Moving): boolean => moving.written.state === 'detached' || modeOf(moving) === 'cold' || moving.source?.spec.stop?.id === moving.moveId
+const isCold = (moving: Moving): boolean =>
+  moving.written.state === 'detached' || modeOf(moving) === 'cold' || moving.source?.spec.stop?.id === moving.moveId
 
 const arrived: Rule<Moving> = (moving) => (targetWord(moving) === 'arrived' ? switched(moving) : undefined)
 
@@ -34,10 +51,15 @@ const hopeless: Rule<Moving> = (moving) => {
   const { written, source, seen, sourceNode, targetNode } = moving
   const word = sourceWord(moving)
   if (written.state === 'aborting') return undo(moving, written.detail)
-  const reason = reasonToEnd(moving)
-    ?? (isFenced(seen, sourceNode) ? `Node ${sourceNode} was lost.` : undefined)
-    ?? (word === 'ended' || source?.spec.power === 'stopped' ? 'The guest ended while it was to be moved.' : word === 'gone' ? 'The instance of the server was removed.' : undefined)
-    ?? (isSilent(seen, targetNode) ? `Node ${targetNode} does not answer.` : undefined)
+  const reason =
+    reasonToEnd(moving) ??
+    (isFenced(seen, sourceNode) ? `Node ${sourceNode} was lost.` : undefined) ??
+    (word === 'ended' || source?.spec.power === 'stopped'
+      ? 'The guest ended while it was to be moved.'
+      : word === 'gone'
+        ? 'The instance of the server was removed.'
+        : undefined) ??
+    (isSilent(seen, targetNode) ? `Node ${targetNode} does not answer.` : undefined)
   return reason === undefined ? undefined : undo(moving, reason)
 }
 
@@ -47,17 +69,33 @@ const received: Rule<Moving> = (moving) => {
   if (source === undefined) return undefined
   const word = targetWord(moving)
   const state = moving.written.state === 'sending' ? 'sending' : 'preparing'
-  if (word === 'in_the_way') return inState(moving, state, { actions: removeTarget(moving), waitFor: `the instance before to be gone from node ${targetNode}` })
+  if (word === 'in_the_way')
+    return inState(moving, state, {
+      actions: removeTarget(moving),
+      waitFor: `the instance before to be gone from node ${targetNode}`,
+    })
   const sent = sentAttempt(moving)
   const held = target?.spec.receive?.attempt ?? 0
   if (sourceWord(moving) !== 'stays' || (word !== 'gone' && word !== 'failed' && sent !== held)) return undefined
   const tried = Math.max(sent, held)
-  if (tried >= policyOf(server).attemptsMaximum) return undo(moving, `The guest could not be sent in ${tried} ${tried === 1 ? 'attempt' : 'attempts'}: ${failureOf(moving)}`)
-  if (!hasDiskThere(moving, 'mirror')) return inState(moving, state, { actions: removeTarget(moving), waitFor: `the disk to be made on node ${targetNode}` })
-  return inState(moving, state, { actions: [shareKeys(moving), ...receiver(moving, source, tried + 1)], waitFor: `node ${targetNode} to be ready for the guest` })
+  if (tried >= policyOf(server).attemptsMaximum)
+    return undo(
+      moving,
+      `The guest could not be sent in ${tried} ${tried === 1 ? 'attempt' : 'attempts'}: ${failureOf(moving)}`,
+    )
+  if (!hasDiskThere(moving, 'mirror'))
+    return inState(moving, state, {
+      actions: removeTarget(moving),
+      waitFor: `the disk to be made on node ${targetNode}`,
+    })
+  return inState(moving, state, {
+    actions: [shareKeys(moving), ...receiver(moving, source, tried + 1)],
+    waitFor: `node ${targetNode} to be ready for the guest`,
+  })
 }
 
-const failureOf = ({ source, target }: Moving): string => source?.status?.transfer?.detail || target?.status?.transfer?.detail || 'the nodes do not say why.'
+const failureOf = ({ source, target }: Moving): string =>
+  source?.status?.transfer?.detail || target?.status?.transfer?.detail || 'the nodes do not say why.'
 
 /** The sender is told where the receiver listens. */
 const sent: Rule<Moving> = (moving) => {
@@ -69,18 +107,33 @@ const sent: Rule<Moving> = (moving) => {
   if (receive === undefined || host === undefined || port === undefined) return undefined
   const policy = policyOf(server)
   const send: InstanceSpec['send'] = {
-    ...receive, host, port, ...(diskPort === undefined ? {} : { diskPort }), downtimeLimitMilliseconds: policy.downtimeLimitMilliseconds,
-    isThrottled: policy.mayThrottle && receive.attempt > 1, timeoutSeconds: sendSeconds(policy, sentGibibytes(moving)), isCancelled: false,
+    ...receive,
+    host,
+    port,
+    ...(diskPort === undefined ? {} : { diskPort }),
+    downtimeLimitMilliseconds: policy.downtimeLimitMilliseconds,
+    isThrottled: policy.mayThrottle && receive.attempt > 1,
+    timeoutSeconds: sendSeconds(policy, sentGibibytes(moving)),
+    isCancelled: false,
   }
   return inState(moving, 'sending', {
-    actions: present(ensureInstance(server, seen, claims, storage, { ...powerOf(source), send })), waitFor: `node ${sourceNode} to send the guest`,
-    events: [{ kind: 'send_started', message: `Attempt ${receive.attempt} to send the guest.`, data: { attempt: receive.attempt } }],
+    actions: present(ensureInstance(server, seen, claims, storage, { ...powerOf(source), send })),
+    waitFor: `node ${sourceNode} to send the guest`,
+    events: [
+      {
+        kind: 'send_started',
+        message: `Attempt ${receive.attempt} to send the guest.`,
+        data: { attempt: receive.attempt },
+      },
+    ],
   })
 }
 
 const transferring: Rule<Moving> = (moving) => {
   const isSending = sourceWord(moving) === 'sending'
-  return inState(moving, isSending || moving.written.state === 'sending' ? 'sending' : 'preparing', { waitFor: isSending ? 'the guest to be sent' : `node ${moving.targetNode} to be ready for the guest` })
+  return inState(moving, isSending || moving.written.state === 'sending' ? 'sending' : 'preparing', {
+    waitFor: isSending ? 'the guest to be sent' : `node ${moving.targetNode} to be ready for the guest`,
+  })
 }
 
 const RULES: readonly Rule<Moving>[] = [arrived, lost, cold, hopeless, received, sent, transferring]

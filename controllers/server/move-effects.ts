@@ -44,7 +44,9 @@ export function shareKeys({ server, sourceNode, targetNode }: Moving): Action {
   const nodes = [sourceNode, targetNode] as const
   const input = {
     keys: nodes.map((node) => moveKeyKey(server, node)),
-    ...(server.spec.userDataSecretName === undefined ? {} : { userData: nodes.map((node) => userDataKey(server, node)) }),
+    ...(server.spec.userDataSecretName === undefined
+      ? {}
+      : { userData: nodes.map((node) => userDataKey(server, node)) }),
   }
   return { do: 'effect', name: 'shareKeys', input }
 }
@@ -53,7 +55,10 @@ export function shareKeys({ server, sourceNode, targetNode }: Moving): Action {
 export function bringUserData(server: ServerObject, lostNode: string, node: string): readonly Action[] {
   if (server.spec.userDataSecretName === undefined || lostNode === node) return []
   const [source, target] = [userDataKey(server, lostNode), userDataKey(server, node)]
-  return [{ do: 'effect', name: 'bringUserData', input: { userData: [source, target] } }, { do: 'remove', type: Secret, key: source }]
+  return [
+    { do: 'effect', name: 'bringUserData', input: { userData: [source, target] } },
+    { do: 'remove', type: Secret, key: source },
+  ]
 }
 
 /** The effects by name. The plans of this folder write their inputs. */
@@ -62,7 +67,9 @@ export const moveEffects = (parts: Parts): Readonly<Record<string, Effect>> => (
     await requireNewest(parts.store, Server, server)
     const { pool, ...wish } = input as unknown as Wish
     const excludedNodes = nodesWithout(parts.caches, pool)
-    await asked(parts.db.transaction().execute((tx) => reserveTarget(tx, { ...wish, excludedNodes }, parts.clock.now())))
+    await asked(
+      parts.db.transaction().execute((tx) => reserveTarget(tx, { ...wish, excludedNodes }, parts.clock.now())),
+    )
     return granted(RESERVED)
   }),
   switch: async (input) => {
@@ -74,7 +81,10 @@ export const moveEffects = (parts: Parts): Readonly<Record<string, Effect>> => (
     return undefined
   },
   shareKeys: async (input) => {
-    const { keys: [source, target], userData } = input as unknown as Copies
+    const {
+      keys: [source, target],
+      userData,
+    } = input as unknown as Copies
     const psk = parts.random.bytes(KEY_BYTES).toString('hex')
     const key = (await parts.store.get(Secret, source))?.data ?? { psk: Buffer.from(psk).toString('base64') }
     for (const place of [source, target]) await give(parts, place, key)
@@ -94,13 +104,27 @@ async function copy(parts: Parts, [source, target]: readonly [source: Key, targe
 }
 
 /** Free when the Secret is there as it shall be. */
-async function give({ store }: Pick<Parts, 'store'>, metadata: Key, data: Readonly<Record<string, string>>): Promise<void> {
-  if (!isDeepStrictEqual((await store.get(Secret, metadata))?.data, data)) await store.apply(Secret, { metadata, spec: undefined, data })
+async function give(
+  { store }: Pick<Parts, 'store'>,
+  metadata: Key,
+  data: Readonly<Record<string, string>>,
+): Promise<void> {
+  if (!isDeepStrictEqual((await store.get(Secret, metadata))?.data, data))
+    await store.apply(Secret, { metadata, spec: undefined, data })
 }
 
 /** Nodes that do not reach the shared storage; none when there is none to reach. */
 export const nodesWithout = (caches: Parts['caches'], pool: string | undefined): readonly string[] =>
-  pool === undefined ? [] : caches.of(Node).list().map(({ metadata }) => metadata.name).filter((node) => !reaches(caches, node, pool))
+  pool === undefined
+    ? []
+    : caches
+        .of(Node)
+        .list()
+        .map(({ metadata }) => metadata.name)
+        .filter((node) => !reaches(caches, node, pool))
 
 export const reaches = (caches: Parts['caches'], node: string, pool: string): boolean =>
-  caches.of(NodeReport).get({ namespace: nodeNamespace(node), name: NODE_REPORT_NAME })?.spec.pools?.includes(pool) ?? false
+  caches
+    .of(NodeReport)
+    .get({ namespace: nodeNamespace(node), name: NODE_REPORT_NAME })
+    ?.spec.pools?.includes(pool) ?? false

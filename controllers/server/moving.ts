@@ -1,6 +1,13 @@
-/** What every flow that takes a server to another node looks at: the two ends of the move, and what each of them says of the guest.
+/** What every flow that takes a server to another node looks at: the two ends of the move, and what each of them says
+ *  of the guest.
  *  Only what an agent has said counts, never the absence of a word; pure. */
-import { gibibytesOf, MIGRATION_MODES, MIGRATION_POLICIES, type MigrationMode, type MigrationPolicy } from '../../domain/migration-policies.ts'
+import {
+  gibibytesOf,
+  MIGRATION_MODES,
+  MIGRATION_POLICIES,
+  type MigrationMode,
+  type MigrationPolicy,
+} from '../../domain/migration-policies.ts'
 import { isCancelled } from '../../domain/operations.ts'
 import type { ServerClaims } from '../../db/server-claims.ts'
 import type { InstanceStatus } from '../../resources/instance.ts'
@@ -42,7 +49,12 @@ export type SourceWord =
   | 'gone'
 
 /** What the node that the server leaves has said last. A fenced node can say nothing any more: its guest has ended. */
-export function sourceWord({ source, sourceNode, moveId, seen }: Pick<Moving, 'source' | 'sourceNode' | 'moveId' | 'seen'>): SourceWord {
+export function sourceWord({
+  source,
+  sourceNode,
+  moveId,
+  seen,
+}: Pick<Moving, 'source' | 'sourceNode' | 'moveId' | 'seen'>): SourceWord {
   if (source === undefined) return 'gone'
   const { status, spec } = source
   const send = spec.send?.id === moveId ? spec.send : undefined
@@ -64,17 +76,35 @@ export type TargetWord =
   | 'gone'
 
 /** What the node that the server goes to has said last, of the attempt that it was last told to make. */
-export function targetWord({ target, targetNode, moveId, seen }: Pick<Moving, 'target' | 'targetNode' | 'moveId' | 'seen'>): TargetWord {
+export function targetWord({
+  target,
+  targetNode,
+  moveId,
+  seen,
+}: Pick<Moving, 'target' | 'targetNode' | 'moveId' | 'seen'>): TargetWord {
   if (target === undefined || isFenced(seen, targetNode)) return 'gone'
-  const { metadata, spec: { receive, incarnation }, status } = target
+  const {
+    metadata,
+    spec: { receive, incarnation },
+    status,
+  } = target
   const said = transferOf(status, 'receive', moveId)
-  if (receive?.id === moveId && (said?.phase === 'completed' || (status?.state === 'running' && status.incarnation >= incarnation))) return 'arrived'
+  if (
+    receive?.id === moveId &&
+    (said?.phase === 'completed' || (status?.state === 'running' && status.incarnation >= incarnation))
+  )
+    return 'arrived'
   if (metadata.deletionTimestamp !== undefined || receive?.id !== moveId) return 'in_the_way'
   if (said === undefined || said.attempt !== receive.attempt) return 'preparing'
-  return said.phase === 'failed' ? 'failed' : said.phase === 'transferring' && said.port !== undefined ? 'listening' : 'preparing'
+  return said.phase === 'failed'
+    ? 'failed'
+    : said.phase === 'transferring' && said.port !== undefined
+      ? 'listening'
+      : 'preparing'
 }
 
-/** Of a guest that its sender has let go: whether its receiver has said that it never came. One that was told to wait for the next attempt
+/** Of a guest that its sender has let go: whether its receiver has said that it never came. One that was told to wait
+ *  for the next attempt
  *  and does so has not got this one. */
 export function isLost(moving: Pick<Moving, 'source' | 'target' | 'targetNode' | 'moveId' | 'seen'>): boolean {
   const word = targetWord(moving)
@@ -84,12 +114,22 @@ export function isLost(moving: Pick<Moving, 'source' | 'target' | 'targetNode' |
 }
 
 /** The newest attempt that the sender was told of; 0 before the first. */
-export const sentAttempt = ({ source, moveId }: Pick<Moving, 'source' | 'moveId'>): number => (source?.spec.send?.id === moveId ? source.spec.send.attempt : 0)
+export const sentAttempt = ({ source, moveId }: Pick<Moving, 'source' | 'moveId'>): number =>
+  source?.spec.send?.id === moveId ? source.spec.send.attempt : 0
 
-/** A server that was moved while it stood still is where it shall be: it runs there, or its node has taken it over as it is. */
+/** A server that was moved while it stood still is where it shall be: it runs there, or its node has taken it over as
+ *  it is. */
 export function isMadeAnew({ target, source, moveId, operation }: Moving): boolean {
-  if (source !== undefined || target === undefined || ![moveId, operation.id].includes(madeFor(target)) || target.spec.receive !== undefined) return false
-  return target.spec.power === 'running' ? hasStarted(target) : hasSeenSpec(target) && target.status?.state === 'stopped'
+  if (
+    source !== undefined ||
+    target === undefined ||
+    ![moveId, operation.id].includes(madeFor(target)) ||
+    target.spec.receive !== undefined
+  )
+    return false
+  return target.spec.power === 'running'
+    ? hasStarted(target)
+    : hasSeenSpec(target) && target.status?.state === 'stopped'
 }
 
 const transferOf = (status: InstanceStatus | undefined, role: 'send' | 'receive', id: string) =>
@@ -110,8 +150,10 @@ export function canSettle({ seen }: Turn): boolean {
 /** What the server's owner allows a move to cost. */
 export const policyOf = ({ spec }: ServerObject): MigrationPolicy => MIGRATION_POLICIES[spec.migrationPolicy]
 
-/** Whether the guest runs once the move is over. A server whose plan is changed stands still until it has the new one. */
-export const shallRun = ({ server, operation }: Work): boolean => server.spec.desiredPower === 'running' && operation.kind !== 'server.change_plan'
+/** Whether the guest runs once the move is over. A server whose plan is changed stands still until it has the new one.
+ */
+export const shallRun = ({ server, operation }: Work): boolean =>
+  server.spec.desiredPower === 'running' && operation.kind !== 'server.change_plan'
 
 /** How the operation was asked to move the server; what it does not say, the server's policy does. */
 export function modeOf({ server, operation }: Pick<Work, 'server' | 'operation'>): MigrationMode {
@@ -119,7 +161,8 @@ export function modeOf({ server, operation }: Pick<Work, 'server' | 'operation'>
   return said ?? (policyOf(server).isColdAllowed ? 'live_then_cold' : 'live')
 }
 
-/** The disk on the target is the one that this move is given there. What an earlier move left there, or is on its way out, would go with the guest on it. */
+/** The disk on the target is the one that this move is given there. What an earlier move left there, or is on its way
+ *  out, would go with the guest on it. */
 export function hasDiskThere({ seen: { targetVolume }, storage, moveId }: Moving, kind: 'mirror' | 'copy'): boolean {
   if (targetVolume === undefined || targetVolume.metadata.deletionTimestamp !== undefined) return false
   const { pool, source, arrivingFor } = targetVolume.spec
@@ -128,7 +171,8 @@ export function hasDiskThere({ seen: { targetVolume }, storage, moveId }: Moving
 }
 
 /** Disks that go with the guest, because the target does not reach them where they are. */
-export const mirroredVolumes = (storage: StorageObject): string[] => (storage.status?.pool === undefined ? [uidOf(storage)] : [])
+export const mirroredVolumes = (storage: StorageObject): string[] =>
+  storage.status?.pool === undefined ? [uidOf(storage)] : []
 
 /** So much earlier than its deadline a move is given up, so that everything is undone in time. */
 const UNDO_SECONDS = 120
@@ -136,7 +180,9 @@ const UNDO_SECONDS = 120
 /** Why a move is over for a reason that lies outside of it. */
 export function reasonToEnd({ operation, now }: Work): string | undefined {
   if (isCancelled(operation)) return 'It was cancelled.'
-  return now.getTime() >= Date.parse(operation.deadlineAt) - UNDO_SECONDS * 1_000 ? 'It was not done in time.' : undefined
+  return now.getTime() >= Date.parse(operation.deadlineAt) - UNDO_SECONDS * 1_000
+    ? 'It was not done in time.'
+    : undefined
 }
 
 /** Until then; nothing once it has come. */
@@ -146,7 +192,12 @@ const secondsToEnd = ({ operation, now }: Work): number | undefined => {
 }
 
 /** What has to be sent, in GiB. */
-export const sentGibibytes = ({ claims: { placement: { memoryMebibytes, storageGibibytes } }, storage }: Moving): number =>
+export const sentGibibytes = ({
+  claims: {
+    placement: { memoryMebibytes, storageGibibytes },
+  },
+  storage,
+}: Moving): number =>
   gibibytesOf({ memoryMebibytes, ...(mirroredVolumes(storage).length > 0 ? { storageGibibytes } : {}) })
 
 /** Between two writes of mere figures. */
@@ -157,23 +208,58 @@ export function progressOf(moving: Moving, state: MigrationState, detail = ''): 
   const { source, target, moveId, sourceNode, targetNode, claims, written } = moving
   const [sent, received] = [transferOf(source?.status, 'send', moveId), transferOf(target?.status, 'receive', moveId)]
   const told = sent !== undefined && sent.attempt >= (received?.attempt ?? 0) ? sent : received
-  const attempt = Math.max(written.attempt, source?.spec.send?.id === moveId ? source.spec.send.attempt : 1, target?.spec.receive?.id === moveId ? target.spec.receive.attempt : 1)
+  const attempt = Math.max(
+    written.attempt,
+    source?.spec.send?.id === moveId ? source.spec.send.attempt : 1,
+    target?.spec.receive?.id === moveId ? target.spec.receive.attempt : 1,
+  )
   const next: MigrationProgress = {
-    operationId: moveId, state, sourceNode, targetNode, ...(claims.target === undefined ? {} : { targetZone: claims.target.zone }), attempt, phase: received?.phase === 'completed' ? 'completed' : told?.phase ?? (state === 'reserved' ? '' : 'preparing'),
-    iteration: told?.iteration ?? 0, transferredBytes: told?.transferredBytes ?? 0, totalBytes: told?.totalBytes ?? 0, dirtyBytesPerSecond: told?.dirtyBytesPerSecond ?? 0,
-    downtimeMilliseconds: Math.max(sent?.downtimeMilliseconds ?? 0, received?.downtimeMilliseconds ?? 0), detail: detail === '' ? told?.detail ?? '' : detail,
+    operationId: moveId,
+    state,
+    sourceNode,
+    targetNode,
+    ...(claims.target === undefined ? {} : { targetZone: claims.target.zone }),
+    attempt,
+    phase: received?.phase === 'completed' ? 'completed' : (told?.phase ?? (state === 'reserved' ? '' : 'preparing')),
+    iteration: told?.iteration ?? 0,
+    transferredBytes: told?.transferredBytes ?? 0,
+    totalBytes: told?.totalBytes ?? 0,
+    dirtyBytesPerSecond: told?.dirtyBytesPerSecond ?? 0,
+    downtimeMilliseconds: Math.max(sent?.downtimeMilliseconds ?? 0, received?.downtimeMilliseconds ?? 0),
+    detail: detail === '' ? (told?.detail ?? '') : detail,
     ...(told === undefined ? {} : { reportedAt: told.reportedAt }),
   }
-  const isNews = written.state !== next.state || written.phase !== next.phase || written.attempt !== next.attempt || written.detail !== next.detail
+  const isNews =
+    written.state !== next.state ||
+    written.phase !== next.phase ||
+    written.attempt !== next.attempt ||
+    written.detail !== next.detail
   const isFresh = Date.parse(next.reportedAt ?? '') - Date.parse(written.reportedAt ?? '') < REPORT_MILLISECONDS
   return !isNews && isFresh ? written : next
 }
 
-const STEPS = { reserved: 'reserved', preparing: 'prepared', detached: 'prepared', sending: 'moved', switched: 'cleaned', aborting: 'reserved' } as const satisfies Record<MigrationState, string>
+const STEPS = {
+  reserved: 'reserved',
+  preparing: 'prepared',
+  detached: 'prepared',
+  sending: 'moved',
+  switched: 'cleaned',
+  aborting: 'reserved',
+} as const satisfies Record<MigrationState, string>
 
 /** The move is in this state, and the server as it was unless something else is said. */
-export const inState = (moving: Moving, state: MigrationState, rest: Partial<Decision> & { readonly reason?: string } = {}): Decision => {
+export const inState = (
+  moving: Moving,
+  state: MigrationState,
+  rest: Partial<Decision> & { readonly reason?: string } = {},
+): Decision => {
   const { reason, ...decision } = rest
   const waitSeconds = secondsToEnd(moving)
-  return { ...asBefore(moving), step: STEPS[state], status: { migration: progressOf(moving, state, reason) }, ...(waitSeconds === undefined ? {} : { waitSeconds }), ...decision }
+  return {
+    ...asBefore(moving),
+    step: STEPS[state],
+    status: { migration: progressOf(moving, state, reason) },
+    ...(waitSeconds === undefined ? {} : { waitSeconds }),
+    ...decision,
+  }
 }

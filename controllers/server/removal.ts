@@ -11,23 +11,55 @@ import { isGiven } from './rebuild.ts'
 import type { InstanceObject, ServerObject } from './seen.ts'
 import { forgetMove } from './switched.ts'
 
-/** A server that was deleted through the API is deleted in Kubernetes first; the finalizer keeps it until its last turn. */
-export const deleteObject = ({ metadata }: ServerObject): Action =>
-  ({ do: 'remove', type: Server, key: { ...(metadata.namespace === undefined ? {} : { namespace: metadata.namespace }), name: metadata.name } })
+/** A server that was deleted through the API is deleted in Kubernetes first; the finalizer keeps it until its last
+ *  turn. */
+export const deleteObject = ({ metadata }: ServerObject): Action => ({
+  do: 'remove',
+  type: Server,
+  key: { ...(metadata.namespace === undefined ? {} : { namespace: metadata.namespace }), name: metadata.name },
+})
 
-/** Steps in order: the guests, the disk, what belongs to both, the claims. Nothing is given back before the host has let it go. */
+/** Steps in order: the guests, the disk, what belongs to both, the claims. Nothing is given back before the host has
+ *  let it go. */
 export function removal({ server, seen }: Turn): Decision {
   const { instance, targetInstance, strayInstances = [], storage, claims, accountId } = seen
   const instances = [...present(instance), ...present(targetInstance), ...strayInstances]
-  if (instances.length > 0) return { state: 'deleting', step: 'instance', actions: removeInstances(instances), waitFor: 'the host to end the guest' }
-  if (storage !== undefined) return { state: 'deleting', step: 'storage', actions: [{ do: 'remove', type: Storage, key: storageKey(server) }], waitFor: 'the host to remove the disk' }
+  if (instances.length > 0)
+    return {
+      state: 'deleting',
+      step: 'instance',
+      actions: removeInstances(instances),
+      waitFor: 'the host to end the guest',
+    }
+  if (storage !== undefined)
+    return {
+      state: 'deleting',
+      step: 'storage',
+      actions: [{ do: 'remove', type: Storage, key: storageKey(server) }],
+      waitFor: 'the host to remove the disk',
+    }
   const node = claims?.placement.node ?? server.status?.nodeName
-  const copy: readonly Action[] = server.spec.userDataSecretName !== undefined && node !== undefined ? [{ do: 'remove', type: Secret, key: userDataKey(server, node) }] : []
+  const copy: readonly Action[] =
+    server.spec.userDataSecretName !== undefined && node !== undefined
+      ? [{ do: 'remove', type: Secret, key: userDataKey(server, node) }]
+      : []
   const { userDataSecretName: given } = server.spec
-  const own: readonly Action[] = given !== undefined && isGiven(server.metadata.name, given) ? [{ do: 'remove', type: Secret, key: { ...storageKey(server), name: given } }] : []
+  const own: readonly Action[] =
+    given !== undefined && isGiven(server.metadata.name, given)
+      ? [{ do: 'remove', type: Secret, key: { ...storageKey(server), name: given } }]
+      : []
   // Also when it holds nothing any more: a change that was accepted since has its audit entry then.
-  const release: readonly Action[] = accountId === undefined ? [] : [{ do: 'effect', name: 'give_back', input: { accountId, serverId: server.metadata.name } }]
-  return { state: 'deleting', step: 'released', outcome: 'succeeded', actions: [...copy, ...own, ...keysOf(server, seen), ...release], isGone: true }
+  const release: readonly Action[] =
+    accountId === undefined
+      ? []
+      : [{ do: 'effect', name: 'give_back', input: { accountId, serverId: server.metadata.name } }]
+  return {
+    state: 'deleting',
+    step: 'released',
+    outcome: 'succeeded',
+    actions: [...copy, ...own, ...keysOf(server, seen), ...release],
+    isGone: true,
+  }
 }
 
 /** Of a move that was left in the middle, on either side of its point of no return. */
@@ -35,11 +67,15 @@ function keysOf(server: ServerObject, { claims }: Turn['seen']): readonly Action
   const { migration } = server.status ?? {}
   if (claims?.target === undefined) return migration?.state === 'switched' ? forgetMove(server, migration) : []
   const nodes = [claims.placement.node, claims.target.node]
-  return [...nodes.map((node) => moveKeyKey(server, node)), userDataKey(server, claims.target.node)].map((key) => ({ do: 'remove', type: Secret, key }))
+  return [...nodes.map((node) => moveKeyKey(server, node)), userDataKey(server, claims.target.node)].map((key) => ({
+    do: 'remove',
+    type: Secret,
+    key,
+  }))
 }
 
 /** Free for those that are going. */
 export const removeInstances = (instances: readonly InstanceObject[] = []): readonly Action[] =>
-  instances.filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+  instances
+    .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
     .map(({ metadata: { namespace = '', name } }) => ({ do: 'remove', type: Instance, key: { namespace, name } }))
-

@@ -1,4 +1,5 @@
-/** The flow of server.renumber_ipv6: another /64 becomes the server's, and its host is told. The one before leads on, and what the guest makes
+/** The flow of server.renumber_ipv6: another /64 becomes the server's, and its host is told. The one before leads on,
+ *  and what the guest makes
  *  of the new one is its own business, so the operation ends at once. Power is left as it is. */
 import { refusalOf } from '../refusal.ts'
 import { currentAddress } from './addresses.ts'
@@ -12,18 +13,35 @@ const LOOK_SECONDS = 1
 
 /** Steps in order: routed, told. */
 export function renumberIpv6(work: Work): Decision {
-  const { server, seen: { accountId, claims, storage, instance } } = work
+  const {
+    server,
+    seen: { accountId, claims, storage, instance },
+  } = work
   const decision: Decision = { ...asBefore(work), step: 'routed' }
   const ipv6 = claims && currentAddress(claims, 'server_ipv6_prefix')
-  if (accountId === undefined || claims === undefined || ipv6 === undefined) return { ...decision, outcome: 'failed', error: 'The server has no IPv6 prefix.' }
+  if (accountId === undefined || claims === undefined || ipv6 === undefined)
+    return { ...decision, outcome: 'failed', error: 'The server has no IPv6 prefix.' }
   if (ipv6.isDraining) {
     const refusal = refusalOf(server, RENUMBERED)
     if (refusal !== undefined) return { ...decision, outcome: 'failed', error: refusal.message }
-    return { ...decision, actions: [{ do: 'effect', name: 'renumber', input: { accountId, serverId: server.metadata.name, zone: claims.placement.zone } }], waitFor: 'another prefix', waitSeconds: LOOK_SECONDS }
+    return {
+      ...decision,
+      actions: [
+        {
+          do: 'effect',
+          name: 'renumber',
+          input: { accountId, serverId: server.metadata.name, zone: claims.placement.zone },
+        },
+      ],
+      waitFor: 'another prefix',
+      waitSeconds: LOOK_SECONDS,
+    }
   }
   const told: Decision = { ...decision, step: 'told' }
   if (storage === undefined || instance === undefined) return { ...told, outcome: 'succeeded' }
   if (instance.metadata.deletionTimestamp !== undefined) return { ...told, waitFor: 'the instance before to be gone' }
   const actions = present(ensureInstance(server, work.seen, claims, storage, powerOf(instance)))
-  return actions.length === 0 && hasSeenSpec(instance) ? { ...told, outcome: 'succeeded' } : { ...told, actions, waitFor: 'the host to take over the prefix' }
+  return actions.length === 0 && hasSeenSpec(instance)
+    ? { ...told, outcome: 'succeeded' }
+    : { ...told, actions, waitFor: 'the host to take over the prefix' }
 }

@@ -40,7 +40,8 @@ export interface Seen {
   readonly isHostReachable: boolean
   /** What the host of the server offers, by its report; undefined before the first. */
   readonly hostFeatures?: readonly string[] | undefined
-  /** Of the nodes that have something of the server: those that do not answer, and those of which it was proven that nothing runs there. */
+  /** Of the nodes that have something of the server: those that do not answer, and those of which it was proven that
+   *  nothing runs there. */
   readonly silentNodes?: readonly string[]
   readonly fencedNodes?: readonly string[]
   /** The payload of the Secret that spec.userDataSecretName names; undefined when there is none. */
@@ -57,7 +58,8 @@ export interface Seen {
 export const activeOperation = (server: ServerObject): OperationStanza | undefined => activeStanza(server)
 
 /** True once the operation is in the server's status. */
-export const hasBegun = (server: ServerObject, operation: OperationStanza): boolean => server.status?.operation?.id === operation.id
+export const hasBegun = (server: ServerObject, operation: OperationStanza): boolean =>
+  server.status?.operation?.id === operation.id
 
 const REMOVALS: readonly (string | undefined)[] = ['server.delete', 'server.force_release']
 /** It was asked to go, and never comes back. */

@@ -1,23 +1,42 @@
-/** Disks on nodes other than the server's own: one on the node that it goes to, as its move needs it; what is left elsewhere goes. Pure. */
+/** Disks on nodes other than the server's own: one on the node that it goes to, as its move needs it; what is left
+ *  elsewhere goes. Pure. */
 import { isDeepStrictEqual } from 'node:util'
 import type { Action } from '../../kit/reconcile/action.ts'
 import { nodeOf } from '../../resources/instance.ts'
 import type { Seen } from './plan.ts'
-import { ensureOwn, ensureVolume, hasSameData, type Holding, isLeaving, poolAmong, remove, type StorageObject, type VolumeObject, withdraw } from './volumes.ts'
+import {
+  ensureOwn,
+  ensureVolume,
+  hasSameData,
+  type Holding,
+  isLeaving,
+  poolAmong,
+  remove,
+  type StorageObject,
+  type VolumeObject,
+  withdraw,
+} from './volumes.ts'
 
 /** `own` is the volume of the server's own node. */
 export function carry(storage: StorageObject, seen: Seen, own: VolumeObject | undefined): readonly Action[] {
   const { node, target, volumes, usedOn } = seen
-  const elsewhere = volumes.filter((one) => nodeOf(one) !== node && nodeOf(one) !== target?.node && !usedOn.includes(nodeOf(one)))
+  const elsewhere = volumes.filter(
+    (one) => nodeOf(one) !== node && nodeOf(one) !== target?.node && !usedOn.includes(nodeOf(one)),
+  )
   // A disk that only its node has is kept until the server's own node has it.
   const needless = elsewhere.filter((one) => hasSameData(one, own) || own?.status?.state === 'ready')
   return [
     ...needless.flatMap((one) => withdraw(storage, one, own)),
-    ...(own === undefined || isLeaving(own) ? [] : [ensureOwn(storage, own, serving(seen, own)), ...onTarget(storage, seen, own)]),
+    ...(own === undefined || isLeaving(own)
+      ? []
+      : [ensureOwn(storage, own, serving(seen, own)), ...onTarget(storage, seen, own)]),
   ]
 }
 
-const moveOf = ({ target, migration }: Seen) => (target === undefined || migration?.operationId !== target.operationId ? undefined : { ...target, state: migration.state })
+const moveOf = ({ target, migration }: Seen) =>
+  target === undefined || migration?.operationId !== target.operationId
+    ? undefined
+    : { ...target, state: migration.state }
 
 /** Both nodes reach the disk where it is. In its own zone a server goes only to nodes of which that is so. */
 const isShared = ({ zone }: Seen, target: NonNullable<Seen['target']>, { spec: { pool } }: VolumeObject): boolean =>
@@ -26,7 +45,8 @@ const isShared = ({ zone }: Seen, target: NonNullable<Seen['target']>, { spec: {
 /** The disk of a server that stands still is copied, unless both nodes reach it. */
 function serving(seen: Seen, own: VolumeObject): Holding['serve'] {
   const move = moveOf(seen)
-  if (move?.state !== 'detached' || isShared(seen, move, own) || !seen.isGuestOff || seen.moveSecretName === undefined) return undefined
+  if (move?.state !== 'detached' || isShared(seen, move, own) || !seen.isGuestOff || seen.moveSecretName === undefined)
+    return undefined
   return { id: move.operationId, secretName: seen.moveSecretName }
 }
 
@@ -40,7 +60,10 @@ function onTarget(storage: StorageObject, seen: Seen, own: VolumeObject): readon
   const isOther = there !== undefined && !isDeepStrictEqual(there.spec.source, holding.source)
   if (isOther) return seen.usedOn.includes(move.node) ? [] : [remove(there)]
   // Where an older copy is on its way out of the same shared storage, it would take this one along.
-  const isInTheWay = holding.source?.kind === 'copy' && holding.pool !== undefined && seen.volumes.some((one) => one !== there && one.spec.pool === holding.pool)
+  const isInTheWay =
+    holding.source?.kind === 'copy' &&
+    holding.pool !== undefined &&
+    seen.volumes.some((one) => one !== there && one.spec.pool === holding.pool)
   if (isInTheWay) return []
   return [ensureVolume(storage, move.node, holding)]
 }
@@ -51,14 +74,23 @@ interface Ends {
   readonly there: VolumeObject | undefined
 }
 
-function holdingOf(storage: StorageObject, seen: Seen, move: NonNullable<ReturnType<typeof moveOf>>, { own, there }: Ends): Holding {
+function holdingOf(
+  storage: StorageObject,
+  seen: Seen,
+  move: NonNullable<ReturnType<typeof moveOf>>,
+  { own, there }: Ends,
+): Holding {
   const [{ operationId: id, state }, { moveSecretName: secretName }] = [move, seen]
   const origin = own.status?.origin ?? own.spec.origin
   const known = origin === undefined ? {} : { origin }
-  if (own.spec.pool !== undefined && isShared(seen, move, own)) return { ...known, pool: own.spec.pool, isRetained: true, arrivingFor: id }
+  if (own.spec.pool !== undefined && isShared(seen, move, own))
+    return { ...known, pool: own.spec.pool, isRetained: true, arrivingFor: id }
   if (state !== 'detached') return { ...known, source: { kind: 'mirror', name: id } }
   const { serving } = own.status ?? {}
-  const from = serving?.id === id && secretName !== undefined ? { copyFrom: { id, host: serving.host, port: serving.port, secretName } } : {}
+  const from =
+    serving?.id === id && secretName !== undefined
+      ? { copyFrom: { id, host: serving.host, port: serving.port, secretName } }
+      : {}
   const pool = there === undefined ? poolAmong(storage, move.pools) : there.spec.pool
   return { ...known, source: { kind: 'copy', name: id }, ...from, ...(pool === undefined ? {} : { pool }) }
 }

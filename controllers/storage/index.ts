@@ -1,4 +1,5 @@
-/** The storage controller: what wakes it and what it reads. What it decides is `plan.ts`. A boot storage is made by the server controller,
+/** The storage controller: what wakes it and what it reads. What it decides is `plan.ts`. A boot storage is made by the
+ *  server controller,
  *  and gone before its server. */
 import { isHeardState } from '../../domain/node-rules.ts'
 import { isUuid } from '../../domain/uuid.ts'
@@ -6,7 +7,16 @@ import { type ClaimsReading, openClaimsReading } from '../../db/server-claims.ts
 import { type Key, keyOf, type KubeObject } from '../../kit/kube/object.ts'
 import { type Reconciler, watch } from '../../kit/reconcile/reconciler.ts'
 import { accountOfNamespace } from '../../resources/index.ts'
-import { Instance, type InstanceSpec, type InstanceStatus, NODE_REPORT_NAME, nodeNamespace, nodeOf, NodeReport, Volume } from '../../resources/instance.ts'
+import {
+  Instance,
+  type InstanceSpec,
+  type InstanceStatus,
+  NODE_REPORT_NAME,
+  nodeNamespace,
+  nodeOf,
+  NodeReport,
+  Volume,
+} from '../../resources/instance.ts'
 import { STORAGE_FINALIZER } from '../../resources/labels.ts'
 import { Node, Zone } from '../../resources/platform.ts'
 import { Server, type ServerSpec } from '../../resources/server.ts'
@@ -26,28 +36,52 @@ export function storageReconciler(parts: Parts): Reconciler<StorageSpec, Storage
   parts.caches.of(Instance).addIndex('volume', ({ spec }) => spec.disks.map(({ volume }) => volume))
   const storages = parts.caches.of(Storage)
   const indexKey = (namespace: string | undefined, serverId: string) => `${namespace}/${serverId}`
-  storages.addIndex('server', ({ metadata, spec }) => (spec.serverId === undefined ? [] : [indexKey(metadata.namespace, spec.serverId)]))
+  storages.addIndex('server', ({ metadata, spec }) =>
+    spec.serverId === undefined ? [] : [indexKey(metadata.namespace, spec.serverId)],
+  )
   /** A server that is rebuilt has two. */
-  const storagesOf = (namespace: string | undefined, serverId: string) => storages.by('server', indexKey(namespace, serverId)).map(keyOf)
+  const storagesOf = (namespace: string | undefined, serverId: string) =>
+    storages.by('server', indexKey(namespace, serverId)).map(keyOf)
   return {
-    name: 'storage', type: Storage, finalizer: STORAGE_FINALIZER,
+    name: 'storage',
+    type: Storage,
+    finalizer: STORAGE_FINALIZER,
     watches: [
       watch(Volume, (volume) => [storageOf(volume)]),
       watch(Server, ({ metadata: { namespace, name } }) => storagesOf(namespace, name)),
-      watch(Instance, ({ spec: { server: { namespace, name } } }) => storagesOf(namespace, name)),
+      watch(
+        Instance,
+        ({
+          spec: {
+            server: { namespace, name },
+          },
+        }) => storagesOf(namespace, name),
+      ),
       // What is deleted on a node that is lost goes with another.
-      watch(Node, ({ metadata: { name }, status }) => (status?.state === 'fenced' ? volumes.inNamespace(nodeNamespace(name)).filter(isLeaving).map(storageOf) : [])),
-      watch(Zone, () => []), watch(NodeReport, () => []),
+      watch(Node, ({ metadata: { name }, status }) =>
+        status?.state === 'fenced' ? volumes.inNamespace(nodeNamespace(name)).filter(isLeaving).map(storageOf) : [],
+      ),
+      watch(Zone, () => []),
+      watch(NodeReport, () => []),
     ],
     observe: (storage) => observe(readings, storage),
     plan,
   }
 }
 
-const storageOf = ({ spec: { storage: { namespace, name } } }: VolumeObject): Key => ({ namespace, name })
+const storageOf = ({
+  spec: {
+    storage: { namespace, name },
+  },
+}: VolumeObject): Key => ({ namespace, name })
 
-/** Nodes that hold the disk and cannot end it any more: fenced ones, and the one that its server is released from, unless it is heard again. */
-function lostNodes(caches: Parts['caches'], held: readonly VolumeObject[], server: KubeObject<ServerSpec> | undefined): readonly string[] {
+/** Nodes that hold the disk and cannot end it any more: fenced ones, and the one that its server is released from,
+ *  unless it is heard again. */
+function lostNodes(
+  caches: Parts['caches'],
+  held: readonly VolumeObject[],
+  server: KubeObject<ServerSpec> | undefined,
+): readonly string[] {
   const { kind, arguments: said } = server?.spec.operation ?? {}
   const released = kind === 'server.force_release' ? said?.['lost_node_id'] : undefined
   return held.map(nodeOf).filter((name) => {
@@ -57,35 +91,64 @@ function lostNodes(caches: Parts['caches'], held: readonly VolumeObject[], serve
 }
 
 /** The first by name, so that it stays the same. */
-const heirOf = (caches: Parts['caches'], pool: string | undefined): string | undefined => pool === undefined ? undefined
-  : caches.of(Node).list().filter(({ metadata: { name }, status }) => isHeardState(status?.state) && reaches(caches, name, pool)).map(({ metadata }) => metadata.name).sort()[0]
+const heirOf = (caches: Parts['caches'], pool: string | undefined): string | undefined =>
+  pool === undefined
+    ? undefined
+    : caches
+        .of(Node)
+        .list()
+        .filter(({ metadata: { name }, status }) => isHeardState(status?.state) && reaches(caches, name, pool))
+        .map(({ metadata }) => metadata.name)
+        .sort()[0]
 
 /** Who can end the disk, and who cannot any more. */
-const ownersOf = (caches: Parts['caches'], held: readonly VolumeObject[], server: KubeObject<ServerSpec> | undefined): Pick<Seen, 'lostNodes' | 'isReleased' | 'heirNode'> => ({
-  lostNodes: lostNodes(caches, held, server), isReleased: server?.spec.operation?.kind === 'server.force_release',
+const ownersOf = (
+  caches: Parts['caches'],
+  held: readonly VolumeObject[],
+  server: KubeObject<ServerSpec> | undefined,
+): Pick<Seen, 'lostNodes' | 'isReleased' | 'heirNode'> => ({
+  lostNodes: lostNodes(caches, held, server),
+  isReleased: server?.spec.operation?.kind === 'server.force_release',
   heirNode: heirOf(caches, held.find(({ spec }) => spec.pool !== undefined)?.spec.pool),
 })
 
-async function observe({ caches, claimsOf }: Pick<Parts, 'caches'> & { readonly claimsOf: ClaimsReading }, { metadata, spec }: StorageObject): Promise<Seen> {
+async function observe(
+  { caches, claimsOf }: Pick<Parts, 'caches'> & { readonly claimsOf: ClaimsReading },
+  { metadata, spec }: StorageObject,
+): Promise<Seen> {
   const { namespace = '', uid = '' } = metadata
   const accountId = accountOfNamespace(namespace)
   const { serverId } = spec
-  const claims = accountId === undefined || !isUuid(accountId) || serverId === undefined ? undefined : await asked(claimsOf({ accountId, serverId }))
+  const claims =
+    accountId === undefined || !isUuid(accountId) || serverId === undefined
+      ? undefined
+      : await asked(claimsOf({ accountId, serverId }))
   const server = serverId === undefined ? undefined : caches.of(Server).get({ namespace, name: serverId })
   const instances = caches.of(Instance).by('volume', uid)
   const volumes = caches.of(Volume).by('storage', uid)
   const { node, zone } = claims?.placement ?? {}
-  const poolsOf = (name: string) => caches.of(NodeReport).get({ namespace: nodeNamespace(name), name: NODE_REPORT_NAME })?.spec.pools ?? []
+  const poolsOf = (name: string) =>
+    caches.of(NodeReport).get({ namespace: nodeNamespace(name), name: NODE_REPORT_NAME })?.spec.pools ?? []
   return {
-    node, zone, target: claims?.target && { ...claims.target, pools: poolsOf(claims.target.node) }, migration: server?.status?.migration,
+    node,
+    zone,
+    target: claims?.target && { ...claims.target, pools: poolsOf(claims.target.node) },
+    migration: server?.status?.migration,
     moveSecretName: server === undefined || node === undefined ? undefined : moveKeyKey(server, node).name,
     region: caches.of(Zone).get({ name: spec.zone })?.spec.region,
-    volumes, ...(metadata.deletionTimestamp === undefined ? {} : ownersOf(caches, volumes, server)), usedOn: instances.map(nodeOf),
+    volumes,
+    ...(metadata.deletionTimestamp === undefined ? {} : ownersOf(caches, volumes, server)),
+    usedOn: instances.map(nodeOf),
     isGuestOff: instances.every((instance) => nodeOf(instance) !== node || isOff(instance)),
     pools: node === undefined ? [] : poolsOf(node),
-    isInUse: (server !== undefined && !isDeleting(server) && bootStorageName(server) === metadata.name) || instances.length > 0,
+    isInUse:
+      (server !== undefined && !isDeleting(server) && bootStorageName(server) === metadata.name) ||
+      instances.length > 0,
   }
 }
 
 const isOff = ({ spec, status, metadata }: KubeObject<InstanceSpec, InstanceStatus>): boolean =>
-  spec.power === 'stopped' && status !== undefined && ['stopped', 'error'].includes(status.state) && (status.observedGeneration ?? 0) >= (metadata.generation ?? 0)
+  spec.power === 'stopped' &&
+  status !== undefined &&
+  ['stopped', 'error'].includes(status.state) &&
+  (status.observedGeneration ?? 0) >= (metadata.generation ?? 0)

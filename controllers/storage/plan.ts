@@ -1,12 +1,24 @@
-/** The storage's plan: a disk is a Volume on the node of its server, and for as long as the server moves another on the node it goes to. Pure.
- *  Data goes with one Volume only: what lies on shared storage with that of the server's own node, and what lies on a node's own disks
+/** The storage's plan: a disk is a Volume on the node of its server, and for as long as the server moves another on the
+ *  node it goes to. Pure.
+ *  Data goes with one Volume only: what lies on shared storage with that of the server's own node, and what lies on a
+ *  node's own disks
  *  never before the server's own node has it. */
 import type { Action, ConditionDraft } from '../../kit/reconcile/action.ts'
 import { nodeOf, type VolumeSpec } from '../../resources/instance.ts'
 import type { MigrationProgress } from '../../resources/server.ts'
 import { healthConditions } from '../health.ts'
 import { carry } from './carry.ts'
-import { ensureOwn, ensureVolume, hasSameData, isLeaving, poolAmong, remove, type StorageObject, type VolumeObject, withdraw } from './volumes.ts'
+import {
+  ensureOwn,
+  ensureVolume,
+  hasSameData,
+  isLeaving,
+  poolAmong,
+  remove,
+  type StorageObject,
+  type VolumeObject,
+  withdraw,
+} from './volumes.ts'
 
 export interface Seen {
   /** Undefined when the server has no room on any node. */
@@ -14,7 +26,9 @@ export interface Seen {
   /** Of that node. */
   readonly zone?: string | undefined
   /** Where the server is on its way to. */
-  readonly target?: { readonly node: string; readonly zone: string; readonly operationId: string; readonly pools: readonly string[] } | undefined
+  readonly target?:
+    | { readonly node: string; readonly zone: string; readonly operationId: string; readonly pools: readonly string[] }
+    | undefined
   /** How far it is, as its server says. */
   readonly migration?: Pick<MigrationProgress, 'operationId' | 'state'> | undefined
   /** Secret of both nodes that a move shares. */
@@ -46,24 +60,59 @@ export function plan(storage: StorageObject, seen: Seen): readonly Action[] {
   const { metadata, spec } = storage
   const { node } = seen
   if (metadata.deletionTimestamp !== undefined && !seen.isInUse) return leave(storage, seen)
-  if (!spec.isBoot || spec.serverId === undefined) return failed('Only boot storages, which are made with their server, are offered here.')
-  if (node === undefined) return [onTheWay({ state: 'creating' }, 'Waiting', 'The server has no room on any host yet.'), { do: 'wait', seconds: PLACE_LOOK_SECONDS, for: 'the server to be placed' }]
+  if (!spec.isBoot || spec.serverId === undefined)
+    return failed('Only boot storages, which are made with their server, are offered here.')
+  if (node === undefined)
+    return [
+      onTheWay({ state: 'creating' }, 'Waiting', 'The server has no room on any host yet.'),
+      { do: 'wait', seconds: PLACE_LOOK_SECONDS, for: 'the server to be placed' },
+    ]
   // The last turn in this zone: whoever looks after the other goes on.
-  if (seen.zone !== undefined && seen.zone !== spec.zone) return [{ do: 'change', patch: { spec: { zone: seen.zone } } }, { do: 'wait', seconds: 0, for: 'the next look' }]
+  if (seen.zone !== undefined && seen.zone !== spec.zone)
+    return [
+      { do: 'change', patch: { spec: { zone: seen.zone } } },
+      { do: 'wait', seconds: 0, for: 'the next look' },
+    ]
   const volume = seen.volumes.find((one) => nodeOf(one) === node)
   const elsewhere = carry(storage, seen, volume)
   const pool = volume === undefined ? poolOf(storage, seen) : volume.spec.pool
   const place = { nodeName: node, pool, ...(seen.region === undefined ? {} : { region: seen.region }) }
   const holder = pool === undefined ? seen.volumes[0] : undefined
-  if (volume === undefined && holder !== undefined) return [...elsewhere, ...failed(`The disk lies on node ${nodeOf(holder)}, which the server is not on.`)]
-  if (volume === undefined) return [ensureVolume(storage, node, { pool, ...beginningOf(storage, seen) }), ...elsewhere, onTheWay({ state: 'creating', ...place }, 'Creating')]
-  const blocked: ConditionDraft[] = metadata.deletionTimestamp === undefined ? [] : [{ type: 'DeletionBlocked', status: 'True', reason: 'InUse', message: 'A boot storage goes with its server.' }]
-  if (volume.status?.state === 'error') return [...elsewhere, ...failed(volume.status.detail ?? 'The host could not make the disk.')]
+  if (volume === undefined && holder !== undefined)
+    return [...elsewhere, ...failed(`The disk lies on node ${nodeOf(holder)}, which the server is not on.`)]
+  if (volume === undefined)
+    return [
+      ensureVolume(storage, node, { pool, ...beginningOf(storage, seen) }),
+      ...elsewhere,
+      onTheWay({ state: 'creating', ...place }, 'Creating'),
+    ]
+  const blocked: ConditionDraft[] =
+    metadata.deletionTimestamp === undefined
+      ? []
+      : [{ type: 'DeletionBlocked', status: 'True', reason: 'InUse', message: 'A boot storage goes with its server.' }]
+  if (volume.status?.state === 'error')
+    return [...elsewhere, ...failed(volume.status.detail ?? 'The host could not make the disk.')]
   const isReady = volume.status?.state === 'ready'
-  return [...elsewhere, {
-    do: 'status', status: { state: isReady ? 'online' : 'creating', stateDetail: undefined, sizeGibibytes: volume.status?.sizeGibibytes, ...place },
-    conditions: [...healthConditions(isReady ? 'ready' : 'reconciling', isReady ? 'Online' : 'Creating', volume.status?.detail ?? ''), ...blocked],
-  }]
+  return [
+    ...elsewhere,
+    {
+      do: 'status',
+      status: {
+        state: isReady ? 'online' : 'creating',
+        stateDetail: undefined,
+        sizeGibibytes: volume.status?.sizeGibibytes,
+        ...place,
+      },
+      conditions: [
+        ...healthConditions(
+          isReady ? 'ready' : 'reconciling',
+          isReady ? 'Online' : 'Creating',
+          volume.status?.detail ?? '',
+        ),
+        ...blocked,
+      ],
+    },
+  ]
 }
 
 /** A disk stays where it was made. */
@@ -83,25 +132,61 @@ function beginningOf({ spec }: StorageObject, { volumes: [known] }: Seen): Pick<
 
 const HEIR_LOOK_SECONDS = 10
 
-/** The server's own volume goes last, with the data. Once the server has no node any more, that is the one that may end them. */
+/** The server's own volume goes last, with the data. Once the server has no node any more, that is the one that may end
+ *  them. */
 function leave(storage: StorageObject, seen: Seen): readonly Action[] {
   const { volumes, node } = seen
-  const own = volumes.find((one) => nodeOf(one) === node) ?? volumes.find(({ spec }) => spec.isRetained !== true) ?? volumes[0]
+  const own =
+    volumes.find((one) => nodeOf(one) === node) ?? volumes.find(({ spec }) => spec.isRetained !== true) ?? volumes[0]
   if (own === undefined) return [{ do: 'finalized' }]
   const others = volumes.filter((one) => one !== own)
   const isLost = own.spec.pool !== undefined && (seen.lostNodes ?? []).includes(nodeOf(own))
-  const actions = isLost ? inherit(storage, seen, own) : others.length > 0 ? others.flatMap((one) => withdraw(storage, one, own)) : isLeaving(own) ? [] : [ensureOwn(storage, own), remove(own)]
-  return [...actions, onTheWay({ state: 'deleting' }, 'Deleting'), ...(isLost ? [{ do: 'wait', seconds: HEIR_LOOK_SECONDS, for: 'a node that reaches the disk' } as const] : [])]
+  const actions = isLost
+    ? inherit(storage, seen, own)
+    : others.length > 0
+      ? others.flatMap((one) => withdraw(storage, one, own))
+      : isLeaving(own)
+        ? []
+        : [ensureOwn(storage, own), remove(own)]
+  return [
+    ...actions,
+    onTheWay({ state: 'deleting' }, 'Deleting'),
+    ...(isLost ? [{ do: 'wait', seconds: HEIR_LOOK_SECONDS, for: 'a node that reaches the disk' } as const] : []),
+  ]
 }
 
-/** Data on shared storage that only a lost node could end go with another node that reaches them. As soon as that one knows of them the lost one's
- *  volume is withdrawn, and goes by the proof that the node is lost. Where nobody else reaches them, only a release by force goes on without. */
-function inherit(storage: StorageObject, { volumes, lostNodes = [], heirNode, isReleased = false }: Seen, lost: VolumeObject): readonly Action[] {
-  const heir = volumes.find((one) => one !== lost && hasSameData(one, lost) && !isLeaving(one) && !lostNodes.includes(nodeOf(one)))
+/** Data on shared storage that only a lost node could end go with another node that reaches them. As soon as that one
+ *  knows of them the lost one's
+ *  volume is withdrawn, and goes by the proof that the node is lost. Where nobody else reaches them, only a release by
+ *  force goes on without. */
+function inherit(
+  storage: StorageObject,
+  { volumes, lostNodes = [], heirNode, isReleased = false }: Seen,
+  lost: VolumeObject,
+): readonly Action[] {
+  const heir = volumes.find(
+    (one) => one !== lost && hasSameData(one, lost) && !isLeaving(one) && !lostNodes.includes(nodeOf(one)),
+  )
   if (heir !== undefined) return heir.status === undefined ? [] : withdraw(storage, lost, lost)
   if (heirNode === undefined) return isReleased && !isLeaving(lost) ? [remove(lost)] : []
-  return [ensureVolume(storage, heirNode, { pool: lost.spec.pool, origin: lost.status?.origin ?? lost.spec.origin, isRetained: true })]
+  return [
+    ensureVolume(storage, heirNode, {
+      pool: lost.spec.pool,
+      origin: lost.status?.origin ?? lost.spec.origin,
+      isRetained: true,
+    }),
+  ]
 }
 
-const onTheWay = (status: Readonly<Record<string, unknown>>, reason: string, message = ''): Action => ({ do: 'status', status, conditions: healthConditions('reconciling', reason, message) })
-const failed = (detail: string): readonly Action[] => [{ do: 'status', status: { state: 'error', stateDetail: detail }, conditions: healthConditions('stalled', 'Error', detail) }]
+const onTheWay = (status: Readonly<Record<string, unknown>>, reason: string, message = ''): Action => ({
+  do: 'status',
+  status,
+  conditions: healthConditions('reconciling', reason, message),
+})
+const failed = (detail: string): readonly Action[] => [
+  {
+    do: 'status',
+    status: { state: 'error', stateDetail: detail },
+    conditions: healthConditions('stalled', 'Error', detail),
+  },
+]

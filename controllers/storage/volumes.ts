@@ -13,36 +13,82 @@ export const isLeaving = ({ metadata }: VolumeObject): boolean => metadata.delet
 const keyOf = ({ metadata: { namespace = '', name } }: VolumeObject): Key => ({ namespace, name })
 
 /** What differs between the volumes of one storage. */
-export type Holding = Pick<VolumeSpec, 'source' | 'copyFrom' | 'serve' | 'origin' | 'pool' | 'isRetained' | 'arrivingFor'>
+export type Holding = Pick<
+  VolumeSpec,
+  'source' | 'copyFrom' | 'serve' | 'origin' | 'pool' | 'isRetained' | 'arrivingFor'
+>
 
 /** `holding` is the whole of what differs: what it leaves out the volume has no more. */
-export function ensureVolume({ metadata: { namespace = '', name, uid = '', labels = {} }, spec }: StorageObject, node: string, holding: { readonly [Field in keyof Holding]: Holding[Field] | undefined }): Action {
+export function ensureVolume(
+  { metadata: { namespace = '', name, uid = '', labels = {} }, spec }: StorageObject,
+  node: string,
+  holding: { readonly [Field in keyof Holding]: Holding[Field] | undefined },
+): Action {
   const account = labels[ACCOUNT_LABEL]
-  const draft: VolumeSpec = { storage: { namespace, name, uid }, sizeGibibytes: spec.sizeGibibytes, ...present(holding) }
-  return { do: 'ensure', type: Volume, draft: { metadata: { namespace: nodeNamespace(node), name: uid, ...(account === undefined ? {} : { labels: { [ACCOUNT_LABEL]: account } }) }, spec: draft } }
+  const draft: VolumeSpec = {
+    storage: { namespace, name, uid },
+    sizeGibibytes: spec.sizeGibibytes,
+    ...present(holding),
+  }
+  return {
+    do: 'ensure',
+    type: Volume,
+    draft: {
+      metadata: {
+        namespace: nodeNamespace(node),
+        name: uid,
+        ...(account === undefined ? {} : { labels: { [ACCOUNT_LABEL]: account } }),
+      },
+      spec: draft,
+    },
+  }
 }
 
-/** The node that the server lives on holds the data: with its volume it goes. What was copied to shared storage is from then on as if made there. */
+/** The node that the server lives on holds the data: with its volume it goes. What was copied to shared storage is from
+ *  then on as if made there. */
 export function ensureOwn(storage: StorageObject, volume: VolumeObject, serve?: VolumeSpec['serve']): Action {
-  const { spec: { source, origin, pool }, status } = volume
+  const {
+    spec: { source, origin, pool },
+    status,
+  } = volume
   const isWhole = pool !== undefined && source?.kind === 'copy' && origin !== undefined && status?.state === 'ready'
   return ensureVolume(storage, nodeOf(volume), { source: isWhole ? undefined : source, origin, pool, serve })
 }
 
 /** A disk is made on shared storage where its node has some. */
-export const poolAmong = ({ spec }: StorageObject, pools: readonly string[]): string | undefined => (spec.tier === 'standard' ? pools[0] : undefined)
+export const poolAmong = ({ spec }: StorageObject, pools: readonly string[]): string | undefined =>
+  spec.tier === 'standard' ? pools[0] : undefined
 
-/** Whether the volume shows the very data that the server's own does. Before that one is known, whatever lies on shared storage may be those. */
-export const hasSameData = ({ spec: { pool } }: VolumeObject, own: VolumeObject | undefined): boolean => pool !== undefined && (own === undefined || pool === own.spec.pool)
+/** Whether the volume shows the very data that the server's own does. Before that one is known, whatever lies on shared
+ *  storage may be those. */
+export const hasSameData = ({ spec: { pool } }: VolumeObject, own: VolumeObject | undefined): boolean =>
+  pool !== undefined && (own === undefined || pool === own.spec.pool)
 
 /** Takes the volume from its node. What lies on shared storage stays there for the node that the server lives on. */
-export const withdraw = (storage: StorageObject, volume: VolumeObject, own: VolumeObject | undefined): readonly Action[] => isLeaving(volume) ? [] : [
-  ...(hasSameData(volume, own) ? [ensureVolume(storage, nodeOf(volume), { source: volume.spec.source, origin: volume.spec.origin, pool: volume.spec.pool, isRetained: true })] : []),
-  remove(volume),
-]
+export const withdraw = (
+  storage: StorageObject,
+  volume: VolumeObject,
+  own: VolumeObject | undefined,
+): readonly Action[] =>
+  isLeaving(volume)
+    ? []
+    : [
+        ...(hasSameData(volume, own)
+          ? [
+              ensureVolume(storage, nodeOf(volume), {
+                source: volume.spec.source,
+                origin: volume.spec.origin,
+                pool: volume.spec.pool,
+                isRetained: true,
+              }),
+            ]
+          : []),
+        remove(volume),
+      ]
 
 /** Its node ends the data too, unless they are retained. */
 export const remove = (volume: VolumeObject): Action => ({ do: 'remove', type: Volume, key: keyOf(volume) })
 
 const present = (holding: { readonly [Field in keyof Holding]: Holding[Field] | undefined }): Holding =>
-  Object.fromEntries(Object.entries(holding).filter(([, value]) => value !== undefined)) as Holding // without what is undefined
+  // without what is undefined
+  Object.fromEntries(Object.entries(holding).filter(([, value]) => value !== undefined)) as Holding

@@ -11,14 +11,21 @@ import type { UsageSource } from './index.ts'
 const Answer = z.strictObject({ guests: z.array(GuestUsage) })
 const CONNECTIONS_MAXIMUM = 64
 
-/** Asks each agent itself, and trusts only the certificate that its node shows. Throws Unavailable when one does not answer. */
+/** Asks each agent itself, and trusts only the certificate that its node shows. Throws Unavailable when one does not
+ *  answer. */
 export function usageFromAgents(store: Store): UsageSource {
   // A resumed TLS session shows no certificate, so none is resumed.
-  const kept = new Agent({ keepAlive: true, maxSockets: CONNECTIONS_MAXIMUM, maxCachedSessions: 0, rejectUnauthorized: false })
+  const kept = new Agent({
+    keepAlive: true,
+    maxSockets: CONNECTIONS_MAXIMUM,
+    maxCachedSessions: 0,
+    rejectUnauthorized: false,
+  })
   const tokens = new Map<string, string>()
 
   async function tokenOf(node: string): Promise<string> {
-    const encoded = (await store.get(Secret, { namespace: nodeNamespace(node), name: AGENT_ACCESS_SECRET_NAME }))?.data?.['token']
+    const encoded = (await store.get(Secret, { namespace: nodeNamespace(node), name: AGENT_ACCESS_SECRET_NAME }))
+      ?.data?.['token']
     if (encoded === undefined) throw new Unavailable(`the access token of ${node}`)
     return Buffer.from(encoded, 'base64').toString().trim()
   }
@@ -26,9 +33,12 @@ export function usageFromAgents(store: Store): UsageSource {
   return async ({ metadata: { name }, status }) => {
     const { endpoint } = status ?? {}
     if (endpoint === undefined) throw new Unavailable(`the agent of ${name}`)
-    const token = tokens.get(name) ?? await tokenOf(name)
+    const token = tokens.get(name) ?? (await tokenOf(name))
     tokens.set(name, token)
-    const response = await askPinned({ url: new URL('/v1/usage', endpoint.url), fingerprint: endpoint.certificateFingerprint.toLowerCase(), token }, { method: 'GET', agent: kept })
+    const response = await askPinned(
+      { url: new URL('/v1/usage', endpoint.url), fingerprint: endpoint.certificateFingerprint.toLowerCase(), token },
+      { method: 'GET', agent: kept },
+    )
     const chunks: Buffer[] = []
     for await (const chunk of response) chunks.push(chunk as Buffer) // a response without an encoding yields bytes
     if (response.statusCode !== 200) {

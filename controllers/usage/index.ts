@@ -1,4 +1,5 @@
-/** Asks every host what its guests have moved, and adds it to their series. A host that does not answer loses nothing: its counters go on
+/** Asks every host what its guests have moved, and adds it to their series. A host that does not answer loses nothing:
+ *  its counters go on
  *  growing, and the next answer holds what the last ones missed. */
 import { pruneUsage, type Reading, recordReadings } from '../../db/usage.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
@@ -39,7 +40,8 @@ export async function runUsageCollector(options: CollectorOptions, signal: Abort
 /** Whose guest the Instance of a name is. */
 type Owners = ReadonlyMap<string, Pick<Reading, 'accountId' | 'serverId' | 'serverUid' | 'serverName'>>
 
-/** Answers one look at every node of the shard that answers. What a guest moved at its end is told when its Instance has gone already, so
+/** Answers one look at every node of the shard that answers. What a guest moved at its end is told when its Instance
+ *  has gone already, so
  *  looks remember whose it was. */
 export function openUsageCollector(options: CollectorOptions): () => Promise<void> {
   const { caches, log, shard = WHOLE } = options
@@ -58,11 +60,19 @@ export function openUsageCollector(options: CollectorOptions): () => Promise<voi
   }
 
   return async () => {
-    const nodes = caches.of(Node).list().filter(({ spec, status }) => shard.ownsZone(spec.zone) && status?.endpoint !== undefined && status.state !== 'unreachable')
+    const nodes = caches
+      .of(Node)
+      .list()
+      .filter(
+        ({ spec, status }) =>
+          shard.ownsZone(spec.zone) && status?.endpoint !== undefined && status.state !== 'unreachable',
+      )
     const work = async () => {
       for (let node = nodes.pop(); node !== undefined; node = nodes.pop()) {
         const { name } = node.metadata
-        await collectNode(node).catch((error: unknown) => log.warn('usage of a node not collected', { node: name, error }))
+        await collectNode(node).catch((error: unknown) =>
+          log.warn('usage of a node not collected', { node: name, error }),
+        )
       }
     }
     await Promise.all(Array.from({ length: NODES_AT_ONCE }, work))
@@ -70,12 +80,22 @@ export function openUsageCollector(options: CollectorOptions): () => Promise<voi
 }
 
 /** Of every Instance that is there, and of those that have gone as long as their host speaks of them. */
-function ownersOf({ caches }: Pick<Parts, 'caches'>, node: string, usages: readonly GuestUsage[], earlier: Owners): Owners {
+function ownersOf(
+  { caches }: Pick<Parts, 'caches'>,
+  node: string,
+  usages: readonly GuestUsage[],
+  earlier: Owners,
+): Owners {
   const spokenOf = new Set(usages.map(({ instance }) => instance))
   const gone = [...earlier].filter(([name]) => spokenOf.has(name))
-  const present = caches.of(Instance).inNamespace(nodeNamespace(node)).flatMap(({ metadata: { name }, spec: { server, hostname } }) => {
-    const accountId = accountOfNamespace(server.namespace)
-    return accountId === undefined ? [] : [[name, { accountId, serverId: server.name, serverUid: server.uid, serverName: hostname }] as const]
-  })
+  const present = caches
+    .of(Instance)
+    .inNamespace(nodeNamespace(node))
+    .flatMap(({ metadata: { name }, spec: { server, hostname } }) => {
+      const accountId = accountOfNamespace(server.namespace)
+      return accountId === undefined
+        ? []
+        : [[name, { accountId, serverId: server.name, serverUid: server.uid, serverName: hostname }] as const]
+    })
   return new Map([...gone, ...present])
 }

@@ -260,6 +260,7 @@ const STATEMENTS = [
      primary key (account_id, key)
    )`,
   `create index idempotency_key_age on idempotency_key (created_at)`,
-  // Keys that the deployment makes for itself on first start (cursor signing, CSRF, sealing), wrapped by configuration when given.
+  // Keys that the deployment makes for itself on first start (cursor signing, CSRF, sealing), wrapped by configuration
+  // when given.
   `create table deployment_secret (name text primary key, value bytea not null, created_at timestamptz not null)`,
 ]

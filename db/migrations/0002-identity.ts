@@ -6,7 +6,8 @@ export async function up(db: Kysely<unknown>): Promise<void> {
 }
 
 const STATEMENTS = [
-  // One authenticator per person: pending until its first code, then enabled. `last_step` is the newest time step that was accepted.
+  // One authenticator per person: pending until its first code, then enabled. `last_step` is the newest time step that
+  // was accepted.
   `create table second_factor (
      user_id uuid primary key references app_user (id) on delete cascade,
      sealed_secret text not null,
@@ -60,7 +61,8 @@ const STATEMENTS = [
      created_at timestamptz not null
    )`,
   `alter table credit add column coupon_id uuid references coupon (id)`,
-  `alter table credit add column spent_cents bigint not null default 0 check (spent_cents >= 0 and spent_cents <= amount_cents)`,
+  'alter table credit add column spent_cents bigint not null default 0 check (spent_cents >= 0 and spent_cents ' +
+    '<= amount_cents)',
   `create unique index credit_coupon_once on credit (account_id, coupon_id) where coupon_id is not null`,
   `create table coupon_attempt (
      id uuid primary key,
@@ -102,7 +104,8 @@ const STATEMENTS = [
      last_seen_at timestamptz not null,
      expires_at timestamptz not null
    )`,
-  // Issued with a code, active from its redemption, ended by expiry, staff, the customer or itself. It acts as the owner.
+  // Issued with a code, active from its redemption, ended by expiry, staff, the customer or itself. It acts as the
+  // owner.
   `create table support_session (
      id uuid primary key,
      account_id uuid not null references account (id) on delete cascade,

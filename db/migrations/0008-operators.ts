@@ -6,6 +6,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
 }
 
 const STATEMENTS = [
-  `create unique index staff_audit_entry_once on staff_audit_entry ((body ->> 'request_id'), action, (body ->> 'resource_id')) where body ->> 'request_id' <> ''`,
+  `create unique index staff_audit_entry_once on staff_audit_entry ((body ->> 'request_id'), action, (body ->> ` +
+    `'resource_id')) where body ->> 'request_id' <> ''`,
   `create index operation_history_newest on operation_history (created_at desc, id desc)`,
 ]

@@ -8,7 +8,12 @@ import { systemRandom } from '../../kit/sys/random.ts'
 import { startServer } from './server/serve.ts'
 import { FolderLocked, LogDamaged } from './storage/log.ts'
 
-const { SVCCLOUD_DATA: folder, SVCCLOUD_HOST: host = '127.0.0.1', SVCCLOUD_PORT: port = '0', SVCCLOUD_LOG_LEVEL: level = 'info' } = environment()
+const {
+  SVCCLOUD_DATA: folder,
+  SVCCLOUD_HOST: host = '127.0.0.1',
+  SVCCLOUD_PORT: port = '0',
+  SVCCLOUD_LOG_LEVEL: level = 'info',
+} = environment()
 const log = openLog('kubernetes', level)
 onFatal((error) => log.error('unexpected error', { error }))
 const stop = stopSignal()
@@ -24,10 +29,26 @@ const onStorageFailure = (error: unknown): never => {
 if (folder === undefined) refuse('SVCCLOUD_DATA is not set')
 
 try {
-  const server = await startServer({ folder, host, port: Number(port), clock: systemClock, random: systemRandom, log, onStorageFailure })
+  const server = await startServer({
+    folder,
+    host,
+    port: Number(port),
+    clock: systemClock,
+    random: systemRandom,
+    log,
+    onStorageFailure,
+  })
   log.info('serving', { url: server.url })
-  tellParent({ ready: true, url: server.url, port: server.port, kubeconfig: server.kubeconfig, ca_certificate: server.authorityFile })
-  await new Promise<void>((resolve) => (stop.aborted ? resolve() : stop.addEventListener('abort', () => resolve(), { once: true })))
+  tellParent({
+    ready: true,
+    url: server.url,
+    port: server.port,
+    kubeconfig: server.kubeconfig,
+    ca_certificate: server.authorityFile,
+  })
+  await new Promise<void>((resolve) =>
+    stop.aborted ? resolve() : stop.addEventListener('abort', () => resolve(), { once: true }),
+  )
   await server.stop()
   exitProcess(0)
 } catch (error) {

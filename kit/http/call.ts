@@ -1,12 +1,10 @@
-/** What a handler gets and gives. Knows no noun: `transaction` is whatever the application's database calls a transaction. */
+/** What a handler gets and gives. Knows no noun: `transaction` is whatever the application's database calls a
+ *  transaction. */
 import type { Permission, Role, StaffRole, SupportMode } from '../../domain/permissions.ts'
 import type { BodyOf, ParamsOf, QueryOf, Route } from './route.ts'
 
 /** Who calls, after authentication. */
-export type Caller =
-  | { readonly kind: 'public' }
-  | Customer
-  | Operator
+export type Caller = { readonly kind: 'public' } | Customer | Operator
 
 /** Somebody who runs the cloud: by a token of the management cluster, or a person of the staff with a session. */
 export interface Operator {
@@ -17,7 +15,13 @@ export interface Operator {
   /** Of the management cluster; empty for staff sessions. */
   readonly groups: readonly string[]
   /** Set for staff sessions. */
-  readonly staff?: { readonly id: string; readonly email: string; readonly name: string; readonly sessionId: string; readonly csrfToken: string }
+  readonly staff?: {
+    readonly id: string
+    readonly email: string
+    readonly name: string
+    readonly sessionId: string
+    readonly csrfToken: string
+  }
 }
 
 export interface Customer {
@@ -29,11 +33,22 @@ export interface Customer {
   readonly permissions: readonly Permission[]
   readonly isEmailVerified: boolean
   /** Set for API tokens. */
-  readonly token?: { readonly id: string; readonly name: string; readonly scope: 'read' | 'read_write' | readonly Permission[] }
+  readonly token?: {
+    readonly id: string
+    readonly name: string
+    readonly scope: 'read' | 'read_write' | readonly Permission[]
+  }
   /** Set for portal sessions. */
   readonly session?: { readonly id: string; readonly csrfToken: string; readonly expiresAt: Date }
   /** Set for support sessions. */
-  readonly support?: { readonly staffId: string; readonly staffEmail: string; readonly staffName: string; readonly reason: string; readonly mode: SupportMode; readonly expiresAt: Date }
+  readonly support?: {
+    readonly staffId: string
+    readonly staffEmail: string
+    readonly staffName: string
+    readonly reason: string
+    readonly mode: SupportMode
+    readonly expiresAt: Date
+  }
   /** As operations show it: `user:<id>` or `token:<name>`. */
   readonly actor: string
 }
@@ -62,7 +77,12 @@ export interface Call<R extends Route = Route, C extends Caller = Caller> {
 
 /** What a handler answers. `body` is checked against the route's schema in tests. */
 export type Answer =
-  | { readonly status: number; readonly body?: unknown; readonly headers?: AnswerHeaders; readonly cookies?: readonly Cookie[] }
+  | {
+      readonly status: number
+      readonly body?: unknown
+      readonly headers?: AnswerHeaders
+      readonly cookies?: readonly Cookie[]
+    }
   /** JSON that is encoded already: lists are put together from fragments that were encoded once per object. */
   | { readonly status: 200; readonly json: Uint8Array; readonly headers?: AnswerHeaders }
   /** Bytes as they come (console stream, export), in the route's media type. */

@@ -1,4 +1,5 @@
-/** A bounded queue between those who have something to say and one response that says it: the reader waits, the writers never do. */
+/** A bounded queue between those who have something to say and one response that says it: the reader waits, the writers
+ *  never do. */
 
 export interface Channel<T> extends AsyncIterable<T> {
   /** False when the channel has ended. One that grows beyond its bound ends: its reader is too slow. */
@@ -59,7 +60,10 @@ export function createChannel<T>({ sizeMaximum, sizeOf, signal, onClosed }: Chan
             size -= sizeOf(item)
             yield item
           } else if (hasEnded) return
-          else await new Promise<void>((resolve) => { wake = resolve })
+          else
+            await new Promise<void>((resolve) => {
+              wake = resolve
+            })
         }
       } finally {
         hasEnded = true

@@ -10,5 +10,9 @@ export function requireMatch(request: RequestFacts, etag: string): void {
   const wanted = request.header('if-match')
   if (wanted === undefined || wanted.trim() === '*') return
   const isCurrent = wanted.split(',').some((tag) => tag.trim() === etag)
-  if (!isCurrent) throw conflict('state_not_allowed', 'The resource has changed since it was read. Read it again, then repeat the change.')
+  if (!isCurrent)
+    throw conflict(
+      'state_not_allowed',
+      'The resource has changed since it was read. Read it again, then repeat the change.',
+    )
 }

@@ -1,4 +1,5 @@
-/** Keyset cursors: opaque to clients, signed for one list of one account. base64url of `v1.<sort key>.<id>` followed by 16 bytes of HMAC-SHA256. */
+/** Keyset cursors: opaque to clients, signed for one list of one account. base64url of `v1.<sort key>.<id>` followed by
+ *  16 bytes of HMAC-SHA256. */
 import { createHmac, createSecretKey, timingSafeEqual } from 'node:crypto'
 import { badField } from '../../domain/problem.ts'
 
@@ -32,7 +33,10 @@ export function createCursors(key: Uint8Array): Cursors {
       const bytes = Buffer.from(cursor, 'base64url')
       const payload = bytes.subarray(0, Math.max(0, bytes.length - SIGNATURE_BYTES))
       const signature = bytes.subarray(payload.length)
-      const isOurs = bytes.toString('base64url') === cursor && signature.length === SIGNATURE_BYTES && timingSafeEqual(signature, sign(list, accountId, payload))
+      const isOurs =
+        bytes.toString('base64url') === cursor &&
+        signature.length === SIGNATURE_BYTES &&
+        timingSafeEqual(signature, sign(list, accountId, payload))
       const match = isOurs ? /^v1\.([^.]*)\.(.+)$/s.exec(payload.toString()) : null
       if (match?.[1] === undefined || match[2] === undefined) throw badField('cursor', 'is not a cursor of this list')
       return { sortKey: match[1], id: match[2] }

@@ -9,7 +9,8 @@ export interface Endpoint {
 }
 
 /** For customer routes: the pipeline lets only signed-in callers through to them. */
-export const customerEndpoint = <R extends Route>(route: R, handle: Handler<R, Customer>): Endpoint => erase(route, handle)
+export const customerEndpoint = <R extends Route>(route: R, handle: Handler<R, Customer>): Endpoint =>
+  erase(route, handle)
 
 /** For routes that also, or only, answer callers without a credential. */
 export const publicEndpoint = <R extends Route>(route: R, handle: Handler<R, Caller>): Endpoint => erase(route, handle)
@@ -22,5 +23,7 @@ export const operatorEndpoint = <R extends Route>(route: R, handle: Handler<R, O
   })
 
 /** The pipeline parses params, query and body with this very route's schemas before it calls the handler. */
-const erase = <R extends Route, C extends Caller>(route: R, handle: Handler<R, C>): Endpoint =>
-  ({ route, handle: handle as unknown as Endpoint['handle'] })
+const erase = <R extends Route, C extends Caller>(route: R, handle: Handler<R, C>): Endpoint => ({
+  route,
+  handle: handle as unknown as Endpoint['handle'],
+})

@@ -7,7 +7,9 @@ const USER_AGENT_LENGTH_MAXIMUM = 256
 const FORWARDED_ADDRESSES_MAXIMUM = 20
 
 /** Reads facts. Only peers inside `trustedProxies` (CIDRs or addresses) are believed about whom they speak for. */
-export function factsReader(trustedProxies: readonly string[]): (incoming: HttpRequest, requestId: string) => RequestFacts {
+export function factsReader(
+  trustedProxies: readonly string[],
+): (incoming: HttpRequest, requestId: string) => RequestFacts {
   const trusted = new BlockList()
   for (const proxy of trustedProxies) {
     const [address = '', prefix] = proxy.split('/')
@@ -15,18 +17,25 @@ export function factsReader(trustedProxies: readonly string[]): (incoming: HttpR
     if (isIP(address) === 0) throw new TypeError(`${proxy} is not an address or CIDR`)
     trusted.addSubnet(address, Number(prefix ?? (family === 'ipv6' ? 128 : 32)), family)
   }
-  const isTrusted = (address: string) => isIP(address) !== 0 && trusted.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4')
+  const isTrusted = (address: string) =>
+    isIP(address) !== 0 && trusted.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4')
 
   return (incoming, requestId) => {
     const header = (name: string) => headerOf(incoming, name)
     let cookies: ReadonlyMap<string, string> | undefined
     return {
       requestId,
-      sourceIp: clientAddress(plainAddress(incoming.remoteAddress), trustedProxies.length === 0 ? undefined : header('x-forwarded-for'), isTrusted),
+      sourceIp: clientAddress(
+        plainAddress(incoming.remoteAddress),
+        trustedProxies.length === 0 ? undefined : header('x-forwarded-for'),
+        isTrusted,
+      ),
       userAgent: (header('user-agent') ?? '').slice(0, USER_AGENT_LENGTH_MAXIMUM),
       header,
       cookie: (name) => (cookies ??= readCookies(header('cookie') ?? '')).get(name),
-      get signal() { return incoming.signal },
+      get signal() {
+        return incoming.signal
+      },
     }
   }
 }
@@ -37,7 +46,11 @@ function headerOf(incoming: HttpRequest, name: string): string | undefined {
 }
 
 /** From the peer towards the client, the first address that is not one of our own proxies. */
-function clientAddress(peer: string, forwardedFor: string | undefined, isTrusted: (address: string) => boolean): string {
+function clientAddress(
+  peer: string,
+  forwardedFor: string | undefined,
+  isTrusted: (address: string) => boolean,
+): string {
   if (forwardedFor === undefined || !isTrusted(peer)) return peer
   let client = peer
   for (const hop of forwardedFor.split(',').slice(-FORWARDED_ADDRESSES_MAXIMUM).reverse()) {

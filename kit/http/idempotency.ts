@@ -1,4 +1,5 @@
-/** Requests that may be sent again without being done again: a POST with an Idempotency-Key is carried out once for each key of an
+/** Requests that may be sent again without being done again: a POST with an Idempotency-Key is carried out once for
+ *  each key of an
  *  account. What it answered is answered again; what refused it changed nothing, so the key is free again. */
 import { createHash } from 'node:crypto'
 import { badField, conflict, Problem } from '../../domain/problem.ts'
@@ -29,9 +30,13 @@ export interface IdempotencyKeys {
 
 const HEADER = 'idempotency-key'
 
-/** Sessions are for people, whose routes show secrets that must not be kept: only routes that programs call take keys. */
+/** Sessions are for people, whose routes show secrets that must not be kept: only routes that programs call take keys.
+ */
 export const takesIdempotencyKey = (route: Route): boolean =>
-  route.method === 'POST' && route.credentials.includes('token') && route.readsBodyAs === 'json' && route.budget !== 'console'
+  route.method === 'POST' &&
+  route.credentials.includes('token') &&
+  route.readsBodyAs === 'json' &&
+  route.budget !== 'console'
 
 /** The key of the request; undefined where none was sent or none is taken. Throws a Problem (400). */
 export function idempotencyKeyOf({ route, request, caller }: Passage): KeyOf | undefined {
@@ -49,14 +54,34 @@ export interface Once {
   readonly isRefusal: (error: unknown) => boolean
 }
 
-/** Carries the request out, or answers what it answered the first time. Throws a Problem: 422 for another request under the key, 409 while the first one is open. */
-export async function once({ keys, key, now, isRefusal }: Once, passage: Passage, carryOut: () => Promise<HttpResponse>): Promise<HttpResponse> {
+/** Carries the request out, or answers what it answered the first time. Throws a Problem: 422 for another request under
+ *  the key, 409 while the first one is open. */
+export async function once(
+  { keys, key, now, isRefusal }: Once,
+  passage: Passage,
+  carryOut: () => Promise<HttpResponse>,
+): Promise<HttpResponse> {
   const hash = hashOf(passage)
   const known = await keys.take(key, hash, now)
-  if (known.is !== 'new' && known.hash !== hash) throw new Problem(422, 'This Idempotency-Key was used for another request.', { reason: 'idempotency_key_reused' })
-  if (known.is === 'open') throw conflict('operation_in_progress', 'The first request with this Idempotency-Key has not been answered. Wait; when it stays so, look whether it was carried out before you send another.')
+  if (known.is !== 'new' && known.hash !== hash)
+    throw new Problem(422, 'This Idempotency-Key was used for another request.', { reason: 'idempotency_key_reused' })
+  if (known.is === 'open')
+    throw conflict(
+      'operation_in_progress',
+      'The first request with this Idempotency-Key has not been answered. Wait; when it stays so, look whether ' +
+        'it was carried out before you send another.',
+    )
   if (known.is === 'answered') {
-    return { status: known.status, headers: { ...API_HEADERS, ...passage.headers, ...(known.body === '' ? {} : { 'content-type': 'application/json' }), 'idempotent-replayed': 'true' }, body: known.body }
+    return {
+      status: known.status,
+      headers: {
+        ...API_HEADERS,
+        ...passage.headers,
+        ...(known.body === '' ? {} : { 'content-type': 'application/json' }),
+        'idempotent-replayed': 'true',
+      },
+      body: known.body,
+    }
   }
   let response: HttpResponse
   try {
@@ -71,4 +96,7 @@ export async function once({ keys, key, now, isRefusal }: Once, passage: Passage
   return response
 }
 
-const hashOf = ({ route, params, query, body }: Passage): string => createHash('sha256').update(JSON.stringify([route.id, params, query, body])).digest('hex')
+const hashOf = ({ route, params, query, body }: Passage): string =>
+  createHash('sha256')
+    .update(JSON.stringify([route.id, params, query, body]))
+    .digest('hex')

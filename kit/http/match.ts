@@ -12,12 +12,16 @@ const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const satisfies rea
 const PARAMETER_LENGTH_MAXIMUM = 512
 
 /** Throws when two endpoints share a method and path. */
-export function compileMatcher<Target extends Pick<Endpoint, 'route'>>(targets: readonly Target[]): (method: string, path: string) => Match<Target> {
+export function compileMatcher<Target extends Pick<Endpoint, 'route'>>(
+  targets: readonly Target[],
+): (method: string, path: string) => Match<Target> {
   const router = createRouter({ maxParamLength: PARAMETER_LENGTH_MAXIMUM })
-  for (const target of targets) router.on(target.route.method, target.route.path.replaceAll(/\{(\w+)\}/g, ':$1'), () => {}, target)
+  for (const target of targets)
+    router.on(target.route.method, target.route.path.replaceAll(/\{(\w+)\}/g, ':$1'), () => {}, target)
   const find = (method: Route['method'], path: string) => router.find(method, path)
   return (method, path) => {
-    const hit = (METHODS as readonly string[]).includes(method) ? find(method as Route['method'], path) : null // just checked
+    // just checked
+    const hit = (METHODS as readonly string[]).includes(method) ? find(method as Route['method'], path) : null
     if (hit !== null) return { found: true, target: hit.store as Target, params: hit.params } // `on` stored it
     return { found: false, allow: METHODS.filter((other) => find(other, path) !== null) }
   }

@@ -1,5 +1,7 @@
-/** Examples of answers, put together from their schemas: a field that has a value by its name shows that, others show what their schema
- *  says of them. So every answer has a valid example, and that of a new noun needs nothing but values for its new words. */
+/** Examples of answers, put together from their schemas: a field that has a value by its name shows that, others show
+ *  what their schema
+ *  says of them. So every answer has a valid example, and that of a new noun needs nothing but values for its new
+ *  words. */
 import type { OpenApiDocument } from './openapi.ts'
 
 /** The parts of JSON Schema that tell what a value looks like. */
@@ -17,19 +19,34 @@ interface Schema {
   readonly minimum?: number
 }
 type Values = Readonly<Record<string, unknown>>
-interface Media { schema?: Schema; example?: unknown }
+interface Media {
+  schema?: Schema
+  example?: unknown
+}
 interface Document {
-  readonly paths: Readonly<Record<string, Readonly<Record<string, { readonly responses: Readonly<Record<string, { readonly content?: Readonly<Record<string, Media>> }>> }>>>>
+  readonly paths: Readonly<
+    Record<
+      string,
+      Readonly<
+        Record<
+          string,
+          { readonly responses: Readonly<Record<string, { readonly content?: Readonly<Record<string, Media>> }>> }
+        >
+      >
+    >
+  >
   readonly components: { readonly schemas: Readonly<Record<string, Schema>> }
 }
 
-/** Gives every JSON answer of the document an example. `values` are by the name of their field, by format, or by the last word of names. */
+/** Gives every JSON answer of the document an example. `values` are by the name of their field, by format, or by the
+ *  last word of names. */
 export function addExamples(document: OpenApiDocument, values: Values): void {
   const { paths, components } = document as unknown as Document // what createDocument makes
   for (const operation of Object.values(paths).flatMap((methods) => Object.values(methods))) {
     for (const { content } of Object.values(operation.responses)) {
       const media = content?.['application/json']
-      if (media?.schema !== undefined) media.example = exampleOf(media.schema, '', { values, named: components.schemas })
+      if (media?.schema !== undefined)
+        media.example = exampleOf(media.schema, '', { values, named: components.schemas })
     }
   }
 }
@@ -46,14 +63,22 @@ function exampleOf(schema: Schema, field: string, source: Source): unknown {
   if ('const' in schema) return schema.const
   if (schema.enum !== undefined) return schema.enum[0]
   const choices = choicesOf(schema)
-  if (choices !== undefined) return choices.some(({ type }) => type === 'null') ? null : exampleOf(choices[0] ?? {}, field, source)
+  if (choices !== undefined)
+    return choices.some(({ type }) => type === 'null') ? null : exampleOf(choices[0] ?? {}, field, source)
   switch (schema.type) {
-    case 'object': return objectExample(schema, source)
-    case 'array': return schema.items === undefined ? [] : [exampleOf(schema.items, field.replace(/s$/, ''), source)]
-    case 'integer': case 'number': return likeNamed(schema, field, source) ?? Math.max(0, schema.minimum ?? 0)
-    case 'boolean': return false
-    case 'string': return source.values[schema.format ?? ''] ?? likeNamed(schema, field, source) ?? field.replaceAll('_', ' ')
-    default: return null
+    case 'object':
+      return objectExample(schema, source)
+    case 'array':
+      return schema.items === undefined ? [] : [exampleOf(schema.items, field.replace(/s$/, ''), source)]
+    case 'integer':
+    case 'number':
+      return likeNamed(schema, field, source) ?? Math.max(0, schema.minimum ?? 0)
+    case 'boolean':
+      return false
+    case 'string':
+      return source.values[schema.format ?? ''] ?? likeNamed(schema, field, source) ?? field.replaceAll('_', ' ')
+    default:
+      return null
   }
 }
 
@@ -65,7 +90,9 @@ function likeNamed(schema: Schema, field: string, source: Source): unknown {
 
 /** Always the required members; others only where there is a value for them. */
 function objectExample({ properties = {}, required = [] }: Schema, source: Source): object {
-  const shown = Object.entries(properties).filter(([name, schema]) => required.includes(name) || (name in source.values && fits(schema, source.values[name], source)))
+  const shown = Object.entries(properties).filter(
+    ([name, schema]) => required.includes(name) || (name in source.values && fits(schema, source.values[name], source)),
+  )
   return Object.fromEntries(shown.map(([name, schema]) => [name, exampleOf(schema, name, source)]))
 }
 
@@ -73,7 +100,9 @@ const resolve = ($ref: string, { named }: Source): Schema => named[$ref.slice('#
 
 /** The schemas of which one must hold; undefined where there is but one. */
 const choicesOf = (schema: Schema): readonly Schema[] | undefined =>
-  schema.anyOf ?? schema.oneOf ?? (Array.isArray(schema.type) ? schema.type.map((type: string) => ({ ...schema, type })) : undefined)
+  schema.anyOf ??
+  schema.oneOf ??
+  (Array.isArray(schema.type) ? schema.type.map((type: string) => ({ ...schema, type })) : undefined)
 
 /** Whether the value is of the kind that the schema wants: the same word can name a text here and an object there. */
 function fits(schema: Schema, value: unknown, source: Source): boolean {
@@ -83,7 +112,14 @@ function fits(schema: Schema, value: unknown, source: Source): boolean {
   const choices = choicesOf(schema)
   if (choices !== undefined) return choices.some((choice) => fits(choice, value, source))
   if (schema.type === 'integer') return Number.isInteger(value)
-  if (schema.type === 'array') return Array.isArray(value) && value.every((item) => fits(schema.items ?? {}, item, source))
-  if (schema.type === 'object') return typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(schema.properties ?? {}).every((name) => name in value)
+  if (schema.type === 'array')
+    return Array.isArray(value) && value.every((item) => fits(schema.items ?? {}, item, source))
+  if (schema.type === 'object')
+    return (
+      typeof value === 'object' &&
+      value !== null &&
+      !Array.isArray(value) &&
+      Object.keys(schema.properties ?? {}).every((name) => name in value)
+    )
   return schema.type === (value === null ? 'null' : typeof value)
 }

@@ -1,6 +1,12 @@
 /** The route table as an OpenAPI 3.1 document. Everything comes from the routes; nothing is described by hand. */
 import { z } from 'zod'
-import { createDocument, type CreateDocumentOptions, type ZodOpenApiOperationObject, type ZodOpenApiPathsObject, type ZodOpenApiResponsesObject } from 'zod-openapi'
+import {
+  createDocument,
+  type CreateDocumentOptions,
+  type ZodOpenApiOperationObject,
+  type ZodOpenApiPathsObject,
+  type ZodOpenApiResponsesObject,
+} from 'zod-openapi'
 import { TITLES } from '../../domain/problem.ts'
 import { addExamples } from './openapi-examples.ts'
 import { HEADERS, refusalName, refusalResponse, type RefusalStatus } from './openapi-refusals.ts'
@@ -23,43 +29,90 @@ export type OpenApiDocument = ReturnType<typeof createDocument>
 /** OpenAPI 3.1 of exactly these routes. */
 export function openApiDocument(routes: readonly Route[], options: DocumentOptions): OpenApiDocument {
   const paths: Record<string, Record<string, ZodOpenApiOperationObject>> = {}
-  for (const route of routes) (paths[route.path] ??= {})[route.method.toLowerCase()] = operationOf(route, options.examples?.[route.id])
-  const document = createDocument({
-    openapi: '3.1.0',
-    info: {
-      title: options.title, description: options.description, version: options.version, contact: { name: 'The operators of this cloud' }, license: { name: 'Apache 2.0', identifier: 'Apache-2.0' },
+  for (const route of routes)
+    (paths[route.path] ??= {})[route.method.toLowerCase()] = operationOf(route, options.examples?.[route.id])
+  const document = createDocument(
+    {
+      openapi: '3.1.0',
+      info: {
+        title: options.title,
+        description: options.description,
+        version: options.version,
+        contact: { name: 'The operators of this cloud' },
+        license: { name: 'Apache 2.0', identifier: 'Apache-2.0' },
+      },
+      servers: [{ url: options.serverUrl }],
+      tags: [...new Set(routes.map((route) => route.area))].map((name) => ({
+        name,
+        description: placesOf(routes.filter((route) => route.area === name)),
+      })),
+      paths: paths as ZodOpenApiPathsObject, // keys are paths and lower-case methods
+      components: {
+        securitySchemes: Object.fromEntries(
+          Object.entries(SECURITY_SCHEMES).filter(([name]) =>
+            routes.some(({ credentials }) =>
+              credentials.some((credential) => SECURITY[credential].some((scheme) => scheme === name)),
+            ),
+          ),
+        ),
+        responses: Object.fromEntries(
+          [...new Set(routes.flatMap(refusalsOf))].map((status) => [refusalName(status), refusalResponse(status)]),
+        ),
+      },
     },
-    servers: [{ url: options.serverUrl }],
-    tags: [...new Set(routes.map((route) => route.area))].map((name) => ({ name, description: placesOf(routes.filter((route) => route.area === name)) })),
-    paths: paths as ZodOpenApiPathsObject, // keys are paths and lower-case methods
-    components: {
-      securitySchemes: Object.fromEntries(Object.entries(SECURITY_SCHEMES).filter(([name]) => routes.some(({ credentials }) => credentials.some((credential) => SECURITY[credential].some((scheme) => scheme === name))))),
-      responses: Object.fromEntries([...new Set(routes.flatMap(refusalsOf))].map((status) => [refusalName(status), refusalResponse(status)])),
-    },
-  }, { override })
+    { override },
+  )
   if (options.exampleValues !== undefined) addExamples(document, options.exampleValues)
   return document
 }
 
 const SECURITY_SCHEMES = {
   token: { type: 'http', scheme: 'bearer', description: 'An API token. It acts as its creator, limited by its scope.' },
-  session: { type: 'apiKey', in: 'cookie', name: 'svccloud_session', description: 'A portal session. Unsafe requests also send X-CSRF-Token with the value of the svccloud_csrf cookie.' },
+  session: {
+    type: 'apiKey',
+    in: 'cookie',
+    name: 'svccloud_session',
+    description: 'A portal session. Unsafe requests also send X-CSRF-Token with the value of the svccloud_csrf cookie.',
+  },
   operator: { type: 'http', scheme: 'bearer', description: 'A bearer token of the management Kubernetes cluster.' },
-  staff: { type: 'apiKey', in: 'cookie', name: 'svccloud_staff_session', description: 'A session of the staff. Unsafe requests also send X-CSRF-Token with the value of the svccloud_staff_csrf cookie.' },
+  staff: {
+    type: 'apiKey',
+    in: 'cookie',
+    name: 'svccloud_staff_session',
+    description:
+      'A session of the staff. Unsafe requests also send X-CSRF-Token with the value of the svccloud_staff_csrf ' +
+      'cookie.',
+  },
 } as const
 
 /** What each credential may be in a request. */
-const SECURITY: Readonly<Record<Credential, readonly (keyof typeof SECURITY_SCHEMES)[]>> = { token: ['token'], session: ['session'], operator: ['operator', 'staff'], public: [] }
+const SECURITY: Readonly<Record<Credential, readonly (keyof typeof SECURITY_SCHEMES)[]>> = {
+  token: ['token'],
+  session: ['session'],
+  operator: ['operator', 'staff'],
+  public: [],
+}
 
 const securityOf = (credentials: readonly Credential[]): Record<string, string[]>[] =>
-  credentials.flatMap((credential) => (credential === 'public' ? [{}] : SECURITY[credential].map((scheme) => ({ [scheme]: [] }))))
+  credentials.flatMap((credential) =>
+    credential === 'public' ? [{}] : SECURITY[credential].map((scheme) => ({ [scheme]: [] })),
+  )
 
-const IDEMPOTENCY_HEADER = z.object({ 'Idempotency-Key': z.uuid().optional().describe('Makes the request safe to send again: for a day the same key and body answer what they answered first, with Idempotent-Replayed: true.') })
+const IDEMPOTENCY_HEADER = z.object({
+  'Idempotency-Key': z
+    .uuid()
+    .optional()
+    .describe(
+      'Makes the request safe to send again: for a day the same key and body answer what they answered first, ' +
+        'with Idempotent-Replayed: true.',
+    ),
+})
 
 const sentence = (text: string): string => (/[.!?]$/.test(text) ? text : `${text}.`)
 
 /** Where the operations of an area are: the first parts of their paths. */
-const placesOf = (routes: readonly Route[]): string => `Under ${[...new Set(routes.map(({ path }) => /^(\/v1\/(admin\/)?)?[^/]+\/?/.exec(path)?.[0].replace(/\/$/, '') ?? path))].join(', ')}.`
+const placesOf = (routes: readonly Route[]): string =>
+  `Under ${[...new Set(routes.map(({ path }) => /^(\/v1\/(admin\/)?)?[^/]+\/?/.exec(path)?.[0].replace(/\/$/, '') ?? path))].join(', ')}.`
 
 function operationOf(route: Route, example: object | undefined): ZodOpenApiOperationObject {
   const requestParams = {
@@ -68,7 +121,9 @@ function operationOf(route: Route, example: object | undefined): ZodOpenApiOpera
     ...(takesIdempotencyKey(route) ? { header: IDEMPOTENCY_HEADER } : {}),
   }
   return {
-    operationId: route.id, tags: [route.area], summary: route.summary,
+    operationId: route.id,
+    tags: [route.area],
+    summary: route.summary,
     description: route.description ?? sentence(route.summary),
     security: securityOf(route.credentials),
     ...(route.deprecation === null ? {} : { deprecated: true, 'x-deprecated-at': route.deprecation.at.toISOString() }),
@@ -80,22 +135,38 @@ function operationOf(route: Route, example: object | undefined): ZodOpenApiOpera
     'x-audience': route.audience,
     'x-destructive': route.isDestructive,
     ...(Object.keys(requestParams).length === 0 ? {} : { requestParams }),
-    ...(route.body === null ? {} : { requestBody: { required: !route.body.safeParse({}).success, content: { 'application/json': { schema: route.body, ...(example === undefined ? {} : { example }) } } } }),
+    ...(route.body === null
+      ? {}
+      : {
+          requestBody: {
+            required: !route.body.safeParse({}).success,
+            content: { 'application/json': { schema: route.body, ...(example === undefined ? {} : { example }) } },
+          },
+        }),
     responses: responsesOf(route),
   }
 }
 
-const hasFields = (schema: z.ZodType): schema is z.ZodObject => schema instanceof z.ZodObject && Object.keys(schema.shape).length > 0
+const hasFields = (schema: z.ZodType): schema is z.ZodObject =>
+  schema instanceof z.ZodObject && Object.keys(schema.shape).length > 0
 
 function responsesOf(route: Route): ZodOpenApiResponsesObject {
   const responses: Record<string, ZodOpenApiResponsesObject[`2${string}`]> = {}
   for (const [status, schema] of Object.entries(route.answers)) {
     responses[status] = {
-      description: TITLES[Number(status) as keyof typeof TITLES] ?? (schema === null ? 'Done; no body.' : 'Done.'), headers: HEADERS,
-      ...(schema === null ? {} : { content: { [route.mediaType]: route.mediaType === 'text/event-stream' ? { schema: { type: 'string' } } : { schema } } }),
+      description: TITLES[Number(status) as keyof typeof TITLES] ?? (schema === null ? 'Done; no body.' : 'Done.'),
+      headers: HEADERS,
+      ...(schema === null
+        ? {}
+        : {
+            content: {
+              [route.mediaType]: route.mediaType === 'text/event-stream' ? { schema: { type: 'string' } } : { schema },
+            },
+          }),
     }
   }
-  for (const status of refusalsOf(route)) responses[status] ??= { $ref: `#/components/responses/${refusalName(status)}` }
+  for (const status of refusalsOf(route))
+    responses[status] ??= { $ref: `#/components/responses/${refusalName(status)}` }
   return responses as ZodOpenApiResponsesObject // keys are statuses
 }
 
@@ -103,17 +174,26 @@ function responsesOf(route: Route): ZodOpenApiResponsesObject {
 function refusalsOf(route: Route): (RefusalStatus | 'default')[] {
   const isPublic = route.credentials.every((credential) => credential === 'public')
   // Every route refuses parameters that it does not know.
-  const shared = [400, 429, 500, ...(isPublic ? [] : [401, 403]), ...(route.requiresStanding ? [402] : []), ...(route.body === null ? [] : [413, 415])]
+  const shared = [
+    400,
+    429,
+    500,
+    ...(isPublic ? [] : [401, 403]),
+    ...(route.requiresStanding ? [402] : []),
+    ...(route.body === null ? [] : [413, 415]),
+  ]
   const statuses = [...new Set([...shared, ...route.refuses])].sort((one, other) => one - other)
-  return [...statuses as RefusalStatus[], 'default'] // nothing is refused with another status
+  return [...(statuses as RefusalStatus[]), 'default'] // nothing is refused with another status
 }
 
 /** Answers may gain fields at any time, so they are not closed; bounds that only say "a number of JavaScript" go. */
 const override: NonNullable<CreateDocumentOptions['override']> = ({ jsonSchema, io }) => {
   if (io === 'output' && jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties
-  // A format says the same at length; classes of Unicode mean something else to programs that do not read patterns as Unicode.
+  // A format says the same at length; classes of Unicode mean something else to programs that do not read patterns as
+  // Unicode.
   if (jsonSchema.format !== undefined || jsonSchema.pattern?.includes('\\p{') === true) delete jsonSchema.pattern
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
   if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum
-  for (const name of Object.keys(jsonSchema)) if (name.startsWith('x-kubernetes-')) Reflect.deleteProperty(jsonSchema, name)
+  for (const name of Object.keys(jsonSchema))
+    if (name.startsWith('x-kubernetes-')) Reflect.deleteProperty(jsonSchema, name)
 }

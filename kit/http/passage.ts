@@ -1,4 +1,5 @@
-/** One request on its way through the steps. A step reads what earlier ones found, adds its own, and refuses by throwing a Problem. */
+/** One request on its way through the steps. A step reads what earlier ones found, adds its own, and refuses by
+ *  throwing a Problem. */
 import type { Clock } from '../sys/clock.ts'
 import type { Caller, Customer, Operator, RequestFacts } from './call.ts'
 import type { HttpRequest } from './exchange.ts'
@@ -27,7 +28,8 @@ export type Step = (passage: Passage) => void | Promise<void>
 /** What the steps ask of the application. */
 export interface StepParts {
   readonly clock: Clock
-  /** Who the credential of the request belongs to; undefined without one. Throws a Problem (401, 403) for one that is not good. */
+  /** Who the credential of the request belongs to; undefined without one. Throws a Problem (401, 403) for one that is
+   *  not good. */
   readonly authenticate: (request: RequestFacts) => Promise<Caller | undefined>
   /** Throws a Problem (402) when the account may not create billable resources now. */
   readonly requireStanding: (customer: Customer) => Promise<void>

@@ -1,4 +1,5 @@
-/** HTTPS to a server that nobody vouches for: its certificate is pinned by its fingerprint, the caller known by a token. */
+/** HTTPS to a server that nobody vouches for: its certificate is pinned by its fingerprint, the caller known by a
+ *  token. */
 import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { request as startRequest, type RequestOptions } from 'node:https'
@@ -18,10 +19,20 @@ const ANSWER_TIMEOUT_MILLISECONDS = 5_000
 const pinned = new WeakMap<Socket, string>()
 
 /** Sends nothing before the certificate has shown to be the pinned one. Resolves with the response's head.
- *  An agent that keeps connections must not resume TLS sessions (`maxCachedSessions: 0`): a resumed one shows no certificate. */
-export function askPinned({ url, fingerprint, token }: PinnedTarget, options: RequestOptions, body?: Uint8Array): Promise<IncomingMessage> {
+ *  An agent that keeps connections must not resume TLS sessions (`maxCachedSessions: 0`): a resumed one shows no
+ *  certificate. */
+export function askPinned(
+  { url, fingerprint, token }: PinnedTarget,
+  options: RequestOptions,
+  body?: Uint8Array,
+): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
-    const request = startRequest(url, { ...options, rejectUnauthorized: false, timeout: ANSWER_TIMEOUT_MILLISECONDS, headers: { ...options.headers, authorization: `Bearer ${token}` } })
+    const request = startRequest(url, {
+      ...options,
+      rejectUnauthorized: false,
+      timeout: ANSWER_TIMEOUT_MILLISECONDS,
+      headers: { ...options.headers, authorization: `Bearer ${token}` },
+    })
     const sendOn = (socket: Socket): void => {
       if (pinned.get(socket) === fingerprint) request.end(body)
       else request.destroy(new Error('the certificate of the agent is not the pinned one'))

@@ -1,4 +1,5 @@
-/** The way of every API request: match, the steps that its route switches on, handler, response; then one log line and one
+/** The way of every API request: match, the steps that its route switches on, handler, response; then one log line and
+ *  one
  *  measurement. The order of the steps is the order of refusals. */
 import { type Problem, Problem as ProblemError } from '../../domain/problem.ts'
 import type { Logger } from '../sys/log.ts'
@@ -28,18 +29,35 @@ import { checkOperator, checkPermission } from './steps/permission.ts'
 import { checkStanding } from './steps/standing.ts'
 import { checkVerifiedEmail } from './steps/verified-email.ts'
 
-/** 403 origin; 429; 401; 429; 403 CSRF; 403 kind of credential; 403 email; 403 credential guard; 403 permission; 400, 413, 415; 429; 402; then the handler. */
+/** 403 origin; 429; 401; 429; 403 CSRF; 403 kind of credential; 403 email; 403 credential guard; 403 permission; 400,
+ *  413, 415; 429; 402; then the handler. */
 const STEPS: readonly StepMaker[] = [
-  checkOrigin, limitAddress, authenticate, spendBudget, checkCsrf, checkCredentialKind, checkVerifiedEmail, guardCredentials, checkPermission, checkOperator, parseInput, limitCaller, checkStanding,
+  checkOrigin,
+  limitAddress,
+  authenticate,
+  spendBudget,
+  checkCsrf,
+  checkCredentialKind,
+  checkVerifiedEmail,
+  guardCredentials,
+  checkPermission,
+  checkOperator,
+  parseInput,
+  limitCaller,
+  checkStanding,
 ]
 
 export type RequestDurations = Histogram<'operation_id' | 'method' | 'status'>
 
 /** Once for each registry; shared by its pipelines. */
-export const requestDurations = (metrics: Registry): RequestDurations => new Histogram({
-  name: 'svccloud_http_request_duration_seconds', help: 'Time to answer a request, streams excepted.', labelNames: ['operation_id', 'method', 'status'],
-  buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30], registers: [metrics],
-})
+export const requestDurations = (metrics: Registry): RequestDurations =>
+  new Histogram({
+    name: 'svccloud_http_request_duration_seconds',
+    help: 'Time to answer a request, streams excepted.',
+    labelNames: ['operation_id', 'method', 'status'],
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
+    registers: [metrics],
+  })
 
 /** A mutation or credential read that was refused to a signed-in customer or an operator. */
 export interface Refusal {
@@ -84,9 +102,15 @@ const UNMATCHED = 'none'
 export function createPipeline(options: PipelineOptions): HttpService {
   const { clock, random } = options
   const parts: StepParts = { ...options, takeBudget: createBuckets(clock) }
-  const match = compileMatcher(options.endpoints.map(({ route, handle }): Compiled => ({
-    route, handle, steps: STEPS.flatMap((make) => make(route, parts) ?? []),
-  })))
+  const match = compileMatcher(
+    options.endpoints.map(
+      ({ route, handle }): Compiled => ({
+        route,
+        handle,
+        steps: STEPS.flatMap((make) => make(route, parts) ?? []),
+      }),
+    ),
+  )
   const readFacts = factsReader(options.trustedProxies)
   const report = reporter(options)
 
@@ -98,21 +122,41 @@ export function createPipeline(options: PipelineOptions): HttpService {
     const path = queryAt < 0 ? incoming.target : incoming.target.slice(0, queryAt)
     const found = match(incoming.method, path)
     if (!found.found) {
-      const problem = found.allow.length === 0 ? new ProblemError(404, 'There is nothing at this path.')
-        : new ProblemError(405, `This path does not take ${incoming.method}.`, { allow: found.allow })
-      return report(renderProblem(problem, headers), { incoming, request, startedAt, operationId: UNMATCHED, caller: PUBLIC })
+      const problem =
+        found.allow.length === 0
+          ? new ProblemError(404, 'There is nothing at this path.')
+          : new ProblemError(405, `This path does not take ${incoming.method}.`, { allow: found.allow })
+      return report(renderProblem(problem, headers), {
+        incoming,
+        request,
+        startedAt,
+        operationId: UNMATCHED,
+        caller: PUBLIC,
+      })
     }
     const { target } = found
     const passage: Passage = {
-      route: target.route, incoming, request, rawParams: found.params, rawQuery: queryAt < 0 ? '' : incoming.target.slice(queryAt + 1),
-      caller: PUBLIC, params: undefined, query: undefined, body: null, headers: { ...headers, ...deprecationHeaders(target.route) },
+      route: target.route,
+      incoming,
+      request,
+      rawParams: found.params,
+      rawQuery: queryAt < 0 ? '' : incoming.target.slice(queryAt + 1),
+      caller: PUBLIC,
+      params: undefined,
+      query: undefined,
+      body: null,
+      headers: { ...headers, ...deprecationHeaders(target.route) },
     }
     const response = await answer(target, passage, options)
     return report(response, { incoming, request, startedAt, operationId: target.route.id, caller: passage.caller })
   }
 }
 
-async function answer({ route, steps, handle }: Compiled, passage: Passage, options: PipelineOptions): Promise<HttpResponse> {
+async function answer(
+  { route, steps, handle }: Compiled,
+  passage: Passage,
+  options: PipelineOptions,
+): Promise<HttpResponse> {
   try {
     for (const step of steps) {
       const pending = step(passage)
@@ -121,25 +165,37 @@ async function answer({ route, steps, handle }: Compiled, passage: Passage, opti
     const { caller, params, query, body, request } = passage
     const now = options.clock.now()
     const carryOut = async () => {
-      const given = await handle({ route, caller, params, query, body, request, now } as Call) // parsed by this route's schemas
+      // parsed by this route's schemas
+      const given = await handle({ route, caller, params, query, body, request, now } as Call)
       if (options.checkAnswers) checkAnswer(route, given)
       return renderAnswer(given, route, { headers: passage.headers, isSecure: options.isSecure })
     }
     const { idempotencyKeys: keys } = options
     const key = keys === undefined ? undefined : idempotencyKeyOf(passage)
     // An outage may come after the change was made: only a refusal frees the key.
-    return keys === undefined || key === undefined ? await carryOut() : await once({ keys, key, now, isRefusal: (error) => options.translate(error) instanceof ProblemError }, passage, carryOut)
+    return keys === undefined || key === undefined
+      ? await carryOut()
+      : await once(
+          { keys, key, now, isRefusal: (error) => options.translate(error) instanceof ProblemError },
+          passage,
+          carryOut,
+        )
   } catch (error) {
     return renderProblem(await refuse(passage, options.translate(error), options), passage.headers)
   }
 }
 
-/** The Problem that the caller gets. A refusal that cannot be written down becomes an outage: nothing goes by unrecorded. */
+/** The Problem that the caller gets. A refusal that cannot be written down becomes an outage: nothing goes by
+ *  unrecorded. */
 async function refuse(passage: Passage, error: unknown, options: PipelineOptions): Promise<Problem> {
   const { request } = passage
   const problem = toProblem(error, request.requestId)
   if (problem.status >= 500 && problem.cause !== undefined) {
-    options.log.error('request failed', { request_id: request.requestId, operation_id: passage.route.id, error: problem.cause })
+    options.log.error('request failed', {
+      request_id: request.requestId,
+      operation_id: passage.route.id,
+      error: problem.cause,
+    })
   }
   const refusal = refusalOf(passage, problem)
   if (refusal === undefined) return problem
@@ -147,7 +203,11 @@ async function refuse(passage: Passage, error: unknown, options: PipelineOptions
     await options.auditRefusal(refusal)
     return problem
   } catch (failure) {
-    options.log.error('refusal not audited', { request_id: request.requestId, operation_id: passage.route.id, error: failure })
+    options.log.error('refusal not audited', {
+      request_id: request.requestId,
+      operation_id: passage.route.id,
+      error: failure,
+    })
     return problem.status === 503 ? problem : toProblem(options.translate(failure), request.requestId)
   }
 }
@@ -155,22 +215,34 @@ async function refuse(passage: Passage, error: unknown, options: PipelineOptions
 const FAILED: readonly number[] = [402, 409, 422, 501, 503]
 
 function refusalOf({ route, caller, request, rawParams }: Passage, problem: Problem): Refusal | undefined {
-  if (route.audit === null || !(isSignedIn(caller) || caller.kind === 'operator') || !(isUnsafe(route) || route.isCredentialRead)) return undefined
+  if (
+    route.audit === null ||
+    !(isSignedIn(caller) || caller.kind === 'operator') ||
+    !(isUnsafe(route) || route.isCredentialRead)
+  )
+    return undefined
   const outcome = problem.status === 403 ? 'denied' : FAILED.includes(problem.status) ? 'failed' : undefined
-  return outcome === undefined ? undefined : { route, caller, request, resourceId: rawParams['id'] ?? '', outcome, problem }
+  return outcome === undefined
+    ? undefined
+    : { route, caller, request, resourceId: rawParams['id'] ?? '', outcome, problem }
 }
 
 function checkAnswer(route: Route, given: Answer): void {
-  if (!(given.status in route.answers)) throw new TypeError(`${route.id} answered ${given.status}, which its route does not declare`)
+  if (!(given.status in route.answers))
+    throw new TypeError(`${route.id} answered ${given.status}, which its route does not declare`)
   const schema = route.answers[given.status]
   if ('stream' in given || schema === undefined) return
-  const body = 'json' in given ? JSON.parse(Buffer.from(given.json).toString()) : 'body' in given ? given.body : undefined
+  const body =
+    'json' in given ? JSON.parse(Buffer.from(given.json).toString()) : 'body' in given ? given.body : undefined
   if (schema === null) {
     if (body !== undefined) throw new TypeError(`${route.id} answered ${given.status} with a body`)
     return
   }
   const checked = schema.safeParse(body)
-  if (!checked.success) throw new TypeError(`${route.id} answered ${given.status} in another shape than its route declares: ${checked.error.message}`)
+  if (!checked.success)
+    throw new TypeError(
+      `${route.id} answered ${given.status} in another shape than its route declares: ${checked.error.message}`,
+    )
 }
 
 interface Outline {
@@ -182,17 +254,34 @@ interface Outline {
 }
 
 /** One log line and one measurement for each request, when its response is known; for a stream when that has ended. */
-function reporter({ clock, log, durations }: PipelineOptions): (response: HttpResponse, outline: Outline) => HttpResponse {
+function reporter({
+  clock,
+  log,
+  durations,
+}: PipelineOptions): (response: HttpResponse, outline: Outline) => HttpResponse {
   return (response, outline) => {
     const { incoming, request, operationId, caller } = outline
-    const write = () => log.info('request', {
-      request_id: request.requestId, operation_id: operationId, method: incoming.method, status: response.status,
-      duration_milliseconds: Math.round((clock.monotonicMilliseconds() - outline.startedAt) * 10) / 10, source_ip: request.sourceIp,
-      ...(isSignedIn(caller) ? { account_id: caller.accountId, actor: caller.actor } : caller.kind === 'operator' ? { actor: caller.actor } : {}),
-    })
-    if (typeof response.body !== 'string' && !(response.body instanceof Uint8Array)) return { ...response, body: untilEnd(response.body, write) }
+    const write = () =>
+      log.info('request', {
+        request_id: request.requestId,
+        operation_id: operationId,
+        method: incoming.method,
+        status: response.status,
+        duration_milliseconds: Math.round((clock.monotonicMilliseconds() - outline.startedAt) * 10) / 10,
+        source_ip: request.sourceIp,
+        ...(isSignedIn(caller)
+          ? { account_id: caller.accountId, actor: caller.actor }
+          : caller.kind === 'operator'
+            ? { actor: caller.actor }
+            : {}),
+      })
+    if (typeof response.body !== 'string' && !(response.body instanceof Uint8Array))
+      return { ...response, body: untilEnd(response.body, write) }
     const method = operationId === UNMATCHED ? 'any' : incoming.method
-    durations.observe({ operation_id: operationId, method, status: response.status }, (clock.monotonicMilliseconds() - outline.startedAt) / 1000)
+    durations.observe(
+      { operation_id: operationId, method, status: response.status },
+      (clock.monotonicMilliseconds() - outline.startedAt) / 1000,
+    )
     write()
     return response
   }

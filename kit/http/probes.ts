@@ -10,18 +10,31 @@ export interface ProbeOptions {
 }
 
 /** Answers a probe and says with true that it did. */
-export function answerProbe(request: IncomingMessage, response: ServerResponse, { metrics, missing }: ProbeOptions): boolean {
+export function answerProbe(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { metrics, missing }: ProbeOptions,
+): boolean {
   const path = (request.url ?? '').split('?')[0]
   if (request.method !== 'GET') return false
-  const say = (status: number, type: string, text: string) => void response.writeHead(status, { 'content-type': type, 'cache-control': 'no-store' }).end(text)
+  const say = (status: number, type: string, text: string) =>
+    void response.writeHead(status, { 'content-type': type, 'cache-control': 'no-store' }).end(text)
   if (path === '/livez') say(200, 'text/plain', 'ok\n')
   else if (path === '/readyz') {
-    Promise.resolve().then(missing).then(
-      (names) => (names.length === 0 ? say(200, 'text/plain', 'ok\n') : say(503, 'text/plain', names.map((name) => `not ready: ${name}\n`).join(''))),
-      () => say(503, 'text/plain', 'not ready\n'),
-    )
+    Promise.resolve()
+      .then(missing)
+      .then(
+        (names) =>
+          names.length === 0
+            ? say(200, 'text/plain', 'ok\n')
+            : say(503, 'text/plain', names.map((name) => `not ready: ${name}\n`).join('')),
+        () => say(503, 'text/plain', 'not ready\n'),
+      )
   } else if (path === '/metrics') {
-    metrics.metrics().then((text) => say(200, metrics.contentType, text), () => say(500, 'text/plain', 'metrics failed\n'))
+    metrics.metrics().then(
+      (text) => say(200, metrics.contentType, text),
+      () => say(500, 'text/plain', 'metrics failed\n'),
+    )
   } else return false
   return true
 }
@@ -32,7 +45,9 @@ export interface ProbeServer {
 }
 
 /** Serves the probes alone, for processes without an API. Port 0 takes a free one. */
-export async function startProbes(options: ProbeOptions & { readonly host: string; readonly port: number }): Promise<ProbeServer> {
+export async function startProbes(
+  options: ProbeOptions & { readonly host: string; readonly port: number },
+): Promise<ProbeServer> {
   const server = createServer((request, response) => {
     if (!answerProbe(request, response, options)) response.writeHead(404).end()
   })
@@ -40,9 +55,10 @@ export async function startProbes(options: ProbeOptions & { readonly host: strin
   const { port } = server.address() as AddressInfo // a listening TCP server has one
   return {
     url: `http://${options.host}:${port}`,
-    stop: () => new Promise((resolve) => {
-      server.close(() => resolve())
-      server.closeAllConnections()
-    }),
+    stop: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
   }
 }

@@ -42,7 +42,11 @@ export function createBuckets(clock: Clock): (budget: Budget, key: string) => Bu
     bucket.at = at
     buckets.delete(id)
     buckets.set(id, bucket) // newest last
-    if (buckets.size > BUCKETS_MAXIMUM) for (const oldest of buckets.keys()) { buckets.delete(oldest); break }
+    if (buckets.size > BUCKETS_MAXIMUM)
+      for (const oldest of buckets.keys()) {
+        buckets.delete(oldest)
+        break
+      }
     const isAllowed = bucket.tokens >= 1
     if (isAllowed) bucket.tokens -= 1
     return {

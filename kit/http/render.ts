@@ -28,19 +28,23 @@ export function renderAnswer(answer: Answer, route: Route, options: RenderOption
     headers['content-type'] = route.mediaType
     return { status: answer.status, headers, body: answer.stream }
   }
-  const body = 'json' in answer ? answer.json : 'body' in answer && answer.body !== undefined ? encode(answer.body, route) : ''
+  const body =
+    'json' in answer ? answer.json : 'body' in answer && answer.body !== undefined ? encode(answer.body, route) : ''
   if (body.length > 0) headers['content-type'] ??= route.mediaType
   return { status: answer.status, headers, body }
 }
 
-const encode = (body: unknown, route: Route): string => (typeof body === 'string' && route.mediaType !== 'application/json' ? body : JSON.stringify(body))
+const encode = (body: unknown, route: Route): string =>
+  typeof body === 'string' && route.mediaType !== 'application/json' ? body : JSON.stringify(body)
 
 export function renderProblem(problem: Problem, headers: Readonly<Record<string, string>>): HttpResponse {
   const { retryAfterSeconds, allow } = problem.members
   return {
     status: problem.status,
     headers: {
-      ...API_HEADERS, ...headers, 'content-type': 'application/problem+json',
+      ...API_HEADERS,
+      ...headers,
+      'content-type': 'application/problem+json',
       ...(retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) }),
       ...(allow === undefined ? {} : { allow: allow.join(', ') }),
       ...(problem.status === 401 ? { 'www-authenticate': 'Bearer' } : {}),
@@ -49,16 +53,27 @@ export function renderProblem(problem: Problem, headers: Readonly<Record<string,
   }
 }
 
-/** Anything thrown as the Problem that the caller sees. What is not a refusal says nothing of its cause but the request id. */
+/** Anything thrown as the Problem that the caller sees. What is not a refusal says nothing of its cause but the request
+ *  id. */
 export function toProblem(error: unknown, requestId: string): Problem {
   if (error instanceof Problem) return error
-  if (error instanceof Unavailable) return new Problem(503, 'A part of the service that this needs does not answer now. Try again later.', {}, error)
-  return new Problem(500, `Something went wrong on our side. When you ask for help, name the request ${requestId}.`, {}, error)
+  if (error instanceof Unavailable)
+    return new Problem(503, 'A part of the service that this needs does not answer now. Try again later.', {}, error)
+  return new Problem(
+    500,
+    `Something went wrong on our side. When you ask for help, name the request ${requestId}.`,
+    {},
+    error,
+  )
 }
 
 function renderCookie(cookie: Cookie, isSecure: boolean): string {
   return [
-    `${cookie.name}=${encodeURIComponent(cookie.value)}`, 'Path=/', `Max-Age=${cookie.maxAgeSeconds}`, 'SameSite=Lax',
-    ...(cookie.isHttpOnly ? ['HttpOnly'] : []), ...(isSecure ? ['Secure'] : []),
+    `${cookie.name}=${encodeURIComponent(cookie.value)}`,
+    'Path=/',
+    `Max-Age=${cookie.maxAgeSeconds}`,
+    'SameSite=Lax',
+    ...(cookie.isHttpOnly ? ['HttpOnly'] : []),
+    ...(isSecure ? ['Secure'] : []),
   ].join('; ')
 }

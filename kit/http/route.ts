@@ -6,11 +6,13 @@ import type { Permission, StaffRole } from '../../domain/permissions.ts'
 
 export type Credential = 'token' | 'session' | 'public' | 'operator'
 
-/** What an operator's token must be allowed in the management cluster: the verb on the resource of `svccloud.dev`, as kubectl needs it. */
+/** What an operator's token must be allowed in the management cluster: the verb on the resource of `svccloud.dev`, as
+ *  kubectl needs it. */
 export interface OperatorAccess {
   readonly verb: 'get' | 'list' | 'create' | 'update' | 'delete'
   readonly resource: string
-  /** `account`: in the namespace of the account that the target belongs to, which the handler finds out and asks for. */
+  /** `account`: in the namespace of the account that the target belongs to, which the handler finds out and asks for.
+   */
   readonly scope: 'cluster' | 'account'
 }
 
@@ -23,7 +25,9 @@ export interface RateRule {
 }
 
 export interface Route<
-  Params extends z.ZodType = z.ZodType, Query extends z.ZodType = z.ZodType, Body extends z.ZodType = z.ZodType,
+  Params extends z.ZodType = z.ZodType,
+  Query extends z.ZodType = z.ZodType,
+  Body extends z.ZodType = z.ZodType,
 > {
   /** The operationId: names the operation in every door. Never renamed. */
   readonly id: string
@@ -39,7 +43,8 @@ export interface Route<
   readonly permission: Permission | null
   /** What a member of the staff must hold; null for customer routes and for every operator. */
   readonly staffRole: StaffRole | null
-  /** What decides instead of the staff role for a token of the management cluster; null where that has a staff role too. */
+  /** What decides instead of the staff role for a token of the management cluster; null where that has a staff role
+   *  too. */
   readonly access: OperatorAccess | null
   /** A path parameter: where it is the caller's own user id, `self` is enough. */
   readonly selfParameter: string | null
@@ -59,7 +64,8 @@ export interface Route<
   readonly params: Params
   readonly query: Query
   readonly body: Body | null
-  /** JSON is parsed and checked; bytes are the handler's to read, whatever their content type, and the schema only documents them. */
+  /** JSON is parsed and checked; bytes are the handler's to read, whatever their content type, and the schema only
+   *  documents them. */
   readonly readsBodyAs: 'json' | 'bytes'
   /** Refuses requests that a browser sends from pages of other origins. */
   readonly isSameOriginOnly: boolean
@@ -76,24 +82,48 @@ export interface Route<
   readonly budget: 'requests' | 'operation_reads' | 'mcp' | 'console' | 'none'
 }
 
-type RouteInput<Params extends z.ZodType, Query extends z.ZodType, Body extends z.ZodType> =
-  Pick<Route, 'id' | 'method' | 'path' | 'area' | 'summary' | 'permission' | 'answers'> &
-  Partial<Omit<Route, 'params' | 'query' | 'body'>> & { readonly params?: Params; readonly query?: Query; readonly body?: Body }
+type RouteInput<Params extends z.ZodType, Query extends z.ZodType, Body extends z.ZodType> = Pick<
+  Route,
+  'id' | 'method' | 'path' | 'area' | 'summary' | 'permission' | 'answers'
+> &
+  Partial<Omit<Route, 'params' | 'query' | 'body'>> & {
+    readonly params?: Params
+    readonly query?: Query
+    readonly body?: Body
+  }
 
 /** Bodies are small; the few larger ones say so themselves. */
 export const BODY_BYTES_MAXIMUM = 1_048_576
-
 
 const NoParameters = z.strictObject({})
 
 /** What is left out is as strict as can be: no body, signed-in customers only, answers as JSON. */
 export function route<
-  Params extends z.ZodType = typeof NoParameters, Query extends z.ZodType = typeof NoParameters, Body extends z.ZodType = z.ZodNull,
+  Params extends z.ZodType = typeof NoParameters,
+  Query extends z.ZodType = typeof NoParameters,
+  Body extends z.ZodType = z.ZodNull,
 >(input: RouteInput<Params, Query, Body>): Route<Params, Query, Body> {
   return {
-    audience: 'customer', credentials: ['token', 'session'], selfParameter: null, staffRole: null, access: null, isCredentialRead: false, isRefusedToSupport: false, requiresVerifiedEmail: false,
-    requiresStanding: false, audit: null, starts: [], isDestructive: false, deprecation: null, readsBodyAs: 'json', isSameOriginOnly: false, bodyBytesMaximum: BODY_BYTES_MAXIMUM, mediaType: 'application/json',
-    refuses: [], rates: [], budget: 'requests',
+    audience: 'customer',
+    credentials: ['token', 'session'],
+    selfParameter: null,
+    staffRole: null,
+    access: null,
+    isCredentialRead: false,
+    isRefusedToSupport: false,
+    requiresVerifiedEmail: false,
+    requiresStanding: false,
+    audit: null,
+    starts: [],
+    isDestructive: false,
+    deprecation: null,
+    readsBodyAs: 'json',
+    isSameOriginOnly: false,
+    bodyBytesMaximum: BODY_BYTES_MAXIMUM,
+    mediaType: 'application/json',
+    refuses: [],
+    rates: [],
+    budget: 'requests',
     ...input,
     params: (input.params ?? NoParameters) as Params, // the default type parameter is NoParameters' type
     query: (input.query ?? NoParameters) as Query,

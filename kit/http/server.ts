@@ -1,4 +1,5 @@
-/** The service behind node:http. Slow, oversized and broken clients are ended here; everything else is the service's. */
+/** The service behind node:http. Slow, oversized and broken clients are ended here; everything else is the service's.
+ */
 import { createServer, type IncomingMessage, STATUS_CODES, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
@@ -22,7 +23,8 @@ export interface ServerOptions {
 
 export interface RunningServer {
   readonly port: number
-  /** Takes no more connections, ends streams, lets running requests finish, and closes whatever is left after the grace time. */
+  /** Takes no more connections, ends streams, lets running requests finish, and closes whatever is left after the grace
+   *  time. */
   stop(graceMilliseconds: number): Promise<void>
 }
 
@@ -39,8 +41,11 @@ const IDLE_TIMEOUT_MILLISECONDS = 120_000
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const stopping = new AbortController()
   const server = createServer({
-    maxHeaderSize: HEADER_BYTES_MAXIMUM, headersTimeout: HEADERS_TIMEOUT_MILLISECONDS, requestTimeout: REQUEST_TIMEOUT_MILLISECONDS,
-    keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MILLISECONDS, noDelay: true,
+    maxHeaderSize: HEADER_BYTES_MAXIMUM,
+    headersTimeout: HEADERS_TIMEOUT_MILLISECONDS,
+    requestTimeout: REQUEST_TIMEOUT_MILLISECONDS,
+    keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MILLISECONDS,
+    noDelay: true,
   })
   server.maxConnections = CONNECTIONS_MAXIMUM
   server.maxHeadersCount = HEADERS_MAXIMUM
@@ -84,14 +89,22 @@ async function stop(server: Server, stopping: AbortController, graceMilliseconds
   await closed
 }
 
-async function handle(request: IncomingMessage, response: ServerResponse, { service }: ServerOptions, stopping: AbortSignal): Promise<void> {
+async function handle(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { service }: ServerOptions,
+  stopping: AbortSignal,
+): Promise<void> {
   const incoming = incomingOf(request, response, stopping)
   const answer = await service(incoming)
   if (response.destroyed) return discard(answer)
   // What the client still sends is not waited for: the connection ends with the response.
   if (!request.complete || stopping.aborted) response.setHeader('connection', 'close')
   if (typeof answer.body === 'string' || answer.body instanceof Uint8Array) {
-    const headers = answer.status === 204 ? answer.headers : { ...answer.headers, 'content-length': String(Buffer.byteLength(answer.body)) }
+    const headers =
+      answer.status === 204
+        ? answer.headers
+        : { ...answer.headers, 'content-length': String(Buffer.byteLength(answer.body)) }
     response.writeHead(answer.status, headers as Record<string, string | string[]>) // node:http only reads the lists
     response.end(answer.body)
     return
@@ -106,9 +119,14 @@ function incomingOf(request: IncomingMessage, response: ServerResponse, stopping
   let signal: AbortSignal | undefined
   const hasBody = request.headers['content-length'] !== undefined || request.headers['transfer-encoding'] !== undefined
   return {
-    method: request.method ?? '', target: request.url ?? '/', headers: request.headers, remoteAddress: request.socket.remoteAddress ?? '',
+    method: request.method ?? '',
+    target: request.url ?? '/',
+    headers: request.headers,
+    remoteAddress: request.socket.remoteAddress ?? '',
     ...(hasBody ? { body: request } : {}),
-    get signal() { return (signal ??= AbortSignal.any([stopping, goneSignal(response)])) },
+    get signal() {
+      return (signal ??= AbortSignal.any([stopping, goneSignal(response)]))
+    },
   }
 }
 
@@ -123,15 +141,16 @@ function goneSignal(response: ServerResponse): AbortSignal {
 async function pour(chunks: AsyncIterable<string | Uint8Array>, response: ServerResponse): Promise<void> {
   for await (const chunk of chunks) {
     if (response.destroyed) return
-    if (!response.write(chunk)) await new Promise<void>((resolve) => {
-      const go = () => {
-        response.off('drain', go)
-        response.off('close', go)
-        resolve()
-      }
-      response.once('drain', go)
-      response.once('close', go)
-    })
+    if (!response.write(chunk))
+      await new Promise<void>((resolve) => {
+        const go = () => {
+          response.off('drain', go)
+          response.off('close', go)
+          resolve()
+        }
+        response.once('drain', go)
+        response.once('close', go)
+      })
   }
   response.end()
 }
@@ -153,8 +172,14 @@ function refuseBroken(error: NodeJS.ErrnoException, socket: Duplex, random: Rand
   const [status, detail] = BROKEN[error.code ?? ''] ?? [400, 'The request is not valid HTTP.']
   const document = JSON.stringify({ type: 'about:blank', title: STATUS_CODES[status], status, detail })
   const headers = {
-    ...API_HEADERS, 'x-request-id': newUuid(random), 'content-type': 'application/problem+json', 'content-length': String(Buffer.byteLength(document)), connection: 'close',
+    ...API_HEADERS,
+    'x-request-id': newUuid(random),
+    'content-type': 'application/problem+json',
+    'content-length': String(Buffer.byteLength(document)),
+    connection: 'close',
   }
-  const head = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`).join('')
+  const head = Object.entries(headers)
+    .map(([name, value]) => `${name}: ${value}\r\n`)
+    .join('')
   socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${head}\r\n${document}`)
 }

@@ -1,5 +1,7 @@
-/** What is known of one kind: every object at its newest version seen, with indexes. Fed by the reflector and by the process's own
- *  writes, so that a process always sees what it wrote. An object never goes back to an older version and never comes back to life.
+/** What is known of one kind: every object at its newest version seen, with indexes. Fed by the reflector and by the
+ *  process's own
+ *  writes, so that a process always sees what it wrote. An object never goes back to an older version and never comes
+ *  back to life.
  *  Objects are frozen and without managedFields. */
 import { keyOf, keyText, type Key, type KubeObject, type ObjectMeta, type ResourceType } from './object.ts'
 import type { ObjectList, WatchEvent } from './store.ts'
@@ -19,11 +21,14 @@ type Listener<Spec, Status> = (change: Change<Spec, Status>) => void
 type KeysOf<Spec, Status> = (object: KubeObject<Spec, Status>) => readonly string[]
 
 /** Versions of one API server are decimal numbers of any length. */
-export const isNewer = (version: string, than: string): boolean => (version.length === than.length ? version > than : version.length > than.length)
+export const isNewer = (version: string, than: string): boolean =>
+  version.length === than.length ? version > than : version.length > than.length
 
 const versionOf = (object: KubeObject): string => object.metadata.resourceVersion ?? ''
-/** The server answers the write that takes the last finalizer off a deleted object with the object, which is gone then. */
-const isGone = ({ metadata }: KubeObject): boolean => metadata.deletionTimestamp !== undefined && (metadata.finalizers ?? []).length === 0
+/** The server answers the write that takes the last finalizer off a deleted object with the object, which is gone then.
+ */
+const isGone = ({ metadata }: KubeObject): boolean =>
+  metadata.deletionTimestamp !== undefined && (metadata.finalizers ?? []).length === 0
 
 export class Cache<Spec = unknown, Status = unknown> {
   readonly type: ResourceType<Spec, Status>
@@ -42,7 +47,9 @@ export class Cache<Spec = unknown, Status = unknown> {
     this.type = type
     this.#onListenerFailure = onListenerFailure
     this.addIndex('namespace', ({ metadata }) => (metadata.namespace === undefined ? [] : [metadata.namespace]))
-    this.addIndex('label', ({ metadata }) => Object.entries(metadata.labels ?? {}).map(([name, value]) => `${name}=${value}`))
+    this.addIndex('label', ({ metadata }) =>
+      Object.entries(metadata.labels ?? {}).map(([name, value]) => `${name}=${value}`),
+    )
     this.addIndex('owner', ({ metadata }) => (metadata.ownerReferences ?? []).map(({ uid }) => uid))
   }
 
@@ -91,11 +98,13 @@ export class Cache<Spec = unknown, Status = unknown> {
     this.#indexes.set(name, index)
   }
 
-  /** Calls at once with every object there is, then with each change, until the answer is called. Listeners only take note: what takes time
+  /** Calls at once with every object there is, then with each change, until the answer is called. Listeners only take
+   *  note: what takes time
    *  is done elsewhere. */
   subscribe(listen: Listener<Spec, Status>): () => void {
     this.#listeners.add(listen)
-    for (const object of this.#objects.values()) this.#tell(listen, { is: 'set', object, previous: undefined, isInitial: true })
+    for (const object of this.#objects.values())
+      this.#tell(listen, { is: 'set', object, previous: undefined, isInitial: true })
     return () => this.#listeners.delete(listen)
   }
 
@@ -109,7 +118,8 @@ export class Cache<Spec = unknown, Status = unknown> {
     this.#remove(key)
   }
 
-  /** Takes in the state of the server; answers how many objects differed from what was known. The list must not be older than `seenVersion`. */
+  /** Takes in the state of the server; answers how many objects differed from what was known. The list must not be
+   *  older than `seenVersion`. */
   takeList(list: ObjectList<Spec, Status>): number {
     const isFirst = !this.isReady
     const listed = new Set<string>()
@@ -137,7 +147,8 @@ export class Cache<Spec = unknown, Status = unknown> {
     if (!isNewer(version, this.#seenVersion)) return false
     if (event.type !== 'BOOKMARK') {
       const key = keyText(keyOf(event.object))
-      if (!this.#isKnown(key, version)) event.type === 'DELETED' ? this.#remove(key) : this.#set(key, event.object, false)
+      if (!this.#isKnown(key, version))
+        event.type === 'DELETED' ? this.#remove(key) : this.#set(key, event.object, false)
     }
     this.#seen(version)
     return true

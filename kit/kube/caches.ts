@@ -40,20 +40,26 @@ export function openCaches(options: CachesOptions): Caches {
   let running: AbortSignal | undefined
 
   const run = (cache: Cache, signal: AbortSignal) =>
-    void runReflector({ ...options, cache, metrics, selection: cache.type.scope === 'Namespaced' ? options.selection ?? {} : {} }, signal)
+    void runReflector(
+      { ...options, cache, metrics, selection: cache.type.scope === 'Namespaced' ? (options.selection ?? {}) : {} },
+      signal,
+    )
 
   return {
     of<Spec, Status>(type: ResourceType<Spec, Status>) {
       const name = nameOf(type)
       let cache = caches.get(name)
       if (cache === undefined) {
-        cache = new Cache(type as ResourceType, (error) => options.log.error('a listener failed', { kind: type.kind, error }))
+        cache = new Cache(type as ResourceType, (error) =>
+          options.log.error('a listener failed', { kind: type.kind, error }),
+        )
         caches.set(name, cache)
         if (running !== undefined) run(cache, running)
       }
       return cache as unknown as Cache<Spec, Status> // made of this very type
     },
-    known: <Spec, Status>(type: ResourceType<Spec, Status>) => caches.get(nameOf(type)) as unknown as Cache<Spec, Status> | undefined, // as above
+    known: <Spec, Status>(type: ResourceType<Spec, Status>) =>
+      caches.get(nameOf(type)) as unknown as Cache<Spec, Status> | undefined, // as above
     apply: (type, written) => caches.get(nameOf(type))?.apply(written),
     start(signal) {
       running = signal

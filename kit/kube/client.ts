@@ -29,7 +29,11 @@ const WATCH_SECONDS = { least: 300, most: 600 }
 const WHAT = 'the Kubernetes API'
 /** Of a body that is no Status. */
 const ERROR_TEXT_CHARACTERS_MAXIMUM = 200
-const CONTENT_TYPES = { json: 'application/json', merge: 'application/merge-patch+json', apply: 'application/apply-patch+yaml' } as const
+const CONTENT_TYPES = {
+  json: 'application/json',
+  merge: 'application/merge-patch+json',
+  apply: 'application/apply-patch+yaml',
+} as const
 
 type Query = Readonly<Record<string, string | undefined>>
 
@@ -59,21 +63,39 @@ export function openClient(options: ClientOptions): Store {
         return await once(request)
       } catch (error) {
         const failure = error instanceof ApiError ? error : new Unavailable(WHAT, error)
-        const patience = error instanceof ApiError ? error.retryAfterSeconds ?? 0 : 0
-        if (attempt >= ATTEMPTS_MAXIMUM || patience > RETRY_AFTER_MAXIMUM_SECONDS || !canRepeat(method, failure)) throw failure
+        const patience = error instanceof ApiError ? (error.retryAfterSeconds ?? 0) : 0
+        if (attempt >= ATTEMPTS_MAXIMUM || patience > RETRY_AFTER_MAXIMUM_SECONDS || !canRepeat(method, failure))
+          throw failure
         await clock.sleep(Math.max(patience * 1000, backoffMilliseconds(attempt - 1, RETRY_BACKOFF, random)))
       }
     }
   }
 
-  const object = async <Spec, Status>(type: ResourceType<Spec, Status>, method: TransportRequest['method'], path: string, write?: Write): Promise<KubeObject<Spec, Status>> =>
-    objectOf(type, await call(method, path, write))
+  const object = async <Spec, Status>(
+    type: ResourceType<Spec, Status>,
+    method: TransportRequest['method'],
+    path: string,
+    write?: Write,
+  ): Promise<KubeObject<Spec, Status>> => objectOf(type, await call(method, path, write))
 
-  async function listPages<Spec, Status>(type: ResourceType<Spec, Status>, selection: ListOptions, limit: number | undefined): Promise<ObjectList<Spec, Status>> {
+  async function listPages<Spec, Status>(
+    type: ResourceType<Spec, Status>,
+    selection: ListOptions,
+    limit: number | undefined,
+  ): Promise<ObjectList<Spec, Status>> {
     const items: KubeObject<Spec, Status>[] = []
     let position: string | undefined
     for (;;) {
-      const page = listOf(await call('GET', pathOf(type, { namespace: selection.namespace }, { ...selectors(selection), limit: limit?.toString(), continue: position })))
+      const page = listOf(
+        await call(
+          'GET',
+          pathOf(
+            type,
+            { namespace: selection.namespace },
+            { ...selectors(selection), limit: limit?.toString(), continue: position },
+          ),
+        ),
+      )
       for (const item of page.items) items.push(objectOf(type, item))
       position = page.position
       if (position === undefined) return { items, resourceVersion: page.resourceVersion }
@@ -101,16 +123,25 @@ export function openClient(options: ClientOptions): Store {
     },
 
     create: (type, draft) =>
-      object(type, 'POST', pathOf(type, { namespace: draft.metadata.namespace }, written), { contentType: CONTENT_TYPES.json, body: { ...identityOf(type), ...draft } }),
+      object(type, 'POST', pathOf(type, { namespace: draft.metadata.namespace }, written), {
+        contentType: CONTENT_TYPES.json,
+        body: { ...identityOf(type), ...draft },
+      }),
 
     replace: (type, next) =>
       object(type, 'PUT', pathOf(type, next.metadata, written), { contentType: CONTENT_TYPES.json, body: next }),
 
     replaceStatus: (type, next) =>
-      object(type, 'PUT', pathOf(type, { ...keyIn(next), subresource: 'status' }, written), { contentType: CONTENT_TYPES.json, body: next }),
+      object(type, 'PUT', pathOf(type, { ...keyIn(next), subresource: 'status' }, written), {
+        contentType: CONTENT_TYPES.json,
+        body: next,
+      }),
 
     patch: (type, key, patch, subresource) =>
-      object(type, 'PATCH', pathOf(type, { ...key, subresource }, written), { contentType: CONTENT_TYPES.merge, body: patch }),
+      object(type, 'PATCH', pathOf(type, { ...key, subresource }, written), {
+        contentType: CONTENT_TYPES.merge,
+        body: patch,
+      }),
 
     apply: (type, draft, subresource) =>
       object(type, 'PATCH', pathOf(type, { ...keyIn(draft), subresource }, { ...written, force: 'true' }), {
@@ -119,29 +150,41 @@ export function openClient(options: ClientOptions): Store {
       }),
 
     async delete(type, key, { uid, resourceVersion, propagation = 'Background' } = {}) {
-      const preconditions = uid === undefined && resourceVersion === undefined ? {} : { preconditions: { uid, resourceVersion } }
+      const preconditions =
+        uid === undefined && resourceVersion === undefined ? {} : { preconditions: { uid, resourceVersion } }
       try {
         await call('DELETE', pathOf(type, key), {
           contentType: CONTENT_TYPES.json,
           body: { kind: 'DeleteOptions', apiVersion: 'v1', propagationPolicy: propagation, ...preconditions },
         })
       } catch (error) {
-        const isAnother = uid !== undefined && resourceVersion === undefined && error instanceof ApiError && error.code === 409
+        const isAnother =
+          uid !== undefined && resourceVersion === undefined && error instanceof ApiError && error.code === 409
         if (!isAbsent(error) && !isAnother) throw error
       }
     },
 
     async *watch(type, { resourceVersion, signal, ...selection }) {
       const seconds = Math.round(WATCH_SECONDS.least + random.fraction() * (WATCH_SECONDS.most - WATCH_SECONDS.least))
-      const path = pathOf(type, { namespace: selection.namespace }, {
-        ...selectors(selection), watch: 'true', allowWatchBookmarks: 'true', timeoutSeconds: seconds.toString(), resourceVersion,
-      })
+      const path = pathOf(
+        type,
+        { namespace: selection.namespace },
+        {
+          ...selectors(selection),
+          watch: 'true',
+          allowWatchBookmarks: 'true',
+          timeoutSeconds: seconds.toString(),
+          resourceVersion,
+        },
+      )
       const ended = new AbortController()
       const end = () => ended.abort()
       signal.addEventListener('abort', end, { once: true })
       if (signal.aborted) end()
       try {
-        const response = await within(clock, timeoutMilliseconds, () => transport({ ...requestOf('GET', path), signal: ended.signal }))
+        const response = await within(clock, timeoutMilliseconds, () =>
+          transport({ ...requestOf('GET', path), signal: ended.signal }),
+        )
         if (response.status >= 400) throw refusalOf(response, await response.text())
         for await (const line of response.lines()) {
           if (signal.aborted) return
@@ -177,9 +220,14 @@ function within<T>(clock: Clock, milliseconds: number, work: (signal: AbortSigna
 }
 
 /** The path of a collection, or of an object when `name` is given. */
-function pathOf(type: ResourceType, at: { readonly namespace?: string | undefined; readonly name?: string; readonly subresource?: string | undefined }, query: Query = {}): string {
+function pathOf(
+  type: ResourceType,
+  at: { readonly namespace?: string | undefined; readonly name?: string; readonly subresource?: string | undefined },
+  query: Query = {},
+): string {
   const root = type.group === '' ? `/api/${type.version}` : `/apis/${type.group}/${type.version}`
-  const namespace = type.scope === 'Namespaced' && at.namespace !== undefined ? `/namespaces/${encodeURIComponent(at.namespace)}` : ''
+  const namespace =
+    type.scope === 'Namespaced' && at.namespace !== undefined ? `/namespaces/${encodeURIComponent(at.namespace)}` : ''
   const name = at.name === undefined ? '' : `/${encodeURIComponent(at.name)}`
   const subresource = at.subresource === undefined ? '' : `/${at.subresource}`
   const search = new URLSearchParams()
@@ -200,12 +248,16 @@ function requestOf(method: TransportRequest['method'], path: string, write?: Wri
   return { method, path, headers: { ...headers, 'content-type': write.contentType }, body: JSON.stringify(write.body) }
 }
 
-/** Items of a list of built-in kinds come without apiVersion and kind. The body is the server's word; its schema is enforced there. */
+/** Items of a list of built-in kinds come without apiVersion and kind. The body is the server's word; its schema is
+ *  enforced there. */
 const objectOf = <Spec, Status>(type: ResourceType<Spec, Status>, body: unknown): KubeObject<Spec, Status> =>
   ({ ...identityOf(type), ...(body as object) }) as KubeObject<Spec, Status>
 
 function listOf(body: unknown): { items: unknown[]; resourceVersion: string; position: string | undefined } {
-  const { items, metadata } = body as { items?: unknown[] | null; metadata: { resourceVersion: string; continue?: string } } // a list, as asked for
+  const { items, metadata } = body as {
+    items?: unknown[] | null
+    metadata: { resourceVersion: string; continue?: string }
+  } // a list, as asked for
   return { items: items ?? [], resourceVersion: metadata.resourceVersion, position: metadata.continue || undefined }
 }
 
@@ -221,7 +273,14 @@ interface StatusBody {
 function refusalOf(response: TransportResponse, text: string): ApiError {
   const status = statusIn(text)
   const header = Number(response.headers['retry-after'] ?? Number.NaN)
-  return errorOf({ ...status, code: response.status, message: status?.message ?? (text.slice(0, ERROR_TEXT_CHARACTERS_MAXIMUM).trim() || `HTTP ${response.status}`) }, Number.isFinite(header) ? header : undefined)
+  return errorOf(
+    {
+      ...status,
+      code: response.status,
+      message: status?.message ?? (text.slice(0, ERROR_TEXT_CHARACTERS_MAXIMUM).trim() || `HTTP ${response.status}`),
+    },
+    Number.isFinite(header) ? header : undefined,
+  )
 }
 
 function errorOf(status: StatusBody, retryAfterHeaderSeconds?: number): ApiError {
@@ -244,7 +303,8 @@ function statusIn(text: string): StatusBody | undefined {
   }
 }
 
-const isAbsent = (error: unknown): boolean => error instanceof ApiError && error.code === 404 && error.reason === 'NotFound'
+const isAbsent = (error: unknown): boolean =>
+  error instanceof ApiError && error.code === 404 && error.reason === 'NotFound'
 
 function eventOf<Spec, Status>(type: ResourceType<Spec, Status>, line: string): WatchEvent<Spec, Status> {
   const { type: what, object } = JSON.parse(line) as { type: string; object: unknown } // one frame of a watch

@@ -1,5 +1,6 @@
 /** From a kind's zod schemas to its CustomResourceDefinition, and from CustomResourceDefinitions into a cluster.
- *  Refuses, with the path of the field, whatever a structural schema cannot say or leaves without a bound: the API server's
+ *  Refuses, with the path of the field, whatever a structural schema cannot say or leaves without a bound: the API
+ *  server's
  *  cost estimate refuses rules over unbounded data, and a rule that silently vanishes is worse than none. */
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -16,7 +17,13 @@ export interface KindDefinition extends ResourceType {
   readonly description: string
   readonly spec: z.ZodType
   readonly status: z.ZodType
-  readonly columns: readonly { readonly name: string; readonly type: string; readonly jsonPath: string; readonly priority?: number; readonly description?: string }[]
+  readonly columns: readonly {
+    readonly name: string
+    readonly type: string
+    readonly jsonPath: string
+    readonly priority?: number
+    readonly description?: string
+  }[]
   readonly selectableFields: readonly string[]
   readonly rules: readonly Rule[]
 }
@@ -29,7 +36,8 @@ export interface Rule {
 
 export type Crd = KubeObject<Readonly<Record<string, unknown>>>
 
-/** The CustomResourceDefinition of a kind with one version, which has a status subresource. Throws on a schema that it cannot say. */
+/** The CustomResourceDefinition of a kind with one version, which has a status subresource. Throws on a schema that it
+ *  cannot say. */
 export function crdOf(kind: KindDefinition, category: string): Crd {
   const schema = {
     description: kind.description,
@@ -52,17 +60,26 @@ export function crdOf(kind: KindDefinition, category: string): Crd {
       group: kind.group,
       scope: kind.scope,
       names: {
-        kind: kind.kind, listKind: `${kind.kind}List`, plural: kind.plural, singular: kind.singular,
+        kind: kind.kind,
+        listKind: `${kind.kind}List`,
+        plural: kind.plural,
+        singular: kind.singular,
         ...(kind.shortNames.length > 0 && { shortNames: kind.shortNames }),
         categories: [category],
       },
-      versions: [{
-        name: kind.version, served: true, storage: true,
-        subresources: { status: {} },
-        additionalPrinterColumns: kind.columns,
-        ...(kind.selectableFields.length > 0 && { selectableFields: kind.selectableFields.map((jsonPath) => ({ jsonPath })) }),
-        schema: { openAPIV3Schema: schema },
-      }],
+      versions: [
+        {
+          name: kind.version,
+          served: true,
+          storage: true,
+          subresources: { status: {} },
+          additionalPrinterColumns: kind.columns,
+          ...(kind.selectableFields.length > 0 && {
+            selectableFields: kind.selectableFields.map((jsonPath) => ({ jsonPath })),
+          }),
+          schema: { openAPIV3Schema: schema },
+        },
+      ],
     },
   }
 }
@@ -91,24 +108,47 @@ function structural(node: JsonSchema, at: string): JsonSchema {
     return { ...around, ...unionOf(branches, at) }
   }
   switch (plain['type']) {
-    case 'object': return objectOf(plain, at)
-    case 'array': return arrayOf(plain, at)
-    case 'string': return stringOf(plain, at)
-    case 'integer': return integerOf(plain)
+    case 'object':
+      return objectOf(plain, at)
+    case 'array':
+      return arrayOf(plain, at)
+    case 'string':
+      return stringOf(plain, at)
+    case 'integer':
+      return integerOf(plain)
     case 'number':
-    case 'boolean': return plain
-    default: throw new Error(`${at}: a CRD cannot say ${JSON.stringify(plain).slice(0, 120)}`)
+    case 'boolean':
+      return plain
+    default:
+      throw new Error(`${at}: a CRD cannot say ${JSON.stringify(plain).slice(0, 120)}`)
   }
 }
 
 function objectOf(node: JsonSchema, at: string): JsonSchema {
-  const { properties, additionalProperties, propertyNames: _names, ...rest } = node as JsonSchema & { properties?: Record<string, JsonSchema>; additionalProperties?: JsonSchema | boolean }
-  const isOpen = additionalProperties === true || (typeof additionalProperties === 'object' && Object.keys(additionalProperties).length === 0)
-  if (properties !== undefined && (Object.keys(properties).length > 0 || typeof additionalProperties !== 'object' || isOpen)) {
-    const entries = Object.entries(properties).map(([name, child]) => [name, structural(child, `${at}.${name}`)] as const)
-    return { ...rest, ...(entries.length > 0 && { properties: Object.fromEntries(entries) }), ...(isOpen && { 'x-kubernetes-preserve-unknown-fields': true }) }
+  const {
+    properties,
+    additionalProperties,
+    propertyNames: _names,
+    ...rest
+  } = node as JsonSchema & { properties?: Record<string, JsonSchema>; additionalProperties?: JsonSchema | boolean }
+  const isOpen =
+    additionalProperties === true ||
+    (typeof additionalProperties === 'object' && Object.keys(additionalProperties).length === 0)
+  if (
+    properties !== undefined &&
+    (Object.keys(properties).length > 0 || typeof additionalProperties !== 'object' || isOpen)
+  ) {
+    const entries = Object.entries(properties).map(
+      ([name, child]) => [name, structural(child, `${at}.${name}`)] as const,
+    )
+    return {
+      ...rest,
+      ...(entries.length > 0 && { properties: Object.fromEntries(entries) }),
+      ...(isOpen && { 'x-kubernetes-preserve-unknown-fields': true }),
+    }
   }
-  if (typeof additionalProperties !== 'object' || isOpen) return { ...rest, 'x-kubernetes-preserve-unknown-fields': true }
+  if (typeof additionalProperties !== 'object' || isOpen)
+    return { ...rest, 'x-kubernetes-preserve-unknown-fields': true }
   if (rest['maxProperties'] === undefined) throw new Error(`${at}: a map needs maxProperties`)
   return { ...rest, additionalProperties: structural(additionalProperties, `${at}.*`) }
 }
@@ -124,7 +164,8 @@ function stringOf(node: JsonSchema, at: string): JsonSchema {
   const { pattern, ...rest } = node as JsonSchema & { pattern?: string }
   const format = rest['format'] as string | undefined
   const isShort = format !== undefined && BOUNDED_FORMATS.has(format)
-  if (rest['maxLength'] === undefined && rest['enum'] === undefined && !isShort) throw new Error(`${at}: a string needs a maximum`)
+  if (rest['maxLength'] === undefined && rest['enum'] === undefined && !isShort)
+    throw new Error(`${at}: a string needs a maximum`)
   const bound = isShort && rest['maxLength'] === undefined ? { maxLength: BOUNDED_FORMAT_LENGTH } : {}
   if (pattern === undefined || (format !== undefined && BEYOND_RE2.test(pattern))) return { ...rest, ...bound }
   if (BEYOND_RE2.test(pattern)) throw new Error(`${at}: RE2 cannot match ${pattern}`)
@@ -132,7 +173,11 @@ function stringOf(node: JsonSchema, at: string): JsonSchema {
 }
 
 function integerOf(node: JsonSchema): JsonSchema {
-  const { minimum = -INTEGER_LIMIT, maximum = INTEGER_LIMIT, ...rest } = node as JsonSchema & { minimum?: number; maximum?: number }
+  const {
+    minimum = -INTEGER_LIMIT,
+    maximum = INTEGER_LIMIT,
+    ...rest
+  } = node as JsonSchema & { minimum?: number; maximum?: number }
   return {
     ...rest,
     format: minimum >= INT32.least && maximum <= INT32.most ? 'int32' : 'int64',
@@ -146,19 +191,29 @@ function unionOf(branches: readonly JsonSchema[], at: string): JsonSchema {
   const types = new Set(branches.map((branch) => branch['type']))
   if (types.size === 2 && types.has('string') && types.has('integer')) return { 'x-kubernetes-int-or-string': true }
   if (types.size === 1 && branches.every((branch) => Array.isArray(branch['enum']))) {
-    return { type: branches[0]?.['type'], enum: [...new Set(branches.flatMap((branch) => branch['enum'] as unknown[]))] }
+    return {
+      type: branches[0]?.['type'],
+      enum: [...new Set(branches.flatMap((branch) => branch['enum'] as unknown[]))],
+    }
   }
   if (types.size === 1 && types.has('object')) return taggedUnionOf(branches as ObjectBranch[], at)
   throw new Error(`${at}: a CRD cannot say this union; name its members by a discriminator`)
 }
 
-type ObjectBranch = JsonSchema & { readonly properties: Readonly<Record<string, JsonSchema>>; readonly required?: readonly string[] }
+type ObjectBranch = JsonSchema & {
+  readonly properties: Readonly<Record<string, JsonSchema>>
+  readonly required?: readonly string[]
+}
 
-/** Every member's fields side by side, none required but the common ones, and a CEL rule for each that belongs to some members only. */
+/** Every member's fields side by side, none required but the common ones, and a CEL rule for each that belongs to some
+ *  members only. */
 function taggedUnionOf(branches: readonly ObjectBranch[], at: string): JsonSchema {
-  const tagOf = (branch: ObjectBranch, name: string) => (branch.properties[name]?.['enum'] as unknown[] | undefined)?.map(String) ?? []
+  const tagOf = (branch: ObjectBranch, name: string) =>
+    (branch.properties[name]?.['enum'] as unknown[] | undefined)?.map(String) ?? []
   const names = [...new Set(branches.flatMap((branch) => Object.keys(branch.properties)))]
-  const tag = names.find((name) => branches.every((branch) => tagOf(branch, name).length > 0 && branch.required?.includes(name)))
+  const tag = names.find((name) =>
+    branches.every((branch) => tagOf(branch, name).length > 0 && branch.required?.includes(name)),
+  )
   if (tag === undefined) throw new Error(`${at}: a union of objects needs a discriminator`)
 
   const isRequiredIn = (name: string) => branches.filter((branch) => branch.required?.includes(name))
@@ -171,12 +226,19 @@ function taggedUnionOf(branches: readonly ObjectBranch[], at: string): JsonSchem
       continue
     }
     const [first, ...others] = holders.map((branch) => structural(branch.properties[name] ?? {}, `${at}.${name}`))
-    if (first === undefined || others.some((other) => JSON.stringify(other) !== JSON.stringify(first))) throw new Error(`${at}.${name}: members of the union disagree on it`)
+    if (first === undefined || others.some((other) => JSON.stringify(other) !== JSON.stringify(first)))
+      throw new Error(`${at}.${name}: members of the union disagree on it`)
     properties[name] = first
-    const oneOf = (members: readonly ObjectBranch[]) => `self.${tag} in [${members.flatMap((branch) => tagOf(branch, tag)).map((value) => `'${value}'`).join(', ')}]`
+    const oneOf = (members: readonly ObjectBranch[]) =>
+      `self.${tag} in [${members
+        .flatMap((branch) => tagOf(branch, tag))
+        .map((value) => `'${value}'`)
+        .join(', ')}]`
     const needing = isRequiredIn(name)
-    if (holders.length < branches.length) rules.push({ rule: `!has(self.${name}) || ${oneOf(holders)}`, message: `${name} does not belong to this ${tag}` })
-    if (needing.length > 0 && needing.length < branches.length) rules.push({ rule: `has(self.${name}) || !(${oneOf(needing)})`, message: `${name} is needed for this ${tag}` })
+    if (holders.length < branches.length)
+      rules.push({ rule: `!has(self.${name}) || ${oneOf(holders)}`, message: `${name} does not belong to this ${tag}` })
+    if (needing.length > 0 && needing.length < branches.length)
+      rules.push({ rule: `has(self.${name}) || !(${oneOf(needing)})`, message: `${name} is needed for this ${tag}` })
   }
   const required = names.filter((name) => isRequiredIn(name).length === branches.length)
   return { type: 'object', properties, required, ...(rules.length > 0 && { 'x-kubernetes-validations': rules }) }
@@ -185,18 +247,24 @@ function taggedUnionOf(branches: readonly ObjectBranch[], at: string): JsonSchem
 /** The definitions of a folder of YAML files, one per file. */
 export async function readCrds(folder: string): Promise<Crd[]> {
   const names = (await readdir(folder)).filter((name) => name.endsWith('.yaml')).sort()
-  return Promise.all(names.map(async (name) => parse(await readFile(join(folder, name), 'utf8')) as Crd)) // written from crdOf
+  // written from crdOf
+  return Promise.all(names.map(async (name) => parse(await readFile(join(folder, name), 'utf8')) as Crd))
 }
 
 const ESTABLISHED_TIMEOUT_MILLISECONDS = 60_000
 const ESTABLISHED_POLL_MILLISECONDS = 100
 
-/** Applies the definitions and waits until the server serves every one. Safe to repeat; throws when one is refused or not served in time. */
+/** Applies the definitions and waits until the server serves every one. Safe to repeat; throws when one is refused or
+ *  not served in time. */
 export async function installCrds(store: Store, crds: readonly Crd[], clock: Clock): Promise<void> {
   for (const { metadata, spec } of crds) await store.apply(CustomResourceDefinition, { metadata, spec })
   const deadline = clock.monotonicMilliseconds() + ESTABLISHED_TIMEOUT_MILLISECONDS
-  for (const { metadata: { name } } of crds) {
-    while (!isEstablished(name, await store.get(CustomResourceDefinition as ResourceType<unknown, CrdStatus>, { name }))) {
+  for (const {
+    metadata: { name },
+  } of crds) {
+    while (
+      !isEstablished(name, await store.get(CustomResourceDefinition as ResourceType<unknown, CrdStatus>, { name }))
+    ) {
       if (clock.monotonicMilliseconds() > deadline) throw new Error(`the API server does not serve ${name} in time`)
       await clock.sleep(ESTABLISHED_POLL_MILLISECONDS)
     }

@@ -1,5 +1,7 @@
-/** The Transport over HTTPS/1.1: one pool of connections for requests and one for watches, so that watches, which hold a
- *  connection each, never keep a request waiting. TCP keepalive notices a peer that is gone; silence is the reflector's business. */
+/** The Transport over HTTPS/1.1: one pool of connections for requests and one for watches, so that watches, which hold
+ *  a
+ *  connection each, never keep a request waiting. TCP keepalive notices a peer that is gone; silence is the reflector's
+ *  business. */
 import { Agent, request as send } from 'undici'
 import type { Transport } from './transport.ts'
 
@@ -49,7 +51,8 @@ export function openHttpsTransport(access: ServerAccess): HttpsTransport {
   const watches = new Agent({ ...pool, connections: WATCH_CONNECTIONS_MAXIMUM })
 
   const { actsAs } = access
-  const impersonation = actsAs === undefined ? {} : { 'impersonate-user': actsAs.user, 'impersonate-group': [...actsAs.groups] }
+  const impersonation =
+    actsAs === undefined ? {} : { 'impersonate-user': actsAs.user, 'impersonate-group': [...actsAs.groups] }
   const transport: Transport = async ({ method, path, headers, body, signal }) => {
     const authorization = await access.authorization?.()
     const response = await send(`${access.url}${path}`, {
@@ -73,13 +76,15 @@ const isWatch = (path: string): boolean => /[?&]watch=(true|1)(&|$)/.test(path)
 
 function flat(headers: Readonly<Record<string, string | string[] | undefined>>): Record<string, string> {
   const plain: Record<string, string> = {}
-  for (const [name, value] of Object.entries(headers)) if (value !== undefined) plain[name] = Array.isArray(value) ? value.join(', ') : value
+  for (const [name, value] of Object.entries(headers))
+    if (value !== undefined) plain[name] = Array.isArray(value) ? value.join(', ') : value
   return plain
 }
 
 const NEWLINE = 0x0a
 
-/** Splits at newline bytes; a character that spans two chunks stays whole. The rest behind the last newline is dropped: a line
+/** Splits at newline bytes; a character that spans two chunks stays whole. The rest behind the last newline is dropped:
+ *  a line
  *  that was cut off is not a line. */
 export async function* splitLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   let pending: Uint8Array[] = []

@@ -1,5 +1,6 @@
 /** Where the API server is and who we are there: a kubeconfig file, or the ServiceAccount of the pod that we run in.
- *  Tokens and certificates are read here; credentials that a plugin makes (exec, auth providers) come from client-node, loaded only then. */
+ *  Tokens and certificates are read here; credentials that a plugin makes (exec, auth providers) come from client-node,
+ *  loaded only then. */
 import { readFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { parse } from 'yaml'
@@ -14,29 +15,55 @@ const TOKEN_FRESH_MILLISECONDS = 10_000
 const optional = z.string().optional()
 const KubeconfigFile = z.object({
   'current-context': optional,
-  clusters: z.array(z.object({
-    name: z.string(),
-    cluster: z.object({
-      server: z.string(), 'certificate-authority': optional, 'certificate-authority-data': optional,
-      'insecure-skip-tls-verify': z.boolean().optional(), 'tls-server-name': optional,
-    }),
-  })).nullish(),
-  users: z.array(z.object({
-    name: z.string(),
-    user: z.looseObject({
-      token: optional, tokenFile: optional, username: optional, password: optional,
-      'client-certificate': optional, 'client-certificate-data': optional, 'client-key': optional, 'client-key-data': optional,
-      as: optional, 'as-groups': z.array(z.string()).optional(),
-    }),
-  })).nullish(),
-  contexts: z.array(z.object({ name: z.string(), context: z.object({ cluster: z.string(), user: z.string(), namespace: optional }) })).nullish(),
+  clusters: z
+    .array(
+      z.object({
+        name: z.string(),
+        cluster: z.object({
+          server: z.string(),
+          'certificate-authority': optional,
+          'certificate-authority-data': optional,
+          'insecure-skip-tls-verify': z.boolean().optional(),
+          'tls-server-name': optional,
+        }),
+      }),
+    )
+    .nullish(),
+  users: z
+    .array(
+      z.object({
+        name: z.string(),
+        user: z.looseObject({
+          token: optional,
+          tokenFile: optional,
+          username: optional,
+          password: optional,
+          'client-certificate': optional,
+          'client-certificate-data': optional,
+          'client-key': optional,
+          'client-key-data': optional,
+          as: optional,
+          'as-groups': z.array(z.string()).optional(),
+        }),
+      }),
+    )
+    .nullish(),
+  contexts: z
+    .array(
+      z.object({ name: z.string(), context: z.object({ cluster: z.string(), user: z.string(), namespace: optional }) }),
+    )
+    .nullish(),
 })
 
 /** What a kubeconfig says of its current context. Paths in it are relative to the file, as kubectl reads them.
  *  Throws with one clear line when the file cannot be read or names something that it does not hold. */
 export async function readKubeconfig(file: string, clock: Clock): Promise<ServerAccess> {
   const content = KubeconfigFile.parse(parse(await readFile(file, 'utf8')))
-  const named = <T extends { readonly name: string }>(what: string, items: readonly T[] | null | undefined, name: string | undefined): T => {
+  const named = <T extends { readonly name: string }>(
+    what: string,
+    items: readonly T[] | null | undefined,
+    name: string | undefined,
+  ): T => {
     const found = items?.find((item) => item.name === name)
     if (found === undefined) throw new Error(`kubeconfig ${file} has no ${what} ${JSON.stringify(name ?? '')}`)
     return found
@@ -46,7 +73,11 @@ export async function readKubeconfig(file: string, clock: Clock): Promise<Server
   const { user } = named('user', content.users, context.user)
   const path = (name: string) => resolve(dirname(file), name)
   const pem = async (data: string | undefined, name: string | undefined) =>
-    data !== undefined ? Buffer.from(data, 'base64').toString('utf8') : name !== undefined ? await readFile(path(name), 'utf8') : undefined
+    data !== undefined
+      ? Buffer.from(data, 'base64').toString('utf8')
+      : name !== undefined
+        ? await readFile(path(name), 'utf8')
+        : undefined
 
   const ca = await pem(cluster['certificate-authority-data'], cluster['certificate-authority'])
   const server = {
@@ -61,15 +92,26 @@ export async function readKubeconfig(file: string, clock: Clock): Promise<Server
   const certificate = await pem(user['client-certificate-data'], user['client-certificate'])
   const key = await pem(user['client-key-data'], user['client-key'])
   const authorization =
-    user.token !== undefined ? fixed(`Bearer ${user.token}`)
-    : user.tokenFile !== undefined ? tokenFrom(path(user.tokenFile), clock)
-    : user.username !== undefined ? fixed(`Basic ${Buffer.from(`${user.username}:${user.password ?? ''}`).toString('base64')}`)
-    : undefined
-  return { ...server, ...(certificate !== undefined && { certificate }), ...(key !== undefined && { key }), ...(authorization && { authorization }) }
+    user.token !== undefined
+      ? fixed(`Bearer ${user.token}`)
+      : user.tokenFile !== undefined
+        ? tokenFrom(path(user.tokenFile), clock)
+        : user.username !== undefined
+          ? fixed(`Basic ${Buffer.from(`${user.username}:${user.password ?? ''}`).toString('base64')}`)
+          : undefined
+  return {
+    ...server,
+    ...(certificate !== undefined && { certificate }),
+    ...(key !== undefined && { key }),
+    ...(authorization && { authorization }),
+  }
 }
 
 /** The API server as a pod finds it; undefined outside a cluster. */
-export async function readServiceAccount(environment: Readonly<Record<string, string | undefined>>, clock: Clock): Promise<ServerAccess | undefined> {
+export async function readServiceAccount(
+  environment: Readonly<Record<string, string | undefined>>,
+  clock: Clock,
+): Promise<ServerAccess | undefined> {
   const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port } = environment
   if (host === undefined || port === undefined) return undefined
   const address = host.includes(':') ? `[${host}]` : host
@@ -86,7 +128,8 @@ function tokenFrom(file: string, clock: Clock): () => Promise<string> {
   let known: { readonly header: string; readonly until: number } | undefined
   return async () => {
     const now = clock.monotonicMilliseconds()
-    if (known === undefined || now >= known.until) known = { header: `Bearer ${(await readFile(file, 'utf8')).trim()}`, until: now + TOKEN_FRESH_MILLISECONDS }
+    if (known === undefined || now >= known.until)
+      known = { header: `Bearer ${(await readFile(file, 'utf8')).trim()}`, until: now + TOKEN_FRESH_MILLISECONDS }
     return known.header
   }
 }
@@ -98,7 +141,8 @@ async function pluginAccess(file: string): Promise<Pick<ServerAccess, 'authoriza
   config.loadFromFile(file)
   const ask = async () => {
     const options: { headers?: Record<string, unknown>; cert?: unknown; key?: unknown } = { headers: {} }
-    await config.applyToHTTPSOptions(options as Parameters<typeof config.applyToHTTPSOptions>[0]) // it fills in what the plugin gave
+    // it fills in what the plugin gave
+    await config.applyToHTTPSOptions(options as Parameters<typeof config.applyToHTTPSOptions>[0])
     return options
   }
   const text = (value: unknown) => (value === undefined ? undefined : String(value))

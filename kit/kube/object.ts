@@ -21,7 +21,13 @@ export interface ObjectMeta {
   readonly annotations?: Readonly<Record<string, string>>
   readonly finalizers?: readonly string[]
   readonly ownerReferences?: readonly OwnerReference[]
-  readonly managedFields?: readonly { readonly manager?: string; readonly operation?: string; readonly subresource?: string; readonly time?: string; readonly fieldsV1?: unknown }[]
+  readonly managedFields?: readonly {
+    readonly manager?: string
+    readonly operation?: string
+    readonly subresource?: string
+    readonly time?: string
+    readonly fieldsV1?: unknown
+  }[]
 }
 
 export interface KubeObject<Spec = unknown, Status = unknown> {
@@ -53,18 +59,34 @@ export interface Key {
 }
 
 export const keyOf = (object: KubeObject): Key =>
-  object.metadata.namespace === undefined ? { name: object.metadata.name } : { namespace: object.metadata.namespace, name: object.metadata.name }
+  object.metadata.namespace === undefined
+    ? { name: object.metadata.name }
+    : { namespace: object.metadata.namespace, name: object.metadata.name }
 /** As one text, which `keyFromText` reads. */
 export const keyText = (key: Key): string => (key.namespace === undefined ? key.name : `${key.namespace}/${key.name}`)
 export function keyFromText(text: string): Key {
   const slash = text.indexOf('/')
   return slash < 0 ? { name: text } : { namespace: text.slice(0, slash), name: text.slice(slash + 1) }
 }
-export const apiVersionOf = (type: ResourceType): string => (type.group === '' ? type.version : `${type.group}/${type.version}`)
+export const apiVersionOf = (type: ResourceType): string =>
+  type.group === '' ? type.version : `${type.group}/${type.version}`
 
-/** Built-in kinds that the platform uses; their payload is not under `spec`, so they are read through their own fields. */
-export const Namespace: ResourceType<object> = { group: '', version: 'v1', kind: 'Namespace', plural: 'namespaces', scope: 'Cluster' }
-export const Secret: ResourceType<undefined, undefined> = { group: '', version: 'v1', kind: 'Secret', plural: 'secrets', scope: 'Namespaced' }
+/** Built-in kinds that the platform uses; their payload is not under `spec`, so they are read through their own fields.
+ */
+export const Namespace: ResourceType<object> = {
+  group: '',
+  version: 'v1',
+  kind: 'Namespace',
+  plural: 'namespaces',
+  scope: 'Cluster',
+}
+export const Secret: ResourceType<undefined, undefined> = {
+  group: '',
+  version: 'v1',
+  kind: 'Secret',
+  plural: 'secrets',
+  scope: 'Namespaced',
+}
 export interface LeaseSpec {
   /** Absent or empty: nobody holds it. */
   readonly holderIdentity?: string
@@ -74,7 +96,17 @@ export interface LeaseSpec {
   readonly renewTime?: string
   readonly leaseTransitions?: number
 }
-export const Lease: ResourceType<LeaseSpec> = { group: 'coordination.k8s.io', version: 'v1', kind: 'Lease', plural: 'leases', scope: 'Namespaced' }
+export const Lease: ResourceType<LeaseSpec> = {
+  group: 'coordination.k8s.io',
+  version: 'v1',
+  kind: 'Lease',
+  plural: 'leases',
+  scope: 'Namespaced',
+}
 export const CustomResourceDefinition = {
-  group: 'apiextensions.k8s.io', version: 'v1', kind: 'CustomResourceDefinition', plural: 'customresourcedefinitions', scope: 'Cluster',
+  group: 'apiextensions.k8s.io',
+  version: 'v1',
+  kind: 'CustomResourceDefinition',
+  plural: 'customresourcedefinitions',
+  scope: 'Cluster',
 } as const

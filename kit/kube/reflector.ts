@@ -1,7 +1,10 @@
 /** Keeps a Cache equal to what the server holds: list, then watch from the version of the list, for ever.
- *  A broken watch is resumed from the last version seen, so that nothing is missed; only when the server no longer has that version
- *  is everything listed again. Two safety nets below the protocol: a watch that has been silent for 50 s is given up and resumed
- *  (a half-open connection looks just like quiet), and every few minutes everything is listed whatever the watch says. */
+ *  A broken watch is resumed from the last version seen, so that nothing is missed; only when the server no longer has
+ *  that version
+ *  is everything listed again. Two safety nets below the protocol: a watch that has been silent for 50 s is given up
+ *  and resumed
+ *  (a half-open connection looks just like quiet), and every few minutes everything is listed whatever the watch says.
+ */
 import { backoffMilliseconds } from '../sys/backoff.ts'
 import type { Clock } from '../sys/clock.ts'
 import type { Logger } from '../sys/log.ts'
@@ -25,7 +28,8 @@ export const SILENCE_MILLISECONDS = 50_000
 /** Spread by half of it, so that kinds do not list together. */
 export const RELIST_MILLISECONDS = 300_000
 const BACKOFF = { baseMilliseconds: 1_600, maximumMilliseconds: 30_000 }
-/** How long at most until a kind is asked for again that the server does not serve yet: on a new cluster it is being installed. */
+/** How long at most until a kind is asked for again that the server does not serve yet: on a new cluster it is being
+ *  installed. */
 const ABSENT_MAXIMUM_MILLISECONDS = 2_000
 /** A watch that lived this long was healthy, even when nothing happened. */
 const HEALTHY_MILLISECONDS = 30_000
@@ -40,19 +44,31 @@ export interface ReflectorMetrics {
 }
 
 export function openReflectorMetrics(registry: Registry): ReflectorMetrics {
-  const counter = (name: string, help: string) => new Counter({ name, help, labelNames: ['name'], registers: [registry] })
+  const counter = (name: string, help: string) =>
+    new Counter({ name, help, labelNames: ['name'], registers: [registry] })
   return {
     lists: counter('reflector_lists_total', 'Lists of a kind'),
     watches: counter('reflector_watches_total', 'Watches opened'),
     silences: counter('reflector_silent_watches_total', 'Watches given up because nothing came'),
     failures: counter('reflector_failures_total', 'Lists and watches that failed'),
-    corrections: counter('reflector_relist_corrections_total', 'Objects that a later list found different from what the watch had told'),
-    objects: new Gauge({ name: 'reflector_objects', help: 'Objects in the cache', labelNames: ['name'], registers: [registry] }),
+    corrections: counter(
+      'reflector_relist_corrections_total',
+      'Objects that a later list found different from what the watch had told',
+    ),
+    objects: new Gauge({
+      name: 'reflector_objects',
+      help: 'Objects in the cache',
+      labelNames: ['name'],
+      registers: [registry],
+    }),
   }
 }
 
 /** Runs until the signal aborts; never throws. */
-export async function runReflector<Spec, Status>(options: ReflectorOptions<Spec, Status>, signal: AbortSignal): Promise<void> {
+export async function runReflector<Spec, Status>(
+  options: ReflectorOptions<Spec, Status>,
+  signal: AbortSignal,
+): Promise<void> {
   const { store, cache, clock, random, metrics } = options
   const name = cache.type.plural
   const log = options.log.with({ kind: cache.type.kind })
@@ -65,7 +81,11 @@ export async function runReflector<Spec, Status>(options: ReflectorOptions<Spec,
     metrics.lists.inc({ name })
     const found = await store.list(cache.type, selection)
     if (signal.aborted) return
-    if (isNewer(cache.seenVersion, found.resourceVersion)) throw new Error(`the API server answered with version ${found.resourceVersion}, older than ${cache.seenVersion} that was seen before`)
+    if (isNewer(cache.seenVersion, found.resourceVersion))
+      throw new Error(
+        `the API server answered with version ${found.resourceVersion}, older than ${cache.seenVersion} that was ` +
+          'seen before',
+      )
     const differences = cache.takeList(found)
     if (listedOnce) metrics.corrections.inc({ name }, differences)
     listedOnce = true
@@ -81,7 +101,11 @@ export async function runReflector<Spec, Status>(options: ReflectorOptions<Spec,
     let hasProgressed = false
     const ended = new AbortController()
     const pump = async () => {
-      for await (const event of store.watch(cache.type, { ...selection, resourceVersion: cache.seenVersion, signal: ended.signal })) {
+      for await (const event of store.watch(cache.type, {
+        ...selection,
+        resourceVersion: cache.seenVersion,
+        signal: ended.signal,
+      })) {
         if (ended.signal.aborted) return
         heardAt = clock.monotonicMilliseconds()
         if (cache.takeEvent(event)) hasProgressed = true
@@ -136,6 +160,8 @@ export async function runReflector<Spec, Status>(options: ReflectorOptions<Spec,
   }
 }
 
-/** Whether the version seen is still good: the server was busy or out of reach, rather than without that version (410, or 504 for one
+/** Whether the version seen is still good: the server was busy or out of reach, rather than without that version (410,
+ *  or 504 for one
  *  that it has not come to). */
-const canResume = (error: unknown): boolean => !(error instanceof ApiError) || error.code === 429 || (error.code >= 500 && error.code !== 504)
+const canResume = (error: unknown): boolean =>
+  !(error instanceof ApiError) || error.code === 429 || (error.code >= 500 && error.code !== 504)

@@ -27,18 +27,47 @@ export interface Store {
   list<Spec, Status>(type: ResourceType<Spec, Status>, options?: ListOptions): Promise<ObjectList<Spec, Status>>
   /** ApiError reason AlreadyExists when the name is taken. */
   create<Spec, Status>(type: ResourceType<Spec, Status>, draft: Draft<Spec, Status>): Promise<KubeObject<Spec, Status>>
-  /** Replaces everything but status. metadata.resourceVersion must be the one that was read: ApiError reason Conflict otherwise. */
-  replace<Spec, Status>(type: ResourceType<Spec, Status>, object: KubeObject<Spec, Status>): Promise<KubeObject<Spec, Status>>
+  /** Replaces everything but status. metadata.resourceVersion must be the one that was read: ApiError reason Conflict
+   *  otherwise. */
+  replace<Spec, Status>(
+    type: ResourceType<Spec, Status>,
+    object: KubeObject<Spec, Status>,
+  ): Promise<KubeObject<Spec, Status>>
   /** Replaces status only, with the same rule. */
-  replaceStatus<Spec, Status>(type: ResourceType<Spec, Status>, object: KubeObject<Spec, Status>): Promise<KubeObject<Spec, Status>>
+  replaceStatus<Spec, Status>(
+    type: ResourceType<Spec, Status>,
+    object: KubeObject<Spec, Status>,
+  ): Promise<KubeObject<Spec, Status>>
   /** JSON merge patch; put metadata.resourceVersion into it to make it conditional. */
-  patch<Spec, Status>(type: ResourceType<Spec, Status>, key: Key, patch: object, subresource?: 'status'): Promise<KubeObject<Spec, Status>>
+  patch<Spec, Status>(
+    type: ResourceType<Spec, Status>,
+    key: Key,
+    patch: object,
+    subresource?: 'status',
+  ): Promise<KubeObject<Spec, Status>>
   /** Server-side apply under the client's field manager, with force. */
-  apply<Spec, Status>(type: ResourceType<Spec, Status>, draft: Draft<Partial<Spec>, Partial<Status>>, subresource?: 'status'): Promise<KubeObject<Spec, Status>>
-  /** Idempotent: an object that is already gone is no error, also when another one has taken its name and `uid` tells them apart. */
-  delete(type: ResourceType, key: Key, options?: { readonly uid?: string; readonly resourceVersion?: string; readonly propagation?: 'Background' | 'Foreground' | 'Orphan' }): Promise<void>
-  /** Changes after the version; ends when the server ends it; throws ApiError reason Expired when the version is too old. */
-  watch<Spec, Status>(type: ResourceType<Spec, Status>, options: ListOptions & { readonly resourceVersion: string; readonly signal: AbortSignal }): AsyncIterable<WatchEvent<Spec, Status>>
+  apply<Spec, Status>(
+    type: ResourceType<Spec, Status>,
+    draft: Draft<Partial<Spec>, Partial<Status>>,
+    subresource?: 'status',
+  ): Promise<KubeObject<Spec, Status>>
+  /** Idempotent: an object that is already gone is no error, also when another one has taken its name and `uid` tells
+   *  them apart. */
+  delete(
+    type: ResourceType,
+    key: Key,
+    options?: {
+      readonly uid?: string
+      readonly resourceVersion?: string
+      readonly propagation?: 'Background' | 'Foreground' | 'Orphan'
+    },
+  ): Promise<void>
+  /** Changes after the version; ends when the server ends it; throws ApiError reason Expired when the version is too
+   *  old. */
+  watch<Spec, Status>(
+    type: ResourceType<Spec, Status>,
+    options: ListOptions & { readonly resourceVersion: string; readonly signal: AbortSignal },
+  ): AsyncIterable<WatchEvent<Spec, Status>>
 }
 
 /** A Status answer of the API server. */
@@ -48,7 +77,13 @@ export class ApiError extends Error {
   readonly reason: string
   readonly causes: readonly { readonly field?: string; readonly message?: string; readonly reason?: string }[]
   readonly retryAfterSeconds: number | undefined
-  constructor(status: { code: number; reason: string; message: string; causes?: ApiError['causes']; retryAfterSeconds?: number }) {
+  constructor(status: {
+    code: number
+    reason: string
+    message: string
+    causes?: ApiError['causes']
+    retryAfterSeconds?: number
+  }) {
     super(status.message)
     this.name = 'ApiError'
     this.code = status.code
@@ -61,7 +96,9 @@ export class ApiError extends Error {
 export const isApiError = (error: unknown): error is ApiError => error instanceof ApiError
 /** Somebody else has changed it since it was read. */
 export const isConflict = (error: unknown): boolean => error instanceof ApiError && error.reason === 'Conflict'
-export const isAlreadyExists = (error: unknown): boolean => error instanceof ApiError && error.reason === 'AlreadyExists'
+export const isAlreadyExists = (error: unknown): boolean =>
+  error instanceof ApiError && error.reason === 'AlreadyExists'
 export const isNotFound = (error: unknown): boolean => error instanceof ApiError && error.code === 404
 /** A version that is not known any more: list again. */
-export const isExpired = (error: unknown): boolean => error instanceof ApiError && (error.reason === 'Expired' || error.reason === 'Gone')
+export const isExpired = (error: unknown): boolean =>
+  error instanceof ApiError && (error.reason === 'Expired' || error.reason === 'Gone')

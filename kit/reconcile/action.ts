@@ -1,25 +1,40 @@
 /** What a reconciler may decide: a closed union. Each action is idempotent and free when it is already true;
- *  `interpret.ts` is the only place where actions take effect, in the order of the plan, with one exception: `status` and the mirror
- *  of `operation` on the root are gathered and written together at the end, so that a reader never sees the one without the other. */
+ *  `interpret.ts` is the only place where actions take effect, in the order of the plan, with one exception: `status`
+ *  and the mirror
+ *  of `operation` on the root are gathered and written together at the end, so that a reader never sees the one without
+ *  the other. */
 import type { Draft } from '../kube/store.ts'
 import type { Key, ResourceType } from '../kube/object.ts'
 
 export type Action =
-  /** The object exists with these fields (server-side apply under the process's name); fields of an earlier draft that are not in
+  /** The object exists with these fields (server-side apply under the process's name); fields of an earlier draft that
+   *  are not in
    *  this one go. An object that is being deleted is left alone. */
   | { readonly do: 'ensure'; readonly type: ResourceType; readonly draft: Draft<unknown, unknown> }
   /** The object is going away or gone. */
   | { readonly do: 'remove'; readonly type: ResourceType; readonly key: Key }
   /** Status fields of the root object; merged by top-level field, undefined removes. Not written when nothing changes.
    *  observedGeneration is set, conditions get theirs and keep lastTransitionTime while their status stays. */
-  | { readonly do: 'status'; readonly status: Readonly<Record<string, unknown>>; readonly conditions?: readonly ConditionDraft[] }
+  | {
+      readonly do: 'status'
+      readonly status: Readonly<Record<string, unknown>>
+      readonly conditions?: readonly ConditionDraft[]
+    }
   /** Spec or metadata fields of the root object (JSON merge patch), conditional on the version that was seen. */
   | { readonly do: 'change'; readonly patch: Readonly<Record<string, unknown>> }
   /** Come back after this many seconds, or earlier when something seen changes. */
   | { readonly do: 'wait'; readonly seconds: number; readonly for: string }
-  /** The operation of the root object is at this step, or has ended. Events are those of this step; one that is already there is
+  /** The operation of the root object is at this step, or has ended. Events are those of this step; one that is already
+   *  there is
    *  not added again. */
-  | { readonly do: 'operation'; readonly id: string; readonly step: string; readonly outcome?: OperationOutcome; readonly error?: string; readonly events?: readonly OperationEvent[] }
+  | {
+      readonly do: 'operation'
+      readonly id: string
+      readonly step: string
+      readonly outcome?: OperationOutcome
+      readonly error?: string
+      readonly events?: readonly OperationEvent[]
+    }
   /** An effect outside Kubernetes, by the name of an effect that the reconciler brought along (claims, history). */
   | { readonly do: 'effect'; readonly name: string; readonly input: Readonly<Record<string, unknown>> }
   /** The reconciler's finalizer is removed: nothing of the object is left anywhere. */

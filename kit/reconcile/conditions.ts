@@ -7,13 +7,21 @@ export interface KeptCondition extends ConditionDraft {
   readonly observedGeneration?: number
 }
 
-/** The drafts laid over the conditions there are, by type and in the order of first appearance. lastTransitionTime changes with status only. */
-export function mergeConditions(kept: readonly KeptCondition[], drafts: readonly ConditionDraft[], at: { readonly generation: number | undefined; readonly now: Date }): KeptCondition[] {
+/** The drafts laid over the conditions there are, by type and in the order of first appearance. lastTransitionTime
+ *  changes with status only. */
+export function mergeConditions(
+  kept: readonly KeptCondition[],
+  drafts: readonly ConditionDraft[],
+  at: { readonly generation: number | undefined; readonly now: Date },
+): KeptCondition[] {
   const byType = new Map(kept.map((condition) => [condition.type, condition]))
   for (const { type, status, reason, message } of drafts) {
     const before = byType.get(type)
     byType.set(type, {
-      type, status, reason, message,
+      type,
+      status,
+      reason,
+      message,
       lastTransitionTime: before?.status === status ? before.lastTransitionTime : toSeconds(at.now),
       ...(at.generation !== undefined && { observedGeneration: at.generation }),
     })

@@ -1,5 +1,7 @@
-/** The only place where a plan takes effect. Every action looks first whether it is true already; every write to the root is
- *  conditional on the version that the plan was made from. Throws where an action fails: what came before it stays, and the next turn
+/** The only place where a plan takes effect. Every action looks first whether it is true already; every write to the
+ *  root is
+ *  conditional on the version that the plan was made from. Throws where an action fails: what came before it stays, and
+ *  the next turn
  *  plans again from what is. */
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
@@ -34,12 +36,18 @@ export interface Interpreted {
   readonly done: readonly string[]
 }
 
-/** The hash of the draft that an object was last brought to. It tells whether a draft has lost a field since, which a comparison of
+/** The hash of the draft that an object was last brought to. It tells whether a draft has lost a field since, which a
+ *  comparison of
  *  the draft with the object cannot. */
 const DRAFT_ANNOTATION = 'svccloud.dev/draft'
 
 /** Carries out the plan of one turn over the root. */
-export async function interpret(type: ResourceType, seen: KubeObject, actions: readonly Action[], interpreter: Interpreter): Promise<Interpreted> {
+export async function interpret(
+  type: ResourceType,
+  seen: KubeObject,
+  actions: readonly Action[],
+  interpreter: Interpreter,
+): Promise<Interpreted> {
   const turn = new Turn(type, seen, interpreter)
   try {
     for (const action of actions) await turn.take(action)
@@ -68,13 +76,20 @@ class Turn {
 
   async take(action: Action): Promise<void> {
     switch (action.do) {
-      case 'ensure': return this.#ensure(action.type, action.draft)
-      case 'remove': return this.#remove(action)
-      case 'status': return this.#decideStatus(action)
-      case 'change': return this.#change(action.patch)
-      case 'operation': return this.#operation(action)
-      case 'effect': return this.#effect(action)
-      case 'finalized': return this.#finalized()
+      case 'ensure':
+        return this.#ensure(action.type, action.draft)
+      case 'remove':
+        return this.#remove(action)
+      case 'status':
+        return this.#decideStatus(action)
+      case 'change':
+        return this.#change(action.patch)
+      case 'operation':
+        return this.#operation(action)
+      case 'effect':
+        return this.#effect(action)
+      case 'finalized':
+        return this.#finalized()
       case 'wait':
         this.waitSeconds = Math.min(this.waitSeconds ?? Number.POSITIVE_INFINITY, action.seconds)
     }
@@ -91,12 +106,23 @@ class Turn {
   }
 
   async #ensure(type: ResourceType, draft: Draft<unknown, unknown>): Promise<void> {
-    const hash = createHash('sha256').update(canonicalize(plain(draft)) ?? '').digest('hex')
+    const hash = createHash('sha256')
+      .update(canonicalize(plain(draft)) ?? '')
+      .digest('hex')
     const known = this.#in.caches.known(type)?.get(draft.metadata)
-    if (known !== undefined && (known.metadata.deletionTimestamp !== undefined || (known.metadata.annotations?.[DRAFT_ANNOTATION] === hash && covers(known, draft)))) return
+    if (
+      known !== undefined &&
+      (known.metadata.deletionTimestamp !== undefined ||
+        (known.metadata.annotations?.[DRAFT_ANNOTATION] === hash && covers(known, draft)))
+    )
+      return
     this.#act(`ensure ${type.kind}`)
-    const marked = { ...draft, metadata: { ...draft.metadata, annotations: { ...draft.metadata.annotations, [DRAFT_ANNOTATION]: hash } } }
-    this.#in.caches.apply(type, await this.#in.store.apply(type, marked as Draft<object, object>)) // what a draft holds is an object
+    const marked = {
+      ...draft,
+      metadata: { ...draft.metadata, annotations: { ...draft.metadata.annotations, [DRAFT_ANNOTATION]: hash } },
+    }
+    // what a draft holds is an object
+    this.#in.caches.apply(type, await this.#in.store.apply(type, marked as Draft<object, object>))
   }
 
   async #remove({ type, key }: Extract<Action, { do: 'remove' }>): Promise<void> {
@@ -109,10 +135,15 @@ class Turn {
 
   #decideStatus({ status, conditions = [] }: Extract<Action, { do: 'status' }>): void {
     const generation = this.#root.metadata.generation
-    const before = this.#status ?? (this.#root.status as Record<string, unknown> | undefined) ?? {} // a status is an object
+    // a status is an object
+    const before = this.#status ?? (this.#root.status as Record<string, unknown> | undefined) ?? {}
     const next: Record<string, unknown> = { ...before, ...status }
     if (generation !== undefined) next['observedGeneration'] = generation
-    if (conditions.length > 0) next['conditions'] = mergeConditions((before['conditions'] as KeptCondition[] | undefined) ?? [], conditions, { generation, now: this.#in.clock.now() })
+    if (conditions.length > 0)
+      next['conditions'] = mergeConditions((before['conditions'] as KeptCondition[] | undefined) ?? [], conditions, {
+        generation,
+        now: this.#in.clock.now(),
+      })
     this.#status = next
   }
 
@@ -124,9 +155,14 @@ class Turn {
   async #operation(action: OperationAction): Promise<void> {
     const mirror = progressOf({ ...this.#root, status: this.#status ?? this.#root.status })
     if (mirror?.id === action.id && isFinal(mirror.status)) return // what has ended stays as it is
-    const isTold = mirror?.id === action.id && mirror.step === action.step && action.outcome === undefined && mirror.status === 'running'
+    const isTold =
+      mirror?.id === action.id &&
+      mirror.step === action.step &&
+      action.outcome === undefined &&
+      mirror.status === 'running'
     if (isTold && (action.events ?? []).length === 0) return
-    if (this.#in.operations === undefined) throw new Error(`a plan for ${this.#type.kind} speaks of an operation, and nothing keeps its record`)
+    if (this.#in.operations === undefined)
+      throw new Error(`a plan for ${this.#type.kind} speaks of an operation, and nothing keeps its record`)
     this.#mustAct()
     const progress = await this.#in.operations.record(this.#root, action, this.#in.clock.now())
     if (isDeepStrictEqual(progress, mirror)) return
@@ -139,7 +175,8 @@ class Turn {
     if (effect === undefined) throw new Error(`a plan for ${this.#type.kind} asks for the unknown effect ${name}`)
     this.#act(`effect ${name}`)
     const report = await effect(input, this.#root)
-    if (report !== undefined) this.#decideStatus({ do: 'status', status: report.status ?? {}, conditions: report.conditions ?? [] })
+    if (report !== undefined)
+      this.#decideStatus({ do: 'status', status: report.status ?? {}, conditions: report.conditions ?? [] })
   }
 
   async #finalized(): Promise<void> {
@@ -158,7 +195,8 @@ class Turn {
     try {
       this.#root = await this.#in.store.patch(this.#type, keyOf(this.#root), { ...patch, metadata }, subresource)
     } catch (error) {
-      if (isNotFound(error)) throw new Unavailable(`${this.#type.kind} ${keyText(keyOf(this.#root))}`, error) // gone meanwhile; the watch will say so
+      // gone meanwhile; the watch will say so
+      if (isNotFound(error)) throw new Unavailable(`${this.#type.kind} ${keyText(keyOf(this.#root))}`, error)
       throw error
     }
     this.#in.caches.apply(this.#type, this.#root)
@@ -177,7 +215,8 @@ class Turn {
 /** As it will be on the wire: without undefined. */
 const plain = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T
 
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> => typeof value === 'object' && value !== null && !Array.isArray(value)
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** The JSON merge patch from one value to the other; undefined when there is no difference. */
 export function mergePatch(from: unknown, to: unknown): unknown {
@@ -194,13 +233,23 @@ export function mergePatch(from: unknown, to: unknown): unknown {
 function mergePatchChangesNothing(value: unknown, patch: unknown): boolean {
   if (patch === null || patch === undefined) return value === undefined
   if (!isRecord(patch)) return isDeepStrictEqual(value, patch)
-  return isRecord(value) && Object.entries(patch).every(([name, change]) => change === undefined || mergePatchChangesNothing(value[name], change))
+  return (
+    isRecord(value) &&
+    Object.entries(patch).every(
+      ([name, change]) => change === undefined || mergePatchChangesNothing(value[name], change),
+    )
+  )
 }
 
 /** Whether every field of the draft has its value in the object; lists item by item. */
 function covers(object: unknown, draft: unknown): boolean {
   if (draft === undefined) return true
-  if (Array.isArray(draft)) return Array.isArray(object) && object.length === draft.length && draft.every((item, index) => covers(object[index], item))
+  if (Array.isArray(draft))
+    return (
+      Array.isArray(object) &&
+      object.length === draft.length &&
+      draft.every((item, index) => covers(object[index], item))
+    )
   if (!isRecord(draft)) return isDeepStrictEqual(object, draft)
   return isRecord(object) && Object.entries(draft).every(([name, value]) => covers(object[name], value))
 }

@@ -1,6 +1,9 @@
-/** Leader election by a Lease. Two rules make it safe: nobody takes a lease that was not given up before its whole duration has
- *  passed on his own clock since he last saw it change, and the holder counts himself out well before that, from the instant at
- *  which he sent the renewal. Clocks of different machines are never compared; only their rates must be alike (within a third). */
+/** Leader election by a Lease. Two rules make it safe: nobody takes a lease that was not given up before its whole
+ *  duration has
+ *  passed on his own clock since he last saw it change, and the holder counts himself out well before that, from the
+ *  instant at
+ *  which he sent the renewal. Clocks of different machines are never compared; only their rates must be alike (within a
+ *  third). */
 import type { Clock } from '../sys/clock.ts'
 import type { Logger } from '../sys/log.ts'
 import { Gauge, type Registry } from '../sys/metrics.ts'
@@ -35,17 +38,32 @@ export interface Lead {
   readonly mayAct: () => boolean
 }
 
-/** Waits for the lead, runs `lead` and answers how it ended: `stopped` after the signal (the lease is given up once `lead` has
- *  finished, so that the next takes over at once), or `lost` (what is left of `lead` may do nothing more; the process should end). */
-export async function runElected(options: ElectionOptions, lead: (lead: Lead) => Promise<void>, signal: AbortSignal): Promise<'stopped' | 'lost'> {
+/** Waits for the lead, runs `lead` and answers how it ended: `stopped` after the signal (the lease is given up once
+ *  `lead` has
+ *  finished, so that the next takes over at once), or `lost` (what is left of `lead` may do nothing more; the process
+ *  should end). */
+export async function runElected(
+  options: ElectionOptions,
+  lead: (lead: Lead) => Promise<void>,
+  signal: AbortSignal,
+): Promise<'stopped' | 'lost'> {
   const { clock, random, name } = options
   const log = options.log.with({ lease: name })
-  const isLeader = new Gauge({ name: 'leader_election_master_status', help: 'Whether this process leads', labelNames: ['name'], registers: [options.registry] })
+  const isLeader = new Gauge({
+    name: 'leader_election_master_status',
+    help: 'Whether this process leads',
+    labelNames: ['name'],
+    registers: [options.registry],
+  })
   isLeader.set({ name }, 0)
   const claimant = new Claimant(options)
   const pause = (until: AbortSignal) => clock.sleep(RETRY_MILLISECONDS * (0.9 + random.fraction() / 5), until)
 
-  while (!signal.aborted && !(await claimant.claim().catch((error: unknown) => (log.warn('lease not reached', { error }), false)))) await pause(signal)
+  while (
+    !signal.aborted &&
+    !(await claimant.claim().catch((error: unknown) => (log.warn('lease not reached', { error }), false)))
+  )
+    await pause(signal)
   if (signal.aborted) return claimant.release().then(() => 'stopped')
 
   log.info('leading')
@@ -93,7 +111,10 @@ class Claimant {
   async untilExpiry(work: Promise<unknown>): Promise<void> {
     const { clock } = this.#options
     const over = new AbortController()
-    await Promise.race([work.finally(() => over.abort()), clock.sleep(Math.max(0, this.#heldUntil - clock.monotonicMilliseconds()), over.signal)])
+    await Promise.race([
+      work.finally(() => over.abort()),
+      clock.sleep(Math.max(0, this.#heldUntil - clock.monotonicMilliseconds()), over.signal),
+    ])
   }
 
   /** Holds nothing from now on, whatever a renewal that is still under way may bring. */
@@ -115,9 +136,10 @@ class Claimant {
     }
     const renewed = this.#renewal(current?.spec, holder)
     try {
-      const written = current === undefined
-        ? await store.create(Lease, { metadata: { namespace, name }, spec: renewed })
-        : await store.replace(Lease, { ...current, spec: renewed })
+      const written =
+        current === undefined
+          ? await store.create(Lease, { metadata: { namespace, name }, spec: renewed })
+          : await store.replace(Lease, { ...current, spec: renewed })
       this.#look(written, at)
       this.#heldUntil = at + RENEW_DEADLINE_MILLISECONDS
       return true
@@ -135,7 +157,10 @@ class Claimant {
     const lease = this.#seen?.lease
     if (lease?.spec.holderIdentity !== identity) return
     try {
-      await store.replace(Lease, { ...lease, spec: { ...this.#renewal(lease.spec, identity), holderIdentity: '', leaseDurationSeconds: 1 } })
+      await store.replace(Lease, {
+        ...lease,
+        spec: { ...this.#renewal(lease.spec, identity), holderIdentity: '', leaseDurationSeconds: 1 },
+      })
     } catch (error) {
       log.warn('lease not given up', { error })
     }
@@ -158,7 +183,7 @@ class Claimant {
       holderIdentity: identity,
       leaseDurationSeconds: DURATION_SECONDS,
       renewTime: now,
-      acquireTime: isOurs ? before?.acquireTime ?? now : now,
+      acquireTime: isOurs ? (before?.acquireTime ?? now) : now,
       leaseTransitions: (before?.leaseTransitions ?? 0) + (isOurs || before === undefined ? 0 : 1),
     }
   }

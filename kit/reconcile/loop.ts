@@ -1,5 +1,7 @@
-/** Runs one reconciler: watches wake keys, workers take them, and each turn reads everything anew, plans, and interprets the plan.
- *  The loop owns what no plan should have to think of: queueing, back-off, waits, finalizers, deadlines of operations, resync. */
+/** Runs one reconciler: watches wake keys, workers take them, and each turn reads everything anew, plans, and
+ *  interprets the plan.
+ *  The loop owns what no plan should have to think of: queueing, back-off, waits, finalizers, deadlines of operations,
+ *  resync. */
 import { Unavailable } from '../../domain/problem.ts'
 import type { Caches } from '../kube/caches.ts'
 import { keyFromText, keyText, type KubeObject } from '../kube/object.ts'
@@ -44,7 +46,10 @@ export interface Controller {
 }
 
 /** The controller of a reconciler. Asks for the caches it needs, so it is made before they are awaited. */
-export function openController<Spec, Status, Seen>(reconciler: Reconciler<Spec, Status, Seen>, options: ControllerOptions): Controller {
+export function openController<Spec, Status, Seen>(
+  reconciler: Reconciler<Spec, Status, Seen>,
+  options: ControllerOptions,
+): Controller {
   const { store, caches, clock, random, metrics } = options
   const { name, type } = reconciler
   const controller = { controller: name }
@@ -52,7 +57,12 @@ export function openController<Spec, Status, Seen>(reconciler: Reconciler<Spec, 
   const roots = caches.of(type)
   const watched = reconciler.watches.map(({ type: kind, toKeys }) => ({ cache: caches.of(kind), toKeys }))
   const interpreter: Interpreter = {
-    store, caches, clock, operations: options.operations, finalizer: reconciler.finalizer, mayAct: options.mayAct ?? (() => true),
+    store,
+    caches,
+    clock,
+    operations: options.operations,
+    finalizer: reconciler.finalizer,
+    mayAct: options.mayAct ?? (() => true),
     effects: reconciler.effects as Interpreter['effects'], // they are handed roots of `type` only
   }
 
@@ -63,7 +73,9 @@ export function openController<Spec, Status, Seen>(reconciler: Reconciler<Spec, 
     if (finalizer === undefined || finalizers.includes(finalizer)) return root
     if (deletionTimestamp !== undefined) return undefined
     if (!interpreter.mayAct()) throw new Unavailable('the lead of the controllers')
-    const written = await store.patch(type, keyFromText(keyOfRoot(root)), { metadata: { uid, resourceVersion, finalizers: [...finalizers, finalizer] } })
+    const written = await store.patch(type, keyFromText(keyOfRoot(root)), {
+      metadata: { uid, resourceVersion, finalizers: [...finalizers, finalizer] },
+    })
     caches.apply(type, written)
     return written
   }
@@ -87,7 +99,12 @@ export function openController<Spec, Status, Seen>(reconciler: Reconciler<Spec, 
       queue.forget(key)
       if (result?.waitSeconds !== undefined) queue.addAfter(key, result.waitSeconds * 1000)
       metrics.turns.inc({ ...controller, result: result?.waitSeconds === undefined ? 'success' : 'requeue_after' })
-      if (result !== undefined && result.done.length > 0) log.info('reconciled', { key, did: result.done, milliseconds: Math.round(clock.monotonicMilliseconds() - startedAt) })
+      if (result !== undefined && result.done.length > 0)
+        log.info('reconciled', {
+          key,
+          did: result.done,
+          milliseconds: Math.round(clock.monotonicMilliseconds() - startedAt),
+        })
     } catch (error) {
       metrics.turns.inc({ ...controller, result: 'error' })
       metrics.errors.inc(controller)
@@ -106,7 +123,8 @@ export function openController<Spec, Status, Seen>(reconciler: Reconciler<Spec, 
     log.error('reconcile failed by a bug', { key, error })
   }
 
-  /** After a turn that was planned before the deadline there is one that is planned after it, also when the deadline passed in between. */
+  /** After a turn that was planned before the deadline there is one that is planned after it, also when the deadline
+   *  passed in between. */
   function wakeAtDeadline(key: string, queue: WorkQueue, planned: Date): void {
     const root = roots.get(keyFromText(key))
     const active = root === undefined ? undefined : activeOperation(root)
@@ -122,7 +140,13 @@ export function openController<Spec, Status, Seen>(reconciler: Reconciler<Spec, 
     if (current === undefined || active === undefined || options.operations === undefined) return
     if (clock.now().getTime() < Date.parse(active.deadlineAt) + OVERDUE_GRACE_MILLISECONDS) return
     const progress = progressOf(current)
-    const end: Action = { do: 'operation', id: active.id, step: progress?.id === active.id ? progress.step : 'deadline', outcome: 'failed', error: 'the operation did not end before its deadline' }
+    const end: Action = {
+      do: 'operation',
+      id: active.id,
+      step: progress?.id === active.id ? progress.step : 'deadline',
+      outcome: 'failed',
+      error: 'the operation did not end before its deadline',
+    }
     try {
       await interpret(type, current, [end], interpreter)
     } catch (error) {
@@ -153,7 +177,9 @@ export function openController<Spec, Status, Seen>(reconciler: Reconciler<Spec, 
       if (signal.aborted) return
       const queue = new WorkQueue({ name, clock, random, metrics })
       const unsubscribe = [
-        roots.subscribe((change) => queue.add(keyOfRoot(change.object), change.is === 'set' && change.isInitial ? 'low' : 'normal')),
+        roots.subscribe((change) =>
+          queue.add(keyOfRoot(change.object), change.is === 'set' && change.isInitial ? 'low' : 'normal'),
+        ),
         ...watched.map(({ cache, toKeys }) =>
           cache.subscribe((change) => {
             if (change.is === 'set' && change.isInitial) return // every root gets its look anyway

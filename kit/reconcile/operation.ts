@@ -22,16 +22,20 @@ export interface Progress {
 
 /** Keeps the records of operations. Each call is idempotent: it may be made again after a crash anywhere inside it. */
 export interface Operations {
-  /** Brings the Operation object to this step or outcome (making it when it is missing; events appended once, the newest kept),
-   *  then, when it has ended, puts it into history. Answers the mirror that belongs into `status.operation` of the root.
+  /** Brings the Operation object to this step or outcome (making it when it is missing; events appended once, the
+   *  newest kept),
+   *  then, when it has ended, puts it into history. Answers the mirror that belongs into `status.operation` of the
+   *  root.
    *  The mirror is written after this, so an operation that looks ended on its root is ended everywhere. */
   record(root: KubeObject, action: OperationAction, now: Date): Promise<Progress>
 }
 
 /** What was asked for, ended or not. */
-export const stanzaOf = (root: KubeObject): Stanza | undefined => (root.spec as { operation?: Stanza } | undefined)?.operation // every root with operations has this field
+export const stanzaOf = (root: KubeObject): Stanza | undefined =>
+  (root.spec as { operation?: Stanza } | undefined)?.operation // every root with operations has this field
 /** How far the last operation is that a turn has come to. */
-export const progressOf = (root: KubeObject): Progress | undefined => (root.status as { operation?: Progress } | undefined)?.operation // as above
+export const progressOf = (root: KubeObject): Progress | undefined =>
+  (root.status as { operation?: Progress } | undefined)?.operation // as above
 
 /** The operation that is asked for and has not ended; undefined when there is none. */
 export function activeOperation(root: KubeObject): Stanza | undefined {

@@ -1,4 +1,5 @@
-/** The work queue of one controller: which keys need a look, and when. It holds keys, never events: a key is in it once however
+/** The work queue of one controller: which keys need a look, and when. It holds keys, never events: a key is in it once
+ *  however
  *  often it was added, and is never handed to two workers; one that is added while it is worked on comes back once.
  *  All waiting is the clock's. */
 import { backoffMilliseconds, type BackoffLimits } from '../sys/backoff.ts'
@@ -29,7 +30,8 @@ interface Delay {
 
 export class WorkQueue {
   readonly #options: QueueOptions
-  /** Keys that need a look, with the instant since when; a key that is being worked on is here when it needs another. */
+  /** Keys that need a look, with the instant since when; a key that is being worked on is here when it needs another.
+   */
   readonly #dirty = new Map<string, { priority: Priority; since: number }>()
   readonly #processing = new Map<string, number>()
   readonly #lanes: Readonly<Record<Priority, Lane>> = { normal: new Lane(), low: new Lane() }
@@ -41,7 +43,11 @@ export class WorkQueue {
 
   constructor(options: QueueOptions) {
     this.#options = options
-    options.metrics.observe(options.name, () => ({ depth: this.#lanes.normal.size + this.#lanes.low.size, since: [...this.#processing.values()], now: options.clock.monotonicMilliseconds() }))
+    options.metrics.observe(options.name, () => ({
+      depth: this.#lanes.normal.size + this.#lanes.low.size,
+      since: [...this.#processing.values()],
+      now: options.clock.monotonicMilliseconds(),
+    }))
   }
 
   /** The key needs a look now. A pending delay is settled by it. */
@@ -65,7 +71,8 @@ export class WorkQueue {
     this.#hand()
   }
 
-  /** The key needs a look after the delay; of several delays the earliest counts. Nothing when a look is due anyway. None at all passes
+  /** The key needs a look after the delay; of several delays the earliest counts. Nothing when a look is due anyway.
+   *  None at all passes
    *  through the clock too, so that a plan that never comes to rest leaves the process room for everything else. */
   addAfter(key: string, milliseconds: number): void {
     if (this.#isStopped || this.#dirty.has(key)) return
@@ -73,7 +80,10 @@ export class WorkQueue {
     const pending = this.#delays.get(key)
     if (pending !== undefined && pending.atMilliseconds <= atMilliseconds) return
     pending?.cancel()
-    this.#delays.set(key, { atMilliseconds, cancel: this.#options.clock.after(Math.min(milliseconds, DELAY_MAXIMUM_MILLISECONDS), () => this.add(key)) })
+    this.#delays.set(key, {
+      atMilliseconds,
+      cancel: this.#options.clock.after(Math.min(milliseconds, DELAY_MAXIMUM_MILLISECONDS), () => this.add(key)),
+    })
   }
 
   /** The key failed: another look after a delay that doubles with each failure, 5 ms to the maximum. */

@@ -1,4 +1,5 @@
-/** What a controller brings to the loop: which objects it answers for, what wakes it, how it reads the world and what it decides. */
+/** What a controller brings to the loop: which objects it answers for, what wakes it, how it reads the world and what
+ *  it decides. */
 import type { Key, KubeObject, ResourceType } from '../kube/object.ts'
 import type { Action, ConditionDraft } from './action.ts'
 
@@ -7,7 +8,8 @@ export interface Reconciler<Spec = unknown, Status = unknown, Seen = unknown> {
   readonly name: string
   /** The kind of the root objects. No other reconciler writes their status. */
   readonly type: ResourceType<Spec, Status>
-  /** Other kinds that wake roots. Their caches are there for `observe`; children that `ensure` and `remove` name belong here too. */
+  /** Other kinds that wake roots. Their caches are there for `observe`; children that `ensure` and `remove` name belong
+   *  here too. */
   readonly watches: readonly Watch[]
   /** Told once how to wake roots for what happens outside Kubernetes; the answer ends it. */
   wakes?(wake: (key: Key) => void): () => void
@@ -15,7 +17,8 @@ export interface Reconciler<Spec = unknown, Status = unknown, Seen = unknown> {
   readonly finalizer?: string
   /** Reads caches and databases, changes nothing. Throws Unavailable when it cannot know. */
   observe(root: KubeObject<Spec, Status>, now: Date): Promise<Seen> | Seen
-  /** Pure, synchronous, total. Guards in order: deleting, blocked, missing, wrong, done. `isOverdue(root, now)` tells that the
+  /** Pure, synchronous, total. Guards in order: deleting, blocked, missing, wrong, done. `isOverdue(root, now)` tells
+   *  that the
    *  operation's deadline has passed; the loop wakes the root at that instant. */
   plan(root: KubeObject<Spec, Status>, seen: Seen, now: Date): readonly Action[]
   /** Effects by name. Each is idempotent: it may have happened already, wholly, when it is asked for again. */
@@ -23,7 +26,10 @@ export interface Reconciler<Spec = unknown, Status = unknown, Seen = unknown> {
 }
 
 /** What it answers is told in the root's status, as a `status` action of the same turn would. */
-export type Effect<Spec = unknown, Status = unknown> = (input: Readonly<Record<string, unknown>>, root: KubeObject<Spec, Status>) => Promise<EffectReport | undefined>
+export type Effect<Spec = unknown, Status = unknown> = (
+  input: Readonly<Record<string, unknown>>,
+  root: KubeObject<Spec, Status>,
+) => Promise<EffectReport | undefined>
 
 export interface EffectReport {
   readonly status?: Readonly<Record<string, unknown>>
@@ -37,11 +43,15 @@ export interface Watch<Spec = unknown, Status = unknown> {
 }
 
 /** A Watch whose mapping knows the type of its objects. */
-export const watch = <Spec, Status>(type: ResourceType<Spec, Status>, toKeys: (object: KubeObject<Spec, Status>) => readonly Key[]): Watch =>
-  ({ type, toKeys } as Watch<Spec, Status> as unknown as Watch) // the loop hands it objects of `type` only
+export const watch = <Spec, Status>(
+  type: ResourceType<Spec, Status>,
+  toKeys: (object: KubeObject<Spec, Status>) => readonly Key[],
+): Watch => ({ type, toKeys }) as Watch<Spec, Status> as unknown as Watch // the loop hands it objects of `type` only
 
 /** The controlling owner of the kind, in the object's own namespace. */
-export const ownerOf = (kind: string) => ({ metadata }: KubeObject): readonly Key[] =>
-  (metadata.ownerReferences ?? [])
-    .filter((owner) => owner.controller === true && owner.kind === kind)
-    .map(({ name }) => (metadata.namespace === undefined ? { name } : { namespace: metadata.namespace, name }))
+export const ownerOf =
+  (kind: string) =>
+  ({ metadata }: KubeObject): readonly Key[] =>
+    (metadata.ownerReferences ?? [])
+      .filter((owner) => owner.controller === true && owner.kind === kind)
+      .map(({ name }) => (metadata.namespace === undefined ? { name } : { namespace: metadata.namespace, name }))

@@ -15,7 +15,10 @@ export interface BatchesOptions<Item, Result> {
 }
 
 /** Each item is in a batch that begins after it was asked for. */
-export function inBatches<Item, Result>({ itemsMaximum = Number.POSITIVE_INFINITY, work }: BatchesOptions<Item, Result>): (key: string, item: Item) => Promise<Result> {
+export function inBatches<Item, Result>({
+  itemsMaximum = Number.POSITIVE_INFINITY,
+  work,
+}: BatchesOptions<Item, Result>): (key: string, item: Item) => Promise<Result> {
   /** Of each key that is worked on: what waits for the batch before. */
   const queues = new Map<string, Asked<Item, Result>[]>()
 
@@ -25,11 +28,12 @@ export function inBatches<Item, Result>({ itemsMaximum = Number.POSITIVE_INFINIT
     queues.delete(key)
   }
 
-  return (key, item) => new Promise((resolve, reject) => {
-    const queue = queues.get(key) ?? []
-    queue.push({ item, resolve, reject })
-    if (queues.has(key)) return
-    queues.set(key, queue)
-    void run(key, queue)
-  })
+  return (key, item) =>
+    new Promise((resolve, reject) => {
+      const queue = queues.get(key) ?? []
+      queue.push({ item, resolve, reject })
+      if (queues.has(key)) return
+      queues.set(key, queue)
+      void run(key, queue)
+    })
 }

@@ -1,4 +1,5 @@
-/** X.509 certificates that processes make for themselves: signed by their own key, or by an authority's. Keeping them is their owners' business. */
+/** X.509 certificates that processes make for themselves: signed by their own key, or by an authority's. Keeping them
+ *  is their owners' business. */
 import 'reflect-metadata'
 import { createPrivateKey, webcrypto } from 'node:crypto'
 import { isIP } from 'node:net'
@@ -30,30 +31,61 @@ const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as con
 const SERIAL_BYTES = 12
 
 /** A new key and the certificate for it. */
-export async function makeCertificate({ commonName, days, hosts = [], isAuthority = false, authority, now, random }: CertificateOptions): Promise<Certificate> {
+export async function makeCertificate({
+  commonName,
+  days,
+  hosts = [],
+  isAuthority = false,
+  authority,
+  now,
+  random,
+}: CertificateOptions): Promise<Certificate> {
   x509.cryptoProvider.set(webcrypto)
   const keys = await webcrypto.subtle.generateKey(ALGORITHM, true, ['sign', 'verify'])
   const issuer = authority && new x509.X509Certificate(authority.certificate)
-  const usages = x509.KeyUsageFlags.digitalSignature | (isAuthority ? x509.KeyUsageFlags.keyCertSign | x509.KeyUsageFlags.cRLSign : 0)
+  const usages =
+    x509.KeyUsageFlags.digitalSignature |
+    (isAuthority ? x509.KeyUsageFlags.keyCertSign | x509.KeyUsageFlags.cRLSign : 0)
   const certificate = await x509.X509CertificateGenerator.create({
     serialNumber: `01${random.bytes(SERIAL_BYTES).toString('hex')}`,
-    subject: `CN=${commonName}`, issuer: issuer?.subject ?? `CN=${commonName}`,
-    notBefore: new Date(now.getTime() - DAY_MILLISECONDS), notAfter: new Date(now.getTime() + days * DAY_MILLISECONDS),
-    signingAlgorithm: ALGORITHM, publicKey: keys.publicKey, signingKey: authority ? await signingKeyOf(authority) : keys.privateKey,
+    subject: `CN=${commonName}`,
+    issuer: issuer?.subject ?? `CN=${commonName}`,
+    notBefore: new Date(now.getTime() - DAY_MILLISECONDS),
+    notAfter: new Date(now.getTime() + days * DAY_MILLISECONDS),
+    signingAlgorithm: ALGORITHM,
+    publicKey: keys.publicKey,
+    signingKey: authority ? await signingKeyOf(authority) : keys.privateKey,
     extensions: [
       new x509.BasicConstraintsExtension(isAuthority, undefined, true),
       new x509.KeyUsagesExtension(usages, true),
-      ...(hosts.length === 0 ? [] : [
-        new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.serverAuth]),
-        new x509.SubjectAlternativeNameExtension(hosts.map((host) => ({ type: isIP(host) === 0 ? 'dns' : 'ip', value: host }))),
-      ]),
+      ...(hosts.length === 0
+        ? []
+        : [
+            new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.serverAuth]),
+            new x509.SubjectAlternativeNameExtension(
+              hosts.map((host) => ({ type: isIP(host) === 0 ? 'dns' : 'ip', value: host })),
+            ),
+          ]),
       await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
       ...(issuer ? [await x509.AuthorityKeyIdentifierExtension.create(issuer)] : []),
     ],
   })
-  const key = createPrivateKey({ key: Buffer.from(await webcrypto.subtle.exportKey('pkcs8', keys.privateKey)), format: 'der', type: 'pkcs8' })
-  return { certificate: `${certificate.toString('pem')}\n`, key: key.export({ type: 'pkcs8', format: 'pem' }).toString() }
+  const key = createPrivateKey({
+    key: Buffer.from(await webcrypto.subtle.exportKey('pkcs8', keys.privateKey)),
+    format: 'der',
+    type: 'pkcs8',
+  })
+  return {
+    certificate: `${certificate.toString('pem')}\n`,
+    key: key.export({ type: 'pkcs8', format: 'pem' }).toString(),
+  }
 }
 
 const signingKeyOf = ({ key }: Certificate): Promise<webcrypto.CryptoKey> =>
-  webcrypto.subtle.importKey('pkcs8', createPrivateKey(key).export({ type: 'pkcs8', format: 'der' }), ALGORITHM, false, ['sign'])
+  webcrypto.subtle.importKey(
+    'pkcs8',
+    createPrivateKey(key).export({ type: 'pkcs8', format: 'der' }),
+    ALGORITHM,
+    false,
+    ['sign'],
+  )

@@ -8,8 +8,10 @@ export const UNFINISHED = '.new'
 const OWNER_ONLY = 0o600
 const NAME_LETTERS = 8
 
-/** Replaces the file's content: readers see the old one or the new one, and on return the new one is on the disk. Only the owner may read it.
- *  Several processes may write the same file: the last one's content stays. Throws what the file system says, and then leaves nothing behind. */
+/** Replaces the file's content: readers see the old one or the new one, and on return the new one is on the disk. Only
+ *  the owner may read it.
+ *  Several processes may write the same file: the last one's content stays. Throws what the file system says, and then
+ *  leaves nothing behind. */
 export async function writeDurably(path: string, content: string | Buffer): Promise<void> {
   const unfinished = `${path}.${newBase62(systemRandom, NAME_LETTERS)}${UNFINISHED}`
   const file = await open(unfinished, 'wx', OWNER_ONLY)

@@ -1,4 +1,5 @@
-/** Logs for operators: JSON lines with constant messages and fields that the caller chose. Never bodies, tokens or cookies. */
+/** Logs for operators: JSON lines with constant messages and fields that the caller chose. Never bodies, tokens or
+ *  cookies. */
 import { destination, pino } from 'pino'
 
 export interface Logger {
@@ -35,7 +36,9 @@ function over(sink: Sink): Logger {
 
 /** A logger on standard error (file descriptor 2), so that standard output stays for people. */
 export function openLog(component: string, level: string): Logger {
-  return over(pino({ level, base: { component }, timestamp: pino.stdTimeFunctions.isoTime }, destination({ fd: 2, sync: true })))
+  return over(
+    pino({ level, base: { component }, timestamp: pino.stdTimeFunctions.isoTime }, destination({ fd: 2, sync: true })),
+  )
 }
 
 /** For tests and tools that have nothing to say. */

@@ -43,7 +43,8 @@ export function stopSignal(): AbortSignal {
 /** Tells a supervising parent something (no effect without one). */
 export const tellParent = (message: object): void => void process.send?.(message)
 /** Gives a supervising parent a server that listens; it is the parent's alone from then on. */
-export const giveToParent = (message: object, server: Server): void => void process.send?.(message, server, () => void server.close())
+export const giveToParent = (message: object, server: Server): void =>
+  void process.send?.(message, server, () => void server.close())
 export const onParentMessage = (listen: (message: unknown) => void): void => void process.on('message', listen)
 
 /** Last words for errors that nobody caught: a component must restart rather than go on in an unknown state. */

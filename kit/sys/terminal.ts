@@ -36,12 +36,19 @@ export const processTerminal: Terminal = {
   setRaw: (isRaw) => void process.stdin.setRawMode?.(isRaw),
   async ask(question, isHidden = false) {
     const silent = new Writable({ write: (_chunk, _encoding, done) => done() })
-    const lines = createInterface({ input: process.stdin, output: isHidden ? silent : process.stderr, terminal: process.stdin.isTTY === true })
+    const lines = createInterface({
+      input: process.stdin,
+      output: isHidden ? silent : process.stderr,
+      terminal: process.stdin.isTTY === true,
+    })
     // Asked when the terminal no longer echoes: an answer may come at once.
     process.stderr.write(question)
     try {
       // A line that is never finished (Ctrl-C, Ctrl-D) is an empty one.
-      return await Promise.race([lines.question(''), new Promise<string>((resolve) => lines.once('close', () => resolve('')))])
+      return await Promise.race([
+        lines.question(''),
+        new Promise<string>((resolve) => lines.once('close', () => resolve(''))),
+      ])
     } finally {
       lines.close()
       if (isHidden) process.stderr.write('\n')
@@ -49,7 +56,8 @@ export const processTerminal: Terminal = {
   },
   async readAll() {
     const chunks: Uint8Array[] = []
-    for await (const chunk of process.stdin) chunks.push(chunk as Uint8Array) // without an encoding, stdin gives buffers
+    // without an encoding, stdin gives buffers
+    for await (const chunk of process.stdin) chunks.push(chunk as Uint8Array)
     return Buffer.concat(chunks).toString()
   },
 }

@@ -22,16 +22,23 @@ beforeEach(() => void (fault = undefined))
 afterAll(() => cloud.close())
 
 let made = 0
-const create = () => ada.send('POST', '/v1/servers', { body: { zone: cloud.zone, hostname: `web-${(made += 1)}`, plan: 'tiny', template: 'tiny-linux' } })
+const create = () =>
+  ada.send('POST', '/v1/servers', {
+    body: { zone: cloud.zone, hostname: `web-${(made += 1)}`, plan: 'tiny', template: 'tiny-linux' },
+  })
 const isServerWrite = ({ method, path }: TransportRequest) => method !== 'GET' && /\/servers(\/|\?|$)/.test(path)
 const intents = async () => (await cloud.db.selectFrom('change_intent').select('operation_id').execute()).length
 /** Until the pool has noticed its broken connections: what comes next meets none of them. */
 const noticeBroken = () => expect.poll(() => Promise.all(Array.from({ length: 20 }, intents))).toHaveLength(20)
 const used = async () => (await listQuotas(cloud.db, ada.accountId)).find((quota) => quota.name === 'servers')?.used
 const refusing = (code: number, reason: string): TransportResponse => ({
-  status: code, headers: {}, text: async () => JSON.stringify({ kind: 'Status', status: 'Failure', code, reason, message: 'said no' }), lines: async function* () {},
+  status: code,
+  headers: {},
+  text: async () => JSON.stringify({ kind: 'Status', status: 'Failure', code, reason, message: 'said no' }),
+  lines: async function* () {},
 })
-const audited = async (reply: Awaited<ReturnType<typeof create>>) => (await cloud.auditOf(reply)).map((entry) => entry.outcome)
+const audited = async (reply: Awaited<ReturnType<typeof create>>) =>
+  (await cloud.auditOf(reply)).map((entry) => entry.outcome)
 
 test('a write whose answer is lost is found, and accepted', async () => {
   fault = async (request, serve) => {
@@ -45,19 +52,26 @@ test('a write whose answer is lost is found, and accepted', async () => {
   expect(await intents()).toBe(0)
 })
 
-test('a write that nobody knows the outcome of is 503; its intent and claims stay for the sweeper, which writes the entry', async () => {
-  const before = await used()
-  fault = async (request, serve) => {
-    if (isServerWrite(request)) fault = async () => { throw new Error('connection refused') }
-    if (isServerWrite(request)) throw new Error('connection refused')
-    return serve(request)
-  }
-  const reply = await create()
-  expect(reply.status).toBe(503)
-  expect(await audited(reply)).toEqual([])
-  expect([await intents(), await used()]).toEqual([1, (before ?? 0) + 1])
-  await cloud.db.deleteFrom('change_intent').execute()
-})
+test(
+  'a write that nobody knows the outcome of is 503; its intent and claims stay for the sweeper, which writes the ' +
+    'entry',
+  async () => {
+    const before = await used()
+    fault = async (request, serve) => {
+      if (isServerWrite(request))
+        fault = async () => {
+          throw new Error('connection refused')
+        }
+      if (isServerWrite(request)) throw new Error('connection refused')
+      return serve(request)
+    }
+    const reply = await create()
+    expect(reply.status).toBe(503)
+    expect(await audited(reply)).toEqual([])
+    expect([await intents(), await used()]).toEqual([1, (before ?? 0) + 1])
+    await cloud.db.deleteFrom('change_intent').execute()
+  },
+)
 
 test('a name that somebody has is looked at, a refusal for good gives everything back', async () => {
   const before = await used()
@@ -80,7 +94,9 @@ test('a database that goes away after the write does not take the answer back; t
   }
   const reply = await create()
   expect(reply.status).toBe(202)
-  expect(await cloud.admin.get(Server, { namespace: accountNamespace(ada.accountId), name: reply.body['server'].id })).toBeDefined()
+  expect(
+    await cloud.admin.get(Server, { namespace: accountNamespace(ada.accountId), name: reply.body['server'].id }),
+  ).toBeDefined()
   await noticeBroken()
   const left = await cloud.db.selectFrom('change_intent').select('operation_id').execute()
   const entries = await audited(reply)
@@ -109,7 +125,8 @@ test('a change that is overtaken is judged anew and made', async () => {
 test('a change that is always overtaken is 409, written down as failed, and leaves no intent', async () => {
   const { body } = await create()
   const key = { namespace: accountNamespace(ada.accountId), name: body['server'].id }
-  fault = async (request, serve) => (isServerWrite(request) && request.method === 'PATCH' ? refusing(409, 'Conflict') : serve(request))
+  fault = async (request, serve) =>
+    isServerWrite(request) && request.method === 'PATCH' ? refusing(409, 'Conflict') : serve(request)
   const reply = await ada.send('PATCH', `/v1/servers/${key.name}`, { body: { title: 'mine' } })
   expect([reply.status, reply.body['reason']]).toEqual([409, 'state_not_allowed'])
   expect(await audited(reply)).toEqual(['failed'])
@@ -159,9 +176,12 @@ test('a rename whose entry is still owed is settled before the next one covers i
 })
 
 test('an operation whose object could not be made is not forgotten when another takes its place', async () => {
-  const isOperationWrite = ({ method, path }: TransportRequest) => method !== 'GET' && /\/operations(\/|\?|$)/.test(path)
+  const isOperationWrite = ({ method, path }: TransportRequest) =>
+    method !== 'GET' && /\/operations(\/|\?|$)/.test(path)
   fault = async (request, serve) => (isOperationWrite(request) ? refusing(500, 'InternalError') : serve(request))
-  const { body: { server, operation } } = await create()
+  const {
+    body: { server, operation },
+  } = await create()
   expect((await ada.send('DELETE', `/v1/servers/${server.id}`)).status).toBe(503)
   await cloud.db.deleteFrom('change_intent').execute()
   fault = undefined
@@ -172,7 +192,9 @@ test('an operation whose object could not be made is not forgotten when another 
 
 test('without Kubernetes reads are 503 and lists are answered from what is known', async () => {
   const { body } = await create()
-  fault = async () => { throw new Error('connection refused') }
+  fault = async () => {
+    throw new Error('connection refused')
+  }
   expect((await ada.send('GET', `/v1/servers/${body['server'].id}`)).status).toBe(503)
   expect((await ada.send('GET', '/v1/servers?limit=1')).body['items'][0].id).toBe(body['server'].id)
 })

@@ -18,7 +18,12 @@ import { systemRandom } from '../../kit/sys/random.ts'
 import { Node } from '../../resources/platform.ts'
 
 const INSTANCE = '0b7f7a5c-5a0e-4a53-9b62-2f9d4c1a7b11'
-const guest = { isRunning: true, isConnected: true, typed: [] as string[], listeners: new Set<(event: ConsoleEvent) => void>() }
+const guest = {
+  isRunning: true,
+  isConnected: true,
+  typed: [] as string[],
+  listeners: new Set<(event: ConsoleEvent) => void>(),
+}
 const console: GuestConsole = {
   tail: () => Buffer.from('boot\n'),
   status: () => ({ isConnected: guest.isConnected, isRunning: guest.isRunning, incarnation: 1 }),
@@ -39,7 +44,13 @@ beforeAll(async () => {
   const certificate = await openCertificate(await mkdtemp(join(tmpdir(), 'svccloud-agent-')), systemClock, systemRandom)
   fingerprint = certificate.fingerprint
   listener = await startListener({
-    host: '127.0.0.1', port: 0, certificate, clock: systemClock, log: silentLog, consoleOf: (name) => (name === INSTANCE ? console : undefined), usage: async () => [],
+    host: '127.0.0.1',
+    port: 0,
+    certificate,
+    clock: systemClock,
+    log: silentLog,
+    consoleOf: (name) => (name === INSTANCE ? console : undefined),
+    usage: async () => [],
     mayEnter: async (authorization) => {
       asked++
       return authorization === 'Bearer good'
@@ -48,12 +59,31 @@ beforeAll(async () => {
 })
 afterAll(() => listener.stop())
 
-function connect(options: { readonly token?: string; readonly fingerprint?: string; readonly url?: string } = {}): AgentConnections {
-  const nodes = new Cache(Node, (error) => { throw error })
+function connect(
+  options: { readonly token?: string; readonly fingerprint?: string; readonly url?: string } = {},
+): AgentConnections {
+  const nodes = new Cache(Node, (error) => {
+    throw error
+  })
   const endpoint = { url: options.url ?? listener.url, certificateFingerprint: options.fingerprint ?? fingerprint }
   nodes.takeList({
     resourceVersion: '2',
-    items: [{ apiVersion: 'svccloud.dev/v1alpha1', kind: 'Node', metadata: { name: 'n1', resourceVersion: '1' }, spec: { zone: 'z', rack: 'r', roles: ['compute'], isCordoned: false, cpuOvercommit: 1, reservedMemoryMebibytes: 0 }, status: { endpoint } }],
+    items: [
+      {
+        apiVersion: 'svccloud.dev/v1alpha1',
+        kind: 'Node',
+        metadata: { name: 'n1', resourceVersion: '1' },
+        spec: {
+          zone: 'z',
+          rack: 'r',
+          roles: ['compute'],
+          isCordoned: false,
+          cpuOvercommit: 1,
+          reservedMemoryMebibytes: 0,
+        },
+        status: { endpoint },
+      },
+    ],
   })
   const token = Buffer.from(options.token ?? 'good').toString('base64')
   // The two things that are asked of them here.
@@ -64,11 +94,17 @@ function connect(options: { readonly token?: string; readonly fingerprint?: stri
 test('follows tail, status and output, and leaves when asked', async () => {
   const stop = new AbortController()
   const lines: ConsoleLine[] = []
-  const following = (async () => { for await (const line of connect().follow('n1', INSTANCE, stop.signal)) lines.push(line) })()
+  const following = (async () => {
+    for await (const line of connect().follow('n1', INSTANCE, stop.signal)) lines.push(line)
+  })()
   await expect.poll(() => lines.length).toBe(2)
   for (const listen of guest.listeners) listen({ type: 'output', bytes: Buffer.from('login: ') })
   await expect.poll(() => lines.length).toBe(3)
-  expect(lines).toMatchObject([{ type: 'tail', data: Buffer.from('boot\n').toString('base64') }, { type: 'status', connected: true, running: true }, { type: 'output', data: Buffer.from('login: ').toString('base64') }])
+  expect(lines).toMatchObject([
+    { type: 'tail', data: Buffer.from('boot\n').toString('base64') },
+    { type: 'status', connected: true, running: true },
+    { type: 'output', data: Buffer.from('login: ').toString('base64') },
+  ])
   stop.abort()
   await following.catch(() => {})
   await expect.poll(() => guest.listeners.size).toBe(0)
@@ -78,7 +114,9 @@ test('what is typed arrives in the order in which it came', async () => {
   const agents = connect()
   guest.typed = []
   const texts = Array.from({ length: 40 }, (_none, index) => `${index} `)
-  expect(new Set(await Promise.all(texts.map((text) => agents.write('n1', INSTANCE, Buffer.from(text)))))).toEqual(new Set(['written']))
+  expect(new Set(await Promise.all(texts.map((text) => agents.write('n1', INSTANCE, Buffer.from(text)))))).toEqual(
+    new Set(['written']),
+  )
   expect(guest.typed).toEqual(texts)
 })
 
@@ -100,6 +138,8 @@ test('another certificate is never told the token', async () => {
   const before = asked
   const agents = connect({ fingerprint: '0'.repeat(64) })
   expect(await agents.write('n1', INSTANCE, Buffer.from('x'))).toBe('unreachable')
-  await expect(async () => { for await (const _line of agents.follow('n1', INSTANCE, new AbortController().signal)); }).rejects.toThrow('pinned')
+  await expect(async () => {
+    for await (const _line of agents.follow('n1', INSTANCE, new AbortController().signal));
+  }).rejects.toThrow('pinned')
   expect(asked).toBe(before)
 })

@@ -1,5 +1,7 @@
-/** The whole API in one process: real PostgreSQL, the embedded Kubernetes API in memory, the real pipeline with answers checked
- *  against the published documents; no sockets, no controllers, no hosts. People sign up, verify and sign in as anybody does. */
+/** The whole API in one process: real PostgreSQL, the embedded Kubernetes API in memory, the real pipeline with answers
+ *  checked
+ *  against the published documents; no sockets, no controllers, no hosts. People sign up, verify and sign in as anybody
+ *  does. */
 import { parseAllDocuments } from 'yaml'
 import { readFile } from 'node:fs/promises'
 import { type App, createApp } from '../../apiserver/app.ts'
@@ -55,27 +57,56 @@ export const PUBLIC_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBv7nS1hUS8W4v8Yw
 export const OPERATOR_TOKEN = 'operator-'
 const RBAC = { group: 'rbac.authorization.k8s.io', version: 'v1', scope: 'Cluster' } as const
 const ClusterRole: ResourceType<undefined> = { ...RBAC, kind: 'ClusterRole', plural: 'clusterroles' }
-const ClusterRoleBinding: ResourceType<undefined> = { ...RBAC, kind: 'ClusterRoleBinding', plural: 'clusterrolebindings' }
+const ClusterRoleBinding: ResourceType<undefined> = {
+  ...RBAC,
+  kind: 'ClusterRoleBinding',
+  plural: 'clusterrolebindings',
+}
 const NODE = 'node-a1'
 const ZONE = 'eu-1-a'
 
 /** `disturb` stands between the API and Kubernetes; `agents` are the hosts' consoles. */
-export async function openCloud(db: Database, options: { readonly disturb?: (serve: Transport) => Transport; readonly agents?: AgentConnections; readonly hasPeers?: boolean } = {}) {
+export async function openCloud(
+  db: Database,
+  options: {
+    readonly disturb?: (serve: Transport) => Transport
+    readonly agents?: AgentConnections
+    readonly hasPeers?: boolean
+  } = {},
+) {
   const core = await openCore({
-    clock: systemClock, random: systemRandom, log: silentLog, storage: memoryStorage(), authenticate: (token) => (token.startsWith(OPERATOR_TOKEN) ? { name: token.slice(OPERATOR_TOKEN.length), groups: ['system:authenticated'] } : undefined),
+    clock: systemClock,
+    random: systemRandom,
+    log: silentLog,
+    storage: memoryStorage(),
+    authenticate: (token) =>
+      token.startsWith(OPERATOR_TOKEN)
+        ? { name: token.slice(OPERATOR_TOKEN.length), groups: ['system:authenticated'] }
+        : undefined,
   })
   const serve: Transport = (request) => core.handle(request, ADMIN)
   const client = { fieldManager: 'svccloud-apiserver', clock: systemClock, random: systemRandom }
   const admin = openClient({ ...client, transport: serve, fieldManager: 'kubectl' })
   await installCrds(admin, await readCrds('crds'), systemClock)
-  const catalog = parseAllDocuments(await readFile('embedded/catalog.yaml', 'utf8')).map((document) => document.toJS() as KubeObject)
+  const catalog = parseAllDocuments(await readFile('embedded/catalog.yaml', 'utf8')).map(
+    (document) => document.toJS() as KubeObject,
+  )
   for (const { kind, metadata, spec } of catalog) {
     const type = RESOURCES.find((resource) => resource.kind === kind)
     if (type !== undefined) await admin.create(type, { metadata, spec })
   }
-  await admin.create(Zone, { metadata: { name: ZONE }, spec: { displayName: 'A', region: 'eu-1', isClosed: false, capabilities: [] } })
+  await admin.create(Zone, {
+    metadata: { name: ZONE },
+    spec: { displayName: 'A', region: 'eu-1', isClosed: false, capabilities: [] },
+  })
   await mirrorNode(db, {
-    node: NODE, zone: ZONE, rack: 'rack-1', cpuPool: null, dedicatedAccountId: null, isSchedulable: true, total: { cores: 256, memoryMebibytes: 1_048_576, storageGibibytes: 8_192 },
+    node: NODE,
+    zone: ZONE,
+    rack: 'rack-1',
+    cpuPool: null,
+    dedicatedAccountId: null,
+    isSchedulable: true,
+    total: { cores: 256, memoryMebibytes: 1_048_576, storageGibibytes: 8_192 },
   })
 
   let later = 0
@@ -83,39 +114,98 @@ export async function openCloud(db: Database, options: { readonly disturb?: (ser
   const stop = new AbortController()
   const store = openClient({ ...client, transport: options.disturb?.(serve) ?? serve })
   const metrics = openRegistry({ isProcessWide: false })
-  const caches = openCaches({ store: admin, clock: systemClock, random: systemRandom, log: silentLog, registry: metrics })
-  const opened = await createApp({
-    store, caches, db, clock, random: systemRandom, log: silentLog, metrics, agents: options.agents ?? NO_AGENTS, publicUrl: 'http://127.0.0.1:8080',
-    canSendMail: true, kubernetes: serve, checkAnswers: true, hasPeers: options.hasPeers ?? false, sealingKeys: [{ id: 'test', key: systemRandom.bytes(32) }],
+  const caches = openCaches({
+    store: admin,
+    clock: systemClock,
+    random: systemRandom,
+    log: silentLog,
+    registry: metrics,
   })
-  const app: App = { customers: documented('customer', opened.customers), operators: documented('operator', opened.operators) }
+  const opened = await createApp({
+    store,
+    caches,
+    db,
+    clock,
+    random: systemRandom,
+    log: silentLog,
+    metrics,
+    agents: options.agents ?? NO_AGENTS,
+    publicUrl: 'http://127.0.0.1:8080',
+    canSendMail: true,
+    kubernetes: serve,
+    checkAnswers: true,
+    hasPeers: options.hasPeers ?? false,
+    sealingKeys: [{ id: 'test', key: systemRandom.bytes(32) }],
+  })
+  const app: App = {
+    customers: documented('customer', opened.customers),
+    operators: documented('operator', opened.operators),
+  }
   caches.start(stop.signal)
   await caches.ready()
 
   let addresses = 0
   let paceMilliseconds = 60_000 / BUDGETS.requests.perMinute
-  /** Every request comes a little later than the one before, so that nobody here is too fast for the budget of requests. */
-  async function send(method: string, path: string, { body, raw, headers = {} }: SendOptions & { readonly from?: string } = {}, from = '192.0.2.1', audience: keyof App = 'customers'): Promise<Reply> {
+  /** Every request comes a little later than the one before, so that nobody here is too fast for the budget of
+   *  requests. */
+  async function send(
+    method: string,
+    path: string,
+    { body, raw, headers = {} }: SendOptions & { readonly from?: string } = {},
+    from = '192.0.2.1',
+    audience: keyof App = 'customers',
+  ): Promise<Reply> {
     later += paceMilliseconds
     const bytes = raw ?? (body === undefined ? undefined : JSON.stringify(body))
     const response = await app[audience]({
-      method, target: path, remoteAddress: from, signal: stop.signal, headers: { ...(bytes === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+      method,
+      target: path,
+      remoteAddress: from,
+      signal: stop.signal,
+      headers: { ...(bytes === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
       ...(bytes === undefined ? {} : { body: bytes }),
     })
-    const text = typeof response.body === 'string' ? response.body : response.body instanceof Uint8Array ? Buffer.from(response.body).toString() : ''
+    const text =
+      typeof response.body === 'string'
+        ? response.body
+        : response.body instanceof Uint8Array
+          ? Buffer.from(response.body).toString()
+          : ''
     const isJson = /^application\/(problem\+)?json/.test(String(response.headers['content-type'] ?? ''))
-    return { status: response.status, headers: response.headers, text, body: isJson && text !== '' ? JSON.parse(text) : {} }
+    return {
+      status: response.status,
+      headers: response.headers,
+      text,
+      body: isJson && text !== '' ? JSON.parse(text) : {},
+    }
   }
 
   /** On the operator listener, as a user of the management cluster. */
   const operate = (user: string, method: string, path: string, body?: unknown): Promise<Reply> =>
-    send(method, path, { headers: { authorization: `Bearer ${OPERATOR_TOKEN}${user}` }, ...(body === undefined ? {} : { body }) }, '192.0.2.9', 'operators')
+    send(
+      method,
+      path,
+      { headers: { authorization: `Bearer ${OPERATOR_TOKEN}${user}` }, ...(body === undefined ? {} : { body }) },
+      '192.0.2.9',
+      'operators',
+    )
 
   /** A user of the management cluster who may do so with kinds of the platform, everywhere. */
-  async function grant(user: string, rules: readonly { readonly resources: readonly string[]; readonly verbs: readonly string[] }[]): Promise<void> {
+  async function grant(
+    user: string,
+    rules: readonly { readonly resources: readonly string[]; readonly verbs: readonly string[] }[],
+  ): Promise<void> {
     const roleRef = { apiGroup: RBAC.group, kind: 'ClusterRole', name: user }
-    await admin.create(ClusterRole, { ...{ rules: rules.map((rule) => ({ apiGroups: [API_GROUP], ...rule })) }, metadata: { name: user }, spec: undefined })
-    await admin.create(ClusterRoleBinding, { ...{ roleRef, subjects: [{ apiGroup: RBAC.group, kind: 'User', name: user }] }, metadata: { name: user }, spec: undefined })
+    await admin.create(ClusterRole, {
+      ...{ rules: rules.map((rule) => ({ apiGroups: [API_GROUP], ...rule })) },
+      metadata: { name: user },
+      spec: undefined,
+    })
+    await admin.create(ClusterRoleBinding, {
+      ...{ roleRef, subjects: [{ apiGroup: RBAC.group, kind: 'User', name: user }] },
+      metadata: { name: user },
+      spec: undefined,
+    })
   }
 
   /** A signed-in owner of a new account; the address is verified unless asked otherwise. */
@@ -123,7 +213,12 @@ export async function openCloud(db: Database, options: { readonly disturb?: (ser
     const from = `198.51.100.${(addresses += 1)}`
     await send('POST', '/v1/auth/signup', { body: { name: 'Ada', email, password: PASSWORD } }, from)
     if (isVerified) {
-      const mail = await db.selectFrom('email_outbox').select('body').where('recipient', '=', email).orderBy('created_at', 'desc').executeTakeFirstOrThrow()
+      const mail = await db
+        .selectFrom('email_outbox')
+        .select('body')
+        .where('recipient', '=', email)
+        .orderBy('created_at', 'desc')
+        .executeTakeFirstOrThrow()
       const secret = /#token=(\S+)/.exec(mail.body)?.[1]
       await send('POST', '/v1/auth/email-verification/confirm', { body: { token: secret } }, from)
     }
@@ -132,9 +227,24 @@ export async function openCloud(db: Database, options: { readonly disturb?: (ser
     const csrf = String(logIn.body['csrf_token'])
     const user = logIn.body['user'] as { readonly id: string; readonly account_id: string }
     const own: Person['send'] = (method, path, sent = {}) =>
-      send(method, path, { ...sent, headers: { cookie: cookies.join('; '), ...(method === 'GET' ? {} : { 'x-csrf-token': csrf }), ...sent.headers } }, from)
+      send(
+        method,
+        path,
+        {
+          ...sent,
+          headers: {
+            cookie: cookies.join('; '),
+            ...(method === 'GET' ? {} : { 'x-csrf-token': csrf }),
+            ...sent.headers,
+          },
+        },
+        from,
+      )
     return {
-      email, accountId: user.account_id, userId: user.id, send: own,
+      email,
+      accountId: user.account_id,
+      userId: user.id,
+      send: own,
       async token(scope) {
         const made = await own('POST', '/v1/account/tokens', { body: { name: `token ${(addresses += 1)}`, scope } })
         return String(made.body['token'])
@@ -143,8 +253,14 @@ export async function openCloud(db: Database, options: { readonly disturb?: (ser
   }
 
   /** The audit entries that a request caused. */
-  async function auditOf(reply: Reply): Promise<{ readonly action: string; readonly outcome: string; readonly resource_id: string }[]> {
-    const rows = await db.selectFrom('audit_entry').select('body').where('request_id', '=', String(reply.headers['x-request-id'])).execute()
+  async function auditOf(
+    reply: Reply,
+  ): Promise<{ readonly action: string; readonly outcome: string; readonly resource_id: string }[]> {
+    const rows = await db
+      .selectFrom('audit_entry')
+      .select('body')
+      .where('request_id', '=', String(reply.headers['x-request-id']))
+      .execute()
     return rows.map((row) => JSON.parse(row.body) as { action: string; outcome: string; resource_id: string })
   }
 
@@ -153,7 +269,17 @@ export async function openCloud(db: Database, options: { readonly disturb?: (ser
     hurry: () => void (paceMilliseconds = 0),
     /** Lets time pass for budgets. */
     pass: (milliseconds: number) => void (later += milliseconds),
-    app, admin, caches, db, zone: ZONE, node: NODE, send, operate, grant, signUp, auditOf,
+    app,
+    admin,
+    caches,
+    db,
+    zone: ZONE,
+    node: NODE,
+    send,
+    operate,
+    grant,
+    signUp,
+    auditOf,
     async close() {
       stop.abort()
       await core.close()
@@ -163,6 +289,8 @@ export async function openCloud(db: Database, options: { readonly disturb?: (ser
 export type Cloud = Awaited<ReturnType<typeof openCloud>>
 
 const NO_AGENTS: AgentConnections = {
-  async *follow() { throw new Error('there are no hosts here') },
+  async *follow() {
+    throw new Error('there are no hosts here')
+  },
   write: async () => 'unreachable',
 }

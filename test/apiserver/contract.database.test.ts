@@ -1,4 +1,5 @@
-/** What must hold for every route, by a loop over the list of routes: a new one that forgets it fails here by itself. */
+/** What must hold for every route, by a loop over the list of routes: a new one that forgets it fails here by itself.
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { Route } from '../../kit/http/route.ts'
@@ -19,32 +20,63 @@ const ids: Record<string, string> = {}
 
 beforeAll(async () => {
   cloud = await openCloud(database.db)
-  ;[owner, stranger, viewer, unverified] = await Promise.all(['owner', 'stranger', 'viewer'].map((name) => cloud.signUp(`${name}@example.com`)).concat(cloud.signUp('unverified@example.com', { isVerified: false }))) as [Person, Person, Person, Person]
-  await cloud.db.insertInto('membership').values({ account_id: owner.accountId, user_id: viewer.userId, role: 'viewer', joined_at: new Date() }).execute()
-  await cloud.db.updateTable('app_user').set({ active_account_id: owner.accountId }).where('id', '=', viewer.userId).execute()
+  ;[owner, stranger, viewer, unverified] = (await Promise.all(
+    ['owner', 'stranger', 'viewer']
+      .map((name) => cloud.signUp(`${name}@example.com`))
+      .concat(cloud.signUp('unverified@example.com', { isVerified: false })),
+  )) as [Person, Person, Person, Person]
+  await cloud.db
+    .insertInto('membership')
+    .values({ account_id: owner.accountId, user_id: viewer.userId, role: 'viewer', joined_at: new Date() })
+    .execute()
+  await cloud.db
+    .updateTable('app_user')
+    .set({ active_account_id: owner.accountId })
+    .where('id', '=', viewer.userId)
+    .execute()
   writing = await owner.token('read_write')
   reading = await owner.token('read')
   const key = await owner.send('POST', '/v1/ssh-keys', { body: { name: 'key', public_key: PUBLIC_KEY } })
   const script = await owner.send('POST', '/v1/init-scripts', { body: { name: 'script', content: '#!/bin/sh' } })
   const group = await owner.send('POST', '/v1/server-groups', { body: { name: 'group', zone: cloud.zone } })
-  const server = await owner.send('POST', '/v1/servers', { body: { zone: cloud.zone, hostname: 'web', plan: 'tiny', template: 'tiny-linux' } })
+  const server = await owner.send('POST', '/v1/servers', {
+    body: { zone: cloud.zone, hostname: 'web', plan: 'tiny', template: 'tiny-linux' },
+  })
   const tokens = await owner.send('GET', '/v1/account/tokens')
-  Object.assign(ids, { 'ssh-keys': key.body['ssh_key'].id, 'init-scripts': script.body['init_script'].id, 'server-groups': group.body['server_group'].id, servers: server.body['server'].id, operations: server.body['operation'].id, tokens: tokens.body['items'][0].id, templates: 'tiny-linux' })
+  Object.assign(ids, {
+    'ssh-keys': key.body['ssh_key'].id,
+    'init-scripts': script.body['init_script'].id,
+    'server-groups': group.body['server_group'].id,
+    servers: server.body['server'].id,
+    operations: server.body['operation'].id,
+    tokens: tokens.body['items'][0].id,
+    templates: 'tiny-linux',
+  })
 })
 afterAll(() => cloud.close())
 
 /** With the owner's own ids. */
-const pathOf = (route: Route): string => route.path.replace(/\/([a-z-]+)\/\{\w+\}/, (_all, noun: string) => `/${noun}/${ids[noun] ?? '00000000-0000-4000-8000-000000000000'}`)
+const pathOf = (route: Route): string =>
+  route.path.replace(
+    /\/([a-z-]+)\/\{\w+\}/,
+    (_all, noun: string) => `/${noun}/${ids[noun] ?? '00000000-0000-4000-8000-000000000000'}`,
+  )
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 const isUnsafe = (route: Route): boolean => route.method !== 'GET'
 const isPublic = (route: Route): boolean => route.credentials.includes('public')
 const takes = (route: Route, credential: 'token' | 'session'): boolean => route.credentials.includes(credential)
 /** A body that any schema refuses, so that no loop changes anything. */
 const NONSENSE = { body: { '\u2026': true } }
-const routes = (choose: (route: Route) => boolean): [string, Route][] => ROUTES.filter((route) => route.audience === 'customer' && choose(route)).map((route) => [route.id, route])
+const routes = (choose: (route: Route) => boolean): [string, Route][] =>
+  ROUTES.filter((route) => route.audience === 'customer' && choose(route)).map((route) => [route.id, route])
 
 function expectProblem(reply: Reply, status: number): void {
-  expect(reply.body, reply.text).toMatchObject({ type: 'about:blank', title: expect.any(String), status, detail: expect.any(String) })
+  expect(reply.body, reply.text).toMatchObject({
+    type: 'about:blank',
+    title: expect.any(String),
+    status,
+    detail: expect.any(String),
+  })
   expect(reply.status).toBe(status)
   expect(reply.headers['content-type']).toBe('application/problem+json')
   expect(reply.headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/)
@@ -52,7 +84,13 @@ function expectProblem(reply: Reply, status: number): void {
 
 describe('without a credential, and with ones that are not good: 401 and no entry', () => {
   test.each(routes((route) => !isPublic(route)))('%s', async (_id, route) => {
-    for (const headers of [{}, bearer('svccloud_w_nonsense'), bearer(''), { cookie: 'svccloud_session=nonsense' }, bearer('a b')]) {
+    for (const headers of [
+      {},
+      bearer('svccloud_w_nonsense'),
+      bearer(''),
+      { cookie: 'svccloud_session=nonsense' },
+      bearer('a b'),
+    ]) {
       const reply = await cloud.send(route.method, pathOf(route), { headers, ...(isUnsafe(route) ? NONSENSE : {}) })
       expectProblem(reply, 401)
       expect(await cloud.auditOf(reply)).toEqual([])
@@ -65,24 +103,32 @@ describe('a session without the CSRF header: 403, denied', () => {
     for (const csrf of [undefined, 'forged']) {
       const reply = await owner.send(route.method, pathOf(route), { ...NONSENSE, headers: { 'x-csrf-token': csrf } })
       expectProblem(reply, 403)
-      expect(await cloud.auditOf(reply)).toMatchObject(route.audit === null ? [] : [{ action: route.audit, outcome: 'denied' }])
+      expect(await cloud.auditOf(reply)).toMatchObject(
+        route.audit === null ? [] : [{ action: route.audit, outcome: 'denied' }],
+      )
     }
   })
 })
 
 describe('a token on a session-only route: 403 whatever its scope', () => {
   test.each(routes((route) => !takes(route, 'token') && !isPublic(route)))('%s', async (_id, route) => {
-    const reply = await cloud.send(route.method, pathOf(route), { headers: bearer(writing), ...(isUnsafe(route) ? NONSENSE : {}) })
+    const reply = await cloud.send(route.method, pathOf(route), {
+      headers: bearer(writing),
+      ...(isUnsafe(route) ? NONSENSE : {}),
+    })
     expectProblem(reply, 403)
   })
 })
 
 describe('a read-only token on a change: 403, denied, exactly one entry', () => {
-  test.each(routes((route) => isUnsafe(route) && takes(route, 'token') && route.permission !== null))('%s', async (_id, route) => {
-    const reply = await cloud.send(route.method, pathOf(route), { headers: bearer(reading), ...NONSENSE })
-    expectProblem(reply, 403)
-    expect(await cloud.auditOf(reply)).toMatchObject([{ action: route.audit, outcome: 'denied' }])
-  })
+  test.each(routes((route) => isUnsafe(route) && takes(route, 'token') && route.permission !== null))(
+    '%s',
+    async (_id, route) => {
+      const reply = await cloud.send(route.method, pathOf(route), { headers: bearer(reading), ...NONSENSE })
+      expectProblem(reply, 403)
+      expect(await cloud.auditOf(reply)).toMatchObject([{ action: route.audit, outcome: 'denied' }])
+    },
+  )
 })
 
 describe('a read-only token on a credential read: 403 with its own reason, denied', () => {
@@ -95,7 +141,11 @@ describe('a read-only token on a credential read: 403 with its own reason, denie
 })
 
 describe('a role without the permission: 403', () => {
-  test.each(routes((route) => route.permission !== null && !['read', 'self'].includes(route.permission) && takes(route, 'session')))('%s', async (_id, route) => {
+  test.each(
+    routes(
+      (route) => route.permission !== null && !['read', 'self'].includes(route.permission) && takes(route, 'session'),
+    ),
+  )('%s', async (_id, route) => {
     const reply = await viewer.send(route.method, pathOf(route), isUnsafe(route) ? NONSENSE : {})
     expectProblem(reply, 403)
   })
@@ -116,7 +166,11 @@ describe("another account's ids: 404 and no entry", () => {
     const reply = await stranger.send(route.method, pathOf(route), isUnsafe(route) ? { body: minimal } : {})
     expectProblem(reply, 404)
     expect(await cloud.auditOf(reply)).toEqual([])
-    const unknown = await stranger.send(route.method, route.path.replace(/\{\w+\}/, '00000000-0000-4000-8000-00000000dead'), isUnsafe(route) ? { body: minimal } : {})
+    const unknown = await stranger.send(
+      route.method,
+      route.path.replace(/\{\w+\}/, '00000000-0000-4000-8000-00000000dead'),
+      isUnsafe(route) ? { body: minimal } : {},
+    )
     expect({ ...unknown.body }).toEqual({ ...reply.body })
   })
 })
@@ -125,8 +179,11 @@ describe("another account's ids: 404 and no entry", () => {
 function bodyFor(id: string): object {
   const bodies: Readonly<Record<string, object>> = {
     send_server_console_input: { session_id: '00000000-0000-4000-8000-000000000001', data: 'aGk=' },
-    set_server_ha_policy: { ha_policy: 'none' }, set_server_migration_policy: { migration_policy: 'strict' }, set_server_metadata_setting: { enabled: false },
-    change_server_plan: { plan: 'tiny' }, update_server_group: { name: 'other' },
+    set_server_ha_policy: { ha_policy: 'none' },
+    set_server_migration_policy: { migration_policy: 'strict' },
+    set_server_metadata_setting: { enabled: false },
+    change_server_plan: { plan: 'tiny' },
+    update_server_group: { name: 'other' },
   }
   const body = bodies[id]
   if (body === undefined) throw new Error(`${id} needs a body here`)
@@ -155,7 +212,10 @@ describe('bodies that are not what the route takes: 400, 413, 415 and no entry',
     for (const field of Object.keys(route.body.shape)) {
       const reply = await owner.send(route.method, pathOf(route), { body: { [field]: { wrong: ['type'] } } })
       expectProblem(reply, 400)
-      expect(reply.body['errors'].map((error: { field: string }) => error.field.split('.')[0]), field).toContain(field)
+      expect(
+        reply.body['errors'].map((error: { field: string }) => error.field.split('.')[0]),
+        field,
+      ).toContain(field)
     }
   })
 })
@@ -167,14 +227,19 @@ describe('queries that are not what the route takes: 400', () => {
 })
 
 describe('reads of the owner succeed in the shape of their route', () => {
-  test.each(routes((route) => route.method === 'GET' && !isPublic(route) && !route.isCredentialRead))('%s', async (_id, route) => {
-    const reply = await owner.send('GET', pathOf(route))
-    expect(reply.status, reply.text).toBe(200)
-    expect(reply.headers['cache-control']).toBe('no-store')
-  })
+  test.each(routes((route) => route.method === 'GET' && !isPublic(route) && !route.isCredentialRead))(
+    '%s',
+    async (_id, route) => {
+      const reply = await owner.send('GET', pathOf(route))
+      expect(reply.status, reply.text).toBe(200)
+      expect(reply.headers['cache-control']).toBe('no-store')
+    },
+  )
 })
 
 test('every change and every credential read of a signed-in caller has an audit action', () => {
-  const silent = ROUTES.filter((route) => (isUnsafe(route) || route.isCredentialRead) && route.audit === null && !isPublic(route))
+  const silent = ROUTES.filter(
+    (route) => (isUnsafe(route) || route.isCredentialRead) && route.audit === null && !isPublic(route),
+  )
   expect(silent.map((route) => route.id)).toEqual(['send_mcp_message']) // what a message calls has its own
 })

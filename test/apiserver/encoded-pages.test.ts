@@ -6,7 +6,10 @@ const parse = (json: Buffer): unknown => JSON.parse(json.toString())
 
 test('a page is its pieces in their order, with the cursor', () => {
   const pages = createEncodedPages(1_000)
-  expect(parse(pages.join(pieces('a', 'b'), 'next'))).toEqual({ items: [{ name: 'a' }, { name: 'b' }], next_cursor: 'next' })
+  expect(parse(pages.join(pieces('a', 'b'), 'next'))).toEqual({
+    items: [{ name: 'a' }, { name: 'b' }],
+    next_cursor: 'next',
+  })
   expect(parse(pages.join([], null))).toEqual({ items: [], next_cursor: null })
 })
 
@@ -15,7 +18,12 @@ test('the same pieces are joined once; any other piece, order or cursor makes an
   const [a, b, c] = pieces('a', 'b', 'c') as [Buffer, Buffer, Buffer]
   const first = pages.join([a, b], null)
   expect(pages.join([a, b], null)).toBe(first)
-  for (const [given, cursor] of [[[a, c], null], [[a], null], [[a, b, c], null], [[a, b], 'next']] as const) {
+  for (const [given, cursor] of [
+    [[a, c], null],
+    [[a], null],
+    [[a, b, c], null],
+    [[a, b], 'next'],
+  ] as const) {
     expect(parse(pages.join(given, cursor))).toEqual({ items: given.map((piece) => parse(piece)), next_cursor: cursor })
   }
   expect(pages.join([a, b], null)).not.toBe(first) // the last one of those that begin alike is kept

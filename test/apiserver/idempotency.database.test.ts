@@ -19,7 +19,10 @@ beforeAll(async () => {
 afterAll(() => cloud.close())
 
 const create = (path: string, body: object, key?: string, bearer = token) =>
-  cloud.send('POST', path, { body, headers: { authorization: `Bearer ${bearer}`, ...(key === undefined ? {} : { 'idempotency-key': key }) } })
+  cloud.send('POST', path, {
+    body,
+    headers: { authorization: `Bearer ${bearer}`, ...(key === undefined ? {} : { 'idempotency-key': key }) },
+  })
 const server = (hostname: string) => ({ zone: cloud.zone, hostname, plan: 'tiny', template: 'tiny-linux' })
 
 test('the same request again answers the same, makes nothing and writes nothing', async () => {
@@ -27,7 +30,12 @@ test('the same request again answers the same, makes nothing and writes nothing'
   const first = await create('/v1/servers', server('once'), key)
   expect(first.status).toBe(202)
   const again = await create('/v1/servers', server('once'), key.toUpperCase())
-  expect([again.status, again.text, again.headers['idempotent-replayed'], again.headers['content-type']]).toEqual([202, first.text, 'true', 'application/json'])
+  expect([again.status, again.text, again.headers['idempotent-replayed'], again.headers['content-type']]).toEqual([
+    202,
+    first.text,
+    'true',
+    'application/json',
+  ])
   expect(again.headers['x-request-id']).not.toBe(first.headers['x-request-id'])
   expect(first.headers).not.toHaveProperty('idempotent-replayed')
   expect(await cloud.auditOf(again)).toEqual([])
@@ -68,7 +76,9 @@ test('keys belong to their account, and must be UUIDs', async () => {
   expect((await create('/v1/ssh-keys', body, key)).status).toBe(201)
   const other = await create('/v1/ssh-keys', body, key, theirs)
   expect([other.status, other.headers['idempotent-replayed']]).toEqual([201, undefined])
-  expect((await create('/v1/ssh-keys', body, 'not-a-uuid')).body['errors']).toMatchObject([{ field: 'Idempotency-Key' }])
+  expect((await create('/v1/ssh-keys', body, 'not-a-uuid')).body['errors']).toMatchObject([
+    { field: 'Idempotency-Key' },
+  ])
 })
 
 test('after a day a key is as good as new', async () => {

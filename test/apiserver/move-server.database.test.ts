@@ -20,16 +20,31 @@ beforeAll(async () => {
   ada = await cloud.signUp('ada@example.com')
   bob = await cloud.signUp('bob@example.com')
   await ada.send('POST', '/v1/ssh-keys', { body: { name: 'laptop', public_key: PUBLIC_KEY } })
-  await cloud.db.updateTable('account_quota').set({ limit: 100 }).where('account_id', '=', ada.accountId).where('name', '=', 'servers').execute()
-  await cloud.admin.create(Zone, { metadata: { name: OTHER_ZONE }, spec: { displayName: 'B', region: 'eu-1', isClosed: false, capabilities: [] } })
+  await cloud.db
+    .updateTable('account_quota')
+    .set({ limit: 100 })
+    .where('account_id', '=', ada.accountId)
+    .where('name', '=', 'servers')
+    .execute()
+  await cloud.admin.create(Zone, {
+    metadata: { name: OTHER_ZONE },
+    spec: { displayName: 'B', region: 'eu-1', isClosed: false, capabilities: [] },
+  })
   await openNode(true)
   await openNode(true, OTHER_ZONE)
 })
 afterAll(() => cloud.close())
 
-const openNode = (isSchedulable: boolean, zone = cloud.zone) => mirrorNode(cloud.db, {
-  node: zone === cloud.zone ? SECOND : `${zone}-node`, zone, rack: 'rack-1', cpuPool: null, dedicatedAccountId: null, isSchedulable, total: { cores: 64, memoryMebibytes: 262_144, storageGibibytes: 1_024 },
-})
+const openNode = (isSchedulable: boolean, zone = cloud.zone) =>
+  mirrorNode(cloud.db, {
+    node: zone === cloud.zone ? SECOND : `${zone}-node`,
+    zone,
+    rack: 'rack-1',
+    cpuPool: null,
+    dedicatedAccountId: null,
+    isSchedulable,
+    total: { cores: 64, memoryMebibytes: 262_144, storageGibibytes: 1_024 },
+  })
 const keyOf = (id: string) => ({ namespace: accountNamespace(ada.accountId), name: id })
 const stored = async (id: string) => {
   const server = await cloud.admin.get(Server, keyOf(id))
@@ -38,33 +53,90 @@ const stored = async (id: string) => {
 }
 
 /** What the controller would report: how far the operation is, and the move with it. */
-async function report(id: string, state: 'started' | 'stopped', status: 'running' | 'succeeded', migration?: object): Promise<void> {
+async function report(
+  id: string,
+  state: 'started' | 'stopped',
+  status: 'running' | 'succeeded',
+  migration?: object,
+): Promise<void> {
   const { operation } = await stored(id)
   const progress = {
-    id: operation.id, kind: operation.kind, status, step: 'reserved', stepIndex: 0, stepCount: 4, error: '', actor: operation.actor, createdAt: operation.requestedAt, deadlineAt: operation.deadlineAt,
-    startedAt: operation.requestedAt, ...(status === 'running' ? {} : { finishedAt: operation.requestedAt }),
+    id: operation.id,
+    kind: operation.kind,
+    status,
+    step: 'reserved',
+    stepIndex: 0,
+    stepCount: 4,
+    error: '',
+    actor: operation.actor,
+    createdAt: operation.requestedAt,
+    deadlineAt: operation.deadlineAt,
+    startedAt: operation.requestedAt,
+    ...(status === 'running' ? {} : { finishedAt: operation.requestedAt }),
   } as const
-  cloud.caches.of(Server).apply(await cloud.admin.patch(Server, keyOf(id), { status: { state, memoryMebibytes: 1_024, storageGibibytes: 3, operation: progress, ...(migration === undefined ? {} : { migration }) } }, 'status'))
-  await cloud.admin.patch(Operation, { ...keyOf(id), name: operation.id }, { status: { status, step: 'reserved', stepIndex: 0, error: '' } }, 'status')
+  cloud.caches.of(Server).apply(
+    await cloud.admin.patch(
+      Server,
+      keyOf(id),
+      {
+        status: {
+          state,
+          memoryMebibytes: 1_024,
+          storageGibibytes: 3,
+          operation: progress,
+          ...(migration === undefined ? {} : { migration }),
+        },
+      },
+      'status',
+    ),
+  )
+  await cloud.admin.patch(
+    Operation,
+    { ...keyOf(id), name: operation.id },
+    { status: { status, step: 'reserved', stepIndex: 0, error: '' } },
+    'status',
+  )
 }
 
 let made = 0
 async function createSettled(state: 'started' | 'stopped'): Promise<string> {
-  const { body } = await ada.send('POST', '/v1/servers', { body: { zone: cloud.zone, hostname: `web-${(made += 1)}`, plan: 'tiny', template: 'tiny-linux' } })
+  const { body } = await ada.send('POST', '/v1/servers', {
+    body: { zone: cloud.zone, hostname: `web-${(made += 1)}`, plan: 'tiny', template: 'tiny-linux' },
+  })
   await report(body.server.id, state, 'succeeded')
   return body.server.id
 }
 const move = (id: string, body: object = {}, by: Person = ada) => by.send('POST', `/v1/servers/${id}/move`, { body })
 
-const FIGURES = { sourceNode: 'node-a1', targetNode: SECOND, phase: 'transferring', attempt: 2, iteration: 3, transferredBytes: 10, totalBytes: 100, dirtyBytesPerSecond: 7, downtimeMilliseconds: 0, detail: '', reportedAt: '2026-01-01T12:00:00.000Z' }
+const FIGURES = {
+  sourceNode: 'node-a1',
+  targetNode: SECOND,
+  phase: 'transferring',
+  attempt: 2,
+  iteration: 3,
+  transferredBytes: 10,
+  totalBytes: 100,
+  dirtyBytesPerSecond: 7,
+  downtimeMilliseconds: 0,
+  detail: '',
+  reportedAt: '2026-01-01T12:00:00.000Z',
+}
 
 describe('move_server', () => {
   test.each(['started', 'stopped'] as const)('moves a %s server as it is, with time for its size', async (state) => {
     const id = await createSettled(state)
     const reply = await move(id)
     expect(reply.body).toMatchObject({ operation: { status: 'pending' } })
-    expect(reply.body.operation).toMatchObject({ kind: state === 'started' ? 'server.migrate' : 'server.move', status: 'pending', server_id: id, step: 'reserved', step_count: 4 })
-    expect(Date.parse(reply.body.operation.deadline_at) - Date.parse(reply.body.operation.created_at)).toBe((60 + 2 * 4) * 60_000)
+    expect(reply.body.operation).toMatchObject({
+      kind: state === 'started' ? 'server.migrate' : 'server.move',
+      status: 'pending',
+      server_id: id,
+      step: 'reserved',
+      step_count: 4,
+    })
+    expect(Date.parse(reply.body.operation.deadline_at) - Date.parse(reply.body.operation.created_at)).toBe(
+      (60 + 2 * 4) * 60_000,
+    )
     expect(await cloud.auditOf(reply)).toMatchObject([{ action: 'server.move', outcome: 'success', resource_id: id }])
     expect((await move(id)).body).toMatchObject({ status: 409, reason: 'operation_in_progress' })
   })
@@ -96,16 +168,33 @@ describe('move_server to another zone', () => {
     const id = await createSettled('stopped')
     const reply = await leave(id)
     expect(reply.body.operation).toMatchObject({ kind: 'server.move', status: 'pending', server_id: id })
-    expect(await stored(id)).toMatchObject({ spec: { zone: cloud.zone }, operation: { arguments: { target_zone: OTHER_ZONE } } })
-    expect(await cloud.auditOf(reply)).toMatchObject([{ action: 'server.move', outcome: 'success', changes: [{ field: 'zone', before: cloud.zone, after: OTHER_ZONE }] }])
-    expect((await leave(await createSettled('started'))).body).toMatchObject({ status: 409, reason: 'server_not_stopped' })
+    expect(await stored(id)).toMatchObject({
+      spec: { zone: cloud.zone },
+      operation: { arguments: { target_zone: OTHER_ZONE } },
+    })
+    expect(await cloud.auditOf(reply)).toMatchObject([
+      {
+        action: 'server.move',
+        outcome: 'success',
+        changes: [{ field: 'zone', before: cloud.zone, after: OTHER_ZONE }],
+      },
+    ])
+    expect((await leave(await createSettled('started'))).body).toMatchObject({
+      status: 409,
+      reason: 'server_not_stopped',
+    })
   })
 
   test('is refused for a zone that is none of the region, and for a closed one', async () => {
     const id = await createSettled('stopped')
-    await cloud.admin.create(Zone, { metadata: { name: 'eu-1-c' }, spec: { displayName: 'C', region: 'eu-1', isClosed: true, capabilities: [] } })
+    await cloud.admin.create(Zone, {
+      metadata: { name: 'eu-1-c' },
+      spec: { displayName: 'C', region: 'eu-1', isClosed: true, capabilities: [] },
+    })
     expect((await leave(id, 'nowhere')).body).toMatchObject({ status: 400, errors: [{ field: 'zone' }] })
-    await expect.poll(async () => (await leave(id, 'eu-1-c')).body).toMatchObject({ status: 503, reason: 'no_capacity', detail: 'The zone takes no new servers.' })
+    await expect
+      .poll(async () => (await leave(id, 'eu-1-c')).body)
+      .toMatchObject({ status: 503, reason: 'no_capacity', detail: 'The zone takes no new servers.' })
   })
 
   test('without room there is 503, and nothing is held', async () => {
@@ -113,24 +202,56 @@ describe('move_server to another zone', () => {
     await openNode(false, OTHER_ZONE)
     expect((await leave(id)).body).toMatchObject({ status: 503, reason: 'no_capacity' })
     await openNode(true, OTHER_ZONE)
-    expect(await cloud.db.selectFrom('address_claim').select('value').where('holder', 'like', 'server_arriving/%').execute()).toEqual([])
+    expect(
+      await cloud.db.selectFrom('address_claim').select('value').where('holder', 'like', 'server_arriving/%').execute(),
+    ).toEqual([])
   })
 
   test('is refused where the name is taken', async () => {
     const { hostname } = (await stored(await createSettled('stopped'))).spec
-    const id = (await ada.send('POST', '/v1/servers', { body: { zone: OTHER_ZONE, hostname, plan: 'tiny', template: 'tiny-linux' } })).body.server.id
+    const id = (
+      await ada.send('POST', '/v1/servers', {
+        body: { zone: OTHER_ZONE, hostname, plan: 'tiny', template: 'tiny-linux' },
+      })
+    ).body.server.id
     await report(id, 'stopped', 'succeeded')
     expect((await leave(id, cloud.zone)).body).toMatchObject({ status: 409, reason: 'name_taken' })
   })
 
   test('is refused for what is bound to the zone: a group of it, a local-nvme storage', async () => {
-    const { server_group: { id: server_group_id } } = (await ada.send('POST', '/v1/server-groups', { body: { name: 'apart', zone: cloud.zone } })).body
-    const grouped = (await ada.send('POST', '/v1/servers', { body: { zone: cloud.zone, hostname: 'grouped', plan: 'tiny', template: 'tiny-linux', server_group_id } })).body.server.id
+    const {
+      server_group: { id: server_group_id },
+    } = (await ada.send('POST', '/v1/server-groups', { body: { name: 'apart', zone: cloud.zone } })).body
+    const grouped = (
+      await ada.send('POST', '/v1/servers', {
+        body: { zone: cloud.zone, hostname: 'grouped', plan: 'tiny', template: 'tiny-linux', server_group_id },
+      })
+    ).body.server.id
     await report(grouped, 'stopped', 'succeeded')
-    expect((await leave(grouped)).body).toMatchObject({ status: 409, reason: 'in_use', resource: { type: 'server_group', id: server_group_id } })
+    expect((await leave(grouped)).body).toMatchObject({
+      status: 409,
+      reason: 'in_use',
+      resource: { type: 'server_group', id: server_group_id },
+    })
     const id = await createSettled('stopped')
-    await cloud.admin.create(Storage, { metadata: { ...keyOf(id), name: 'fast' }, spec: { zone: cloud.zone, title: '', sizeGibibytes: 1, tier: 'local-nvme', isBoot: false, serverId: id, labels: {}, isProtected: false } })
-    expect((await leave(id)).body).toMatchObject({ status: 409, reason: 'in_use', resource: { type: 'storage', id: 'fast' } })
+    await cloud.admin.create(Storage, {
+      metadata: { ...keyOf(id), name: 'fast' },
+      spec: {
+        zone: cloud.zone,
+        title: '',
+        sizeGibibytes: 1,
+        tier: 'local-nvme',
+        isBoot: false,
+        serverId: id,
+        labels: {},
+        isProtected: false,
+      },
+    })
+    expect((await leave(id)).body).toMatchObject({
+      status: 409,
+      reason: 'in_use',
+      resource: { type: 'storage', id: 'fast' },
+    })
   })
 })
 
@@ -142,8 +263,18 @@ describe('get_operation', () => {
     expect(await read()).toBeUndefined()
     await report(id, 'started', 'running', { operationId: operation.id, state: 'sending', ...FIGURES })
     expect(await read()).toEqual({
-      state: 'sending', source_node_id: 'node-a1', target_node_id: SECOND, phase: 'transferring', attempt: 2, iteration: 3, transferred_bytes: 10, total_bytes: 100, dirty_bytes_per_second: 7,
-      downtime_milliseconds: 0, detail: '', reported_at: '2026-01-01T12:00:00.000Z',
+      state: 'sending',
+      source_node_id: 'node-a1',
+      target_node_id: SECOND,
+      phase: 'transferring',
+      attempt: 2,
+      iteration: 3,
+      transferred_bytes: 10,
+      total_bytes: 100,
+      dirty_bytes_per_second: 7,
+      downtime_milliseconds: 0,
+      detail: '',
+      reported_at: '2026-01-01T12:00:00.000Z',
     })
     await report(id, 'started', 'succeeded')
     expect(await read()).toBeUndefined()
@@ -159,7 +290,9 @@ describe('cancel_operation', () => {
     const reply = await cancel(operation.id)
     expect(reply.body).toMatchObject({ operation: { id: operation.id, kind: 'server.migrate' } })
     expect((await stored(id)).operation).toMatchObject({ id: operation.id, arguments: { cancel: 'true' } })
-    expect(await cloud.auditOf(reply)).toMatchObject([{ action: 'operation.cancel', outcome: 'success', resource_id: operation.id }])
+    expect(await cloud.auditOf(reply)).toMatchObject([
+      { action: 'operation.cancel', outcome: 'success', resource_id: operation.id },
+    ])
     expect((await cancel(operation.id)).status).toBe(202)
   })
 
@@ -185,10 +318,13 @@ describe('cancel_operation', () => {
   test('what the platform began for reasons of its own goes on', async () => {
     const id = await createSettled('started')
     const { operation } = (await move(id)).body
-    const { spec } = await cloud.admin.get(Operation, { ...keyOf(id), name: operation.id }) ?? {}
+    const { spec } = (await cloud.admin.get(Operation, { ...keyOf(id), name: operation.id })) ?? {}
     await cloud.admin.delete(Operation, { ...keyOf(id), name: operation.id })
     if (spec === undefined) throw new Error('a move has its record')
-    await cloud.admin.create(Operation, { metadata: { ...keyOf(id), name: operation.id }, spec: { ...spec, actor: 'system:node' } })
+    await cloud.admin.create(Operation, {
+      metadata: { ...keyOf(id), name: operation.id },
+      spec: { ...spec, actor: 'system:node' },
+    })
     expect((await cancel(operation.id)).body).toMatchObject({ status: 409, reason: 'state_not_allowed' })
   })
 
@@ -203,7 +339,8 @@ describe('an operator', () => {
     await cloud.grant('olga', [{ resources: ['operations', 'servers'], verbs: GET_AND_UPDATE }])
     await cloud.grant('oscar', [{ resources: ['operations'], verbs: GET_AND_UPDATE }])
   })
-  const operate = (method: string, path: string, who = 'olga') => cloud.operate(who, method, `/v1/operator/operations/${path}`)
+  const operate = (method: string, path: string, who = 'olga') =>
+    cloud.operate(who, method, `/v1/operator/operations/${path}`)
   async function moving(state: 'sending' | 'switched'): Promise<{ readonly id: string; readonly operation: string }> {
     const id = await createSettled('started')
     const { operation } = (await move(id)).body
@@ -213,7 +350,12 @@ describe('an operator', () => {
 
   test('sees how far the guest of anybody is', async () => {
     const { operation } = await moving('sending')
-    expect((await operate('GET', operation)).body['operation'].progress).toMatchObject({ state: 'sending', attempt: 2, transferred_bytes: 10, target_node_id: SECOND })
+    expect((await operate('GET', operation)).body['operation'].progress).toMatchObject({
+      state: 'sending',
+      attempt: 2,
+      transferred_bytes: 10,
+      target_node_id: SECOND,
+    })
   })
   test('cancels a move before its point of no return', async () => {
     const { id, operation } = await moving('sending')
@@ -222,12 +364,19 @@ describe('an operator', () => {
   })
   test('and not beyond it', async () => {
     const { id, operation } = await moving('switched')
-    expect((await operate('POST', `${operation}/cancel`)).body).toMatchObject({ status: 409, reason: 'state_not_allowed', detail: 'The server is on its new node already.' })
+    expect((await operate('POST', `${operation}/cancel`)).body).toMatchObject({
+      status: 409,
+      reason: 'state_not_allowed',
+      detail: 'The server is on its new node already.',
+    })
     expect((await stored(id)).operation.arguments ?? {}).toEqual({})
   })
   test('who may not touch the servers of the account cancels none of their moves', async () => {
     const { id, operation } = await moving('sending')
-    expect((await operate('POST', `${operation}/cancel`, 'oscar')).body).toMatchObject({ status: 403, detail: expect.stringContaining('update on servers.svccloud.dev') })
+    expect((await operate('POST', `${operation}/cancel`, 'oscar')).body).toMatchObject({
+      status: 403,
+      detail: expect.stringContaining('update on servers.svccloud.dev'),
+    })
     expect((await stored(id)).operation.arguments ?? {}).toEqual({})
   })
 })

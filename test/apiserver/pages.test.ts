@@ -14,7 +14,12 @@ let origin = ''
 beforeAll(async () => {
   const document = openApiDocument(ROUTES, { title: 'svccloud', description: '', version: '0', serverUrl: '/' })
   server = await startServer({
-    host: '127.0.0.1', port: 0, clock: systemClock, random: systemRandom, log: silentLog, pages: createPages({ document, random: systemRandom, pages: PAGES }),
+    host: '127.0.0.1',
+    port: 0,
+    clock: systemClock,
+    random: systemRandom,
+    log: silentLog,
+    pages: createPages({ document, random: systemRandom, pages: PAGES }),
     service: async () => ({ status: 404, headers: { 'x-answered-by': 'api' }, body: '' }),
   })
   origin = `http://127.0.0.1:${server.port}`
@@ -22,7 +27,14 @@ beforeAll(async () => {
 afterAll(() => server.stop(0))
 
 describe('every page', () => {
-  test.each(['/docs', '/docs/start.js', '/docs/swagger-ui.css', '/docs/swagger-ui-bundle.js', '/openapi.json', ...PAGES.map((page) => page.path)])('%s is there, with a request id and nothing sniffed', async (path) => {
+  test.each([
+    '/docs',
+    '/docs/start.js',
+    '/docs/swagger-ui.css',
+    '/docs/swagger-ui-bundle.js',
+    '/openapi.json',
+    ...PAGES.map((page) => page.path),
+  ])('%s is there, with a request id and nothing sniffed', async (path) => {
     const response = await fetch(`${origin}${path}`)
     expect(response.status).toBe(200)
     expect(response.headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/)
@@ -31,14 +43,17 @@ describe('every page', () => {
     expect((await response.text()).length).toBeGreaterThan(0)
   })
 
-  test.each(['/docs', ...PAGES.map((page) => page.path)])('%s runs and loads nothing from elsewhere and is framed by nobody', async (path) => {
-    const response = await fetch(`${origin}${path}`)
-    const policy = response.headers.get('content-security-policy') ?? ''
-    expect(policy).toContain("default-src 'none'")
-    expect(policy).toContain("frame-ancestors 'none'")
-    expect(policy).not.toMatch(/script-src[^;]*'unsafe/)
-    expect(await response.text()).not.toMatch(/(src|href)="(https?:)?\/\//)
-  })
+  test.each(['/docs', ...PAGES.map((page) => page.path)])(
+    '%s runs and loads nothing from elsewhere and is framed by nobody',
+    async (path) => {
+      const response = await fetch(`${origin}${path}`)
+      const policy = response.headers.get('content-security-policy') ?? ''
+      expect(policy).toContain("default-src 'none'")
+      expect(policy).toContain("frame-ancestors 'none'")
+      expect(policy).not.toMatch(/script-src[^;]*'unsafe/)
+      expect(await response.text()).not.toMatch(/(src|href)="(https?:)?\/\//)
+    },
+  )
 })
 
 test('the root leads to the documentation', async () => {
@@ -53,6 +68,13 @@ test('the document is sent again only when it has changed', async () => {
   expect(again.status).toBe(304)
 })
 
-test.each([['GET', '/docs/package.json'], ['GET', '/docs/../package.json'], ['GET', '/docs/%2e%2e/package.json'], ['POST', '/docs'], ['GET', '/v1/servers'], ['GET', '/docs/']])('%s %s is the API to answer', async (method, path) => {
+test.each([
+  ['GET', '/docs/package.json'],
+  ['GET', '/docs/../package.json'],
+  ['GET', '/docs/%2e%2e/package.json'],
+  ['POST', '/docs'],
+  ['GET', '/v1/servers'],
+  ['GET', '/docs/'],
+])('%s %s is the API to answer', async (method, path) => {
   expect((await fetch(`${origin}${path}`, { method })).headers.get('x-answered-by')).toBe('api')
 })

@@ -23,15 +23,27 @@ afterAll(() => cloud.close())
 /** A zone of its own with nodes, each `rack/name`. */
 async function zoneWith(...nodes: readonly string[]): Promise<string> {
   const zone = `zone-${(made += 1)}`
-  await cloud.admin.create(Zone, { metadata: { name: zone }, spec: { displayName: zone, region: 'eu-1', isClosed: false, capabilities: [] } })
+  await cloud.admin.create(Zone, {
+    metadata: { name: zone },
+    spec: { displayName: zone, region: 'eu-1', isClosed: false, capabilities: [] },
+  })
   for (const node of nodes) {
     const [rack = '', name = ''] = node.split('/')
-    await mirrorNode(cloud.db, { node: `${zone}-${name}`, zone, rack, cpuPool: null, dedicatedAccountId: null, isSchedulable: true, total: { cores: 64, memoryMebibytes: 65_536, storageGibibytes: 1_024 } })
+    await mirrorNode(cloud.db, {
+      node: `${zone}-${name}`,
+      zone,
+      rack,
+      cpuPool: null,
+      dedicatedAccountId: null,
+      isSchedulable: true,
+      total: { cores: 64, memoryMebibytes: 65_536, storageGibibytes: 1_024 },
+    })
   }
   await expect.poll(() => cloud.caches.of(Zone).get({ name: zone })).toBeDefined()
   return zone
 }
-const add = (more: object = {}, by: Person = ada) => by.send('POST', '/v1/server-groups', { body: { name: `group ${(made += 1)}`, zone: cloud.zone, ...more } })
+const add = (more: object = {}, by: Person = ada) =>
+  by.send('POST', '/v1/server-groups', { body: { name: `group ${(made += 1)}`, zone: cloud.zone, ...more } })
 const added = async (more: object = {}): Promise<{ readonly id: string; readonly name: string }> => {
   const reply = await add(more)
   expect(reply.status, reply.text).toBe(201)
@@ -39,14 +51,26 @@ const added = async (more: object = {}): Promise<{ readonly id: string; readonly
 }
 const read = async (id: string) => (await ada.send('GET', `/v1/server-groups/${id}`)).body['server_group']
 const join = (group: string, zone: string, by: Person = ada) =>
-  by.send('POST', '/v1/servers', { body: { zone, hostname: `web-${(made += 1)}`, plan: 'tiny', template: 'tiny-linux', ssh_keys: [PUBLIC_KEY], server_group_id: group } })
+  by.send('POST', '/v1/servers', {
+    body: {
+      zone,
+      hostname: `web-${(made += 1)}`,
+      plan: 'tiny',
+      template: 'tiny-linux',
+      ssh_keys: [PUBLIC_KEY],
+      server_group_id: group,
+    },
+  })
 const joined = async (group: string, zone: string): Promise<string> => {
   const reply = await join(group, zone)
   expect(reply.status, reply.text).toBe(202)
   expect(reply.body['server'].server_group_id).toBe(group)
   return reply.body['server'].id
 }
-const nodesOf = async (group: string) => (await cloud.db.selectFrom('placement').select('node').where('group_id', '=', group).orderBy('claimed_at').execute()).map(({ node }) => node.replace(/^zone-\d+-/, ''))
+const nodesOf = async (group: string) =>
+  (
+    await cloud.db.selectFrom('placement').select('node').where('group_id', '=', group).orderBy('claimed_at').execute()
+  ).map(({ node }) => node.replace(/^zone-\d+-/, ''))
 const used = async () => (await listQuotas(cloud.db, ada.accountId)).find(({ name }) => name === 'server_groups')?.used
 const objectOf = (id: string) => cloud.admin.get(ServerGroup, { namespace: accountNamespace(ada.accountId), name: id })
 
@@ -56,59 +80,109 @@ describe('a server group', () => {
     const create = await add({ name: 'front', strict: true })
     expect(create.status, create.text).toBe(201)
     const group = create.body['server_group']
-    expect(group).toMatchObject({ zone: cloud.zone, region: 'eu-1', name: 'front', spread: 'host', strict: true, policy: 'strict', member_count: 0 })
+    expect(group).toMatchObject({
+      zone: cloud.zone,
+      region: 'eu-1',
+      name: 'front',
+      spread: 'host',
+      strict: true,
+      policy: 'strict',
+      member_count: 0,
+    })
     expect(group).not.toHaveProperty('members')
     expect((await objectOf(group.id))?.spec).toEqual({ name: 'front', spread: 'host', zone: cloud.zone, strict: true })
 
     const update = await ada.send('PATCH', `/v1/server-groups/${group.id}`, { body: { name: 'renamed' } })
     expect([update.status, update.body['server_group'].name, update.headers['etag']]).toEqual([200, 'renamed', '"2"'])
     expect((await objectOf(group.id))?.spec.name).toBe('renamed')
-    expect([await used(), await read(group.id)]).toEqual([before + 1, { ...group, name: 'renamed', members: [], unmet_members: [] }])
+    expect([await used(), await read(group.id)]).toEqual([
+      before + 1,
+      { ...group, name: 'renamed', members: [], unmet_members: [] },
+    ])
 
     const remove = await ada.send('DELETE', `/v1/server-groups/${group.id}`)
     expect(remove.status, remove.text).toBe(204)
     expect([(await ada.send('GET', `/v1/server-groups/${group.id}`)).status, await used()]).toEqual([404, before])
     expect((await objectOf(group.id))?.metadata.deletionTimestamp).toBeDefined()
     const entries = (await Promise.all([create, update, remove].map((reply) => cloud.auditOf(reply)))).flat()
-    expect(entries.map(({ action, outcome, resource_id }) => `${action} ${outcome} ${resource_id}`)).toEqual(['create', 'update', 'delete'].map((verb) => `server_group.${verb} success ${group.id}`))
+    expect(entries.map(({ action, outcome, resource_id }) => `${action} ${outcome} ${resource_id}`)).toEqual(
+      ['create', 'update', 'delete'].map((verb) => `server_group.${verb} success ${group.id}`),
+    )
     expect(await cloud.db.selectFrom('change_intent').selectAll().execute()).toEqual([])
   })
 
   test.each([
-    ['without a zone', { zone: undefined }, 'zone'], ['in a zone that is not there', { zone: 'nowhere' }, 'zone'], ['with both spellings of strict', { strict: true, policy: 'strict' }, 'policy'],
-    ['across zones without a region', { zone: undefined, spread: 'zone' }, 'region'], ['across the zones of no region', { zone: undefined, region: 'nowhere', spread: 'zone' }, 'region'], ['without a name', { name: '' }, 'name'],
-  ])('%s is refused', async (_what, more, field) => expect((await add(more)).body).toMatchObject({ status: 400, errors: [{ field }] }))
+    ['without a zone', { zone: undefined }, 'zone'],
+    ['in a zone that is not there', { zone: 'nowhere' }, 'zone'],
+    ['with both spellings of strict', { strict: true, policy: 'strict' }, 'policy'],
+    ['across zones without a region', { zone: undefined, spread: 'zone' }, 'region'],
+    ['across the zones of no region', { zone: undefined, region: 'nowhere', spread: 'zone' }, 'region'],
+    ['without a name', { name: '' }, 'name'],
+  ])('%s is refused', async (_what, more, field) =>
+    expect((await add(more)).body).toMatchObject({ status: 400, errors: [{ field }] }),
+  )
 
-  test.each([[{ policy: 'strict' }, true], [{ policy: 'soft' }, false], [{ strict: true }, true], [{}, false]])('of %j is strict: %s', async (more, strict) =>
-    expect(await added(more)).toMatchObject({ strict, policy: strict ? 'strict' : 'soft' }))
+  test.each([
+    [{ policy: 'strict' }, true],
+    [{ policy: 'soft' }, false],
+    [{ strict: true }, true],
+    [{}, false],
+  ])('of %j is strict: %s', async (more, strict) =>
+    expect(await added(more)).toMatchObject({ strict, policy: strict ? 'strict' : 'soft' }),
+  )
 
   test('across zones has a region and no zone; a zone may name the region', async () => {
     expect(await added({ spread: 'zone' })).toMatchObject({ zone: null, region: 'eu-1', spread: 'zone' })
-    expect(await added({ spread: 'zone', zone: undefined, region: 'eu-1' })).toMatchObject({ zone: null, region: 'eu-1' })
+    expect(await added({ spread: 'zone', zone: undefined, region: 'eu-1' })).toMatchObject({
+      zone: null,
+      region: 'eu-1',
+    })
   })
 
   test('has a name of its own, also among many at once', async () => {
     const first = await added({ name: 'mine' })
-    expect((await add({ name: 'mine' })).body).toMatchObject({ status: 409, reason: 'name_taken', resource: { type: 'server_group', id: first.id } })
+    expect((await add({ name: 'mine' })).body).toMatchObject({
+      status: 409,
+      reason: 'name_taken',
+      resource: { type: 'server_group', id: first.id },
+    })
     const other = await added()
-    expect((await ada.send('PATCH', `/v1/server-groups/${other.id}`, { body: { name: 'mine' } })).body).toMatchObject({ status: 409, reason: 'name_taken' })
+    expect((await ada.send('PATCH', `/v1/server-groups/${other.id}`, { body: { name: 'mine' } })).body).toMatchObject({
+      status: 409,
+      reason: 'name_taken',
+    })
     expect((await ada.send('PATCH', `/v1/server-groups/${first.id}`, { body: { name: 'mine' } })).status).toBe(200)
     expect((await add({ name: 'mine' }, bob)).status).toBe(201)
-    const racers = await Promise.all([add({ name: 'raced' }), ada.send('PATCH', `/v1/server-groups/${other.id}`, { body: { name: 'raced' } }), add({ name: 'raced' })])
+    const racers = await Promise.all([
+      add({ name: 'raced' }),
+      ada.send('PATCH', `/v1/server-groups/${other.id}`, { body: { name: 'raced' } }),
+      add({ name: 'raced' }),
+    ])
     expect(racers.map(({ status }) => (status < 300 ? 'done' : status)).toSorted()).toEqual([409, 409, 'done'])
   })
 
   test('changes only in the version that If-Match names', async () => {
     const { id } = await added()
-    const change = (name: string) => ada.send('PATCH', `/v1/server-groups/${id}`, { body: { name }, headers: { 'if-match': '"1"' } })
+    const change = (name: string) =>
+      ada.send('PATCH', `/v1/server-groups/${id}`, { body: { name }, headers: { 'if-match': '"1"' } })
     expect([(await change(`one ${id}`)).status, (await change(`two ${id}`)).status]).toEqual([200, 409])
   })
 
   test('is one too many above the limit of 100', async () => {
     expect((await listQuotas(cloud.db, ada.accountId)).find(({ name }) => name === 'server_groups')?.limit).toBe(100)
-    const limit = (value: number) => cloud.db.updateTable('account_quota').set({ limit: value }).where('account_id', '=', ada.accountId).where('name', '=', 'server_groups').execute()
+    const limit = (value: number) =>
+      cloud.db
+        .updateTable('account_quota')
+        .set({ limit: value })
+        .where('account_id', '=', ada.accountId)
+        .where('name', '=', 'server_groups')
+        .execute()
     await limit((await used()) ?? 0)
-    expect((await add()).body).toMatchObject({ status: 422, reason: 'quota_exceeded', quota: { name: 'server_groups' } })
+    expect((await add()).body).toMatchObject({
+      status: 422,
+      reason: 'quota_exceeded',
+      quota: { name: 'server_groups' },
+    })
     await limit(100)
   })
 
@@ -131,7 +205,7 @@ describe('servers of a group', () => {
     expect(await read(group.id)).toMatchObject({ member_count: 3, members: ids, unmet_members: [] })
     const late = await join(group.id, zone)
     expect(late.body).toMatchObject({ status: 503, reason: 'no_distinct_failure_domain' })
-    expect((await cloud.auditOf(late))).toMatchObject([{ action: 'server.create', outcome: 'failed' }])
+    expect(await cloud.auditOf(late)).toMatchObject([{ action: 'server.create', outcome: 'failed' }])
     expect(await read(group.id)).toMatchObject({ member_count: 3 })
   })
 
@@ -167,7 +241,11 @@ describe('servers of a group', () => {
     const zone = await zoneWith('r1/a')
     const group = await added({ zone })
     const theirs = (await add({}, bob)).body['server_group'].id
-    for (const [id, where] of [[group.id, cloud.zone], [theirs, cloud.zone], ['nobody', zone]] as const) {
+    for (const [id, where] of [
+      [group.id, cloud.zone],
+      [theirs, cloud.zone],
+      ['nobody', zone],
+    ] as const) {
       expect((await join(id, where)).body, id).toMatchObject({ status: 400, errors: [{ field: 'server_group_id' }] })
     }
   })
@@ -177,7 +255,11 @@ describe('servers of a group', () => {
     const group = await added({ zone })
     await joined(group.id, zone)
     const refused = await ada.send('DELETE', `/v1/server-groups/${group.id}`)
-    expect(refused.body).toMatchObject({ status: 409, reason: 'in_use', resource: { type: 'server_group', id: group.id } })
+    expect(refused.body).toMatchObject({
+      status: 409,
+      reason: 'in_use',
+      resource: { type: 'server_group', id: group.id },
+    })
     expect(await cloud.auditOf(refused)).toMatchObject([{ action: 'server_group.delete', outcome: 'failed' }])
     expect(await read(group.id)).toMatchObject({ member_count: 1 })
     await cloud.db.deleteFrom('placement').where('group_id', '=', group.id).execute()
@@ -188,10 +270,24 @@ describe('servers of a group', () => {
     const zone = await zoneWith('r1/a')
     for (let round = 0; round < 10; round++) {
       const group = await added({ zone })
-      const [create, remove] = await Promise.all([join(group.id, zone), ada.send('DELETE', `/v1/server-groups/${group.id}`)])
-      expect([[202, 409], [400, 204]], `${create.text} ${remove.text}`).toContainEqual([create.status, remove.status])
+      const [create, remove] = await Promise.all([
+        join(group.id, zone),
+        ada.send('DELETE', `/v1/server-groups/${group.id}`),
+      ])
+      expect(
+        [
+          [202, 409],
+          [400, 204],
+        ],
+        `${create.text} ${remove.text}`,
+      ).toContainEqual([create.status, remove.status])
       await cloud.db.deleteFrom('placement').where('group_id', '=', group.id).execute()
-      await cloud.db.updateTable('account_quota').set({ used: 0 }).where('account_id', '=', ada.accountId).where('name', '=', 'servers').execute()
+      await cloud.db
+        .updateTable('account_quota')
+        .set({ used: 0 })
+        .where('account_id', '=', ada.accountId)
+        .where('name', '=', 'servers')
+        .execute()
     }
   })
 

@@ -1,4 +1,5 @@
-/** The charts with the real helm on a real API server: what they make is valid, installs, upgrades, rolls back and goes. */
+/** The charts with the real helm on a real API server: what they make is valid, installs, upgrades, rolls back and
+ *  goes. */
 
 import { execFile } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -20,15 +21,30 @@ const CONTROL_PLANE = join(CHARTS, 'svccloud')
 const NODE_AGENT = join(CHARTS, 'svccloud-node-agent')
 const NAMESPACE = 'svccloud-system'
 const DATABASE = ['--set', 'database.existingSecret=svccloud-database']
-const EVERYTHING = ['--set', 'identityProviders.existingSecret=providers,sealing.existingSecret=sealing,mail.existingSecret=mail,monitoring.serviceMonitor=true,monitoring.alerts=true,monitoring.dashboard=true,argocd.healthCheck=true,apiserver.ingress.enabled=true,apiserver.ingress.host=cloud.example', '-f', join(CHARTS, 'laptop/svccloud.yaml')]
-const SHARD = ['--set', 'controllers.shards[0].name=east,controllers.shards[0].zones={eu-1b,eu-1a},controllers.shards[0].replicas=3']
+const EVERYTHING = [
+  '--set',
+  'identityProviders.existingSecret=providers,sealing.existingSecret=sealing,mail.existingSecret=mail,' +
+    'monitoring.serviceMonitor=true,monitoring.alerts=true,monitoring.dashboard=true,argocd.healthCheck=true,' +
+    'apiserver.ingress.enabled=true,apiserver.ingress.host=cloud.example',
+  '-f',
+  join(CHARTS, 'laptop/svccloud.yaml'),
+]
+const SHARD = [
+  '--set',
+  'controllers.shards[0].name=east,controllers.shards[0].zones={eu-1b,eu-1a},controllers.shards[0].replicas=3',
+]
 const TWO_HOSTS = ['--set', 'nodes[0].name=n1,nodes[0].host=host-1,nodes[1].name=n2,nodes[1].host=host-2']
 const IN_NAMESPACE = ['-n', NAMESPACE]
 const START_MILLISECONDS = 900_000 // the first time, the tools are built
 
 interface Answer {
   readonly status: number
-  readonly body: { readonly [field: string]: unknown; readonly items?: readonly { readonly metadata: { readonly name: string } }[]; readonly spec?: { readonly replicas?: number }; readonly status?: { readonly token?: string } }
+  readonly body: {
+    readonly [field: string]: unknown
+    readonly items?: readonly { readonly metadata: { readonly name: string } }[]
+    readonly spec?: { readonly replicas?: number }
+    readonly status?: { readonly token?: string }
+  }
 }
 
 let cluster: RealCluster
@@ -36,11 +52,18 @@ let connections: Agent
 let helm: Helm
 let schemas: string
 
-async function ask(method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, { body, token = cluster.token }: { body?: object; token?: string } = {}): Promise<Answer> {
+async function ask(
+  method: 'GET' | 'POST' | 'PATCH' | 'DELETE',
+  path: string,
+  { body, token = cluster.token }: { body?: object; token?: string } = {},
+): Promise<Answer> {
   const response = await request(cluster.url + path, {
     method,
     dispatcher: connections,
-    headers: { authorization: `Bearer ${token}`, 'content-type': method === 'PATCH' ? 'application/merge-patch+json' : 'application/json' },
+    headers: {
+      authorization: `Bearer ${token}`,
+      'content-type': method === 'PATCH' ? 'application/merge-patch+json' : 'application/json',
+    },
     body: body ? JSON.stringify(body) : null,
   })
   const text = await response.body.text()
@@ -56,8 +79,12 @@ beforeAll(async () => {
   helm = await openHelm(cluster.kubeconfigFile)
   schemas = await mkdtemp(join(tmpdir(), 'svccloud-schemas-'))
   await writeSchemas(async (path) => (await ask('GET', path)).body, schemas)
-  await ask('POST', '/api/v1/namespaces', { body: { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } } })
-  await ask('POST', '/api/v1/namespaces', { body: { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'argocd' } } })
+  await ask('POST', '/api/v1/namespaces', {
+    body: { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } },
+  })
+  await ask('POST', '/api/v1/namespaces', {
+    body: { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'argocd' } },
+  })
 }, START_MILLISECONDS)
 
 afterAll(async () => {
@@ -83,12 +110,28 @@ describe('values', () => {
     { chart: CONTROL_PLANE, flags: [...DATABASE, '--set', 'apiserver.replicas=0'], complaint: '/apiserver/replicas' },
     { chart: CONTROL_PLANE, flags: [...DATABASE, '--set', 'apiserver.replica=2'], complaint: 'replica' },
     { chart: CONTROL_PLANE, flags: [...DATABASE, '--set', 'logLevel=loud'], complaint: '/logLevel' },
-    { chart: CONTROL_PLANE, flags: [...DATABASE, '--set', 'apiserver.ingress.enabled=true'], complaint: '/apiserver/ingress' },
+    {
+      chart: CONTROL_PLANE,
+      flags: [...DATABASE, '--set', 'apiserver.ingress.enabled=true'],
+      complaint: '/apiserver/ingress',
+    },
     { chart: CONTROL_PLANE, flags: [...DATABASE, '--set', 'catalog[0].kind=Server'], complaint: '/catalog/0' },
-    { chart: CONTROL_PLANE, flags: [...DATABASE, '--set', 'controllers.shards[0].name=others,controllers.shards[0].zones={a}'], complaint: '/controllers/shards/0/name' },
+    {
+      chart: CONTROL_PLANE,
+      flags: [...DATABASE, '--set', 'controllers.shards[0].name=others,controllers.shards[0].zones={a}'],
+      complaint: '/controllers/shards/0/name',
+    },
     { chart: CONTROL_PLANE, flags: [...DATABASE, '--set', 'controllers.shards[0].name=a'], complaint: 'zones' },
-    { chart: CONTROL_PLANE, flags: [...DATABASE, ...SHARD, '--set', 'controllers.shards[1].name=west,controllers.shards[1].zones={eu-1a}'], complaint: 'a zone is in two shards' },
-    { chart: CONTROL_PLANE, flags: [...DATABASE, ...SHARD, '--set', 'controllers.shards[1].name=east,controllers.shards[1].zones={eu-2a}'], complaint: 'two shards have one name' },
+    {
+      chart: CONTROL_PLANE,
+      flags: [...DATABASE, ...SHARD, '--set', 'controllers.shards[1].name=west,controllers.shards[1].zones={eu-1a}'],
+      complaint: 'a zone is in two shards',
+    },
+    {
+      chart: CONTROL_PLANE,
+      flags: [...DATABASE, ...SHARD, '--set', 'controllers.shards[1].name=east,controllers.shards[1].zones={eu-2a}'],
+      complaint: 'two shards have one name',
+    },
     { chart: NODE_AGENT, flags: [], complaint: '/nodes' },
     { chart: NODE_AGENT, flags: ['--set', 'nodes[0].name=Bad_Name,nodes[0].host=h'], complaint: '/nodes/0/name' },
     { chart: NODE_AGENT, flags: [...TWO_HOSTS, '--set', 'port=80'], complaint: '/port' },
@@ -103,8 +146,20 @@ describe('values', () => {
 describe('manifests', () => {
   it.each([
     { chart: CONTROL_PLANE, flags: [...DATABASE, ...EVERYTHING, ...SHARD], skip: ['ServiceMonitor', 'PrometheusRule'] },
-    { chart: NODE_AGENT, flags: [...TWO_HOSTS, '--set', 'kvmResource=devices.kubevirt.io/kvm,monitoring.podMonitor=true,sharedDirectory=/mnt/cloud'], skip: ['PodMonitor'] },
-    { chart: NODE_AGENT, flags: [...TWO_HOSTS, '--set', 'guestNetwork=ovn,openvswitchDirectory=/var/run/ovs'], skip: [] },
+    {
+      chart: NODE_AGENT,
+      flags: [
+        ...TWO_HOSTS,
+        '--set',
+        'kvmResource=devices.kubevirt.io/kvm,monitoring.podMonitor=true,sharedDirectory=/mnt/cloud',
+      ],
+      skip: ['PodMonitor'],
+    },
+    {
+      chart: NODE_AGENT,
+      flags: [...TWO_HOSTS, '--set', 'guestNetwork=ovn,openvswitchDirectory=/var/run/ovs'],
+      skip: [],
+    },
   ])('$chart renders what the API server has schemas for', async ({ chart, flags, skip }) => {
     const manifests = await helm.must('template', 'release', chart, ...IN_NAMESPACE, ...flags)
     const { code, text } = await kubeconform(withoutLogs(manifests), { schemas, skip })
@@ -113,42 +168,116 @@ describe('manifests', () => {
   })
 
   it('a mistake is found', async () => {
-    const { text } = await kubeconform('apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec: {portz: []}\n', { schemas })
+    const { text } = await kubeconform('apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec: {portz: []}\n', {
+      schemas,
+    })
     expect(text).toMatch(/Invalid: 1/)
   })
 
   it('every zone has exactly one shard, with a leader that somebody watches', async () => {
-    const manifests = await helm.must('template', 'release', CONTROL_PLANE, ...IN_NAMESPACE, ...DATABASE, ...SHARD, '--set', 'monitoring.alerts=true', '-s', 'templates/controllers.yaml', '-s', 'templates/monitoring.yaml')
-    const shards = [...manifests.matchAll(/name: SVCCLOUD_SHARD\n\s+value: "(.+)"/g)].map(([, shard]) => parseShard(shard))
-    for (const zone of ['eu-1a', 'eu-1b', 'eu-2a']) expect(shards.filter(({ ownsZone }) => ownsZone(zone)), zone).toHaveLength(1)
-    expect([...manifests.matchAll(/critical, lease: (\S+) }/g)].map(([, lease]) => lease)).toEqual(shards.map(({ name }) => name))
+    const manifests = await helm.must(
+      'template',
+      'release',
+      CONTROL_PLANE,
+      ...IN_NAMESPACE,
+      ...DATABASE,
+      ...SHARD,
+      '--set',
+      'monitoring.alerts=true',
+      '-s',
+      'templates/controllers.yaml',
+      '-s',
+      'templates/monitoring.yaml',
+    )
+    const shards = [...manifests.matchAll(/name: SVCCLOUD_SHARD\n\s+value: "(.+)"/g)].map(([, shard]) =>
+      parseShard(shard),
+    )
+    for (const zone of ['eu-1a', 'eu-1b', 'eu-2a'])
+      expect(
+        shards.filter(({ ownsZone }) => ownsZone(zone)),
+        zone,
+      ).toHaveLength(1)
+    expect([...manifests.matchAll(/critical, lease: (\S+) }/g)].map(([, lease]) => lease)).toEqual(
+      shards.map(({ name }) => name),
+    )
   })
 
   it.each([
-    { guestNetwork: 'outbound', rights: { runAsNonRoot: true, runAsUser: 65_532, privileged: undefined, capabilities: { drop: ['ALL'] } }, directory: undefined },
-    { guestNetwork: 'isolated', rights: { runAsNonRoot: true, runAsUser: 65_532, privileged: undefined, capabilities: { drop: ['ALL'] } }, directory: undefined },
-    { guestNetwork: 'ovn', rights: { runAsNonRoot: undefined, runAsUser: 0, privileged: true, capabilities: undefined }, directory: '/run/openvswitch' },
-  ])('agents have the rights that a guest network of kind $guestNetwork takes', async ({ guestNetwork, rights, directory }) => {
-    const [agents] = parseAllDocuments(withoutLogs(await helm.must('template', 'release', NODE_AGENT, ...IN_NAMESPACE, ...TWO_HOSTS, '--set', `guestNetwork=${guestNetwork}`, '-s', 'templates/agents.yaml')))
-      .map((document) => document.toJS() as { kind: string; spec: { template: { spec: PodSpec } } } | null).filter((object) => object?.kind === 'DaemonSet')
-    const pod = agents?.spec.template.spec
-    const { runAsNonRoot, runAsUser, privileged, capabilities } = pod?.containers[0]?.securityContext ?? {}
-    expect({ runAsNonRoot, runAsUser, privileged, capabilities }).toEqual(rights)
-    expect(pod?.volumes.find(({ name }) => name === 'openvswitch')?.hostPath?.path).toBe(directory)
-    expect(pod?.containers[0]?.env).toContainEqual({ name: 'SVCCLOUD_GUEST_NETWORK', value: guestNetwork })
-  })
+    {
+      guestNetwork: 'outbound',
+      rights: { runAsNonRoot: true, runAsUser: 65_532, privileged: undefined, capabilities: { drop: ['ALL'] } },
+      directory: undefined,
+    },
+    {
+      guestNetwork: 'isolated',
+      rights: { runAsNonRoot: true, runAsUser: 65_532, privileged: undefined, capabilities: { drop: ['ALL'] } },
+      directory: undefined,
+    },
+    {
+      guestNetwork: 'ovn',
+      rights: { runAsNonRoot: undefined, runAsUser: 0, privileged: true, capabilities: undefined },
+      directory: '/run/openvswitch',
+    },
+  ])(
+    'agents have the rights that a guest network of kind $guestNetwork takes',
+    async ({ guestNetwork, rights, directory }) => {
+      const [agents] = parseAllDocuments(
+        withoutLogs(
+          await helm.must(
+            'template',
+            'release',
+            NODE_AGENT,
+            ...IN_NAMESPACE,
+            ...TWO_HOSTS,
+            '--set',
+            `guestNetwork=${guestNetwork}`,
+            '-s',
+            'templates/agents.yaml',
+          ),
+        ),
+      )
+        .map((document) => document.toJS() as { kind: string; spec: { template: { spec: PodSpec } } } | null)
+        .filter((object) => object?.kind === 'DaemonSet')
+      const pod = agents?.spec.template.spec
+      const { runAsNonRoot, runAsUser, privileged, capabilities } = pod?.containers[0]?.securityContext ?? {}
+      expect({ runAsNonRoot, runAsUser, privileged, capabilities }).toEqual(rights)
+      expect(pod?.volumes.find(({ name }) => name === 'openvswitch')?.hostPath?.path).toBe(directory)
+      expect(pod?.containers[0]?.env).toContainEqual({ name: 'SVCCLOUD_GUEST_NETWORK', value: guestNetwork })
+    },
+  )
 
   it('the account roles are those of the role table', async () => {
-    const manifests = await helm.must('template', 'release', CONTROL_PLANE, ...IN_NAMESPACE, ...DATABASE, '-s', 'templates/account-roles.yaml')
-    const roles = parseAllDocuments(withoutLogs(manifests)).map((document) => document.toJS() as { metadata: { name: string }; rules: { resources: string[]; verbs: string[] }[] })
-    const mayChange = Object.fromEntries(roles.map(({ metadata, rules }) => [metadata.name.split(':').at(-1), rules.some(({ verbs }) => verbs.includes('create'))]))
-    const mayOperate = Object.fromEntries((Object.keys(ROLE_PERMISSIONS) as Role[]).map((role) => [role, ROLE_PERMISSIONS[role].includes('operate')]))
+    const manifests = await helm.must(
+      'template',
+      'release',
+      CONTROL_PLANE,
+      ...IN_NAMESPACE,
+      ...DATABASE,
+      '-s',
+      'templates/account-roles.yaml',
+    )
+    const roles = parseAllDocuments(withoutLogs(manifests)).map(
+      (document) =>
+        document.toJS() as { metadata: { name: string }; rules: { resources: string[]; verbs: string[] }[] },
+    )
+    const mayChange = Object.fromEntries(
+      roles.map(({ metadata, rules }) => [
+        metadata.name.split(':').at(-1),
+        rules.some(({ verbs }) => verbs.includes('create')),
+      ]),
+    )
+    const mayOperate = Object.fromEntries(
+      (Object.keys(ROLE_PERMISSIONS) as Role[]).map((role) => [role, ROLE_PERMISSIONS[role].includes('operate')]),
+    )
     expect(mayChange).toEqual({ ...mayOperate, catalog: false })
   })
 })
 
 interface PodSpec {
-  readonly containers: readonly { readonly env: readonly object[]; readonly securityContext: Readonly<Record<string, unknown>> }[]
+  readonly containers: readonly {
+    readonly env: readonly object[]
+    readonly securityContext: Readonly<Record<string, unknown>>
+  }[]
   readonly volumes: readonly { readonly name: string; readonly hostPath?: { readonly path: string } }[]
 }
 
@@ -157,14 +286,45 @@ const withoutLogs = (text: string) => text.replace(/^level=.*$/gm, '')
 
 describe('the laptop', () => {
   it('has a Tiltfile that parses', async () => {
-    await promisify(execFile)(await buildTool('buildifier'), ['-mode=check', '-type=default', join(CHARTS, '../Tiltfile')]) // throws when it does not
+    await promisify(execFile)(await buildTool('buildifier'), [
+      '-mode=check',
+      '-type=default',
+      join(CHARTS, '../Tiltfile'),
+    ]) // throws when it does not
   })
 
   it('has values that fit together: every host of the agents is a node of the catalog', async () => {
-    const manifests = parseAllDocuments(withoutLogs(await helm.must('template', 'svccloud', CONTROL_PLANE, ...IN_NAMESPACE, '-f', join(CHARTS, 'laptop/svccloud.yaml'), '-s', 'templates/controllers.yaml')))
-    const catalog = manifests.map((document) => document.toJS() as { data?: Record<string, string> }).find(({ data }) => data)?.data?.['catalog.yaml'] ?? ''
-    const nodes = parseAllDocuments(catalog).map((document) => document.toJS() as { kind: string; metadata: { name: string } } | null).filter((object) => object?.kind === 'Node').map((object) => object?.metadata.name)
-    const agents = await helm.must('template', 'agents', NODE_AGENT, ...IN_NAMESPACE, '-f', join(CHARTS, 'laptop/node-agent.yaml'), '-s', 'templates/agents.yaml')
+    const manifests = parseAllDocuments(
+      withoutLogs(
+        await helm.must(
+          'template',
+          'svccloud',
+          CONTROL_PLANE,
+          ...IN_NAMESPACE,
+          '-f',
+          join(CHARTS, 'laptop/svccloud.yaml'),
+          '-s',
+          'templates/controllers.yaml',
+        ),
+      ),
+    )
+    const catalog =
+      manifests.map((document) => document.toJS() as { data?: Record<string, string> }).find(({ data }) => data)
+        ?.data?.['catalog.yaml'] ?? ''
+    const nodes = parseAllDocuments(catalog)
+      .map((document) => document.toJS() as { kind: string; metadata: { name: string } } | null)
+      .filter((object) => object?.kind === 'Node')
+      .map((object) => object?.metadata.name)
+    const agents = await helm.must(
+      'template',
+      'agents',
+      NODE_AGENT,
+      ...IN_NAMESPACE,
+      '-f',
+      join(CHARTS, 'laptop/node-agent.yaml'),
+      '-s',
+      'templates/agents.yaml',
+    )
     expect([...agents.matchAll(/name: SVCCLOUD_NODE_NAME\n\s+value: (\S+)/g)].map(([, name]) => name)).toEqual(nodes)
   })
 })
@@ -173,12 +333,26 @@ const RELEASE = 'cloud'
 const deployment = (name: string) => `/apis/apps/v1/namespaces/${NAMESPACE}/deployments/${RELEASE}-${name}`
 const job = `/apis/batch/v1/namespaces/${NAMESPACE}/jobs/${RELEASE}-migrations`
 
-/** There is no kubelet here: says of the migrations' Job what the Job controller would say once its pod has ended well. */
+/** There is no kubelet here: says of the migrations' Job what the Job controller would say once its pod has ended well.
+ */
 async function finishMigrations(): Promise<void> {
   await eventually('the migrations to be asked for', async () => (await ask('GET', job)).status === 200)
   const now = new Date().toISOString().replace(/\.\d+/, '')
-  const condition = (type: string) => ({ type, status: 'True', reason: 'CompletionsReached', message: '', lastProbeTime: now, lastTransitionTime: now })
-  const status = { startTime: now, completionTime: now, succeeded: 1, uncountedTerminatedPods: {}, conditions: [condition('SuccessCriteriaMet'), condition('Complete')] }
+  const condition = (type: string) => ({
+    type,
+    status: 'True',
+    reason: 'CompletionsReached',
+    message: '',
+    lastProbeTime: now,
+    lastTransitionTime: now,
+  })
+  const status = {
+    startTime: now,
+    completionTime: now,
+    succeeded: 1,
+    uncountedTerminatedPods: {},
+    conditions: [condition('SuccessCriteriaMet'), condition('Complete')],
+  }
   expect(await ask('PATCH', `${job}/status`, { body: { status } })).toMatchObject({ status: 200 })
 }
 
@@ -188,30 +362,66 @@ describe('the control plane', () => {
     await finishMigrations()
     expect(await installing).toContain('STATUS: deployed')
     expect((await ask('GET', deployment('apiserver'))).body.spec?.replicas).toBe(2)
-    expect(await names(`/api/v1/namespaces/${NAMESPACE}/services`)).toEqual([`${RELEASE}-apiserver`, `${RELEASE}-controllers`, `${RELEASE}-operator`, `${RELEASE}-webhook`])
+    expect(await names(`/api/v1/namespaces/${NAMESPACE}/services`)).toEqual([
+      `${RELEASE}-apiserver`,
+      `${RELEASE}-controllers`,
+      `${RELEASE}-operator`,
+      `${RELEASE}-webhook`,
+    ])
     expect((await ask('GET', job)).status).toBe(404)
-    await eventually('the kinds to be served', async () => (await ask('GET', '/apis/svccloud.dev/v1alpha1/servers')).status === 200)
+    await eventually(
+      'the kinds to be served',
+      async () => (await ask('GET', '/apis/svccloud.dev/v1alpha1/servers')).status === 200,
+    )
   })
 
   const authority = async () => {
-    const { webhooks } = (await ask('GET', `/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/${NAMESPACE}-${RELEASE}`)).body as { webhooks?: { clientConfig: { caBundle: string } }[] } // as its kind says
+    const { webhooks } = (
+      await ask('GET', `/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/${NAMESPACE}-${RELEASE}`)
+    ).body as { webhooks?: { clientConfig: { caBundle: string } }[] } // as its kind says
     return webhooks?.[0]?.clientConfig.caBundle
   }
 
   it('upgrades', async () => {
     const before = await authority()
-    const upgrading = helm.must('upgrade', RELEASE, CONTROL_PLANE, ...IN_NAMESPACE, ...DATABASE, '--set', 'apiserver.replicas=3,accountRoles.create=false', '--timeout', '90s')
+    const upgrading = helm.must(
+      'upgrade',
+      RELEASE,
+      CONTROL_PLANE,
+      ...IN_NAMESPACE,
+      ...DATABASE,
+      '--set',
+      'apiserver.replicas=3,accountRoles.create=false',
+      '--timeout',
+      '90s',
+    )
     await finishMigrations()
     expect(await upgrading).toContain('REVISION: 2')
     expect(await authority()).toBe(before)
     expect((await ask('GET', deployment('apiserver'))).body.spec?.replicas).toBe(3)
-    expect((await names('/apis/rbac.authorization.k8s.io/v1/clusterroles')).filter((name) => name.startsWith('svccloud:'))).toEqual([])
+    expect(
+      (await names('/apis/rbac.authorization.k8s.io/v1/clusterroles')).filter((name) => name.startsWith('svccloud:')),
+    ).toEqual([])
   })
 
   it('parts the controllers by zones, and puts them together again', async () => {
-    const controllers = async () => (await names(`/apis/apps/v1/namespaces/${NAMESPACE}/deployments`)).filter((name) => name.startsWith(`${RELEASE}-controllers`))
+    const controllers = async () =>
+      (await names(`/apis/apps/v1/namespaces/${NAMESPACE}/deployments`)).filter((name) =>
+        name.startsWith(`${RELEASE}-controllers`),
+      )
     const upgrade = async (...flags: string[]) => {
-      const upgrading = helm.must('upgrade', RELEASE, CONTROL_PLANE, ...IN_NAMESPACE, ...DATABASE, '--set', 'apiserver.replicas=3,accountRoles.create=false', ...flags, '--timeout', '90s')
+      const upgrading = helm.must(
+        'upgrade',
+        RELEASE,
+        CONTROL_PLANE,
+        ...IN_NAMESPACE,
+        ...DATABASE,
+        '--set',
+        'apiserver.replicas=3,accountRoles.create=false',
+        ...flags,
+        '--timeout',
+        '90s',
+      )
       await finishMigrations()
       await upgrading
     }
@@ -223,7 +433,17 @@ describe('the control plane', () => {
   })
 
   it('changes nothing when the migrations fail', async () => {
-    const { code, text } = await helm.run('upgrade', RELEASE, CONTROL_PLANE, ...IN_NAMESPACE, ...DATABASE, '--set', 'apiserver.replicas=9', '--timeout', '3s')
+    const { code, text } = await helm.run(
+      'upgrade',
+      RELEASE,
+      CONTROL_PLANE,
+      ...IN_NAMESPACE,
+      ...DATABASE,
+      '--set',
+      'apiserver.replicas=9',
+      '--timeout',
+      '3s',
+    )
     expect(code, text).not.toBe(0)
     expect((await ask('GET', deployment('apiserver'))).body.spec?.replicas).toBe(3)
   })
@@ -231,16 +451,29 @@ describe('the control plane', () => {
   it('rolls back', async () => {
     await helm.must('rollback', RELEASE, '1', ...IN_NAMESPACE, '--timeout', '30s')
     expect((await ask('GET', deployment('apiserver'))).body.spec?.replicas).toBe(2)
-    expect((await names('/apis/rbac.authorization.k8s.io/v1/clusterroles')).filter((name) => name.startsWith('svccloud:'))).toHaveLength(5)
+    expect(
+      (await names('/apis/rbac.authorization.k8s.io/v1/clusterroles')).filter((name) => name.startsWith('svccloud:')),
+    ).toHaveLength(5)
   })
 
   it('goes, and leaves the kinds with their objects', async () => {
-    const region = { apiVersion: 'svccloud.dev/v1alpha1', kind: 'Region', metadata: { name: 'kept' }, spec: { displayName: 'Kept', country: 'DE' } }
+    const region = {
+      apiVersion: 'svccloud.dev/v1alpha1',
+      kind: 'Region',
+      metadata: { name: 'kept' },
+      spec: { displayName: 'Kept', country: 'DE' },
+    }
     expect(await ask('POST', '/apis/svccloud.dev/v1alpha1/regions', { body: region })).toMatchObject({ status: 201 })
-    expect(await names('/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations')).toEqual([`${NAMESPACE}-${RELEASE}`])
+    expect(await names('/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations')).toEqual([
+      `${NAMESPACE}-${RELEASE}`,
+    ])
     await helm.must('uninstall', RELEASE, ...IN_NAMESPACE, '--timeout', '30s')
     await eventually('everything else to go', async () => (await ask('GET', deployment('apiserver'))).status === 404)
-    expect((await names('/apis/rbac.authorization.k8s.io/v1/clusterroles')).filter((name) => name.startsWith(`${NAMESPACE}-${RELEASE}`))).toEqual([])
+    expect(
+      (await names('/apis/rbac.authorization.k8s.io/v1/clusterroles')).filter((name) =>
+        name.startsWith(`${NAMESPACE}-${RELEASE}`),
+      ),
+    ).toEqual([])
     expect(await names('/apis/svccloud.dev/v1alpha1/regions')).toEqual(['kept'])
   })
 })
@@ -249,7 +482,9 @@ describe('the agents of two hosts', () => {
   const agents = 'agents'
   const tokenOf = async (node: string) => {
     const account = `/api/v1/namespaces/${NAMESPACE}/serviceaccounts/${agents}-${node}/token`
-    const answer = await ask('POST', account, { body: { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: {} } })
+    const answer = await ask('POST', account, {
+      body: { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: {} },
+    })
     expect(answer.status).toBe(201)
     return answer.body.status?.token ?? ''
   }
@@ -263,16 +498,22 @@ describe('the agents of two hosts', () => {
   it('each reaches its own node and nothing else', async () => {
     const token = await tokenOf('n1')
     const instances = (namespace: string) => `/apis/svccloud.dev/v1alpha1/namespaces/${namespace}/instances`
-    const status = async (method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, body?: object) => (await ask(method, path, { token, ...(body ? { body } : {}) })).status
+    const status = async (method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, body?: object) =>
+      (await ask(method, path, { token, ...(body ? { body } : {}) })).status
     await eventually('the rights to count', async () => (await status('GET', instances('node-n1'))) === 200)
     const allowed = [
       ['GET', '/api/v1/namespaces/node-n1', 200],
       ['GET', '/api/v1/namespaces/node-n1/secrets/agent-access', 404],
       ['PATCH', `${instances('node-n1')}/missing/status`, 404],
     ] as const
-    for (const [method, path, expected] of allowed) expect.soft([method, path, await status(method, path, method === 'PATCH' ? {} : undefined)]).toEqual([method, path, expected])
+    for (const [method, path, expected] of allowed)
+      expect
+        .soft([method, path, await status(method, path, method === 'PATCH' ? {} : undefined)])
+        .toEqual([method, path, expected])
     const account = 'acc-1'
-    await ask('POST', '/api/v1/namespaces', { body: { apiVersion: 'v1', kind: 'Namespace', metadata: { name: account } } })
+    await ask('POST', '/api/v1/namespaces', {
+      body: { apiVersion: 'v1', kind: 'Namespace', metadata: { name: account } },
+    })
     const refused = [
       ['GET', instances('node-n2')],
       ['GET', '/apis/svccloud.dev/v1alpha1/instances'],
@@ -292,20 +533,39 @@ describe('the agents of two hosts', () => {
       ['PATCH', '/apis/coordination.k8s.io/v1/namespaces/node-n2/leases/heartbeat'],
       ['POST', `/api/v1/namespaces/${NAMESPACE}/serviceaccounts/${agents}-n2/token`],
     ] as const
-    for (const [method, path] of refused) expect.soft([method, path, await status(method, path, method === 'PATCH' || method === 'POST' ? {} : undefined)]).toEqual([method, path, 403])
+    for (const [method, path] of refused)
+      expect
+        .soft([method, path, await status(method, path, method === 'PATCH' || method === 'POST' ? {} : undefined)])
+        .toEqual([method, path, 403])
   })
 
   it('a host that is taken out loses its rights, its namespace stays', async () => {
     const token = await tokenOf('n2')
-    await helm.must('upgrade', agents, NODE_AGENT, ...IN_NAMESPACE, '--set', 'nodes[0].name=n1,nodes[0].host=host-1', '--timeout', '30s')
-    await eventually('the rights to be gone', async () => [401, 403].includes((await ask('GET', '/apis/svccloud.dev/v1alpha1/namespaces/node-n2/instances', { token })).status))
+    await helm.must(
+      'upgrade',
+      agents,
+      NODE_AGENT,
+      ...IN_NAMESPACE,
+      '--set',
+      'nodes[0].name=n1,nodes[0].host=host-1',
+      '--timeout',
+      '30s',
+    )
+    await eventually('the rights to be gone', async () =>
+      [401, 403].includes(
+        (await ask('GET', '/apis/svccloud.dev/v1alpha1/namespaces/node-n2/instances', { token })).status,
+      ),
+    )
     expect((await ask('GET', '/api/v1/namespaces/node-n2')).status).toBe(200)
     expect(await names(`/apis/apps/v1/namespaces/${NAMESPACE}/daemonsets`)).toEqual([`${agents}-n1`])
   })
 
   it('go', async () => {
     await helm.must('uninstall', agents, ...IN_NAMESPACE, '--timeout', '30s')
-    await eventually('the agents to go', async () => (await names(`/apis/apps/v1/namespaces/${NAMESPACE}/daemonsets`)).length === 0)
+    await eventually(
+      'the agents to go',
+      async () => (await names(`/apis/apps/v1/namespaces/${NAMESPACE}/daemonsets`)).length === 0,
+    )
     expect((await ask('GET', '/api/v1/namespaces/node-n1')).status).toBe(200)
   })
 })

@@ -14,8 +14,15 @@ const matches = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].m
 
 /** The leaves of a values file as dotted paths; an empty list, an empty map and `resources` are leaves. */
 function leaves(value: unknown, path = ''): string[] {
-  const isBranch = typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length > 0 && !path.endsWith('resources')
-  return isBranch ? Object.entries(value).flatMap(([name, below]) => leaves(below, path === '' ? name : `${path}.${name}`)) : [path]
+  const isBranch =
+    typeof value === 'object' &&
+    value !== null &&
+    !Array.isArray(value) &&
+    Object.keys(value).length > 0 &&
+    !path.endsWith('resources')
+  return isBranch
+    ? Object.entries(value).flatMap(([name, below]) => leaves(below, path === '' ? name : `${path}.${name}`))
+    : [path]
 }
 
 describe.each(['svccloud', 'svccloud-node-agent'])('chart %s', (chart) => {
@@ -25,8 +32,12 @@ describe.each(['svccloud', 'svccloud-node-agent'])('chart %s', (chart) => {
   })
 
   it('has a schema for every value', async () => {
-    const schema = JSON.parse(await read(`charts/${chart}/values.schema.json`)) as { properties: Record<string, unknown> }
-    expect(Object.keys(schema.properties).toSorted()).toEqual(['global', ...Object.keys(parse(await read(`charts/${chart}/values.yaml`)) as object)].toSorted())
+    const schema = JSON.parse(await read(`charts/${chart}/values.schema.json`)) as {
+      properties: Record<string, unknown>
+    }
+    expect(Object.keys(schema.properties).toSorted()).toEqual(
+      ['global', ...Object.keys(parse(await read(`charts/${chart}/values.yaml`)) as object)].toSorted(),
+    )
   })
 })
 
@@ -51,37 +62,75 @@ interface Rule {
   readonly verbs: readonly string[]
 }
 
-const VERBS: Readonly<Record<string, readonly string[]>> = { get: ['get'], list: ['list'], watch: ['watch'], create: ['create'], patch: ['patch'], replace: ['update'], delete: ['delete'], apply: ['create', 'patch'] }
-const CORE: readonly { readonly kind: string; readonly plural: string }[] = [{ kind: 'Namespace', plural: 'namespaces' }, { kind: 'Secret', plural: 'secrets' }, { kind: 'Lease', plural: 'leases' }]
+const VERBS: Readonly<Record<string, readonly string[]>> = {
+  get: ['get'],
+  list: ['list'],
+  watch: ['watch'],
+  create: ['create'],
+  patch: ['patch'],
+  replace: ['update'],
+  delete: ['delete'],
+  apply: ['create', 'patch'],
+}
+const CORE: readonly { readonly kind: string; readonly plural: string }[] = [
+  { kind: 'Namespace', plural: 'namespaces' },
+  { kind: 'Secret', plural: 'secrets' },
+  { kind: 'Lease', plural: 'leases' },
+]
 /** Only a process that registers its own webhook writes it; in a cluster the chart does. */
 const NOT_IN_A_CLUSTER = new Set(['ValidatingWebhookConfiguration'])
 
 it('lets the API server do to each kind what its sources do', async () => {
-  const role = /-apiserver\n.*?\n(rules:\n.*?)\n---/s.exec(await read('charts/svccloud/templates/access.yaml'))?.[1] ?? ''
+  const role =
+    /-apiserver\n.*?\n(rules:\n.*?)\n---/s.exec(await read('charts/svccloud/templates/access.yaml'))?.[1] ?? ''
   const { rules } = parse(role) as { rules: Rule[] }
   const plurals = new Map([...RESOURCES, ...CORE].map(({ kind, plural }) => [kind, plural]))
   const files = (await readdir(join(ROOT, 'apiserver'), { recursive: true })).filter((file) => file.endsWith('.ts'))
   const text = (await Promise.all(files.map((file) => read(`apiserver/${file}`)))).join('\n')
   const done = [
-    ...[...text.matchAll(/\bstore\.(\w+)\(([A-Z]\w+)/g)].flatMap(([, call = '', kind = '']) => (VERBS[call] ?? []).map((verb) => ({ kind, verb }))),
-    ...[...text.matchAll(/\bcaches\.of\(([A-Z]\w+)/g)].flatMap(([, kind = '']) => [{ kind, verb: 'list' }, { kind, verb: 'watch' }]),
+    ...[...text.matchAll(/\bstore\.(\w+)\(([A-Z]\w+)/g)].flatMap(([, call = '', kind = '']) =>
+      (VERBS[call] ?? []).map((verb) => ({ kind, verb })),
+    ),
+    ...[...text.matchAll(/\bcaches\.of\(([A-Z]\w+)/g)].flatMap(([, kind = '']) => [
+      { kind, verb: 'list' },
+      { kind, verb: 'watch' },
+    ]),
   ].filter(({ kind }) => !NOT_IN_A_CLUSTER.has(kind))
-  const lacking = done.filter(({ kind, verb }) => !rules.some(({ resources, verbs }) => resources.includes(plurals.get(kind) ?? '') && verbs.includes(verb)))
+  const lacking = done.filter(
+    ({ kind, verb }) =>
+      !rules.some(({ resources, verbs }) => resources.includes(plurals.get(kind) ?? '') && verbs.includes(verb)),
+  )
   expect(done.length).toBeGreaterThan(20)
   expect([...new Set(lacking.map(({ kind, verb }) => `${verb} ${kind}`))]).toEqual([])
 })
 
 it('gives the agents what the embedded Kubernetes API gives them', async () => {
-  const role = /name: svccloud-node-agent\n.*?\n(rules:\n.*?)\n---/s.exec(await read('charts/svccloud-node-agent/templates/access.yaml'))?.[1] ?? ''
-  const flat = (rules: readonly { readonly verbs?: readonly string[]; readonly resources?: readonly string[] }[]) => rules.flatMap(({ resources = [], verbs = [] }) => resources.flatMap((resource) => verbs.map((verb) => `${verb} ${resource}`)))
+  const role =
+    /name: svccloud-node-agent\n.*?\n(rules:\n.*?)\n---/s.exec(
+      await read('charts/svccloud-node-agent/templates/access.yaml'),
+    )?.[1] ?? ''
+  const flat = (rules: readonly { readonly verbs?: readonly string[]; readonly resources?: readonly string[] }[]) =>
+    rules.flatMap(({ resources = [], verbs = [] }) =>
+      resources.flatMap((resource) => verbs.map((verb) => `${verb} ${resource}`)),
+    )
   const ownNamespace = 'get namespaces' // a rule of its own in a real cluster, since it names one object of the cluster
-  expect([...flat((parse(role) as { rules: Rule[] }).rules), ownNamespace].toSorted()).toEqual(flat(NODE_RULES).toSorted())
+  expect([...flat((parse(role) as { rules: Rule[] }).rules), ownNamespace].toSorted()).toEqual(
+    flat(NODE_RULES).toSorted(),
+  )
 })
 
 /** Settings that a cluster gives in another way, or that only one machine has. */
 const NOT_OF_CHARTS = new Set([
-  'SVCCLOUD_KUBECONFIG', 'SVCCLOUD_INSTALL_CRDS', 'SVCCLOUD_WEBHOOK_REGISTER', 'SVCCLOUD_MAIL_DIRECTORY', 'SVCCLOUD_IDENTITY', 'SVCCLOUD_ENDED_IDENTITY',
-  'SVCCLOUD_IMAGE_CACHE', 'SVCCLOUD_POWER_CYCLE', 'SVCCLOUD_STOP_GUESTS', 'SVCCLOUD_MIGRATION_HOST',
+  'SVCCLOUD_KUBECONFIG',
+  'SVCCLOUD_INSTALL_CRDS',
+  'SVCCLOUD_WEBHOOK_REGISTER',
+  'SVCCLOUD_MAIL_DIRECTORY',
+  'SVCCLOUD_IDENTITY',
+  'SVCCLOUD_ENDED_IDENTITY',
+  'SVCCLOUD_IMAGE_CACHE',
+  'SVCCLOUD_POWER_CYCLE',
+  'SVCCLOUD_STOP_GUESTS',
+  'SVCCLOUD_MIGRATION_HOST',
 ])
 
 it.each([
@@ -90,7 +139,9 @@ it.each([
   { chart: 'svccloud-node-agent', main: 'agents/node/main.ts' },
 ])('$chart has a way to set whatever $main reads', async ({ chart, main }) => {
   const folder = join(ROOT, 'charts', chart, 'templates')
-  const templates = (await Promise.all((await readdir(folder)).map((file) => readFile(join(folder, file), 'utf8')))).join('\n')
+  const templates = (
+    await Promise.all((await readdir(folder)).map((file) => readFile(join(folder, file), 'utf8')))
+  ).join('\n')
   const settings = [...new Set(matches(await read(main), /\b(SVCCLOUD_[A-Z_]+)\b/g))]
   expect(settings.filter((name) => !NOT_OF_CHARTS.has(name) && !templates.includes(name))).toEqual([])
 })
@@ -103,7 +154,11 @@ async function foldersLoadedBy(main: string): Promise<Set<string>> {
     if (seen.has(file)) continue
     seen.add(file)
     const here = dirname(file)
-    waiting.push(...matches(await readFile(file, 'utf8'), /(?:from|import|import\() ?'(\.[^']+)'/g).map((path) => resolve(here, path)))
+    waiting.push(
+      ...matches(await readFile(file, 'utf8'), /(?:from|import|import\() ?'(\.[^']+)'/g).map((path) =>
+        resolve(here, path),
+      ),
+    )
   }
   return new Set([...seen].map((file) => relative(ROOT, file).split('/')[0] ?? ''))
 }
@@ -121,10 +176,13 @@ it.each([
 })
 
 it('images run as an ordinary user', async () => {
-  for (const stage of (await read('Dockerfile')).split(/^FROM /m).slice(-2)) expect(stage).toMatch(/^USER 65532:65532$/m)
+  for (const stage of (await read('Dockerfile')).split(/^FROM /m).slice(-2))
+    expect(stage).toMatch(/^USER 65532:65532$/m)
 })
 
 it('the Dockerfile has no mistakes', async () => {
-  expect(validate(await read('Dockerfile')).map(({ message, range }) => `${range.start.line + 1}: ${message}`)).toEqual([])
+  expect(validate(await read('Dockerfile')).map(({ message, range }) => `${range.start.line + 1}: ${message}`)).toEqual(
+    [],
+  )
   expect(validate('FROM a\nRUNN b\n')).not.toEqual([])
 })

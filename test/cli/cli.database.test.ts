@@ -16,16 +16,26 @@ const svccloud = (...line: string[]) => shared.world.svccloud(line)
 
 describe('signing in', () => {
   const home = (name: string) => ({ XDG_CONFIG_HOME: join(shared.world.folder, name) })
-  const login = (name: string, line: readonly string[], more: object = {}, environment: object = {}) => runLine(['login', '--url', shared.world.url, ...line], { environment: { ...home(name), ...environment }, ...more })
+  const login = (name: string, line: readonly string[], more: object = {}, environment: object = {}) =>
+    runLine(['login', '--url', shared.world.url, ...line], { environment: { ...home(name), ...environment }, ...more })
 
   test('with a token keeps it for its owner alone, and commands use it', async () => {
     const token = await shared.world.owner.token('read')
-    expect(await login('by-token', ['--token', '-'], { input: `${token}\n` })).toMatchObject({ code: 0, error: expect.stringContaining('profile default') })
+    expect(await login('by-token', ['--token', '-'], { input: `${token}\n` })).toMatchObject({
+      code: 0,
+      error: expect.stringContaining('profile default'),
+    })
     const file = join(shared.world.folder, 'by-token/svccloud/config.json')
     expect((await stat(file)).mode & 0o777).toBe(0o600)
     const use = (...line: string[]) => runLine(line, { environment: home('by-token') })
-    expect(await use('zone', 'list', '-o', 'name')).toMatchObject({ code: 0, out: expect.stringContaining(shared.world.cloud.zone) })
-    expect(await use('ssh-key', 'create', '--name', 'x', '--public-key', PUBLIC_KEY)).toMatchObject({ code: 2, error: expect.stringMatching(/^svccloud: 403 Forbidden: .*\n {2}request [0-9a-f-]{36}\n$/) })
+    expect(await use('zone', 'list', '-o', 'name')).toMatchObject({
+      code: 0,
+      out: expect.stringContaining(shared.world.cloud.zone),
+    })
+    expect(await use('ssh-key', 'create', '--name', 'x', '--public-key', PUBLIC_KEY)).toMatchObject({
+      code: 2,
+      error: expect.stringMatching(/^svccloud: 403 Forbidden: .*\n {2}request [0-9a-f-]{36}\n$/),
+    })
     expect(await login('by-token', ['--profile', 'other', '--token', token])).toMatchObject({ code: 0 })
     expect((await use('profile', 'list')).out).toMatch(/default +http.* +false\nother +http.* +true\n/)
     expect(await use('profile', 'use', 'default')).toMatchObject({ code: 0 })
@@ -34,33 +44,69 @@ describe('signing in', () => {
     expect(await use('profile', 'use', 'default')).toMatchObject({ code: 4 })
   })
   test('with a bad token keeps nothing', async () => {
-    expect(await login('bad', ['--token', 'nonsense'])).toMatchObject({ code: 2, error: expect.stringContaining('401') })
-    expect(await runLine(['zone', 'list'], { environment: home('bad') })).toMatchObject({ code: 2, error: expect.stringContaining('svccloud login') })
+    expect(await login('bad', ['--token', 'nonsense'])).toMatchObject({
+      code: 2,
+      error: expect.stringContaining('401'),
+    })
+    expect(await runLine(['zone', 'list'], { environment: home('bad') })).toMatchObject({
+      code: 2,
+      error: expect.stringContaining('svccloud login'),
+    })
   })
   test('with a password makes a token, asking for what is not given', async () => {
-    expect(await login('asked', [], { isTerminal: true, input: `owner@example.com\n${PASSWORD}` })).toMatchObject({ code: 0, error: expect.stringContaining('Password: ') })
-    expect(await login('given', ['--email', 'owner@example.com'], {}, { SVCCLOUD_PASSWORD: PASSWORD })).toMatchObject({ code: 0 })
+    expect(await login('asked', [], { isTerminal: true, input: `owner@example.com\n${PASSWORD}` })).toMatchObject({
+      code: 0,
+      error: expect.stringContaining('Password: '),
+    })
+    expect(await login('given', ['--email', 'owner@example.com'], {}, { SVCCLOUD_PASSWORD: PASSWORD })).toMatchObject({
+      code: 0,
+    })
     expect(await runLine(['zone', 'list'], { environment: home('given') })).toMatchObject({ code: 0 })
     expect(await login('none', [])).toMatchObject({ code: 4 })
-    expect(await login('wrong', ['--email', 'owner@example.com'], {}, { SVCCLOUD_PASSWORD: 'wrong' })).toMatchObject({ code: 2 })
+    expect(await login('wrong', ['--email', 'owner@example.com'], {}, { SVCCLOUD_PASSWORD: 'wrong' })).toMatchObject({
+      code: 2,
+    })
   })
   test('with a second factor too', async () => {
     const careful = await shared.world.cloud.signUp('careful@example.com')
     const { secret } = (await careful.send('POST', '/v1/account/mfa/totp')).body
-    const codes = await careful.send('POST', '/v1/account/mfa/totp/confirm', { body: { code: generateSync({ secret }) } })
+    const codes = await careful.send('POST', '/v1/account/mfa/totp/confirm', {
+      body: { code: generateSync({ secret }) },
+    })
     const [recoveryCode] = codes.body['recovery_codes']
     const line = ['--email', 'careful@example.com']
-    expect(await login('factor', line, {}, { SVCCLOUD_PASSWORD: PASSWORD })).toMatchObject({ code: 4, error: expect.stringContaining('--code') })
-    expect(await login('factor', [...line, '--code', recoveryCode], {}, { SVCCLOUD_PASSWORD: PASSWORD })).toMatchObject({ code: 0 })
+    expect(await login('factor', line, {}, { SVCCLOUD_PASSWORD: PASSWORD })).toMatchObject({
+      code: 4,
+      error: expect.stringContaining('--code'),
+    })
+    expect(await login('factor', [...line, '--code', recoveryCode], {}, { SVCCLOUD_PASSWORD: PASSWORD })).toMatchObject(
+      { code: 0 },
+    )
     expect(await runLine(['zone', 'list'], { environment: home('factor') })).toMatchObject({ code: 0 })
   })
 })
 
 describe('servers', () => {
   test('are made, waited for, and shown as they are then', async () => {
-    expect(await svccloud('ssh-key', 'create', '--name', 'laptop', '--public-key', PUBLIC_KEY)).toMatchObject({ code: 0, out: expect.stringContaining('SHA256:') })
+    expect(await svccloud('ssh-key', 'create', '--name', 'laptop', '--public-key', PUBLIC_KEY)).toMatchObject({
+      code: 0,
+      out: expect.stringContaining('SHA256:'),
+    })
     const { cloud, owner } = shared.world
-    const making = svccloud('server', 'create', '--zone', cloud.zone, '--hostname', 'web', '--plan', 'tiny', '--template', 'tiny-linux', '--ssh-key-ids', 'laptop')
+    const making = svccloud(
+      'server',
+      'create',
+      '--zone',
+      cloud.zone,
+      '--hostname',
+      'web',
+      '--plan',
+      'tiny',
+      '--template',
+      'tiny-linux',
+      '--ssh-key-ids',
+      'laptop',
+    )
     const key = { namespace: accountNamespace(owner.accountId) }
     let operation: Awaited<ReturnType<typeof cloud.admin.list<never, never>>>['items'][number] | undefined
     while (operation === undefined) {
@@ -68,46 +114,109 @@ describe('servers', () => {
       await new Promise((resolve) => setTimeout(resolve, 20))
     }
     const events = [{ at: '2026-01-01T00:00:00Z', kind: 'started', message: 'Placed.' }]
-    await cloud.admin.patch(Operation, { ...key, name: operation.metadata.name }, { status: { status: 'succeeded', step: '', stepIndex: 4, error: '', events } }, 'status')
+    await cloud.admin.patch(
+      Operation,
+      { ...key, name: operation.metadata.name },
+      { status: { status: 'succeeded', step: '', stepIndex: 4, error: '', events } },
+      'status',
+    )
     const made = await making
     expect(made).toMatchObject({ code: 0, error: expect.stringContaining('server.create: Placed.\n') })
     expect(made.out).toMatch(/^hostname +web$/m)
   })
   test('that fail to come about end with their error', async () => {
     const { cloud, owner } = shared.world
-    const started = await svccloud('server', 'create', '--zone', cloud.zone, '--hostname', 'broken', '--plan', 'tiny', '--template', 'tiny-linux', '--no-wait', '-o', 'json')
+    const started = await svccloud(
+      'server',
+      'create',
+      '--zone',
+      cloud.zone,
+      '--hostname',
+      'broken',
+      '--plan',
+      'tiny',
+      '--template',
+      'tiny-linux',
+      '--no-wait',
+      '-o',
+      'json',
+    )
     expect(started.code, started.error).toBe(0)
     const { server, operation } = JSON.parse(started.out)
     const key = { namespace: accountNamespace(owner.accountId), name: operation.id }
-    await cloud.admin.patch(Operation, key, { status: { status: 'failed', step: 'storage', stepIndex: 1, error: 'No room.' } }, 'status')
-    expect(await svccloud('operation', 'get', operation.id, '--columns', 'status,error')).toMatchObject({ code: 0, out: 'status  failed\nerror   No room.\n' })
-    expect(await svccloud('server', 'delete', server.id)).toMatchObject({ code: 4, error: expect.stringContaining('--yes') })
-    expect(await shared.world.svccloud(['server', 'delete', 'broken'], { isTerminal: true, input: 'no' })).toMatchObject({ code: 4, error: expect.stringContaining('nothing was done') })
+    await cloud.admin.patch(
+      Operation,
+      key,
+      { status: { status: 'failed', step: 'storage', stepIndex: 1, error: 'No room.' } },
+      'status',
+    )
+    expect(await svccloud('operation', 'get', operation.id, '--columns', 'status,error')).toMatchObject({
+      code: 0,
+      out: 'status  failed\nerror   No room.\n',
+    })
+    expect(await svccloud('server', 'delete', server.id)).toMatchObject({
+      code: 4,
+      error: expect.stringContaining('--yes'),
+    })
+    expect(
+      await shared.world.svccloud(['server', 'delete', 'broken'], { isTerminal: true, input: 'no' }),
+    ).toMatchObject({ code: 4, error: expect.stringContaining('nothing was done') })
     expect(await svccloud('server', 'delete', 'broken', '--yes', '--no-wait')).toMatchObject({ code: 0 })
   })
   test('are found by name, changed, and listed', async () => {
-    expect(await svccloud('server', 'update', 'web', '--labels', 'tier=front', '--title', 'Front', '-o', 'yaml')).toMatchObject({ code: 0, out: expect.stringContaining('title: Front') })
-    expect(await svccloud('server', 'list', '--label', 'tier=front', '--columns', 'hostname,labels.tier')).toMatchObject({ code: 0, out: 'HOSTNAME  LABELS.TIER\nweb       front\n' })
-    expect(await svccloud('server', 'update', 'web', '--title', 'x', '--if-match', '"99"')).toMatchObject({ code: 1, error: expect.stringContaining('reason state_not_allowed') })
-    expect(await svccloud('server', 'get', 'no-such')).toMatchObject({ code: 1, error: expect.stringContaining('404 Not Found') })
-    expect(await svccloud('server', 'list', '--limit', '1')).toMatchObject({ code: 0, error: expect.stringContaining('--all') })
-    expect((await svccloud('server', 'list', '--limit', '1', '--all', '-o', 'name')).out.trim().split('\n')).toHaveLength(2)
+    expect(
+      await svccloud('server', 'update', 'web', '--labels', 'tier=front', '--title', 'Front', '-o', 'yaml'),
+    ).toMatchObject({ code: 0, out: expect.stringContaining('title: Front') })
+    expect(
+      await svccloud('server', 'list', '--label', 'tier=front', '--columns', 'hostname,labels.tier'),
+    ).toMatchObject({ code: 0, out: 'HOSTNAME  LABELS.TIER\nweb       front\n' })
+    expect(await svccloud('server', 'update', 'web', '--title', 'x', '--if-match', '"99"')).toMatchObject({
+      code: 1,
+      error: expect.stringContaining('reason state_not_allowed'),
+    })
+    expect(await svccloud('server', 'get', 'no-such')).toMatchObject({
+      code: 1,
+      error: expect.stringContaining('404 Not Found'),
+    })
+    expect(await svccloud('server', 'list', '--limit', '1')).toMatchObject({
+      code: 0,
+      error: expect.stringContaining('--all'),
+    })
+    expect(
+      (await svccloud('server', 'list', '--limit', '1', '--all', '-o', 'name')).out.trim().split('\n'),
+    ).toHaveLength(2)
   })
   test('are described in files, where flags win', async () => {
     const file = join(shared.world.folder, 'server.yaml')
-    await writeFile(file, `zone: ${shared.world.cloud.zone}\nhostname: from-file\nplan: no-such\ntemplate: tiny-linux\n`)
-    expect(await svccloud('server', 'create', '-f', file, '--no-wait')).toMatchObject({ code: 3, error: expect.stringContaining('plan') })
-    expect(await svccloud('server', 'create', '-f', file, '--plan', 'tiny', '--no-wait')).toMatchObject({ code: 0, out: expect.stringMatching(/^hostname +from-file$/m) })
+    await writeFile(
+      file,
+      `zone: ${shared.world.cloud.zone}\nhostname: from-file\nplan: no-such\ntemplate: tiny-linux\n`,
+    )
+    expect(await svccloud('server', 'create', '-f', file, '--no-wait')).toMatchObject({
+      code: 3,
+      error: expect.stringContaining('plan'),
+    })
+    expect(await svccloud('server', 'create', '-f', file, '--plan', 'tiny', '--no-wait')).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/^hostname +from-file$/m),
+    })
     expect(await svccloud('server', 'create', '-f', join(shared.world.folder, 'nothing'))).toMatchObject({ code: 4 })
-    expect(await svccloud('server', 'create', '--hostname', 'x')).toMatchObject({ code: 4, error: expect.stringContaining('--zone is required') })
+    expect(await svccloud('server', 'create', '--hostname', 'x')).toMatchObject({
+      code: 4,
+      error: expect.stringContaining('--zone is required'),
+    })
   })
 })
 
 test('a wait that is interrupted ends with 130, and the operation goes on', async () => {
   const { cloud } = shared.world
   const interrupt = new AbortController()
-  const making = shared.world.svccloud(['server', 'create', '--zone', cloud.zone, '--hostname', 'slow', '--plan', 'tiny', '--template', 'tiny-linux'], { signal: interrupt.signal })
-  while ((await svccloud('server', 'list', '--hostname', 'slow', '-o', 'name')).out === '') await new Promise((resolve) => setTimeout(resolve, 20))
+  const making = shared.world.svccloud(
+    ['server', 'create', '--zone', cloud.zone, '--hostname', 'slow', '--plan', 'tiny', '--template', 'tiny-linux'],
+    { signal: interrupt.signal },
+  )
+  while ((await svccloud('server', 'list', '--hostname', 'slow', '-o', 'name')).out === '')
+    await new Promise((resolve) => setTimeout(resolve, 20))
   interrupt.abort()
   expect(await making).toMatchObject({ code: 130 })
 })
@@ -119,15 +228,23 @@ test('the audit log is fetched and checked, and a changed export is found out', 
   expect(lines.length).toBeGreaterThan(3)
   const file = join(shared.world.folder, 'audit.ndjson')
   await writeFile(file, out)
-  expect(await runLine(['audit', 'verify', file], {})).toMatchObject({ code: 0, out: expect.stringContaining(`OK: ${lines.length} entries`) })
+  expect(await runLine(['audit', 'verify', file], {})).toMatchObject({
+    code: 0,
+    out: expect.stringContaining(`OK: ${lines.length} entries`),
+  })
   await writeFile(file, out.replace('owner@example.com', 'other@example.com'))
-  expect(await runLine(['audit', 'verify', file], {})).toMatchObject({ code: 1, out: expect.stringContaining('BROKEN') })
+  expect(await runLine(['audit', 'verify', file], {})).toMatchObject({
+    code: 1,
+    out: expect.stringContaining('BROKEN'),
+  })
   expect(await runLine(['audit', 'verify', '-'], { input: 'nonsense' })).toMatchObject({ code: 3 })
 })
 
-test('any request can be sent, and its refusal is the command\'s', async () => {
+test("any request can be sent, and its refusal is the command's", async () => {
   expect(JSON.parse((await svccloud('api', 'get', '/v1/regions')).out)).toMatchObject({ next_cursor: null })
-  expect(await shared.world.svccloud(['api', 'POST', '/v1/ssh-keys', '-f', '-'], { input: '{"name": "x"}' })).toMatchObject({ code: 3, error: expect.stringContaining('public_key') })
+  expect(
+    await shared.world.svccloud(['api', 'POST', '/v1/ssh-keys', '-f', '-'], { input: '{"name": "x"}' }),
+  ).toMatchObject({ code: 3, error: expect.stringContaining('public_key') })
   expect(await svccloud('api', 'GET', 'v1')).toMatchObject({ code: 4 })
 })
 
@@ -136,26 +253,45 @@ test('the console types what is piped in, and says what cannot be typed', async 
   const leave = new AbortController()
   // No controller has started it here, so what is typed is refused; then there is nothing to wait for.
   const isRefused = (error: string) => void (error.includes('not typed: 409') && leave.abort())
-  expect(await shared.world.svccloud(['console', server], { input: 'hello\n', signal: leave.signal, onError: isRefused })).toMatchObject({ code: 0 })
+  expect(
+    await shared.world.svccloud(['console', server], { input: 'hello\n', signal: leave.signal, onError: isRefused }),
+  ).toMatchObject({ code: 0 })
   expect(await svccloud('console')).toMatchObject({ code: 4 })
   expect(await svccloud('console', 'no-such')).toMatchObject({ code: 1, error: expect.stringContaining('404') })
 })
 
 describe('command lines', () => {
-  test.each([[['nonsense'], 4], [['server', 'nonsense'], 4], [['server', 'get'], 4], [['server', 'list', 'extra'], 4], [['completion', 'csh'], 4], [['help'], 0], [['server', '--help'], 0], [['server', 'create', '--help'], 0], [['login', '-h'], 0], [['--version'], 0]])('%j ends with %i', async (line, code) => {
+  test.each([
+    [['nonsense'], 4],
+    [['server', 'nonsense'], 4],
+    [['server', 'get'], 4],
+    [['server', 'list', 'extra'], 4],
+    [['completion', 'csh'], 4],
+    [['help'], 0],
+    [['server', '--help'], 0],
+    [['server', 'create', '--help'], 0],
+    [['login', '-h'], 0],
+    [['--version'], 0],
+  ])('%j ends with %i', async (line, code) => {
     expect(await svccloud(...line)).toMatchObject({ code, [code === 0 ? 'error' : 'out']: '' })
   })
   test('nobody there is its own code', async () => {
-    expect(await runLine(['zone', 'list'], { environment: { SVCCLOUD_URL: 'http://127.0.0.1:9', SVCCLOUD_TOKEN: 'x' } })).toMatchObject({ code: 6, error: expect.stringContaining('cannot be reached') })
+    expect(
+      await runLine(['zone', 'list'], { environment: { SVCCLOUD_URL: 'http://127.0.0.1:9', SVCCLOUD_TOKEN: 'x' } }),
+    ).toMatchObject({ code: 6, error: expect.stringContaining('cannot be reached') })
   })
   test('colors are left out where NO_COLOR asks for it', async () => {
     expect((await shared.world.svccloud(['zone', 'list'], { isTerminal: true })).out).toContain('\u001b[1m')
-    expect((await shared.world.svccloud(['zone', 'list'], { isTerminal: true, environment: { NO_COLOR: '1' } })).out).not.toContain('\u001b')
+    expect(
+      (await shared.world.svccloud(['zone', 'list'], { isTerminal: true, environment: { NO_COLOR: '1' } })).out,
+    ).not.toContain('\u001b')
   })
 })
 
 test('the program itself runs, whatever Node started it', async () => {
   const token = await shared.world.owner.token('read')
-  const { stdout } = await promisify(execFile)('cli/svccloud.js', ['zone', 'list', '-o', 'name'], { env: { PATH: process.env['PATH'], SVCCLOUD_URL: shared.world.url, SVCCLOUD_TOKEN: token } })
+  const { stdout } = await promisify(execFile)('cli/svccloud.js', ['zone', 'list', '-o', 'name'], {
+    env: { PATH: process.env['PATH'], SVCCLOUD_URL: shared.world.url, SVCCLOUD_TOKEN: token },
+  })
   expect(stdout).toContain(shared.world.cloud.zone)
 })

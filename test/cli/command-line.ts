@@ -33,25 +33,37 @@ export function useWorld(options: { readonly agents?: AgentConnections } = {}): 
   beforeAll(async () => {
     const cloud = await openCloud(database.db, options)
     const folder = await mkdtemp(join(tmpdir(), 'svccloud-cli-'))
-    const listen = (port: number) => startServer({
-      host: '127.0.0.1', port, clock: systemClock, random: systemRandom, log: silentLog,
-      service: (request) => {
-        cloud.pass(PACE_MILLISECONDS)
-        return cloud.app.customers(request)
-      },
-    })
-    let running = server = await listen(0)
+    const listen = (port: number) =>
+      startServer({
+        host: '127.0.0.1',
+        port,
+        clock: systemClock,
+        random: systemRandom,
+        log: silentLog,
+        service: (request) => {
+          cloud.pass(PACE_MILLISECONDS)
+          return cloud.app.customers(request)
+        },
+      })
+    let running = (server = await listen(0))
     const owner = await cloud.signUp('owner@example.com')
     const url = `http://127.0.0.1:${running.port}`
     const token = await owner.token('read_write')
     world = {
-      cloud, owner, url, folder,
+      cloud,
+      owner,
+      url,
+      folder,
       async interrupt() {
         const { port } = running
         await running.stop(0)
         running = server = await listen(port)
       },
-      svccloud: (line, options = {}) => runLine(line, { ...options, environment: { XDG_CONFIG_HOME: folder, SVCCLOUD_URL: url, SVCCLOUD_TOKEN: token, ...options.environment } }),
+      svccloud: (line, options = {}) =>
+        runLine(line, {
+          ...options,
+          environment: { XDG_CONFIG_HOME: folder, SVCCLOUD_URL: url, SVCCLOUD_TOKEN: token, ...options.environment },
+        }),
     }
   })
   afterAll(async () => {

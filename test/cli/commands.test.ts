@@ -8,7 +8,17 @@ import { render } from '../../cli/output.ts'
 import { COMMANDS } from '../../cli/run.ts'
 import { route } from '../../kit/http/route.ts'
 
-const routeOf = (id: string, path: string, more: object = {}) => route({ id, method: 'GET', path, area: '', summary: 'x', permission: 'read', answers: { 200: z.strictObject({}) }, ...more })
+const routeOf = (id: string, path: string, more: object = {}) =>
+  route({
+    id,
+    method: 'GET',
+    path,
+    area: '',
+    summary: 'x',
+    permission: 'read',
+    answers: { 200: z.strictObject({}) },
+    ...more,
+  })
 
 test.each([
   ['list_servers', '/v1/servers', 'server list'],
@@ -21,11 +31,17 @@ test.each([
   ['list_credits', '/v1/account/credits', 'credit list'],
   ['assign_floating_ip', '/v1/floating-ips/{id}/assign', 'floating-ip assign'],
 ])('%s at %s is %s', (id, path, name) => {
-  expect(commandsOf([routeOf(id, path, path.includes('{') ? { params: z.strictObject({ id: z.string() }) } : {})]).map(nameOf)).toEqual([name])
+  expect(
+    commandsOf([routeOf(id, path, path.includes('{') ? { params: z.strictObject({ id: z.string() }) } : {})]).map(
+      nameOf,
+    ),
+  ).toEqual([name])
 })
 
 test('two operations are never one command, and what no token may call is none', () => {
-  expect(() => commandsOf([routeOf('list_servers', '/v1/servers'), routeOf('list_servers', '/v1/servers')])).toThrow('server list')
+  expect(() => commandsOf([routeOf('list_servers', '/v1/servers'), routeOf('list_servers', '/v1/servers')])).toThrow(
+    'server list',
+  )
   const names = COMMANDS.map(nameOf)
   expect(names).toEqual(expect.arrayContaining(['server create', 'server list', 'ssh-key create', 'operation get']))
   expect(names.filter((name) => /console|token|login|mcp/.test(name))).toEqual([])
@@ -42,36 +58,73 @@ const bodyOf = (name: string, ...line: string[]) => {
 }
 
 test('flags become fields of their type', () => {
-  expect(bodyOf('server create', '--zone', 'z', '--labels', 'a=1,b=x=y', '--labels=c=', '--storage-gibibytes', '20', '--no-start', '--ssh-key-ids', 'one,two')).toEqual({
-    zone: 'z', labels: { a: '1', b: 'x=y', c: '' }, storage_gibibytes: 20, start: false, ssh_key_ids: ['one', 'two'],
+  expect(
+    bodyOf(
+      'server create',
+      '--zone',
+      'z',
+      '--labels',
+      'a=1,b=x=y',
+      '--labels=c=',
+      '--storage-gibibytes',
+      '20',
+      '--no-start',
+      '--ssh-key-ids',
+      'one,two',
+    ),
+  ).toEqual({
+    zone: 'z',
+    labels: { a: '1', b: 'x=y', c: '' },
+    storage_gibibytes: 20,
+    start: false,
+    ssh_key_ids: ['one', 'two'],
   })
   expect(bodyOf('server update', 'web', '--is-protected', '--title', '')).toEqual({ is_protected: true, title: '' })
-  expect(bodyOf('server update', 'web', '--is-protected=false', '--labels', '')).toEqual({ is_protected: false, labels: {} })
+  expect(bodyOf('server update', 'web', '--is-protected=false', '--labels', '')).toEqual({
+    is_protected: false,
+    labels: {},
+  })
 })
 
 test.each([
-  ['server list', ['--nonsense'], '--nonsense'], ['server create', ['--storage-gibibytes', 'many'], 'whole number'], ['server create', ['--zone'], 'needs a value'],
-  ['server create', ['--labels', 'a'], 'key=value'], ['server list', ['--output', 'xml'], 'table, json'], ['server create', ['--start=maybe'], 'true or false'],
+  ['server list', ['--nonsense'], '--nonsense'],
+  ['server create', ['--storage-gibibytes', 'many'], 'whole number'],
+  ['server create', ['--zone'], 'needs a value'],
+  ['server create', ['--labels', 'a'], 'key=value'],
+  ['server list', ['--output', 'xml'], 'table, json'],
+  ['server create', ['--start=maybe'], 'true or false'],
 ])('%s %j is refused', (name, line, told) => {
   expect(() => bodyOf(name, ...line)).toThrow(told)
 })
 
 const style = { format: 'table', columns: undefined, hasColor: false } as const
-const LIST = { items: [{ id: '1', name: 'one', size: null }, { id: '22', name: 'two\u001b[2J', size: { a: 1 } }], next_cursor: null }
+const LIST = {
+  items: [
+    { id: '1', name: 'one', size: null },
+    { id: '22', name: 'two\u001b[2J', size: { a: 1 } },
+  ],
+  next_cursor: null,
+}
 
 test('answers are shown as tables, sheets, JSON, YAML or ids', () => {
   expect(render(LIST, style)).toBe('ID  NAME\n1   one\n22  two [2J\n')
   expect(render(LIST, { ...style, columns: ['name', 'size.a'] })).toBe('NAME     SIZE.A\none      -\ntwo [2J  1\n')
   expect(render(LIST, { ...style, format: 'name' })).toBe('1\n22\n')
-  expect(render({ server: { id: '1', state: 'started' }, operation: { id: '2' } }, style)).toBe('id     1\nstate  started\n')
-  expect(render({ server: { id: '1' } }, { ...style, format: 'json' })).toBe('{\n  "server": {\n    "id": "1"\n  }\n}\n')
+  expect(render({ server: { id: '1', state: 'started' }, operation: { id: '2' } }, style)).toBe(
+    'id     1\nstate  started\n',
+  )
+  expect(render({ server: { id: '1' } }, { ...style, format: 'json' })).toBe(
+    '{\n  "server": {\n    "id": "1"\n  }\n}\n',
+  )
   expect(render({ server: { id: '1' } }, { ...style, format: 'yaml' })).toBe('server:\n  id: "1"\n')
   expect(render({ items: [], next_cursor: null }, style)).not.toContain('undefined')
 })
 
 test('exit codes follow the status, and a refusal says its reason and its request', () => {
   const codeOf = (status: number) => refusalOf(status, {}, null).code
-  expect([400, 401, 402, 403, 404, 409, 413, 415, 422, 429, 500, 503].map(codeOf)).toEqual([3, 2, 1, 2, 1, 1, 3, 3, 1, 1, 1, 1])
+  expect([400, 401, 402, 403, 404, 409, 413, 415, 422, 429, 500, 503].map(codeOf)).toEqual([
+    3, 2, 1, 2, 1, 1, 3, 3, 1, 1, 1, 1,
+  ])
   const refusal = refusalOf(409, { title: 'Conflict', detail: 'Busy.', reason: 'operation_in_progress' }, 'r-1')
   expect(refusal).toBeInstanceOf(Failure)
   expect(refusal.message).toBe('409 Conflict: Busy.\n  reason operation_in_progress, request r-1')

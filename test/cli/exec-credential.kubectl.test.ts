@@ -30,21 +30,45 @@ let token = ''
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'svccloud-exec-'))
-  cluster = await startServer({ folder, host: '127.0.0.1', port: 0, clock: systemClock, random: systemRandom, log: silentLog })
-  const kubeconfig = parse(await readFile(cluster.kubeconfig, 'utf8')) as Kubeconfig // as the server has just written it
+  cluster = await startServer({
+    folder,
+    host: '127.0.0.1',
+    port: 0,
+    clock: systemClock,
+    random: systemRandom,
+    log: silentLog,
+  })
+  // as the server has just written it
+  const kubeconfig = parse(await readFile(cluster.kubeconfig, 'utf8')) as Kubeconfig
   const [admin] = kubeconfig.users
   token = admin?.user.token ?? ''
   service = createServer((request, response) => {
-    const body = request.url === '/openapi.json' ? { paths: { '/v1/dev-clusters/{id}/token': { get: { operationId: 'get_dev_cluster_token' } } } } : request.url === `/v1/dev-clusters/${ID}/token` ? { token, expires_at: EXPIRES_AT } : undefined
-    response.writeHead(body === undefined ? 404 : 200, { 'content-type': 'application/json' }).end(JSON.stringify(body ?? {}))
+    const body =
+      request.url === '/openapi.json'
+        ? { paths: { '/v1/dev-clusters/{id}/token': { get: { operationId: 'get_dev_cluster_token' } } } }
+        : request.url === `/v1/dev-clusters/${ID}/token`
+          ? { token, expires_at: EXPIRES_AT }
+          : undefined
+    response
+      .writeHead(body === undefined ? 404 : 200, { 'content-type': 'application/json' })
+      .end(JSON.stringify(body ?? {}))
   })
   await new Promise<void>((resolve) => service.listen(0, '127.0.0.1', resolve))
   const { port } = service.address() as AddressInfo // of a server that listens on TCP
   const exec = {
-    apiVersion: 'client.authentication.k8s.io/v1', interactiveMode: 'Never', command: PLUGIN, args: ['exec-credential', '--cluster', `dev-cluster/${ID}`],
-    env: [{ name: 'SVCCLOUD_URL', value: `http://127.0.0.1:${port}` }, { name: 'SVCCLOUD_TOKEN', value: 'svc_test' }],
+    apiVersion: 'client.authentication.k8s.io/v1',
+    interactiveMode: 'Never',
+    command: PLUGIN,
+    args: ['exec-credential', '--cluster', `dev-cluster/${ID}`],
+    env: [
+      { name: 'SVCCLOUD_URL', value: `http://127.0.0.1:${port}` },
+      { name: 'SVCCLOUD_TOKEN', value: 'svc_test' },
+    ],
   }
-  await writeFile(join(folder, 'kubeconfig.yaml'), stringify({ ...kubeconfig, users: [{ name: admin?.name, user: { exec } }] }))
+  await writeFile(
+    join(folder, 'kubeconfig.yaml'),
+    stringify({ ...kubeconfig, users: [{ name: admin?.name, user: { exec } }] }),
+  )
 })
 afterAll(async () => {
   service?.close()
@@ -53,7 +77,13 @@ afterAll(async () => {
 })
 
 const kubectl = async (...line: string[]): Promise<string> =>
-  (await run('kubectl', ['--kubeconfig', join(folder, 'kubeconfig.yaml'), '--cache-dir', join(folder, 'cache'), ...line], { env: { ...environment(), HOME: folder } })).stdout
+  (
+    await run(
+      'kubectl',
+      ['--kubeconfig', join(folder, 'kubeconfig.yaml'), '--cache-dir', join(folder, 'cache'), ...line],
+      { env: { ...environment(), HOME: folder } },
+    )
+  ).stdout
 
 test('kubectl works with the token that the plugin gives, and with no other', async () => {
   expect(token).not.toBe('')

@@ -1,4 +1,5 @@
-/** A terminal without a person: `script` of util-linux, which every Linux has, gives a program a pseudo terminal and this process both its ends. */
+/** A terminal without a person: `script` of util-linux, which every Linux has, gives a program a pseudo terminal and
+ *  this process both its ends. */
 import { spawn } from 'node:child_process'
 import { expect } from 'vitest'
 
@@ -18,11 +19,13 @@ export interface PseudoTerminal {
 /** Runs a line of shell in a pseudo terminal. */
 export function openTerminal(line: string, environment: Readonly<Record<string, string>>): PseudoTerminal {
   const child = spawn('script', ['--quiet', '--flush', '--return', '--command', line, '/dev/null'], {
-    stdio: ['pipe', 'pipe', 'pipe'], env: { PATH: process.env['PATH'], SHELL: '/bin/bash', TERM: 'xterm', LANG: 'C.UTF-8', ...environment },
+    stdio: ['pipe', 'pipe', 'pipe'],
+    env: { PATH: process.env['PATH'], SHELL: '/bin/bash', TERM: 'xterm', LANG: 'C.UTF-8', ...environment },
   })
   let shown = ''
   let seen = 0
-  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text: string) => void (shown += text))
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (text: string) => void (shown += text))
   child.stdin.on('error', () => undefined) // it may have ended
   return {
     shown: () => shown,
@@ -33,9 +36,12 @@ export function openTerminal(line: string, environment: Readonly<Record<string, 
         const match = pattern.exec(rest)
         return match === null ? -1 : match.index + match[0].length
       }
-      await expect.poll(find).toBeGreaterThanOrEqual(0).catch((cause: unknown) => {
-        throw new Error(`waited in vain for ${pattern} in ${JSON.stringify(shown.slice(seen))}`, { cause })
-      })
+      await expect
+        .poll(find)
+        .toBeGreaterThanOrEqual(0)
+        .catch((cause: unknown) => {
+          throw new Error(`waited in vain for ${pattern} in ${JSON.stringify(shown.slice(seen))}`, { cause })
+        })
       seen += find()
     },
     type: (keys) => void child.stdin.write(keys),

@@ -20,14 +20,26 @@ export interface RunOptions {
 }
 
 /** Runs one command line in this process, to its end. */
-export async function runLine(line: readonly string[], { environment = {}, input = '', isTerminal = false, signal = new AbortController().signal, onError }: RunOptions): Promise<Ended> {
+export async function runLine(
+  line: readonly string[],
+  { environment = {}, input = '', isTerminal = false, signal = new AbortController().signal, onError }: RunOptions,
+): Promise<Ended> {
   const said = { out: '', error: '' }
   const lines = input.split('\n')
   const code = await run(line, {
-    environment, clock: systemClock, random: systemRandom, signal,
+    environment,
+    clock: systemClock,
+    random: systemRandom,
+    signal,
     terminal: {
-      isInputTerminal: isTerminal, isOutputTerminal: isTerminal, isErrorTerminal: isTerminal, input: (async function* () { yield Buffer.from(input) })(),
-      write: (bytes) => void (said.out += typeof bytes === 'string' ? bytes : Buffer.from(bytes).toString()), writeError: (text) => {
+      isInputTerminal: isTerminal,
+      isOutputTerminal: isTerminal,
+      isErrorTerminal: isTerminal,
+      input: (async function* () {
+        yield Buffer.from(input)
+      })(),
+      write: (bytes) => void (said.out += typeof bytes === 'string' ? bytes : Buffer.from(bytes).toString()),
+      writeError: (text) => {
         said.error += text
         onError?.(said.error)
       },

@@ -49,11 +49,30 @@ test('a strict consumer compiles, and mistakes do not', async () => {
     await writeFile(join(folder, 'right.ts'), CONSUMER)
     await writeFile(join(folder, 'wrong.ts'), WRONG)
     const compilerOptions = {
-      strict: true, noUncheckedIndexedAccess: true, exactOptionalPropertyTypes: true, module: 'esnext', moduleResolution: 'bundler', target: 'es2024', lib: ['es2024', 'dom', 'dom.iterable', 'dom.asynciterable'], types: [], noEmit: true,
-      allowImportingTsExtensions: true, verbatimModuleSyntax: true, isolatedModules: true, skipLibCheck: false, paths: { 'svccloud/client': [join(ROOT, 'client/index.ts')] },
+      strict: true,
+      noUncheckedIndexedAccess: true,
+      exactOptionalPropertyTypes: true,
+      module: 'esnext',
+      moduleResolution: 'bundler',
+      target: 'es2024',
+      lib: ['es2024', 'dom', 'dom.iterable', 'dom.asynciterable'],
+      types: [],
+      noEmit: true,
+      allowImportingTsExtensions: true,
+      verbatimModuleSyntax: true,
+      isolatedModules: true,
+      skipLibCheck: false,
+      paths: { 'svccloud/client': [join(ROOT, 'client/index.ts')] },
     }
     await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['right.ts', 'wrong.ts'] }))
-    const output = await promisify(execFile)(process.execPath, [join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', folder]).then(({ stdout }) => stdout, ({ stdout }: { stdout: string }) => stdout)
+    const output = await promisify(execFile)(process.execPath, [
+      join(ROOT, 'node_modules/typescript/bin/tsc'),
+      '-p',
+      folder,
+    ]).then(
+      ({ stdout }) => stdout,
+      ({ stdout }: { stdout: string }) => stdout,
+    )
     expect(output).toBe('')
   } finally {
     await rm(folder, { recursive: true, force: true })

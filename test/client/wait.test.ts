@@ -28,7 +28,10 @@ async function pausesOf(...script: readonly Scripted[]): Promise<readonly number
   const fetch = async (): Promise<Response> => {
     const { status = 200, operation, headers = {}, heldSeconds = 0 } = answers.next().value ?? {}
     now += heldSeconds * 1_000
-    return new Response(JSON.stringify(operation ? { operation } : { status }), { status, headers: { 'content-type': 'application/json', ...headers } })
+    return new Response(JSON.stringify(operation ? { operation } : { status }), {
+      status,
+      headers: { 'content-type': 'application/json', ...headers },
+    })
   }
   await waitForOperation(createClient({ url: 'http://127.0.0.1', fetch }), 'id', { timer })
   return pauses

@@ -1,4 +1,5 @@
-/** Rights on a real API server: roles of accounts as they are generated, and agents with what their chart gives them. */
+/** Rights on a real API server: roles of accounts as they are generated, and agents with what their chart gives them.
+ */
 import { join } from 'node:path'
 import { afterAll, beforeAll, it } from 'vitest'
 import { openClient } from '../../kit/kube/client.ts'
@@ -20,7 +21,13 @@ let connection: ReturnType<typeof openHttpsTransport>
 let admin: Store
 /** Acts as the user: the API server judges every request as if the user had sent it. */
 const as = (user: string): Store =>
-  openClient({ transport: (request) => connection.transport({ ...request, headers: { ...request.headers, 'impersonate-user': user } }), fieldManager: 'tests', clock, random })
+  openClient({
+    transport: (request) =>
+      connection.transport({ ...request, headers: { ...request.headers, 'impersonate-user': user } }),
+    fieldManager: 'tests',
+    clock,
+    random,
+  })
 
 beforeAll(async () => {
   await buildTool('helm')
@@ -40,8 +47,19 @@ it('people are held to their role and their account', () => tryAccountRoles(admi
 it('agents are held to their node', async () => {
   const helm = await openHelm(cluster.kubeconfigFile)
   try {
-    const nodes = ['n1', 'n2'].flatMap((name, index) => ['--set', `nodes[${index}].name=${name},nodes[${index}].host=host-${index}`])
-    await helm.must('install', 'agents', join(import.meta.dirname, '../../charts/svccloud-node-agent'), '-n', SYSTEM, '--create-namespace', ...nodes)
+    const nodes = ['n1', 'n2'].flatMap((name, index) => [
+      '--set',
+      `nodes[${index}].name=${name},nodes[${index}].host=host-${index}`,
+    ])
+    await helm.must(
+      'install',
+      'agents',
+      join(import.meta.dirname, '../../charts/svccloud-node-agent'),
+      '-n',
+      SYSTEM,
+      '--create-namespace',
+      ...nodes,
+    )
     await tryConfinement(admin, (node) => as(`system:serviceaccount:${SYSTEM}:agents-${node}`))
   } finally {
     await helm.close()

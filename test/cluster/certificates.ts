@@ -1,4 +1,5 @@
-/** A throw-away certificate authority for the control plane that tests start. The product's own certificates are made elsewhere. */
+/** A throw-away certificate authority for the control plane that tests start. The product's own certificates are made
+ *  elsewhere. */
 
 import 'reflect-metadata'
 import { generateKeyPairSync, webcrypto } from 'node:crypto'
@@ -28,11 +29,15 @@ const VALID_MILLISECONDS = 7 * 24 * 3_600_000
 const CLOCK_SKEW_MILLISECONDS = 60_000
 
 const newKeys = () => webcrypto.subtle.generateKey(ALGORITHM, true, ['sign', 'verify'])
-const exportKey = async (key: webcrypto.CryptoKey) => x509.PemConverter.encode(await webcrypto.subtle.exportKey('pkcs8', key), 'PRIVATE KEY')
+const exportKey = async (key: webcrypto.CryptoKey) =>
+  x509.PemConverter.encode(await webcrypto.subtle.exportKey('pkcs8', key), 'PRIVATE KEY')
 
 function validity() {
   const now = new Date()
-  return { notBefore: new Date(now.getTime() - CLOCK_SKEW_MILLISECONDS), notAfter: new Date(now.getTime() + VALID_MILLISECONDS) }
+  return {
+    notBefore: new Date(now.getTime() - CLOCK_SKEW_MILLISECONDS),
+    notAfter: new Date(now.getTime() + VALID_MILLISECONDS),
+  }
 }
 
 /** Makes an authority that exists in memory only. */
@@ -62,7 +67,9 @@ export async function newAuthority(commonName: string): Promise<Authority> {
         ...validity(),
         extensions: [
           new x509.ExtendedKeyUsageExtension([usage]),
-          ...(addresses.length > 0 ? [new x509.SubjectAlternativeNameExtension(addresses.map(({ type, value }) => ({ type, value })))] : []),
+          ...(addresses.length > 0
+            ? [new x509.SubjectAlternativeNameExtension(addresses.map(({ type, value }) => ({ type, value })))]
+            : []),
         ],
       })
       return { certificate: certificate.toString('pem'), key: await exportKey(own.privateKey) }

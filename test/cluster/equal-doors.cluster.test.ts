@@ -10,7 +10,13 @@ import { type Processes, startProcesses } from './processes.ts'
 import { type RealCluster, startRealCluster } from './real-cluster.ts'
 
 const START_MILLISECONDS = 900_000 // the first time, the tools are built
-const RoleBinding: ResourceType<undefined> = { group: 'rbac.authorization.k8s.io', version: 'v1', kind: 'RoleBinding', plural: 'rolebindings', scope: 'Namespaced' }
+const RoleBinding: ResourceType<undefined> = {
+  group: 'rbac.authorization.k8s.io',
+  version: 'v1',
+  kind: 'RoleBinding',
+  plural: 'rolebindings',
+  scope: 'Namespaced',
+}
 let cluster: RealCluster
 let processes: Processes
 
@@ -26,14 +32,24 @@ afterAll(async () => {
 
 it('a member uses either door', async () => {
   const { admin, endpoints } = processes
-  const customer = await Customer.signUp(() => ({ endpoints }) as Product, 'doors@example.com') // signing up needs the addresses only
+  // signing up needs the addresses only
+  const customer = await Customer.signUp(() => ({ endpoints }) as Product, 'doors@example.com')
   await customer.addSshKey()
-  const { server, operation } = await customer.createServer({ zone: 'eu-1a', hostname: 'by-rest', plan: 'tiny', template: 'tiny-linux' })
+  const { server, operation } = await customer.createServer({
+    zone: 'eu-1a',
+    hostname: 'by-rest',
+    plan: 'tiny',
+    template: 'tiny-linux',
+  })
   await customer.finished(operation.id)
   const namespace = (await admin.list(Server)).items[0]?.metadata.namespace ?? ''
 
   const { file, username } = await processes.newUser(namespace, 'gitops')
   const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'svccloud:member' }
-  await admin.create(RoleBinding, { metadata: { name: 'gitops', namespace }, spec: undefined, ...{ subjects: [{ kind: 'ServiceAccount', name: 'gitops', namespace }], roleRef } })
+  await admin.create(RoleBinding, {
+    metadata: { name: 'gitops', namespace },
+    spec: undefined,
+    ...{ subjects: [{ kind: 'ServiceAccount', name: 'gitops', namespace }], roleRef },
+  })
   await tryEqualDoors({ customer, kubectl: kubectlOf(file, namespace), username }, server)
 }, 300_000)

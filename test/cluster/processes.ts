@@ -1,4 +1,5 @@
-/** The processes of the cloud on a real API server, each with a user of its own: the API server with its webhook registered, the controllers,
+/** The processes of the cloud on a real API server, each with a user of its own: the API server with its webhook
+ *  registered, the controllers,
  *  and one host with simulated guests. */
 import { type ChildProcess, fork } from 'node:child_process'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -24,13 +25,41 @@ const READY_MILLISECONDS = 60_000
 const CATALOG = [
   { kind: 'Region', metadata: { name: 'eu-1' }, spec: { displayName: 'Europe', country: 'DE' } },
   { kind: 'Zone', metadata: { name: 'eu-1a' }, spec: { displayName: 'Europe A', region: 'eu-1' } },
-  { kind: 'Plan', metadata: { name: 'tiny' }, spec: { family: 'starter', cores: 1, memoryMebibytes: 192, storageGibibytes: 1, priceMonthlyCents: 100 } },
-  { kind: 'Template', metadata: { name: 'tiny-linux' }, spec: { title: 'Tiny', osFamily: 'linux', osVersion: '1', defaultUser: 'root', minStorageGibibytes: 1, minMemoryMebibytes: 128, image: { built: 'tiny-linux' } } },
+  {
+    kind: 'Plan',
+    metadata: { name: 'tiny' },
+    spec: { family: 'starter', cores: 1, memoryMebibytes: 192, storageGibibytes: 1, priceMonthlyCents: 100 },
+  },
+  {
+    kind: 'Template',
+    metadata: { name: 'tiny-linux' },
+    spec: {
+      title: 'Tiny',
+      osFamily: 'linux',
+      osVersion: '1',
+      defaultUser: 'root',
+      minStorageGibibytes: 1,
+      minMemoryMebibytes: 128,
+      image: { built: 'tiny-linux' },
+    },
+  },
   { kind: 'Node', metadata: { name: 'n1' }, spec: { zone: 'eu-1a' } },
 ].map((object) => ({ apiVersion: 'svccloud.dev/v1alpha1', ...object }))
 
-const ServiceAccount: ResourceType<undefined> = { group: '', version: 'v1', kind: 'ServiceAccount', plural: 'serviceaccounts', scope: 'Namespaced' }
-const ClusterRoleBinding: ResourceType<undefined> = { group: 'rbac.authorization.k8s.io', version: 'v1', kind: 'ClusterRoleBinding', plural: 'clusterrolebindings', scope: 'Cluster' }
+const ServiceAccount: ResourceType<undefined> = {
+  group: '',
+  version: 'v1',
+  kind: 'ServiceAccount',
+  plural: 'serviceaccounts',
+  scope: 'Namespaced',
+}
+const ClusterRoleBinding: ResourceType<undefined> = {
+  group: 'rbac.authorization.k8s.io',
+  version: 'v1',
+  kind: 'ClusterRoleBinding',
+  plural: 'clusterrolebindings',
+  scope: 'Cluster',
+}
 
 export interface Processes {
   readonly endpoints: { readonly api_url: string; readonly mail_directory: string }
@@ -56,19 +85,38 @@ export async function startProcesses(cluster: RealCluster): Promise<Processes> {
   async function newUser(namespace: string, name: string) {
     await admin.create(ServiceAccount, { metadata: { name, namespace }, spec: undefined })
     const request = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: {} }
-    const answer = await connection.transport({ method: 'POST', path: `/api/v1/namespaces/${namespace}/serviceaccounts/${name}/token`, headers: { 'content-type': 'application/json' }, body: JSON.stringify(request) })
-    const { status } = JSON.parse(await answer.text()) as { readonly status: { readonly token: string } } // a TokenRequest
+    const answer = await connection.transport({
+      method: 'POST',
+      path: `/api/v1/namespaces/${namespace}/serviceaccounts/${name}/token`,
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(request),
+    })
+    // a TokenRequest
+    const { status } = JSON.parse(await answer.text()) as { readonly status: { readonly token: string } }
     const file = join(folder, `${name}.kubeconfig`)
-    await writeFile(file, kubeconfig({ url: cluster.url, ca: cluster.ca, user: { token: status.token } }), { mode: 0o600 })
+    await writeFile(file, kubeconfig({ url: cluster.url, ca: cluster.ca, user: { token: status.token } }), {
+      mode: 0o600,
+    })
     return { file, username: `system:serviceaccount:${namespace}:${name}` }
   }
 
   /** Starts a process and waits for its word that it is ready. */
   function start(main: string, settings: Readonly<Record<string, string>>): Promise<Readonly<Record<string, string>>> {
-    const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('SVCCLOUD_') && name !== 'DATABASE_URL' && name !== 'KUBECONFIG'))
-    const child = fork(join(ROOT, main), [], { execPath: nodeBinary(), execArgv: [], cwd: folder, env: { ...inherited, ...settings }, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] })
+    const inherited = Object.fromEntries(
+      Object.entries(process.env).filter(
+        ([name]) => !name.startsWith('SVCCLOUD_') && name !== 'DATABASE_URL' && name !== 'KUBECONFIG',
+      ),
+    )
+    const child = fork(join(ROOT, main), [], {
+      execPath: nodeBinary(),
+      execArgv: [],
+      cwd: folder,
+      env: { ...inherited, ...settings },
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    })
     children.push(child)
-    for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk: Buffer) => said.push(`${main}: ${chunk.toString()}`))
+    for (const stream of [child.stdout, child.stderr])
+      stream?.on('data', (chunk: Buffer) => said.push(`${main}: ${chunk.toString()}`))
     return new Promise((resolve, reject) => {
       child.on('message', (message) => resolve(message as Record<string, string>)) // tellParent of the process
       child.once('exit', (code) => reject(new Error(`${main} ended with ${code}:\n${said.slice(-20).join('')}`)))
@@ -76,7 +124,9 @@ export async function startProcesses(cluster: RealCluster): Promise<Processes> {
   }
 
   async function stop(): Promise<void> {
-    const ended = children.filter(({ exitCode }) => exitCode === null).map((child) => new Promise((resolve) => child.once('exit', resolve)))
+    const ended = children
+      .filter(({ exitCode }) => exitCode === null)
+      .map((child) => new Promise((resolve) => child.once('exit', resolve)))
     for (const child of children) child.kill('SIGTERM')
     await Promise.all(ended)
     await connection.close()
@@ -86,21 +136,49 @@ export async function startProcesses(cluster: RealCluster): Promise<Processes> {
 
   try {
     await admin.create(Namespace, { metadata: { name: SYSTEM }, spec: {} })
-    const users = { apiserver: await newUser(SYSTEM, 'apiserver'), controllers: await newUser(SYSTEM, 'controllers'), agent: await newUser(SYSTEM, 'agent') }
+    const users = {
+      apiserver: await newUser(SYSTEM, 'apiserver'),
+      controllers: await newUser(SYSTEM, 'controllers'),
+      agent: await newUser(SYSTEM, 'agent'),
+    }
     const subjects = Object.keys(users).map((name) => ({ kind: 'ServiceAccount', name, namespace: SYSTEM }))
-    await admin.create(ClusterRoleBinding, { metadata: { name: 'svccloud' }, spec: undefined, ...{ subjects, roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' } } })
+    await admin.create(ClusterRoleBinding, {
+      metadata: { name: 'svccloud' },
+      spec: undefined,
+      ...{ subjects, roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' } },
+    })
     const { url } = await postgres.createDatabase()
     const catalog = join(folder, 'catalog.yaml')
     await writeFile(catalog, CATALOG.map((object) => stringify(object)).join('---\n'))
-    await start('controllers/main.ts', { SVCCLOUD_DATABASE_URL: url, SVCCLOUD_KUBECONFIG: users.controllers.file, SVCCLOUD_INSTALL_CRDS: 'true', SVCCLOUD_CATALOG_FILE: catalog })
-    const agent = start('agents/node/main.ts', { SVCCLOUD_NODE_NAME: 'n1', SVCCLOUD_KUBECONFIG: users.agent.file, SVCCLOUD_DATA: join(folder, 'n1'), SVCCLOUD_HYPERVISOR: 'simulated' })
+    await start('controllers/main.ts', {
+      SVCCLOUD_DATABASE_URL: url,
+      SVCCLOUD_KUBECONFIG: users.controllers.file,
+      SVCCLOUD_INSTALL_CRDS: 'true',
+      SVCCLOUD_CATALOG_FILE: catalog,
+    })
+    const agent = start('agents/node/main.ts', {
+      SVCCLOUD_NODE_NAME: 'n1',
+      SVCCLOUD_KUBECONFIG: users.agent.file,
+      SVCCLOUD_DATA: join(folder, 'n1'),
+      SVCCLOUD_HYPERVISOR: 'simulated',
+    })
     const mail = join(folder, 'mail')
     const apiserver = await start('apiserver/main.ts', {
-      SVCCLOUD_DATABASE_URL: url, SVCCLOUD_KUBECONFIG: users.apiserver.file, SVCCLOUD_PORT: '0', SVCCLOUD_OPERATOR_PORT: '0', SVCCLOUD_MAIL_DIRECTORY: mail,
-      SVCCLOUD_WEBHOOK_PORT: '0', SVCCLOUD_WEBHOOK_REGISTER: 'true', SVCCLOUD_PLATFORM_USERS: `${users.apiserver.username},${users.controllers.username}`,
+      SVCCLOUD_DATABASE_URL: url,
+      SVCCLOUD_KUBECONFIG: users.apiserver.file,
+      SVCCLOUD_PORT: '0',
+      SVCCLOUD_OPERATOR_PORT: '0',
+      SVCCLOUD_MAIL_DIRECTORY: mail,
+      SVCCLOUD_WEBHOOK_PORT: '0',
+      SVCCLOUD_WEBHOOK_REGISTER: 'true',
+      SVCCLOUD_PLATFORM_USERS: `${users.apiserver.username},${users.controllers.username}`,
     })
     await agent
-    await eventually('the node to be ready', async () => (await admin.get(Node, { name: 'n1' }))?.status?.state === 'ready', READY_MILLISECONDS)
+    await eventually(
+      'the node to be ready',
+      async () => (await admin.get(Node, { name: 'n1' }))?.status?.state === 'ready',
+      READY_MILLISECONDS,
+    )
     return { endpoints: { api_url: apiserver['api_url'] ?? '', mail_directory: mail }, admin, folder, newUser, stop }
   } catch (error) {
     await stop()

@@ -1,4 +1,5 @@
-/** `npm start` on a real API server in place of the embedded one: the whole way of a server with a real guest, and components that are
+/** `npm start` on a real API server in place of the embedded one: the whole way of a server with a real guest, and
+ *  components that are
  *  killed in the middle of every operation. */
 import { execFile } from 'node:child_process'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
@@ -22,13 +23,17 @@ let product: Product
 let customer: Customer
 let server: Server
 
-const kubectl = async (...flags: string[]) => (await run(toolPath('kubectl'), ['--kubeconfig', cluster.kubeconfigFile, ...flags])).stdout
+const kubectl = async (...flags: string[]) =>
+  (await run(toolPath('kubectl'), ['--kubeconfig', cluster.kubeconfigFile, ...flags])).stdout
 
 beforeAll(async () => {
   await buildTool('kubectl')
   cluster = await startRealCluster()
   data = await mkdtemp(join(tmpdir(), 'svccloud-product-'))
-  product = await Product.start({ data, flags: ['--kubeconfig', cluster.kubeconfigFile, '--webhook-host', '127.0.0.1', '--hypervisor', 'qemu'] })
+  product = await Product.start({
+    data,
+    flags: ['--kubeconfig', cluster.kubeconfigFile, '--webhook-host', '127.0.0.1', '--hypervisor', 'qemu'],
+  })
 }, START_MILLISECONDS)
 
 afterAll(async () => {
@@ -57,61 +62,134 @@ it('makes a server whose guest talks on its console', async () => {
 })
 
 it("the README's session with kubectl works as it is written", async () => {
-  const block = [...(await readFile(join(import.meta.dirname, '../../README.md'), 'utf8')).matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, text]) => text ?? '').find((text) => text.includes('kubectl'))
+  const block = [
+    ...(await readFile(join(import.meta.dirname, '../../README.md'), 'utf8')).matchAll(/^```sh\n([\s\S]*?)^```$/gm),
+  ]
+    .map(([, text]) => text ?? '')
+    .find((text) => text.includes('kubectl'))
   if (block === undefined) throw new Error('the README speaks no longer of kubectl')
   const script = block.replaceAll('.svccloud/kubernetes/admin.kubeconfig', cluster.kubeconfigFile)
-  const { stdout } = await run('bash', ['-eu', '-c', script], { env: { ...process.env, SERVER: server.id, PATH: `${dirname(toolPath('kubectl'))}:${process.env['PATH']}` }, timeout: 180_000 })
+  const { stdout } = await run('bash', ['-eu', '-c', script], {
+    env: { ...process.env, SERVER: server.id, PATH: `${dirname(toolPath('kubectl'))}:${process.env['PATH']}` },
+    timeout: 180_000,
+  })
   expect(stdout).toMatch(/condition met/)
   expect(stdout).toMatch(/server\.stop/)
-  expect(await customer.finished((await customer.change('POST', `/v1/servers/${server.id}/start`)).id)).toMatchObject({ status: 'succeeded' })
+  expect(await customer.finished((await customer.change('POST', `/v1/servers/${server.id}/start`)).id)).toMatchObject({
+    status: 'succeeded',
+  })
 })
 
 it('kubectl sees it and is an equal door', async () => {
   const namespace = (await kubectl('get', 'servers', '-A', '-o', 'jsonpath={.items[0].metadata.namespace}')).trim()
   expect(await kubectl('get', 'servers', '-n', namespace, '-o', 'wide')).toContain('web')
   await kubectl('wait', '-n', namespace, '--for=condition=Ready', `server/${server.id}`, '--timeout=60s')
-  await kubectl('patch', 'server', server.id, '-n', namespace, '--type=merge', '-p', '{"spec":{"desiredPower":"stopped"}}')
-  await kubectl('wait', '-n', namespace, '--for=jsonpath={.status.state}=stopped', `server/${server.id}`, '--timeout=120s')
+  await kubectl(
+    'patch',
+    'server',
+    server.id,
+    '-n',
+    namespace,
+    '--type=merge',
+    '-p',
+    '{"spec":{"desiredPower":"stopped"}}',
+  )
+  await kubectl(
+    'wait',
+    '-n',
+    namespace,
+    '--for=jsonpath={.status.state}=stopped',
+    `server/${server.id}`,
+    '--timeout=120s',
+  )
   expect(await customer.server(server.id)).toMatchObject({ state: 'stopped', desired_power: 'stopped' })
 })
 
 it('what kubectl writes is judged before it is stored, what the platform writes is not', async () => {
   const namespace = (await kubectl('get', 'servers', '-A', '-o', 'jsonpath={.items[0].metadata.namespace}')).trim()
-  const patch = (spec: object) => kubectl('patch', 'server', server.id, '-n', namespace, '--type=merge', '-p', JSON.stringify({ spec }))
+  const patch = (spec: object) =>
+    kubectl('patch', 'server', server.id, '-n', namespace, '--type=merge', '-p', JSON.stringify({ spec }))
   await expect(patch({ zone: 'elsewhere' })).rejects.toThrow('zone cannot be changed')
-  await expect(patch({ operation: { actor: 'user:somebody-else' } })).rejects.toThrow('spec.operation is written by the platform only')
-  await expect(kubectl('delete', 'operations', '--all', '-n', namespace)).rejects.toThrow('operations are written by the platform only')
-  expect(await customer.finished((await customer.change('POST', `/v1/servers/${server.id}/start`)).id)).toMatchObject({ status: 'succeeded' })
-  const actors = (await kubectl('get', 'operations', '-n', namespace, '-o', 'jsonpath={.items[?(@.spec.kind=="server.stop")].spec.actor}')).trim()
+  await expect(patch({ operation: { actor: 'user:somebody-else' } })).rejects.toThrow(
+    'spec.operation is written by the platform only',
+  )
+  await expect(kubectl('delete', 'operations', '--all', '-n', namespace)).rejects.toThrow(
+    'operations are written by the platform only',
+  )
+  expect(await customer.finished((await customer.change('POST', `/v1/servers/${server.id}/start`)).id)).toMatchObject({
+    status: 'succeeded',
+  })
+  const actors = (
+    await kubectl(
+      'get',
+      'operations',
+      '-n',
+      namespace,
+      '-o',
+      'jsonpath={.items[?(@.spec.kind=="server.stop")].spec.actor}',
+    )
+  ).trim()
   expect(new Set(actors.split(' '))).toEqual(new Set(['user:admin']))
 })
 
-/** The server once nothing is done to it any more. A guest that was lost with its agent is started anew by an operation of the platform. */
-const settled = () => until('the server to rest', () => customer.server(server.id), ({ active_operation, state }) => active_operation === null && (state === 'started' || state === 'stopped'), 120_000)
+/** The server once nothing is done to it any more. A guest that was lost with its agent is started anew by an operation
+ *  of the platform. */
+const settled = () =>
+  until(
+    'the server to rest',
+    () => customer.server(server.id),
+    ({ active_operation, state }) => active_operation === null && (state === 'started' || state === 'stopped'),
+    120_000,
+  )
 
-it.each(['controllers', 'apiserver', 'agent-eu-1a-1', 'agent-eu-1a-2'])('an operation converges when %s is killed in the middle', async (component) => {
-  const isStart = (await settled()).state === 'stopped'
-  const operation = await (isStart ? customer.change('POST', `/v1/servers/${server.id}/start`) : customer.change('POST', `/v1/servers/${server.id}/stop`, { stop_type: 'hard' }))
-  await product.killComponent(component)
-  expect(await customer.finished(operation.id)).toMatchObject({ status: 'succeeded', error: '' })
-  await eventually('the guest to be as wanted', async () => (await settled()).state === (isStart ? 'started' : 'stopped') && (await product.guests()).length === (isStart ? 1 : 0), 120_000)
-})
+it.each(['controllers', 'apiserver', 'agent-eu-1a-1', 'agent-eu-1a-2'])(
+  'an operation converges when %s is killed in the middle',
+  async (component) => {
+    const isStart = (await settled()).state === 'stopped'
+    const operation = await (isStart
+      ? customer.change('POST', `/v1/servers/${server.id}/start`)
+      : customer.change('POST', `/v1/servers/${server.id}/stop`, { stop_type: 'hard' }))
+    await product.killComponent(component)
+    expect(await customer.finished(operation.id)).toMatchObject({ status: 'succeeded', error: '' })
+    await eventually(
+      'the guest to be as wanted',
+      async () =>
+        (await settled()).state === (isStart ? 'started' : 'stopped') &&
+        (await product.guests()).length === (isStart ? 1 : 0),
+      120_000,
+    )
+  },
+)
 
 it.each([
   { kind: 'server.restart', path: 'restart', body: { stop_type: 'hard' } },
   { kind: 'server.metadata', path: 'metadata', body: { enabled: false } },
   { kind: 'server.metadata', path: 'metadata', body: { enabled: true } },
 ])('$kind $body converges when the controllers are killed in the middle', async ({ kind, path, body }) => {
-  if ((await settled()).state === 'stopped') await customer.finished((await customer.change('POST', `/v1/servers/${server.id}/start`)).id)
-  const operation = await customer.change(path === 'metadata' ? 'PUT' : 'POST', `/v1/servers/${server.id}/${path}`, body)
+  if ((await settled()).state === 'stopped')
+    await customer.finished((await customer.change('POST', `/v1/servers/${server.id}/start`)).id)
+  const operation = await customer.change(
+    path === 'metadata' ? 'PUT' : 'POST',
+    `/v1/servers/${server.id}/${path}`,
+    body,
+  )
   expect(operation).toMatchObject({ kind })
   await product.killComponent('controllers')
   expect(await customer.finished(operation.id)).toMatchObject({ status: 'succeeded', error: '' })
-  await eventually('the guest to run', async () => (await settled()).state === 'started' && (await product.guests()).length === 1, 120_000)
+  await eventually(
+    'the guest to run',
+    async () => (await settled()).state === 'started' && (await product.guests()).length === 1,
+    120_000,
+  )
 })
 
 it('a server that is made while the controllers die is made once', async () => {
-  const { server: second, operation } = await customer.createServer({ zone: 'eu-1a', hostname: 'second', plan: 'tiny', template: 'tiny-linux' })
+  const { server: second, operation } = await customer.createServer({
+    zone: 'eu-1a',
+    hostname: 'second',
+    plan: 'tiny',
+    template: 'tiny-linux',
+  })
   await product.killComponent('controllers')
   expect(await customer.finished(operation.id)).toMatchObject({ status: 'succeeded' })
   const removal = await customer.change('DELETE', `/v1/servers/${second.id}`)
@@ -120,6 +198,12 @@ it('a server that is made while the controllers die is made once', async () => {
 })
 
 it('deletes everything and leaves nothing', async () => {
-  expect(await customer.finished((await customer.change('DELETE', `/v1/servers/${server.id}`)).id)).toMatchObject({ status: 'succeeded' })
-  await until('nothing to be left', () => product.leftovers(), (left) => left.length === 0)
+  expect(await customer.finished((await customer.change('DELETE', `/v1/servers/${server.id}`)).id)).toMatchObject({
+    status: 'succeeded',
+  })
+  await until(
+    'nothing to be left',
+    () => product.leftovers(),
+    (left) => left.length === 0,
+  )
 })

@@ -1,5 +1,7 @@
-/** Starts a real Kubernetes control plane on loopback for tests: etcd, kube-apiserver and kube-controller-manager, with TLS and RBAC on.
- *  There is no scheduler and no kubelet: pods stay Pending. Garbage collection and namespace deletion work, as the controller manager runs. */
+/** Starts a real Kubernetes control plane on loopback for tests: etcd, kube-apiserver and kube-controller-manager, with
+ *  TLS and RBAC on.
+ *  There is no scheduler and no kubelet: pods stay Pending. Garbage collection and namespace deletion work, as the
+ *  controller manager runs. */
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
@@ -40,7 +42,10 @@ const LOG_TAIL_CHARACTERS = 4_000
 /** A kubeconfig with one context; everything it needs stands inside the file. */
 export function kubeconfig({ url, ca, user }: { url: string; ca: string; user: { token: string } | Pair }): string {
   const base64 = (text: string) => Buffer.from(text).toString('base64')
-  const credentials = 'token' in user ? { token: user.token } : { 'client-certificate-data': base64(user.certificate), 'client-key-data': base64(user.key) }
+  const credentials =
+    'token' in user
+      ? { token: user.token }
+      : { 'client-certificate-data': base64(user.certificate), 'client-key-data': base64(user.key) }
   return JSON.stringify({
     apiVersion: 'v1',
     kind: 'Config',
@@ -65,7 +70,9 @@ class Component {
     this.child = spawn(binary, flags, { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] })
     this.child.stdout?.pipe(log, { end: false })
     this.child.stderr?.pipe(log, { end: false })
-    this.#ended = new Promise((resolve) => this.child.once('close', () => log.end(resolve)).once('error', () => log.end(resolve)))
+    this.#ended = new Promise((resolve) =>
+      this.child.once('close', () => log.end(resolve)).once('error', () => log.end(resolve)),
+    )
     process.once('exit', this.#kill)
   }
 
@@ -116,11 +123,14 @@ async function waitUntil(isReady: () => Promise<boolean>, components: readonly C
     }
     const blamed = dead ?? components.at(-1)
     const log = blamed ? await readFile(blamed.logFile, 'utf8') : ''
-    throw new Error(`${blamed?.name} ${dead ? 'ended' : 'did not get ready in time'}:\n${log.slice(-LOG_TAIL_CHARACTERS)}`)
+    throw new Error(
+      `${blamed?.name} ${dead ? 'ended' : 'did not get ready in time'}:\n${log.slice(-LOG_TAIL_CHARACTERS)}`,
+    )
   }
 }
 
-/** Builds what is missing (see tools/cluster/build.ts), starts it and waits until it serves: 3 to 5 seconds when everything is built. */
+/** Builds what is missing (see tools/cluster/build.ts), starts it and waits until it serves: 3 to 5 seconds when
+ *  everything is built. */
 export async function startRealCluster({ durable = false }: ClusterOptions = {}): Promise<RealCluster> {
   const etcdBinary = await buildTool('etcd')
   const serverBinary = await buildTool('kube-apiserver')
@@ -203,10 +213,12 @@ export async function startRealCluster({ durable = false }: ClusterOptions = {})
       '--leader-elect=false',
       '--bind-address=127.0.0.1',
       '--secure-port=0',
-      '--controllers=garbage-collector-controller,namespace-controller,serviceaccount-controller,serviceaccount-token-controller,clusterrole-aggregation-controller',
+      '--controllers=garbage-collector-controller,namespace-controller,serviceaccount-controller,' +
+        'serviceaccount-token-controller,clusterrole-aggregation-controller',
     ])
     // The controllers work once the default service account exists: it is the first thing one of them does.
-    const isReconciling = async () => (await statusOf(`${url}/api/v1/namespaces/default/serviceaccounts/default`, { ca, token })) === 200
+    const isReconciling = async () =>
+      (await statusOf(`${url}/api/v1/namespaces/default/serviceaccounts/default`, { ca, token })) === 200
     await waitUntil(isReconciling, components)
     const crash = async () => {
       await apiserver.crash()

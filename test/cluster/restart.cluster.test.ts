@@ -13,4 +13,8 @@ beforeAll(async () => {
 }, START_MILLISECONDS)
 afterAll(async () => cluster?.stop())
 
-it('a watch ends, a wait goes on, nothing that was written is lost', () => tryRestart(cluster.kubeconfigFile, () => cluster.crash()), 180_000)
+it(
+  'a watch ends, a wait goes on, nothing that was written is lost',
+  () => tryRestart(cluster.kubeconfigFile, () => cluster.crash()),
+  180_000,
+)

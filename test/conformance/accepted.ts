@@ -1,4 +1,5 @@
-/** Where the embedded server may answer differently from the real one, each with the reason. Everything else must be equal.
+/** Where the embedded server may answer differently from the real one, each with the reason. Everything else must be
+ *  equal.
  *  A rule changes what it matches in both transcripts, so that they can be compared without it. */
 
 export interface Accepted {
@@ -19,23 +20,29 @@ export const accepted: readonly Accepted[] = [
   {
     what: /^ *storageVersionHash: .*\n/gm,
     becomes: '',
-    reason: 'A hash of how etcd stores the kind. It serves the migration of stored objects, which the embedded server does not do.',
+    reason:
+      'A hash of how etcd stores the kind. It serves the migration of stored objects, which the embedded server ' +
+      'does not do.',
   },
   {
     where: /^discovery\/explain describes a core kind$/,
     what: /DESCRIPTION:[\s\S]*$/,
-    reason: 'Of the built-in kinds, fields and types are served, not the prose about them: it is hundreds of kilobytes.',
+    reason:
+      'Of the built-in kinds, fields and types are served, not the prose about them: it is hundreds of kilobytes.',
   },
   {
     where: /^core-kinds\/a deployment by kubectl create, and one with an unknown member$/,
     what: /(?:^(?!\$).+$\n?)+/gm,
     becomes: '<accepted>\n',
-    reason: 'Workloads are stored and read by nobody, so their members are not known: protobuf of them is refused, and nothing in JSON or YAML of them is unknown.',
+    reason:
+      'Workloads are stored and read by nobody, so their members are not known: protobuf of them is refused, and ' +
+      'nothing in JSON or YAML of them is unknown.',
   },
   {
     where: /^access\/acting as somebody else needs a right$/,
     what: /Forbidden\): .*$/gm,
-    reason: 'The real server tries its finer-grained rights to impersonate first, and names the one of them that lacks.',
+    reason:
+      'The real server tries its finer-grained rights to impersonate first, and names the one of them that lacks.',
   },
   {
     where: /^crud\/the kind must be the one of the path$/,
@@ -63,7 +70,9 @@ export const accepted: readonly Accepted[] = [
     where: /^definition-lifecycle\/a definition is filled in/,
     what: /^ {4}- apiVersion: .*\n(?: {6}.*\n)*? {6}manager: kube-apiserver\n(?: {6}.*\n)*|<revision-\d>/gm,
     becomes: '',
-    reason: 'A controller of the real server writes the conditions after the creation; the embedded one has them ready with it.',
+    reason:
+      'A controller of the real server writes the conditions after the creation; the embedded one has them ready ' +
+      'with it.',
   },
   {
     where: /^definition-lifecycle\/exactly one version is stored$/,
@@ -73,10 +82,14 @@ export const accepted: readonly Accepted[] = [
   {
     where: /^definition-lifecycle\/a rule that costs too much is refused$/,
     what: /^(201|422) [\s\S]*/m,
-    reason: 'The embedded server does not estimate what a rule may cost. Our own definitions bound every list and string, and the real one checks them.',
+    reason:
+      'The embedded server does not estimate what a rule may cost. Our own definitions bound every list and ' +
+      'string, and the real one checks them.',
   },
 ]
 
 /** The transcript without what may differ. */
 export const comparable = (scenario: string, transcript: string): string =>
-  accepted.filter(({ where }) => where?.test(scenario) ?? true).reduce((text, { what, becomes }) => text.replace(what, becomes ?? '<accepted>'), transcript)
+  accepted
+    .filter(({ where }) => where?.test(scenario) ?? true)
+    .reduce((text, { what, becomes }) => text.replace(what, becomes ?? '<accepted>'), transcript)

@@ -1,4 +1,5 @@
-/** The embedded server against a real one, and the recording against what the real one answers today. UPDATE=1 records anew. */
+/** The embedded server against a real one, and the recording against what the real one answers today. UPDATE=1 records
+ *  anew. */
 
 import type { Agent } from 'undici'
 import { afterAll, beforeAll, describe, it } from 'vitest'
@@ -50,11 +51,17 @@ for (const theme of themes) {
         played.set(scenario.name, expected)
         expect(expected, 'every step can be done on the real server').not.toMatch(/^FAILED/m)
         if (!isRecording) expect(expected, 'the recording is current').toBe(golden.get(scenario.name))
-        expect(comparable(title, await play(embedded.target, scenario, embedded.connections))).toBe(comparable(title, expected))
+        expect(comparable(title, await play(embedded.target, scenario, embedded.connections))).toBe(
+          comparable(title, expected),
+        )
       })
     }
     afterAll(async () => {
-      if (isRecording) await writeGolden(theme.name, new Map(theme.scenarios.map(({ name }) => [name, played.get(name) ?? golden.get(name) ?? ''])))
+      if (isRecording)
+        await writeGolden(
+          theme.name,
+          new Map(theme.scenarios.map(({ name }) => [name, played.get(name) ?? golden.get(name) ?? ''])),
+        )
     })
   })
 }

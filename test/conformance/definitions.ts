@@ -1,4 +1,5 @@
-/** The custom resources that scenarios use: one definition with everything our own kinds use, one of the cluster scope, one with two versions. */
+/** The custom resources that scenarios use: one definition with everything our own kinds use, one of the cluster scope,
+ *  one with two versions. */
 
 export const GROUP = 'conformance.svccloud.example'
 export const V1 = `/apis/${GROUP}/v1`
@@ -25,16 +26,33 @@ const widgetSpec = {
   description: 'What the widget should be.',
   required: ['size'],
   'x-kubernetes-validations': [
-    { rule: '!has(self.min) || !has(self.max) || self.min <= self.max', message: 'min must not be above max', fieldPath: '.min' },
-    { rule: 'has(self.zone) == has(oldSelf.zone)', message: 'zone can be neither added nor removed', reason: 'FieldValueForbidden' },
+    {
+      rule: '!has(self.min) || !has(self.max) || self.min <= self.max',
+      message: 'min must not be above max',
+      fieldPath: '.min',
+    },
+    {
+      rule: 'has(self.zone) == has(oldSelf.zone)',
+      message: 'zone can be neither added nor removed',
+      reason: 'FieldValueForbidden',
+    },
   ],
   properties: {
     size: { ...integer, description: 'How large the widget is.', minimum: 1, maximum: 100 },
-    color: { type: 'string', description: 'The colour it is painted in.', enum: ['red', 'green', 'blue'], default: 'red' },
+    color: {
+      type: 'string',
+      description: 'The colour it is painted in.',
+      enum: ['red', 'green', 'blue'],
+      default: 'red',
+    },
     replicas: { ...integer, minimum: 0 },
     note: { type: 'string', maxLength: 20 },
     code: { type: 'string', pattern: '^[a-z]{3}$' },
-    zone: { type: 'string', maxLength: 30, 'x-kubernetes-validations': [{ rule: 'self == oldSelf', message: 'zone is immutable' }] },
+    zone: {
+      type: 'string',
+      maxLength: 30,
+      'x-kubernetes-validations': [{ rule: 'self == oldSelf', message: 'zone is immutable' }],
+    },
     min: { ...integer, maximum: 1000 },
     max: { ...integer, maximum: 1000 },
     ratio: { type: 'number' },
@@ -45,7 +63,11 @@ const widgetSpec = {
     free: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
     marks: { type: 'object', additionalProperties: { type: 'string', maxLength: 10 }, maxProperties: 3 },
     unit: { type: 'object', 'x-kubernetes-map-type': 'atomic', properties: { name: string, power: integer } },
-    limits: { type: 'object', default: {}, properties: { cores: { ...integer, default: 2 }, memory: { type: 'string', default: '1Gi' } } },
+    limits: {
+      type: 'object',
+      default: {},
+      properties: { cores: { ...integer, default: 2 }, memory: { type: 'string', default: '1Gi' } },
+    },
     tags: { type: 'array', maxItems: 4, items: { type: 'string', maxLength: 20 }, 'x-kubernetes-list-type': 'set' },
     steps: { type: 'array', maxItems: 4, items: string },
     ports: {
@@ -56,7 +78,11 @@ const widgetSpec = {
       items: {
         type: 'object',
         required: ['port'],
-        properties: { port: { ...integer, minimum: 1 }, protocol: { type: 'string', default: 'TCP', maxLength: 5 }, name: { type: 'string', maxLength: 20 } },
+        properties: {
+          port: { ...integer, minimum: 1 },
+          protocol: { type: 'string', default: 'TCP', maxLength: 5 },
+          name: { type: 'string', maxLength: 20 },
+        },
       },
     },
   },
@@ -69,7 +95,13 @@ const widgetStatus = {
     phase: string,
     replicas: integer,
     selector: string,
-    conditions: { type: 'array', maxItems: 10, items: condition, 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'] },
+    conditions: {
+      type: 'array',
+      maxItems: 10,
+      items: condition,
+      'x-kubernetes-list-type': 'map',
+      'x-kubernetes-list-map-keys': ['type'],
+    },
   },
 }
 
@@ -87,9 +119,27 @@ export const widgets = {
         served: true,
         storage: true,
         schema: {
-          openAPIV3Schema: { type: 'object', description: 'A widget, for tests.', required: ['spec'], properties: { apiVersion: string, kind: string, metadata: { type: 'object' }, spec: widgetSpec, status: widgetStatus } },
+          openAPIV3Schema: {
+            type: 'object',
+            description: 'A widget, for tests.',
+            required: ['spec'],
+            properties: {
+              apiVersion: string,
+              kind: string,
+              metadata: { type: 'object' },
+              spec: widgetSpec,
+              status: widgetStatus,
+            },
+          },
         },
-        subresources: { status: {}, scale: { specReplicasPath: '.spec.replicas', statusReplicasPath: '.status.replicas', labelSelectorPath: '.status.selector' } },
+        subresources: {
+          status: {},
+          scale: {
+            specReplicasPath: '.spec.replicas',
+            statusReplicasPath: '.status.replicas',
+            labelSelectorPath: '.status.selector',
+          },
+        },
         selectableFields: [{ jsonPath: '.spec.color' }, { jsonPath: '.spec.size' }],
         additionalPrinterColumns: [
           { name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
@@ -116,7 +166,15 @@ export const gadgets = {
         name: 'v1',
         served: true,
         storage: true,
-        schema: { openAPIV3Schema: { type: 'object', properties: { spec: { type: 'object', properties: { on: { type: 'boolean' } } }, status: { type: 'object', properties: { seen: string } } } } },
+        schema: {
+          openAPIV3Schema: {
+            type: 'object',
+            properties: {
+              spec: { type: 'object', properties: { on: { type: 'boolean' } } },
+              status: { type: 'object', properties: { seen: string } },
+            },
+          },
+        },
       },
     ],
   },
@@ -126,7 +184,12 @@ const doohickeyVersion = (name: string, storage: boolean, extra: object) => ({
   name,
   served: true,
   storage,
-  schema: { openAPIV3Schema: { type: 'object', properties: { spec: { type: 'object', properties: { width: integer, ...extra } } } } },
+  schema: {
+    openAPIV3Schema: {
+      type: 'object',
+      properties: { spec: { type: 'object', properties: { width: integer, ...extra } } },
+    },
+  },
 })
 
 /** Served in two versions that differ by one defaulted field; conversion None. */
@@ -138,15 +201,28 @@ export const doohickeys = {
     group: GROUP,
     scope: 'Namespaced',
     names: { plural: 'doohickeys', kind: 'Doohickey' },
-    versions: [doohickeyVersion('v1', true, { height: { ...integer, default: 7 } }), doohickeyVersion('v1beta1', false, {})],
+    versions: [
+      doohickeyVersion('v1', true, { height: { ...integer, default: 7 } }),
+      doohickeyVersion('v1beta1', false, {}),
+    ],
   },
 }
 
 export const definitions = [widgets, gadgets, doohickeys]
 
 /** A widget of size 1 unless the spec says otherwise. */
-export const widget = (name: string, spec: object = {}, metadata: object = {}) => ({ apiVersion: API_VERSION, kind: 'Widget', metadata: { name, ...metadata }, spec: { size: 1, ...spec } })
+export const widget = (name: string, spec: object = {}, metadata: object = {}) => ({
+  apiVersion: API_VERSION,
+  kind: 'Widget',
+  metadata: { name, ...metadata },
+  spec: { size: 1, ...spec },
+})
 /** The collection of the scenario's own widgets, or one of them. */
 export const widgetsPath = (name?: string) => `${V1}/namespaces/{ns}/widgets${name ? `/${name}` : ''}`
-export const configMap = (name: string, data: object = {}, metadata: object = {}) => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, ...metadata }, data })
+export const configMap = (name: string, data: object = {}, metadata: object = {}) => ({
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: { name, ...metadata },
+  data,
+})
 export const corePath = (plural: string, name?: string) => `/api/v1/namespaces/{ns}/${plural}${name ? `/${name}` : ''}`

@@ -12,4 +12,5 @@ export function at(value: unknown, path: FieldPath): unknown {
 }
 
 /** Only these parts of the value, each under its path; null where there is nothing. */
-export const pick = (value: unknown, paths: readonly FieldPath[]): Record<string, unknown> => Object.fromEntries(paths.map((path) => [path, at(value, path) ?? null]))
+export const pick = (value: unknown, paths: readonly FieldPath[]): Record<string, unknown> =>
+  Object.fromEntries(paths.map((path) => [path, at(value, path) ?? null]))

@@ -1,4 +1,5 @@
-/** Plays the conformance scenarios by hand. Transcripts of the real server are recorded, so that any run can be compared with them:
+/** Plays the conformance scenarios by hand. Transcripts of the real server are recorded, so that any run can be
+ *  compared with them:
  *
  *    node test/conformance/main.ts --server real [--only pattern]               plays and compares with the recording
  *    node test/conformance/main.ts --server real [--only pattern] --record      plays and records anew
@@ -55,7 +56,8 @@ async function playOn(name: TargetName, cases: readonly Case[]): Promise<Map<str
 
 async function recorded(cases: readonly Case[]): Promise<Map<string, string>> {
   const all = new Map<string, string>()
-  for (const theme of new Set(cases.map(({ theme }) => theme))) for (const [name, transcript] of await readGolden(theme.name)) all.set(`${theme.name}/${name}`, transcript)
+  for (const theme of new Set(cases.map(({ theme }) => theme)))
+    for (const [name, transcript] of await readGolden(theme.name)) all.set(`${theme.name}/${name}`, transcript)
   return all
 }
 
@@ -64,21 +66,38 @@ async function difference(expected: string, actual: string): Promise<string> {
   const [a, b] = [join(folder, 'expected'), join(folder, 'actual')]
   await writeFile(a, `${expected}\n`)
   await writeFile(b, `${actual}\n`)
-  const text = await new Promise<string>((resolve) => execFile('diff', ['-U', '4', '--label', 'expected', '--label', 'actual', a, b], (_, output) => resolve(output)))
+  const text = await new Promise<string>((resolve) =>
+    execFile('diff', ['-U', '4', '--label', 'expected', '--label', 'actual', a, b], (_, output) => resolve(output)),
+  )
   await rm(folder, { recursive: true })
   return text
 }
 
 const { values: options } = parseArgs({
-  options: { server: { type: 'string', default: 'both' }, only: { type: 'string', default: '' }, record: { type: 'boolean', default: false }, print: { type: 'boolean', default: false } },
+  options: {
+    server: { type: 'string', default: 'both' },
+    only: { type: 'string', default: '' },
+    record: { type: 'boolean', default: false },
+    print: { type: 'boolean', default: false },
+  },
 })
 const only = new RegExp(options.only)
-const cases = themes.flatMap((theme) => theme.scenarios.map((scenario) => ({ theme, scenario }))).filter((one) => only.test(title(one)))
+const cases = themes
+  .flatMap((theme) => theme.scenarios.map((scenario) => ({ theme, scenario })))
+  .filter((one) => only.test(title(one)))
 
 async function record(played: ReadonlyMap<string, string>): Promise<void> {
   for (const theme of new Set(cases.map(({ theme }) => theme))) {
     const kept = await readGolden(theme.name)
-    await writeGolden(theme.name, new Map(theme.scenarios.map((scenario) => [scenario.name, played.get(title({ theme, scenario })) ?? kept.get(scenario.name) ?? ''])))
+    await writeGolden(
+      theme.name,
+      new Map(
+        theme.scenarios.map((scenario) => [
+          scenario.name,
+          played.get(title({ theme, scenario })) ?? kept.get(scenario.name) ?? '',
+        ]),
+      ),
+    )
   }
 }
 
@@ -89,7 +108,12 @@ for (const [name, transcript] of unfinished) console.log(`${name}: ${transcript.
 if (options.record) await record(actual)
 const expected = options.server === 'both' ? await playOn('real', cases) : await recorded(cases)
 const shown = options.server === 'real' ? (_: string, transcript: string) => transcript : comparable
-const different = [...actual].filter(([name, transcript]) => shown(name, expected.get(name) ?? '') !== shown(name, transcript))
-for (const [name, transcript] of different) console.log(`=== ${name} ===\n${await difference(shown(name, expected.get(name) ?? ''), shown(name, transcript))}`)
-console.log(`${actual.size - different.length} equal, ${different.length} different, ${unfinished.length} of them not finished`)
+const different = [...actual].filter(
+  ([name, transcript]) => shown(name, expected.get(name) ?? '') !== shown(name, transcript),
+)
+for (const [name, transcript] of different)
+  console.log(`=== ${name} ===\n${await difference(shown(name, expected.get(name) ?? ''), shown(name, transcript))}`)
+console.log(
+  `${actual.size - different.length} equal, ${different.length} different, ${unfinished.length} of them not finished`,
+)
 if (different.length > 0) process.exitCode = 1

@@ -32,7 +32,10 @@ const isObject = (value: unknown): value is Json => typeof value === 'object' &&
 
 /** Managers are ordered by the second of their last write, which is chance; their own order is not. */
 function sortManagers(entries: readonly unknown[]): unknown[] {
-  const key = (entry: unknown) => (isObject(entry) ? [entry['operation'], entry['manager'], entry['subresource'] ?? '', entry['apiVersion']].join(' ') : '')
+  const key = (entry: unknown) =>
+    isObject(entry)
+      ? [entry['operation'], entry['manager'], entry['subresource'] ?? '', entry['apiVersion']].join(' ')
+      : ''
   return entries.toSorted((a, b) => (key(a) < key(b) ? -1 : 1))
 }
 
@@ -42,7 +45,8 @@ const causeText = (cause: unknown) => (isObject(cause) ? `${String(cause['field'
 function messageInOrder(status: Json): unknown {
   const { message, details } = status
   const causes = isObject(details) && Array.isArray(details['causes']) ? details['causes'].map(causeText) : []
-  if (typeof message !== 'string' || causes.length < 2 || !causes.every((cause) => message.includes(cause))) return message
+  if (typeof message !== 'string' || causes.length < 2 || !causes.every((cause) => message.includes(cause)))
+    return message
   return message.replace(/is invalid: \[.*\]$/s, `is invalid: [${[...new Set(causes)].toSorted().join(', ')}]`)
 }
 
@@ -50,7 +54,10 @@ function messageInOrder(status: Json): unknown {
 function inOrder(key: string, items: readonly unknown[]): readonly unknown[] {
   if (key === 'managedFields') return sortManagers(items)
   if (key === 'causes') return items.toSorted((a, b) => (causeText(a) < causeText(b) ? -1 : 1))
-  if (key === 'resources') return items.toSorted((a, b) => (isObject(a) && isObject(b) ? String(a['name']).localeCompare(String(b['name'])) : 0))
+  if (key === 'resources')
+    return items.toSorted((a, b) =>
+      isObject(a) && isObject(b) ? String(a['name']).localeCompare(String(b['name'])) : 0,
+    )
   return items
 }
 
@@ -68,7 +75,11 @@ export function newNormaliser(server: string): Normaliser {
   const scrub = (text: string): string => {
     let clean = text.replaceAll(server, '<server>').replaceAll(server.replace('https://', ''), '<server>')
     for (const [value, name] of named) clean = clean.replaceAll(value, name)
-    return clean.replace(JWT, '<jwt>').replace(UID, (uid) => label(uids, 'uid', uid)).replace(TIME, '<time>').replace(REVISION_IN_JSON, '$1<revision>')
+    return clean
+      .replace(JWT, '<jwt>')
+      .replace(UID, (uid) => label(uids, 'uid', uid))
+      .replace(TIME, '<time>')
+      .replace(REVISION_IN_JSON, '$1<revision>')
   }
 
   const clean = (value: unknown, key: string, parent: Json | undefined): unknown => {
@@ -80,13 +91,22 @@ export function newNormaliser(server: string): Normaliser {
     if (typeof value === 'string') return AGE.test(value) ? '<age>' : scrub(value)
     if (Array.isArray(value)) return inOrder(key, value).map((item) => clean(item, '', undefined))
     if (!isObject(value)) return value
-    const shown: Json = value['kind'] === 'Status' && 'message' in value ? { ...value, message: messageInOrder(value) } : value
+    const shown: Json =
+      value['kind'] === 'Status' && 'message' in value ? { ...value, message: messageInOrder(value) } : value
     // In the order of names, so that labels are given in the same order whoever wrote the JSON.
-    return Object.fromEntries(Object.keys(shown).sort().map((name) => [scrub(name), clean(shown[name], name, shown)]))
+    return Object.fromEntries(
+      Object.keys(shown)
+        .sort()
+        .map((name) => [scrub(name), clean(shown[name], name, shown)]),
+    )
   }
 
   return {
-    value: (value, only) => stringify(only ? pick(clean(value, '', undefined), only) : clean(value, '', undefined), { sortMapEntries: true, lineWidth: 0 }).trimEnd(),
+    value: (value, only) =>
+      stringify(only ? pick(clean(value, '', undefined), only) : clean(value, '', undefined), {
+        sortMapEntries: true,
+        lineWidth: 0,
+      }).trimEnd(),
     text: (text) =>
       scrub(text)
         .replace(LOG_LINE, '')

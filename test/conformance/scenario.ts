@@ -2,7 +2,8 @@
  *  Each scenario runs in a namespace of its own, whose name stands as `{ns}` in paths, arguments and bodies;
  *  `{name}` stands for a value that an earlier step remembered. */
 
-/** A dotted path into an answer's JSON, for example `metadata.uid`, `items.0.metadata.name` or `items.*.metadata.name`. */
+/** A dotted path into an answer's JSON, for example `metadata.uid`, `items.0.metadata.name` or `items.*.metadata.name`.
+ */
 export type FieldPath = string
 
 export interface KubectlStep {
@@ -37,8 +38,14 @@ export interface RequestStep {
   readonly remember?: Readonly<Record<string, FieldPath>>
   /** The same for response headers. */
   readonly rememberHeaders?: Readonly<Record<string, string>>
-  /** Repeats the request until the answer has this status, and this value at this path if given. Only the last answer is shown. */
-  readonly until?: { readonly status?: number; readonly path?: FieldPath; readonly equals?: unknown; readonly absent?: FieldPath }
+  /** Repeats the request until the answer has this status, and this value at this path if given. Only the last answer
+   *  is shown. */
+  readonly until?: {
+    readonly status?: number
+    readonly path?: FieldPath
+    readonly equals?: unknown
+    readonly absent?: FieldPath
+  }
 }
 
 export type Step =
@@ -72,25 +79,75 @@ export interface Theme {
 type RequestOptions = Omit<RequestStep, 'kind' | 'method' | 'path' | 'body'>
 
 export const scenario = (name: string, ...steps: readonly Step[]): Scenario => ({ name, steps })
-export const kubectl = (line: string, options: Omit<KubectlStep, 'kind' | 'line'> = {}): Step => ({ kind: 'kubectl', line, ...options })
+export const kubectl = (line: string, options: Omit<KubectlStep, 'kind' | 'line'> = {}): Step => ({
+  kind: 'kubectl',
+  line,
+  ...options,
+})
 /** `kubectl <line> -f -` with the manifest as its input. */
 export const kubectlWith = (line: string, stdin: unknown): Step => kubectl(`${line} -f -`, { stdin })
 
-export const get = (path: string, options: RequestOptions = {}): Step => ({ kind: 'request', method: 'GET', path, ...options })
-export const post = (path: string, body: unknown, options: RequestOptions = {}): Step => ({ kind: 'request', method: 'POST', path, body, ...options })
-export const put = (path: string, body: unknown, options: RequestOptions = {}): Step => ({ kind: 'request', method: 'PUT', path, body, ...options })
-export const del = (path: string, body?: unknown, options: RequestOptions = {}): Step => ({ kind: 'request', method: 'DELETE', path, body, ...options })
+export const get = (path: string, options: RequestOptions = {}): Step => ({
+  kind: 'request',
+  method: 'GET',
+  path,
+  ...options,
+})
+export const post = (path: string, body: unknown, options: RequestOptions = {}): Step => ({
+  kind: 'request',
+  method: 'POST',
+  path,
+  body,
+  ...options,
+})
+export const put = (path: string, body: unknown, options: RequestOptions = {}): Step => ({
+  kind: 'request',
+  method: 'PUT',
+  path,
+  body,
+  ...options,
+})
+export const del = (path: string, body?: unknown, options: RequestOptions = {}): Step => ({
+  kind: 'request',
+  method: 'DELETE',
+  path,
+  body,
+  ...options,
+})
 
-const patch = (contentType: string) => (path: string, body: unknown, options: RequestOptions = {}): Step => ({ kind: 'request', method: 'PATCH', path, body, contentType, ...options })
+const patch =
+  (contentType: string) =>
+  (path: string, body: unknown, options: RequestOptions = {}): Step => ({
+    kind: 'request',
+    method: 'PATCH',
+    path,
+    body,
+    contentType,
+    ...options,
+  })
 export const mergePatch = patch('application/merge-patch+json')
 export const jsonPatch = patch('application/json-patch+json')
 export const strategicPatch = patch('application/strategic-merge-patch+json')
 /** Server-side apply; the field manager stands in the path's query. */
 export const applyPatch = patch('application/apply-patch+yaml')
 
-export const watch = (name: string, path: string, options: { accept?: string } = {}): Step => ({ kind: 'watch', name, path, ...options })
-export const frames = (name: string, count: number, options: { only?: readonly FieldPath[] } = {}): Step => ({ kind: 'frames', name, count, ...options })
-export const ended = (name: string, options: { only?: readonly FieldPath[] } = {}): Step => ({ kind: 'ended', name, ...options })
+export const watch = (name: string, path: string, options: { accept?: string } = {}): Step => ({
+  kind: 'watch',
+  name,
+  path,
+  ...options,
+})
+export const frames = (name: string, count: number, options: { only?: readonly FieldPath[] } = {}): Step => ({
+  kind: 'frames',
+  name,
+  count,
+  ...options,
+})
+export const ended = (name: string, options: { only?: readonly FieldPath[] } = {}): Step => ({
+  kind: 'ended',
+  name,
+  ...options,
+})
 export const webhook: Step = { kind: 'webhook' }
 export const reviews = (...only: readonly FieldPath[]): Step => ({ kind: 'reviews', only })
 export const lines = (name: string, count: number): Step => ({ kind: 'lines', name, count })

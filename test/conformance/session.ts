@@ -27,7 +27,8 @@ const STEP_DEADLINE_MILLISECONDS = 45_000 // the collector of a real server lear
 const POLL_MILLISECONDS = 50
 
 /** Splits a command line at spaces; single quotes keep what they hold together. */
-const splitLine = (line: string): string[] => (line.match(/(?:[^\s']+|'[^']*')+/g) ?? []).map((word) => word.replaceAll("'", ''))
+const splitLine = (line: string): string[] =>
+  (line.match(/(?:[^\s']+|'[^']*')+/g) ?? []).map((word) => word.replaceAll("'", ''))
 
 async function waitFor<T>(what: string, look: () => Promise<T | undefined> | T | undefined): Promise<T> {
   const deadline = performance.now() + STEP_DEADLINE_MILLISECONDS
@@ -46,7 +47,10 @@ class OpenWatch {
   #shown = 0
   hasEnded = false
 
-  async open(url: string, { dispatcher, headers }: { dispatcher: Agent; headers: Record<string, string> }): Promise<number> {
+  async open(
+    url: string,
+    { dispatcher, headers }: { dispatcher: Agent; headers: Record<string, string> },
+  ): Promise<number> {
     const response = await request(url, { dispatcher, headers, signal: this.#stop.signal, bodyTimeout: 0 })
     void this.#read(response.body)
     return response.statusCode
@@ -69,7 +73,10 @@ class OpenWatch {
   }
 
   async next(count: number): Promise<unknown[]> {
-    await waitFor(`${count} watch frames, got ${this.#frames.length - this.#shown}`, () => this.hasEnded || this.#frames.length >= this.#shown + count || undefined)
+    await waitFor(
+      `${count} watch frames, got ${this.#frames.length - this.#shown}`,
+      () => this.hasEnded || this.#frames.length >= this.#shown + count || undefined,
+    )
     const taken = this.#frames.slice(this.#shown, this.#shown + count)
     this.#shown += taken.length
     return taken
@@ -102,7 +109,10 @@ class Background {
 
   async lines(count: number): Promise<string> {
     const all = () => this.#output.split('\n').slice(0, -1)
-    await waitFor(`${count} lines, got ${this.#output}${this.#errors}`, () => all().length >= this.#shownLines + count || undefined)
+    await waitFor(
+      `${count} lines, got ${this.#output}${this.#errors}`,
+      () => all().length >= this.#shownLines + count || undefined,
+    )
     const shown = all().slice(this.#shownLines, this.#shownLines + count)
     this.#shownLines += count
     return shown.join('\n')
@@ -122,7 +132,12 @@ class Background {
 }
 
 /** The name of a scenario's own namespace, the same on every server. */
-const namespaceOf = (name: string) => `c-${name.toLowerCase().replace(/[^a-z0-9]+/g, '-').slice(0, 50).replace(/-$/, '')}`
+const namespaceOf = (name: string) =>
+  `c-${name
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .slice(0, 50)
+    .replace(/-$/, '')}`
 
 class Session {
   readonly #target: Target
@@ -136,7 +151,10 @@ class Session {
   #shownReviews = 0
   readonly namespace: string
 
-  constructor(target: Target, { folder, namespace, dispatcher }: { folder: string; namespace: string; dispatcher: Agent }) {
+  constructor(
+    target: Target,
+    { folder, namespace, dispatcher }: { folder: string; namespace: string; dispatcher: Agent },
+  ) {
     this.#target = target
     this.#folder = folder
     this.#dispatcher = dispatcher
@@ -154,12 +172,22 @@ class Session {
     return this.#fill(typeof value === 'string' ? value : JSON.stringify(value))
   }
 
-  async send(step: RequestStep): Promise<{ status: number; headers: Record<string, string | string[] | undefined>; text: string }> {
-    const headers: Record<string, string> = { authorization: `Bearer ${step.token ? this.#fill(step.token) : this.#target.token}`, accept: step.accept ?? 'application/json' }
+  async send(
+    step: RequestStep,
+  ): Promise<{ status: number; headers: Record<string, string | string[] | undefined>; text: string }> {
+    const headers: Record<string, string> = {
+      authorization: `Bearer ${step.token ? this.#fill(step.token) : this.#target.token}`,
+      accept: step.accept ?? 'application/json',
+    }
     const body = step.body === undefined ? null : this.#document(step.body)
     if (body !== null) headers['content-type'] = step.contentType ?? 'application/json'
     for (const [name, value] of Object.entries(step.headers ?? {})) headers[name.toLowerCase()] = this.#fill(value)
-    const response = await request(this.#target.url + this.#fill(step.path), { method: step.method, headers, body, dispatcher: this.#dispatcher })
+    const response = await request(this.#target.url + this.#fill(step.path), {
+      method: step.method,
+      headers,
+      body,
+      dispatcher: this.#dispatcher,
+    })
     return { status: response.statusCode, headers: response.headers, text: await response.body.text() }
   }
 
@@ -170,12 +198,18 @@ class Session {
       if (until.status !== undefined && until.status !== status) return false
       const value: unknown = text.startsWith('{') ? JSON.parse(text) : {}
       if (until.absent !== undefined && at(value, until.absent) !== undefined) return false
-      return until.path === undefined || ('equals' in until ? at(value, until.path) === until.equals : at(value, until.path) !== undefined)
+      return (
+        until.path === undefined ||
+        ('equals' in until ? at(value, until.path) === until.equals : at(value, until.path) !== undefined)
+      )
     }
-    const { status, headers, text } = await waitFor(`${step.method} ${step.path} to answer ${JSON.stringify(until)}`, async () => {
-      const answer = await this.send(step)
-      return isThere(answer) ? answer : undefined
-    })
+    const { status, headers, text } = await waitFor(
+      `${step.method} ${step.path} to answer ${JSON.stringify(until)}`,
+      async () => {
+        const answer = await this.send(step)
+        return isThere(answer) ? answer : undefined
+      },
+    )
     const type = String(headers['content-type'] ?? '')
     const value: unknown = /^application\/(?!.*protobuf)/.test(type) && text !== '' ? JSON.parse(text) : text
     for (const [name, path] of Object.entries(step.remember ?? {})) {
@@ -183,10 +217,18 @@ class Session {
       this.#values.set(name, String(found))
       if (typeof found === 'string' && found.length > 4 && !/^\d+$/.test(found)) this.#normaliser.name(name, found)
     }
-    for (const [name, header] of Object.entries(step.rememberHeaders ?? {})) this.#values.set(name, String(headers[header]))
-    const shownHeaders = ['warning', ...(step.showHeaders ?? [])].flatMap((name) => [headers[name] ?? []].flat().map((line) => `${name}: ${this.#normaliser.text(line)}`))
+    for (const [name, header] of Object.entries(step.rememberHeaders ?? {}))
+      this.#values.set(name, String(headers[header]))
+    const shownHeaders = ['warning', ...(step.showHeaders ?? [])].flatMap((name) =>
+      [headers[name] ?? []].flat().map((line) => `${name}: ${this.#normaliser.text(line)}`),
+    )
     const shown = typeof value === 'string' ? this.#normaliser.text(value) : this.#normaliser.value(value, step.only)
-    return [`${step.method} ${step.path}`, `${status} ${type.replace(/; *charset=utf-8/i, '')}`.trimEnd(), ...shownHeaders, shown]
+    return [
+      `${step.method} ${step.path}`,
+      `${status} ${type.replace(/; *charset=utf-8/i, '')}`.trimEnd(),
+      ...shownHeaders,
+      shown,
+    ]
       .join('\n')
       .trimEnd()
   }
@@ -215,8 +257,10 @@ class Session {
   }
 
   async #kubectl(step: KubectlStep): Promise<string> {
-    if (step.editor) await writeFile(join(this.#folder, 'editor'), `#!/bin/sh\n${this.#fill(step.editor)}\n`, { mode: 0o700 })
-    for (const [name, value] of Object.entries(step.files ?? {})) await writeFile(join(this.#folder, name), this.#document(value))
+    if (step.editor)
+      await writeFile(join(this.#folder, 'editor'), `#!/bin/sh\n${this.#fill(step.editor)}\n`, { mode: 0o700 })
+    for (const [name, value] of Object.entries(step.files ?? {}))
+      await writeFile(join(this.#folder, name), this.#document(value))
     const background = new Background(this.#spawn(step))
     const title = `$ kubectl ${step.line}`
     if (step.background) {
@@ -227,7 +271,13 @@ class Session {
   }
 
   #ending({ code, output, errors }: { code: number; output: string; errors: string }): string {
-    return [this.#output(output), errors ? `stderr: ${this.#normaliser.text(errors)}` : '', code === 0 ? '' : `exit ${code}`].filter((part) => part !== '').join('\n')
+    return [
+      this.#output(output),
+      errors ? `stderr: ${this.#normaliser.text(errors)}` : '',
+      code === 0 ? '' : `exit ${code}`,
+    ]
+      .filter((part) => part !== '')
+      .join('\n')
   }
 
   #frames(frames: readonly unknown[], only: readonly FieldPath[] | undefined): string {
@@ -292,16 +342,23 @@ const kubeconfig = (target: Target, namespace: string) =>
   stringify({
     apiVersion: 'v1',
     kind: 'Config',
-    clusters: [{ name: 'cluster', cluster: { server: target.url, 'certificate-authority-data': Buffer.from(target.ca).toString('base64') } }],
+    clusters: [
+      {
+        name: 'cluster',
+        cluster: { server: target.url, 'certificate-authority-data': Buffer.from(target.ca).toString('base64') },
+      },
+    ],
     users: [{ name: 'admin', user: { token: target.token } }],
     contexts: [{ name: 'admin', context: { cluster: 'cluster', user: 'admin', namespace } }],
     'current-context': 'admin',
   })
 
 /** Connections to the target, to be shared by its sessions and closed at the end. */
-export const connect = (target: Target): Agent => new Agent({ connect: { ca: target.ca }, connections: 64, bodyTimeout: 0 })
+export const connect = (target: Target): Agent =>
+  new Agent({ connect: { ca: target.ca }, connections: 64, bodyTimeout: 0 })
 
-/** Plays the scenario in a fresh namespace and answers its transcript. A step that cannot be done ends it, and says why.
+/** Plays the scenario in a fresh namespace and answers its transcript. A step that cannot be done ends it, and says
+ *  why.
  *  The namespace stays: the server is thrown away afterwards, and hundreds of deletions would make a real one slow. */
 export async function play(target: Target, scenario: Scenario, dispatcher: Agent): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'svccloud-conformance-'))
@@ -311,7 +368,12 @@ export async function play(target: Target, scenario: Scenario, dispatcher: Agent
   try {
     await mkdir(join(folder, '.kube'))
     await writeFile(join(folder, 'kubeconfig'), kubeconfig(target, namespace), { mode: 0o600 })
-    await session.send({ kind: 'request', method: 'POST', path: '/api/v1/namespaces', body: { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } } })
+    await session.send({
+      kind: 'request',
+      method: 'POST',
+      path: '/api/v1/namespaces',
+      body: { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } },
+    })
     for (const step of scenario.steps) transcript.push(await session.play(step))
   } catch (error) {
     transcript.push(`FAILED ${error instanceof Error ? error.message : String(error)}`)
@@ -326,14 +388,23 @@ export async function play(target: Target, scenario: Scenario, dispatcher: Agent
 export async function prepare(target: Target, definitions: readonly unknown[], dispatcher: Agent): Promise<void> {
   const session = new Session(target, { folder: tmpdir(), namespace: 'default', dispatcher })
   for (const definition of definitions) {
-    const answer = await session.send({ kind: 'request', method: 'POST', path: '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', body: definition })
-    if (answer.status !== 201) throw new Error(`${target.name} refuses ${String(at(definition, 'metadata.name'))}: ${answer.text}`)
+    const answer = await session.send({
+      kind: 'request',
+      method: 'POST',
+      path: '/apis/apiextensions.k8s.io/v1/customresourcedefinitions',
+      body: definition,
+    })
+    if (answer.status !== 201)
+      throw new Error(`${target.name} refuses ${String(at(definition, 'metadata.name'))}: ${answer.text}`)
   }
   for (const definition of definitions) {
     const versions = at(definition, 'spec.versions') as readonly { name: string }[] // our own definitions
     for (const { name } of versions) {
-      const path = `/apis/${String(at(definition, 'spec.group'))}/${name}/${String(at(definition, 'spec.names.plural'))}`
-      await waitFor(`${target.name} to serve ${path}`, async () => ((await session.send({ kind: 'request', method: 'GET', path })).status === 200 ? true : undefined))
+      const path =
+        `/apis/${String(at(definition, 'spec.group'))}/${name}/` + `${String(at(definition, 'spec.names.plural'))}`
+      await waitFor(`${target.name} to serve ${path}`, async () =>
+        (await session.send({ kind: 'request', method: 'GET', path })).status === 200 ? true : undefined,
+      )
     }
   }
 }

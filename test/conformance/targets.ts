@@ -15,8 +15,18 @@ export type RunningTarget = Target & { stop(): Promise<void> }
 
 async function startEmbedded(): Promise<Omit<RunningTarget, 'name'>> {
   const folder = await mkdtemp(join(tmpdir(), 'svccloud-embedded-'))
-  const server = await startServer({ folder, host: '127.0.0.1', port: 0, clock: systemClock, random: systemRandom, log: silentLog })
-  const token = await server.issue({ user: 'admin', groups: ['system:masters'] }, join(folder, 'conformance.kubeconfig'))
+  const server = await startServer({
+    folder,
+    host: '127.0.0.1',
+    port: 0,
+    clock: systemClock,
+    random: systemRandom,
+    log: silentLog,
+  })
+  const token = await server.issue(
+    { user: 'admin', groups: ['system:masters'] },
+    join(folder, 'conformance.kubeconfig'),
+  )
   return {
     url: server.url,
     ca: server.authority,
@@ -28,7 +38,10 @@ async function startEmbedded(): Promise<Omit<RunningTarget, 'name'>> {
   }
 }
 
-const starts: Record<TargetName, () => Promise<Omit<RunningTarget, 'name'>>> = { real: () => startRealCluster(), embedded: startEmbedded }
+const starts: Record<TargetName, () => Promise<Omit<RunningTarget, 'name'>>> = {
+  real: () => startRealCluster(),
+  embedded: startEmbedded,
+}
 
 export async function startTarget(name: TargetName): Promise<RunningTarget> {
   return { name, ...(await starts[name]()) }

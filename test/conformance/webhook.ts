@@ -14,21 +14,32 @@ export interface Webhook {
   close(): Promise<void>
 }
 
-/** Objects with the note `refused` are refused, those with `odd` are let through with a warning, `broken` gets no useful answer. */
+/** Objects with the note `refused` are refused, those with `odd` are let through with a warning, `broken` gets no
+ *  useful answer. */
 function judge(review: unknown): object | undefined {
   const note = at(review, 'request.object.spec.note') ?? at(review, 'request.oldObject.spec.note')
   if (note === 'broken') return undefined
   const verdict =
-    note === 'refused' ? { allowed: false, status: { code: 403, message: 'such a note is refused' } }
-    : note === 'invalid' ? { allowed: false, status: { code: 422, reason: 'Invalid', message: 'such a note is invalid' } }
-    : note === 'odd' ? { allowed: true, warnings: ['such a note is odd'] }
-    : { allowed: true }
-  return { apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', response: { uid: at(review, 'request.uid'), ...verdict } }
+    note === 'refused'
+      ? { allowed: false, status: { code: 403, message: 'such a note is refused' } }
+      : note === 'invalid'
+        ? { allowed: false, status: { code: 422, reason: 'Invalid', message: 'such a note is invalid' } }
+        : note === 'odd'
+          ? { allowed: true, warnings: ['such a note is odd'] }
+          : { allowed: true }
+  return {
+    apiVersion: 'admission.k8s.io/v1',
+    kind: 'AdmissionReview',
+    response: { uid: at(review, 'request.uid'), ...verdict },
+  }
 }
 
 export async function startWebhook(): Promise<Webhook> {
   const authority = await newAuthority('webhook-ca')
-  const { certificate, key } = await authority.issue({ commonName: 'webhook', addresses: [{ type: 'ip', value: '127.0.0.1' }] })
+  const { certificate, key } = await authority.issue({
+    commonName: 'webhook',
+    addresses: [{ type: 'ip', value: '127.0.0.1' }],
+  })
   const reviews: unknown[] = []
   const server: Server = createServer({ cert: certificate, key }, (request, response) => {
     let text = ''

@@ -1,4 +1,5 @@
-/** Answers held against the OpenAPI document, as a stranger would who has nothing else. Stricter than the document in one thing: it says that answers may
+/** Answers held against the OpenAPI document, as a stranger would who has nothing else. Stricter than the document in
+ *  one thing: it says that answers may
  *  gain fields, and here they have none that it does not name. */
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import { fullFormats } from 'ajv-formats/dist/formats.js'
@@ -13,9 +14,18 @@ export interface Given {
   readonly text: string | undefined
 }
 
-interface Media { readonly schema?: object; readonly example?: unknown }
-interface Response { readonly $ref?: string; readonly content?: Readonly<Record<string, Media>> }
-interface Operation { readonly operationId: string; readonly responses: Readonly<Record<string, Response>> }
+interface Media {
+  readonly schema?: object
+  readonly example?: unknown
+}
+interface Response {
+  readonly $ref?: string
+  readonly content?: Readonly<Record<string, Media>>
+}
+interface Operation {
+  readonly operationId: string
+  readonly responses: Readonly<Record<string, Response>>
+}
 interface Document {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
   readonly components: { readonly responses: Readonly<Record<string, Response>> }
@@ -37,7 +47,11 @@ export function openDocumentCheck(published: object): DocumentCheck {
   const ajv = new Ajv2020({ strict: false, formats: fullFormats, allErrors: true })
   ajv.addSchema(document, 'document')
   const validators = new Map<string, ValidateFunction>()
-  const routes = Object.entries(document.paths).map(([template, methods]) => ({ template, methods, pattern: new RegExp(`^${template.replaceAll(/[.]/g, '\\.').replaceAll(/\{\w+\}/g, '[^/]+')}$`) }))
+  const routes = Object.entries(document.paths).map(([template, methods]) => ({
+    template,
+    methods,
+    pattern: new RegExp(`^${template.replaceAll(/[.]/g, '\\.').replaceAll(/\{\w+\}/g, '[^/]+')}$`),
+  }))
 
   /** What is wrong with the value at the pointer's schema. */
   function faultsOf(pointer: readonly string[], value: unknown): string | undefined {
@@ -48,16 +62,25 @@ export function openDocumentCheck(published: object): DocumentCheck {
   }
 
   /** Where the response stands, through its reference. */
-  const placeOf = (pointer: readonly string[], response: Response): { readonly pointer: readonly string[]; readonly response: Response } => {
+  const placeOf = (
+    pointer: readonly string[],
+    response: Response,
+  ): { readonly pointer: readonly string[]; readonly response: Response } => {
     const name = response.$ref?.slice('#/components/responses/'.length)
     const shared = name === undefined ? undefined : document.components.responses[name]
-    return name === undefined || shared === undefined ? { pointer, response } : { pointer: ['components', 'responses', name], response: shared }
+    return name === undefined || shared === undefined
+      ? { pointer, response }
+      : { pointer: ['components', 'responses', name], response: shared }
   }
 
-  function bodyFault(at: { readonly pointer: readonly string[]; readonly response: Response }, { header, text }: Given): string | undefined {
+  function bodyFault(
+    at: { readonly pointer: readonly string[]; readonly response: Response },
+    { header, text }: Given,
+  ): string | undefined {
     const content = at.response.content ?? {}
     const type = header('content-type')?.split(';')[0]
-    if (type === undefined) return Object.keys(content).length === 0 && (text ?? '') === '' ? undefined : 'has no body, or no type of it'
+    if (type === undefined)
+      return Object.keys(content).length === 0 && (text ?? '') === '' ? undefined : 'has no body, or no type of it'
     if (content[type] === undefined) return `is ${type}, which is not declared`
     if (text === undefined || !type.includes('json')) return undefined
     const pointer = [...at.pointer, 'content', type, 'schema']
@@ -69,28 +92,66 @@ export function openDocumentCheck(published: object): DocumentCheck {
     faultOf(method, path, given) {
       if (!UUID.test(given.header('x-request-id') ?? '')) return 'has no X-Request-Id'
       const [bare = ''] = path.split('?')
-      const found = routes.filter(({ pattern }) => pattern.test(bare)).sort((one, other) => one.template.split('{').length - other.template.split('{').length)[0]
+      const found = routes
+        .filter(({ pattern }) => pattern.test(bare))
+        .sort((one, other) => one.template.split('{').length - other.template.split('{').length)[0]
       const operation = found?.methods[method.toLowerCase()]
       if (found === undefined || operation === undefined) {
-        return given.status === (found === undefined ? 404 : 405) ? bodyFault(placeOf([], { $ref: '#/components/responses/Refused' }), given) : `answered ${given.status}, and the document has no such operation`
+        return given.status === (found === undefined ? 404 : 405)
+          ? bodyFault(placeOf([], { $ref: '#/components/responses/Refused' }), given)
+          : `answered ${given.status}, and the document has no such operation`
       }
-      const declared = String(given.status) in operation.responses ? String(given.status) : ANY_REQUEST.includes(given.status) ? 'default' : undefined
+      const declared =
+        String(given.status) in operation.responses
+          ? String(given.status)
+          : ANY_REQUEST.includes(given.status)
+            ? 'default'
+            : undefined
       if (declared === undefined) return `${operation.operationId} answered ${given.status}, which it does not declare`
-      const fault = bodyFault(placeOf(['paths', found.template, method.toLowerCase(), 'responses', declared], operation.responses[declared] ?? {}), given)
+      const fault = bodyFault(
+        placeOf(
+          ['paths', found.template, method.toLowerCase(), 'responses', declared],
+          operation.responses[declared] ?? {},
+        ),
+        given,
+      )
       return fault === undefined ? undefined : `${operation.operationId} answered ${given.status}: ${fault}`
     },
-    examples: () => [
-      ...Object.entries(document.components.responses).map(([name, response]) => ({ pointer: ['components', 'responses', name], response })),
-      ...routes.flatMap(({ template, methods }) => Object.entries(methods).flatMap(([method, { responses }]) => Object.entries(responses).map(([status, response]) => ({ pointer: ['paths', template, method, 'responses', status], response })))),
-    ].flatMap(({ pointer, response }) => Object.entries(response.content ?? {}).filter(([, { example }]) => example !== undefined).map(([type, { example }]) => ({
-      place: pointer.join(' '), example, faults: faultsOf([...pointer, 'content', type, 'schema'], example),
-    }))),
+    examples: () =>
+      [
+        ...Object.entries(document.components.responses).map(([name, response]) => ({
+          pointer: ['components', 'responses', name],
+          response,
+        })),
+        ...routes.flatMap(({ template, methods }) =>
+          Object.entries(methods).flatMap(([method, { responses }]) =>
+            Object.entries(responses).map(([status, response]) => ({
+              pointer: ['paths', template, method, 'responses', status],
+              response,
+            })),
+          ),
+        ),
+      ].flatMap(({ pointer, response }) =>
+        Object.entries(response.content ?? {})
+          .filter(([, { example }]) => example !== undefined)
+          .map(([type, { example }]) => ({
+            place: pointer.join(' '),
+            example,
+            faults: faultsOf([...pointer, 'content', type, 'schema'], example),
+          })),
+      ),
   }
 }
 
 /** Objects that name their members have no others, unless they say so. */
 function close(_key: string, value: unknown): unknown {
-  const isOpen = typeof value === 'object' && value !== null && 'type' in value && value.type === 'object' && 'properties' in value && !('additionalProperties' in value)
+  const isOpen =
+    typeof value === 'object' &&
+    value !== null &&
+    'type' in value &&
+    value.type === 'object' &&
+    'properties' in value &&
+    !('additionalProperties' in value)
   return isOpen ? { ...value, additionalProperties: false } : value
 }
 
@@ -103,15 +164,22 @@ export function documentCheckFor(audience: Route['audience']): DocumentCheck {
   return check
 }
 
-/** The service, whose every answer is held against the published document; one that is not as it says is reported, which is an error unless said otherwise. */
-export const documented = (audience: Route['audience'], service: HttpService, report: (fault: string) => void = raise): HttpService => async (request) => {
-  const response = await service(request)
-  const { body, headers, status } = response
-  const text = typeof body === 'string' ? body : body instanceof Uint8Array ? Buffer.from(body).toString() : undefined
-  const fault = documentCheckFor(audience).faultOf(request.method, request.target, { status, text, header: (name) => headers[name]?.toString() })
-  if (fault !== undefined) report(`${request.method} ${request.target}: ${fault}`)
-  return response
-}
+/** The service, whose every answer is held against the published document; one that is not as it says is reported,
+ *  which is an error unless said otherwise. */
+export const documented =
+  (audience: Route['audience'], service: HttpService, report: (fault: string) => void = raise): HttpService =>
+  async (request) => {
+    const response = await service(request)
+    const { body, headers, status } = response
+    const text = typeof body === 'string' ? body : body instanceof Uint8Array ? Buffer.from(body).toString() : undefined
+    const fault = documentCheckFor(audience).faultOf(request.method, request.target, {
+      status,
+      text,
+      header: (name) => headers[name]?.toString(),
+    })
+    if (fault !== undefined) report(`${request.method} ${request.target}: ${fault}`)
+    return response
+  }
 
 function raise(fault: string): never {
   throw new Error(fault)

@@ -1,5 +1,7 @@
-/** Every route, asked for by every kind of caller, against the contract's table of roles, scopes and support modes, written out
- *  here once more. The pipeline, the routes and the credentials are real; handlers are replaced, so that what is seen is who is let through. */
+/** Every route, asked for by every kind of caller, against the contract's table of roles, scopes and support modes,
+ *  written out
+ *  here once more. The pipeline, the routes and the credentials are real; handlers are replaced, so that what is seen
+ *  is who is let through. */
 import { beforeAll, expect, test } from 'vitest'
 import { createSealing } from '../../apiserver/identity/sealing.ts'
 import { formatToken } from '../../apiserver/identity/token-format.ts'
@@ -25,7 +27,10 @@ const HELD: Readonly<Record<string, readonly Permission[]>> = {
   member: ['read', 'operate', 'tokens.manage', 'self'],
   viewer: ['read', 'self'],
 }
-const SUPPORT_HELD: Readonly<Record<string, readonly Permission[]>> = { read_only: ['read', 'billing.read'], elevated: ['read', 'operate', 'billing.read'] }
+const SUPPORT_HELD: Readonly<Record<string, readonly Permission[]>> = {
+  read_only: ['read', 'billing.read'],
+  elevated: ['read', 'operate', 'billing.read'],
+}
 const SCOPES: readonly TokenScope[] = ['read', 'read_write', ...HELD['owner']!.map((permission) => [permission])]
 
 interface Asker {
@@ -44,66 +49,171 @@ beforeAll(async () => {
   const { db } = database
   const harness = await openHarness(db)
   const { clock, identity } = harness
-  const pipelineOf = (audience: 'customer' | 'operator') => createPipeline({
-    ...identity, authenticate: audience === 'customer' ? identity.authenticate : identity.authenticateOperator, countRequest: async () => 0,
-    endpoints: ROUTES.filter((route) => route.audience === audience).map((route) => ({ route, handle: async () => ({ status: 204 }) })),
-    auditRefusal: async () => undefined, translate: (error: unknown) => error, clock, random: systemRandom, log: silentLog, durations: requestDurations(openRegistry({ isProcessWide: false })), trustedProxies: [], origins: [], isSecure: false,
-    checkAnswers: false,
-  })
+  const pipelineOf = (audience: 'customer' | 'operator') =>
+    createPipeline({
+      ...identity,
+      authenticate: audience === 'customer' ? identity.authenticate : identity.authenticateOperator,
+      countRequest: async () => 0,
+      endpoints: ROUTES.filter((route) => route.audience === audience).map((route) => ({
+        route,
+        handle: async () => ({ status: 204 }),
+      })),
+      auditRefusal: async () => undefined,
+      translate: (error: unknown) => error,
+      clock,
+      random: systemRandom,
+      log: silentLog,
+      durations: requestDurations(openRegistry({ isProcessWide: false })),
+      trustedProxies: [],
+      origins: [],
+      isSecure: false,
+      checkAnswers: false,
+    })
   const pipelines = { customer: pipelineOf('customer'), operator: pipelineOf('operator') }
   ask = async (route, asker) => {
     clock.move(0.11) // a token of the budget for each request
     const target = route.path.replaceAll(/\{\w+\}/g, newUuid(systemRandom))
-    const response = await pipelines[route.audience]({ method: route.method, target, headers: asker.headers, remoteAddress: '192.0.2.7', signal: new AbortController().signal })
+    const response = await pipelines[route.audience]({
+      method: route.method,
+      target,
+      headers: asker.headers,
+      remoteAddress: '192.0.2.7',
+      signal: new AbortController().signal,
+    })
     // What is let through comes from no real handler.
-    const fault = response.status < 400 ? undefined : documentCheckFor(route.audience).faultOf(route.method, target, { status: response.status, text: String(response.body), header: (name) => response.headers[name]?.toString() })
+    const fault =
+      response.status < 400
+        ? undefined
+        : documentCheckFor(route.audience).faultOf(route.method, target, {
+            status: response.status,
+            text: String(response.body),
+            header: (name) => response.headers[name]?.toString(),
+          })
     if (fault !== undefined) throw new Error(`${route.id} for ${asker.name}: ${fault}`)
     return response.status
   }
 
   askers.push({ name: 'nobody', kind: 'nobody', held: [], isReadOnly: false, headers: {} })
-  const headersOf = (cookies: ReadonlyMap<string, string>) => ({ cookie: [...cookies].map(([name, value]) => `${name}=${value}`).join('; '), 'x-csrf-token': cookies.get('svccloud_csrf') ?? '' })
+  const headersOf = (cookies: ReadonlyMap<string, string>) => ({
+    cookie: [...cookies].map(([name, value]) => `${name}=${value}`).join('; '),
+    'x-csrf-token': cookies.get('svccloud_csrf') ?? '',
+  })
   let owner: { readonly accountId: string; readonly userId: string } | undefined
   for (const [role, held] of Object.entries(HELD)) {
     const browser = await harness.signUpAndIn(`${role}@example.com`)
     const me = (await browser.send('GET', '/v1/auth/me')).body as { account_id: string; user: { id: string } }
     owner ??= { accountId: me.account_id, userId: me.user.id }
-    await db.updateTable('membership').set({ role: role as 'owner' }).where('user_id', '=', me.user.id).execute()
-    askers.push({ name: `${role} session`, kind: 'session', held, isReadOnly: false, headers: headersOf(browser.cookies) })
+    await db
+      .updateTable('membership')
+      .set({ role: role as 'owner' })
+      .where('user_id', '=', me.user.id)
+      .execute()
+    askers.push({
+      name: `${role} session`,
+      kind: 'session',
+      held,
+      isReadOnly: false,
+      headers: headersOf(browser.cookies),
+    })
     for (const scope of SCOPES) {
       const token = formatToken(scope, newBase62(systemRandom, 40))
-      await createToken(db, { id: newUuid(systemRandom), accountId: me.account_id, userId: me.user.id, name: JSON.stringify(scope), token, scope, allowedCidrs: [], createdAt: clock.now(), expiresAt: null })
-      const effective = scope === 'read' ? held.filter((permission) => READ_AND_LIST.includes(permission))
-        : scope === 'read_write' ? held.filter((permission) => !['self', 'members.manage', 'tokens.manage'].includes(permission))
-        : held.filter((permission) => scope.includes(permission))
-      const isReadOnly = scope === 'read' || (scope !== 'read_write' && scope.every((permission) => READ_AND_LIST.includes(permission)))
-      askers.push({ name: `${role} token ${JSON.stringify(scope)}`, kind: 'token', held: effective, isReadOnly, headers: { authorization: `Bearer ${token}` } })
+      await createToken(db, {
+        id: newUuid(systemRandom),
+        accountId: me.account_id,
+        userId: me.user.id,
+        name: JSON.stringify(scope),
+        token,
+        scope,
+        allowedCidrs: [],
+        createdAt: clock.now(),
+        expiresAt: null,
+      })
+      const effective =
+        scope === 'read'
+          ? held.filter((permission) => READ_AND_LIST.includes(permission))
+          : scope === 'read_write'
+            ? held.filter((permission) => !['self', 'members.manage', 'tokens.manage'].includes(permission))
+            : held.filter((permission) => scope.includes(permission))
+      const isReadOnly =
+        scope === 'read' || (scope !== 'read_write' && scope.every((permission) => READ_AND_LIST.includes(permission)))
+      askers.push({
+        name: `${role} token ${JSON.stringify(scope)}`,
+        kind: 'token',
+        held: effective,
+        isReadOnly,
+        headers: { authorization: `Bearer ${token}` },
+      })
     }
   }
   for (const mode of ['read_only', 'elevated'] as const) {
     const secret = `support_${newBase62(systemRandom, 43)}`
     const id = newUuid(systemRandom)
-    const times = { createdAt: clock.now(), codeExpiresAt: new Date(clock.now().getTime() + 60_000), expiresAt: new Date(clock.now().getTime() + 3_600_000) }
+    const times = {
+      createdAt: clock.now(),
+      codeExpiresAt: new Date(clock.now().getTime() + 60_000),
+      expiresAt: new Date(clock.now().getTime() + 3_600_000),
+    }
     await db.transaction().execute(async (tx) => {
-      await issueSupportSession(tx, { id, ...owner!, consentId: null, staffId: newUuid(systemRandom), staffEmail: 's@staff.example', staffName: 'S', mode, reason: 'r', ticket: null, code: mode, ...times })
+      await issueSupportSession(tx, {
+        id,
+        ...owner!,
+        consentId: null,
+        staffId: newUuid(systemRandom),
+        staffEmail: 's@staff.example',
+        staffName: 'S',
+        mode,
+        reason: 'r',
+        ticket: null,
+        code: mode,
+        ...times,
+      })
       await redeemSupportCode(tx, mode, secret, clock.now())
     })
     const browser = harness.openBrowser()
     browser.cookies.set('svccloud_session', secret)
     const { csrf_token: csrf } = (await browser.send('GET', '/v1/auth/me')).body
     browser.cookies.set('svccloud_csrf', String(csrf))
-    askers.push({ name: `support ${mode}`, kind: 'support', held: SUPPORT_HELD[mode]!, isReadOnly: mode === 'read_only', headers: headersOf(browser.cookies) })
+    askers.push({
+      name: `support ${mode}`,
+      kind: 'support',
+      held: SUPPORT_HELD[mode]!,
+      isReadOnly: mode === 'read_only',
+      headers: headersOf(browser.cookies),
+    })
   }
   const sealing = createSealing([{ id: 'k', key: systemRandom.bytes(32) }], systemRandom)
   for (const role of ['support', 'finance', 'operations'] as const) {
     const id = newUuid(systemRandom)
     const session = { id: newUuid(systemRandom), secret: newBase62(systemRandom, 43) }
-    await createStaff(db, { id, email: `${role}@staff.example`, name: role, role, passwordHash: GOOD_PASSWORD, sealedSecret: sealing.seal('x', id), now: clock.now() })
-    await createStaffSession(db, { ...session, staffId: id, now: clock.now(), expiresAt: new Date(clock.now().getTime() + 3_600_000) })
+    await createStaff(db, {
+      id,
+      email: `${role}@staff.example`,
+      name: role,
+      role,
+      passwordHash: GOOD_PASSWORD,
+      sealedSecret: sealing.seal('x', id),
+      now: clock.now(),
+    })
+    await createStaffSession(db, {
+      ...session,
+      staffId: id,
+      now: clock.now(),
+      expiresAt: new Date(clock.now().getTime() + 3_600_000),
+    })
     const browser = harness.openBrowser('10.0.0.1', 'operator')
     browser.cookies.set('svccloud_staff_session', session.secret)
     const { csrf_token: csrf } = (await browser.send('GET', '/v1/admin/auth/me')).body
-    askers.push({ name: `staff ${role}`, kind: 'staff', held: [], isReadOnly: false, staffRole: role, headers: { cookie: `svccloud_staff_session=${session.secret}; svccloud_staff_csrf=${String(csrf)}`, 'x-csrf-token': String(csrf) } })
+    askers.push({
+      name: `staff ${role}`,
+      kind: 'staff',
+      held: [],
+      isReadOnly: false,
+      staffRole: role,
+      headers: {
+        cookie: `svccloud_staff_session=${session.secret}; svccloud_staff_csrf=${String(csrf)}`,
+        'x-csrf-token': String(csrf),
+      },
+    })
   }
 })
 
@@ -114,7 +224,9 @@ function expected(route: Route, asker: Asker): 401 | 403 | 'through' {
   if (route.audience === 'operator') {
     if (asker.kind === 'token') return 401
     if (asker.kind !== 'staff') return takes('public') ? 'through' : 401
-    return route.staffRole === null || asker.staffRole === 'operations' || asker.staffRole === route.staffRole ? 'through' : 403
+    return route.staffRole === null || asker.staffRole === 'operations' || asker.staffRole === route.staffRole
+      ? 'through'
+      : 403
   }
   if (asker.kind === 'nobody' || asker.kind === 'staff') return takes('public') ? 'through' : 401
   if (!takes(asker.kind === 'token' ? 'token' : 'session')) return 403
@@ -131,7 +243,8 @@ test('every route lets exactly those through whom the contract lets', async () =
       const status = await ask(route, asker)
       const seen = status === 401 || status === 403 ? status : 'through'
       cases += 1
-      if (seen !== expected(route, asker) || status === 429 || status >= 500) wrong.push(`${asker.name}: ${route.id} answered ${status}, the contract says ${expected(route, asker)}`)
+      if (seen !== expected(route, asker) || status === 429 || status >= 500)
+        wrong.push(`${asker.name}: ${route.id} answered ${status}, the contract says ${expected(route, asker)}`)
     }
   }
   expect(wrong).toEqual([])

@@ -12,7 +12,14 @@ import { storeContract } from './store.ts'
 
 storeContract('the embedded API over HTTPS', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'store-https-'))
-  const server = await startServer({ folder, host: '127.0.0.1', port: 0, clock: systemClock, random: systemRandom, log: silentLog })
+  const server = await startServer({
+    folder,
+    host: '127.0.0.1',
+    port: 0,
+    clock: systemClock,
+    random: systemRandom,
+    log: silentLog,
+  })
   const { transport, close } = openHttpsTransport(await readKubeconfig(server.kubeconfig, systemClock))
   return {
     store: openClient({ transport, fieldManager: 'contract', clock: systemClock, random: systemRandom }),

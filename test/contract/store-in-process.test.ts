@@ -8,6 +8,11 @@ import { storeContract } from './store.ts'
 
 storeContract('the embedded API in process', async () => {
   const core = await openCore({ clock: systemClock, random: systemRandom, log: silentLog, storage: memoryStorage() })
-  const store = openClient({ transport: (request) => core.handle(request, ADMIN), fieldManager: 'contract', clock: systemClock, random: systemRandom })
+  const store = openClient({
+    transport: (request) => core.handle(request, ADMIN),
+    fieldManager: 'contract',
+    clock: systemClock,
+    random: systemRandom,
+  })
   return { store, close: () => core.close() }
 })

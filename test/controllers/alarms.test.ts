@@ -10,26 +10,56 @@ import { ended, NOW, started } from './server/worlds.ts'
 const AT = NOW.toISOString()
 
 const moved = (...kinds: readonly string[]): OperationObject => ({
-  apiVersion: 'svccloud.dev/v1alpha1', kind: 'Operation', metadata: { name: 'op-1', namespace: 'a' },
-  spec: { kind: 'server.migrate', target: { type: 'server', id: 'web' }, actor: 'operator', requestId: 'r', createdAt: AT, deadlineAt: AT, stepCount: 4 },
-  status: { status: 'succeeded', step: 'cleaned', stepIndex: 4, error: '', finishedAt: AT, events: kinds.map((kind) => ({ at: AT, kind, message: '' })) },
+  apiVersion: 'svccloud.dev/v1alpha1',
+  kind: 'Operation',
+  metadata: { name: 'op-1', namespace: 'a' },
+  spec: {
+    kind: 'server.migrate',
+    target: { type: 'server', id: 'web' },
+    actor: 'operator',
+    requestId: 'r',
+    createdAt: AT,
+    deadlineAt: AT,
+    stepCount: 4,
+  },
+  status: {
+    status: 'succeeded',
+    step: 'cleaned',
+    stepIndex: 4,
+    error: '',
+    finishedAt: AT,
+    events: kinds.map((kind) => ({ at: AT, kind, message: '' })),
+  },
 })
 
-test('nodes are counted by state, deletions that do not come to their end, and moves whose guest stood still too long', async () => {
-  const registry = openRegistry({ isProcessWide: false })
-  const nodes: NodeObject[] = []
-  const servers: ServerObject[] = []
-  const operations: OperationObject[] = []
-  openAlarms({ nodes: () => nodes, servers: () => servers, operations: () => operations }, registry)
-  const linesOf = async () => (await registry.metrics()).split('\n').filter((line) => line.startsWith('svccloud_') && !line.endsWith(' 0'))
-  expect(await linesOf()).toEqual([])
+test(
+  'nodes are counted by state, deletions that do not come to their end,' +
+    ' and moves whose guest stood still too long',
+  async () => {
+    const registry = openRegistry({ isProcessWide: false })
+    const nodes: NodeObject[] = []
+    const servers: ServerObject[] = []
+    const operations: OperationObject[] = []
+    openAlarms({ nodes: () => nodes, servers: () => servers, operations: () => operations }, registry)
+    const linesOf = async () =>
+      (await registry.metrics()).split('\n').filter((line) => line.startsWith('svccloud_') && !line.endsWith(' 0'))
+    expect(await linesOf()).toEqual([])
 
-  const deleting = (status: 'running' | 'failed') => started({ status: { state: 'deleting', operation: { ...ended('server.delete', 'op-1').progress, status } } }).server
-  nodes.push(node(), node({ state: 'ready' }), node({ state: 'unreachable' }), node({ state: 'unreachable' }))
-  servers.push(started().server, deleting('running'), deleting('failed'))
-  operations.push(moved('handed_over'), moved('handed_over', 'downtime_exceeded'))
-  expect(await linesOf()).toEqual(['svccloud_nodes{state="provisioning"} 1', 'svccloud_nodes{state="ready"} 1', 'svccloud_nodes{state="unreachable"} 2', 'svccloud_deletions_overdue 1', 'svccloud_downtimes_exceeded 1'])
+    const deleting = (status: 'running' | 'failed') =>
+      started({ status: { state: 'deleting', operation: { ...ended('server.delete', 'op-1').progress, status } } })
+        .server
+    nodes.push(node(), node({ state: 'ready' }), node({ state: 'unreachable' }), node({ state: 'unreachable' }))
+    servers.push(started().server, deleting('running'), deleting('failed'))
+    operations.push(moved('handed_over'), moved('handed_over', 'downtime_exceeded'))
+    expect(await linesOf()).toEqual([
+      'svccloud_nodes{state="provisioning"} 1',
+      'svccloud_nodes{state="ready"} 1',
+      'svccloud_nodes{state="unreachable"} 2',
+      'svccloud_deletions_overdue 1',
+      'svccloud_downtimes_exceeded 1',
+    ])
 
-  nodes.splice(2)
-  expect(await linesOf()).not.toContain('svccloud_nodes{state="unreachable"} 2')
-})
+    nodes.splice(2)
+    expect(await linesOf()).not.toContain('svccloud_nodes{state="unreachable"} 2')
+  },
+)

@@ -30,7 +30,15 @@ let namespace: string
 
 beforeAll(async () => {
   cloud = await openCloud(database.db)
-  await mirrorNode(database.db, { node: 'n1', zone: ZONE, rack: 'r1', cpuPool: null, dedicatedAccountId: null, isSchedulable: true, total: { cores: 100, memoryMebibytes: 100_000, storageGibibytes: 1_000 } })
+  await mirrorNode(database.db, {
+    node: 'n1',
+    zone: ZONE,
+    rack: 'r1',
+    cpuPool: null,
+    dedicatedAccountId: null,
+    isSchedulable: true,
+    total: { cores: 100, memoryMebibytes: 100_000, storageGibibytes: 1_000 },
+  })
 })
 afterAll(() => cloud.close())
 beforeEach(async () => {
@@ -38,39 +46,95 @@ beforeEach(async () => {
   namespace = accountNamespace(accountId)
   await cloud.openAccount(accountId)
   const later = { ...systemClock, now: () => new Date(systemClock.now().getTime() + INTENT_AGE_MILLISECONDS + 1_000) }
-  parts = { store: cloud.kubectl, db: database.db, clock: later, random: systemRandom, log: silentLog } as Partial<Parts> as Parts // the sweeper reads no caches
+  parts = {
+    store: cloud.kubectl,
+    db: database.db,
+    clock: later,
+    random: systemRandom,
+    log: silentLog,
+  } as Partial<Parts> as Parts // the sweeper reads no caches
 })
 
 /** The transaction of the acceptance, as the API server makes it. */
 async function accepted(action: 'server.create' | 'server.update', serverId = id(), operationId = id()) {
   await database.db.transaction().execute(async (tx) => {
     if (action === 'server.create') {
-      await claimServer(tx, { accountId, serverId, hostname: `h-${serverId}`, zone: ZONE, cores: 1, memoryMebibytes: 192, storageGibibytes: 1 }, { now: systemClock.now(), random: systemRandom })
+      await claimServer(
+        tx,
+        {
+          accountId,
+          serverId,
+          hostname: `h-${serverId}`,
+          zone: ZONE,
+          cores: 1,
+          memoryMebibytes: 192,
+          storageGibibytes: 1,
+        },
+        { now: systemClock.now(), random: systemRandom },
+      )
     }
     await recordIntent(tx, {
-      operationId, accountId, resource: { type: 'server', id: serverId }, createdAt: systemClock.now(),
+      operationId,
+      accountId,
+      resource: { type: 'server', id: serverId },
+      createdAt: systemClock.now(),
       audit: {
-        account_id: accountId, actor_email: 'ada@example.com', actor_kind: 'user', user_id: id(), staff_id: null, token_id: null, token_name: null, action, resource_type: 'server',
-        resource_id: serverId, detail: {}, outcome: 'success', source_ip: '192.0.2.1', user_agent: 'curl', request_id: `request-${operationId}`, changes: [],
+        account_id: accountId,
+        actor_email: 'ada@example.com',
+        actor_kind: 'user',
+        user_id: id(),
+        staff_id: null,
+        token_id: null,
+        token_name: null,
+        action,
+        resource_type: 'server',
+        resource_id: serverId,
+        detail: {},
+        outcome: 'success',
+        source_ip: '192.0.2.1',
+        user_agent: 'curl',
+        request_id: `request-${operationId}`,
+        changes: [],
       },
     })
   })
   return { serverId, operationId }
 }
 const stanza = (operationId: string, kind: OperationKind) => ({
-  id: operationId, kind, requestedAt: systemClock.now().toISOString(), deadlineAt: deadlineOf(kind, systemClock.now()).toISOString(), actor: 'user:1', requestId: `request-${operationId}`,
+  id: operationId,
+  kind,
+  requestedAt: systemClock.now().toISOString(),
+  deadlineAt: deadlineOf(kind, systemClock.now()).toISOString(),
+  actor: 'user:1',
+  requestId: `request-${operationId}`,
 })
-const write = (serverId: string, spec: Partial<ServerSpec> = {}, annotations = {}) => cloud.kubectl.create(Server, {
-  metadata: { name: serverId, namespace, annotations }, spec: { hostname: `h-${serverId}`, zone: ZONE, plan: 'tiny', template: 'tiny-linux', ...spec } as ServerSpec, // the API server fills in the defaults
-})
-const audited = async () => (await listAudit(database.db, accountId, { limit: 10 })).map(({ action, outcome, request_id, actor_email }) => ({ action, outcome, request_id, actor_email }))
+const write = (serverId: string, spec: Partial<ServerSpec> = {}, annotations = {}) =>
+  cloud.kubectl.create(Server, {
+    metadata: { name: serverId, namespace, annotations },
+    // the API server fills in the defaults
+    spec: { hostname: `h-${serverId}`, zone: ZONE, plan: 'tiny', template: 'tiny-linux', ...spec } as ServerSpec,
+  })
+const audited = async () =>
+  (await listAudit(database.db, accountId, { limit: 10 })).map(({ action, outcome, request_id, actor_email }) => ({
+    action,
+    outcome,
+    request_id,
+    actor_email,
+  }))
 const held = async () => (await listQuotas(database.db, accountId)).find(({ name }) => name === 'servers')?.used
 
 test('a creation that was written is a success and keeps its claims', async () => {
   const { serverId, operationId } = await accepted('server.create')
   await write(serverId, { operation: stanza(operationId, 'server.create') })
   await sweepIntents(parts)
-  expect(await audited()).toEqual([{ action: 'server.create', outcome: 'success', request_id: `request-${operationId}`, actor_email: 'ada@example.com' }])
+  expect(await audited()).toEqual([
+    {
+      action: 'server.create',
+      outcome: 'success',
+      request_id: `request-${operationId}`,
+      actor_email: 'ada@example.com',
+    },
+  ])
   expect(await held()).toBe(1)
 })
 
@@ -87,7 +151,18 @@ test('a creation that was not written has failed and holds nothing', async () =>
 test('a creation whose server is gone already shows in its record', async () => {
   const { serverId, operationId } = await accepted('server.create')
   const { kind, actor, requestId, requestedAt, deadlineAt } = stanza(operationId, 'server.create')
-  await cloud.kubectl.create(Operation, { metadata: { namespace, name: operationId }, spec: { kind, target: { type: 'server', id: serverId }, actor, requestId, createdAt: requestedAt, deadlineAt, stepCount: 4 } })
+  await cloud.kubectl.create(Operation, {
+    metadata: { namespace, name: operationId },
+    spec: {
+      kind,
+      target: { type: 'server', id: serverId },
+      actor,
+      requestId,
+      createdAt: requestedAt,
+      deadlineAt,
+      stepCount: 4,
+    },
+  })
   await sweepIntents(parts)
   expect(await audited()).toMatchObject([{ outcome: 'success' }])
 })
@@ -95,7 +170,19 @@ test('a creation whose server is gone already shows in its record', async () => 
 test('or in history', async () => {
   const { serverId, operationId } = await accepted('server.create')
   const { requestedAt, ...rest } = stanza(operationId, 'server.create')
-  await recordOperation(database.db, accountId, { ...rest, target: { type: 'server', id: serverId }, status: 'succeeded', step: 'started', stepIndex: 4, stepCount: 4, error: '', createdAt: requestedAt, startedAt: null, finishedAt: requestedAt, events: [] })
+  await recordOperation(database.db, accountId, {
+    ...rest,
+    target: { type: 'server', id: serverId },
+    status: 'succeeded',
+    step: 'started',
+    stepIndex: 4,
+    stepCount: 4,
+    error: '',
+    createdAt: requestedAt,
+    startedAt: null,
+    finishedAt: requestedAt,
+    events: [],
+  })
   await sweepIntents(parts)
   expect(await audited()).toMatchObject([{ outcome: 'success' }])
 })
@@ -112,7 +199,10 @@ test('a change that was not written has failed, and the server keeps its claims'
   await write(serverId, { operation: stanza(operationId, 'server.create') })
   await accepted('server.update', serverId)
   await sweepIntents(parts)
-  expect((await audited()).map(({ action, outcome }) => `${action} ${outcome}`).sort()).toEqual(['server.create success', 'server.update failed'])
+  expect((await audited()).map(({ action, outcome }) => `${action} ${outcome}`).sort()).toEqual([
+    'server.create success',
+    'server.update failed',
+  ])
   expect(await held()).toBe(1)
 })
 
@@ -124,10 +214,13 @@ test('a young intent is left to its maker', async () => {
 
 test('an intent that its maker settles meanwhile gets no second entry', async () => {
   const { operationId } = await accepted('server.create')
-  const store: Parts['store'] = { ...cloud.kubectl, get: async (type, key) => {
-    await database.db.transaction().execute((tx) => settleIntent(tx, operationId))
-    return cloud.kubectl.get(type, key)
-  } }
+  const store: Parts['store'] = {
+    ...cloud.kubectl,
+    get: async (type, key) => {
+      await database.db.transaction().execute((tx) => settleIntent(tx, operationId))
+      return cloud.kubectl.get(type, key)
+    },
+  }
   await sweepIntents({ ...parts, store })
   expect(await audited()).toEqual([])
   expect(await held()).toBe(1)

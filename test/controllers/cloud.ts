@@ -1,5 +1,7 @@
-/** A cloud in one process for tests of the controllers: an embedded Kubernetes API, a real PostgreSQL, hosts with simulated guests
- *  and their real agents, that share their storage where there is more than one. Time runs ten times as fast, so that guests that take a second to boot do not. */
+/** A cloud in one process for tests of the controllers: an embedded Kubernetes API, a real PostgreSQL, hosts with
+ *  simulated guests
+ *  and their real agents, that share their storage where there is more than one. Time runs ten times as fast, so that
+ *  guests that take a second to boot do not. */
 import { openAgent } from '../../agents/node/loop.ts'
 import { ledgerInMemory } from '../../agents/node/ledger.ts'
 import { newSimulatedNetwork } from '../../agents/node/drivers/hypervisor/simulated-network.ts'
@@ -49,10 +51,12 @@ export interface Cloud {
   /** Addresses that shared storage serves no more. */
   readonly blocked: ReadonlySet<string>
   hostOf(node: string): SimulatedHost
-  /** Starts the controllers; the answer stops them. A process that may write only so often dies at its last write: nothing of it happens
+  /** Starts the controllers; the answer stops them. A process that may write only so often dies at its last write:
+   *  nothing of it happens
    *  any more, not even learning what came of the write. `onDeath` is called then. */
   startControllers(life?: { readonly writesMaximum: number; readonly onDeath: () => void }): () => Promise<void>
-  /** Starts controllers that die after so many writes, each followed by the next as a supervisor does, until so many have died: the one after them lives. */
+  /** Starts controllers that die after so many writes, each followed by the next as a supervisor does, until so many
+   *  have died: the one after them lives. */
   startMortals(writesMaximum: number, deathsMaximum?: number): Mortals
   startAgent(node?: string, bootId?: string): () => Promise<void>
   openAccount(accountId: string): Promise<void>
@@ -72,26 +76,74 @@ export const ZONE = 'zone-1'
 
 const POOL = 'pool-1'
 
-export async function openCloud(db: Database, log: Logger = silentLog, nodes: readonly string[] = [NODE]): Promise<Cloud> {
+export async function openCloud(
+  db: Database,
+  log: Logger = silentLog,
+  nodes: readonly string[] = [NODE],
+): Promise<Cloud> {
   const clock = fastClock
   const random = systemRandom
   const core = await openCore({ clock, random, log: silentLog, storage: memoryStorage() })
-  const storeOf = (fieldManager: string) => openClient({ transport: (request) => core.handle(request, ADMIN), fieldManager, clock, random, requestTimeoutMilliseconds: 60_000 })
+  const storeOf = (fieldManager: string) =>
+    openClient({
+      transport: (request) => core.handle(request, ADMIN),
+      fieldManager,
+      clock,
+      random,
+      requestTimeoutMilliseconds: 60_000,
+    })
   const kubectl = storeOf('kubectl-edit')
   await installCrds(kubectl, await readCrds('crds'), clock)
   await kubectl.create(Region, { metadata: { name: 'eu-1' }, spec: { displayName: 'Europe', country: 'DE' } })
-  await kubectl.create(Zone, { metadata: { name: ZONE }, spec: { displayName: 'Zone 1', region: 'eu-1', isClosed: false, capabilities: [] } })
-  await kubectl.create(Plan, { metadata: { name: 'tiny' }, spec: { family: 'starter', cores: 1, memoryMebibytes: 192, storageGibibytes: 1, priceMonthlyCents: 100 } })
+  await kubectl.create(Zone, {
+    metadata: { name: ZONE },
+    spec: { displayName: 'Zone 1', region: 'eu-1', isClosed: false, capabilities: [] },
+  })
+  await kubectl.create(Plan, {
+    metadata: { name: 'tiny' },
+    spec: { family: 'starter', cores: 1, memoryMebibytes: 192, storageGibibytes: 1, priceMonthlyCents: 100 },
+  })
   await kubectl.create(Template, {
     metadata: { name: 'tiny-linux' },
-    spec: { title: 'Tiny', osFamily: 'linux', osVersion: '1', architecture: 'x86_64', defaultUser: 'root', minStorageGibibytes: 1, minMemoryMebibytes: 128, zones: [], image: { built: 'tiny-linux' }, isHidden: false },
+    spec: {
+      title: 'Tiny',
+      osFamily: 'linux',
+      osVersion: '1',
+      architecture: 'x86_64',
+      defaultUser: 'root',
+      minStorageGibibytes: 1,
+      minMemoryMebibytes: 128,
+      zones: [],
+      image: { built: 'tiny-linux' },
+      isHidden: false,
+    },
   })
-  for (const name of nodes) await kubectl.create(Node, { metadata: { name }, spec: { zone: ZONE, rack: 'r1', roles: ['compute'], isCordoned: false, cpuOvercommit: 4, reservedMemoryMebibytes: 0 } })
+  for (const name of nodes)
+    await kubectl.create(Node, {
+      metadata: { name },
+      spec: {
+        zone: ZONE,
+        rack: 'r1',
+        roles: ['compute'],
+        isCordoned: false,
+        cpuOvercommit: 4,
+        reservedMemoryMebibytes: 0,
+      },
+    })
 
   const network = newSimulatedNetwork()
   const storage = nodes.length === 1 ? newSimulatedStorage() : newSimulatedStorage(POOL)
   const pools = [...storage.pools.keys()]
-  const hosts = new Map(nodes.map((name) => [name, { machine: newSimulatedHost({ clock, random, network, name }), volumes: new Map<string, HeldVolume>(), ledger: ledgerInMemory() }]))
+  const hosts = new Map(
+    nodes.map((name) => [
+      name,
+      {
+        machine: newSimulatedHost({ clock, random, network, name }),
+        volumes: new Map<string, HeldVolume>(),
+        ledger: ledgerInMemory(),
+      },
+    ]),
+  )
   const hostOf = (name: string) => {
     const host = hosts.get(name)
     if (host === undefined) throw new Error(`there is no host ${name}`)
@@ -117,16 +169,28 @@ export async function openCloud(db: Database, log: Logger = silentLog, nodes: re
   }
 
   const cloud: Cloud = {
-    kubectl, host, volumes, pool: storage.pools.get(POOL) ?? new Map<string, HeldVolume>(), blocked, hostOf: (name) => hostOf(name).machine,
+    kubectl,
+    host,
+    volumes,
+    pool: storage.pools.get(POOL) ?? new Map<string, HeldVolume>(),
+    blocked,
+    hostOf: (name) => hostOf(name).machine,
     startMortals(writesMaximum, deathsMaximum = Number.POSITIVE_INFINITY) {
       let deaths = 0
       let isOver = false
       let stop = async () => {}
       const begin = () => {
-        stop = cloud.startControllers(deaths === deathsMaximum ? undefined : { writesMaximum, onDeath: () => {
-          deaths++
-          if (!isOver) setImmediate(begin)
-        } })
+        stop = cloud.startControllers(
+          deaths === deathsMaximum
+            ? undefined
+            : {
+                writesMaximum,
+                onDeath: () => {
+                  deaths++
+                  if (!isOver) setImmediate(begin)
+                },
+              },
+        )
       }
       begin()
       return {
@@ -138,29 +202,60 @@ export async function openCloud(db: Database, log: Logger = silentLog, nodes: re
       }
     },
     startControllers(life) {
-      const mortal = life === undefined ? undefined : mortality(life.writesMaximum, () => {
-        died.abort()
-        life.onDeath()
-      })
+      const mortal =
+        life === undefined
+          ? undefined
+          : mortality(life.writesMaximum, () => {
+              died.abort()
+              life.onDeath()
+            })
       const died = new AbortController()
-      const store = mortal === undefined ? storeOf('svccloud-controllers') : mortal.store(storeOf('svccloud-controllers'))
+      const store =
+        mortal === undefined ? storeOf('svccloud-controllers') : mortal.store(storeOf('svccloud-controllers'))
       const registry = openRegistry({ isProcessWide: false })
-      const parts: Parts = { store, caches: openCaches({ store, clock, random, log, registry }), db: mortal === undefined ? db : mortal.database(db), clock, random, log }
+      const parts: Parts = {
+        store,
+        caches: openCaches({ store, clock, random, log, registry }),
+        db: mortal === undefined ? db : mortal.database(db),
+        clock,
+        random,
+        log,
+      }
       const controllers = openControllers({ ...parts, metrics: openControllerMetrics(registry), openStorageAccess })
       return running(async (signal) => {
         const ending = AbortSignal.any([signal, died.signal])
         parts.caches.start(ending)
         const ended = runControllers(controllers, parts, ending)
         // The turns of a dead process never end.
-        await Promise.race([ended, new Promise<void>((resolve) => died.signal.addEventListener('abort', () => resolve(), { once: true }))])
+        await Promise.race([
+          ended,
+          new Promise<void>((resolve) => died.signal.addEventListener('abort', () => resolve(), { once: true })),
+        ])
       })
     },
     startAgent(node = nodes[0] ?? NODE, bootId = 'boot-1') {
       const of = hostOf(node)
       const agent = openAgent({
-        nodeName: node, store: storeOf('svccloud-agent'), hypervisor: of.machine.attach(), volumes: simulatedVolumes(of.volumes, { storage, mounted: pools, host: node }), images: simulatedTemplates(), ledger: of.ledger, clock, random, log,
+        nodeName: node,
+        store: storeOf('svccloud-agent'),
+        hypervisor: of.machine.attach(),
+        volumes: simulatedVolumes(of.volumes, { storage, mounted: pools, host: node }),
+        images: simulatedTemplates(),
+        ledger: of.ledger,
+        clock,
+        random,
+        log,
         registry: openRegistry({ isProcessWide: false }),
-        report: async () => ({ agentVersion: 'test', bootId, logicalCpus: 2, memoryMebibytes: 4_096, storageGibibytes: 100, hypervisor: 'simulated', features: [], pools }),
+        report: async () => ({
+          agentVersion: 'test',
+          bootId,
+          logicalCpus: 2,
+          memoryMebibytes: 4_096,
+          storageGibibytes: 100,
+          hypervisor: 'simulated',
+          features: [],
+          pools,
+        }),
       })
       return running((signal) => agent.run(signal))
     },
@@ -169,7 +264,13 @@ export async function openCloud(db: Database, log: Logger = silentLog, nodes: re
     },
     async sweepClaims(laterMilliseconds) {
       const ending = new AbortController()
-      const caches = openCaches({ store: kubectl, clock, random, log, registry: openRegistry({ isProcessWide: false }) })
+      const caches = openCaches({
+        store: kubectl,
+        clock,
+        random,
+        log,
+        registry: openRegistry({ isProcessWide: false }),
+      })
       caches.of(Server)
       caches.of(Instance)
       caches.start(ending.signal)
@@ -209,12 +310,17 @@ function mortality(writesMaximum: number, die: () => void) {
       apply: (type, draft, subresource) => write(() => store.apply(type, draft, subresource)),
       delete: (type, key, options) => write(() => store.delete(type, key, options)),
     }),
-    database: (db: Database): Database => new Proxy(db, {
-      get(target, name) {
-        const member: unknown = Reflect.get(target, name, target)
-        if (name === 'transaction') return () => ({ execute: <T>(work: Parameters<ReturnType<Database['transaction']>['execute']>[0]) => write(() => target.transaction().execute(work) as Promise<T>) })
-        return typeof member === 'function' ? member.bind(target) : member
-      },
-    }),
+    database: (db: Database): Database =>
+      new Proxy(db, {
+        get(target, name) {
+          const member: unknown = Reflect.get(target, name, target)
+          if (name === 'transaction')
+            return () => ({
+              execute: <T>(work: Parameters<ReturnType<Database['transaction']>['execute']>[0]) =>
+                write(() => target.transaction().execute(work) as Promise<T>),
+            })
+          return typeof member === 'function' ? member.bind(target) : member
+        },
+      }),
   }
 }

@@ -40,31 +40,56 @@ beforeEach(async () => {
 
 type ServerObject = KubeObject<ServerSpec, ServerStatus>
 const read = (name = 'web') => cloud.kubectl.get(Server, { namespace, name })
-const bare = { hostname: 'web', zone: ZONE, plan: 'tiny', template: 'tiny-linux' } as unknown as ServerSpec // the API server fills in the defaults
-const create = (spec: Partial<ServerSpec> = {}, name = 'web') => cloud.kubectl.create(Server, { metadata: { name, namespace }, spec: { ...bare, ...spec } })
-const edit = (spec: Partial<Record<keyof ServerSpec, unknown>>) => cloud.kubectl.patch(Server, { namespace, name: 'web' }, { spec })
+// the API server fills in the defaults
+const bare = { hostname: 'web', zone: ZONE, plan: 'tiny', template: 'tiny-linux' } as unknown as ServerSpec
+const create = (spec: Partial<ServerSpec> = {}, name = 'web') =>
+  cloud.kubectl.create(Server, { metadata: { name, namespace }, spec: { ...bare, ...spec } })
+const edit = (spec: Partial<Record<keyof ServerSpec, unknown>>) =>
+  cloud.kubectl.patch(Server, { namespace, name: 'web' }, { spec })
 const remove = () => cloud.kubectl.delete(Server, { namespace, name: 'web' })
-const isIdle = (server: ServerObject | undefined) => server?.spec.operation?.id === server?.status?.operation?.id && server?.status?.operation?.finishedAt !== undefined
-const inState = (state: ServerStatus['state']) => until(state, read, (server) => server?.status?.state === state && isIdle(server)) as Promise<ServerObject>
+const isIdle = (server: ServerObject | undefined) =>
+  server?.spec.operation?.id === server?.status?.operation?.id && server?.status?.operation?.finishedAt !== undefined
+const inState = (state: ServerStatus['state']) =>
+  until(state, read, (server) => server?.status?.state === state && isIdle(server)) as Promise<ServerObject>
 const gone = () => until('gone', read, (server) => server === undefined)
 const isReady = (server: ServerObject) => server.status?.conditions?.find(({ type }) => type === 'Ready')?.status
-const kinds = async () => (await cloud.kubectl.list(Operation, { namespace })).items.map(({ spec, status }) => `${spec.kind} ${status?.status} ${spec.actor}`).sort()
+const kinds = async () =>
+  (await cloud.kubectl.list(Operation, { namespace })).items
+    .map(({ spec, status }) => `${spec.kind} ${status?.status} ${spec.actor}`)
+    .sort()
 /** The end of the records follows the servers. */
-const recorded = (expected: readonly string[]) => until('records', kinds, (seen) => JSON.stringify(seen) === JSON.stringify(expected))
-const audited = async () => (await listAudit(database.db, accountId, { limit: 100 })).map(({ action, actor_email, outcome }) => `${action} ${actor_email} ${outcome}`).reverse()
+const recorded = (expected: readonly string[]) =>
+  until('records', kinds, (seen) => JSON.stringify(seen) === JSON.stringify(expected))
+const audited = async () =>
+  (await listAudit(database.db, accountId, { limit: 100 }))
+    .map(({ action, actor_email, outcome }) => `${action} ${actor_email} ${outcome}`)
+    .reverse()
 const asRequested = (kind: OperationStanza['kind'], said?: Record<string, string>): OperationStanza => ({
-  id: newUuid(systemRandom), kind, requestedAt: fastClock.now().toISOString(), deadlineAt: new Date(fastClock.now().getTime() + 600_000).toISOString(), actor: 'user:1', requestId: newUuid(systemRandom),
+  id: newUuid(systemRandom),
+  kind,
+  requestedAt: fastClock.now().toISOString(),
+  deadlineAt: new Date(fastClock.now().getTime() + 600_000).toISOString(),
+  actor: 'user:1',
+  requestId: newUuid(systemRandom),
   ...(said === undefined ? {} : { arguments: said }),
 })
 
 /** Nothing of the account's servers is anywhere. */
 async function expectNothingLeft() {
-  const count = async (type: ResourceType, where: string) => (await cloud.kubectl.list(type, { namespace: where })).items.length
-  expect({ storages: await count(Storage, namespace), instances: await count(Instance, nodeNamespace(NODE)), volumes: await count(Volume, nodeNamespace(NODE)) }).toEqual({ storages: 0, instances: 0, volumes: 0 })
+  const count = async (type: ResourceType, where: string) =>
+    (await cloud.kubectl.list(type, { namespace: where })).items.length
+  expect({
+    storages: await count(Storage, namespace),
+    instances: await count(Instance, nodeNamespace(NODE)),
+    volumes: await count(Volume, nodeNamespace(NODE)),
+  }).toEqual({ storages: 0, instances: 0, volumes: 0 })
   expect({ guests: cloud.host.running().length, disks: cloud.volumes.size }).toEqual({ guests: 0, disks: 0 })
   expect((await listQuotas(database.db, accountId)).filter(({ used }) => used !== 0)).toEqual([])
   expect((await findCandidate(database.db, NODE))?.used).toEqual({ cores: 0, memoryMebibytes: 0, storageGibibytes: 0 })
-  for (const table of ['placement', 'address_claim', 'quota_holding'] as const) expect(await database.db.selectFrom(table).select('account_id').where('account_id', '=', accountId).execute()).toEqual([])
+  for (const table of ['placement', 'address_claim', 'quota_holding'] as const)
+    expect(
+      await database.db.selectFrom(table).select('account_id').where('account_id', '=', accountId).execute(),
+    ).toEqual([])
 }
 
 describe('with controllers that live', () => {
@@ -74,25 +99,53 @@ describe('with controllers that live', () => {
   })
   afterAll(() => stop())
   afterEach(async () => {
-    for (const { metadata } of (await cloud.kubectl.list(Server, { namespace })).items) await cloud.kubectl.delete(Server, { namespace, name: metadata.name })
-    await until('no servers', () => cloud.kubectl.list(Server, { namespace }), ({ items }) => items.length === 0)
+    for (const { metadata } of (await cloud.kubectl.list(Server, { namespace })).items)
+      await cloud.kubectl.delete(Server, { namespace, name: metadata.name })
+    await until(
+      'no servers',
+      () => cloud.kubectl.list(Server, { namespace }),
+      ({ items }) => items.length === 0,
+    )
   })
 
   test('the metadata setting reaches a running guest without a restart', async () => {
     const before = await create().then(() => inState('started'))
     await edit({ metadataEnabled: false, operation: asRequested('server.metadata') })
     const told = await until('the end of the operation', read, isIdle)
-    expect(told?.status).toMatchObject({ state: 'started', incarnation: before.status?.incarnation, operation: { kind: 'server.metadata', status: 'succeeded' } })
-    expect((await cloud.kubectl.get(Instance, { namespace: nodeNamespace(NODE), name: before.metadata.uid ?? '' }))?.spec).toMatchObject({ power: 'running', metadata: { isEnabled: false } })
+    expect(told?.status).toMatchObject({
+      state: 'started',
+      incarnation: before.status?.incarnation,
+      operation: { kind: 'server.metadata', status: 'succeeded' },
+    })
+    expect(
+      (await cloud.kubectl.get(Instance, { namespace: nodeNamespace(NODE), name: before.metadata.uid ?? '' }))?.spec,
+    ).toMatchObject({ power: 'running', metadata: { isEnabled: false } })
   })
 
   test('changes are made in the name of who asked the Kubernetes API for them', async () => {
     await create().then(() => inState('started'))
     const asks = async (action: string, change: () => Promise<unknown>, changes: KubernetesRequest['changes'] = []) => {
-      const { metadata: { uid = '', generation = 0 } } = (await read()) as ServerObject
+      const {
+        metadata: { uid = '', generation = 0 },
+      } = (await read()) as ServerObject
       const now = fastClock.now()
-      for (const stale of [0, generation]) await recordKubernetesRequest(database.db, { uid, action, generation: stale, username: 'mallory', requestedAt: now, changes: [] })
-      await recordKubernetesRequest(database.db, { uid, action, generation: generation + 1, username: 'grace@example.com', requestedAt: now, changes })
+      for (const stale of [0, generation])
+        await recordKubernetesRequest(database.db, {
+          uid,
+          action,
+          generation: stale,
+          username: 'mallory',
+          requestedAt: now,
+          changes: [],
+        })
+      await recordKubernetesRequest(database.db, {
+        uid,
+        action,
+        generation: generation + 1,
+        username: 'grace@example.com',
+        requestedAt: now,
+        changes,
+      })
       await change()
     }
     await asks('server.stop', () => edit({ desiredPower: 'stopped' }))
@@ -104,14 +157,31 @@ describe('with controllers that live', () => {
     await inState('stopped')
     await asks('server.delete', remove)
     await gone()
-    expect(await audited()).toEqual(['server.create user:kubectl-edit success', ...['stop', 'update', 'metadata', 'delete'].map((verb) => `server.${verb} user:grace@example.com success`)])
-    await recorded(['server.create succeeded user:kubectl-edit', 'server.delete succeeded user:grace@example.com', 'server.metadata succeeded user:grace@example.com', 'server.stop succeeded user:grace@example.com'])
+    expect(await audited()).toEqual([
+      'server.create user:kubectl-edit success',
+      ...['stop', 'update', 'metadata', 'delete'].map((verb) => `server.${verb} user:grace@example.com success`),
+    ])
+    await recorded([
+      'server.create succeeded user:kubectl-edit',
+      'server.delete succeeded user:grace@example.com',
+      'server.metadata succeeded user:grace@example.com',
+      'server.stop succeeded user:grace@example.com',
+    ])
   })
 
   test('a server comes, stops, starts, restarts and goes, and leaves nothing', async () => {
     const made = await create().then(() => inState('started'))
     expect(isReady(made)).toBe('True')
-    expect(made.status).toMatchObject({ nodeName: NODE, cores: 1, memoryMebibytes: 192, storageGibibytes: 1, region: 'eu-1', bootStorageId: 'web', incarnation: 1, macAddress: expect.stringMatching(/^52:54:00:/) })
+    expect(made.status).toMatchObject({
+      nodeName: NODE,
+      cores: 1,
+      memoryMebibytes: 192,
+      storageGibibytes: 1,
+      region: 'eu-1',
+      bootStorageId: 'web',
+      incarnation: 1,
+      macAddress: expect.stringMatching(/^52:54:00:/),
+    })
     expect(made.metadata.finalizers).toEqual(['svccloud.dev/server'])
     expect(cloud.host.running()).toMatchObject([{ hostname: 'web', incarnation: 1 }])
 
@@ -127,18 +197,40 @@ describe('with controllers that live', () => {
     await remove()
     await gone()
     await expectNothingLeft()
-    await recorded(['server.create succeeded user:kubectl-edit', 'server.delete succeeded user:kubernetes', 'server.restart succeeded user:1', 'server.start succeeded user:kubectl-edit', 'server.stop succeeded user:kubectl-edit'])
-    expect(await audited()).toEqual(['server.create user:kubectl-edit success', 'server.stop user:kubectl-edit success', 'server.start user:kubectl-edit success', 'server.delete user:kubernetes success'])
+    await recorded([
+      'server.create succeeded user:kubectl-edit',
+      'server.delete succeeded user:kubernetes',
+      'server.restart succeeded user:1',
+      'server.start succeeded user:kubectl-edit',
+      'server.stop succeeded user:kubectl-edit',
+    ])
+    expect(await audited()).toEqual([
+      'server.create user:kubectl-edit success',
+      'server.stop user:kubectl-edit success',
+      'server.start user:kubectl-edit success',
+      'server.delete user:kubernetes success',
+    ])
   })
 
   test('the record tells the steps and the end', async () => {
     await create()
     const { status } = await inState('started')
     const id = status?.operation?.id ?? ''
-    const record = await until('the record to end', () => cloud.kubectl.get(Operation, { namespace, name: id }), (operation) => operation?.status?.status === 'succeeded')
-    expect(record?.status?.events?.map(({ kind, data }) => (data === undefined ? kind : `${kind} ${String(data['step'])}`))).toEqual(
-      ['started', 'step claimed', 'step storage', 'step instance', 'step started', 'succeeded'])
-    expect(await findOperation(database.db, accountId, id)).toMatchObject({ status: 'succeeded', kind: 'server.create', target: { type: 'server', id: 'web' }, stepIndex: 4, stepCount: 4 })
+    const record = await until(
+      'the record to end',
+      () => cloud.kubectl.get(Operation, { namespace, name: id }),
+      (operation) => operation?.status?.status === 'succeeded',
+    )
+    expect(
+      record?.status?.events?.map(({ kind, data }) => (data === undefined ? kind : `${kind} ${String(data['step'])}`)),
+    ).toEqual(['started', 'step claimed', 'step storage', 'step instance', 'step started', 'succeeded'])
+    expect(await findOperation(database.db, accountId, id)).toMatchObject({
+      status: 'succeeded',
+      kind: 'server.create',
+      target: { type: 'server', id: 'web' },
+      stepIndex: 4,
+      stepCount: 4,
+    })
   })
 
   test('a server that is not to be started is made and stays off', async () => {
@@ -159,7 +251,11 @@ describe('with controllers that live', () => {
     await create().then(() => inState('started'))
     for (const incarnation of [2, 3, 4]) {
       cloud.host.crashGuest(cloud.host.running()[0]?.name ?? '')
-      await until(`incarnation ${incarnation}`, read, (server) => server?.status?.incarnation === incarnation && server.status.state === 'started' && isIdle(server))
+      await until(
+        `incarnation ${incarnation}`,
+        read,
+        (server) => server?.status?.incarnation === incarnation && server.status.state === 'started' && isIdle(server),
+      )
     }
     cloud.host.crashGuest(cloud.host.running()[0]?.name ?? '')
     expect((await inState('error')).status?.stateDetail).toContain('crashed 4 times')
@@ -169,11 +265,26 @@ describe('with controllers that live', () => {
 
   test('a stop that the guest does not obey fails, and the server runs on', async () => {
     await create().then(() => inState('started'))
-    await until('the guest to listen', async () => cloud.host.running().length, (count) => count === 1)
+    await until(
+      'the guest to listen',
+      async () => cloud.host.running().length,
+      (count) => count === 1,
+    )
     cloud.host.hangGuest(cloud.host.running()[0]?.name ?? '')
-    await edit({ desiredPower: 'stopped', operation: asRequested('server.stop', { stop_type: 'soft', timeout_seconds: '2', timeout_action: 'fail' }) })
-    const server = await until('the stop to fail', read, (seen) => seen?.status?.operation?.status === 'failed') as ServerObject
-    expect([server.status?.state, server.spec.desiredPower, server.status?.operation?.error]).toEqual(['started', 'running', expect.stringContaining('did not shut down within 2 seconds')])
+    await edit({
+      desiredPower: 'stopped',
+      operation: asRequested('server.stop', { stop_type: 'soft', timeout_seconds: '2', timeout_action: 'fail' }),
+    })
+    const server = (await until(
+      'the stop to fail',
+      read,
+      (seen) => seen?.status?.operation?.status === 'failed',
+    )) as ServerObject
+    expect([server.status?.state, server.spec.desiredPower, server.status?.operation?.error]).toEqual([
+      'started',
+      'running',
+      expect.stringContaining('did not shut down within 2 seconds'),
+    ])
     await edit({ desiredPower: 'stopped', operation: asRequested('server.stop', { stop_type: 'hard' }) })
     await inState('stopped')
   })
@@ -182,8 +293,16 @@ describe('with controllers that live', () => {
     await create({ desiredPower: 'stopped' }).then(() => inState('stopped'))
     cloud.host.failNextStart('The machine has no memory left.')
     await edit({ desiredPower: 'running' })
-    const server = await until('the start to fail', read, (seen) => seen?.status?.operation?.status === 'failed') as ServerObject
-    expect([server.status?.state, server.spec.desiredPower, server.status?.operation?.error]).toEqual(['stopped', 'stopped', 'The machine has no memory left.'])
+    const server = (await until(
+      'the start to fail',
+      read,
+      (seen) => seen?.status?.operation?.status === 'failed',
+    )) as ServerObject
+    expect([server.status?.state, server.spec.desiredPower, server.status?.operation?.error]).toEqual([
+      'stopped',
+      'stopped',
+      'The machine has no memory left.',
+    ])
   })
 
   test('a creation that is deleted is cancelled and leaves nothing', async () => {
@@ -192,23 +311,39 @@ describe('with controllers that live', () => {
     await remove()
     await gone()
     await expectNothingLeft()
-    await until('both records to end', kinds, (seen) => seen.length === 2 && seen.every((line) => !line.includes('running') && !line.includes('pending')))
+    await until(
+      'both records to end',
+      kinds,
+      (seen) => seen.length === 2 && seen.every((line) => !line.includes('running') && !line.includes('pending')),
+    )
     expect((await kinds())[1]).toBe('server.delete succeeded user:kubernetes')
   })
 
   test('a taken hostname is refused with its reason, and the second server takes nothing', async () => {
     await create().then(() => inState('started'))
     await create({}, 'twin')
-    const twin = await until('the refusal', () => read('twin'), (server) => server?.status?.state === 'error' && isIdle(server))
+    const twin = await until(
+      'the refusal',
+      () => read('twin'),
+      (server) => server?.status?.state === 'error' && isIdle(server),
+    )
     expect(twin?.status?.stateDetail).toContain('is called web')
-    expect(twin?.status?.conditions).toContainEqual(expect.objectContaining({ type: 'Claimed', status: 'False', reason: 'NameTaken' }))
+    expect(twin?.status?.conditions).toContainEqual(
+      expect.objectContaining({ type: 'Claimed', status: 'False', reason: 'NameTaken' }),
+    )
     expect((await listQuotas(database.db, accountId)).find(({ name }) => name === 'servers')?.used).toBe(1)
   })
 
   test('a protected server is not deleted before its protection is lifted', async () => {
     await create({ isProtected: true }).then(() => inState('started'))
     await remove()
-    await until('the refusal', read, (server) => server?.status?.conditions?.some(({ type, status }) => type === 'DeletionBlocked' && status === 'True') ?? false)
+    await until(
+      'the refusal',
+      read,
+      (server) =>
+        server?.status?.conditions?.some(({ type, status }) => type === 'DeletionBlocked' && status === 'True') ??
+        false,
+    )
     expect(cloud.host.running()).toHaveLength(1)
     await edit({ isProtected: false })
     await gone()
@@ -218,14 +353,23 @@ describe('with controllers that live', () => {
   test('an instance that somebody removes comes back, and the server runs', async () => {
     await create().then(() => inState('started'))
     const { items } = await cloud.kubectl.list(Instance, { namespace: nodeNamespace(NODE) })
-    for (const { metadata } of items) await cloud.kubectl.delete(Instance, { namespace: nodeNamespace(NODE), name: metadata.name })
-    await until('the new incarnation', read, (server) => server?.status?.incarnation === 2 && server.status.state === 'started' && isIdle(server))
+    for (const { metadata } of items)
+      await cloud.kubectl.delete(Instance, { namespace: nodeNamespace(NODE), name: metadata.name })
+    await until(
+      'the new incarnation',
+      read,
+      (server) => server?.status?.incarnation === 2 && server.status.state === 'started' && isIdle(server),
+    )
   })
 
   test('a new title reaches the host without an operation', async () => {
     await create().then(() => inState('started'))
     await edit({ title: 'Shop' })
-    await until('the title', () => cloud.kubectl.list(Instance, { namespace: nodeNamespace(NODE) }), ({ items }) => items[0]?.spec.metadata.title === 'Shop')
+    await until(
+      'the title',
+      () => cloud.kubectl.list(Instance, { namespace: nodeNamespace(NODE) }),
+      ({ items }) => items[0]?.spec.metadata.title === 'Shop',
+    )
     expect((await read())?.spec.operation?.kind).toBe('server.create')
   })
 
@@ -233,34 +377,86 @@ describe('with controllers that live', () => {
     await create().then(() => inState('started'))
     const operationId = newUuid(systemRandom)
     const audit = {
-      account_id: accountId, actor_email: 'ada@example.com', actor_kind: 'user' as const, user_id: null, staff_id: null, token_id: null, token_name: null, action: 'server.update', resource_type: 'server',
-      resource_id: 'web', detail: {}, outcome: 'success' as const, source_ip: '', user_agent: '', request_id: operationId, changes: [],
+      account_id: accountId,
+      actor_email: 'ada@example.com',
+      actor_kind: 'user' as const,
+      user_id: null,
+      staff_id: null,
+      token_id: null,
+      token_name: null,
+      action: 'server.update',
+      resource_type: 'server',
+      resource_id: 'web',
+      detail: {},
+      outcome: 'success' as const,
+      source_ip: '',
+      user_agent: '',
+      request_id: operationId,
+      changes: [],
     }
-    await database.db.transaction().execute((tx) => recordIntent(tx, { operationId, accountId, resource: { type: 'server', id: 'web' }, createdAt: fastClock.now(), audit }))
-    await cloud.kubectl.patch(Server, { namespace, name: 'web' }, { metadata: { annotations: { [LAST_CHANGE_ANNOTATION]: operationId } } })
+    await database.db.transaction().execute((tx) =>
+      recordIntent(tx, {
+        operationId,
+        accountId,
+        resource: { type: 'server', id: 'web' },
+        createdAt: fastClock.now(),
+        audit,
+      }),
+    )
+    await cloud.kubectl.patch(
+      Server,
+      { namespace, name: 'web' },
+      { metadata: { annotations: { [LAST_CHANGE_ANNOTATION]: operationId } } },
+    )
     await remove()
     await gone()
     expect(await audited()).toContain('server.update ada@example.com success')
-    expect(await database.db.selectFrom('change_intent').select('operation_id').where('account_id', '=', accountId).execute()).toEqual([])
+    expect(
+      await database.db
+        .selectFrom('change_intent')
+        .select('operation_id')
+        .where('account_id', '=', accountId)
+        .execute(),
+    ).toEqual([])
   })
 
   test('a namespace that is deleted takes its servers along, and they leave nothing', async () => {
     await create().then(() => inState('started'))
     const id = (await read())?.spec.operation?.id ?? ''
     await cloud.kubectl.delete(Namespace, { name: namespace })
-    await until('the namespace to go', () => cloud.kubectl.get(Namespace, { name: namespace }), (seen) => seen === undefined)
+    await until(
+      'the namespace to go',
+      () => cloud.kubectl.get(Namespace, { name: namespace }),
+      (seen) => seen === undefined,
+    )
     await expectNothingLeft()
-    expect(await findOperation(database.db, accountId, id)).toMatchObject({ kind: 'server.create', status: 'succeeded' })
-    expect(await audited()).toEqual(['server.create user:kubectl-edit success', 'server.delete user:kubernetes success'])
+    expect(await findOperation(database.db, accountId, id)).toMatchObject({
+      kind: 'server.create',
+      status: 'succeeded',
+    })
+    expect(await audited()).toEqual([
+      'server.create user:kubectl-edit success',
+      'server.delete user:kubernetes success',
+    ])
   })
 
   test('a server whose finalizer somebody takes off leaves nothing on the host', async () => {
     await create().then(() => inState('started'))
     await remove()
-    await cloud.kubectl.patch(Server, { namespace, name: 'web' }, { metadata: { finalizers: null } }).catch(() => undefined)
+    await cloud.kubectl
+      .patch(Server, { namespace, name: 'web' }, { metadata: { finalizers: null } })
+      .catch(() => undefined)
     await gone()
-    await until('the host to be empty', async () => [cloud.host.running().length, cloud.volumes.size], ([guests, disks]) => guests === 0 && disks === 0)
-    await until('no instance', () => cloud.kubectl.list(Instance, { namespace: nodeNamespace(NODE) }), ({ items }) => items.length === 0)
+    await until(
+      'the host to be empty',
+      async () => [cloud.host.running().length, cloud.volumes.size],
+      ([guests, disks]) => guests === 0 && disks === 0,
+    )
+    await until(
+      'no instance',
+      () => cloud.kubectl.list(Instance, { namespace: nodeNamespace(NODE) }),
+      ({ items }) => items.length === 0,
+    )
     await cloud.sweepClaims(3_600_000)
     await expectNothingLeft()
   })
@@ -268,30 +464,55 @@ describe('with controllers that live', () => {
   test('a silent host is an error that ends by itself, and the guest is not touched', async () => {
     await create().then(() => inState('started'))
     await stopAgent()
-    const lost = await until('the silence', read, (server) => server?.status?.state === 'error') as ServerObject
+    const lost = (await until('the silence', read, (server) => server?.status?.state === 'error')) as ServerObject
     expect([lost.status?.stateDetail, isReady(lost)]).toEqual([expect.stringContaining('does not answer'), 'False'])
     expect((await cloud.kubectl.get(Node, { name: NODE }))?.status?.state).toBe('unreachable')
     expect((await findCandidate(database.db, NODE))?.isSchedulable).toBe(false)
     stopAgent = cloud.startAgent()
     expect((await inState('started')).status?.incarnation).toBe(1)
-    await until('the node', () => cloud.kubectl.get(Node, { name: NODE }), (node) => node?.status?.state === 'ready')
+    await until(
+      'the node',
+      () => cloud.kubectl.get(Node, { name: NODE }),
+      (node) => node?.status?.state === 'ready',
+    )
   })
 
   test('a zone without room is asked again until there is some', async () => {
     const cordon = (isCordoned: boolean) => cloud.kubectl.patch(Node, { name: NODE }, { spec: { isCordoned } })
     await cordon(true)
-    await until('the node to close', () => findCandidate(database.db, NODE), (node) => node?.isSchedulable === false)
-    await until('the zone to be full', () => cloud.kubectl.get(Zone, { name: ZONE }), (zone) => zone?.status?.state === 'full' && zone.status.unavailablePlans?.[0] === 'tiny')
+    await until(
+      'the node to close',
+      () => findCandidate(database.db, NODE),
+      (node) => node?.isSchedulable === false,
+    )
+    await until(
+      'the zone to be full',
+      () => cloud.kubectl.get(Zone, { name: ZONE }),
+      (zone) => zone?.status?.state === 'full' && zone.status.unavailablePlans?.[0] === 'tiny',
+    )
     await create()
-    await until('the refusal', read, (server) => server?.status?.conditions?.some(({ type, reason }) => type === 'Claimed' && reason === 'NoCapacity') ?? false)
+    await until(
+      'the refusal',
+      read,
+      (server) =>
+        server?.status?.conditions?.some(({ type, reason }) => type === 'Claimed' && reason === 'NoCapacity') ?? false,
+    )
     expect((await read())?.status?.state).toBe('creating')
     await cordon(false)
     await inState('started')
   })
 
   test('the zone and the node say that they are well', async () => {
-    await until('the zone', () => cloud.kubectl.get(Zone, { name: ZONE }), (zone) => zone?.status?.state === 'available')
-    expect((await cloud.kubectl.get(Node, { name: NODE }))?.status).toMatchObject({ state: 'ready', logicalCpus: 2, hypervisor: 'simulated' })
+    await until(
+      'the zone',
+      () => cloud.kubectl.get(Zone, { name: ZONE }),
+      (zone) => zone?.status?.state === 'available',
+    )
+    expect((await cloud.kubectl.get(Node, { name: NODE }))?.status).toMatchObject({
+      state: 'ready',
+      logicalCpus: 2,
+      hypervisor: 'simulated',
+    })
   })
 })
 
@@ -309,10 +530,20 @@ describe('with controllers that die', () => {
     expect((await inState('started')).status?.incarnation).toBe(2)
     await remove()
     await gone()
-    await recorded(['server.create succeeded user:kubectl-edit', 'server.delete succeeded user:kubernetes', 'server.start succeeded user:kubectl-edit', 'server.stop succeeded user:kubectl-edit'])
+    await recorded([
+      'server.create succeeded user:kubectl-edit',
+      'server.delete succeeded user:kubernetes',
+      'server.start succeeded user:kubectl-edit',
+      'server.stop succeeded user:kubectl-edit',
+    ])
     await mortals.stop()
     expect(mortals.deaths()).toBeGreaterThan(5)
     await expectNothingLeft()
-    expect(await audited()).toEqual(['server.create user:kubectl-edit success', 'server.stop user:kubectl-edit success', 'server.start user:kubectl-edit success', 'server.delete user:kubernetes success'])
+    expect(await audited()).toEqual([
+      'server.create user:kubectl-edit success',
+      'server.stop user:kubectl-edit success',
+      'server.start user:kubectl-edit success',
+      'server.delete user:kubernetes success',
+    ])
   })
 })

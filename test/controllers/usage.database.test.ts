@@ -26,21 +26,48 @@ async function openHost() {
   const accountId = await createAccount(database.db)
   const caches = openCaches({ store, clock, random, log, registry: openRegistry({ isProcessWide: false }) })
   const status = { state: 'ready', endpoint: { url: 'https://n1.example', certificateFingerprint: '' } } as const
-  caches.of(Node).apply({ apiVersion: 'v1', kind: 'Node', metadata: { name: NODE, resourceVersion: '1' }, spec: { zone: 'zone-1', rack: 'r1', roles: ['compute'], isCordoned: false, cpuOvercommit: 4, reservedMemoryMebibytes: 0 }, status })
+  caches.of(Node).apply({
+    apiVersion: 'v1',
+    kind: 'Node',
+    metadata: { name: NODE, resourceVersion: '1' },
+    spec: {
+      zone: 'zone-1',
+      rack: 'r1',
+      roles: ['compute'],
+      isCordoned: false,
+      cpuOvercommit: 4,
+      reservedMemoryMebibytes: 0,
+    },
+    status,
+  })
   const moved = new Map<string, number>()
-  const usageOf = async (): Promise<GuestUsage[]> => [...moved].map(([instance, networkTransmittedBytes]) => ({ instance, epoch: `${instance}/1`, counters: { ...NO_COUNTERS, networkTransmittedBytes } }))
+  const usageOf = async (): Promise<GuestUsage[]> =>
+    [...moved].map(([instance, networkTransmittedBytes]) => ({
+      instance,
+      epoch: `${instance}/1`,
+      counters: { ...NO_COUNTERS, networkTransmittedBytes },
+    }))
   const instances = caches.of(Instance)
   const key = { namespace: nodeNamespace(NODE), name: GUEST }
   return {
     moved,
     collect: openUsageCollector({ store, caches, db: database.db, clock, random, log, usageOf }),
-    begin: () => void instances.apply({ apiVersion: 'v1', kind: 'Instance', metadata: { ...key, resourceVersion: '2' }, spec: instanceSpec({ server: { namespace: accountNamespace(accountId), name: 'web', uid: GUEST } }) }),
+    begin: () =>
+      void instances.apply({
+        apiVersion: 'v1',
+        kind: 'Instance',
+        metadata: { ...key, resourceVersion: '2' },
+        spec: instanceSpec({ server: { namespace: accountNamespace(accountId), name: 'web', uid: GUEST } }),
+      }),
     end: () => void instances.takeList({ items: [], resourceVersion: '3' }),
-    transmitted: async () => (await listServerTransfers(database.db, accountId, monthAround(clock.now()))).map(({ serverId, transmittedBytes }) => [serverId, transmittedBytes]),
+    transmitted: async () =>
+      (await listServerTransfers(database.db, accountId, monthAround(clock.now()))).map(
+        ({ serverId, transmittedBytes }) => [serverId, transmittedBytes],
+      ),
   }
 }
 
-test('what a guest moved at its end is its server\'s, also when its Instance has gone before anybody asks', async () => {
+test("what a guest moved at its end is its server's, also when its Instance has gone before anybody asks", async () => {
   const host = await openHost()
   host.begin()
   await host.collect() // nothing has been moved yet
@@ -52,7 +79,7 @@ test('what a guest moved at its end is its server\'s, also when its Instance has
   expect(await host.transmitted()).toEqual([['web', 9]])
 })
 
-test('guests that no Instance ever named are nobody\'s', async () => {
+test("guests that no Instance ever named are nobody's", async () => {
   const host = await openHost()
   host.moved.set('stray', 7)
   await host.collect()

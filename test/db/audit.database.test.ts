@@ -6,7 +6,15 @@ import { promisify } from 'node:util'
 import { sql } from 'kysely'
 import { expect, test } from 'vitest'
 import { upkeep } from '../../apiserver/identity/upkeep.ts'
-import { appendAudit, appendAudits, exportAudit, listAudit, pruneAudit, readIntegrity, verifyAudit } from '../../db/audit.ts'
+import {
+  appendAudit,
+  appendAudits,
+  exportAudit,
+  listAudit,
+  pruneAudit,
+  readIntegrity,
+  verifyAudit,
+} from '../../db/audit.ts'
 import type { UnsealedAuditEntry } from '../../domain/audit.ts'
 import { silentLog } from '../../kit/sys/log.ts'
 import { newUuid, systemRandom } from '../../kit/sys/random.ts'
@@ -18,42 +26,90 @@ const database = useDatabase()
 const clock = movableClock()
 const by = { clock, random: systemRandom }
 
-const entryOf = (account_id: string, request_id: string, part: Partial<UnsealedAuditEntry> = {}): UnsealedAuditEntry => ({
-  account_id, actor_email: 'ada@example.com', actor_kind: 'user', user_id: null, staff_id: null, token_id: null, token_name: null, action: 'server.create', resource_type: 'server',
-  resource_id: 's', detail: { zone: 'zürich' }, outcome: 'success', source_ip: '', user_agent: '', request_id, changes: [{ field: 'title', before: null, after: 'x' }], ...part,
+const entryOf = (
+  account_id: string,
+  request_id: string,
+  part: Partial<UnsealedAuditEntry> = {},
+): UnsealedAuditEntry => ({
+  account_id,
+  actor_email: 'ada@example.com',
+  actor_kind: 'user',
+  user_id: null,
+  staff_id: null,
+  token_id: null,
+  token_name: null,
+  action: 'server.create',
+  resource_type: 'server',
+  resource_id: 's',
+  detail: { zone: 'zürich' },
+  outcome: 'success',
+  source_ip: '',
+  user_agent: '',
+  request_id,
+  changes: [{ field: 'title', before: null, after: 'x' }],
+  ...part,
 })
 
 async function chainOf(count: number): Promise<string> {
   const accountId = await createAccount(database.db)
-  for (let index = 0; index < count; index++) await database.db.transaction().execute((tx) => appendAudit(tx, entryOf(accountId, `request-${index}`), by))
+  for (let index = 0; index < count; index++)
+    await database.db.transaction().execute((tx) => appendAudit(tx, entryOf(accountId, `request-${index}`), by))
   return accountId
 }
 
 test('entries appended at the same moment make one chain without gaps', async () => {
   const accountId = await createAccount(database.db)
-  await Promise.all(Array.from({ length: 40 }, (_, index) => database.db.transaction().execute((tx) => appendAudit(tx, entryOf(accountId, `request-${index}`), by))))
-  expect(await verifyAudit(database.db, accountId, clock)).toMatchObject({ status: 'verified', headSequence: 40, verifiedThroughSequence: 40, break: null })
+  await Promise.all(
+    Array.from({ length: 40 }, (_, index) =>
+      database.db.transaction().execute((tx) => appendAudit(tx, entryOf(accountId, `request-${index}`), by)),
+    ),
+  )
+  expect(await verifyAudit(database.db, accountId, clock)).toMatchObject({
+    status: 'verified',
+    headSequence: 40,
+    verifiedThroughSequence: 40,
+    break: null,
+  })
 })
 
 test('the same action of the same request is written once; a rolled back change leaves no entry', async () => {
   const accountId = await chainOf(1)
   await database.db.transaction().execute((tx) => appendAudit(tx, entryOf(accountId, 'request-0'), by))
-  await database.db.transaction().execute((tx) => appendAudit(tx, entryOf(accountId, 'request-0', { action: 'server.delete' }), by))
-  await expect(database.db.transaction().execute(async (tx) => {
-    await appendAudit(tx, entryOf(accountId, 'request-9'), by)
-    throw new Error('rolled back')
-  })).rejects.toThrow('rolled back')
-  expect((await listAudit(database.db, accountId, { limit: 10 })).map((entry) => entry.action)).toEqual(['server.delete', 'server.create'])
+  await database.db
+    .transaction()
+    .execute((tx) => appendAudit(tx, entryOf(accountId, 'request-0', { action: 'server.delete' }), by))
+  await expect(
+    database.db.transaction().execute(async (tx) => {
+      await appendAudit(tx, entryOf(accountId, 'request-9'), by)
+      throw new Error('rolled back')
+    }),
+  ).rejects.toThrow('rolled back')
+  expect((await listAudit(database.db, accountId, { limit: 10 })).map((entry) => entry.action)).toEqual([
+    'server.delete',
+    'server.create',
+  ])
   expect((await verifyAudit(database.db, accountId, clock)).status).toBe('verified')
 })
 
 test('entries appended together follow one another; with one that was written before none is written', async () => {
   const accountId = await chainOf(1)
-  const together = (...requests: readonly string[]) => database.db.transaction().execute((tx) => appendAudits(tx, requests.map((request) => entryOf(accountId, request)), by))
+  const together = (...requests: readonly string[]) =>
+    database.db.transaction().execute((tx) =>
+      appendAudits(
+        tx,
+        requests.map((request) => entryOf(accountId, request)),
+        by,
+      ),
+    )
   await together('request-1', 'request-2', 'request-3')
   await expect(together('request-4', 'request-2')).rejects.toThrow('written before')
   await together()
-  expect((await listAudit(database.db, accountId, { limit: 10 })).map((entry) => entry.request_id)).toEqual(['request-3', 'request-2', 'request-1', 'request-0'])
+  expect((await listAudit(database.db, accountId, { limit: 10 })).map((entry) => entry.request_id)).toEqual([
+    'request-3',
+    'request-2',
+    'request-1',
+    'request-0',
+  ])
   expect(await verifyAudit(database.db, accountId, clock)).toMatchObject({ status: 'verified', headSequence: 4 })
 })
 
@@ -64,45 +120,81 @@ test('new entries make a verified chain unverified until the next run', async ()
   expect(await readIntegrity(database.db, accountId)).toMatchObject({ status: 'verified', verifiedThroughSequence: 2 })
 })
 
-const change = (statement: (accountId: string) => ReturnType<typeof sql>) => async (accountId: string) => void (await statement(accountId).execute(database.db))
+const change = (statement: (accountId: string) => ReturnType<typeof sql>) => async (accountId: string) =>
+  void (await statement(accountId).execute(database.db))
 test.each<[string, (accountId: string) => Promise<void>, number]>([
-  ['the text of an entry', change((id) => sql`update audit_entry set body = replace(body, 'zürich', 'bern') where account_id = ${id} and sequence = 3`), 3],
-  ['an action column', change((id) => sql`update audit_entry set action = 'x' where account_id = ${id} and sequence = 2`), 2],
-  ['a time column', change((id) => sql`update audit_entry set at = at + interval '1 microsecond' * 1000 where account_id = ${id} and sequence = 5`), 5],
+  [
+    'the text of an entry',
+    change(
+      (id) =>
+        sql`update audit_entry set body = replace(body, 'zürich', 'bern') where account_id = ${id} and sequence = 3`,
+    ),
+    3,
+  ],
+  [
+    'an action column',
+    change((id) => sql`update audit_entry set action = 'x' where account_id = ${id} and sequence = 2`),
+    2,
+  ],
+  [
+    'a time column',
+    change(
+      (id) =>
+        sql`update audit_entry set at = at + interval '1 microsecond' * 1000 where account_id = ${id} and sequence = 5`,
+    ),
+    5,
+  ],
   ['an entry away', change((id) => sql`delete from audit_entry where account_id = ${id} and sequence = 4`), 4],
   ['the first entry away', change((id) => sql`delete from audit_entry where account_id = ${id} and sequence = 1`), 1],
   ['the last entry away', change((id) => sql`delete from audit_entry where account_id = ${id} and sequence = 5`), 5],
-  ['the last entry away and the head back', change((id) => sql`with gone as (delete from audit_entry where account_id = ${id} and sequence = 5)
-    update audit_head set sequence = 4, entry_hash = (select entry_hash from audit_entry where account_id = ${id} and sequence = 4) where account_id = ${id}`), 5],
+  [
+    'the last entry away and the head back',
+    change(
+      (id) => sql`with gone as (delete from audit_entry where account_id = ${id} and sequence = 5)
+    update audit_head set sequence = 4, entry_hash = (select entry_hash from audit_entry where account_id = ${id} and sequence = 4) where account_id = ${id}`,
+    ),
+    5,
+  ],
   ['the head', change((id) => sql`update audit_head set entry_hash = 'ff' where account_id = ${id}`), 5],
 ])('changing %s by hand breaks the chain, and says where, for good', async (_what, tamper, sequence) => {
   const accountId = await chainOf(5)
   expect((await verifyAudit(database.db, accountId, clock)).status).toBe('verified')
   await tamper(accountId)
-  expect(await verifyAudit(database.db, accountId, clock)).toMatchObject({ status: 'broken', break: { sequence, reason: expect.stringMatching(/./) } })
+  expect(await verifyAudit(database.db, accountId, clock)).toMatchObject({
+    status: 'broken',
+    break: { sequence, reason: expect.stringMatching(/./) },
+  })
   expect(await readIntegrity(database.db, accountId)).toMatchObject({ status: 'broken', break: { sequence } })
 })
 
 test('retention removes old entries; the rest verifies from there, and nothing unverified goes', async () => {
   const accountId = await chainOf(3)
   clock.move(100 * 86_400)
-  for (let index = 0; index < 3; index++) await database.db.transaction().execute((tx) => appendAudit(tx, entryOf(accountId, `later-${index}`), by))
+  for (let index = 0; index < 3; index++)
+    await database.db.transaction().execute((tx) => appendAudit(tx, entryOf(accountId, `later-${index}`), by))
   const cut = new Date(clock.now().getTime() - 86_400_000)
   expect(await pruneAudit(database.db, accountId, cut)).toBe(0)
   await verifyAudit(database.db, accountId, clock)
   await upkeep({ db: database.db, clock, log: silentLog, auditRetentionDays: 1 }, new Date(0))
   expect(await readIntegrity(database.db, accountId)).toMatchObject({ status: 'verified', prunedThroughSequence: 3 })
-  expect((await exportAudit(database.db, accountId, { after: 0, limit: 10 })).map((entry) => entry.sequence)).toEqual([4, 5, 6])
+  expect((await exportAudit(database.db, accountId, { after: 0, limit: 10 })).map((entry) => entry.sequence)).toEqual([
+    4, 5, 6,
+  ])
   expect((await verifyAudit(database.db, accountId, clock)).status).toBe('verified')
 })
 
 test('the standalone verifier agrees with the export and finds a changed line', async () => {
   const accountId = await chainOf(4)
-  const lines = (await exportAudit(database.db, accountId, { after: 0, limit: 10 })).map((entry) => JSON.stringify(entry))
+  const lines = (await exportAudit(database.db, accountId, { after: 0, limit: 10 })).map((entry) =>
+    JSON.stringify(entry),
+  )
   const file = join(await mkdtemp(join(tmpdir(), 'svccloud-export-')), `${newUuid(systemRandom)}.ndjson`)
   const verify = async (text: string) => {
     await writeFile(file, text)
-    return await promisify(execFile)(process.execPath, ['tools/verify-audit.ts', file]).then(({ stdout }) => stdout, (error: { stdout: string }) => error.stdout)
+    return await promisify(execFile)(process.execPath, ['tools/verify-audit.ts', file]).then(
+      ({ stdout }) => stdout,
+      (error: { stdout: string }) => error.stdout,
+    )
   }
   expect(await verify(`${lines.join('\n')}\n`)).toMatch(/^OK: 4 entries, the last is 4/)
   expect(await verify(lines.slice(2).join('\n'))).toMatch(/^OK: 2 entries, the last is 4/)

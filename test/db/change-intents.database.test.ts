@@ -8,10 +8,27 @@ import { useDatabase } from '../database.ts'
 const database = useDatabase()
 const id = () => newUuid(systemRandom)
 const intentAt = (createdAt: string): ChangeIntent => ({
-  operationId: id(), accountId: id(), resource: { type: 'server', id: id() }, createdAt: new Date(createdAt),
+  operationId: id(),
+  accountId: id(),
+  resource: { type: 'server', id: id() },
+  createdAt: new Date(createdAt),
   audit: {
-    account_id: id(), actor_email: 'a@example.com', actor_kind: 'user', user_id: null, staff_id: null, token_id: null, token_name: null, action: 'server.start',
-    resource_type: 'server', resource_id: 'x', detail: {}, outcome: 'success', source_ip: '', user_agent: '', request_id: id(), changes: [],
+    account_id: id(),
+    actor_email: 'a@example.com',
+    actor_kind: 'user',
+    user_id: null,
+    staff_id: null,
+    token_id: null,
+    token_name: null,
+    action: 'server.start',
+    resource_type: 'server',
+    resource_id: 'x',
+    detail: {},
+    outcome: 'success',
+    source_ip: '',
+    user_agent: '',
+    request_id: id(),
+    changes: [],
   },
 })
 const settle = (intent: ChangeIntent) => database.db.transaction().execute((tx) => settleIntent(tx, intent.operationId))
@@ -24,7 +41,11 @@ test('an intent is settled by exactly one of those who try', async () => {
 })
 
 test('only old intents are listed, the oldest first, whole', async () => {
-  const [young, old, older] = [intentAt('2026-01-01T00:02:00Z'), intentAt('2026-01-01T00:01:00Z'), intentAt('2026-01-01T00:00:00Z')]
+  const [young, old, older] = [
+    intentAt('2026-01-01T00:02:00Z'),
+    intentAt('2026-01-01T00:01:00Z'),
+    intentAt('2026-01-01T00:00:00Z'),
+  ]
   for (const intent of [young, old, older]) await database.db.transaction().execute((tx) => recordIntent(tx, intent))
   expect(await listIntents(database.db, new Date('2026-01-01T00:02:00Z'), 10)).toEqual([older, old])
   expect(await listIntents(database.db, new Date('2026-01-01T00:02:00Z'), 1)).toEqual([older])
@@ -33,8 +54,21 @@ test('only old intents are listed, the oldest first, whole', async () => {
 test('the first record of an operation stays, and only its account finds it', async () => {
   const accountId = id()
   const operation: FinishedOperation = {
-    id: id(), kind: 'server.start', target: { type: 'server', id: 'web' }, actor: 'user:1', requestId: 'r', status: 'succeeded', step: 'started', stepIndex: 1, stepCount: 2, error: '',
-    createdAt: '2026-01-01T00:00:00Z', deadlineAt: '2026-01-01T00:10:00Z', startedAt: null, finishedAt: '2026-01-01T00:01:00Z', events: [],
+    id: id(),
+    kind: 'server.start',
+    target: { type: 'server', id: 'web' },
+    actor: 'user:1',
+    requestId: 'r',
+    status: 'succeeded',
+    step: 'started',
+    stepIndex: 1,
+    stepCount: 2,
+    error: '',
+    createdAt: '2026-01-01T00:00:00Z',
+    deadlineAt: '2026-01-01T00:10:00Z',
+    startedAt: null,
+    finishedAt: '2026-01-01T00:01:00Z',
+    events: [],
   }
   await recordOperation(database.db, accountId, operation)
   await recordOperation(database.db, accountId, { ...operation, status: 'failed' })

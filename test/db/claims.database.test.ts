@@ -3,7 +3,15 @@ import { findMacAddress } from '../../db/claims.ts'
 import { forgetNode, mirrorNode } from '../../db/nodes.ts'
 import { listCandidates } from '../../db/placement.ts'
 import { giveBackQuotas, listQuotas, takeQuotas } from '../../db/quotas.ts'
-import { claimServer, claimServers, findServerClaims, findServersClaims, likenessOf, releaseServer, type ServerDemand } from '../../db/server-claims.ts'
+import {
+  claimServer,
+  claimServers,
+  findServerClaims,
+  findServersClaims,
+  likenessOf,
+  releaseServer,
+  type ServerDemand,
+} from '../../db/server-claims.ts'
 import { Problem } from '../../domain/problem.ts'
 import { newUuid, systemRandom } from '../../kit/sys/random.ts'
 import { createAccount } from '../accounts.ts'
@@ -24,20 +32,45 @@ beforeEach(async () => {
 
 const addNode = (name: string, cores: number, isSchedulable = true) =>
   mirrorNode(database.db, {
-    node: `${zone}-${name}`, zone, rack: 'rack-1', cpuPool: null, dedicatedAccountId: null, isSchedulable,
+    node: `${zone}-${name}`,
+    zone,
+    rack: 'rack-1',
+    cpuPool: null,
+    dedicatedAccountId: null,
+    isSchedulable,
     total: { cores, memoryMebibytes: 1_000_000, storageGibibytes: 1_000_000 },
   })
 const demandOf = (changes: Partial<ServerDemand> = {}): ServerDemand => {
   const serverId = newUuid(systemRandom)
-  return { accountId, serverId, hostname: `host-${serverId}`, zone, cores: 1, memoryMebibytes: 512, storageGibibytes: 1, ...changes }
+  return {
+    accountId,
+    serverId,
+    hostname: `host-${serverId}`,
+    zone,
+    cores: 1,
+    memoryMebibytes: 512,
+    storageGibibytes: 1,
+    ...changes,
+  }
 }
-const claim = (demand: ServerDemand) => database.db.transaction().execute((tx) => claimServer(tx, demand, { now, random: systemRandom }))
+const claim = (demand: ServerDemand) =>
+  database.db.transaction().execute((tx) => claimServer(tx, demand, { now, random: systemRandom }))
 const release = (demand: ServerDemand) => database.db.transaction().execute((tx) => releaseServer(tx, demand))
 const usedOnNodes = async () => (await listCandidates(database.db, zone)).map((node) => node.used.cores)
-const usedQuota = async (name: string) => (await listQuotas(database.db, accountId)).find((quota) => quota.name === name)?.used
+const usedQuota = async (name: string) =>
+  (await listQuotas(database.db, accountId)).find((quota) => quota.name === name)?.used
 const setLimit = (name: string, limit: number) =>
-  database.db.updateTable('account_quota').set({ limit }).where('account_id', '=', accountId).where('name', '=', name).execute()
-const refusal = (work: Promise<unknown>) => work.then(() => undefined, (error: unknown) => (error instanceof Problem ? error : Promise.reject(error)))
+  database.db
+    .updateTable('account_quota')
+    .set({ limit })
+    .where('account_id', '=', accountId)
+    .where('name', '=', name)
+    .execute()
+const refusal = (work: Promise<unknown>) =>
+  work.then(
+    () => undefined,
+    (error: unknown) => (error instanceof Problem ? error : Promise.reject(error)),
+  )
 
 describe('a server', () => {
   test('holds quota, hostname, address and room, and gives them back', async () => {
@@ -47,10 +80,20 @@ describe('a server', () => {
     expect(claims.placement.node).toBe(`${zone}-a`)
     expect(claims.macAddress).toMatch(/^52:54:00(:[0-9a-f]{2}){3}$/)
     expect(await findServerClaims(database.db, demand)).toEqual(claims)
-    expect([await usedQuota('servers'), await usedQuota('cores'), await usedQuota('storage_gibibytes'), await usedOnNodes()]).toEqual([1, 1, 1, [1]])
+    expect([
+      await usedQuota('servers'),
+      await usedQuota('cores'),
+      await usedQuota('storage_gibibytes'),
+      await usedOnNodes(),
+    ]).toEqual([1, 1, 1, [1]])
     await release(demand)
     expect(await findServerClaims(database.db, demand)).toBeUndefined()
-    expect([await usedQuota('servers'), await usedQuota('cores'), await usedQuota('storage_gibibytes'), await usedOnNodes()]).toEqual([0, 0, 0, [0]])
+    expect([
+      await usedQuota('servers'),
+      await usedQuota('cores'),
+      await usedQuota('storage_gibibytes'),
+      await usedOnNodes(),
+    ]).toEqual([0, 0, 0, [0]])
   })
 
   test('that claims or gives back twice counts once', async () => {
@@ -75,7 +118,10 @@ describe('a server', () => {
   test('may have a hostname of another account or zone, but not of its own', async () => {
     await addNode('a', 8)
     await claim(demandOf({ hostname: 'web' }))
-    expect(await refusal(claim(demandOf({ hostname: 'web' })))).toMatchObject({ status: 409, members: { reason: 'name_taken' } })
+    expect(await refusal(claim(demandOf({ hostname: 'web' })))).toMatchObject({
+      status: 409,
+      members: { reason: 'name_taken' },
+    })
     const other = await createAccount(database.db)
     expect(await refusal(claim(demandOf({ hostname: 'web', accountId: other })))).toBeUndefined()
   })
@@ -92,7 +138,12 @@ describe('servers that are asked for together', () => {
     const other = await createAccount(database.db)
     const [mine, theirs, none] = [demandOf(), demandOf({ accountId: other }), demandOf()]
     const [held, heldByThem] = [await claim(mine), await claim(theirs)]
-    expect(await findServersClaims(database.db, [none, theirs, mine, theirs])).toEqual([undefined, heldByThem, held, heldByThem])
+    expect(await findServersClaims(database.db, [none, theirs, mine, theirs])).toEqual([
+      undefined,
+      heldByThem,
+      held,
+      heldByThem,
+    ])
     expect(await findServersClaims(database.db, [{ ...mine, accountId: other }])).toEqual([undefined])
     expect(await findServersClaims(database.db, [])).toEqual([])
   })
@@ -104,7 +155,9 @@ describe('a quota', () => {
     await setLimit('cores', 3)
     await claim(demandOf({ cores: 2 }))
     expect((await refusal(claim(demandOf({ cores: 2 }))))?.toDocument()).toMatchObject({
-      status: 422, reason: 'quota_exceeded', quota: { name: 'cores', limit: 3, used: 2, requested: 2 },
+      status: 422,
+      reason: 'quota_exceeded',
+      quota: { name: 'cores', limit: 3, used: 2, requested: 2 },
     })
   })
 
@@ -149,16 +202,25 @@ describe('a hundred at once', () => {
   test('of several accounts never wait for each other forever, and never exceed a quota', async () => {
     for (const name of ['a', 'b', 'c']) await addNode(name, 64)
     const accounts = await Promise.all([1, 2, 3, 4].map(() => createAccount(database.db)))
-    const results = await Promise.all(accounts.flatMap((id) => Array.from({ length: 30 }, () => refusal(claim(demandOf({ accountId: id }))))))
+    const results = await Promise.all(
+      accounts.flatMap((id) => Array.from({ length: 30 }, () => refusal(claim(demandOf({ accountId: id }))))),
+    )
     expect(new Set(results.map((problem) => problem?.members.reason))).toEqual(new Set([undefined, 'quota_exceeded']))
-    for (const id of accounts) expect((await listQuotas(database.db, id)).find((quota) => quota.name === 'servers')?.used).toBe(25)
-    const addresses = await database.db.selectFrom('address_claim').select('value').where('kind', '=', 'mac').where('account_id', 'in', accounts).execute()
+    for (const id of accounts)
+      expect((await listQuotas(database.db, id)).find((quota) => quota.name === 'servers')?.used).toBe(25)
+    const addresses = await database.db
+      .selectFrom('address_claim')
+      .select('value')
+      .where('kind', '=', 'mac')
+      .where('account_id', 'in', accounts)
+      .execute()
     expect(new Set(addresses.map((row) => row.value)).size).toBe(100)
   })
 })
 
 describe('servers that are alike', () => {
-  const claimTogether = (demands: readonly ServerDemand[]) => database.db.transaction().execute((tx) => claimServers(tx, demands, { now, random: systemRandom }))
+  const claimTogether = (demands: readonly ServerDemand[]) =>
+    database.db.transaction().execute((tx) => claimServers(tx, demands, { now, random: systemRandom }))
 
   test('get together what each would get in its turn', async () => {
     await addNode('a', 10)
@@ -166,8 +228,11 @@ describe('servers that are alike', () => {
     await claim(demandOf({ cores: 1 })) // the smaller node is the fuller one
     const demands = [1, 2, 3].map(() => demandOf())
     const claims = await claimTogether(demands)
-    expect(claims.map(({ placement }) => [placement.serverId, placement.node])).toEqual(demands.map(({ serverId }) => [serverId, `${zone}-b`]))
-    for (const [index, demand] of demands.entries()) expect(await findServerClaims(database.db, demand)).toEqual(claims[index])
+    expect(claims.map(({ placement }) => [placement.serverId, placement.node])).toEqual(
+      demands.map(({ serverId }) => [serverId, `${zone}-b`]),
+    )
+    for (const [index, demand] of demands.entries())
+      expect(await findServerClaims(database.db, demand)).toEqual(claims[index])
     expect([await usedQuota('servers'), await usedQuota('storages'), await usedOnNodes()]).toEqual([4, 4, [0, 4]])
     expect(new Set(claims.map(({ macAddress }) => macAddress)).size).toBe(3)
   })
@@ -186,7 +251,11 @@ describe('servers that are alike', () => {
   test.each<[string, (demands: ServerDemand[]) => Promise<unknown>, Record<string, unknown>]>([
     ['a quota', () => setLimit('servers', 2), { status: 422, members: { reason: 'quota_exceeded' } }],
     ['the room on the best node', () => addNode('a', 2), { status: 503, members: { reason: 'no_capacity' } }],
-    ['a host name of two of them', async (demands) => void (demands[2] = { ...demandOf(), hostname: demands[0]?.hostname ?? '' }), { status: 409, members: { reason: 'name_taken' } }],
+    [
+      'a host name of two of them',
+      async (demands) => void (demands[2] = { ...demandOf(), hostname: demands[0]?.hostname ?? '' }),
+      { status: 409, members: { reason: 'name_taken' } },
+    ],
   ])('are refused together by %s, and take nothing', async (_, prepare, refused) => {
     await addNode('a', 10)
     const demands = [1, 2, 3].map(() => demandOf())
@@ -198,7 +267,14 @@ describe('servers that are alike', () => {
   test('differ in id and host name only, and members of a group are never alike', () => {
     const [one, other] = [demandOf(), demandOf()]
     expect(likenessOf(one)).toBe(likenessOf(other))
-    for (const change of [{ cores: 2 }, { zone: 'elsewhere' }, { publicIpv4: true }, { cpuPool: 'fast' }, { accountId: newUuid(systemRandom) }]) expect(likenessOf({ ...other, ...change })).not.toBe(likenessOf(one))
+    for (const change of [
+      { cores: 2 },
+      { zone: 'elsewhere' },
+      { publicIpv4: true },
+      { cpuPool: 'fast' },
+      { accountId: newUuid(systemRandom) },
+    ])
+      expect(likenessOf({ ...other, ...change })).not.toBe(likenessOf(one))
     expect(likenessOf({ ...one, serverGroupId: 'g' })).not.toBe(likenessOf({ ...other, serverGroupId: 'g' }))
   })
 })
@@ -218,6 +294,8 @@ describe('a node', () => {
     await addNode('a', 4)
     await claim(demandOf({ cores: 3 }))
     await addNode('a', 2)
-    expect(await listCandidates(database.db, zone)).toMatchObject([{ total: { cores: 2 }, used: { ...NOTHING_USED, cores: 3, memoryMebibytes: 512, storageGibibytes: 1 } }])
+    expect(await listCandidates(database.db, zone)).toMatchObject([
+      { total: { cores: 2 }, used: { ...NOTHING_USED, cores: 3, memoryMebibytes: 512, storageGibibytes: 1 } },
+    ])
   })
 })

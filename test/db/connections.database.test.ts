@@ -9,17 +9,23 @@ const database = useDatabase()
 test('a transaction whose connection breaks between two statements fails, and the next one works', async () => {
   const lost: unknown[] = []
   const isHeard = Promise.withResolvers<void>()
-  const db = openDatabase({ url: database.url, connectionsMaximum: 1, onConnectionLost: (error) => {
-    lost.push(error)
-    isHeard.resolve()
-  } })
+  const db = openDatabase({
+    url: database.url,
+    connectionsMaximum: 1,
+    onConnectionLost: (error) => {
+      lost.push(error)
+      isHeard.resolve()
+    },
+  })
   try {
-    await expect(db.transaction().execute(async (tx) => {
-      await sql`select 1`.execute(tx)
-      await database.breakConnections()
-      await isHeard.promise // between two statements: nothing is under way that could fail instead
-      await sql`select 2`.execute(tx)
-    })).rejects.toThrow()
+    await expect(
+      db.transaction().execute(async (tx) => {
+        await sql`select 1`.execute(tx)
+        await database.breakConnections()
+        await isHeard.promise // between two statements: nothing is under way that could fail instead
+        await sql`select 2`.execute(tx)
+      }),
+    ).rejects.toThrow()
     expect(lost).not.toHaveLength(0)
     expect((await sql<{ three: number }>`select 3 as three`.execute(db)).rows).toEqual([{ three: 3 }])
   } finally {

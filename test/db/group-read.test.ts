@@ -1,15 +1,19 @@
 import { expect, test } from 'vitest'
 import { openGroupRead } from '../../db/group-read.ts'
 
-/** Reads that end when they are told to. What is read is the number of changes that had been made when the reading began. */
+/** Reads that end when they are told to. What is read is the number of changes that had been made when the reading
+ *  began. */
 function held() {
   let changes = 0
   const begun: { readonly items: readonly string[]; end(error?: Error): void }[] = []
   const ask = openGroupRead<string, string>((items) => {
     const seen = changes
-    return new Promise((resolve, reject) => begun.push({
-      items, end: (error) => (error === undefined ? resolve(items.map((item) => `${item} after ${seen}`)) : reject(error)),
-    }))
+    return new Promise((resolve, reject) =>
+      begun.push({
+        items,
+        end: (error) => (error === undefined ? resolve(items.map((item) => `${item} after ${seen}`)) : reject(error)),
+      }),
+    )
   })
   return { ask, begun, change: () => void (changes += 1) }
 }
@@ -50,14 +54,18 @@ test('what cannot be read is the trouble of whoever asked for it', async () => {
     return items.map((item) => `${item}!`)
   })
   const results = await Promise.allSettled(['a', 'bad', 'b'].map((item) => reads(item)))
-  expect(results.map((result) => (result.status === 'fulfilled' ? result.value : (result.reason as Error).message))).toEqual(['a!', 'bad', 'b!'])
+  expect(
+    results.map((result) => (result.status === 'fulfilled' ? result.value : (result.reason as Error).message)),
+  ).toEqual(['a!', 'bad', 'b!'])
 })
 
-test('an outage is everybody\'s answer, and the next reading is tried', async () => {
+test("an outage is everybody's answer, and the next reading is tried", async () => {
   const reads = held()
   const answers = Promise.allSettled(['a', 'b'].map((item) => reads.ask(item)))
   await settle()
-  reads.begun[0]?.end(Object.assign(new Error('terminating connection due to administrator command'), { code: '57P01' }))
+  reads.begun[0]?.end(
+    Object.assign(new Error('terminating connection due to administrator command'), { code: '57P01' }),
+  )
   expect((await answers).map(({ status }) => status)).toEqual(['rejected', 'rejected'])
   const later = reads.ask('a')
   await settle()

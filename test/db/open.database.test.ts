@@ -8,17 +8,26 @@ import { useDatabase } from '../database.ts'
 
 const database = useDatabase()
 
-test('a transaction that is idle for too long gives its rows to others, and is an outage for whoever began it', async () => {
-  const cutOff = openDatabase({ url: database.url, connectionsMaximum: 1, idleTransactionMillisecondsMaximum: 200 })
-  onTestFinished(() => cutOff.destroy())
-  const accountId = await createAccount(database.db)
-  const rename = (db: Queries, name: string) => db.updateTable('account').set({ name }).where('id', '=', accountId).execute()
-  const idle = await cutOff.startTransaction().execute()
-  await rename(idle, 'idle')
-  await rename(database.db, 'busy') // waits for the row
-  const error = await sql`select 1`.execute(idle).then(() => undefined, databaseUnavailable)
-  expect(error).toBeInstanceOf(Unavailable)
-  expect(await database.db.selectFrom('account').select('name').where('id', '=', accountId).executeTakeFirst()).toEqual({ name: 'busy' })
-  await idle.rollback().execute().catch(() => {})
-  expect((await sql<{ one: number }>`select 1 as one`.execute(cutOff)).rows).toEqual([{ one: 1 }])
-})
+test(
+  'a transaction that is idle for too long gives its rows to others,' + ' and is an outage for whoever began it',
+  async () => {
+    const cutOff = openDatabase({ url: database.url, connectionsMaximum: 1, idleTransactionMillisecondsMaximum: 200 })
+    onTestFinished(() => cutOff.destroy())
+    const accountId = await createAccount(database.db)
+    const rename = (db: Queries, name: string) =>
+      db.updateTable('account').set({ name }).where('id', '=', accountId).execute()
+    const idle = await cutOff.startTransaction().execute()
+    await rename(idle, 'idle')
+    await rename(database.db, 'busy') // waits for the row
+    const error = await sql`select 1`.execute(idle).then(() => undefined, databaseUnavailable)
+    expect(error).toBeInstanceOf(Unavailable)
+    expect(
+      await database.db.selectFrom('account').select('name').where('id', '=', accountId).executeTakeFirst(),
+    ).toEqual({ name: 'busy' })
+    await idle
+      .rollback()
+      .execute()
+      .catch(() => {})
+    expect((await sql<{ one: number }>`select 1 as one`.execute(cutOff)).rows).toEqual([{ one: 1 }])
+  },
+)

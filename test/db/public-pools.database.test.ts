@@ -1,8 +1,21 @@
 import fc from 'fast-check'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { mirrorNode } from '../../db/nodes.ts'
-import { countAllocated, forgetPool, hasFreeAddress, listAddresses, mirrorPool, type Pool } from '../../db/public-pools.ts'
-import { claimServer, findServerClaims, releaseServer, renumberServer, type ServerDemand } from '../../db/server-claims.ts'
+import {
+  countAllocated,
+  forgetPool,
+  hasFreeAddress,
+  listAddresses,
+  mirrorPool,
+  type Pool,
+} from '../../db/public-pools.ts'
+import {
+  claimServer,
+  findServerClaims,
+  releaseServer,
+  renumberServer,
+  type ServerDemand,
+} from '../../db/server-claims.ts'
 import { Problem } from '../../domain/problem.ts'
 import { PREFIXES_OF_SERVER_MAXIMUM, prefixOf } from '../../domain/public-pool.ts'
 import { newUuid, systemRandom } from '../../kit/sys/random.ts'
@@ -23,24 +36,64 @@ beforeEach(async () => {
   accountId = await createAccount(database.db)
   zone = `zone-${++tests}`
   await mirrorNode(database.db, {
-    node: `${zone}-a`, zone, rack: 'rack-1', cpuPool: null, dedicatedAccountId: null, isSchedulable: true, total: { cores: 100_000, memoryMebibytes: 100_000_000, storageGibibytes: 1_000_000 },
+    node: `${zone}-a`,
+    zone,
+    rack: 'rack-1',
+    cpuPool: null,
+    dedicatedAccountId: null,
+    isSchedulable: true,
+    total: { cores: 100_000, memoryMebibytes: 100_000_000, storageGibibytes: 1_000_000 },
   })
   await database.db.updateTable('account_quota').set({ limit: 1_000_000 }).where('account_id', '=', accountId).execute()
 })
 
 const mirror = (pool: Pool) => database.db.transaction().execute((tx) => mirrorPool(tx, pool))
-const ipv4 = (length: number, changes: Partial<Pool> = {}): Pool => ({ id: `${zone}-v4`, zone, family: 'ipv4', cidr: `${ipv4Of(tests)}/${length}`, use: 'server_ipv4', state: 'active', ...changes })
-const ipv6 = (length: number, changes: Partial<Pool> = {}): Pool => ({ id: `${zone}-v6`, zone, family: 'ipv6', cidr: `${ipv6Of(tests)}/${length}`, use: 'server_ipv6_prefix', state: 'active', ...changes })
+const ipv4 = (length: number, changes: Partial<Pool> = {}): Pool => ({
+  id: `${zone}-v4`,
+  zone,
+  family: 'ipv4',
+  cidr: `${ipv4Of(tests)}/${length}`,
+  use: 'server_ipv4',
+  state: 'active',
+  ...changes,
+})
+const ipv6 = (length: number, changes: Partial<Pool> = {}): Pool => ({
+  id: `${zone}-v6`,
+  zone,
+  family: 'ipv6',
+  cidr: `${ipv6Of(tests)}/${length}`,
+  use: 'server_ipv6_prefix',
+  state: 'active',
+  ...changes,
+})
 const demandOf = (changes: Partial<ServerDemand> = {}): ServerDemand => {
   const serverId = newUuid(systemRandom)
-  return { accountId, serverId, hostname: `host-${serverId}`, zone, cores: 1, memoryMebibytes: 1, storageGibibytes: 1, publicIpv4: true, ...changes }
+  return {
+    accountId,
+    serverId,
+    hostname: `host-${serverId}`,
+    zone,
+    cores: 1,
+    memoryMebibytes: 1,
+    storageGibibytes: 1,
+    publicIpv4: true,
+    ...changes,
+  }
 }
-const claim = (demand: ServerDemand) => database.db.transaction().execute((tx) => claimServer(tx, demand, { now, random: systemRandom }))
+const claim = (demand: ServerDemand) =>
+  database.db.transaction().execute((tx) => claimServer(tx, demand, { now, random: systemRandom }))
 const release = (demand: ServerDemand) => database.db.transaction().execute((tx) => releaseServer(tx, demand))
 const renumber = (demand: ServerDemand) => database.db.transaction().execute((tx) => renumberServer(tx, demand))
 const forget = (id: string) => database.db.transaction().execute((tx) => forgetPool(tx, id))
-const refusal = (work: Promise<unknown>) => work.then(() => undefined, (error: unknown) => (error instanceof Problem ? error : Promise.reject(error)))
-const held = async ({ serverId }: ServerDemand) => (await listAddresses(database.db, { accountId, holder: `server/${serverId}` })).map(({ address, isCurrent }) => (isCurrent ? address : `(${address})`))
+const refusal = (work: Promise<unknown>) =>
+  work.then(
+    () => undefined,
+    (error: unknown) => (error instanceof Problem ? error : Promise.reject(error)),
+  )
+const held = async ({ serverId }: ServerDemand) =>
+  (await listAddresses(database.db, { accountId, holder: `server/${serverId}` })).map(({ address, isCurrent }) =>
+    isCurrent ? address : `(${address})`,
+  )
 const allocated = async (pool: Pool) => (await countAllocated(database.db, [pool.id])).get(pool.id) ?? 0
 
 describe('a server', () => {
@@ -54,12 +107,28 @@ describe('a server', () => {
     const demand = demandOf()
     const claims = await claim(demand)
     expect(claims.addresses).toEqual([
-      { use: 'server_ipv4', address: `198.18.${tests}.2`, prefix: 24, gateway: `198.18.${tests}.1`, isCurrent: true, isDraining: false },
-      { use: 'server_ipv6_prefix', address: `${ipv6Of(tests)}1`, prefix: 64, gateway: 'fe80::1', isCurrent: true, isDraining: false },
+      {
+        use: 'server_ipv4',
+        address: `198.18.${tests}.2`,
+        prefix: 24,
+        gateway: `198.18.${tests}.1`,
+        isCurrent: true,
+        isDraining: false,
+      },
+      {
+        use: 'server_ipv6_prefix',
+        address: `${ipv6Of(tests)}1`,
+        prefix: 64,
+        gateway: 'fe80::1',
+        isCurrent: true,
+        isDraining: false,
+      },
     ])
     expect(await findServerClaims(database.db, demand)).toEqual(claims)
     expect(await claim(demand)).toEqual(claims)
-    expect((await claim(demandOf({ publicIpv4: false }))).addresses.map(({ use }) => use)).toEqual(['server_ipv6_prefix'])
+    expect((await claim(demandOf({ publicIpv4: false }))).addresses.map(({ use }) => use)).toEqual([
+      'server_ipv6_prefix',
+    ])
     expect([await allocated(pools[0]), await allocated(pools[1])]).toEqual([1, 2])
     await release(demand)
     await release(demand)
@@ -72,7 +141,9 @@ describe('a server', () => {
     await claim(demandOf())
     const late = demandOf()
     expect(await refusal(claim(late))).toMatchObject({ status: 503, members: { reason: 'no_free_address' } })
-    expect([await findServerClaims(database.db, late), await hasFreeAddress(database.db, zone, 'server_ipv4')]).toEqual([undefined, false])
+    expect([await findServerClaims(database.db, late), await hasFreeAddress(database.db, zone, 'server_ipv4')]).toEqual(
+      [undefined, false],
+    )
   })
 
   test('gets nothing from a draining pool', async () => {
@@ -101,7 +172,10 @@ describe('an address that was given back', () => {
 
 describe('renumbering', () => {
   test('gives another /64, and the one before leads on until the pool or the server goes', async () => {
-    const [old, fresh] = [ipv6(63), ipv6(63, { id: `${zone}-new`, cidr: `2001:db8:f${tests.toString(16).padStart(3, '0')}::/63` })]
+    const [old, fresh] = [
+      ipv6(63),
+      ipv6(63, { id: `${zone}-new`, cidr: `2001:db8:f${tests.toString(16).padStart(3, '0')}::/63` }),
+    ]
     await mirror(old)
     const demand = demandOf({ publicIpv4: false })
     await claim(demand)
@@ -118,7 +192,9 @@ describe('renumbering', () => {
     await mirror({ ...old, state: 'active' })
     const others = [demandOf({ publicIpv4: false }), demandOf({ publicIpv4: false })]
     for (const other of others) await claim(other)
-    expect(await refusal(claim(demandOf({ publicIpv4: false })))).toMatchObject({ members: { reason: 'no_free_address' } })
+    expect(await refusal(claim(demandOf({ publicIpv4: false })))).toMatchObject({
+      members: { reason: 'no_free_address' },
+    })
     await mirror({ ...old, state: 'draining' })
     for (const other of others) await release(other)
     expect(await forget(old.id)).toBe(true)
@@ -126,16 +202,23 @@ describe('renumbering', () => {
   })
 
   test('ends when as many lead to the server as may', async () => {
-    const pools = ['a', 'b'].map((name, number) => ipv6(56, { id: `${zone}-${name}`, cidr: `2001:db8:${tests.toString(16)}0${number}::/56` }))
+    const pools = ['a', 'b'].map((name, number) =>
+      ipv6(56, { id: `${zone}-${name}`, cidr: `2001:db8:${tests.toString(16)}0${number}::/56` }),
+    )
     for (const pool of pools) await mirror(pool)
     const demand = demandOf({ publicIpv4: false })
     await claim(demand)
     const afterDraining = async (number: number) => {
-      for (const [index, pool] of pools.entries()) await mirror({ ...pool, state: index === number % 2 ? 'draining' : 'active' })
+      for (const [index, pool] of pools.entries())
+        await mirror({ ...pool, state: index === number % 2 ? 'draining' : 'active' })
       return refusal(renumber(demand))
     }
-    for (let count = 1; count < PREFIXES_OF_SERVER_MAXIMUM; count++) expect(await afterDraining(count + 1)).toBeUndefined()
-    expect(await afterDraining(PREFIXES_OF_SERVER_MAXIMUM + 1)).toMatchObject({ status: 409, members: { reason: 'state_not_allowed' } })
+    for (let count = 1; count < PREFIXES_OF_SERVER_MAXIMUM; count++)
+      expect(await afterDraining(count + 1)).toBeUndefined()
+    expect(await afterDraining(PREFIXES_OF_SERVER_MAXIMUM + 1)).toMatchObject({
+      status: 409,
+      members: { reason: 'state_not_allowed' },
+    })
     expect(await held(demand)).toHaveLength(PREFIXES_OF_SERVER_MAXIMUM)
   })
 })
@@ -143,11 +226,16 @@ describe('renumbering', () => {
 describe('a pool', () => {
   test('that overlaps another is refused and named', async () => {
     await mirror(ipv4(24))
-    expect(await refusal(mirror(ipv4(25, { id: `${zone}-b` })))).toMatchObject({ status: 409, members: { reason: 'in_use', resource: { type: 'public_pool', id: `${zone}-v4` } } })
+    expect(await refusal(mirror(ipv4(25, { id: `${zone}-b` })))).toMatchObject({
+      status: 409,
+      members: { reason: 'in_use', resource: { type: 'public_pool', id: `${zone}-v4` } },
+    })
   })
 
   test('of two that overlap and come at once, one is refused', async () => {
-    const answers = await Promise.all([24, 25, 26, 27, 28].map((length) => refusal(mirror(ipv4(length, { id: `${zone}-${length}` })))))
+    const answers = await Promise.all(
+      [24, 25, 26, 27, 28].map((length) => refusal(mirror(ipv4(length, { id: `${zone}-${length}` })))),
+    )
     expect(answers.filter((problem) => problem === undefined)).toHaveLength(1)
     expect(answers.filter((problem) => problem?.status === 409)).toHaveLength(4)
   })
@@ -185,29 +273,55 @@ describe('a hundred at once', () => {
   test('claiming, renumbering and giving back in any order leave every address with one holder at most', async () => {
     await mirror(ipv4(27))
     await mirror(ipv6(60))
-    const steps = fc.array(fc.tuple(fc.constantFrom('claim', 'release', 'renumber', 'drain', 'activate'), fc.nat(11)), { maxLength: 40 })
+    const steps = fc.array(fc.tuple(fc.constantFrom('claim', 'release', 'renumber', 'drain', 'activate'), fc.nat(11)), {
+      maxLength: 40,
+    })
     const demands = Array.from({ length: 12 }, () => demandOf())
-    await fc.assert(fc.asyncProperty(steps, async (story) => {
-      await Promise.all(story.map(async ([step, number]) => {
-        const demand = demands[number] as ServerDemand
-        if (step === 'claim') await refusal(claim(demand))
-        else if (step === 'release') await release(demand)
-        else if (step === 'renumber') await refusal(renumber(demand))
-        else await mirror(ipv6(60, { state: step === 'drain' ? 'draining' : 'active' }))
-      }))
-      const rows = await database.db.selectFrom('public_address').selectAll().where('pool_id', 'like', `${zone}-%`).execute()
-      expect(new Set(rows.map(({ address }) => address)).size).toBe(rows.length)
-      const claims = await Promise.all(demands.map((demand) => findServerClaims(database.db, demand)))
-      for (const claim of claims) if (claim !== undefined) expect(claim.addresses.filter(({ isCurrent }) => isCurrent).map(({ use }) => use)).toEqual(['server_ipv4', 'server_ipv6_prefix'])
-      expect(rows.filter(({ holder }) => holder !== null).length).toBe(claims.flatMap((claim) => claim?.addresses ?? []).length)
-    }), { numRuns: 30 })
+    await fc.assert(
+      fc.asyncProperty(steps, async (story) => {
+        await Promise.all(
+          story.map(async ([step, number]) => {
+            const demand = demands[number] as ServerDemand
+            if (step === 'claim') await refusal(claim(demand))
+            else if (step === 'release') await release(demand)
+            else if (step === 'renumber') await refusal(renumber(demand))
+            else await mirror(ipv6(60, { state: step === 'drain' ? 'draining' : 'active' }))
+          }),
+        )
+        const rows = await database.db
+          .selectFrom('public_address')
+          .selectAll()
+          .where('pool_id', 'like', `${zone}-%`)
+          .execute()
+        expect(new Set(rows.map(({ address }) => address)).size).toBe(rows.length)
+        const claims = await Promise.all(demands.map((demand) => findServerClaims(database.db, demand)))
+        for (const claim of claims)
+          if (claim !== undefined)
+            expect(claim.addresses.filter(({ isCurrent }) => isCurrent).map(({ use }) => use)).toEqual([
+              'server_ipv4',
+              'server_ipv6_prefix',
+            ])
+        expect(rows.filter(({ holder }) => holder !== null).length).toBe(
+          claims.flatMap((claim) => claim?.addresses ?? []).length,
+        )
+      }),
+      { numRuns: 30 },
+    )
   })
 })
 
 test('of 2^24 prefixes the last is handed out, and no more', async () => {
   await mirror(ipv6(40))
   // As if all but one of 2^24 prefixes had been out.
-  await database.db.updateTable('public_pool').set({ next_index: 2 ** 24 - 1 }).where('id', '=', `${zone}-v6`).execute()
-  expect((await claim(demandOf({ publicIpv4: false }))).addresses[0]?.address).toBe(`2001:db8:${tests.toString(16)}ff:ffff::1`)
-  expect(await refusal(claim(demandOf({ publicIpv4: false })))).toMatchObject({ members: { reason: 'no_free_address' } })
+  await database.db
+    .updateTable('public_pool')
+    .set({ next_index: 2 ** 24 - 1 })
+    .where('id', '=', `${zone}-v6`)
+    .execute()
+  expect((await claim(demandOf({ publicIpv4: false }))).addresses[0]?.address).toBe(
+    `2001:db8:${tests.toString(16)}ff:ffff::1`,
+  )
+  expect(await refusal(claim(demandOf({ publicIpv4: false })))).toMatchObject({
+    members: { reason: 'no_free_address' },
+  })
 })

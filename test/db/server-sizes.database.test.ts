@@ -13,7 +13,11 @@ import { useDatabase } from '../database.ts'
 
 const database = useDatabase()
 const now = new Date('2026-01-01T00:00:00Z')
-const room = (cores: number, memoryMebibytes = cores * 512, storageGibibytes = cores): Room => ({ cores, memoryMebibytes, storageGibibytes })
+const room = (cores: number, memoryMebibytes = cores * 512, storageGibibytes = cores): Room => ({
+  cores,
+  memoryMebibytes,
+  storageGibibytes,
+})
 
 let accountId: string
 let node: string
@@ -22,27 +26,50 @@ let nodes = 0
 beforeEach(async () => {
   accountId = await createAccount(database.db)
   node = `node-${++nodes}`
-  await mirrorNode(database.db, { node, zone: node, rack: 'r', cpuPool: 'blue', dedicatedAccountId: null, isSchedulable: true, total: room(8) })
+  await mirrorNode(database.db, {
+    node,
+    zone: node,
+    rack: 'r',
+    cpuPool: 'blue',
+    dedicatedAccountId: null,
+    isSchedulable: true,
+    total: room(8),
+  })
 })
 
 async function place(size: Room): Promise<{ readonly accountId: string; readonly serverId: string }> {
   const serverId = newUuid(systemRandom)
-  await database.db.transaction().execute((tx) => claimServer(tx, { accountId, serverId, hostname: serverId, zone: node, ...size }, { now, random: systemRandom }))
+  await database.db
+    .transaction()
+    .execute((tx) =>
+      claimServer(tx, { accountId, serverId, hostname: serverId, zone: node, ...size }, { now, random: systemRandom }),
+    )
   return { accountId, serverId }
 }
 type Server = Awaited<ReturnType<typeof place>>
-const begin = (server: Server, size: Room & { readonly cpuPool?: string }, operationId = 'op-1') => database.db.transaction().execute((tx) => beginSizeChange(tx, { ...server, operationId, ...size }, now))
-const end = (server: Server, how: { readonly isDone: boolean; readonly grownGibibytes?: number }, operationId = 'op-1') => database.db.transaction().execute((tx) => endSizeChange(tx, { ...server, operationId, ...how }))
+const begin = (server: Server, size: Room & { readonly cpuPool?: string }, operationId = 'op-1') =>
+  database.db.transaction().execute((tx) => beginSizeChange(tx, { ...server, operationId, ...size }, now))
+const end = (
+  server: Server,
+  how: { readonly isDone: boolean; readonly grownGibibytes?: number },
+  operationId = 'op-1',
+) => database.db.transaction().execute((tx) => endSizeChange(tx, { ...server, operationId, ...how }))
 const held = async (server: Server) => {
   const { placement } = (await findServerClaims(database.db, server)) ?? { placement: room(0) }
   return room(placement.cores, placement.memoryMebibytes, placement.storageGibibytes)
 }
 const usedOnNode = async () => (await findCandidate(database.db, node))?.used
 const used = async () => {
-  const amounts = Object.fromEntries((await listQuotas(database.db, accountId)).map(({ name, used: amount }) => [name, amount]))
+  const amounts = Object.fromEntries(
+    (await listQuotas(database.db, accountId)).map(({ name, used: amount }) => [name, amount]),
+  )
   return room(amounts['cores'] ?? 0, amounts['memory_mebibytes'], amounts['storage_gibibytes'])
 }
-const refusal = (work: Promise<unknown>) => work.then(() => undefined, (error: unknown) => (error instanceof Problem ? error.members.reason : Promise.reject(error)))
+const refusal = (work: Promise<unknown>) =>
+  work.then(
+    () => undefined,
+    (error: unknown) => (error instanceof Problem ? error.members.reason : Promise.reject(error)),
+  )
 const everywhere = async (server: Server) => [await held(server), await usedOnNode(), await used()]
 
 describe('a change of size', () => {
@@ -80,7 +107,8 @@ describe('a change of size', () => {
   })
 
   test.each([
-    ['the node has no room', room(9), 'no_capacity'], ['the node is of another pool', { ...room(4), cpuPool: 'red' }, 'no_capacity'],
+    ['the node has no room', room(9), 'no_capacity'],
+    ['the node is of another pool', { ...room(4), cpuPool: 'red' }, 'no_capacity'],
   ])('is refused when %s, and leaves nothing', async (_why, size, reason) => {
     const server = await place(room(2))
     expect(await refusal(begin(server, size))).toBe(reason)
@@ -89,7 +117,12 @@ describe('a change of size', () => {
 
   test('is refused above the quota, while another one is under way, and of a server that holds nothing', async () => {
     const server = await place(room(2))
-    await database.db.updateTable('account_quota').set({ limit: 3 }).where('account_id', '=', accountId).where('name', '=', 'cores').execute()
+    await database.db
+      .updateTable('account_quota')
+      .set({ limit: 3 })
+      .where('account_id', '=', accountId)
+      .where('name', '=', 'cores')
+      .execute()
     expect(await refusal(begin(server, room(4)))).toBe('quota_exceeded')
     await begin(server, room(3))
     expect(await refusal(begin(server, room(2), 'op-2'))).toBe('state_not_allowed')
@@ -104,7 +137,10 @@ describe('a change of size', () => {
     expect([await usedOnNode(), await used()]).toEqual([room(0), room(0)])
   })
 
-  test.each([['up', room(2), room(4)], ['down', room(4), room(2)]])('%s of one server by many at once begins once', async (_way, before, after) => {
+  test.each([
+    ['up', room(2), room(4)],
+    ['down', room(4), room(2)],
+  ])('%s of one server by many at once begins once', async (_way, before, after) => {
     const server = await place(before)
     const outcomes = await Promise.all([1, 2, 3, 4].map((number) => refusal(begin(server, after, `op-${number}`))))
     expect(outcomes.toSorted()).toEqual(['state_not_allowed', 'state_not_allowed', 'state_not_allowed', undefined])
@@ -121,54 +157,73 @@ describe('a change of size', () => {
 
 describe('a change that only another node of the zone has room for', () => {
   const OTHER = () => `${node}-other`
-  beforeEach(() => mirrorNode(database.db, { node: OTHER(), zone: node, rack: 'r', cpuPool: 'blue', dedicatedAccountId: null, isSchedulable: true, total: room(16) }))
+  beforeEach(() =>
+    mirrorNode(database.db, {
+      node: OTHER(),
+      zone: node,
+      rack: 'r',
+      cpuPool: 'blue',
+      dedicatedAccountId: null,
+      isSchedulable: true,
+      total: room(16),
+    }),
+  )
   const SIZE = room(10)
   const usedOn = async (name: string) => (await findCandidate(database.db, name))?.used
   const nodesUsed = async () => [await usedOn(node), await usedOn(OTHER())]
-  const settle = (server: Server, work: typeof switchPlacement) => database.db.transaction().execute((tx) => work(tx, { ...server, operationId: 'op-1' }))
+  const settle = (server: Server, work: typeof switchPlacement) =>
+    database.db.transaction().execute((tx) => work(tx, { ...server, operationId: 'op-1' }))
 
   test('holds the room there, and the server has its own size until it has arrived', async () => {
     const server = await place(room(2, 1_024, 4))
     await begin(server, SIZE)
-    expect([await held(server), ...await nodesUsed()]).toEqual([room(2, 1_024, 4), room(2, 1_024, 4), SIZE])
-    expect((await findServerClaims(database.db, server))?.target).toEqual({ operationId: 'op-1', zone: node, node: OTHER() })
+    expect([await held(server), ...(await nodesUsed())]).toEqual([room(2, 1_024, 4), room(2, 1_024, 4), SIZE])
+    expect((await findServerClaims(database.db, server))?.target).toEqual({
+      operationId: 'op-1',
+      zone: node,
+      node: OTHER(),
+    })
     await settle(server, switchPlacement)
-    expect([await held(server), ...await nodesUsed()]).toEqual([SIZE, room(0), SIZE])
+    expect([await held(server), ...(await nodesUsed())]).toEqual([SIZE, room(0), SIZE])
     await end(server, { isDone: true })
-    expect([await held(server), ...await nodesUsed(), await used()]).toEqual([SIZE, room(0), SIZE, SIZE])
+    expect([await held(server), ...(await nodesUsed()), await used()]).toEqual([SIZE, room(0), SIZE, SIZE])
   })
 
   test.each([
-    ['everything as it was when the server stays', releaseTarget, [room(2), room(0)]], ['the old size on the other node when it is given up there', switchPlacement, [room(0), room(2)]],
+    ['everything as it was when the server stays', releaseTarget, [room(2), room(0)]],
+    ['the old size on the other node when it is given up there', switchPlacement, [room(0), room(2)]],
   ] as const)('leaves %s', async (_what, settling, left) => {
     const server = await place(room(2))
     await begin(server, SIZE)
     await settle(server, settling)
     await end(server, { isDone: false })
-    expect([await held(server), ...await nodesUsed(), await used()]).toEqual([room(2), ...left, room(2)])
+    expect([await held(server), ...(await nodesUsed()), await used()]).toEqual([room(2), ...left, room(2)])
   })
 
   test('leaves the size that it was when the server arrives all the same', async () => {
     const server = await place(room(2))
     await begin(server, SIZE)
     await end(server, { isDone: false })
-    expect([await held(server), ...await nodesUsed(), await used()]).toEqual([room(2), room(2), SIZE, room(2)])
+    expect([await held(server), ...(await nodesUsed()), await used()]).toEqual([room(2), room(2), SIZE, room(2)])
     await settle(server, switchPlacement)
-    expect([await held(server), ...await nodesUsed()]).toEqual([room(2), room(0), room(2)])
+    expect([await held(server), ...(await nodesUsed())]).toEqual([room(2), room(0), room(2)])
   })
 
   test('in the middle of which the server goes leaves nothing on either', async () => {
     const server = await place(room(2))
     await begin(server, SIZE)
     await database.db.transaction().execute((tx) => releaseServer(tx, server))
-    expect([...await nodesUsed(), await used()]).toEqual([room(0), room(0), room(0)])
+    expect([...(await nodesUsed()), await used()]).toEqual([room(0), room(0), room(0)])
   })
 
   test('is accepted without taking anything, as long as there is such a node', async () => {
     const server = await place(room(2))
-    const accept = (changes: object) => database.db.transaction().execute((tx) => acceptSizeChange(tx, { ...server, operationId: 'op-1', ...SIZE, ...changes }, now))
+    const accept = (changes: object) =>
+      database.db
+        .transaction()
+        .execute((tx) => acceptSizeChange(tx, { ...server, operationId: 'op-1', ...SIZE, ...changes }, now))
     expect(await accept({})).toEqual({ operationId: 'op-1', before: room(2), after: SIZE })
-    expect([...await nodesUsed(), await used()]).toEqual([room(2), room(0), room(2)])
+    expect([...(await nodesUsed()), await used()]).toEqual([room(2), room(0), room(2)])
     expect(await refusal(accept({ excludedNodes: [OTHER()] }))).toBe('no_capacity')
     await accept(room(3))
     expect(await nodesUsed()).toEqual([room(3), room(0)])

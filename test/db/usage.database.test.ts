@@ -1,5 +1,12 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import { listDailyTransfers, listMetrics, listServerTransfers, pruneUsage, type Reading, recordReadings } from '../../db/usage.ts'
+import {
+  listDailyTransfers,
+  listMetrics,
+  listServerTransfers,
+  pruneUsage,
+  type Reading,
+  recordReadings,
+} from '../../db/usage.ts'
 import { monthAround } from '../../domain/transfer.ts'
 import { NO_COUNTERS, seriesOf, stepSecondsOf } from '../../domain/usage.ts'
 import { newUuid, systemRandom } from '../../kit/sys/random.ts'
@@ -18,12 +25,25 @@ beforeEach(async () => {
 })
 
 const reading = (transmitted: number, more: Partial<Reading> = {}): Reading => ({
-  epoch: `node-1/${serverUid}/1`, accountId, serverId: 'web', serverUid, serverName: 'web',
-  counters: { ...NO_COUNTERS, networkReceivedBytes: 10 * transmitted, networkTransmittedBytes: transmitted, diskReadBytes: 3 }, ...more,
+  epoch: `node-1/${serverUid}/1`,
+  accountId,
+  serverId: 'web',
+  serverUid,
+  serverName: 'web',
+  counters: {
+    ...NO_COUNTERS,
+    networkReceivedBytes: 10 * transmitted,
+    networkTransmittedBytes: transmitted,
+    diskReadBytes: 3,
+  },
+  ...more,
 })
 const record = (readings: readonly Reading[], at = now) => recordReadings(database.db, readings, at)
 const transmittedIn = async (period: '1h' | '30d', at = now) =>
-  seriesOf(period, await listMetrics(database.db, serverUid, stepSecondsOf(period), new Date(0)), at).reduce((sum, point) => sum + point.networkTransmittedBytes, 0)
+  seriesOf(period, await listMetrics(database.db, serverUid, stepSecondsOf(period), new Date(0)), at).reduce(
+    (sum, point) => sum + point.networkTransmittedBytes,
+    0,
+  )
 
 describe('readings', () => {
   test('count what came since the one before, once', async () => {
@@ -32,7 +52,9 @@ describe('readings', () => {
     await record([reading(140)])
     await record([reading(120)]) // late
     expect([await transmittedIn('1h'), await transmittedIn('30d')]).toEqual([140, 140])
-    expect(await listServerTransfers(database.db, accountId, monthAround(now))).toEqual([{ serverId: 'web', serverName: 'web', receivedBytes: 1_400, transmittedBytes: 140 }])
+    expect(await listServerTransfers(database.db, accountId, monthAround(now))).toEqual([
+      { serverId: 'web', serverName: 'web', receivedBytes: 1_400, transmittedBytes: 140 },
+    ])
   })
 
   test('of a new process begin anew, and those of two nodes add up: a guest that restarted or moved', async () => {
@@ -43,20 +65,29 @@ describe('readings', () => {
   })
 
   test('at the same moment by several processes are added once', async () => {
-    await Promise.all(Array.from({ length: 10 }, () => record([reading(100), reading(7, { epoch: `node-1/${serverUid}/2` })])))
+    await Promise.all(
+      Array.from({ length: 10 }, () => record([reading(100), reading(7, { epoch: `node-1/${serverUid}/2` })])),
+    )
     expect(await transmittedIn('1h')).toBe(107)
   })
 
   test('belong to the day and month in which they came; deleted servers stay in the bill', async () => {
     await record([reading(100)])
     await record([reading(130)], afterMidnight)
-    expect(await listDailyTransfers(database.db, accountId, monthAround(now))).toEqual([{ date: '2026-03-31', receivedBytes: 1_000, transmittedBytes: 100 }])
-    expect(await listDailyTransfers(database.db, accountId, monthAround(afterMidnight))).toEqual([{ date: '2026-04-01', receivedBytes: 300, transmittedBytes: 30 }])
+    expect(await listDailyTransfers(database.db, accountId, monthAround(now))).toEqual([
+      { date: '2026-03-31', receivedBytes: 1_000, transmittedBytes: 100 },
+    ])
+    expect(await listDailyTransfers(database.db, accountId, monthAround(afterMidnight))).toEqual([
+      { date: '2026-04-01', receivedBytes: 300, transmittedBytes: 30 },
+    ])
   })
 
   test('hold counts beyond 32 bits', async () => {
     await record([reading(2 ** 45)])
-    expect((await listServerTransfers(database.db, accountId, monthAround(now)))[0]).toMatchObject({ transmittedBytes: 2 ** 45, receivedBytes: 10 * 2 ** 45 })
+    expect((await listServerTransfers(database.db, accountId, monthAround(now)))[0]).toMatchObject({
+      transmittedBytes: 2 ** 45,
+      receivedBytes: 10 * 2 ** 45,
+    })
   })
 })
 

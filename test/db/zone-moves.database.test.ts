@@ -1,4 +1,5 @@
-/** What a server holds in PostgreSQL while it goes to another zone: host name, room and addresses of both until it lives in exactly one. */
+/** What a server holds in PostgreSQL while it goes to another zone: host name, room and addresses of both until it
+ *  lives in exactly one. */
 import { beforeEach, describe, expect, test } from 'vitest'
 import { releaseTarget, reserveTarget, switchPlacement, type TargetWish } from '../../db/moves.ts'
 import { mirrorNode } from '../../db/nodes.ts'
@@ -24,27 +25,82 @@ beforeEach(async () => {
   zones = [`here-${tests}`, `there-${tests}`]
   accountId = await createAccount(database.db)
   for (const [index, zone] of zones.entries()) {
-    await mirrorNode(database.db, { node: `${zone}-node`, zone, rack: 'rack-1', cpuPool: null, dedicatedAccountId: null, isSchedulable: true, total: { cores: 8, memoryMebibytes: 4_096, storageGibibytes: 100 } })
+    await mirrorNode(database.db, {
+      node: `${zone}-node`,
+      zone,
+      rack: 'rack-1',
+      cpuPool: null,
+      dedicatedAccountId: null,
+      isSchedulable: true,
+      total: { cores: 8, memoryMebibytes: 4_096, storageGibibytes: 100 },
+    })
     // Room for five addresses and two prefixes.
-    await transaction((tx) => mirrorPool(tx, { id: `${zone}-v4`, zone, family: 'ipv4', cidr: `198.${18 + index}.${tests}.0/29`, use: 'server_ipv4', state: 'active' }))
-    await transaction((tx) => mirrorPool(tx, { id: `${zone}-v6`, zone, family: 'ipv6', cidr: `2001:db8:${index}${tests.toString(16).padStart(2, '0')}::/63`, use: 'server_ipv6_prefix', state: 'active' }))
+    await transaction((tx) =>
+      mirrorPool(tx, {
+        id: `${zone}-v4`,
+        zone,
+        family: 'ipv4',
+        cidr: `198.${18 + index}.${tests}.0/29`,
+        use: 'server_ipv4',
+        state: 'active',
+      }),
+    )
+    await transaction((tx) =>
+      mirrorPool(tx, {
+        id: `${zone}-v6`,
+        zone,
+        family: 'ipv6',
+        cidr: `2001:db8:${index}${tests.toString(16).padStart(2, '0')}::/63`,
+        use: 'server_ipv6_prefix',
+        state: 'active',
+      }),
+    )
   }
 })
 
-const transaction: ReturnType<typeof database.db.transaction>['execute'] = (work) => database.db.transaction().execute(work)
+const transaction: ReturnType<typeof database.db.transaction>['execute'] = (work) =>
+  database.db.transaction().execute(work)
 const demandOf = (zone: string, changes: Partial<ServerDemand> = {}): ServerDemand => {
   const serverId = newUuid(systemRandom)
   return { accountId, serverId, hostname: `host-${serverId}`, zone, publicIpv4: true, ...ROOM, ...changes }
 }
 const claim = (demand: ServerDemand) => transaction((tx) => claimServer(tx, demand, { now, random: systemRandom }))
 const idOf = ({ serverId }: ServerDemand) => ({ accountId, serverId, operationId: OPERATION })
-const reserve = (demand: ServerDemand, wish: Partial<TargetWish> = {}) => transaction((tx) => reserveTarget(tx, { ...idOf(demand), zone: zones[1], ...wish }, now))
+const reserve = (demand: ServerDemand, wish: Partial<TargetWish> = {}) =>
+  transaction((tx) => reserveTarget(tx, { ...idOf(demand), zone: zones[1], ...wish }, now))
 const claimsOf = (demand: ServerDemand) => findServerClaims(database.db, demand)
-const refusal = (work: Promise<unknown>) => work.then(() => undefined, (error: unknown) => (error instanceof Problem ? error : Promise.reject(error)))
-const coresUsed = async (zone: string) => (await database.db.selectFrom('node_capacity').select('cores_used').where('zone', '=', zone).executeTakeFirstOrThrow()).cores_used
-const namesOf = async (zone: string) => (await database.db.selectFrom('address_claim').select('value').where('kind', '=', 'hostname').where('scope', '=', `${accountId}/${zone}`).execute()).map(({ value }) => value)
-const heldIn = async (zone: string) => (await database.db.selectFrom('public_address').innerJoin('public_pool', 'public_pool.id', 'public_address.pool_id').select('public_address.holder')
-  .where('zone', '=', zone).where('public_address.holder', 'is not', null).execute()).length
+const refusal = (work: Promise<unknown>) =>
+  work.then(
+    () => undefined,
+    (error: unknown) => (error instanceof Problem ? error : Promise.reject(error)),
+  )
+const coresUsed = async (zone: string) =>
+  (
+    await database.db
+      .selectFrom('node_capacity')
+      .select('cores_used')
+      .where('zone', '=', zone)
+      .executeTakeFirstOrThrow()
+  ).cores_used
+const namesOf = async (zone: string) =>
+  (
+    await database.db
+      .selectFrom('address_claim')
+      .select('value')
+      .where('kind', '=', 'hostname')
+      .where('scope', '=', `${accountId}/${zone}`)
+      .execute()
+  ).map(({ value }) => value)
+const heldIn = async (zone: string) =>
+  (
+    await database.db
+      .selectFrom('public_address')
+      .innerJoin('public_pool', 'public_pool.id', 'public_address.pool_id')
+      .select('public_address.holder')
+      .where('zone', '=', zone)
+      .where('public_address.holder', 'is not', null)
+      .execute()
+  ).length
 
 async function moved(): Promise<ServerDemand> {
   const demand = demandOf(zones[0])
@@ -59,21 +115,42 @@ describe('a server on its way to another zone', () => {
     const before = await claim(demand)
     expect(await reserve(demand)).toEqual({ operationId: OPERATION, zone: zones[1], node: `${zones[1]}-node` })
     expect(await reserve(demand)).toEqual({ operationId: OPERATION, zone: zones[1], node: `${zones[1]}-node` })
-    expect(await claimsOf(demand)).toEqual({ ...before, target: { operationId: OPERATION, zone: zones[1], node: `${zones[1]}-node` } })
-    for (const zone of zones) expect([await coresUsed(zone), await namesOf(zone), await heldIn(zone)]).toEqual([ROOM.cores, [demand.hostname], 2])
+    expect(await claimsOf(demand)).toEqual({
+      ...before,
+      target: { operationId: OPERATION, zone: zones[1], node: `${zones[1]}-node` },
+    })
+    for (const zone of zones)
+      expect([await coresUsed(zone), await namesOf(zone), await heldIn(zone)]).toEqual([
+        ROOM.cores,
+        [demand.hostname],
+        2,
+      ])
   })
 
-  test('has the addresses of the other when it lives there, keeps its MAC address, and nothing in the one before', async () => {
-    const demand = await moved()
-    const before = await claimsOf(demand)
-    for (const _again of [1, 2]) await transaction((tx) => switchPlacement(tx, idOf(demand)))
-    const after = await claimsOf(demand)
-    expect(after).toMatchObject({ macAddress: before?.macAddress, placement: { zone: zones[1], node: `${zones[1]}-node`, ...ROOM } })
-    expect(after?.addresses.map(({ address, isCurrent }) => [address, isCurrent])).toEqual([[`198.19.${tests}.2`, true], [`2001:db8:1${tests.toString(16).padStart(2, '0')}::1`, true]])
-    expect(after?.target).toBeUndefined()
-    expect([await coresUsed(zones[0]), await namesOf(zones[0]), await heldIn(zones[0])]).toEqual([0, [], 0])
-    expect([await coresUsed(zones[1]), await namesOf(zones[1]), await heldIn(zones[1])]).toEqual([ROOM.cores, [demand.hostname], 2])
-  })
+  test(
+    'has the addresses of the other when it lives there, keeps its ' + 'MAC address, and nothing in the one before',
+    async () => {
+      const demand = await moved()
+      const before = await claimsOf(demand)
+      for (const _again of [1, 2]) await transaction((tx) => switchPlacement(tx, idOf(demand)))
+      const after = await claimsOf(demand)
+      expect(after).toMatchObject({
+        macAddress: before?.macAddress,
+        placement: { zone: zones[1], node: `${zones[1]}-node`, ...ROOM },
+      })
+      expect(after?.addresses.map(({ address, isCurrent }) => [address, isCurrent])).toEqual([
+        [`198.19.${tests}.2`, true],
+        [`2001:db8:1${tests.toString(16).padStart(2, '0')}::1`, true],
+      ])
+      expect(after?.target).toBeUndefined()
+      expect([await coresUsed(zones[0]), await namesOf(zones[0]), await heldIn(zones[0])]).toEqual([0, [], 0])
+      expect([await coresUsed(zones[1]), await namesOf(zones[1]), await heldIn(zones[1])]).toEqual([
+        ROOM.cores,
+        [demand.hostname],
+        2,
+      ])
+    },
+  )
 
   test('that stays has what it had, and nothing in the other', async () => {
     const demand = demandOf(zones[0])
@@ -87,7 +164,8 @@ describe('a server on its way to another zone', () => {
   test('that is deleted leaves nothing in either', async () => {
     const demand = await moved()
     await transaction((tx) => releaseServer(tx, demand))
-    for (const zone of zones) expect([await coresUsed(zone), await namesOf(zone), await heldIn(zone)]).toEqual([0, [], 0])
+    for (const zone of zones)
+      expect([await coresUsed(zone), await namesOf(zone), await heldIn(zone)]).toEqual([0, [], 0])
   })
 
   test('goes back, and has an address of its first zone again', async () => {
@@ -95,7 +173,10 @@ describe('a server on its way to another zone', () => {
     await transaction((tx) => switchPlacement(tx, idOf(demand)))
     await transaction((tx) => reserveTarget(tx, { ...idOf(demand), operationId: 'op-2', zone: zones[0] }, now))
     await transaction((tx) => switchPlacement(tx, { ...idOf(demand), operationId: 'op-2' }))
-    expect(await claimsOf(demand)).toMatchObject({ placement: { zone: zones[0] }, addresses: [{ address: `198.18.${tests}.3` }, { use: 'server_ipv6_prefix', isCurrent: true }] })
+    expect(await claimsOf(demand)).toMatchObject({
+      placement: { zone: zones[0] },
+      addresses: [{ address: `198.18.${tests}.3` }, { use: 'server_ipv6_prefix', isCurrent: true }],
+    })
     expect([await namesOf(zones[1]), await heldIn(zones[1])]).toEqual([[], 0])
   })
 })
@@ -117,11 +198,17 @@ describe('is refused, and holds nothing there', () => {
     const demand = demandOf(zones[0])
     await claim(demand)
     expect(await refusal(reserve(demand))).toMatchObject({ status: 503, members: { reason: 'no_free_address' } })
-    expect([await namesOf(zones[1]), await coresUsed(zones[1])]).toEqual([expect.not.arrayContaining([demand.hostname]), 0])
+    expect([await namesOf(zones[1]), await coresUsed(zones[1])]).toEqual([
+      expect.not.arrayContaining([demand.hostname]),
+      0,
+    ])
   })
 
   test('one that lives nowhere', async () => {
-    expect(await refusal(reserve(demandOf(zones[0])))).toMatchObject({ status: 409, members: { reason: 'state_not_allowed' } })
+    expect(await refusal(reserve(demandOf(zones[0])))).toMatchObject({
+      status: 409,
+      members: { reason: 'state_not_allowed' },
+    })
     ;(await nothingThere()).toEqual([0, 0])
   })
 
@@ -135,10 +222,24 @@ describe('is refused, and holds nothing there', () => {
 
   test('one of a group for servers of its own zone', async () => {
     const [groupId, [zone]] = [newUuid(systemRandom), zones]
-    await transaction((tx) => addServerGroup(tx, accountId, { id: groupId, name: 'web', zone, region: 'eu', spread: 'host', isStrict: false, generation: 1, createdAt: now }))
+    await transaction((tx) =>
+      addServerGroup(tx, accountId, {
+        id: groupId,
+        name: 'web',
+        zone,
+        region: 'eu',
+        spread: 'host',
+        isStrict: false,
+        generation: 1,
+        createdAt: now,
+      }),
+    )
     const demand = demandOf(zone, { serverGroupId: groupId, region: 'eu' })
     await claim(demand)
-    expect(await refusal(reserve(demand))).toMatchObject({ status: 400, members: { errors: [{ field: 'server_group_id' }] } })
+    expect(await refusal(reserve(demand))).toMatchObject({
+      status: 400,
+      members: { errors: [{ field: 'server_group_id' }] },
+    })
     ;(await nothingThere()).toEqual([0, 0])
   })
 })

@@ -1,4 +1,5 @@
-/** The code blocks of the documentation. A block says what it is behind its fence: `sh` is run by a test, `sh not run: REASON` is not, for that reason. */
+/** The code blocks of the documentation. A block says what it is behind its fence: `sh` is run by a test, `sh not run:
+ *  REASON` is not, for that reason. */
 import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -21,7 +22,13 @@ export async function blocksOf(page: string): Promise<readonly Block[]> {
   const markdown = await readFile(join(ROOT, page), 'utf8')
   return [...markdown.matchAll(/^```([a-z]*) *(.*)\n([\s\S]*?)^```$/gm)].map((match) => {
     const [, language = '', rest = '', text = ''] = match
-    return { page, line: markdown.slice(0, match.index).split('\n').length, language, text, reason: rest.startsWith(NOT_RUN) ? rest.slice(NOT_RUN.length) : undefined }
+    return {
+      page,
+      line: markdown.slice(0, match.index).split('\n').length,
+      language,
+      text,
+      reason: rest.startsWith(NOT_RUN) ? rest.slice(NOT_RUN.length) : undefined,
+    }
   })
 }
 
@@ -40,13 +47,22 @@ export async function scriptOf(page: string): Promise<string> {
 
 /** Whether this machine lacks one of the programs that a page uses. */
 export async function isAnyMissing(...programs: readonly string[]): Promise<boolean> {
-  const isMissing = (program: string) => promisify(execFile)('/bin/sh', ['-c', `command -v ${program}`]).then(() => false, () => true)
+  const isMissing = (program: string) =>
+    promisify(execFile)('/bin/sh', ['-c', `command -v ${program}`]).then(
+      () => false,
+      () => true,
+    )
   return (await Promise.all(programs.map(isMissing))).some(Boolean)
 }
 
 /** Pages whose commands customers type, against a product with simulated guests. */
 export const CUSTOMER_GUIDES = ['docs/getting-started.md', 'docs/rest.md', 'docs/cli.md', 'docs/mcp.md'] as const
 /** Pages whose commands operators type, with kubectl as the administrator. */
-export const OPERATOR_GUIDES = ['docs/kubernetes.md', 'docs/identity.md', 'docs/operating.md', 'docs/cluster.md'] as const
+export const OPERATOR_GUIDES = [
+  'docs/kubernetes.md',
+  'docs/identity.md',
+  'docs/operating.md',
+  'docs/cluster.md',
+] as const
 /** Run by tests of their own. */
 export const OTHER_GUIDES = ['README.md', 'docs/nodes.md', 'docs/high-availability.md'] as const

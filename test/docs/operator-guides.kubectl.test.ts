@@ -1,4 +1,5 @@
-/** The operators' guides: their commands as they are written, with kubectl as the administrator, against the running product with simulated
+/** The operators' guides: their commands as they are written, with kubectl as the administrator, against the running
+ *  product with simulated
  *  guests; their manifests as a server would take them. */
 import { execFile } from 'node:child_process'
 import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises'
@@ -25,8 +26,15 @@ beforeAll(async () => {
   const [account] = await product.query('select id from account')
   const { PATH, LANG, HOME } = environment()
   env = {
-    PATH: `${dirname(toolPath('kubectl'))}${delimiter}${PATH}`, LANG, HOME, KUBECACHEDIR: join(folder, 'cache'), KUBECONFIG: product.endpoints.kubeconfig, DATA: product.data,
-    API: product.endpoints.api_url, TOKEN: customer.token, ACCOUNT: String(account?.['id']),
+    PATH: `${dirname(toolPath('kubectl'))}${delimiter}${PATH}`,
+    LANG,
+    HOME,
+    KUBECACHEDIR: join(folder, 'cache'),
+    KUBECONFIG: product.endpoints.kubeconfig,
+    DATA: product.data,
+    API: product.endpoints.api_url,
+    TOKEN: customer.token,
+    ACCOUNT: String(account?.['id']),
   }
 })
 afterAll(async () => {
@@ -49,11 +57,16 @@ test.each(OPERATOR_GUIDES)('%s says what works', async (guide) => {
 })
 
 test('the manifests in the guides are taken', async () => {
-  const manifests = (await Promise.all(OPERATOR_GUIDES.map(blocksOf))).flat().filter(({ language, text }) => language === 'yaml' && /^kind:/m.test(text))
+  const manifests = (await Promise.all(OPERATOR_GUIDES.map(blocksOf)))
+    .flat()
+    .filter(({ language, text }) => language === 'yaml' && /^kind:/m.test(text))
   expect(manifests.length).toBeGreaterThan(0)
   for (const [index, { page, line, text }] of manifests.entries()) {
     const file = join(folder, `manifest-${index}.yaml`)
     await writeFile(file, text)
-    await expect(run('kubectl', ['apply', '--dry-run=server', '-f', file], { env }), `${page}:${line}`).resolves.toMatchObject({ stdout: expect.stringContaining('created') })
+    await expect(
+      run('kubectl', ['apply', '--dry-run=server', '-f', file], { env }),
+      `${page}:${line}`,
+    ).resolves.toMatchObject({ stdout: expect.stringContaining('created') })
   }
 })

@@ -1,39 +1,89 @@
 import fc from 'fast-check'
 import { isIPv6 } from 'node:net'
 import { describe, expect, test } from 'vitest'
-import { formatAddress, formatNetwork, isPrivateAddress, isPrivateNetwork, overlaps, parseAddress, parseNetwork } from '../../domain/addresses.ts'
+import {
+  formatAddress,
+  formatNetwork,
+  isPrivateAddress,
+  isPrivateNetwork,
+  overlaps,
+  parseAddress,
+  parseNetwork,
+} from '../../domain/addresses.ts'
 
 describe('an address', () => {
   test.each([
-    ['2001:db8:0:0:0:0:0:1', '2001:db8::1'], ['2001:DB8::0', '2001:db8::'], ['::', '::'], ['::1', '::1'], ['1:0:0:2:0:0:0:3', '1:0:0:2::3'], ['1:0:0:2:3:0:0:4', '1::2:3:0:0:4'],
-    ['2001:db8:10:0:0:1:2:3', '2001:db8:10::1:2:3'], ['fe80:0:0:1:2:3:4:5', 'fe80::1:2:3:4:5'], ['1:2:3:4:5:6:0:0', '1:2:3:4:5:6::'], ['1:0:2:3:4:5:6:7', '1:0:2:3:4:5:6:7'], ['192.0.2.1', '192.0.2.1'],
+    ['2001:db8:0:0:0:0:0:1', '2001:db8::1'],
+    ['2001:DB8::0', '2001:db8::'],
+    ['::', '::'],
+    ['::1', '::1'],
+    ['1:0:0:2:0:0:0:3', '1:0:0:2::3'],
+    ['1:0:0:2:3:0:0:4', '1::2:3:0:0:4'],
+    ['2001:db8:10:0:0:1:2:3', '2001:db8:10::1:2:3'],
+    ['fe80:0:0:1:2:3:4:5', 'fe80::1:2:3:4:5'],
+    ['1:2:3:4:5:6:0:0', '1:2:3:4:5:6::'],
+    ['1:0:2:3:4:5:6:7', '1:0:2:3:4:5:6:7'],
+    ['192.0.2.1', '192.0.2.1'],
   ])('%s is written %s', (text, canonical) => {
     const parsed = parseAddress(text)
     expect(parsed && formatAddress(parsed.family, parsed.value)).toBe(canonical)
   })
 
-  test.each(['', '1.2.3', '1.2.3.256', '01.2.3.4', '1.2.3.4.5', ':', ':::', '1::2::3', '1:2:3:4:5:6:7', '1:2:3:4:5:6:7:8:9', '1:2:3:4:5:6:7::8', '12345::', 'g::', '::1%eth0'])('%s is none', (text) => {
+  test.each([
+    '',
+    '1.2.3',
+    '1.2.3.256',
+    '01.2.3.4',
+    '1.2.3.4.5',
+    ':',
+    ':::',
+    '1::2::3',
+    '1:2:3:4:5:6:7',
+    '1:2:3:4:5:6:7:8:9',
+    '1:2:3:4:5:6:7::8',
+    '12345::',
+    'g::',
+    '::1%eth0',
+  ])('%s is none', (text) => {
     expect(parseAddress(text)).toBeUndefined()
   })
 
   test('of any value is read as it was written, and Node agrees that it is one', () => {
-    fc.assert(fc.property(fc.bigInt({ min: 0n, max: (1n << 128n) - 1n }), fc.bigInt({ min: 0n, max: (1n << 128n) - 1n }), (value, mask) => {
-      const text = formatAddress('ipv6', value & mask)
-      expect(parseAddress(text)).toEqual({ family: 'ipv6', value: value & mask })
-      expect(isIPv6(text)).toBe(true)
-    }))
+    fc.assert(
+      fc.property(
+        fc.bigInt({ min: 0n, max: (1n << 128n) - 1n }),
+        fc.bigInt({ min: 0n, max: (1n << 128n) - 1n }),
+        (value, mask) => {
+          const text = formatAddress('ipv6', value & mask)
+          expect(parseAddress(text)).toEqual({ family: 'ipv6', value: value & mask })
+          expect(isIPv6(text)).toBe(true)
+        },
+      ),
+    )
   })
 })
 
 describe('a network', () => {
-  test.each([['192.0.2.0/24', true], ['192.0.2.1/24', false], ['2001:db8::/40', true], ['2001:db8::1/64', false], ['192.0.2.0', false], ['192.0.2.0/33', false], ['192.0.2.0/024', false], ['::/0', true]])('%s: %s', (text, isNetwork) => {
+  test.each([
+    ['192.0.2.0/24', true],
+    ['192.0.2.1/24', false],
+    ['2001:db8::/40', true],
+    ['2001:db8::1/64', false],
+    ['192.0.2.0', false],
+    ['192.0.2.0/33', false],
+    ['192.0.2.0/024', false],
+    ['::/0', true],
+  ])('%s: %s', (text, isNetwork) => {
     const network = parseNetwork(text)
     expect(network !== undefined).toBe(isNetwork)
     if (network !== undefined) expect(formatNetwork(network)).toBe(text)
   })
 
   test.each([
-    ['192.0.2.0/24', '192.0.2.128/25', true], ['192.0.2.0/24', '192.0.3.0/24', false], ['0.0.0.0/0', '2001:db8::/32', false], ['2001:db8::/32', '2001:db8:ffff::/48', true],
+    ['192.0.2.0/24', '192.0.2.128/25', true],
+    ['192.0.2.0/24', '192.0.3.0/24', false],
+    ['0.0.0.0/0', '2001:db8::/32', false],
+    ['2001:db8::/32', '2001:db8:ffff::/48', true],
   ])('%s overlaps %s: %s', (one, other, expected) => {
     const [first, second] = [parseNetwork(one), parseNetwork(other)]
     if (first === undefined || second === undefined) throw new Error('no network')
@@ -41,10 +91,28 @@ describe('a network', () => {
   })
 })
 
-test.each([['fd00::1', true], ['fc00::', true], ['fbff:ffff::', false], ['2001:db8::1', false], ['10.1.2.3', true], ['172.31.0.1', true], ['172.32.0.1', false], ['203.0.113.1', false], ['100.64.0.1', true]])('%s is private: %s', (address, expected) => {
+test.each([
+  ['fd00::1', true],
+  ['fc00::', true],
+  ['fbff:ffff::', false],
+  ['2001:db8::1', false],
+  ['10.1.2.3', true],
+  ['172.31.0.1', true],
+  ['172.32.0.1', false],
+  ['203.0.113.1', false],
+  ['100.64.0.1', true],
+])('%s is private: %s', (address, expected) => {
   expect(isPrivateAddress(address)).toBe(expected)
 })
 
-test.each([['10.0.0.0/8', true], ['192.168.0.0/16', true], ['192.168.0.0/15', false], ['172.0.0.0/8', false], ['fd12:3456::/48', true], ['f800::/6', false], ['nonsense', false]])('all of %s is private: %s', (cidr, expected) => {
+test.each([
+  ['10.0.0.0/8', true],
+  ['192.168.0.0/16', true],
+  ['192.168.0.0/15', false],
+  ['172.0.0.0/8', false],
+  ['fd12:3456::/48', true],
+  ['f800::/6', false],
+  ['nonsense', false],
+])('all of %s is private: %s', (cidr, expected) => {
   expect(isPrivateNetwork(cidr)).toBe(expected)
 })

@@ -4,8 +4,22 @@ import { checkLink, GENESIS_HASH, seal, sha256Hex, type StoredEntry } from '../.
 import type { UnsealedAuditEntry } from '../../domain/audit.ts'
 
 const said: UnsealedAuditEntry = {
-  account_id: 'a', actor_email: 'ada@example.com', actor_kind: 'user', user_id: 'u', staff_id: null, token_id: null, token_name: null, action: 'server.create',
-  resource_type: 'server', resource_id: 's', detail: {}, outcome: 'success', source_ip: '192.0.2.1', user_agent: 'curl', request_id: 'r', changes: [],
+  account_id: 'a',
+  actor_email: 'ada@example.com',
+  actor_kind: 'user',
+  user_id: 'u',
+  staff_id: null,
+  token_id: null,
+  token_name: null,
+  action: 'server.create',
+  resource_type: 'server',
+  resource_id: 's',
+  detail: {},
+  outcome: 'success',
+  source_ip: '192.0.2.1',
+  user_agent: 'curl',
+  request_id: 'r',
+  changes: [],
 }
 const at = new Date('2026-03-01T12:00:00.123Z')
 
@@ -30,22 +44,36 @@ function firstBreak(rows: readonly StoredEntry[]) {
 
 describe('a sealed entry', () => {
   const { entry, body } = seal({ sequence: 4, entryHash: 'ff' }, said, { id: 'i', at })
-  test('takes the next sequence and names the hash before it', () => expect(entry).toMatchObject({ sequence: 5, previous_hash: 'ff', at: '2026-03-01T12:00:00.123Z' }))
+  test('takes the next sequence and names the hash before it', () =>
+    expect(entry).toMatchObject({ sequence: 5, previous_hash: 'ff', at: '2026-03-01T12:00:00.123Z' }))
   test('hashes its canonical JSON without entry_hash', () => expect(entry.entry_hash).toBe(sha256Hex(body)))
-  test('writes canonical JSON: members sorted, no spaces', () => expect(body).toMatch(/^\{"action":"server\.create","actor_email":"ada@example\.com","actor_kind":"user","at":/))
+  test('writes canonical JSON: members sorted, no spaces', () =>
+    expect(body).toMatch(/^\{"action":"server\.create","actor_email":"ada@example\.com","actor_kind":"user","at":/))
   test('never says the account', () => expect(entry).not.toHaveProperty('account_id'))
 })
 
 test('whatever customers write can be sealed and verifies', () => {
-  fc.assert(fc.property(fc.array(fc.record({ user_agent: fc.string({ unit: 'binary' }), detail: fc.dictionary(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' })) }), { maxLength: 5 }), (parts) => {
-    const rows = chainOf(parts)
-    expect(firstBreak(rows)).toBeUndefined()
-    for (const row of rows) expect(row.body).not.toContain('\\u0000')
-  }))
+  fc.assert(
+    fc.property(
+      fc.array(
+        fc.record({
+          user_agent: fc.string({ unit: 'binary' }),
+          detail: fc.dictionary(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' })),
+        }),
+        { maxLength: 5 },
+      ),
+      (parts) => {
+        const rows = chainOf(parts)
+        expect(firstBreak(rows)).toBeUndefined()
+        for (const row of rows) expect(row.body).not.toContain('\\u0000')
+      },
+    ),
+  )
 })
 
 const rows = chainOf([{}, {}, {}, {}])
-const edit = (index: number, change: Partial<StoredEntry>) => rows.map((row, at) => (at === index ? { ...row, ...change } : row))
+const edit = (index: number, change: Partial<StoredEntry>) =>
+  rows.map((row, at) => (at === index ? { ...row, ...change } : row))
 test.each<[string, readonly StoredEntry[], number]>([
   ['the content', edit(1, { body: rows[1]!.body.replace('curl', 'wget') }), 2],
   ['the hash', edit(1, { entry_hash: '0'.repeat(64) }), 2],
@@ -56,4 +84,6 @@ test.each<[string, readonly StoredEntry[], number]>([
   ['the request id column alone', edit(3, { request_id: 'other' }), 4],
   ['the content to no JSON', edit(0, { body: 'x', entry_hash: sha256Hex('x') }), 1],
   ['a row away', rows.filter((_, index) => index !== 1), 2],
-])('changing %s breaks the chain there', (_what, changed, sequence) => expect(firstBreak(changed)?.sequence).toBe(sequence))
+])('changing %s breaks the chain there', (_what, changed, sequence) =>
+  expect(firstBreak(changed)?.sequence).toBe(sequence),
+)

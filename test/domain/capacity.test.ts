@@ -4,21 +4,66 @@ import type { Candidate, Room } from '../../domain/placement.ts'
 
 const room = (cores: number): Room => ({ cores, memoryMebibytes: cores * 1_024, storageGibibytes: cores * 10 })
 const node = (name: string, total: number, used = 0, changes: Partial<Candidate> = {}): Candidate => ({
-  node: name, zone: 'z', rack: 'r', cpuPool: null, dedicatedAccountId: null, isSchedulable: true, total: room(total), used: room(used), ...changes,
+  node: name,
+  zone: 'z',
+  rack: 'r',
+  cpuPool: null,
+  dedicatedAccountId: null,
+  isSchedulable: true,
+  total: room(total),
+  used: room(used),
+  ...changes,
 })
-const plans = [{ name: 'small', ...room(1) }, { name: 'large', ...room(4) }, { name: 'fast', ...room(8), cpuPool: 'fast' }]
+const plans = [
+  { name: 'small', ...room(1) },
+  { name: 'large', ...room(4) },
+  { name: 'fast', ...room(8), cpuPool: 'fast' },
+]
 const nobody = () => []
-const guests = (...cores: number[]) => (name: string) => (name === 'n1' ? cores.map((each, index) => ({ serverId: `s${index}`, accountId: 'a', room: room(each) })) : [])
-const headroom = (nodes: readonly Candidate[], guestsOf: Parameters<typeof summariseCapacity>[2]) => summariseCapacity(nodes, plans, guestsOf).map(({ hasHaHeadroom }) => hasHaHeadroom)
+const guests =
+  (...cores: number[]) =>
+  (name: string) =>
+    name === 'n1' ? cores.map((each, index) => ({ serverId: `s${index}`, accountId: 'a', room: room(each) })) : []
+const headroom = (nodes: readonly Candidate[], guestsOf: Parameters<typeof summariseCapacity>[2]) =>
+  summariseCapacity(nodes, plans, guestsOf).map(({ hasHaHeadroom }) => hasHaHeadroom)
 
 /** On n1, kept apart from one that is on n2. */
-const apart = (isStrict: boolean) => (name: string) => (name === 'n1' ? [{ serverId: 's', accountId: 'a', room: room(1), group: { spread: 'host' as const, isStrict, others: [{ serverId: 't', node: 'n2', zone: 'z', rack: 'r' }] } }] : [])
+const apart = (isStrict: boolean) => (name: string) =>
+  name === 'n1'
+    ? [
+        {
+          serverId: 's',
+          accountId: 'a',
+          room: room(1),
+          group: { spread: 'host' as const, isStrict, others: [{ serverId: 't', node: 'n2', zone: 'z', rack: 'r' }] },
+        },
+      ]
+    : []
 
 describe('capacity', () => {
   test('is summed by zone and pool, in the order of their names', () => {
-    const nodes = [node('n3', 8, 0, { zone: 'y', cpuPool: 'fast' }), node('n1', 4, 1), node('n2', 8, 2), node('n4', 2, 0, { zone: 'y' })]
-    expect(summariseCapacity(nodes, plans, nobody).map(({ zone, cpuPool, nodeCount, vcpus, vcpusUsed, memoryMebibytes, memoryUsedMebibytes }) => [zone, cpuPool, nodeCount, vcpus, vcpusUsed, memoryMebibytes, memoryUsedMebibytes])).toEqual([
-      ['y', null, 1, 2, 0, 2_048, 0], ['y', 'fast', 1, 8, 0, 8_192, 0], ['z', null, 2, 12, 3, 12_288, 3_072],
+    const nodes = [
+      node('n3', 8, 0, { zone: 'y', cpuPool: 'fast' }),
+      node('n1', 4, 1),
+      node('n2', 8, 2),
+      node('n4', 2, 0, { zone: 'y' }),
+    ]
+    expect(
+      summariseCapacity(nodes, plans, nobody).map(
+        ({ zone, cpuPool, nodeCount, vcpus, vcpusUsed, memoryMebibytes, memoryUsedMebibytes }) => [
+          zone,
+          cpuPool,
+          nodeCount,
+          vcpus,
+          vcpusUsed,
+          memoryMebibytes,
+          memoryUsedMebibytes,
+        ],
+      ),
+    ).toEqual([
+      ['y', null, 1, 2, 0, 2_048, 0],
+      ['y', 'fast', 1, 8, 0, 8_192, 0],
+      ['z', null, 2, 12, 3, 12_288, 3_072],
     ])
   })
   test.each([
@@ -27,10 +72,20 @@ describe('capacity', () => {
     ['none when all is full', [node('n1', 4, 4)], null],
     ['none on closed nodes', [node('n1', 4, 0, { isSchedulable: false })], null],
     ['that of the pool', [node('n1', 8, 0, { cpuPool: 'fast' })], 'fast'],
-  ] as const)('names %s', (_why, nodes, plan) => expect(summariseCapacity(nodes, plans, nobody)[0]?.largestPlaceablePlan).toBe(plan))
+  ] as const)('names %s', (_why, nodes, plan) =>
+    expect(summariseCapacity(nodes, plans, nobody)[0]?.largestPlaceablePlan).toBe(plan),
+  )
 
   test('reckons with the loss of the largest node of each zone and pool, of equals the fullest', () =>
-    expect(largestNodes([node('n1', 4, 1), node('n2', 4, 2), node('n3', 2, 2), node('n4', 1, 0, { cpuPool: 'fast' }), node('n5', 1, 0, { zone: 'y' })])).toEqual(['n2', 'n4', 'n5']))
+    expect(
+      largestNodes([
+        node('n1', 4, 1),
+        node('n2', 4, 2),
+        node('n3', 2, 2),
+        node('n4', 1, 0, { cpuPool: 'fast' }),
+        node('n5', 1, 0, { zone: 'y' }),
+      ]),
+    ).toEqual(['n2', 'n4', 'n5']))
   test.each([
     ['one node alone has none', [node('n1', 4)], guests(1), [false]],
     ['two nodes, and room for the guests of the largest', [node('n1', 4, 2), node('n2', 3)], guests(1, 1), [true]],

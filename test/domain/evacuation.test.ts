@@ -4,11 +4,35 @@ import type { Candidate, Room } from '../../domain/placement.ts'
 
 const room = (cores: number): Room => ({ cores, memoryMebibytes: cores * 1_024, storageGibibytes: cores })
 const node = (name: string, total: number, used = 0, changes: Partial<Candidate> = {}): Candidate => ({
-  node: name, zone: 'z', rack: 'r', cpuPool: null, dedicatedAccountId: null, isSchedulable: true, total: room(total), used: room(used), ...changes,
+  node: name,
+  zone: 'z',
+  rack: 'r',
+  cpuPool: null,
+  dedicatedAccountId: null,
+  isSchedulable: true,
+  total: room(total),
+  used: room(used),
+  ...changes,
 })
-const guest = (serverId: string, cores: number, cpuPool?: string) => ({ serverId, accountId: 'a', room: room(cores), cpuPool })
-const member = (serverId: string, spread: 'host' | 'rack', isStrict: boolean, ...others: readonly [string, string][]) =>
-  ({ ...guest(serverId, 1), group: { spread, isStrict, others: others.map(([other, at]) => ({ serverId: other, node: at, rack: 'r', zone: 'z' })) } })
+const guest = (serverId: string, cores: number, cpuPool?: string) => ({
+  serverId,
+  accountId: 'a',
+  room: room(cores),
+  cpuPool,
+})
+const member = (
+  serverId: string,
+  spread: 'host' | 'rack',
+  isStrict: boolean,
+  ...others: readonly [string, string][]
+) => ({
+  ...guest(serverId, 1),
+  group: {
+    spread,
+    isStrict,
+    others: others.map(([other, at]) => ({ serverId: other, node: at, rack: 'r', zone: 'z' })),
+  },
+})
 const leaving = { node: 'n1', zone: 'z' }
 
 describe('those who would find no room', () => {
@@ -20,11 +44,41 @@ describe('those who would find no room', () => {
     ['one in pieces of the room of two nodes', [guest('a', 3)], [node('n2', 2), node('n3', 2)], ['a']],
     ['those of another pool', [guest('a', 1, 'fast')], [node('n2', 8)], ['a']],
     ['those whose nodes are closed', [guest('a', 1)], [node('n2', 8, 0, { isSchedulable: false })], ['a']],
-    ['those whose nodes are of another account', [guest('a', 1)], [node('n2', 8, 0, { dedicatedAccountId: 'b' })], ['a']],
-    ['a member of a strict group that has a server on every other node', [member('a', 'host', true, ['b', 'n2'], ['c', 'n3'])], [node('n2', 8), node('n3', 8)], ['a']],
-    ['nobody, when the group is only asked for', [member('a', 'host', false, ['b', 'n2'], ['c', 'n3'])], [node('n2', 8), node('n3', 8)], []],
-    ['nobody, when one node has none of the group', [member('a', 'host', true, ['b', 'n2'])], [node('n2', 8), node('n3', 8)], []],
-    ['the member of the rack that its group keeps to itself', [member('a', 'rack', true, ['b', 'n3'])], [node('n2', 8), node('n3', 8)], ['a']],
-    ['members that leave together stay apart', [member('a', 'host', true, ['b', 'n1']), member('b', 'host', true, ['a', 'n1'])], [node('n2', 8)], ['b']],
+    [
+      'those whose nodes are of another account',
+      [guest('a', 1)],
+      [node('n2', 8, 0, { dedicatedAccountId: 'b' })],
+      ['a'],
+    ],
+    [
+      'a member of a strict group that has a server on every other node',
+      [member('a', 'host', true, ['b', 'n2'], ['c', 'n3'])],
+      [node('n2', 8), node('n3', 8)],
+      ['a'],
+    ],
+    [
+      'nobody, when the group is only asked for',
+      [member('a', 'host', false, ['b', 'n2'], ['c', 'n3'])],
+      [node('n2', 8), node('n3', 8)],
+      [],
+    ],
+    [
+      'nobody, when one node has none of the group',
+      [member('a', 'host', true, ['b', 'n2'])],
+      [node('n2', 8), node('n3', 8)],
+      [],
+    ],
+    [
+      'the member of the rack that its group keeps to itself',
+      [member('a', 'rack', true, ['b', 'n3'])],
+      [node('n2', 8), node('n3', 8)],
+      ['a'],
+    ],
+    [
+      'members that leave together stay apart',
+      [member('a', 'host', true, ['b', 'n1']), member('b', 'host', true, ['a', 'n1'])],
+      [node('n2', 8)],
+      ['b'],
+    ],
   ] as const)('%s', (_why, guests, nodes, expected) => expect(findHomeless(leaving, guests, nodes)).toEqual(expected))
 })

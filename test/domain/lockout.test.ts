@@ -4,20 +4,56 @@ import { countAttempt, EMAIL_LOCKOUT, type LockoutState } from '../../domain/loc
 
 const start = new Date('2026-03-01T12:00:00Z')
 const after = (seconds: number): Date => new Date(start.getTime() + seconds * 1000)
-const state = (part: Partial<LockoutState>): LockoutState => ({ failures: 0, windowStartedAt: start, locks: 0, lockedUntil: null, ...part })
+const state = (part: Partial<LockoutState>): LockoutState => ({
+  failures: 0,
+  windowStartedAt: start,
+  locks: 0,
+  lockedUntil: null,
+  ...part,
+})
 
 describe('an attempt', () => {
   test.each<[string, LockoutState | undefined, number, number, Partial<LockoutState>]>([
     ['the first opens a window', undefined, 0, 0, { failures: 1, lockedUntil: null }],
     ['a further one counts', state({ failures: 2 }), 10, 0, { failures: 3 }],
-    ['the fifth locks until it proves right', state({ failures: 4 }), 10, 0, { failures: 5, locks: 1, lockedUntil: after(910) }],
-    ['a locked one waits, and changes nothing', state({ failures: 5, locks: 1, lockedUntil: after(900) }), 100, 800, { failures: 5, locks: 1 }],
+    [
+      'the fifth locks until it proves right',
+      state({ failures: 4 }),
+      10,
+      0,
+      { failures: 5, locks: 1, lockedUntil: after(910) },
+    ],
+    [
+      'a locked one waits, and changes nothing',
+      state({ failures: 5, locks: 1, lockedUntil: after(900) }),
+      100,
+      800,
+      { failures: 5, locks: 1 },
+    ],
     ['a part of a second is a whole one to wait', state({ failures: 5, locks: 1, lockedUntil: after(0.2) }), 0, 1, {}],
-    ['after the lock a new window opens', state({ failures: 5, locks: 1, lockedUntil: after(900) }), 900, 0, { failures: 1, locks: 1, lockedUntil: null }],
-    ['the second lock is twice as long', state({ failures: 4, locks: 1 }), 0, 0, { locks: 2, lockedUntil: after(1_800) }],
+    [
+      'after the lock a new window opens',
+      state({ failures: 5, locks: 1, lockedUntil: after(900) }),
+      900,
+      0,
+      { failures: 1, locks: 1, lockedUntil: null },
+    ],
+    [
+      'the second lock is twice as long',
+      state({ failures: 4, locks: 1 }),
+      0,
+      0,
+      { locks: 2, lockedUntil: after(1_800) },
+    ],
     ['no lock is longer than a day', state({ failures: 4, locks: 20 }), 0, 0, { lockedUntil: after(86_400) }],
     ['a window that ended counts no more', state({ failures: 4 }), 900, 0, { failures: 1 }],
-    ['a quiet day forgets earlier locks', state({ failures: 5, locks: 4, lockedUntil: after(0) }), 86_401, 0, { failures: 1, locks: 0 }],
+    [
+      'a quiet day forgets earlier locks',
+      state({ failures: 5, locks: 4, lockedUntil: after(0) }),
+      86_401,
+      0,
+      { failures: 1, locks: 0 },
+    ],
   ])('%s', (_what, before, seconds, waitSeconds, expected) => {
     const verdict = countAttempt(before, EMAIL_LOCKOUT, after(seconds))
     expect(verdict.waitSeconds).toBe(waitSeconds)
@@ -27,16 +63,19 @@ describe('an attempt', () => {
 
 test('never are more than nine attempts judged in any quarter of an hour, however they come', () => {
   // Four at the end of one window, five in the next; then it is locked.
-  fc.assert(fc.property(fc.array(fc.integer({ min: 0, max: 400 }), { maxLength: 80 }), (gaps) => {
-    let now = 0
-    let current: LockoutState | undefined
-    const judged: number[] = []
-    for (const gap of gaps) {
-      now += gap
-      const verdict = countAttempt(current, EMAIL_LOCKOUT, after(now))
-      if (verdict.waitSeconds === 0) judged.push(now)
-      current = verdict.state
-      expect(judged.filter((at) => now - at < 900).length).toBeLessThanOrEqual(9)
-    }
-  }), { numRuns: 500 })
+  fc.assert(
+    fc.property(fc.array(fc.integer({ min: 0, max: 400 }), { maxLength: 80 }), (gaps) => {
+      let now = 0
+      let current: LockoutState | undefined
+      const judged: number[] = []
+      for (const gap of gaps) {
+        now += gap
+        const verdict = countAttempt(current, EMAIL_LOCKOUT, after(now))
+        if (verdict.waitSeconds === 0) judged.push(now)
+        current = verdict.state
+        expect(judged.filter((at) => now - at < 900).length).toBeLessThanOrEqual(9)
+      }
+    }),
+    { numRuns: 500 },
+  )
 })

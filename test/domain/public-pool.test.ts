@@ -28,9 +28,16 @@ describe('a pool', () => {
   ])('%s', (_what, pool, field) => expect(poolFault(pool)?.field).toBe(field))
 
   test('hands out every address but network, broadcast and gateway', () => {
-    const all = (pool: PoolNetwork) => Array.from({ length: poolTotal(pool.cidr) }, (_, index) => poolAddress(pool, index).address)
+    const all = (pool: PoolNetwork) =>
+      Array.from({ length: poolTotal(pool.cidr) }, (_, index) => poolAddress(pool, index).address)
     expect(all(ipv4)).toEqual(['203.0.113.2', '203.0.113.3', '203.0.113.4', '203.0.113.5', '203.0.113.6'])
-    expect(all({ ...ipv4, gateway: '203.0.113.4' })).toEqual(['203.0.113.1', '203.0.113.2', '203.0.113.3', '203.0.113.5', '203.0.113.6'])
+    expect(all({ ...ipv4, gateway: '203.0.113.4' })).toEqual([
+      '203.0.113.1',
+      '203.0.113.2',
+      '203.0.113.3',
+      '203.0.113.5',
+      '203.0.113.6',
+    ])
     expect(poolAddress(ipv4, 0)).toEqual({ address: '203.0.113.2', prefix: 29, gateway: '203.0.113.1' })
   })
 
@@ -43,16 +50,25 @@ describe('a pool', () => {
 
   test('never hands out one address twice, nor one of another network', () => {
     const pools = fc.oneof(
-      fc.tuple(fc.integer({ min: 20, max: 30 }), fc.nat(2 ** 12)).map(([prefix, number]): PoolNetwork => ({ ...ipv4, cidr: `198.18.0.0/${prefix}`, gateway: poolAddress({ ...ipv4, cidr: `198.18.0.0/${prefix}` }, number % poolTotal(`198.18.0.0/${prefix}`)).address })),
+      fc.tuple(fc.integer({ min: 20, max: 30 }), fc.nat(2 ** 12)).map(
+        ([prefix, number]): PoolNetwork => ({
+          ...ipv4,
+          cidr: `198.18.0.0/${prefix}`,
+          gateway: poolAddress({ ...ipv4, cidr: `198.18.0.0/${prefix}` }, number % poolTotal(`198.18.0.0/${prefix}`))
+            .address,
+        }),
+      ),
       fc.integer({ min: 32, max: 64 }).map((prefix): PoolNetwork => ({ ...ipv6, cidr: `2001:db8::/${prefix}` })),
     )
-    fc.assert(fc.property(pools, fc.nat(), fc.nat(), (pool, one, other) => {
-      const [first, second] = [one, other].map((number) => number % poolTotal(pool.cidr)) as [number, number]
-      const [a, b] = [poolAddress(pool, first), poolAddress(pool, second)]
-      expect(a.address === b.address).toBe(first === second)
-      expect(a.address).not.toBe(a.gateway)
-      const network = parseNetwork(pool.cidr)
-      expect(network !== undefined && contains(network, parseAddress(a.address)?.value ?? -1n)).toBe(true)
-    }))
+    fc.assert(
+      fc.property(pools, fc.nat(), fc.nat(), (pool, one, other) => {
+        const [first, second] = [one, other].map((number) => number % poolTotal(pool.cidr)) as [number, number]
+        const [a, b] = [poolAddress(pool, first), poolAddress(pool, second)]
+        expect(a.address === b.address).toBe(first === second)
+        expect(a.address).not.toBe(a.gateway)
+        const network = parseNetwork(pool.cidr)
+        expect(network !== undefined && contains(network, parseAddress(a.address)?.value ?? -1n)).toBe(true)
+      }),
+    )
   })
 })

@@ -1,16 +1,34 @@
 import { describe, expect, test } from 'vitest'
 import type { Problem } from '../../domain/problem.ts'
 import {
-  requireDeletable, requireMovable, requireRebuildable, requireStartable, requireStoppable, requireStopped, type ServerFacts,
+  requireDeletable,
+  requireMovable,
+  requireRebuildable,
+  requireStartable,
+  requireStoppable,
+  requireStopped,
+  type ServerFacts,
 } from '../../domain/server-rules.ts'
 
-const server = (facts: Partial<ServerFacts>): ServerFacts =>
-  ({ id: 'web', state: 'started', isProtected: false, isDeleting: false, isHostSilent: false, activeOperation: undefined, ...facts })
+const server = (facts: Partial<ServerFacts>): ServerFacts => ({
+  id: 'web',
+  state: 'started',
+  isProtected: false,
+  isDeleting: false,
+  isHostSilent: false,
+  activeOperation: undefined,
+  ...facts,
+})
 const BUSY = { id: 'op-1', kind: 'server.restart' } as const
 
 const VERBS = {
-  start: requireStartable, stop: requireStoppable, 'change plan': requireStopped, rebuild: (facts: ServerFacts) => requireRebuildable(facts, false),
-  'rebuild with stop': (facts: ServerFacts) => requireRebuildable(facts, true), move: (facts: ServerFacts) => requireMovable(facts, facts.state === 'stopped' ? 'stopped' : 'started'), delete: requireDeletable,
+  start: requireStartable,
+  stop: requireStoppable,
+  'change plan': requireStopped,
+  rebuild: (facts: ServerFacts) => requireRebuildable(facts, false),
+  'rebuild with stop': (facts: ServerFacts) => requireRebuildable(facts, true),
+  move: (facts: ServerFacts) => requireMovable(facts, facts.state === 'stopped' ? 'stopped' : 'started'),
+  delete: requireDeletable,
 } as const satisfies Record<string, (facts: ServerFacts) => void>
 type Verb = keyof typeof VERBS
 
@@ -20,7 +38,10 @@ function judged(verb: Verb, facts: Partial<ServerFacts>): string {
     VERBS[verb](server(facts))
     return 'accepted'
   } catch (error) {
-    const { status, members: { reason } } = error as Problem
+    const {
+      status,
+      members: { reason },
+    } = error as Problem
     return `${status} ${reason}`
   }
 }
@@ -32,7 +53,8 @@ const saying = (verb: Verb, facts: Partial<ServerFacts>): string => {
     return (error as Problem).message
   }
 }
-const table = (facts: Partial<ServerFacts>): Readonly<Record<string, string>> => Object.fromEntries(Object.keys(VERBS).map((verb) => [verb, judged(verb as Verb, facts)]))
+const table = (facts: Partial<ServerFacts>): Readonly<Record<string, string>> =>
+  Object.fromEntries(Object.keys(VERBS).map((verb) => [verb, judged(verb as Verb, facts)]))
 const ALLOWED = 'accepted'
 const WRONG = '409 state_not_allowed'
 const SILENT = '503 host_unreachable'
@@ -40,12 +62,84 @@ const ON = '409 server_not_stopped'
 
 describe('what is allowed', () => {
   test.each<readonly [string, Partial<ServerFacts>, Readonly<Record<Verb, string>>]>([
-    ['of a started server', {}, { start: WRONG, stop: ALLOWED, 'change plan': ON, rebuild: ON, 'rebuild with stop': ALLOWED, move: ALLOWED, delete: ALLOWED }],
-    ['of a stopped one', { state: 'stopped' }, { start: ALLOWED, stop: WRONG, 'change plan': ALLOWED, rebuild: ALLOWED, 'rebuild with stop': ALLOWED, move: ALLOWED, delete: ALLOWED }],
-    ['of one in error', { state: 'error' }, { start: ALLOWED, stop: WRONG, 'change plan': WRONG, rebuild: WRONG, 'rebuild with stop': WRONG, move: WRONG, delete: ALLOWED }],
-    ['of one whose host is silent', { state: 'error', isHostSilent: true }, { start: SILENT, stop: WRONG, 'change plan': WRONG, rebuild: WRONG, 'rebuild with stop': WRONG, move: WRONG, delete: ALLOWED }],
-    ['of a stopped one whose host is silent', { state: 'stopped', isHostSilent: true }, { start: SILENT, stop: WRONG, 'change plan': SILENT, rebuild: SILENT, 'rebuild with stop': SILENT, move: SILENT, delete: ALLOWED }],
-    ['of a protected one', { isProtected: true }, { start: WRONG, stop: ALLOWED, 'change plan': ON, rebuild: '409 protected', 'rebuild with stop': '409 protected', move: ALLOWED, delete: '409 protected' }],
+    [
+      'of a started server',
+      {},
+      {
+        start: WRONG,
+        stop: ALLOWED,
+        'change plan': ON,
+        rebuild: ON,
+        'rebuild with stop': ALLOWED,
+        move: ALLOWED,
+        delete: ALLOWED,
+      },
+    ],
+    [
+      'of a stopped one',
+      { state: 'stopped' },
+      {
+        start: ALLOWED,
+        stop: WRONG,
+        'change plan': ALLOWED,
+        rebuild: ALLOWED,
+        'rebuild with stop': ALLOWED,
+        move: ALLOWED,
+        delete: ALLOWED,
+      },
+    ],
+    [
+      'of one in error',
+      { state: 'error' },
+      {
+        start: ALLOWED,
+        stop: WRONG,
+        'change plan': WRONG,
+        rebuild: WRONG,
+        'rebuild with stop': WRONG,
+        move: WRONG,
+        delete: ALLOWED,
+      },
+    ],
+    [
+      'of one whose host is silent',
+      { state: 'error', isHostSilent: true },
+      {
+        start: SILENT,
+        stop: WRONG,
+        'change plan': WRONG,
+        rebuild: WRONG,
+        'rebuild with stop': WRONG,
+        move: WRONG,
+        delete: ALLOWED,
+      },
+    ],
+    [
+      'of a stopped one whose host is silent',
+      { state: 'stopped', isHostSilent: true },
+      {
+        start: SILENT,
+        stop: WRONG,
+        'change plan': SILENT,
+        rebuild: SILENT,
+        'rebuild with stop': SILENT,
+        move: SILENT,
+        delete: ALLOWED,
+      },
+    ],
+    [
+      'of a protected one',
+      { isProtected: true },
+      {
+        start: WRONG,
+        stop: ALLOWED,
+        'change plan': ON,
+        rebuild: '409 protected',
+        'rebuild with stop': '409 protected',
+        move: ALLOWED,
+        delete: '409 protected',
+      },
+    ],
   ])('%s', (_which, facts, expected) => expect(table(facts)).toEqual(expected))
 
   test('nothing while an operation runs, whatever else is in the way', () => {
@@ -53,16 +147,29 @@ describe('what is allowed', () => {
     expect(new Set(Object.values(table(busy)))).toEqual(new Set(['409 operation_in_progress']))
   })
   test('only deletion while the server is being made', () => {
-    const { delete: deletion, ...others } = table({ state: 'creating', activeOperation: { id: 'op-1', kind: 'server.create' } })
+    const { delete: deletion, ...others } = table({
+      state: 'creating',
+      activeOperation: { id: 'op-1', kind: 'server.create' },
+    })
     expect([deletion, new Set(Object.values(others))]).toEqual([ALLOWED, new Set(['409 operation_in_progress'])])
   })
-  test('nothing once it is being deleted', () => expect(new Set(Object.values(table({ state: 'deleting', isDeleting: true })))).toEqual(new Set([WRONG])))
+  test('nothing once it is being deleted', () =>
+    expect(new Set(Object.values(table({ state: 'deleting', isDeleting: true })))).toEqual(new Set([WRONG])))
 })
 
 describe('a refusal says what to do', () => {
   test.each<readonly [Verb, Partial<ServerFacts>, string]>([
-    ['stop', { state: 'error' }, 'The server is in state error; only a started one can be stopped or restarted. Start it first, or delete it.'],
-    ['move', { state: 'error', isHostSilent: true }, 'The server is in state error; only a started or a stopped one can be moved. The host of the server does not answer. The server shows its state again when the host is back; try again then.'],
+    [
+      'stop',
+      { state: 'error' },
+      'The server is in state error; only a started one can be stopped or restarted. Start it first, or delete it.',
+    ],
+    [
+      'move',
+      { state: 'error', isHostSilent: true },
+      'The server is in state error; only a started or a stopped one can be moved. The host of the server does ' +
+        'not answer. The server shows its state again when the host is back; try again then.',
+    ],
     ['rebuild', {}, 'The server is started. Stop it first, or send stop: true.'],
     ['change plan', {}, 'The server is started. Stop it first.'],
     ['delete', { isProtected: true }, 'The server is protected. Set is_protected to false first.'],

@@ -8,7 +8,8 @@ const string = (bytes: Buffer | string): Buffer => {
   length.writeUInt32BE(body.length)
   return Buffer.concat([length, body])
 }
-const keyOf = (type: string, ...parts: (Buffer | string)[]) => `${type} ${Buffer.concat([string(type), ...parts.map(string)]).toString('base64')}`
+const keyOf = (type: string, ...parts: (Buffer | string)[]) =>
+  `${type} ${Buffer.concat([string(type), ...parts.map(string)]).toString('base64')}`
 function rsa(bits: number): string {
   const { n = '', e = '' } = generateKeyPairSync('rsa', { modulusLength: bits }).publicKey.export({ format: 'jwk' })
   return keyOf('ssh-rsa', Buffer.from(e, 'base64url'), Buffer.concat([Buffer.of(0), Buffer.from(n, 'base64url')]))
@@ -17,25 +18,44 @@ const ED25519 = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBv7nS1hUS8W4v8Yw0OeTZcJ6pH
 
 describe('accepted', () => {
   test.each([
-    ['ed25519', ED25519], ['rsa of 2048 bits', rsa(2048)], ['ecdsa', keyOf('ecdsa-sha2-nistp256', 'nistp256', Buffer.alloc(65, 4))],
-    ['a security key', keyOf('sk-ssh-ed25519@openssh.com', Buffer.alloc(32), 'ssh:')], ['an ecdsa security key', keyOf('sk-ecdsa-sha2-nistp256@openssh.com', 'nistp256', Buffer.alloc(65, 4), 'ssh:')],
+    ['ed25519', ED25519],
+    ['rsa of 2048 bits', rsa(2048)],
+    ['ecdsa', keyOf('ecdsa-sha2-nistp256', 'nistp256', Buffer.alloc(65, 4))],
+    ['a security key', keyOf('sk-ssh-ed25519@openssh.com', Buffer.alloc(32), 'ssh:')],
+    ['an ecdsa security key', keyOf('sk-ecdsa-sha2-nistp256@openssh.com', 'nistp256', Buffer.alloc(65, 4), 'ssh:')],
   ])('%s', (_what, text) => {
-    expect(parsePublicKey(text)).toMatchObject({ text, fingerprint: expect.stringMatching(/^SHA256:[A-Za-z0-9+/]{43}$/) })
+    expect(parsePublicKey(text)).toMatchObject({
+      text,
+      fingerprint: expect.stringMatching(/^SHA256:[A-Za-z0-9+/]{43}$/),
+    })
   })
 
   test('a comment stays, spaces and line ends around it go; the fingerprint is of the key alone', () => {
     const plain = parsePublicKey(ED25519)
     const commented = parsePublicKey(`  ${ED25519}   ada at  home\n`)
     expect(commented).toMatchObject({ text: `${ED25519} ada at home` })
-    expect(typeof plain === 'object' && typeof commented === 'object' && plain.fingerprint === commented.fingerprint).toBe(true)
+    expect(
+      typeof plain === 'object' && typeof commented === 'object' && plain.fingerprint === commented.fingerprint,
+    ).toBe(true)
   })
 })
 
 test.each([
-  ['nothing', ''], ['a private key', '-----BEGIN OPENSSH PRIVATE KEY-----'], ['dsa', keyOf('ssh-dss', 'x')], ['a type without a key', 'ssh-ed25519'], ['no base64', 'ssh-ed25519 %%%%'],
-  ['a key that ends early', ED25519.slice(0, -8)], ['bytes after the key', `ssh-ed25519 ${Buffer.concat([Buffer.from(ED25519.split(' ')[1] ?? '', 'base64'), Buffer.of(0)]).toString('base64')}`],
-  ['another type inside', ED25519.replace('ssh-ed25519', 'ssh-rsa')], ['rsa of 1024 bits', rsa(1024)], ['two lines', `${ED25519}\n${ED25519}`],
-  ['options before the type', `command="x" ${ED25519}`], ['another curve inside', keyOf('ecdsa-sha2-nistp256', 'nistp521', Buffer.alloc(65, 4))],
+  ['nothing', ''],
+  ['a private key', '-----BEGIN OPENSSH PRIVATE KEY-----'],
+  ['dsa', keyOf('ssh-dss', 'x')],
+  ['a type without a key', 'ssh-ed25519'],
+  ['no base64', 'ssh-ed25519 %%%%'],
+  ['a key that ends early', ED25519.slice(0, -8)],
+  [
+    'bytes after the key',
+    `ssh-ed25519 ${Buffer.concat([Buffer.from(ED25519.split(' ')[1] ?? '', 'base64'), Buffer.of(0)]).toString('base64')}`,
+  ],
+  ['another type inside', ED25519.replace('ssh-ed25519', 'ssh-rsa')],
+  ['rsa of 1024 bits', rsa(1024)],
+  ['two lines', `${ED25519}\n${ED25519}`],
+  ['options before the type', `command="x" ${ED25519}`],
+  ['another curve inside', keyOf('ecdsa-sha2-nistp256', 'nistp521', Buffer.alloc(65, 4))],
 ])('refused: %s', (_what, text) => {
   expect(parsePublicKey(text)).toEqual(expect.any(String))
 })

@@ -1,38 +1,65 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type Counters, growth, METRICS_PERIODS, newest, NO_COUNTERS, seriesOf, stepOf, stepSecondsOf } from '../../domain/usage.ts'
+import {
+  type Counters,
+  growth,
+  METRICS_PERIODS,
+  newest,
+  NO_COUNTERS,
+  seriesOf,
+  stepOf,
+  stepSecondsOf,
+} from '../../domain/usage.ts'
 
 const counters = (diskReadBytes: number): Counters => ({ ...NO_COUNTERS, diskReadBytes })
 
 describe('readings of counters', () => {
   it('add up to the newest one, in whatever order and however often they come', () => {
-    fc.assert(fc.property(fc.array(fc.nat()), (values) => {
-      let known = NO_COUNTERS
-      let sum = 0
-      for (const value of values) {
-        sum += growth(known, counters(value)).diskReadBytes
-        known = newest(known, counters(value))
-      }
-      expect(sum).toBe(Math.max(0, ...values))
-    }))
+    fc.assert(
+      fc.property(fc.array(fc.nat()), (values) => {
+        let known = NO_COUNTERS
+        let sum = 0
+        for (const value of values) {
+          sum += growth(known, counters(value)).diskReadBytes
+          known = newest(known, counters(value))
+        }
+        expect(sum).toBe(Math.max(0, ...values))
+      }),
+    )
   })
 })
 
 describe('a series', () => {
   const now = new Date('2026-03-01T10:17:42Z')
 
-  it.each([['1h', 60, 60], ['24h', 96, 900], ['7d', 168, 3_600], ['30d', 180, 14_400]] as const)('of %s has %i steps of %i seconds, the last one in progress', (period, count, stepSeconds) => {
+  it.each([
+    ['1h', 60, 60],
+    ['24h', 96, 900],
+    ['7d', 168, 3_600],
+    ['30d', 180, 14_400],
+  ] as const)('of %s has %i steps of %i seconds, the last one in progress', (period, count, stepSeconds) => {
     const series = seriesOf(period, [], now)
     expect([series.length, stepSecondsOf(period)]).toEqual([count, stepSeconds])
     expect(series.at(-1)?.at).toEqual(stepOf(now, stepSeconds))
-    expect(series.every(({ at }, index) => index === 0 || at.getTime() - (series[index - 1]?.at.getTime() ?? 0) === stepSeconds * 1_000)).toBe(true)
+    expect(
+      series.every(
+        ({ at }, index) => index === 0 || at.getTime() - (series[index - 1]?.at.getTime() ?? 0) === stepSeconds * 1_000,
+      ),
+    ).toBe(true)
   })
 
   it('shows what was counted in its step, and nothing outside of the period', () => {
     for (const period of METRICS_PERIODS) {
       const last = stepOf(now, stepSecondsOf(period))
       const before = new Date(last.getTime() - 400 * 86_400_000)
-      const series = seriesOf(period, [{ at: last, ...counters(5) }, { at: before, ...counters(7) }], now)
+      const series = seriesOf(
+        period,
+        [
+          { at: last, ...counters(5) },
+          { at: before, ...counters(7) },
+        ],
+        now,
+      )
       expect(series.reduce((sum, { diskReadBytes }) => sum + diskReadBytes, 0)).toBe(5)
       expect(series.at(-1)).toMatchObject({ at: last, diskReadBytes: 5 })
     }

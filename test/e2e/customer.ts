@@ -39,18 +39,29 @@ export interface Answer<Body> {
 /** Every customer's. */
 export const PASSWORD = 'a long walk on the beach 1987'
 /** Nobody signs in with it. */
-export const PUBLIC_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKfW0y1WQ3x8fMgmvHpsyWkBq3W1H2yj4v3mO3b2pTqI test@example.com'
+export const PUBLIC_KEY =
+  'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKfW0y1WQ3x8fMgmvHpsyWkBq3W1H2yj4v3mO3b2pTqI test@example.com'
 const OPERATION_MILLISECONDS = 240_000
 
-const isFinal = ({ status }: Operation): boolean => status === 'succeeded' || status === 'failed' || status === 'cancelled'
+const isFinal = ({ status }: Operation): boolean =>
+  status === 'succeeded' || status === 'failed' || status === 'cancelled'
 
-/** One request, whose answer is held against the document that the API serves; bodies are what the caller knows the API to answer. */
+/** One request, whose answer is held against the document that the API serves; bodies are what the caller knows the API
+ *  to answer. */
 async function send<Body>(url: string, init: RequestInit, { faultOf }: DocumentCheck): Promise<Answer<Body>> {
   const response = await fetch(url, init)
   const text = await response.text()
-  const fault = faultOf(init.method ?? 'GET', new URL(url).pathname, { status: response.status, text, header: (name) => response.headers.get(name) ?? undefined })
+  const fault = faultOf(init.method ?? 'GET', new URL(url).pathname, {
+    status: response.status,
+    text,
+    header: (name) => response.headers.get(name) ?? undefined,
+  })
   if (fault !== undefined) throw new Error(`${init.method} ${url}: ${fault}`)
-  return { status: response.status, headers: response.headers, body: (text === '' ? undefined : JSON.parse(text)) as Body }
+  return {
+    status: response.status,
+    headers: response.headers,
+    body: (text === '' ? undefined : JSON.parse(text)) as Body,
+  }
 }
 
 /** The token of the verification link, which stands alone on a line. */
@@ -82,10 +93,13 @@ export class Customer {
   /** Sign up, read the mail, verify, log in, make a token. */
   static async signUp(product: Running, email: string): Promise<Customer> {
     const url = () => product().endpoints.api_url
-    const document = openDocumentCheck(await (await fetch(`${url()}/openapi.json`)).json() as object) // a document is one
+    // a document is one
+    const document = openDocumentCheck((await (await fetch(`${url()}/openapi.json`)).json()) as object)
     const identity = { url, document, email }
     expectStatus(202, await post(identity, '/v1/auth/signup', { name: 'Test Person', email, password: PASSWORD }))
-    const mailed = await eventually('the verification mail', () => verificationToken(product().endpoints.mail_directory, email))
+    const mailed = await eventually('the verification mail', () =>
+      verificationToken(product().endpoints.mail_directory, email),
+    )
     expectStatus(200, await post(identity, '/v1/auth/email-verification/confirm', { token: mailed }))
     return new Customer(identity, await issueToken(identity, 'test', 'read_write'))
   }
@@ -101,8 +115,15 @@ export class Customer {
   }
 
   request<Body>(method: string, path: string, body?: object): Promise<Answer<Body>> {
-    const headers = { authorization: `Bearer ${this.#token}`, ...(body === undefined ? {} : { 'content-type': 'application/json' }) }
-    return send<Body>(`${this.#identity.url()}${path}`, { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) }, this.#identity.document)
+    const headers = {
+      authorization: `Bearer ${this.#token}`,
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+    }
+    return send<Body>(
+      `${this.#identity.url()}${path}`,
+      { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) },
+      this.#identity.document,
+    )
   }
 
   /** Gives the account a key, as a server needs one. */
@@ -111,7 +132,8 @@ export class Customer {
   }
 
   async createServer(body: object): Promise<{ readonly server: Server; readonly operation: Operation }> {
-    return expectStatus(202, await this.request<{ server: Server; operation: Operation }>('POST', '/v1/servers', body)).body
+    return expectStatus(202, await this.request<{ server: Server; operation: Operation }>('POST', '/v1/servers', body))
+      .body
   }
 
   /** Starts a change of the server and answers its operation. */
@@ -138,18 +160,37 @@ export class Customer {
 }
 
 const post = ({ url, document }: Identity, path: string, body: object, headers: Record<string, string> = {}) =>
-  send<Record<string, unknown>>(`${url()}${path}`, { method: 'POST', headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) }, document)
+  send<Record<string, unknown>>(
+    `${url()}${path}`,
+    { method: 'POST', headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) },
+    document,
+  )
 
 /** Logs in and makes a token. */
 async function issueToken(identity: Identity, name: string, scope: string): Promise<string> {
-  const session = expectStatus(200, await post(identity, '/v1/auth/login', { email: identity.email, password: PASSWORD }))
-  const cookie = session.headers.getSetCookie().map((text) => text.split(';')[0]).join('; ')
-  const issued = expectStatus(201, await post(identity, '/v1/account/tokens', { name, scope }, { cookie, 'x-csrf-token': String(session.body['csrf_token']) }))
+  const session = expectStatus(
+    200,
+    await post(identity, '/v1/auth/login', { email: identity.email, password: PASSWORD }),
+  )
+  const cookie = session.headers
+    .getSetCookie()
+    .map((text) => text.split(';')[0])
+    .join('; ')
+  const issued = expectStatus(
+    201,
+    await post(
+      identity,
+      '/v1/account/tokens',
+      { name, scope },
+      { cookie, 'x-csrf-token': String(session.body['csrf_token']) },
+    ),
+  )
   return String(issued.body['token'])
 }
 
 function expectStatus<Body>(status: number, answer: Answer<Body>): Answer<Body> {
-  if (answer.status !== status) throw new Error(`answered ${answer.status} instead of ${status}: ${JSON.stringify(answer.body)}`)
+  if (answer.status !== status)
+    throw new Error(`answered ${answer.status} instead of ${status}: ${JSON.stringify(answer.body)}`)
   return answer
 }
 
@@ -171,7 +212,8 @@ export class Console {
 
   async #follow(): Promise<void> {
     const response = await fetch(`${this.#url}/stream`, { headers: this.#headers, signal: this.#end.signal })
-    if (response.status !== 200 || response.body === null) throw new Error(`the stream answered ${response.status}: ${await response.text()}`)
+    if (response.status !== 200 || response.body === null)
+      throw new Error(`the stream answered ${response.status}: ${await response.text()}`)
     let pending = ''
     for await (const text of response.body.pipeThrough(new TextDecoderStream())) {
       pending += text
@@ -205,9 +247,14 @@ export class Console {
 
   /** Once the guest can hear it. */
   async type(text: string): Promise<void> {
-    await until('the console to be writable', () => this.statuses.at(-1), (status) => status?.['writable'] === true)
+    await until(
+      'the console to be writable',
+      () => this.statuses.at(-1),
+      (status) => status?.['writable'] === true,
+    )
     const response = await fetch(`${this.#url}/input`, {
-      method: 'POST', headers: { ...this.#headers, 'content-type': 'application/json' },
+      method: 'POST',
+      headers: { ...this.#headers, 'content-type': 'application/json' },
       body: JSON.stringify({ session_id: this.#sessionId, data: Buffer.from(text).toString('base64') }),
     })
     if (response.status !== 204) throw new Error(`console input answered ${response.status}: ${await response.text()}`)

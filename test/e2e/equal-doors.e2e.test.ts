@@ -24,16 +24,40 @@ afterAll(async () => {
   await rm(data, { recursive: true, force: true })
 })
 
-it.runIf(hasKubectl)('a member uses either door', async () => {
-  const { kubeconfig, kubernetes_url: url, ca_certificate: ca } = product.endpoints
-  const customer = await Customer.signUp(() => product, 'doors@example.com')
-  await customer.addSshKey()
-  const { server, operation } = await customer.createServer({ zone: 'eu-1a', hostname: 'by-rest', plan: 'tiny', template: 'tiny-linux' })
-  await customer.finished(operation.id)
-  const namespace = (await product.kubernetes('/apis/svccloud.dev/v1alpha1/servers')).items[0]?.metadata.namespace ?? ''
+it.runIf(hasKubectl)(
+  'a member uses either door',
+  async () => {
+    const { kubeconfig, kubernetes_url: url, ca_certificate: ca } = product.endpoints
+    const customer = await Customer.signUp(() => product, 'doors@example.com')
+    await customer.addSshKey()
+    const { server, operation } = await customer.createServer({
+      zone: 'eu-1a',
+      hostname: 'by-rest',
+      plan: 'tiny',
+      template: 'tiny-linux',
+    })
+    await customer.finished(operation.id)
+    const namespace =
+      (await product.kubernetes('/apis/svccloud.dev/v1alpha1/servers')).items[0]?.metadata.namespace ?? ''
 
-  const file = join(data, 'grace.kubeconfig')
-  await issueKubeconfig({ folder: join(data, 'kubernetes'), url, authority: await readFile(ca ?? '', 'utf8'), user: USERNAME, groups: [], file, random: systemRandom })
-  await kubectlOf(kubeconfig, namespace)('create', 'rolebinding', 'grace', '--clusterrole=svccloud:member', `--user=${USERNAME}`)
-  await tryEqualDoors({ customer, kubectl: kubectlOf(file, namespace), username: USERNAME }, server)
-}, 300_000)
+    const file = join(data, 'grace.kubeconfig')
+    await issueKubeconfig({
+      folder: join(data, 'kubernetes'),
+      url,
+      authority: await readFile(ca ?? '', 'utf8'),
+      user: USERNAME,
+      groups: [],
+      file,
+      random: systemRandom,
+    })
+    await kubectlOf(kubeconfig, namespace)(
+      'create',
+      'rolebinding',
+      'grace',
+      '--clusterrole=svccloud:member',
+      `--user=${USERNAME}`,
+    )
+    await tryEqualDoors({ customer, kubectl: kubectlOf(file, namespace), username: USERNAME }, server)
+  },
+  300_000,
+)

@@ -1,4 +1,5 @@
-/** The whole way of a first customer, with a real guest: from `npm start` to nothing left. The tests build on each other. */
+/** The whole way of a first customer, with a real guest: from `npm start` to nothing left. The tests build on each
+ *  other. */
 import { execFile } from 'node:child_process'
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -27,10 +28,17 @@ afterAll(() => clearAway(product, data))
 it('says where everything is', async () => {
   expect((await stat(join(data, 'endpoints.json'))).mode & 0o777).toBe(0o600)
   expect(product.endpoints).toEqual({
-    version: expect.stringMatching(/^\d+\.\d+\.\d+/), pid: expect.any(Number),
-    api_url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/), operator_url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/), kubernetes_url: expect.stringMatching(/^https:\/\/127\.0\.0\.1:\d+$/),
-    kubeconfig: expect.stringContaining(data), ca_certificate: expect.stringContaining(data), mail_directory: join(data, 'mail'),
-    postgres_url: expect.stringMatching(/^postgresql:\/\/svccloud:\w{32}@127\.0\.0\.1:\d+\/svccloud$/), operator_token_file: join(data, 'operator-token'), bmc_url: expect.stringMatching(/^https:\/\/127\.0\.0\.1:\d+$/),
+    version: expect.stringMatching(/^\d+\.\d+\.\d+/),
+    pid: expect.any(Number),
+    api_url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
+    operator_url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
+    kubernetes_url: expect.stringMatching(/^https:\/\/127\.0\.0\.1:\d+$/),
+    kubeconfig: expect.stringContaining(data),
+    ca_certificate: expect.stringContaining(data),
+    mail_directory: join(data, 'mail'),
+    postgres_url: expect.stringMatching(/^postgresql:\/\/svccloud:\w{32}@127\.0\.0\.1:\d+\/svccloud$/),
+    operator_token_file: join(data, 'operator-token'),
+    bmc_url: expect.stringMatching(/^https:\/\/127\.0\.0\.1:\d+$/),
   })
   const { api_url, mail_directory, kubeconfig } = product.endpoints
   for (const text of [api_url, mail_directory, kubeconfig]) expect(product.output()).toContain(text)
@@ -41,12 +49,19 @@ it.each(['/livez', '/readyz', '/metrics'])('the operator listener answers %s', a
 })
 
 it('every other process answers on a port of its own', async () => {
-  const records = JSON.parse(await readFile(join(data, 'processes.json'), 'utf8')) as { name: string; metricsUrl?: string }[] // the supervisor's own file
+  const records = JSON.parse(await readFile(join(data, 'processes.json'), 'utf8')) as {
+    name: string
+    metricsUrl?: string
+  }[] // the supervisor's own file
   const named = records.filter(({ name }) => name === 'controllers' || name.startsWith('agent-'))
   expect(named).toHaveLength(4)
   for (const { name, metricsUrl } of named) {
     const answer = await fetch(metricsUrl ?? '')
-    expect([name, answer.status, (await answer.text()).includes('process_cpu_seconds_total')]).toEqual([name, 200, true])
+    expect([name, answer.status, (await answer.text()).includes('process_cpu_seconds_total')]).toEqual([
+      name,
+      200,
+      true,
+    ])
     for (const path of ['/livez', '/readyz']) expect((await fetch(new URL(path, metricsUrl))).status).toBe(200)
   }
 })
@@ -58,14 +73,24 @@ it('signs a customer up, who adds a key', async () => {
 })
 
 it('makes a server, step by step', async () => {
-  const created = await customer.createServer({ zone: 'eu-1a', hostname: HOSTNAME, plan: 'tiny', template: 'tiny-linux' })
+  const created = await customer.createServer({
+    zone: 'eu-1a',
+    hostname: HOSTNAME,
+    plan: 'tiny',
+    template: 'tiny-linux',
+  })
   expect(created.operation).toMatchObject({ kind: 'server.create', error: '' })
   const operation = await customer.finished(created.operation.id)
   expect(operation).toMatchObject({ status: 'succeeded', error: '' })
   expect(operation.step_count).toBeGreaterThan(1)
   expect(operation.events?.at(-1)).toMatchObject({ kind: 'succeeded' })
   server = await customer.server(created.server.id)
-  expect(server).toMatchObject({ hostname: HOSTNAME, state: 'started', desired_power: 'running', active_operation: null })
+  expect(server).toMatchObject({
+    hostname: HOSTNAME,
+    state: 'started',
+    desired_power: 'running',
+    active_operation: null,
+  })
   expect(await product.guests()).toHaveLength(1)
 })
 
@@ -84,14 +109,20 @@ it('lets the customer type on the console', async () => {
 
 it('restarts, stops and starts it', async () => {
   const [first] = await product.guests()
-  expect(await customer.finished((await customer.change('POST', `/v1/servers/${server.id}/restart`, {})).id)).toMatchObject({ status: 'succeeded' })
+  expect(
+    await customer.finished((await customer.change('POST', `/v1/servers/${server.id}/restart`, {})).id),
+  ).toMatchObject({ status: 'succeeded' })
   expect(await product.guests()).toEqual([expect.not.toSatisfy((pid: number) => pid === first)])
 
-  expect(await customer.finished((await customer.change('POST', `/v1/servers/${server.id}/stop`, { stop_type: 'hard' })).id)).toMatchObject({ status: 'succeeded' })
+  expect(
+    await customer.finished((await customer.change('POST', `/v1/servers/${server.id}/stop`, { stop_type: 'hard' })).id),
+  ).toMatchObject({ status: 'succeeded' })
   expect(await customer.server(server.id)).toMatchObject({ state: 'stopped', desired_power: 'stopped' })
   expect(await product.guests()).toEqual([])
 
-  expect(await customer.finished((await customer.change('POST', `/v1/servers/${server.id}/start`)).id)).toMatchObject({ status: 'succeeded' })
+  expect(await customer.finished((await customer.change('POST', `/v1/servers/${server.id}/start`)).id)).toMatchObject({
+    status: 'succeeded',
+  })
   expect(await customer.server(server.id)).toMatchObject({ state: 'started', desired_power: 'running' })
   expect(await product.guests()).toHaveLength(1)
 })
@@ -99,7 +130,8 @@ it('restarts, stops and starts it', async () => {
 const hasKubectl = await isBuilt('kubectl')
 
 describe.runIf(hasKubectl)('kubectl', () => {
-  const kubectl = async (...flags: string[]) => (await run(toolPath('kubectl'), ['--kubeconfig', product.endpoints.kubeconfig, ...flags])).stdout
+  const kubectl = async (...flags: string[]) =>
+    (await run(toolPath('kubectl'), ['--kubeconfig', product.endpoints.kubeconfig, ...flags])).stdout
 
   const namespaceOfServers = async () => {
     const { items } = await product.kubernetes('/apis/svccloud.dev/v1alpha1/servers')
@@ -109,27 +141,60 @@ describe.runIf(hasKubectl)('kubectl', () => {
   }
 
   it('shows servers and explains them', async () => {
-    expect(await kubectl('get', 'servers', '-A', '-o', 'wide')).toMatch(new RegExp(`acct-\\S+\\s+${server.id}\\s.*${HOSTNAME}`))
+    expect(await kubectl('get', 'servers', '-A', '-o', 'wide')).toMatch(
+      new RegExp(`acct-\\S+\\s+${server.id}\\s.*${HOSTNAME}`),
+    )
     expect(await kubectl('explain', 'server.spec')).toMatch(/desiredPower/)
     expect(await kubectl('get', 'nodes.svccloud.dev')).toMatch(/eu-1a-1[\s\S]*eu-1a-2[\s\S]*eu-1b-1/)
   })
 
   it('is an equal door: a changed power is an operation with its actor', async () => {
     const namespace = await namespaceOfServers()
-    await kubectl('patch', 'server', server.id, '-n', namespace, '--type=merge', '-p', '{"spec":{"desiredPower":"stopped"}}')
+    await kubectl(
+      'patch',
+      'server',
+      server.id,
+      '-n',
+      namespace,
+      '--type=merge',
+      '-p',
+      '{"spec":{"desiredPower":"stopped"}}',
+    )
     await eventually('the server to stop', async () => (await customer.server(server.id)).state === 'stopped', 120_000)
-    const { items } = JSON.parse(await kubectl('get', 'operations', '-n', namespace, '-o', 'json')) as { items: { spec: Record<string, unknown> }[] } // a list of Operations
+    const { items } = JSON.parse(await kubectl('get', 'operations', '-n', namespace, '-o', 'json')) as {
+      items: { spec: Record<string, unknown> }[]
+    } // a list of Operations
     const actors = items.filter(({ spec }) => spec['kind'] === 'server.stop').map(({ spec }) => spec['actor'])
     expect(actors.sort()).toEqual(['token:test', 'user:svccloud-admin'])
-    await kubectl('patch', 'server', server.id, '-n', namespace, '--type=merge', '-p', '{"spec":{"desiredPower":"running"}}')
+    await kubectl(
+      'patch',
+      'server',
+      server.id,
+      '-n',
+      namespace,
+      '--type=merge',
+      '-p',
+      '{"spec":{"desiredPower":"running"}}',
+    )
     await eventually('the server to start', async () => (await customer.server(server.id)).state === 'started', 120_000)
   })
 
   it('makes and deletes a server from a file', async () => {
     const namespace = await namespaceOfServers()
     await kubectl('apply', '-n', namespace, '-f', EXAMPLE)
-    await kubectl('wait', '-n', namespace, '--for=jsonpath={.status.state}=started', 'server/from-git', '--timeout=120s')
-    expect(await customer.server('from-git')).toMatchObject({ hostname: 'from-git', state: 'started', labels: { 'managed-by': 'git' } })
+    await kubectl(
+      'wait',
+      '-n',
+      namespace,
+      '--for=jsonpath={.status.state}=started',
+      'server/from-git',
+      '--timeout=120s',
+    )
+    expect(await customer.server('from-git')).toMatchObject({
+      hostname: 'from-git',
+      state: 'started',
+      labels: { 'managed-by': 'git' },
+    })
     expect(await product.guests()).toHaveLength(2)
     await kubectl('delete', '-n', namespace, '-f', EXAMPLE, '--timeout=120s')
     expect((await customer.request('GET', '/v1/servers/from-git')).status).toBe(404)
@@ -141,13 +206,25 @@ it('deletes it and leaves nothing', async () => {
   const operation = await customer.change('DELETE', `/v1/servers/${server.id}`)
   expect(await customer.finished(operation.id)).toMatchObject({ kind: 'server.delete', status: 'succeeded' })
   expect((await customer.request('GET', `/v1/servers/${server.id}`)).status).toBe(404)
-  await until('nothing to be left', () => product.leftovers(), (left) => left.length === 0)
+  await until(
+    'nothing to be left',
+    () => product.leftovers(),
+    (left) => left.length === 0,
+  )
 })
 
 it('has recorded every change in a chain that verifies', async () => {
   const { body } = await customer.request<{ items: { action: string; outcome: string }[] }>('GET', '/v1/audit')
   const actions = body.items.map(({ action }) => action)
-  for (const action of ['server.create', 'server.restart', 'server.stop', 'server.start', 'server.delete', 'server.console_session']) expect(actions).toContain(action)
+  for (const action of [
+    'server.create',
+    'server.restart',
+    'server.stop',
+    'server.start',
+    'server.delete',
+    'server.console_session',
+  ])
+    expect(actions).toContain(action)
   expect((await customer.request('GET', '/v1/audit/integrity')).body).not.toMatchObject({ status: 'broken' })
 })
 

@@ -1,4 +1,5 @@
-/** Nodes that share no storage, with real QEMU: the disk goes over with the running guest, and is copied for one that stands still. */
+/** Nodes that share no storage, with real QEMU: the disk goes over with the running guest, and is copied for one that
+ *  stands still. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { until } from '../eventually.ts'
@@ -13,18 +14,30 @@ let customer: Customer
 
 beforeAll(async () => {
   data = await newFolder()
-  product = await Product.start({ data, flags: ['--hypervisor', 'qemu', '--nodes', 'eu-1a=2'], environment: { SVCCLOUD_SHARED_VOLUMES: 'none' } })
+  product = await Product.start({
+    data,
+    flags: ['--hypervisor', 'qemu', '--nodes', 'eu-1a=2'],
+    environment: { SVCCLOUD_SHARED_VOLUMES: 'none' },
+  })
   customer = await Customer.signUp(() => product, 'mover@example.com')
   await customer.addSshKey()
 })
 afterAll(() => clearAway(product, data))
 
 interface Watched extends Operation {
-  readonly progress?: { readonly state: string; readonly phase: string; readonly transferred_bytes: number; readonly total_bytes: number; readonly reported_at: string | null }
+  readonly progress?: {
+    readonly state: string
+    readonly phase: string
+    readonly transferred_bytes: number
+    readonly total_bytes: number
+    readonly reported_at: string | null
+  }
 }
 
 /** Polls to the end; answers the end, and all that was shown on the way. */
-async function watched(id: string): Promise<{ readonly status: string; readonly progress: readonly NonNullable<Watched['progress']>[] }> {
+async function watched(
+  id: string,
+): Promise<{ readonly status: string; readonly progress: readonly NonNullable<Watched['progress']>[] }> {
   const progress: NonNullable<Watched['progress']>[] = []
   for (;;) {
     const operation: Watched = await customer.operation(id)
@@ -35,7 +48,12 @@ async function watched(id: string): Promise<{ readonly status: string; readonly 
 }
 
 it('takes the disk along, live and cold, and leaves nothing behind', async () => {
-  const { server, operation } = await customer.createServer({ zone: 'eu-1a', hostname: 'carrier', plan: 'tiny', template: 'tiny-linux' })
+  const { server, operation } = await customer.createServer({
+    zone: 'eu-1a',
+    hostname: 'carrier',
+    plan: 'tiny',
+    template: 'tiny-linux',
+  })
   expect(await customer.finished(operation.id)).toMatchObject({ status: 'succeeded' })
   const first = customer.console(server.id)
   await first.see(/root@carrier:~# /, 0)
@@ -46,7 +64,9 @@ it('takes the disk along, live and cold, and leaves nothing behind', async () =>
   const { status, progress } = await watched((await customer.change('POST', `/v1/servers/${server.id}/move`, {})).id)
   expect(status).toBe('succeeded')
   expect(progress.map(({ state }) => state)).toEqual(expect.arrayContaining(['preparing', 'sending']))
-  const sent = progress.filter(({ phase }) => phase === 'transferring').map(({ transferred_bytes }) => transferred_bytes)
+  const sent = progress
+    .filter(({ phase }) => phase === 'transferring')
+    .map(({ transferred_bytes }) => transferred_bytes)
   expect(sent).toEqual(sent.toSorted((one, other) => one - other))
   expect(await customer.server(server.id)).toMatchObject({ state: 'started' })
   const second = customer.console(server.id)
@@ -55,10 +75,16 @@ it('takes the disk along, live and cold, and leaves nothing behind', async () =>
   second.close()
   expect(await product.disks()).toHaveLength(1)
 
-  expect(await customer.finished((await customer.change('POST', `/v1/servers/${server.id}/stop`, {})).id)).toMatchObject({ status: 'succeeded' })
-  expect(await customer.finished((await customer.change('POST', `/v1/servers/${server.id}/move`, {})).id)).toMatchObject({ kind: 'server.move', status: 'succeeded' })
+  expect(
+    await customer.finished((await customer.change('POST', `/v1/servers/${server.id}/stop`, {})).id),
+  ).toMatchObject({ status: 'succeeded' })
+  expect(
+    await customer.finished((await customer.change('POST', `/v1/servers/${server.id}/move`, {})).id),
+  ).toMatchObject({ kind: 'server.move', status: 'succeeded' })
   expect(await customer.server(server.id)).toMatchObject({ state: 'stopped' })
-  expect(await customer.finished((await customer.change('POST', `/v1/servers/${server.id}/start`)).id)).toMatchObject({ status: 'succeeded' })
+  expect(await customer.finished((await customer.change('POST', `/v1/servers/${server.id}/start`)).id)).toMatchObject({
+    status: 'succeeded',
+  })
   const third = customer.console(server.id)
   await third.see(/root@carrier:~# /, 0)
   const shown = third.shown.length
@@ -66,6 +92,12 @@ it('takes the disk along, live and cold, and leaves nothing behind', async () =>
   await third.see(/\ndisk/, shown)
   third.close()
 
-  expect(await customer.finished((await customer.change('DELETE', `/v1/servers/${server.id}`)).id)).toMatchObject({ status: 'succeeded' })
-  await until('nothing to be left', () => product.leftovers(), (left) => left.length === 0)
+  expect(await customer.finished((await customer.change('DELETE', `/v1/servers/${server.id}`)).id)).toMatchObject({
+    status: 'succeeded',
+  })
+  await until(
+    'nothing to be left',
+    () => product.leftovers(),
+    (left) => left.length === 0,
+  )
 })

@@ -1,4 +1,5 @@
-/** The guide of nodes, run as it is written against the running product: two nodes of one zone that share storage, and a guest in real QEMU
+/** The guide of nodes, run as it is written against the running product: two nodes of one zone that share storage, and
+ *  a guest in real QEMU
  *  that leaves its node and notices nothing. */
 import { execFile } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
@@ -18,7 +19,8 @@ let product: Product | undefined
 
 beforeAll(async () => {
   folder = await newFolder()
-  if (!missing) product = await Product.start({ data: join(folder, 'data'), flags: ['--hypervisor', 'qemu', '--nodes', 'eu-1a=2'] })
+  if (!missing)
+    product = await Product.start({ data: join(folder, 'data'), flags: ['--hypervisor', 'qemu', '--nodes', 'eu-1a=2'] })
 })
 afterAll(() => clearAway(product, folder))
 
@@ -26,23 +28,57 @@ function running(): Product {
   if (product === undefined) throw new Error('the product was not started')
   return product
 }
-const nodeOf = async (id: string) => (await running().query('select node from placement where server_id = $1', [id]))[0]?.['node']
+const nodeOf = async (id: string) =>
+  (await running().query('select node from placement where server_id = $1', [id]))[0]?.['node']
 
-test.runIf(!missing)('the guide of nodes says what works, and servers go on meanwhile', async () => {
-  const { endpoints } = running()
-  const customer = await Customer.signUp(running, 'nodes@example.com')
-  const { server: { id }, operation } = await customer.createServer({ zone: 'eu-1a', hostname: 'web', plan: 'tiny', template: 'tiny-linux', ssh_keys: [PUBLIC_KEY] })
-  expect((await customer.finished(operation.id)).status).toBe('succeeded')
-  const read = async () => (await customer.request<{ server: { started_at: string } }>('GET', `/v1/servers/${id}`)).body.server
-  const { started_at } = await read()
-  expect(await nodeOf(id)).toBe('eu-1a-1') // the one that the guide empties
+test.runIf(!missing)(
+  'the guide of nodes says what works, and servers go on meanwhile',
+  async () => {
+    const { endpoints } = running()
+    const customer = await Customer.signUp(running, 'nodes@example.com')
+    const {
+      server: { id },
+      operation,
+    } = await customer.createServer({
+      zone: 'eu-1a',
+      hostname: 'web',
+      plan: 'tiny',
+      template: 'tiny-linux',
+      ssh_keys: [PUBLIC_KEY],
+    })
+    expect((await customer.finished(operation.id)).status).toBe('succeeded')
+    const read = async () =>
+      (await customer.request<{ server: { started_at: string } }>('GET', `/v1/servers/${id}`)).body.server
+    const { started_at } = await read()
+    expect(await nodeOf(id)).toBe('eu-1a-1') // the one that the guide empties
 
-  const guide = join(folder, 'guide.sh')
-  await writeFile(guide, await scriptOf('docs/nodes.md'))
-  const { PATH, LANG } = environment()
-  const env = { PATH, LANG, HOME: folder, DATA: dirname(endpoints.operator_token_file ?? ''), OPERATOR: endpoints.operator_url, KUBECONFIG: endpoints.kubeconfig }
-  const { stdout } = await run('bash', ['-eux', guide], { cwd: folder, timeout: 300_000, maxBuffer: 16 * 1024 * 1024, env })
-  for (const line of ['node.cordon succeeded', 'node.uncordon succeeded', 'node.maintenance succeeded', 'node.agent_upgrade succeeded', 'node.provision cancelled']) expect(stdout).toContain(line)
-  expect(await nodeOf(id)).toBe('eu-1a-2')
-  expect(await read()).toMatchObject({ state: 'started', started_at, maintenance: null })
-}, 400_000)
+    const guide = join(folder, 'guide.sh')
+    await writeFile(guide, await scriptOf('docs/nodes.md'))
+    const { PATH, LANG } = environment()
+    const env = {
+      PATH,
+      LANG,
+      HOME: folder,
+      DATA: dirname(endpoints.operator_token_file ?? ''),
+      OPERATOR: endpoints.operator_url,
+      KUBECONFIG: endpoints.kubeconfig,
+    }
+    const { stdout } = await run('bash', ['-eux', guide], {
+      cwd: folder,
+      timeout: 300_000,
+      maxBuffer: 16 * 1024 * 1024,
+      env,
+    })
+    for (const line of [
+      'node.cordon succeeded',
+      'node.uncordon succeeded',
+      'node.maintenance succeeded',
+      'node.agent_upgrade succeeded',
+      'node.provision cancelled',
+    ])
+      expect(stdout).toContain(line)
+    expect(await nodeOf(id)).toBe('eu-1a-2')
+    expect(await read()).toMatchObject({ state: 'started', started_at, maintenance: null })
+  },
+  400_000,
+)

@@ -1,4 +1,5 @@
-/** The running product for end-to-end tests: started by `npm start` in a folder of its own on free ports, looked at from outside only. */
+/** The running product for end-to-end tests: started by `npm start` in a folder of its own on free ports, looked at
+ *  from outside only. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -24,26 +25,43 @@ export interface ProductOptions {
 }
 
 /** Runs `npm start` to its end and answers what it said; for starts that are refused. */
-export async function refusedStart(flags: readonly string[], environment: Readonly<Record<string, string>> = {}): Promise<{ readonly code: number | null; readonly output: string }> {
+export async function refusedStart(
+  flags: readonly string[],
+  environment: Readonly<Record<string, string>> = {},
+): Promise<{ readonly code: number | null; readonly output: string }> {
   const { child, output } = launch(flags, environment)
-  const code = await new Promise<number | null>((resolve) => child.once('close', resolve)) // by then all that it said is here
+  // by then all that it said is here
+  const code = await new Promise<number | null>((resolve) => child.once('close', resolve))
   return { code, output: output() }
 }
 
-function launch(flags: readonly string[], environment: Readonly<Record<string, string>>): { readonly child: ChildProcess; readonly output: () => string } {
-  const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('SVCCLOUD_') && name !== 'DATABASE_URL' && !name.startsWith('VITEST')))
+function launch(
+  flags: readonly string[],
+  environment: Readonly<Record<string, string>>,
+): { readonly child: ChildProcess; readonly output: () => string } {
+  const inherited = Object.fromEntries(
+    Object.entries(process.env).filter(
+      ([name]) => !name.startsWith('SVCCLOUD_') && name !== 'DATABASE_URL' && !name.startsWith('VITEST'),
+    ),
+  )
   const child = spawn('npm', ['start', '--silent', '--', ...flags], {
-    cwd: ROOT, detached: true, stdio: ['ignore', 'pipe', 'pipe'], env: { ...inherited, SVCCLOUD_IMAGE_CACHE: IMAGE_CACHE, ...environment },
+    cwd: ROOT,
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...inherited, SVCCLOUD_IMAGE_CACHE: IMAGE_CACHE, ...environment },
   })
   let said = ''
-  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk: Buffer) => void (said += chunk.toString()))
+  for (const stream of [child.stdout, child.stderr])
+    stream?.on('data', (chunk: Buffer) => void (said += chunk.toString()))
   return { child, output: () => said }
 }
 
 /** Process ids of the guests whose files are in the data folder. */
 export async function guestsOf(data: string): Promise<readonly number[]> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number)
-  const lines = await Promise.all(pids.map(async (pid) => ({ pid, line: await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '') })))
+  const lines = await Promise.all(
+    pids.map(async (pid) => ({ pid, line: await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '') })),
+  )
   return lines.filter(({ line }) => /^[^\0]*qemu-system/.test(line) && line.includes(data)).map(({ pid }) => pid)
 }
 
@@ -62,13 +80,21 @@ export class Product {
 
   /** Starts and waits for `endpoints.json`. */
   static async start({ data, flags = [], environment = {} }: ProductOptions): Promise<Product> {
-    const { child, output } = launch(['--data', data, '--port', '0', '--operator-port', '0', '--kubernetes-port', '0', '--no-install', ...flags], environment)
+    const { child, output } = launch(
+      ['--data', data, '--port', '0', '--operator-port', '0', '--kubernetes-port', '0', '--no-install', ...flags],
+      environment,
+    )
     try {
-      const endpoints = await eventually('the product to start', async () => {
-        if (child.exitCode !== null) throw new Hopeless(`npm start ended with ${child.exitCode}`)
-        if (!output().includes('Ctrl-C stops it')) return undefined
-        return JSON.parse(await readFile(join(data, 'endpoints.json'), 'utf8')) as Endpoints // checked by the tests that read it
-      }, READY_MILLISECONDS)
+      const endpoints = await eventually(
+        'the product to start',
+        async () => {
+          if (child.exitCode !== null) throw new Hopeless(`npm start ended with ${child.exitCode}`)
+          if (!output().includes('Ctrl-C stops it')) return undefined
+          // checked by the tests that read it
+          return JSON.parse(await readFile(join(data, 'endpoints.json'), 'utf8')) as Endpoints
+        },
+        READY_MILLISECONDS,
+      )
       return new Product(data, endpoints, child, output)
     } catch (error) {
       if (child.pid !== undefined) signalProcess(-child.pid, 'SIGKILL')
@@ -81,12 +107,20 @@ export class Product {
     if (this.#child.exitCode !== null || this.#child.signalCode !== null) return this.#child.exitCode
     const ended = new Promise<number | null>((resolve) => this.#child.once('exit', resolve))
     signalProcess(this.endpoints.pid, 'SIGINT')
-    return Promise.race([ended, sleep(STOP_MILLISECONDS).then(() => { throw new Error(`it did not stop:\n${this.output()}`) })])
+    return Promise.race([
+      ended,
+      sleep(STOP_MILLISECONDS).then(() => {
+        throw new Error(`it did not stop:\n${this.output()}`)
+      }),
+    ])
   }
 
   /** The components by name, as the supervisor has them. */
   async processes(): Promise<ReadonlyMap<string, number>> {
-    const records = JSON.parse(await readFile(join(this.data, 'processes.json'), 'utf8')) as readonly { name: string; pid: number }[] // the supervisor's own file
+    const records = JSON.parse(await readFile(join(this.data, 'processes.json'), 'utf8')) as readonly {
+      name: string
+      pid: number
+    }[] // the supervisor's own file
     return new Map(records.map(({ name, pid }) => [name, pid]))
   }
 
@@ -103,9 +137,12 @@ export class Product {
 
   /** `kill -9` of the supervisor and all components at once, PostgreSQL included. Guests are no part of it. */
   async killEverything(): Promise<void> {
-    const postmaster = Number((await readFile(join(this.data, 'postgres/data/postmaster.pid'), 'utf8').catch(() => '')).split('\n')[0])
+    const postmaster = Number(
+      (await readFile(join(this.data, 'postgres/data/postmaster.pid'), 'utf8').catch(() => '')).split('\n')[0],
+    )
     const ended = new Promise((resolve) => this.#child.once('exit', resolve))
-    for (const pid of [this.endpoints.pid, ...(await this.processes()).values(), postmaster]) if (pid > 1) signalProcess(pid, 'SIGKILL')
+    for (const pid of [this.endpoints.pid, ...(await this.processes()).values(), postmaster])
+      if (pid > 1) signalProcess(pid, 'SIGKILL')
     await ended
   }
 
@@ -131,9 +168,23 @@ export class Product {
   }
 
   /** A GET of the Kubernetes API as the administrator. */
-  async kubernetes(path: string): Promise<{ readonly items: readonly { readonly metadata: { readonly name: string; readonly namespace?: string } }[] }> {
+  async kubernetes(path: string): Promise<{
+    readonly items: readonly { readonly metadata: { readonly name: string; readonly namespace?: string } }[]
+  }> {
     const token = await readFile(this.endpoints.operator_token_file ?? '', 'utf8')
-    const { stdout } = await run('curl', ['-sS', '--fail-with-body', '--cacert', this.endpoints.ca_certificate ?? '', '-H', `Authorization: Bearer ${token.trim()}`, `${this.endpoints.kubernetes_url}${path}`], { maxBuffer: 16 * 1024 * 1024 })
+    const { stdout } = await run(
+      'curl',
+      [
+        '-sS',
+        '--fail-with-body',
+        '--cacert',
+        this.endpoints.ca_certificate ?? '',
+        '-H',
+        `Authorization: Bearer ${token.trim()}`,
+        `${this.endpoints.kubernetes_url}${path}`,
+      ],
+      { maxBuffer: 16 * 1024 * 1024 },
+    )
     return JSON.parse(stdout) as { items: { metadata: { name: string; namespace?: string } }[] } // a Kubernetes list
   }
 
@@ -147,10 +198,20 @@ export class Product {
       for (const { metadata } of items) found.push(`${plural} ${metadata.namespace}/${metadata.name}`)
     }
     for (const table of ['placement', 'quota_holding', 'address_claim', 'change_intent']) {
-      const column = table === 'change_intent' ? `resource_type <> 'server'` : table === 'quota_holding' ? `holder like 'ssh_key/%'` : 'false'
-      for (const row of await this.query(`select * from ${table} where not (${column})`)) found.push(`${table} ${JSON.stringify(row)}`)
+      const column =
+        table === 'change_intent'
+          ? `resource_type <> 'server'`
+          : table === 'quota_holding'
+            ? `holder like 'ssh_key/%'`
+            : 'false'
+      for (const row of await this.query(`select * from ${table} where not (${column})`))
+        found.push(`${table} ${JSON.stringify(row)}`)
     }
-    for (const row of await this.query('select node from node_capacity where cores_used <> 0 or memory_mebibytes_used <> 0 or storage_gibibytes_used <> 0')) found.push(`capacity of ${String(row['node'])}`)
+    for (const row of await this.query(
+      'select node from node_capacity where cores_used <> 0 or memory_mebibytes_used <> 0 or ' +
+        'storage_gibibytes_used <> 0',
+    ))
+      found.push(`capacity of ${String(row['node'])}`)
     return found
   }
 }
@@ -172,6 +233,8 @@ const TAIL_CHARACTERS = 1_500
 async function logTails(data: string): Promise<string> {
   const folder = join(data, 'logs')
   const files = (await readdir(folder).catch(() => [])).filter((name) => name.endsWith('.log'))
-  const tails = await Promise.all(files.map(async (name) => `--- ${name}\n${(await readFile(join(folder, name), 'utf8')).slice(-TAIL_CHARACTERS)}`))
+  const tails = await Promise.all(
+    files.map(async (name) => `--- ${name}\n${(await readFile(join(folder, name), 'utf8')).slice(-TAIL_CHARACTERS)}`),
+  )
   return tails.join('\n')
 }

@@ -26,10 +26,21 @@ beforeAll(async () => {
 afterAll(() => clearAway(product, folder))
 
 it.runIf(!missing)('takes a newcomer from nothing to a server and back', async () => {
-  const blocks = (await commandsOf('README.md')).map(({ text }) => text).filter((block) => hasKubectl || !block.includes('kubectl'))
+  const blocks = (await commandsOf('README.md'))
+    .map(({ text }) => text)
+    .filter((block) => hasKubectl || !block.includes('kubectl'))
   const script = blocks.join('\n').replaceAll('http://127.0.0.1:8080', product.endpoints.api_url)
-  const { stdout } = await run('bash', ['-eu', '-c', script], { cwd: folder, env: { ...process.env, PATH: `${dirname(toolPath('kubectl'))}:${process.env['PATH']}` }, timeout: 280_000, maxBuffer: 16 * 1024 * 1024 })
+  const { stdout } = await run('bash', ['-eu', '-c', script], {
+    cwd: folder,
+    env: { ...process.env, PATH: `${dirname(toolPath('kubectl'))}:${process.env['PATH']}` },
+    timeout: 280_000,
+    maxBuffer: 16 * 1024 * 1024,
+  })
   expect(stdout).toMatch(/^hello\r?$/m) // what the guest answered to `hostname`
   expect(stdout).toMatch(/server\.delete/) // the audit log
-  await until('nothing to be left', () => product.leftovers(), (left) => left.length === 0)
+  await until(
+    'nothing to be left',
+    () => product.leftovers(),
+    (left) => left.length === 0,
+  )
 })

@@ -26,7 +26,10 @@ afterEach(async () => {
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
 async function start(data: string, ...flags: string[]): Promise<Product> {
-  const product = await Product.start({ data: join(folder, data), flags: [...SIMULATED, '--nodes', 'eu-1a=1', ...flags] })
+  const product = await Product.start({
+    data: join(folder, data),
+    flags: [...SIMULATED, '--nodes', 'eu-1a=1', ...flags],
+  })
   products.push(product)
   return product
 }
@@ -40,9 +43,19 @@ describe('refuses in one clear line', () => {
     const address = taken.address()
     const port = typeof address === 'object' && address !== null ? address.port : 0
     try {
-      const { code, output } = await refusedStart(['--data', join(folder, 'port'), ...SIMULATED, ...FREE_PORTS, '--port', String(port)])
+      const { code, output } = await refusedStart([
+        '--data',
+        join(folder, 'port'),
+        ...SIMULATED,
+        ...FREE_PORTS,
+        '--port',
+        String(port),
+      ])
       expect(code).toBe(1)
-      expect(lines(output).at(-1)).toBe(`Port ${port} on 127.0.0.1 is in use. Stop what uses it, or choose another: npm start -- --port PORT (0 takes a free one)`)
+      expect(lines(output).at(-1)).toBe(
+        `Port ${port} on 127.0.0.1 is in use. Stop what uses it, or choose another: npm start -- --port PORT (0 ` +
+          'takes a free one)',
+      )
     } finally {
       taken.close()
     }
@@ -61,7 +74,14 @@ describe('refuses in one clear line', () => {
   })
 
   it('a kubeconfig that is none', async () => {
-    const { code, output } = await refusedStart(['--data', join(folder, 'kubeconfig'), ...SIMULATED, ...FREE_PORTS, '--kubeconfig', '/dev/null'])
+    const { code, output } = await refusedStart([
+      '--data',
+      join(folder, 'kubeconfig'),
+      ...SIMULATED,
+      ...FREE_PORTS,
+      '--kubeconfig',
+      '/dev/null',
+    ])
     expect(code).toBe(1)
     expect(lines(output).at(-1)).toBe('/dev/null is not a kubeconfig with a current context and a server.')
   })
@@ -72,7 +92,10 @@ it('holds its folder, and starts again where it was', async () => {
   expect(first.output()).toContain('WARNING: guests are simulated')
   const { code, output } = await refusedStart(['--data', first.data, ...SIMULATED, ...FREE_PORTS])
   expect(code).toBe(1)
-  expect(lines(output)).toEqual([`The folder ${first.data} is in use by another svccloud. Stop that one, or choose another folder: npm start -- --data DIR`])
+  expect(lines(output)).toEqual([
+    `The folder ${first.data} is in use by another svccloud. Stop that one, or choose another folder: npm start ` +
+      '-- --data DIR',
+  ])
   await first.query('create table kept (value int)')
   expect(await first.stop()).toBe(0)
 
@@ -83,16 +106,30 @@ it('holds its folder, and starts again where it was', async () => {
 
 it('takes its settings from the environment too', async () => {
   const data = join(folder, 'environment')
-  const product = await Product.start({ data, environment: { SVCCLOUD_HYPERVISOR: 'simulated', SVCCLOUD_NODES: 'here=2,there=1' } })
+  const product = await Product.start({
+    data,
+    environment: { SVCCLOUD_HYPERVISOR: 'simulated', SVCCLOUD_NODES: 'here=2,there=1' },
+  })
   products.push(product)
-  expect([...(await product.processes()).keys()].filter((name) => name.startsWith('agent-')).sort()).toEqual(['agent-here-1', 'agent-here-2', 'agent-there-1'])
-  await eventually('the nodes to be known', async () => (await product.query('select 1 from node_capacity where is_schedulable')).length === 3)
+  expect([...(await product.processes()).keys()].filter((name) => name.startsWith('agent-')).sort()).toEqual([
+    'agent-here-1',
+    'agent-here-2',
+    'agent-there-1',
+  ])
+  await eventually(
+    'the nodes to be known',
+    async () => (await product.query('select 1 from node_capacity where is_schedulable')).length === 3,
+  )
 })
 
 it.each([0, 60, 200])('can be stopped %i ms after it began to start', async (milliseconds) => {
-  const child: ChildProcess = spawn(nodeBinary(), ['embedded/start.js', '--ephemeral', ...SIMULATED, ...FREE_PORTS], { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child: ChildProcess = spawn(nodeBinary(), ['embedded/start.js', '--ephemeral', ...SIMULATED, ...FREE_PORTS], {
+    cwd: ROOT,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
   let output = ''
-  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk: Buffer) => void (output += chunk.toString()))
+  for (const stream of [child.stdout, child.stderr])
+    stream?.on('data', (chunk: Buffer) => void (output += chunk.toString()))
   const data = await eventually('it to begin', async () => /^Starting svccloud in (\S+)/m.exec(output)?.[1])
   await sleep(milliseconds)
   const exited = once(child, 'close') // by then all that it said is here
@@ -103,15 +140,32 @@ it.each([0, 60, 200])('can be stopped %i ms after it began to start', async (mil
 })
 
 it('leaves nothing of an ephemeral cloud, guests included', async () => {
-  const child: ChildProcess = spawn(nodeBinary(), ['embedded/start.js', '--ephemeral', '--hypervisor', 'qemu', '--no-install', ...FREE_PORTS, '--nodes', 'eu-1a=1'], {
-    cwd: ROOT, stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, SVCCLOUD_IMAGE_CACHE: IMAGE_CACHE },
-  })
+  const child: ChildProcess = spawn(
+    nodeBinary(),
+    ['embedded/start.js', '--ephemeral', '--hypervisor', 'qemu', '--no-install', ...FREE_PORTS, '--nodes', 'eu-1a=1'],
+    {
+      cwd: ROOT,
+      stdio: ['ignore', 'pipe', 'inherit'],
+      env: { ...process.env, SVCCLOUD_IMAGE_CACHE: IMAGE_CACHE },
+    },
+  )
   let output = ''
   child.stdout?.on('data', (chunk: Buffer) => void (output += chunk.toString()))
-  const data = await eventually('it to start', async () => (output.includes('Ctrl-C stops it') ? /^Starting svccloud in (\S+)/m.exec(output)?.[1] : undefined), 120_000)
-  const endpoints = JSON.parse(await readFile(join(data, 'endpoints.json'), 'utf8')) as Endpoints // the product's own file
+  const data = await eventually(
+    'it to start',
+    async () => (output.includes('Ctrl-C stops it') ? /^Starting svccloud in (\S+)/m.exec(output)?.[1] : undefined),
+    120_000,
+  )
+  // the product's own file
+  const endpoints = JSON.parse(await readFile(join(data, 'endpoints.json'), 'utf8')) as Endpoints
   const customer = await Customer.signUp(() => ({ endpoints }), 'passer-by@example.com')
-  const { operation } = await customer.createServer({ zone: 'eu-1a', hostname: 'short-lived', plan: 'tiny', template: 'tiny-linux', ssh_keys: [PUBLIC_KEY] })
+  const { operation } = await customer.createServer({
+    zone: 'eu-1a',
+    hostname: 'short-lived',
+    plan: 'tiny',
+    template: 'tiny-linux',
+    ssh_keys: [PUBLIC_KEY],
+  })
   expect(await customer.finished(operation.id)).toMatchObject({ status: 'succeeded' })
   expect(await guestsOf(data)).toHaveLength(1)
 
@@ -122,7 +176,7 @@ it('leaves nothing of an ephemeral cloud, guests included', async () => {
   expect(await guestsOf(data)).toEqual([])
 })
 
-describe('a cluster and a database of one\'s own', () => {
+describe("a cluster and a database of one's own", () => {
   const children: ChildProcess[] = []
   afterAll(async () => {
     for (const child of children) {
@@ -133,7 +187,12 @@ describe('a cluster and a database of one\'s own', () => {
   })
 
   async function ready(main: string, data: string): Promise<Record<string, unknown>> {
-    const child = fork(join(ROOT, main), [], { execPath: nodeBinary(), execArgv: [], env: { ...process.env, SVCCLOUD_DATA: data, SVCCLOUD_PORT: '0' }, stdio: ['ignore', 'ignore', 'ignore', 'ipc'] })
+    const child = fork(join(ROOT, main), [], {
+      execPath: nodeBinary(),
+      execArgv: [],
+      env: { ...process.env, SVCCLOUD_DATA: data, SVCCLOUD_PORT: '0' },
+      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    })
     children.push(child)
     const [message] = (await once(child, 'message')) as [Record<string, unknown>]
     return message
@@ -146,10 +205,23 @@ describe('a cluster and a database of one\'s own', () => {
     await chmod(folder, 0o711)
     const postgres = await ready('embedded/postgres-main.ts', postgresFolder)
     const kubernetes = await ready('embedded/kubernetes/main.ts', kubernetesFolder)
-    const product = await start('own', '--database-url', String(postgres['url']), '--kubeconfig', String(kubernetes['kubeconfig']))
-    expect(product.endpoints).toMatchObject({ postgres_url: postgres['url'], kubernetes_url: kubernetes['url'], kubeconfig: kubernetes['kubeconfig'] })
+    const product = await start(
+      'own',
+      '--database-url',
+      String(postgres['url']),
+      '--kubeconfig',
+      String(kubernetes['kubeconfig']),
+    )
+    expect(product.endpoints).toMatchObject({
+      postgres_url: postgres['url'],
+      kubernetes_url: kubernetes['url'],
+      kubeconfig: kubernetes['kubeconfig'],
+    })
     expect([...(await product.processes()).keys()].sort()).toEqual(['agent-eu-1a-1', 'apiserver', 'controllers'])
     expect(await readFile(product.endpoints.ca_certificate ?? '', 'utf8')).toMatch(/BEGIN CERTIFICATE/)
-    await eventually('the node to be ready', async () => (await product.query('select 1 from node_capacity where is_schedulable')).length === 1)
+    await eventually(
+      'the node to be ready',
+      async () => (await product.query('select 1 from node_capacity where is_schedulable')).length === 1,
+    )
   })
 })

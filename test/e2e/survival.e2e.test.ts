@@ -1,4 +1,5 @@
-/** `kill -9` of everything and of each component, with a real guest and in the middle of changes: afterwards all converges. */
+/** `kill -9` of everything and of each component, with a real guest and in the middle of changes: afterwards all
+ *  converges. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { signalProcess } from '../../kit/sys/process.ts'
@@ -19,28 +20,41 @@ beforeAll(async () => {
 })
 afterAll(() => clearAway(product, data))
 
-/** While parts are being replaced the API may answer 503, also for a change that it made: then the operation is looked up, as a client would. */
-const create = (hostname: string) => eventually('the creation to be accepted', async () => {
-  try {
-    return await customer.createServer({ zone: 'eu-1a', hostname, plan: 'tiny', template: 'tiny-linux' })
-  } catch (refusal) {
-    const { body } = await customer.request<{ items?: readonly Server[] }>('GET', `/v1/servers?hostname=${hostname}`)
-    const server = body.items?.[0]
-    if (server === undefined) throw refusal
-    return { server, operation: await begun('server.create', server.id) }
-  }
-})
+/** While parts are being replaced the API may answer 503, also for a change that it made: then the operation is looked
+ *  up, as a client would. */
+const create = (hostname: string) =>
+  eventually('the creation to be accepted', async () => {
+    try {
+      return await customer.createServer({ zone: 'eu-1a', hostname, plan: 'tiny', template: 'tiny-linux' })
+    } catch (refusal) {
+      const { body } = await customer.request<{ items?: readonly Server[] }>('GET', `/v1/servers?hostname=${hostname}`)
+      const server = body.items?.[0]
+      if (server === undefined) throw refusal
+      return { server, operation: await begun('server.create', server.id) }
+    }
+  })
 
-const remove = (id: string) => eventually('the deletion to be accepted', () => customer.change('DELETE', `/v1/servers/${id}`).catch(() => begun('server.delete', id)))
+const remove = (id: string) =>
+  eventually('the deletion to be accepted', () =>
+    customer.change('DELETE', `/v1/servers/${id}`).catch(() => begun('server.delete', id)),
+  )
 
 async function begun(kind: string, serverId: string): Promise<Operation> {
-  const { body } = await customer.request<{ items?: readonly Operation[] }>('GET', `/v1/operations?resource=server:${serverId}`)
+  const { body } = await customer.request<{ items?: readonly Operation[] }>(
+    'GET',
+    `/v1/operations?resource=server:${serverId}`,
+  )
   const operation = body.items?.find((one) => one.kind === kind)
   if (operation === undefined) throw new Error(`there is no ${kind} of ${serverId}`)
   return operation
 }
 
-const expectNothingLeft = () => until('nothing to be left', () => product.leftovers(), (left) => left.length === 0)
+const expectNothingLeft = () =>
+  until(
+    'nothing to be left',
+    () => product.leftovers(),
+    (left) => left.length === 0,
+  )
 
 it('finds a running guest again after everything was killed', async () => {
   const { server, operation } = await create('survivor')
@@ -60,7 +74,10 @@ it('finds a running guest again after everything was killed', async () => {
   expect(await customer.server(server.id)).toMatchObject({ state: 'started' })
   const after = await eventually('the console', async () => {
     const console = customer.console(server.id)
-    await console.see(/survivor/, 0, 2_000).catch((error: unknown) => { console.close(); throw error })
+    await console.see(/survivor/, 0, 2_000).catch((error: unknown) => {
+      console.close()
+      throw error
+    })
     return console
   })
   const shown = after.shown.length

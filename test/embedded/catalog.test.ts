@@ -13,7 +13,8 @@ interface CatalogObject {
   readonly spec: Readonly<Record<string, unknown>>
 }
 
-const objectsOf = (yaml: string): readonly CatalogObject[] => parseAllDocuments(yaml).map((document) => document.toJS() as CatalogObject) // checked below
+const objectsOf = (yaml: string): readonly CatalogObject[] =>
+  parseAllDocuments(yaml).map((document) => document.toJS() as CatalogObject) // checked below
 
 it('offers only what the kinds allow', async () => {
   const objects = objectsOf(await catalogFor(parseNodes('eu-1a=2,eu-1b=1')))
@@ -30,22 +31,44 @@ it('has the zones and nodes that were asked for, in the region that it offers', 
   const objects = objectsOf(await catalogFor(parseNodes('here=1,there=2')))
   const named = (wanted: string) => objects.filter(({ kind }) => kind === wanted)
   const regions = named('Region').map(({ metadata }) => metadata.name)
-  expect(named('Zone').map(({ metadata, spec }) => [metadata.name, spec['region']])).toEqual([['here', regions[0]], ['there', regions[0]]])
-  expect(named('Node').map(({ metadata, spec }) => [metadata.name, spec['zone']])).toEqual([['here-1', 'here'], ['there-1', 'there'], ['there-2', 'there']])
+  expect(named('Zone').map(({ metadata, spec }) => [metadata.name, spec['region']])).toEqual([
+    ['here', regions[0]],
+    ['there', regions[0]],
+  ])
+  expect(named('Node').map(({ metadata, spec }) => [metadata.name, spec['zone']])).toEqual([
+    ['here-1', 'here'],
+    ['there-1', 'there'],
+    ['there-2', 'there'],
+  ])
 })
 
 it('names the management controller of every node, and holds what lets in', async () => {
-  const objects = objectsOf(await catalogFor(parseNodes('here=2'), { url: 'https://127.0.0.1:1', username: 'u', password: 'p', authority: 'a' }))
+  const objects = objectsOf(
+    await catalogFor(parseNodes('here=2'), {
+      url: 'https://127.0.0.1:1',
+      username: 'u',
+      password: 'p',
+      authority: 'a',
+    }),
+  )
   const [secret] = objects.filter(({ kind }) => kind === 'Secret')
   expect(secret).toMatchObject({ stringData: { username: 'u', password: 'p', 'ca.crt': 'a' } })
   const nodes = objects.filter(({ kind }) => kind === 'Node')
-  expect(nodes.map(({ spec }) => spec['bmc'])).toEqual(['here-1', 'here-2'].map((name) => ({ address: `https://127.0.0.1:1/redfish/v1/Systems/${name}`, protocol: 'redfish', secretName: secret?.metadata.name })))
-  for (const { spec } of nodes) expect(RESOURCES.find(({ kind }) => kind === 'Node')?.spec.safeParse(spec)).toMatchObject({ success: true })
+  expect(nodes.map(({ spec }) => spec['bmc'])).toEqual(
+    ['here-1', 'here-2'].map((name) => ({
+      address: `https://127.0.0.1:1/redfish/v1/Systems/${name}`,
+      protocol: 'redfish',
+      secretName: secret?.metadata.name,
+    })),
+  )
+  for (const { spec } of nodes)
+    expect(RESOURCES.find(({ kind }) => kind === 'Node')?.spec.safeParse(spec)).toMatchObject({ success: true })
 })
 
 it('has a plan that the smallest template fits', async () => {
   const objects = objectsOf(await catalogFor(parseNodes('here=1')))
-  const specOf = (kind: string, name: string) => objects.find((object) => object.kind === kind && object.metadata.name === name)?.spec ?? {}
+  const specOf = (kind: string, name: string) =>
+    objects.find((object) => object.kind === kind && object.metadata.name === name)?.spec ?? {}
   const [plan, template] = [specOf('Plan', 'tiny'), specOf('Template', 'tiny-linux')]
   expect(Number(plan['memoryMebibytes'])).toBeGreaterThanOrEqual(Number(template['minMemoryMebibytes']))
   expect(Number(plan['storageGibibytes'])).toBeGreaterThanOrEqual(Number(template['minStorageGibibytes']))
@@ -53,7 +76,11 @@ it('has a plan that the smallest template fits', async () => {
 
 it('gives nodes names that stay when a zone grows', () => {
   expect(planNodes(parseNodes('a=1'))).toEqual([{ name: 'a-1', zone: 'a' }])
-  expect(planNodes(parseNodes('a=2,b=1'))).toEqual([{ name: 'a-1', zone: 'a' }, { name: 'a-2', zone: 'a' }, { name: 'b-1', zone: 'b' }])
+  expect(planNodes(parseNodes('a=2,b=1'))).toEqual([
+    { name: 'a-1', zone: 'a' },
+    { name: 'a-2', zone: 'a' },
+    { name: 'b-1', zone: 'b' },
+  ])
 })
 
 it('is explained to people', async () => {

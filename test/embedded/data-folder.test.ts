@@ -4,7 +4,14 @@ import { chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { endLeftovers, lockDataFolder, prepareDataFolder, recordProcesses, startTicksOf, StartRefused } from '../../embedded/data-folder.ts'
+import {
+  endLeftovers,
+  lockDataFolder,
+  prepareDataFolder,
+  recordProcesses,
+  startTicksOf,
+  StartRefused,
+} from '../../embedded/data-folder.ts'
 import { type Clock, systemClock } from '../../kit/sys/clock.ts'
 import { isRoot, nodeBinary, signalProcess } from '../../kit/sys/process.ts'
 
@@ -30,7 +37,8 @@ async function running(program: string): Promise<ChildProcess & { readonly pid: 
 describe('the folder', () => {
   it('is made with its parts, for its owner only', async () => {
     const folder = await prepareDataFolder(join(root, 'new'))
-    for (const part of [folder.mail, folder.logs, folder.kubernetes]) expect((await stat(part)).mode & 0o777).toBe(0o700)
+    for (const part of [folder.mail, folder.logs, folder.kubernetes])
+      expect((await stat(part)).mode & 0o777).toBe(0o700)
   })
 
   it('is refused when it is a file', async () => {
@@ -80,14 +88,20 @@ describe('what an earlier run left', () => {
   /** Lets ten seconds pass with every wait. */
   const hurriedClock = (): Clock => {
     let elapsed = 0
-    return { ...systemClock, monotonicMilliseconds: () => elapsed, sleep: (milliseconds) => ((elapsed += 10_000), systemClock.sleep(milliseconds)) }
+    return {
+      ...systemClock,
+      monotonicMilliseconds: () => elapsed,
+      sleep: (milliseconds) => ((elapsed += 10_000), systemClock.sleep(milliseconds)),
+    }
   }
 
   it('is ended when it does not end by itself', async () => {
     const folder = await prepareDataFolder(root)
     const child = await running(deaf)
     const startTicks = await startTicksOf(child.pid)
-    await recordProcesses(folder, [{ name: 'deaf', pid: child.pid, ...(startTicks === undefined ? {} : { startTicks }) }])
+    await recordProcesses(folder, [
+      { name: 'deaf', pid: child.pid, ...(startTicks === undefined ? {} : { startTicks }) },
+    ])
     const exited = once(child, 'exit')
     await endLeftovers(folder, hurriedClock())
     expect(await exited).toEqual([null, 'SIGKILL'])

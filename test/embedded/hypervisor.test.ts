@@ -54,27 +54,45 @@ describe('QEMU that is there', () => {
     await program('qemu-img', 'true')
   })
 
-  it.each(['auto', 'qemu'])('is used: %s', async (hypervisor) => expect(await ensured(hypervisor, true)).toEqual({ answer: hypervisor, said: [] }))
+  it.each(['auto', 'qemu'])('is used: %s', async (hypervisor) =>
+    expect(await ensured(hypervisor, true)).toEqual({ answer: hypervisor, said: [] }),
+  )
 
   it('is left alone when guests shall be simulated, and that is said', async () => {
-    expect(await ensured('simulated', true)).toEqual({ answer: 'simulated', said: [expect.stringMatching(/^WARNING: guests are simulated/)] })
+    expect(await ensured('simulated', true)).toEqual({
+      answer: 'simulated',
+      said: [expect.stringMatching(/^WARNING: guests are simulated/)],
+    })
   })
 })
 
 describe('QEMU that is missing', () => {
   it('is never installed with --no-install: guests are simulated, loudly', async () => {
     await program('apt-get', installer(bin))
-    expect(await ensured('auto', false)).toEqual({ answer: 'simulated', said: [expect.stringMatching(/^WARNING: .*SIMULATED.*apt-get install --no-install-recommends qemu-system-x86 qemu-utils$/)] })
+    expect(await ensured('auto', false)).toEqual({
+      answer: 'simulated',
+      said: [
+        expect.stringMatching(
+          /^WARNING: .*SIMULATED.*apt-get install --no-install-recommends qemu-system-x86 qemu-utils$/,
+        ),
+      ],
+    })
     expect(await asked()).toEqual([''])
   })
 
   it('is refused in one line when it was demanded', async () => {
-    expect((await ensured('qemu', false)).answer).toBe('refused: QEMU is needed and not complete. Install what is missing: apt-get install --no-install-recommends qemu-system-x86 qemu-utils')
+    expect((await ensured('qemu', false)).answer).toBe(
+      'refused: QEMU is needed and not complete. Install what is missing: apt-get install ' +
+        '--no-install-recommends qemu-system-x86 qemu-utils',
+    )
   })
 
   it.runIf(mayInstallHere)('is installed without recommends by root on Debian', async () => {
     await program('apt-get', installer(bin))
-    expect(await ensured('auto', true)).toEqual({ answer: 'auto', said: [expect.stringMatching(/^Installing qemu-system-x86 qemu-utils/)] })
+    expect(await ensured('auto', true)).toEqual({
+      answer: 'auto',
+      said: [expect.stringMatching(/^Installing qemu-system-x86 qemu-utils/)],
+    })
     expect(await asked()).toEqual(['update -q', 'install -y -q --no-install-recommends qemu-system-x86 qemu-utils'])
   })
 

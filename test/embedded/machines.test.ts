@@ -30,7 +30,10 @@ const isAlive = (pid: number | undefined) => pid !== undefined && signalProcess(
 /** An agent that is nothing but a process. */
 async function agentOf(machine: EmbeddedMachine): Promise<Component> {
   const file = join(root, 'agent.mjs')
-  await writeFile(file, `process.send({ ready: true, cycle: process.env.CYCLE }); process.on('disconnect', () => process.exit())`)
+  await writeFile(
+    file,
+    `process.send({ ready: true, cycle: process.env.CYCLE }); process.on('disconnect', () => process.exit())`,
+  )
   const agent = new Component(
     { name: 'agent', file, environment: async () => ({ CYCLE: machine.cycle }), logFile: join(root, 'agent.log') },
     { clock: systemClock, random: systemRandom, say: () => undefined, onProcessesChanged: () => undefined },

@@ -9,8 +9,21 @@ const parsed = (flags: readonly string[], environment: Record<string, string> = 
 
 it('has defaults for a first look', () => {
   expect(parsed([])).toEqual({
-    data: undefined, isEphemeral: false, host: '127.0.0.1', port: 8080, operatorPort: 8081, kubernetesPort: 6443,
-    nodes: [{ zone: 'eu-1a', count: 2 }, { zone: 'eu-1b', count: 1 }], hypervisor: 'auto', mayInstall: true, kubeconfig: undefined, webhookHost: undefined, databaseUrl: undefined,
+    data: undefined,
+    isEphemeral: false,
+    host: '127.0.0.1',
+    port: 8080,
+    operatorPort: 8081,
+    kubernetesPort: 6443,
+    nodes: [
+      { zone: 'eu-1a', count: 2 },
+      { zone: 'eu-1b', count: 1 },
+    ],
+    hypervisor: 'auto',
+    mayInstall: true,
+    kubeconfig: undefined,
+    webhookHost: undefined,
+    databaseUrl: undefined,
   })
 })
 
@@ -30,7 +43,10 @@ describe('where a value comes from', () => {
   })
 
   it('reads switches from variables', () => {
-    expect(parsed([], { SVCCLOUD_NO_INSTALL: 'true', SVCCLOUD_EPHEMERAL: '1' })).toMatchObject({ mayInstall: false, isEphemeral: true })
+    expect(parsed([], { SVCCLOUD_NO_INSTALL: 'true', SVCCLOUD_EPHEMERAL: '1' })).toMatchObject({
+      mayInstall: false,
+      isEphemeral: true,
+    })
     expect(parsed([], { SVCCLOUD_NO_INSTALL: 'false' }).mayInstall).toBe(true)
     expect(parsed(['--no-install=false'], { SVCCLOUD_NO_INSTALL: 'true' }).mayInstall).toBe(true)
   })
@@ -64,9 +80,26 @@ it.each([
 
 it('lists every flag in the help', () => {
   expect(parseOptions(['--help'], {})).toBe('help')
-  for (const flag of ['data', 'ephemeral', 'host', 'port', 'operator-port', 'kubernetes-port', 'nodes', 'hypervisor', 'no-install', 'kubeconfig', 'database-url', 'help']) {
+  for (const flag of [
+    'data',
+    'ephemeral',
+    'host',
+    'port',
+    'operator-port',
+    'kubernetes-port',
+    'nodes',
+    'hypervisor',
+    'no-install',
+    'kubeconfig',
+    'database-url',
+    'help',
+  ]) {
     expect(helpText()).toContain(`--${flag}`)
   }
 })
 
-it('counts nodes per zone', () => expect(parseNodes('a=1, b=3')).toEqual([{ zone: 'a', count: 1 }, { zone: 'b', count: 3 }]))
+it('counts nodes per zone', () =>
+  expect(parseNodes('a=1, b=3')).toEqual([
+    { zone: 'a', count: 1 },
+    { zone: 'b', count: 3 },
+  ]))

@@ -8,7 +8,9 @@ const FIRST_OF_THE_SYSTEM = 32_768
 
 function listen(port: number): Promise<void> {
   return new Promise((resolve, reject) => {
-    const server = createServer().once('error', reject).listen(port, HOST, () => resolve())
+    const server = createServer()
+      .once('error', reject)
+      .listen(port, HOST, () => resolve())
     onTestFinished(() => void server.close())
   })
 }
@@ -21,7 +23,7 @@ test('no port is chosen twice, nor one that the system gives to anybody meanwhil
 })
 
 test('a port that somebody listens on is passed over, and refused when it is asked for', async () => {
-  const next = await probePort(HOST, 0) + 1
+  const next = (await probePort(HOST, 0)) + 1
   await listen(next)
   expect(await probePort(HOST, 0)).not.toBe(next)
   await expect(probePort(HOST, next)).rejects.toThrow('EADDRINUSE')

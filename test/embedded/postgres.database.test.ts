@@ -17,8 +17,15 @@ interface Wrapper {
 
 /** The wrapper process, as the supervisor starts it. */
 async function startWrapper(folder: string): Promise<Wrapper> {
-  const child = fork(MAIN, [], { execPath: nodeBinary(), execArgv: [], env: { ...process.env, SVCCLOUD_DATA: folder, SVCCLOUD_LOG_LEVEL: 'warn' }, stdio: ['ignore', 'ignore', 'ignore', 'ipc'] })
-  const ended = once(child, 'exit').then(() => { throw new Error('the wrapper ended before it was ready') })
+  const child = fork(MAIN, [], {
+    execPath: nodeBinary(),
+    execArgv: [],
+    env: { ...process.env, SVCCLOUD_DATA: folder, SVCCLOUD_LOG_LEVEL: 'warn' },
+    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+  })
+  const ended = once(child, 'exit').then(() => {
+    throw new Error('the wrapper ended before it was ready')
+  })
   ended.catch(() => undefined) // afterwards it ends as the test wants
   const [message] = (await Promise.race([once(child, 'message'), ended])) as [{ url: string }]
   return { child, url: message.url }
@@ -58,8 +65,16 @@ describe('the embedded PostgreSQL', () => {
   })
 
   it('listens on loopback only and keeps its password to itself', async () => {
-    expect(await query(wrapper.url, `select name, setting from pg_settings where name in ('listen_addresses', 'unix_socket_directories') order by name`))
-      .toEqual([{ name: 'listen_addresses', setting: '127.0.0.1' }, { name: 'unix_socket_directories', setting: '' }])
+    expect(
+      await query(
+        wrapper.url,
+        `select name, setting from pg_settings where name in ('listen_addresses', 'unix_socket_directories') ` +
+          'order by name',
+      ),
+    ).toEqual([
+      { name: 'listen_addresses', setting: '127.0.0.1' },
+      { name: 'unix_socket_directories', setting: '' },
+    ])
     const wrong = new URL(wrapper.url)
     wrong.password = 'guess'
     await expect(query(wrong.href, 'select 1')).rejects.toThrow(/password authentication failed/)
@@ -118,10 +133,13 @@ describe('the embedded PostgreSQL', () => {
 it('makes the links between libraries that an install script did not make', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'svccloud-links-'))
   await mkdir(join(folder, 'native/lib'), { recursive: true })
-  await writeFile(join(folder, 'native/pg-symlinks.json'), JSON.stringify([
-    { source: 'native/lib/libicu.so.60.2', target: 'native/lib/libicu.so.60' },
-    { source: 'native/lib/libicu.so.60.2', target: 'native/lib/libicu.so' },
-  ]))
+  await writeFile(
+    join(folder, 'native/pg-symlinks.json'),
+    JSON.stringify([
+      { source: 'native/lib/libicu.so.60.2', target: 'native/lib/libicu.so.60' },
+      { source: 'native/lib/libicu.so.60.2', target: 'native/lib/libicu.so' },
+    ]),
+  )
   await symlink('elsewhere', join(folder, 'native/lib/libicu.so'))
   await repairLinks(folder)
   expect(await readlink(join(folder, 'native/lib/libicu.so.60'))).toBe('libicu.so.60.2')

@@ -27,13 +27,20 @@ async function component(program: string, environment: Record<string, string> = 
   await writeFile(file, program)
   const made = new Component(
     { name: 'example', file, environment: async () => environment, logFile: join(folder, 'example.log') },
-    { clock: systemClock, random: systemRandom, say: (line) => void said.push(line), onProcessesChanged: () => undefined },
+    {
+      clock: systemClock,
+      random: systemRandom,
+      say: (line) => void said.push(line),
+      onProcessesChanged: () => undefined,
+    },
   )
   started.push(made)
   return made
 }
 
-const SERVES = `process.send({ ready: true, greeting: process.env.GREETING, pid: process.pid }); process.on('disconnect', () => process.exit())`
+const SERVES =
+  `process.send({ ready: true, greeting: process.env.GREETING, pid: process.pid }); process.on('disconnect', () => ` +
+  'process.exit())'
 const isAlive = (pid: number) => signalProcess(pid, 0)
 
 it('answers the first ready message and hands over the environment', async () => {

@@ -15,19 +15,43 @@ const text = z.string().max(253)
 const time = z.string().max(64)
 const operation = z.strictObject({ id: text, kind: text, deadlineAt: time })
 const progress = z.strictObject({ id: text, status: text, step: text, error: text })
-const condition = z.strictObject({ type: text, status: text, reason: text, message: text, lastTransitionTime: time, observedGeneration: z.int().optional() })
+const condition = z.strictObject({
+  type: text,
+  status: text,
+  reason: text,
+  message: text,
+  lastTransitionTime: time,
+  observedGeneration: z.int().optional(),
+})
 
 const parent = {
-  group: 'kit.svccloud.example', version: 'v1', kind: 'Parent', plural: 'parents', singular: 'parent', shortNames: [], scope: 'Namespaced', description: 'A root object.',
+  group: 'kit.svccloud.example',
+  version: 'v1',
+  kind: 'Parent',
+  plural: 'parents',
+  singular: 'parent',
+  shortNames: [],
+  scope: 'Namespaced',
+  description: 'A root object.',
   spec: z.strictObject({ size: z.int(), operation: operation.optional() }),
   status: z.strictObject({
-    observedGeneration: z.int().optional(), state: text.optional(), children: z.int().optional(), detail: z.strictObject({ a: text.optional(), b: text.optional() }).optional(),
-    conditions: z.array(condition).max(8).optional(), operation: progress.optional(),
+    observedGeneration: z.int().optional(),
+    state: text.optional(),
+    children: z.int().optional(),
+    detail: z.strictObject({ a: text.optional(), b: text.optional() }).optional(),
+    conditions: z.array(condition).max(8).optional(),
+    operation: progress.optional(),
   }),
-  columns: [], selectableFields: [], rules: [],
+  columns: [],
+  selectableFields: [],
+  rules: [],
 } satisfies KindDefinition
 const child = {
-  ...parent, kind: 'Child', plural: 'children', singular: 'child', description: 'What a root makes.',
+  ...parent,
+  kind: 'Child',
+  plural: 'children',
+  singular: 'child',
+  description: 'What a root makes.',
   spec: z.strictObject({ parent: text, index: z.int(), note: text.optional(), level: text.default('plain') }),
   status: z.strictObject({ isReady: z.boolean().optional() }),
 } satisfies KindDefinition
@@ -35,8 +59,20 @@ const child = {
 export type ParentSpec = z.output<(typeof parent)['spec']>
 export type ParentStatus = z.output<(typeof parent)['status']>
 export type ChildSpec = z.input<(typeof child)['spec']>
-export const Parent: ResourceType<ParentSpec, ParentStatus> = { group: parent.group, version: 'v1', kind: 'Parent', plural: 'parents', scope: 'Namespaced' }
-export const Child: ResourceType<ChildSpec, { isReady?: boolean }> = { group: parent.group, version: 'v1', kind: 'Child', plural: 'children', scope: 'Namespaced' }
+export const Parent: ResourceType<ParentSpec, ParentStatus> = {
+  group: parent.group,
+  version: 'v1',
+  kind: 'Parent',
+  plural: 'parents',
+  scope: 'Namespaced',
+}
+export const Child: ResourceType<ChildSpec, { isReady?: boolean }> = {
+  group: parent.group,
+  version: 'v1',
+  kind: 'Child',
+  plural: 'children',
+  scope: 'Namespaced',
+}
 
 export const NAMESPACE = 'world'
 
@@ -67,12 +103,18 @@ export async function openWorld(seed = 1): Promise<World> {
   const scheduler = new Scheduler(seed)
   const machine = new SimulatedProcess('server', scheduler)
   machine.begin()
-  const core = await openCore({ clock: machine.clock(), random: scheduler.random, log: silentLog, storage: memoryStorage() })
+  const core = await openCore({
+    clock: machine.clock(),
+    random: scheduler.random,
+    log: silentLog,
+    storage: memoryStorage(),
+  })
   const serve: Transport = (request) => core.handle(request, ADMIN)
 
   const pass = async (milliseconds: number) => void (await scheduler.runUntil(scheduler.nowMilliseconds + milliseconds))
   const until = async (isTrue: () => boolean, withinMilliseconds = PATIENCE_MILLISECONDS) => {
-    if (!(await scheduler.runUntil(scheduler.nowMilliseconds + withinMilliseconds, isTrue))) throw new Error(`did not come true within ${withinMilliseconds} ms of virtual time`)
+    if (!(await scheduler.runUntil(scheduler.nowMilliseconds + withinMilliseconds, isTrue)))
+      throw new Error(`did not come true within ${withinMilliseconds} ms of virtual time`)
   }
   const settled = async <T>(promise: Promise<T>): Promise<T> => {
     let isOver = false
@@ -85,7 +127,11 @@ export async function openWorld(seed = 1): Promise<World> {
     const process = new SimulatedProcess(name, scheduler)
     process.begin()
     const clock = process.clock()
-    return { process, clock, store: openClient({ transport: disturb(serve, clock), fieldManager: name, clock, random: scheduler.random }) }
+    return {
+      process,
+      clock,
+      store: openClient({ transport: disturb(serve, clock), fieldManager: name, clock, random: scheduler.random }),
+    }
   }
   const admin = join('admin').store
   await settled(installCrds(admin, [crdOf(parent, 'kit'), crdOf(child, 'kit')], machine.clock()))

@@ -27,7 +27,11 @@ export function useMcpWorld(): { readonly world: McpWorld } {
     const cloud = await openCloud(database.db)
     let paceMilliseconds = 60_000 / BUDGETS.mcp.perMinute
     server = await startServer({
-      host: '127.0.0.1', port: 0, clock: systemClock, random: systemRandom, log: silentLog,
+      host: '127.0.0.1',
+      port: 0,
+      clock: systemClock,
+      random: systemRandom,
+      log: silentLog,
       service: (request) => {
         cloud.pass(paceMilliseconds)
         return cloud.app.customers(request)
@@ -36,7 +40,10 @@ export function useMcpWorld(): { readonly world: McpWorld } {
     const owner = await cloud.signUp('owner@example.com')
     await owner.send('POST', '/v1/ssh-keys', { body: { name: 'key', public_key: PUBLIC_KEY } })
     world = {
-      cloud, owner, url: `http://127.0.0.1:${server.port}/mcp`, tokens: { reading: await owner.token('read'), writing: await owner.token('read_write') },
+      cloud,
+      owner,
+      url: `http://127.0.0.1:${server.port}/mcp`,
+      tokens: { reading: await owner.token('read'), writing: await owner.token('read_write') },
       hurry: () => void (paceMilliseconds = 0),
     }
   })

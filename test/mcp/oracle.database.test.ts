@@ -1,4 +1,5 @@
-/** The same messages to this endpoint and to the official server package. Where the two differ, the difference is listed here
+/** The same messages to this endpoint and to the official server package. Where the two differ, the difference is
+ *  listed here
  *  with its reason, and nowhere else may there be one. */
 import { createMcpHandler, McpServer, fromJsonSchema } from '@modelcontextprotocol/server'
 import { expect, test } from 'vitest'
@@ -21,18 +22,31 @@ interface Outcome {
   readonly result?: readonly string[]
 }
 
-const raw = (body: string, headers: Readonly<Record<string, string>> = {}): Probe => ({ body, headers: { 'content-type': 'application/json', accept: ACCEPT, ...headers } })
-const old = (method: string, params: object = {}, headers: Readonly<Record<string, string>> = {}): Probe => raw(JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }), headers)
-const initialize = (protocolVersion: string) => old('initialize', { protocolVersion, capabilities: {}, clientInfo: { name: 'probe', version: '1' } })
-const modern = (method: string, params: object = {}, headers: Readonly<Record<string, string | undefined>> = {}): Probe => {
+const raw = (body: string, headers: Readonly<Record<string, string>> = {}): Probe => ({
+  body,
+  headers: { 'content-type': 'application/json', accept: ACCEPT, ...headers },
+})
+const old = (method: string, params: object = {}, headers: Readonly<Record<string, string>> = {}): Probe =>
+  raw(JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }), headers)
+const initialize = (protocolVersion: string) =>
+  old('initialize', { protocolVersion, capabilities: {}, clientInfo: { name: 'probe', version: '1' } })
+const modern = (
+  method: string,
+  params: object = {},
+  headers: Readonly<Record<string, string | undefined>> = {},
+): Probe => {
   const sent = { 'mcp-protocol-version': NEW, 'mcp-method': method, ...headers }
-  return old(method, { _meta: META, ...params }, Object.fromEntries(Object.entries(sent).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]))))
+  return old(
+    method,
+    { _meta: META, ...params },
+    Object.fromEntries(Object.entries(sent).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]))),
+  )
 }
 
 const PROBES: Readonly<Record<string, Probe>> = {
-  'discover': modern('server/discover'),
-  'list': modern('tools/list'),
-  'call': modern('tools/call', { name: 'list_regions', arguments: {} }, { 'mcp-name': 'list_regions' }),
+  discover: modern('server/discover'),
+  list: modern('tools/list'),
+  call: modern('tools/call', { name: 'list_regions', arguments: {} }, { 'mcp-name': 'list_regions' }),
   'call of an unknown tool': modern('tools/call', { name: 'nope', arguments: {} }, { 'mcp-name': 'nope' }),
   'method header missing': modern('tools/list', {}, { 'mcp-method': undefined }),
   'method header wrong': modern('tools/list', {}, { 'mcp-method': 'tools/call' }),
@@ -42,13 +56,24 @@ const PROBES: Readonly<Record<string, Probe>> = {
   'version header of an old revision': modern('tools/list', {}, { 'mcp-protocol-version': '2025-11-25' }),
   'no _meta': modern('tools/list', { _meta: undefined }),
   'no capabilities': modern('tools/list', { _meta: { 'io.modelcontextprotocol/protocolVersion': NEW } }),
-  'revision 1900-01-01': modern('tools/list', { _meta: { ...META, 'io.modelcontextprotocol/protocolVersion': '1900-01-01' } }, { 'mcp-protocol-version': '1900-01-01' }),
+  'revision 1900-01-01': modern(
+    'tools/list',
+    { _meta: { ...META, 'io.modelcontextprotocol/protocolVersion': '1900-01-01' } },
+    { 'mcp-protocol-version': '1900-01-01' },
+  ),
   'unknown method': modern('no/such'),
-  'initialize in the new form': modern('initialize', { protocolVersion: NEW, capabilities: {}, clientInfo: { name: 'probe', version: '1' } }),
+  'initialize in the new form': modern('initialize', {
+    protocolVersion: NEW,
+    capabilities: {},
+    clientInfo: { name: 'probe', version: '1' },
+  }),
   'ping in the new form': modern('ping'),
   'prompts in the new form': modern('prompts/list'),
   'listen in the new form': modern('subscriptions/listen', { notifications: {} }),
-  'notification in the new form': raw(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { _meta: META, requestId: 1 } }), { 'mcp-protocol-version': NEW, 'mcp-method': 'notifications/cancelled' }),
+  'notification in the new form': raw(
+    JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { _meta: META, requestId: 1 } }),
+    { 'mcp-protocol-version': NEW, 'mcp-method': 'notifications/cancelled' },
+  ),
   'initialize 2026-07-28': initialize(NEW),
   'initialize 2025-11-25': initialize('2025-11-25'),
   'initialize 2025-06-18': initialize('2025-06-18'),
@@ -65,15 +90,15 @@ const PROBES: Readonly<Record<string, Probe>> = {
   'old notification': raw('{"jsonrpc":"2.0","method":"notifications/initialized"}'),
   'posted response': raw('{"jsonrpc":"2.0","id":9,"result":{}}'),
   'id null': raw('{"jsonrpc":"2.0","id":null,"method":"ping"}'),
-  'batch': raw('[{"jsonrpc":"2.0","id":1,"method":"ping"}]'),
+  batch: raw('[{"jsonrpc":"2.0","id":1,"method":"ping"}]'),
   'empty batch': raw('[]'),
   'broken JSON': raw('{"jsonrpc":'),
   'JSON that is no message': raw('{"hello":1}'),
   'Accept of JSON only': raw('{"jsonrpc":"2.0","id":1,"method":"ping"}', { accept: 'application/json' }),
   'Accept of anything': raw('{"jsonrpc":"2.0","id":1,"method":"ping"}', { accept: '*/*' }),
   'text/plain': raw('{"jsonrpc":"2.0","id":1,"method":"ping"}', { 'content-type': 'text/plain' }),
-  'GET': { ...raw(''), method: 'GET' },
-  'DELETE': { ...raw(''), method: 'DELETE' },
+  GET: { ...raw(''), method: 'GET' },
+  DELETE: { ...raw(''), method: 'DELETE' },
 }
 
 const NO_METHOD: Outcome = { status: 200, code: -32601 }
@@ -88,18 +113,23 @@ const ALLOWED: Readonly<Record<string, { readonly ours: Outcome; readonly why: s
   'ping in the new form': { ours: NO_METHOD, why: IS_200 },
   'prompts in the new form': { ours: NO_METHOD, why: IS_200 },
   'listen in the new form': { ours: NO_METHOD, why: 'no event stream is ever opened' },
-  'old list of an unknown revision': { ours: { status: 400, code: -32022 }, why: 'the error names the revisions that are served, as the new revision does' },
-  'batch': { ours: { status: 400, code: -32600 }, why: 'the contract refuses batches in every revision' },
+  'old list of an unknown revision': {
+    ours: { status: 400, code: -32022 },
+    why: 'the error names the revisions that are served, as the new revision does',
+  },
+  batch: { ours: { status: 400, code: -32600 }, why: 'the contract refuses batches in every revision' },
   'Accept of JSON only': { ours: { status: 200, result: [] }, why: IS_LENIENT },
   'Accept of anything': { ours: { status: 200, result: [] }, why: IS_LENIENT },
   'text/plain': { ours: { status: 200, result: [] }, why: IS_LENIENT },
-  'GET': { ours: { status: 405 }, why: IS_PROBLEM },
-  'DELETE': { ours: { status: 405 }, why: IS_PROBLEM },
+  GET: { ours: { status: 405 }, why: IS_PROBLEM },
+  DELETE: { ours: { status: 405 }, why: IS_PROBLEM },
 }
 
 async function outcomeOf(response: Response): Promise<Outcome> {
   const text = await response.text()
-  const json = /^text\/event-stream/.test(response.headers.get('content-type') ?? '') ? /^data: (\{.*)$/m.exec(text)?.[1] ?? '' : text
+  const json = /^text\/event-stream/.test(response.headers.get('content-type') ?? '')
+    ? (/^data: (\{.*)$/m.exec(text)?.[1] ?? '')
+    : text
   let body: { readonly result?: object; readonly error?: { readonly code: number } } = {}
   try {
     body = JSON.parse(json) as typeof body
@@ -107,8 +137,15 @@ async function outcomeOf(response: Response): Promise<Outcome> {
     // no JSON: only the status counts
   }
   return {
-    status: response.status, ...(body.error?.code === undefined ? {} : { code: body.error.code }),
-    ...(body.result === undefined ? {} : { result: Object.keys(body.result).filter((name) => !OPTIONAL.includes(name)).sort() }),
+    status: response.status,
+    ...(body.error?.code === undefined ? {} : { code: body.error.code }),
+    ...(body.result === undefined
+      ? {}
+      : {
+          result: Object.keys(body.result)
+            .filter((name) => !OPTIONAL.includes(name))
+            .sort(),
+        }),
   }
 }
 /** Members that a server may add or leave out. */
@@ -116,11 +153,16 @@ const OPTIONAL = ['_meta', 'instructions', 'isError', 'structuredContent']
 
 /** The official server with one tool of the name that the probes call. */
 function oracle(): (request: Request) => Promise<Response> {
-  const handler = createMcpHandler(() => {
-    const server = new McpServer({ name: 'oracle', version: '1' }, { capabilities: { tools: {} } })
-    server.registerTool('list_regions', { inputSchema: fromJsonSchema({ type: 'object' }) }, async () => ({ content: [{ type: 'text', text: '{}' }] }))
-    return server
-  }, { legacy: 'stateless', responseMode: 'json' })
+  const handler = createMcpHandler(
+    () => {
+      const server = new McpServer({ name: 'oracle', version: '1' }, { capabilities: { tools: {} } })
+      server.registerTool('list_regions', { inputSchema: fromJsonSchema({ type: 'object' }) }, async () => ({
+        content: [{ type: 'text', text: '{}' }],
+      }))
+      return server
+    },
+    { legacy: 'stateless', responseMode: 'json' },
+  )
   return (request) => handler.fetch(request)
 }
 
@@ -129,10 +171,20 @@ test('differs from the official server only where it is meant to', async () => {
   const differences: Record<string, { readonly ours: Outcome; readonly official: Outcome }> = {}
   for (const [name, { method = 'POST', body, headers }] of Object.entries(PROBES)) {
     const init = { method, headers, ...(method === 'POST' ? { body } : {}) }
-    const ours = await outcomeOf(await fetch(shared.world.url, { ...init, headers: { ...headers, authorization: `Bearer ${shared.world.tokens.reading}` } }))
+    const ours = await outcomeOf(
+      await fetch(shared.world.url, {
+        ...init,
+        headers: { ...headers, authorization: `Bearer ${shared.world.tokens.reading}` },
+      }),
+    )
     const response = await ask(new Request(shared.world.url, init))
-    const official = /event-stream/.test(response.headers.get('content-type') ?? '') && name.includes('listen') ? { status: response.status } : await outcomeOf(response)
+    const official =
+      /event-stream/.test(response.headers.get('content-type') ?? '') && name.includes('listen')
+        ? { status: response.status }
+        : await outcomeOf(response)
     if (JSON.stringify(ours) !== JSON.stringify(official)) differences[name] = { ours, official }
   }
-  expect(Object.fromEntries(Object.entries(differences).map(([name, { ours }]) => [name, ours]))).toEqual(Object.fromEntries(Object.entries(ALLOWED).map(([name, { ours }]) => [name, ours])))
+  expect(Object.fromEntries(Object.entries(differences).map(([name, { ours }]) => [name, ours]))).toEqual(
+    Object.fromEntries(Object.entries(ALLOWED).map(([name, { ours }]) => [name, ours])),
+  )
 })

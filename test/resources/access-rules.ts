@@ -1,4 +1,5 @@
-/** Who may do what in Kubernetes, tried as the very user, wherever the kinds are served: by the embedded API server and by a real one. */
+/** Who may do what in Kubernetes, tried as the very user, wherever the kinds are served: by the embedded API server and
+ *  by a real one. */
 import { expect } from 'vitest'
 import { installRoles } from '../../controllers/roles.ts'
 import { type KubeObject, Lease, Namespace, type ResourceType, Secret } from '../../kit/kube/object.ts'
@@ -10,8 +11,18 @@ import { Server } from '../../resources/server.ts'
 import { Storage } from '../../resources/storage.ts'
 
 const RBAC = { group: 'rbac.authorization.k8s.io', version: 'v1' } as const
-const RoleBinding: ResourceType<undefined> = { ...RBAC, kind: 'RoleBinding', plural: 'rolebindings', scope: 'Namespaced' }
-const ClusterRoleBinding: ResourceType<undefined> = { ...RBAC, kind: 'ClusterRoleBinding', plural: 'clusterrolebindings', scope: 'Cluster' }
+const RoleBinding: ResourceType<undefined> = {
+  ...RBAC,
+  kind: 'RoleBinding',
+  plural: 'rolebindings',
+  scope: 'Namespaced',
+}
+const ClusterRoleBinding: ResourceType<undefined> = {
+  ...RBAC,
+  kind: 'ClusterRoleBinding',
+  plural: 'clusterrolebindings',
+  scope: 'Cluster',
+}
 const AT = '2026-01-01T00:00:00Z'
 const OWN = 'acct-11111111-0000-4000-8000-000000000001'
 const FOREIGN = 'acct-22222222-0000-4000-8000-000000000002'
@@ -25,16 +36,25 @@ export async function may(attempt: Promise<unknown>): Promise<boolean> {
 }
 
 /** Each attempt that was judged otherwise than expected. */
-async function wrong(attempts: readonly (readonly [what: string, isAllowed: boolean, attempt: () => Promise<unknown>])[]): Promise<string[]> {
+async function wrong(
+  attempts: readonly (readonly [what: string, isAllowed: boolean, attempt: () => Promise<unknown>])[],
+): Promise<string[]> {
   const found: string[] = []
-  for (const [what, isAllowed, attempt] of attempts) if ((await may(attempt())) !== isAllowed) found.push(`${what} is ${isAllowed ? 'refused' : 'allowed'}`)
+  for (const [what, isAllowed, attempt] of attempts)
+    if ((await may(attempt())) !== isAllowed) found.push(`${what} is ${isAllowed ? 'refused' : 'allowed'}`)
   return found
 }
 
-const make = (store: Store, namespace: string, name = 'web') => store.create(Server, { metadata: { name, namespace }, spec: { hostname: name, zone: 'z1', plan: 'tiny', template: 'tiny-linux' } as never })
-const drop = (store: Store, type: ResourceType, namespace: string, name = 'web') => store.delete(type, { namespace, name })
+const make = (store: Store, namespace: string, name = 'web') =>
+  store.create(Server, {
+    metadata: { name, namespace },
+    spec: { hostname: name, zone: 'z1', plan: 'tiny', template: 'tiny-linux' } as never,
+  })
+const drop = (store: Store, type: ResourceType, namespace: string, name = 'web') =>
+  store.delete(type, { namespace, name })
 
-/** People with a role in one account: what they may do there, and that they see nothing else. `as` is the store of a user. */
+/** People with a role in one account: what they may do there, and that they see nothing else. `as` is the store of a
+ *  user. */
 export async function tryAccountRoles(admin: Store, as: (user: string) => Store): Promise<void> {
   await installRoles(admin, 'roles')
   await installRoles(admin, 'roles')
@@ -43,73 +63,166 @@ export async function tryAccountRoles(admin: Store, as: (user: string) => Store)
     await make(admin, name)
   }
   const bind = (role: string, subject: string) => ({
-    metadata: { name: `${role}-${subject}`, namespace: OWN }, spec: undefined,
-    ...{ subjects: [{ kind: 'User', apiGroup: RBAC.group, name: subject }], roleRef: { apiGroup: RBAC.group, kind: 'ClusterRole', name: `svccloud:${role}` } },
+    metadata: { name: `${role}-${subject}`, namespace: OWN },
+    spec: undefined,
+    ...{
+      subjects: [{ kind: 'User', apiGroup: RBAC.group, name: subject }],
+      roleRef: { apiGroup: RBAC.group, kind: 'ClusterRole', name: `svccloud:${role}` },
+    },
   })
-  for (const role of ['owner', 'admin', 'member', 'viewer']) await admin.create(RoleBinding, bind(role, `${role}@example.com`))
-  const { metadata: { namespace: _namespace, ...metadata }, ...catalog } = bind('catalog', 'viewer@example.com')
+  for (const role of ['owner', 'admin', 'member', 'viewer'])
+    await admin.create(RoleBinding, bind(role, `${role}@example.com`))
+  const {
+    metadata: { namespace: _namespace, ...metadata },
+    ...catalog
+  } = bind('catalog', 'viewer@example.com')
   await admin.create(ClusterRoleBinding, { metadata, ...catalog })
 
   for (const role of ['owner', 'admin', 'member', 'viewer']) {
     const user = as(`${role}@example.com`)
     const isWriter = role !== 'viewer'
-    expect(await wrong([
-      ['reading servers', true, () => user.list(Server, { namespace: OWN })],
-      ['reading one', true, () => user.get(Server, { namespace: OWN, name: 'web' })],
-      ['reading storages', true, () => user.list(Storage, { namespace: OWN })],
-      ['reading operations', true, () => user.list(Operation, { namespace: OWN })],
-      ['making a server', isWriter, () => make(user, OWN, `by-${role}`)],
-      ['changing a server', isWriter, () => user.patch(Server, { namespace: OWN, name: 'web' }, { spec: { title: role } })],
-      ['deleting a server', isWriter, () => drop(user, Server, OWN, `by-${role}`)],
-      ['giving user data', isWriter, () => user.create(Secret, { metadata: { name: `data-${role}`, namespace: OWN }, spec: undefined, data: {} })],
-      ['listing secrets', false, () => user.list(Secret, { namespace: OWN })],
-      ['writing a status', false, () => user.patch(Server, { namespace: OWN, name: 'web' }, { status: { state: 'started' } }, 'status')],
-      ['making an operation', false, () => user.create(Operation, { metadata: { name: 'op', namespace: OWN }, spec: {} as never })],
-      ['deleting a storage', false, () => drop(user, Storage, OWN)],
-      ['reading another account', false, () => user.list(Server, { namespace: FOREIGN })],
-      ['reading one of another account', false, () => user.get(Server, { namespace: FOREIGN, name: 'web' })],
-      ['writing in another account', false, () => make(user, FOREIGN, 'intruder')],
-      ['reading all servers', false, () => user.list(Server)],
-      ['reading namespaces', false, () => user.list(Namespace)],
-      ['giving itself rights', false, () => user.create(RoleBinding, bind('owner', 'mallory'))],
-      ['reading zones', role === 'viewer', () => user.list(Zone)],
-      ['making plans', false, () => user.create(Plan, { metadata: { name: 'free' }, spec: {} as never })],
-      ['reading hosts', false, () => user.list(Node)],
-    ]), role).toEqual([])
+    expect(
+      await wrong([
+        ['reading servers', true, () => user.list(Server, { namespace: OWN })],
+        ['reading one', true, () => user.get(Server, { namespace: OWN, name: 'web' })],
+        ['reading storages', true, () => user.list(Storage, { namespace: OWN })],
+        ['reading operations', true, () => user.list(Operation, { namespace: OWN })],
+        ['making a server', isWriter, () => make(user, OWN, `by-${role}`)],
+        [
+          'changing a server',
+          isWriter,
+          () => user.patch(Server, { namespace: OWN, name: 'web' }, { spec: { title: role } }),
+        ],
+        ['deleting a server', isWriter, () => drop(user, Server, OWN, `by-${role}`)],
+        [
+          'giving user data',
+          isWriter,
+          () => user.create(Secret, { metadata: { name: `data-${role}`, namespace: OWN }, spec: undefined, data: {} }),
+        ],
+        ['listing secrets', false, () => user.list(Secret, { namespace: OWN })],
+        [
+          'writing a status',
+          false,
+          () => user.patch(Server, { namespace: OWN, name: 'web' }, { status: { state: 'started' } }, 'status'),
+        ],
+        [
+          'making an operation',
+          false,
+          () => user.create(Operation, { metadata: { name: 'op', namespace: OWN }, spec: {} as never }),
+        ],
+        ['deleting a storage', false, () => drop(user, Storage, OWN)],
+        ['reading another account', false, () => user.list(Server, { namespace: FOREIGN })],
+        ['reading one of another account', false, () => user.get(Server, { namespace: FOREIGN, name: 'web' })],
+        ['writing in another account', false, () => make(user, FOREIGN, 'intruder')],
+        ['reading all servers', false, () => user.list(Server)],
+        ['reading namespaces', false, () => user.list(Namespace)],
+        ['giving itself rights', false, () => user.create(RoleBinding, bind('owner', 'mallory'))],
+        ['reading zones', role === 'viewer', () => user.list(Zone)],
+        ['making plans', false, () => user.create(Plan, { metadata: { name: 'free' }, spec: {} as never })],
+        ['reading hosts', false, () => user.list(Node)],
+      ]),
+      role,
+    ).toEqual([])
   }
 }
 
-export const instanceOf = (name: string, node: string): { readonly metadata: KubeObject['metadata']; readonly spec: never } => ({
+export const instanceOf = (
+  name: string,
+  node: string,
+): { readonly metadata: KubeObject['metadata']; readonly spec: never } => ({
   metadata: { name, namespace: `node-${node}` },
   spec: {
-    server: { namespace: OWN, name, uid: 'u' }, hostname: name, power: 'running', incarnation: 1, cores: 1, memoryMebibytes: 192, disks: [{ volume: 'v', serial: 's' }], interfaces: [], template: 't',
+    server: { namespace: OWN, name, uid: 'u' },
+    hostname: name,
+    power: 'running',
+    incarnation: 1,
+    cores: 1,
+    memoryMebibytes: 192,
+    disks: [{ volume: 'v', serial: 's' }],
+    interfaces: [],
+    template: 't',
     metadata: { isEnabled: true, id: name, title: '', zone: 'z', region: 'r', plan: 'p', publicKeys: [], labels: {} },
   } as never, // as the controllers write it
 })
 
-/** Two hosts and an account: each agent does its work in the namespace of its node, and reaches nothing else. The namespaces of the
+/** Two hosts and an account: each agent does its work in the namespace of its node, and reaches nothing else. The
+ *  namespaces of the
  *  nodes `n1` and `n2` are there, and what gives the agents their rights. `agentOf` is the store of a node's agent. */
 export async function tryConfinement(admin: Store, agentOf: (node: string) => Store): Promise<void> {
-  if ((await admin.get(Namespace, { name: OWN })) === undefined) await admin.create(Namespace, { metadata: { name: OWN }, spec: {} })
+  if ((await admin.get(Namespace, { name: OWN })) === undefined)
+    await admin.create(Namespace, { metadata: { name: OWN }, spec: {} })
   await make(admin, OWN, 'confined')
   await admin.create(Secret, { metadata: { name: 'user-data', namespace: OWN }, spec: undefined, data: {} })
   for (const node of ['n1', 'n2']) {
     await admin.create(Instance, instanceOf('guest', node))
-    await admin.create(Volume, { metadata: { name: 'disk', namespace: `node-${node}` }, spec: { storage: { namespace: OWN, name: 'disk', uid: 'u' }, sizeGibibytes: 1 } })
-    await admin.create(Secret, { metadata: { name: 'agent-access', namespace: `node-${node}` }, spec: undefined, data: {} })
+    await admin.create(Volume, {
+      metadata: { name: 'disk', namespace: `node-${node}` },
+      spec: { storage: { namespace: OWN, name: 'disk', uid: 'u' }, sizeGibibytes: 1 },
+    })
+    await admin.create(Secret, {
+      metadata: { name: 'agent-access', namespace: `node-${node}` },
+      spec: undefined,
+      data: {},
+    })
   }
-  for (const [node, other] of [['n1', 'n2'], ['n2', 'n1']] as const) {
+  for (const [node, other] of [
+    ['n1', 'n2'],
+    ['n2', 'n1'],
+  ] as const) {
     const agent = agentOf(node)
     const work = (at: string, isAllowed: boolean) => {
       const namespace = `node-${at}`
       return [
         [`${at}: reading guests`, isAllowed, () => agent.list(Instance, { namespace })],
         [`${at}: reading disks`, isAllowed, () => agent.list(Volume, { namespace })],
-        [`${at}: telling of a guest`, isAllowed, () => agent.patch(Instance, { namespace, name: 'guest' }, { status: { state: 'running', incarnation: 1 } }, 'status')],
-        [`${at}: telling of a disk`, isAllowed, () => agent.patch(Volume, { namespace, name: 'disk' }, { status: { state: 'ready' } }, 'status')],
-        [`${at}: holding a guest`, isAllowed, () => agent.patch(Instance, { namespace, name: 'guest' }, { metadata: { finalizers: ['svccloud.dev/host'] } })],
-        [`${at}: reporting`, isAllowed, () => agent.apply(NodeReport, { metadata: { name: 'node', namespace }, spec: { agentVersion: '1', bootId: 'b', logicalCpus: 1, memoryMebibytes: 1, storageGibibytes: 1, hypervisor: 'simulated', features: [] } })],
-        [`${at}: its heartbeat`, isAllowed, () => agent.apply(Lease, { metadata: { name: 'heartbeat', namespace }, spec: { renewTime: '2026-01-01T00:00:00.000000Z' } })],
+        [
+          `${at}: telling of a guest`,
+          isAllowed,
+          () =>
+            agent.patch(
+              Instance,
+              { namespace, name: 'guest' },
+              { status: { state: 'running', incarnation: 1 } },
+              'status',
+            ),
+        ],
+        [
+          `${at}: telling of a disk`,
+          isAllowed,
+          () => agent.patch(Volume, { namespace, name: 'disk' }, { status: { state: 'ready' } }, 'status'),
+        ],
+        [
+          `${at}: holding a guest`,
+          isAllowed,
+          () =>
+            agent.patch(Instance, { namespace, name: 'guest' }, { metadata: { finalizers: ['svccloud.dev/host'] } }),
+        ],
+        [
+          `${at}: reporting`,
+          isAllowed,
+          () =>
+            agent.apply(NodeReport, {
+              metadata: { name: 'node', namespace },
+              spec: {
+                agentVersion: '1',
+                bootId: 'b',
+                logicalCpus: 1,
+                memoryMebibytes: 1,
+                storageGibibytes: 1,
+                hypervisor: 'simulated',
+                features: [],
+              },
+            }),
+        ],
+        [
+          `${at}: its heartbeat`,
+          isAllowed,
+          () =>
+            agent.apply(Lease, {
+              metadata: { name: 'heartbeat', namespace },
+              spec: { renewTime: '2026-01-01T00:00:00.000000Z' },
+            }),
+        ],
         [`${at}: its access`, isAllowed, () => agent.get(Secret, { namespace, name: 'agent-access' })],
         [`${at}: its namespace`, isAllowed, () => agent.get(Namespace, { name: namespace })],
         [`${at}: making a guest`, false, () => agent.create(Instance, instanceOf('made', at))],
@@ -117,22 +230,38 @@ export async function tryConfinement(admin: Store, agentOf: (node: string) => St
         [`${at}: listing secrets`, false, () => agent.list(Secret, { namespace })],
         [`${at}: writing secrets`, false, () => agent.patch(Secret, { namespace, name: 'agent-access' }, { data: {} })],
         [`${at}: removing the namespace`, false, () => agent.delete(Namespace, { name: namespace })],
-        [`${at}: giving rights`, false, () => agent.create(RoleBinding, { metadata: { name: 'mine', namespace }, spec: undefined, ...{ subjects: [], roleRef: { apiGroup: RBAC.group, kind: 'ClusterRole', name: 'svccloud:viewer' } } })],
+        [
+          `${at}: giving rights`,
+          false,
+          () =>
+            agent.create(RoleBinding, {
+              metadata: { name: 'mine', namespace },
+              spec: undefined,
+              ...{ subjects: [], roleRef: { apiGroup: RBAC.group, kind: 'ClusterRole', name: 'svccloud:viewer' } },
+            }),
+        ],
       ] as const
     }
-    expect(await wrong([
-      ...work(node, true),
-      ...work(other, false),
-      ['every guest', false, () => agent.list(Instance)],
-      ['every secret', false, () => agent.list(Secret)],
-      ['every namespace', false, () => agent.list(Namespace)],
-      ['hosts', false, () => agent.list(Node)],
-      ['its host', false, () => agent.patch(Node, { name: node }, { spec: { isCordoned: false } })],
-      ["an account's servers", false, () => agent.list(Server, { namespace: OWN })],
-      ["an account's server", false, () => agent.get(Server, { namespace: OWN, name: 'confined' })],
-      ["changing an account's server", false, () => agent.patch(Server, { namespace: OWN, name: 'confined' }, { spec: { title: AT } })],
-      ["an account's user data", false, () => agent.get(Secret, { namespace: OWN, name: 'user-data' })],
-      ["an account's storages", false, () => agent.list(Storage, { namespace: OWN })],
-    ]), node).toEqual([])
+    expect(
+      await wrong([
+        ...work(node, true),
+        ...work(other, false),
+        ['every guest', false, () => agent.list(Instance)],
+        ['every secret', false, () => agent.list(Secret)],
+        ['every namespace', false, () => agent.list(Namespace)],
+        ['hosts', false, () => agent.list(Node)],
+        ['its host', false, () => agent.patch(Node, { name: node }, { spec: { isCordoned: false } })],
+        ["an account's servers", false, () => agent.list(Server, { namespace: OWN })],
+        ["an account's server", false, () => agent.get(Server, { namespace: OWN, name: 'confined' })],
+        [
+          "changing an account's server",
+          false,
+          () => agent.patch(Server, { namespace: OWN, name: 'confined' }, { spec: { title: AT } }),
+        ],
+        ["an account's user data", false, () => agent.get(Secret, { namespace: OWN, name: 'user-data' })],
+        ["an account's storages", false, () => agent.list(Storage, { namespace: OWN })],
+      ]),
+      node,
+    ).toEqual([])
   }
 }

@@ -18,7 +18,12 @@ import { tryAccountRoles, tryConfinement } from './access-rules.ts'
 let core: Core
 let admin: Store
 const storeOf = (name: string, groups: readonly string[]) =>
-  openClient({ transport: (request) => core.handle(request, { name, groups: [...groups, 'system:authenticated'] }), fieldManager: 'tests', clock: systemClock, random: systemRandom })
+  openClient({
+    transport: (request) => core.handle(request, { name, groups: [...groups, 'system:authenticated'] }),
+    fieldManager: 'tests',
+    clock: systemClock,
+    random: systemRandom,
+  })
 
 beforeAll(async () => {
   core = await openCore({ clock: systemClock, random: systemRandom, log: silentLog, storage: memoryStorage() })
@@ -30,17 +35,25 @@ afterAll(() => core.close())
 test('the committed roles are what the role table says', async () => {
   const files = roleFiles()
   expect((await readdir(ROLE_FOLDER)).sort()).toEqual([...files.keys()].sort())
-  for (const [name, text] of files) expect(await readFile(join(ROLE_FOLDER, name), 'utf8'), `${name}: run npm run generate`).toBe(text)
+  for (const [name, text] of files)
+    expect(await readFile(join(ROLE_FOLDER, name), 'utf8'), `${name}: run npm run generate`).toBe(text)
 })
 
 test('roles that may the same in the API may the same in Kubernetes, and viewers only look', () => {
   const rulesOf = (name: string) => ACCOUNT_ROLES.find(({ metadata }) => metadata.name === `svccloud:${name}`)?.rules
   expect(rulesOf('owner')).toEqual(rulesOf('member'))
   expect(rulesOf('admin')).toEqual(rulesOf('member'))
-  expect(rulesOf('viewer')).toEqual([{ apiGroups: ['svccloud.dev'], resources: expect.arrayContaining(['servers', 'storages', 'operations']), verbs: ['get', 'list', 'watch'] }])
+  expect(rulesOf('viewer')).toEqual([
+    {
+      apiGroups: ['svccloud.dev'],
+      resources: expect.arrayContaining(['servers', 'storages', 'operations']),
+      verbs: ['get', 'list', 'watch'],
+    },
+  ])
 })
 
-test('the embedded API server holds people to their role and their account', () => tryAccountRoles(admin, (user) => storeOf(user, [])))
+test('the embedded API server holds people to their role and their account', () =>
+  tryAccountRoles(admin, (user) => storeOf(user, [])))
 
 test('the embedded API server holds agents to their node', async () => {
   for (const name of ['node-n1', 'node-n2']) await admin.create(Namespace, { metadata: { name }, spec: {} })

@@ -11,31 +11,98 @@ import { Storage } from '../../resources/storage.ts'
 
 const NAMESPACE = 'default'
 const AT = '2026-01-01T00:00:00Z'
-const stanza = (kind: string) => ({ id: `op-${kind}`, kind, requestedAt: AT, deadlineAt: AT, actor: 'user:1', requestId: 'r' })
+const stanza = (kind: string) => ({
+  id: `op-${kind}`,
+  kind,
+  requestedAt: AT,
+  deadlineAt: AT,
+  actor: 'user:1',
+  requestId: 'r',
+})
 
 /** Valid objects, by the kind that they are tried for. */
 const OBJECTS = {
-  server: { type: Server, metadata: { name: 'web', namespace: NAMESPACE }, spec: { hostname: 'web', zone: 'z1', plan: 'tiny', template: 'tiny-linux' } },
-  storage: { type: Storage, metadata: { name: 'web', namespace: NAMESPACE }, spec: { zone: 'z1', sizeGibibytes: 2, isBoot: true, serverId: 'web', source: { kind: 'template', id: 'tiny-linux' } } },
+  server: {
+    type: Server,
+    metadata: { name: 'web', namespace: NAMESPACE },
+    spec: { hostname: 'web', zone: 'z1', plan: 'tiny', template: 'tiny-linux' },
+  },
+  storage: {
+    type: Storage,
+    metadata: { name: 'web', namespace: NAMESPACE },
+    spec: {
+      zone: 'z1',
+      sizeGibibytes: 2,
+      isBoot: true,
+      serverId: 'web',
+      source: { kind: 'template', id: 'tiny-linux' },
+    },
+  },
   data: { type: Storage, metadata: { name: 'data', namespace: NAMESPACE }, spec: { zone: 'z1', sizeGibibytes: 2 } },
-  operation: { type: Operation, metadata: { name: 'op', namespace: NAMESPACE }, spec: { kind: 'server.start', target: { type: 'server', id: 'web' }, actor: 'user:1', requestId: 'r', createdAt: AT, deadlineAt: AT, stepCount: 1 } },
+  operation: {
+    type: Operation,
+    metadata: { name: 'op', namespace: NAMESPACE },
+    spec: {
+      kind: 'server.start',
+      target: { type: 'server', id: 'web' },
+      actor: 'user:1',
+      requestId: 'r',
+      createdAt: AT,
+      deadlineAt: AT,
+      stepCount: 1,
+    },
+  },
   zone: { type: Zone, metadata: { name: 'z1' }, spec: { displayName: 'One', region: 'r1' } },
-  plan: { type: Plan, metadata: { name: 'tiny' }, spec: { family: 'starter', cores: 1, memoryMebibytes: 192, storageGibibytes: 1, priceMonthlyCents: 100 } },
+  plan: {
+    type: Plan,
+    metadata: { name: 'tiny' },
+    spec: { family: 'starter', cores: 1, memoryMebibytes: 192, storageGibibytes: 1, priceMonthlyCents: 100 },
+  },
   node: { type: Node, metadata: { name: 'n1' }, spec: { zone: 'z1' } },
-  volume: { type: Volume, metadata: { name: 'disk', namespace: NAMESPACE }, spec: { storage: { namespace: NAMESPACE, name: 'web', uid: 'disk' }, sizeGibibytes: 2, pool: 'pool-a' } },
-  pool: { type: PublicPool, metadata: { name: 'p1' }, spec: { zone: 'z1', family: 'ipv4', cidr: '192.0.2.0/24', use: 'server_ipv4' } },
+  volume: {
+    type: Volume,
+    metadata: { name: 'disk', namespace: NAMESPACE },
+    spec: { storage: { namespace: NAMESPACE, name: 'web', uid: 'disk' }, sizeGibibytes: 2, pool: 'pool-a' },
+  },
+  pool: {
+    type: PublicPool,
+    metadata: { name: 'p1' },
+    spec: { zone: 'z1', family: 'ipv4', cidr: '192.0.2.0/24', use: 'server_ipv4' },
+  },
 } as const
 type Name = keyof typeof OBJECTS
 
 const SWITCHED = {
-  operationId: 'op', state: 'switched', sourceNode: 'n1', targetNode: 'n2', attempt: 1, phase: '', iteration: 0, transferredBytes: 0, totalBytes: 0, dirtyBytesPerSecond: 0, downtimeMilliseconds: 0, detail: '',
+  operationId: 'op',
+  state: 'switched',
+  sourceNode: 'n1',
+  targetNode: 'n2',
+  attempt: 1,
+  phase: '',
+  iteration: 0,
+  transferredBytes: 0,
+  totalBytes: 0,
+  dirtyBytesPerSecond: 0,
+  downtimeMilliseconds: 0,
+  detail: '',
 }
 
-/** The patch of the spec, and what the answer says; undefined when the patch is taken. In order: what is taken stays. Last, what the platform
+/** The patch of the spec, and what the answer says; undefined when the patch is taken. In order: what is taken stays.
+ *  Last, what the platform
  *  has written of the status before. */
-const CHANGES: readonly (readonly [Name, Readonly<Record<string, unknown>>, (string | undefined)?, Readonly<Record<string, unknown>>?])[] = [
+const CHANGES: readonly (readonly [
+  Name,
+  Readonly<Record<string, unknown>>,
+  (string | undefined)?,
+  Readonly<Record<string, unknown>>?,
+])[] = [
   ['server', { zone: 'z2' }, 'zone cannot be changed'],
-  ['server', { zone: 'z3' }, 'zone cannot be changed', { migration: { ...SWITCHED, state: 'detached', targetZone: 'z3' } }],
+  [
+    'server',
+    { zone: 'z3' },
+    'zone cannot be changed',
+    { migration: { ...SWITCHED, state: 'detached', targetZone: 'z3' } },
+  ],
   ['server', { zone: 'z2' }, 'zone cannot be changed', { migration: { ...SWITCHED, targetZone: 'z3' } }],
   ['server', { zone: 'z3' }, undefined, { migration: { ...SWITCHED, targetZone: 'z3' } }],
   ['server', { plan: 'large' }, 'plan cannot be changed'],
@@ -72,16 +139,21 @@ const CHANGES: readonly (readonly [Name, Readonly<Record<string, unknown>>, (str
 
 /** Tries every change against the server behind the store, where the kinds are installed. */
 export async function tryKindRules(store: Store): Promise<void> {
-  for (const { type, metadata, spec } of Object.values(OBJECTS)) await store.create(type as ResourceType, { metadata, spec })
+  for (const { type, metadata, spec } of Object.values(OBJECTS))
+    await store.create(type as ResourceType, { metadata, spec })
   for (const [name, spec, expected, status] of CHANGES) {
     const { type, metadata } = OBJECTS[name]
-    if (status !== undefined) await store.patch(type as ResourceType, metadata, { status: { state: 'stopped', ...status } }, 'status')
+    if (status !== undefined)
+      await store.patch(type as ResourceType, metadata, { status: { state: 'stopped', ...status } }, 'status')
     const what = `${name} ${JSON.stringify(spec)}`
-    const answer: KubeObject | ApiError = await store.patch(type as ResourceType, metadata, { spec }).catch((error: unknown) => {
-      if (error instanceof ApiError) return error
-      throw error
-    })
+    const answer: KubeObject | ApiError = await store
+      .patch(type as ResourceType, metadata, { spec })
+      .catch((error: unknown) => {
+        if (error instanceof ApiError) return error
+        throw error
+      })
     if (expected === undefined) expect(answer, what).toMatchObject({ spec })
-    else expect(answer, what).toMatchObject({ code: 422, reason: 'Invalid', message: expect.stringContaining(expected) })
+    else
+      expect(answer, what).toMatchObject({ code: 422, reason: 'Invalid', message: expect.stringContaining(expected) })
   }
 }

@@ -12,7 +12,9 @@ import { tryKindRules } from './kind-rules.ts'
 
 /** Kinds that only controllers and agents write: their fields are explained where they are defined. */
 const INTERNAL = ['Instance', 'Volume', 'NodeReport']
-const forPeople = RESOURCES.filter(({ kind }) => !INTERNAL.includes(kind)).map((resource) => [resource.kind, resource] as const)
+const forPeople = RESOURCES.filter(({ kind }) => !INTERNAL.includes(kind)).map(
+  (resource) => [resource.kind, resource] as const,
+)
 
 interface Schema {
   readonly description?: string
@@ -22,7 +24,10 @@ interface Schema {
 
 /** Paths of the fields that say nothing of themselves. */
 const silent = ({ properties = {}, items }: Schema, path: string): string[] => [
-  ...Object.entries(properties).flatMap(([name, field]) => [...(field.description === undefined ? [`${path}.${name}`] : []), ...silent(field, `${path}.${name}`)]),
+  ...Object.entries(properties).flatMap(([name, field]) => [
+    ...(field.description === undefined ? [`${path}.${name}`] : []),
+    ...silent(field, `${path}.${name}`),
+  ]),
   ...(items === undefined ? [] : silent(items, `${path}[]`)),
 ]
 
@@ -33,12 +38,19 @@ test.each(forPeople)('kubectl explains every field of %s', (_kind, { spec, statu
 
 test.each(forPeople)('health and newest generation of %s can be told by tools', (_kind, { kind, status }: Resource) => {
   const { properties = {} } = schemaOf(status, 'status') as Schema
-  expect(Object.keys(properties)).toEqual(expect.arrayContaining(kind === 'Operation' ? ['observedGeneration'] : ['observedGeneration', 'conditions']))
+  expect(Object.keys(properties)).toEqual(
+    expect.arrayContaining(kind === 'Operation' ? ['observedGeneration'] : ['observedGeneration', 'conditions']),
+  )
 })
 
 test('the embedded API server keeps the rules of the kinds', async () => {
   const core = await openCore({ clock: systemClock, random: systemRandom, log: silentLog, storage: memoryStorage() })
-  const store = openClient({ transport: (request) => core.handle(request, ADMIN), fieldManager: 'tests', clock: systemClock, random: systemRandom })
+  const store = openClient({
+    transport: (request) => core.handle(request, ADMIN),
+    fieldManager: 'tests',
+    clock: systemClock,
+    random: systemRandom,
+  })
   try {
     await installCrds(store, await readCrds('crds'), systemClock)
     await tryKindRules(store)

@@ -6,13 +6,26 @@ import { watchAddresses } from './addresses.ts'
 const REVISION = 1
 const storageKey = `${Instance.group}/${Instance.plural}`
 const toldOf = (server: string, address: string) => ({
-  apiVersion: 'svccloud.dev/v1', kind: 'Instance', metadata: { name: server, uid: server, creationTimestamp: '2026-01-01T00:00:00Z', resourceVersion: '1' },
-  spec: { server: { uid: server }, interfaces: [{ macAddress: server, kind: 'public', ipv4: { address, prefix: 24, gateway: '198.51.100.1' }, routedPrefixes: [] }] },
+  apiVersion: 'svccloud.dev/v1',
+  kind: 'Instance',
+  metadata: { name: server, uid: server, creationTimestamp: '2026-01-01T00:00:00Z', resourceVersion: '1' },
+  spec: {
+    server: { uid: server },
+    interfaces: [
+      {
+        macAddress: server,
+        kind: 'public',
+        ipv4: { address, prefix: 24, gateway: '198.51.100.1' },
+        routedPrefixes: [],
+      },
+    ],
+  },
 })
 
 it('finds an address that two servers have at once, and no other', () => {
   const watch = watchAddresses()
-  const write = (key: string, object: ReturnType<typeof toldOf> | undefined) => void watch.storage.append({ revision: REVISION, storageKey, key, object })
+  const write = (key: string, object: ReturnType<typeof toldOf> | undefined) =>
+    void watch.storage.append({ revision: REVISION, storageKey, key, object })
   write('node-a/one', toldOf('one', '198.51.100.2'))
   write('node-b/one', toldOf('one', '198.51.100.2')) // it moves
   write('node-b/two', toldOf('two', '198.51.100.3'))

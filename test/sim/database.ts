@@ -1,7 +1,19 @@
-/** A real PostgreSQL under the simulation. Connections are handed out one at a time, in the order they were asked for, so that
- *  the run does not depend on the database's speed; a process that dies in a transaction loses it; faults break connections before a
+/** A real PostgreSQL under the simulation. Connections are handed out one at a time, in the order they were asked for,
+ *  so that
+ *  the run does not depend on the database's speed; a process that dies in a transaction loses it; faults break
+ *  connections before a
  *  statement, before COMMIT, or after it (the commit happened, the answer is lost). */
-import { CompiledQuery, type DatabaseConnection, type Driver, Kysely, PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler, type QueryResult, type TransactionSettings } from 'kysely'
+import {
+  CompiledQuery,
+  type DatabaseConnection,
+  type Driver,
+  Kysely,
+  PostgresAdapter,
+  PostgresIntrospector,
+  PostgresQueryCompiler,
+  type QueryResult,
+  type TransactionSettings,
+} from 'kysely'
 import pg from 'pg'
 import type { Tables } from '../../db/tables.ts'
 import type { Scheduler, SimulatedProcess } from './scheduler.ts'
@@ -50,7 +62,11 @@ export class SimulatedPostgres {
   }
 
   query(sql: string, parameters: readonly unknown[]): Promise<pg.QueryResult> {
-    return this.#scheduler.track(this.#client.query(parameters.length === 0 ? { text: sql } : { name: nameOf(sql), text: sql, values: [...parameters] }))
+    return this.#scheduler.track(
+      this.#client.query(
+        parameters.length === 0 ? { text: sql } : { name: nameOf(sql), text: sql, values: [...parameters] },
+      ),
+    )
   }
 }
 
@@ -114,7 +130,8 @@ class SimulatedConnection implements DatabaseConnection {
   async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
     const result = await this.run(query.sql, query.parameters)
     const changesRows = result.command === 'INSERT' || result.command === 'UPDATE' || result.command === 'DELETE'
-    return { rows: result.rows as R[], ...(changesRows ? { numAffectedRows: BigInt(result.rowCount ?? 0) } : {}) } // rows are what the statement asked for
+    // rows are what the statement asked for
+    return { rows: result.rows as R[], ...(changesRows ? { numAffectedRows: BigInt(result.rowCount ?? 0) } : {}) }
   }
 
   async *streamQuery<R>(query: CompiledQuery): AsyncIterableIterator<QueryResult<R>> {
@@ -149,7 +166,11 @@ class SimulatedDriver implements Driver {
 }
 
 /** The database as the process sees it in its current epoch. */
-export function databaseOf(process: SimulatedProcess, postgres: SimulatedPostgres, faults: DatabaseFaults): Kysely<Tables> {
+export function databaseOf(
+  process: SimulatedProcess,
+  postgres: SimulatedPostgres,
+  faults: DatabaseFaults,
+): Kysely<Tables> {
   const open = async () => {
     const epoch = process.epoch
     await postgres.acquire()

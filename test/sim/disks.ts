@@ -1,4 +1,5 @@
-/** What lies on the simulated disks: a number that only grows, because every guest writes to its disks all the time and remembers what it
+/** What lies on the simulated disks: a number that only grows, because every guest writes to its disks all the time and
+ *  remembers what it
  *  wrote last. A guest that reads less than that, or boots from less than was ever written, has lost data. */
 import type { HeldVolume, VolumeStore } from '../../agents/node/drivers/storage/volume-store.ts'
 import type { SimulatedGuestRecord, SimulatedHost } from '../../agents/node/drivers/hypervisor/simulated.ts'
@@ -31,7 +32,11 @@ export function newDisks(): Disks {
       const [place, memoryKey, volume] = [placeOf(host, path), `${life} ${path}`, path.slice(path.lastIndexOf('/') + 1)]
       const memory = memories.get(memoryKey)
       // A disk that was copied with its guest is whole when the guest arrives; where it lies is new.
-      const isCarried = transfer?.role === 'receive' && transfer.diskPort !== undefined && memory !== undefined && (contents.get(place) ?? 0) === 0
+      const isCarried =
+        transfer?.role === 'receive' &&
+        transfer.diskPort !== undefined &&
+        memory !== undefined &&
+        (contents.get(place) ?? 0) === 0
       const content = isCarried ? memory : contents.get(place)
       if (content === undefined) return [`guest ${name} runs on ${host} on a disk that is gone`]
       const expected = memory ?? written.get(volume) ?? 0
@@ -49,7 +54,10 @@ export function newDisks(): Disks {
         const wasHere = (await store.inspect(volume.name)) !== undefined
         await store.create(volume, signal)
         if (wasHere) return
-        const from = volume.from === undefined ? 0 : contents.get(served.get(`${volume.from.host}:${volume.from.port}`) ?? '') ?? 0
+        const from =
+          volume.from === undefined
+            ? 0
+            : (contents.get(served.get(`${volume.from.host}:${volume.from.port}`) ?? '') ?? 0)
         contents.set(placeOf(host, pathOf(volume.name, volume.pool)), from)
       },
       async serve(name, key) {
@@ -69,6 +77,9 @@ export function newDisks(): Disks {
       },
     }),
     write: (hosts) => hosts.flatMap(({ name, machine }) => machine.running().flatMap((guest) => writeBy(name, guest))),
-    contentOf: (host, { name, pool }) => ({ is: contents.get(placeOf(host, pathOf(name, pool))), was: written.get(name) ?? 0 }),
+    contentOf: (host, { name, pool }) => ({
+      is: contents.get(placeOf(host, pathOf(name, pool))),
+      was: written.get(name) ?? 0,
+    }),
   }
 }

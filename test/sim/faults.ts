@@ -1,4 +1,5 @@
-/** Which faults a seed throws, and how often. Every seed draws its own subset, so that one kind of fault cannot hide another for ever;
+/** Which faults a seed throws, and how often. Every seed draws its own subset, so that one kind of fault cannot hide
+ *  another for ever;
  *  after the chaos everything is calm and liveness must hold. */
 import type { Random } from '../../kit/sys/random.ts'
 import type { DatabaseFaults } from './database.ts'
@@ -17,11 +18,28 @@ interface Rates {
   readonly crashAfterStatement: number
 }
 
-const CALM: Rates = { apiFailsBefore: 0, apiLosesReply: 0, crashAfterApi: 0, watchCut: 0, watchSilent: 0, watchDuplicate: 0, databaseBreaks: 0, commitLost: 0, crashAfterStatement: 0 }
+const CALM: Rates = {
+  apiFailsBefore: 0,
+  apiLosesReply: 0,
+  crashAfterApi: 0,
+  watchCut: 0,
+  watchSilent: 0,
+  watchDuplicate: 0,
+  databaseBreaks: 0,
+  commitLost: 0,
+  crashAfterStatement: 0,
+}
 
 const STRONGEST: Rates = {
-  apiFailsBefore: 0.05, apiLosesReply: 0.02, crashAfterApi: 0.01, watchCut: 0.02, watchSilent: 0.005, watchDuplicate: 0.05,
-  databaseBreaks: 0.01, commitLost: 0.02, crashAfterStatement: 0.004,
+  apiFailsBefore: 0.05,
+  apiLosesReply: 0.02,
+  crashAfterApi: 0.01,
+  watchCut: 0.02,
+  watchSilent: 0.005,
+  watchDuplicate: 0.05,
+  databaseBreaks: 0.01,
+  commitLost: 0.02,
+  crashAfterStatement: 0.004,
 }
 
 export interface FaultPlan extends DatabaseFaults, TransportFaults {
@@ -39,19 +57,32 @@ export interface FaultOptions {
 
 export function drawFaults(random: Random, options: FaultOptions): FaultPlan {
   const drawn = Object.fromEntries(
-    Object.entries(STRONGEST).map(([name, strongest]) => [name, random.fraction() < 0.5 ? strongest * random.fraction() : 0]),
+    Object.entries(STRONGEST).map(([name, strongest]) => [
+      name,
+      random.fraction() < 0.5 ? strongest * random.fraction() : 0,
+    ]),
   ) as unknown as Rates // the same keys
   let rates = drawn
   const hits = (rate: number) => rate > 0 && random.fraction() < rate
-  const names = Object.entries(drawn).filter(([, rate]) => rate > 0).map(([name, rate]) => `${name}=${rate.toFixed(4)}`)
+  const names = Object.entries(drawn)
+    .filter(([, rate]) => rate > 0)
+    .map(([name, rate]) => `${name}=${rate.toFixed(4)}`)
   return {
     summary: names.length === 0 ? 'none' : names.join(' '),
     calm: () => void (rates = CALM),
     latencyMilliseconds: () => 1 + random.fraction() * (rates === CALM ? 3 : 40),
-    failsBefore: () => (hits(rates.apiFailsBefore) ? [409, 429, 500, 503, 0][Math.floor(random.fraction() * 5)] : undefined),
+    failsBefore: () =>
+      hits(rates.apiFailsBefore) ? [409, 429, 500, 503, 0][Math.floor(random.fraction() * 5)] : undefined,
     losesReply: () => hits(rates.apiLosesReply),
     crashesAfterRequest: (processName) => options.mayCrash(processName) && hits(rates.crashAfterApi),
-    watchFault: () => (hits(rates.watchCut) ? 'cut' : hits(rates.watchSilent) ? 'silent' : hits(rates.watchDuplicate) ? 'duplicate' : undefined),
+    watchFault: () =>
+      hits(rates.watchCut)
+        ? 'cut'
+        : hits(rates.watchSilent)
+          ? 'silent'
+          : hits(rates.watchDuplicate)
+            ? 'duplicate'
+            : undefined,
     breaksBefore: () => hits(rates.databaseBreaks),
     losesCommit: () => hits(rates.commitLost),
     crashesAfter: (processName) => options.mayCrash(processName) && hits(rates.crashAfterStatement),

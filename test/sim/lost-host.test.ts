@@ -1,5 +1,7 @@
-/** One loss without other faults: a host that nobody hears any more while its guest goes on. What makes it safe to start the guest elsewhere is
- *  that its management controller has cut the power; where the controller lies about it, the checkers must see two guests. */
+/** One loss without other faults: a host that nobody hears any more while its guest goes on. What makes it safe to
+ *  start the guest elsewhere is
+ *  that its management controller has cut the power; where the controller lies about it, the checkers must see two
+ *  guests. */
 import { expect, it } from 'vitest'
 import { useConnection } from './connection.ts'
 import { SimulatedPostgres } from './database.ts'
@@ -15,14 +17,23 @@ const MINUTE_MILLISECONDS = 60_000
 const connection = useConnection()
 
 /** Where the guest ran before and runs after the loss, and what the checkers saw meanwhile. */
-async function loseHost(options: WorldOptions): Promise<{ readonly before: readonly string[]; readonly after: readonly string[]; readonly violations: readonly string[] }> {
+async function loseHost(options: WorldOptions): Promise<{
+  readonly before: readonly string[]
+  readonly after: readonly string[]
+  readonly violations: readonly string[]
+}> {
   const client = connection()
   await empty(client)
-  const world = await openWorld(SEED, (scheduler) => new SimulatedPostgres(client, scheduler), { ...options, hasLosses: true })
+  const world = await openWorld(SEED, (scheduler) => new SimulatedPostgres(client, scheduler), {
+    ...options,
+    hasLosses: true,
+  })
   const { scheduler } = world
   const violations = new Set<string>()
   const pass = (milliseconds: number, isDone: () => boolean = () => false) =>
-    scheduler.runUntil(scheduler.nowMilliseconds + milliseconds, isDone, () => watchGuests(world).forEach((violation) => violations.add(violation)))
+    scheduler.runUntil(scheduler.nowMilliseconds + milliseconds, isDone, () =>
+      watchGuests(world).forEach((violation) => violations.add(violation)),
+    )
   const hostsInUse = () => world.hosts.filter(({ machine }) => machine.running().length > 0).map(({ name }) => name)
 
   world.calm()
@@ -30,7 +41,13 @@ async function loseHost(options: WorldOptions): Promise<{ readonly before: reado
   if (account === undefined) throw new Error('no account')
   await pass(MINUTE_MILLISECONDS, () => world.api() !== undefined)
   await pass(MINUTE_MILLISECONDS)
-  void ask(world, account, 'POST', '/v1/servers', { zone: 'zone-a', hostname: 'web', plan: PLAN, template: TEMPLATE, ssh_keys: [KEY] })
+  void ask(world, account, 'POST', '/v1/servers', {
+    zone: 'zone-a',
+    hostname: 'web',
+    plan: PLAN,
+    template: TEMPLATE,
+    ssh_keys: [KEY],
+  })
   await pass(MINUTE_MILLISECONDS)
   const before = hostsInUse()
   for (const host of before) world.power.hide(host, 10 * MINUTE_MILLISECONDS)

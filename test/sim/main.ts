@@ -1,4 +1,5 @@
-/** `npm run sim -- [--seeds N] [--first SEED] [--trace] [--losses]`: runs seeds one after the other and prints those that break an invariant, and a line every
+/** `npm run sim -- [--seeds N] [--first SEED] [--trace] [--losses]`: runs seeds one after the other and prints those
+ *  that break an invariant, and a line every
  *  fiftieth. Every hundredth seed runs twice and must end the same. */
 import { parseArgs } from 'node:util'
 import { printLine, processArguments, setExitCode } from '../../kit/sys/process.ts'
@@ -7,7 +8,12 @@ import { connectSimulation, simulate } from './simulate.ts'
 
 const { values } = parseArgs({
   args: [...processArguments()],
-  options: { seeds: { type: 'string', default: '200' }, first: { type: 'string', default: '1' }, trace: { type: 'boolean', default: false }, losses: { type: 'boolean', default: false } },
+  options: {
+    seeds: { type: 'string', default: '200' },
+    first: { type: 'string', default: '1' },
+    trace: { type: 'boolean', default: false },
+    losses: { type: 'boolean', default: false },
+  },
 })
 const REPEAT_EVERY = 100
 const PROGRESS_EVERY = 50
@@ -19,9 +25,15 @@ const totals = { seeds: 0, failed: 0, steps: 0, crashes: 0, operations: 0, virtu
 try {
   const first = Number(values.first)
   for (let seed = first; seed < first + Number(values.seeds); seed++) {
-    const result = await simulate(seed, database, { trace: values.trace ? printLine : undefined, hasLosses: values.losses })
+    const result = await simulate(seed, database, {
+      trace: values.trace ? printLine : undefined,
+      hasLosses: values.losses,
+    })
     const again = seed % REPEAT_EVERY === 0 ? await simulate(seed, database, { hasLosses: values.losses }) : result
-    const violations = [...result.violations, ...(again.fingerprint === result.fingerprint ? [] : ['the same seed ran differently'])]
+    const violations = [
+      ...result.violations,
+      ...(again.fingerprint === result.fingerprint ? [] : ['the same seed ran differently']),
+    ]
     totals.seeds += 1
     totals.steps += result.steps
     totals.crashes += result.crashes
@@ -33,7 +45,8 @@ try {
       printLine(`seed ${seed} broke ${violations.length} (faults: ${result.faults})`)
       for (const violation of violations.slice(0, 20)) printLine(`  ${violation}`)
     } else if (values.trace) printLine(JSON.stringify(result))
-    if (totals.seeds % PROGRESS_EVERY === 0) printLine(`up to seed ${seed}: ${totals.seeds} seeds, ${totals.failed} failed`)
+    if (totals.seeds % PROGRESS_EVERY === 0)
+      printLine(`up to seed ${seed}: ${totals.seeds} seeds, ${totals.failed} failed`)
   }
 } catch (error) {
   setExitCode(1)
@@ -42,4 +55,7 @@ try {
   await database.end()
   await server.stop()
 }
-printLine(`${totals.seeds} seeds, ${totals.failed} failed; ${totals.operations} operations, ${totals.crashes} crashes, ${totals.steps} steps, ${Math.round(totals.virtualSeconds / 3600)} virtual hours`)
+printLine(
+  `${totals.seeds} seeds, ${totals.failed} failed; ${totals.operations} operations, ${totals.crashes} crashes, ` +
+    `${totals.steps} steps, ${Math.round(totals.virtualSeconds / 3600)} virtual hours`,
+)

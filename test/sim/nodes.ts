@@ -1,4 +1,5 @@
-/** Hosts that lose their power, or that nobody hears while their guests go on; and what their management controllers and other nodes say
+/** Hosts that lose their power, or that nobody hears while their guests go on; and what their management controllers
+ *  and other nodes say
  *  of them. After the chaos all have power and are heard. */
 import type { LookForLife } from '../../agents/node/sign-of-life.ts'
 import type { OpenPowerControl } from '../../controllers/fencing/effects.ts'
@@ -39,7 +40,7 @@ interface PowerOptions {
 }
 
 /** The controller of a host has the host's name as its address. */
-export const bmcOf = (host: string) => ({ address: host, protocol: 'redfish', secretName: 'bmc' } as const)
+export const bmcOf = (host: string) => ({ address: host, protocol: 'redfish', secretName: 'bmc' }) as const
 export const endpointOf = (host: string) => ({ url: `https://${host}`, certificateFingerprint: host })
 
 /** A host that is fenced after the chaos comes back by itself. */
@@ -51,8 +52,16 @@ export function newPower({ scheduler, hosts, onCut, onRestore, isLying }: PowerO
   const off = new Set<string>()
   let isCalm = false
   const until = { hidden: new Map<string, number>(), silent: new Map<string, number>() }
-  const isUntil = (times: ReadonlyMap<string, number>, host: string) => (times.get(host) ?? 0) > scheduler.nowMilliseconds
-  const answer = () => new Promise<void>((resolve) => void scheduler.after(ANSWER_MILLISECONDS.least + random.fraction() * (ANSWER_MILLISECONDS.most - ANSWER_MILLISECONDS.least), resolve))
+  const isUntil = (times: ReadonlyMap<string, number>, host: string) =>
+    (times.get(host) ?? 0) > scheduler.nowMilliseconds
+  const answer = () =>
+    new Promise<void>(
+      (resolve) =>
+        void scheduler.after(
+          ANSWER_MILLISECONDS.least + random.fraction() * (ANSWER_MILLISECONDS.most - ANSWER_MILLISECONDS.least),
+          resolve,
+        ),
+    )
 
   const power: Power = {
     isOn: (host) => !off.has(host),
@@ -71,23 +80,29 @@ export function newPower({ scheduler, hosts, onCut, onRestore, isLying }: PowerO
     isHidden: (host) => isUntil(until.hidden, host),
     hide: (host, milliseconds) => void until.hidden.set(host, scheduler.nowMilliseconds + milliseconds),
     silence: (host, milliseconds) => void until.silent.set(host, scheduler.nowMilliseconds + milliseconds),
-    controlFrom: (process) => async ({ address }) => process.boundTo<PowerControl>({
-      async powerState() {
+    controlFrom:
+      (process) =>
+      async ({ address }) =>
+        process.boundTo<PowerControl>({
+          async powerState() {
+            await answer()
+            if (isUntil(until.silent, address)) throw new PowerControlFailed('The BMC did not answer in time.')
+            return isLying || off.has(address) ? 'off' : 'on'
+          },
+          async powerOff() {
+            await answer()
+            if (isUntil(until.silent, address)) throw new PowerControlFailed('The BMC did not answer in time.')
+            if (!isLying) power.cut(address)
+          },
+        }),
+    lookFrom:
+      (host, isServing) =>
+      async ({ certificateFingerprint: other }) => {
         await answer()
-        if (isUntil(until.silent, address)) throw new PowerControlFailed('The BMC did not answer in time.')
-        return isLying || off.has(address) ? 'off' : 'on'
+        if (off.has(other) || isUntil(until.hidden, other) || isUntil(until.hidden, host))
+          return { answer: 'nothing', detail: '' }
+        return isServing(other) ? { answer: 'agent', detail: '' } : { answer: 'host', detail: '' }
       },
-      async powerOff() {
-        await answer()
-        if (isUntil(until.silent, address)) throw new PowerControlFailed('The BMC did not answer in time.')
-        if (!isLying) power.cut(address)
-      },
-    }),
-    lookFrom: (host, isServing) => async ({ certificateFingerprint: other }) => {
-      await answer()
-      if (off.has(other) || isUntil(until.hidden, other) || isUntil(until.hidden, host)) return { answer: 'nothing', detail: '' }
-      return isServing(other) ? { answer: 'agent', detail: '' } : { answer: 'host', detail: '' }
-    },
     calm() {
       isCalm = true
       for (const times of Object.values(until)) times.clear()
@@ -98,13 +113,19 @@ export function newPower({ scheduler, hosts, onCut, onRestore, isLying }: PowerO
 }
 
 /** Where most guests run, a loss hurts most. */
-const busiest = (hosts: readonly PoweredHost[]): PoweredHost | undefined => hosts.toSorted((a, b) => b.machine.running().length - a.machine.running().length)[0]
+const busiest = (hosts: readonly PoweredHost[]): PoweredHost | undefined =>
+  hosts.toSorted((a, b) => b.machine.running().length - a.machine.running().length)[0]
 
 /** Others have to be there, or nothing could go on elsewhere. */
 const LOST_AT_ONCE_MAXIMUM = 2
 
 /** Hosts are lost now and then, and come back. */
-export function runLosses(power: Power, scheduler: Scheduler, hosts: readonly PoweredHost[], isOver: () => boolean): void {
+export function runLosses(
+  power: Power,
+  scheduler: Scheduler,
+  hosts: readonly PoweredHost[],
+  isOver: () => boolean,
+): void {
   const { random } = scheduler
   const isLost = ({ name }: PoweredHost) => !power.isOn(name) || power.isHidden(name)
   void scheduler.repeat({ least: 4_000, most: 20_000 }, isOver, async () => {
@@ -120,14 +141,20 @@ export function runLosses(power: Power, scheduler: Scheduler, hosts: readonly Po
 }
 
 const findOperationsOf = async (db: Database, kind: OperationKind): Promise<readonly FinishedOperation[]> =>
-  (await db.selectFrom('operation_history').select('body').where('kind', '=', kind).execute()).map(({ body }) => body as FinishedOperation) // written by the product
+  (await db.selectFrom('operation_history').select('body').where('kind', '=', kind).execute()).map(
+    ({ body }) => body as FinishedOperation,
+  ) // written by the product
 
 /** A server left a lost node only after that node was fenced. */
 export async function checkRecoveries(db: Database): Promise<string[]> {
   const fences = (await findOperationsOf(db, 'node.fence')).filter(({ status }) => status === 'succeeded')
-  return (await findOperationsOf(db, 'server.recover')).flatMap(({ id, events }) => events.filter(({ kind }) => kind === 'recovery_started').flatMap(({ at, data }) => {
-    const lost = String(data?.['lost_node_id'])
-    const isProven = fences.some(({ target, finishedAt }) => target.id === lost && finishedAt <= at)
-    return isProven ? [] : [`operation ${id} took a server from ${lost}, which was not fenced by ${at}`]
-  }))
+  return (await findOperationsOf(db, 'server.recover')).flatMap(({ id, events }) =>
+    events
+      .filter(({ kind }) => kind === 'recovery_started')
+      .flatMap(({ at, data }) => {
+        const lost = String(data?.['lost_node_id'])
+        const isProven = fences.some(({ target, finishedAt }) => target.id === lost && finishedAt <= at)
+        return isProven ? [] : [`operation ${id} took a server from ${lost}, which was not fenced by ${at}`]
+      }),
+  )
 }

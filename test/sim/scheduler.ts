@@ -1,6 +1,9 @@
-/** Virtual time for the whole control plane in one Node process. Events are popped in order of time, ties broken by the seed;
- *  after each one every microtask and every tracked real effect (database) is drained before the next. The same seed therefore
- *  gives the same run. A process is a name with an epoch: a crash raises the epoch, and nothing of the old epoch ever goes on. */
+/** Virtual time for the whole control plane in one Node process. Events are popped in order of time, ties broken by the
+ *  seed;
+ *  after each one every microtask and every tracked real effect (database) is drained before the next. The same seed
+ *  therefore
+ *  gives the same run. A process is a name with an epoch: a crash raises the epoch, and nothing of the old epoch ever
+ *  goes on. */
 import { createHash } from 'node:crypto'
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { Random } from '../../kit/sys/random.ts'
@@ -118,7 +121,8 @@ export class Scheduler {
     return new Date(EPOCH_START + this.#nowMilliseconds)
   }
 
-  /** Counts a look at the clock. Throws `Endless` in the middle of the code that looks too often, and the run ends by it. */
+  /** Counts a look at the clock. Throws `Endless` in the middle of the code that looks too often, and the run ends by
+   *  it. */
   countClockRead(name: string): void {
     this.#clockReads += 1
     if (this.#clockReads <= CLOCK_READS_AT_AN_INSTANT_MAXIMUM) return
@@ -128,7 +132,14 @@ export class Scheduler {
 
   /** Runs `work` at a virtual time from now, under the name of whose it is; the answer cancels it. */
   after(milliseconds: number, work: () => void, name = 'the world'): () => void {
-    const event: Event = { at: this.#nowMilliseconds + Math.max(0, milliseconds), tie: this.random.fraction(), order: this.#order++, name, run: work, isCancelled: false }
+    const event: Event = {
+      at: this.#nowMilliseconds + Math.max(0, milliseconds),
+      tie: this.random.fraction(),
+      order: this.#order++,
+      name,
+      run: work,
+      isCancelled: false,
+    }
     this.#heap.push(event)
     return () => void (event.isCancelled = true)
   }
@@ -139,7 +150,11 @@ export class Scheduler {
   }
 
   /** What an actor does: after a pause of that many milliseconds it does its work, again and again until it is over. */
-  async repeat({ least, most }: { readonly least: number; readonly most: number }, isOver: () => boolean, work: () => Promise<void>): Promise<void> {
+  async repeat(
+    { least, most }: { readonly least: number; readonly most: number },
+    isOver: () => boolean,
+    work: () => Promise<void>,
+  ): Promise<void> {
     for (;;) {
       await this.pause(least + this.random.fraction() * (most - least))
       if (isOver()) return
@@ -194,11 +209,18 @@ export class Scheduler {
     this.#standingCount += 1
     if (this.#standingCount <= EVENTS_AT_AN_INSTANT_MAXIMUM) return
     const most = [...this.#standing].sort(([, a], [, b]) => b - a).slice(0, NAMES_TOLD_MAXIMUM)
-    throw new Endless(`time stands still at ${at} ms: ${most.map(([name, count]) => `${name} ran ${count} times`).join(', ')}`)
+    throw new Endless(
+      `time stands still at ${at} ms: ${most.map(([name, count]) => `${name} ran ${count} times`).join(', ')}`,
+    )
   }
 
-  /** Runs until the virtual instant, or until the condition holds (looked at after each event). Throws `Endless` when it would never end. */
-  async runUntil(atMilliseconds: number, isDone: () => boolean = () => false, afterEach?: () => void): Promise<boolean> {
+  /** Runs until the virtual instant, or until the condition holds (looked at after each event). Throws `Endless` when
+   *  it would never end. */
+  async runUntil(
+    atMilliseconds: number,
+    isDone: () => boolean = () => false,
+    afterEach?: () => void,
+  ): Promise<boolean> {
     await this.settle()
     while (!isDone()) {
       const next = this.#heap.peek()
@@ -294,7 +316,8 @@ export class SimulatedProcess {
         this.#scheduler.countClockRead(this.name)
         return this.#scheduler.nowMilliseconds
       },
-      after: (milliseconds, work) => this.#scheduler.after(milliseconds, () => void (this.isAlive(epoch) && work()), this.name),
+      after: (milliseconds, work) =>
+        this.#scheduler.after(milliseconds, () => void (this.isAlive(epoch) && work()), this.name),
       sleep: (milliseconds, signal) =>
         new Promise((resolve) => {
           if (signal?.aborted) return resolve()

@@ -1,4 +1,5 @@
-/** Seeds as tests, ten to a test. A failing seed is replayed with `npm run sim -- --first SEED --seeds 1 --trace`, with `--losses` where
+/** Seeds as tests, ten to a test. A failing seed is replayed with `npm run sim -- --first SEED --seeds 1 --trace`, with
+ *  `--losses` where
  *  hosts are lost. Files of few seeds keep every core busy to the end. */
 import { describe, expect, it } from 'vitest'
 import { useConnection } from './connection.ts'
@@ -26,7 +27,9 @@ export function describeSeeds(first: number, count: number, options: WorldOption
 
     it('runs the same way again for one seed, in whatever order the database finds rows', async () => {
       const expected = firstFingerprint ?? (await simulate(first, connection(), options)).fingerprint
-      await connection().query('set enable_nestloop to off; set enable_indexscan to off; set enable_bitmapscan to off; discard plans')
+      await connection().query(
+        'set enable_nestloop to off; set enable_indexscan to off; set enable_bitmapscan to off; discard plans',
+      )
       const { fingerprint } = await simulate(first, connection(), options)
       expect(fingerprint).toBe(expected)
     })

@@ -3,7 +3,15 @@ import pg from 'pg'
 import { columnTypes, type Database } from '../../db/open.ts'
 import { checkAddresses, watchAddresses } from './addresses.ts'
 import { SimulatedPostgres } from './database.ts'
-import { checkAudit, checkForeignReads, checkHoldings, checkHosts, checkOperations, isQuiet, watchGuests } from './invariants.ts'
+import {
+  checkAudit,
+  checkForeignReads,
+  checkHoldings,
+  checkHosts,
+  checkOperations,
+  isQuiet,
+  watchGuests,
+} from './invariants.ts'
 import { checkChanges } from './changes.ts'
 import { checkRecoveries, runLosses } from './nodes.ts'
 import { type Account, ask, openAccounts, runWorkload } from './workload.ts'
@@ -20,7 +28,8 @@ const CHAOS_WITH_LOSSES_MILLISECONDS = 150_000
 /** The longest deadline of the kinds here, the sweeper's age, and some patience. */
 const QUIET_MILLISECONDS = 90 * 60_000
 const STEP_MILLISECONDS = 10_000
-/** A watch that fell silent during the chaos is found out within a minute; what it had hidden may still be written then. */
+/** A watch that fell silent during the chaos is found out within a minute; what it had hidden may still be written
+ *  then. */
 const SILENCE_MILLISECONDS = 120_000
 /** With nothing left to do nothing is written but leases. */
 const STABLE_MILLISECONDS = 30_000
@@ -49,11 +58,19 @@ export async function connectSimulation(url: string): Promise<pg.Client> {
   return client
 }
 
-/** Runs the seed on the database of the client, which is emptied first. Always ends: a run that goes on for ever is a violation. */
-export async function simulate(seed: number, client: pg.Client, options: SimulationOptions = {}): Promise<SimulationResult> {
+/** Runs the seed on the database of the client, which is emptied first. Always ends: a run that goes on for ever is a
+ *  violation. */
+export async function simulate(
+  seed: number,
+  client: pg.Client,
+  options: SimulationOptions = {},
+): Promise<SimulationResult> {
   await empty(client)
   const addresses = watchAddresses()
-  const world = await openWorld(seed, (scheduler) => new SimulatedPostgres(client, scheduler), { ...options, storage: addresses.storage })
+  const world = await openWorld(seed, (scheduler) => new SimulatedPostgres(client, scheduler), {
+    ...options,
+    storage: addresses.storage,
+  })
   const { scheduler } = world
   const violations = new Set<string>()
   const counts = { operations: 0, requests: 0 }
@@ -68,11 +85,25 @@ export async function simulate(seed: number, client: pg.Client, options: Simulat
   const fingerprint = scheduler.fingerprint()
   world.end()
   await scheduler.settle()
-  return { seed, violations: [...violations], fingerprint, steps: scheduler.steps, crashes, ...counts, faults: faults.summary, virtualSeconds: Math.round(scheduler.nowMilliseconds / 1000) }
+  return {
+    seed,
+    violations: [...violations],
+    fingerprint,
+    steps: scheduler.steps,
+    crashes,
+    ...counts,
+    faults: faults.summary,
+    virtualSeconds: Math.round(scheduler.nowMilliseconds / 1000),
+  }
 }
 
 /** The life of a world, from the accounts to the last deletion. Adds to the violations and the counts as it goes. */
-async function live(world: World, options: SimulationOptions, violations: Set<string>, counts: { operations: number; requests: number }): Promise<void> {
+async function live(
+  world: World,
+  options: SimulationOptions,
+  violations: Set<string>,
+  counts: { operations: number; requests: number },
+): Promise<void> {
   const { scheduler, db } = world
   let isChaosOver = false
   const accounts = await scheduler.track(openAccounts(db, world, 2))
@@ -82,7 +113,11 @@ async function live(world: World, options: SimulationOptions, violations: Set<st
     for (const violation of watchGuests(world)) violations.add(violation)
   }
 
-  await scheduler.runUntil(options.hasLosses === true ? CHAOS_WITH_LOSSES_MILLISECONDS : CHAOS_MILLISECONDS, undefined, watch)
+  await scheduler.runUntil(
+    options.hasLosses === true ? CHAOS_WITH_LOSSES_MILLISECONDS : CHAOS_MILLISECONDS,
+    undefined,
+    watch,
+  )
   isChaosOver = true
   counts.operations = history.operations.size
   counts.requests = history.exchanges.length
@@ -92,15 +127,29 @@ async function live(world: World, options: SimulationOptions, violations: Set<st
   if (!(await inWorld(world, isQuiet(world, db)))) violations.add('it never became quiet')
   const unstable = await checkStable(world, watch)
   for (const check of [
-    checkOperations(world, db, accounts, history), checkAudit(world, accounts, history), checkHoldings(world, db), checkHosts(world), checkRecoveries(db), checkChanges(world, db), checkAddresses(world, db), checkEmptyNodes(world, db), checkTraffic(world, db),
-  ]) for (const violation of await inWorld(world, check)) violations.add(violation)
+    checkOperations(world, db, accounts, history),
+    checkAudit(world, accounts, history),
+    checkHoldings(world, db),
+    checkHosts(world),
+    checkRecoveries(db),
+    checkChanges(world, db),
+    checkAddresses(world, db),
+    checkEmptyNodes(world, db),
+    checkTraffic(world, db),
+  ])
+    for (const violation of await inWorld(world, check)) violations.add(violation)
   for (const violation of checkForeignReads(history)) violations.add(violation)
   for (const violation of unstable) violations.add(violation)
 
   await deleteEverything(world, db, accounts, watch)
   const left = await inWorld(world, world.admin.list(Server))
-  if (left.items.length > 0) violations.add(`${left.items.length} servers could not be deleted: ${left.items.map(({ metadata, status }) => `${metadata.name} ${status?.state}`).join(', ')}`)
-  for (const check of [checkHoldings(world, db), checkHosts(world), checkAddresses(world, db)]) for (const violation of await inWorld(world, check)) violations.add(`after the end: ${violation}`)
+  if (left.items.length > 0)
+    violations.add(
+      `${left.items.length} servers could not be deleted: ` +
+        `${left.items.map(({ metadata, status }) => `${metadata.name} ${status?.state}`).join(', ')}`,
+    )
+  for (const check of [checkHoldings(world, db), checkHosts(world), checkAddresses(world, db)])
+    for (const violation of await inWorld(world, check)) violations.add(`after the end: ${violation}`)
 }
 
 /** Lets virtual time pass until the promise has settled. */
@@ -126,7 +175,9 @@ async function checkStable(world: World, watch: () => void): Promise<string[]> {
   const before = await versions(world)
   await world.scheduler.runUntil(world.scheduler.nowMilliseconds + STABLE_MILLISECONDS, undefined, watch)
   const after = await versions(world)
-  return [...after].filter(([name, version]) => before.get(name) !== version).map(([name]) => `server ${name} is still being written`)
+  return [...after]
+    .filter(([name, version]) => before.get(name) !== version)
+    .map(([name]) => `server ${name} is still being written`)
 }
 
 async function versions(world: World): Promise<Map<string, string | undefined>> {
@@ -134,13 +185,19 @@ async function versions(world: World): Promise<Map<string, string | undefined>> 
   return new Map(items.map(({ metadata }) => [metadata.name, metadata.resourceVersion]))
 }
 
-async function deleteEverything(world: World, db: Database, accounts: readonly Account[], watch: () => void): Promise<void> {
+async function deleteEverything(
+  world: World,
+  db: Database,
+  accounts: readonly Account[],
+  watch: () => void,
+): Promise<void> {
   for (let round = 0; round < DELETION_ROUNDS_MAXIMUM; round++) {
     const { items } = await inWorld(world, world.admin.list(Server))
     if (items.length === 0) return
     for (const account of accounts) {
       const own = items.filter(({ metadata }) => metadata.namespace === accountNamespace(account.id))
-      for (const { metadata } of own) await inWorld(world, ask(world, account, 'DELETE', `/v1/servers/${metadata.name}`))
+      for (const { metadata } of own)
+        await inWorld(world, ask(world, account, 'DELETE', `/v1/servers/${metadata.name}`))
     }
     await untilQuiet(world, db, watch)
   }
@@ -151,6 +208,8 @@ const DELETION_ROUNDS_MAXIMUM = 3
 
 /** Every table but the migrations' own. */
 export async function empty(client: pg.Client): Promise<void> {
-  const { rows } = await client.query<{ tablename: string }>(`select tablename from pg_tables where schemaname = 'public' and tablename not like 'kysely%'`)
+  const { rows } = await client.query<{ tablename: string }>(
+    `select tablename from pg_tables where schemaname = 'public' and tablename not like 'kysely%'`,
+  )
   await client.query(`truncate ${rows.map(({ tablename }) => `"${tablename}"`).join(', ')} cascade`)
 }

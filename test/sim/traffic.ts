@@ -1,4 +1,5 @@
-/** What guests move while everything is shaken. Each process of a guest counts from nothing on; whoever adds its readings up must neither lose
+/** What guests move while everything is shaken. Each process of a guest counts from nothing on; whoever adds its
+ *  readings up must neither lose
  *  what was read nor add it twice. */
 import type { Hypervisor } from '../../agents/node/drivers/hypervisor/hypervisor.ts'
 import type { Database } from '../../db/open.ts'
@@ -6,7 +7,8 @@ import type { Clock } from '../../kit/sys/clock.ts'
 import type { World } from './world.ts'
 
 export interface Traffic {
-  /** The hypervisor of the host, whose guests receive a byte a millisecond from when they are first looked at, and send two. */
+  /** The hypervisor of the host, whose guests receive a byte a millisecond from when they are first looked at, and send
+   *  two. */
   counted(host: string, hypervisor: Hypervisor): Hypervisor
   /** The most that was ever read, in bytes received, by process. */
   readonly read: ReadonlyMap<string, number>
@@ -35,23 +37,43 @@ export function newTraffic(clock: Clock): Traffic {
   }
 }
 
-const processOf = (host: string, { uid, incarnation, startedAt }: { readonly uid: string; readonly incarnation: number; readonly startedAt: string }): string => `${host}/${uid}/${incarnation}/${startedAt}`
+const processOf = (
+  host: string,
+  { uid, incarnation, startedAt }: { readonly uid: string; readonly incarnation: number; readonly startedAt: string },
+): string => `${host}/${uid}/${incarnation}/${startedAt}`
 
-/** What accounts are told is the sum of what was read of their guests, each once; of guests that run now hardly anything is missing. */
+/** What accounts are told is the sum of what was read of their guests, each once; of guests that run now hardly
+ *  anything is missing. */
 export async function checkTraffic({ traffic, hosts }: World, db: Database): Promise<string[]> {
   const violations: string[] = []
-  const readings = new Map((await db.selectFrom('usage_reading').select(['epoch', 'network_received_bytes']).execute()).map((row) => [row.epoch, row.network_received_bytes]))
+  const readings = new Map(
+    (await db.selectFrom('usage_reading').select(['epoch', 'network_received_bytes']).execute()).map((row) => [
+      row.epoch,
+      row.network_received_bytes,
+    ]),
+  )
   for (const [process, received] of readings) {
     const most = traffic.read.get(process)
-    if (most === undefined || received > most) violations.push(`${received} bytes are counted of ${process}, which received ${most}`)
+    if (most === undefined || received > most)
+      violations.push(`${received} bytes are counted of ${process}, which received ${most}`)
   }
-  const told = await db.selectFrom('network_transfer').select(({ fn }) => [fn.sum<number>('received_bytes').as('received'), fn.sum<number>('transmitted_bytes').as('sent')]).executeTakeFirstOrThrow()
+  const told = await db
+    .selectFrom('network_transfer')
+    .select(({ fn }) => [
+      fn.sum<number>('received_bytes').as('received'),
+      fn.sum<number>('transmitted_bytes').as('sent'),
+    ])
+    .executeTakeFirstOrThrow()
   const received = [...readings.values()].reduce((sum, bytes) => sum + bytes, 0)
-  if (Number(told.received) !== received || Number(told.sent) !== 2 * received) violations.push(`accounts are told of ${told.received} bytes received and ${told.sent} sent, and ${received} were read`)
+  if (Number(told.received) !== received || Number(told.sent) !== 2 * received)
+    violations.push(
+      `accounts are told of ${told.received} bytes received and ${told.sent} sent, and ${received} were read`,
+    )
   for (const { name, machine } of hosts) {
     for (const guest of machine.running()) {
       const [counted, most] = [readings.get(processOf(name, guest)) ?? 0, traffic.read.get(processOf(name, guest)) ?? 0]
-      if (counted < most - UNTOLD_MILLISECONDS_MAXIMUM) violations.push(`guest ${guest.name} on ${name} has received ${most} bytes, and ${counted} are counted`)
+      if (counted < most - UNTOLD_MILLISECONDS_MAXIMUM)
+        violations.push(`guest ${guest.name} on ${name} has received ${most} bytes, and ${counted} are counted`)
     }
   }
   return violations

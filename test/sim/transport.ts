@@ -14,11 +14,22 @@ export interface TransportFaults {
   watchFault(): 'cut' | 'silent' | 'duplicate' | undefined
 }
 
-const REASONS: Readonly<Record<number, string>> = { 409: 'Conflict', 429: 'TooManyRequests', 500: 'InternalError', 503: 'ServiceUnavailable' }
+const REASONS: Readonly<Record<number, string>> = {
+  409: 'Conflict',
+  429: 'TooManyRequests',
+  500: 'InternalError',
+  503: 'ServiceUnavailable',
+}
 
 function statusResponse(code: number): TransportResponse {
   const body = JSON.stringify({
-    kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', reason: REASONS[code], code, message: `injected ${code}`,
+    kind: 'Status',
+    apiVersion: 'v1',
+    metadata: {},
+    status: 'Failure',
+    reason: REASONS[code],
+    code,
+    message: `injected ${code}`,
     ...(code === 429 ? { details: { retryAfterSeconds: 1 } } : {}),
   })
   return {
@@ -70,7 +81,8 @@ export function simulatedTransport({ process, scheduler, faults, isPartitioned, 
     const failure = faults.failsBefore()
     if (failure === 0) throw broken('connection reset')
     // A conflict is only believable for conditional writes of existing objects.
-    if (failure !== undefined && (failure !== 409 || request.method === 'PUT' || request.method === 'PATCH')) return statusResponse(failure)
+    if (failure !== undefined && (failure !== 409 || request.method === 'PUT' || request.method === 'PATCH'))
+      return statusResponse(failure)
     const response = await process.bound(serve(request))
     if (isWrite && faults.crashesAfterRequest(process.name)) {
       process.crash()

@@ -1,4 +1,5 @@
-/** What people do to the cloud while it is shaken: two accounts that create, change and delete servers through the API, an operator
+/** What people do to the cloud while it is shaken: two accounts that create, change and delete servers through the API,
+ *  an operator
  *  with kubectl, and hardware that has its own ideas. Everything that was answered is remembered for the checks. */
 import { createToken } from '../../db/tokens.ts'
 import { openChain } from '../../db/audit.ts'
@@ -58,14 +59,58 @@ export async function openAccounts(db: Database, world: World, count: number): P
     const token = formatToken('read_write', newBase62(random, 40))
     const now = world.scheduler.now()
     await db.transaction().execute(async (tx) => {
-      await tx.insertInto('account').values({ id, name: `Account ${number}`, created_at: now }).execute()
-      await tx.insertInto('app_user').values({ id: userId, email: `owner${number}@example.com`, name: null, password_hash: null, email_verified_at: now, own_account_id: id, active_account_id: id, created_at: now }).execute()
-      await tx.insertInto('membership').values({ account_id: id, user_id: userId, role: 'owner', joined_at: now }).execute()
-      await tx.insertInto('credit').values({ id: newUuid(random), account_id: id, label: 'Welcome', source: 'sign_up', amount_cents: 24_900, created_at: now, expires_at: new Date(now.getTime() + 5_184_000_000) }).execute()
+      await tx
+        .insertInto('account')
+        .values({ id, name: `Account ${number}`, created_at: now })
+        .execute()
+      await tx
+        .insertInto('app_user')
+        .values({
+          id: userId,
+          email: `owner${number}@example.com`,
+          name: null,
+          password_hash: null,
+          email_verified_at: now,
+          own_account_id: id,
+          active_account_id: id,
+          created_at: now,
+        })
+        .execute()
+      await tx
+        .insertInto('membership')
+        .values({ account_id: id, user_id: userId, role: 'owner', joined_at: now })
+        .execute()
+      await tx
+        .insertInto('credit')
+        .values({
+          id: newUuid(random),
+          account_id: id,
+          label: 'Welcome',
+          source: 'sign_up',
+          amount_cents: 24_900,
+          created_at: now,
+          expires_at: new Date(now.getTime() + 5_184_000_000),
+        })
+        .execute()
       await openChain(tx, id)
       await openQuotas(tx, id)
-      await tx.updateTable('account_quota').set({ limit: SERVERS_LIMIT }).where('account_id', '=', id).where('name', '=', 'servers').execute()
-      await createToken(tx, { id: newUuid(random), accountId: id, userId, name: 'robot', token, scope: 'read_write', allowedCidrs: [], createdAt: now, expiresAt: null })
+      await tx
+        .updateTable('account_quota')
+        .set({ limit: SERVERS_LIMIT })
+        .where('account_id', '=', id)
+        .where('name', '=', 'servers')
+        .execute()
+      await createToken(tx, {
+        id: newUuid(random),
+        accountId: id,
+        userId,
+        name: 'robot',
+        token,
+        scope: 'read_write',
+        allowedCidrs: [],
+        createdAt: now,
+        expiresAt: null,
+      })
     })
     accounts.push({ id, token, servers: new Set() })
   }
@@ -73,15 +118,31 @@ export async function openAccounts(db: Database, world: World, count: number): P
 }
 
 /** The answer, or undefined when none came: the API is down, or died on the way. */
-export async function ask(world: World, account: Account, method: string, path: string, body?: unknown): Promise<{ response: HttpResponse; json: any } | undefined> { // tests read many shapes
+export async function ask(
+  world: World,
+  account: Account,
+  method: string,
+  path: string,
+  body?: unknown,
+): Promise<{ response: HttpResponse; json: any } | undefined> {
+  // tests read many shapes
   const api = world.api()
   if (api === undefined) return undefined
   const call = api({
-    method, target: path, remoteAddress: '192.0.2.1', signal: new AbortController().signal,
-    headers: { authorization: `Bearer ${account.token}`, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
+    method,
+    target: path,
+    remoteAddress: '192.0.2.1',
+    signal: new AbortController().signal,
+    headers: {
+      authorization: `Bearer ${account.token}`,
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+    },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   })
-  const response = await Promise.race([call, new Promise<undefined>((resolve) => void world.scheduler.after(ANSWER_MILLISECONDS, () => resolve(undefined)))])
+  const response = await Promise.race([
+    call,
+    new Promise<undefined>((resolve) => void world.scheduler.after(ANSWER_MILLISECONDS, () => resolve(undefined))),
+  ])
   if (response === undefined) return undefined
   const text = typeof response.body === 'string' ? response.body : ''
   return { response, json: text === '' ? undefined : JSON.parse(text) }
@@ -98,62 +159,92 @@ export function runWorkload(world: World, accounts: readonly Account[], isOver: 
     if (answer === undefined) return undefined
     const { response, json } = answer
     scheduler.note(`answer ${method} ${path} ${response.status}`)
-    history.exchanges.push({ account: account.id, method, path, status: response.status, requestId: String(response.headers['x-request-id']), reason: json?.reason })
-    if (json?.operation?.id !== undefined && response.status === 202) history.operations.set(json.operation.id, account.id)
+    history.exchanges.push({
+      account: account.id,
+      method,
+      path,
+      status: response.status,
+      requestId: String(response.headers['x-request-id']),
+      reason: json?.reason,
+    })
+    if (json?.operation?.id !== undefined && response.status === 202)
+      history.operations.set(json.operation.id, account.id)
     if (json?.server?.id !== undefined) account.servers.add(json.server.id)
     return json as Said | undefined // of the bodies, what is read of them
   }
 
-  const customer = (account: Account, other: Account) => scheduler.repeat({ least: 200, most: 6_200 }, isOver, async () => {
-    const server = scheduler.pick([...account.servers])
-    const dice = random.fraction()
-    if (server === undefined || dice < 0.3) {
-      await send(account, 'POST', '/v1/servers', {
-        zone: scheduler.pick(ZONES), hostname: scheduler.pick(HOSTNAMES), plan: PLAN, template: TEMPLATE, ssh_keys: [KEY], start: random.fraction() < 0.8, public_ipv4: random.fraction() < 0.3,
-        ...(random.fraction() < 0.3 ? { user_data: '#!/bin/sh\necho hello\n' } : {}),
-      })
-    } else if (dice < 0.42) await send(account, 'DELETE', `/v1/servers/${server}`)
-    else if (dice < 0.54) {
-      await send(account, 'POST', `/v1/servers/${server}/stop`, { stop_type: scheduler.pick(['soft', 'hard']), timeout_seconds: 5, timeout_action: scheduler.pick(['fail', 'hard']) })
-    } else if (dice < 0.66) await send(account, 'POST', `/v1/servers/${server}/start`)
-    else if (dice < 0.76) await send(account, 'POST', `/v1/servers/${server}/restart`, { timeout_seconds: 5 })
-    else if (dice < 0.8) await send(account, 'PATCH', `/v1/servers/${server}`, { title: `Title ${Math.floor(random.fraction() * 100)}` })
-    else if (dice < 0.85) await send(account, 'PUT', `/v1/servers/${server}/metadata`, { enabled: random.fraction() < 0.5 })
-    else if (dice < 0.87) await send(account, 'PUT', `/v1/servers/${server}/ha-policy`, { ha_policy: scheduler.pick(['restart', 'none']) })
-    else if (dice < 0.9) await send(account, 'GET', '/v1/servers')
-    else {
-      const foreign = scheduler.pick([...other.servers])
-      if (foreign === undefined) return
-      const path = `/v1/servers/${foreign}`
-      const answer = await ask(world, account, scheduler.pick(['GET', 'DELETE']) ?? 'GET', path)
-      if (answer !== undefined) history.foreignReads.push({ status: answer.response.status, path })
-    }
-  })
+  const customer = (account: Account, other: Account) =>
+    scheduler.repeat({ least: 200, most: 6_200 }, isOver, async () => {
+      const server = scheduler.pick([...account.servers])
+      const dice = random.fraction()
+      if (server === undefined || dice < 0.3) {
+        await send(account, 'POST', '/v1/servers', {
+          zone: scheduler.pick(ZONES),
+          hostname: scheduler.pick(HOSTNAMES),
+          plan: PLAN,
+          template: TEMPLATE,
+          ssh_keys: [KEY],
+          start: random.fraction() < 0.8,
+          public_ipv4: random.fraction() < 0.3,
+          ...(random.fraction() < 0.3 ? { user_data: '#!/bin/sh\necho hello\n' } : {}),
+        })
+      } else if (dice < 0.42) await send(account, 'DELETE', `/v1/servers/${server}`)
+      else if (dice < 0.54) {
+        await send(account, 'POST', `/v1/servers/${server}/stop`, {
+          stop_type: scheduler.pick(['soft', 'hard']),
+          timeout_seconds: 5,
+          timeout_action: scheduler.pick(['fail', 'hard']),
+        })
+      } else if (dice < 0.66) await send(account, 'POST', `/v1/servers/${server}/start`)
+      else if (dice < 0.76) await send(account, 'POST', `/v1/servers/${server}/restart`, { timeout_seconds: 5 })
+      else if (dice < 0.8)
+        await send(account, 'PATCH', `/v1/servers/${server}`, { title: `Title ${Math.floor(random.fraction() * 100)}` })
+      else if (dice < 0.85)
+        await send(account, 'PUT', `/v1/servers/${server}/metadata`, { enabled: random.fraction() < 0.5 })
+      else if (dice < 0.87)
+        await send(account, 'PUT', `/v1/servers/${server}/ha-policy`, {
+          ha_policy: scheduler.pick(['restart', 'none']),
+        })
+      else if (dice < 0.9) await send(account, 'GET', '/v1/servers')
+      else {
+        const foreign = scheduler.pick([...other.servers])
+        if (foreign === undefined) return
+        const path = `/v1/servers/${foreign}`
+        const answer = await ask(world, account, scheduler.pick(['GET', 'DELETE']) ?? 'GET', path)
+        if (answer !== undefined) history.foreignReads.push({ status: answer.response.status, path })
+      }
+    })
 
-  const kubectl = () => scheduler.repeat({ least: 5_000, most: 25_000 }, isOver, async () => {
-    const account = scheduler.pick(accounts)
-    const server = account && scheduler.pick([...account.servers])
-    if (account === undefined || server === undefined) return
-    const key = { namespace: accountNamespace(account.id), name: server }
-    const dice = random.fraction()
-    // What does not exist or may not be changed now is kubectl's error, not ours.
-    if (dice < 0.7) await world.admin.patch(Server, key, { spec: { desiredPower: scheduler.pick(['running', 'stopped']) } }).catch(() => {})
-    else await world.admin.delete(Server, key).catch(() => {})
-  })
+  const kubectl = () =>
+    scheduler.repeat({ least: 5_000, most: 25_000 }, isOver, async () => {
+      const account = scheduler.pick(accounts)
+      const server = account && scheduler.pick([...account.servers])
+      if (account === undefined || server === undefined) return
+      const key = { namespace: accountNamespace(account.id), name: server }
+      const dice = random.fraction()
+      // What does not exist or may not be changed now is kubectl's error, not ours.
+      if (dice < 0.7)
+        await world.admin
+          .patch(Server, key, { spec: { desiredPower: scheduler.pick(['running', 'stopped']) } })
+          .catch(() => {})
+      else await world.admin.delete(Server, key).catch(() => {})
+    })
 
-  const nature = () => scheduler.repeat({ least: 3_000, most: 18_000 }, isOver, async () => {
-    const host = scheduler.pick(world.hosts)
-    const guest = host && scheduler.pick(host.machine.running())
-    if (host === undefined) return
-    const dice = random.fraction()
-    if (dice < 0.2 && guest !== undefined) host.machine.crashGuest(guest.name)
-    else if (dice < 0.4 && guest !== undefined) host.machine.powerOffGuest(guest.name)
-    else if (dice < 0.5 && guest !== undefined) host.machine.hangGuest(guest.name)
-    else if (dice < 0.6) host.machine.failNextStart('no memory left')
-    else if (dice < 0.65) world.reboot(host)
-    else if (dice < 0.8) world.partition(scheduler.pick(world.processes)?.name ?? '', 2_000 + random.fraction() * 40_000)
-    else if (dice < 0.9) scheduler.pick(world.processes.filter((process) => process.isRunning))?.crash()
-  })
+  const nature = () =>
+    scheduler.repeat({ least: 3_000, most: 18_000 }, isOver, async () => {
+      const host = scheduler.pick(world.hosts)
+      const guest = host && scheduler.pick(host.machine.running())
+      if (host === undefined) return
+      const dice = random.fraction()
+      if (dice < 0.2 && guest !== undefined) host.machine.crashGuest(guest.name)
+      else if (dice < 0.4 && guest !== undefined) host.machine.powerOffGuest(guest.name)
+      else if (dice < 0.5 && guest !== undefined) host.machine.hangGuest(guest.name)
+      else if (dice < 0.6) host.machine.failNextStart('no memory left')
+      else if (dice < 0.65) world.reboot(host)
+      else if (dice < 0.8)
+        world.partition(scheduler.pick(world.processes)?.name ?? '', 2_000 + random.fraction() * 40_000)
+      else if (dice < 0.9) scheduler.pick(world.processes.filter((process) => process.isRunning))?.crash()
+    })
 
   const [first, second] = [accounts[0], accounts[1]]
   if (first === undefined || second === undefined) throw new Error('the workload needs two accounts')

@@ -1,8 +1,13 @@
-/** The world of one seed: a Kubernetes API in process, a PostgreSQL, hosts with simulated guests, and the product's own processes
+/** The world of one seed: a Kubernetes API in process, a PostgreSQL, hosts with simulated guests, and the product's own
+ *  processes
  *  (API server, two controllers, one agent per host), each of which can die at any effect and comes back by itself. */
 import { type Agent, openAgent } from '../../agents/node/loop.ts'
 import { ledgerInMemory, type Ledger } from '../../agents/node/ledger.ts'
-import { newSimulatedHost, type SimulatedHost, type SimulatedHostOptions } from '../../agents/node/drivers/hypervisor/simulated.ts'
+import {
+  newSimulatedHost,
+  type SimulatedHost,
+  type SimulatedHostOptions,
+} from '../../agents/node/drivers/hypervisor/simulated.ts'
 import { newSimulatedNetwork, type SimulatedNetwork } from '../../agents/node/drivers/hypervisor/simulated-network.ts'
 import { newSimulatedStorage, simulatedVolumes } from '../../agents/node/drivers/storage/simulated.ts'
 import type { HeldVolume } from '../../agents/node/drivers/storage/volume-store.ts'
@@ -120,7 +125,11 @@ export interface WorldOptions {
   readonly storage?: Storage
 }
 
-export async function openWorld(seed: number, postgres: (scheduler: Scheduler) => SimulatedPostgres, { trace, without, hasLosses = false, storage = memoryStorage() }: WorldOptions = {}): Promise<World> {
+export async function openWorld(
+  seed: number,
+  postgres: (scheduler: Scheduler) => SimulatedPostgres,
+  { trace, without, hasLosses = false, storage = memoryStorage() }: WorldOptions = {},
+): Promise<World> {
   const scheduler = new Scheduler(seed)
   const database = postgres(scheduler)
   const outside = new SimulatedProcess('world', scheduler)
@@ -138,18 +147,27 @@ export async function openWorld(seed: number, postgres: (scheduler: Scheduler) =
     mayCrash: (name) => byName.has(name),
     crash: (name) => byName.get(name)?.crash(),
   })
-  // In every other world on average zones have shared storage; in most of those that lose hosts, because servers leave lost ones over it.
-  const shared = { network: newSimulatedNetwork(), storage: newSimulatedStorage(...Object.values(POOLS)), disks: newDisks(), isPooled: scheduler.random.fraction() < (hasLosses ? 0.85 : 0.5) }
+  // In every other world on average zones have shared storage; in most of those that lose hosts, because servers leave
+  // lost ones over it.
+  const shared = {
+    network: newSimulatedNetwork(),
+    storage: newSimulatedStorage(...Object.values(POOLS)),
+    disks: newDisks(),
+    isPooled: scheduler.random.fraction() < (hasLosses ? 0.85 : 0.5),
+  }
   const traffic = newTraffic(worldClock)
   const agents = new Map<string, Agent>()
   const bugs: string[] = []
   const signedIn = new Set<string>()
   const power = newPower({
-    scheduler, hosts: () => world.hosts, isLying: without === 'power',
+    scheduler,
+    hosts: () => world.hosts,
+    isLying: without === 'power',
     onCut(name) {
       byName.get(`agent-${name}`)?.crash()
       // What was about to start has no power either.
-      for (const milliseconds of [0, START_MILLISECONDS]) scheduler.after(milliseconds, () => world.hosts.find((host) => host.name === name)?.machine.reboot())
+      for (const milliseconds of [0, START_MILLISECONDS])
+        scheduler.after(milliseconds, () => world.hosts.find((host) => host.name === name)?.machine.reboot())
     },
     onRestore(name) {
       const host = world.hosts.find((one) => one.name === name)
@@ -157,9 +175,28 @@ export async function openWorld(seed: number, postgres: (scheduler: Scheduler) =
     },
   })
   const world: World = {
-    power, traffic,
-    scheduler, faults, clock: worldClock, admin, db: databaseOf(outside, database, NO_FAULTS), hosts: NODES.map(({ name }) => newHost(name, { clock: worldClock, random: scheduler.random, network: shared.network, isCareless: without === 'either_or' })), processes: [],
-    disks: shared.disks, network: shared.network, pools: shared.storage.pools, bugs, signedIn, crashes: 0,
+    power,
+    traffic,
+    scheduler,
+    faults,
+    clock: worldClock,
+    admin,
+    db: databaseOf(outside, database, NO_FAULTS),
+    hosts: NODES.map(({ name }) =>
+      newHost(name, {
+        clock: worldClock,
+        random: scheduler.random,
+        network: shared.network,
+        isCareless: without === 'either_or',
+      }),
+    ),
+    processes: [],
+    disks: shared.disks,
+    network: shared.network,
+    pools: shared.storage.pools,
+    bugs,
+    signedIn,
+    crashes: 0,
     api: () => undefined,
     partition: (name, milliseconds) => void partitionedUntil.set(name, scheduler.nowMilliseconds + milliseconds),
     reboot(host) {
@@ -185,9 +222,14 @@ export async function openWorld(seed: number, postgres: (scheduler: Scheduler) =
   world.api = () => api
 
   const logOf = (name: string): Logger => recorder({ name, scheduler, bugs, signedIn, trace })
-  const transportOf = (process: SimulatedProcess) => simulatedTransport({
-    process, scheduler, faults, serve, isPartitioned: () => isCutOff(process.name),
-  })
+  const transportOf = (process: SimulatedProcess) =>
+    simulatedTransport({
+      process,
+      scheduler,
+      faults,
+      serve,
+      isPartitioned: () => isCutOff(process.name),
+    })
 
   /** Runs `boot` in the process, again after each death. */
   function supervise(name: string, boot: (process: SimulatedProcess) => void): void {
@@ -199,17 +241,25 @@ export async function openWorld(seed: number, postgres: (scheduler: Scheduler) =
       scheduler.note(`boot ${name}`)
       process.onCrash(() => {
         world.crashes += 1
-        scheduler.after(RESTART_MILLISECONDS.least + scheduler.random.fraction() * (RESTART_MILLISECONDS.most - RESTART_MILLISECONDS.least), startWithPower)
+        scheduler.after(
+          RESTART_MILLISECONDS.least +
+            scheduler.random.fraction() * (RESTART_MILLISECONDS.most - RESTART_MILLISECONDS.least),
+          startWithPower,
+        )
       })
       boot(process)
     }
-    const startWithPower = () => (power.isOn(name.replace(/^agent-/, '')) ? start() : void scheduler.after(POWER_LOOK_MILLISECONDS, startWithPower))
+    const startWithPower = () =>
+      power.isOn(name.replace(/^agent-/, '')) ? start() : void scheduler.after(POWER_LOOK_MILLISECONDS, startWithPower)
     scheduler.after(scheduler.random.fraction() * 500, startWithPower)
   }
-  const isCutOff = (name: string) => (partitionedUntil.get(name) ?? 0) > scheduler.nowMilliseconds || power.isHidden(name.replace(/^agent-/, ''))
+  const isCutOff = (name: string) =>
+    (partitionedUntil.get(name) ?? 0) > scheduler.nowMilliseconds || power.isHidden(name.replace(/^agent-/, ''))
   /** As controllers ask an agent over the network. */
   const usageOf: UsageSource = async ({ metadata: { name } }) => {
-    const silence = scheduler.pause(USAGE_ANSWER_MILLISECONDS).then(() => Promise.reject(new Unavailable(`the agent of ${name}`, undefined)))
+    const silence = scheduler
+      .pause(USAGE_ANSWER_MILLISECONDS)
+      .then(() => Promise.reject(new Unavailable(`the agent of ${name}`, undefined)))
     const agent = agents.get(name)
     const isThere = agent !== undefined && byName.get(`agent-${name}`)?.isRunning === true && !isCutOff(`agent-${name}`)
     return Promise.race([silence, ...(isThere ? [agent.usage.list()] : [])])
@@ -238,15 +288,28 @@ export async function openWorld(seed: number, postgres: (scheduler: Scheduler) =
     // Opening hashes a password in a real thread; nothing fails and no time passes meanwhile.
     const boot = { isOver: false }
     const opening = createApp({
-      store, caches, db: databaseOf(process, database, faultsAfter(faults, boot)), clock, random, log, metrics, agents: NO_AGENTS, publicUrl: 'http://127.0.0.1:8080', canSendMail: true, checkAnswers: true,
+      store,
+      caches,
+      db: databaseOf(process, database, faultsAfter(faults, boot)),
+      clock,
+      random,
+      log,
+      metrics,
+      agents: NO_AGENTS,
+      publicUrl: 'http://127.0.0.1:8080',
+      canSendMail: true,
+      checkAnswers: true,
     })
-    lives(process, scheduler.track(opening).then(async (app) => {
-      boot.isOver = true
-      caches.start(never())
-      await caches.ready()
-      if (process.isAlive(epoch)) api = documented('customer', app.customers, (fault) => void bugs.push(fault))
-      await new Promise(() => {})
-    }))
+    lives(
+      process,
+      scheduler.track(opening).then(async (app) => {
+        boot.isOver = true
+        caches.start(never())
+        await caches.ready()
+        if (process.isAlive(epoch)) api = documented('customer', app.customers, (fault) => void bugs.push(fault))
+        await new Promise(() => {})
+      }),
+    )
   })
 
   // Every other seed parts the work by zones; otherwise one leads and one waits.
@@ -255,17 +318,44 @@ export async function openWorld(seed: number, postgres: (scheduler: Scheduler) =
     supervise(`controllers-${index + 1}`, (process) => {
       const clock = process.clock()
       const [random, log] = [scheduler.random, logOf(process.name)]
-      const store = openClient({ transport: transportOf(process), fieldManager: 'svccloud-controllers', clock, random, requestTimeoutMilliseconds: LEADER_REQUEST_TIMEOUT_MILLISECONDS })
+      const store = openClient({
+        transport: transportOf(process),
+        fieldManager: 'svccloud-controllers',
+        clock,
+        random,
+        requestTimeoutMilliseconds: LEADER_REQUEST_TIMEOUT_MILLISECONDS,
+      })
       const registry = openRegistry({ isProcessWide: false })
       const caches = openCaches({ store, clock, random, log, registry })
       const parts = { store, caches, db: databaseOf(process, database, faults), clock, random, log, shard }
       let mayAct = () => false
-      const controllers = openControllers({ ...parts, metrics: openControllerMetrics(registry), mayAct: () => mayAct(), openPowerControl: power.controlFrom(process) })
-      lives(process, runElected({ store, namespace: 'svccloud-system', name: shard.name, identity: newUuid(random), clock, random, log, registry }, async (lead) => {
-        mayAct = lead.mayAct
-        caches.start(lead.signal)
-        await runControllers(controllers, { ...parts, usageOf: process.boundTo({ usageOf }).usageOf }, lead.signal)
-      }, never()))
+      const controllers = openControllers({
+        ...parts,
+        metrics: openControllerMetrics(registry),
+        mayAct: () => mayAct(),
+        openPowerControl: power.controlFrom(process),
+      })
+      lives(
+        process,
+        runElected(
+          {
+            store,
+            namespace: 'svccloud-system',
+            name: shard.name,
+            identity: newUuid(random),
+            clock,
+            random,
+            log,
+            registry,
+          },
+          async (lead) => {
+            mayAct = lead.mayAct
+            caches.start(lead.signal)
+            await runControllers(controllers, { ...parts, usageOf: process.boundTo({ usageOf }).usageOf }, lead.signal)
+          },
+          never(),
+        ),
+      )
     })
   }
 
@@ -281,10 +371,26 @@ export async function openWorld(seed: number, postgres: (scheduler: Scheduler) =
       if (without === 'retention') volumes.release = volumes.remove
       process.onCrash(() => void hypervisor.close())
       const agent = openAgent({
-        nodeName: host.name, store, hypervisor: process.boundTo(traffic.counted(host.name, hypervisor)), volumes: process.boundTo(volumes), images: simulatedTemplates(), ledger: host.ledger, clock, random, log,
+        nodeName: host.name,
+        store,
+        hypervisor: process.boundTo(traffic.counted(host.name, hypervisor)),
+        volumes: process.boundTo(volumes),
+        images: simulatedTemplates(),
+        ledger: host.ledger,
+        clock,
+        random,
+        log,
         registry: openRegistry({ isProcessWide: false }),
         report: async () => ({
-          agentVersion: 'simulated', bootId: host.bootId, logicalCpus: NODE_CORES, memoryMebibytes: 65_536, storageGibibytes: 1_000, hypervisor: 'simulated', features: [], pools, endpoint: endpointOf(host.name),
+          agentVersion: 'simulated',
+          bootId: host.bootId,
+          logicalCpus: NODE_CORES,
+          memoryMebibytes: 65_536,
+          storageGibibytes: 1_000,
+          hypervisor: 'simulated',
+          features: [],
+          pools,
+          endpoint: endpointOf(host.name),
         }),
         lookForLife: power.lookFrom(host.name, (other) => byName.get(`agent-${other}`)?.isRunning === true),
       })
@@ -303,21 +409,56 @@ async function prepare(admin: Store, clock: Clock, hasLosses: boolean): Promise<
   await installCrds(admin, await (crds ??= readCrds('crds')), clock)
   await admin.create(Namespace, { metadata: { name: 'svccloud-system' }, spec: undefined })
   await admin.create(Region, { metadata: { name: 'region-1' }, spec: { displayName: 'Region 1', country: 'DE' } })
-  for (const name of ZONES) await admin.create(Zone, { metadata: { name }, spec: { displayName: name, region: 'region-1', isClosed: false, capabilities: [] } })
-  await admin.create(Plan, { metadata: { name: PLAN }, spec: { family: 'starter', cores: 1, memoryMebibytes: 256, storageGibibytes: 1, priceMonthlyCents: 100 } })
+  for (const name of ZONES)
+    await admin.create(Zone, {
+      metadata: { name },
+      spec: { displayName: name, region: 'region-1', isClosed: false, capabilities: [] },
+    })
+  await admin.create(Plan, {
+    metadata: { name: PLAN },
+    spec: { family: 'starter', cores: 1, memoryMebibytes: 256, storageGibibytes: 1, priceMonthlyCents: 100 },
+  })
   await admin.create(Template, {
     metadata: { name: TEMPLATE },
-    spec: { title: 'Tiny', osFamily: 'linux', osVersion: '1', architecture: 'x86_64', defaultUser: 'root', minStorageGibibytes: 1, minMemoryMebibytes: 128, zones: [], image: { built: 'tiny-linux' }, isHidden: false },
+    spec: {
+      title: 'Tiny',
+      osFamily: 'linux',
+      osVersion: '1',
+      architecture: 'x86_64',
+      defaultUser: 'root',
+      minStorageGibibytes: 1,
+      minMemoryMebibytes: 128,
+      zones: [],
+      image: { built: 'tiny-linux' },
+      isHidden: false,
+    },
   })
   for (const { name, zone } of NODES) {
-    await admin.create(Node, { metadata: { name }, spec: { zone, rack: 'rack-1', roles: ['compute'], isCordoned: false, cpuOvercommit: 1, reservedMemoryMebibytes: 0, ...(hasLosses ? { bmc: bmcOf(name) } : {}) } })
+    await admin.create(Node, {
+      metadata: { name },
+      spec: {
+        zone,
+        rack: 'rack-1',
+        roles: ['compute'],
+        isCordoned: false,
+        cpuOvercommit: 1,
+        reservedMemoryMebibytes: 0,
+        ...(hasLosses ? { bmc: bmcOf(name) } : {}),
+      },
+    })
   }
 }
 
 export const zoneOf = (node: string): string => NODES.find(({ name }) => name === node)?.zone ?? ''
 
 function newHost(name: string, options: SimulatedHostOptions & { readonly random: Random }): Host {
-  return { name, machine: newSimulatedHost({ ...options, name }), volumes: new Map(), ledger: ledgerInMemory(), bootId: newUuid(options.random) }
+  return {
+    name,
+    machine: newSimulatedHost({ ...options, name }),
+    volumes: new Map(),
+    ledger: ledgerInMemory(),
+    bootId: newUuid(options.random),
+  }
 }
 
 const NO_FAULTS: DatabaseFaults = { breaksBefore: () => false, losesCommit: () => false, crashesAfter: () => false }
@@ -337,26 +478,38 @@ const NO_AGENTS: Parameters<typeof createApp>[0]['agents'] = {
 }
 
 /** Errors that the product itself calls bugs are violations; everything else is only traced. */
-function recorder({ name, scheduler, bugs, signedIn, trace }: {
+function recorder({
+  name,
+  scheduler,
+  bugs,
+  signedIn,
+  trace,
+}: {
   readonly name: string
   readonly scheduler: Scheduler
   readonly bugs: string[]
   readonly signedIn: Set<string>
   readonly trace: ((line: string) => void) | undefined
 }): Logger {
-  const say = (level: string, message: string, fields?: object) => trace?.(`${(scheduler.nowMilliseconds / 1000).toFixed(3)} ${name} ${level} ${message} ${fields === undefined ? '' : JSON.stringify(fields)}`)
+  const say = (level: string, message: string, fields?: object) =>
+    trace?.(
+      `${(scheduler.nowMilliseconds / 1000).toFixed(3)} ${name} ${level} ${message} ` +
+        `${fields === undefined ? '' : JSON.stringify(fields)}`,
+    )
   const logger: Logger = {
     debug: () => {},
     info(message, fields) {
       say('info', message, fields)
       if (message === 'request' && fields?.['account_id'] !== undefined) signedIn.add(String(fields['request_id']))
     },
-    warn: (message, fields) => say('warn', message, fields && { ...fields, ...('error' in fields ? { error: causesOf(fields.error) } : {}) }),
+    warn: (message, fields) =>
+      say('warn', message, fields && { ...fields, ...('error' in fields ? { error: causesOf(fields.error) } : {}) }),
     error(message, fields) {
       const error = fields !== undefined && 'error' in fields ? describeError(fields.error) : undefined
       say('error', message, { ...fields, error })
       const isOutage = fields !== undefined && fields.error instanceof Unavailable
-      if (!isOutage && (message === 'reconcile failed by a bug' || message === 'request failed')) bugs.push(`${name}: ${message}: ${JSON.stringify(error)}`)
+      if (!isOutage && (message === 'reconcile failed by a bug' || message === 'request failed'))
+        bugs.push(`${name}: ${message}: ${JSON.stringify(error)}`)
     },
     with: () => logger,
   }
@@ -365,5 +518,7 @@ function recorder({ name, scheduler, bugs, signedIn, trace }: {
 
 /** The messages of an error and its causes. */
 function causesOf(error: unknown): string {
-  return error instanceof Error ? [error.message, ...(error.cause === undefined ? [] : [causesOf(error.cause)])].join(': ') : String(error)
+  return error instanceof Error
+    ? [error.message, ...(error.cause === undefined ? [] : [causesOf(error.cause)])].join(': ')
+    : String(error)
 }

@@ -5,8 +5,33 @@ import { expect, it } from 'vitest'
 
 const ROOT = join(import.meta.dirname, '../..')
 const decisions = (await readdir(join(ROOT, 'docs/decisions'))).map((name) => `docs/decisions/${name}`)
-const DOCUMENTS = ['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'docs/operating.md', 'docs/kubernetes.md', ...decisions]
-const FOLDERS = ['domain', 'resources', 'kit', 'db', 'apiserver', 'controllers', 'agents', 'embedded', 'cli', 'crds', 'test', 'bench', 'tools', 'docs', 'examples', 'charts', '.ci']
+const DOCUMENTS = [
+  'README.md',
+  'ARCHITECTURE.md',
+  'CONTRIBUTING.md',
+  'docs/operating.md',
+  'docs/kubernetes.md',
+  ...decisions,
+]
+const FOLDERS = [
+  'domain',
+  'resources',
+  'kit',
+  'db',
+  'apiserver',
+  'controllers',
+  'agents',
+  'embedded',
+  'cli',
+  'crds',
+  'test',
+  'bench',
+  'tools',
+  'docs',
+  'examples',
+  'charts',
+  '.ci',
+]
 
 const textOf = (path: string) => readFile(join(ROOT, path), 'utf8')
 
@@ -24,6 +49,8 @@ it.each(DOCUMENTS)('%s names only files that exist', async (document) => {
 
 it.each(DOCUMENTS)('%s names only npm scripts that exist', async (document) => {
   const { scripts } = JSON.parse(await textOf('package.json')) as { scripts: Record<string, string> }
-  const named = [...(await textOf(document)).matchAll(/npm (?:run )?(start|test|run [a-z:]+)|npm run ([a-z:]+)/g)].map((match) => (match[2] ?? match[1] ?? '').replace(/^run /, ''))
+  const named = [...(await textOf(document)).matchAll(/npm (?:run )?(start|test|run [a-z:]+)|npm run ([a-z:]+)/g)].map(
+    (match) => (match[2] ?? match[1] ?? '').replace(/^run /, ''),
+  )
   expect(named.filter((name) => !(name in scripts))).toEqual([])
 })

@@ -8,13 +8,29 @@ describe('the import table', () => {
   it.each([
     ['domain/quota.ts', `import { z } from 'zod'`, 'domain never imports zod'],
     ['domain/quota.ts', `import { open } from '../db/open.ts'`, 'domain never imports db/open.ts'],
-    ['resources/server.ts', `import { client } from '../kit/kube/client.ts'`, 'resources never imports kit/kube/client.ts'],
-    ['kit/http/call.ts', `import type { Server } from '../../resources/server.ts'`, 'kit never imports resources/server.ts'],
+    [
+      'resources/server.ts',
+      `import { client } from '../kit/kube/client.ts'`,
+      'resources never imports kit/kube/client.ts',
+    ],
+    [
+      'kit/http/call.ts',
+      `import type { Server } from '../../resources/server.ts'`,
+      'kit never imports resources/server.ts',
+    ],
     ['db/audit.ts', `import {\n  a,\n  b,\n} from '../resources/server.ts'`, 'db never imports resources/server.ts'],
     ['controllers/main.ts', `import express from 'express'`, 'controllers never imports express'],
-    ['agents/node/main.ts', `import { Server } from '../../resources/server.ts'`, 'agents never imports resources/server.ts'],
+    [
+      'agents/node/main.ts',
+      `import { Server } from '../../resources/server.ts'`,
+      'agents never imports resources/server.ts',
+    ],
     ['agents/node/main.ts', `const db = await import('../../db/open.ts')`, 'agents never imports db/open.ts'],
-    ['embedded/postgres.ts', `export { notFound } from '../domain/problem.ts'`, 'embedded never imports domain/problem.ts'],
+    [
+      'embedded/postgres.ts',
+      `export { notFound } from '../domain/problem.ts'`,
+      'embedded never imports domain/problem.ts',
+    ],
   ])('%s: %s', (file, source, rule) => expect(rules(file, source)).toEqual([rule]))
 
   it.each([
@@ -40,7 +56,13 @@ describe('time, randomness and the process', () => {
     expect(rules('kit/sys/clock.ts', source)).toEqual([])
   })
 
-  it.each(['new Date(at)', '// never Date.now()', `log.info('process.exit was called')`, 'child.process.kill()', 'clock.setTimeout'])('%s is fine', (source) => {
+  it.each([
+    'new Date(at)',
+    '// never Date.now()',
+    `log.info('process.exit was called')`,
+    'child.process.kill()',
+    'clock.setTimeout',
+  ])('%s is fine', (source) => {
     expect(rules('controllers/server/plan.ts', source)).toEqual([])
   })
 })
@@ -57,7 +79,9 @@ it('lets no test be singled out and nothing unfinished stay', () => {
 })
 
 it('says the line', () => {
-  expect(findings('db/open.ts', '/* a\n b */\nconst a = 1\nconst b = Date.now()')).toEqual([{ file: 'db/open.ts', line: 4, rule: 'the time comes from a Clock' }])
+  expect(findings('db/open.ts', '/* a\n b */\nconst a = 1\nconst b = Date.now()')).toEqual([
+    { file: 'db/open.ts', line: 4, rule: 'the time comes from a Clock' },
+  ])
 })
 
 it('finds nothing in this repository', async () => {

@@ -1,8 +1,11 @@
-/** Builds the real servers and clients that tests run against (kube-apiserver, etcd, kubectl, helm, ...) from their Go modules.
- *  Nothing here is part of the product. Binaries are kept outside the repository, under `~/.cache/svccloud-tools/<version>/`
+/** Builds the real servers and clients that tests run against (kube-apiserver, etcd, kubectl, helm, ...) from their Go
+ *  modules.
+ *  Nothing here is part of the product. Binaries are kept outside the repository, under
+ *  `~/.cache/svccloud-tools/<version>/`
  *  (or `$SVCCLOUD_TOOLS`), and are built once: kubectl alone takes about 3 minutes cold, everything about 8.
  *
- *  Command line: `node tools/cluster/build.ts kubectl` or `node tools/cluster/build.ts all` (any tool names may be given). */
+ *  Command line: `node tools/cluster/build.ts kubectl` or `node tools/cluster/build.ts all` (any tool names may be
+ *  given). */
 
 import { execFile } from 'node:child_process'
 import { access, mkdir, mkdtemp, rename, rm } from 'node:fs/promises'
@@ -48,7 +51,11 @@ const recipes = {
     package: 'helm.sh/helm/v4/cmd/helm',
     linkerFlags: '-X helm.sh/helm/v4/internal/version.version=v4.3.1',
   },
-  buildifier: { version: 'v0.0.0-20260716142318-04cf7de1434f', package: 'github.com/bazelbuild/buildtools/buildifier', linkerFlags: '' },
+  buildifier: {
+    version: 'v0.0.0-20260716142318-04cf7de1434f',
+    package: 'github.com/bazelbuild/buildtools/buildifier',
+    linkerFlags: '',
+  },
   /** The Lua that Argo CD runs its health checks with. */
   glua: { version: 'v1.1.1', package: 'github.com/yuin/gopher-lua/cmd/glua', linkerFlags: '' },
   kubeconform: { version: 'v0.8.0', package: 'github.com/yannh/kubeconform/cmd/kubeconform', linkerFlags: '' },
@@ -82,12 +89,17 @@ export async function canHave(wanted: readonly Tool[]): Promise<boolean> {
   return built.every(Boolean) || (await goVersion()) !== undefined
 }
 
-/** Builds the tool unless it is there already, and answers its path. Two builders at once are harmless: the last rename wins.
+/** Builds the tool unless it is there already, and answers its path. Two builders at once are harmless: the last rename
+ *  wins.
  *  Throws, with the advice to install Go, when it must be built and there is no Go. */
 export async function buildTool(tool: Tool): Promise<string> {
   const path = toolPath(tool)
   if (await isBuilt(tool)) return path
-  if (!(await goVersion())) throw new Error(`${tool} ${recipes[tool].version} is not built yet and Go is missing: install Go (https://go.dev/dl) and try again`)
+  if (!(await goVersion()))
+    throw new Error(
+      `${tool} ${recipes[tool].version} is not built yet and Go is missing: install Go (https://go.dev/dl) and ` +
+        'try again',
+    )
   const recipe: Recipe = recipes[tool]
   const folder = join(path, '..')
   await mkdir(folder, { recursive: true })
@@ -95,8 +107,15 @@ export async function buildTool(tool: Tool): Promise<string> {
   try {
     const partial = join(building, tool)
     const flags = ['-trimpath', '-ldflags', `-s -w ${recipe.linkerFlags}`]
-    const options = { env: { ...environment(), CGO_ENABLED: '0', GOBIN: building, GOFLAGS: '-mod=readonly' }, maxBuffer: 64 * 1024 * 1024 }
-    if (recipe.module) await run('go', ['build', ...flags, '-o', partial, recipe.package], { ...options, cwd: join(import.meta.dirname, recipe.module) })
+    const options = {
+      env: { ...environment(), CGO_ENABLED: '0', GOBIN: building, GOFLAGS: '-mod=readonly' },
+      maxBuffer: 64 * 1024 * 1024,
+    }
+    if (recipe.module)
+      await run('go', ['build', ...flags, '-o', partial, recipe.package], {
+        ...options,
+        cwd: join(import.meta.dirname, recipe.module),
+      })
     else await run('go', ['install', ...flags, `${recipe.package}@${recipe.version}`], options)
     await rename(partial, path)
   } finally {

@@ -1,10 +1,17 @@
-/** Writes a cpio archive in the "newc" format that the Linux kernel unpacks as its initial file system. Deterministic: owner 0, time 0. */
+/** Writes a cpio archive in the "newc" format that the Linux kernel unpacks as its initial file system. Deterministic:
+ *  owner 0, time 0. */
 
 export type ArchiveEntry =
   | { readonly path: string; readonly kind: 'folder'; readonly mode?: number }
   | { readonly path: string; readonly kind: 'file'; readonly content: Buffer; readonly mode?: number }
   | { readonly path: string; readonly kind: 'link'; readonly target: string }
-  | { readonly path: string; readonly kind: 'character-device'; readonly major: number; readonly minor: number; readonly mode?: number }
+  | {
+      readonly path: string
+      readonly kind: 'character-device'
+      readonly major: number
+      readonly minor: number
+      readonly mode?: number
+    }
 
 const TYPE_BITS = { folder: 0o040000, file: 0o100000, link: 0o120000, 'character-device': 0o020000 }
 const DEFAULT_MODES = { folder: 0o755, file: 0o644, link: 0o777, 'character-device': 0o600 }
@@ -13,12 +20,16 @@ const TRAILER = 'TRAILER!!!'
 /** Entries in the given order (folders before what is in them); paths without a leading slash. */
 export function writeCpio(entries: readonly ArchiveEntry[]): Buffer {
   const records = entries.map((entry, index) => record(entry, index + 1))
-  return Buffer.concat([...records, recordBytes({ inode: 0, mode: 0, major: 0, minor: 0, name: TRAILER, content: Buffer.alloc(0) })])
+  return Buffer.concat([
+    ...records,
+    recordBytes({ inode: 0, mode: 0, major: 0, minor: 0, name: TRAILER, content: Buffer.alloc(0) }),
+  ])
 }
 
 function record(entry: ArchiveEntry, inode: number): Buffer {
   const mode = TYPE_BITS[entry.kind] | ((entry.kind === 'link' ? undefined : entry.mode) ?? DEFAULT_MODES[entry.kind])
-  const content = entry.kind === 'file' ? entry.content : entry.kind === 'link' ? Buffer.from(entry.target) : Buffer.alloc(0)
+  const content =
+    entry.kind === 'file' ? entry.content : entry.kind === 'link' ? Buffer.from(entry.target) : Buffer.alloc(0)
   const [major, minor] = entry.kind === 'character-device' ? [entry.major, entry.minor] : [0, 0]
   return recordBytes({ inode, mode, major, minor, name: entry.path, content })
 }

@@ -1,4 +1,5 @@
-/** Debian packages without installing them: downloaded from where the host's own apt gets them, and unpacked into a folder. Needs no root. */
+/** Debian packages without installing them: downloaded from where the host's own apt gets them, and unpacked into a
+ *  folder. Needs no root. */
 import { mkdir, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { environment } from '../../../kit/sys/process.ts'
@@ -10,7 +11,8 @@ const UPDATE_TIMEOUT_MILLISECONDS = 180_000
 
 export interface PackageChoice {
   readonly names: readonly string[]
-  /** Meta packages of the distribution's kernels; the first that apt knows is taken, as the kernel that it stands for. */
+  /** Meta packages of the distribution's kernels; the first that apt knows is taken, as the kernel that it stands for.
+   */
   readonly kernels: readonly string[]
 }
 
@@ -19,7 +21,8 @@ export interface PackageChoice {
 export async function unpackPackages(choice: PackageChoice, folder: string): Promise<string> {
   const downloads = join(folder, 'packages')
   const root = join(folder, 'root')
-  for (const path of [downloads, root, join(folder, 'lists', 'partial'), join(folder, 'cache', 'archives', 'partial')]) await mkdir(path, { recursive: true })
+  for (const path of [downloads, root, join(folder, 'lists', 'partial'), join(folder, 'cache', 'archives', 'partial')])
+    await mkdir(path, { recursive: true })
   try {
     await download(choice, [], downloads).catch(async (error: unknown) => {
       if (error instanceof ProgramFailed && error.isMissing) throw error
@@ -36,16 +39,27 @@ export async function unpackPackages(choice: PackageChoice, folder: string): Pro
     return root
   } catch (error) {
     const isMissing = error instanceof ProgramFailed && error.isMissing
-    const what = isMissing ? 'it is built from Debian packages, which needs apt-get and dpkg-deb' : 'its Debian packages could not be had'
+    const what = isMissing
+      ? 'it is built from Debian packages, which needs apt-get and dpkg-deb'
+      : 'its Debian packages could not be had'
     throw new ImageUnavailable(`${what}: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
   }
 }
 
 async function download(choice: PackageChoice, options: readonly string[], downloads: string): Promise<void> {
-  await apt('apt-get', [...options, 'download', ...choice.names, await kernelPackage(choice.kernels, options, downloads)], downloads, DOWNLOAD_TIMEOUT_MILLISECONDS)
+  await apt(
+    'apt-get',
+    [...options, 'download', ...choice.names, await kernelPackage(choice.kernels, options, downloads)],
+    downloads,
+    DOWNLOAD_TIMEOUT_MILLISECONDS,
+  )
 }
 
-async function kernelPackage(candidates: readonly string[], options: readonly string[], folder: string): Promise<string> {
+async function kernelPackage(
+  candidates: readonly string[],
+  options: readonly string[],
+  folder: string,
+): Promise<string> {
   for (const name of candidates) {
     const text = await apt('apt-cache', [...options, 'depends', name], folder).catch((error: unknown) => {
       if (error instanceof ProgramFailed && error.isMissing) throw error
@@ -57,7 +71,14 @@ async function kernelPackage(candidates: readonly string[], options: readonly st
   throw new ImageUnavailable(`apt knows none of ${candidates.join(', ')}`)
 }
 
-const apt = (program: 'apt-get' | 'apt-cache', input: readonly string[], folder: string, timeoutMilliseconds?: number): Promise<string> =>
+const apt = (
+  program: 'apt-get' | 'apt-cache',
+  input: readonly string[],
+  folder: string,
+  timeoutMilliseconds?: number,
+): Promise<string> =>
   runProgram(program, ['-qq', '-o', 'APT::Sandbox::User=', ...input], {
-    workingDirectory: folder, environment: { ...environment(), LC_ALL: 'C', DEBIAN_FRONTEND: 'noninteractive' }, ...(timeoutMilliseconds === undefined ? {} : { timeoutMilliseconds }),
+    workingDirectory: folder,
+    environment: { ...environment(), LC_ALL: 'C', DEBIAN_FRONTEND: 'noninteractive' },
+    ...(timeoutMilliseconds === undefined ? {} : { timeoutMilliseconds }),
   })

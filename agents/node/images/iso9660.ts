@@ -1,4 +1,5 @@
-/** Writes a small ISO 9660 image: one folder of files, as the NoCloud data source of cloud-init reads it. Deterministic: all times are zero.
+/** Writes a small ISO 9660 image: one folder of files, as the NoCloud data source of cloud-init reads it.
+ *  Deterministic: all times are zero.
  *  No Rock Ridge or Joliet: Linux shows plain names in lower case, and NoCloud's names are lower case. */
 
 const SECTOR = 2048
@@ -8,7 +9,8 @@ const ROOT_RECORD_BYTES = 34
 /** The root folder is kept to one sector. */
 const FILES_MAXIMUM = 16
 
-/** `label`: upper-case letters and digits, at most 32. Names: lower-case letters, digits, "-", at most 28 characters. */
+/** `label`: upper-case letters and digits, at most 32. Names: lower-case letters, digits, "-", at most 28 characters.
+ */
 export function writeIso(label: string, files: Readonly<Record<string, Buffer>>): Buffer {
   const names = Object.keys(files).sort()
   if (names.length > FILES_MAXIMUM) throw new Error('too many files for one sector')
@@ -25,11 +27,16 @@ export function writeIso(label: string, files: Readonly<Record<string, Buffer>>)
   put(LAYOUT.terminator, Buffer.concat([Buffer.of(255), Buffer.from('CD001'), Buffer.of(1)]))
   put(LAYOUT.pathTableLittle, pathTable('little'))
   put(LAYOUT.pathTableBig, pathTable('big'))
-  put(LAYOUT.root, Buffer.concat([
-    directoryRecord(Buffer.of(0), LAYOUT.root, SECTOR, true),
-    directoryRecord(Buffer.of(1), LAYOUT.root, SECTOR, true),
-    ...placed.map(({ name, content, sector: at }) => directoryRecord(Buffer.from(`${name.toUpperCase()}.;1`), at, content.length, false)),
-  ]))
+  put(
+    LAYOUT.root,
+    Buffer.concat([
+      directoryRecord(Buffer.of(0), LAYOUT.root, SECTOR, true),
+      directoryRecord(Buffer.of(1), LAYOUT.root, SECTOR, true),
+      ...placed.map(({ name, content, sector: at }) =>
+        directoryRecord(Buffer.from(`${name.toUpperCase()}.;1`), at, content.length, false),
+      ),
+    ]),
+  )
   for (const { content, sector: at } of placed) put(at, content)
   return image
 }
@@ -37,7 +44,8 @@ export function writeIso(label: string, files: Readonly<Record<string, Buffer>>)
 /** ECMA-119 8.4. Numbers are stored in both byte orders. */
 function volumeDescriptor(label: string, sectors: number): Buffer {
   const bytes = Buffer.alloc(SECTOR)
-  const text = (offset: number, length: number, value: string) => void bytes.write(value.padEnd(length, ' '), offset, 'latin1')
+  const text = (offset: number, length: number, value: string) =>
+    void bytes.write(value.padEnd(length, ' '), offset, 'latin1')
   bytes[0] = 1
   bytes.write('CD001', 1)
   bytes[6] = 1

@@ -3,7 +3,8 @@ import { rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { syncToDisk } from '../../../kit/sys/durable-file.ts'
 
-/** Gives the finished folder its name, which lasts; when another was faster, that one's stays and this one is dropped. */
+/** Gives the finished folder its name, which lasts; when another was faster, that one's stays and this one is dropped.
+ */
 export async function publish(folder: string, path: string): Promise<void> {
   try {
     await rename(folder, path)

@@ -1,5 +1,6 @@
 /** What a template is on a host: a folder of its own per version, complete or absent, shared by all agents of the host.
- *  Versions are never removed while agents run: volumes are overlays on their disks and guests start from their kernels. */
+ *  Versions are never removed while agents run: volumes are overlays on their disks and guests start from their
+ *  kernels. */
 import type { GuestBoot } from '../drivers/hypervisor/hypervisor.ts'
 
 export interface TemplateImage {

@@ -3,7 +3,17 @@ import type { ImageState, TemplateStore } from './template-store.ts'
 
 export function simulatedTemplates(): TemplateStore {
   const ready = (name: string): ImageState => ({
-    is: 'ready', image: { name, version: 'simulated', boot: { kernel: '/simulated/vmlinuz', initialRamdisk: '/simulated/initrd', commandLine: '' } },
+    is: 'ready',
+    image: {
+      name,
+      version: 'simulated',
+      boot: { kernel: '/simulated/vmlinuz', initialRamdisk: '/simulated/initrd', commandLine: '' },
+    },
   })
-  return { newest: async (name) => ready(name), version: async (name) => ready(name), prepare() {}, onChange: () => () => {} }
+  return {
+    newest: async (name) => ready(name),
+    version: async (name) => ready(name),
+    prepare() {},
+    onChange: () => () => {},
+  }
 }

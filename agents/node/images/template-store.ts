@@ -21,7 +21,8 @@ export interface TemplateStore {
   newest(name: string): Promise<ImageState>
   /** A version that a volume of this host was made from. */
   version(name: string, version: string): Promise<ImageState>
-  /** Begins to make the template, where it can be made; free while that is under way, done, or failed less than a minute ago. */
+  /** Begins to make the template, where it can be made; free while that is under way, done, or failed less than a
+   *  minute ago. */
   prepare(name: string): void
   /** Calls back when making a template has ended. The answer ends it. */
   onChange(listener: () => void): () => void
@@ -34,7 +35,12 @@ export interface TemplateStoreOptions {
   readonly log: Logger
 }
 
-const Manifest = z.strictObject({ kernel: z.string(), initialRamdisk: z.string(), commandLine: z.string(), disk: z.string().optional() })
+const Manifest = z.strictObject({
+  kernel: z.string(),
+  initialRamdisk: z.string(),
+  commandLine: z.string(),
+  disk: z.string().optional(),
+})
 
 export function openTemplateStore({ folder, clock, log }: TemplateStoreOptions): TemplateStore {
   const preparing = new Set<string>()
@@ -46,7 +52,7 @@ export function openTemplateStore({ folder, clock, log }: TemplateStoreOptions):
     await mkdir(join(folder, TINY_LINUX), { recursive: true })
     const unlock = await lockFolder(folder, clock)
     try {
-      if (await readImage(folder, TINY_LINUX, version) !== undefined) return // another agent was faster
+      if ((await readImage(folder, TINY_LINUX, version)) !== undefined) return // another agent was faster
       log.info('building template', { template: TINY_LINUX, version })
       await removeAbandonedWork(folder)
       const work = await mkdtemp(join(folder, WORK_PREFIX))
@@ -66,7 +72,10 @@ export function openTemplateStore({ folder, clock, log }: TemplateStoreOptions):
       failures.delete(name)
     } catch (error) {
       log.error('template not built', { template: name, error })
-      failures.set(name, { reason: `template ${name}: ${error instanceof Error ? error.message : String(error)}`, atMilliseconds: clock.monotonicMilliseconds() })
+      failures.set(name, {
+        reason: `template ${name}: ${error instanceof Error ? error.message : String(error)}`,
+        atMilliseconds: clock.monotonicMilliseconds(),
+      })
     }
     preparing.delete(name)
     for (const listener of [...listeners]) listener()
@@ -74,19 +83,29 @@ export function openTemplateStore({ folder, clock, log }: TemplateStoreOptions):
 
   return {
     async newest(name) {
-      const image = name === TINY_LINUX ? await readImage(folder, name, await tinyLinuxRecipeDigest()) : await newestPublished(folder, name)
+      const image =
+        name === TINY_LINUX
+          ? await readImage(folder, name, await tinyLinuxRecipeDigest())
+          : await newestPublished(folder, name)
       if (image !== undefined) return { is: 'ready', image }
-      if (name !== TINY_LINUX) return { is: 'unavailable', reason: `template ${name} is not on this host: somebody has to build it there (npm run image:debian)` }
+      if (name !== TINY_LINUX)
+        return {
+          is: 'unavailable',
+          reason: `template ${name} is not on this host: somebody has to build it there (npm run image:debian)`,
+        }
       const failure = failures.get(name)
       return failure === undefined ? { is: 'absent' } : { is: 'unavailable', reason: failure.reason }
     },
     async version(name, version) {
       const image = await readImage(folder, name, version)
-      return image === undefined ? { is: 'unavailable', reason: `version ${version} of template ${name} is not on this host` } : { is: 'ready', image }
+      return image === undefined
+        ? { is: 'unavailable', reason: `version ${version} of template ${name} is not on this host` }
+        : { is: 'ready', image }
     },
     prepare(name) {
       const failedAt = failures.get(name)?.atMilliseconds ?? Number.NEGATIVE_INFINITY
-      if (name !== TINY_LINUX || preparing.has(name) || clock.monotonicMilliseconds() - failedAt < RETRY_MILLISECONDS) return
+      if (name !== TINY_LINUX || preparing.has(name) || clock.monotonicMilliseconds() - failedAt < RETRY_MILLISECONDS)
+        return
       void attempt(name)
     },
     onChange(listener) {
@@ -102,7 +121,8 @@ const WORK_PREFIX = 'work-'
 
 /** What builders that were killed left behind. Only for the holder of the lock. */
 async function removeAbandonedWork(folder: string): Promise<void> {
-  for (const name of await readdir(folder)) if (name.startsWith(WORK_PREFIX)) await rm(join(folder, name), { recursive: true, force: true })
+  for (const name of await readdir(folder))
+    if (name.startsWith(WORK_PREFIX)) await rm(join(folder, name), { recursive: true, force: true })
 }
 
 /** Versions of images that people build sort by their time. */
@@ -119,10 +139,16 @@ async function readImage(folder: string, name: string, version: string): Promise
   const at = join(folder, name, version)
   const text = await readFile(join(at, MANIFEST_FILE), 'utf8').catch(() => undefined)
   if (text === undefined) return undefined
-  const manifest: TemplateManifest = Manifest.parse(JSON.parse(text)) as TemplateManifest // exact optional fields are beyond zod's types
+  // exact optional fields are beyond zod's types
+  const manifest: TemplateManifest = Manifest.parse(JSON.parse(text)) as TemplateManifest
   return {
-    name, version,
-    boot: { kernel: join(at, manifest.kernel), initialRamdisk: join(at, manifest.initialRamdisk), commandLine: manifest.commandLine },
+    name,
+    version,
+    boot: {
+      kernel: join(at, manifest.kernel),
+      initialRamdisk: join(at, manifest.initialRamdisk),
+      commandLine: manifest.commandLine,
+    },
     ...(manifest.disk === undefined ? {} : { disk: join(at, manifest.disk) }),
   }
 }

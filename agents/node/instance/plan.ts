@@ -1,6 +1,8 @@
 /** What to do for one Instance: pure. The agent has no choices of its own: spec, ledger and guest decide.
- *  Always: an incarnation is started at most once; a guest is never started before the one before it is gone; an older spec than the one
- *  acted on changes nothing; the finalizer goes when nothing of the guest is left on the host; what shall be received is never booted; and a
+ *  Always: an incarnation is started at most once; a guest is never started before the one before it is gone; an older
+ *  spec than the one
+ *  acted on changes nothing; the finalizer goes when nothing of the guest is left on the host; what shall be received
+ *  is never booted; and a
  *  guest that was handed over never goes on. */
 import type { KubeObject } from '../../../kit/kube/object.ts'
 import type { Action } from '../../../kit/reconcile/action.ts'
@@ -46,12 +48,17 @@ export interface InstanceEffects {
   readonly forget: Record<string, never>
 }
 
-const effect = <Name extends keyof InstanceEffects>(name: Name, input: InstanceEffects[Name]): Action => ({ do: 'effect', name, input })
+const effect = <Name extends keyof InstanceEffects>(name: Name, input: InstanceEffects[Name]): Action => ({
+  do: 'effect',
+  name,
+  input,
+})
 const wait = (seconds: number, what: string): Action => ({ do: 'wait', seconds, for: what })
 /** The effect changed what there is to see. */
 const again: Action = { do: 'wait', seconds: 0, for: 'the next look' }
 
-/** How often the power button is pressed while a guest does not stop: one that is still booting has not heard the first. */
+/** How often the power button is pressed while a guest does not stop: one that is still booting has not heard the
+ *  first. */
 export const POWER_BUTTON_SECONDS = 5
 const STALE_SECONDS = 60
 /** What a guest is given to shut down when its instance does not say how it is to end. */
@@ -60,7 +67,8 @@ const MISSING_SECONDS = 30
 /** How often the progress of a transfer is told. */
 const PROGRESS_SECONDS = 1
 
-/** Guards in order: deleted, a spec from the past, a guest of another incarnation, a spec that is news, waiting for a guest, a transfer that ended,
+/** Guards in order: deleted, a spec from the past, a guest of another incarnation, a spec that is news, waiting for a
+ *  guest, a transfer that ended,
  *  handed over, running, ended, to be begun, at rest. */
 export function planInstance(instance: InstanceObject, seen: InstanceSeen, now: Date): Action[] {
   const { uid = '', generation = 0, deletionTimestamp } = instance.metadata
@@ -69,10 +77,12 @@ export function planInstance(instance: InstanceObject, seen: InstanceSeen, now: 
 
   const entry = seen.entry?.uid === uid ? seen.entry : { uid, generation: 0, incarnation: 0 }
   if (generation < entry.generation) return [wait(STALE_SECONDS, 'a spec as new as the one that was acted on')]
-  if (seen.guest !== undefined && (seen.guest.uid !== uid || seen.guest.incarnation < entry.incarnation)) return [effect('discard', {}), again]
+  if (seen.guest !== undefined && (seen.guest.uid !== uid || seen.guest.incarnation < entry.incarnation))
+    return [effect('discard', {}), again]
   const isReceiving = seen.guest?.transfer?.role === 'receive' && seen.guest.transfer.phase !== 'completed'
-  const incarnation = Math.max(entry.incarnation, isReceiving ? 0 : seen.guest?.incarnation ?? 0)
-  if (seen.entry?.uid !== uid || generation > entry.generation || incarnation > entry.incarnation) return [effect('accept', { generation, incarnation }), again]
+  const incarnation = Math.max(entry.incarnation, isReceiving ? 0 : (seen.guest?.incarnation ?? 0))
+  if (seen.entry?.uid !== uid || generation > entry.generation || incarnation > entry.incarnation)
+    return [effect('accept', { generation, incarnation }), again]
 
   if (isReceiving) return planReceiving(spec, seen, entry)
   const lasting = lastingEnd(seen.guest, entry)
@@ -80,29 +90,51 @@ export function planInstance(instance: InstanceObject, seen: InstanceSeen, now: 
 
   const isEndWanted = spec.power === 'stopped' || spec.incarnation > incarnation
   const isHandedOver = isCompleted(entry.transfer, 'send') && entry.ended === undefined
-  if (isHandedOver) return isEndWanted ? [effect('end', { reason: 'requested', ...(spec.stop === undefined ? {} : { stopId: spec.stop.id }) }), again] : [statusOf('handed_over', seen, entry)]
-  if (seen.guest?.state === 'running') return isEndWanted ? planStop(spec, seen, entry, now) : planRunning(instance, seen, entry, now)
-  if (seen.guest?.state === 'off' && seen.guest.transfer?.phase === 'transferring') return [effect('cancelSend', {}), wait(PROGRESS_SECONDS, 'the sending to end')]
-  if (seen.guest !== undefined || (incarnation > 0 && entry.ended === undefined)) return [planEnded(spec, seen.guest, entry, isEndWanted), again]
+  if (isHandedOver)
+    return isEndWanted
+      ? [effect('end', { reason: 'requested', ...(spec.stop === undefined ? {} : { stopId: spec.stop.id }) }), again]
+      : [statusOf('handed_over', seen, entry)]
+  if (seen.guest?.state === 'running')
+    return isEndWanted ? planStop(spec, seen, entry, now) : planRunning(instance, seen, entry, now)
+  if (seen.guest?.state === 'off' && seen.guest.transfer?.phase === 'transferring')
+    return [effect('cancelSend', {}), wait(PROGRESS_SECONDS, 'the sending to end')]
+  if (seen.guest !== undefined || (incarnation > 0 && entry.ended === undefined))
+    return [planEnded(spec, seen.guest, entry, isEndWanted), again]
   // Who was told to send the guest had it: a host that has forgotten it does not boot it a second time.
-  if (incarnation === 0 && spec.send !== undefined && spec.incarnation > 0) return [effect('accept', { generation, incarnation: spec.incarnation }), again]
-  if (spec.power === 'running' && spec.incarnation > incarnation) return spec.receive === undefined ? planStart(spec, seen, entry) : planReception(instance, spec.receive, seen, entry, now)
-  if (spec.power === 'stopped' && spec.stop !== undefined && entry.stop?.id !== spec.stop.id) return [effect('noteStopped', { id: spec.stop.id }), again]
-  return [entry.ended?.detail === undefined ? statusOf('stopped', seen, entry) : statusOf('error', seen, entry, entry.ended.detail)]
+  if (incarnation === 0 && spec.send !== undefined && spec.incarnation > 0)
+    return [effect('accept', { generation, incarnation: spec.incarnation }), again]
+  if (spec.power === 'running' && spec.incarnation > incarnation)
+    return spec.receive === undefined
+      ? planStart(spec, seen, entry)
+      : planReception(instance, spec.receive, seen, entry, now)
+  if (spec.power === 'stopped' && spec.stop !== undefined && entry.stop?.id !== spec.stop.id)
+    return [effect('noteStopped', { id: spec.stop.id }), again]
+  return [
+    entry.ended?.detail === undefined
+      ? statusOf('stopped', seen, entry)
+      : statusOf('error', seen, entry, entry.ended.detail),
+  ]
 }
 
-const isCompleted = (transfer: Transfer | undefined, role: Transfer['role']): boolean => transfer?.role === role && transfer.phase === 'completed'
-const isOf = (transfer: Transfer | undefined, role: Transfer['role'], { id, attempt }: { readonly id: string; readonly attempt: number }): transfer is Transfer =>
-  transfer?.role === role && transfer.id === id && transfer.attempt >= attempt
+const isCompleted = (transfer: Transfer | undefined, role: Transfer['role']): boolean =>
+  transfer?.role === role && transfer.phase === 'completed'
+const isOf = (
+  transfer: Transfer | undefined,
+  role: Transfer['role'],
+  { id, attempt }: { readonly id: string; readonly attempt: number },
+): transfer is Transfer => transfer?.role === role && transfer.id === id && transfer.attempt >= attempt
 
-/** The end of an attempt that the ledger does not know yet. A guest that vanished while it was sent may have arrived for all that this host
+/** The end of an attempt that the ledger does not know yet. A guest that vanished while it was sent may have arrived
+ *  for all that this host
  *  knows: it counts as handed over, and the receiver tells. */
 function lastingEnd(guest: Guest | undefined, entry: LedgerEntry): Transfer | undefined {
   const transfer = guest?.transfer
   if (transfer === undefined) return undefined
   const isLost = transfer.phase === 'transferring' && guest?.state === 'gone'
   if (transfer.phase === 'transferring' && !isLost) return undefined
-  const end: Transfer = isLost ? { ...transfer, phase: 'completed', detail: 'the guest ended while it was sent' } : transfer
+  const end: Transfer = isLost
+    ? { ...transfer, phase: 'completed', detail: 'the guest ended while it was sent' }
+    : transfer
   return isOf(entry.transfer, end.role, end) && entry.transfer.attempt === end.attempt ? undefined : end
 }
 
@@ -117,53 +149,119 @@ function planReceiving({ power, receive }: InstanceSpec, seen: InstanceSeen, ent
 }
 
 /** Makes ready for the guest, unless this attempt is over. */
-function planReception({ spec, status }: InstanceObject, order: ReceiveOrder, seen: InstanceSeen, entry: LedgerEntry, now: Date): Action[] {
+function planReception(
+  { spec, status }: InstanceObject,
+  order: ReceiveOrder,
+  seen: InstanceSeen,
+  entry: LedgerEntry,
+  now: Date,
+): Action[] {
   if (isOf(entry.transfer, 'receive', order)) return [statusOf('stopped', seen, entry)]
   const obstacle = obstacleTo(spec, seen)
   if (obstacle === undefined) return [effect('receive', { attempt: order.attempt }), again]
-  return [statusOf('waiting', { ...seen, transfer: unbegun(order, 'receive', 'preparing', obstacle.detail, status, now) }, entry, obstacle.detail), ...obstacle.remedy]
+  return [
+    statusOf(
+      'waiting',
+      { ...seen, transfer: unbegun(order, 'receive', 'preparing', obstacle.detail, status, now) },
+      entry,
+      obstacle.detail,
+    ),
+    ...obstacle.remedy,
+  ]
 }
 
 /** A transfer that this host has not begun: told by the order alone, with the time at which it was told first. */
-function unbegun({ id, attempt }: ReceiveOrder | SendOrder, role: Transfer['role'], phase: Transfer['phase'], detail: string, status: InstanceStatus | undefined, now: Date): Transfer {
+function unbegun(
+  { id, attempt }: ReceiveOrder | SendOrder,
+  role: Transfer['role'],
+  phase: Transfer['phase'],
+  detail: string,
+  status: InstanceStatus | undefined,
+  now: Date,
+): Transfer {
   const told = status?.transfer
   const reportedAt = told?.phase === phase && isOf(told, role, { id, attempt }) ? told.reportedAt : now.toISOString()
-  return { id, attempt, role, phase, detail, reportedAt, iteration: 0, transferredBytes: 0, totalBytes: 0, dirtyBytesPerSecond: 0, downtimeMilliseconds: 0 }
+  return {
+    id,
+    attempt,
+    role,
+    phase,
+    detail,
+    reportedAt,
+    iteration: 0,
+    transferredBytes: 0,
+    totalBytes: 0,
+    dirtyBytesPerSecond: 0,
+    downtimeMilliseconds: 0,
+  }
 }
 
-function planRunning({ spec: { send: order }, status }: InstanceObject, seen: InstanceSeen, entry: LedgerEntry, now: Date): Action[] {
+function planRunning(
+  { spec: { send: order }, status }: InstanceObject,
+  seen: InstanceSeen,
+  entry: LedgerEntry,
+  now: Date,
+): Action[] {
   const current = seen.guest?.transfer
   if (current?.phase === 'transferring') {
-    const isWanted = order !== undefined && !order.isCancelled && current.id === order.id && current.attempt === order.attempt
+    const isWanted =
+      order !== undefined && !order.isCancelled && current.id === order.id && current.attempt === order.attempt
     const told = toldLately(status, current, now)
     return [
       ...(isWanted ? [] : [effect('cancelSend', {})]),
-      statusOf('running', told === undefined ? seen : { ...seen, transfer: told.transfer }, entry), wait(told?.againSeconds ?? PROGRESS_SECONDS, 'progress'),
+      statusOf('running', told === undefined ? seen : { ...seen, transfer: told.transfer }, entry),
+      wait(told?.againSeconds ?? PROGRESS_SECONDS, 'progress'),
     ]
   }
   if (order === undefined || isOf(entry.transfer, 'send', order)) return [statusOf('running', seen, entry)]
-  if (seen.guest?.isResponsive !== true) return [statusOf('running', seen, entry), wait(PROGRESS_SECONDS, 'the guest to answer')]
-  if (order.isCancelled) return [statusOf('running', { ...seen, transfer: unbegun(order, 'send', 'failed', 'cancelled before it began', status, now) }, entry)]
+  if (seen.guest?.isResponsive !== true)
+    return [statusOf('running', seen, entry), wait(PROGRESS_SECONDS, 'the guest to answer')]
+  if (order.isCancelled)
+    return [
+      statusOf(
+        'running',
+        { ...seen, transfer: unbegun(order, 'send', 'failed', 'cancelled before it began', status, now) },
+        entry,
+      ),
+    ]
   return [effect('send', { attempt: order.attempt }), again]
 }
 
-/** What was told of the attempt less than PROGRESS_SECONDS ago, and when to tell more: what is written wakes whoever writes it. */
-function toldLately(status: InstanceStatus | undefined, { id, attempt, role, phase }: Transfer, now: Date): { readonly transfer: Transfer; readonly againSeconds: number } | undefined {
+/** What was told of the attempt less than PROGRESS_SECONDS ago, and when to tell more: what is written wakes whoever
+ *  writes it. */
+function toldLately(
+  status: InstanceStatus | undefined,
+  { id, attempt, role, phase }: Transfer,
+  now: Date,
+): { readonly transfer: Transfer; readonly againSeconds: number } | undefined {
   const transfer = status?.transfer
-  if (transfer?.role !== role || transfer.id !== id || transfer.attempt !== attempt || transfer.phase !== phase) return undefined
+  if (transfer?.role !== role || transfer.id !== id || transfer.attempt !== attempt || transfer.phase !== phase)
+    return undefined
   const againSeconds = PROGRESS_SECONDS - (now.getTime() - Date.parse(transfer.reportedAt)) / 1_000
   return againSeconds > 0 && againSeconds <= PROGRESS_SECONDS ? { transfer, againSeconds } : undefined
 }
 
 function planStop(spec: InstanceSpec, seen: InstanceSeen, entry: LedgerEntry, now: Date): Action[] {
-  const stop = spec.stop ?? { id: `incarnation-${entry.incarnation}`, type: 'soft', timeoutSeconds: STOP_SECONDS_DEFAULT, timeoutAction: 'hard' }
+  const stop = spec.stop ?? {
+    id: `incarnation-${entry.incarnation}`,
+    type: 'soft',
+    timeoutSeconds: STOP_SECONDS_DEFAULT,
+    timeoutAction: 'hard',
+  }
   const request = entry.stop?.id === stop.id ? entry.stop : undefined
   if (request?.outcome === 'timed_out') return [statusOf('running', seen, entry, 'the guest did not stop in time')]
   if (stop.type === 'hard') return [effect('end', { reason: 'requested', stopId: stop.id }), again]
   if (request === undefined) return [effect('askToStop', { id: stop.id }), again]
   const remainingSeconds = stop.timeoutSeconds - (now.getTime() - Date.parse(request.since)) / 1000
-  if (remainingSeconds > 0) return [effect('askToStop', { id: stop.id }), statusOf('stopping', seen, entry), wait(Math.min(POWER_BUTTON_SECONDS, remainingSeconds), 'the guest to stop')]
-  return stop.timeoutAction === 'hard' ? [effect('end', { reason: 'requested', stopId: stop.id }), again] : [effect('giveUpStop', { id: stop.id }), again]
+  if (remainingSeconds > 0)
+    return [
+      effect('askToStop', { id: stop.id }),
+      statusOf('stopping', seen, entry),
+      wait(Math.min(POWER_BUTTON_SECONDS, remainingSeconds), 'the guest to stop'),
+    ]
+  return stop.timeoutAction === 'hard'
+    ? [effect('end', { reason: 'requested', stopId: stop.id }), again]
+    : [effect('giveUpStop', { id: stop.id }), again]
 }
 
 /** The guest is no more, or it was begun and never seen. */
@@ -187,18 +285,34 @@ interface Obstacle {
 
 /** What a guest needs of the host and does not have yet. */
 function obstacleTo({ template }: InstanceSpec, { missingVolumes, image }: InstanceSeen): Obstacle | undefined {
-  if (missingVolumes.length > 0) return { state: 'waiting', detail: `waiting for volume ${missingVolumes[0]}`, remedy: [wait(MISSING_SECONDS, 'volumes')] }
+  if (missingVolumes.length > 0)
+    return {
+      state: 'waiting',
+      detail: `waiting for volume ${missingVolumes[0]}`,
+      remedy: [wait(MISSING_SECONDS, 'volumes')],
+    }
   const prepare = [effect('prepare', {}), wait(MISSING_SECONDS, 'the template')]
   if (image.is === 'unavailable') return { state: 'error', detail: image.reason, remedy: prepare }
-  return image.is === 'absent' ? { state: 'waiting', detail: `template ${template} is being prepared`, remedy: prepare } : undefined
+  return image.is === 'absent'
+    ? { state: 'waiting', detail: `template ${template} is being prepared`, remedy: prepare }
+    : undefined
 }
 
-function statusOf(state: InstanceStatus['state'], seen: InstanceSeen & { readonly transfer?: Transfer }, entry: LedgerEntry, detail?: string): Action {
+function statusOf(
+  state: InstanceStatus['state'],
+  seen: InstanceSeen & { readonly transfer?: Transfer },
+  entry: LedgerEntry,
+  detail?: string,
+): Action {
   const current = seen.guest?.transfer
   const isOngoing = current?.phase === 'transferring' && !isOf(entry.transfer, current.role, current)
   const status: { [Field in keyof Required<InstanceStatus>]?: InstanceStatus[Field] | undefined } = {
-    state, detail: detail?.slice(0, DETAIL_CHARACTERS_MAXIMUM), incarnation: entry.incarnation,
-    startedAt: entry.startedAt, endedAt: seen.guest === undefined ? entry.ended?.at : undefined, endReason: seen.guest === undefined ? entry.ended?.reason : undefined,
+    state,
+    detail: detail?.slice(0, DETAIL_CHARACTERS_MAXIMUM),
+    incarnation: entry.incarnation,
+    startedAt: entry.startedAt,
+    endedAt: seen.guest === undefined ? entry.ended?.at : undefined,
+    endReason: seen.guest === undefined ? entry.ended?.reason : undefined,
     transfer: seen.transfer ?? (isOngoing ? current : entry.transfer),
     stop: entry.stop?.outcome === undefined ? undefined : { id: entry.stop.id, outcome: entry.stop.outcome },
     hypervisor: seen.guest === undefined ? undefined : seen.hypervisor,

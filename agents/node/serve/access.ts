@@ -16,7 +16,11 @@ export interface AccessOptions {
 }
 
 /** Whether an Authorization header carries the token. Throws when the Secret cannot be read. */
-export function openAccess({ store, namespace, clock }: AccessOptions): (authorization: string | undefined) => Promise<boolean> {
+export function openAccess({
+  store,
+  namespace,
+  clock,
+}: AccessOptions): (authorization: string | undefined) => Promise<boolean> {
   let digest: Buffer | undefined
   let readAt = Number.NEGATIVE_INFINITY
 

@@ -1,4 +1,5 @@
-/** The agent's own certificate. Nobody signs it: the agent tells its fingerprint in its NodeReport, and callers compare that. */
+/** The agent's own certificate. Nobody signs it: the agent tells its fingerprint in its NodeReport, and callers compare
+ *  that. */
 import { createHash, X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -19,15 +20,22 @@ const FILE = 'agent.pem'
 const LIFETIME_DAYS = 3_650
 const RENEW_BEFORE_DAYS = 365
 
-/** The certificate of the folder; made when there is none that lasts another year. Key and certificate share a file, so that they match. */
+/** The certificate of the folder; made when there is none that lasts another year. Key and certificate share a file, so
+ *  that they match. */
 export async function openCertificate(folder: string, clock: Clock, random: Random): Promise<AgentCertificate> {
   const path = join(folder, FILE)
   const kept = await readFile(path, 'utf8').catch(() => undefined)
   if (kept !== undefined) {
     const certificate = new X509Certificate(kept)
-    if (Date.parse(certificate.validTo) - clock.now().getTime() > RENEW_BEFORE_DAYS * DAY_MILLISECONDS) return describe(kept)
+    if (Date.parse(certificate.validTo) - clock.now().getTime() > RENEW_BEFORE_DAYS * DAY_MILLISECONDS)
+      return describe(kept)
   }
-  const { certificate, key } = await makeCertificate({ commonName: 'svccloud-agent', days: LIFETIME_DAYS, now: clock.now(), random })
+  const { certificate, key } = await makeCertificate({
+    commonName: 'svccloud-agent',
+    days: LIFETIME_DAYS,
+    now: clock.now(),
+    random,
+  })
   const made = `${key}${certificate}`
   await writeDurably(path, made)
   return describe(made)

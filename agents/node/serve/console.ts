@@ -1,5 +1,6 @@
 /** The console of one guest as a stream of lines, and input to it.
- *  First the tail, then a status, then output and statuses as they come, a ping when nothing else was said, and an end when the agent ends it. */
+ *  First the tail, then a status, then output and statuses as they come, a ping when nothing else was said, and an end
+ *  when the agent ends it. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock } from '../../../kit/sys/clock.ts'
 import type { ConsoleStatus, GuestConsole } from '../drivers/hypervisor/hypervisor.ts'
@@ -17,7 +18,12 @@ export type ConsoleLine =
   | { readonly type: 'end'; readonly reason: 'removed' | 'agent_stopping' | 'slow_client' }
 
 /** Answers with the stream; resolves when it has ended, whoever ended it. */
-export function streamConsole(console: GuestConsole, response: ServerResponse, clock: Clock, stopping: AbortSignal): Promise<void> {
+export function streamConsole(
+  console: GuestConsole,
+  response: ServerResponse,
+  clock: Clock,
+  stopping: AbortSignal,
+): Promise<void> {
   return new Promise((resolve) => {
     let cancelPing = () => {}
     const say = (line: ConsoleLine) => {
@@ -27,9 +33,11 @@ export function streamConsole(console: GuestConsole, response: ServerResponse, c
       if (response.writableLength > UNREAD_BYTES_MAXIMUM && line.type !== 'end') end('slow_client')
     }
     const sayBytes = (bytes: Buffer) => {
-      for (let at = 0; at < bytes.length; at += CHUNK_BYTES_MAXIMUM) say({ type: 'output', data: bytes.subarray(at, at + CHUNK_BYTES_MAXIMUM).toString('base64') })
+      for (let at = 0; at < bytes.length; at += CHUNK_BYTES_MAXIMUM)
+        say({ type: 'output', data: bytes.subarray(at, at + CHUNK_BYTES_MAXIMUM).toString('base64') })
     }
-    const sayStatus = ({ isConnected, isRunning, incarnation }: ConsoleStatus) => say({ type: 'status', connected: isConnected, running: isRunning, incarnation })
+    const sayStatus = ({ isConnected, isRunning, incarnation }: ConsoleStatus) =>
+      say({ type: 'status', connected: isConnected, running: isRunning, incarnation })
     const leave = () => {
       cancelPing()
       unsubscribe()
@@ -57,7 +65,10 @@ export function streamConsole(console: GuestConsole, response: ServerResponse, c
   })
 }
 
-export type InputRefusal = { readonly status: 400 | 409 | 413 | 503; readonly reason: 'empty' | 'server_stopped' | 'too_large' | 'not_connected' }
+export type InputRefusal = {
+  readonly status: 400 | 409 | 413 | 503
+  readonly reason: 'empty' | 'server_stopped' | 'too_large' | 'not_connected'
+}
 
 /** Types the body on the console. Undefined when it was taken. */
 export async function takeInput(console: GuestConsole, request: IncomingMessage): Promise<InputRefusal | undefined> {

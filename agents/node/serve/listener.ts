@@ -1,4 +1,5 @@
-/** The agent's HTTPS listener: consoles of its guests and what they have moved, for callers with the token. HTTP/1.1; errors are `{reason, message}`. */
+/** The agent's HTTPS listener: consoles of its guests and what they have moved, for callers with the token. HTTP/1.1;
+ *  errors are `{reason, message}`. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
@@ -36,31 +37,52 @@ const USAGE_PATH = '/v1/usage'
 const PATH = /^\/v1\/instances\/([a-z0-9][-a-z0-9.]{0,252})\/console$/
 
 const MESSAGES = {
-  unauthorized: 'The access token is missing or wrong.', not_found: 'There is no such instance on this node.', method_not_allowed: 'Only GET and POST are offered.',
-  too_many_streams: 'Too many streams of this console are open.', unavailable: 'The access token cannot be checked now.', empty: 'There is nothing to type.',
-  server_stopped: 'The guest does not run.', too_large: 'At most 4096 bytes are taken at once.', not_connected: 'The console is not attached now.',
+  unauthorized: 'The access token is missing or wrong.',
+  not_found: 'There is no such instance on this node.',
+  method_not_allowed: 'Only GET and POST are offered.',
+  too_many_streams: 'Too many streams of this console are open.',
+  unavailable: 'The access token cannot be checked now.',
+  empty: 'There is nothing to type.',
+  server_stopped: 'The guest does not run.',
+  too_large: 'At most 4096 bytes are taken at once.',
+  not_connected: 'The console is not attached now.',
 } as const
 
 /** Resolves when it listens. */
-export async function startListener({ host, port, certificate, mayEnter, consoleOf, usage, clock, log }: ListenerOptions): Promise<Listener> {
+export async function startListener({
+  host,
+  port,
+  certificate,
+  mayEnter,
+  consoleOf,
+  usage,
+  clock,
+  log,
+}: ListenerOptions): Promise<Listener> {
   const stopping = new AbortController()
   const streams = new Map<string, number>()
   const refuse = (response: ServerResponse, status: number, reason: keyof typeof MESSAGES) =>
-    void response.writeHead(status, { 'content-type': 'application/json', 'cache-control': 'no-store', connection: 'close' }).end(JSON.stringify({ reason, message: MESSAGES[reason] }))
+    void response
+      .writeHead(status, { 'content-type': 'application/json', 'cache-control': 'no-store', connection: 'close' })
+      .end(JSON.stringify({ reason, message: MESSAGES[reason] }))
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const isAllowed = await mayEnter(request.headers.authorization).catch(() => undefined)
     if (isAllowed === undefined) return refuse(response, 503, 'unavailable')
     if (!isAllowed) return refuse(response, 401, 'unauthorized')
     if (request.url === USAGE_PATH && request.method === 'GET') {
-      return void response.writeHead(200, { 'content-type': 'application/json', 'cache-control': 'no-store' }).end(JSON.stringify({ guests: await usage() }))
+      return void response
+        .writeHead(200, { 'content-type': 'application/json', 'cache-control': 'no-store' })
+        .end(JSON.stringify({ guests: await usage() }))
     }
     const name = PATH.exec(request.url ?? '')?.[1] ?? ''
     const console = consoleOf(name)
     if (console === undefined) return refuse(response, 404, 'not_found')
     if (request.method === 'POST') {
       const refusal = await takeInput(console, request)
-      return refusal === undefined ? void response.writeHead(204).end() : refuse(response, refusal.status, refusal.reason)
+      return refusal === undefined
+        ? void response.writeHead(204).end()
+        : refuse(response, refusal.status, refusal.reason)
     }
     if (request.method !== 'GET') return refuse(response, 405, 'method_not_allowed')
     const open = streams.get(name) ?? 0
@@ -72,14 +94,22 @@ export async function startListener({ host, port, certificate, mayEnter, console
     else streams.set(name, left)
   }
 
-  const server = createServer({ cert: certificate.certificate, key: certificate.key, minVersion: 'TLSv1.2', requestTimeout: REQUEST_TIMEOUT_MILLISECONDS }, (request, response) => {
-    request.on('error', () => response.destroy())
-    response.on('error', () => response.destroy())
-    answer(request, response).catch((error: unknown) => {
-      log.error('request failed', { error })
-      response.destroy()
-    })
-  })
+  const server = createServer(
+    {
+      cert: certificate.certificate,
+      key: certificate.key,
+      minVersion: 'TLSv1.2',
+      requestTimeout: REQUEST_TIMEOUT_MILLISECONDS,
+    },
+    (request, response) => {
+      request.on('error', () => response.destroy())
+      response.on('error', () => response.destroy())
+      answer(request, response).catch((error: unknown) => {
+        log.error('request failed', { error })
+        response.destroy()
+      })
+    },
+  )
   server.maxConnections = CONNECTIONS_MAXIMUM
   server.on('tlsClientError', (_error, socket) => socket.destroy())
   await new Promise<void>((resolve, reject) => {

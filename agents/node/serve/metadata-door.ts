@@ -1,4 +1,5 @@
-/** How the host knows which guest asks for its metadata: every guest's connections begin with a secret that only the host can make.
+/** How the host knows which guest asks for its metadata: every guest's connections begin with a secret that only the
+ *  host can make.
  *  It follows from the guest's name and a key of the host, so that nothing has to be kept for each guest. */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
@@ -31,7 +32,9 @@ export async function openMetadataDoor(folder: string, random: Random): Promise<
     secretOf: (guest) => `${guest} ${sign(`door/${guest}`)}`,
     guestOf(secret) {
       const [, guest = '', signature = ''] = /^(\S+) ([0-9a-f]{64})$/.exec(secret) ?? []
-      return guest !== '' && timingSafeEqual(Buffer.from(signature), Buffer.from(sign(`door/${guest}`))) ? guest : undefined
+      return guest !== '' && timingSafeEqual(Buffer.from(signature), Buffer.from(sign(`door/${guest}`)))
+        ? guest
+        : undefined
     },
     tokenKeyOf: (guest) => sign(`tokens/${guest}`),
   }

@@ -1,4 +1,5 @@
-/** HTTP of the metadata service, on connections of which it is known whose they are. How they come here is the network's business. */
+/** HTTP of the metadata service, on connections of which it is known whose they are. How they come here is the
+ *  network's business. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Clock } from '../../../kit/sys/clock.ts'
@@ -35,7 +36,14 @@ export function openMetadataHttp({ guestOf, clock, log }: MetadataHttpOptions): 
     const { method = '', url: path = '', headers } = request
     const { status, type, body } = await answerMetadata({ method, path, headers }, guest, clock.now())
     const length = Buffer.byteLength(body)
-    response.writeHead(status, { 'content-type': type, 'content-length': length, 'cache-control': 'no-store', connection: 'close' }).end(method === 'HEAD' ? undefined : body)
+    response
+      .writeHead(status, {
+        'content-type': type,
+        'content-length': length,
+        'cache-control': 'no-store',
+        connection: 'close',
+      })
+      .end(method === 'HEAD' ? undefined : body)
   }
 
   const http = createServer({ maxHeaderSize: HEADER_BYTES_MAXIMUM }, (request, response) => {
@@ -50,7 +58,10 @@ export function openMetadataHttp({ guestOf, clock, log }: MetadataHttpOptions): 
     take(socket, mark) {
       marks.set(socket, mark)
       // A server that does not listen itself keeps no time.
-      socket.once('close', clock.after(REQUEST_MILLISECONDS, () => socket.destroy()))
+      socket.once(
+        'close',
+        clock.after(REQUEST_MILLISECONDS, () => socket.destroy()),
+      )
       http.emit('connection', socket)
     },
     close: () => http.closeAllConnections(),

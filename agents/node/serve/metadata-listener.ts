@@ -1,7 +1,13 @@
-/** Where guests of user-mode networking reach the metadata service: a port on the loopback. QEMU joins each connection of a guest to it by a
+/** Where guests of user-mode networking reach the metadata service: a port on the loopback. QEMU joins each connection
+ *  of a guest to it by a
  *  small program (`metadata-pipe`), which says first, on a line of its own, the secret that tells whose guest it is. */
 import { type AddressInfo, createServer, type Socket } from 'node:net'
-import { CONNECTIONS_MAXIMUM, type MetadataHttpOptions, openMetadataHttp, REQUEST_MILLISECONDS } from './metadata-http.ts'
+import {
+  CONNECTIONS_MAXIMUM,
+  type MetadataHttpOptions,
+  openMetadataHttp,
+  REQUEST_MILLISECONDS,
+} from './metadata-http.ts'
 
 export interface MetadataListener {
   readonly port: number

@@ -1,10 +1,20 @@
-/** The process that is the network namespace of the metadata service, on hosts with a network of OVN: the service's address is 169.254.169.254
- *  there and nowhere else, so that it never meets what the host itself reaches at that address. It says `here` once the namespace is there, waits
+/** The process that is the network namespace of the metadata service, on hosts with a network of OVN: the service's
+ *  address is 169.254.169.254
+ *  there and nowhere else, so that it never meets what the host itself reaches at that address. It says `here` once the
+ *  namespace is there, waits
  *  until its parent has put the interface in, gives the parent the server that listens in it, and ends with the parent.
  *  What leaves it lives for one hop: nothing that is told to a guest is carried on. */
 import { createServer } from 'node:net'
 import { METADATA_ADDRESS, METADATA_MAC } from '../../../domain/metadata-service.ts'
-import { exitProcess, giveToParent, onFatal, onParentMessage, printErrorLine, stopSignal, tellParent } from '../../../kit/sys/process.ts'
+import {
+  exitProcess,
+  giveToParent,
+  onFatal,
+  onParentMessage,
+  printErrorLine,
+  stopSignal,
+  tellParent,
+} from '../../../kit/sys/process.ts'
 import { OVN_MTU } from '../drivers/network/ovn.ts'
 import { runProgram } from '../run-program.ts'
 import { INNER_INTERFACE } from './metadata-port.ts'

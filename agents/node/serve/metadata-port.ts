@@ -1,5 +1,7 @@
-/** Where guests of a network of OVN reach the metadata service: the host's own end of the port that the zone's switch has for it, in a network
- *  namespace of its own. A connection is its guest's by the hardware address that answers for where it came from: OVN itself answers for every
+/** Where guests of a network of OVN reach the metadata service: the host's own end of the port that the zone's switch
+ *  has for it, in a network
+ *  namespace of its own. A connection is its guest's by the hardware address that answers for where it came from: OVN
+ *  itself answers for every
  *  address, and lets no guest use another's, neither to send nor to claim it. Needs root. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
@@ -27,24 +29,38 @@ const LOOK_MILLISECONDS = 500
 const RETRY_MILLISECONDS = 5_000
 const READY_MILLISECONDS = 15_000
 
-/** Serves until the signal aborts. Guests are known by their hardware addresses. What ends or breaks meanwhile is made anew. */
+/** Serves until the signal aborts. Guests are known by their hardware addresses. What ends or breaks meanwhile is made
+ *  anew. */
 export async function runMetadataPort({ zone, ...options }: MetadataPortOptions, signal: AbortSignal): Promise<void> {
   const { clock, log } = options
   const http = openMetadataHttp(options)
   while (!signal.aborted) {
     const name = zone()
-    const isRefused = name !== undefined && await serve(name, http.take, clock, signal).then(() => false, (error: unknown) => {
-      if (!signal.aborted) log.warn('the metadata service does not reach guests', { error })
-      return true
-    })
+    const isRefused =
+      name !== undefined &&
+      (await serve(name, http.take, clock, signal).then(
+        () => false,
+        (error: unknown) => {
+          if (!signal.aborted) log.warn('the metadata service does not reach guests', { error })
+          return true
+        },
+      ))
     await clock.sleep(isRefused ? RETRY_MILLISECONDS : LOOK_MILLISECONDS, signal)
   }
   http.close()
 }
 
 /** Until the namespace is gone. */
-async function serve(zone: string, take: (socket: Socket, mark: string) => void, clock: Clock, signal: AbortSignal): Promise<void> {
-  const namespace = spawn('unshare', ['--net', nodeBinary(), PROGRAM], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'], env: { PATH: environment()['PATH'] } })
+async function serve(
+  zone: string,
+  take: (socket: Socket, mark: string) => void,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<void> {
+  const namespace = spawn('unshare', ['--net', nodeBinary(), PROGRAM], {
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    env: { PATH: environment()['PATH'] },
+  })
   const ended = new Promise<void>((resolve, reject) => {
     namespace.on('error', reject)
     namespace.once('exit', () => resolve())
@@ -71,26 +87,53 @@ async function serve(zone: string, take: (socket: Socket, mark: string) => void,
   }
 }
 
-const unplug = (): Promise<string> => runProgram('ovs-vsctl', ['--if-exists', 'del-port', INTEGRATION_BRIDGE, OUTER_INTERFACE])
+const unplug = (): Promise<string> =>
+  runProgram('ovs-vsctl', ['--if-exists', 'del-port', INTEGRATION_BRIDGE, OUTER_INTERFACE])
 
-const said = (namespace: ChildProcess, ended: Promise<void>, word: string): Promise<Server | undefined> => Promise.race([
-  new Promise<Server | undefined>((resolve) => namespace.once('message', (message, handle) => {
-    if ((message as { readonly is?: unknown }).is === word) resolve(handle as Server | undefined) // the program beside this file says nothing else
-  })),
-  ended.then(() => {
-    throw new Error(`the namespace of the metadata service ended before it was ${word}`)
-  }),
-])
+const said = (namespace: ChildProcess, ended: Promise<void>, word: string): Promise<Server | undefined> =>
+  Promise.race([
+    new Promise<Server | undefined>((resolve) =>
+      namespace.once('message', (message, handle) => {
+        // the program beside this file says nothing else
+        if ((message as { readonly is?: unknown }).is === word) resolve(handle as Server | undefined)
+      }),
+    ),
+    ended.then(() => {
+      throw new Error(`the namespace of the metadata service ended before it was ${word}`)
+    }),
+  ])
 
 /** The interface goes with the namespace, and may have left its name in the bridge. */
 async function plugIn(pid: number, zone: string): Promise<void> {
   await unplug()
   await runProgram('ip', ['link', 'delete', OUTER_INTERFACE]).catch(() => '') // most often there is none
-  await runProgram('ip', ['link', 'add', OUTER_INTERFACE, 'mtu', String(OVN_MTU), 'type', 'veth', 'peer', 'name', INNER_INTERFACE, 'netns', String(pid)])
+  await runProgram('ip', [
+    'link',
+    'add',
+    OUTER_INTERFACE,
+    'mtu',
+    String(OVN_MTU),
+    'type',
+    'veth',
+    'peer',
+    'name',
+    INNER_INTERFACE,
+    'netns',
+    String(pid),
+  ])
   // The userspace datapath fills in no checksums.
   await runProgram('ethtool', ['-K', OUTER_INTERFACE, 'tx', 'off'])
   await runProgram('ip', ['link', 'set', OUTER_INTERFACE, 'up'])
-  await runProgram('ovs-vsctl', ['add-port', INTEGRATION_BRIDGE, OUTER_INTERFACE, '--', 'set', 'interface', OUTER_INTERFACE, `external_ids:iface-id=${metadataPort(zone)}`])
+  await runProgram('ovs-vsctl', [
+    'add-port',
+    INTEGRATION_BRIDGE,
+    OUTER_INTERFACE,
+    '--',
+    'set',
+    'interface',
+    OUTER_INTERFACE,
+    `external_ids:iface-id=${metadataPort(zone)}`,
+  ])
 }
 
 function accept(server: Server | undefined, pid: number, take: (socket: Socket, mark: string) => void): void {
@@ -101,17 +144,20 @@ function accept(server: Server | undefined, pid: number, take: (socket: Socket, 
   Object.assign(server, { allowHalfOpen: true })
   server.on('connection', (socket: Socket) => {
     socket.on('error', () => socket.destroy())
-    neighbour(pid, socket.remoteAddress ?? '').then((mark) => {
-      const open = connections.get(mark) ?? 0
-      if (mark === '' || open >= GUEST_CONNECTIONS_MAXIMUM) return void socket.destroy()
-      connections.set(mark, open + 1)
-      socket.once('close', () => {
-        const left = (connections.get(mark) ?? 1) - 1
-        if (left === 0) connections.delete(mark)
-        else connections.set(mark, left)
-      })
-      take(socket, mark)
-    }, () => socket.destroy())
+    neighbour(pid, socket.remoteAddress ?? '').then(
+      (mark) => {
+        const open = connections.get(mark) ?? 0
+        if (mark === '' || open >= GUEST_CONNECTIONS_MAXIMUM) return void socket.destroy()
+        connections.set(mark, open + 1)
+        socket.once('close', () => {
+          const left = (connections.get(mark) ?? 1) - 1
+          if (left === 0) connections.delete(mark)
+          else connections.set(mark, left)
+        })
+        take(socket, mark)
+      },
+      () => socket.destroy(),
+    )
   })
 }
 

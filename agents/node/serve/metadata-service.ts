@@ -1,6 +1,9 @@
-/** The metadata service: what a guest is told at 169.254.169.254, as one pure function. How a request comes here is the network's business.
- *  A program in the guest that can be tricked into fetching a URL must not be able to read secrets: everything asks for a token that only a
- *  PUT with a header gives, what was forwarded by a proxy is refused, and so is another Host than the service's own. cloud-init cannot ask
+/** The metadata service: what a guest is told at 169.254.169.254, as one pure function. How a request comes here is the
+ *  network's business.
+ *  A program in the guest that can be tricked into fetching a URL must not be able to read secrets: everything asks for
+ *  a token that only a
+ *  PUT with a header gives, what was forwarded by a proxy is refused, and so is another Host than the service's own.
+ *  cloud-init cannot ask
  *  for a token: the NoCloud paths are open to requests that say they are its own. */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { METADATA_ADDRESS } from '../../../domain/metadata-service.ts'
@@ -31,11 +34,21 @@ export interface AskingGuest {
   readonly tokenKey: string
 }
 
-const say = (status: number, body: string): MetadataAnswer => ({ status, type: 'text/plain; charset=utf-8', body: `${body}\n` })
-const raw = (body: string | Buffer, type: MetadataAnswer['type'] = 'text/plain; charset=utf-8'): MetadataAnswer => ({ status: 200, type, body })
+const say = (status: number, body: string): MetadataAnswer => ({
+  status,
+  type: 'text/plain; charset=utf-8',
+  body: `${body}\n`,
+})
+const raw = (body: string | Buffer, type: MetadataAnswer['type'] = 'text/plain; charset=utf-8'): MetadataAnswer => ({
+  status: 200,
+  type,
+  body,
+})
 
 /** Documents by path; each is made when it is asked for. */
-const DOCUMENTS: Readonly<Record<string, (guest: AskingGuest) => Promise<MetadataAnswer | undefined> | MetadataAnswer>> = {
+const DOCUMENTS: Readonly<
+  Record<string, (guest: AskingGuest) => Promise<MetadataAnswer | undefined> | MetadataAnswer>
+> = {
   '/metadata/v1.json': ({ document }) => raw(`${JSON.stringify(document)}\n`, 'application/json'),
   '/metadata/v1/user_data': async ({ userData }) => {
     const bytes = await userData()
@@ -58,19 +71,29 @@ export async function answerMetadata(request: MetadataRequest, guest: AskingGues
   const path = request.path.split('?', 1)[0] ?? ''
   if (!guest.isEnabled) return say(404, 'The metadata service is switched off for this server.')
   if (headers['x-forwarded-for'] !== undefined) return say(403, 'Requests that came through a proxy are refused.')
-  if (headers['host'] !== undefined && String(headers['host']).replace(/:80$/, '') !== METADATA_ADDRESS) return say(403, `The Host must be ${METADATA_ADDRESS}.`)
-  if (path === '/metadata/v1/token') return method === 'PUT' ? newToken(headers['x-metadata-token-ttl'], guest, now) : say(405, 'A token is asked for with PUT.')
+  if (headers['host'] !== undefined && String(headers['host']).replace(/:80$/, '') !== METADATA_ADDRESS)
+    return say(403, `The Host must be ${METADATA_ADDRESS}.`)
+  if (path === '/metadata/v1/token')
+    return method === 'PUT'
+      ? newToken(headers['x-metadata-token-ttl'], guest, now)
+      : say(405, 'A token is asked for with PUT.')
   const document = DOCUMENTS[path] ?? NO_CLOUD[path]
   if (document === undefined) return say(404, 'There is nothing here.')
   if (method !== 'GET' && method !== 'HEAD') return say(405, 'Only GET is offered here.')
   const isCloudInit = path in NO_CLOUD && /^cloud-init\//i.test(String(headers['user-agent'] ?? ''))
-  if (!isCloudInit && !isToken(headers['x-metadata-token'], guest, now)) return say(401, 'Ask for a token with PUT /metadata/v1/token, and send it as X-Metadata-Token.')
+  if (!isCloudInit && !isToken(headers['x-metadata-token'], guest, now))
+    return say(401, 'Ask for a token with PUT /metadata/v1/token, and send it as X-Metadata-Token.')
   return (await document(guest)) ?? say(404, 'The server has no user data.')
 }
 
-function newToken(lifetime: string | readonly string[] | undefined, { tokenKey }: AskingGuest, now: Date): MetadataAnswer {
+function newToken(
+  lifetime: string | readonly string[] | undefined,
+  { tokenKey }: AskingGuest,
+  now: Date,
+): MetadataAnswer {
   const seconds = typeof lifetime === 'string' && /^\d{1,5}$/.test(lifetime) ? Number(lifetime) : 0
-  if (seconds < 1 || seconds > TOKEN_SECONDS_MAXIMUM) return say(400, `X-Metadata-Token-TTL must be 1 to ${TOKEN_SECONDS_MAXIMUM} seconds.`)
+  if (seconds < 1 || seconds > TOKEN_SECONDS_MAXIMUM)
+    return say(400, `X-Metadata-Token-TTL must be 1 to ${TOKEN_SECONDS_MAXIMUM} seconds.`)
   const expiry = String(Math.floor(now.getTime() / 1_000) + seconds)
   return raw(`${expiry}.${sign(expiry, tokenKey)}`)
 }

@@ -1,6 +1,8 @@
 /** What a guest may know of itself: one document, and the forms in which guests read it. Pure.
- *  It reaches the guest as a read-only disk (NoCloud, label `cidata`) and by the service at 169.254.169.254 (`metadata-service.ts`).
- *  The disk is attached whatever the metadata setting says: the setting governs the service, which a program in the guest could be tricked into asking. */
+ *  It reaches the guest as a read-only disk (NoCloud, label `cidata`) and by the service at 169.254.169.254
+ *  (`metadata-service.ts`).
+ *  The disk is attached whatever the metadata setting says: the setting governs the service, which a program in the
+ *  guest could be tricked into asking. */
 import { METADATA_ADDRESS } from '../../../domain/metadata-service.ts'
 import type { InstanceSpec } from '../../../resources/instance.ts'
 import { writeIso } from '../images/iso9660.ts'
@@ -22,7 +24,12 @@ export interface MetadataDocument {
   readonly region: string
   readonly plan: string
   readonly public_keys: readonly string[]
-  readonly interfaces: readonly { readonly mac: string; readonly kind: 'public' | 'private'; readonly ipv4: MetadataAddress | null; readonly ipv6: MetadataAddress | null }[]
+  readonly interfaces: readonly {
+    readonly mac: string
+    readonly kind: 'public' | 'private'
+    readonly ipv4: MetadataAddress | null
+    readonly ipv6: MetadataAddress | null
+  }[]
   readonly dns: { readonly servers: readonly string[]; readonly search: readonly string[] }
   readonly labels: Readonly<Record<string, string>>
   readonly vendor_data: null
@@ -32,14 +39,27 @@ export interface MetadataDocument {
 export function metadataDocument(spec: InstanceSpec): MetadataDocument {
   const { id, title, zone, region, plan, publicKeys, labels } = spec.metadata
   return {
-    id, hostname: spec.hostname, title, zone, region, plan, public_keys: publicKeys,
-    interfaces: spec.interfaces.map(({ macAddress, kind, ipv4, ipv6 }) => ({ mac: macAddress, kind, ipv4: ipv4 ?? null, ipv6: ipv6 ?? null })),
+    id,
+    hostname: spec.hostname,
+    title,
+    zone,
+    region,
+    plan,
+    public_keys: publicKeys,
+    interfaces: spec.interfaces.map(({ macAddress, kind, ipv4, ipv6 }) => ({
+      mac: macAddress,
+      kind,
+      ipv4: ipv4 ?? null,
+      ipv6: ipv6 ?? null,
+    })),
     dns: { servers: [], search: [] },
-    labels, vendor_data: null,
+    labels,
+    vendor_data: null,
   }
 }
 
-/** NoCloud `meta-data`: YAML, one key a line, so that a shell can read it too. Strings are quoted as JSON, which YAML understands. */
+/** NoCloud `meta-data`: YAML, one key a line, so that a shell can read it too. Strings are quoted as JSON, which YAML
+ *  understands. */
 export function metaDataText(document: MetadataDocument): string {
   const keys = document.public_keys.map((key) => key.trim()).filter((key) => key !== '')
   return [
@@ -50,14 +70,19 @@ export function metaDataText(document: MetadataDocument): string {
   ].join('\n')
 }
 
-/** NoCloud `network-config`, version 2: every interface is found by its MAC address, has the addresses that are known, and asks the network for the
+/** NoCloud `network-config`, version 2: every interface is found by its MAC address, has the addresses that are known,
+ *  and asks the network for the
  *  rest, routes included. One line for each field, so that a shell can read it too. */
 export function networkConfigText(document: MetadataDocument): string {
   const interfaces = document.interfaces.flatMap(({ mac, ipv4, ipv6 }, index) => {
     const addresses = [ipv4, ipv6].flatMap((given) => (given === null ? [] : [`${given.address}/${given.prefix}`]))
     return [
-      `  net${index}:`, `    match: {macaddress: "${mac}"}`, ...(addresses.length === 0 ? [] : [`    addresses: ${JSON.stringify(addresses)}`]),
-      '    dhcp4: true', '    dhcp6: false', '    accept-ra: true',
+      `  net${index}:`,
+      `    match: {macaddress: "${mac}"}`,
+      ...(addresses.length === 0 ? [] : [`    addresses: ${JSON.stringify(addresses)}`]),
+      '    dhcp4: true',
+      '    dhcp6: false',
+      '    accept-ra: true',
     ]
   })
   return ['version: 2', ...(interfaces.length === 0 ? ['ethernets: {}'] : ['ethernets:', ...interfaces]), ''].join('\n')
@@ -66,7 +91,8 @@ export function networkConfigText(document: MetadataDocument): string {
 /** What cloud-init wants when there is no user data of the customer's. */
 export const NO_USER_DATA = '#cloud-config\n{}\n'
 
-/** User data as the disk carries it: itself, or where the metadata service has it. What the service can switch off is not left on a disk. */
+/** User data as the disk carries it: itself, or where the metadata service has it. What the service can switch off is
+ *  not left on a disk. */
 export const seedUserData = (userData: Buffer | undefined, isServed: boolean): Buffer | undefined =>
   userData !== undefined && isServed ? Buffer.from(`#include\nhttp://${METADATA_ADDRESS}/user-data\n`) : userData
 

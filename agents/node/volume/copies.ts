@@ -1,9 +1,8 @@
-/** Copies of disks from other hosts, which take longer than a turn. They end with the agent; the next one begins them anew. */
+/** Copies of disks from other hosts, which take longer than a turn. They end with the agent; the next one begins them
+ *  anew. */
 import type { Clock } from '../../../kit/sys/clock.ts'
 
-export type CopyState =
-  | { readonly is: 'running' }
-  | { readonly is: 'failed'; readonly reason: string }
+export type CopyState = { readonly is: 'running' } | { readonly is: 'failed'; readonly reason: string }
 
 interface Copy {
   /** Where from. */
@@ -34,10 +33,15 @@ export class Copies {
     await this.end(name)
     const copy: Copy = { origin, stop: new AbortController(), state: { is: 'running' }, ended: Promise.resolve() }
     this.#copies.set(name, copy)
-    copy.ended = work(copy.stop.signal).then(() => void this.#forget(name, copy), (error: unknown) => {
-      copy.state = { is: 'failed', reason: error instanceof Error ? error.message : String(error) }
-      this.#clock.after(RETRY_MILLISECONDS, () => this.#forget(name, copy))
-    }).then(() => this.#tell(name))
+    copy.ended = work(copy.stop.signal)
+      .then(
+        () => void this.#forget(name, copy),
+        (error: unknown) => {
+          copy.state = { is: 'failed', reason: error instanceof Error ? error.message : String(error) }
+          this.#clock.after(RETRY_MILLISECONDS, () => this.#forget(name, copy))
+        },
+      )
+      .then(() => this.#tell(name))
   }
 
   /** Resolves when nothing copies any more. */

@@ -29,7 +29,18 @@ export interface VolumeOptions {
   readonly namespace: string
 }
 
-export function volumeReconciler({ store, caches, hypervisor, volumes, images, ledger, diskTurns, clock, log, namespace }: VolumeOptions): Reconciler<VolumeSpec, VolumeStatus, VolumeSeen> {
+export function volumeReconciler({
+  store,
+  caches,
+  hypervisor,
+  volumes,
+  images,
+  ledger,
+  diskTurns,
+  clock,
+  log,
+  namespace,
+}: VolumeOptions): Reconciler<VolumeSpec, VolumeStatus, VolumeSeen> {
   const instances = caches.of(Instance)
   const copies = new Copies(clock)
   /** The operation that a disk is served for. */
@@ -37,31 +48,44 @@ export function volumeReconciler({ store, caches, hypervisor, volumes, images, l
 
   /** The guest that has it, or may be given it at any moment. */
   async function userOf(name: string): Promise<string | undefined> {
-    for (const { metadata: { name: instance }, spec } of instances.inNamespace(namespace)) {
-      const isUser = spec.disks.some(({ volume }) => volume === name) || ledger.get(instance)?.volumes?.includes(name) === true
-      if (isUser && await hypervisor.inspect(instance) !== undefined) return instance
+    for (const {
+      metadata: { name: instance },
+      spec,
+    } of instances.inNamespace(namespace)) {
+      const isUser =
+        spec.disks.some(({ volume }) => volume === name) || ledger.get(instance)?.volumes?.includes(name) === true
+      if (isUser && (await hypervisor.inspect(instance)) !== undefined) return instance
     }
     return undefined
   }
 
   /** Nobody begins to use it meanwhile. */
-  const unused = (name: string, work: () => Promise<void>): Promise<void> => diskTurns.take(name, async () => {
-    const user = await userOf(name)
-    if (user !== undefined) throw new Unavailable(`disk ${name}, which guest ${user} has`, undefined)
-    await work()
-  })
+  const unused = (name: string, work: () => Promise<void>): Promise<void> =>
+    diskTurns.take(name, async () => {
+      const user = await userOf(name)
+      if (user !== undefined) throw new Unavailable(`disk ${name}, which guest ${user} has`, undefined)
+      await work()
+    })
 
   const servingOf = (name: string) => {
     const [id, at] = [servedFor.get(name), volumes.servedAt(name)]
     return id === undefined || at === undefined ? undefined : { id, ...at }
   }
 
-  type Handlers = { readonly [Name in keyof VolumeEffects]: (input: VolumeEffects[Name], root: VolumeObject) => Promise<void> }
+  type Handlers = {
+    readonly [Name in keyof VolumeEffects]: (input: VolumeEffects[Name], root: VolumeObject) => Promise<void>
+  }
   const effects: Handlers = {
     async create(_input, { metadata: { name }, spec: { sizeGibibytes, source, origin, pool } }) {
       const image = source?.kind === 'template' ? await images.newest(source.name) : undefined
       if (image !== undefined && image.is !== 'ready') throw new Unavailable(`template ${source?.name}`, undefined)
-      await volumes.create({ name, sizeGibibytes, ...(image === undefined ? {} : { source: image.image }), ...(origin === undefined ? {} : { origin }), ...(pool === undefined ? {} : { pool }) })
+      await volumes.create({
+        name,
+        sizeGibibytes,
+        ...(image === undefined ? {} : { source: image.image }),
+        ...(origin === undefined ? {} : { origin }),
+        ...(pool === undefined ? {} : { pool }),
+      })
       log.info('volume created', { volume: name })
     },
     async adopt({ pool }, { metadata: { name } }) {
@@ -72,7 +96,16 @@ export function volumeReconciler({ store, caches, hypervisor, volumes, images, l
       if (copyFrom === undefined) return
       const key = await readMoveKey(store, namespace, copyFrom.secretName)
       await copies.begin(name, `${host}:${port}`, async (signal) => {
-        await volumes.create({ name, sizeGibibytes, from: { host, port, key }, ...(origin === undefined ? {} : { origin }), ...(pool === undefined ? {} : { pool }) }, signal)
+        await volumes.create(
+          {
+            name,
+            sizeGibibytes,
+            from: { host, port, key },
+            ...(origin === undefined ? {} : { origin }),
+            ...(pool === undefined ? {} : { pool }),
+          },
+          signal,
+        )
         log.info('volume copied', { volume: name })
       })
     },
@@ -114,24 +147,42 @@ export function volumeReconciler({ store, caches, hypervisor, volumes, images, l
   }
 
   return {
-    name: 'volume', type: Volume, finalizer: AGENT_FINALIZER,
+    name: 'volume',
+    type: Volume,
+    finalizer: AGENT_FINALIZER,
     watches: [watch(Instance, ({ spec }) => spec.disks.map(({ volume }) => ({ namespace, name: volume })))],
     wakes(wake) {
-      const stops = [images.onChange(() => caches.of(Volume).list().forEach((volume) => wake(keyOf(volume)))), copies.onChange((name) => wake({ namespace, name }))]
+      const stops = [
+        images.onChange(() =>
+          caches
+            .of(Volume)
+            .list()
+            .forEach((volume) => wake(keyOf(volume))),
+        ),
+        copies.onChange((name) => wake({ namespace, name })),
+      ]
       return () => stops.forEach((stop) => stop())
     },
     async observe({ metadata: { name, deletionTimestamp }, spec }) {
       const held = await volumes.inspect(name)
-      const mustBeFree = deletionTimestamp !== undefined || spec.serve !== undefined || (held !== undefined && held.sizeGibibytes < spec.sizeGibibytes)
+      const mustBeFree =
+        deletionTimestamp !== undefined ||
+        spec.serve !== undefined ||
+        (held !== undefined && held.sizeGibibytes < spec.sizeGibibytes)
       return {
         held,
         user: mustBeFree ? await userOf(name) : undefined,
         image: spec.source?.kind === 'template' ? await images.newest(spec.source.name) : undefined,
-        serving: servingOf(name), copy: copies.state(name),
-        pool: spec.pool === undefined ? undefined : { isMounted: volumes.pools.includes(spec.pool), hasVolume: await volumes.isInPool(name, spec.pool) },
+        serving: servingOf(name),
+        copy: copies.state(name),
+        pool:
+          spec.pool === undefined
+            ? undefined
+            : { isMounted: volumes.pools.includes(spec.pool), hasVolume: await volumes.isInPool(name, spec.pool) },
       }
     },
     plan: planVolume,
-    effects: effects as unknown as NonNullable<Reconciler<VolumeSpec, VolumeStatus>['effects']>, // the plan names each with its own input
+    // the plan names each with its own input
+    effects: effects as unknown as NonNullable<Reconciler<VolumeSpec, VolumeStatus>['effects']>,
   }
 }

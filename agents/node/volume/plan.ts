@@ -1,4 +1,5 @@
-/** What to do for one Volume: pure. The disk is on the host, or it is gone; nothing happens to it while a guest may have it open. */
+/** What to do for one Volume: pure. The disk is on the host, or it is gone; nothing happens to it while a guest may
+ *  have it open. */
 import type { KubeObject } from '../../../kit/kube/object.ts'
 import type { Action } from '../../../kit/reconcile/action.ts'
 import type { VolumeSpec, VolumeStatus } from '../../../resources/instance.ts'
@@ -37,7 +38,11 @@ export interface VolumeEffects {
 const RETRY_SECONDS = 30
 const IN_USE_SECONDS = 1
 
-const effect = <Name extends keyof VolumeEffects>(name: Name, input: VolumeEffects[Name]): Action => ({ do: 'effect', name, input })
+const effect = <Name extends keyof VolumeEffects>(name: Name, input: VolumeEffects[Name]): Action => ({
+  do: 'effect',
+  name,
+  input,
+})
 const wait = (seconds: number, what: string): Action => ({ do: 'wait', seconds, for: what })
 /** The effect changed what there is to see. */
 const again = wait(0, 'the next look')
@@ -51,7 +56,8 @@ export function planVolume({ metadata, spec }: VolumeObject, seen: VolumeSeen): 
     return [effect(spec.isRetained === true ? 'release' : 'remove', {}), { do: 'finalized' }]
   }
   if (held === undefined) return planMaking(spec, seen)
-  if (held.sizeGibibytes < spec.sizeGibibytes) return user === undefined ? [ready(held), effect('grow', {}), again] : [ready(held), toLetGo(user)]
+  if (held.sizeGibibytes < spec.sizeGibibytes)
+    return user === undefined ? [ready(held), effect('grow', {}), again] : [ready(held), toLetGo(user)]
   if (spec.serve !== undefined && user !== undefined) return [ready(held), toLetGo(user)]
   if (spec.serve !== undefined && serving?.id !== spec.serve.id) return [effect('serve', { id: spec.serve.id }), again]
   if (spec.serve === undefined && serving !== undefined) return [effect('stopServing', {}), again]
@@ -60,25 +66,48 @@ export function planVolume({ metadata, spec }: VolumeObject, seen: VolumeSeen): 
 
 function planMaking({ pool, source, copyFrom, origin, isRetained }: VolumeSpec, seen: VolumeSeen): Action[] {
   if (pool !== undefined) {
-    if (seen.pool?.isMounted !== true) return [creating(`pool ${pool} is not mounted on this host`), wait(RETRY_SECONDS, 'the pool')]
+    if (seen.pool?.isMounted !== true)
+      return [creating(`pool ${pool} is not mounted on this host`), wait(RETRY_SECONDS, 'the pool')]
     // What lies there under the name of a copy is an older one, or half of this one.
     if (seen.pool.hasVolume && source?.kind !== 'copy') return [effect('adopt', { pool }), again]
     // What another host made is never made a second time, empty.
-    if (isRetained === true || (source === undefined && origin !== undefined)) return [creating(`pool ${pool} does not hold it`), wait(RETRY_SECONDS, 'the pool')]
+    if (isRetained === true || (source === undefined && origin !== undefined))
+      return [creating(`pool ${pool} does not hold it`), wait(RETRY_SECONDS, 'the pool')]
   }
   if (source?.kind === 'copy') {
-    if (copyFrom === undefined || copyFrom.id !== source.name) return [creating('waiting for the other node to serve it')]
+    if (copyFrom === undefined || copyFrom.id !== source.name)
+      return [creating('waiting for the other node to serve it')]
     const detail = seen.copy?.is === 'failed' ? seen.copy.reason : 'being copied from the other node'
     return [creating(detail), effect('copy', { host: copyFrom.host, port: copyFrom.port })]
   }
-  if (source?.kind === 'template' && seen.image?.is === 'unavailable') return [{ do: 'status', status: status('error', seen.image.reason) }, effect('prepare', {}), wait(RETRY_SECONDS, 'the template')]
-  if (source?.kind === 'template' && seen.image?.is !== 'ready') return [creating(`template ${source.name} is being prepared`), effect('prepare', {}), wait(RETRY_SECONDS, 'the template')]
+  if (source?.kind === 'template' && seen.image?.is === 'unavailable')
+    return [
+      { do: 'status', status: status('error', seen.image.reason) },
+      effect('prepare', {}),
+      wait(RETRY_SECONDS, 'the template'),
+    ]
+  if (source?.kind === 'template' && seen.image?.is !== 'ready')
+    return [
+      creating(`template ${source.name} is being prepared`),
+      effect('prepare', {}),
+      wait(RETRY_SECONDS, 'the template'),
+    ]
   return [effect('create', {}), again]
 }
 
-type Status = { readonly [Field in keyof Omit<VolumeStatus, 'observedGeneration' | 'conditions'>]-?: VolumeStatus[Field] | undefined }
+type Status = {
+  readonly [Field in keyof Omit<VolumeStatus, 'observedGeneration' | 'conditions'>]-?: VolumeStatus[Field] | undefined
+}
 
-const status = (state: VolumeStatus['state'], detail?: string): Status =>
-  ({ state, detail: detail?.slice(0, DETAIL_CHARACTERS_MAXIMUM), sizeGibibytes: undefined, origin: undefined, serving: undefined })
+const status = (state: VolumeStatus['state'], detail?: string): Status => ({
+  state,
+  detail: detail?.slice(0, DETAIL_CHARACTERS_MAXIMUM),
+  sizeGibibytes: undefined,
+  origin: undefined,
+  serving: undefined,
+})
 const creating = (detail: string): Action => ({ do: 'status', status: status('creating', detail) })
-const ready = ({ sizeGibibytes, source }: HeldVolume, serving?: VolumeStatus['serving']): Action => ({ do: 'status', status: { ...status('ready'), sizeGibibytes, origin: source, serving } })
+const ready = ({ sizeGibibytes, source }: HeldVolume, serving?: VolumeStatus['serving']): Action => ({
+  do: 'status',
+  status: { ...status('ready'), sizeGibibytes, origin: source, serving },
+})

@@ -1,7 +1,11 @@
 /** Identity providers as the deployment configures them: a JSON array, in button order; the first is primary. */
 import { z } from 'zod'
 
-const Name = z.string().min(1).max(63).regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/)
+const Name = z
+  .string()
+  .min(1)
+  .max(63)
+  .regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/)
 const Icon = z.string().min(1).max(63)
 
 const ProviderConfiguration = z.strictObject({
@@ -15,9 +19,18 @@ const ProviderConfiguration = z.strictObject({
   /** The portal first tries prompt=none: for a broker whose session other applications share. */
   silent_sign_in: z.boolean().default(false),
   /** One-click upstream connections, passed as the parameter `connection_parameter`. */
-  connections: z.array(z.strictObject({ name: z.string().min(1).max(100), display_name: z.string().min(1).max(100), icon: Icon.default('generic') })).default([]),
+  connections: z
+    .array(
+      z.strictObject({
+        name: z.string().min(1).max(100),
+        display_name: z.string().min(1).max(100),
+        icon: Icon.default('generic'),
+      }),
+    )
+    .default([]),
   connection_parameter: z.string().default('connection'),
-  /** Parameters that open the provider's sign-up screen; empty: it has none, and gets neither a hint nor a connection at sign-up. */
+  /** Parameters that open the provider's sign-up screen; empty: it has none, and gets neither a hint nor a connection
+   *  at sign-up. */
   sign_up_parameters: z.record(z.string(), z.string()).default({}),
   /** What forces credentials here. */
   forced_prompt: z.enum(['login', 'select_account']).default('login'),
@@ -25,7 +38,8 @@ const ProviderConfiguration = z.strictObject({
   callback: z.enum(['own', 'shared']).default('own'),
   /** False where anyone may claim any address: an address from here neither links nor verifies. */
   vouches_for_email: z.boolean().default(true),
-  /** The issuer is that of the tenant in `tid`; a person is `tid` and `oid`; the address counts only with `xms_edov`. */
+  /** The issuer is that of the tenant in `tid`; a person is `tid` and `oid`; the address counts only with `xms_edov`.
+   */
   is_multi_tenant: z.boolean().default(false),
   /** A claim that lists the person's organisations; only the platform's own provider has one. */
   organisations_claim: z.string().optional(),
@@ -34,12 +48,19 @@ const ProviderConfiguration = z.strictObject({
 })
 export type ProviderConfiguration = z.infer<typeof ProviderConfiguration>
 
-const Providers = z.array(ProviderConfiguration).refine((providers) => new Set(providers.map(({ name }) => name)).size === providers.length, 'two providers have one name')
+const Providers = z
+  .array(ProviderConfiguration)
+  .refine(
+    (providers) => new Set(providers.map(({ name }) => name)).size === providers.length,
+    'two providers have one name',
+  )
 
 /** Reads the JSON of the configuration. Throws what is wrong with it, without its values. */
 export function parseProviders(text: string): readonly ProviderConfiguration[] {
   if (text.trim() === '') return []
   const parsed = Providers.safeParse(JSON.parse(text))
   if (parsed.success) return parsed.data
-  throw new TypeError(`identity providers: ${parsed.error.issues.map((issue) => `${issue.path.join('.')} ${issue.message}`).join('; ')}`)
+  throw new TypeError(
+    `identity providers: ${parsed.error.issues.map((issue) => `${issue.path.join('.')} ${issue.message}`).join('; ')}`,
+  )
 }

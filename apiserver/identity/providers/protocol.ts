@@ -1,4 +1,5 @@
-/** OpenID Connect with one provider: authorization code flow with state, nonce and PKCE; the ID token's signature is always
+/** OpenID Connect with one provider: authorization code flow with state, nonce and PKCE; the ID token's signature is
+ *  always
  *  verified. What goes wrong is told apart as the sign-in page needs it. */
 import { decodeProtectedHeader } from 'jose'
 import * as client from 'openid-client'
@@ -9,9 +10,21 @@ const TIMEOUT_SECONDS = 10
 const KEPT_MILLISECONDS = 3_600_000
 const NAME_CHARACTERS_MAXIMUM = 200
 const ALGORITHMS: readonly string[] = ['RS256', 'ES256']
-const SILENT_MISSES: readonly string[] = ['login_required', 'interaction_required', 'consent_required', 'account_selection_required']
+const SILENT_MISSES: readonly string[] = [
+  'login_required',
+  'interaction_required',
+  'consent_required',
+  'account_selection_required',
+]
 
-export type SignInFailure = 'email_unverified' | 'email_missing' | 'state_mismatch' | 'provider_error' | 'provider_unavailable' | 'account_exists' | 'silent_miss'
+export type SignInFailure =
+  | 'email_unverified'
+  | 'email_missing'
+  | 'state_mismatch'
+  | 'provider_error'
+  | 'provider_unavailable'
+  | 'account_exists'
+  | 'silent_miss'
 
 export class SignInFailed extends Error {
   readonly code: SignInFailure
@@ -42,28 +55,52 @@ export interface Person {
 export interface Provider {
   readonly configuration: ProviderConfiguration
   /** Throws SignInFailed provider_unavailable when the provider does not answer. */
-  start(options: { readonly redirectUri: string; readonly parameters: Readonly<Record<string, string>> }): Promise<Started>
+  start(options: {
+    readonly redirectUri: string
+    readonly parameters: Readonly<Record<string, string>>
+  }): Promise<Started>
   /** `callback` is the whole public address that the browser came back to. Throws SignInFailed. */
-  finish(callback: URL, expected: { readonly state: string; readonly nonce: string; readonly verifier: string }): Promise<Person>
+  finish(
+    callback: URL,
+    expected: { readonly state: string; readonly nonce: string; readonly verifier: string },
+  ): Promise<Person>
   /** Where the provider's own session ends; undefined when it has no such page or does not answer. */
   logoutUrl(returnTo: string): Promise<string | undefined>
 }
 
 /** Asks the provider for its endpoints when it is first used. */
-export function createProvider(configuration: ProviderConfiguration, parts: { readonly clock: Clock; readonly fetch?: client.CustomFetch }): Provider {
+export function createProvider(
+  configuration: ProviderConfiguration,
+  parts: { readonly clock: Clock; readonly fetch?: client.CustomFetch },
+): Provider {
   let discovered: { readonly until: number; readonly found: Promise<client.Configuration> } | undefined
 
   function discover(): Promise<client.Configuration> {
     const now = parts.clock.monotonicMilliseconds()
     if (discovered !== undefined && discovered.until > now) return discovered.found
     const issuer = new URL(configuration.issuer)
-    const execute = [client.enableNonRepudiationChecks, ...(issuer.protocol === 'http:' ? [client.allowInsecureRequests] : [])]
-    const found = client.discovery(issuer, configuration.client_id, configuration.client_secret, client.ClientSecretPost(configuration.client_secret), {
-      execute, timeout: TIMEOUT_SECONDS, ...(parts.fetch === undefined ? {} : { [client.customFetch]: parts.fetch }),
-    })
+    const execute = [
+      client.enableNonRepudiationChecks,
+      ...(issuer.protocol === 'http:' ? [client.allowInsecureRequests] : []),
+    ]
+    const found = client.discovery(
+      issuer,
+      configuration.client_id,
+      configuration.client_secret,
+      client.ClientSecretPost(configuration.client_secret),
+      {
+        execute,
+        timeout: TIMEOUT_SECONDS,
+        ...(parts.fetch === undefined ? {} : { [client.customFetch]: parts.fetch }),
+      },
+    )
     discovered = { until: now + KEPT_MILLISECONDS, found }
-    found.catch(() => { discovered = undefined }) // the next sign-in asks again
-    return found.catch((error: unknown) => { throw new SignInFailed('provider_unavailable', error) })
+    found.catch(() => {
+      discovered = undefined
+    }) // the next sign-in asks again
+    return found.catch((error: unknown) => {
+      throw new SignInFailed('provider_unavailable', error)
+    })
   }
 
   return {
@@ -72,16 +109,28 @@ export function createProvider(configuration: ProviderConfiguration, parts: { re
       const config = await discover()
       const [state, nonce, verifier] = [client.randomState(), client.randomNonce(), client.randomPKCECodeVerifier()]
       const url = client.buildAuthorizationUrl(config, {
-        ...parameters, redirect_uri: redirectUri, scope: 'openid profile email', state, nonce, code_challenge: await client.calculatePKCECodeChallenge(verifier), code_challenge_method: 'S256',
+        ...parameters,
+        redirect_uri: redirectUri,
+        scope: 'openid profile email',
+        state,
+        nonce,
+        code_challenge: await client.calculatePKCECodeChallenge(verifier),
+        code_challenge_method: 'S256',
       })
       return { url, state, nonce, verifier }
     },
     async finish(callback, expected) {
       const config = await discover()
       try {
-        const tokens = await client.authorizationCodeGrant(config, callback, { pkceCodeVerifier: expected.verifier, expectedState: expected.state, expectedNonce: expected.nonce, idTokenExpected: true })
+        const tokens = await client.authorizationCodeGrant(config, callback, {
+          pkceCodeVerifier: expected.verifier,
+          expectedState: expected.state,
+          expectedNonce: expected.nonce,
+          idTokenExpected: true,
+        })
         const claims = tokens.claims()
-        if (claims === undefined || !ALGORITHMS.includes(decodeProtectedHeader(tokens.id_token ?? '').alg ?? '')) throw new SignInFailed('provider_error')
+        if (claims === undefined || !ALGORITHMS.includes(decodeProtectedHeader(tokens.id_token ?? '').alg ?? ''))
+          throw new SignInFailed('provider_error')
         return personOf(configuration, claims)
       } catch (error) {
         throw error instanceof SignInFailed ? error : new SignInFailed(failureOf(error), error)
@@ -89,7 +138,9 @@ export function createProvider(configuration: ProviderConfiguration, parts: { re
     },
     async logoutUrl(returnTo) {
       const config = await discover().catch(() => undefined)
-      return config?.serverMetadata().end_session_endpoint === undefined ? undefined : client.buildEndSessionUrl(config, { post_logout_redirect_uri: returnTo }).href
+      return config?.serverMetadata().end_session_endpoint === undefined
+        ? undefined
+        : client.buildEndSessionUrl(config, { post_logout_redirect_uri: returnTo }).href
     },
   }
 }
@@ -97,16 +148,27 @@ export function createProvider(configuration: ProviderConfiguration, parts: { re
 function personOf(configuration: ProviderConfiguration, claims: client.IDToken): Person {
   const { email, name } = claims
   if (typeof email !== 'string' || email === '') throw new SignInFailed('email_missing')
-  const isVerified = configuration.is_multi_tenant ? claims['xms_edov'] === true || claims['xms_edov'] === 1 || claims['xms_edov'] === '1' : claims['email_verified'] === true
+  const isVerified = configuration.is_multi_tenant
+    ? claims['xms_edov'] === true || claims['xms_edov'] === 1 || claims['xms_edov'] === '1'
+    : claims['email_verified'] === true
   if (!isVerified) throw new SignInFailed('email_unverified')
-  if (configuration.is_multi_tenant && (typeof claims['tid'] !== 'string' || typeof claims['oid'] !== 'string')) throw new SignInFailed('provider_error')
+  if (configuration.is_multi_tenant && (typeof claims['tid'] !== 'string' || typeof claims['oid'] !== 'string'))
+    throw new SignInFailed('provider_error')
   const subject = configuration.is_multi_tenant ? `${String(claims['tid'])}:${String(claims['oid'])}` : claims.sub
-  return { issuer: claims.iss, subject, email: email.trim().toLowerCase(), name: typeof name === 'string' && name.trim() !== '' ? name.trim().slice(0, NAME_CHARACTERS_MAXIMUM) : null, claims }
+  return {
+    issuer: claims.iss,
+    subject,
+    email: email.trim().toLowerCase(),
+    name: typeof name === 'string' && name.trim() !== '' ? name.trim().slice(0, NAME_CHARACTERS_MAXIMUM) : null,
+    claims,
+  }
 }
 
-/** A provider that does not answer, answers 5xx or only after the timeout is unavailable; anything else it says or signs wrongly is an error. */
+/** A provider that does not answer, answers 5xx or only after the timeout is unavailable; anything else it says or
+ *  signs wrongly is an error. */
 function failureOf(error: unknown): SignInFailure {
-  if (error instanceof client.AuthorizationResponseError) return SILENT_MISSES.includes(error.error) ? 'silent_miss' : 'provider_error'
+  if (error instanceof client.AuthorizationResponseError)
+    return SILENT_MISSES.includes(error.error) ? 'silent_miss' : 'provider_error'
   if (error instanceof client.ResponseBodyError) return error.status >= 500 ? 'provider_unavailable' : 'provider_error'
   if (error instanceof client.ClientError) {
     const response: unknown = error.cause

@@ -1,4 +1,5 @@
-/** From the person whom a provider vouches for to a user of ours, in the contract's order: a linked subject, a user with the
+/** From the person whom a provider vouches for to a user of ours, in the contract's order: a linked subject, a user
+ *  with the
  *  same address (both sides verified), a pending invitation, a new account. The order keeps accounts safe from whoever
  *  signed up with somebody else's address first. */
 import type { Transaction } from 'kysely'
@@ -30,7 +31,11 @@ export interface Resolving {
 }
 
 /** Throws SignInFailed: roll back then. */
-export async function resolvePerson(tx: Transaction<Tables>, parts: IdentityParts, resolving: Resolving): Promise<Resolved> {
+export async function resolvePerson(
+  tx: Transaction<Tables>,
+  parts: IdentityParts,
+  resolving: Resolving,
+): Promise<Resolved> {
   const { person, provider } = resolving
   const now = parts.clock.now()
   const known = (user: UserRow): Resolved => ({ user, isNewAccount: false, couponOutcome: undefined })
@@ -54,40 +59,102 @@ export async function resolvePerson(tx: Transaction<Tables>, parts: IdentityPart
     await insertUser(tx, { id: userId, person, accountId: invitation.accountId, now })
     await addMember(tx, { accountId: invitation.accountId, userId, role: invitation.role, now })
     const user = await lockUser(tx, userId)
-    await appendAudit(tx, auditEntry(invitation.accountId, userActor(user), resolving.request, {
-      action: 'account.member_joined', resourceType: 'user', resourceId: userId, detail: { invitation_id: invitation.id }, changes: [{ field: 'role', before: null, after: invitation.role }],
-    }), parts)
+    await appendAudit(
+      tx,
+      auditEntry(invitation.accountId, userActor(user), resolving.request, {
+        action: 'account.member_joined',
+        resourceType: 'user',
+        resourceId: userId,
+        detail: { invitation_id: invitation.id },
+        changes: [{ field: 'role', before: null, after: invitation.role }],
+      }),
+      parts,
+    )
     await link(tx, parts, resolving, user)
     return known(user)
   }
   return await openAccountFor(tx, parts, resolving, isVouched ? now : null)
 }
 
-async function insertUser(tx: Transaction<Tables>, made: { readonly id: string; readonly person: Person; readonly accountId: string; readonly now: Date }): Promise<void> {
-  const added = await tx.insertInto('app_user')
-    .values({ id: made.id, email: made.person.email, name: made.person.name, password_hash: null, email_verified_at: made.now, own_account_id: null, active_account_id: made.accountId, created_at: made.now })
-    .onConflict((conflict) => conflict.column('email').doNothing()).executeTakeFirst()
+async function insertUser(
+  tx: Transaction<Tables>,
+  made: { readonly id: string; readonly person: Person; readonly accountId: string; readonly now: Date },
+): Promise<void> {
+  const added = await tx
+    .insertInto('app_user')
+    .values({
+      id: made.id,
+      email: made.person.email,
+      name: made.person.name,
+      password_hash: null,
+      email_verified_at: made.now,
+      own_account_id: null,
+      active_account_id: made.accountId,
+      created_at: made.now,
+    })
+    .onConflict((conflict) => conflict.column('email').doNothing())
+    .executeTakeFirst()
   if (added.numInsertedOrUpdatedRows === 0n) throw new SignInFailed('account_exists')
 }
 
-async function openAccountFor(tx: Transaction<Tables>, parts: IdentityParts, resolving: Resolving, emailVerifiedAt: Date | null): Promise<Resolved> {
+async function openAccountFor(
+  tx: Transaction<Tables>,
+  parts: IdentityParts,
+  resolving: Resolving,
+  emailVerifiedAt: Date | null,
+): Promise<Resolved> {
   const { person, coupon, request } = resolving
   const now = parts.clock.now()
   const ids = { accountId: newUuid(parts.random), userId: newUuid(parts.random), creditId: newUuid(parts.random) }
-  const isCreated = await createAccount(tx, { ...ids, accountName: person.name ?? person.email, email: person.email, name: person.name, passwordHash: null, emailVerifiedAt, now })
+  const isCreated = await createAccount(tx, {
+    ...ids,
+    accountName: person.name ?? person.email,
+    email: person.email,
+    name: person.name,
+    passwordHash: null,
+    emailVerifiedAt,
+    now,
+  })
   if (!isCreated) throw new SignInFailed('account_exists')
   const user = await lockUser(tx, ids.userId)
-  const redeemed = coupon === undefined ? undefined : await redeemCoupon(tx, { accountId: ids.accountId, code: coupon, now, random: parts.random })
-  await appendAudit(tx, auditEntry(ids.accountId, userActor(user), request, { action: 'account.created', resourceId: ids.accountId }), parts)
+  const redeemed =
+    coupon === undefined
+      ? undefined
+      : await redeemCoupon(tx, { accountId: ids.accountId, code: coupon, now, random: parts.random })
+  await appendAudit(
+    tx,
+    auditEntry(ids.accountId, userActor(user), request, { action: 'account.created', resourceId: ids.accountId }),
+    parts,
+  )
   await link(tx, parts, resolving, user)
   return { user, isNewAccount: true, couponOutcome: redeemed?.outcome }
 }
 
-async function link(tx: Transaction<Tables>, parts: IdentityParts, { person, provider, request }: Resolving, user: UserRow): Promise<void> {
+async function link(
+  tx: Transaction<Tables>,
+  parts: IdentityParts,
+  { person, provider, request }: Resolving,
+  user: UserRow,
+): Promise<void> {
   const id = newUuid(parts.random)
-  const isLinked = await linkIdentity(tx, { id, userId: user.id, issuer: person.issuer, subject: person.subject, provider: provider.configuration.name, now: parts.clock.now() })
-  if (!isLinked) throw new SignInFailed('provider_error') // the same identity signed in at the same moment; the next attempt finds it linked
-  await appendAudit(tx, auditEntry(user.active_account_id, userActor(user), request, {
-    action: 'account.identity_linked', resourceType: 'identity', resourceId: id, detail: { provider: provider.configuration.name },
-  }), parts)
+  const isLinked = await linkIdentity(tx, {
+    id,
+    userId: user.id,
+    issuer: person.issuer,
+    subject: person.subject,
+    provider: provider.configuration.name,
+    now: parts.clock.now(),
+  })
+  // the same identity signed in at the same moment; the next attempt finds it linked
+  if (!isLinked) throw new SignInFailed('provider_error')
+  await appendAudit(
+    tx,
+    auditEntry(user.active_account_id, userActor(user), request, {
+      action: 'account.identity_linked',
+      resourceType: 'identity',
+      resourceId: id,
+      detail: { provider: provider.configuration.name },
+    }),
+    parts,
+  )
 }

@@ -24,19 +24,33 @@ export function authorize(engine: Engine, user: User, request: Request, query: Q
     namespace: definition.storageKey === '/namespaces' ? name : namespace,
     name: name === '' ? selectedName(query) : name,
   }
-  if (!engine.authorizer.allows(user, attributes)) throw forbidden(definition, name, refusal(user, attributes, definition.isNamespaced && namespace !== '' ? namespace : ''))
+  if (!engine.authorizer.allows(user, attributes))
+    throw forbidden(
+      definition,
+      name,
+      refusal(user, attributes, definition.isNamespaced && namespace !== '' ? namespace : ''),
+    )
 }
 
 /** A list of one named object is covered by a role that names it. */
 const selectedName = (query: Query): string =>
-  parseFieldSelector(query.get('fieldSelector') ?? undefined).find(({ field, isNegated }) => field === 'metadata.name' && !isNegated)?.value ?? ''
+  parseFieldSelector(query.get('fieldSelector') ?? undefined).find(
+    ({ field, isNegated }) => field === 'metadata.name' && !isNegated,
+  )?.value ?? ''
 
 export const refusal = ({ name }: User, { verb, resource, group }: Attributes, namespace: string): string =>
-  `User ${JSON.stringify(name)} cannot ${verb} resource ${JSON.stringify(resource)} in API group ${JSON.stringify(group)} ${namespace === '' ? 'at the cluster scope' : `in the namespace ${JSON.stringify(namespace)}`}`
+  `User ${JSON.stringify(name)} cannot ${verb} resource ${JSON.stringify(resource)} in API group ` +
+  `${JSON.stringify(group)} ` +
+  `${namespace === '' ? 'at the cluster scope' : `in the namespace ${JSON.stringify(namespace)}`}`
 
 /** For paths that name no resource. */
 export function authorizePath(engine: Engine, user: User, request: Request, path: string): void {
   const verb = request.method.toLowerCase()
   if (engine.authorizer.allows(user, { verb, path, group: '', resource: '', namespace: '', name: '' })) return
-  throw new Refusal(403, 'Forbidden', `forbidden: User ${JSON.stringify(user.name)} cannot ${verb} path ${JSON.stringify(path)}`, {})
+  throw new Refusal(
+    403,
+    'Forbidden',
+    `forbidden: User ${JSON.stringify(user.name)} cannot ${verb} path ${JSON.stringify(path)}`,
+    {},
+  )
 }

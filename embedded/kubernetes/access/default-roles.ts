@@ -5,7 +5,17 @@ const API = 'rbac.authorization.k8s.io/v1'
 const READ = ['get', 'list', 'watch']
 const WRITE = ['create', 'delete', 'deletecollection', 'patch', 'update']
 const LABEL = 'rbac.authorization.k8s.io/aggregate-to-'
-const OPEN_RESOURCES = ['configmaps', 'endpoints', 'persistentvolumeclaims', 'pods', 'serviceaccounts', 'services', 'events', 'limitranges', 'resourcequotas']
+const OPEN_RESOURCES = [
+  'configmaps',
+  'endpoints',
+  'persistentvolumeclaims',
+  'pods',
+  'serviceaccounts',
+  'services',
+  'events',
+  'limitranges',
+  'resourcequotas',
+]
 
 interface Rule extends JsonObject {
   readonly verbs: readonly string[]
@@ -13,7 +23,11 @@ interface Rule extends JsonObject {
   readonly resources?: readonly string[]
   readonly nonResourceURLs?: readonly string[]
 }
-const rule = (verbs: readonly string[], apiGroups: readonly string[], resources: readonly string[]): Rule => ({ verbs, apiGroups, resources })
+const rule = (verbs: readonly string[], apiGroups: readonly string[], resources: readonly string[]): Rule => ({
+  verbs,
+  apiGroups,
+  resources,
+})
 
 /** What the agent of a node may do in its own namespace; the same as the chart of the agents gives. */
 export const NODE_RULES: readonly Rule[] = [
@@ -24,16 +38,30 @@ export const NODE_RULES: readonly Rule[] = [
   rule(['get'], [''], ['secrets', 'namespaces']),
 ]
 
-const role = (name: string, rules: readonly Rule[], more: JsonObject = {}, labels: Record<string, string> = {}): JsonObject => ({
+const role = (
+  name: string,
+  rules: readonly Rule[],
+  more: JsonObject = {},
+  labels: Record<string, string> = {},
+): JsonObject => ({
   apiVersion: API,
   kind: 'ClusterRole',
   metadata: { name, labels: { 'kubernetes.io/bootstrapping': 'rbac-defaults', ...labels } },
   rules,
   ...more,
 })
-const aggregating = (name: string): JsonObject => role(name, [], { aggregationRule: { clusterRoleSelectors: [{ matchLabels: { [`${LABEL}${name}`]: 'true' } }] } }, AGGREGATES[name] ?? {})
+const aggregating = (name: string): JsonObject =>
+  role(
+    name,
+    [],
+    { aggregationRule: { clusterRoleSelectors: [{ matchLabels: { [`${LABEL}${name}`]: 'true' } }] } },
+    AGGREGATES[name] ?? {},
+  )
 /** Whoever may edit may view, whoever administers may edit. */
-const AGGREGATES: Readonly<Record<string, Record<string, string>>> = { edit: { [`${LABEL}admin`]: 'true' }, view: { [`${LABEL}edit`]: 'true' } }
+const AGGREGATES: Readonly<Record<string, Record<string, string>>> = {
+  edit: { [`${LABEL}admin`]: 'true' },
+  view: { [`${LABEL}edit`]: 'true' },
+}
 
 const binding = (name: string, roleName: string, group: string): JsonObject => ({
   apiVersion: API,
@@ -48,18 +76,64 @@ const WORKLOADS = ['apps', 'batch', 'autoscaling', 'networking.k8s.io', 'policy'
 export const DEFAULT_ROLES: readonly JsonObject[] = [
   role('cluster-admin', [rule(['*'], ['*'], ['*']), { verbs: ['*'], nonResourceURLs: ['*'] }]),
   binding('cluster-admin', 'cluster-admin', 'system:masters'),
-  role('system:discovery', [{ verbs: ['get'], nonResourceURLs: ['/api', '/api/*', '/apis', '/apis/*', '/healthz', '/livez', '/openapi', '/openapi/*', '/readyz', '/version', '/version/'] }]),
-  role('system:public-info-viewer', [{ verbs: ['get'], nonResourceURLs: ['/healthz', '/livez', '/readyz', '/version', '/version/'] }]),
+  role('system:discovery', [
+    {
+      verbs: ['get'],
+      nonResourceURLs: [
+        '/api',
+        '/api/*',
+        '/apis',
+        '/apis/*',
+        '/healthz',
+        '/livez',
+        '/openapi',
+        '/openapi/*',
+        '/readyz',
+        '/version',
+        '/version/',
+      ],
+    },
+  ]),
+  role('system:public-info-viewer', [
+    { verbs: ['get'], nonResourceURLs: ['/healthz', '/livez', '/readyz', '/version', '/version/'] },
+  ]),
   binding('system:public-info-viewer', 'system:public-info-viewer', 'system:unauthenticated'),
   binding('system:discovery', 'system:discovery', 'system:authenticated'),
-  role('system:basic-user', [rule(['create'], ['authorization.k8s.io'], ['selfsubjectaccessreviews', 'selfsubjectrulesreviews']), rule(['create'], ['authentication.k8s.io'], ['selfsubjectreviews'])]),
+  role('system:basic-user', [
+    rule(['create'], ['authorization.k8s.io'], ['selfsubjectaccessreviews', 'selfsubjectrulesreviews']),
+    rule(['create'], ['authentication.k8s.io'], ['selfsubjectreviews']),
+  ]),
   binding('system:basic-user', 'system:basic-user', 'system:authenticated'),
   aggregating('admin'),
   aggregating('edit'),
   aggregating('view'),
-  role('system:aggregate-to-view', [rule(READ, [''], [...OPEN_RESOURCES, 'namespaces']), rule(READ, WORKLOADS, ['*'])], {}, { [`${LABEL}view`]: 'true' }),
-  role('system:aggregate-to-edit', [rule([...READ, ...WRITE], [''], OPEN_RESOURCES.filter((name) => !['limitranges', 'resourcequotas'].includes(name))), rule([...READ, ...WRITE], [''], ['secrets']), rule([...READ, ...WRITE], WORKLOADS, ['*']), rule([...READ, ...WRITE], ['coordination.k8s.io'], ['leases'])], {}, { [`${LABEL}edit`]: 'true' }),
-  role('system:aggregate-to-admin', [rule([...READ, ...WRITE], ['rbac.authorization.k8s.io'], ['roles', 'rolebindings'])], {}, { [`${LABEL}admin`]: 'true' }),
+  role(
+    'system:aggregate-to-view',
+    [rule(READ, [''], [...OPEN_RESOURCES, 'namespaces']), rule(READ, WORKLOADS, ['*'])],
+    {},
+    { [`${LABEL}view`]: 'true' },
+  ),
+  role(
+    'system:aggregate-to-edit',
+    [
+      rule(
+        [...READ, ...WRITE],
+        [''],
+        OPEN_RESOURCES.filter((name) => !['limitranges', 'resourcequotas'].includes(name)),
+      ),
+      rule([...READ, ...WRITE], [''], ['secrets']),
+      rule([...READ, ...WRITE], WORKLOADS, ['*']),
+      rule([...READ, ...WRITE], ['coordination.k8s.io'], ['leases']),
+    ],
+    {},
+    { [`${LABEL}edit`]: 'true' },
+  ),
+  role(
+    'system:aggregate-to-admin',
+    [rule([...READ, ...WRITE], ['rbac.authorization.k8s.io'], ['roles', 'rolebindings'])],
+    {},
+    { [`${LABEL}admin`]: 'true' },
+  ),
   // On one machine the components trust each other; a real cluster gets narrower roles from the charts.
   binding('svccloud:components', 'cluster-admin', 'svccloud:components'),
 ]

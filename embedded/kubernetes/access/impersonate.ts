@@ -8,18 +8,30 @@ type Headers = Readonly<Record<string, readonly string[] | undefined>>
 
 /** The user that the headers name; the one who asks when they name none. Throws a Refusal when that one may not. */
 export function actingUser(authorizer: Authorizer, user: User, headers: Headers): User {
-  const [name, groups = [], uid] = [headers['impersonate-user']?.[0], headers['impersonate-group'], headers['impersonate-uid']?.[0]]
+  const [name, groups = [], uid] = [
+    headers['impersonate-user']?.[0],
+    headers['impersonate-group'],
+    headers['impersonate-uid']?.[0],
+  ]
   if (name === undefined && groups.length === 0 && uid === undefined) return user
   if (name === undefined) throw unexpected(`requested ${JSON.stringify(groups)} without impersonating a user`)
   const require = (group: string, resource: string, wanted: string, namespace = '') => {
     const attributes: Attributes = { verb: 'impersonate', group, resource, namespace, name: wanted }
-    if (!authorizer.allows(user, attributes)) throw forbidden({ group, resource }, wanted, refusal(user, attributes, namespace))
+    if (!authorizer.allows(user, attributes))
+      throw forbidden({ group, resource }, wanted, refusal(user, attributes, namespace))
   }
   const [, namespace, account] = /^system:serviceaccount:([^:]+):([^:]+)$/.exec(name) ?? []
   if (namespace === undefined || account === undefined) require('', 'users', name)
   else require('', 'serviceaccounts', account, namespace)
   for (const group of groups) require('', 'groups', group)
   if (uid !== undefined) require('authentication.k8s.io', 'uids', uid)
-  const own = groups.length > 0 || namespace === undefined ? groups : ['system:serviceaccounts', `system:serviceaccounts:${namespace}`]
-  return { name, ...(uid === undefined ? {} : { uid }), groups: [...new Set([...own, ...(name === 'system:anonymous' ? [] : ['system:authenticated'])])] }
+  const own =
+    groups.length > 0 || namespace === undefined
+      ? groups
+      : ['system:serviceaccounts', `system:serviceaccounts:${namespace}`]
+  return {
+    name,
+    ...(uid === undefined ? {} : { uid }),
+    groups: [...new Set([...own, ...(name === 'system:anonymous' ? [] : ['system:authenticated'])])],
+  }
 }

@@ -5,7 +5,12 @@ import type { Store } from '../core/store.ts'
 import { NODE_RULES } from './default-roles.ts'
 
 const GROUP = 'rbac.authorization.k8s.io'
-const RBAC_KEYS = { roles: `${GROUP}/roles`, roleBindings: `${GROUP}/rolebindings`, clusterRoles: `${GROUP}/clusterroles`, clusterRoleBindings: `${GROUP}/clusterrolebindings` } as const
+const RBAC_KEYS = {
+  roles: `${GROUP}/roles`,
+  roleBindings: `${GROUP}/rolebindings`,
+  clusterRoles: `${GROUP}/clusterroles`,
+  clusterRoleBindings: `${GROUP}/clusterrolebindings`,
+} as const
 
 /** What is asked for: a resource, or a path that is none. */
 export interface Attributes {
@@ -44,14 +49,27 @@ export function openAuthorizer(store: Store): Authorizer {
   const grantsOf = (user: User): Grant[] => {
     grants ??= indexGrants(store)
     const index = grants
-    return [`User ${user.name}`, ...user.groups.map((group) => `Group ${group}`)].flatMap((subject) => index.get(subject) ?? [])
+    return [`User ${user.name}`, ...user.groups.map((group) => `Group ${group}`)].flatMap(
+      (subject) => index.get(subject) ?? [],
+    )
   }
   return {
     allows(user, attributes) {
       if (user.groups.includes(SUPERUSERS) || isOwnNode(user, attributes)) return true
-      return grantsOf(user).some(({ namespace, rules }) => (namespace === '' || (namespace === attributes.namespace && attributes.path === undefined)) && rules.some((rule) => covers(rule, attributes)))
+      return grantsOf(user).some(
+        ({ namespace, rules }) =>
+          (namespace === '' || (namespace === attributes.namespace && attributes.path === undefined)) &&
+          rules.some((rule) => covers(rule, attributes)),
+      )
     },
-    rulesOf: (user, namespace) => (user.groups.includes(SUPERUSERS) ? EVERYTHING : ['', namespace].flatMap((place) => grantsOf(user).filter((grant) => grant.namespace === place).flatMap(({ rules }) => rules))),
+    rulesOf: (user, namespace) =>
+      user.groups.includes(SUPERUSERS)
+        ? EVERYTHING
+        : ['', namespace].flatMap((place) =>
+            grantsOf(user)
+              .filter((grant) => grant.namespace === place)
+              .flatMap(({ rules }) => rules),
+          ),
   }
 }
 
@@ -62,7 +80,10 @@ const EVERYTHING: readonly JsonObject[] = [
 
 /** The agent of a node does its work in the namespace of its node, which it shares with no other. */
 const isOwnNode = (user: User, attributes: Attributes): boolean =>
-  attributes.path === undefined && user.groups.includes(NODES) && user.name.startsWith(NODE_USER) && attributes.namespace === `node-${user.name.slice(NODE_USER.length)}` &&
+  attributes.path === undefined &&
+  user.groups.includes(NODES) &&
+  user.name.startsWith(NODE_USER) &&
+  attributes.namespace === `node-${user.name.slice(NODE_USER.length)}` &&
   NODE_RULES.some((rule) => covers(rule, attributes))
 
 function indexGrants(store: Store): Map<string, Grant[]> {
@@ -75,13 +96,16 @@ function indexGrants(store: Store): Map<string, Grant[]> {
     }
   }
   for (const [, binding] of store.table(RBAC_KEYS.clusterRoleBindings).entries()) bind(binding, '')
-  for (const [, binding] of store.table(RBAC_KEYS.roleBindings).entries()) bind(binding, binding.metadata.namespace ?? '')
+  for (const [, binding] of store.table(RBAC_KEYS.roleBindings).entries())
+    bind(binding, binding.metadata.namespace ?? '')
   return index
 }
 
 function subjectName(subject: Json, namespace: string): string {
   const { kind, name, namespace: home } = asObject(subject)
-  return kind === 'ServiceAccount' ? `User system:serviceaccount:${asString(home) || namespace}:${asString(name)}` : `${asString(kind)} ${asString(name)}`
+  return kind === 'ServiceAccount'
+    ? `User system:serviceaccount:${asString(home) || namespace}:${asString(name)}`
+    : `${asString(kind)} ${asString(name)}`
 }
 
 function rulesOfRole(store: Store, reference: JsonObject, namespace: string): readonly JsonObject[] {
@@ -99,7 +123,9 @@ function aggregatedRules(store: Store, role: KubeObject, seen = new Set<string>(
   const selectors = asList(at(role, 'aggregationRule', 'clusterRoleSelectors'))
   if (selectors.length === 0) return []
   return [...store.table(RBAC_KEYS.clusterRoles).entries()].flatMap(([name, other]) =>
-    seen.has(name) || !selectors.some((selector) => matchesLabels(selector, other.metadata.labels ?? {})) ? [] : [...ownRules(other), ...aggregatedRules(store, other, seen)],
+    seen.has(name) || !selectors.some((selector) => matchesLabels(selector, other.metadata.labels ?? {}))
+      ? []
+      : [...ownRules(other), ...aggregatedRules(store, other, seen)],
   )
 }
 
@@ -107,23 +133,31 @@ function aggregatedRules(store: Store, role: KubeObject, seen = new Set<string>(
 export function matchesLabels(selector: Json | undefined, labels: Readonly<Record<string, string>>): boolean {
   const { matchLabels, matchExpressions } = asObject(selector)
   const isEvery = Object.entries(asObject(matchLabels)).every(([key, value]) => labels[key] === value)
-  return isEvery && asList(matchExpressions).every((expression) => {
-    const { key, operator, values } = asObject(expression)
-    const value = labels[asString(key)]
-    if (operator === 'Exists') return value !== undefined
-    if (operator === 'DoesNotExist') return value === undefined
-    if (operator === 'In') return value !== undefined && strings(values).includes(value)
-    return operator === 'NotIn' && (value === undefined || !strings(values).includes(value))
-  })
+  return (
+    isEvery &&
+    asList(matchExpressions).every((expression) => {
+      const { key, operator, values } = asObject(expression)
+      const value = labels[asString(key)]
+      if (operator === 'Exists') return value !== undefined
+      if (operator === 'DoesNotExist') return value === undefined
+      if (operator === 'In') return value !== undefined && strings(values).includes(value)
+      return operator === 'NotIn' && (value === undefined || !strings(values).includes(value))
+    })
+  )
 }
 
-const has = (list: Json | undefined, wanted: string): boolean => strings(list).some((one) => one === '*' || one === wanted)
+const has = (list: Json | undefined, wanted: string): boolean =>
+  strings(list).some((one) => one === '*' || one === wanted)
 
 function covers(rule: JsonObject, { verb, group, resource, name, path }: Attributes): boolean {
   if (!has(rule.verbs, verb)) return false
-  if (path !== undefined) return strings(rule.nonResourceURLs).some((url) => url === '*' || url === path || (url.endsWith('*') && path.startsWith(url.slice(0, -1))))
+  if (path !== undefined)
+    return strings(rule.nonResourceURLs).some(
+      (url) => url === '*' || url === path || (url.endsWith('*') && path.startsWith(url.slice(0, -1))),
+    )
   const names = strings(rule.resourceNames)
   const subresource = resource.slice(resource.indexOf('/') + 1)
-  const isNamed = has(rule.resources, resource) || (resource.includes('/') && strings(rule.resources).includes(`*/${subresource}`))
+  const isNamed =
+    has(rule.resources, resource) || (resource.includes('/') && strings(rule.resources).includes(`*/${subresource}`))
   return has(rule.apiGroups, group) && isNamed && (names.length === 0 || names.includes(name))
 }

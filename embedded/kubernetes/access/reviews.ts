@@ -1,4 +1,5 @@
-/** Questions that are answered at once and never stored: who am I, may I, may they, whose token is this, give me a token. */
+/** Questions that are answered at once and never stored: who am I, may I, may they, whose token is this, give me a
+ *  token. */
 import { toSeconds } from '../../../kit/sys/clock.ts'
 import { checkType, parseObject } from '../core/body.ts'
 import { json, keyOf, type Answer, type Engine } from '../core/engine.ts'
@@ -19,12 +20,28 @@ export function review(engine: Engine, { target, request, user }: Write): Answer
   checkType(object, definition)
   const answer = ANSWERS[definition.kind]
   if (!answer) throw notFound(definition, '')
-  return json(201, JSON.stringify({ kind: definition.kind, apiVersion: object.apiVersion, metadata: { ...asObject(object.metadata), ...(definition.kind === 'SelfSubjectReview' ? { creationTimestamp: toSeconds(engine.clock.now()) } : {}) }, ...answer(engine, object, user, target.namespace) }))
+  return json(
+    201,
+    JSON.stringify({
+      kind: definition.kind,
+      apiVersion: object.apiVersion,
+      metadata: {
+        ...asObject(object.metadata),
+        ...(definition.kind === 'SelfSubjectReview' ? { creationTimestamp: toSeconds(engine.clock.now()) } : {}),
+      },
+      ...answer(engine, object, user, target.namespace),
+    }),
+  )
 }
 
 type Answering = (engine: Engine, object: JsonObject, user: User, namespace: string) => JsonObject
 
-const userInfo = ({ name, uid, groups, extra }: User): JsonObject => ({ username: name, ...(uid === undefined ? {} : { uid }), groups, ...(extra === undefined ? {} : { extra: extra as unknown as JsonObject }) })
+const userInfo = ({ name, uid, groups, extra }: User): JsonObject => ({
+  username: name,
+  ...(uid === undefined ? {} : { uid }),
+  groups,
+  ...(extra === undefined ? {} : { extra: extra as unknown as JsonObject }),
+})
 
 const ANSWERS: Readonly<Record<string, Answering>> = {
   SelfSubjectReview: (_engine, _object, user) => ({ status: { userInfo: userInfo(user) } }),
@@ -43,7 +60,12 @@ const ANSWERS: Readonly<Record<string, Answering>> = {
   },
   TokenReview: (engine, object) => {
     const found = engine.authenticate(asString(at(object, 'spec', 'token')))
-    return { spec: object.spec ?? {}, status: found ? { authenticated: true, user: userInfo(found), audiences: ['https://kubernetes.default.svc.cluster.local'] } : { user: {}, error: '[invalid bearer token]' } }
+    return {
+      spec: object.spec ?? {},
+      status: found
+        ? { authenticated: true, user: userInfo(found), audiences: ['https://kubernetes.default.svc.cluster.local'] }
+        : { user: {}, error: '[invalid bearer token]' },
+    }
   },
 }
 
@@ -55,7 +77,14 @@ const subjectOf = (object: JsonObject): User => {
 function access(engine: Engine, object: JsonObject, user: User): JsonObject {
   const spec = asObject(object.spec)
   const attributes = attributesOf(spec)
-  if (!attributes) throw invalid({ group: 'authorization.k8s.io', kind: 'SubjectAccessReview' }, '', [fieldInvalid('spec.resourceAttributes', null, 'exactly one of nonResourceAttributes or resourceAttributes must be specified')])
+  if (!attributes)
+    throw invalid({ group: 'authorization.k8s.io', kind: 'SubjectAccessReview' }, '', [
+      fieldInvalid(
+        'spec.resourceAttributes',
+        null,
+        'exactly one of nonResourceAttributes or resourceAttributes must be specified',
+      ),
+    ])
   const isAllowed = engine.authorizer.allows(user, attributes)
   return { spec, status: { allowed: isAllowed } }
 }
@@ -64,10 +93,23 @@ function attributesOf({ resourceAttributes, nonResourceAttributes }: JsonObject)
   if (isObject(resourceAttributes)) {
     const { verb, group, resource, subresource, namespace, name } = resourceAttributes
     const part = asString(subresource)
-    return { verb: asString(verb), group: asString(group), resource: asString(resource) + (part === '' ? '' : `/${part}`), namespace: asString(namespace), name: asString(name) }
+    return {
+      verb: asString(verb),
+      group: asString(group),
+      resource: asString(resource) + (part === '' ? '' : `/${part}`),
+      namespace: asString(namespace),
+      name: asString(name),
+    }
   }
   if (!isObject(nonResourceAttributes)) return undefined
-  return { verb: asString(nonResourceAttributes.verb), path: asString(nonResourceAttributes.path), group: '', resource: '', namespace: '', name: '' }
+  return {
+    verb: asString(nonResourceAttributes.verb),
+    path: asString(nonResourceAttributes.path),
+    group: '',
+    resource: '',
+    namespace: '',
+    name: '',
+  }
 }
 
 /** POST serviceaccounts/{name}/token */
@@ -78,15 +120,35 @@ export async function requestToken(engine: Engine, { target, request }: Write): 
   checkType(object, kind)
   const account = engine.store.table(definition.storageKey).get(keyOf(namespace, name))
   if (!account) throw notFound(definition, name)
-  if (account.metadata.deletionTimestamp !== undefined) throw forbidden(definition, name, 'the service account is going away')
+  if (account.metadata.deletionTimestamp !== undefined)
+    throw forbidden(definition, name, 'the service account is going away')
   const seconds = at(object, 'spec', 'expirationSeconds') ?? TOKEN_DEFAULT_SECONDS
   if (typeof seconds !== 'number') throw invalid(kind, '', [fieldRequired('spec.expirationSeconds')])
-  if (seconds < TOKEN_LEAST_SECONDS) throw invalid(kind, '', [fieldInvalid('spec.expirationSeconds', seconds, 'may not specify a duration less than 10 minutes')])
-  if (seconds > TOKEN_MOST_SECONDS) throw invalid(kind, '', [fieldInvalid('spec.expirationSeconds', seconds, 'may not specify a duration larger than 2^32 seconds')])
+  if (seconds < TOKEN_LEAST_SECONDS)
+    throw invalid(kind, '', [
+      fieldInvalid('spec.expirationSeconds', seconds, 'may not specify a duration less than 10 minutes'),
+    ])
+  if (seconds > TOKEN_MOST_SECONDS)
+    throw invalid(kind, '', [
+      fieldInvalid('spec.expirationSeconds', seconds, 'may not specify a duration larger than 2^32 seconds'),
+    ])
   await engine.store.durable()
   const audiences = strings(at(object, 'spec', 'audiences'))
   const { token, expiresAt } = issueAccountToken(engine, account, audiences, seconds)
   const metadata = { name, namespace, creationTimestamp: toSeconds(engine.clock.now()) }
-  const spec = { audiences: audiences.length > 0 ? audiences : ['https://kubernetes.default.svc.cluster.local'], expirationSeconds: seconds, boundObjectRef: null }
-  return json(201, JSON.stringify({ kind: 'TokenRequest', apiVersion: 'authentication.k8s.io/v1', metadata, spec, status: { token, expirationTimestamp: toSeconds(expiresAt) } }))
+  const spec = {
+    audiences: audiences.length > 0 ? audiences : ['https://kubernetes.default.svc.cluster.local'],
+    expirationSeconds: seconds,
+    boundObjectRef: null,
+  }
+  return json(
+    201,
+    JSON.stringify({
+      kind: 'TokenRequest',
+      apiVersion: 'authentication.k8s.io/v1',
+      metadata,
+      spec,
+      status: { token, expirationTimestamp: toSeconds(expiresAt) },
+    }),
+  )
 }

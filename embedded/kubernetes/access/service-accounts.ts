@@ -17,7 +17,12 @@ export interface IssuedToken {
   readonly expiresAt: Date
 }
 
-export function issueAccountToken(engine: Engine, account: KubeObject, audiences: readonly string[], seconds: number): IssuedToken {
+export function issueAccountToken(
+  engine: Engine,
+  account: KubeObject,
+  audiences: readonly string[],
+  seconds: number,
+): IssuedToken {
   const { namespace = '', name, uid } = account.metadata
   const now = Math.floor(engine.clock.now().getTime() / 1000)
   const claims = {
@@ -31,7 +36,10 @@ export function issueAccountToken(engine: Engine, account: KubeObject, audiences
     sub: `system:serviceaccount:${namespace}:${name}`,
   }
   const signed = `${encode(HEADER)}.${encode(claims)}`
-  return { token: `${signed}.${signatureOf(engine.tokenKey, signed).toString('base64url')}`, expiresAt: new Date((now + seconds) * 1000) }
+  return {
+    token: `${signed}.${signatureOf(engine.tokenKey, signed).toString('base64url')}`,
+    expiresAt: new Date((now + seconds) * 1000),
+  }
 }
 
 /** The service account of a token that is ours, valid for this server and not expired; undefined otherwise. */
@@ -40,7 +48,8 @@ export function accountOfToken(engine: Engine, token: string): User | undefined 
   const given = Buffer.from(signature, 'base64url')
   const expected = signatureOf(engine.tokenKey, `${header}.${payload}`)
   if (rest.length > 0 || given.length !== expected.length || !timingSafeEqual(given, expected)) return undefined
-  const claims = asObject(JSON.parse(Buffer.from(payload, 'base64url').toString()) as Json) // the signature says that we wrote it
+  // the signature says that we wrote it
+  const claims = asObject(JSON.parse(Buffer.from(payload, 'base64url').toString()) as Json)
   const isFor = Array.isArray(claims.aud) && claims.aud.includes(ISSUER)
   if (!isFor || Number(claims.exp) * 1000 <= engine.clock.now().getTime()) return undefined
   const namespace = asString(at(claims, 'kubernetes.io', 'namespace'))

@@ -24,7 +24,9 @@ export function fieldsOf(value: Json, schema: Schema | undefined): FieldSet {
 /** Every field of a value that was not there before, containers included. */
 const allFields = (value: Json, schema: Schema | undefined): FieldSet => ({
   isMember: true,
-  children: hasParts(value, schema) ? new Map(partsOf(value, schema).map((part) => [part.element, allFields(part.value, part.schema)])) : LEAF.children,
+  children: hasParts(value, schema)
+    ? new Map(partsOf(value, schema).map((part) => [part.element, allFields(part.value, part.schema)]))
+    : LEAF.children,
 })
 
 export interface Comparison {
@@ -48,6 +50,10 @@ export function compare(before: Json | undefined, after: Json | undefined, schem
     const part = now.get(element) ?? old.get(element)
     return [element, compare(old.get(element)?.value, now.get(element)?.value, part?.schema)] as const
   })
-  const collect = (which: keyof Comparison) => fieldSet(false, inner.map(([element, comparison]) => [element, comparison[which]] as const))
+  const collect = (which: keyof Comparison) =>
+    fieldSet(
+      false,
+      inner.map(([element, comparison]) => [element, comparison[which]] as const),
+    )
   return { added: collect('added'), modified: collect('modified'), removed: collect('removed') }
 }

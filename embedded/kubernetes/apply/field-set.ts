@@ -23,7 +23,11 @@ export function fieldSet(isMember: boolean, children: Iterable<readonly [string,
 export function fromFieldsV1(value: JsonObject): FieldSet {
   const children: [string, FieldSet][] = []
   for (const [key, child] of Object.entries(value)) {
-    if (key !== '.' && isObject(child)) children.push([key, Object.keys(child).length === 0 ? LEAF : { ...fromFieldsV1(child), isMember: Object.hasOwn(child, '.') }])
+    if (key !== '.' && isObject(child))
+      children.push([
+        key,
+        Object.keys(child).length === 0 ? LEAF : { ...fromFieldsV1(child), isMember: Object.hasOwn(child, '.') },
+      ])
   }
   return fieldSet(Object.hasOwn(value, '.'), children)
 }
@@ -48,12 +52,18 @@ export function union(a: FieldSet, b: FieldSet): FieldSet {
 
 export function difference(a: FieldSet, b: FieldSet): FieldSet {
   if (isEmpty(a) || isEmpty(b)) return a
-  return fieldSet(a.isMember && !b.isMember, [...a.children].map(([key, child]) => [key, difference(child, b.children.get(key) ?? EMPTY)] as const))
+  return fieldSet(
+    a.isMember && !b.isMember,
+    [...a.children].map(([key, child]) => [key, difference(child, b.children.get(key) ?? EMPTY)] as const),
+  )
 }
 
 export function intersection(a: FieldSet, b: FieldSet): FieldSet {
   if (isEmpty(a) || isEmpty(b)) return EMPTY
-  return fieldSet(a.isMember && b.isMember, [...a.children].map(([key, child]) => [key, intersection(child, b.children.get(key) ?? EMPTY)] as const))
+  return fieldSet(
+    a.isMember && b.isMember,
+    [...a.children].map(([key, child]) => [key, intersection(child, b.children.get(key) ?? EMPTY)] as const),
+  )
 }
 
 /** Without the branches below the given paths of member names. */
@@ -78,7 +88,9 @@ export function onlyMember(set: FieldSet, name: string): FieldSet {
 
 /** The paths as people read them: `.spec.parts[name="a"].weight`. */
 export function pathsOf(set: FieldSet, before = ''): string[] {
-  const below = [...set.children].sort(([a], [b]) => (a < b ? -1 : 1)).flatMap(([key, child]) => pathsOf(child, before + readable(key)))
+  const below = [...set.children]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .flatMap(([key, child]) => pathsOf(child, before + readable(key)))
   return set.isMember ? [before, ...below] : below
 }
 
@@ -88,5 +100,7 @@ function readable(element: string): string {
   if (kind === 'v:') return `[=${text}]`
   if (kind !== 'k:') return `[${text}]`
   const keys: unknown = JSON.parse(text)
-  return `[${Object.entries(isObject(keys) ? keys : {}).map(([key, value]) => `${key}=${JSON.stringify(value)}`).join(',')}]`
+  return `[${Object.entries(isObject(keys) ? keys : {})
+    .map(([key, value]) => `${key}=${JSON.stringify(value)}`)
+    .join(',')}]`
 }

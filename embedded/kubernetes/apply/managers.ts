@@ -7,7 +7,19 @@ import { looseMetadata, type KubeObject, type ManagedFieldsEntry } from '../core
 import { badRequest, Refusal, type Cause } from '../core/status.ts'
 import type { Schema } from '../schema/schema.ts'
 import { compare, fieldsOf } from './compare.ts'
-import { difference, EMPTY, fromFieldsV1, intersection, isEmpty, onlyMember, pathsOf, toFieldsV1, union, without, type FieldSet } from './field-set.ts'
+import {
+  difference,
+  EMPTY,
+  fromFieldsV1,
+  intersection,
+  isEmpty,
+  onlyMember,
+  pathsOf,
+  toFieldsV1,
+  union,
+  without,
+  type FieldSet,
+} from './field-set.ts'
 import { merged, removed } from './merge.ts'
 import { typeSchemaOf } from './type-schema.ts'
 
@@ -27,11 +39,24 @@ interface Manager {
 const UNMANAGED: readonly (readonly string[])[] = [
   ['apiVersion'],
   ['kind'],
-  ...['name', 'namespace', 'generateName', 'uid', 'resourceVersion', 'generation', 'creationTimestamp', 'deletionTimestamp', 'deletionGracePeriodSeconds', 'selfLink', 'managedFields'].map((name) => ['metadata', name]),
+  ...[
+    'name',
+    'namespace',
+    'generateName',
+    'uid',
+    'resourceVersion',
+    'generation',
+    'creationTimestamp',
+    'deletionTimestamp',
+    'deletionGracePeriodSeconds',
+    'selfLink',
+    'managedFields',
+  ].map((name) => ['metadata', name]),
 ]
 
 /** Whoever applies stays the same in every version. */
-const identity = ({ manager, operation, apiVersion, subresource }: Manager): string => JSON.stringify([manager, operation, operation === 'Apply' ? '' : apiVersion, subresource])
+const identity = ({ manager, operation, apiVersion, subresource }: Manager): string =>
+  JSON.stringify([manager, operation, operation === 'Apply' ? '' : apiVersion, subresource])
 
 export interface Writing {
   readonly definition: Definition
@@ -70,7 +95,12 @@ function encode(managers: readonly Manager[]): ManagedFieldsEntry[] {
       ...(subresource === '' ? {} : { subresource }),
       ...(time === '' ? {} : { time }),
     }))
-    .sort((a, b) => compareText(a.operation, b.operation) || compareText(a.time ?? '', b.time ?? '') || compareText(a.manager, b.manager))
+    .sort(
+      (a, b) =>
+        compareText(a.operation, b.operation) ||
+        compareText(a.time ?? '', b.time ?? '') ||
+        compareText(a.manager, b.manager),
+    )
 }
 
 const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
@@ -85,16 +115,30 @@ function startingManagers(given: JsonObject, old: KubeObject | undefined, subres
 }
 
 /** managedFields after a create, a replace or a patch: what changed now belongs to the writer. */
-export function trackUpdate(writing: Writing, given: JsonObject, old: KubeObject | undefined, object: KubeObject): ManagedFieldsEntry[] {
+export function trackUpdate(
+  writing: Writing,
+  given: JsonObject,
+  old: KubeObject | undefined,
+  object: KubeObject,
+): ManagedFieldsEntry[] {
   const { definition, now } = writing
   const schema = typeSchemaOf(definition)
   const changes = compare(old ?? emptyOf(definition), object, schema)
   const taken = ownable(writing, union(changes.modified, changes.added))
   const gone = without(changes.removed, UNMANAGED)
-  const own = { manager: writing.manager, operation: 'Update', apiVersion: groupVersionOf(definition), subresource: writing.subresource, time: '', fields: EMPTY } as const
+  const own = {
+    manager: writing.manager,
+    operation: 'Update',
+    apiVersion: groupVersionOf(definition),
+    subresource: writing.subresource,
+    time: '',
+    fields: EMPTY,
+  } as const
   const managers = startingManagers(given, old, writing.subresource)
   const mine = managers.find((one) => identity(one) === identity(own)) ?? own
-  const others = managers.filter((one) => one !== mine).map((one) => ({ ...one, fields: difference(difference(one.fields, taken), gone) }))
+  const others = managers
+    .filter((one) => one !== mine)
+    .map((one) => ({ ...one, fields: difference(difference(one.fields, taken), gone) }))
   const fields = difference(union(mine.fields, taken), gone)
   const time = isEmpty(taken) || writing.subresource === 'scale' ? mine.time : toSeconds(now)
   return encode(foldAncient([...others, { ...mine, fields, time }], definition))
@@ -102,21 +146,35 @@ export function trackUpdate(writing: Writing, given: JsonObject, old: KubeObject
 
 /** The managers with the oldest updates become one when there are too many. */
 function foldAncient(managers: readonly Manager[], definition: Definition): readonly Manager[] {
-  const updates = managers.filter(({ operation, fields }) => operation === 'Update' && !isEmpty(fields)).sort((a, b) => compareText(a.time, b.time))
+  const updates = managers
+    .filter(({ operation, fields }) => operation === 'Update' && !isEmpty(fields))
+    .sort((a, b) => compareText(a.time, b.time))
   const surplus = updates.slice(0, Math.max(0, updates.length - UPDATE_MOST_MANAGERS))
   if (surplus.length === 0) return managers
   const folded = new Set([...surplus, ...(surplus.length > 0 ? updates.slice(surplus.length, surplus.length + 1) : [])])
   const fields = [...folded].reduce((all, one) => union(all, one.fields), EMPTY)
   const time = [...folded].at(-1)?.time ?? ''
-  return [...managers.filter((one) => !folded.has(one)), { manager: ANCIENT, operation: 'Update', apiVersion: groupVersionOf(definition), subresource: '', time, fields }]
+  return [
+    ...managers.filter((one) => !folded.has(one)),
+    { manager: ANCIENT, operation: 'Update', apiVersion: groupVersionOf(definition), subresource: '', time, fields },
+  ]
 }
 
 /** A new object is compared with an empty one of its kind. */
 const emptyOf = ({ isCustom }: Definition): JsonObject => ({ metadata: {}, ...(isCustom ? {} : EMPTY_PARTS) })
 
-/** What objects of built-in kinds have before anybody filled it in. A kind without one of these members is not harmed by it. */
+/** What objects of built-in kinds have before anybody filled it in. A kind without one of these members is not harmed
+ *  by it. */
 const EMPTY_PARTS: JsonObject = {
-  spec: { finalizers: ['kubernetes'], names: {}, containers: [], resources: {}, strategy: {}, updateStrategy: {}, template: { metadata: {}, spec: { containers: [] } } },
+  spec: {
+    finalizers: ['kubernetes'],
+    names: {},
+    containers: [],
+    resources: {},
+    strategy: {},
+    updateStrategy: {},
+    template: { metadata: {}, spec: { containers: [] } },
+  },
   status: { loadBalancer: {} },
   roleRef: {},
   involvedObject: {},
@@ -128,14 +186,28 @@ export interface Applied {
   readonly managedFields: ManagedFieldsEntry[]
 }
 
-/** Server-side apply: the live object with the configuration merged in and what this manager no longer wants taken out. */
-export function apply(writing: Writing, config: JsonObject, live: KubeObject | undefined, isForced: boolean, givenNamespace: string): Applied {
+/** Server-side apply: the live object with the configuration merged in and what this manager no longer wants taken out.
+ */
+export function apply(
+  writing: Writing,
+  config: JsonObject,
+  live: KubeObject | undefined,
+  isForced: boolean,
+  givenNamespace: string,
+): Applied {
   const { definition, manager, subresource, now } = writing
   if (looseMetadata(config).managedFields !== undefined) throw badRequest('metadata.managedFields must be nil')
   const schema = typeSchemaOf(definition)
   checkDeclared(config, schema, definition, givenNamespace)
   const wanted = ownable(writing, fieldsOf(config, schema))
-  const own = { manager, operation: 'Apply', apiVersion: groupVersionOf(definition), subresource, time: '', fields: EMPTY } as const
+  const own = {
+    manager,
+    operation: 'Apply',
+    apiVersion: groupVersionOf(definition),
+    subresource,
+    time: '',
+    fields: EMPTY,
+  } as const
   const known = decode(asList(live?.metadata.managedFields))
   const managers = live && known.length === 0 ? [beforeFirstApply(writing, live, schema)] : known
   const mine = managers.find((one) => identity(one) === identity(own)) ?? own
@@ -145,28 +217,44 @@ export function apply(writing: Writing, config: JsonObject, live: KubeObject | u
   const object = asObject(removed(joined, difference(mine.fields, wanted), union(theirs, wanted), schema) ?? {})
   const changes = compare(live ?? emptyOf(definition), object, schema)
   const touched = ownable(writing, union(changes.modified, changes.added))
-  const conflicts = others.map((one) => ({ one, fields: intersection(one.fields, touched) })).filter(({ fields }) => !isEmpty(fields))
+  const conflicts = others
+    .map((one) => ({ one, fields: intersection(one.fields, touched) }))
+    .filter(({ fields }) => !isEmpty(fields))
   if (conflicts.length > 0 && !isForced) throw conflictOf(conflicts)
   const gone = without(changes.removed, UNMANAGED)
   const lost = new Map(conflicts.map(({ one, fields }) => [one, fields]))
-  const kept = others.map((one) => ({ ...one, fields: difference(difference(one.fields, lost.get(one) ?? EMPTY), gone) }))
-  const isChanged = live === undefined || !isEmpty(without(union(union(changes.modified, changes.added), changes.removed), UNMANAGED))
+  const kept = others.map((one) => ({
+    ...one,
+    fields: difference(difference(one.fields, lost.get(one) ?? EMPTY), gone),
+  }))
+  const isChanged =
+    live === undefined || !isEmpty(without(union(union(changes.modified, changes.added), changes.removed), UNMANAGED))
   const time = isChanged ? toSeconds(now) : mine.time
-  return { object: manager === KUBECTL ? withLastApplied(object, config) : object, managedFields: encode([...kept, { ...mine, fields: wanted, time }]) }
+  return {
+    object: manager === KUBECTL ? withLastApplied(object, config) : object,
+    managedFields: encode([...kept, { ...mine, fields: wanted, time }]),
+  }
 }
 
 const KUBECTL = 'kubectl'
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration'
 
-/** Where kubectl once kept its configuration in an annotation, that stays true, so that it can go back to client-side apply. */
+/** Where kubectl once kept its configuration in an annotation, that stays true, so that it can go back to client-side
+ *  apply. */
 function withLastApplied(object: JsonObject, config: JsonObject): JsonObject {
   const metadata = looseMetadata(object)
   const annotations = asObject(metadata.annotations)
   if (annotations[LAST_APPLIED] === undefined) return object
   const { annotations: given, managedFields: _managedFields, ...others } = looseMetadata(config)
   const { [LAST_APPLIED]: _own, ...left } = asObject(given)
-  const applied = { ...config, metadata: { ...others, ...(Object.keys(left).length === 0 ? {} : { annotations: left }) } }
-  return { ...object, metadata: { ...metadata, annotations: { ...annotations, [LAST_APPLIED]: `${sortedText(applied)}\n` } } }
+  const applied = {
+    ...config,
+    metadata: { ...others, ...(Object.keys(left).length === 0 ? {} : { annotations: left }) },
+  }
+  return {
+    ...object,
+    metadata: { ...metadata, annotations: { ...annotations, [LAST_APPLIED]: `${sortedText(applied)}\n` } },
+  }
 }
 
 /** What an object without managers held before anybody applied belongs to a manager of its own. */
@@ -180,11 +268,21 @@ const beforeFirstApply = (writing: Writing, live: KubeObject, schema: Schema): M
 })
 
 /** A configuration may hold only fields that the schema declares, and each keyed item once. */
-function checkDeclared(config: JsonObject, schema: Schema, { kind, group, version }: Definition, namespace: string): void {
+function checkDeclared(
+  config: JsonObject,
+  schema: Schema,
+  { kind, group, version }: Definition,
+  namespace: string,
+): void {
   const faults = undeclared(config, schema, '')
   if (faults.length > 0) {
     const type = groupVersionOf({ group, version })
-    throw new Refusal(500, '', `failed to create typed patch object (${namespace}/${asString(looseMetadata(config).name)}; ${type}, Kind=${kind}): ${faults.length === 1 ? faults[0] : `errors:\n${faults.map((fault) => `  ${fault}`).join('\n')}`}`)
+    throw new Refusal(
+      500,
+      '',
+      `failed to create typed patch object (${namespace}/${asString(looseMetadata(config).name)}; ${type}, ` +
+        `Kind=${kind}): ${faults.length === 1 ? faults[0] : `errors:\n${faults.map((fault) => `  ${fault}`).join('\n')}`}`,
+    )
   }
 }
 
@@ -211,9 +309,21 @@ const SCALARS: Readonly<Record<string, { readonly name: string; readonly is: str
   boolean: { name: 'boolean', is: 'boolean' },
 }
 
-function scalarFaults(value: Json, { type = '', 'x-kubernetes-int-or-string': isIntOrString }: Schema, path: string): string[] {
+function scalarFaults(
+  value: Json,
+  { type = '', 'x-kubernetes-int-or-string': isIntOrString }: Schema,
+  path: string,
+): string[] {
   if (value === null || isIntOrString) return []
-  const shown = isObject(value) ? 'map' : Array.isArray(value) ? 'list' : typeof value === 'number' ? 'int' : typeof value === 'boolean' ? 'bool' : 'string'
+  const shown = isObject(value)
+    ? 'map'
+    : Array.isArray(value)
+      ? 'list'
+      : typeof value === 'number'
+        ? 'int'
+        : typeof value === 'boolean'
+          ? 'bool'
+          : 'string'
   const expected = SCALARS[type]
   if (expected && typeof value !== expected.is) return [`${path}: expected ${expected.name}, got ${shown}`]
   if (type === 'object' && !isObject(value)) return [`${path}: expected map, got ${shown}`]
@@ -223,20 +333,37 @@ function scalarFaults(value: Json, { type = '', 'x-kubernetes-int-or-string': is
 function repeated(list: readonly Json[], schema: Schema, path: string): string[] {
   if (schema['x-kubernetes-list-type'] !== 'map') return []
   const keys = schema['x-kubernetes-list-map-keys'] ?? []
-  const named = list.map((item) => keys.map((key) => `${key}=${JSON.stringify(asObject(item)[key] ?? schema.items?.properties?.[key]?.default)}`).join(','))
-  return named.filter((key, index) => named.indexOf(key) !== index).map((key) => `${path}: duplicate entries for key [${key}]`)
+  const named = list.map((item) =>
+    keys
+      .map((key) => `${key}=${JSON.stringify(asObject(item)[key] ?? schema.items?.properties?.[key]?.default)}`)
+      .join(','),
+  )
+  return named
+    .filter((key, index) => named.indexOf(key) !== index)
+    .map((key) => `${path}: duplicate entries for key [${key}]`)
 }
 
 function conflictOf(conflicts: readonly { readonly one: Manager; readonly fields: FieldSet }[]): Refusal {
   const found = conflicts.flatMap(({ one, fields }) => pathsOf(fields).map((path) => ({ who: whoIs(one), path })))
-  const causes: Cause[] = found.map(({ who, path }) => ({ reason: 'FieldManagerConflict', message: `conflict with ${who}`, field: path }))
+  const causes: Cause[] = found.map(({ who, path }) => ({
+    reason: 'FieldManagerConflict',
+    message: `conflict with ${who}`,
+    field: path,
+  }))
   const [first] = found
   const byManager = [...Map.groupBy(found, ({ who }) => who)].sort(([a], [b]) => compareText(a, b))
   const text =
     found.length === 1 && first
       ? `conflict with ${first.who}: ${first.path}`
-      : byManager.map(([who, paths]) => [`conflicts with ${who}:`, ...paths.map(({ path }) => `- ${path}`)].join('\n')).join('\n')
-  return new Refusal(409, 'Conflict', `Apply failed with ${found.length} conflict${found.length === 1 ? '' : 's'}: ${text}`, { causes })
+      : byManager
+          .map(([who, paths]) => [`conflicts with ${who}:`, ...paths.map(({ path }) => `- ${path}`)].join('\n'))
+          .join('\n')
+  return new Refusal(
+    409,
+    'Conflict',
+    `Apply failed with ${found.length} conflict${found.length === 1 ? '' : 's'}: ${text}`,
+    { causes },
+  )
 }
 
 function whoIs({ manager, subresource, operation, apiVersion }: Manager): string {

@@ -7,14 +7,21 @@ import { assemble, hasParts, partsOf, shapeOf, type Part } from './typed.ts'
 /** The live value with everything that the configuration says. Items keep their place; new ones come where the
  *  configuration has them, between the items that both know. */
 export function merged(live: Json | undefined, config: Json, schema: Schema | undefined): Json {
-  if (live === undefined || !hasParts(config, schema) || shapeOf(live, schema) !== shapeOf(config, schema)) return config
+  if (live === undefined || !hasParts(config, schema) || shapeOf(live, schema) !== shapeOf(config, schema))
+    return config
   const shape = shapeOf(config, schema)
   const before = partsOf(live, schema)
   const wanted = new Map(partsOf(config, schema).map((part) => [part.element, part]))
   const known = new Map(before.map((part) => [part.element, part]))
-  const join = (part: Part): Part => ({ ...part, value: merged(known.get(part.element)?.value, part.value, part.schema) })
+  const join = (part: Part): Part => ({
+    ...part,
+    value: merged(known.get(part.element)?.value, part.value, part.schema),
+  })
   if (shape === 'map') {
-    return assemble(shape, [...before.map((part) => (wanted.has(part.element) ? join(wanted.get(part.element) ?? part) : part)), ...[...wanted.values()].filter(({ element }) => !known.has(element))])
+    return assemble(shape, [
+      ...before.map((part) => (wanted.has(part.element) ? join(wanted.get(part.element) ?? part) : part)),
+      ...[...wanted.values()].filter(({ element }) => !known.has(element)),
+    ])
   }
   const out: Part[] = []
   const placed = new Set<string>()

@@ -1,6 +1,17 @@
 /** Strategic merge patches of built-in kinds: like merge patches, but lists with keys merge item by item, and
  *  directives (`$patch`, `$deleteFromPrimitiveList`, `$setElementOrder`, `$retainKeys`) say what else to do. */
-import { asList, asObject, isEqual, isList, isObject, setMember, strings, type Json, type JsonObject, type MutableObject } from '../core/json.ts'
+import {
+  asList,
+  asObject,
+  isEqual,
+  isList,
+  isObject,
+  setMember,
+  strings,
+  type Json,
+  type JsonObject,
+  type MutableObject,
+} from '../core/json.ts'
 import { memberSchema, type Schema } from '../schema/schema.ts'
 
 const DELETE_FROM = '$deleteFromPrimitiveList/'
@@ -20,14 +31,16 @@ function mergeObjects(target: JsonObject, patch: JsonObject, schema: Schema | un
     if (key.startsWith(DELETE_FROM)) {
       const name = key.slice(DELETE_FROM.length)
       const gone = asList(value)
-      if (merged[name] !== undefined) merged[name] = asList(merged[name]).filter((item) => !gone.some((one) => isEqual(one, item)))
+      if (merged[name] !== undefined)
+        merged[name] = asList(merged[name]).filter((item) => !gone.some((one) => isEqual(one, item)))
     } else if (key.startsWith('$') || value === undefined) continue
     else if (value === null) delete merged[key]
     else setMember(merged, key, mergeMember(merged[key], value, memberSchema(schema, key)))
   }
   for (const [key, order] of Object.entries(patch)) {
     const name = key.slice(ORDER.length)
-    if (key.startsWith(ORDER) && isList(merged[name])) merged[name] = ordered(merged[name], asList(order), memberSchema(schema, name))
+    if (key.startsWith(ORDER) && isList(merged[name]))
+      merged[name] = ordered(merged[name], asList(order), memberSchema(schema, name))
   }
   return merged
 }
@@ -66,4 +79,5 @@ function ordered(list: readonly Json[], order: readonly Json[], schema: Schema |
   return [...list].sort((a, b) => place(a) - place(b))
 }
 
-const withoutDirectives = (value: JsonObject): JsonObject => Object.fromEntries(Object.entries(value).filter(([key]) => !key.startsWith('$')))
+const withoutDirectives = (value: JsonObject): JsonObject =>
+  Object.fromEntries(Object.entries(value).filter(([key]) => !key.startsWith('$')))

@@ -1,4 +1,5 @@
-/** Schemas for merging: those of custom resources with their metadata, and for built-in kinds the lists that merge by key. */
+/** Schemas for merging: those of custom resources with their metadata, and for built-in kinds the lists that merge by
+ *  key. */
 import { groupVersionOf, type Definition } from '../core/definition.ts'
 import { METADATA_SCHEMA } from '../core/openapi-metadata.ts'
 import type { Schema } from '../schema/schema.ts'
@@ -18,7 +19,13 @@ function overlaid(fields: Schema, merging: Schema | undefined): Schema {
   return {
     ...fields,
     ...flags,
-    ...(fields.properties ? { properties: Object.fromEntries(Object.entries(fields.properties).map(([key, member]) => [key, overlaid(member, properties?.[key])])) } : {}),
+    ...(fields.properties
+      ? {
+          properties: Object.fromEntries(
+            Object.entries(fields.properties).map(([key, member]) => [key, overlaid(member, properties?.[key])]),
+          ),
+        }
+      : {}),
     ...(fields.items ? { items: overlaid(fields.items, items) } : {}),
   }
 }
@@ -35,7 +42,12 @@ function open(properties: Readonly<Record<string, Schema>>, others: Schema = {})
   return { type: 'object', 'x-kubernetes-preserve-unknown-fields': true, properties, ...others }
 }
 const whole: Schema = { 'x-kubernetes-map-type': 'atomic' }
-const keyed = (keys: readonly string[], items: Schema = open({})): Schema => ({ type: 'array', 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': keys, items })
+const keyed = (keys: readonly string[], items: Schema = open({})): Schema => ({
+  type: 'array',
+  'x-kubernetes-list-type': 'map',
+  'x-kubernetes-list-map-keys': keys,
+  items,
+})
 const PROTOCOL: Schema = { type: 'string', default: 'TCP' }
 
 const conditions = keyed(['type'])
@@ -61,7 +73,10 @@ const withConditions = open({ status: open({ conditions }) })
 const MERGING: Readonly<Record<string, Schema>> = {
   'v1/Pod': open({ spec: podSpec, status: open({ conditions }) }),
   'v1/Namespace': withConditions,
-  'v1/Service': open({ spec: open({ ports: keyed(['port', 'protocol'], open({ protocol: PROTOCOL })), selector: whole }), status: open({ conditions }) }),
+  'v1/Service': open({
+    spec: open({ ports: keyed(['port', 'protocol'], open({ protocol: PROTOCOL })), selector: whole }),
+    status: open({ conditions }),
+  }),
   'v1/ServiceAccount': open({ secrets: keyed(['name']) }),
   'v1/Event': open({ involvedObject: whole, source: open({}) }),
   'v1/PersistentVolumeClaim': open({ spec: open({ selector: whole }), status: open({ conditions }) }),

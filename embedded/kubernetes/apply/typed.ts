@@ -23,11 +23,15 @@ export interface Part {
 export function partsOf(value: Json, schema: Schema | undefined): Part[] {
   const shape = shapeOf(value, schema)
   if (shape === 'map') {
-    return Object.entries(asObject(value)).flatMap(([key, member]) => (member === undefined ? [] : [{ element: `f:${key}`, value: member, schema: memberSchema(schema, key) }]))
+    return Object.entries(asObject(value)).flatMap(([key, member]) =>
+      member === undefined ? [] : [{ element: `f:${key}`, value: member, schema: memberSchema(schema, key) }],
+    )
   }
   if (!isList(value)) return []
-  if (shape === 'set') return value.map((item) => ({ element: `v:${JSON.stringify(item)}`, value: item, schema: schema?.items }))
-  if (shape === 'keyed') return value.map((item) => ({ element: keyElement(item, schema), value: item, schema: schema?.items }))
+  if (shape === 'set')
+    return value.map((item) => ({ element: `v:${JSON.stringify(item)}`, value: item, schema: schema?.items }))
+  if (shape === 'keyed')
+    return value.map((item) => ({ element: keyElement(item, schema), value: item, schema: schema?.items }))
   return []
 }
 
@@ -42,7 +46,9 @@ function keyElement(item: Json, schema: Schema | undefined): string {
 
 /** Puts parts back together. */
 export const assemble = (shape: Shape, parts: readonly Part[]): Json =>
-  shape === 'map' ? (Object.fromEntries(parts.map(({ element, value }) => [element.slice(2), value])) as JsonObject) : parts.map(({ value }) => value)
+  shape === 'map'
+    ? (Object.fromEntries(parts.map(({ element, value }) => [element.slice(2), value])) as JsonObject)
+    : parts.map(({ value }) => value)
 
 export const hasParts = (value: Json, schema: Schema | undefined): boolean => {
   const shape = shapeOf(value, schema)

@@ -15,12 +15,17 @@ const VERSIONS: Readonly<Record<NonNullable<Representation['as']>, readonly stri
 }
 
 /** The first acceptable entry of an Accept header, among the transformations that `offered` names. */
-export function negotiate(accept: string | undefined, offered: readonly NonNullable<Representation['as']>[]): Representation {
+export function negotiate(
+  accept: string | undefined,
+  offered: readonly NonNullable<Representation['as']>[],
+): Representation {
   if (accept === undefined || accept.trim() === '') return {}
   for (const entry of accept.split(',')) {
     const [type = '', ...parameters] = entry.split(';').map((part) => part.trim())
     if (type !== 'application/json' && type !== '*/*' && type !== 'application/*') continue
-    const named: Readonly<Record<string, string | undefined>> = Object.fromEntries(parameters.map((parameter) => parameter.split('=')))
+    const named: Readonly<Record<string, string | undefined>> = Object.fromEntries(
+      parameters.map((parameter) => parameter.split('=')),
+    )
     const { as, g: group = '', v: version = '' } = named
     if (as === undefined) return {}
     const known = offered.find((candidate) => candidate === as)

@@ -2,7 +2,15 @@
 import { parse as parseYaml } from 'yaml'
 import { asObject, asString, isObject, type Json, type JsonObject } from './json.ts'
 import { metadataTypeError } from './metadata.ts'
-import { badRequest, bodyTooLarge, fieldInvalid, invalid, MEDIA_TYPES, Refusal, unsupportedMediaType } from './status.ts'
+import {
+  badRequest,
+  bodyTooLarge,
+  fieldInvalid,
+  invalid,
+  MEDIA_TYPES,
+  Refusal,
+  unsupportedMediaType,
+} from './status.ts'
 import { groupVersionOf, type Definition } from './definition.ts'
 
 export const BODY_MOST_BYTES = 3 * 1024 * 1024
@@ -22,7 +30,10 @@ export function parseJson(text: string): Body {
     return { value: JSON.parse(text) as Json, duplicates: duplicateMembers(text) }
   } catch (error) {
     if (error instanceof Refusal) throw error
-    throw badRequest(`the object provided is unrecognized (must be of type json): ${error instanceof Error ? error.message : String(error)}`)
+    throw badRequest(
+      'the object provided is unrecognized (must be of type json): ' +
+        `${error instanceof Error ? error.message : String(error)}`,
+    )
   }
 }
 
@@ -32,14 +43,18 @@ export function parseYamlOrJson(text: string): Body {
   if (text.length > BODY_MOST_BYTES) throw bodyTooLarge(BODY_MOST_BYTES)
   try {
     const value: unknown = parseYaml(text, { maxAliasCount: 100, schema: 'core' })
-    return { value: JSON.parse(JSON.stringify(value ?? null)) as Json, duplicates: [] } // plain JSON after the round trip
+    // plain JSON after the round trip
+    return { value: JSON.parse(JSON.stringify(value ?? null)) as Json, duplicates: [] }
   } catch (error) {
     throw badRequest(`error decoding YAML: ${error instanceof Error ? error.message : String(error)}`)
   }
 }
 
 /** The object that a create or an update sends. */
-export function parseObject(text: string | undefined, contentType: string | undefined): { readonly object: JsonObject; readonly duplicates: readonly string[] } {
+export function parseObject(
+  text: string | undefined,
+  contentType: string | undefined,
+): { readonly object: JsonObject; readonly duplicates: readonly string[] } {
   const type = mediaType(contentType)
   if (type !== '' && type !== 'application/json' && type !== 'application/yaml') throw unsupportedMediaType(MEDIA_TYPES)
   const { value, duplicates } = type === 'application/yaml' ? parseYamlOrJson(text ?? '') : parseJson(text ?? '')
@@ -47,21 +62,49 @@ export function parseObject(text: string | undefined, contentType: string | unde
   return { object: value, duplicates }
 }
 
-export const mediaType = (contentType: string | undefined): string => (contentType ?? '').split(';')[0]?.trim().toLowerCase() ?? ''
+export const mediaType = (contentType: string | undefined): string =>
+  (contentType ?? '').split(';')[0]?.trim().toLowerCase() ?? ''
 
 /** Refuses an object that is of another type than the path says, or whose metadata cannot be read. */
-export function checkType(object: JsonObject, definition: Pick<Definition, 'group' | 'version' | 'kind' | 'isCustom'>, text = ''): void {
+export function checkType(
+  object: JsonObject,
+  definition: Pick<Definition, 'group' | 'version' | 'kind' | 'isCustom'>,
+  text = '',
+): void {
   const { apiVersion, kind } = object
   const expected = groupVersionOf(definition)
-  const missing = kind === undefined || kind === '' ? 'Kind' : apiVersion === undefined || apiVersion === '' ? 'apiVersion' : undefined
-  if (missing !== undefined && definition.isCustom) throw badRequest(`the object provided is unrecognized (must be of type ${definition.kind}): Object '${missing}' is missing in '${text}' (${clipped(text)})`)
+  const missing =
+    kind === undefined || kind === ''
+      ? 'Kind'
+      : apiVersion === undefined || apiVersion === ''
+        ? 'apiVersion'
+        : undefined
+  if (missing !== undefined && definition.isCustom)
+    throw badRequest(
+      `the object provided is unrecognized (must be of type ${definition.kind}): Object '${missing}' is missing ` +
+        `in '${text}' (${clipped(text)})`,
+    )
   const isOther = apiVersion !== undefined && apiVersion !== '' && apiVersion !== expected
-  if (isOther) throw badRequest(`the API version in the data (${String(apiVersion)}) does not match the expected API version (${expected})`)
+  if (isOther)
+    throw badRequest(
+      `the API version in the data (${String(apiVersion)}) does not match the expected API version (${expected})`,
+    )
   const isOtherKind = kind !== undefined && kind !== '' && kind !== definition.kind
-  if (isOtherKind && definition.isCustom) throw invalid({ group: definition.group, kind: String(kind) }, asString(asObject(object.metadata).name), [fieldInvalid('kind', kind, `must be ${definition.kind}`)])
-  if (isOtherKind) throw badRequest(`${String(kind)} in version ${JSON.stringify(definition.version)} cannot be handled as a ${definition.kind}: the kind in the data does not match the path`)
+  if (isOtherKind && definition.isCustom)
+    throw invalid({ group: definition.group, kind: String(kind) }, asString(asObject(object.metadata).name), [
+      fieldInvalid('kind', kind, `must be ${definition.kind}`),
+    ])
+  if (isOtherKind)
+    throw badRequest(
+      `${String(kind)} in version ${JSON.stringify(definition.version)} cannot be handled as a ` +
+        `${definition.kind}: the kind in the data does not match the path`,
+    )
   const fault = metadataTypeError(object.metadata)
-  if (fault !== undefined) throw badRequest(`${definition.kind} in version ${JSON.stringify(definition.version)} cannot be handled as a ${definition.kind}: ${fault}`)
+  if (fault !== undefined)
+    throw badRequest(
+      `${definition.kind} in version ${JSON.stringify(definition.version)} cannot be handled as a ` +
+        `${definition.kind}: ${fault}`,
+    )
 }
 
 const CLIP_LETTERS = 30

@@ -17,5 +17,9 @@ function ensure(engine: Engine, given: JsonObject, name: string): void {
   const { group, version } = parseGroupVersion(String(given.apiVersion))
   const definition = registry.findKind(group, version, String(given.kind))
   if (!definition || store.table(definition.storageKey).get(name)) return
-  store.put(definition.storageKey, name, shape({ definition, given, old: undefined, namespace: '', name, subresource: '', now: clock.now(), random }).object)
+  store.put(
+    definition.storageKey,
+    name,
+    shape({ definition, given, old: undefined, namespace: '', name, subresource: '', now: clock.now(), random }).object,
+  )
 }

@@ -1,17 +1,48 @@
-/** The columns of `kubectl get` for built-in kinds. A kind without an entry, as all workloads are, shows its name and age. */
+/** The columns of `kubectl get` for built-in kinds. A kind without an entry, as all workloads are, shows its name and
+ *  age. */
 import { ageOf } from './age.ts'
 import type { Column } from './definition.ts'
 import { asList, asObject, asString, at, type Json } from './json.ts'
 import type { KubeObject } from './object.ts'
 
-const AGE: Column = { name: 'Age', type: 'date', description: 'How long ago the object was created.', cell: '.metadata.creationTimestamp' }
-const CREATED: Column = { name: 'Created At', type: 'date', description: 'When the object was created.', cell: (object) => object.metadata.creationTimestamp }
-const text = (name: string, cell: Column['cell'], priority = 0): Column => ({ name, type: 'string', description: '', priority, cell })
-const count = (name: string, cell: (object: KubeObject) => number, priority = 0): Column => ({ name, type: 'integer', description: '', priority, cell })
-const membersOf = (object: KubeObject, ...keys: readonly string[]): number => keys.reduce((sum, key) => sum + Object.keys(asObject(object[key])).length, 0)
+const AGE: Column = {
+  name: 'Age',
+  type: 'date',
+  description: 'How long ago the object was created.',
+  cell: '.metadata.creationTimestamp',
+}
+const CREATED: Column = {
+  name: 'Created At',
+  type: 'date',
+  description: 'When the object was created.',
+  cell: (object) => object.metadata.creationTimestamp,
+}
+const text = (name: string, cell: Column['cell'], priority = 0): Column => ({
+  name,
+  type: 'string',
+  description: '',
+  priority,
+  cell,
+})
+const count = (name: string, cell: (object: KubeObject) => number, priority = 0): Column => ({
+  name,
+  type: 'integer',
+  description: '',
+  priority,
+  cell,
+})
+const membersOf = (object: KubeObject, ...keys: readonly string[]): number =>
+  keys.reduce((sum, key) => sum + Object.keys(asObject(object[key])).length, 0)
 const subjects = (object: KubeObject, kind: string): string =>
-  asList(object.subjects).filter((subject) => at(subject, 'kind') === kind).map((subject) => (kind === 'ServiceAccount' ? `${asString(at(subject, 'namespace'))}/` : '') + asString(at(subject, 'name'))).join(', ')
-const roleRef: Column['cell'] = (object) => `${asString(at(object, 'roleRef', 'kind'))}/${asString(at(object, 'roleRef', 'name'))}`
+  asList(object.subjects)
+    .filter((subject) => at(subject, 'kind') === kind)
+    .map(
+      (subject) =>
+        (kind === 'ServiceAccount' ? `${asString(at(subject, 'namespace'))}/` : '') + asString(at(subject, 'name')),
+    )
+    .join(', ')
+const roleRef: Column['cell'] = (object) =>
+  `${asString(at(object, 'roleRef', 'kind'))}/${asString(at(object, 'roleRef', 'name'))}`
 const binding: readonly Column[] = [
   text('Role', roleRef),
   AGE,
@@ -19,7 +50,11 @@ const binding: readonly Column[] = [
   text('Groups', (object) => subjects(object, 'Group'), 1),
   text('ServiceAccounts', (object) => subjects(object, 'ServiceAccount'), 1),
 ]
-const lastSeen = (object: KubeObject): string => asString(at(object, 'series', 'lastObservedTime')) || asString(object.lastTimestamp) || asString(object.eventTime) || asString(object.firstTimestamp)
+const lastSeen = (object: KubeObject): string =>
+  asString(at(object, 'series', 'lastObservedTime')) ||
+  asString(object.lastTimestamp) ||
+  asString(object.eventTime) ||
+  asString(object.firstTimestamp)
 const about = (object: KubeObject): Json | undefined => object.involvedObject ?? object.regarding
 const sourceText = (object: KubeObject): string => {
   const component = asString(at(object, 'source', 'component')) || asString(object.reportingComponent)
@@ -43,7 +78,10 @@ export const COLUMNS: Readonly<Record<string, readonly Column[]>> = {
     text('Last Seen', (object, now) => ageOf(lastSeen(object), now)),
     text('Type', '.type'),
     text('Reason', '.reason'),
-    text('Object', (object) => `${asString(at(about(object), 'kind')).toLowerCase()}/${asString(at(about(object), 'name'))}`),
+    text(
+      'Object',
+      (object) => `${asString(at(about(object), 'kind')).toLowerCase()}/${asString(at(about(object), 'name'))}`,
+    ),
     text('Subobject', (object) => asString(at(about(object), 'fieldPath')), 1),
     text('Source', sourceText, 1),
     text('Message', (object) => asString(object.message ?? object.note).trim()),

@@ -1,6 +1,16 @@
 /** What is particular about single built-in kinds. */
 import type { Hooks } from './definition.ts'
-import { asList, asObject, asString, at, isEqual, isObject, type Json, type JsonObject, type MutableObject } from './json.ts'
+import {
+  asList,
+  asObject,
+  asString,
+  at,
+  isEqual,
+  isObject,
+  type Json,
+  type JsonObject,
+  type MutableObject,
+} from './json.ts'
 import { withMetadata, type KubeObject } from './object.ts'
 import { fieldForbidden, fieldInvalid, fieldNotSupported, fieldRequired, fieldTooLong, type Cause } from './status.ts'
 
@@ -13,7 +23,12 @@ export const namespaceHooks: Hooks = {
     const labelled = withMetadata(object, { labels: { ...object.metadata.labels, [NAME_LABEL]: object.metadata.name } })
     const isDeleting = object.metadata.deletionTimestamp !== undefined
     // Only /finalize changes the finalizers in the spec.
-    const finalizers = subresource === 'finalize' ? asList(at(object, 'spec', 'finalizers')) : old ? asList(at(old, 'spec', 'finalizers')) : ['kubernetes']
+    const finalizers =
+      subresource === 'finalize'
+        ? asList(at(object, 'spec', 'finalizers'))
+        : old
+          ? asList(at(old, 'spec', 'finalizers'))
+          : ['kubernetes']
     return {
       ...labelled,
       spec: finalizers.length > 0 ? { finalizers } : {},
@@ -26,21 +41,35 @@ export const namespaceHooks: Hooks = {
 function immutableFaults(object: KubeObject, old: KubeObject | undefined, members: readonly string[]): Cause[] {
   if (old?.immutable !== true) return []
   const why = 'field is immutable when `immutable` is set'
-  return ['immutable', ...members].filter((member) => !isEqual(object[member], old[member])).map((member) => fieldForbidden(member, why))
+  return ['immutable', ...members]
+    .filter((member) => !isEqual(object[member], old[member]))
+    .map((member) => fieldForbidden(member, why))
 }
 
 const KEY = /^[-._a-zA-Z0-9]+$/
 const keyFaults = (field: string, map: Json | undefined): Cause[] =>
-  Object.keys(asObject(map)).filter((key) => !KEY.test(key)).map((key) => fieldInvalid(`${field}[${key}]`, key, "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')"))
+  Object.keys(asObject(map))
+    .filter((key) => !KEY.test(key))
+    .map((key) =>
+      fieldInvalid(
+        `${field}[${key}]`,
+        key,
+        "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or " +
+          "'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')",
+      ),
+    )
 
 /** What a ConfigMap or a Secret may hold in all, without its keys. */
 const DATA_MOST_BYTES = 1_048_576
 const base64Bytes = (text: Json | undefined): number => Buffer.byteLength(asString(text), 'base64')
-const total = (map: Json | undefined, size: (text: Json | undefined) => number): number => Object.values(asObject(map)).reduce<number>((sum, text) => sum + size(text), 0)
+const total = (map: Json | undefined, size: (text: Json | undefined) => number): number =>
+  Object.values(asObject(map)).reduce<number>((sum, text) => sum + size(text), 0)
 
 /** Without the named members where they are empty: typed clients never see an empty map. */
 function withoutEmpty(object: KubeObject, members: readonly string[]): KubeObject {
-  const kept = Object.entries(object).filter(([name, value]) => !members.includes(name) || Object.keys(asObject(value)).length > 0)
+  const kept = Object.entries(object).filter(
+    ([name, value]) => !members.includes(name) || Object.keys(asObject(value)).length > 0,
+  )
   return Object.fromEntries(kept) as KubeObject // neither metadata nor kind is ever named
 }
 
@@ -48,7 +77,8 @@ export const configMapHooks: Hooks = {
   prepare: (object) => withoutEmpty(object, ['data', 'binaryData']),
   validate(object, old) {
     const twice = Object.keys(asObject(object.data)).filter((key) => asObject(object.binaryData)[key] !== undefined)
-    const bytes = total(object.data, (text) => Buffer.byteLength(asString(text))) + total(object.binaryData, base64Bytes)
+    const bytes =
+      total(object.data, (text) => Buffer.byteLength(asString(text))) + total(object.binaryData, base64Bytes)
     return [
       ...keyFaults('data', object.data),
       ...twice.map((key) => fieldInvalid(`data[${key}]`, key, 'duplicate of key present in binaryData')),
@@ -64,7 +94,8 @@ export const secretHooks: Hooks = {
   prepare(object, old) {
     const { stringData, data: given, ...rest } = object
     const data: MutableObject = { ...asObject(given) }
-    for (const [key, value] of Object.entries(asObject(stringData))) data[key] = Buffer.from(String(value)).toString('base64')
+    for (const [key, value] of Object.entries(asObject(stringData)))
+      data[key] = Buffer.from(String(value)).toString('base64')
     const type = asString(object.type) || asString(old?.type) || 'Opaque'
     // The rest keeps apiVersion, kind and metadata.
     return { ...(rest as KubeObject), ...(Object.keys(data).length > 0 ? { data } : {}), type }
@@ -90,11 +121,17 @@ function secretKeyFaults(object: KubeObject): Cause[] {
     const isNamed = data.username !== undefined || data.password !== undefined
     return isNamed ? [] : [fieldRequired('data[username]'), fieldRequired('data[password]')]
   }
-  return (SECRET_KEYS[asString(object.type)] ?? []).filter((key) => data[key] === undefined).map((key) => fieldRequired(`data[${key}]`))
+  return (SECRET_KEYS[asString(object.type)] ?? [])
+    .filter((key) => data[key] === undefined)
+    .map((key) => fieldRequired(`data[${key}]`))
 }
 
 export const deploymentHooks: Hooks = {
-  prepare: (object) => ({ ...object, spec: { ...asObject(object.spec), replicas: at(object, 'spec', 'replicas') ?? 1 }, status: object.status ?? {} }),
+  prepare: (object) => ({
+    ...object,
+    spec: { ...asObject(object.spec), replicas: at(object, 'spec', 'replicas') ?? 1 },
+    status: object.status ?? {},
+  }),
   validate: (object) => (isObject(at(object, 'spec', 'selector')) ? [] : [fieldRequired('spec.selector')]),
 }
 
@@ -104,31 +141,61 @@ export const leaseHooks: Hooks = {
       const value = at(object, 'spec', member)
       if (value === undefined || value === null) return []
       const least = member === 'leaseDurationSeconds' ? 1 : 0
-      return typeof value === 'number' && value >= least ? [] : [fieldInvalid(`spec.${member}`, value, least === 1 ? 'must be greater than 0' : 'must be greater than or equal to 0')]
+      return typeof value === 'number' && value >= least
+        ? []
+        : [
+            fieldInvalid(
+              `spec.${member}`,
+              value,
+              least === 1 ? 'must be greater than 0' : 'must be greater than or equal to 0',
+            ),
+          ]
     }),
 }
 
 /** Rules say what may be done; bindings keep the role that they were made for. */
 export const roleHooks: Hooks = {
-  validate: (object) => asList(object.rules).flatMap((rule, index) => (asList(at(rule, 'verbs')).length > 0 ? [] : [fieldRequired(`rules[${index}].verbs`, 'verbs must contain at least one value')])),
+  validate: (object) =>
+    asList(object.rules).flatMap((rule, index) =>
+      asList(at(rule, 'verbs')).length > 0
+        ? []
+        : [fieldRequired(`rules[${index}].verbs`, 'verbs must contain at least one value')],
+    ),
 }
 export const bindingHooks: Hooks = {
   prepare: (object) => ({
     ...object,
-    ...(object.subjects === undefined ? {} : { subjects: asList(object.subjects).map((subject) => (at(subject, 'kind') === 'ServiceAccount' || at(subject, 'apiGroup') !== undefined ? subject : { ...asObject(subject), apiGroup: 'rbac.authorization.k8s.io' })) }),
+    ...(object.subjects === undefined
+      ? {}
+      : {
+          subjects: asList(object.subjects).map((subject) =>
+            at(subject, 'kind') === 'ServiceAccount' || at(subject, 'apiGroup') !== undefined
+              ? subject
+              : { ...asObject(subject), apiGroup: 'rbac.authorization.k8s.io' },
+          ),
+        }),
   }),
   validate(object, old) {
     const { apiGroup, kind, name } = asObject(object.roleRef)
     const kinds = object.kind === 'RoleBinding' ? ['Role', 'ClusterRole'] : ['ClusterRole']
     return [
       ...(kinds.includes(asString(kind)) ? [] : [fieldNotSupported('roleRef.kind', kind ?? '', kinds)]),
-      ...(old && !isEqual(object.roleRef, old.roleRef) ? [fieldInvalid('roleRef', { APIGroup: apiGroup, Kind: kind, Name: name }, 'cannot change roleRef')] : []),
+      ...(old && !isEqual(object.roleRef, old.roleRef)
+        ? [fieldInvalid('roleRef', { APIGroup: apiGroup, Kind: kind, Name: name }, 'cannot change roleRef')]
+        : []),
     ]
   },
 }
 
 /** Members that events always show. */
-export const EMPTY_EVENT = { eventTime: null, firstTimestamp: null, lastTimestamp: null, reportingComponent: '', reportingInstance: '', source: {} }
+export const EMPTY_EVENT = {
+  eventTime: null,
+  firstTimestamp: null,
+  lastTimestamp: null,
+  reportingComponent: '',
+  reportingInstance: '',
+  source: {},
+}
 
 /** Events are stored as core/v1 and vanish an hour after their last change. */
 export const eventHooks: Hooks = {
@@ -136,7 +203,9 @@ export const eventHooks: Hooks = {
   validate: (object) => {
     const about = asString(at(object, 'involvedObject', 'namespace'))
     const home = object.metadata.namespace
-    return about === home || (about === '' && home === 'default') ? [] : [fieldInvalid('involvedObject.namespace', about, 'does not match event.namespace')]
+    return about === home || (about === '' && home === 'default')
+      ? []
+      : [fieldInvalid('involvedObject.namespace', about, 'does not match event.namespace')]
   },
   keepsSeconds: EVENT_KEEPS_SECONDS,
 }
@@ -144,7 +213,15 @@ export const eventHooks: Hooks = {
 const renamed = (object: JsonObject, names: Readonly<Record<string, string>>): JsonObject =>
   Object.fromEntries(Object.entries(object).map(([key, value]) => [names[key] ?? key, value]))
 
-const TO_CORE = { regarding: 'involvedObject', note: 'message', reportingController: 'reportingComponent', deprecatedSource: 'source', deprecatedFirstTimestamp: 'firstTimestamp', deprecatedLastTimestamp: 'lastTimestamp', deprecatedCount: 'count' }
+const TO_CORE = {
+  regarding: 'involvedObject',
+  note: 'message',
+  reportingController: 'reportingComponent',
+  deprecatedSource: 'source',
+  deprecatedFirstTimestamp: 'firstTimestamp',
+  deprecatedLastTimestamp: 'lastTimestamp',
+  deprecatedCount: 'count',
+}
 const FROM_CORE = Object.fromEntries(Object.entries(TO_CORE).map(([from, to]) => [to, from]))
 
 /** The same events under their newer names. */

@@ -15,11 +15,14 @@ const parsed = new Map<string, readonly Field[]>()
 export function fieldsOfMessage(message: string): readonly Field[] {
   let fields = parsed.get(message)
   if (!fields) {
-    fields = (MESSAGES[message] ?? '').split(', ').filter((line) => line !== '').map((line) => {
-      const [number = '', name = '', type = ''] = line.split(' ')
-      const shape = type.endsWith('[]') ? 'list' : type.startsWith('{') ? 'map' : 'one'
-      return { number: Number(number), name, type: type.replace(/\[\]$|[{}]/g, ''), shape }
-    })
+    fields = (MESSAGES[message] ?? '')
+      .split(', ')
+      .filter((line) => line !== '')
+      .map((line) => {
+        const [number = '', name = '', type = ''] = line.split(' ')
+        const shape = type.endsWith('[]') ? 'list' : type.startsWith('{') ? 'map' : 'one'
+        return { number: Number(number), name, type: type.replace(/\[\]$|[{}]/g, ''), shape }
+      })
     parsed.set(message, fields)
   }
   return fields
@@ -44,7 +47,14 @@ function schemaOf(message: string): Schema {
   if (!schema) {
     const properties = fieldsOfMessage(message).map(({ name, type, shape }): readonly [string, Schema] => {
       const one = SCALARS[type] ?? schemaOf(type)
-      return [name, shape === 'list' ? { type: 'array', items: one } : shape === 'map' ? { type: 'object', additionalProperties: one } : one]
+      return [
+        name,
+        shape === 'list'
+          ? { type: 'array', items: one }
+          : shape === 'map'
+            ? { type: 'object', additionalProperties: one }
+            : one,
+      ]
     })
     known.set(message, (schema = { type: 'object', properties: Object.fromEntries(properties) }))
   }

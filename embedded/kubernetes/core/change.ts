@@ -1,4 +1,5 @@
-/** The loop behind every write: read, compute, shape, check, ask admission, and store if nothing has changed meanwhile. */
+/** The loop behind every write: read, compute, shape, check, ask admission, and store if nothing has changed meanwhile.
+ */
 import { trackUpdate } from '../apply/managers.ts'
 import { negotiate } from './accept.ts'
 import { asStored } from './definition.ts'
@@ -11,7 +12,16 @@ import { rendererOf } from './render.ts'
 import { fieldValidationOf, isDryRun, type Query, type Request } from './request.ts'
 import { toScale } from './scale.ts'
 import { checkReadable, checkValid, shape } from './shape.ts'
-import { badRequest, conflict, fieldInvalid, fieldTooLong, forbidden, invalid, notFound, unavailable } from './status.ts'
+import {
+  badRequest,
+  conflict,
+  fieldInvalid,
+  fieldTooLong,
+  forbidden,
+  invalid,
+  notFound,
+  unavailable,
+} from './status.ts'
 import { viewOf } from './view.ts'
 
 const CHANGE_MOST_ATTEMPTS = 10
@@ -44,23 +54,47 @@ export function withNamespaceOf(object: JsonObject, { definition, namespace }: T
     if (given !== '') throw badRequest('namespace is not allowed on this type')
     return { ...object, metadata }
   }
-  if (given !== '' && given !== namespace) throw badRequest('the namespace of the provided object does not match the namespace sent on the request')
+  if (given !== '' && given !== namespace)
+    throw badRequest('the namespace of the provided object does not match the namespace sent on the request')
   return { ...object, metadata: { ...metadata, namespace } }
 }
 
 /** Throws when the change names another uid or revision than the object has. */
-export function checkPreconditions({ definition, name }: Target, given: JsonObject, old: KubeObject, isRevisionNeeded: boolean): void {
+export function checkPreconditions(
+  { definition, name }: Target,
+  given: JsonObject,
+  old: KubeObject,
+  isRevisionNeeded: boolean,
+): void {
   const { resourceVersion, uid } = looseMetadata(given)
   if (isRevisionNeeded && (resourceVersion === undefined || resourceVersion === '' || resourceVersion === '0')) {
-    throw invalid({ group: definition.group, kind: definition.resource }, name, [fieldInvalid('metadata.resourceVersion', 0, 'must be specified for an update')])
+    throw invalid({ group: definition.group, kind: definition.resource }, name, [
+      fieldInvalid('metadata.resourceVersion', 0, 'must be specified for an update'),
+    ])
   }
   const { deletionTimestamp } = looseMetadata(given)
-  if (typeof deletionTimestamp === 'string' && deletionTimestamp !== old.metadata.deletionTimestamp) throw invalid(definition, name, [fieldInvalid('metadata.deletionTimestamp', deletionTimestamp, 'field is immutable')])
+  if (typeof deletionTimestamp === 'string' && deletionTimestamp !== old.metadata.deletionTimestamp)
+    throw invalid(definition, name, [
+      fieldInvalid('metadata.deletionTimestamp', deletionTimestamp, 'field is immutable'),
+    ])
   if (uid !== undefined && uid !== '' && uid !== old.metadata.uid) {
-    const key = ['/registry', definition.group, definition.resource, old.metadata.namespace, name].filter((part) => part !== undefined && part !== '').join('/')
-    throw conflict(definition, name, `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: ${String(uid)}, UID in object meta: ${old.metadata.uid}`)
+    const key = ['/registry', definition.group, definition.resource, old.metadata.namespace, name]
+      .filter((part) => part !== undefined && part !== '')
+      .join('/')
+    throw conflict(
+      definition,
+      name,
+      `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition ` +
+        `failed: UID in precondition: ${String(uid)}, UID in object meta: ${old.metadata.uid}`,
+    )
   }
-  if (resourceVersion !== undefined && resourceVersion !== null && resourceVersion !== '' && resourceVersion !== old.metadata.resourceVersion) throw conflict(definition, name)
+  if (
+    resourceVersion !== undefined &&
+    resourceVersion !== null &&
+    resourceVersion !== '' &&
+    resourceVersion !== old.metadata.resourceVersion
+  )
+    throw conflict(definition, name)
 }
 
 /** What a change wants, before it is shaped. */
@@ -76,12 +110,16 @@ export interface Made {
 
 const MANAGER_MOST_LETTERS = 128
 
-const optionsOf = ({ method }: Request): string => (method === 'POST' ? 'CreateOptions' : method === 'PUT' ? 'UpdateOptions' : 'PatchOptions')
+const optionsOf = ({ method }: Request): string =>
+  method === 'POST' ? 'CreateOptions' : method === 'PUT' ? 'UpdateOptions' : 'PatchOptions'
 
 /** The name that the client gives, or the beginning of its user agent. */
 export function managerOf({ request, query }: Write): string {
   const given = query.get('fieldManager') ?? ''
-  if (given.length > MANAGER_MOST_LETTERS) throw invalid({ group: 'meta.k8s.io', kind: optionsOf(request) }, '', [fieldTooLong('fieldManager', MANAGER_MOST_LETTERS)])
+  if (given.length > MANAGER_MOST_LETTERS)
+    throw invalid({ group: 'meta.k8s.io', kind: optionsOf(request) }, '', [
+      fieldTooLong('fieldManager', MANAGER_MOST_LETTERS),
+    ])
   return given || ((request.headers['user-agent'] ?? '').split('/')[0] || 'unknown').slice(0, MANAGER_MOST_LETTERS)
 }
 
@@ -102,24 +140,61 @@ export async function change(engine: Engine, write: Write, changing: Changing): 
     const made = changing.make(old)
     if (old === undefined) checkNamespace(engine, target)
     const now = engine.clock.now()
-    const { object: shaped, unknown } = shape({ definition, given: made.given, old, namespace, name, subresource: ownPart(subresource), now, random: engine.random })
-    const managedFields = made.managedFields ?? trackUpdate({ definition, manager: managerOf(write), subresource, now }, made.given, old, shaped)
+    const { object: shaped, unknown } = shape({
+      definition,
+      given: made.given,
+      old,
+      namespace,
+      name,
+      subresource: ownPart(subresource),
+      now,
+      random: engine.random,
+    })
+    const managedFields =
+      made.managedFields ??
+      trackUpdate({ definition, manager: managerOf(write), subresource, now }, made.given, old, shaped)
     const object = withMetadata(shaped, { managedFields: managedFields.length === 0 ? undefined : managedFields })
     const strict = strictness(write, made, unknown)
     if (old && made.isRevisionNeeded !== undefined) checkPreconditions(target, made.given, old, made.isRevisionNeeded)
-    const warnings = [...strict, ...finalizerWarnings(strings(looseMetadata(made.given).finalizers), old?.metadata.finalizers ?? [])]
+    const warnings = [
+      ...strict,
+      ...finalizerWarnings(strings(looseMetadata(made.given).finalizers), old?.metadata.finalizers ?? []),
+    ]
     checkReadable(definition, object)
     warnings.push(...checkValid(definition, object, old, ownPart(subresource)))
-    const asking = engine.admit({ operation: old ? 'UPDATE' : 'CREATE', definition, namespace, name, subresource, object, old, user, isDryRun: isDry, fieldManager: query.get('fieldManager') ?? '' })
+    const asking = engine.admit({
+      operation: old ? 'UPDATE' : 'CREATE',
+      definition,
+      namespace,
+      name,
+      subresource,
+      object,
+      old,
+      user,
+      isDryRun: isDry,
+      fieldManager: query.get('fieldManager') ?? '',
+    })
     if (asking) {
       warnings.push(...(await asking).warnings)
       if (table.get(key) !== stored) continue
     }
     const next = asStored(definition, object)
     const status = old ? 200 : 201
-    if (isDry) return { object: viewOf(definition, next.metadata.resourceVersion === '' ? withMetadata(next, { resourceVersion: undefined }) : next), warnings, status }
-    if (stored && isSameState(next, stored)) return settled(engine, { object: viewOf(definition, stored), warnings, status })
-    const isGone = next.metadata.deletionTimestamp !== undefined && (next.metadata.finalizers ?? []).length === 0 && definition.hooks.isHeld?.(next) !== true
+    if (isDry)
+      return {
+        object: viewOf(
+          definition,
+          next.metadata.resourceVersion === '' ? withMetadata(next, { resourceVersion: undefined }) : next,
+        ),
+        warnings,
+        status,
+      }
+    if (stored && isSameState(next, stored))
+      return settled(engine, { object: viewOf(definition, stored), warnings, status })
+    const isGone =
+      next.metadata.deletionTimestamp !== undefined &&
+      (next.metadata.finalizers ?? []).length === 0 &&
+      definition.hooks.isHeld?.(next) !== true
     // The answer to the write that lets an object go shows it as it was at its last revision.
     if (isGone) engine.store.remove(definition.storageKey, key, next)
     const kept = isGone ? next : engine.store.put(definition.storageKey, key, next)
@@ -138,12 +213,17 @@ const ownPart = (subresource: string): string => (subresource === 'scale' ? '' :
 /** Nothing but times of managed fields differs. */
 function isSameState(a: KubeObject, b: KubeObject): boolean {
   const content = (object: KubeObject) => withMetadata(object, { resourceVersion: '', managedFields: undefined })
-  const owners = (object: KubeObject): Json => asList(object.metadata.managedFields).map((entry) => ({ ...asObject(entry), time: undefined }))
+  const owners = (object: KubeObject): Json =>
+    asList(object.metadata.managedFields).map((entry) => ({ ...asObject(entry), time: undefined }))
   return isEqual(content(a), content(b)) && isEqual(owners(a), owners(b))
 }
 
 /** Unknown and duplicate members: an error, a warning, or nothing, as the client asked. */
-function strictness({ target: { definition }, request, query }: Write, made: Made, unknown: readonly string[]): string[] {
+function strictness(
+  { target: { definition }, request, query }: Write,
+  made: Made,
+  unknown: readonly string[],
+): string[] {
   const validation = fieldValidationOf(query, optionsOf(request))
   if (validation === 'Ignore') return []
   const faults = [
@@ -152,30 +232,59 @@ function strictness({ target: { definition }, request, query }: Write, made: Mad
   ]
   if (validation === 'Warn' || faults.length === 0) return faults
   const detail = `strict decoding error: ${faults.join(', ')}`
-  if (made.source === 'patch') throw invalid({ group: '', kind: '' }, '', [fieldInvalid('patch', sortedText(made.given), detail)])
-  throw badRequest(`${definition.kind} in version ${JSON.stringify(definition.version)} cannot be handled as a ${definition.kind}: ${detail}`)
+  if (made.source === 'patch')
+    throw invalid({ group: '', kind: '' }, '', [fieldInvalid('patch', sortedText(made.given), detail)])
+  throw badRequest(
+    `${definition.kind} in version ${JSON.stringify(definition.version)} cannot be handled as a ` +
+      `${definition.kind}: ${detail}`,
+  )
 }
 
 /** Objects live only in namespaces that exist and are not going away. */
 function checkNamespace(engine: Engine, { definition, namespace, name }: Target): void {
-  const crd = definition.isCustom ? engine.store.table('apiextensions.k8s.io/customresourcedefinitions').get(`${definition.resource}.${definition.group}`) : undefined
-  if (crd?.metadata.deletionTimestamp !== undefined) throw forbidden(definition, name, 'create not allowed while custom resource definition is terminating')
+  const crd = definition.isCustom
+    ? engine.store
+        .table('apiextensions.k8s.io/customresourcedefinitions')
+        .get(`${definition.resource}.${definition.group}`)
+    : undefined
+  if (crd?.metadata.deletionTimestamp !== undefined)
+    throw forbidden(definition, name, 'create not allowed while custom resource definition is terminating')
   if (!definition.isNamespaced) return
   const home = engine.store.table('/namespaces').get(namespace)
   if (!home) throw notFound({ group: '', resource: 'namespaces' }, namespace)
   if (at(home, 'status', 'phase') === 'Terminating') {
-    throw forbidden(definition, name, `unable to create new content in namespace ${namespace} because it is being terminated`, [
-      { reason: 'NamespaceTerminating', message: `namespace ${namespace} is being terminated`, field: 'metadata.namespace' },
-    ])
+    throw forbidden(
+      definition,
+      name,
+      `unable to create new content in namespace ${namespace} because it is being terminated`,
+      [
+        {
+          reason: 'NamespaceTerminating',
+          message: `namespace ${namespace} is being terminated`,
+          field: 'metadata.namespace',
+        },
+      ],
+    )
   }
 }
 
 /** The answer in the representation that the client asked for. */
-export function dressed(engine: Engine, { target, request, query }: Write, { object, warnings, status }: Outcome): Answer {
-  if (target.subresource === 'scale') return json(status, JSON.stringify(toScale(target.definition, object)), warningHeaders(warnings))
+export function dressed(
+  engine: Engine,
+  { target, request, query }: Write,
+  { object, warnings, status }: Outcome,
+): Answer {
+  if (target.subresource === 'scale')
+    return json(status, JSON.stringify(toScale(target.definition, object)), warningHeaders(warnings))
   const as = negotiate(request.headers.accept, ['Table', 'PartialObjectMetadata'])
-  return json(status, rendererOf(target.definition, as, query.get('includeObject') ?? '', engine.clock.now()).object(object), warningHeaders(warnings))
+  return json(
+    status,
+    rendererOf(target.definition, as, query.get('includeObject') ?? '', engine.clock.now()).object(object),
+    warningHeaders(warnings),
+  )
 }
 
 const warningHeaders = (warnings: readonly string[]): Record<string, string> =>
-  warnings.length === 0 ? {} : { warning: [...new Set(warnings)].map((text) => `299 - ${JSON.stringify(text)}`).join(', ') }
+  warnings.length === 0
+    ? {}
+    : { warning: [...new Set(warnings)].map((text) => `299 - ${JSON.stringify(text)}`).join(', ') }

@@ -54,7 +54,8 @@ export function startCollector(engine: Engine): Collector {
     if (object === undefined) wakeContainers(engine, ref, changed, enqueue)
   }
   store.onApplied((storageKey, { key, object, old }) => notice({ storageKey, key }, object, old))
-  for (const [storageKey, table] of store.tables()) for (const [key, object] of table.entries()) notice({ storageKey, key }, object, undefined)
+  for (const [storageKey, table] of store.tables())
+    for (const [key, object] of table.entries()) notice({ storageKey, key }, object, undefined)
 
   const cancel = sweepEvents(engine)
   return {
@@ -66,12 +67,19 @@ export function startCollector(engine: Engine): Collector {
 }
 
 /** The last object of a namespace or of a definition that is going away lets it go. */
-function wakeContainers({ store }: Engine, { storageKey }: ObjectRef, gone: KubeObject, enqueue: (ref: ObjectRef) => void): void {
+function wakeContainers(
+  { store }: Engine,
+  { storageKey }: ObjectRef,
+  gone: KubeObject,
+  enqueue: (ref: ObjectRef) => void,
+): void {
   const { namespace } = gone.metadata
-  if (namespace !== undefined && store.table('/namespaces').get(namespace)?.metadata.deletionTimestamp !== undefined) enqueue({ storageKey: '/namespaces', key: namespace })
+  if (namespace !== undefined && store.table('/namespaces').get(namespace)?.metadata.deletionTimestamp !== undefined)
+    enqueue({ storageKey: '/namespaces', key: namespace })
   const [group = '', resource = ''] = storageKey.split('/')
   const crd = `${resource}.${group}`
-  if (store.table(CRD_KEY).get(crd)?.metadata.deletionTimestamp !== undefined) enqueue({ storageKey: CRD_KEY, key: crd })
+  if (store.table(CRD_KEY).get(crd)?.metadata.deletionTimestamp !== undefined)
+    enqueue({ storageKey: CRD_KEY, key: crd })
 }
 
 type Enqueue = (ref: ObjectRef) => void
@@ -92,32 +100,52 @@ function settle(engine: Engine, ref: ObjectRef, ownership: Ownership, enqueue: E
   checkOwners(engine, object, definition, ownership)
 }
 
-function ownerOf(engine: Engine, owner: OwnerReference, namespace: string | undefined, ownership: Ownership): KubeObject | undefined {
+function ownerOf(
+  engine: Engine,
+  owner: OwnerReference,
+  namespace: string | undefined,
+  ownership: Ownership,
+): KubeObject | undefined {
   const ref = ownership.find(owner.uid)
   const found = ref && engine.store.table(ref.storageKey).get(ref.key)
   // Only an owner of the same namespace, or of none, counts.
   return found && (found.metadata.namespace === undefined || found.metadata.namespace === namespace) ? found : undefined
 }
 
-const isWaiting = (owner: KubeObject): boolean => owner.metadata.deletionTimestamp !== undefined && (owner.metadata.finalizers ?? []).includes(FOREGROUND)
+const isWaiting = (owner: KubeObject): boolean =>
+  owner.metadata.deletionTimestamp !== undefined && (owner.metadata.finalizers ?? []).includes(FOREGROUND)
 
 /** An object goes when none of its owners stays; references to owners that are gone are dropped while another stays. */
 function checkOwners(engine: Engine, object: KubeObject, definition: Definition, ownership: Ownership): void {
   const { ownerReferences = [], namespace = '', name, uid } = object.metadata
   if (ownerReferences.length === 0) return
-  const owners = ownerReferences.map((reference) => ({ reference, owner: ownerOf(engine, reference, object.metadata.namespace, ownership) }))
+  const owners = ownerReferences.map((reference) => ({
+    reference,
+    owner: ownerOf(engine, reference, object.metadata.namespace, ownership),
+  }))
   const solid = owners.filter(({ owner }) => owner !== undefined && !isWaiting(owner))
   if (solid.length > 0) {
-    if (solid.length < owners.length) rewrite(engine, definition, object, { ownerReferences: solid.map(({ reference }) => reference) })
+    if (solid.length < owners.length)
+      rewrite(engine, definition, object, { ownerReferences: solid.map(({ reference }) => reference) })
     return
   }
   const hasWaiting = owners.some(({ owner }) => owner !== undefined)
   const finalizers = object.metadata.finalizers ?? []
-  const propagation: Propagation = finalizers.includes(ORPHAN) ? 'Orphan' : (hasWaiting && ownership.dependentsOf(uid).length > 0) || finalizers.includes(FOREGROUND) ? 'Foreground' : 'Background'
+  const propagation: Propagation = finalizers.includes(ORPHAN)
+    ? 'Orphan'
+    : (hasWaiting && ownership.dependentsOf(uid).length > 0) || finalizers.includes(FOREGROUND)
+      ? 'Foreground'
+      : 'Background'
   removeNow(engine, definition, namespace, name, { propagation, uid })
 }
 
-function orphanDependents(engine: Engine, ref: ObjectRef, owner: KubeObject, definition: Definition, ownership: Ownership): void {
+function orphanDependents(
+  engine: Engine,
+  ref: ObjectRef,
+  owner: KubeObject,
+  definition: Definition,
+  ownership: Ownership,
+): void {
   for (const dependent of ownership.dependentsOf(owner.metadata.uid)) {
     const object = engine.store.table(dependent.storageKey).get(dependent.key)
     const itsDefinition = engine.registry.ofStored(dependent.storageKey)
@@ -129,19 +157,36 @@ function orphanDependents(engine: Engine, ref: ObjectRef, owner: KubeObject, def
 }
 
 /** Foreground: dependents go first; the owner waits for those that block it. */
-function waitForDependents(engine: Engine, ref: ObjectRef, owner: KubeObject, definition: Definition, ownership: Ownership, enqueue: Enqueue): void {
+function waitForDependents(
+  engine: Engine,
+  ref: ObjectRef,
+  owner: KubeObject,
+  definition: Definition,
+  ownership: Ownership,
+  enqueue: Enqueue,
+): void {
   const dependents = ownership.dependentsOf(owner.metadata.uid)
   const isBlocked = dependents.some(({ storageKey, key }) => {
     const object = engine.store.table(storageKey).get(key)
-    return object?.metadata.ownerReferences?.some(({ uid, blockOwnerDeletion }) => uid === owner.metadata.uid && blockOwnerDeletion === true) === true
+    return (
+      object?.metadata.ownerReferences?.some(
+        ({ uid, blockOwnerDeletion }) => uid === owner.metadata.uid && blockOwnerDeletion === true,
+      ) === true
+    )
   })
   if (!isBlocked) return dropFinalizer(engine, ref, definition, FOREGROUND)
   for (const dependent of dependents) {
-    if (engine.store.table(dependent.storageKey).get(dependent.key)?.metadata.deletionTimestamp === undefined) enqueue(dependent)
+    if (engine.store.table(dependent.storageKey).get(dependent.key)?.metadata.deletionTimestamp === undefined)
+      enqueue(dependent)
   }
 }
 
-function dropFinalizer(engine: Engine, { storageKey, key }: ObjectRef, definition: Definition, finalizer: string): void {
+function dropFinalizer(
+  engine: Engine,
+  { storageKey, key }: ObjectRef,
+  definition: Definition,
+  finalizer: string,
+): void {
   const object = engine.store.table(storageKey).get(key)
   if (!object) return
   const left = (object.metadata.finalizers ?? []).filter((one) => one !== finalizer)
@@ -150,9 +195,18 @@ function dropFinalizer(engine: Engine, { storageKey, key }: ObjectRef, definitio
   else engine.store.put(storageKey, key, changed)
 }
 
-function rewrite(engine: Engine, definition: Definition, object: KubeObject, changes: { readonly ownerReferences: readonly OwnerReference[] | undefined }): void {
+function rewrite(
+  engine: Engine,
+  definition: Definition,
+  object: KubeObject,
+  changes: { readonly ownerReferences: readonly OwnerReference[] | undefined },
+): void {
   const { namespace, name } = object.metadata
-  engine.store.put(definition.storageKey, namespace === undefined ? name : `${namespace}/${name}`, withMetadata(object, changes))
+  engine.store.put(
+    definition.storageKey,
+    namespace === undefined ? name : `${namespace}/${name}`,
+    withMetadata(object, changes),
+  )
 }
 
 /** Deletes what is left in the namespace; when nothing is, the namespace goes. */
@@ -170,10 +224,17 @@ function emptyNamespace(engine: Engine, namespace: KubeObject): void {
   }
   if (left > 0) return
   const { metadata } = namespace
-  const emptied: KubeObject = { ...namespace, spec: { ...(at(namespace, 'spec') as object), finalizers: asList(at(namespace, 'spec', 'finalizers')).filter((finalizer) => finalizer !== 'kubernetes') } }
+  const emptied: KubeObject = {
+    ...namespace,
+    spec: {
+      ...(at(namespace, 'spec') as object),
+      finalizers: asList(at(namespace, 'spec', 'finalizers')).filter((finalizer) => finalizer !== 'kubernetes'),
+    },
+  }
   const isFree = (metadata.finalizers ?? []).length === 0 && asList(at(emptied, 'spec', 'finalizers')).length === 0
   if (isFree) engine.store.remove('/namespaces', name, emptied)
-  else if (asList(at(namespace, 'spec', 'finalizers')).includes('kubernetes')) engine.store.put('/namespaces', name, emptied)
+  else if (asList(at(namespace, 'spec', 'finalizers')).includes('kubernetes'))
+    engine.store.put('/namespaces', name, emptied)
 }
 
 /** Deletes all objects of a definition; when none is left, the definition may go. */
@@ -196,10 +257,16 @@ function sweepEvents(engine: Engine): () => void {
   const { clock, registry, store } = engine
   let stop = () => {}
   const sweep = () => {
-    for (const definition of new Set(registry.all().filter(({ hooks }) => hooks.keepsSeconds !== undefined).map(({ storageKey }) => registry.ofStored(storageKey)))) {
+    for (const definition of new Set(
+      registry
+        .all()
+        .filter(({ hooks }) => hooks.keepsSeconds !== undefined)
+        .map(({ storageKey }) => registry.ofStored(storageKey)),
+    )) {
       if (!definition?.hooks.keepsSeconds) continue
       const before = clock.now().getTime() - definition.hooks.keepsSeconds * 1000
-      for (const [key, object] of [...store.table(definition.storageKey).entries()]) if (lastChange(object) < before) store.remove(definition.storageKey, key)
+      for (const [key, object] of [...store.table(definition.storageKey).entries()])
+        if (lastChange(object) < before) store.remove(definition.storageKey, key)
     }
   }
   const next = () => {
@@ -214,4 +281,7 @@ function sweepEvents(engine: Engine): () => void {
 
 /** When the newest part of the object was written, in milliseconds. */
 const lastChange = ({ metadata }: KubeObject): number =>
-  Math.max(Date.parse(metadata.creationTimestamp), ...(metadata.managedFields ?? []).map(({ time }) => Date.parse(time ?? metadata.creationTimestamp)))
+  Math.max(
+    Date.parse(metadata.creationTimestamp),
+    ...(metadata.managedFields ?? []).map(({ time }) => Date.parse(time ?? metadata.creationTimestamp)),
+  )

@@ -47,7 +47,15 @@ export const ADMIN: User = { name: 'system:admin', groups: ['system:masters', 's
 const TOKEN_KEY_BYTES = 32
 const unreachable: CallWebhook = () => Promise.reject(new Error('this server has no network'))
 
-export async function openCore({ clock, random, log, storage, authenticate, tokenKey, callWebhook = unreachable }: CoreOptions): Promise<Core> {
+export async function openCore({
+  clock,
+  random,
+  log,
+  storage,
+  authenticate,
+  tokenKey,
+  callWebhook = unreachable,
+}: CoreOptions): Promise<Core> {
   const store = await openStore({ storage, clock })
   const registry: Registry = openRegistry(builtInDefinitions((crd) => nameConflict(registry.all(), crd)))
   const learn = (name: string, crd: KubeObject | undefined) => {
@@ -60,7 +68,13 @@ export async function openCore({ clock, random, log, storage, authenticate, toke
     if (storageKey === CRD_KEY) learn(key, object)
   })
   const engine: Engine = {
-    store, registry, watches: openWatchHub(store), clock, random, log, admit: webhookAdmission({ store, random, call: callWebhook }),
+    store,
+    registry,
+    watches: openWatchHub(store),
+    clock,
+    random,
+    log,
+    admit: webhookAdmission({ store, random, call: callWebhook }),
     authorizer: openAuthorizer(store),
     authenticate: (token) => authenticate?.(token) ?? accountOfToken(engine, token),
     tokenKey: tokenKey ?? random.bytes(TOKEN_KEY_BYTES),
@@ -83,7 +97,8 @@ async function answer(engine: Engine, request: Request, user: User): Promise<Ans
   try {
     return await route(engine, request, user)
   } catch (error) {
-    if (error instanceof NoSuchPath) return { status: 404, headers: { 'content-type': 'text/plain; charset=utf-8' }, body: '404 page not found\n' }
+    if (error instanceof NoSuchPath)
+      return { status: 404, headers: { 'content-type': 'text/plain; charset=utf-8' }, body: '404 page not found\n' }
     if (error instanceof Refusal) return refused(error)
     engine.log.error('request failed', { method: request.method, path: request.path.split('?')[0], error })
     return refused(internal(String(asObject(describeError(error) as never).message ?? 'unknown')))
@@ -94,7 +109,10 @@ function refused(refusal: Refusal): Answer {
   const seconds = refusal.details?.retryAfterSeconds
   return {
     status: refusal.code,
-    headers: { 'content-type': 'application/json', ...(seconds === undefined ? {} : { 'retry-after': String(seconds) }) },
+    headers: {
+      'content-type': 'application/json',
+      ...(seconds === undefined ? {} : { 'retry-after': String(seconds) }),
+    },
     body: JSON.stringify(toStatus(refusal)),
   }
 }
@@ -115,4 +133,3 @@ function respond({ status, headers, body }: Answer): Response {
     },
   }
 }
-

@@ -1,4 +1,5 @@
-/** CustomResourceDefinitions: what they must look like, what the server adds to them, and the resources they provide. */
+/** CustomResourceDefinitions: what they must look like, what the server adds to them, and the resources they provide.
+ */
 import { toSeconds } from '../../../kit/sys/clock.ts'
 import { definitionFaults } from '../schema/structural.ts'
 import type { Schema } from '../schema/schema.ts'
@@ -40,12 +41,19 @@ export function customDefinitions(crd: KubeObject): Definition[] {
         // The shapes were checked when the definition was written.
         ...(isObject(scale) ? { scale: scale as unknown as ScalePaths } : {}),
         ...(isObject(schema) ? { schema: schema as Schema } : {}),
-        ...(version.additionalPrinterColumns === undefined ? {} : { columns: asList(version.additionalPrinterColumns).map(columnOf) }),
+        ...(version.additionalPrinterColumns === undefined
+          ? {}
+          : { columns: asList(version.additionalPrinterColumns).map(columnOf) }),
         selectableFields: asList(version.selectableFields).map((field) => asString(at(field, 'jsonPath'))),
         hasGeneration: true,
         storageKey: `${group}/${asString(names.plural)}`,
         storageVersion,
-        ...(version.deprecated === true ? { deprecation: asString(version.deprecationWarning) || `${group}/${asString(version.name)} ${kind} is deprecated` } : {}),
+        ...(version.deprecated === true
+          ? {
+              deprecation:
+                asString(version.deprecationWarning) || `${group}/${asString(version.name)} ${kind} is deprecated`,
+            }
+          : {}),
         hooks: {},
       }
     })
@@ -57,14 +65,20 @@ function columnOf(value: Json): Column {
     name: asString(name),
     type: asString(type) as Column['type'], // checked when the definition was written
     ...(typeof format === 'string' ? { format } : {}),
-    description: typeof description === 'string' ? description : 'Custom resource definition column (in JSONPath format): ' + asString(jsonPath),
+    description:
+      typeof description === 'string'
+        ? description
+        : 'Custom resource definition column (in JSONPath format): ' + asString(jsonPath),
     ...(typeof priority === 'number' ? { priority } : {}),
     cell: asString(jsonPath),
   }
 }
 
 const conditionOf = (crd: KubeObject, type: string): Json | undefined =>
-  at(asList(at(crd, 'status', 'conditions')).find((condition) => at(condition, 'type') === type), 'status')
+  at(
+    asList(at(crd, 'status', 'conditions')).find((condition) => at(condition, 'type') === type),
+    'status',
+  )
 
 /** The reason and the text of a conflict of names. */
 export type IsTaken = (crd: KubeObject) => { readonly reason: string; readonly message: string } | undefined
@@ -76,7 +90,12 @@ export const crdHooks = (isTaken: IsTaken): Hooks => ({
   validate: (crd, old) => [...namingFaults(crd, old), ...storedFaults(crd), ...definitionFaults(crd)],
 })
 
-function prepared(crd: KubeObject, old: KubeObject | undefined, { now, subresource }: Preparing, isTaken: IsTaken): KubeObject {
+function prepared(
+  crd: KubeObject,
+  old: KubeObject | undefined,
+  { now, subresource }: Preparing,
+  isTaken: IsTaken,
+): KubeObject {
   const spec = withSpecDefaults(asObject(crd.spec))
   const named: KubeObject = { ...crd, spec }
   const taken = isTaken(named)
@@ -87,16 +106,27 @@ function prepared(crd: KubeObject, old: KubeObject | undefined, { now, subresour
     const lastTransitionTime = known.status === status ? (known.lastTransitionTime ?? toSeconds(now)) : toSeconds(now)
     return { lastTransitionTime, message, reason, status, type }
   }
-  const stored = asString(at(asList(spec.versions).find((version) => at(version, 'storage') === true), 'name'))
+  const stored = asString(
+    at(
+      asList(spec.versions).find((version) => at(version, 'storage') === true),
+      'name',
+    ),
+  )
   const storedVersions = strings(at(subresource === 'status' ? crd : old, 'status', 'storedVersions'))
   const isEstablished = taken === undefined
   return {
     ...named,
     status: {
       conditions: [
-        taken === undefined ? condition('NamesAccepted', true, 'NoConflicts', 'no conflicts found') : condition('NamesAccepted', false, taken.reason, taken.message),
-        isEstablished ? condition('Established', true, 'InitialNamesAccepted', 'the initial names have been accepted') : condition('Established', false, 'NotAccepted', 'not all names are accepted'),
-        ...(crd.metadata.deletionTimestamp === undefined ? [] : [condition('Terminating', true, 'InstanceDeletionInProgress', 'CustomResource deletion is in progress')]),
+        taken === undefined
+          ? condition('NamesAccepted', true, 'NoConflicts', 'no conflicts found')
+          : condition('NamesAccepted', false, taken.reason, taken.message),
+        isEstablished
+          ? condition('Established', true, 'InitialNamesAccepted', 'the initial names have been accepted')
+          : condition('Established', false, 'NotAccepted', 'not all names are accepted'),
+        ...(crd.metadata.deletionTimestamp === undefined
+          ? []
+          : [condition('Terminating', true, 'InstanceDeletionInProgress', 'CustomResource deletion is in progress')]),
       ],
       acceptedNames: isEstablished ? (spec.names ?? {}) : { plural: '', kind: '' },
       storedVersions: [...new Set([...storedVersions, stored])].filter((version) => version !== ''),
@@ -121,7 +151,15 @@ function storedFaults(crd: KubeObject): Cause[] {
   return strings(at(crd, 'status', 'storedVersions')).flatMap((version, index) =>
     names.has(version)
       ? []
-      : [fieldInvalid(`status.storedVersions[${index}]`, version, `missing from spec.versions; ${version} was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in ${version} and removes ${version} from status.storedVersions`)],
+      : [
+          fieldInvalid(
+            `status.storedVersions[${index}]`,
+            version,
+            `missing from spec.versions; ${version} was previously a storage version, and must remain in ` +
+              `spec.versions until a storage migration ensures no data remains persisted in ${version} and removes ` +
+              `${version} from status.storedVersions`,
+          ),
+        ],
   )
 }
 
@@ -134,15 +172,53 @@ function namingFaults(crd: KubeObject, old: KubeObject | undefined): Cause[] {
   const storages = versions.filter((version) => at(version, 'storage') === true).length
   return [
     ...(old && at(old, 'spec', 'group') !== group ? [fieldInvalid('spec.group', group, 'field is immutable')] : []),
-    ...(old && at(old, 'spec', 'scope') !== spec.scope ? [fieldInvalid('spec.scope', spec.scope, 'field is immutable')] : []),
-    ...(crd.metadata.name === expected || old ? [] : [fieldInvalid('metadata.name', crd.metadata.name, `must be spec.names.plural+"."+spec.group`)]),
-    ...(group.includes('.') ? [] : group === '' ? [fieldRequired('spec.group')] : [fieldInvalid('spec.group', group, 'should be a domain with at least one dot')]),
-    ...(['plural', 'kind'] as const).filter((key) => asString(names[key]) === '').map((key) => fieldRequired(`spec.names.${key}`)),
-    ...(DNS_LABEL.test(asString(names.plural)) || asString(names.plural) === '' ? [] : [fieldInvalid('spec.names.plural', names.plural, 'a DNS-1035 label must consist of lower case alphanumeric characters')]),
-    ...(spec.scope === 'Namespaced' || spec.scope === 'Cluster' ? [] : spec.scope === undefined ? [fieldRequired('spec.scope')] : [fieldNotSupported('spec.scope', spec.scope, ['Cluster', 'Namespaced'])]),
+    ...(old && at(old, 'spec', 'scope') !== spec.scope
+      ? [fieldInvalid('spec.scope', spec.scope, 'field is immutable')]
+      : []),
+    ...(crd.metadata.name === expected || old
+      ? []
+      : [fieldInvalid('metadata.name', crd.metadata.name, `must be spec.names.plural+"."+spec.group`)]),
+    ...(group.includes('.')
+      ? []
+      : group === ''
+        ? [fieldRequired('spec.group')]
+        : [fieldInvalid('spec.group', group, 'should be a domain with at least one dot')]),
+    ...(['plural', 'kind'] as const)
+      .filter((key) => asString(names[key]) === '')
+      .map((key) => fieldRequired(`spec.names.${key}`)),
+    ...(DNS_LABEL.test(asString(names.plural)) || asString(names.plural) === ''
+      ? []
+      : [
+          fieldInvalid(
+            'spec.names.plural',
+            names.plural,
+            'a DNS-1035 label must consist of lower case alphanumeric characters',
+          ),
+        ]),
+    ...(spec.scope === 'Namespaced' || spec.scope === 'Cluster'
+      ? []
+      : spec.scope === undefined
+        ? [fieldRequired('spec.scope')]
+        : [fieldNotSupported('spec.scope', spec.scope, ['Cluster', 'Namespaced'])]),
     ...(versions.length === 0 ? [fieldRequired('spec.versions')] : []),
-    ...(storages === 1 ? [] : [fieldInvalid('spec.versions', versions.map((version) => at(version, 'name') ?? null), 'must have exactly one version marked as storage version')]),
-    ...(at(spec, 'conversion', 'strategy') === 'None' ? [] : [fieldInvalid('spec.conversion.strategy', at(spec, 'conversion', 'strategy') ?? null, 'this server converts between versions only by strategy None')]),
+    ...(storages === 1
+      ? []
+      : [
+          fieldInvalid(
+            'spec.versions',
+            versions.map((version) => at(version, 'name') ?? null),
+            'must have exactly one version marked as storage version',
+          ),
+        ]),
+    ...(at(spec, 'conversion', 'strategy') === 'None'
+      ? []
+      : [
+          fieldInvalid(
+            'spec.conversion.strategy',
+            at(spec, 'conversion', 'strategy') ?? null,
+            'this server converts between versions only by strategy None',
+          ),
+        ]),
   ]
 }
 
@@ -150,7 +226,9 @@ function namingFaults(crd: KubeObject, old: KubeObject | undefined): Cause[] {
 export function nameConflict(all: readonly Definition[], crd: KubeObject): ReturnType<IsTaken> {
   const names = asObject(at(crd, 'spec', 'names'))
   const group = asString(at(crd, 'spec', 'group'))
-  const others = all.filter((other) => other.group === group && other.storageKey !== `${group}/${asString(names.plural)}`)
+  const others = all.filter(
+    (other) => other.group === group && other.storageKey !== `${group}/${asString(names.plural)}`,
+  )
   const resources = new Set(others.flatMap((other) => [other.resource, other.singular, ...other.shortNames]))
   const kinds = new Set(others.flatMap((other) => [other.kind, other.listKind]))
   const checks: readonly (readonly [string, readonly string[], ReadonlySet<string>])[] = [

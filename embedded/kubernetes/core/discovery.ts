@@ -10,7 +10,17 @@ import { methodNotAllowed } from './status.ts'
 import { subresourcesOf } from './route.ts'
 
 /** The Kubernetes version whose behaviour this server follows. */
-export const KUBERNETES_VERSION = { major: '1', minor: '36', gitVersion: 'v1.36.3+svccloud', gitCommit: '', gitTreeState: 'clean', buildDate: '1970-01-01T00:00:00Z', goVersion: 'none', compiler: 'node', platform: 'linux/amd64' }
+export const KUBERNETES_VERSION = {
+  major: '1',
+  minor: '36',
+  gitVersion: 'v1.36.3+svccloud',
+  gitCommit: '',
+  gitTreeState: 'clean',
+  buildDate: '1970-01-01T00:00:00Z',
+  goVersion: 'none',
+  compiler: 'node',
+  platform: 'linux/amd64',
+}
 
 const HEALTH = new Set(['/livez', '/readyz', '/healthz', '/livez/ping', '/readyz/ping', '/healthz/ping'])
 
@@ -28,7 +38,8 @@ function find(engine: Engine, request: Request, path: string): Answer | undefine
   if (path === '/api') return root(engine, request, true)
   if (path === '/apis') return root(engine, request, false)
   if (path === '/' || path === '') return json(200, JSON.stringify({ paths: pathsOf(engine) }))
-  if (path === '/openapi/v2' || path === '/openapi/v3' || path.startsWith('/openapi/v3/')) return openApi(engine, request, path)
+  if (path === '/openapi/v2' || path === '/openapi/v3' || path.startsWith('/openapi/v3/'))
+    return openApi(engine, request, path)
   const [kind, first, second, ...more] = path.slice(1).split('/')
   if (more.length > 0 || first === undefined) return undefined
   if (kind === 'api') return second === undefined ? resourceList(engine, '', first) : undefined
@@ -36,7 +47,23 @@ function find(engine: Engine, request: Request, path: string): Answer | undefine
   return second === undefined ? group(engine, first) : resourceList(engine, first, second)
 }
 
-const pathsOf = (engine: Engine): string[] => ['/api', '/api/v1', '/apis', ...new Set(engine.registry.all().filter(({ group }) => group !== '').map((one) => `/apis/${groupVersionOf(one)}`)), '/healthz', '/livez', '/metrics', '/openapi/v3', '/readyz', '/version']
+const pathsOf = (engine: Engine): string[] => [
+  '/api',
+  '/api/v1',
+  '/apis',
+  ...new Set(
+    engine.registry
+      .all()
+      .filter(({ group }) => group !== '')
+      .map((one) => `/apis/${groupVersionOf(one)}`),
+  ),
+  '/healthz',
+  '/livez',
+  '/metrics',
+  '/openapi/v3',
+  '/readyz',
+  '/version',
+]
 
 /** Versions of each group, best first. */
 function groupsOf(engine: Engine): Map<string, Map<string, Definition[]>> {
@@ -46,7 +73,8 @@ function groupsOf(engine: Engine): Map<string, Map<string, Definition[]>> {
     groups.set(definition.group, versions)
     versions.set(definition.version, [...(versions.get(definition.version) ?? []), definition])
   }
-  for (const [name, versions] of groups) groups.set(name, new Map([...versions].sort(([a], [b]) => compareVersions(a, b))))
+  for (const [name, versions] of groups)
+    groups.set(name, new Map([...versions].sort(([a], [b]) => compareVersions(a, b))))
   return groups
 }
 
@@ -54,7 +82,9 @@ function groupsOf(engine: Engine): Map<string, Map<string, Definition[]>> {
 export function compareVersions(a: string, b: string): number {
   const rank = (version: string): readonly number[] => {
     const found = /^v(\d+)(?:(alpha|beta)(\d+))?$/.exec(version)
-    return found ? [found[2] === undefined ? 3 : found[2] === 'beta' ? 2 : 1, Number(found[1]), Number(found[3] ?? 0)] : [0, 0, 0]
+    return found
+      ? [found[2] === undefined ? 3 : found[2] === 'beta' ? 2 : 1, Number(found[1]), Number(found[3] ?? 0)]
+      : [0, 0, 0]
   }
   const [left, right] = [rank(a), rank(b)]
   const difference = left.map((part, index) => (right[index] ?? 0) - part).find((part) => part !== 0)
@@ -72,19 +102,33 @@ function root(engine: Engine, request: Request, isCore: boolean): Answer {
       metadata: {},
       items: groups.map(([name, versions]) => ({
         metadata: { ...(name === '' ? {} : { name }), creationTimestamp: null },
-        versions: [...versions].map(([one, definitions]) => ({ version: one, resources: definitions.map(aggregated), freshness: 'Current' })),
+        versions: [...versions].map(([one, definitions]) => ({
+          version: one,
+          resources: definitions.map(aggregated),
+          freshness: 'Current',
+        })),
       })),
     })
     return tagged(request, body, `application/json;g=apidiscovery.k8s.io;v=${version};as=APIGroupDiscoveryList`)
   }
-  if (isCore) return json(200, JSON.stringify({ kind: 'APIVersions', versions: ['v1'], serverAddressByClientCIDRs: [] }))
-  return json(200, JSON.stringify({ kind: 'APIGroupList', apiVersion: 'v1', groups: groups.map(([name, versions]) => groupOf(name, versions)) }))
+  if (isCore)
+    return json(200, JSON.stringify({ kind: 'APIVersions', versions: ['v1'], serverAddressByClientCIDRs: [] }))
+  return json(
+    200,
+    JSON.stringify({
+      kind: 'APIGroupList',
+      apiVersion: 'v1',
+      groups: groups.map(([name, versions]) => groupOf(name, versions)),
+    }),
+  )
 }
 
 function tagged(request: Request, body: string, contentType: string): Answer {
   const etag = `"${createHash('sha256').update(body).digest('hex').toUpperCase()}"`
   const headers = { etag, vary: 'Accept', 'cache-control': 'public' }
-  return request.headers['if-none-match'] === etag ? { status: 304, headers, body: '' } : { status: 200, headers: { 'content-type': contentType, ...headers }, body }
+  return request.headers['if-none-match'] === etag
+    ? { status: 304, headers, body: '' }
+    : { status: 200, headers: { 'content-type': contentType, ...headers }, body }
 }
 
 const groupOf = (name: string, versions: ReadonlyMap<string, readonly Definition[]>): JsonObject => {
@@ -98,7 +142,8 @@ function group(engine: Engine, name: string): Answer | undefined {
 }
 
 const STATUS_VERBS = ['get', 'patch', 'update']
-const subresourceVerbs = (subresource: string): readonly string[] => (subresource === 'finalize' ? ['update'] : subresource === 'token' ? ['create'] : STATUS_VERBS)
+const subresourceVerbs = (subresource: string): readonly string[] =>
+  subresource === 'finalize' ? ['update'] : subresource === 'token' ? ['create'] : STATUS_VERBS
 
 interface Kind extends JsonObject {
   readonly group: string
@@ -124,7 +169,13 @@ const aggregated = (definition: Definition): JsonObject => {
     ...(definition.shortNames.length > 0 ? { shortNames: definition.shortNames } : {}),
     ...(definition.categories.length > 0 ? { categories: definition.categories } : {}),
     ...(subresources.length > 0
-      ? { subresources: subresources.map((subresource) => ({ subresource, responseKind: subresourceKind(definition, subresource), verbs: subresourceVerbs(subresource) })) }
+      ? {
+          subresources: subresources.map((subresource) => ({
+            subresource,
+            responseKind: subresourceKind(definition, subresource),
+            verbs: subresourceVerbs(subresource),
+          })),
+        }
       : {}),
   }
 }
@@ -155,5 +206,13 @@ function resourceList(engine: Engine, groupName: string, version: string): Answe
       }
     }),
   ])
-  return json(200, JSON.stringify({ kind: 'APIResourceList', apiVersion: 'v1', groupVersion: groupName === '' ? version : `${groupName}/${version}`, resources }))
+  return json(
+    200,
+    JSON.stringify({
+      kind: 'APIResourceList',
+      apiVersion: 'v1',
+      groupVersion: groupName === '' ? version : `${groupName}/${version}`,
+      resources,
+    }),
+  )
 }

@@ -20,18 +20,30 @@ export interface Filter {
 
 export function filterOf(definition: Definition, namespace: string, name: string, query: Query): Filter {
   const labels = parseLabelSelector(query.get('labelSelector') ?? undefined)
-  const fields = [...parseFieldSelector(query.get('fieldSelector') ?? undefined), ...(name === '' ? [] : [{ field: 'metadata.name', isNegated: false, value: name }])]
+  const fields = [
+    ...parseFieldSelector(query.get('fieldSelector') ?? undefined),
+    ...(name === '' ? [] : [{ field: 'metadata.name', isNegated: false, value: name }]),
+  ]
   const tests = fields.map((requirement) => fieldTest(definition, requirement))
   const named = fields.find(({ field, isNegated }) => field === 'metadata.name' && !isNegated)?.value
   return {
     prefix: namespace === '' ? '' : `${namespace}/`,
-    onlyKey: named === undefined || (definition.isNamespaced && namespace === '') ? undefined : namespace === '' ? named : `${namespace}/${named}`,
+    onlyKey:
+      named === undefined || (definition.isNamespaced && namespace === '')
+        ? undefined
+        : namespace === ''
+          ? named
+          : `${namespace}/${named}`,
     isEverything: labels === undefined && tests.length === 0,
-    matches: (view) => (labels === undefined || labels(view.metadata.labels ?? {})) && tests.every((test) => test(view)),
+    matches: (view) =>
+      (labels === undefined || labels(view.metadata.labels ?? {})) && tests.every((test) => test(view)),
   }
 }
 
-function fieldTest(definition: Definition, { field, isNegated, value }: FieldRequirement): (view: KubeObject) => boolean {
+function fieldTest(
+  definition: Definition,
+  { field, isNegated, value }: FieldRequirement,
+): (view: KubeObject) => boolean {
   const read = fieldReader(definition, field)
   if (!read) throw badRequest(`field label not supported: ${field}`)
   return (view) => (read(view) === value) !== isNegated

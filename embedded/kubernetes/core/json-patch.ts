@@ -16,12 +16,18 @@ export function mergePatch(target: Json | undefined, patch: Json): Json {
   return merged
 }
 
-const rejected = (): Refusal => new Refusal(422, 'Invalid', 'the server rejected our request due to an error in our request', {})
+const rejected = (): Refusal =>
+  new Refusal(422, 'Invalid', 'the server rejected our request due to an error in our request', {})
 
 /** A list of add, remove, replace, move, copy and test operations, all or nothing. */
 export function jsonPatch(target: Json, operations: Json): Json {
   if (!isList(operations)) throw badRequest('error decoding patch: a JSON patch must be a list of operations')
-  if (operations.length > PATCH_MOST_OPERATIONS) throw new Refusal(413, 'RequestEntityTooLarge', `The allowed maximum operations in a JSON patch is ${PATCH_MOST_OPERATIONS}, got ${operations.length}`)
+  if (operations.length > PATCH_MOST_OPERATIONS)
+    throw new Refusal(
+      413,
+      'RequestEntityTooLarge',
+      `The allowed maximum operations in a JSON patch is ${PATCH_MOST_OPERATIONS}, got ${operations.length}`,
+    )
   return operations.reduce<Json>((document, operation) => {
     if (!isObject(operation)) throw badRequest('error decoding patch: an operation must be an object')
     return apply(document, operation)
@@ -52,7 +58,10 @@ function apply(document: Json, operation: JsonObject): Json {
 
 function pointer(text: Json | undefined): readonly string[] {
   if (typeof text !== 'string' || (text !== '' && !text.startsWith('/'))) throw rejected()
-  return text.split('/').slice(1).map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))
+  return text
+    .split('/')
+    .slice(1)
+    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))
 }
 
 function required(value: Json | undefined): Json {
@@ -78,10 +87,18 @@ function indexIn(key: string, most: number): number {
 }
 
 /** A copy in which the parent of the path's last part was changed. */
-function changed(document: Json, path: readonly string[], change: (parent: MutableObject | Json[], key: string) => void): Json {
+function changed(
+  document: Json,
+  path: readonly string[],
+  change: (parent: MutableObject | Json[], key: string) => void,
+): Json {
   const [key, ...rest] = path
   if (key === undefined) throw rejected()
-  const copy: MutableObject | Json[] | undefined = isList(document) ? [...document] : isObject(document) ? { ...document } : undefined
+  const copy: MutableObject | Json[] | undefined = isList(document)
+    ? [...document]
+    : isObject(document)
+      ? { ...document }
+      : undefined
   if (!copy) throw rejected()
   if (rest.length === 0) change(copy, key)
   else if (Array.isArray(copy)) copy[indexIn(key, copy.length - 1)] = changed(copy[Number(key)] ?? null, rest, change)
@@ -97,7 +114,12 @@ const put = (document: Json, path: readonly string[], value: Json, isNew: boolea
   path.length === 0
     ? value
     : changed(document, path, (parent, key) => {
-        if (Array.isArray(parent)) parent.splice(isNew && key === '-' ? parent.length : indexIn(key, parent.length - (isNew ? 0 : 1)), isNew ? 0 : 1, value)
+        if (Array.isArray(parent))
+          parent.splice(
+            isNew && key === '-' ? parent.length : indexIn(key, parent.length - (isNew ? 0 : 1)),
+            isNew ? 0 : 1,
+            value,
+          )
         else if (isNew || Object.hasOwn(parent, key)) setMember(parent, key, value)
         else throw rejected()
       })

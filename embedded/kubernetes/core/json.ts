@@ -47,7 +47,8 @@ export function withAt(value: JsonObject, path: readonly string[], leaf: Json | 
 
 /** A member that came from outside: `__proto__` must become an ordinary member, never the prototype. */
 export function setMember(target: MutableObject, key: string, value: Json): void {
-  if (key === '__proto__') Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true })
+  if (key === '__proto__')
+    Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true })
   else target[key] = value
 }
 
@@ -62,4 +63,6 @@ export function textOf(value: JsonObject): string {
 
 /** JSON text with the members of every object in order. */
 export const sortedText = (value: Json): string =>
-  JSON.stringify(value, (_key, member: unknown) => (isObject(member) ? Object.fromEntries(Object.entries(member).sort(([a], [b]) => (a < b ? -1 : 1))) : member))
+  JSON.stringify(value, (_key, member: unknown) =>
+    isObject(member) ? Object.fromEntries(Object.entries(member).sort(([a], [b]) => (a < b ? -1 : 1))) : member,
+  )

@@ -1,4 +1,5 @@
-/** The JSONPath of printer columns, scale paths and selectable fields: members, indexes, wildcards and `[?(@.a=="b")]`. */
+/** The JSONPath of printer columns, scale paths and selectable fields: members, indexes, wildcards and `[?(@.a=="b")]`.
+ */
 import { at, isList, isObject, type Json } from './json.ts'
 
 type Step = (values: readonly Json[]) => readonly Json[]
@@ -15,7 +16,8 @@ export function compileJsonPath(path: string): (value: Json) => readonly Json[] 
   for (let position = 0; position < whole.length; position = TOKEN.lastIndex) {
     TOKEN.lastIndex = position
     const groups = TOKEN.exec(whole)?.groups
-    if (!groups) throw new SyntaxError(`cannot read ${JSON.stringify(path)} from ${JSON.stringify(whole.slice(position))}`)
+    if (!groups)
+      throw new SyntaxError(`cannot read ${JSON.stringify(path)} from ${JSON.stringify(whole.slice(position))}`)
     steps.push(stepOf(groups))
   }
   return (value) => steps.reduce<readonly Json[]>((values, step) => step(values), [value])
@@ -26,7 +28,8 @@ function stepOf(groups: Readonly<Record<string, string | undefined>>): Step {
   if (deep !== undefined) return (values) => values.flatMap((value) => deepMembers(value, deep))
   const name = member?.replaceAll('\\.', '.') ?? quoted
   if (name !== undefined) return (values) => values.flatMap((value) => present(at(value, name)))
-  if (index !== undefined) return (values) => values.flatMap((value) => (isList(value) ? present(value.at(Number(index))) : []))
+  if (index !== undefined)
+    return (values) => values.flatMap((value) => (isList(value) ? present(value.at(Number(index))) : []))
   if (path !== undefined) {
     const wanted = groups.double ?? groups.single ?? groups.bare ?? ''
     const holds = (item: Json) => (String(at(item, ...path.split('.'))) === wanted) === (operator === '==')

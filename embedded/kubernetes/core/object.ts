@@ -52,7 +52,10 @@ export interface User {
 }
 
 /** A copy with some metadata replaced; a member given as undefined is removed. */
-export function withMetadata(object: KubeObject, changes: { readonly [Key in keyof Metadata]?: Metadata[Key] | undefined }): KubeObject {
+export function withMetadata(
+  object: KubeObject,
+  changes: { readonly [Key in keyof Metadata]?: Metadata[Key] | undefined },
+): KubeObject {
   const metadata: Record<string, Json | undefined> = { ...object.metadata, ...changes }
   for (const key in changes) if (changes[key] === undefined) delete metadata[key]
   // The spread keeps every required member, because no caller removes one.

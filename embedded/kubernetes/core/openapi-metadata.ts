@@ -3,7 +3,11 @@ import type { Schema } from '../schema/schema.ts'
 
 const text = (description: string): Schema => ({ type: 'string', description })
 const time = (description: string): Schema => ({ type: 'string', format: 'date-time', description })
-const textMap = (description: string): Schema => ({ type: 'object', description, additionalProperties: { type: 'string' } })
+const textMap = (description: string): Schema => ({
+  type: 'object',
+  description,
+  additionalProperties: { type: 'string' },
+})
 
 export const METADATA_SCHEMA: Schema = {
   type: 'object',
@@ -16,11 +20,24 @@ export const METADATA_SCHEMA: Schema = {
     annotations: textMap('Keys and values that tools keep with the object. They cannot be selected by.'),
     uid: text('Unique over all objects of all times. Set by the server.'),
     resourceVersion: text('Changes with every write; clients pass it back unread to detect conflicts.'),
-    generation: { type: 'integer', format: 'int64', description: 'Counts the changes of the desired state. Set by the server.' },
+    generation: {
+      type: 'integer',
+      format: 'int64',
+      description: 'Counts the changes of the desired state. Set by the server.',
+    },
     creationTimestamp: time('When the server created the object.'),
     deletionTimestamp: time('When deletion was asked for. The object goes when its finalizers are gone.'),
-    deletionGracePeriodSeconds: { type: 'integer', format: 'int64', description: 'How long the object may take to end by itself.' },
-    finalizers: { type: 'array', items: { type: 'string' }, 'x-kubernetes-list-type': 'set', description: 'Must be empty before a deleted object goes.' },
+    deletionGracePeriodSeconds: {
+      type: 'integer',
+      format: 'int64',
+      description: 'How long the object may take to end by itself.',
+    },
+    finalizers: {
+      type: 'array',
+      items: { type: 'string' },
+      'x-kubernetes-list-type': 'set',
+      description: 'Must be empty before a deleted object goes.',
+    },
     ownerReferences: {
       type: 'array',
       description: 'The objects this one depends on; when all of them are gone, it goes.',
@@ -36,7 +53,10 @@ export const METADATA_SCHEMA: Schema = {
           name: text('Name of the owner.'),
           uid: text('UID of the owner.'),
           controller: { type: 'boolean', description: 'This owner manages the object.' },
-          blockOwnerDeletion: { type: 'boolean', description: 'The owner cannot go in foreground deletion before this object.' },
+          blockOwnerDeletion: {
+            type: 'boolean',
+            description: 'The owner cannot go in foreground deletion before this object.',
+          },
         },
       },
     },

@@ -1,4 +1,5 @@
-/** OpenAPI v3, one document per group and version: what kubectl explains, and how it knows that the server validates. */
+/** OpenAPI v3, one document per group and version: what kubectl explains, and how it knows that the server validates.
+ */
 import { createHash } from 'node:crypto'
 import { groupVersionOf, type Definition } from './definition.ts'
 import { json, type Answer, type Engine } from './engine.ts'
@@ -20,7 +21,10 @@ function emptyVersion2(request: Request): Answer {
   const isProtobuf = (request.headers.accept ?? '').includes('protobuf')
   return isProtobuf
     ? { status: 200, headers: { 'content-type': V2_PROTOBUF }, body: V2_EMPTY }
-    : json(200, JSON.stringify({ swagger: '2.0', info: { title: 'svccloud', version: '1' }, paths: {}, definitions: {} }))
+    : json(
+        200,
+        JSON.stringify({ swagger: '2.0', info: { title: 'svccloud', version: '1' }, paths: {}, definitions: {} }),
+      )
 }
 
 interface Document {
@@ -33,7 +37,9 @@ export function openApi(engine: Engine, request: Request, path: string): Answer 
   if (path === V2) return emptyVersion2(request)
   const byPath = documentsOf(engine)
   if (path === ROOT) {
-    const paths = Object.fromEntries([...byPath].map(([name, { hash }]) => [name, { serverRelativeURL: `${ROOT}/${name}?hash=${hash}` }]))
+    const paths = Object.fromEntries(
+      [...byPath].map(([name, { hash }]) => [name, { serverRelativeURL: `${ROOT}/${name}?hash=${hash}` }]),
+    )
     return json(200, JSON.stringify({ paths }))
   }
   const document = byPath.get(path.slice(ROOT.length + 1))
@@ -41,17 +47,23 @@ export function openApi(engine: Engine, request: Request, path: string): Answer 
   const etag = `"${document.hash}"`
   const isHashed = request.path.includes(`hash=${document.hash}`)
   const headers = { etag, vary: 'Accept', 'cache-control': isHashed ? 'public, immutable' : 'no-cache, private' }
-  return request.headers['if-none-match'] === etag ? { status: 304, headers, body: '' } : json(200, document.text, headers)
+  return request.headers['if-none-match'] === etag
+    ? { status: 304, headers, body: '' }
+    : json(200, document.text, headers)
 }
 
 function documentsOf(engine: Engine): ReadonlyMap<string, Document> {
   const known = documents.get(engine)
   if (known?.epoch === engine.registry.epoch()) return known.byPath
-  const groups = Map.groupBy(engine.registry.all(), (definition) => (definition.group === '' ? `api/${definition.version}` : `apis/${groupVersionOf(definition)}`))
-  const byPath = new Map([...groups].map(([path, definitions]) => {
-    const text = JSON.stringify(documentOf(path, definitions))
-    return [path, { text, hash: createHash('sha512').update(text).digest('hex').toUpperCase() }] as const
-  }))
+  const groups = Map.groupBy(engine.registry.all(), (definition) =>
+    definition.group === '' ? `api/${definition.version}` : `apis/${groupVersionOf(definition)}`,
+  )
+  const byPath = new Map(
+    [...groups].map(([path, definitions]) => {
+      const text = JSON.stringify(documentOf(path, definitions))
+      return [path, { text, hash: createHash('sha512').update(text).digest('hex').toUpperCase() }] as const
+    }),
+  )
   documents.set(engine, { epoch: engine.registry.epoch(), byPath })
   return byPath
 }
@@ -65,13 +77,29 @@ const LIST_META = 'io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta'
 /** Metadata and its parts as components, so that they are shown with their names. */
 function metadataSchemas(): Record<string, Json> {
   const part = (name: string): string => `${OBJECT_META.slice(0, -'ObjectMeta'.length)}${name}`
-  const listOf = (name: string): Json => ({ type: 'array', items: { allOf: [{ $ref: `#/components/schemas/${part(name)}` }] } })
+  const listOf = (name: string): Json => ({
+    type: 'array',
+    items: { allOf: [{ $ref: `#/components/schemas/${part(name)}` }] },
+  })
   const { ownerReferences, managedFields, ...others } = METADATA_SCHEMA.properties ?? {}
   // Schemas are JSON by their definition.
   return {
-    [OBJECT_META]: { ...METADATA_SCHEMA, properties: { ...others, ownerReferences: { ...ownerReferences, ...(listOf('OwnerReference') as object) }, managedFields: { ...managedFields, ...(listOf('ManagedFieldsEntry') as object) } } } as unknown as Json,
+    [OBJECT_META]: {
+      ...METADATA_SCHEMA,
+      properties: {
+        ...others,
+        ownerReferences: { ...ownerReferences, ...(listOf('OwnerReference') as object) },
+        managedFields: { ...managedFields, ...(listOf('ManagedFieldsEntry') as object) },
+      },
+    } as unknown as Json,
     [part('OwnerReference')]: ownerReferences?.items as unknown as Json,
-    [part('ManagedFieldsEntry')]: { ...managedFields?.items, properties: { ...managedFields?.items?.properties, fieldsV1: { allOf: [{ $ref: `#/components/schemas/${part('FieldsV1')}` }] } } } as unknown as Json,
+    [part('ManagedFieldsEntry')]: {
+      ...managedFields?.items,
+      properties: {
+        ...managedFields?.items?.properties,
+        fieldsV1: { allOf: [{ $ref: `#/components/schemas/${part('FieldsV1')}` }] },
+      },
+    } as unknown as Json,
     [part('FieldsV1')]: { type: 'object', description: 'The fields, as a tree of names.' },
   }
 }
@@ -81,7 +109,14 @@ const typed = ({ group, version }: Definition, kind: string): Json => [{ group, 
 function documentOf(path: string, definitions: readonly Definition[]): JsonObject {
   const schemas: Record<string, Json> = {
     ...metadataSchemas(),
-    [LIST_META]: { type: 'object', properties: { resourceVersion: { type: 'string' }, continue: { type: 'string' }, remainingItemCount: { type: 'integer', format: 'int64' } } },
+    [LIST_META]: {
+      type: 'object',
+      properties: {
+        resourceVersion: { type: 'string' },
+        continue: { type: 'string' },
+        remainingItemCount: { type: 'integer', format: 'int64' },
+      },
+    },
   }
   for (const definition of definitions) {
     const name = schemaName(definition)
@@ -91,7 +126,11 @@ function documentOf(path: string, definitions: readonly Definition[]): JsonObjec
         type: 'object',
         description: `${definition.listKind} is a list of ${definition.kind}`,
         required: ['items'],
-        properties: { ...TYPE_MEMBERS, items: { type: 'array', items: { $ref: `#/components/schemas/${name}` } }, metadata: { $ref: `#/components/schemas/${LIST_META}` } },
+        properties: {
+          ...TYPE_MEMBERS,
+          items: { type: 'array', items: { $ref: `#/components/schemas/${name}` } },
+          metadata: { $ref: `#/components/schemas/${LIST_META}` },
+        },
         'x-kubernetes-group-version-kind': typed(definition, definition.listKind),
       }
     }
@@ -107,11 +146,17 @@ function documentOf(path: string, definitions: readonly Definition[]): JsonObjec
 const TYPE_MEMBERS: JsonObject = {
   apiVersion: {
     type: 'string',
-    description: 'APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources',
+    description:
+      'APIVersion defines the versioned schema of this representation of an object. Servers should convert ' +
+      'recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://' +
+      'git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources',
   },
   kind: {
     type: 'string',
-    description: 'Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds',
+    description:
+      'Kind is a string value representing the REST resource this object represents. Servers may infer this from ' +
+      'the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://' +
+      'git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds',
   },
 }
 
@@ -123,7 +168,9 @@ function objectSchema(definition: Definition): JsonObject {
       ...(own.properties as unknown as JsonObject | undefined),
       ...TYPE_MEMBERS,
       metadata: {
-        description: "Standard object's metadata. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata",
+        description:
+          "Standard object's metadata. More info: https://git.k8s.io/community/contributors/devel/" +
+          'sig-architecture/api-conventions.md#metadata',
         allOf: [{ $ref: `#/components/schemas/${OBJECT_META}` }],
       },
     },
@@ -131,7 +178,11 @@ function objectSchema(definition: Definition): JsonObject {
   }
 }
 
-const queryParameter = (name: string): JsonObject => ({ name, in: 'query', schema: { type: 'string', uniqueItems: true } })
+const queryParameter = (name: string): JsonObject => ({
+  name,
+  in: 'query',
+  schema: { type: 'string', uniqueItems: true },
+})
 const WRITE_PARAMETERS = ['dryRun', 'fieldManager', 'fieldValidation'].map(queryParameter)
 
 function pathsOf(path: string, definition: Definition): JsonObject {
@@ -146,10 +197,20 @@ function pathsOf(path: string, definition: Definition): JsonObject {
     'x-kubernetes-action': action,
     'x-kubernetes-group-version-kind': gvk,
   })
-  const collection = { [base]: { ...(storing === 'record' ? { get: operation('list', false), delete: operation('deletecollection', false) } : {}), post: operation('post', true) } }
+  const collection = {
+    [base]: {
+      ...(storing === 'record' ? { get: operation('list', false), delete: operation('deletecollection', false) } : {}),
+      post: operation('post', true),
+    },
+  }
   if (storing === 'review') return collection
   return {
     ...collection,
-    [`${base}/{name}`]: { get: operation('get', false), put: operation('put', true), patch: operation('patch', true), delete: operation('delete', false) },
+    [`${base}/{name}`]: {
+      get: operation('get', false),
+      put: operation('put', true),
+      patch: operation('patch', true),
+      delete: operation('delete', false),
+    },
   }
 }

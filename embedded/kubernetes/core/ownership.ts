@@ -31,7 +31,8 @@ export function openOwnership(store: Store): Ownership {
       group.set(`${ref.storageKey} ${ref.key}`, ref)
     }
   }
-  for (const [storageKey, table] of store.tables()) for (const [key, object] of table.entries()) learn({ storageKey, key }, object)
+  for (const [storageKey, table] of store.tables())
+    for (const [key, object] of table.entries()) learn({ storageKey, key }, object)
   store.onApplied((storageKey, { key, object, old }) => {
     const ref = { storageKey, key }
     if (old) forget(ref, old)

@@ -12,7 +12,17 @@ import { looseMetadata, type KubeObject } from './object.ts'
 import type { Target } from './read.ts'
 import { isTrue } from './request.ts'
 import { fromScale, toScale } from './scale.ts'
-import { badRequest, conflict, fieldForbidden, fieldInvalid, fieldRequired, invalid, notFound, unknownPatchType, unsupportedMediaType } from './status.ts'
+import {
+  badRequest,
+  conflict,
+  fieldForbidden,
+  fieldInvalid,
+  fieldRequired,
+  invalid,
+  notFound,
+  unknownPatchType,
+  unsupportedMediaType,
+} from './status.ts'
 
 const PATCH_TYPES = {
   json: 'application/json-patch+json',
@@ -30,7 +40,8 @@ export async function patch(engine: Engine, write: Write): Promise<Answer> {
   const { definition } = target
   const body = request.body ?? ''
   if (type === PATCH_TYPES.apply) return applyPatch(engine, write)
-  if (query.get('force') !== null) throw invalid(PATCH_OPTIONS, '', [fieldForbidden('force', 'may not be specified for non-apply patch')])
+  if (query.get('force') !== null)
+    throw invalid(PATCH_OPTIONS, '', [fieldForbidden('force', 'may not be specified for non-apply patch')])
   const compute = patcherOf(type, body, definition)
   if (!compute && !definition.isCustom) throw unknownPatchType()
   if (!compute) throw unsupportedMediaType([PATCH_TYPES.json, PATCH_TYPES.merge, PATCH_TYPES.apply].join(', '))
@@ -40,7 +51,8 @@ export async function patch(engine: Engine, write: Write): Promise<Answer> {
       const before: JsonObject = target.subresource === 'scale' ? toScale(definition, old) : old
       const after = compute.patch(before)
       if (!isObject(after)) throw badRequest('the patch does not leave an object')
-      if (target.subresource === 'scale') return { given: fromScale(definition, old, after), source: 'patch', duplicates: compute.duplicates }
+      if (target.subresource === 'scale')
+        return { given: fromScale(definition, old, after), source: 'patch', duplicates: compute.duplicates }
       checkPatched(target, after, old, body)
       return { given: after, source: 'patch', duplicates: compute.duplicates, isRevisionNeeded: false }
     },
@@ -52,22 +64,36 @@ export async function patch(engine: Engine, write: Write): Promise<Answer> {
 async function applyPatch(engine: Engine, write: Write): Promise<Answer> {
   const { target, request, query } = write
   const { definition, name, subresource } = target
-  if (query.get('fieldManager') === null || query.get('fieldManager') === '') throw invalid(PATCH_OPTIONS, '', [fieldRequired('fieldManager', 'is required for apply patch')])
+  if (query.get('fieldManager') === null || query.get('fieldManager') === '')
+    throw invalid(PATCH_OPTIONS, '', [fieldRequired('fieldManager', 'is required for apply patch')])
   const { value, duplicates } = parseYamlOrJson(request.body ?? '')
   if (!isObject(value)) throw badRequest('error decoding YAML: an apply configuration must be an object')
   if (subresource === 'scale') throw unsupportedMediaType([PATCH_TYPES.json, PATCH_TYPES.merge].join(', '))
-  if (typeof value.kind !== 'string' || typeof value.apiVersion !== 'string') throw badRequest('invalid object type: /, Kind=')
+  if (typeof value.kind !== 'string' || typeof value.apiVersion !== 'string')
+    throw badRequest('invalid object type: /, Kind=')
   checkType(value, definition)
   const config = withNamespaceOf(value, target)
   const own = asString(looseMetadata(config).name)
-  if (own !== '' && own !== name) throw badRequest(`the name of the object (${own}) does not match the name on the URL (${name})`)
+  if (own !== '' && own !== name)
+    throw badRequest(`the name of the object (${own}) does not match the name on the URL (${name})`)
   const outcome = await change(engine, write, {
     make: (current) => {
       const { uid } = looseMetadata(config)
       if (current) checkPreconditions(target, config, current, false)
-      else if (uid !== undefined && uid !== '') throw conflict(definition, name, `uid mismatch: the provided object specified uid ${String(uid)}, and no existing object was found`)
+      else if (uid !== undefined && uid !== '')
+        throw conflict(
+          definition,
+          name,
+          `uid mismatch: the provided object specified uid ${String(uid)}, and no existing object was found`,
+        )
       if (!current && subresource !== '') throw notFound(definition, name)
-      const { object, managedFields } = apply({ definition, manager: managerOf(write), subresource, now: engine.clock.now() }, config, current, isTrue(query, 'force'), asString(looseMetadata(value).namespace))
+      const { object, managedFields } = apply(
+        { definition, manager: managerOf(write), subresource, now: engine.clock.now() },
+        config,
+        current,
+        isTrue(query, 'force'),
+        asString(looseMetadata(value).namespace),
+      )
       return { given: object, source: 'patch', duplicates, managedFields }
     },
   })
@@ -101,8 +127,16 @@ function patcherOf(type: string, body: string, definition: Definition): Patcher 
 function checkPatched({ definition }: Target, after: JsonObject, old: KubeObject, text: string): void {
   const metadata = looseMetadata(after)
   checkType(after, definition, text)
-  if (metadata.uid !== old.metadata.uid && metadata.uid !== undefined) throw invalid(definition, old.metadata.name, [fieldInvalid('metadata.uid', metadata.uid, 'field is immutable')])
-  if (asString(metadata.name) === '') throw badRequest(`the name of the object (${old.metadata.name} based on URL) was undeterminable: name must be provided`)
-  if (asString(metadata.name) !== old.metadata.name) throw badRequest(`the name of the object (${asString(metadata.name)}) does not match the name on the URL (${old.metadata.name})`)
-  if (asString(metadata.namespace) !== (old.metadata.namespace ?? '')) throw badRequest('the namespace of the provided object does not match the namespace sent on the request')
+  if (metadata.uid !== old.metadata.uid && metadata.uid !== undefined)
+    throw invalid(definition, old.metadata.name, [fieldInvalid('metadata.uid', metadata.uid, 'field is immutable')])
+  if (asString(metadata.name) === '')
+    throw badRequest(
+      `the name of the object (${old.metadata.name} based on URL) was undeterminable: name must be provided`,
+    )
+  if (asString(metadata.name) !== old.metadata.name)
+    throw badRequest(
+      `the name of the object (${asString(metadata.name)}) does not match the name on the URL (${old.metadata.name})`,
+    )
+  if (asString(metadata.namespace) !== (old.metadata.namespace ?? ''))
+    throw badRequest('the namespace of the provided object does not match the namespace sent on the request')
 }

@@ -6,7 +6,15 @@ import { filterOf, type Filter } from './filter.ts'
 import type { KubeObject } from './object.ts'
 import { rendererOf, type ListMetadata } from './render.ts'
 import { countIn, isTrue, type Query, type Request } from './request.ts'
-import { badRequest, expired, fieldForbidden, fieldNotSupported, invalid, notFound, revisionTooLarge } from './status.ts'
+import {
+  badRequest,
+  expired,
+  fieldForbidden,
+  fieldNotSupported,
+  invalid,
+  notFound,
+  revisionTooLarge,
+} from './status.ts'
 import { toScale } from './scale.ts'
 import { revisionIn, watch } from './watch.ts'
 import { viewOf } from './view.ts'
@@ -27,14 +35,22 @@ export async function get(engine: Engine, target: Target, request: Request, quer
   await engine.store.durable()
   if (!stored) throw notFound(definition, name)
   const view = viewOf(definition, stored)
-  return json(200, subresource === 'scale' ? JSON.stringify(toScale(definition, view)) : rendererOf(definition, as, query.get('includeObject') ?? '', engine.clock.now()).object(view))
+  return json(
+    200,
+    subresource === 'scale'
+      ? JSON.stringify(toScale(definition, view))
+      : rendererOf(definition, as, query.get('includeObject') ?? '', engine.clock.now()).object(view),
+  )
 }
 
 export async function listOrWatch(engine: Engine, target: Target, request: Request, query: Query): Promise<Answer> {
   const { definition, namespace, name } = target
   const filter = filterOf(definition, namespace, name, query)
   const isWatch = isTrue(query, 'watch')
-  const as = negotiate(request.headers.accept, ['Table', isWatch ? 'PartialObjectMetadata' : 'PartialObjectMetadataList'])
+  const as = negotiate(request.headers.accept, [
+    'Table',
+    isWatch ? 'PartialObjectMetadata' : 'PartialObjectMetadataList',
+  ])
   const renderer = rendererOf(definition, as, query.get('includeObject') ?? '', engine.clock.now())
   if (isWatch) return watch(engine, { definition, filter, query, signal: request.signal, render: renderer.event })
   const { views, metadata } = selectPage(engine, definition, filter, query)
@@ -85,7 +101,11 @@ function selectPage(engine: Engine, definition: Definition, filter: Filter, quer
   }
 }
 
-const only = (key: string, object: KubeObject | undefined, after: string | undefined): (readonly [string, KubeObject])[] =>
+const only = (
+  key: string,
+  object: KubeObject | undefined,
+  after: string | undefined,
+): (readonly [string, KubeObject])[] =>
   object === undefined || (after !== undefined && key <= after) ? [] : [[key, object]]
 
 interface Position {
@@ -101,12 +121,15 @@ function positionOf(engine: Engine, query: Query): Position {
   const current = engine.store.revision()
   const options = { group: 'meta.k8s.io', kind: 'ListOptions' }
   const refuse = (detail: string) => invalid(options, '', [fieldForbidden('resourceVersionMatch', detail)])
-  if (!['', 'Exact', 'NotOlderThan'].includes(match)) throw invalid(options, '', [fieldNotSupported('resourceVersionMatch', match, ['Exact', 'NotOlderThan', ''])])
+  if (!['', 'Exact', 'NotOlderThan'].includes(match))
+    throw invalid(options, '', [fieldNotSupported('resourceVersionMatch', match, ['Exact', 'NotOlderThan', ''])])
   if (match !== '' && asked === '') throw refuse('resourceVersionMatch is forbidden unless resourceVersion is provided')
   if (match !== '' && token !== '') throw refuse('resourceVersionMatch is forbidden when continue is provided')
-  if (match === 'Exact' && asked === '0') throw refuse('resourceVersionMatch "exact" is forbidden for resourceVersion "0"')
+  if (match === 'Exact' && asked === '0')
+    throw refuse('resourceVersionMatch "exact" is forbidden for resourceVersion "0"')
   if (token !== '') {
-    if (asked !== '' && asked !== '0') throw badRequest('specifying resource version is not allowed when using continue')
+    if (asked !== '' && asked !== '0')
+      throw badRequest('specifying resource version is not allowed when using continue')
     const { revision, after } = positionIn(token)
     return { revision: revision === 0 ? current : revision, after }
   }
@@ -122,7 +145,8 @@ function positionIn(token: string): Position {
   try {
     const value: unknown = JSON.parse(Buffer.from(token, 'base64url').toString())
     const record = value as { readonly rv?: unknown; readonly start?: unknown } // checked on the next line
-    if (typeof record.rv === 'number' && typeof record.start === 'string') return { revision: record.rv, after: record.start }
+    if (typeof record.rv === 'number' && typeof record.start === 'string')
+      return { revision: record.rv, after: record.start }
   } catch {
     // Falls through to the refusal: whatever it was, it is no token of ours.
   }
@@ -130,11 +154,19 @@ function positionIn(token: string): Position {
 }
 
 /** The state at an older revision: today's with the changes since then taken back. */
-function olderState(engine: Engine, definition: Definition, prefix: string, { revision, after }: Position): (readonly [string, KubeObject])[] {
+function olderState(
+  engine: Engine,
+  definition: Definition,
+  prefix: string,
+  { revision, after }: Position,
+): (readonly [string, KubeObject])[] {
   const table = engine.store.table(definition.storageKey)
   const changes = table.window.since(revision)
   if (!changes) {
-    throw expired('The provided continue parameter is too old to display a consistent list result. You must start a new list without the continue parameter.')
+    throw expired(
+      'The provided continue parameter is too old to display a consistent list result. You must start a new list ' +
+        'without the continue parameter.',
+    )
   }
   const state = new Map(table.scan(prefix))
   for (const { key, old } of changes.toReversed()) {

@@ -22,7 +22,8 @@ export function openRegistry(builtIn: readonly Definition[]): Registry {
     find: (group, version, resource) => byPath.get(`${group}/${version}/${resource}`),
     findKind: (group, version, kind) =>
       all.find((one) => one.kind === kind && one.group === group && (version === '' || one.version === version)),
-    ofStored: (storageKey) => all.find((one) => one.storageKey === storageKey && one.version === one.storageVersion && !one.hooks.fromStored) ??
+    ofStored: (storageKey) =>
+      all.find((one) => one.storageKey === storageKey && one.version === one.storageVersion && !one.hooks.fromStored) ??
       all.find((one) => one.storageKey === storageKey),
     all: () => all,
     setCustom(name, definitions) {

@@ -28,16 +28,23 @@ export const ORPHAN = 'orphan'
 const OPTIONS = { group: 'meta.k8s.io', kind: 'DeleteOptions' }
 
 function deleteOptions(request: Request, query: Query): DeleteOptions {
-  const body: JsonObject = request.body === undefined || request.body === '' ? {} : parseObject(request.body, request.headers['content-type']).object
+  const body: JsonObject =
+    request.body === undefined || request.body === ''
+      ? {}
+      : parseObject(request.body, request.headers['content-type']).object
   const asked = asString(body.propagationPolicy) || query.get('propagationPolicy') || ''
   const orphans = body.orphanDependents ?? query.get('orphanDependents') ?? undefined
   const legacy = orphans === undefined || orphans === null ? '' : String(orphans) === 'true' ? 'Orphan' : 'Background'
   const propagation = asked || legacy
   if (asked !== '' && legacy !== '') {
-    throw invalid(OPTIONS, '', [fieldInvalid('propagationPolicy', asked, 'orphanDependents and deletionPropagation cannot be both set')])
+    throw invalid(OPTIONS, '', [
+      fieldInvalid('propagationPolicy', asked, 'orphanDependents and deletionPropagation cannot be both set'),
+    ])
   }
   if (propagation !== '' && propagation !== 'Background' && propagation !== 'Foreground' && propagation !== 'Orphan') {
-    throw invalid(OPTIONS, '', [fieldNotSupported('propagationPolicy', propagation, ['Foreground', 'Background', 'Orphan', 'nil'])])
+    throw invalid(OPTIONS, '', [
+      fieldNotSupported('propagationPolicy', propagation, ['Foreground', 'Background', 'Orphan', 'nil']),
+    ])
   }
   const preconditions = asObject(body.preconditions)
   const dryRun = Array.isArray(body.dryRun) ? body.dryRun.map(String) : []
@@ -65,7 +72,13 @@ export async function remove(engine: Engine, { target, request, query, user }: W
 }
 
 /** Kinds whose deletion answers with the object even when it is gone. */
-const ANSWERS_OBJECT = new Set(['/pods', '/services', '/serviceaccounts', '/persistentvolumeclaims', '/persistentvolumes'])
+const ANSWERS_OBJECT = new Set([
+  '/pods',
+  '/services',
+  '/serviceaccounts',
+  '/persistentvolumeclaims',
+  '/persistentvolumes',
+])
 
 export async function removeCollection(engine: Engine, { target, request, query, user }: Write): Promise<Answer> {
   const { definition, namespace } = target
@@ -75,7 +88,9 @@ export async function removeCollection(engine: Engine, { target, request, query,
   for (const stored of selected) {
     const { name, namespace: home = '', uid } = stored.metadata
     if (engine.store.table(definition.storageKey).get(keyOf(home, name))?.metadata.uid !== uid) continue
-    answered.push(viewOf(definition, (await removeOne(engine, definition, home, name, { ...options, uid }, user)).object))
+    answered.push(
+      viewOf(definition, (await removeOne(engine, definition, home, name, { ...options, uid }, user)).object),
+    )
   }
   await engine.store.durable()
   const metadata = { resourceVersion: String(engine.store.revision()) }
@@ -89,26 +104,60 @@ interface Removal {
   readonly isGone: boolean
 }
 
-async function removeOne(engine: Engine, definition: Definition, namespace: string, name: string, options: DeleteOptions, user: User): Promise<Removal> {
+async function removeOne(
+  engine: Engine,
+  definition: Definition,
+  namespace: string,
+  name: string,
+  options: DeleteOptions,
+  user: User,
+): Promise<Removal> {
   const stored = engine.store.table(definition.storageKey).get(keyOf(namespace, name))
   if (!stored) throw notFound(definition, name)
-  if (definition.storageKey === '/namespaces' && LASTING_NAMESPACES.has(name)) throw forbidden(definition, name, 'this namespace may not be deleted')
-  const asking = engine.admit({ operation: 'DELETE', definition, namespace, name, subresource: '', object: undefined, old: viewOf(definition, stored), user, isDryRun: options.isDryRun === true, fieldManager: '' })
+  if (definition.storageKey === '/namespaces' && LASTING_NAMESPACES.has(name))
+    throw forbidden(definition, name, 'this namespace may not be deleted')
+  const asking = engine.admit({
+    operation: 'DELETE',
+    definition,
+    namespace,
+    name,
+    subresource: '',
+    object: undefined,
+    old: viewOf(definition, stored),
+    user,
+    isDryRun: options.isDryRun === true,
+    fieldManager: '',
+  })
   if (asking) await asking
   return removeNow(engine, definition, namespace, name, options)
 }
 
 /** Deletes without asking admission: for the server's own collectors, and for what was admitted. */
-export function removeNow(engine: Engine, definition: Definition, namespace: string, name: string, options: DeleteOptions): Removal {
+export function removeNow(
+  engine: Engine,
+  definition: Definition,
+  namespace: string,
+  name: string,
+  options: DeleteOptions,
+): Removal {
   const key = keyOf(namespace, name)
   const stored = engine.store.table(definition.storageKey).get(key)
   if (!stored) throw notFound(definition, name)
   const { uid, resourceVersion } = stored.metadata
   if (options.uid !== undefined && options.uid !== uid) {
-    throw conflict(asKind(definition), name, `Precondition failed: UID in precondition: ${options.uid}, UID in object meta: ${uid}`)
+    throw conflict(
+      asKind(definition),
+      name,
+      `Precondition failed: UID in precondition: ${options.uid}, UID in object meta: ${uid}`,
+    )
   }
   if (options.resourceVersion !== undefined && options.resourceVersion !== resourceVersion) {
-    throw conflict(asKind(definition), name, `Precondition failed: ResourceVersion in precondition: ${options.resourceVersion}, ResourceVersion in object meta: ${resourceVersion}`)
+    throw conflict(
+      asKind(definition),
+      name,
+      `Precondition failed: ResourceVersion in precondition: ${options.resourceVersion}, ResourceVersion in ` +
+        `object meta: ${resourceVersion}`,
+    )
   }
   const own = stored.metadata.deletionTimestamp === undefined ? (definition.hooks.holdsOnDelete ?? []) : []
   const finalizers = finalizersAfter([...new Set([...(stored.metadata.finalizers ?? []), ...own])], options.propagation)
@@ -130,7 +179,12 @@ function finalizersAfter(finalizers: readonly string[], propagation: Propagation
 }
 
 /** The object marked as going away; the same object when it was marked like this already. */
-function deleting(engine: Engine, definition: Definition, stored: KubeObject, finalizers: readonly string[]): KubeObject {
+function deleting(
+  engine: Engine,
+  definition: Definition,
+  stored: KubeObject,
+  finalizers: readonly string[],
+): KubeObject {
   const { metadata } = stored
   const isMarked = metadata.deletionTimestamp !== undefined
   if (isMarked && finalizers.join() === (metadata.finalizers ?? []).join()) return stored
@@ -146,4 +200,3 @@ function deleting(engine: Engine, definition: Definition, stored: KubeObject, fi
   })
   return definition.hooks.prepare?.(marked, stored, { now: engine.clock.now(), subresource: 'delete' }) ?? marked
 }
-

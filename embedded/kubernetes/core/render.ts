@@ -33,13 +33,19 @@ export function rendererOf(definition: Definition, as: Representation, includeOb
   return {
     object: textOf,
     list: (views, metadata) =>
-      listText(definition.listKind, groupVersionOf(definition), definition.isCustom ? { continue: '', ...metadata } : metadata, views.map((view) => itemText(definition, view))),
+      listText(
+        definition.listKind,
+        groupVersionOf(definition),
+        definition.isCustom ? { continue: '', ...metadata } : metadata,
+        views.map((view) => itemText(definition, view)),
+      ),
     event: textOf,
   }
 }
 
 const listText = (kind: string, apiVersion: string, metadata: ListMetadata, items: readonly string[]): string =>
-  `{"kind":${JSON.stringify(kind)},"apiVersion":${JSON.stringify(apiVersion)},"metadata":${JSON.stringify(metadata)},"items":[${items.join(',')}]}`
+  `{"kind":${JSON.stringify(kind)},"apiVersion":${JSON.stringify(apiVersion)},` +
+  `"metadata":${JSON.stringify(metadata)},"items":[${items.join(',')}]}`
 
 const partial = (view: KubeObject, version: string): JsonObject => ({
   kind: 'PartialObjectMetadata',
@@ -48,9 +54,17 @@ const partial = (view: KubeObject, version: string): JsonObject => ({
 })
 
 const NAME_TEXT =
-  'Name must be unique within a namespace. Is required when creating resources, although some resources may allow a client to request the generation of an appropriate name automatically. Name is primarily intended for creation idempotence and configuration definition. Cannot be updated. More info: https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names'
+  'Name must be unique within a namespace. Is required when creating resources, although some resources may ' +
+  'allow a client to request the generation of an appropriate name automatically. Name is primarily intended for ' +
+  'creation idempotence and configuration definition. Cannot be updated. More info: https://kubernetes.io/docs/' +
+  'concepts/overview/working-with-objects/names#names'
 const NAME_COLUMN = { name: 'Name', type: 'string', format: 'name', description: NAME_TEXT, priority: 0 }
-const AGE: Column = { name: 'Age', type: 'date', description: 'How long ago the object was created.', cell: '.metadata.creationTimestamp' }
+const AGE: Column = {
+  name: 'Age',
+  type: 'date',
+  description: 'How long ago the object was created.',
+  cell: '.metadata.creationTimestamp',
+}
 
 function tableRenderer(definition: Definition, version: string, includeObject: string, now: Date): Renderer {
   const columns = columnsOf(definition)
@@ -65,11 +79,20 @@ function tableRenderer(definition: Definition, version: string, includeObject: s
     })),
   ]
   const rowOf = (view: KubeObject): JsonObject => ({
-    cells: [...(columns.hasName ? [view.metadata.name] : []), ...columns.columns.map((column) => cellOf(column, view, now))],
+    cells: [
+      ...(columns.hasName ? [view.metadata.name] : []),
+      ...columns.columns.map((column) => cellOf(column, view, now)),
+    ],
     ...(includeObject === 'None' ? {} : { object: includeObject === 'Object' ? view : partial(view, 'v1') }),
   })
   const table = (views: readonly KubeObject[], metadata: ListMetadata, headers: readonly JsonObject[] | null): string =>
-    JSON.stringify({ kind: 'Table', apiVersion: `meta.k8s.io/${version}`, metadata, columnDefinitions: headers, rows: views.map(rowOf) })
+    JSON.stringify({
+      kind: 'Table',
+      apiVersion: `meta.k8s.io/${version}`,
+      metadata,
+      columnDefinitions: headers,
+      rows: views.map(rowOf),
+    })
   let isFirst = true
   return {
     object: (view) => table([view], { resourceVersion: view.metadata.resourceVersion }, definitions),
@@ -109,6 +132,10 @@ function cellOf(column: Column, view: KubeObject, now: Date): Json {
     case 'boolean':
       return typeof value === 'boolean' ? value : null
     default:
-      return typeof value === 'number' ? value : typeof value === 'string' && value !== '' && Number.isFinite(Number(value)) ? Number(value) : null
+      return typeof value === 'number'
+        ? value
+        : typeof value === 'string' && value !== '' && Number.isFinite(Number(value))
+          ? Number(value)
+          : null
   }
 }

@@ -29,14 +29,20 @@ export interface ResourcePath {
 
 /** undefined for paths that name no resource. */
 export function parseResourcePath(path: string): ResourcePath | undefined {
-  const parts = path.split('/').filter((part) => part !== '').map(decode)
+  const parts = path
+    .split('/')
+    .filter((part) => part !== '')
+    .map(decode)
   const [root, ...below] = parts
   const groupParts = root === 'apis' ? 2 : root === 'api' ? 1 : undefined
   if (groupParts === undefined || below.length <= groupParts) return undefined
   const [group = '', version = ''] = root === 'apis' ? below : ['', below[0]]
   const rest = below.slice(groupParts)
   // /namespaces/{name}, its status and its finalize are the namespace itself; everything deeper is inside it.
-  const isInside = rest[0] === 'namespaces' && rest.length >= 3 && !(rest.length === 3 && (rest[2] === 'status' || rest[2] === 'finalize'))
+  const isInside =
+    rest[0] === 'namespaces' &&
+    rest.length >= 3 &&
+    !(rest.length === 3 && (rest[2] === 'status' || rest[2] === 'finalize'))
   const namespace = isInside ? (rest[1] ?? '') : ''
   const [resource = '', name = '', subresource = '', ...more] = isInside ? rest.slice(2) : rest
   if (more.length > 0) return undefined
@@ -78,5 +84,7 @@ export function fieldValidationOf(query: Query, kind: string): FieldValidation {
   const text = query.get('fieldValidation') ?? ''
   if (text === '') return 'Warn'
   if (text === 'Ignore' || text === 'Warn' || text === 'Strict') return text
-  throw invalid({ group: 'meta.k8s.io', kind }, '', [fieldNotSupported('fieldValidation', text, ['', 'Ignore', 'Strict', 'Warn'])])
+  throw invalid({ group: 'meta.k8s.io', kind }, '', [
+    fieldNotSupported('fieldValidation', text, ['', 'Ignore', 'Strict', 'Warn']),
+  ])
 }

@@ -33,10 +33,23 @@ export async function route(engine: Engine, request: Request, user: User): Promi
   authorize(engine, user, request, query, target)
   checkSubresource(definition, target)
   const answer = await handle(engine, request, query, target, user)
-  return definition.deprecation === undefined ? answer : { ...answer, headers: { ...answer.headers, warning: [answer.headers.warning, `299 - ${JSON.stringify(definition.deprecation)}`].filter((text) => text !== undefined).join(', ') } }
+  return definition.deprecation === undefined
+    ? answer
+    : {
+        ...answer,
+        headers: {
+          ...answer.headers,
+          warning: [answer.headers.warning, `299 - ${JSON.stringify(definition.deprecation)}`]
+            .filter((text) => text !== undefined)
+            .join(', '),
+        },
+      }
 }
 
-const SUBRESOURCES: Readonly<Record<string, readonly string[]>> = { '/namespaces': ['finalize'], '/serviceaccounts': ['token'] }
+const SUBRESOURCES: Readonly<Record<string, readonly string[]>> = {
+  '/namespaces': ['finalize'],
+  '/serviceaccounts': ['token'],
+}
 
 export const subresourcesOf = (definition: Definition): readonly string[] => [
   ...(definition.hasStatus ? ['status'] : []),
@@ -63,7 +76,8 @@ async function handle(engine: Engine, request: Request, query: Query, target: Ta
       if (subresource !== '') throw notSupported('create', definition)
       if (name !== '' && !definition.isCustom) throw methodNotAllowed()
       if (definition.isNamespaced && namespace === '' && definition.isCustom) throw new NoSuchPath()
-      if (definition.isNamespaced && namespace === '') throw badRequest('an empty namespace may not be set during creation')
+      if (definition.isNamespaced && namespace === '')
+        throw badRequest('an empty namespace may not be set during creation')
       return create(engine, write)
     case 'PUT':
       if (!verbsOf(definition).includes('update') || (name === '' && !definition.isCustom)) throw methodNotAllowed()

@@ -20,7 +20,8 @@ export function toScale(definition: Definition, object: KubeObject): JsonObject 
   const paths = pathsOf(definition)
   const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata
   const replicas = read(object, paths.specReplicasPath)
-  if (replicas === undefined) throw internal(`the spec replicas field ${JSON.stringify(paths.specReplicasPath)} does not exist`)
+  if (replicas === undefined)
+    throw internal(`the spec replicas field ${JSON.stringify(paths.specReplicasPath)} does not exist`)
   const selector = read(object, paths.labelSelectorPath)
   return {
     kind: 'Scale',
@@ -29,7 +30,9 @@ export function toScale(definition: Definition, object: KubeObject): JsonObject 
     spec: { replicas },
     status: {
       replicas: read(object, paths.statusReplicasPath) ?? 0,
-      ...(selector === undefined || selector === '' ? {} : { selector: typeof selector === 'string' ? selector : labelText(selector) }),
+      ...(selector === undefined || selector === ''
+        ? {}
+        : { selector: typeof selector === 'string' ? selector : labelText(selector) }),
     },
   }
 }
@@ -37,12 +40,19 @@ export function toScale(definition: Definition, object: KubeObject): JsonObject 
 /** The object with the replica count that the Scale asks for. */
 export function fromScale(definition: Definition, object: KubeObject, scale: JsonObject): JsonObject {
   const replicas = at(scale, 'spec', 'replicas') ?? 0
-  if (typeof replicas !== 'number' || !Number.isInteger(replicas)) throw badRequest('spec.replicas of a Scale must be an integer')
-  if (scale.kind !== undefined && scale.kind !== 'Scale') throw badRequest(`${String(scale.kind)} cannot be handled as a Scale`)
-  if (replicas < 0) throw invalid(definition, object.metadata.name, [fieldInvalid('.spec.replicas', replicas, 'should be a non-negative integer')])
+  if (typeof replicas !== 'number' || !Number.isInteger(replicas))
+    throw badRequest('spec.replicas of a Scale must be an integer')
+  if (scale.kind !== undefined && scale.kind !== 'Scale')
+    throw badRequest(`${String(scale.kind)} cannot be handled as a Scale`)
+  if (replicas < 0)
+    throw invalid(definition, object.metadata.name, [
+      fieldInvalid('.spec.replicas', replicas, 'should be a non-negative integer'),
+    ])
   const { resourceVersion } = looseMetadata(scale)
   const changed = withAt(object, partsOf(pathsOf(definition).specReplicasPath), replicas)
-  return resourceVersion === undefined || resourceVersion === '' ? changed : { ...changed, metadata: { ...looseMetadata(changed), resourceVersion } }
+  return resourceVersion === undefined || resourceVersion === ''
+    ? changed
+    : { ...changed, metadata: { ...looseMetadata(changed), resourceVersion } }
 }
 
 const labelText = (selector: Json): string =>

@@ -25,18 +25,24 @@ export function parseLabelSelector(text: string | undefined): LabelSelector | un
 
 function labelTest(part: string, whole: string): LabelSelector {
   const groups = REQUIREMENT.exec(part)?.groups
-  if (!groups) throw badRequest(`unable to parse requirement: found '${part.trim()}', expected: a label selector (in ${JSON.stringify(whole)})`)
+  if (!groups)
+    throw badRequest(
+      `unable to parse requirement: found '${part.trim()}', expected: a label selector (in ${JSON.stringify(whole)})`,
+    )
   const { absentKey, key = '', equals, value = '', set, values = '', than, number } = groups
   if (absentKey !== undefined) return (labels) => !Object.hasOwn(labels, absentKey)
   if (equals === '!=') return (labels) => labels[key] !== value
   if (equals !== undefined) return (labels) => labels[key] === value
   if (than !== undefined) {
     const limit = Number(number)
-    return (labels) => /^\d+$/.test(labels[key] ?? '') && (than === '>' ? Number(labels[key]) > limit : Number(labels[key]) < limit)
+    return (labels) =>
+      /^\d+$/.test(labels[key] ?? '') && (than === '>' ? Number(labels[key]) > limit : Number(labels[key]) < limit)
   }
   if (set === undefined) return (labels) => Object.hasOwn(labels, key)
   const wanted = new Set(values.split(',').map((item) => item.trim()))
-  return set === 'in' ? (labels) => labels[key] !== undefined && wanted.has(labels[key]) : (labels) => !wanted.has(labels[key] ?? '\0')
+  return set === 'in'
+    ? (labels) => labels[key] !== undefined && wanted.has(labels[key])
+    : (labels) => !wanted.has(labels[key] ?? '\0')
 }
 
 /** `metadata.name=x,spec.node!=y`. Which fields exist is the resource's affair. */

@@ -48,7 +48,12 @@ export function shape(input: ShapeInput): Shaped {
       : subresource === 'status'
         ? changedMetadata(definition.isCustom ? old.metadata : { ...old.metadata, ...metadata }, old)
         : changedMetadata(metadata, old)
-  const object: KubeObject = { apiVersion: groupVersionOf(definition), kind: definition.kind, metadata: identity, ...filled }
+  const object: KubeObject = {
+    apiVersion: groupVersionOf(definition),
+    kind: definition.kind,
+    metadata: identity,
+    ...filled,
+  }
   const prepared = definition.hooks.prepare ? definition.hooks.prepare(object, old, { now, subresource }) : object
   return { object: withGeneration(definition, prepared, old, subresource), unknown }
 }
@@ -59,57 +64,103 @@ function contentOf(object: KubeObject): JsonObject {
   return content
 }
 
-function statusMember(definition: Definition, subresource: string, given: Json | undefined, old: KubeObject | undefined): JsonObject {
+function statusMember(
+  definition: Definition,
+  subresource: string,
+  given: Json | undefined,
+  old: KubeObject | undefined,
+): JsonObject {
   const status = definition.hasStatus && subresource !== 'status' ? old?.status : given
   return status === undefined ? {} : { status }
 }
 
-function withGeneration(definition: Definition, object: KubeObject, old: KubeObject | undefined, subresource: string): KubeObject {
+function withGeneration(
+  definition: Definition,
+  object: KubeObject,
+  old: KubeObject | undefined,
+  subresource: string,
+): KubeObject {
   if (!definition.hasGeneration) return object
   const before = old?.metadata.generation ?? 0
-  const isSame = old !== undefined && (subresource === 'status' || isEqual(desiredOf(definition, object), desiredOf(definition, old)))
+  const isSame =
+    old !== undefined &&
+    (subresource === 'status' || isEqual(desiredOf(definition, object), desiredOf(definition, old)))
   const generation = isSame ? before : before + 1
   return generation === 0 ? object : { ...object, metadata: { ...object.metadata, generation } }
 }
 
 const desiredOf = (definition: Definition, object: KubeObject): JsonObject =>
-  definition.hasStatus || object.status === undefined ? contentOf(object) : { ...contentOf(object), status: object.status }
+  definition.hasStatus || object.status === undefined
+    ? contentOf(object)
+    : { ...contentOf(object), status: object.status }
 
 /** Throws a 400 when a built-in object has members of the wrong type: nothing could read it. */
 export function checkReadable(definition: Definition, object: KubeObject): void {
   const { schema, kind, version } = definition
   if (definition.isCustom || !schema) return
-  const fault = schemaFaults(contentWithStatus(object), schema).find(({ reason, message }) => reason === 'FieldValueTypeInvalid' && !message.endsWith('"null"')) // null is nothing, everywhere
-  if (fault) throw badRequest(`${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${fault.field ?? ''}: ${fault.message}`)
+  const fault = schemaFaults(contentWithStatus(object), schema).find(
+    ({ reason, message }) => reason === 'FieldValueTypeInvalid' && !message.endsWith('"null"'),
+  ) // null is nothing, everywhere
+  if (fault)
+    throw badRequest(
+      `${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${fault.field ?? ''}: ` +
+        `${fault.message}`,
+    )
 }
 
 /** Throws a 422 with every fault of the object. Answers warnings about what it breaks, but broke before. */
-export function checkValid(definition: Definition, object: KubeObject, old: KubeObject | undefined, subresource: string): string[] {
+export function checkValid(
+  definition: Definition,
+  object: KubeObject,
+  old: KubeObject | undefined,
+  subresource: string,
+): string[] {
   const tolerated: Cause[] = []
-  const causes = contentFaults(definition, object, old, subresource, { own: [...metadataFaults(object, old, nameRuleOf(definition)), ...(definition.hooks.validate?.(object, old) ?? [])], tolerated })
+  const causes = contentFaults(definition, object, old, subresource, {
+    own: [...metadataFaults(object, old, nameRuleOf(definition)), ...(definition.hooks.validate?.(object, old) ?? [])],
+    tolerated,
+  })
   if (causes.length > 0) throw invalid(definition, object.metadata.name, causes)
   return tolerated.map(({ field, message }) => `${field ?? ''}: ${message}`)
 }
 
 /** What is wrong of the object in all: `own` are the faults of its metadata and its kind. */
-function contentFaults(definition: Definition, object: KubeObject, old: KubeObject | undefined, subresource: string, { own, tolerated }: { readonly own: readonly Cause[]; readonly tolerated: Cause[] }): Cause[] {
+function contentFaults(
+  definition: Definition,
+  object: KubeObject,
+  old: KubeObject | undefined,
+  subresource: string,
+  { own, tolerated }: { readonly own: readonly Cause[]; readonly tolerated: Cause[] },
+): Cause[] {
   const { schema } = definition
   if (!schema || !definition.isCustom) return [...own]
   // Each endpoint answers for its own part: a status that was stored long ago never blocks a change of the spec.
   const isStatus = subresource === 'status'
-  const part = (whole: KubeObject): JsonObject => (isStatus ? { status: whole.status } : definition.hasStatus && old ? withoutStatus(whole) : contentWithStatus(whole))
-  const relevant = isStatus ? { ...schema, required: (schema.required ?? []).filter((key) => key === 'status') } : schema
+  const part = (whole: KubeObject): JsonObject =>
+    isStatus ? { status: whole.status } : definition.hasStatus && old ? withoutStatus(whole) : contentWithStatus(whole)
+  const relevant = isStatus
+    ? { ...schema, required: (schema.required ?? []).filter((key) => key === 'status') }
+    : schema
   const faults = schemaFaults(part(object), relevant, '', old && part(old))
-  if ([...own, ...faults].some(({ reason }) => BLOCKING.has(reason ?? ''))) return [...own, ...faults, ...uncheckedRules(definition)]
+  if ([...own, ...faults].some(({ reason }) => BLOCKING.has(reason ?? '')))
+    return [...own, ...faults, ...uncheckedRules(definition)]
   return [...own, ...faults, ...ruleFaults(rulesView(object), old && rulesView(old), schema, '', tolerated)]
 }
 
 /** Faults after which rules could only misread the object. */
-const BLOCKING = new Set(['FieldValueNotSupported', 'FieldValueRequired', 'FieldValueTooLong', 'FieldValueTooMany', 'FieldValueTypeInvalid'])
+const BLOCKING = new Set([
+  'FieldValueNotSupported',
+  'FieldValueRequired',
+  'FieldValueTooLong',
+  'FieldValueTooMany',
+  'FieldValueTypeInvalid',
+])
 
 const RULES_UNCHECKED: Cause = {
   reason: 'FieldValueInvalid',
-  message: 'Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation',
+  message:
+    'Invalid value: null: some validation rules were not checked because the object was invalid; correct the ' +
+    'existing errors to complete validation',
   field: '<nil>',
 }
 
@@ -122,9 +173,18 @@ const rulesView = (object: KubeObject): JsonObject => {
   return { ...object, metadata: { name, ...(generateName === undefined ? {} : { generateName }) } }
 }
 
-const contentWithStatus = ({ apiVersion: _version, kind: _kind, metadata: _metadata, ...rest }: KubeObject): JsonObject => rest
+const contentWithStatus = ({
+  apiVersion: _version,
+  kind: _kind,
+  metadata: _metadata,
+  ...rest
+}: KubeObject): JsonObject => rest
 const withoutStatus = contentOf
 
 const PATH_NAMED = new Set(['rbac.authorization.k8s.io'])
 const nameRuleOf = (definition: Definition): NameRule =>
-  PATH_NAMED.has(definition.group) ? 'path' : definition.group === '' && (definition.resource === 'namespaces' || definition.resource === 'services') ? 'label' : 'subdomain'
+  PATH_NAMED.has(definition.group)
+    ? 'path'
+    : definition.group === '' && (definition.resource === 'namespaces' || definition.resource === 'services')
+      ? 'label'
+      : 'subdomain'

@@ -54,7 +54,8 @@ export function toStatus(refusal: Refusal): JsonObject {
 }
 
 /** `servers.svccloud.dev`, or `pods` for the core group. */
-export const qualified = ({ group, resource }: ResourceName): string => (group === '' ? resource : `${resource}.${group}`)
+export const qualified = ({ group, resource }: ResourceName): string =>
+  group === '' ? resource : `${resource}.${group}`
 
 const detailsOf = ({ group, resource }: ResourceName, name?: string): StatusDetails => ({
   ...(name === undefined ? {} : { name }),
@@ -71,28 +72,45 @@ export const noSuchResource = (): Refusal =>
   new Refusal(404, 'NotFound', 'the server could not find the requested resource', {})
 /** The part of a resource exists, but not this method of it. */
 export const notSupported = (verb: string, resource: ResourceName): Refusal =>
-  new Refusal(405, 'MethodNotAllowed', `${verb} is not supported on resources of kind "${qualified(resource)}"`, detailsOf(resource))
+  new Refusal(
+    405,
+    'MethodNotAllowed',
+    `${verb} is not supported on resources of kind "${qualified(resource)}"`,
+    detailsOf(resource),
+  )
 export const methodNotAllowed = (): Refusal =>
   new Refusal(405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource', {})
 export const notAcceptable = (accepted: string): Refusal =>
   new Refusal(406, 'NotAcceptable', `only the following media types are accepted: ${accepted}`)
 export const unsupportedMediaType = (accepted: string): Refusal =>
-  new Refusal(415, 'UnsupportedMediaType', `the body of the request was in an unknown format - accepted media types include: ${accepted}`)
+  new Refusal(
+    415,
+    'UnsupportedMediaType',
+    `the body of the request was in an unknown format - accepted media types include: ${accepted}`,
+  )
 export const MEDIA_TYPES = 'application/json, application/yaml, application/vnd.kubernetes.protobuf'
 /** Answers to patch types that nobody knows. */
-export const unknownPatchType = (): Refusal => new Refusal(415, 'UnsupportedMediaType', '415: Unsupported Media Type', {})
+export const unknownPatchType = (): Refusal =>
+  new Refusal(415, 'UnsupportedMediaType', '415: Unsupported Media Type', {})
 export const alreadyExists = (resource: ResourceName, name: string): Refusal =>
   new Refusal(409, 'AlreadyExists', `${qualified(resource)} "${name}" already exists`, detailsOf(resource, name))
 
 const MODIFIED = 'the object has been modified; please apply your changes to the latest version and try again'
 export const conflict = (resource: ResourceName, name: string, why: string = MODIFIED): Refusal =>
-  new Refusal(409, 'Conflict', `Operation cannot be fulfilled on ${qualified(resource)} "${name}": ${why}`, detailsOf(resource, name))
+  new Refusal(
+    409,
+    'Conflict',
+    `Operation cannot be fulfilled on ${qualified(resource)} "${name}": ${why}`,
+    detailsOf(resource, name),
+  )
 
 export const forbidden = (resource: ResourceName, name: string, why: string, causes?: readonly Cause[]): Refusal =>
   new Refusal(
     403,
     'Forbidden',
-    name === '' ? `${qualified(resource)} is forbidden: ${why}` : `${qualified(resource)} "${name}" is forbidden: ${why}`,
+    name === ''
+      ? `${qualified(resource)} is forbidden: ${why}`
+      : `${qualified(resource)} "${name}" is forbidden: ${why}`,
     { ...detailsOf(resource, name === '' ? undefined : name), ...(causes === undefined ? {} : { causes }) },
   )
 
@@ -101,14 +119,27 @@ export const unexpected = (message: string): Refusal => new Refusal(500, '', mes
 export const expired = (message: string): Refusal => new Refusal(410, 'Expired', message)
 
 /** Many faults in one object: `Server.svccloud.dev "x" is invalid: [...]`. */
-export function invalid(kind: { readonly group: string; readonly kind: string }, name: string, causes: readonly Cause[]): Refusal {
-  const lines = [...new Set(causes.map(({ field, message }) => (field === undefined || field === '' ? message : `${field}: ${message}`)))]
+export function invalid(
+  kind: { readonly group: string; readonly kind: string },
+  name: string,
+  causes: readonly Cause[],
+): Refusal {
+  const lines = [
+    ...new Set(
+      causes.map(({ field, message }) => (field === undefined || field === '' ? message : `${field}: ${message}`)),
+    ),
+  ]
   const title = kind.group === '' ? kind.kind : `${kind.kind}.${kind.group}`
   return new Refusal(
     422,
     'Invalid',
     `${title} "${name}" is invalid: ${lines.length === 1 ? lines[0] : `[${lines.join(', ')}]`}`,
-    { ...(name === '' ? {} : { name }), ...(kind.group === '' ? {} : { group: kind.group }), ...(kind.kind === '' ? {} : { kind: kind.kind }), causes },
+    {
+      ...(name === '' ? {} : { name }),
+      ...(kind.group === '' ? {} : { group: kind.group }),
+      ...(kind.kind === '' ? {} : { kind: kind.kind }),
+      causes,
+    },
   )
 }
 
@@ -121,7 +152,8 @@ export const revisionTooLarge = (asked: number, current: number): Refusal =>
 
 export const internal = (message: string): Refusal =>
   new Refusal(500, 'InternalError', `Internal error occurred: ${message}`, { causes: [{ message }] })
-export const unavailable = (message: string): Refusal => new Refusal(503, 'ServiceUnavailable', message, { retryAfterSeconds: 1 })
+export const unavailable = (message: string): Refusal =>
+  new Refusal(503, 'ServiceUnavailable', message, { retryAfterSeconds: 1 })
 export const bodyTooLarge = (limitBytes: number): Refusal =>
   new Refusal(413, 'RequestEntityTooLarge', `Request entity too large: limit is ${limitBytes}`)
 
@@ -129,12 +161,23 @@ export const bodyTooLarge = (limitBytes: number): Refusal =>
 const fault = (kind: string, field: string, message: string): Cause => ({ reason: `FieldValue${kind}`, message, field })
 const shown = (value: unknown): string => (value === undefined ? 'null' : JSON.stringify(value))
 
-export const fieldRequired = (field: string, detail = ''): Cause => fault('Required', field, detail === '' ? 'Required value' : `Required value: ${detail}`)
-export const fieldInvalid = (field: string, value: unknown, detail: string): Cause => fault('Invalid', field, `Invalid value: ${shown(value)}: ${detail}`)
-export const fieldTypeInvalid = (field: string, value: unknown, detail: string): Cause => fault('TypeInvalid', field, `Invalid value: ${shown(value)}: ${detail}`)
-export const fieldForbidden = (field: string, detail: string): Cause => fault('Forbidden', field, `Forbidden: ${detail}`)
-export const fieldDuplicate = (field: string, value: unknown): Cause => fault('Duplicate', field, `Duplicate value: ${shown(value)}`)
+export const fieldRequired = (field: string, detail = ''): Cause =>
+  fault('Required', field, detail === '' ? 'Required value' : `Required value: ${detail}`)
+export const fieldInvalid = (field: string, value: unknown, detail: string): Cause =>
+  fault('Invalid', field, `Invalid value: ${shown(value)}: ${detail}`)
+export const fieldTypeInvalid = (field: string, value: unknown, detail: string): Cause =>
+  fault('TypeInvalid', field, `Invalid value: ${shown(value)}: ${detail}`)
+export const fieldForbidden = (field: string, detail: string): Cause =>
+  fault('Forbidden', field, `Forbidden: ${detail}`)
+export const fieldDuplicate = (field: string, value: unknown): Cause =>
+  fault('Duplicate', field, `Duplicate value: ${shown(value)}`)
 export const fieldNotSupported = (field: string, value: unknown, supported: readonly unknown[]): Cause =>
-  fault('NotSupported', field, `Unsupported value: ${shown(value)}: supported values: ${supported.map(shown).join(', ')}`)
-export const fieldTooLong = (field: string, limitBytes: number): Cause => fault('TooLong', field, `Too long: may not be more than ${limitBytes} bytes`)
-export const fieldTooMany = (field: string, count: number, limit: number): Cause => fault('TooMany', field, `Too many: ${count}: must have at most ${limit} items`)
+  fault(
+    'NotSupported',
+    field,
+    `Unsupported value: ${shown(value)}: supported values: ${supported.map(shown).join(', ')}`,
+  )
+export const fieldTooLong = (field: string, limitBytes: number): Cause =>
+  fault('TooLong', field, `Too long: may not be more than ${limitBytes} bytes`)
+export const fieldTooMany = (field: string, count: number, limit: number): Cause =>
+  fault('TooMany', field, `Too many: ${count}: must have at most ${limit} items`)

@@ -77,7 +77,8 @@ function firstIndex(low: number, high: number, isBelow: (index: number) => boole
 }
 
 /** The index of the first key that is not below `key`. */
-const firstFrom = (sorted: readonly string[], key: string): number => firstIndex(0, sorted.length, (index) => (sorted[index] ?? '') < key)
+const firstFrom = (sorted: readonly string[], key: string): number =>
+  firstIndex(0, sorted.length, (index) => (sorted[index] ?? '') < key)
 
 interface Kept {
   readonly change: Change
@@ -102,7 +103,11 @@ function openWindow(start: number): Window {
     add(change, atMilliseconds) {
       kept.push({ change, atMilliseconds })
       while (count() > WINDOW_MOST_CHANGES) dropOldest()
-      while (count() > WINDOW_LEAST_CHANGES && (kept[first]?.atMilliseconds ?? atMilliseconds) < atMilliseconds - WINDOW_MILLISECONDS) dropOldest()
+      while (
+        count() > WINDOW_LEAST_CHANGES &&
+        (kept[first]?.atMilliseconds ?? atMilliseconds) < atMilliseconds - WINDOW_MILLISECONDS
+      )
+        dropOldest()
     },
     since(revision) {
       if (revision < floor) return undefined

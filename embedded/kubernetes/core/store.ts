@@ -78,7 +78,10 @@ export async function openStore(options: { readonly storage: Storage; readonly c
     table(storageKey).set(key, object)
     const last = object ?? old
     if (last === undefined) continue
-    table(storageKey).window.add({ revision: at, key, object, old, last: object ?? withRevision(last, at) }, clock.monotonicMilliseconds())
+    table(storageKey).window.add(
+      { revision: at, key, object, old, last: object ?? withRevision(last, at) },
+      clock.monotonicMilliseconds(),
+    )
     published = at
   }
 
@@ -114,7 +117,8 @@ export async function openStore(options: { readonly storage: Storage; readonly c
   }
 }
 
-const withRevision = (object: KubeObject, revision: number): KubeObject => withMetadata(object, { resourceVersion: String(revision) })
+const withRevision = (object: KubeObject, revision: number): KubeObject =>
+  withMetadata(object, { resourceVersion: String(revision) })
 
 /** Taken at once: later changes replace objects in the tables, they never change them. */
 function recordsOf(tables: ReadonlyMap<string, Table>, revision: number): StoredRecord[] {

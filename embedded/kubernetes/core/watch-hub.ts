@@ -45,7 +45,11 @@ export function openWatchHub(store: Store): WatchHub {
   }
 }
 
-function openSubscription(after: number, missed: readonly Change[], onEnd: () => void): Subscription & { push(change: Change): void } {
+function openSubscription(
+  after: number,
+  missed: readonly Change[],
+  onEnd: () => void,
+): Subscription & { push(change: Change): void } {
   let queue: (Change | Note)[] = [...missed]
   let taken = 0
   let isEnded = false

@@ -4,7 +4,16 @@ import type { Answer, Engine } from './engine.ts'
 import type { Filter } from './filter.ts'
 import type { KubeObject } from './object.ts'
 import { isTrue, countIn, type Query } from './request.ts'
-import { badRequest, expired, fieldForbidden, invalid, revisionTooLarge, toStatus, unexpected, type Cause } from './status.ts'
+import {
+  badRequest,
+  expired,
+  fieldForbidden,
+  invalid,
+  revisionTooLarge,
+  toStatus,
+  unexpected,
+  type Cause,
+} from './status.ts'
 import type { Change } from './store.ts'
 import type { Subscription } from './watch-hub.ts'
 import { viewOf } from './view.ts'
@@ -42,7 +51,9 @@ export async function watch(engine: Engine, request: WatchRequest): Promise<Answ
   const state = wantsState ? initialState(engine, request) : []
   const subscription = engine.watches.subscribe(definition.storageKey, start)
   await engine.store.durable()
-  const body = subscription ? stream(engine, request, subscription, state, start) : tooOld(after, engine.store.table(definition.storageKey).window.floor())
+  const body = subscription
+    ? stream(engine, request, subscription, state, start)
+    : tooOld(after, engine.store.table(definition.storageKey).window.floor())
   return { status: 200, headers: { 'content-type': 'application/json' }, body }
 }
 
@@ -50,9 +61,16 @@ function checkOptions(query: Query): void {
   const causes: Cause[] = []
   const match = query.get('resourceVersionMatch') ?? ''
   if (query.get('sendInitialEvents') !== null && match !== 'NotOlderThan') {
-    causes.push(fieldForbidden('resourceVersionMatch', 'sendInitialEvents requires setting resourceVersionMatch to NotOlderThan'))
+    causes.push(
+      fieldForbidden('resourceVersionMatch', 'sendInitialEvents requires setting resourceVersionMatch to NotOlderThan'),
+    )
   } else if (match !== '' && query.get('sendInitialEvents') === null) {
-    causes.push(fieldForbidden('resourceVersionMatch', 'resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided'))
+    causes.push(
+      fieldForbidden(
+        'resourceVersionMatch',
+        'resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided',
+      ),
+    )
   }
   if (isTrue(query, 'sendInitialEvents') && !isTrue(query, 'allowWatchBookmarks')) {
     causes.push(fieldForbidden('sendInitialEvents', 'sendInitialEvents requires setting allowWatchBookmarks to true'))
@@ -60,7 +78,9 @@ function checkOptions(query: Query): void {
   if (causes.length > 0) throw invalid({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', causes)
 }
 
-const badRevision = (text: string): string => `resourceVersion: Invalid value: ${JSON.stringify(text)}: strconv.ParseUint: parsing ${JSON.stringify(text)}: invalid syntax`
+const badRevision = (text: string): string =>
+  `resourceVersion: Invalid value: ${JSON.stringify(text)}: strconv.ParseUint: parsing ${JSON.stringify(text)}: ` +
+  'invalid syntax'
 
 /** 0 for no text. Throws 400. */
 export function revisionIn(text: string): number {
@@ -82,7 +102,13 @@ async function* tooOld(asked: number, floor: number): AsyncGenerator<string> {
   yield frame('ERROR', JSON.stringify(toStatus(expired(`too old resource version: ${asked} (${floor})`))))
 }
 
-async function* stream(engine: Engine, request: WatchRequest, subscription: Subscription, state: readonly KubeObject[], start: number): AsyncGenerator<string> {
+async function* stream(
+  engine: Engine,
+  request: WatchRequest,
+  subscription: Subscription,
+  state: readonly KubeObject[],
+  start: number,
+): AsyncGenerator<string> {
   const { query, signal, render } = request
   const hasBookmarks = isTrue(query, 'allowWatchBookmarks')
   const stopTimers = arm(engine, subscription, query, hasBookmarks)
@@ -139,10 +165,28 @@ function frameOf({ definition, filter, render }: WatchRequest, change: Change): 
   if (!wasIn || change.old === undefined) return undefined
   // An object that left the selection is shown as it was, with the revision at which it left.
   const { old, revision } = change
-  return frame('DELETED', render(viewOf(definition, change.object === undefined ? change.last : { ...old, metadata: { ...old.metadata, resourceVersion: String(revision) } })))
+  return frame(
+    'DELETED',
+    render(
+      viewOf(
+        definition,
+        change.object === undefined
+          ? change.last
+          : { ...old, metadata: { ...old.metadata, resourceVersion: String(revision) } },
+      ),
+    ),
+  )
 }
 
-function bookmark({ definition }: WatchRequest, revision: number, annotations?: Readonly<Record<string, string>>): string {
-  const metadata = { resourceVersion: String(revision), creationTimestamp: null, ...(annotations ? { annotations } : {}) }
+function bookmark(
+  { definition }: WatchRequest,
+  revision: number,
+  annotations?: Readonly<Record<string, string>>,
+): string {
+  const metadata = {
+    resourceVersion: String(revision),
+    creationTimestamp: null,
+    ...(annotations ? { annotations } : {}),
+  }
   return frame('BOOKMARK', JSON.stringify({ kind: definition.kind, apiVersion: groupVersionOf(definition), metadata }))
 }

@@ -20,21 +20,33 @@ export async function create(engine: Engine, write: Write): Promise<Answer> {
   checkType(object, definition, request.body)
   const given = withNamespaceOf(object, target)
   const metadata = looseMetadata(given)
-  if (metadata.resourceVersion !== undefined && metadata.resourceVersion !== '') throw unexpected('resourceVersion should not be set on objects to be created')
+  if (metadata.resourceVersion !== undefined && metadata.resourceVersion !== '')
+    throw unexpected('resourceVersion should not be set on objects to be created')
   const base = asString(metadata.generateName)
   const fixed = asString(metadata.name)
   if (fixed === '' && base === '') {
-    throw invalid(definition, '', [fieldRequired('metadata.name', 'name or generateName is required'), ...uncheckedRules(definition)])
+    throw invalid(definition, '', [
+      fieldRequired('metadata.name', 'name or generateName is required'),
+      ...uncheckedRules(definition),
+    ])
   }
   for (let attempt = 1; ; attempt++) {
     const name = fixed === '' ? generatedName(base, engine.random) : fixed
     try {
-      return await dressed(engine, write, await change(engine, { ...write, target: { ...target, name } }, {
-        make: (current) => {
-          if (current) throw alreadyExists(definition, name)
-          return { given, source: 'body', duplicates }
-        },
-      }))
+      return await dressed(
+        engine,
+        write,
+        await change(
+          engine,
+          { ...write, target: { ...target, name } },
+          {
+            make: (current) => {
+              if (current) throw alreadyExists(definition, name)
+              return { given, source: 'body', duplicates }
+            },
+          },
+        ),
+      )
     } catch (error) {
       const isTaken = error instanceof Refusal && error.reason === 'AlreadyExists'
       if (fixed !== '' || !isTaken || attempt >= GENERATE_MOST_ATTEMPTS) throw error
@@ -47,21 +59,40 @@ export async function replace(engine: Engine, write: Write): Promise<Answer> {
   const { target, request } = write
   const { object, duplicates } = parseObject(request.body, request.headers['content-type'])
   if (target.subresource === 'scale') {
-    return dressed(engine, write, await change(engine, write, { make: (current) => ({ given: fromScale(target.definition, existing(target, current), object), source: 'body', duplicates }) }))
+    return dressed(
+      engine,
+      write,
+      await change(engine, write, {
+        make: (current) => ({
+          given: fromScale(target.definition, existing(target, current), object),
+          source: 'body',
+          duplicates,
+        }),
+      }),
+    )
   }
   checkType(object, target.definition, request.body)
   const given = withNamespaceOf(object, target)
   const name = asString(looseMetadata(given).name)
   if (name !== target.name) {
-    throw badRequest(name === '' ? 'name must be provided' : `the name of the object (${name}) does not match the name on the URL (${target.name})`)
+    throw badRequest(
+      name === ''
+        ? 'name must be provided'
+        : `the name of the object (${name}) does not match the name on the URL (${target.name})`,
+    )
   }
-  return dressed(engine, write, await change(engine, write, {
-    make: (current) => {
-      existing(target, current)
-      return { given, source: 'body', duplicates, isRevisionNeeded: needsRevision(target) }
-    },
-  }))
+  return dressed(
+    engine,
+    write,
+    await change(engine, write, {
+      make: (current) => {
+        existing(target, current)
+        return { given, source: 'body', duplicates, isRevisionNeeded: needsRevision(target) }
+      },
+    }),
+  )
 }
 
 /** Kinds that may be replaced without naming the revision that was read. */
-const needsRevision = ({ definition: { isCustom, resource } }: Target): boolean => isCustom || resource === 'leases' || resource === 'customresourcedefinitions'
+const needsRevision = ({ definition: { isCustom, resource } }: Target): boolean =>
+  isCustom || resource === 'leases' || resource === 'customresourcedefinitions'

@@ -18,27 +18,70 @@ export type CelValue = unknown
 
 /** Whole numbers become bigints, times become times; everything by what the schema says it is. */
 export function celValue(value: Json, schema: Schema | undefined): CelValue {
-  if (typeof value === 'number') return schema?.type === 'number' || !Number.isSafeInteger(value) ? value : BigInt(value)
-  if (typeof value === 'string') return schema?.format === 'date-time' || schema?.format === 'date' ? new Date(value) : value
+  if (typeof value === 'number')
+    return schema?.type === 'number' || !Number.isSafeInteger(value) ? value : BigInt(value)
+  if (typeof value === 'string')
+    return schema?.format === 'date-time' || schema?.format === 'date' ? new Date(value) : value
   if (isList(value)) return value.map((item) => celValue(item, schema?.items))
   if (!isObject(value)) return value
   const members = Object.entries(value).filter(([, member]) => member !== undefined)
-  return Object.fromEntries(members.map(([key, member]) => [schema?.properties && Object.hasOwn(schema.properties, key) ? escaped(key) : key, celValue(member ?? null, memberSchema(schema, key))]))
+  return Object.fromEntries(
+    members.map(([key, member]) => [
+      schema?.properties && Object.hasOwn(schema.properties, key) ? escaped(key) : key,
+      celValue(member ?? null, memberSchema(schema, key)),
+    ]),
+  )
 }
 
-const RESERVED = new Set(['true', 'false', 'null', 'in', 'as', 'break', 'const', 'continue', 'else', 'for', 'function', 'if', 'import', 'let', 'loop', 'package', 'namespace', 'return', 'var', 'void', 'while'])
+const RESERVED = new Set([
+  'true',
+  'false',
+  'null',
+  'in',
+  'as',
+  'break',
+  'const',
+  'continue',
+  'else',
+  'for',
+  'function',
+  'if',
+  'import',
+  'let',
+  'loop',
+  'package',
+  'namespace',
+  'return',
+  'var',
+  'void',
+  'while',
+])
 
 /** Most names stay as they are. */
 const PLAIN = /^[a-zA-Z0-9]*$/
 /** Names of members that are no identifiers, as Kubernetes spells them in expressions. */
 const escaped = (name: string): string =>
-  RESERVED.has(name) ? `__${name}__` : PLAIN.test(name) ? name : name.replaceAll('__', '__underscores__').replaceAll('.', '__dot__').replaceAll('-', '__dash__').replaceAll('/', '__slash__')
+  RESERVED.has(name)
+    ? `__${name}__`
+    : PLAIN.test(name)
+      ? name
+      : name
+          .replaceAll('__', '__underscores__')
+          .replaceAll('.', '__dot__')
+          .replaceAll('-', '__dash__')
+          .replaceAll('/', '__slash__')
 const unescaped = (name: string): string =>
-  name.replace(/^__([a-z]+)__$/, (whole, word: string) => (RESERVED.has(word) ? word : whole)).replaceAll('__dot__', '.').replaceAll('__dash__', '-').replaceAll('__slash__', '/').replaceAll('__underscores__', '__')
+  name
+    .replace(/^__([a-z]+)__$/, (whole, word: string) => (RESERVED.has(word) ? word : whole))
+    .replaceAll('__dot__', '.')
+    .replaceAll('__dash__', '-')
+    .replaceAll('__slash__', '/')
+    .replaceAll('__underscores__', '__')
 
 const typeOf = (schema: Schema): string => {
   if (schema['x-kubernetes-int-or-string'] || schema.nullable) return 'dyn'
-  if (schema.type === 'string') return schema.format === 'date-time' || schema.format === 'date' ? 'google.protobuf.Timestamp' : 'string'
+  if (schema.type === 'string')
+    return schema.format === 'date-time' || schema.format === 'date' ? 'google.protobuf.Timestamp' : 'string'
   return { integer: 'int', number: 'double', boolean: 'bool', array: 'list<dyn>' }[schema.type ?? ''] ?? 'dyn'
 }
 
@@ -46,7 +89,12 @@ const compiled = new Map<string, ParseResult>()
 const COMPILED_MOST = 10_000
 
 /** A function from the variables to the value. Throws an Error with a reason for expressions that are not accepted. */
-export function compileCel(expression: string, schema: Schema, isOldOptional: boolean, result: 'bool' | 'string'): (variables: { readonly self: CelValue; readonly oldSelf?: CelValue }) => unknown {
+export function compileCel(
+  expression: string,
+  schema: Schema,
+  isOldOptional: boolean,
+  result: 'bool' | 'string',
+): (variables: { readonly self: CelValue; readonly oldSelf?: CelValue }) => unknown {
   const type = typeOf(schema)
   const name = JSON.stringify([expression, type, isOldOptional])
   const known = compiled.get(name)
@@ -59,8 +107,12 @@ export function compileCel(expression: string, schema: Schema, isOldOptional: bo
   return parsed
 }
 
-function compile(environment: Environment, expression: string): { readonly parsed: ParseResult; readonly checked: TypeCheckResult } {
-  if (expression.length > EXPRESSION_MOST_LETTERS) throw new Error(`an expression may have at most ${EXPRESSION_MOST_LETTERS} letters`)
+function compile(
+  environment: Environment,
+  expression: string,
+): { readonly parsed: ParseResult; readonly checked: TypeCheckResult } {
+  if (expression.length > EXPRESSION_MOST_LETTERS)
+    throw new Error(`an expression may have at most ${EXPRESSION_MOST_LETTERS} letters`)
   const parsed = environment.parse(expression)
   const checked = parsed.check()
   if (!checked.valid) throw checked.error ?? new Error('the expression is not valid')
@@ -71,7 +123,8 @@ interface Node {
   readonly op: string
   readonly args: unknown
 }
-const isNode = (value: unknown): value is Node => typeof value === 'object' && value !== null && 'op' in value && 'args' in value
+const isNode = (value: unknown): value is Node =>
+  typeof value === 'object' && value !== null && 'op' in value && 'args' in value
 
 /** Follows `self.a.b` through the schema: what it does not declare is an error. Answers the schema of the node. */
 function checkNode(node: Node, self: Schema): Schema | undefined {
@@ -96,14 +149,19 @@ function environmentOf(type: string, isOldOptional: boolean): Environment {
   const name = `${type} ${isOldOptional}`
   let environment = environments.get(name)
   if (!environment) {
-    environment = library.clone().registerVariable('self', type).registerVariable('oldSelf', isOldOptional ? 'optional<dyn>' : type)
+    environment = library
+      .clone()
+      .registerVariable('self', type)
+      .registerVariable('oldSelf', isOldOptional ? 'optional<dyn>' : type)
     environments.set(name, environment)
   }
   return environment
 }
 
 /** Compares what CEL can order. */
-const order = (a: unknown, b: unknown): number => ((a as number) < (b as number) ? -1 : (a as number) > (b as number) ? 1 : 0) // bigint, number, string and Date compare alike
+const order = (a: unknown, b: unknown): number =>
+  // bigint, number, string and Date compare alike
+  (a as number) < (b as number) ? -1 : (a as number) > (b as number) ? 1 : 0
 
 const pick = (list: readonly unknown[], isBetter: (one: unknown, best: unknown) => boolean): unknown => {
   if (list.length === 0) throw new Error('no elements')
@@ -112,15 +170,33 @@ const pick = (list: readonly unknown[], isBetter: (one: unknown, best: unknown) 
 const sameValue = (a: unknown, b: unknown): boolean => order(a, b) === 0 && typeof a === typeof b
 
 const library = new Environment({ enableOptionalTypes: true, homogeneousAggregateLiterals: false, limits: LIMITS })
-  .registerFunction('list<dyn>.isSorted(): bool', (list: unknown[]) => list.every((item, index) => index === 0 || order(list[index - 1], item) <= 0))
+  .registerFunction('list<dyn>.isSorted(): bool', (list: unknown[]) =>
+    list.every((item, index) => index === 0 || order(list[index - 1], item) <= 0),
+  )
   .registerFunction('list<dyn>.min(): dyn', (list: unknown[]) => pick(list, (one, best) => order(one, best) < 0))
   .registerFunction('list<dyn>.max(): dyn', (list: unknown[]) => pick(list, (one, best) => order(one, best) > 0))
-  .registerFunction('list<dyn>.sum(): dyn', (list: (bigint | number)[]) => list.reduce((sum, one) => (typeof sum === 'bigint' && typeof one === 'bigint' ? sum + one : Number(sum) + Number(one)), list.every((one) => typeof one === 'bigint') ? 0n : 0))
-  .registerFunction('list<dyn>.indexOf(dyn): int', (list: unknown[], item: unknown) => BigInt(list.findIndex((one) => sameValue(one, item))))
-  .registerFunction('list<dyn>.lastIndexOf(dyn): int', (list: unknown[], item: unknown) => BigInt(list.findLastIndex((one) => sameValue(one, item))))
-  .registerFunction('string.find(string): string', (text: string, pattern: string) => compilePattern(pattern).exec(text)?.[0] ?? '')
-  .registerFunction('string.findAll(string): list<string>', (text: string, pattern: string) => [...text.matchAll(new RegExp(compilePattern(pattern).source, 'gu'))].map(([found]) => found))
-  .registerFunction('string.replace(string, string): string', (text: string, from: string, to: string) => text.replaceAll(from, () => to))
+  .registerFunction('list<dyn>.sum(): dyn', (list: (bigint | number)[]) =>
+    list.reduce(
+      (sum, one) => (typeof sum === 'bigint' && typeof one === 'bigint' ? sum + one : Number(sum) + Number(one)),
+      list.every((one) => typeof one === 'bigint') ? 0n : 0,
+    ),
+  )
+  .registerFunction('list<dyn>.indexOf(dyn): int', (list: unknown[], item: unknown) =>
+    BigInt(list.findIndex((one) => sameValue(one, item))),
+  )
+  .registerFunction('list<dyn>.lastIndexOf(dyn): int', (list: unknown[], item: unknown) =>
+    BigInt(list.findLastIndex((one) => sameValue(one, item))),
+  )
+  .registerFunction(
+    'string.find(string): string',
+    (text: string, pattern: string) => compilePattern(pattern).exec(text)?.[0] ?? '',
+  )
+  .registerFunction('string.findAll(string): list<string>', (text: string, pattern: string) =>
+    [...text.matchAll(new RegExp(compilePattern(pattern).source, 'gu'))].map(([found]) => found),
+  )
+  .registerFunction('string.replace(string, string): string', (text: string, from: string, to: string) =>
+    text.replaceAll(from, () => to),
+  )
   .registerFunction('string.charAt(int): string', (text: string, index: bigint) => [...text][Number(index)] ?? '')
   .registerFunction('isIP(string): bool', (text: string) => isIP(text) !== 0)
   .registerFunction('isCIDR(string): bool', isCidr)
@@ -129,10 +205,17 @@ const library = new Environment({ enableOptionalTypes: true, homogeneousAggregat
 
 const QUANTITY = /^[+-]?(\d+(\.\d*)?|\.\d+)(([KMGTPE]i)|[numkMGTPE]|([eE][+-]?\d+))?$/
 
-const conditionEnvironment = library.clone().registerVariable('request', 'dyn').registerVariable('object', 'dyn').registerVariable('oldObject', 'dyn')
+const conditionEnvironment = library
+  .clone()
+  .registerVariable('request', 'dyn')
+  .registerVariable('object', 'dyn')
+  .registerVariable('oldObject', 'dyn')
 
-/** Whether a webhook wants to be asked about a write. Throws an Error with a reason for expressions that are not accepted. */
-export function compileCondition(expression: string): (variables: { readonly request: CelValue; readonly object: CelValue; readonly oldObject: CelValue }) => unknown {
+/** Whether a webhook wants to be asked about a write. Throws an Error with a reason for expressions that are not
+ *  accepted. */
+export function compileCondition(
+  expression: string,
+): (variables: { readonly request: CelValue; readonly object: CelValue; readonly oldObject: CelValue }) => unknown {
   const name = JSON.stringify(['condition', expression])
   const known = compiled.get(name)
   if (known) return known

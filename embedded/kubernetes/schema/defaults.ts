@@ -16,7 +16,8 @@ export function withDefaults<T extends Json>(value: T, schema: Schema): T {
 function objectWithDefaults(value: JsonObject, schema: Schema): JsonObject {
   let filled: MutableObject | undefined
   for (const [key, member] of Object.entries(schema.properties ?? {})) {
-    const isMissing = !Object.hasOwn(value, key) || value[key] === undefined || (value[key] === null && member.nullable !== true)
+    const isMissing =
+      !Object.hasOwn(value, key) || value[key] === undefined || (value[key] === null && member.nullable !== true)
     if (isMissing && member.default !== undefined) setMember((filled ??= { ...value }), key, member.default)
   }
   for (const key of Object.keys(filled ?? value)) {

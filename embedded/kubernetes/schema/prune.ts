@@ -12,9 +12,16 @@ export function pruned<T extends Json>(value: T, schema: Schema, unknown: string
     const odd = isObject(metadata) ? unknownMetadata(metadata) : []
     if (kept === rest && odd.length === 0) return value
     unknown.push(...odd.map((name) => `${path}.${name}`))
-    const known = isObject(metadata) ? Object.fromEntries(Object.entries(metadata).filter(([key]) => !odd.includes(`metadata.${key}`))) : metadata
+    const known = isObject(metadata)
+      ? Object.fromEntries(Object.entries(metadata).filter(([key]) => !odd.includes(`metadata.${key}`)))
+      : metadata
     // An embedded resource keeps its type and metadata whatever its schema says.
-    return { ...(apiVersion === undefined ? {} : { apiVersion }), ...(kind === undefined ? {} : { kind }), ...(known === undefined ? {} : { metadata: known }), ...kept } as Json as T
+    return {
+      ...(apiVersion === undefined ? {} : { apiVersion }),
+      ...(kind === undefined ? {} : { kind }),
+      ...(known === undefined ? {} : { metadata: known }),
+      ...kept,
+    } as Json as T
   }
   if (isObject(value)) return prunedObject(value, schema, unknown, path) as T
   if (isList(value) && schema.items) {
@@ -38,7 +45,8 @@ function prunedObject(value: JsonObject, schema: Schema, unknown: string[], path
         unknown.push(here)
         isChanged = true
       }
-    } else if (member === null && known.nullable !== true) isChanged = true // absent, and so defaulted
+    } else if (member === null && known.nullable !== true)
+      isChanged = true // absent, and so defaulted
     else {
       const inner = pruned(member, known, unknown, here)
       isChanged ||= inner !== member

@@ -11,12 +11,26 @@ const isTransition = (rule: Rule): boolean => /\boldSelf\b/.test(rule.rule)
 /** Faults of the value by the rules of its schema and everything below it. An unchanged value is not held to rules
  *  that it broke before: what it breaks goes to `tolerated`. `old` is undefined for what is new, or cannot be told
  *  apart from it. */
-export function ruleFaults(value: Json | undefined, old: Json | undefined, schema: Schema, field = '', tolerated: Cause[] = []): Cause[] {
+export function ruleFaults(
+  value: Json | undefined,
+  old: Json | undefined,
+  schema: Schema,
+  field = '',
+  tolerated: Cause[] = [],
+): Cause[] {
   if (value === undefined || value === null) return []
   if (!hasRules(schema)) return []
   const { 'x-kubernetes-validations': rules = [] } = schema
-  const held: Held = { value, old, seen: once(() => celValue(value, schema)), seenBefore: once(() => (old === undefined ? undefined : celValue(old, schema))) }
-  return [...rules.flatMap((rule) => faultOf(rule, held, schema, field, tolerated)), ...faultsBelow(value, old, schema, field, tolerated)]
+  const held: Held = {
+    value,
+    old,
+    seen: once(() => celValue(value, schema)),
+    seenBefore: once(() => (old === undefined ? undefined : celValue(old, schema))),
+  }
+  return [
+    ...rules.flatMap((rule) => faultOf(rule, held, schema, field, tolerated)),
+    ...faultsBelow(value, old, schema, field, tolerated),
+  ]
 }
 
 /** A value that is held to rules, and what it was before; as expressions see them when the first of its rules asks. */
@@ -36,12 +50,17 @@ function faultsBelow(value: Json, old: Json | undefined, schema: Schema, field: 
   if (isObject(value)) {
     return Object.entries(value).flatMap(([key, member]) => {
       const known = memberSchema(schema, key)
-      const here = schema.additionalProperties && !schema.properties ? `${field}[${key}]` : field === '' ? key : `${field}.${key}`
+      const here =
+        schema.additionalProperties && !schema.properties ? `${field}[${key}]` : field === '' ? key : `${field}.${key}`
       return known ? ruleFaults(member, isObject(old) ? old[key] : undefined, known, here, tolerated) : []
     })
   }
   const { items } = schema
-  return isList(value) && items ? value.flatMap((item, index) => ruleFaults(item, formerItem(item, old, schema), items, `${field}[${index}]`, tolerated)) : []
+  return isList(value) && items
+    ? value.flatMap((item, index) =>
+        ruleFaults(item, formerItem(item, old, schema), items, `${field}[${index}]`, tolerated),
+      )
+    : []
 }
 
 const known = new WeakMap<Schema, boolean>()
@@ -51,7 +70,11 @@ export function hasRules(schema: Schema): boolean {
   let found = known.get(schema)
   if (found === undefined) {
     const { properties = {}, items, additionalProperties } = schema
-    const below = [...Object.values(properties), ...(items ? [items] : []), ...(typeof additionalProperties === 'object' ? [additionalProperties] : [])]
+    const below = [
+      ...Object.values(properties),
+      ...(items ? [items] : []),
+      ...(typeof additionalProperties === 'object' ? [additionalProperties] : []),
+    ]
     found = (schema['x-kubernetes-validations'] ?? []).length > 0 || below.some(hasRules)
     known.set(schema, found)
   }
@@ -77,14 +100,33 @@ function brokenBy(rule: Rule, { value, seen, seenBefore }: Held, schema: Schema,
   try {
     if (compileCel(rule.rule, schema, isOptional, 'bool')({ self, oldSelf }) === true) return []
   } catch (error) {
-    return [fieldInvalid(field, isObject(value) ? 'object' : isList(value) ? 'array' : value, `${reasonOf(error)} evaluating rule: ${text}`)]
+    return [
+      fieldInvalid(
+        field,
+        isObject(value) ? 'object' : isList(value) ? 'array' : value,
+        `${reasonOf(error)} evaluating rule: ${text}`,
+      ),
+    ]
   }
-  return [causeOf(rule, value, field + (rule.fieldPath ?? ''), ownMessage(rule, schema, isOptional, { self, oldSelf }) ?? text)]
+  return [
+    causeOf(
+      rule,
+      value,
+      field + (rule.fieldPath ?? ''),
+      ownMessage(rule, schema, isOptional, { self, oldSelf }) ?? text,
+    ),
+  ]
 }
 
-const reasonOf = (error: unknown): string => (error instanceof Error ? (error.message.split('\n')[0] ?? '').replace(/^No such key/, 'no such key') : String(error))
+const reasonOf = (error: unknown): string =>
+  error instanceof Error ? (error.message.split('\n')[0] ?? '').replace(/^No such key/, 'no such key') : String(error)
 
-function ownMessage(rule: Rule, schema: Schema, isOptional: boolean, variables: { readonly self: unknown; readonly oldSelf: unknown }): string | undefined {
+function ownMessage(
+  rule: Rule,
+  schema: Schema,
+  isOptional: boolean,
+  variables: { readonly self: unknown; readonly oldSelf: unknown },
+): string | undefined {
   if (rule.messageExpression === undefined) return undefined
   try {
     const message = compileCel(rule.messageExpression, schema, isOptional, 'string')(variables)
@@ -100,5 +142,7 @@ function causeOf(rule: Rule, value: Json, field: string, detail: string): Cause 
   if (rule.reason === 'FieldValueRequired') return fieldRequired(path, detail)
   if (rule.reason === 'FieldValueDuplicate') return fieldDuplicate(path, value)
   // Values with parts are too long to show.
-  return isObject(value) || isList(value) ? { reason: 'FieldValueInvalid', message: `Invalid value: ${detail}`, field: path } : fieldInvalid(path, value, detail)
+  return isObject(value) || isList(value)
+    ? { reason: 'FieldValueInvalid', message: `Invalid value: ${detail}`, field: path }
+    : fieldInvalid(path, value, detail)
 }

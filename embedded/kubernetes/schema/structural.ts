@@ -11,7 +11,9 @@ const TYPES = ['array', 'boolean', 'integer', 'number', 'object', 'string']
 const COLUMN_TYPES = ['integer', 'number', 'string', 'boolean', 'date']
 
 export function definitionFaults(crd: KubeObject): Cause[] {
-  return asList(at(crd, 'spec', 'versions')).flatMap((version, index, all) => versionFaults(version, `spec.versions[${index}]`, all.length === 1))
+  return asList(at(crd, 'spec', 'versions')).flatMap((version, index, all) =>
+    versionFaults(version, `spec.versions[${index}]`, all.length === 1),
+  )
 }
 
 function versionFaults(version: Json, field: string, isOnly: boolean): Cause[] {
@@ -21,10 +23,16 @@ function versionFaults(version: Json, field: string, isOnly: boolean): Cause[] {
   const schemaField = isOnly ? 'spec.validation.openAPIV3Schema' : `${field}.schema.openAPIV3Schema`
   return [
     ...(asString(at(version, 'name')) === '' ? [fieldRequired(`${field}.name`)] : []),
-    ...(schema.type === 'object' ? [] : [fieldInvalid(`${schemaField}.type`, schema.type ?? '', 'must be object at the root')]),
+    ...(schema.type === 'object'
+      ? []
+      : [fieldInvalid(`${schemaField}.type`, schema.type ?? '', 'must be object at the root')]),
     ...structuralFaults(schema as Schema, schemaField), // read defensively below
-    ...asList(at(version, 'additionalPrinterColumns')).flatMap((column, index) => columnFaults(column, `${field}.additionalPrinterColumns[${index}]`)),
-    ...asList(at(version, 'selectableFields')).flatMap((selectable, index) => pathFaults(at(selectable, 'jsonPath'), `${field}.selectableFields[${index}].jsonPath`)),
+    ...asList(at(version, 'additionalPrinterColumns')).flatMap((column, index) =>
+      columnFaults(column, `${field}.additionalPrinterColumns[${index}]`),
+    ),
+    ...asList(at(version, 'selectableFields')).flatMap((selectable, index) =>
+      pathFaults(at(selectable, 'jsonPath'), `${field}.selectableFields[${index}].jsonPath`),
+    ),
   ]
 }
 
@@ -50,24 +58,48 @@ function pathFaults(path: Json | undefined, field: string): Cause[] {
 function structuralFaults(schema: Schema, field: string): Cause[] {
   if ('$ref' in schema) return [fieldForbidden(`${field}.$ref`, '$ref is not supported')]
   const faults: Cause[] = junctorFaults(schema, field)
-  const isOpen = schema['x-kubernetes-int-or-string'] === true || schema['x-kubernetes-preserve-unknown-fields'] === true
-  if (schema.type === undefined && !isOpen) faults.push(fieldRequired(`${field}.type`, 'must not be empty for specified object fields'))
-  if (schema.type !== undefined && !TYPES.includes(schema.type)) faults.push(fieldNotSupported(`${field}.type`, schema.type, TYPES))
+  const isOpen =
+    schema['x-kubernetes-int-or-string'] === true || schema['x-kubernetes-preserve-unknown-fields'] === true
+  if (schema.type === undefined && !isOpen)
+    faults.push(fieldRequired(`${field}.type`, 'must not be empty for specified object fields'))
+  if (schema.type !== undefined && !TYPES.includes(schema.type))
+    faults.push(fieldNotSupported(`${field}.type`, schema.type, TYPES))
   if (schema.type === 'array' && !schema.items) faults.push(fieldRequired(`${field}.items`, 'must be specified'))
-  if (schema.properties && schema.additionalProperties !== undefined && schema.additionalProperties !== false) faults.push(fieldForbidden(`${field}.additionalProperties`, 'additionalProperties and properties are mutual exclusive'))
-  if (schema.additionalProperties === false) faults.push(fieldForbidden(`${field}.additionalProperties`, 'additionalProperties cannot be set to false'))
-  if (schema.uniqueItems) faults.push(fieldForbidden(`${field}.uniqueItems`, 'uniqueItems cannot be set to true since the runtime complexity becomes quadratic'))
-  if (schema['x-kubernetes-list-type'] === 'map' && (schema['x-kubernetes-list-map-keys'] ?? []).length === 0) faults.push(fieldRequired(`${field}.x-kubernetes-list-map-keys`, 'must not be empty if x-kubernetes-list-type is map'))
+  if (schema.properties && schema.additionalProperties !== undefined && schema.additionalProperties !== false)
+    faults.push(
+      fieldForbidden(`${field}.additionalProperties`, 'additionalProperties and properties are mutual exclusive'),
+    )
+  if (schema.additionalProperties === false)
+    faults.push(fieldForbidden(`${field}.additionalProperties`, 'additionalProperties cannot be set to false'))
+  if (schema.uniqueItems)
+    faults.push(
+      fieldForbidden(
+        `${field}.uniqueItems`,
+        'uniqueItems cannot be set to true since the runtime complexity becomes quadratic',
+      ),
+    )
+  if (schema['x-kubernetes-list-type'] === 'map' && (schema['x-kubernetes-list-map-keys'] ?? []).length === 0)
+    faults.push(
+      fieldRequired(`${field}.x-kubernetes-list-map-keys`, 'must not be empty if x-kubernetes-list-type is map'),
+    )
   if (schema['x-kubernetes-list-type'] === 'map') faults.push(...keyFaults(schema, field))
   if (schema.pattern !== undefined) faults.push(...patternFaults(schema.pattern, `${field}.pattern`))
-  for (const [index, rule] of (schema['x-kubernetes-validations'] ?? []).entries()) faults.push(...ruleDefinitionFaults(rule, schema, `${field}.x-kubernetes-validations[${index}]`))
-  if (schema.default !== undefined) faults.push(...schemaFaults(schema.default, schema).map((fault) => ({ ...fault, field: [`${field}.default`, fault.field].filter((part) => part !== '').join('.') })))
+  for (const [index, rule] of (schema['x-kubernetes-validations'] ?? []).entries())
+    faults.push(...ruleDefinitionFaults(rule, schema, `${field}.x-kubernetes-validations[${index}]`))
+  if (schema.default !== undefined)
+    faults.push(
+      ...schemaFaults(schema.default, schema).map((fault) => ({
+        ...fault,
+        field: [`${field}.default`, fault.field].filter((part) => part !== '').join('.'),
+      })),
+    )
   for (const [key, member] of Object.entries(schema.properties ?? {})) {
     if (field.endsWith('openAPIV3Schema') && ['apiVersion', 'kind', 'metadata'].includes(key)) continue
     faults.push(...structuralFaults(member, `${field}.properties[${key}]`))
   }
   if (schema.items) faults.push(...structuralFaults(schema.items, `${field}.items`))
-  if (typeof schema.additionalProperties === 'object') faults.push(...structuralFaults(schema.additionalProperties, `${field}.additionalProperties`))
+  if (typeof schema.additionalProperties === 'object')
+    faults.push(...structuralFaults(schema.additionalProperties, `${field}.additionalProperties`))
   return faults
 }
 
@@ -75,15 +107,27 @@ function structuralFaults(schema: Schema, field: string): Cause[] {
 const keyFaults = ({ items, 'x-kubernetes-list-map-keys': keys = [] }: Schema, field: string): Cause[] =>
   keys
     .filter((key) => items?.properties?.[key]?.default === undefined && !items?.required?.includes(key))
-    .map((key) => fieldRequired(`${field}.items.properties[${key}].default`, 'this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property'))
+    .map((key) =>
+      fieldRequired(
+        `${field}.items.properties[${key}].default`,
+        'this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property',
+      ),
+    )
 
 /** Alternatives may only narrow what the schema itself declares. */
 function junctorFaults(schema: Schema, field: string): Cause[] {
   const { allOf = [], anyOf = [], oneOf = [], not } = schema
   const isIntOrString = schema['x-kubernetes-int-or-string'] === true
-  const below = [...allOf.map((one, index) => ({ one, at: `allOf[${index}]` })), ...(isIntOrString ? [] : anyOf.map((one, index) => ({ one, at: `anyOf[${index}]` }))), ...oneOf.map((one, index) => ({ one, at: `oneOf[${index}]` })), ...(not ? [{ one: not, at: 'not' }] : [])]
+  const below = [
+    ...allOf.map((one, index) => ({ one, at: `allOf[${index}]` })),
+    ...(isIntOrString ? [] : anyOf.map((one, index) => ({ one, at: `anyOf[${index}]` }))),
+    ...oneOf.map((one, index) => ({ one, at: `oneOf[${index}]` })),
+    ...(not ? [{ one: not, at: 'not' }] : []),
+  ]
   return below.flatMap(({ one, at: place }) =>
-    (['type', 'default', 'description', 'nullable'] as const).filter((key) => one[key] !== undefined).map((key) => fieldForbidden(`${field}.${place}.${key}`, 'must be empty to be structural')),
+    (['type', 'default', 'description', 'nullable'] as const)
+      .filter((key) => one[key] !== undefined)
+      .map((key) => fieldForbidden(`${field}.${place}.${key}`, 'must be empty to be structural')),
   )
 }
 
@@ -97,8 +141,21 @@ function ruleDefinitionFaults(rule: Rule, schema: Schema, field: string): Cause[
       return []
     } catch (error) {
       const text = error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error)
-      const shown = { Rule: rule.rule, Message: rule.message ?? '', MessageExpression: rule.messageExpression ?? '', Reason: rule.reason ?? null, FieldPath: rule.fieldPath ?? '', OptionalOldSelf: rule.optionalOldSelf ?? null }
-      return [fieldInvalid(`${field}.${member}`, shown, error instanceof WrongResult ? text : `compilation failed: ERROR: ${text}`)]
+      const shown = {
+        Rule: rule.rule,
+        Message: rule.message ?? '',
+        MessageExpression: rule.messageExpression ?? '',
+        Reason: rule.reason ?? null,
+        FieldPath: rule.fieldPath ?? '',
+        OptionalOldSelf: rule.optionalOldSelf ?? null,
+      }
+      return [
+        fieldInvalid(
+          `${field}.${member}`,
+          shown,
+          error instanceof WrongResult ? text : `compilation failed: ERROR: ${text}`,
+        ),
+      ]
     }
   }
   return [...compiles('rule', 'bool'), ...compiles('messageExpression', 'string')]
@@ -109,6 +166,12 @@ function patternFaults(pattern: string, field: string): Cause[] {
     compilePattern(pattern)
     return []
   } catch (error) {
-    return [fieldInvalid(field, pattern, `must be a valid regular expression, but isn't: ${error instanceof Error ? error.message : String(error)}`)]
+    return [
+      fieldInvalid(
+        field,
+        pattern,
+        `must be a valid regular expression, but isn't: ${error instanceof Error ? error.message : String(error)}`,
+      ),
+    ]
   }
 }

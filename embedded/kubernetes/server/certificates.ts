@@ -18,19 +18,47 @@ export interface ServerCertificates extends Certificate {
 }
 
 /** Reads the certificates of the folder; makes what is missing, expires soon or lacks one of the hosts. */
-export async function openCertificates(options: { readonly folder: string; readonly hosts: readonly string[]; readonly clock: Clock; readonly random: Random }): Promise<ServerCertificates> {
+export async function openCertificates(options: {
+  readonly folder: string
+  readonly hosts: readonly string[]
+  readonly clock: Clock
+  readonly random: Random
+}): Promise<ServerCertificates> {
   const { folder, hosts, clock, random } = options
   const now = clock.now()
-  const made = { commonName: `svccloud-kubernetes-ca-${random.bytes(4).toString('hex')}`, days: AUTHORITY_DAYS, isAuthority: true, now, random }
+  const made = {
+    commonName: `svccloud-kubernetes-ca-${random.bytes(4).toString('hex')}`,
+    days: AUTHORITY_DAYS,
+    isAuthority: true,
+    now,
+    random,
+  }
   const authority = (await readPair(folder, 'ca')) ?? (await writePair(folder, 'ca', await makeCertificate(made)))
   const known = await readPair(folder, 'server')
-  const server = known && isGood(known, authority, hosts, now) ? known : await writePair(folder, 'server', await makeCertificate({ commonName: 'svccloud-kubernetes', days: SERVER_DAYS, hosts, authority, now, random }))
+  const server =
+    known && isGood(known, authority, hosts, now)
+      ? known
+      : await writePair(
+          folder,
+          'server',
+          await makeCertificate({
+            commonName: 'svccloud-kubernetes',
+            days: SERVER_DAYS,
+            hosts,
+            authority,
+            now,
+            random,
+          }),
+        )
   return { authority: authority.certificate, certificate: server.certificate, key: server.key }
 }
 
 async function readPair(folder: string, name: string): Promise<Certificate | undefined> {
   try {
-    const [certificate, key] = await Promise.all([readFile(join(folder, `${name}.crt`), 'utf8'), readFile(join(folder, `${name}.key`), 'utf8')])
+    const [certificate, key] = await Promise.all([
+      readFile(join(folder, `${name}.crt`), 'utf8'),
+      readFile(join(folder, `${name}.key`), 'utf8'),
+    ])
     // A pair that was half written when the process died is made anew.
     return new X509Certificate(certificate).checkPrivateKey(createPrivateKey(key)) ? { certificate, key } : undefined
   } catch {
@@ -46,7 +74,9 @@ async function writePair(folder: string, name: string, pair: Certificate): Promi
 
 function isGood(server: Certificate, authority: Certificate, hosts: readonly string[], now: Date): boolean {
   const certificate = new X509Certificate(server.certificate)
-  const isCovered = hosts.every((host) => (isIP(host) === 0 ? certificate.checkHost(host) : certificate.checkIP(host)) !== undefined)
+  const isCovered = hosts.every(
+    (host) => (isIP(host) === 0 ? certificate.checkHost(host) : certificate.checkIP(host)) !== undefined,
+  )
   const isSigned = certificate.verify(createPublicKey(authority.certificate))
   return isCovered && isSigned && Date.parse(certificate.validTo) - now.getTime() > RENEW_BEFORE_DAYS * DAY_MILLISECONDS
 }

@@ -38,35 +38,74 @@ export const COMPONENT_USERS = {
   apiserver: { user: 'system:svccloud:apiserver', groups: ['svccloud:components'] },
   controllers: { user: 'system:svccloud:controllers', groups: ['svccloud:components'] },
 } as const
-export const nodeUser = (node: string): { readonly user: string; readonly groups: readonly string[] } => ({ user: `system:node-agent:${node}`, groups: ['svccloud:nodes'] })
+export const nodeUser = (node: string): { readonly user: string; readonly groups: readonly string[] } => ({
+  user: `system:node-agent:${node}`,
+  groups: ['svccloud:nodes'],
+})
 export const ADMIN_USER = { user: 'svccloud-admin', groups: ['system:masters'] } as const
 
 /** Writes a kubeconfig for the user; the same user always has the same token. Answers the token. */
-export async function issueKubeconfig({ folder, url, authority, user, groups, file, random }: Issuing): Promise<string> {
+export async function issueKubeconfig({
+  folder,
+  url,
+  authority,
+  user,
+  groups,
+  file,
+  random,
+}: Issuing): Promise<string> {
   const token = await issueToken({ folder, user, groups, random })
   await writeDurably(file, kubeconfig({ url, authority, user, token }))
   return token
 }
 
 /** The token of the user, made and stored when there is none with these groups. One process at a time may issue. */
-export async function issueToken({ folder, user, groups, random }: Pick<Issuing, 'folder' | 'user' | 'groups' | 'random'>): Promise<string> {
+export async function issueToken({
+  folder,
+  user,
+  groups,
+  random,
+}: Pick<Issuing, 'folder' | 'user' | 'groups' | 'random'>): Promise<string> {
   const path = join(folder, TOKEN_FILE)
   const credentials = parse(await readFile(path, 'utf8').catch(() => '[]'))
   const known = credentials.find((credential) => credential.user === user)
   if (known && known.groups.join() === groups.join()) return known.token
-  const issued: Credential = { token: known?.token ?? newBase62(random, TOKEN_LETTERS), user, uid: known?.uid ?? newUuid(random), groups }
-  await writeDurably(path, `${JSON.stringify([...credentials.filter((credential) => credential !== known), issued], null, 2)}\n`)
+  const issued: Credential = {
+    token: known?.token ?? newBase62(random, TOKEN_LETTERS),
+    user,
+    uid: known?.uid ?? newUuid(random),
+    groups,
+  }
+  await writeDurably(
+    path,
+    `${JSON.stringify([...credentials.filter((credential) => credential !== known), issued], null, 2)}\n`,
+  )
   return issued.token
 }
 
 // Only issueToken writes the file, and always whole.
 const parse = (text: string): Credential[] => JSON.parse(text) as Credential[]
 
-export function kubeconfig({ url, authority, user, token }: { readonly url: string; readonly authority: string; readonly user: string; readonly token: string }): string {
+export function kubeconfig({
+  url,
+  authority,
+  user,
+  token,
+}: {
+  readonly url: string
+  readonly authority: string
+  readonly user: string
+  readonly token: string
+}): string {
   return stringify({
     apiVersion: 'v1',
     kind: 'Config',
-    clusters: [{ name: 'svccloud', cluster: { server: url, 'certificate-authority-data': Buffer.from(authority).toString('base64') } }],
+    clusters: [
+      {
+        name: 'svccloud',
+        cluster: { server: url, 'certificate-authority-data': Buffer.from(authority).toString('base64') },
+      },
+    ],
     users: [{ name: user, user: { token } }],
     contexts: [{ name: 'svccloud', context: { cluster: 'svccloud', user, namespace: 'default' } }],
     'current-context': 'svccloud',
@@ -84,7 +123,12 @@ export function tokenFile(folder: string): Authenticate {
   const reload = () => {
     const changedAt = statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0
     if (changedAt === readAt) return
-    users = new Map(parse(readFileSync(path, 'utf8')).map(({ token, user, uid, groups }) => [digest(token).toString('hex'), { name: user, uid, groups: [...groups, 'system:authenticated'] }]))
+    users = new Map(
+      parse(readFileSync(path, 'utf8')).map(({ token, user, uid, groups }) => [
+        digest(token).toString('hex'),
+        { name: user, uid, groups: [...groups, 'system:authenticated'] },
+      ]),
+    )
     readAt = changedAt
   }
   return (token) => {

@@ -46,7 +46,15 @@ export interface HttpsServer {
 export async function serveHttps(options: HttpsOptions): Promise<HttpsServer> {
   const { certificates, host, port, log } = options
   const server = createServer(
-    { cert: certificates.certificate, key: certificates.key, ca: certificates.authority, keepAliveTimeout: KEEP_ALIVE_MILLISECONDS, headersTimeout: HEADERS_MILLISECONDS, requestTimeout: 0, noDelay: true },
+    {
+      cert: certificates.certificate,
+      key: certificates.key,
+      ca: certificates.authority,
+      keepAliveTimeout: KEEP_ALIVE_MILLISECONDS,
+      headersTimeout: HEADERS_MILLISECONDS,
+      requestTimeout: 0,
+      noDelay: true,
+    },
     (incoming, outgoing) => {
       serve(options, incoming, outgoing).catch((error: unknown) => {
         log.warn('a response could not be finished', { error })
@@ -80,7 +88,14 @@ async function serve(options: HttpsOptions, incoming: IncomingMessage, outgoing:
     const path = (incoming.url ?? '/').split('?')[0] ?? '/'
     const user = userOf(options.core, incoming)
     if (!user && !OPEN_PATHS.has(path)) throw unauthorized()
-    if (path === '/metrics') return await send(outgoing, incoming, 200, { 'content-type': options.metrics.contentType }, await options.metrics.text())
+    if (path === '/metrics')
+      return await send(
+        outgoing,
+        incoming,
+        200,
+        { 'content-type': options.metrics.contentType },
+        await options.metrics.text(),
+      )
     const request = await requestOf(incoming, gone.signal)
     await reply(await options.core.handle(request, user ?? ANONYMOUS), incoming, outgoing, gone.signal)
   } catch (error) {
@@ -101,12 +116,14 @@ async function requestOf(incoming: IncomingMessage, signal: AbortSignal): Promis
   const method = incoming.method ?? ''
   if (!METHODS.has(method)) throw methodNotAllowed()
   const headers: Record<string, string> = {}
-  for (const [name, value] of Object.entries(incoming.headers)) if (value !== undefined) headers[name] = Array.isArray(value) ? value.join(', ') : value
+  for (const [name, value] of Object.entries(incoming.headers))
+    if (value !== undefined) headers[name] = Array.isArray(value) ? value.join(', ') : value
   delete headers.authorization
   const bytes = method === 'GET' ? Buffer.alloc(0) : await bodyOf(incoming)
   const base = { method: method as Request['method'], path: incoming.url ?? '/', signal } // one of METHODS
   if (bytes.length === 0) return { ...base, headers }
-  if ((headers['content-type'] ?? '').startsWith(PROTOBUF)) return { ...base, headers: { ...headers, 'content-type': 'application/json' }, body: jsonFromProtobuf(bytes) }
+  if ((headers['content-type'] ?? '').startsWith(PROTOBUF))
+    return { ...base, headers: { ...headers, 'content-type': 'application/json' }, body: jsonFromProtobuf(bytes) }
   if (!isUtf8(bytes)) throw badRequest('the body is not UTF-8')
   return { ...base, headers, body: bytes.toString() }
 }
@@ -122,23 +139,41 @@ async function bodyOf(incoming: IncomingMessage): Promise<Buffer> {
   return Buffer.concat(chunks)
 }
 
-async function reply(response: Response, incoming: IncomingMessage, outgoing: ServerResponse, gone: AbortSignal): Promise<void> {
+async function reply(
+  response: Response,
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  gone: AbortSignal,
+): Promise<void> {
   if (!isStream(incoming)) return send(outgoing, incoming, response.status, response.headers, await response.text())
   outgoing.writeHead(response.status, { 'cache-control': 'no-cache, private', ...response.headers })
   outgoing.flushHeaders() // clients start their timeout when they see the headers
   for await (const line of response.lines()) {
     if (gone.aborted) break
-    if (!outgoing.write(`${line}\n`)) await once(outgoing, 'drain', { signal: gone }).catch(() => {}) // gone: the next turn ends it
+    // gone: the next turn ends it
+    if (!outgoing.write(`${line}\n`)) await once(outgoing, 'drain', { signal: gone }).catch(() => {})
   }
   outgoing.end()
 }
 
 const isStream = (incoming: IncomingMessage): boolean => /[?&]watch=(true|1)/.test(incoming.url ?? '')
 
-async function send(outgoing: ServerResponse, incoming: IncomingMessage, status: number, headers: Readonly<Record<string, string>>, text: string): Promise<void> {
-  const isLarge = text.length > COMPRESS_FROM_BYTES && /\bgzip\b/.test(String(incoming.headers['accept-encoding'] ?? ''))
+async function send(
+  outgoing: ServerResponse,
+  incoming: IncomingMessage,
+  status: number,
+  headers: Readonly<Record<string, string>>,
+  text: string,
+): Promise<void> {
+  const isLarge =
+    text.length > COMPRESS_FROM_BYTES && /\bgzip\b/.test(String(incoming.headers['accept-encoding'] ?? ''))
   const body = isLarge ? await compress(text, { level: 1 }) : Buffer.from(text)
   const length: Record<string, number> = status === 304 ? {} : { 'content-length': body.length }
-  outgoing.writeHead(status, { 'cache-control': 'no-cache, private', ...headers, ...(isLarge ? { 'content-encoding': 'gzip' } : {}), ...length })
+  outgoing.writeHead(status, {
+    'cache-control': 'no-cache, private',
+    ...headers,
+    ...(isLarge ? { 'content-encoding': 'gzip' } : {}),
+    ...length,
+  })
   outgoing.end(status === 304 ? undefined : body)
 }

@@ -16,10 +16,36 @@ const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5
 export function openMetrics(engine: Engine, clock: Clock): RequestMetrics {
   const registry = openRegistry({ isProcessWide: true })
   const registers = [registry]
-  const requests = new Counter({ name: 'apiserver_request_total', help: 'Requests by verb, resource and status code.', labelNames: ['verb', 'resource', 'code'], registers })
-  const seconds = new Histogram({ name: 'apiserver_request_duration_seconds', help: 'How long requests took, watches left out.', labelNames: ['verb', 'resource'], buckets: SECONDS, registers })
-  new Gauge({ name: 'apiserver_longrunning_requests', help: 'Watches that are open.', registers, collect() { this.set(engine.watches.count()) } })
-  new Gauge({ name: 'apiserver_storage_objects', help: 'Objects by resource.', labelNames: ['resource'], registers, collect() { for (const [key, table] of engine.store.tables()) this.set({ resource: resourceName(key) }, table.size()) } })
+  const requests = new Counter({
+    name: 'apiserver_request_total',
+    help: 'Requests by verb, resource and status code.',
+    labelNames: ['verb', 'resource', 'code'],
+    registers,
+  })
+  const seconds = new Histogram({
+    name: 'apiserver_request_duration_seconds',
+    help: 'How long requests took, watches left out.',
+    labelNames: ['verb', 'resource'],
+    buckets: SECONDS,
+    registers,
+  })
+  new Gauge({
+    name: 'apiserver_longrunning_requests',
+    help: 'Watches that are open.',
+    registers,
+    collect() {
+      this.set(engine.watches.count())
+    },
+  })
+  new Gauge({
+    name: 'apiserver_storage_objects',
+    help: 'Objects by resource.',
+    labelNames: ['resource'],
+    registers,
+    collect() {
+      for (const [key, table] of engine.store.tables()) this.set({ resource: resourceName(key) }, table.size())
+    },
+  })
   return {
     began(method, url) {
       const startedAt = clock.monotonicMilliseconds()
@@ -45,7 +71,9 @@ const resourceName = (storageKey: string): string => {
 function resourceOf(engine: Engine, url: string): string {
   try {
     const path = parseResourcePath(url.split('?')[0] ?? '')
-    return path && engine.registry.find(path.group, path.version, path.resource) ? resourceName(`${path.group}/${path.resource}`) : ''
+    return path && engine.registry.find(path.group, path.version, path.resource)
+      ? resourceName(`${path.group}/${path.resource}`)
+      : ''
   } catch {
     return ''
   }

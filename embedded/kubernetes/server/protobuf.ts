@@ -9,7 +9,8 @@ const MAGIC = Buffer.from('k8s\0')
 
 /** The envelope `runtime.Unknown` and the object inside. Throws for kinds that are not known. */
 export function jsonFromProtobuf(bytes: Buffer): string {
-  if (!bytes.subarray(0, MAGIC.length).equals(MAGIC)) throw badRequest('provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]')
+  if (!bytes.subarray(0, MAGIC.length).equals(MAGIC))
+    throw badRequest('provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]')
   try {
     const { typeMeta, raw } = asObject(decode(bytes.subarray(MAGIC.length), 'Unknown'))
     const { apiVersion, kind } = asObject(typeMeta)
@@ -43,7 +44,10 @@ function decodeFields(bytes: Uint8Array, fields: readonly Field[]): JsonObject {
 
 function take(reader: BinaryReader, { name, type, shape }: Field, value: MutableObject): void {
   if (shape === 'map') {
-    const entry = decodeFields(reader.bytes(), [{ number: 1, name: 'key', type: 'string', shape: 'one' }, { number: 2, name: 'value', type, shape: 'one' }])
+    const entry = decodeFields(reader.bytes(), [
+      { number: 1, name: 'key', type: 'string', shape: 'one' },
+      { number: 2, name: 'value', type, shape: 'one' },
+    ])
     const map = { ...asObject(value[name]) }
     setMember(map, asString(entry.key), entry.value ?? '')
     value[name] = map

@@ -39,16 +39,46 @@ export interface EmbeddedServer {
 }
 
 /** Throws when the folder is in use. */
-export async function startServer({ folder, host, port, clock, random, log, onStorageFailure = () => {} }: ServerOptions): Promise<EmbeddedServer> {
+export async function startServer({
+  folder,
+  host,
+  port,
+  clock,
+  random,
+  log,
+  onStorageFailure = () => {},
+}: ServerOptions): Promise<EmbeddedServer> {
   await mkdir(folder, { recursive: true, mode: 0o700 })
   const storage = await openLogStorage({ folder: join(folder, 'log'), log, onFailure: onStorageFailure })
-  const core = await openCore({ clock, random, log, storage, authenticate: tokenFile(folder), tokenKey: await tokenKeyOf(folder, random), callWebhook })
+  const core = await openCore({
+    clock,
+    random,
+    log,
+    storage,
+    authenticate: tokenFile(folder),
+    tokenKey: await tokenKeyOf(folder, random),
+    callWebhook,
+  })
   storage.setSource(() => core.engine.store.state())
-  const certificates = await openCertificates({ folder, hosts: [...new Set(['127.0.0.1', 'localhost', reachable(host)])], clock, random })
-  const https = await serveHttps({ core, certificates, host, port, log, metrics: openMetrics(core.engine, clock), clock })
+  const certificates = await openCertificates({
+    folder,
+    hosts: [...new Set(['127.0.0.1', 'localhost', reachable(host)])],
+    clock,
+    random,
+  })
+  const https = await serveHttps({
+    core,
+    certificates,
+    host,
+    port,
+    log,
+    metrics: openMetrics(core.engine, clock),
+    clock,
+  })
   const url = `https://${bracketed(reachable(host))}:${https.port}`
   const { authority } = certificates
-  const issue: EmbeddedServer['issue'] = (user, file) => issueKubeconfig({ folder, url, authority, ...user, file, random })
+  const issue: EmbeddedServer['issue'] = (user, file) =>
+    issueKubeconfig({ folder, url, authority, ...user, file, random })
   const kubeconfig = join(folder, 'admin.kubeconfig')
   await issue(ADMIN_USER, kubeconfig)
   return {

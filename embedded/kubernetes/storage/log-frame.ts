@@ -9,7 +9,10 @@ export const checksum = (text: string): string => crc32(text).toString(16).padSt
 
 /** `crc [[revision,"group/resource","key",object or null],...]\n`: JSON never holds a newline, so a line is a batch. */
 export function frameOf(records: readonly StoredRecord[]): string {
-  const items = records.map(({ revision, storageKey, key, object }) => `[${revision},${JSON.stringify(storageKey)},${JSON.stringify(key)},${object ? textOf(object) : 'null'}]`)
+  const items = records.map(
+    ({ revision, storageKey, key, object }) =>
+      `[${revision},${JSON.stringify(storageKey)},${JSON.stringify(key)},${object ? textOf(object) : 'null'}]`,
+  )
   const payload = `[${items.join(',')}]`
   return `${checksum(payload)} ${payload}\n`
 }
@@ -20,5 +23,10 @@ export function recordsIn(line: string): StoredRecord[] | undefined {
   if (line[CHECKSUM_LENGTH] !== ' ' || checksum(payload) !== line.slice(0, CHECKSUM_LENGTH)) return undefined
   // The checksum says that frameOf wrote it.
   const items = JSON.parse(payload) as [number, string, string, KubeObject | null][]
-  return items.map(([revision, storageKey, key, object]) => ({ revision, storageKey, key, object: object ?? undefined }))
+  return items.map(([revision, storageKey, key, object]) => ({
+    revision,
+    storageKey,
+    key,
+    object: object ?? undefined,
+  }))
 }

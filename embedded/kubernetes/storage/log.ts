@@ -172,7 +172,8 @@ async function writeSnapshot(folder: string, revision: number, records: Iterable
 const END = 'end'
 
 async function removeOlder(folder: string, revision: number): Promise<void> {
-  for (const { name, revision: at } of await filesIn(folder)) if (at < revision) await rm(join(folder, name), { force: true })
+  for (const { name, revision: at } of await filesIn(folder))
+    if (at < revision) await rm(join(folder, name), { force: true })
 }
 
 interface NamedFile {
@@ -193,9 +194,12 @@ async function loadFolder(folder: string, log: Logger): Promise<Loaded & { reado
   for (const { name } of files.filter(({ kind }) => kind === 'partial')) await rm(join(folder, name), { force: true })
   const newest = Math.max(0, ...files.filter(({ kind }) => kind === 'snapshot').map(({ revision }) => revision))
   const snapshot = newest === 0 ? [] : await readSnapshot(join(folder, `snapshot-${newest}`), newest)
-  const logs = files.filter(({ kind, revision }) => kind === 'log' && revision >= newest).sort((a, b) => a.revision - b.revision)
+  const logs = files
+    .filter(({ kind, revision }) => kind === 'log' && revision >= newest)
+    .sort((a, b) => a.revision - b.revision)
   const records: StoredRecord[] = []
-  for (const [index, { name }] of logs.entries()) records.push(...(await readLog(join(folder, name), index === logs.length - 1, log)))
+  for (const [index, { name }] of logs.entries())
+    records.push(...(await readLog(join(folder, name), index === logs.length - 1, log)))
   return { snapshot, revision: newest, records, logRevision: logs.at(-1)?.revision ?? newest }
 }
 
@@ -221,7 +225,8 @@ async function readSnapshot(path: string, revision: number): Promise<StoredRecor
     records.push(...line.records)
   }
   const end = records.pop()
-  if (end?.storageKey !== END || end.revision !== revision || Number(end.key) !== records.length) throw new LogDamaged(`${path} is not whole`)
+  if (end?.storageKey !== END || end.revision !== revision || Number(end.key) !== records.length)
+    throw new LogDamaged(`${path} is not whole`)
   return records
 }
 

@@ -1,4 +1,5 @@
-/** A tool call as the request that it stands for, sent through the same pipeline as any other, and its response as a result that a
+/** A tool call as the request that it stands for, sent through the same pipeline as any other, and its response as a
+ *  result that a
  *  model can use. Nothing is decided here: who may do it and whether the arguments are right is the route's to say. */
 import { badRequest, Problem, type FieldError } from '../../../domain/problem.ts'
 import type { RequestFacts } from '../call.ts'
@@ -41,9 +42,13 @@ export async function dispatch(dispatcher: Dispatcher, calling: Calling): Promis
   const response = await dispatcher.service(incoming)
   const text = await textOf(response)
   const { status, headers } = response
-  if (status >= 400) return failure(dispatcher, calling, { status, document: text === '' ? {} : JSON.parse(text) as Members, headers }) // refusals are problem documents
+  if (status >= 400)
+    // refusals are problem documents
+    return failure(dispatcher, calling, { status, document: text === '' ? {} : (JSON.parse(text) as Members), headers })
   return {
-    content: [{ type: 'text', text: text === '' ? `Done (${status}).` : text }], structuredContent: text === '' ? {} : JSON.parse(text) as Members, isError: false, // answers are JSON objects
+    content: [{ type: 'text', text: text === '' ? `Done (${status}).` : text }],
+    structuredContent: text === '' ? {} : (JSON.parse(text) as Members),
+    isError: false, // answers are JSON objects
     _meta: metaOf(dispatcher, { status, headers }),
   }
 }
@@ -54,27 +59,42 @@ const FORWARDED = ['authorization', 'user-agent', 'traceparent', 'tracestate'] a
 function requestOf({ route, arguments: given, request }: Calling): HttpRequest {
   const { path, query } = placesOf(route)
   const missing = path.filter((name) => !isText(given[name]))
-  if (missing.length > 0) throw refusal(missing.map((field) => ({ field, detail: given[field] === undefined ? 'is required' : 'must be a string' })))
-  const target = route.path.replaceAll(/\{(\w+)\}/g, (_all, name: string) => encodeURIComponent(String(given[name]).toWellFormed()))
+  if (missing.length > 0)
+    throw refusal(
+      missing.map((field) => ({ field, detail: given[field] === undefined ? 'is required' : 'must be a string' })),
+    )
+  const target = route.path.replaceAll(/\{(\w+)\}/g, (_all, name: string) =>
+    encodeURIComponent(String(given[name]).toWellFormed()),
+  )
   const rest = Object.entries(given).filter(([name, value]) => !path.includes(name) && value !== undefined)
   const isInQuery = (name: string) => query.includes(name) || route.body === null
-  const search = new URLSearchParams(rest.filter(([name]) => isInQuery(name)).flatMap(([name, value]) => queryEntries(name, value)))
+  const search = new URLSearchParams(
+    rest.filter(([name]) => isInQuery(name)).flatMap(([name, value]) => queryEntries(name, value)),
+  )
   if (query.includes('limit') && !search.has('limit')) search.set('limit', String(LIMIT_DEFAULT))
-  const headers = Object.fromEntries(FORWARDED.flatMap((name) => (request.header(name) === undefined ? [] : [[name, request.header(name)]])))
+  const headers = Object.fromEntries(
+    FORWARDED.flatMap((name) => (request.header(name) === undefined ? [] : [[name, request.header(name)]])),
+  )
   return {
-    method: route.method, target: search.size === 0 ? target : `${target}?${search}`, remoteAddress: request.sourceIp, signal: request.signal,
+    method: route.method,
+    target: search.size === 0 ? target : `${target}?${search}`,
+    remoteAddress: request.sourceIp,
+    signal: request.signal,
     headers: route.body === null ? headers : { ...headers, 'content-type': 'application/json' },
-    ...(route.body === null ? {} : { body: JSON.stringify(Object.fromEntries(rest.filter(([name]) => !isInQuery(name)))) }),
+    ...(route.body === null
+      ? {}
+      : { body: JSON.stringify(Object.fromEntries(rest.filter(([name]) => !isInQuery(name)))) }),
   }
 }
 
 const isText = (value: unknown): boolean => (typeof value === 'string' && value !== '') || typeof value === 'number'
-const refusal = (errors: readonly FieldError[]): Problem => badRequest(`${errors[0]?.field} ${errors[0]?.detail}.`, errors)
+const refusal = (errors: readonly FieldError[]): Problem =>
+  badRequest(`${errors[0]?.field} ${errors[0]?.detail}.`, errors)
 
 /** Lists are repeated parameters; what is no plain value becomes text that the route refuses. */
 const queryEntries = (name: string, value: unknown): [string, string][] =>
   Array.isArray(value) ? value.map((item) => [name, textFor(item)]) : value === null ? [] : [[name, textFor(value)]]
-const textFor = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value) ?? '')
+const textFor = (value: unknown): string => (typeof value === 'string' ? value : (JSON.stringify(value) ?? ''))
 
 async function textOf({ body }: HttpResponse): Promise<string> {
   if (typeof body === 'string') return body
@@ -90,15 +110,26 @@ interface Outcome {
   readonly document?: Members
 }
 
-function failure(dispatcher: Dispatcher, { hasOutputSchema }: Calling, outcome: Outcome & { readonly document: Members }): ToolResult {
+function failure(
+  dispatcher: Dispatcher,
+  { hasOutputSchema }: Calling,
+  outcome: Outcome & { readonly document: Members },
+): ToolResult {
   const { status, document } = outcome
   const { title, detail, reason, errors } = document
   const lines = [
-    `${status} ${String(title ?? '')}: ${String(detail ?? '')}`, ...(reason === undefined ? [] : [`reason: ${String(reason)}`]),
-    ...(errors === undefined ? [] : [`errors: ${JSON.stringify(errors)}`]), ...(outcome.headers['retry-after'] === undefined ? [] : [`retry after ${String(outcome.headers['retry-after'])} seconds`]),
+    `${status} ${String(title ?? '')}: ${String(detail ?? '')}`,
+    ...(reason === undefined ? [] : [`reason: ${String(reason)}`]),
+    ...(errors === undefined ? [] : [`errors: ${JSON.stringify(errors)}`]),
+    ...(outcome.headers['retry-after'] === undefined
+      ? []
+      : [`retry after ${String(outcome.headers['retry-after'])} seconds`]),
   ]
   return {
-    content: [{ type: 'text', text: lines.join('\n') }], ...(hasOutputSchema ? {} : { structuredContent: document }), isError: true, _meta: metaOf(dispatcher, outcome),
+    content: [{ type: 'text', text: lines.join('\n') }],
+    ...(hasOutputSchema ? {} : { structuredContent: document }),
+    isError: true,
+    _meta: metaOf(dispatcher, outcome),
   }
 }
 
@@ -106,7 +137,8 @@ function metaOf({ metaPrefix }: Dispatcher, { status, headers, document }: Outco
   const requestId = headers['x-request-id']
   const retryAfter = headers['retry-after']
   return {
-    [`${metaPrefix}status`]: status, ...(requestId === undefined ? {} : { [`${metaPrefix}request_id`]: requestId }),
+    [`${metaPrefix}status`]: status,
+    ...(requestId === undefined ? {} : { [`${metaPrefix}request_id`]: requestId }),
     ...(document?.['reason'] === undefined ? {} : { [`${metaPrefix}reason`]: document['reason'] }),
     ...(retryAfter === undefined ? {} : { [`${metaPrefix}retry_after_seconds`]: Number(retryAfter) }),
   }

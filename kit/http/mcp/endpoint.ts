@@ -1,10 +1,20 @@
-/** The MCP endpoint as a handler: decides about the message, answers it from the tools, dispatches calls into the API. */
+/** The MCP endpoint as a handler: decides about the message, answers it from the tools, dispatches calls into the API.
+ */
 import { rateLimited } from '../../../domain/problem.ts'
 import type { Answer, Customer, RequestFacts } from '../call.ts'
 import type { Route } from '../route.ts'
 import { isReadOnlyToken } from '../steps/credential-guard.ts'
 import { type Dispatcher, dispatch, type ToolResult } from './dispatch.ts'
-import { decide, errorMessage, INVALID_PARAMS, type Members, type MessageId, type Question, resultMessage, REVISIONS } from './protocol.ts'
+import {
+  decide,
+  errorMessage,
+  INVALID_PARAMS,
+  type Members,
+  type MessageId,
+  type Question,
+  resultMessage,
+  REVISIONS,
+} from './protocol.ts'
 import { SEARCH_TOOLS, searchStep } from './search.ts'
 import { isAllowed, isChosen, type ShownTool, type Tool, type ToolFilter, toolsOf } from './tools.ts'
 
@@ -46,7 +56,11 @@ export function createMcp(options: McpOptions): (call: McpCall) => Promise<Answe
     if (decision.kind === 'error') return { status: 200, body: errorMessage(decision.id, decision.error) }
     const key = call.caller.token?.id ?? call.caller.userId
     const others = running.get(key) ?? 0
-    if (others >= CONCURRENT_MAXIMUM) throw rateLimited(BUSY_RETRY_SECONDS, `At most ${CONCURRENT_MAXIMUM} messages of a token are answered at the same time.`)
+    if (others >= CONCURRENT_MAXIMUM)
+      throw rateLimited(
+        BUSY_RETRY_SECONDS,
+        `At most ${CONCURRENT_MAXIMUM} messages of a token are answered at the same time.`,
+      )
     running.set(key, others + 1)
     try {
       return { status: 200, body: await answer(options, tools, call, decision) }
@@ -64,17 +78,31 @@ interface Asked {
   readonly question: Question
 }
 
-async function answer(options: McpOptions, tools: readonly Tool[], call: McpCall, { id, isStateless, question }: Asked): Promise<Members> {
+async function answer(
+  options: McpOptions,
+  tools: readonly Tool[],
+  call: McpCall,
+  { id, isStateless, question }: Asked,
+): Promise<Members> {
   const { serverInfo, instructions } = options
-  const say = (result: Members, caching?: Members) => resultMessage(id, result, isStateless ? { serverInfo, ...(caching === undefined ? {} : { caching }) } : undefined)
+  const say = (result: Members, caching?: Members) =>
+    resultMessage(id, result, isStateless ? { serverInfo, ...(caching === undefined ? {} : { caching }) } : undefined)
   const invalid = (message: string) => errorMessage(id, { code: INVALID_PARAMS, message })
   switch (question.method) {
-    case 'initialize': return say({ protocolVersion: question.revision, capabilities: CAPABILITIES, serverInfo, instructions })
-    case 'ping': return say({})
-    case 'server/discover': return say({ supportedVersions: REVISIONS, capabilities: CAPABILITIES, instructions }, { ttlMs: DISCOVERY_FRESH_MILLISECONDS, cacheScope: 'public' })
+    case 'initialize':
+      return say({ protocolVersion: question.revision, capabilities: CAPABILITIES, serverInfo, instructions })
+    case 'ping':
+      return say({})
+    case 'server/discover':
+      return say(
+        { supportedVersions: REVISIONS, capabilities: CAPABILITIES, instructions },
+        { ttlMs: DISCOVERY_FRESH_MILLISECONDS, cacheScope: 'public' },
+      )
     case 'tools/list': {
       const page = pageOf(listed(tools, call), question.cursor)
-      return page === undefined ? invalid('The cursor is not of this list.') : say(page, { ttlMs: TOOLS_FRESH_MILLISECONDS, cacheScope: 'private' })
+      return page === undefined
+        ? invalid('The cursor is not of this list.')
+        : say(page, { ttlMs: TOOLS_FRESH_MILLISECONDS, cacheScope: 'private' })
     }
     case 'tools/call': {
       const result = await callTool(options, tools, call, question)
@@ -93,29 +121,59 @@ function offered(tools: readonly Tool[], { caller, view }: McpCall): readonly To
 function listed(tools: readonly Tool[], call: McpCall): readonly (ShownTool & { readonly outputSchema?: Members })[] {
   const { isSearch, isReadOnly, hasOutputSchemas } = call.view
   if (isSearch) return [SEARCH_TOOLS.read, SEARCH_TOOLS.search, ...(isReadOnly ? [] : [SEARCH_TOOLS.write])]
-  return offered(tools, call).map(({ shown, outputSchema }) => ({ ...shown, ...(hasOutputSchemas && outputSchema !== undefined ? { outputSchema } : {}) }))
+  return offered(tools, call).map(({ shown, outputSchema }) => ({
+    ...shown,
+    ...(hasOutputSchemas && outputSchema !== undefined ? { outputSchema } : {}),
+  }))
 }
 
 /** The tools after the one that the cursor names; undefined for a cursor of no such tool. */
 function pageOf(all: readonly ShownTool[], cursor: string | undefined): Members | undefined {
-  const after = cursor === undefined ? -1 : all.findIndex(({ name }) => name === Buffer.from(cursor, 'base64url').toString())
+  const after =
+    cursor === undefined ? -1 : all.findIndex(({ name }) => name === Buffer.from(cursor, 'base64url').toString())
   if (cursor !== undefined && after < 0) return undefined
   const tools = all.slice(after + 1, after + 1 + TOOLS_PER_PAGE)
   const last = tools.at(-1)
   const hasMore = after + 1 + tools.length < all.length
-  return { tools, ...(hasMore && last !== undefined ? { nextCursor: Buffer.from(last.name).toString('base64url') } : {}) }
+  return {
+    tools,
+    ...(hasMore && last !== undefined ? { nextCursor: Buffer.from(last.name).toString('base64url') } : {}),
+  }
 }
 
-/** Undefined for names that are no tool in this view. Tools that the token may not call are dispatched: their route refuses, and the refusal is audited. */
-async function callTool(options: McpOptions, tools: readonly Tool[], call: McpCall, { name, arguments: given }: { readonly name: string; readonly arguments: Members }): Promise<ToolResult | undefined> {
+/** Undefined for names that are no tool in this view. Tools that the token may not call are dispatched: their route
+ *  refuses, and the refusal is audited. */
+async function callTool(
+  options: McpOptions,
+  tools: readonly Tool[],
+  call: McpCall,
+  { name, arguments: given }: { readonly name: string; readonly arguments: Members },
+): Promise<ToolResult | undefined> {
   const step = call.view.isSearch ? searchStep(name, given, offered(tools, call)) : undefined
   if (step !== undefined && 'fault' in step) return wrong(step.fault)
-  if (step !== undefined && 'found' in step) return { content: [{ type: 'text', text: JSON.stringify(step.found) }], structuredContent: step.found, isError: false }
+  if (step !== undefined && 'found' in step)
+    return {
+      content: [{ type: 'text', text: JSON.stringify(step.found) }],
+      structuredContent: step.found,
+      isError: false,
+    }
   const target = tools.find((tool) => tool.shown.name === (step?.call ?? name) && isChosen(tool, call.view))
-  if (target === undefined) return step === undefined ? undefined : wrong(`there is no operation ${step.call}; find one with ${SEARCH_TOOLS.search.name}`)
-  if (step?.mustOnlyRead === true && !target.shown.annotations.readOnlyHint) return wrong(`${step.call} does more than read: call it with ${SEARCH_TOOLS.write.name}`)
+  if (target === undefined)
+    return step === undefined
+      ? undefined
+      : wrong(`there is no operation ${step.call}; find one with ${SEARCH_TOOLS.search.name}`)
+  if (step?.mustOnlyRead === true && !target.shown.annotations.readOnlyHint)
+    return wrong(`${step.call} does more than read: call it with ${SEARCH_TOOLS.write.name}`)
   const hasOutputSchema = call.view.hasOutputSchemas && target.outputSchema !== undefined
-  return dispatch(options, { request: call.request, route: target.route, arguments: step?.arguments ?? given, hasOutputSchema })
+  return dispatch(options, {
+    request: call.request,
+    route: target.route,
+    arguments: step?.arguments ?? given,
+    hasOutputSchema,
+  })
 }
 
-const wrong = (fault: string): ToolResult => ({ content: [{ type: 'text', text: `400 Bad Request: ${fault}.` }], isError: true })
+const wrong = (fault: string): ToolResult => ({
+  content: [{ type: 'text', text: `400 Bad Request: ${fault}.` }],
+  isError: true,
+})

@@ -1,4 +1,5 @@
-/** The Model Context Protocol as one pure decision: what a posted message is, and what answers it. Stateless, JSON only, for the
+/** The Model Context Protocol as one pure decision: what a posted message is, and what answers it. Stateless, JSON
+ *  only, for the
  *  handshake revisions and for 2026-07-28 at the same endpoint. Knows no tool and no noun.
  *  Not decided here: method, Origin, token and rate limit, which come before, and tools, which come after. */
 
@@ -58,12 +59,17 @@ export function decide({ body, header }: Posted): Decision {
   const message = parse(body)
   if (message === undefined) return malformed(PARSE_ERROR, 'The body is not JSON.')
   if (Array.isArray(message)) return malformed(INVALID_REQUEST, 'Send one message at a time; batches are not taken.')
-  if (!isObject(message) || message['jsonrpc'] !== '2.0') return malformed(INVALID_REQUEST, 'The body is not a JSON-RPC 2.0 message.')
+  if (!isObject(message) || message['jsonrpc'] !== '2.0')
+    return malformed(INVALID_REQUEST, 'The body is not a JSON-RPC 2.0 message.')
   const { method, params = {}, id } = message
-  if (method === undefined) return isResponse(message) ? { kind: 'accepted' } : malformed(INVALID_REQUEST, 'The message has neither a method nor one of result and error.')
+  if (method === undefined)
+    return isResponse(message)
+      ? { kind: 'accepted' }
+      : malformed(INVALID_REQUEST, 'The message has neither a method nor one of result and error.')
   if (typeof method !== 'string') return malformed(INVALID_REQUEST, 'method must be a string.')
   if (!isObject(params)) return malformed(INVALID_REQUEST, 'params must be an object.')
-  if ('id' in message && !isId(id)) return malformed(INVALID_REQUEST, 'id must be a string or an integer that every JSON reader keeps exact.')
+  if ('id' in message && !isId(id))
+    return malformed(INVALID_REQUEST, 'id must be a string or an integer that every JSON reader keeps exact.')
   const request: Request = { id: isId(id) ? id : undefined, method, params, header }
   return isStateless(request) ? decideStateless(request) : decideHandshake(request)
 }
@@ -84,13 +90,21 @@ function parse(body: Uint8Array): unknown {
   }
 }
 
-const isObject = (value: unknown): value is Members => typeof value === 'object' && value !== null && !Array.isArray(value)
+const isObject = (value: unknown): value is Members =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
 /** Numbers that lose digits on the way would come back as another id. */
 const isId = (value: unknown): value is MessageId => typeof value === 'string' || Number.isSafeInteger(value)
-const isResponse = (message: Members): boolean => isId(message['id']) && ('result' in message) !== ('error' in message)
+const isResponse = (message: Members): boolean => isId(message['id']) && 'result' in message !== 'error' in message
 
-const malformed = (code: number, message: string, data?: Members): Decision => ({ kind: 'malformed', error: { code, message, ...(data === undefined ? {} : { data }) } })
-const failed = (id: MessageId, code: number, message: string): Decision => ({ kind: 'error', id, error: { code, message } })
+const malformed = (code: number, message: string, data?: Members): Decision => ({
+  kind: 'malformed',
+  error: { code, message, ...(data === undefined ? {} : { data }) },
+})
+const failed = (id: MessageId, code: number, message: string): Decision => ({
+  kind: 'error',
+  id,
+  error: { code, message },
+})
 
 const VERSION_HEADER = 'mcp-protocol-version'
 const METHOD_HEADER = 'mcp-method'
@@ -99,21 +113,28 @@ const NAME_HEADER = 'mcp-name'
 const metaOf = ({ params }: Request): Members => (isObject(params['_meta']) ? params['_meta'] : {})
 
 /** Revisions are dates, so their texts compare. */
-const isStateless = (request: Request): boolean => META_REVISION in metaOf(request) || (request.header(VERSION_HEADER)?.trim() ?? '') >= OLDEST_STATELESS
+const isStateless = (request: Request): boolean =>
+  META_REVISION in metaOf(request) || (request.header(VERSION_HEADER)?.trim() ?? '') >= OLDEST_STATELESS
 
 function decideHandshake(request: Request): Decision {
   const { id, method, header } = request
   const revision = header(VERSION_HEADER)?.trim()
-  if (revision !== undefined && method !== 'initialize' && !isOneOf(HANDSHAKE_REVISIONS, revision)) return unsupported(revision)
+  if (revision !== undefined && method !== 'initialize' && !isOneOf(HANDSHAKE_REVISIONS, revision))
+    return unsupported(revision)
   if (id === undefined) return { kind: 'accepted' }
   const question = (asked: Question): Decision => ({ kind: 'answer', id, isStateless: false, question: asked })
   switch (method) {
     case 'initialize': {
       const { protocolVersion } = request.params
-      return question({ method, revision: isOneOf(HANDSHAKE_REVISIONS, protocolVersion) ? protocolVersion : NEWEST_HANDSHAKE })
+      return question({
+        method,
+        revision: isOneOf(HANDSHAKE_REVISIONS, protocolVersion) ? protocolVersion : NEWEST_HANDSHAKE,
+      })
     }
-    case 'ping': return question({ method })
-    default: return decideTools(request, id, false)
+    case 'ping':
+      return question({ method })
+    default:
+      return decideTools(request, id, false)
   }
 }
 
@@ -122,9 +143,13 @@ function decideStateless(request: Request): Decision {
   if (id === undefined) return { kind: 'accepted' }
   const meta = metaOf(request)
   const revision = meta[META_REVISION]
-  if (revision !== undefined && header(VERSION_HEADER)?.trim() !== revision) return mismatch('MCP-Protocol-Version', `_meta["${META_REVISION}"]`)
+  if (revision !== undefined && header(VERSION_HEADER)?.trim() !== revision)
+    return mismatch('MCP-Protocol-Version', `_meta["${META_REVISION}"]`)
   if (typeof revision !== 'string' || !isObject(meta[META_CAPABILITIES])) {
-    return malformed(INVALID_PARAMS, `params._meta needs ${META_REVISION} (a string) and ${META_CAPABILITIES} (an object).`)
+    return malformed(
+      INVALID_PARAMS,
+      `params._meta needs ${META_REVISION} (a string) and ${META_CAPABILITIES} (an object).`,
+    )
   }
   if (!isOneOf(STATELESS_REVISIONS, revision)) return unsupported(revision)
   if (header(METHOD_HEADER)?.trim() !== method) return mismatch('Mcp-Method', 'method')
@@ -134,16 +159,23 @@ function decideStateless(request: Request): Decision {
     if (typeof name !== 'string') return malformed(INVALID_PARAMS, `params.${named} must be a string.`)
     if (decodeHeader(header(NAME_HEADER)) !== name) return mismatch('Mcp-Name', `params.${named}`)
   }
-  return method === 'server/discover' ? { kind: 'answer', id, isStateless: true, question: { method } } : decideTools(request, id, true)
+  return method === 'server/discover'
+    ? { kind: 'answer', id, isStateless: true, question: { method } }
+    : decideTools(request, id, true)
 }
 
 /** Methods whose target a header repeats, and the parameter that names it. */
-const NAMED_METHODS: Readonly<Record<string, string | undefined>> = { 'tools/call': 'name', 'prompts/get': 'name', 'resources/read': 'uri' }
+const NAMED_METHODS: Readonly<Record<string, string | undefined>> = {
+  'tools/call': 'name',
+  'prompts/get': 'name',
+  'resources/read': 'uri',
+}
 
 function decideTools({ method, params }: Request, id: MessageId, isStateless: boolean): Decision {
   if (method === 'tools/list') {
     const { cursor } = params
-    if (cursor !== undefined && typeof cursor !== 'string') return failed(id, INVALID_PARAMS, 'cursor must be a string.')
+    if (cursor !== undefined && typeof cursor !== 'string')
+      return failed(id, INVALID_PARAMS, 'cursor must be a string.')
     return { kind: 'answer', id, isStateless, question: { method, cursor } }
   }
   if (method === 'tools/call') {
@@ -155,9 +187,12 @@ function decideTools({ method, params }: Request, id: MessageId, isStateless: bo
   return failed(id, METHOD_NOT_FOUND, `There is no method ${method}.`)
 }
 
-const isOneOf = <Value extends string>(values: readonly Value[], value: unknown): value is Value => (values as readonly unknown[]).includes(value)
-const mismatch = (header: string, member: string): Decision => malformed(HEADER_MISMATCH, `The header ${header} must be sent and equal ${member}.`)
-const unsupported = (requested: string): Decision => malformed(UNSUPPORTED_REVISION, `The revision ${requested} is not served.`, { supported: REVISIONS, requested })
+const isOneOf = <Value extends string>(values: readonly Value[], value: unknown): value is Value =>
+  (values as readonly unknown[]).includes(value)
+const mismatch = (header: string, member: string): Decision =>
+  malformed(HEADER_MISMATCH, `The header ${header} must be sent and equal ${member}.`)
+const unsupported = (requested: string): Decision =>
+  malformed(UNSUPPORTED_REVISION, `The revision ${requested} is not served.`, { supported: REVISIONS, requested })
 
 /** Header values that plain ASCII cannot say come as `=?base64?...?=`. Undefined when missing or not decodable. */
 function decodeHeader(value: string | undefined): string | undefined {
@@ -172,9 +207,16 @@ function decodeHeader(value: string | undefined): string | undefined {
 }
 
 /** The message of a result, with what stateless revisions ask of every one. */
-export function resultMessage(id: MessageId, result: Members, stateless: { readonly serverInfo: Members; readonly caching?: Members } | undefined): Members {
+export function resultMessage(
+  id: MessageId,
+  result: Members,
+  stateless: { readonly serverInfo: Members; readonly caching?: Members } | undefined,
+): Members {
   if (stateless === undefined) return { jsonrpc: '2.0', id, result }
-  const meta = { ...(isObject(result['_meta']) ? result['_meta'] : {}), 'io.modelcontextprotocol/serverInfo': stateless.serverInfo }
+  const meta = {
+    ...(isObject(result['_meta']) ? result['_meta'] : {}),
+    'io.modelcontextprotocol/serverInfo': stateless.serverInfo,
+  }
   return { jsonrpc: '2.0', id, result: { resultType: 'complete', ...result, ...stateless.caching, _meta: meta } }
 }
 

@@ -1,4 +1,5 @@
-/** Routes as tools: one for each operation that a token may call and that answers JSON. Name, schema and hints come from the route. */
+/** Routes as tools: one for each operation that a token may call and that answers JSON. Name, schema and hints come
+ *  from the route. */
 import { z } from 'zod'
 import type { Customer } from '../call.ts'
 import type { Route } from '../route.ts'
@@ -22,16 +23,28 @@ export interface ShownTool {
   readonly title: string
   readonly description: string
   readonly inputSchema: Members
-  readonly annotations: { readonly readOnlyHint: boolean; readonly destructiveHint: boolean; readonly idempotentHint: boolean; readonly openWorldHint: false }
+  readonly annotations: {
+    readonly readOnlyHint: boolean
+    readonly destructiveHint: boolean
+    readonly idempotentHint: boolean
+    readonly openWorldHint: false
+  }
 }
 
 /** Tools in the order of their names. Throws when a route's inputs share a name: arguments could not be told apart. */
 export const toolsOf = (routes: readonly Route[]): readonly Tool[] =>
-  routes.filter(isCallable).map(toolOf).sort((one, other) => (one.shown.name < other.shown.name ? -1 : 1))
+  routes
+    .filter(isCallable)
+    .map(toolOf)
+    .sort((one, other) => (one.shown.name < other.shown.name ? -1 : 1))
 
-/** Streams, pages of a browser and routes without a caller are no tools; session-only ones are dispatched, and refuse. */
+/** Streams, pages of a browser and routes without a caller are no tools; session-only ones are dispatched, and refuse.
+ */
 const isCallable = (route: Route): boolean =>
-  route.audience === 'customer' && route.mediaType === 'application/json' && !route.credentials.includes('public') && route.readsBodyAs === 'json'
+  route.audience === 'customer' &&
+  route.mediaType === 'application/json' &&
+  !route.credentials.includes('public') &&
+  route.readsBodyAs === 'json'
 
 const isReading = ({ method, isCredentialRead }: Route): boolean => method === 'GET' && !isCredentialRead
 
@@ -40,23 +53,41 @@ function toolOf(route: Route): Tool {
   const success = Object.entries(route.answers).filter(([status, schema]) => status.startsWith('2') && schema !== null)
   const [answer] = success
   return {
-    route, toolset: route.path.split('/')[2] ?? '',
+    route,
+    toolset: route.path.split('/')[2] ?? '',
     shown: {
-      name: id, title: summary, description: [summary, description, route.starts.length > 0 ? STARTS : undefined].filter((text) => text !== undefined).map(sentence).join(' '),
+      name: id,
+      title: summary,
+      description: [summary, description, route.starts.length > 0 ? STARTS : undefined]
+        .filter((text) => text !== undefined)
+        .map(sentence)
+        .join(' '),
       inputSchema: inputSchemaOf(route),
-      annotations: { readOnlyHint: isReading(route), destructiveHint: method === 'DELETE' || isDestructive, idempotentHint: method === 'GET' || method === 'PUT', openWorldHint: false },
+      annotations: {
+        readOnlyHint: isReading(route),
+        destructiveHint: method === 'DELETE' || isDestructive,
+        idempotentHint: method === 'GET' || method === 'PUT',
+        openWorldHint: false,
+      },
     },
     // A schema with a name would be a reference; clients want the object itself.
-    outputSchema: success.length === 1 && answer?.[1] instanceof z.ZodObject ? schemaOf(z.strictObject(answer[1].shape), 'output') : undefined,
+    outputSchema:
+      success.length === 1 && answer?.[1] instanceof z.ZodObject
+        ? schemaOf(z.strictObject(answer[1].shape), 'output')
+        : undefined,
   }
 }
 
-const STARTS = 'Answers an operation at once: call get_operation with its id until status is succeeded, failed or cancelled.'
+const STARTS =
+  'Answers an operation at once: call get_operation with its id until status is succeeded, failed or cancelled.'
 const sentence = (text: string): string => (/[.!?]$/.test(text) ? text : `${text}.`)
 
 /** The names of a route's inputs, by where they go. */
 export function placesOf(route: Route): { readonly path: readonly string[]; readonly query: readonly string[] } {
-  return { path: [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name), query: Object.keys(shapeOf(route.query)) }
+  return {
+    path: [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name),
+    query: Object.keys(shapeOf(route.query)),
+  }
 }
 
 const shapeOf = (schema: z.ZodType | null): z.core.$ZodShape => (schema instanceof z.ZodObject ? schema.shape : {})
@@ -65,8 +96,12 @@ function inputSchemaOf(route: Route): Members {
   const { path, query } = placesOf(route)
   const body = Object.keys(shapeOf(route.body))
   const names = [...path, ...query, ...body]
-  if (new Set(names).size !== names.length || (route.body !== null && !(route.body instanceof z.ZodObject))) throw new Error(`${route.id}: path, query and body do not fit into one object`)
-  const schema = schemaOf(z.strictObject({ ...shapeOf(route.params), ...shapeOf(route.query), ...shapeOf(route.body) } as z.ZodRawShape), 'input') // Zod's own shapes
+  if (new Set(names).size !== names.length || (route.body !== null && !(route.body instanceof z.ZodObject)))
+    throw new Error(`${route.id}: path, query and body do not fit into one object`)
+  const schema = schemaOf(
+    z.strictObject({ ...shapeOf(route.params), ...shapeOf(route.query), ...shapeOf(route.body) } as z.ZodRawShape),
+    'input',
+  ) // Zod's own shapes
   const { limit } = (schema['properties'] ?? {}) as { readonly limit?: { default?: number } }
   if (query.includes('limit') && limit !== undefined) limit.default = LIMIT_DEFAULT
   return schema
@@ -75,14 +110,17 @@ function inputSchemaOf(route: Route): Members {
 /** JSON Schema 2020-12 that refers to nothing outside itself. Answers may gain fields, so their objects are open. */
 function schemaOf(schema: z.ZodType, io: 'input' | 'output'): Members {
   const { $schema: _dialect, ...rest } = z.toJSONSchema(schema, {
-    io, reused: 'inline',
+    io,
+    reused: 'inline',
     override: ({ jsonSchema }) => {
       if (io === 'output' && jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties
-      // A format says the same at length; classes of Unicode mean something else to programs that do not read patterns as Unicode.
+      // A format says the same at length; classes of Unicode mean something else to programs that do not read patterns
+      // as Unicode.
       if (jsonSchema.format !== undefined || jsonSchema.pattern?.includes('\\p{') === true) delete jsonSchema.pattern
       if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
       if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum
-      for (const name of Object.keys(jsonSchema)) if (name.startsWith('x-kubernetes-')) Reflect.deleteProperty(jsonSchema, name)
+      for (const name of Object.keys(jsonSchema))
+        if (name.startsWith('x-kubernetes-')) Reflect.deleteProperty(jsonSchema, name)
     },
   })
   return rest

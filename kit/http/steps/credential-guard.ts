@@ -1,14 +1,19 @@
-/** Reads that reveal a credential or a live view are closed to read-only tokens and read-only support sessions, whatever the id. */
+/** Reads that reveal a credential or a live view are closed to read-only tokens and read-only support sessions,
+ *  whatever the id. */
 import { forbidden } from '../../../domain/problem.ts'
 import type { Customer } from '../call.ts'
 import { isSignedIn, type StepMaker } from '../passage.ts'
 
 export const guardCredentials: StepMaker = (route) =>
-  !route.isCredentialRead ? undefined : ({ caller }) => {
-    if (!isSignedIn(caller)) return
-    if (isReadOnlyToken(caller)) throw forbidden('A read-only API token may not read credentials.', 'read_only_token_cannot_read_credentials')
-    if (caller.support?.mode === 'read_only') throw forbidden('A read-only support session may not read credentials.')
-  }
+  !route.isCredentialRead
+    ? undefined
+    : ({ caller }) => {
+        if (!isSignedIn(caller)) return
+        if (isReadOnlyToken(caller))
+          throw forbidden('A read-only API token may not read credentials.', 'read_only_token_cannot_read_credentials')
+        if (caller.support?.mode === 'read_only')
+          throw forbidden('A read-only support session may not read credentials.')
+      }
 
 const READING = ['read', 'billing.read']
 

@@ -8,6 +8,7 @@ export const checkCredentialKind: StepMaker = (route) => {
   return ({ caller }) => {
     if (!isSignedIn(caller)) return
     if (route.isRefusedToSupport && caller.support !== undefined) throw forbidden('A support session may not do this.')
-    if (caller.kind === 'token' && !takesToken) throw forbidden('This needs a portal session; API tokens are refused whatever their scope.')
+    if (caller.kind === 'token' && !takesToken)
+      throw forbidden('This needs a portal session; API tokens are refused whatever their scope.')
   }
 }

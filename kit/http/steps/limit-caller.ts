@@ -22,4 +22,6 @@ function keyOf(rule: RateRule, { caller, body }: Passage): string | undefined {
 }
 
 const emailOf = (body: unknown): string | undefined =>
-  typeof body === 'object' && body !== null && 'email' in body && typeof body.email === 'string' ? body.email : undefined
+  typeof body === 'object' && body !== null && 'email' in body && typeof body.email === 'string'
+    ? body.email
+    : undefined

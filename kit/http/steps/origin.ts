@@ -3,14 +3,18 @@ import { forbidden } from '../../../domain/problem.ts'
 import type { StepMaker } from '../passage.ts'
 
 export const checkOrigin: StepMaker = (route, parts) =>
-  !route.isSameOriginOnly ? undefined : ({ request }) => {
-    const origin = request.header('origin')
-    if (origin !== undefined && parts.origins?.includes(origin) !== true) throw forbidden('Requests of other origins are not answered here.')
-  }
+  !route.isSameOriginOnly
+    ? undefined
+    : ({ request }) => {
+        const origin = request.header('origin')
+        if (origin !== undefined && parts.origins?.includes(origin) !== true)
+          throw forbidden('Requests of other origins are not answered here.')
+      }
 
 const LOOPBACK = ['localhost', '127.0.0.1', '[::1]']
 
-/** The origins that are the service's own: that of its public URL, with the other names of this machine where it is this machine. */
+/** The origins that are the service's own: that of its public URL, with the other names of this machine where it is
+ *  this machine. */
 export function ownOrigins(publicUrl: string): readonly string[] {
   const { protocol, hostname, port, origin } = new URL(publicUrl)
   if (!LOOPBACK.includes(hostname)) return [origin]

@@ -1,4 +1,5 @@
-/** Path, query and body become what the route's schemas say. Everything unknown, repeated or malformed is refused by name. */
+/** Path, query and body become what the route's schemas say. Everything unknown, repeated or malformed is refused by
+ *  name. */
 import { z } from 'zod'
 import { badRequest, type FieldError, notFound, Problem } from '../../../domain/problem.ts'
 import type { Passage, StepMaker } from '../passage.ts'
@@ -65,10 +66,12 @@ async function parseBody(passage: Passage): Promise<void> {
     passage.body = bytes
     return
   }
-  if (bytes.length > 0 && !isJson(passage.request.header('content-type'))) throw new Problem(415, 'Send the body as application/json.')
+  if (bytes.length > 0 && !isJson(passage.request.header('content-type')))
+    throw new Problem(415, 'Send the body as application/json.')
   const value = bytes.length === 0 ? {} : decode(bytes)
   if (route.body !== null) passage.body = accept(route.body, value)
-  else if (typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length === 0) passage.body = null
+  else if (typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length === 0)
+    passage.body = null
   else throw badRequest('This operation takes no body.')
 }
 
@@ -115,7 +118,8 @@ function decode(bytes: Uint8Array): unknown {
 const isPlainText = (text: string): boolean => !text.includes('\0') && text.isWellFormed()
 
 function refuseBrokenText(value: unknown, path: string): void {
-  if (typeof value === 'string' && !isPlainText(value)) throw invalid([{ field: path, detail: 'must be well-formed text' }])
+  if (typeof value === 'string' && !isPlainText(value))
+    throw invalid([{ field: path, detail: 'must be well-formed text' }])
   if (typeof value !== 'object' || value === null) return
   for (const [name, member] of Object.entries(value)) {
     if (!isPlainText(name)) throw invalid([{ field: path, detail: 'has a field whose name is not well-formed text' }])
@@ -133,17 +137,24 @@ function accept(schema: z.ZodType, value: unknown): unknown {
 function invalid(errors: readonly FieldError[]): Problem {
   const shown = errors.slice(0, FIELD_ERRORS_MAXIMUM)
   const [first] = shown
-  const detail = first === undefined ? 'The request is invalid.' : first.field === '' ? `The request ${first.detail}.` : `${first.field} ${first.detail}.`
+  const detail =
+    first === undefined
+      ? 'The request is invalid.'
+      : first.field === ''
+        ? `The request ${first.detail}.`
+        : `${first.field} ${first.detail}.`
   return badRequest(detail, shown)
 }
 
 function fieldErrors(issue: z.core.$ZodIssue, input: unknown): FieldError[] {
   const field = issue.path.map(String).join('.')
-  if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => ({ field: field === '' ? key : `${field}.${key}`, detail: 'is not known here' }))
+  if (issue.code === 'unrecognized_keys')
+    return issue.keys.map((key) => ({ field: field === '' ? key : `${field}.${key}`, detail: 'is not known here' }))
   if (issue.code === 'invalid_union') {
     const [nearest] = [...issue.errors].sort((one, other) => depth(other) - depth(one))
     const deeper = nearest?.[0]
-    if (deeper !== undefined && depth(nearest ?? []) > 0) return fieldErrors({ ...deeper, path: [...issue.path, ...deeper.path] }, input)
+    if (deeper !== undefined && depth(nearest ?? []) > 0)
+      return fieldErrors({ ...deeper, path: [...issue.path, ...deeper.path] }, input)
     return [{ field, detail: 'has none of the accepted forms' }]
   }
   if (issue.code === 'invalid_key') {
@@ -157,7 +168,8 @@ const depth = (issues: readonly z.core.$ZodIssue[]): number => Math.max(0, ...is
 
 function isMissing(issue: z.core.$ZodIssue, input: unknown): boolean {
   let value = input
-  for (const part of issue.path) value = typeof value === 'object' && value !== null ? Reflect.get(value, part) : undefined
+  for (const part of issue.path)
+    value = typeof value === 'object' && value !== null ? Reflect.get(value, part) : undefined
   return issue.path.length > 0 && value === undefined
 }
 
@@ -167,17 +179,39 @@ const isZodWording = (message: string): boolean => /^(Invalid|Too |Unrecognized)
 function sentence(issue: z.core.$ZodIssue): string {
   if (!isZodWording(issue.message)) return issue.message
   switch (issue.code) {
-    case 'invalid_type': return `must be ${article(issue.expected)}`
-    case 'too_small': return issue.origin === 'string' ? `must have at least ${issue.minimum} ${plural(issue.minimum, 'character')}` : issue.origin === 'array' ? `must have at least ${issue.minimum} ${plural(issue.minimum, 'item')}` : `must be ${issue.inclusive === false ? 'more than' : 'at least'} ${issue.minimum}`
-    case 'too_big': return issue.origin === 'string' ? `must have at most ${issue.maximum} ${plural(issue.maximum, 'character')}` : issue.origin === 'array' ? `must have at most ${issue.maximum} ${plural(issue.maximum, 'item')}` : `must be ${issue.inclusive === false ? 'less than' : 'at most'} ${issue.maximum}`
-    case 'invalid_value': return issue.values.length === 1 ? `must be ${issue.values.map(String).join('')}` : `must be one of ${issue.values.map(String).join(', ')}`
-    case 'invalid_format': return `must be ${article(FORMAT_NAMES[issue.format] ?? 'string of the right form')}`
-    default: return 'is invalid'
+    case 'invalid_type':
+      return `must be ${article(issue.expected)}`
+    case 'too_small':
+      return issue.origin === 'string'
+        ? `must have at least ${issue.minimum} ${plural(issue.minimum, 'character')}`
+        : issue.origin === 'array'
+          ? `must have at least ${issue.minimum} ${plural(issue.minimum, 'item')}`
+          : `must be ${issue.inclusive === false ? 'more than' : 'at least'} ${issue.minimum}`
+    case 'too_big':
+      return issue.origin === 'string'
+        ? `must have at most ${issue.maximum} ${plural(issue.maximum, 'character')}`
+        : issue.origin === 'array'
+          ? `must have at most ${issue.maximum} ${plural(issue.maximum, 'item')}`
+          : `must be ${issue.inclusive === false ? 'less than' : 'at most'} ${issue.maximum}`
+    case 'invalid_value':
+      return issue.values.length === 1
+        ? `must be ${issue.values.map(String).join('')}`
+        : `must be one of ${issue.values.map(String).join(', ')}`
+    case 'invalid_format':
+      return `must be ${article(FORMAT_NAMES[issue.format] ?? 'string of the right form')}`
+    default:
+      return 'is invalid'
   }
 }
 
 const FORMAT_NAMES: Readonly<Record<string, string>> = {
-  uuid: 'UUID', email: 'email address', datetime: 'RFC 3339 date-time', base64: 'base64 string', url: 'URL', ipv4: 'IPv4 address', ipv6: 'IPv6 address',
+  uuid: 'UUID',
+  email: 'email address',
+  datetime: 'RFC 3339 date-time',
+  base64: 'base64 string',
+  url: 'URL',
+  ipv4: 'IPv4 address',
+  ipv6: 'IPv6 address',
 }
 const NAMES: Readonly<Record<string, string>> = { int: 'integer', record: 'object' }
 const plural = (count: number | bigint, noun: string): string => (Number(count) === 1 ? noun : `${noun}s`)

@@ -2,6 +2,8 @@
 import { isSignedIn, type StepMaker } from '../passage.ts'
 
 export const checkStanding: StepMaker = (route, parts) =>
-  !route.requiresStanding ? undefined : async ({ caller }) => {
-    if (isSignedIn(caller)) await parts.requireStanding(caller)
-  }
+  !route.requiresStanding
+    ? undefined
+    : async ({ caller }) => {
+        if (isSignedIn(caller)) await parts.requireStanding(caller)
+      }

@@ -3,6 +3,8 @@ import { emailUnverified } from '../../../domain/problem.ts'
 import { isSignedIn, type StepMaker } from '../passage.ts'
 
 export const checkVerifiedEmail: StepMaker = (route) =>
-  !route.requiresVerifiedEmail ? undefined : ({ caller }) => {
-    if (isSignedIn(caller) && !caller.isEmailVerified) throw emailUnverified()
-  }
+  !route.requiresVerifiedEmail
+    ? undefined
+    : ({ caller }) => {
+        if (isSignedIn(caller) && !caller.isEmailVerified) throw emailUnverified()
+      }

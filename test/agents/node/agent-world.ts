@@ -1,4 +1,5 @@
-/** A node in one process under virtual time: the embedded Kubernetes API, a simulated host, and an agent that can be killed. */
+/** A node in one process under virtual time: the embedded Kubernetes API, a simulated host, and an agent that can be
+ *  killed. */
 import { join } from 'node:path'
 import { ADMIN, openCore } from '../../../embedded/kubernetes/core/core.ts'
 import { memoryStorage } from '../../../embedded/kubernetes/storage/memory.ts'
@@ -35,7 +36,9 @@ export interface AgentWorld {
   settled<T>(promise: Promise<T>): Promise<T>
   pass(milliseconds: number): Promise<void>
   /** The Instance once it is as wanted. */
-  instanceWhen(isWanted: (instance: KubeObject<InstanceSpec, InstanceStatus>) => boolean): Promise<KubeObject<InstanceSpec, InstanceStatus>>
+  instanceWhen(
+    isWanted: (instance: KubeObject<InstanceSpec, InstanceStatus>) => boolean,
+  ): Promise<KubeObject<InstanceSpec, InstanceStatus>>
   /** Lets time pass until the look shows something true. */
   until(look: () => Promise<boolean>): Promise<void>
   createInstance(spec?: Partial<InstanceSpec>): Promise<void>
@@ -49,7 +52,12 @@ export async function openAgentWorld(seed = 1): Promise<AgentWorld> {
   const clock = machine.clock()
   const core = await openCore({ clock, random: scheduler.random, log: silentLog, storage: memoryStorage() })
   const clientFor = (fieldManager: string, processClock = clock) =>
-    openClient({ transport: (request) => core.handle(request, ADMIN), fieldManager, clock: processClock, random: scheduler.random })
+    openClient({
+      transport: (request) => core.handle(request, ADMIN),
+      fieldManager,
+      clock: processClock,
+      random: scheduler.random,
+    })
   const store = clientFor('tests')
   const host = newSimulatedHost({ clock, random: scheduler.random })
   const disks = new Map<string, HeldVolume>()
@@ -60,7 +68,8 @@ export async function openAgentWorld(seed = 1): Promise<AgentWorld> {
     let isOver = false
     const end = () => void (isOver = true)
     promise.then(end, end)
-    if (!(await scheduler.runUntil(scheduler.nowMilliseconds + VIRTUAL_PATIENCE_MILLISECONDS, () => isOver))) throw new Error('a promise was not settled')
+    if (!(await scheduler.runUntil(scheduler.nowMilliseconds + VIRTUAL_PATIENCE_MILLISECONDS, () => isOver)))
+      throw new Error('a promise was not settled')
     return promise
   }
   const until: AgentWorld['until'] = async (look) => {
@@ -75,7 +84,13 @@ export async function openAgentWorld(seed = 1): Promise<AgentWorld> {
   await settled(store.create(Namespace, { metadata: { name: NAMESPACE }, spec: {} }))
 
   return {
-    scheduler, store, host, disks, ledger, settled, until,
+    scheduler,
+    store,
+    host,
+    disks,
+    ledger,
+    settled,
+    until,
     pass: async (milliseconds) => void (await scheduler.runUntil(scheduler.nowMilliseconds + milliseconds)),
     startAgent(canReport = () => true) {
       agentProcess.begin()
@@ -87,11 +102,27 @@ export async function openAgentWorld(seed = 1): Promise<AgentWorld> {
         void hypervisor.close()
       })
       const agent = openAgent({
-        nodeName: NODE, store: clientFor('svccloud-agent', agentClock), hypervisor, volumes: simulatedVolumes(disks), images: simulatedTemplates(), ledger,
-        clock: agentClock, random: scheduler.random, log: silentLog, registry: openRegistry({ isProcessWide: false }),
+        nodeName: NODE,
+        store: clientFor('svccloud-agent', agentClock),
+        hypervisor,
+        volumes: simulatedVolumes(disks),
+        images: simulatedTemplates(),
+        ledger,
+        clock: agentClock,
+        random: scheduler.random,
+        log: silentLog,
+        registry: openRegistry({ isProcessWide: false }),
         async report() {
           if (!canReport()) throw new Error('the host cannot be described')
-          return { agentVersion: '0', bootId: 'boot', logicalCpus: 2, memoryMebibytes: 1024, storageGibibytes: 10, hypervisor: 'simulated', features: [] }
+          return {
+            agentVersion: '0',
+            bootId: 'boot',
+            logicalCpus: 2,
+            memoryMebibytes: 1024,
+            storageGibibytes: 10,
+            hypervisor: 'simulated',
+            features: [],
+          }
         },
       })
       void agent.run(stop.signal)
@@ -107,7 +138,16 @@ export async function openAgentWorld(seed = 1): Promise<AgentWorld> {
       return found
     },
     async createInstance(spec = {}) {
-      await settled(store.create(Volume, { metadata: { namespace: NAMESPACE, name: 'boot' }, spec: { storage: { namespace: 'acct-1', name: 's', uid: 's' }, sizeGibibytes: 1, source: { kind: 'template', name: 'tiny-linux' } } }))
+      await settled(
+        store.create(Volume, {
+          metadata: { namespace: NAMESPACE, name: 'boot' },
+          spec: {
+            storage: { namespace: 'acct-1', name: 's', uid: 's' },
+            sizeGibibytes: 1,
+            source: { kind: 'template', name: 'tiny-linux' },
+          },
+        }),
+      )
       await settled(store.create(Instance, { metadata: key, spec: instanceSpec(spec) }))
     },
     change: async (spec) => void (await settled(store.patch(Instance, key, { spec }))),

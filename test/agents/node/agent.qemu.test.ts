@@ -22,7 +22,16 @@ import { systemClock as clock } from '../../../kit/sys/clock.ts'
 import { silentLog } from '../../../kit/sys/log.ts'
 import { environment, nodeBinary, signalProcess } from '../../../kit/sys/process.ts'
 import { systemRandom as random } from '../../../kit/sys/random.ts'
-import { AGENT_ACCESS_SECRET_NAME, type GuestUsage, Instance, type InstanceStatus, NODE_REPORT_NAME, NodeReport, nodeNamespace, Volume } from '../../../resources/instance.ts'
+import {
+  AGENT_ACCESS_SECRET_NAME,
+  type GuestUsage,
+  Instance,
+  type InstanceStatus,
+  NODE_REPORT_NAME,
+  NodeReport,
+  nodeNamespace,
+  Volume,
+} from '../../../resources/instance.ts'
 import { eventually, until } from '../../eventually.ts'
 import { instanceSpec } from './instance-spec.ts'
 import { IMAGE_FOLDER, tinyLinux } from './real-host.ts'
@@ -43,13 +52,25 @@ let agent: ChildProcess | undefined
 beforeAll(async () => {
   await tinyLinux()
   folder = await mkdtemp(join(tmpdir(), 'svccloud-agent-'))
-  server = await startServer({ folder: join(folder, 'kubernetes'), host: '127.0.0.1', port: 0, clock, random, log: silentLog })
+  server = await startServer({
+    folder: join(folder, 'kubernetes'),
+    host: '127.0.0.1',
+    port: 0,
+    clock,
+    random,
+    log: silentLog,
+  })
   https = openHttpsTransport(await readKubeconfig(server.kubeconfig, clock))
   store = openClient({ transport: https.transport, fieldManager: 'tests', clock, random })
   await installCrds(store, await readCrds(join(import.meta.dirname, '../../../crds')), clock)
   await store.create(Namespace, { metadata: { name: namespace }, spec: {} })
   const secret = (name: string, data: Record<string, string>) =>
-    store.create(Secret, { metadata: { namespace, name }, data: Object.fromEntries(Object.entries(data).map(([field, text]) => [field, Buffer.from(text).toString('base64')])) } as unknown as Draft<unknown, unknown>) // a Secret has data, no spec
+    store.create(Secret, {
+      metadata: { namespace, name },
+      data: Object.fromEntries(
+        Object.entries(data).map(([field, text]) => [field, Buffer.from(text).toString('base64')]),
+      ),
+    } as unknown as Draft<unknown, unknown>) // a Secret has data, no spec
   await secret(AGENT_ACCESS_SECRET_NAME, { token: TOKEN })
   await secret('user-data', { userData: '#!/bin/sh\necho "user data ran on $(hostname)"\n' })
 })
@@ -67,10 +88,16 @@ afterAll(async () => {
 
 async function startAgent(): Promise<void> {
   const child = fork(join(import.meta.dirname, '../../../agents/node/main.ts'), [], {
-    execPath: nodeBinary(), execArgv: [], stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    execPath: nodeBinary(),
+    execArgv: [],
+    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     env: {
-      PATH: environment()['PATH'], SVCCLOUD_NODE_NAME: NODE, SVCCLOUD_KUBECONFIG: server.kubeconfig, SVCCLOUD_DATA: join(folder, 'agent'),
-      SVCCLOUD_HYPERVISOR: 'qemu', SVCCLOUD_IMAGE_CACHE: IMAGE_FOLDER,
+      PATH: environment()['PATH'],
+      SVCCLOUD_NODE_NAME: NODE,
+      SVCCLOUD_KUBECONFIG: server.kubeconfig,
+      SVCCLOUD_DATA: join(folder, 'agent'),
+      SVCCLOUD_HYPERVISOR: 'qemu',
+      SVCCLOUD_IMAGE_CACHE: IMAGE_FOLDER,
     },
   })
   agent = child
@@ -90,26 +117,44 @@ async function stopAgent(signal: NodeJS.Signals): Promise<void> {
 }
 
 const statusWhen = (what: string, isWanted: (status: InstanceStatus) => boolean): Promise<InstanceStatus> =>
-  until(what, async () => {
-    const status = (await store.get(Instance, key))?.status
-    if (status === undefined) throw new Error('nothing is reported')
-    return status
-  }, isWanted)
+  until(
+    what,
+    async () => {
+      const status = (await store.get(Instance, key))?.status
+      if (status === undefined) throw new Error('nothing is reported')
+      return status
+    },
+    isWanted,
+  )
 const guestPid = async () => Number(await readFile(join(folder, 'agent', 'guests', NAME, 'qemu.pid'), 'utf8'))
 
 /** A request to the agent as the API server makes it: the certificate is compared with the reported fingerprint. */
-async function ask(method: string, token = TOKEN, body?: string, path = `/v1/instances/${NAME}/console`): Promise<{ status: number; response: IncomingMessage }> {
+async function ask(
+  method: string,
+  token = TOKEN,
+  body?: string,
+  path = `/v1/instances/${NAME}/console`,
+): Promise<{ status: number; response: IncomingMessage }> {
   const report = await store.get(NodeReport, { namespace, name: NODE_REPORT_NAME })
   const endpoint = report?.spec.endpoint
   if (endpoint === undefined) throw new Error('the node reports no endpoint')
   return new Promise((resolve, reject) => {
-    const call = request(`${endpoint.url}${path}`, { method, agent: false, rejectUnauthorized: false, headers: { authorization: `Bearer ${token}` } }, (response) =>
-      resolve({ status: response.statusCode ?? 0, response }))
+    const call = request(
+      `${endpoint.url}${path}`,
+      { method, agent: false, rejectUnauthorized: false, headers: { authorization: `Bearer ${token}` } },
+      (response) => resolve({ status: response.statusCode ?? 0, response }),
+    )
     call.once('error', reject)
-    call.once('socket', (socket) => socket.once('secureConnect', () => {
-      const certificate = (socket as TLSSocket).getPeerX509Certificate()
-      expect(createHash('sha256').update(certificate?.raw ?? '').digest('hex')).toBe(endpoint.certificateFingerprint)
-    }))
+    call.once('socket', (socket) =>
+      socket.once('secureConnect', () => {
+        const certificate = (socket as TLSSocket).getPeerX509Certificate()
+        expect(
+          createHash('sha256')
+            .update(certificate?.raw ?? '')
+            .digest('hex'),
+        ).toBe(endpoint.certificateFingerprint)
+      }),
+    )
     call.end(body)
   })
 }
@@ -118,7 +163,9 @@ async function usage(): Promise<GuestUsage['counters'] | undefined> {
   const { response } = await ask('GET', TOKEN, undefined, '/v1/usage')
   let text = ''
   for await (const chunk of response) text += String(chunk)
-  return (JSON.parse(text) as { readonly guests: readonly GuestUsage[] }).guests.find(({ instance }) => instance === NAME)?.counters // the agent's answer
+  return (JSON.parse(text) as { readonly guests: readonly GuestUsage[] }).guests.find(
+    ({ instance }) => instance === NAME,
+  )?.counters // the agent's answer
 }
 
 /** What the console says, line by line, until the stream ends or breaks. */
@@ -129,18 +176,37 @@ async function listen({ response }: { response: IncomingMessage }, hear: (line: 
     // the agent is gone
   }
 }
-const bytesOf = (line: ConsoleLine): string => (line.type === 'tail' || line.type === 'output' ? Buffer.from(line.data, 'base64').toString() : '')
+const bytesOf = (line: ConsoleLine): string =>
+  line.type === 'tail' || line.type === 'output' ? Buffer.from(line.data, 'base64').toString() : ''
 
 it('runs a guest through its life, across the death of its agent', async () => {
   const identity = join(folder, 'id')
   await run('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', identity])
   const publicKey = (await readFile(`${identity}.pub`, 'utf8')).trim()
   await startAgent()
-  await store.create(Volume, { metadata: { namespace, name: 'boot' }, spec: { storage: { namespace: 'acct-1', name: 's', uid: 's' }, sizeGibibytes: 1, source: { kind: 'template', name: 'tiny-linux' } } })
+  await store.create(Volume, {
+    metadata: { namespace, name: 'boot' },
+    spec: {
+      storage: { namespace: 'acct-1', name: 's', uid: 's' },
+      sizeGibibytes: 1,
+      source: { kind: 'template', name: 'tiny-linux' },
+    },
+  })
   const ipv4 = { address: '203.0.113.2', prefix: 24, gateway: '203.0.113.1' }
-  const addressed = (prefix: string) => [{ macAddress: '52:54:00:12:34:56', kind: 'public' as const, ipv4, ipv6: { address: `${prefix}1`, prefix: 64, gateway: 'fe80::1' }, routedPrefixes: [`${prefix}/64`] }]
+  const addressed = (prefix: string) => [
+    {
+      macAddress: '52:54:00:12:34:56',
+      kind: 'public' as const,
+      ipv4,
+      ipv6: { address: `${prefix}1`, prefix: 64, gateway: 'fe80::1' },
+      routedPrefixes: [`${prefix}/64`],
+    },
+  ]
   const spec = instanceSpec({ interfaces: addressed('2001:db8:0:1::') })
-  await store.create(Instance, { metadata: key, spec: { ...spec, metadata: { ...spec.metadata, publicKeys: [publicKey], userDataSecretName: 'user-data' } } })
+  await store.create(Instance, {
+    metadata: key,
+    spec: { ...spec, metadata: { ...spec.metadata, publicKeys: [publicKey], userDataSecretName: 'user-data' } },
+  })
   const { forwards = [] } = await statusWhen('the guest to run', ({ state }) => state === 'running')
 
   // The console: tail, status, output; what is typed is answered.
@@ -163,16 +229,33 @@ it('runs a guest through its life, across the death of its agent', async () => {
   // SSH by the key of the metadata, through the reported forward.
   const forward = forwards.find(({ guestPort }) => guestPort === 22)
   const known = join(folder, 'known-hosts')
-  const ssh = (command: string) => run('ssh', ['-i', identity, '-o', 'BatchMode=yes', '-o', 'StrictHostKeyChecking=accept-new', '-o', `UserKnownHostsFile=${known}`, '-p', String(forward?.hostPort), `root@${forward?.host}`, command])
+  const ssh = (command: string) =>
+    run('ssh', [
+      '-i',
+      identity,
+      '-o',
+      'BatchMode=yes',
+      '-o',
+      'StrictHostKeyChecking=accept-new',
+      '-o',
+      `UserKnownHostsFile=${known}`,
+      '-p',
+      String(forward?.hostPort),
+      `root@${forward?.host}`,
+      command,
+    ])
   expect((await eventually('SSH', () => ssh('hostname').catch(() => undefined))).stdout).toBe('web-1\n')
 
   // It has the addresses that it was given, beside the one by which the host reaches it.
   const { stdout: held } = await ssh('ip address show dev eth0')
-  for (const address of ['169.254.0.15/16', '203.0.113.2/24', '2001:db8:0:1::1/64']) expect(held).toContain(` ${address} `)
+  for (const address of ['169.254.0.15/16', '203.0.113.2/24', '2001:db8:0:1::1/64'])
+    expect(held).toContain(` ${address} `)
 
   // The metadata service: by token, and off within seconds. Its user data came from there already.
   const service = async (request: string, header = '') => {
-    const { stdout } = await ssh(`printf '${request} HTTP/1.0\\r\\nHost: 169.254.169.254\\r\\n${header}\\r\\n' | nc 169.254.169.254 80`)
+    const { stdout } = await ssh(
+      `printf '${request} HTTP/1.0\\r\\nHost: 169.254.169.254\\r\\n${header}\\r\\n' | nc 169.254.169.254 80`,
+    )
     return { status: Number(stdout.split(' ')[1]), body: stdout.slice(stdout.indexOf('\r\n\r\n') + 4) }
   }
   const token = (await service('PUT /metadata/v1/token', 'X-Metadata-Token-TTL: 60\\r\\n')).body
@@ -184,7 +267,10 @@ it('runs a guest through its life, across the death of its agent', async () => {
   await store.patch(Instance, key, { spec: { metadata: { isEnabled: true } } })
   await eventually('the service', async () => (await metadata()).status === 200 || undefined)
   await store.patch(Instance, key, { spec: { interfaces: addressed('2001:db8:0:2::') } })
-  await eventually('the other prefix', async () => JSON.parse((await metadata()).body).interfaces[0].ipv6.address === '2001:db8:0:2::1' || undefined)
+  await eventually(
+    'the other prefix',
+    async () => JSON.parse((await metadata()).body).interfaces[0].ipv6.address === '2001:db8:0:2::1' || undefined,
+  )
 
   // Its traffic is counted, and no restart of the agent forgets it.
   const moved = await eventually('traffic', async () => {
@@ -213,7 +299,10 @@ it('runs a guest through its life, across the death of its agent', async () => {
 
   // Killed from outside: crashed, and not started again by itself.
   signalProcess(pid, 'SIGKILL')
-  expect(await statusWhen('the crash', ({ state }) => state === 'stopped')).toMatchObject({ incarnation: 1, endReason: 'crashed' })
+  expect(await statusWhen('the crash', ({ state }) => state === 'stopped')).toMatchObject({
+    incarnation: 1,
+    endReason: 'crashed',
+  })
   expect((await ask('POST', TOKEN, 'x')).status).toBe(409)
 
   // Started again it has its disk, and its user data does not run twice.
@@ -228,11 +317,23 @@ it('runs a guest through its life, across the death of its agent', async () => {
   expect(printed.slice(before)).not.toContain('user data ran')
 
   // Stopped softly, then deleted: nothing is left.
-  await store.patch(Instance, key, { spec: { power: 'stopped', stop: { id: 'op-1', type: 'soft', timeoutSeconds: 60, timeoutAction: 'fail' } } })
-  expect(await statusWhen('the stop', ({ stop }) => stop !== undefined)).toMatchObject({ state: 'stopped', endReason: 'requested', stop: { id: 'op-1', outcome: 'stopped' } })
+  await store.patch(Instance, key, {
+    spec: { power: 'stopped', stop: { id: 'op-1', type: 'soft', timeoutSeconds: 60, timeoutAction: 'fail' } },
+  })
+  expect(await statusWhen('the stop', ({ stop }) => stop !== undefined)).toMatchObject({
+    state: 'stopped',
+    endReason: 'requested',
+    stop: { id: 'op-1', outcome: 'stopped' },
+  })
   await store.delete(Instance, key)
   await store.delete(Volume, { namespace, name: 'boot' })
-  await eventually('the end of everything', async () => ((await store.get(Volume, { namespace, name: 'boot' })) === undefined && (await store.get(Instance, key)) === undefined) || undefined)
+  await eventually(
+    'the end of everything',
+    async () =>
+      ((await store.get(Volume, { namespace, name: 'boot' })) === undefined &&
+        (await store.get(Instance, key)) === undefined) ||
+      undefined,
+  )
   expect(await readdir(join(folder, 'agent', 'guests'))).toEqual([])
   expect(await readdir(join(folder, 'agent', 'volumes'))).toEqual([])
   await stopAgent('SIGTERM')

@@ -16,18 +16,31 @@ describe('an agent of a simulated host', () => {
   it('runs a guest, stops it, starts it again, and leaves nothing behind', async () => {
     await world.createInstance()
     const instance = await running()
-    expect(instance.status).toMatchObject({ incarnation: 1, hypervisor: 'simulated', observedGeneration: instance.metadata.generation })
+    expect(instance.status).toMatchObject({
+      incarnation: 1,
+      hypervisor: 'simulated',
+      observedGeneration: instance.metadata.generation,
+    })
     expect(instance.metadata.finalizers).toEqual(['svccloud.dev/agent'])
-    expect(world.host.running()).toMatchObject([{ name: INSTANCE, uid: instance.metadata.uid, incarnation: 1, disks: ['/simulated/boot'] }])
+    expect(world.host.running()).toMatchObject([
+      { name: INSTANCE, uid: instance.metadata.uid, incarnation: 1, disks: ['/simulated/boot'] },
+    ])
 
     await world.change({ power: 'stopped', stop: soft('op-1') })
-    expect((await stopped()).status).toMatchObject({ incarnation: 1, endReason: 'requested', stop: { id: 'op-1', outcome: 'stopped' } })
+    expect((await stopped()).status).toMatchObject({
+      incarnation: 1,
+      endReason: 'requested',
+      stop: { id: 'op-1', outcome: 'stopped' },
+    })
     expect(world.host.running()).toEqual([])
 
     await world.change({ power: 'running', incarnation: 2 })
     expect((await running()).status).toMatchObject({ incarnation: 2 })
     await world.change({ incarnation: 3, stop: soft('op-2') })
-    expect((await world.instanceWhen(({ status }) => status?.incarnation === 3 && status.state === 'running')).status?.endReason).toBeUndefined()
+    expect(
+      (await world.instanceWhen(({ status }) => status?.incarnation === 3 && status.state === 'running')).status
+        ?.endReason,
+    ).toBeUndefined()
 
     await world.settled(world.store.delete(Volume, { namespace: NAMESPACE, name: 'boot' }))
     await world.pass(5_000)
@@ -42,7 +55,11 @@ describe('an agent of a simulated host', () => {
     await world.createInstance()
     await running()
     world.killAgent()
-    const spec = { storage: { namespace: 'acct-1', name: 't', uid: 't' }, sizeGibibytes: 1, source: { kind: 'template', name: 'tiny-linux' } } as const
+    const spec = {
+      storage: { namespace: 'acct-1', name: 't', uid: 't' },
+      sizeGibibytes: 1,
+      source: { kind: 'template', name: 'tiny-linux' },
+    } as const
     await world.settled(world.store.create(Volume, { metadata: { namespace: NAMESPACE, name: 'other' }, spec }))
     await world.change({ disks: [{ volume: 'other', serial: 'other' }] })
     await world.settled(world.store.delete(Volume, { namespace: NAMESPACE, name: 'boot' }))
@@ -54,7 +71,7 @@ describe('an agent of a simulated host', () => {
     await world.until(async () => !world.disks.has('boot'))
   })
 
-  it('never restarts a guest behind its owner\'s back', async () => {
+  it("never restarts a guest behind its owner's back", async () => {
     await world.createInstance()
     await running()
     world.host.powerOffGuest(INSTANCE)
@@ -74,7 +91,10 @@ describe('an agent of a simulated host', () => {
     world.host.hangGuest(INSTANCE)
     await world.change({ power: 'stopped', stop: { ...soft('op-1'), timeoutAction: 'fail' } })
     await world.instanceWhen(({ status }) => status?.state === 'stopping')
-    expect((await world.instanceWhen(({ status }) => status?.stop !== undefined)).status).toMatchObject({ state: 'running', stop: { id: 'op-1', outcome: 'timed_out' } })
+    expect((await world.instanceWhen(({ status }) => status?.stop !== undefined)).status).toMatchObject({
+      state: 'running',
+      stop: { id: 'op-1', outcome: 'timed_out' },
+    })
     await world.change({ stop: soft('op-2') })
     expect((await stopped()).status).toMatchObject({ endReason: 'requested', stop: { id: 'op-2', outcome: 'stopped' } })
   })
@@ -82,7 +102,11 @@ describe('an agent of a simulated host', () => {
   it('says why a guest did not start, and does not try that incarnation again', async () => {
     world.host.failNextStart('no memory left')
     await world.createInstance()
-    expect((await world.instanceWhen(({ status }) => status?.state === 'error')).status).toMatchObject({ detail: 'no memory left', incarnation: 1, endReason: 'crashed' })
+    expect((await world.instanceWhen(({ status }) => status?.state === 'error')).status).toMatchObject({
+      detail: 'no memory left',
+      incarnation: 1,
+      endReason: 'crashed',
+    })
     await world.pass(1_200_000)
     expect(world.host.running()).toEqual([])
     await world.change({ incarnation: 2 })
@@ -115,7 +139,9 @@ describe('an agent of a simulated host', () => {
       expect(each.host.running().length).toBeLessThanOrEqual(1)
       each.startAgent()
       // Killed between the ledger and the process, the incarnation is spent: a crash, for the controllers to answer.
-      const { status } = await each.instanceWhen((instance) => instance.status?.state === 'running' || instance.status?.endReason === 'crashed')
+      const { status } = await each.instanceWhen(
+        (instance) => instance.status?.state === 'running' || instance.status?.endReason === 'crashed',
+      )
       expect(each.host.running().length).toBe(status?.state === 'running' ? 1 : 0)
       await each.settled(each.store.delete(Instance, { namespace: NAMESPACE, name: INSTANCE }))
       await each.settled(each.store.delete(Volume, { namespace: NAMESPACE, name: 'boot' }))
@@ -168,7 +194,9 @@ describe('an agent of a simulated host', () => {
     await world.pass(1_000) // its last write may be under way
     let canReport = false
     world.startAgent(() => canReport)
-    const renewedAt = async () => (await world.settled(world.store.get(Lease, { namespace: NAMESPACE, name: HEARTBEAT_LEASE_NAME })))?.spec.renewTime
+    const renewedAt = async () =>
+      (await world.settled(world.store.get(Lease, { namespace: NAMESPACE, name: HEARTBEAT_LEASE_NAME })))?.spec
+        .renewTime
     const first = await renewedAt()
     await world.pass(30_000)
     expect(await renewedAt()).toBe(first)
@@ -178,15 +206,21 @@ describe('an agent of a simulated host', () => {
     await world.pass(10 * 60_000) // beyond the next report
     const later = await renewedAt()
     await world.pass(6_000)
-    expect(Date.parse(await renewedAt() ?? '') - Date.parse(later ?? '')).toBeGreaterThan(0)
+    expect(Date.parse((await renewedAt()) ?? '') - Date.parse(later ?? '')).toBeGreaterThan(0)
   })
 
   it('reports itself and keeps its lease', async () => {
-    await world.until(async () => (await world.store.get(Lease, { namespace: NAMESPACE, name: HEARTBEAT_LEASE_NAME })) !== undefined)
-    const renewed = async () => (await world.settled(world.store.get(Lease, { namespace: NAMESPACE, name: HEARTBEAT_LEASE_NAME })))?.spec.renewTime ?? ''
+    await world.until(
+      async () => (await world.store.get(Lease, { namespace: NAMESPACE, name: HEARTBEAT_LEASE_NAME })) !== undefined,
+    )
+    const renewed = async () =>
+      (await world.settled(world.store.get(Lease, { namespace: NAMESPACE, name: HEARTBEAT_LEASE_NAME })))?.spec
+        .renewTime ?? ''
     const first = await renewed()
     await world.pass(6_000)
     expect(Date.parse(await renewed()) - Date.parse(first)).toBe(5_000)
-    expect((await world.settled(world.store.get(NodeReport, { namespace: NAMESPACE, name: NODE_REPORT_NAME })))?.spec).toMatchObject({ bootId: 'boot', logicalCpus: 2 })
+    expect(
+      (await world.settled(world.store.get(NodeReport, { namespace: NAMESPACE, name: NODE_REPORT_NAME })))?.spec,
+    ).toMatchObject({ bootId: 'boot', logicalCpus: 2 })
   })
 })

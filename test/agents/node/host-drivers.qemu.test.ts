@@ -8,17 +8,29 @@ import { type Clock, systemClock } from '../../../kit/sys/clock.ts'
 import { silentLog } from '../../../kit/sys/log.ts'
 import { systemRandom } from '../../../kit/sys/random.ts'
 
-const impatient: Clock = { ...systemClock, sleep: (milliseconds, signal) => systemClock.sleep(milliseconds / 100, signal) }
+const impatient: Clock = {
+  ...systemClock,
+  sleep: (milliseconds, signal) => systemClock.sleep(milliseconds / 100, signal),
+}
 let folder: string
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'svccloud-host-'))
 })
 afterEach(() => rm(folder, { recursive: true, force: true }))
 
-const open = () => openHost({
-  choice: 'qemu', folder: join(folder, 'data'), imageFolder: join(folder, 'images'), bootId: 'boot', guestNetwork: 'isolated', migrationHost: '127.0.0.1', sharedFolder: join(folder, 'shared'),
-  clock: impatient, random: systemRandom, log: silentLog,
-})
+const open = () =>
+  openHost({
+    choice: 'qemu',
+    folder: join(folder, 'data'),
+    imageFolder: join(folder, 'images'),
+    bootId: 'boot',
+    guestNetwork: 'isolated',
+    migrationHost: '127.0.0.1',
+    sharedFolder: join(folder, 'shared'),
+    clock: impatient,
+    random: systemRandom,
+    log: silentLog,
+  })
 
 it('begins without it, and has it as soon as it is mounted', async () => {
   await mkdir(join(folder, 'data'))

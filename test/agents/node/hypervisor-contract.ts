@@ -1,6 +1,11 @@
 /** What every hypervisor must do, whichever it is. Time passes through the world: really, or virtually. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type Guest, type GuestDefinition, GuestExists, type Hypervisor } from '../../../agents/node/drivers/hypervisor/hypervisor.ts'
+import {
+  type Guest,
+  type GuestDefinition,
+  GuestExists,
+  type Hypervisor,
+} from '../../../agents/node/drivers/hypervisor/hypervisor.ts'
 
 export interface HypervisorWorld {
   /** A hypervisor as a newly started agent opens it, on the same host. */
@@ -38,7 +43,10 @@ export function hypervisorContract(open: () => Promise<HypervisorWorld>): void {
     const start = async (incarnation = 1) => world.settled(hypervisor.start(await world.definition(NAME, incarnation)))
     const until = (isTrue: () => boolean) =>
       world.until(isTrue).catch((error: unknown) => {
-        throw new Error(`the console says ${JSON.stringify(text())} and ${JSON.stringify(hypervisor.console(NAME).status())}`, { cause: error })
+        throw new Error(
+          `the console says ${JSON.stringify(text())} and ${JSON.stringify(hypervisor.console(NAME).status())}`,
+          { cause: error },
+        )
       })
     const booted = (since = 0) => until(() => text().slice(since).includes(PROMPT))
     const type = (line: string) => expect(hypervisor.console(NAME).write(Buffer.from(`${line}\n`))).toBe(true)

@@ -11,8 +11,17 @@ import { hypervisorContract } from './hypervisor-contract.ts'
 import { moveContract } from './move-contract.ts'
 
 const definitionOf = (name: string, incarnation: number): GuestDefinition => ({
-  name, uid: 'uid-1', incarnation, hostname: 'web-1', cores: 1, memoryMebibytes: 128, boot: { kernel: '/k', initialRamdisk: '/i', commandLine: '' },
-  disks: [{ path: '/d', serial: 'd' }], interfaces: [], forwardedPorts: [], seed: Buffer.alloc(0),
+  name,
+  uid: 'uid-1',
+  incarnation,
+  hostname: 'web-1',
+  cores: 1,
+  memoryMebibytes: 128,
+  boot: { kernel: '/k', initialRamdisk: '/i', commandLine: '' },
+  disks: [{ path: '/d', serial: 'd' }],
+  interfaces: [],
+  forwardedPorts: [],
+  seed: Buffer.alloc(0),
 })
 
 function openTime(seed: number) {
@@ -21,12 +30,18 @@ function openTime(seed: number) {
   machine.begin()
   const until = async (isTrue: () => boolean) => {
     // In small steps: what is looked at asynchronously is seen after the events that changed it.
-    for (const deadline = scheduler.nowMilliseconds + 60_000; !isTrue(); await scheduler.runUntil(scheduler.nowMilliseconds + 5, isTrue)) {
+    for (
+      const deadline = scheduler.nowMilliseconds + 60_000;
+      !isTrue();
+      await scheduler.runUntil(scheduler.nowMilliseconds + 5, isTrue)
+    ) {
       if (scheduler.nowMilliseconds > deadline) throw new Error('did not come true within a virtual minute')
     }
   }
   return {
-    scheduler, clock: machine.clock(), until,
+    scheduler,
+    clock: machine.clock(),
+    until,
     async settled<T>(promise: Promise<T>): Promise<T> {
       let isOver = false
       const end = () => void (isOver = true)
@@ -41,7 +56,12 @@ function openTime(seed: number) {
 hypervisorContract(async () => {
   const { scheduler, clock, ...time } = openTime(1)
   const host = newSimulatedHost({ clock, random: scheduler.random })
-  return { ...time, attach: async () => host.attach(), definition: async (name, incarnation) => definitionOf(name, incarnation), killGuest: async (name) => host.crashGuest(name) }
+  return {
+    ...time,
+    attach: async () => host.attach(),
+    definition: async (name, incarnation) => definitionOf(name, incarnation),
+    killGuest: async (name) => host.crashGuest(name),
+  }
 })
 
 function openPair(seed: number) {
@@ -55,7 +75,11 @@ function openPair(seed: number) {
 
 moveContract(async () => {
   const { alpha, beta, scheduler: _scheduler, network: _network, ...time } = openPair(2)
-  const hostOf = (host: typeof alpha) => ({ attach: async () => host.attach(), definition: async (name: string) => definitionOf(name, 1), killGuest: async (name: string) => host.crashGuest(name) })
+  const hostOf = (host: typeof alpha) => ({
+    attach: async () => host.attach(),
+    definition: async (name: string) => definitionOf(name, 1),
+    killGuest: async (name: string) => host.crashGuest(name),
+  })
   return { ...time, hosts: [hostOf(alpha), hostOf(beta)] }
 })
 
@@ -69,18 +93,53 @@ it('runs on at most one host at every instant, whatever breaks when', async () =
     const life = alpha.running()[0]?.life
     const reception = { id: 'op', attempt: 1, key: 'k', mirroredDisks: seed % 2 === 0 ? [] : [0] }
     const { port = 0, host = '' } = (await settled(target.receive(definitionOf(name, 1), reception))).transfer ?? {}
-    await settled(source.send(name, { ...reception, host, port, downtimeLimitMilliseconds: 500, isThrottled: false, timeoutSeconds: 30 }))
+    await settled(
+      source.send(name, {
+        ...reception,
+        host,
+        port,
+        downtimeLimitMilliseconds: 500,
+        isThrottled: false,
+        timeoutSeconds: 30,
+      }),
+    )
     const faults = [
-      () => alpha.crashGuest(name), () => beta.crashGuest(name), () => void source.cancelSend(name).catch(() => {}), () => network.cut('alpha'), () => network.mend('alpha'), () => network.cut('beta'),
-      () => void source.close(), () => void target.close(), () => { source = alpha.attach(); void source.inspect(name) }, () => { target = beta.attach(); void target.inspect(name) }, () => alpha.reboot(), () => alpha.powerOffGuest(name),
+      () => alpha.crashGuest(name),
+      () => beta.crashGuest(name),
+      () => void source.cancelSend(name).catch(() => {}),
+      () => network.cut('alpha'),
+      () => network.mend('alpha'),
+      () => network.cut('beta'),
+      () => void source.close(),
+      () => void target.close(),
+      () => {
+        source = alpha.attach()
+        void source.inspect(name)
+      },
+      () => {
+        target = beta.attach()
+        void target.inspect(name)
+      },
+      () => alpha.reboot(),
+      () => alpha.powerOffGuest(name),
     ]
-    for (let fault = 0; fault < 3; fault++) scheduler.after(scheduler.random.fraction() * 1_500, faults[Math.floor(scheduler.random.fraction() * faults.length)] ?? (() => {}))
-    await scheduler.runUntil(scheduler.nowMilliseconds + 60_000, () => false, () => {
-      const copies = [...alpha.running(), ...beta.running()]
-      expect(copies.length, `seed ${seed}`).toBeLessThanOrEqual(1)
-      if (copies.length === 1) expect(copies[0]?.life).toBe(life)
-    })
-    const ends = await Promise.all([alpha, beta].map(async (each) => (await settled(each.attach().inspect(name)))?.state))
+    for (let fault = 0; fault < 3; fault++)
+      scheduler.after(
+        scheduler.random.fraction() * 1_500,
+        faults[Math.floor(scheduler.random.fraction() * faults.length)] ?? (() => {}),
+      )
+    await scheduler.runUntil(
+      scheduler.nowMilliseconds + 60_000,
+      () => false,
+      () => {
+        const copies = [...alpha.running(), ...beta.running()]
+        expect(copies.length, `seed ${seed}`).toBeLessThanOrEqual(1)
+        if (copies.length === 1) expect(copies[0]?.life).toBe(life)
+      },
+    )
+    const ends = await Promise.all(
+      [alpha, beta].map(async (each) => (await settled(each.attach().inspect(name)))?.state),
+    )
     reached.add(ends.join(' '))
   }
   // The faults really met the move at every stage.
@@ -93,12 +152,24 @@ it('may be lost with the network at the instant of the hand-over, and then runs 
   await settled(source.start(definitionOf('g', 1)))
   const reception = { id: 'op', attempt: 1, key: 'k', mirroredDisks: [] }
   const { port = 0, host = '' } = (await settled(target.receive(definitionOf('g', 1), reception))).transfer ?? {}
-  await settled(source.send('g', { ...reception, host, port, downtimeLimitMilliseconds: 500, isThrottled: false, timeoutSeconds: 30 }))
+  await settled(
+    source.send('g', {
+      ...reception,
+      host,
+      port,
+      downtimeLimitMilliseconds: 500,
+      isThrottled: false,
+      timeoutSeconds: 30,
+    }),
+  )
   await scheduler.runUntil(scheduler.nowMilliseconds + 60_000, () => alpha.running().length === 0)
   network.cut('beta')
   await scheduler.runUntil(scheduler.nowMilliseconds + 60_000)
   expect([alpha.running(), beta.running()]).toEqual([[], []])
-  expect([(await settled(source.inspect('g')))?.state, (await settled(target.inspect('g')))?.state]).toEqual(['handed_over', 'receiving'])
+  expect([(await settled(source.inspect('g')))?.state, (await settled(target.inspect('g')))?.state]).toEqual([
+    'handed_over',
+    'receiving',
+  ])
 })
 
 it('is not sent any more once it has powered itself off', async () => {
@@ -107,9 +178,21 @@ it('is not sent any more once it has powered itself off', async () => {
   await settled(source.start(definitionOf('g', 1)))
   const reception = { id: 'op', attempt: 1, key: 'k', mirroredDisks: [] }
   const { port = 0, host = '' } = (await settled(target.receive(definitionOf('g', 1), reception))).transfer ?? {}
-  await settled(source.send('g', { ...reception, host, port, downtimeLimitMilliseconds: 500, isThrottled: false, timeoutSeconds: 30 }))
+  await settled(
+    source.send('g', {
+      ...reception,
+      host,
+      port,
+      downtimeLimitMilliseconds: 500,
+      isThrottled: false,
+      timeoutSeconds: 30,
+    }),
+  )
   alpha.powerOffGuest('g')
-  expect(await settled(source.inspect('g'))).toMatchObject({ state: 'off', transfer: { role: 'send', attempt: 1, phase: 'failed' } })
+  expect(await settled(source.inspect('g'))).toMatchObject({
+    state: 'off',
+    transfer: { role: 'send', attempt: 1, phase: 'failed' },
+  })
   let isLost = false
   await until(() => {
     void target.inspect('g').then((guest) => (isLost = guest?.state === 'gone'))
@@ -123,7 +206,8 @@ it('hands a busy guest over only within the downtime that was allowed', async ()
   await settled(source.start(definitionOf('g', 1)))
   alpha.keepGuestBusy('g', 1_000)
   const order = { id: 'op', key: 'k', mirroredDisks: [], isThrottled: false, timeoutSeconds: 10 }
-  const { port = 0, host = '' } = (await settled(target.receive(definitionOf('g', 1), { ...order, attempt: 1 }))).transfer ?? {}
+  const { port = 0, host = '' } =
+    (await settled(target.receive(definitionOf('g', 1), { ...order, attempt: 1 }))).transfer ?? {}
   await settled(source.send('g', { ...order, attempt: 1, host, port, downtimeLimitMilliseconds: 300 }))
   let guest: Guest | undefined
   const look = () => void source.inspect('g').then((found) => (guest = found))
@@ -131,42 +215,55 @@ it('hands a busy guest over only within the downtime that was allowed', async ()
   expect(guest).toMatchObject({ state: 'running', transfer: { detail: 'not done in time' } })
   await settled(target.destroy('g'))
   const again = (await settled(target.receive(definitionOf('g', 1), { ...order, attempt: 2 }))).transfer
-  await settled(source.send('g', { ...order, attempt: 2, host, port: again?.port ?? 0, downtimeLimitMilliseconds: 2_000 }))
+  await settled(
+    source.send('g', { ...order, attempt: 2, host, port: again?.port ?? 0, downtimeLimitMilliseconds: 2_000 }),
+  )
   await until(() => beta.running().length === 1)
 })
 
 it('goes over TCP between hosts of different processes', async () => {
   const clock = systemClock
   const patiently = (isTrue: () => boolean) => eventually('it', () => isTrue() || undefined)
-  const [alpha, beta] = await Promise.all(['alpha', 'beta'].map(async () => newSimulatedHost({ clock, random: systemRandom, name: '127.0.0.1', network: await openTcpTransport('127.0.0.1') })))
+  const [alpha, beta] = await Promise.all(
+    ['alpha', 'beta'].map(async () =>
+      newSimulatedHost({
+        clock,
+        random: systemRandom,
+        name: '127.0.0.1',
+        network: await openTcpTransport('127.0.0.1'),
+      }),
+    ),
+  )
   if (alpha === undefined || beta === undefined) throw new Error('unreachable')
   const [source, target] = [alpha.attach(), beta.attach()]
   await source.start(definitionOf('g', 1))
   const life = alpha.running()[0]?.life
   const order = { id: 'op', mirroredDisks: [], downtimeLimitMilliseconds: 500, isThrottled: false, timeoutSeconds: 30 }
   const awaitGuest = async (attempt: number, key = 'k') => {
-    const { host = '', port = 0 } = (await target.receive(definitionOf('g', 1), { id: 'op', attempt, key, mirroredDisks: [] })).transfer ?? {}
+    const { host = '', port = 0 } =
+      (await target.receive(definitionOf('g', 1), { id: 'op', attempt, key, mirroredDisks: [] })).transfer ?? {}
     return { ...order, attempt, host, port }
   }
-  await source.send('g', { ...await awaitGuest(1, 'another'), key: 'k' })
+  await source.send('g', { ...(await awaitGuest(1, 'another')), key: 'k' })
   let guest: Guest | undefined
   const look = (hypervisor: Hypervisor) => void hypervisor.inspect('g').then((found) => (guest = found))
   await patiently(() => (look(source), guest?.transfer?.phase === 'failed'))
   await target.destroy('g')
 
-  const sending = { ...await awaitGuest(2), key: 'k' }
+  const sending = { ...(await awaitGuest(2)), key: 'k' }
   await source.send('g', sending)
   beta.crashGuest('g')
   await patiently(() => (look(source), guest?.transfer?.attempt === 2 && guest.transfer.phase === 'failed'))
   await target.destroy('g')
 
-  await source.send('g', { ...await awaitGuest(3), key: 'k' })
+  await source.send('g', { ...(await awaitGuest(3)), key: 'k' })
   await patiently(() => beta.running().length === 1)
   expect([alpha.running(), beta.running()[0]?.life]).toEqual([[], life])
 
   // A sender that dies takes the connection with it.
   await source.forget('g')
-  const { host = '', port = 0 } = (await source.receive(definitionOf('g', 1), { id: 'op-2', attempt: 1, key: 'k', mirroredDisks: [] })).transfer ?? {}
+  const { host = '', port = 0 } =
+    (await source.receive(definitionOf('g', 1), { id: 'op-2', attempt: 1, key: 'k', mirroredDisks: [] })).transfer ?? {}
   await target.send('g', { ...order, id: 'op-2', attempt: 1, key: 'k', host, port })
   await patiently(() => (look(target), guest?.transfer?.id === 'op-2' && guest.transfer.iteration > 0))
   beta.crashGuest('g')

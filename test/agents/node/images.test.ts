@@ -20,7 +20,8 @@ describe('a cpio archive', () => {
       execFileSync('cpio', ['-i', '--quiet'], { cwd: folder, input: archive })
       expect(readFileSync(join(folder, 'etc/other'), 'utf8')).toBe('web-1\n')
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error // a machine without cpio has the kernel's own test: a guest that boots
+      // a machine without cpio has the kernel's own test: a guest that boots
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
     } finally {
       rmSync(folder, { recursive: true })
     }
@@ -53,8 +54,17 @@ function readIso(image: Buffer): { label: string; files: Record<string, string> 
 describe('an ISO image', () => {
   it('holds its files under its label', () => {
     const long = 'x'.repeat(65_536)
-    expect(readIso(writeIso('cidata', { 'user-data': Buffer.from(long), 'meta-data': Buffer.from('a: b\n'), empty: Buffer.alloc(0) }))).toEqual({
-      label: 'cidata', files: { 'EMPTY.;1': '', 'META-DATA.;1': 'a: b\n', 'USER-DATA.;1': long },
+    expect(
+      readIso(
+        writeIso('cidata', {
+          'user-data': Buffer.from(long),
+          'meta-data': Buffer.from('a: b\n'),
+          empty: Buffer.alloc(0),
+        }),
+      ),
+    ).toEqual({
+      label: 'cidata',
+      files: { 'EMPTY.;1': '', 'META-DATA.;1': 'a: b\n', 'USER-DATA.;1': long },
     })
   })
 
@@ -64,7 +74,9 @@ describe('an ISO image', () => {
   })
 
   it('refuses what does not fit its one folder', () => {
-    expect(() => writeIso('cidata', Object.fromEntries(Array.from({ length: 17 }, (_, index) => [`f${index}`, Buffer.alloc(1)])))).toThrow('too many files')
+    expect(() =>
+      writeIso('cidata', Object.fromEntries(Array.from({ length: 17 }, (_, index) => [`f${index}`, Buffer.alloc(1)]))),
+    ).toThrow('too many files')
   })
 })
 

@@ -9,9 +9,18 @@ let folder: string
 beforeEach(async () => void (folder = await mkdtemp(join(tmpdir(), 'svccloud-ledger-'))))
 afterEach(() => rm(folder, { recursive: true }))
 
-const ENTRY = { uid: 'u', generation: 3, incarnation: 2, startedAt: '2030-01-01T00:00:00.000Z', ended: { at: '2030-01-01T00:00:01.000Z', reason: 'crashed' as const } }
+const ENTRY = {
+  uid: 'u',
+  generation: 3,
+  incarnation: 2,
+  startedAt: '2030-01-01T00:00:00.000Z',
+  ended: { at: '2030-01-01T00:00:01.000Z', reason: 'crashed' as const },
+}
 
-describe.each<[string, () => Ledger]>([['on disk', () => openLedger(join(folder, 'ledger.db'))], ['in memory', ledgerInMemory]])('a ledger %s', (_kind, open) => {
+describe.each<[string, () => Ledger]>([
+  ['on disk', () => openLedger(join(folder, 'ledger.db'))],
+  ['in memory', ledgerInMemory],
+])('a ledger %s', (_kind, open) => {
   it('keeps, replaces and forgets entries, and knows its home', () => {
     const ledger = open()
     expect(ledger.get('a')).toBeUndefined()

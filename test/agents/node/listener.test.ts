@@ -26,8 +26,13 @@ beforeEach(async () => {
   line = new Line(Buffer.from('before'))
   typed = ''
   listener = await startListener({
-    host: '127.0.0.1', port: 0, certificate, clock: systemClock, log: silentLog,
-    mayEnter: async (authorization) => authorization === 'Bearer good', consoleOf: (name) => (name === 'web' ? line : undefined),
+    host: '127.0.0.1',
+    port: 0,
+    certificate,
+    clock: systemClock,
+    log: silentLog,
+    mayEnter: async (authorization) => authorization === 'Bearer good',
+    consoleOf: (name) => (name === 'web' ? line : undefined),
     usage: async () => [{ instance: 'web', epoch: 'e', counters: { ...NO_COUNTERS, diskReadBytes: 7 } }],
   })
 })
@@ -38,20 +43,33 @@ afterEach(async () => {
 
 const run = () => line.running(1, (bytes) => ((typed += bytes.toString()), true))
 const open = (method: string, path = '/v1/instances/web/console', body?: Buffer, token = 'good') =>
-  new Promise<{ status: number; text: () => string; ended: Promise<void>; destroy: () => void; fingerprint: string }>((resolve, reject) => {
-    const call = request(`${listener.url}${path}`, { method, agent: false, rejectUnauthorized: false, headers: { authorization: `Bearer ${token}` } }, (response) => {
-      let text = ''
-      response.setEncoding('utf8').on('data', (chunk: string) => void (text += chunk))
-      const raw = (response.socket as TLSSocket).getPeerX509Certificate()?.raw ?? Buffer.alloc(0)
-      resolve({
-        status: response.statusCode ?? 0, text: () => text, ended: new Promise((done) => response.once('close', () => done())), destroy: () => call.destroy(),
-        fingerprint: createHash('sha256').update(raw).digest('hex'),
-      })
-    })
-    call.once('error', reject)
-    call.end(body)
-  })
-const linesOf = (text: string): ConsoleLine[] => text.split('\n').slice(0, -1).map((each) => JSON.parse(each))
+  new Promise<{ status: number; text: () => string; ended: Promise<void>; destroy: () => void; fingerprint: string }>(
+    (resolve, reject) => {
+      const call = request(
+        `${listener.url}${path}`,
+        { method, agent: false, rejectUnauthorized: false, headers: { authorization: `Bearer ${token}` } },
+        (response) => {
+          let text = ''
+          response.setEncoding('utf8').on('data', (chunk: string) => void (text += chunk))
+          const raw = (response.socket as TLSSocket).getPeerX509Certificate()?.raw ?? Buffer.alloc(0)
+          resolve({
+            status: response.statusCode ?? 0,
+            text: () => text,
+            ended: new Promise((done) => response.once('close', () => done())),
+            destroy: () => call.destroy(),
+            fingerprint: createHash('sha256').update(raw).digest('hex'),
+          })
+        },
+      )
+      call.once('error', reject)
+      call.end(body)
+    },
+  )
+const linesOf = (text: string): ConsoleLine[] =>
+  text
+    .split('\n')
+    .slice(0, -1)
+    .map((each) => JSON.parse(each))
 const base64 = (text: string) => Buffer.from(text).toString('base64')
 const until = (isTrue: () => boolean) => expect.poll(isTrue).toBe(true)
 
@@ -124,7 +142,9 @@ it('tells callers with the token what the guests have moved', async () => {
   const answer = await open('GET', '/v1/usage')
   await answer.ended
   expect(answer.status).toBe(200)
-  expect(JSON.parse(answer.text())).toEqual({ guests: [{ instance: 'web', epoch: 'e', counters: { ...NO_COUNTERS, diskReadBytes: 7 } }] })
+  expect(JSON.parse(answer.text())).toEqual({
+    guests: [{ instance: 'web', epoch: 'e', counters: { ...NO_COUNTERS, diskReadBytes: 7 } }],
+  })
   expect((await open('GET', '/v1/usage', undefined, 'bad')).status).toBe(401)
 })
 

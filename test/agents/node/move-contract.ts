@@ -1,6 +1,12 @@
 /** What every hypervisor must do when a guest moves between two hosts, whichever it is. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { Guest, GuestDefinition, Hypervisor, Reception, Sending } from '../../../agents/node/drivers/hypervisor/hypervisor.ts'
+import type {
+  Guest,
+  GuestDefinition,
+  Hypervisor,
+  Reception,
+  Sending,
+} from '../../../agents/node/drivers/hypervisor/hypervisor.ts'
 
 export interface MoveHost {
   /** A hypervisor as a newly started agent opens it. */
@@ -40,18 +46,30 @@ export function moveContract(open: () => Promise<MoveWorld>): void {
       await world.close()
     })
 
-    async function reaches(what: string, hypervisor: () => Hypervisor, isWanted: (guest: Guest | undefined) => boolean): Promise<Guest | undefined> {
+    async function reaches(
+      what: string,
+      hypervisor: () => Hypervisor,
+      isWanted: (guest: Guest | undefined) => boolean,
+    ): Promise<Guest | undefined> {
       let seen: Guest | undefined
       let isLooking = false
-      await world.until(() => {
-        if (!isLooking) {
-          isLooking = true
-          void hypervisor().inspect(NAME).then((guest) => (seen = guest), () => {}).finally(() => (isLooking = false))
-        }
-        return isWanted(seen)
-      }).catch((error: unknown) => {
-        throw new Error(`${what} did not come true: ${JSON.stringify(seen)}`, { cause: error })
-      })
+      await world
+        .until(() => {
+          if (!isLooking) {
+            isLooking = true
+            void hypervisor()
+              .inspect(NAME)
+              .then(
+                (guest) => (seen = guest),
+                () => {},
+              )
+              .finally(() => (isLooking = false))
+          }
+          return isWanted(seen)
+        })
+        .catch((error: unknown) => {
+          throw new Error(`${what} did not come true: ${JSON.stringify(seen)}`, { cause: error })
+        })
       return seen
     }
     const textOf = (hypervisor: Hypervisor) => hypervisor.console(NAME).tail().toString()
@@ -64,20 +82,44 @@ export function moveContract(open: () => Promise<MoveWorld>): void {
       await world.settled(source.start(await world.hosts[0].definition(NAME, disk)))
       await world.until(() => textOf(source).includes(PROMPT))
     }
-    async function awaitGuest(disk: 'shared' | 'own', attempt = 1, key = KEY): Promise<Reception & Pick<Sending, 'host' | 'port' | 'diskPort'>> {
+    async function awaitGuest(
+      disk: 'shared' | 'own',
+      attempt = 1,
+      key = KEY,
+    ): Promise<Reception & Pick<Sending, 'host' | 'port' | 'diskPort'>> {
       const reception = { id: 'op-1', attempt, key, mirroredDisks: disk === 'own' ? [0] : [] }
       const guest = await world.settled(target.receive(await world.hosts[1].definition(NAME, disk), reception))
-      expect(guest).toMatchObject({ state: 'receiving', incarnation: 1, transfer: { id: 'op-1', attempt, role: 'receive', phase: 'transferring' } })
+      expect(guest).toMatchObject({
+        state: 'receiving',
+        incarnation: 1,
+        transfer: { id: 'op-1', attempt, role: 'receive', phase: 'transferring' },
+      })
       const { host = '', port = 0, diskPort } = guest.transfer ?? {}
       expect(port).toBeGreaterThan(0)
       expect(diskPort !== undefined).toBe(disk === 'own')
       return { ...reception, host, port, diskPort }
     }
     const orders = { downtimeLimitMilliseconds: 2_000, isThrottled: true, timeoutSeconds: 60 }
-    const send = async (reception: Awaited<ReturnType<typeof awaitGuest>>, over: Partial<Sending> = {}) => world.settled(source.send(NAME, { ...reception, ...orders, ...over }))
-    const isHandedOver = () => reaches('the hand-over', () => source, (guest) => guest?.state === 'handed_over')
-    const isRunning = (hypervisor: () => Hypervisor) => reaches('the guest to run', hypervisor, (guest) => guest?.state === 'running' && guest.transfer?.phase === 'completed')
-    const hasFailed = () => reaches('the failure', () => source, (guest) => guest?.state === 'running' && guest.transfer?.phase === 'failed')
+    const send = async (reception: Awaited<ReturnType<typeof awaitGuest>>, over: Partial<Sending> = {}) =>
+      world.settled(source.send(NAME, { ...reception, ...orders, ...over }))
+    const isHandedOver = () =>
+      reaches(
+        'the hand-over',
+        () => source,
+        (guest) => guest?.state === 'handed_over',
+      )
+    const isRunning = (hypervisor: () => Hypervisor) =>
+      reaches(
+        'the guest to run',
+        hypervisor,
+        (guest) => guest?.state === 'running' && guest.transfer?.phase === 'completed',
+      )
+    const hasFailed = () =>
+      reaches(
+        'the failure',
+        () => source,
+        (guest) => guest?.state === 'running' && guest.transfer?.phase === 'failed',
+      )
 
     it.each(['shared', 'own'] as const)('goes on at the receiver and nowhere else (disk: %s)', async (disk) => {
       await boot(disk)
@@ -98,10 +140,32 @@ export function moveContract(open: () => Promise<MoveWorld>): void {
       await world.settled(source.forget(NAME))
 
       // And may come back.
-      const back = await world.settled(source.receive(await world.hosts[0].definition(NAME, disk), { id: 'op-2', attempt: 1, key: KEY, mirroredDisks: disk === 'own' ? [0] : [] }))
+      const back = await world.settled(
+        source.receive(await world.hosts[0].definition(NAME, disk), {
+          id: 'op-2',
+          attempt: 1,
+          key: KEY,
+          mirroredDisks: disk === 'own' ? [0] : [],
+        }),
+      )
       const { host = '', port = 0, diskPort } = back.transfer ?? {}
-      await world.settled(target.send(NAME, { ...orders, id: 'op-2', attempt: 1, key: KEY, mirroredDisks: disk === 'own' ? [0] : [], host, port, diskPort }))
-      await reaches('the way back', () => source, (guest) => guest?.state === 'running')
+      await world.settled(
+        target.send(NAME, {
+          ...orders,
+          id: 'op-2',
+          attempt: 1,
+          key: KEY,
+          mirroredDisks: disk === 'own' ? [0] : [],
+          host,
+          port,
+          diskPort,
+        }),
+      )
+      await reaches(
+        'the way back',
+        () => source,
+        (guest) => guest?.state === 'running',
+      )
       await talks(() => source)
     })
 
@@ -109,7 +173,13 @@ export function moveContract(open: () => Promise<MoveWorld>): void {
       await boot('shared')
       const reception = await awaitGuest('shared')
       await world.hosts[1].killGuest(NAME)
-      expect(await reaches('the end of the receiver', () => target, (guest) => guest?.state === 'gone')).toMatchObject({ transfer: { role: 'receive', phase: expect.not.stringMatching('completed') } })
+      expect(
+        await reaches(
+          'the end of the receiver',
+          () => target,
+          (guest) => guest?.state === 'gone',
+        ),
+      ).toMatchObject({ transfer: { role: 'receive', phase: expect.not.stringMatching('completed') } })
       await send(reception)
       expect((await hasFailed())?.transfer?.detail).not.toBe('')
       await talks(() => source)
@@ -131,31 +201,48 @@ export function moveContract(open: () => Promise<MoveWorld>): void {
       await boot('shared')
       await send(await awaitGuest('shared'))
       await world.settled(source.cancelSend(NAME))
-      const end = await reaches('the end', () => source, (guest) => guest?.transfer !== undefined && guest.transfer.phase !== 'transferring')
+      const end = await reaches(
+        'the end',
+        () => source,
+        (guest) => guest?.transfer !== undefined && guest.transfer.phase !== 'transferring',
+      )
       if (end?.state === 'running') {
         expect(end.transfer?.phase).toBe('failed')
         await talks(() => source)
-        await reaches('the end of the receiver', () => target, (guest) => guest?.state === 'gone' || guest?.state === 'receiving')
+        await reaches(
+          'the end of the receiver',
+          () => target,
+          (guest) => guest?.state === 'gone' || guest?.state === 'receiving',
+        )
       } else {
         expect(end?.state).toBe('handed_over')
         await isRunning(() => target)
       }
     })
 
-    it.each(['shared', 'own'] as const)('arrives although both agents are killed on the way (disk: %s)', async (disk) => {
-      await boot(disk)
-      await send(await awaitGuest(disk))
-      await Promise.all([source.close(), target.close()])
-      source = await world.hosts[0].attach()
-      target = await world.hosts[1].attach()
-      const end = await reaches('the end', () => source, (guest) => guest?.transfer !== undefined && guest.transfer.phase !== 'transferring')
-      expect(end?.state).toBe('handed_over')
-      await isRunning(() => target)
-      await talks(() => target)
-    })
+    it.each(['shared', 'own'] as const)(
+      'arrives although both agents are killed on the way (disk: %s)',
+      async (disk) => {
+        await boot(disk)
+        await send(await awaitGuest(disk))
+        await Promise.all([source.close(), target.close()])
+        source = await world.hosts[0].attach()
+        target = await world.hosts[1].attach()
+        const end = await reaches(
+          'the end',
+          () => source,
+          (guest) => guest?.transfer !== undefined && guest.transfer.phase !== 'transferring',
+        )
+        expect(end?.state).toBe('handed_over')
+        await isRunning(() => target)
+        await talks(() => target)
+      },
+    )
 
     it('is not waited for by an agent that was killed before it listened, nor started by it', async () => {
-      const reception = world.hosts[1].definition(NAME, 'shared').then((definition) => target.receive(definition, { id: 'op-1', attempt: 1, key: KEY, mirroredDisks: [] }))
+      const reception = world.hosts[1]
+        .definition(NAME, 'shared')
+        .then((definition) => target.receive(definition, { id: 'op-1', attempt: 1, key: KEY, mirroredDisks: [] }))
       reception.catch(() => {})
       await target.close()
       await world.settled(reception).catch(() => {})

@@ -8,7 +8,11 @@ import { openQemuMachine } from './qemu-machine.ts'
 
 moveContract(async () => {
   const { host, definition, ...machine } = await openQemuMachine()
-  const hostOf = (number: 0 | 1) => ({ ...host(number), definition: (name: string, disk: 'shared' | 'own') => definition(name, 1, disk === 'shared' ? 'boot' : `own-${number}`) })
+  const hostOf = (number: 0 | 1) => ({
+    ...host(number),
+    definition: (name: string, disk: 'shared' | 'own') =>
+      definition(name, 1, disk === 'shared' ? 'boot' : `own-${number}`),
+  })
   return { ...machine, hosts: [hostOf(0), hostOf(1)] }
 })
 
@@ -19,8 +23,11 @@ const RECEPTION = { id: 'op-1', attempt: 1, mirroredDisks: [], key: 'b2'.repeat(
 /** An agent without processor time: nothing else of it goes on meanwhile. */
 const standStill = () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300)
 
-/** Counts every cell of a table up, over and over, and says so; or that it found one that is not what it wrote. No other program runs meanwhile. */
-const TABLE = `awk 'BEGIN { for (;;) { for (i = 0; i < 40000; i++) { if (cell[i] + 0 != round) { print "lost", "a write"; exit } cell[i] = round + 1 } print "round", ++round } }'\n`
+/** Counts every cell of a table up, over and over, and says so; or that it found one that is not what it wrote. No
+ *  other program runs meanwhile. */
+const TABLE =
+  `awk 'BEGIN { for (;;) { for (i = 0; i < 40000; i++) { if (cell[i] + 0 != round) { print "lost", "a write"; exit ` +
+  `} cell[i] = round + 1 } print "round", ++round } }'\n`
 
 describe('a guest that was moved', () => {
   let machine: Awaited<ReturnType<typeof openQemuMachine>>
@@ -34,7 +41,11 @@ describe('a guest that was moved', () => {
     target = await machine.host(1).attach()
     guest = await machine.definition(NAME, 1, 'boot')
     await source.start(guest)
-    await until('the prompt', () => textOf(source), (text) => text.includes('root@web-1:~# '))
+    await until(
+      'the prompt',
+      () => textOf(source),
+      (text) => text.includes('root@web-1:~# '),
+    )
   })
   afterEach(async () => {
     for (const hypervisor of [source, target]) {
@@ -45,10 +56,15 @@ describe('a guest that was moved', () => {
   })
 
   const textOf = (hypervisor: Hypervisor) => hypervisor.console(NAME).tail().toString()
-  const guestWhen = (what: string, hypervisor: () => Hypervisor, isSo: (guest: Guest | undefined) => boolean) => until(what, () => hypervisor().inspect(NAME), isSo)
+  const guestWhen = (what: string, hypervisor: () => Hypervisor, isSo: (guest: Guest | undefined) => boolean) =>
+    until(what, () => hypervisor().inspect(NAME), isSo)
   async function goesOnAt(hypervisor: Hypervisor): Promise<void> {
     const before = textOf(hypervisor)
-    await until('more of what it prints', () => textOf(hypervisor), (text) => text !== before)
+    await until(
+      'more of what it prints',
+      () => textOf(hypervisor),
+      (text) => text !== before,
+    )
   }
   const listeningAt = ({ transfer }: Guest) => ({ host: transfer?.host ?? '', port: transfer?.port ?? 0 })
 
@@ -58,15 +74,27 @@ describe('a guest that was moved', () => {
     const awaited = await target.receive(guest, RECEPTION)
     await target.close()
     await source.send(NAME, { ...RECEPTION, ...ORDERS, ...listeningAt(awaited) })
-    await guestWhen('the end of the sending', () => (standStill(), source), (seen) => seen?.state === 'handed_over')
+    await guestWhen(
+      'the end of the sending',
+      () => (standStill(), source),
+      (seen) => seen?.state === 'handed_over',
+    )
     target = await machine.host(1).attach()
-    await guestWhen('the guest', () => target, (seen) => seen?.state === 'running')
+    await guestWhen(
+      'the guest',
+      () => target,
+      (seen) => seen?.state === 'running',
+    )
     await goesOnAt(target)
   })
 
   it('stays, and may be sent on, when its agent was killed just before it would have been', async () => {
     await source.send(NAME, { ...RECEPTION, ...ORDERS, ...listeningAt(await target.receive(guest, RECEPTION)) })
-    await guestWhen('the guest', () => target, (seen) => seen?.state === 'running' && seen.transfer?.phase === 'completed')
+    await guestWhen(
+      'the guest',
+      () => target,
+      (seen) => seen?.state === 'running' && seen.transfer?.phase === 'completed',
+    )
     await source.forget(NAME)
     await target.close()
 
@@ -76,27 +104,65 @@ describe('a guest that was moved', () => {
     const onward = { ...RECEPTION, id: 'op-2' }
     const orders = { ...onward, ...listeningAt(await source.receive(guest, onward)) }
     const { key: _key, ...noted } = orders
-    await writeGuestRecord(folder, { ...record, move: { ...noted, role: 'send', orders: ORDERS, isStarted: true, beganAt: systemClock.now().toISOString() } })
+    await writeGuestRecord(folder, {
+      ...record,
+      move: { ...noted, role: 'send', orders: ORDERS, isStarted: true, beganAt: systemClock.now().toISOString() },
+    })
     target = await machine.host(1).attach()
-    expect(await guestWhen('the end of the attempt', () => target, (seen) => seen?.transfer?.phase === 'failed')).toMatchObject({ state: 'running', transfer: { id: 'op-2', detail: 'the sending was interrupted before it began' } })
+    expect(
+      await guestWhen(
+        'the end of the attempt',
+        () => target,
+        (seen) => seen?.transfer?.phase === 'failed',
+      ),
+    ).toMatchObject({
+      state: 'running',
+      transfer: { id: 'op-2', detail: 'the sending was interrupted before it began' },
+    })
 
     await target.send(NAME, { ...orders, ...ORDERS, attempt: 2 })
-    await guestWhen('the guest', () => source, (seen) => seen?.state === 'running')
+    await guestWhen(
+      'the guest',
+      () => source,
+      (seen) => seen?.state === 'running',
+    )
   })
 
   it('has everything that it wrote while it was sent', async () => {
     const countsOnAt = async (hypervisor: Hypervisor) => {
       const before = textOf(hypervisor).length
-      await until('three rounds more', () => textOf(hypervisor), (text) => text.includes('lost a write') || [...text.slice(before).matchAll(/round \d+/g)].length >= 3)
+      await until(
+        'three rounds more',
+        () => textOf(hypervisor),
+        (text) => text.includes('lost a write') || [...text.slice(before).matchAll(/round \d+/g)].length >= 3,
+      )
       expect(textOf(hypervisor)).not.toContain('lost a write')
     }
     expect(source.console(NAME).write(Buffer.from(TABLE))).toBe(true)
     await countsOnAt(source)
-    for (const [from, to, id] of [[source, target, 'op-1'], [target, source, 'op-2'], [source, target, 'op-3'], [target, source, 'op-4']] as const) {
+    for (const [from, to, id] of [
+      [source, target, 'op-1'],
+      [target, source, 'op-2'],
+      [source, target, 'op-3'],
+      [target, source, 'op-4'],
+    ] as const) {
       const reception = { ...RECEPTION, id }
-      await from.send(NAME, { ...reception, ...ORDERS, isThrottled: false, ...listeningAt(await to.receive(guest, reception)) })
-      await guestWhen('the end of the sending', () => from, (seen) => seen?.state === 'handed_over')
-      await guestWhen('the guest', () => to, (seen) => seen?.state === 'running')
+      await from.send(NAME, {
+        ...reception,
+        ...ORDERS,
+        isThrottled: false,
+        ...listeningAt(await to.receive(guest, reception)),
+      })
+      await guestWhen(
+        'the end of the sending',
+        () => from,
+        (seen) => seen?.state === 'handed_over',
+      )
+      await guestWhen(
+        'the guest',
+        () => to,
+        (seen) => seen?.state === 'running',
+      )
       await from.forget(NAME)
       await countsOnAt(to)
     }

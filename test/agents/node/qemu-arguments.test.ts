@@ -8,16 +8,27 @@ import { qemuArguments } from '../../../agents/node/drivers/hypervisor/qemu-argu
 import { environment } from '../../../kit/sys/process.ts'
 
 const guest: GuestDefinition = {
-  name: '6f1c9f0e-5b0a-4c51-9d53-0c9a3c1f7a11', uid: 'uid-1', incarnation: 2, hostname: 'web-1', cores: 2, memoryMebibytes: 1024,
+  name: '6f1c9f0e-5b0a-4c51-9d53-0c9a3c1f7a11',
+  uid: 'uid-1',
+  incarnation: 2,
+  hostname: 'web-1',
+  cores: 2,
+  memoryMebibytes: 1024,
   boot: { kernel: '/images/vmlinuz', initialRamdisk: '/images/initrd.gz', commandLine: 'console=ttyS0 quiet' },
-  disks: [{ path: '/volumes/a,b.qcow2', serial: 'boot' }, { path: '/volumes/data.qcow2', serial: 'data' }],
-  interfaces: [{ macAddress: '52:54:00:12:34:56' }, { macAddress: '52:54:00:12:34:57' }], forwardedPorts: [22], seed: Buffer.alloc(0),
+  disks: [
+    { path: '/volumes/a,b.qcow2', serial: 'boot' },
+    { path: '/volumes/data.qcow2', serial: 'data' },
+  ],
+  interfaces: [{ macAddress: '52:54:00:12:34:56' }, { macAddress: '52:54:00:12:34:57' }],
+  forwardedPorts: [22],
+  seed: Buffer.alloc(0),
 }
 const forwards = [{ guestPort: 22, host: '127.0.0.1', hostPort: 2222 }]
 const UUID = guestUuid(guest.name)
 
 /** One option a line. */
-const story = (words: readonly string[]): string => `${words.map((word, index) => (index > 0 && word.startsWith('-') ? `\n${word}` : index > 0 ? ` ${word}` : word)).join('')}\n`
+const story = (words: readonly string[]): string =>
+  `${words.map((word, index) => (index > 0 && word.startsWith('-') ? `\n${word}` : index > 0 ? ` ${word}` : word)).join('')}\n`
 
 function matchesGolden(name: string, text: string): void {
   const file = join(import.meta.dirname, 'golden', name)
@@ -30,13 +41,41 @@ function matchesGolden(name: string, text: string): void {
 
 describe('the command line of a guest', () => {
   it('emulated, with two disks and two interfaces', () => {
-    matchesGolden('qemu-emulated.txt', story(qemuArguments(guest, UUID, { accelerator: 'tcg', machine: 'pc-q35-7.2', cpu: 'qemu64' }, { isOutboundAllowed: true, metadata: { portFile: '/agent/metadata.port', secretOf: () => 'secret' } }, forwards)))
+    matchesGolden(
+      'qemu-emulated.txt',
+      story(
+        qemuArguments(
+          guest,
+          UUID,
+          { accelerator: 'tcg', machine: 'pc-q35-7.2', cpu: 'qemu64' },
+          { isOutboundAllowed: true, metadata: { portFile: '/agent/metadata.port', secretOf: () => 'secret' } },
+          forwards,
+        ),
+      ),
+    )
   })
   it('on KVM, small, isolated, without disks', () => {
-    matchesGolden('qemu-kvm.txt', story(qemuArguments({ ...guest, memoryMebibytes: 128, interfaces: [{ macAddress: '52:54:00:12:34:56' }], disks: [] }, UUID, { accelerator: 'kvm', machine: 'pc-q35-7.2', cpu: 'host' }, { isOutboundAllowed: false }, [])))
+    matchesGolden(
+      'qemu-kvm.txt',
+      story(
+        qemuArguments(
+          { ...guest, memoryMebibytes: 128, interfaces: [{ macAddress: '52:54:00:12:34:56' }], disks: [] },
+          UUID,
+          { accelerator: 'kvm', machine: 'pc-q35-7.2', cpu: 'host' },
+          { isOutboundAllowed: false },
+          [],
+        ),
+      ),
+    )
   })
   it('in the network of a zone has a tap, and nothing that QEMU starts', () => {
-    const line = qemuArguments(guest, UUID, { accelerator: 'kvm', machine: 'pc-q35-7.2', cpu: 'host' }, { kind: 'ovn' }, [])
+    const line = qemuArguments(
+      guest,
+      UUID,
+      { accelerator: 'kvm', machine: 'pc-q35-7.2', cpu: 'host' },
+      { kind: 'ovn' },
+      [],
+    )
     expect(line).toContain(`tap,id=net0,ifname=${tapOf(guest.name, 0)},script=no,downscript=no`)
     expect(line).toContain('on,obsolete=deny,elevateprivileges=deny,spawn=deny')
     expect(line.filter((word) => word.includes('user,id='))).toEqual([])
@@ -48,7 +87,12 @@ describe('the command line of a guest', () => {
     const network = { isOutboundAllowed: true }
     const started = qemuArguments(guest, UUID, machine, network, forwards)
     expect(qemuArguments(guest, UUID, machine, network, forwards, 'free')).toEqual([...started, '-incoming', 'defer'])
-    expect(qemuArguments(guest, UUID, machine, network, forwards, 'held')).toEqual([...started, '-incoming', 'defer', '-S'])
+    expect(qemuArguments(guest, UUID, machine, network, forwards, 'held')).toEqual([
+      ...started,
+      '-incoming',
+      'defer',
+      '-S',
+    ])
   })
 })
 

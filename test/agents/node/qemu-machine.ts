@@ -23,11 +23,22 @@ export async function openQemuMachine() {
   const folder = await mkdtemp(join(tmpdir(), `svccloud-qemu-${'long-'.repeat(16)}`))
   const boot = (await bootId()) ?? 'unknown'
   const machine = await probeQemu({ cacheFile: join(folder, 'accelerator'), bootId: boot, clock: systemClock })
-  const volumes = await openQcow2Volumes({ folder: join(folder, 'volumes'), server: await openDiskServer({ folder: join(folder, 'served'), host: '127.0.0.1', clock: systemClock }) })
+  const volumes = await openQcow2Volumes({
+    folder: join(folder, 'volumes'),
+    server: await openDiskServer({ folder: join(folder, 'served'), host: '127.0.0.1', clock: systemClock }),
+  })
   for (const name of ['boot', 'own-0', 'own-1']) await volumes.create({ name, sizeGibibytes: 1, source: image })
   const definition = async (name: string, incarnation: number, volume: string): Promise<GuestDefinition> => ({
-    name, uid: 'uid-1', incarnation, hostname: 'web-1', cores: 1, memoryMebibytes: 128, boot: image.boot,
-    disks: [{ path: await volumes.pathOf(volume), serial: 'boot' }], interfaces: [{ macAddress: '52:54:00:12:34:56' }], forwardedPorts: [22],
+    name,
+    uid: 'uid-1',
+    incarnation,
+    hostname: 'web-1',
+    cores: 1,
+    memoryMebibytes: 128,
+    boot: image.boot,
+    disks: [{ path: await volumes.pathOf(volume), serial: 'boot' }],
+    interfaces: [{ macAddress: '52:54:00:12:34:56' }],
+    forwardedPorts: [22],
     seed: seedDisk(metadataDocument(instanceSpec({ hostname: 'web-1' })), undefined),
   })
   return {
@@ -36,7 +47,17 @@ export async function openQemuMachine() {
       const guests = join(folder, `guests-${number}`)
       return {
         guestFolder: (name: string) => join(guests, name),
-        attach: () => openQemu({ folder: guests, binary: QEMU_BINARY, machine, network: { isOutboundAllowed: true }, bootId: boot, migrationHost: '127.0.0.1', clock: systemClock, log: silentLog }),
+        attach: () =>
+          openQemu({
+            folder: guests,
+            binary: QEMU_BINARY,
+            machine,
+            network: { isOutboundAllowed: true },
+            bootId: boot,
+            migrationHost: '127.0.0.1',
+            clock: systemClock,
+            log: silentLog,
+          }),
         async killGuest(name: string) {
           const pid = Number(await readFile(join(guests, name, 'qemu.pid'), 'utf8'))
           signalProcess(pid, 'SIGKILL')

@@ -12,7 +12,14 @@ let folder: string
 let line: SerialLine | undefined
 let printed: string
 const print = (text: string) => appendFileSync(join(folder, 'console.log'), text)
-const open = () => (line = openSerialLine({ folder, log: new ConsoleLog(folder), onOutput: (bytes) => void (printed += bytes.toString()), clock: systemClock, logger: silentLog }))
+const open = () =>
+  (line = openSerialLine({
+    folder,
+    log: new ConsoleLog(folder),
+    onOutput: (bytes) => void (printed += bytes.toString()),
+    clock: systemClock,
+    logger: silentLog,
+  }))
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'svccloud-line-'))
@@ -28,7 +35,11 @@ afterEach(() => {
 it('passes on what is printed, also what comes last', async () => {
   const { close } = open()
   print('boot\n')
-  await until('what was printed', () => printed, (text) => text === 'boot\n')
+  await until(
+    'what was printed',
+    () => printed,
+    (text) => text === 'boot\n',
+  )
   print('good night\n')
   close()
   expect(printed).toBe('boot\ngood night\n')
@@ -53,5 +64,9 @@ it('follows a guest that nobody can type to', async () => {
   const { write } = open()
   expect(write(Buffer.from('hostname\n'))).toBe(false)
   print('still here\n')
-  await until('what was printed', () => printed, (text) => text === 'still here\n')
+  await until(
+    'what was printed',
+    () => printed,
+    (text) => text === 'still here\n',
+  )
 })

@@ -18,9 +18,15 @@ let certificate: AgentCertificate
 const open: Server[] = []
 const sockets = new Set<Socket>()
 /** Patience that is over before anything can have answered. */
-const impatient = { ...systemClock, after: (_milliseconds: number, work: () => void) => (queueMicrotask(work), () => {}) }
+const impatient = {
+  ...systemClock,
+  after: (_milliseconds: number, work: () => void) => (queueMicrotask(work), () => {}),
+}
 /** Patience that is over soon after there is a connection. */
-const hasty = (milliseconds: number) => ({ ...systemClock, after: (_milliseconds: number, work: () => void) => systemClock.after(milliseconds, work) })
+const hasty = (milliseconds: number) => ({
+  ...systemClock,
+  after: (_milliseconds: number, work: () => void) => systemClock.after(milliseconds, work),
+})
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'life-'))
@@ -38,14 +44,20 @@ async function listen(server: Server): Promise<number> {
   open.push(server)
   return (server.address() as AddressInfo).port
 }
-const at = (port: number, certificateFingerprint = certificate.fingerprint) => ({ url: `https://127.0.0.1:${port}`, certificateFingerprint })
+const at = (port: number, certificateFingerprint = certificate.fingerprint) => ({
+  url: `https://127.0.0.1:${port}`,
+  certificateFingerprint,
+})
 
 describe('a sign of life', () => {
   it('is the agent, by its certificate', async () => {
     const port = await listen(createServer({ cert: certificate.certificate, key: certificate.key }))
     expect(new X509Certificate(certificate.certificate).fingerprint256).toBeDefined()
     expect(await lookForLife(systemClock)(at(port))).toMatchObject({ answer: 'agent' })
-    expect(await lookForLife(systemClock)(at(port, '0'.repeat(64)))).toMatchObject({ answer: 'host', detail: 'Something else answers there.' })
+    expect(await lookForLife(systemClock)(at(port, '0'.repeat(64)))).toMatchObject({
+      answer: 'host',
+      detail: 'Something else answers there.',
+    })
   })
 
   it('is the host, when the agent is gone and its port refuses', async () => {
@@ -58,7 +70,10 @@ describe('a sign of life', () => {
 
   it('is the host, when the agent hangs', async () => {
     const port = await listen(createPlainServer(() => {}))
-    expect(await lookForLife(hasty(2_000))(at(port))).toMatchObject({ answer: 'host', detail: expect.stringContaining('nothing answers on it') })
+    expect(await lookForLife(hasty(2_000))(at(port))).toMatchObject({
+      answer: 'host',
+      detail: expect.stringContaining('nothing answers on it'),
+    })
   })
 
   it('is the host, when what answers speaks no TLS', async () => {
@@ -67,15 +82,22 @@ describe('a sign of life', () => {
   })
 
   it('is missing, when nothing answers in time or the name is unknown', async () => {
-    expect(await lookForLife(impatient)(at(await listen(createPlainServer(() => {}))))).toMatchObject({ answer: 'nothing' })
-    expect(await lookForLife(systemClock)({ ...at(9), url: 'https://no-such-host.invalid:9' })).toMatchObject({ answer: 'nothing' })
+    expect(await lookForLife(impatient)(at(await listen(createPlainServer(() => {}))))).toMatchObject({
+      answer: 'nothing',
+    })
+    expect(await lookForLife(systemClock)({ ...at(9), url: 'https://no-such-host.invalid:9' })).toMatchObject({
+      answer: 'nothing',
+    })
     expect(await lookForLife(systemClock)({ ...at(9), url: 'nonsense' })).toMatchObject({ answer: 'nothing' })
   })
 })
 
 describe('an observation', () => {
   const observation = (askedAt: string, answeredAt?: string) => ({
-    apiVersion: 'svccloud.dev/v1alpha1', kind: 'Observation', metadata: { name: 'n1', namespace: 'node-n2' }, spec: { endpoint: at(1), askedAt },
+    apiVersion: 'svccloud.dev/v1alpha1',
+    kind: 'Observation',
+    metadata: { name: 'n1', namespace: 'node-n2' },
+    spec: { endpoint: at(1), askedAt },
     ...(answeredAt === undefined ? {} : { status: { askedAt: answeredAt, answer: 'agent', detail: '' } as const }),
   })
   it('is made once for each question', () => {

@@ -3,13 +3,35 @@ import type { Guest, GuestCounters } from '../../../agents/node/drivers/hypervis
 import { openUsage } from '../../../agents/node/usage.ts'
 import { systemClock } from '../../../kit/sys/clock.ts'
 
-const guest = (incarnation: number): Guest => ({ name: 'web', uid: 'u', incarnation, state: 'running', isResponsive: true, startedAt: '2026-01-01T00:00:00Z', forwards: [] })
-const counted = (diskReadBytes: number): GuestCounters => ({ diskReadBytes, diskWrittenBytes: 1, diskReadOperations: 2, diskWriteOperations: 3, networkTransmittedBytes: 4 })
+const guest = (incarnation: number): Guest => ({
+  name: 'web',
+  uid: 'u',
+  incarnation,
+  state: 'running',
+  isResponsive: true,
+  startedAt: '2026-01-01T00:00:00Z',
+  forwards: [],
+})
+const counted = (diskReadBytes: number): GuestCounters => ({
+  diskReadBytes,
+  diskWrittenBytes: 1,
+  diskReadOperations: 2,
+  diskWriteOperations: 3,
+  networkTransmittedBytes: 4,
+})
 
 function open() {
-  const host = { guest: undefined as Guest | undefined, counters: undefined as GuestCounters | undefined, milliseconds: 0 }
+  const host = {
+    guest: undefined as Guest | undefined,
+    counters: undefined as GuestCounters | undefined,
+    milliseconds: 0,
+  }
   const usage = openUsage({
-    hypervisor: { list: async () => (host.guest === undefined ? [] : [host.guest]), inspect: async () => host.guest, counters: async () => host.counters },
+    hypervisor: {
+      list: async () => (host.guest === undefined ? [] : [host.guest]),
+      inspect: async () => host.guest,
+      counters: async () => host.counters,
+    },
     clock: { ...systemClock, monotonicMilliseconds: () => host.milliseconds },
   })
   return { host, usage }
@@ -20,10 +42,20 @@ describe('usage of a host', () => {
     const { host, usage } = open()
     host.guest = guest(1)
     host.counters = counted(7)
-    expect(await usage.list()).toEqual([{
-      instance: 'web', epoch: 'u/1/2026-01-01T00:00:00Z',
-      counters: { networkReceivedBytes: 0, networkTransmittedBytes: 4, diskReadBytes: 7, diskWrittenBytes: 1, diskReadOperations: 2, diskWriteOperations: 3 },
-    }])
+    expect(await usage.list()).toEqual([
+      {
+        instance: 'web',
+        epoch: 'u/1/2026-01-01T00:00:00Z',
+        counters: {
+          networkReceivedBytes: 0,
+          networkTransmittedBytes: 4,
+          diskReadBytes: 7,
+          diskWrittenBytes: 1,
+          diskReadOperations: 2,
+          diskWriteOperations: 3,
+        },
+      },
+    ])
   })
 
   it('keeps the last reading of a guest that ended until it has surely been asked for', async () => {
@@ -33,7 +65,10 @@ describe('usage of a host', () => {
     await usage.note('web')
     host.guest = guest(2)
     host.counters = counted(1)
-    expect((await usage.list()).map(({ epoch, counters }) => [epoch, counters.diskReadBytes])).toEqual([['u/1/2026-01-01T00:00:00Z', 7], ['u/2/2026-01-01T00:00:00Z', 1]])
+    expect((await usage.list()).map(({ epoch, counters }) => [epoch, counters.diskReadBytes])).toEqual([
+      ['u/1/2026-01-01T00:00:00Z', 7],
+      ['u/2/2026-01-01T00:00:00Z', 1],
+    ])
     host.milliseconds = 700_000
     expect((await usage.list()).map(({ epoch }) => epoch)).toEqual(['u/2/2026-01-01T00:00:00Z'])
   })

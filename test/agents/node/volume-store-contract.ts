@@ -30,13 +30,19 @@ export function volumeStoreContract(openWorld: () => Promise<VolumeWorld>): void
       const a = { name: 'a', sizeGibibytes: 2, source: { name: world.template.name, version: world.template.version } }
       volumes = await world.open()
       expect(await volumes.inspect('a')).toEqual(a)
-      expect([...await volumes.list()].sort((one, other) => one.name.localeCompare(other.name))).toEqual([a, { name: 'b', sizeGibibytes: 1 }])
+      expect([...(await volumes.list())].sort((one, other) => one.name.localeCompare(other.name))).toEqual([
+        a,
+        { name: 'b', sizeGibibytes: 1 },
+      ])
       await volumes.grow('a', 3)
       await volumes.grow('a', 3)
       await volumes.grow('a', 1)
       await volumes.grow('nobody', 3)
       volumes = await world.open()
-      expect([await volumes.inspect('a'), await volumes.inspect('nobody')]).toEqual([{ ...a, sizeGibibytes: 3 }, undefined])
+      expect([await volumes.inspect('a'), await volumes.inspect('nobody')]).toEqual([
+        { ...a, sizeGibibytes: 3 },
+        undefined,
+      ])
       await volumes.remove('a')
       await volumes.remove('a')
       expect((await volumes.list()).map(({ name }) => name)).toEqual(['b'])
@@ -46,10 +52,20 @@ export function volumeStoreContract(openWorld: () => Promise<VolumeWorld>): void
       const other = await world.openOther()
       const [pool = ''] = volumes.pools
       expect(other.pools).toEqual([pool])
-      const a = { name: 'a', sizeGibibytes: 2, source: { name: world.template.name, version: world.template.version }, pool }
+      const a = {
+        name: 'a',
+        sizeGibibytes: 2,
+        source: { name: world.template.name, version: world.template.version },
+        pool,
+      }
       await volumes.create({ name: 'a', sizeGibibytes: 2, source: world.template, pool })
       await volumes.create({ name: 'mine', sizeGibibytes: 1 })
-      expect([await other.isInPool('a', pool), await other.isInPool('mine', pool), await other.isInPool('a', 'another'), await other.inspect('a')]).toEqual([true, false, false, undefined])
+      expect([
+        await other.isInPool('a', pool),
+        await other.isInPool('mine', pool),
+        await other.isInPool('a', 'another'),
+        await other.inspect('a'),
+      ]).toEqual([true, false, false, undefined])
       await other.adopt('a', pool)
       await other.adopt('mine', pool)
       expect([await other.inspect('a'), await other.inspect('mine')]).toEqual([a, undefined])
@@ -59,7 +75,11 @@ export function volumeStoreContract(openWorld: () => Promise<VolumeWorld>): void
 
       await volumes.release('a')
       await volumes.release('mine')
-      expect([await volumes.list(), await volumes.inspect('a'), await volumes.inspect('mine')]).toEqual([[], undefined, undefined])
+      expect([await volumes.list(), await volumes.inspect('a'), await volumes.inspect('mine')]).toEqual([
+        [],
+        undefined,
+        undefined,
+      ])
       expect(await other.inspect('a')).toEqual({ ...a, sizeGibibytes: 3 })
       await other.remove('a')
       expect([await other.inspect('a'), await other.isInPool('a', pool)]).toEqual([undefined, false])
@@ -72,7 +92,10 @@ export function volumeStoreContract(openWorld: () => Promise<VolumeWorld>): void
       await volumes.create({ name: 'a', sizeGibibytes: 1, pool })
       await other.adopt('a', pool)
       await volumes.remove('a')
-      expect([await other.inspect('a'), await other.list()]).toEqual([undefined, [{ name: 'a', sizeGibibytes: 1, pool }]])
+      expect([await other.inspect('a'), await other.list()]).toEqual([
+        undefined,
+        [{ name: 'a', sizeGibibytes: 1, pool }],
+      ])
       await other.release('a')
       expect(await other.list()).toEqual([])
     })
@@ -84,7 +107,9 @@ export function volumeStoreContract(openWorld: () => Promise<VolumeWorld>): void
       const at = await volumes.serve('a', key)
       expect(volumes.servedAt('a')).toEqual(at)
       const origin = { name: world.template.name, version: world.template.version }
-      await expect(other.create({ name: 'a', sizeGibibytes: 1, from: { ...at, key: 'd4'.repeat(32) } })).rejects.toThrow()
+      await expect(
+        other.create({ name: 'a', sizeGibibytes: 1, from: { ...at, key: 'd4'.repeat(32) } }),
+      ).rejects.toThrow()
       expect(await other.inspect('a')).toBeUndefined()
       await other.create({ name: 'a', sizeGibibytes: 1, origin, from: { ...at, key } })
       expect(await other.inspect('a')).toEqual({ name: 'a', sizeGibibytes: 1, source: origin })

@@ -8,7 +8,11 @@ volumeStoreContract(async () => {
   return {
     open: async () => simulatedVolumes(disk, { storage, host: 'alpha' }),
     openOther: async () => simulatedVolumes(otherDisk, { storage, host: 'beta' }),
-    template: { name: 'tiny-linux', version: 'simulated', boot: { kernel: '/k', initialRamdisk: '/i', commandLine: '' } },
+    template: {
+      name: 'tiny-linux',
+      version: 'simulated',
+      boot: { kernel: '/k', initialRamdisk: '/i', commandLine: '' },
+    },
     close: async () => {},
   }
 })

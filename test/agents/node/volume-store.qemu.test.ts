@@ -20,12 +20,21 @@ async function openFolder() {
   const opened: VolumeStore[] = []
   const openHost = async (host: string) => {
     const server = await openDiskServer({ folder: join(folder, host, 'served'), host: '127.0.0.1', clock: systemClock })
-    const store = await openQcow2Volumes({ folder: join(folder, host, 'volumes'), server, pools: [await openPool({ path: join(folder, 'shared'), memory: join(folder, host, 'pool'), random: systemRandom })] })
+    const store = await openQcow2Volumes({
+      folder: join(folder, host, 'volumes'),
+      server,
+      pools: [
+        await openPool({ path: join(folder, 'shared'), memory: join(folder, host, 'pool'), random: systemRandom }),
+      ],
+    })
     opened.push(store)
     return store
   }
   return {
-    folder, volumes: join(folder, 'alpha', 'volumes'), open: () => openHost('alpha'), openOther: () => openHost('beta'),
+    folder,
+    volumes: join(folder, 'alpha', 'volumes'),
+    open: () => openHost('alpha'),
+    openOther: () => openHost('beta'),
     template: { name: 'debian-13', version: '1', boot, disk },
     async close() {
       for (const store of opened) for (const { name } of await store.list()) await store.stopServing(name)
@@ -43,7 +52,11 @@ it('a qcow2 volume is an overlay of its template, in its own size', async () => 
   const volumes = await world.open()
   await volumes.create({ name: 'a', sizeGibibytes: 3, source: world.template })
   const facts = JSON.parse(await runProgram('qemu-img', ['info', '--output=json', await volumes.pathOf('a')]))
-  expect(facts).toMatchObject({ format: 'qcow2', 'virtual-size': 3 * 1024 ** 3, 'backing-filename': world.template.disk })
+  expect(facts).toMatchObject({
+    format: 'qcow2',
+    'virtual-size': 3 * 1024 ** 3,
+    'backing-filename': world.template.disk,
+  })
   await world.close()
 })
 
@@ -65,7 +78,7 @@ it('a copy from another host is whole and stands alone', async () => {
   const [volumes, other] = [await world.open(), await world.openOther()]
   await volumes.create({ name: 'a', sizeGibibytes: 2, source: world.template })
   const key = 'e5'.repeat(32)
-  await other.create({ name: 'a', sizeGibibytes: 2, from: { ...await volumes.serve('a', key), key } })
+  await other.create({ name: 'a', sizeGibibytes: 2, from: { ...(await volumes.serve('a', key)), key } })
   const path = await other.pathOf('a')
   const facts = JSON.parse(await runProgram('qemu-img', ['info', '--output=json', path]))
   expect([facts['virtual-size'], facts['backing-filename']]).toEqual([2 * 1024 ** 3, undefined])
@@ -80,11 +93,16 @@ it('a copy into a pool takes the place of what lies there, and goes with its hos
   await other.create({ name: 'a', sizeGibibytes: 1, pool })
   await other.release('a')
   await volumes.create({ name: 'a', sizeGibibytes: 2, source: world.template })
-  const from = { ...await volumes.serve('a', 'e5'.repeat(32)), key: 'e5'.repeat(32) }
-  await expect(other.create({ name: 'a', sizeGibibytes: 2, pool, from: { ...from, key: 'f6'.repeat(32) } })).rejects.toThrow()
+  const from = { ...(await volumes.serve('a', 'e5'.repeat(32))), key: 'e5'.repeat(32) }
+  await expect(
+    other.create({ name: 'a', sizeGibibytes: 2, pool, from: { ...from, key: 'f6'.repeat(32) } }),
+  ).rejects.toThrow()
   expect([await other.inspect('a'), await other.isInPool('a', pool)]).toEqual([undefined, false])
   await other.create({ name: 'a', sizeGibibytes: 2, pool, from })
-  expect([await other.inspect('a'), await pattern(await other.pathOf('a'))]).toEqual([{ name: 'a', sizeGibibytes: 2, pool }, expect.stringContaining('read 65536/65536')])
+  expect([await other.inspect('a'), await pattern(await other.pathOf('a'))]).toEqual([
+    { name: 'a', sizeGibibytes: 2, pool },
+    expect.stringContaining('read 65536/65536'),
+  ])
   await other.remove('a')
   expect(await readdir(join(world.folder, 'shared', 'volumes'))).toEqual([])
   await world.close()
@@ -112,14 +130,23 @@ it('what was left half made is not there, and is cleared away', async () => {
   expect([await again.inspect('a'), await again.inspect('b')]).toEqual([undefined, undefined])
   await again.create({ name: 'b', sizeGibibytes: 1 })
   expect((await readdir(world.volumes)).sort()).toEqual(['b.json', 'b.qcow2'])
-  await expect(again.create({ name: 'c', sizeGibibytes: 1, source: { ...world.template, disk: '/no/such/disk' } })).rejects.toThrow('qemu-img failed')
+  await expect(
+    again.create({ name: 'c', sizeGibibytes: 1, source: { ...world.template, disk: '/no/such/disk' } }),
+  ).rejects.toThrow('qemu-img failed')
   expect(await again.inspect('c')).toBeUndefined()
   await world.close()
 })
 
 it('hosts that open a pool at once agree on its name', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'svccloud-pool-'))
-  const ids = await Promise.all(Array.from({ length: 8 }, async (_, index) => (await openPool({ path: join(folder, 'pool'), memory: join(folder, `memory-${index}`), random: systemRandom })).id))
+  const ids = await Promise.all(
+    Array.from(
+      { length: 8 },
+      async (_, index) =>
+        (await openPool({ path: join(folder, 'pool'), memory: join(folder, `memory-${index}`), random: systemRandom }))
+          .id,
+    ),
+  )
   expect(new Set(ids).size).toBe(1)
   expect((await readdir(join(folder, 'pool'))).sort()).toEqual(['pool.json', 'templates', 'volumes'])
   expect((await stat(join(folder, 'pool', 'pool.json'))).nlink).toBe(1)

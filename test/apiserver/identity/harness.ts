@@ -1,5 +1,6 @@
 /** The identity routes behind the real pipeline, on a real database, without a socket: with a clock that tests move, a
- *  browser-like cookie jar, and the mails that were sent. Everything that is logged is searched for secrets after each request. */
+ *  browser-like cookie jar, and the mails that were sent. Everything that is logged is searched for secrets after each
+ *  request. */
 import { mkdtemp, readdir, readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -57,17 +58,44 @@ export interface Browser {
 
 export const GOOD_PASSWORD = 'correct zebra lantern 42'
 
-export async function openHarness(db: Database, options: Partial<Omit<IdentityOptions, 'log'>> & { readonly endpoints?: readonly Endpoint[]; readonly startsAt?: string } = {}) {
+export async function openHarness(
+  db: Database,
+  options: Partial<Omit<IdentityOptions, 'log'>> & {
+    readonly endpoints?: readonly Endpoint[]
+    readonly startsAt?: string
+  } = {},
+) {
   const clock = movableClock(options.startsAt)
   const guard = openLogGuard()
   const { log } = guard
-  const identity: Identity = await openIdentity({ db, clock, random: systemRandom, log, publicUrl: 'http://127.0.0.1:8080', canSendMail: true, ...options })
+  const identity: Identity = await openIdentity({
+    db,
+    clock,
+    random: systemRandom,
+    log,
+    publicUrl: 'http://127.0.0.1:8080',
+    canSendMail: true,
+    ...options,
+  })
   const endpoints = [...identity.endpoints, ...(options.endpoints ?? [])]
-  const pipelineOf = (audience: 'customer' | 'operator') => documented(audience, createPipeline({
-    ...identity, authenticate: audience === 'customer' ? identity.authenticate : identity.authenticateOperator, endpoints: endpoints.filter(({ route }) => route.audience === audience), clock, random: systemRandom, log, durations: requestDurations(openRegistry({ isProcessWide: false })),
-    auditRefusal: (refusal) => auditRefused(refusal, { db, clock, random: systemRandom }),
-    translate: (error) => error, trustedProxies: [], isSecure: false, checkAnswers: true,
-  }))
+  const pipelineOf = (audience: 'customer' | 'operator') =>
+    documented(
+      audience,
+      createPipeline({
+        ...identity,
+        authenticate: audience === 'customer' ? identity.authenticate : identity.authenticateOperator,
+        endpoints: endpoints.filter(({ route }) => route.audience === audience),
+        clock,
+        random: systemRandom,
+        log,
+        durations: requestDurations(openRegistry({ isProcessWide: false })),
+        auditRefusal: (refusal) => auditRefused(refusal, { db, clock, random: systemRandom }),
+        translate: (error) => error,
+        trustedProxies: [],
+        isSecure: false,
+        checkAnswers: true,
+      }),
+    )
   const pipelines = { customer: pipelineOf('customer'), operator: pipelineOf('operator') }
   const folder = await mkdtemp(join(tmpdir(), 'svccloud-mail-'))
   const transport = folderTransport(folder)
@@ -80,11 +108,16 @@ export async function openHarness(db: Database, options: Partial<Omit<IdentityOp
       async send(method, path, { body, token, headers = {}, from = address, withoutCsrf = false } = {}) {
         const csrf = cookies.get(audience === 'customer' ? 'svccloud_csrf' : 'svccloud_staff_csrf')
         const response = await pipelines[audience]({
-          method, target: path, remoteAddress: from, signal: new AbortController().signal,
+          method,
+          target: path,
+          remoteAddress: from,
+          signal: new AbortController().signal,
           headers: {
             ...(body === undefined ? {} : { 'content-type': 'application/json' }),
             ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
-            ...(cookies.size === 0 ? {} : { cookie: [...cookies].map(([name, value]) => `${name}=${value}`).join('; ') }),
+            ...(cookies.size === 0
+              ? {}
+              : { cookie: [...cookies].map(([name, value]) => `${name}=${value}`).join('; ') }),
             ...(csrf === undefined || withoutCsrf ? {} : { 'x-csrf-token': csrf }),
             ...headers,
           },
@@ -99,7 +132,9 @@ export async function openHarness(db: Database, options: Partial<Omit<IdentityOp
           if (name !== 'svccloud_sign_in_provider') guard.learn(value)
         }
         const text = await textOf(response.body)
-        const isJson = String(response.headers['content-type'] ?? '').includes('json') && !String(response.headers['content-type']).includes('ndjson')
+        const isJson =
+          String(response.headers['content-type'] ?? '').includes('json') &&
+          !String(response.headers['content-type']).includes('ndjson')
         const answer = isJson && text !== '' ? JSON.parse(text) : {}
         guard.learnFrom(answer)
         guard.check()
@@ -110,7 +145,9 @@ export async function openHarness(db: Database, options: Partial<Omit<IdentityOp
 
   /** Sends what the outbox holds and answers the new mails, oldest first, as raw text. */
   async function readMails(): Promise<string[]> {
-    while (await sendOne({ db, clock, random: systemRandom, log, transport, from: 'svccloud <no-reply@cloud.example>' }));
+    while (
+      await sendOne({ db, clock, random: systemRandom, log, transport, from: 'svccloud <no-reply@cloud.example>' })
+    );
     const names = (await readdir(folder)).sort().filter((name) => !read.has(name))
     for (const name of names) read.add(name)
     guard.check()

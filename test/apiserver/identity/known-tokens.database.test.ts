@@ -18,9 +18,35 @@ const KEPT_MILLISECONDS = 500
 beforeAll(async () => {
   const { db } = database
   await db.insertInto('account').values({ id: accountId, name: 'A', created_at: createdAt }).execute()
-  await db.insertInto('app_user').values({ id: userId, email: 'a@example.com', name: null, password_hash: null, email_verified_at: createdAt, own_account_id: accountId, active_account_id: accountId, created_at: createdAt }).execute()
-  await db.insertInto('membership').values({ account_id: accountId, user_id: userId, role: 'owner', joined_at: createdAt }).execute()
-  for (const [index, token] of texts.entries()) await createToken(db, { id: newUuid(random), accountId, userId, name: `token ${index}`, token, scope: 'read', allowedCidrs: [], createdAt, expiresAt: null })
+  await db
+    .insertInto('app_user')
+    .values({
+      id: userId,
+      email: 'a@example.com',
+      name: null,
+      password_hash: null,
+      email_verified_at: createdAt,
+      own_account_id: accountId,
+      active_account_id: accountId,
+      created_at: createdAt,
+    })
+    .execute()
+  await db
+    .insertInto('membership')
+    .values({ account_id: accountId, user_id: userId, role: 'owner', joined_at: createdAt })
+    .execute()
+  for (const [index, token] of texts.entries())
+    await createToken(db, {
+      id: newUuid(random),
+      accountId,
+      userId,
+      name: `token ${index}`,
+      token,
+      scope: 'read',
+      allowedCidrs: [],
+      createdAt,
+      expiresAt: null,
+    })
 })
 
 function open() {
@@ -33,7 +59,13 @@ function open() {
       return result
     },
   }
-  const known = createKnownTokens({ db: database.db.withPlugin(counting), clock, keptMilliseconds: KEPT_MILLISECONDS, keptMaximum: 1_000, toKnown: ({ name }) => name })
+  const known = createKnownTokens({
+    db: database.db.withPlugin(counting),
+    clock,
+    keptMilliseconds: KEPT_MILLISECONDS,
+    keptMaximum: 1_000,
+    toKnown: ({ name }) => name,
+  })
   const findAll = () => Promise.all(texts.map((text) => known.find(text)))
   /** Those that were answered. */
   return { clock, known, findAll, queries: () => queries }
@@ -65,7 +97,17 @@ test('a revoked token stops within the time that answers are kept, also when it 
   const { clock, known } = open()
   const text = formatToken('read', newBase62(random, 40))
   const id = newUuid(random)
-  await createToken(database.db, { id, accountId, userId, name: 'revoked', token: text, scope: 'read', allowedCidrs: [], createdAt, expiresAt: null })
+  await createToken(database.db, {
+    id,
+    accountId,
+    userId,
+    name: 'revoked',
+    token: text,
+    scope: 'read',
+    allowedCidrs: [],
+    createdAt,
+    expiresAt: null,
+  })
   expect(await known.find(text)).toBe('revoked')
   clock.move(0.3)
   expect(await known.find(text)).toBe('revoked')
@@ -95,7 +137,13 @@ test('a failure is heard by those who asked, and not kept', async () => {
     },
     transformResult: async ({ result }) => result,
   }
-  const known = createKnownTokens({ db: database.db.withPlugin(failing), clock, keptMilliseconds: KEPT_MILLISECONDS, keptMaximum: 10, toKnown: ({ name }) => name })
+  const known = createKnownTokens({
+    db: database.db.withPlugin(failing),
+    clock,
+    keptMilliseconds: KEPT_MILLISECONDS,
+    keptMaximum: 10,
+    toKnown: ({ name }) => name,
+  })
   await expect(known.find(texts[0] ?? '')).rejects.toThrow('away')
   isDown = false
   expect(await known.find(texts[0] ?? '')).toBe('token 0')

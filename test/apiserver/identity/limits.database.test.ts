@@ -1,4 +1,5 @@
-/** The contract's limits of requests, each driven to its edge: the last one is let in, one more is told how long to wait, other
+/** The contract's limits of requests, each driven to its edge: the last one is let in, one more is told how long to
+ *  wait, other
  *  addresses are not touched, and the window passes. */
 import { beforeAll, expect, test } from 'vitest'
 import { useDatabase } from '../../database.ts'
@@ -18,7 +19,13 @@ test.each<[name: string, perMinute: number, method: string, path: string, body: 
   ['login', 10, 'POST', '/v1/auth/login', () => ({ email: newEmail(), password })],
   ['second-factor verification', 10, 'POST', '/v1/auth/login/mfa', () => ({ challenge: 'none', code: '123456' })],
   ['second-factor enrolment', 10, 'POST', '/v1/auth/login/mfa/enroll', () => ({ challenge: 'none' })],
-  ['second-factor confirmation', 10, 'POST', '/v1/auth/login/mfa/enroll/confirm', () => ({ challenge: 'none', code: '123456' })],
+  [
+    'second-factor confirmation',
+    10,
+    'POST',
+    '/v1/auth/login/mfa/enroll/confirm',
+    () => ({ challenge: 'none', code: '123456' }),
+  ],
   ['identity-provider login start', 20, 'GET', '/v1/auth/oidc/login', () => undefined],
   ['identity-provider sign-up start', 20, 'GET', '/v1/auth/oidc/signup', () => undefined],
   ['identity-provider callback', 10, 'GET', '/v1/auth/oidc/callback?state=x', () => undefined],
@@ -68,7 +75,8 @@ test('the verification link is mailed once a minute and five times an hour for e
 
 test('coupons are tried ten times an hour for each account', async () => {
   const browser = await harness.signUpAndIn(newEmail())
-  const redeem = async () => (await browser.send('POST', '/v1/account/coupons', { body: { code: 'NO-SUCH-COUPON' } })).status
+  const redeem = async () =>
+    (await browser.send('POST', '/v1/account/coupons', { body: { code: 'NO-SUCH-COUPON' } })).status
   for (let tried = 0; tried < 10; tried++) expect(await redeem()).toBe(422)
   expect(await redeem()).toBe(429)
   harness.clock.move(3_600)

@@ -1,8 +1,22 @@
-/** Looks for secrets in everything that is logged while tests run: what went over the wire under a secret's name, as a cookie or
+/** Looks for secrets in everything that is logged while tests run: what went over the wire under a secret's name, as a
+ *  cookie or
  *  in a mail must be in no line. */
 import { describeError, type LogFields, type Logger } from '../../../kit/sys/log.ts'
 
-const SECRET_FIELDS = new Set(['password', 'current_password', 'token', 'secret', 'otpauth_uri', 'challenge', 'code', 'recovery_code', 'recovery_codes', 'invitation', 'csrf_token', 'handoff_url'])
+const SECRET_FIELDS = new Set([
+  'password',
+  'current_password',
+  'token',
+  'secret',
+  'otpauth_uri',
+  'challenge',
+  'code',
+  'recovery_code',
+  'recovery_codes',
+  'invitation',
+  'csrf_token',
+  'handoff_url',
+])
 /** Shorter texts, six-digit codes among them, are found in other numbers and words by chance. */
 const SECRET_CHARACTERS_MINIMUM = 8
 
@@ -22,7 +36,14 @@ export function openLogGuard(): LogGuard {
   const secrets = new Set<string>()
   let lines: string[] = []
   let searched = 0
-  const write = (message: string, fields?: LogFields) => void lines.push(JSON.stringify({ message, ...fields, ...(fields?.error === undefined ? {} : { error: describeError(fields.error) }) }))
+  const write = (message: string, fields?: LogFields) =>
+    void lines.push(
+      JSON.stringify({
+        message,
+        ...fields,
+        ...(fields?.error === undefined ? {} : { error: describeError(fields.error) }),
+      }),
+    )
   const log: Logger = { debug: write, info: write, warn: write, error: write, with: () => log }
 
   function learn(secret: string): void {
@@ -36,13 +57,16 @@ export function openLogGuard(): LogGuard {
     }
   }
   return {
-    log, learn, learnFrom,
+    log,
+    learn,
+    learnFrom,
     check() {
       const [checked, text] = [lines, lines.join('\n')]
       lines = []
       searched += checked.length
       for (const secret of secrets) {
-        if (text.includes(secret)) throw new Error(`a secret was logged: ${checked.find((line) => line.includes(secret))}`)
+        if (text.includes(secret))
+          throw new Error(`a secret was logged: ${checked.find((line) => line.includes(secret))}`)
       }
       if (text.includes('$argon2id$')) throw new Error('a password hash was logged')
     },

@@ -12,8 +12,15 @@ test('mails that wait, entries that are not verified and broken chains are count
   const { db } = database
   const registry = openRegistry({ isProcessWide: false })
   openIdentityMetrics(db, registry)
-  const read = async () => Object.fromEntries([...(await registry.metrics()).matchAll(/^(svc_\w+) (\S+)$/gm)].map(([, name, value]) => [name, Number(value)]))
-  expect(await read()).toEqual({ svc_email_outbox_pending: 0, svc_audit_unverified_entries: 0, svc_audit_broken_accounts: 0 })
+  const read = async () =>
+    Object.fromEntries(
+      [...(await registry.metrics()).matchAll(/^(svc_\w+) (\S+)$/gm)].map(([, name, value]) => [name, Number(value)]),
+    )
+  expect(await read()).toEqual({
+    svc_email_outbox_pending: 0,
+    svc_audit_unverified_entries: 0,
+    svc_audit_broken_accounts: 0,
+  })
 
   const harness = await openHarness(db)
   const verify = () => upkeep({ db, clock: harness.clock, log: silentLog }, harness.clock.now())
@@ -24,9 +31,16 @@ test('mails that wait, entries that are not verified and broken chains are count
   harness.clock.move(1)
   await verify()
   await harness.readMails()
-  expect(await read()).toEqual({ svc_email_outbox_pending: 0, svc_audit_unverified_entries: 0, svc_audit_broken_accounts: 0 })
+  expect(await read()).toEqual({
+    svc_email_outbox_pending: 0,
+    svc_audit_unverified_entries: 0,
+    svc_audit_broken_accounts: 0,
+  })
 
-  await db.updateTable('audit_head').set({ entry_hash: '0'.repeat(64) }).execute()
+  await db
+    .updateTable('audit_head')
+    .set({ entry_hash: '0'.repeat(64) })
+    .execute()
   harness.clock.move(1)
   await verify()
   expect((await read())['svc_audit_broken_accounts']).toBe(1)

@@ -1,4 +1,5 @@
-/** Access to Ceph as fencing takes and gives it back, with a program in the place of `ceph` that plays a cluster: it holds the blocklist in a
+/** Access to Ceph as fencing takes and gives it back, with a program in the place of `ceph` that plays a cluster: it
+ *  holds the blocklist in a
  *  file, lists it as Ceph does, wants the key in the environment and writes down its arguments. */
 import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -42,7 +43,15 @@ beforeEach(async () => {
 afterEach(() => rm(folder, { recursive: true, force: true }))
 
 const open = (changes: Partial<CephOptions> = {}) =>
-  openCeph({ monitors: '192.0.2.1,[2001:db8::1]:6789', username: 'fence', key: 'c2VjcmV0', addresses: ['192.0.2.7', '2001:DB8:0::7'], clock: systemClock, program: join(folder, 'ceph'), ...changes })
+  openCeph({
+    monitors: '192.0.2.1,[2001:db8::1]:6789',
+    username: 'fence',
+    key: 'c2VjcmV0',
+    addresses: ['192.0.2.7', '2001:DB8:0::7'],
+    clock: systemClock,
+    program: join(folder, 'ceph'),
+    ...changes,
+  })
 const held = async (file: string) => (await readFile(join(folder, file), 'utf8')).trim().split('\n')
 
 describe('storage of Ceph', () => {
@@ -98,7 +107,10 @@ describe('storage of Ceph', () => {
   it('learns the key by the environment, which nobody else reads', async () => {
     await open().take()
     const log = (await held('log')).join('\n')
-    expect(log).toContain('--mon-host 192.0.2.1,[2001:db8::1]:6789 --name client.fence --connect-timeout 5 --rados-mon-op-timeout 8 osd blocklist range add 192.0.2.7/32 315360000')
+    expect(log).toContain(
+      '--mon-host 192.0.2.1,[2001:db8::1]:6789 --name client.fence --connect-timeout 5 --rados-mon-op-timeout 8 ' +
+        'osd blocklist range add 192.0.2.7/32 315360000',
+    )
     expect(log).not.toContain('c2VjcmV0')
     await expect(open({ key: 'd3Jvbmc=' }).take()).rejects.toThrow('do not let the client in')
   })
@@ -108,8 +120,13 @@ describe('storage of Ceph', () => {
   })
 
   it.each<readonly [string, Partial<CephOptions>]>([
-    ['an address that is none', { addresses: ['192.0.2.0/24'] }], ['a name', { addresses: ['host-7'] }], ['no address', { addresses: [] }],
-    ['monitors that are an option', { monitors: '--conf=/etc/passwd' }], ['two words', { monitors: 'a b' }], ['a client that is an option', { username: '-x' }],
-    ['a key with another option', { key: 'a --conf /etc/passwd' }], ['no key', { key: '' }],
+    ['an address that is none', { addresses: ['192.0.2.0/24'] }],
+    ['a name', { addresses: ['host-7'] }],
+    ['no address', { addresses: [] }],
+    ['monitors that are an option', { monitors: '--conf=/etc/passwd' }],
+    ['two words', { monitors: 'a b' }],
+    ['a client that is an option', { username: '-x' }],
+    ['a key with another option', { key: 'a --conf /etc/passwd' }],
+    ['no key', { key: '' }],
   ])('is not asked with %s', (_what, changes) => expect(() => open(changes)).toThrow(StorageAccessFailed))
 })

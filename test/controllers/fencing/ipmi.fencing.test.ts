@@ -1,4 +1,5 @@
-/** IPMI with the real ipmitool, and at the other end a management controller that speaks RMCP+ for real: ipmi_sim, which holds the power of its
+/** IPMI with the real ipmitool, and at the other end a management controller that speaks RMCP+ for real: ipmi_sim,
+ *  which holds the power of its
  *  host in a file. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createSocket } from 'node:dgram'
@@ -56,7 +57,11 @@ beforeAll(async () => {
   await writeFile(join(folder, 'lan.conf'), configuration(port))
   await writeFile(join(folder, 'controller'), CONTROLLER)
   await mkdir(join(folder, 'state'))
-  simulator = spawn('ipmi_sim', ['-c', join(folder, 'lan.conf'), '-f', join(folder, 'controller'), '-s', join(folder, 'state'), '-n'], { stdio: 'ignore' })
+  simulator = spawn(
+    'ipmi_sim',
+    ['-c', join(folder, 'lan.conf'), '-f', join(folder, 'controller'), '-s', join(folder, 'state'), '-n'],
+    { stdio: 'ignore' },
+  )
   await vi.waitFor(() => open().powerState(), { timeout: 60_000 })
 }, 90_000)
 afterAll(async () => {

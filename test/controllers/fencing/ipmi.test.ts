@@ -1,4 +1,5 @@
-/** IPMI as fencing speaks it, with a program in the place of ipmitool that plays a controller: it holds the power in a file, wants the
+/** IPMI as fencing speaks it, with a program in the place of ipmitool that plays a controller: it holds the power in a
+ *  file, wants the
  *  password in the environment and writes down its arguments. */
 import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -30,7 +31,8 @@ beforeEach(async () => {
 })
 afterEach(() => rm(folder, { recursive: true, force: true }))
 
-const open = (address = '192.0.2.7', password = 'the secret') => openIpmi({ address, username: 'fence', password, program })
+const open = (address = '192.0.2.7', password = 'the secret') =>
+  openIpmi({ address, username: 'fence', password, program })
 const log = () => readFile(join(folder, 'log'), 'utf8')
 
 describe('a BMC that speaks IPMI', () => {
@@ -64,10 +66,18 @@ describe('a BMC that speaks IPMI', () => {
   })
 
   it('needs the program', async () => {
-    await expect(openIpmi({ address: '192.0.2.7', username: 'fence', password: '', program: join(folder, 'missing') }).powerState()).rejects.toThrow('is not installed')
+    await expect(
+      openIpmi({
+        address: '192.0.2.7',
+        username: 'fence',
+        password: '',
+        program: join(folder, 'missing'),
+      }).powerState(),
+    ).rejects.toThrow('is not installed')
   })
 
   it('is no argument of the program by its address', () => {
-    for (const address of ['-f/etc/passwd', 'host name', 'host:port', '[host]', '', 'a;b']) expect(() => open(address)).toThrow(PowerControlFailed)
+    for (const address of ['-f/etc/passwd', 'host name', 'host:port', '[host]', '', 'a;b'])
+      expect(() => open(address)).toThrow(PowerControlFailed)
   })
 })

@@ -45,7 +45,14 @@ beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'bmc-'))
   certificates = await openCertificates({ folder, hosts: ['127.0.0.1'], clock: systemClock, random: systemRandom })
   machines = [new Switch('node-1'), new Switch('node-2')]
-  simulator = await startBmcSimulator({ ...LOGIN, host: '127.0.0.1', port: 0, certificate: certificates.certificate, key: certificates.key, machines })
+  simulator = await startBmcSimulator({
+    ...LOGIN,
+    host: '127.0.0.1',
+    port: 0,
+    certificate: certificates.certificate,
+    key: certificates.key,
+    machines,
+  })
 })
 afterEach(async () => {
   await simulator.stop()
@@ -54,10 +61,17 @@ afterEach(async () => {
 })
 
 const open = (options: Partial<RedfishOptions> = {}): PowerControl =>
-  openRedfish({ ...LOGIN, address: `${simulator.url}/redfish/v1/Systems/node-2`, authority: certificates.authority, ...options })
+  openRedfish({
+    ...LOGIN,
+    address: `${simulator.url}/redfish/v1/Systems/node-2`,
+    authority: certificates.authority,
+    ...options,
+  })
 
 /** A service of one's own making that answers everything with the body. */
-async function service(answers: (path: string) => { readonly status?: number; readonly body: string }): Promise<string> {
+async function service(
+  answers: (path: string) => { readonly status?: number; readonly body: string },
+): Promise<string> {
   const server = createServer((request, response) => {
     const { status = 200, body } = answers(request.url ?? '')
     response.writeHead(status).end(body)
@@ -84,7 +98,14 @@ describe('a BMC that speaks Redfish', () => {
 
   it('finds the system by itself where there is one, and asks for its name where there are more', async () => {
     await expect(open({ address: simulator.url }).powerState()).rejects.toThrow('speaks for 2 systems')
-    const alone = await startBmcSimulator({ ...LOGIN, host: '127.0.0.1', port: 0, certificate: certificates.certificate, key: certificates.key, machines: [machines[0]] })
+    const alone = await startBmcSimulator({
+      ...LOGIN,
+      host: '127.0.0.1',
+      port: 0,
+      certificate: certificates.certificate,
+      key: certificates.key,
+      machines: [machines[0]],
+    })
     try {
       expect(await open({ address: alone.url }).powerState()).toBe('on')
     } finally {
@@ -93,9 +114,13 @@ describe('a BMC that speaks Redfish', () => {
   })
 
   it('is known by the fingerprint of its certificate, where nobody signed it', async () => {
-    const certificateFingerprint = new X509Certificate(certificates.certificate).fingerprint256.replaceAll(':', '').toLowerCase()
+    const certificateFingerprint = new X509Certificate(certificates.certificate).fingerprint256
+      .replaceAll(':', '')
+      .toLowerCase()
     expect(await open({ authority: undefined, certificateFingerprint }).powerState()).toBe('on')
-    await expect(open({ authority: undefined, certificateFingerprint: '0'.repeat(64) }).powerState()).rejects.toThrow('another certificate')
+    await expect(open({ authority: undefined, certificateFingerprint: '0'.repeat(64) }).powerState()).rejects.toThrow(
+      'another certificate',
+    )
   })
 
   it('is refused when its certificate is of an authority that nobody named', async () => {
@@ -127,7 +152,10 @@ describe('a BMC that speaks Redfish', () => {
   })
 
   it('says so when it cannot cut power', async () => {
-    const resets = [undefined, { '#ComputerSystem.Reset': { target: '/reset', 'ResetType@Redfish.AllowableValues': ['GracefulShutdown'] } }]
+    const resets = [
+      undefined,
+      { '#ComputerSystem.Reset': { target: '/reset', 'ResetType@Redfish.AllowableValues': ['GracefulShutdown'] } },
+    ]
     for (const actions of resets) {
       const address = await service(() => ({ body: JSON.stringify({ PowerState: 'On', Actions: actions }) }))
       await expect(open({ address: `${address}/redfish/v1/Systems/1` }).powerOff()).rejects.toThrow('offer')
@@ -140,12 +168,15 @@ describe('a BMC that speaks Redfish', () => {
       heard.push(path)
       return { body: '{"PowerState":"Off"}' }
     })
-    const address = await service(() => ({ body: JSON.stringify({ Members: [{ '@odata.id': `${other}/redfish/v1/Systems/1` }] }) }))
+    const address = await service(() => ({
+      body: JSON.stringify({ Members: [{ '@odata.id': `${other}/redfish/v1/Systems/1` }] }),
+    }))
     await expect(open({ address }).powerState()).rejects.toThrow('refers to another host')
     expect(heard).toEqual([])
   })
 
   it('is not spoken to in the clear across a network', () => {
-    for (const address of ['http://192.0.2.1', 'ftp://127.0.0.1', 'not an address']) expect(() => open({ address })).toThrow(PowerControlFailed)
+    for (const address of ['http://192.0.2.1', 'ftp://127.0.0.1', 'not an address'])
+      expect(() => open({ address })).toThrow(PowerControlFailed)
   })
 })

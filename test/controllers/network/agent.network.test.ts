@@ -1,4 +1,5 @@
-/** An agent as it is run on hosts of a network of OVN: its guest reads its user data from the metadata service at its first boot, because its
+/** An agent as it is run on hosts of a network of OVN: its guest reads its user data from the metadata service at its
+ *  first boot, because its
  *  disk only says where it is, and reads nothing once the service is switched off for it. */
 import type { ChildProcess } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'
@@ -26,7 +27,14 @@ done
 `
 const base = instanceSpec()
 const spec = instanceSpec({
-  interfaces: [{ macAddress: '52:54:00:00:00:01', kind: 'public', ipv6: { address: '2001:db8:1:1::1', prefix: 64, gateway: 'fe80::1' }, routedPrefixes: ['2001:db8:1:1::/64'] }],
+  interfaces: [
+    {
+      macAddress: '52:54:00:00:00:01',
+      kind: 'public',
+      ipv6: { address: '2001:db8:1:1::1', prefix: 64, gateway: 'fe80::1' },
+      routedPrefixes: ['2001:db8:1:1::/64'],
+    },
+  ],
   metadata: { ...base.metadata, isEnabled: true, zone: ZONE_NAME, userDataSecretName: 'user-data' },
 })
 
@@ -35,22 +43,63 @@ let northbound: Ovsdb
 let kubernetes: LineProcess
 let startAgent: () => ChildProcess
 let agent: ChildProcess
-const ask = <What extends keyof ObjectOrders>(what: What, order: ObjectOrders[What]) => kubernetes.order({ ...order, do: what })
+const ask = <What extends keyof ObjectOrders>(what: What, order: ObjectOrders[What]) =>
+  kubernetes.order({ ...order, do: what })
 const folderOf = () => join(world.folder, 'agent')
 
 beforeAll(async () => {
   await tinyLinux()
   world = await openOvnWorld()
   northbound = openOvsdb(world.remote)
-  await bring(northbound, networkOf(ZONE_NAME, { displayName: 'Z', region: 'r', isClosed: false, capabilities: [] }, [{ apiVersion: 'svccloud.dev/v1alpha1', kind: 'Instance', metadata: { namespace, name: NAME }, spec }], []))
-  kubernetes = asLineProcess(world.start('fabric', nodeBinary(), join(import.meta.dirname, 'ovn-kubernetes.ts'), world.folder, CENTRAL), 'Kubernetes')
+  await bring(
+    northbound,
+    networkOf(
+      ZONE_NAME,
+      { displayName: 'Z', region: 'r', isClosed: false, capabilities: [] },
+      [{ apiVersion: 'svccloud.dev/v1alpha1', kind: 'Instance', metadata: { namespace, name: NAME }, spec }],
+      [],
+    ),
+  )
+  kubernetes = asLineProcess(
+    world.start('fabric', nodeBinary(), join(import.meta.dirname, 'ovn-kubernetes.ts'), world.folder, CENTRAL),
+    'Kubernetes',
+  )
   const { kubeconfig } = (await kubernetes.next()) as { readonly kubeconfig: string } // the process says so
   await ask('create', { kind: 'Namespace', object: { metadata: { name: namespace }, spec: {} } })
-  await ask('create', { kind: 'Secret', object: { metadata: { namespace, name: 'user-data' }, data: { userData: Buffer.from(PROGRAM).toString('base64') } } as object })
-  await ask('create', { kind: 'Volume', object: { metadata: { namespace, name: 'boot' }, spec: { storage: { namespace: 'acct-1', name: 's', uid: 's' }, sizeGibibytes: 1, source: { kind: 'template', name: 'tiny-linux' } } } })
+  await ask('create', {
+    kind: 'Secret',
+    object: {
+      metadata: { namespace, name: 'user-data' },
+      data: { userData: Buffer.from(PROGRAM).toString('base64') },
+    } as object,
+  })
+  await ask('create', {
+    kind: 'Volume',
+    object: {
+      metadata: { namespace, name: 'boot' },
+      spec: {
+        storage: { namespace: 'acct-1', name: 's', uid: 's' },
+        sizeGibibytes: 1,
+        source: { kind: 'template', name: 'tiny-linux' },
+      },
+    },
+  })
   await ask('create', { kind: 'Instance', object: { metadata: { namespace, name: NAME }, spec } })
-  startAgent = () => world.start(HOST, 'env', `SVCCLOUD_NODE_NAME=${HOST}`, `SVCCLOUD_KUBECONFIG=${kubeconfig}`, `SVCCLOUD_DATA=${folderOf()}`, 'SVCCLOUD_HYPERVISOR=qemu', `SVCCLOUD_IMAGE_CACHE=${IMAGE_FOLDER}`,
-    'SVCCLOUD_GUEST_NETWORK=ovn', 'SVCCLOUD_HOST=192.0.2.1', 'SVCCLOUD_LOG_LEVEL=error', nodeBinary(), join(import.meta.dirname, '../../../agents/node/main.ts'))
+  startAgent = () =>
+    world.start(
+      HOST,
+      'env',
+      `SVCCLOUD_NODE_NAME=${HOST}`,
+      `SVCCLOUD_KUBECONFIG=${kubeconfig}`,
+      `SVCCLOUD_DATA=${folderOf()}`,
+      'SVCCLOUD_HYPERVISOR=qemu',
+      `SVCCLOUD_IMAGE_CACHE=${IMAGE_FOLDER}`,
+      'SVCCLOUD_GUEST_NETWORK=ovn',
+      'SVCCLOUD_HOST=192.0.2.1',
+      'SVCCLOUD_LOG_LEVEL=error',
+      nodeBinary(),
+      join(import.meta.dirname, '../../../agents/node/main.ts'),
+    )
   agent = startAgent()
 })
 afterAll(async () => {
@@ -68,14 +117,35 @@ const said = () => readFile(join(folderOf(), 'guests', NAME, 'console.log'), 'ut
 const latest = async () => (await said()).trimEnd().split('\n').at(-1) ?? ''
 
 test('the agent says what its host offers, and runs its guest with what the metadata service tells', async () => {
-  await expect.poll(async () => ((await ask('get', { kind: 'NodeReport', key: { namespace, name: NODE_REPORT_NAME } })) as { readonly spec: { readonly features: readonly string[] } } | null)?.spec.features, PATIENCE).toEqual(['public-network', 'metadata-service'])
-  await expect.poll(async () => ((await ask('get', { kind: 'Instance', key: { namespace, name: NAME } })) as { readonly status?: InstanceStatus } | null)?.status?.state, PATIENCE).toBe('running')
+  await expect
+    .poll(
+      async () =>
+        (
+          (await ask('get', { kind: 'NodeReport', key: { namespace, name: NODE_REPORT_NAME } })) as {
+            readonly spec: { readonly features: readonly string[] }
+          } | null
+        )?.spec.features,
+      PATIENCE,
+    )
+    .toEqual(['public-network', 'metadata-service'])
+  await expect
+    .poll(
+      async () =>
+        (
+          (await ask('get', { kind: 'Instance', key: { namespace, name: NAME } })) as {
+            readonly status?: InstanceStatus
+          } | null
+        )?.status?.state,
+      PATIENCE,
+    )
+    .toBe('running')
   await expect.poll(said, PATIENCE).toContain('user data ran on web-1')
 })
 
 test('which can be switched off and on while it runs', async () => {
   await expect.poll(latest, PATIENCE).toContain('the service answers 200')
-  const setting = (isEnabled: boolean) => ask('patch', { kind: 'Instance', key: { namespace, name: NAME }, patch: { spec: { metadata: { isEnabled } } } })
+  const setting = (isEnabled: boolean) =>
+    ask('patch', { kind: 'Instance', key: { namespace, name: NAME }, patch: { spec: { metadata: { isEnabled } } } })
   await setting(false)
   await expect.poll(latest, PATIENCE).toContain('the service answers 404')
   await setting(true)
@@ -84,7 +154,9 @@ test('which can be switched off and on while it runs', async () => {
 
 test('and answers again after the agent was killed', async () => {
   agent.kill('SIGKILL')
-  await expect.poll(async () => (await world.run(HOST, 'ip', '-brief', 'link')).includes('svcmetadata'), PATIENCE).toBe(false)
+  await expect
+    .poll(async () => (await world.run(HOST, 'ip', '-brief', 'link')).includes('svcmetadata'), PATIENCE)
+    .toBe(false)
   const before = (await said()).length
   agent = startAgent()
   await expect.poll(async () => (await said()).slice(before), PATIENCE).toContain('the service answers 200')

@@ -23,7 +23,8 @@ export function asLineProcess(child: ChildProcess, name: string): LineProcess {
     return JSON.parse(line.value) as unknown
   }
   return {
-    pid, next,
+    pid,
+    next,
     async order(line) {
       const answer = turn.then(() => {
         stdin.write(`${JSON.stringify(line)}\n`)

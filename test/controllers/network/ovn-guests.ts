@@ -29,10 +29,14 @@ const PROMPT = '~# '
 export async function openGuestHost(world: OvnWorld, host: HostName, zone: string): Promise<GuestHost> {
   const folder = join(world.folder, `agent-${host}`)
   await mkdir(folder)
-  const lines = asLineProcess(world.start(host, nodeBinary(), join(import.meta.dirname, 'ovn-host.ts'), folder, addressOf(host), zone), host)
+  const lines = asLineProcess(
+    world.start(host, nodeBinary(), join(import.meta.dirname, 'ovn-host.ts'), folder, addressOf(host), zone),
+    host,
+  )
   let marks = 0
 
-  const order = <Order extends keyof Orders>(what: Order, name: string, more: Orders[Order]): Promise<unknown> => lines.order({ ...more, do: what, name })
+  const order = <Order extends keyof Orders>(what: Order, name: string, more: Orders[Order]): Promise<unknown> =>
+    lines.order({ ...more, do: what, name })
   const textOf = async (name: string) => String(await order('console', name, {})).replaceAll('\r', '')
 
   /** A guest that has come from elsewhere has said nothing here yet. */
@@ -45,12 +49,20 @@ export async function openGuestHost(world: OvnWorld, host: HostName, zone: strin
   return {
     order,
     async shell(name, command) {
-      await expect.poll(() => prompted(name), { timeout: PATIENCE_MILLISECONDS, interval: 200, message: `${name} has booted` }).toContain(PROMPT)
+      await expect
+        .poll(() => prompted(name), { timeout: PATIENCE_MILLISECONDS, interval: 200, message: `${name} has booted` })
+        .toContain(PROMPT)
       const mark = ++marks
       // The shell repeats what is typed: only what it prints has the sum in it.
       await order('type', name, { text: `echo begin-$((${mark}+0)); ${command}; echo end-$((${mark}+0))\n` })
       const printed = new RegExp(`begin-${mark}\n([^]*?)end-${mark}\n`)
-      await expect.poll(() => textOf(name), { timeout: PATIENCE_MILLISECONDS, interval: 200, message: `${name} has done ${command}` }).toMatch(printed)
+      await expect
+        .poll(() => textOf(name), {
+          timeout: PATIENCE_MILLISECONDS,
+          interval: 200,
+          message: `${name} has done ${command}`,
+        })
+        .toMatch(printed)
       return printed.exec(await textOf(name))?.[1] ?? ''
     },
     async killNamespace() {

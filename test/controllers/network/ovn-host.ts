@@ -1,5 +1,7 @@
-/** A host of the public network, in the network namespace that it is started in: real guests, plugged in by the agent's own drivers, and the
- *  metadata service for them. Takes orders as lines of JSON from its standard input, one after the other, and answers each with a line of JSON.
+/** A host of the public network, in the network namespace that it is started in: real guests, plugged in by the agent's
+ *  own drivers, and the
+ *  metadata service for them. Takes orders as lines of JSON from its standard input, one after the other, and answers
+ *  each with a line of JSON.
  *  Ends with its input. Arguments: folder, its address for guests that move, zone. */
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -20,7 +22,11 @@ import { tinyLinux } from '../../agents/node/real-host.ts'
 /** What the host can be told. `disk`: of the guest that comes, which both hosts reach. */
 export interface Orders {
   readonly start: { readonly interface: InstanceSpec['interfaces'][number] }
-  readonly receive: { readonly interface: InstanceSpec['interfaces'][number]; readonly disk: string; readonly reception: Reception }
+  readonly receive: {
+    readonly interface: InstanceSpec['interfaces'][number]
+    readonly disk: string
+    readonly reception: Reception
+  }
   readonly send: { readonly sending: Sending }
   readonly inspect: object
   readonly counters: object
@@ -33,25 +39,62 @@ export interface Orders {
 const [folder = '', address = '', zone = ''] = process.argv.slice(2)
 const image = await tinyLinux()
 const machine = await probeQemu({ cacheFile: join(folder, 'accelerator'), bootId: 'boot', clock })
-const volumes = await openQcow2Volumes({ folder: join(folder, 'volumes'), server: await openDiskServer({ folder: join(folder, 'served'), host: address, clock }) })
-const hypervisor = await openQemu({ folder: join(folder, 'guests'), binary: QEMU_BINARY, machine, network: { kind: 'ovn' }, bootId: 'boot', migrationHost: address, clock, log })
+const volumes = await openQcow2Volumes({
+  folder: join(folder, 'volumes'),
+  server: await openDiskServer({ folder: join(folder, 'served'), host: address, clock }),
+})
+const hypervisor = await openQemu({
+  folder: join(folder, 'guests'),
+  binary: QEMU_BINARY,
+  machine,
+  network: { kind: 'ovn' },
+  bootId: 'boot',
+  migrationHost: address,
+  clock,
+  log,
+})
 const specs = new Map<string, InstanceSpec>()
 const stop = new AbortController()
 
-const serving = runMetadataPort({
-  clock, log, zone: () => (specs.size === 0 ? undefined : zone),
-  async guestOf(macAddress) {
-    const [name, spec] = [...specs].find(([, { interfaces }]) => interfaces[0]?.macAddress === macAddress) ?? []
-    return spec && { isEnabled: spec.metadata.isEnabled, document: metadataDocument(spec), userData: async () => undefined, tokenKey: `key of ${name}` }
+const serving = runMetadataPort(
+  {
+    clock,
+    log,
+    zone: () => (specs.size === 0 ? undefined : zone),
+    async guestOf(macAddress) {
+      const [name, spec] = [...specs].find(([, { interfaces }]) => interfaces[0]?.macAddress === macAddress) ?? []
+      return (
+        spec && {
+          isEnabled: spec.metadata.isEnabled,
+          document: metadataDocument(spec),
+          userData: async () => undefined,
+          tokenKey: `key of ${name}`,
+        }
+      )
+    },
   },
-}, stop.signal)
+  stop.signal,
+)
 
 function definitionOf(name: string, own: InstanceSpec['interfaces'][number], disk: string): GuestDefinition {
-  const spec = instanceSpec({ hostname: name, interfaces: [own], metadata: { ...instanceSpec().metadata, isEnabled: true, zone } })
+  const spec = instanceSpec({
+    hostname: name,
+    interfaces: [own],
+    metadata: { ...instanceSpec().metadata, isEnabled: true, zone },
+  })
   specs.set(name, spec)
   return {
-    name, uid: 'uid', incarnation: 1, hostname: name, cores: 1, memoryMebibytes: 128, boot: image.boot, disks: [{ path: disk, serial: 'boot' }],
-    interfaces: [{ macAddress: own.macAddress }], forwardedPorts: [22], seed: seedDisk(metadataDocument(spec), undefined),
+    name,
+    uid: 'uid',
+    incarnation: 1,
+    hostname: name,
+    cores: 1,
+    memoryMebibytes: 128,
+    boot: image.boot,
+    disks: [{ path: disk, serial: 'boot' }],
+    interfaces: [{ macAddress: own.macAddress }],
+    forwardedPorts: [22],
+    seed: seedDisk(metadataDocument(spec), undefined),
   }
 }
 
@@ -79,8 +122,11 @@ const handlers: { readonly [Order in keyof Orders]: (name: string, order: Orders
 }
 
 for await (const line of createInterface({ input: process.stdin })) {
-  const { do: what, name, ...order } = JSON.parse(line) as { readonly do: keyof Orders; readonly name: string } // the tests write it
-  const answer = await (handlers[what] as (name: string, order: unknown) => Promise<unknown>)(name, order).catch((error: unknown) => ({ error: String(error) }))
+  // the tests write it
+  const { do: what, name, ...order } = JSON.parse(line) as { readonly do: keyof Orders; readonly name: string }
+  const answer = await (handlers[what] as (name: string, order: unknown) => Promise<unknown>)(name, order).catch(
+    (error: unknown) => ({ error: String(error) }),
+  )
   printLine(JSON.stringify(answer ?? null))
 }
 stop.abort()

@@ -1,4 +1,5 @@
-/** The embedded Kubernetes API where the hosts of an OVN world reach it. Says its kubeconfig as a line of JSON, then takes orders as lines of JSON
+/** The embedded Kubernetes API where the hosts of an OVN world reach it. Says its kubeconfig as a line of JSON, then
+ *  takes orders as lines of JSON
  *  from its standard input and answers each with one. Ends with its input. Arguments: folder, address. */
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -37,7 +38,8 @@ const carryOut = (order: Order): Promise<unknown> => {
   return order.do === 'get' ? store.get(type, order.key) : store.patch(type, order.key, order.patch)
 }
 for await (const line of createInterface({ input: process.stdin })) {
-  const answer = await carryOut(JSON.parse(line) as Order).catch((error: unknown) => ({ error: String(error) })) // the tests write it
+  // the tests write it
+  const answer = await carryOut(JSON.parse(line) as Order).catch((error: unknown) => ({ error: String(error) }))
   printLine(JSON.stringify(answer ?? null))
 }
 await https.close()

@@ -1,5 +1,7 @@
-/** OVN with two hosts, each a network namespace with Open vSwitch's userspace datapath, and a network outside. Needs root; nothing of the
- *  machine's own network is touched. Checksums are left to software, because the userspace datapath does not fill them in. */
+/** OVN with two hosts, each a network namespace with Open vSwitch's userspace datapath, and a network outside. Needs
+ *  root; nothing of the
+ *  machine's own network is touched. Checksums are left to software, because the userspace datapath does not fill them
+ *  in. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -35,7 +37,8 @@ export async function openOvnWorld(): Promise<OvnWorld> {
   const spaces = new Set<string>()
   const spaceOf = (place: string) => `svc-${mark}-${place}`
   const ip = (...words: readonly string[]) => execute('ip', [...words])
-  const run = async (place: string, ...command: readonly string[]) => (await execute('ip', ['netns', 'exec', spaceOf(place), ...command])).stdout
+  const run = async (place: string, ...command: readonly string[]) =>
+    (await execute('ip', ['netns', 'exec', spaceOf(place), ...command])).stdout
   const addSpace = async (place: string) => {
     await ip('netns', 'add', spaceOf(place))
     spaces.add(place)
@@ -43,8 +46,24 @@ export async function openOvnWorld(): Promise<OvnWorld> {
   }
   /** A wire between two places; both ends are up. */
   const wire = async ([place, name]: readonly [string, string], [otherPlace, otherName]: readonly [string, string]) => {
-    await ip('-n', spaceOf(place), 'link', 'add', name, 'type', 'veth', 'peer', 'name', otherName, 'netns', spaceOf(otherPlace))
-    for (const [at, end] of [[place, name], [otherPlace, otherName]] as const) {
+    await ip(
+      '-n',
+      spaceOf(place),
+      'link',
+      'add',
+      name,
+      'type',
+      'veth',
+      'peer',
+      'name',
+      otherName,
+      'netns',
+      spaceOf(otherPlace),
+    )
+    for (const [at, end] of [
+      [place, name],
+      [otherPlace, otherName],
+    ] as const) {
       await run(at, 'ethtool', '-K', end, 'tx', 'off')
       await run(at, 'ip', 'link', 'set', end, 'up')
     }
@@ -53,7 +72,20 @@ export async function openOvnWorld(): Promise<OvnWorld> {
   const central = join(folder, 'central')
   const remote = `unix:${join(central, 'nb.sock')}`
   const daemon = (place: string, home: string, program: string, ...words: readonly string[]) =>
-    run(place, 'env', `OVS_RUNDIR=${home}`, `OVN_RUNDIR=${home}`, `OVS_LOGDIR=${home}`, `OVS_DBDIR=${home}`, program, '--detach', '--no-chdir', `--pidfile=${join(home, `${words[0]?.replace(/\W/g, '') ?? ''}-${program}.pid`)}`, `--log-file=${join(home, `${program}.log`)}`, ...words)
+    run(
+      place,
+      'env',
+      `OVS_RUNDIR=${home}`,
+      `OVN_RUNDIR=${home}`,
+      `OVS_LOGDIR=${home}`,
+      `OVS_DBDIR=${home}`,
+      program,
+      '--detach',
+      '--no-chdir',
+      `--pidfile=${join(home, `${words[0]?.replace(/\W/g, '') ?? ''}-${program}.pid`)}`,
+      `--log-file=${join(home, `${program}.log`)}`,
+      ...words,
+    )
 
   async function startCentral(): Promise<void> {
     await mkdir(central)
@@ -64,14 +96,26 @@ export async function openOvnWorld(): Promise<OvnWorld> {
     }
     await run('fabric', 'ip', 'address', 'add', `${CENTRAL}/24`, 'dev', 'underlay')
     await run('fabric', 'ethtool', '-K', 'underlay', 'tx', 'off')
-    for (const [name, schema] of [['nb', 'ovn-nb'], ['sb', 'ovn-sb']] as const) {
+    for (const [name, schema] of [
+      ['nb', 'ovn-nb'],
+      ['sb', 'ovn-sb'],
+    ] as const) {
       await execute('ovsdb-tool', ['create', join(central, `${name}.db`), `/usr/share/ovn/${schema}.ovsschema`])
-      await daemon('fabric', central, 'ovsdb-server', `--unixctl=${join(central, `${name}.ctl`)}`, `--remote=punix:${join(central, `${name}.sock`)}`, ...(name === 'sb' ? [`--remote=ptcp:6642:${CENTRAL}`] : []), join(central, `${name}.db`))
+      await daemon(
+        'fabric',
+        central,
+        'ovsdb-server',
+        `--unixctl=${join(central, `${name}.ctl`)}`,
+        `--remote=punix:${join(central, `${name}.sock`)}`,
+        ...(name === 'sb' ? [`--remote=ptcp:6642:${CENTRAL}`] : []),
+        join(central, `${name}.db`),
+      )
     }
     await daemon('fabric', central, 'ovn-northd', `--ovnnb-db=${remote}`, `--ovnsb-db=unix:${join(central, 'sb.sock')}`)
   }
 
-  const vsctl = (host: string, ...words: readonly string[]) => run(host, 'ovs-vsctl', `--db=unix:${join(folder, host, 'db.sock')}`, ...words)
+  const vsctl = (host: string, ...words: readonly string[]) =>
+    run(host, 'ovs-vsctl', `--db=unix:${join(folder, host, 'db.sock')}`, ...words)
 
   async function startHost(host: HostName, number: number): Promise<void> {
     const home = join(folder, host)
@@ -82,17 +126,51 @@ export async function openOvnWorld(): Promise<OvnWorld> {
     await run('fabric', 'ip', 'link', 'set', `${host}u`, 'master', 'underlay')
     await run('fabric', 'ip', 'link', 'set', `${host}o`, 'master', 'outside')
     await execute('ovsdb-tool', ['create', join(home, 'conf.db'), '/usr/share/openvswitch/vswitch.ovsschema'])
-    await daemon(host, home, 'ovsdb-server', `--unixctl=${join(home, 'db.ctl')}`, `--remote=punix:${join(home, 'db.sock')}`, join(home, 'conf.db'))
+    await daemon(
+      host,
+      home,
+      'ovsdb-server',
+      `--unixctl=${join(home, 'db.ctl')}`,
+      `--remote=punix:${join(home, 'db.sock')}`,
+      join(home, 'conf.db'),
+    )
     await vsctl(host, '--no-wait', 'init')
     await daemon(host, home, 'ovs-vswitchd', `--unixctl=${join(home, 'vswitchd.ctl')}`, `unix:${join(home, 'db.sock')}`)
     await vsctl(host, 'add-br', 'br-int', '--', 'set', 'bridge', 'br-int', 'datapath_type=netdev', 'fail-mode=secure')
-    for (const [bridge, port] of [['br-phy', 'und0'], ['br-out', 'out0']] as const) await vsctl(host, 'add-br', bridge, '--', 'set', 'bridge', bridge, 'datapath_type=netdev', '--', 'add-port', bridge, port)
+    for (const [bridge, port] of [
+      ['br-phy', 'und0'],
+      ['br-out', 'out0'],
+    ] as const)
+      await vsctl(
+        host,
+        'add-br',
+        bridge,
+        '--',
+        'set',
+        'bridge',
+        bridge,
+        'datapath_type=netdev',
+        '--',
+        'add-port',
+        bridge,
+        port,
+      )
     await run(host, 'ip', 'address', 'add', `192.0.2.${number}/24`, 'dev', 'br-phy')
     await run(host, 'ip', 'link', 'set', 'br-phy', 'up')
     await run(host, 'ethtool', '-K', 'br-phy', 'tx', 'off')
-    await vsctl(host, 'set', 'open', '.', ...[
-      `system-id=${host}`, `ovn-remote=tcp:${CENTRAL}:6642`, 'ovn-encap-type=geneve', `ovn-encap-ip=192.0.2.${number}`, 'ovn-bridge-mappings=outside:br-out',
-    ].map((setting) => `external_ids:${setting}`))
+    await vsctl(
+      host,
+      'set',
+      'open',
+      '.',
+      ...[
+        `system-id=${host}`,
+        `ovn-remote=tcp:${CENTRAL}:6642`,
+        'ovn-encap-type=geneve',
+        `ovn-encap-ip=192.0.2.${number}`,
+        'ovn-bridge-mappings=outside:br-out',
+      ].map((setting) => `external_ids:${setting}`),
+    )
     await daemon(host, home, 'ovn-controller', `unix:${join(home, 'db.sock')}`)
   }
 
@@ -100,7 +178,8 @@ export async function openOvnWorld(): Promise<OvnWorld> {
     await addSpace('world')
     await wire(['world', 'eth0'], ['fabric', 'world0'])
     await run('fabric', 'ip', 'link', 'set', 'world0', 'master', 'outside')
-    for (const address of ['198.51.100.1/24', '2001:db8:ffff::1/64']) await run('world', 'ip', 'address', 'add', address, 'dev', 'eth0', ...(address.includes(':') ? ['nodad'] : []))
+    for (const address of ['198.51.100.1/24', '2001:db8:ffff::1/64'])
+      await run('world', 'ip', 'address', 'add', address, 'dev', 'eth0', ...(address.includes(':') ? ['nodad'] : []))
     await run('world', 'ip', 'route', 'add', '203.0.113.0/24', 'via', '198.51.100.2')
     await run('world', 'ip', 'route', 'add', '2001:db8:1::/48', 'via', '2001:db8:ffff::2')
   }
@@ -109,7 +188,9 @@ export async function openOvnWorld(): Promise<OvnWorld> {
 
   async function close(): Promise<void> {
     for (const child of children) child.kill('SIGKILL')
-    for (const entry of (await readdir(folder, { recursive: true })).filter((name) => name.endsWith('.pid')).reverse()) {
+    for (const entry of (await readdir(folder, { recursive: true }))
+      .filter((name) => name.endsWith('.pid'))
+      .reverse()) {
       const pid = Number((await readFile(join(folder, entry), 'utf8').catch(() => '')).trim())
       if (pid > 0) signalProcess(pid, 'SIGKILL')
     }
@@ -118,9 +199,16 @@ export async function openOvnWorld(): Promise<OvnWorld> {
   }
 
   const world: OvnWorld = {
-    remote, run, close, folder,
+    remote,
+    run,
+    close,
+    folder,
     start(place, program, ...words) {
-      const child = spawn('ip', ['netns', 'exec', spaceOf(place), 'env', `OVS_RUNDIR=${join(folder, place)}`, program, ...words], { stdio: ['pipe', 'pipe', 'inherit'] })
+      const child = spawn(
+        'ip',
+        ['netns', 'exec', spaceOf(place), 'env', `OVS_RUNDIR=${join(folder, place)}`, program, ...words],
+        { stdio: ['pipe', 'pipe', 'inherit'] },
+      )
       children.add(child)
       return child
     },
@@ -129,7 +217,17 @@ export async function openOvnWorld(): Promise<OvnWorld> {
       await addSpace(guest)
       await wire([host, `${guest}p`], [guest, 'eth0'])
       await run(guest, 'ip', 'link', 'set', 'eth0', 'address', macAddress, 'mtu', '1400')
-      await vsctl(host, 'add-port', 'br-int', `${guest}p`, '--', 'set', 'interface', `${guest}p`, `external_ids:iface-id=${guest}`)
+      await vsctl(
+        host,
+        'add-port',
+        'br-int',
+        `${guest}p`,
+        '--',
+        'set',
+        'interface',
+        `${guest}p`,
+        `external_ids:iface-id=${guest}`,
+      )
     },
   }
   try {

@@ -1,4 +1,5 @@
-/** The public network of a zone on a real OVN: guests of different hosts reach each other and the network outside, and use no address but theirs. */
+/** The public network of a zone on a real OVN: guests of different hosts reach each other and the network outside, and
+ *  use no address but theirs. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { converge } from '../../../controllers/network/converge.ts'
 import { openOvsdb, type Ovsdb } from '../../../controllers/network/ovsdb.ts'
@@ -10,11 +11,22 @@ let northbound: Ovsdb
 
 const SUBNET = { prefix: 24, gateway: '203.0.113.1', cidr: '203.0.113.0/24' }
 const port = (number: number, changes: Partial<PublicPort> = {}): PublicPort => ({
-  name: `g${number}`, macAddress: `52:54:00:00:00:0${number}`, ipv4: { address: `203.0.113.${number + 1}`, ...SUBNET }, ipv6Prefixes: [`2001:db8:1:${number}::/64`], nodes: [`h${number}`], ...changes,
+  name: `g${number}`,
+  macAddress: `52:54:00:00:00:0${number}`,
+  ipv4: { address: `203.0.113.${number + 1}`, ...SUBNET },
+  ipv6Prefixes: [`2001:db8:1:${number}::/64`],
+  nodes: [`h${number}`],
+  ...changes,
 })
 const network = (...ports: readonly PublicPort[]): PublicNetwork => ({
-  zone: 'z1', ports, gatewayNodes: ['h1', 'h2'],
-  outside: { physicalNetwork: 'outside', addresses: ['198.51.100.2/24', '2001:db8:ffff::2/64'], gateways: ['198.51.100.1', '2001:db8:ffff::1'] },
+  zone: 'z1',
+  ports,
+  gatewayNodes: ['h1', 'h2'],
+  outside: {
+    physicalNetwork: 'outside',
+    addresses: ['198.51.100.2/24', '2001:db8:ffff::2/64'],
+    gateways: ['198.51.100.1', '2001:db8:ffff::1'],
+  },
 })
 const bring = (...ports: readonly PublicPort[]) => converge(northbound, 'z1', rowsOf(network(...ports)))
 
@@ -22,7 +34,10 @@ beforeAll(async () => {
   world = await openOvnWorld()
   northbound = openOvsdb(world.remote)
   await bring(port(1), port(2))
-  for (const [number, host] of [[1, 'h1'], [2, 'h2']] as const) {
+  for (const [number, host] of [
+    [1, 'h1'],
+    [2, 'h2'],
+  ] as const) {
     await world.addGuest(`g${number}`, host, `52:54:00:00:00:0${number}`)
     // As a guest's network-config says it; the route comes with router advertisements.
     await world.run(`g${number}`, 'ip', 'address', 'add', `203.0.113.${number + 1}/24`, 'dev', 'eth0')
@@ -36,8 +51,15 @@ afterAll(async () => {
 })
 
 const PATIENCE_MILLISECONDS = 45_000
-const ping = (from: string, ...words: readonly string[]): Promise<boolean> => world.run(from, 'ping', '-c', '1', '-W', '1', ...words).then(() => true, () => false)
-const reaches = (from: string, to: string) => expect.poll(() => ping(from, to), { timeout: PATIENCE_MILLISECONDS, interval: 200, message: `${from} reaches ${to}` }).toBe(true)
+const ping = (from: string, ...words: readonly string[]): Promise<boolean> =>
+  world.run(from, 'ping', '-c', '1', '-W', '1', ...words).then(
+    () => true,
+    () => false,
+  )
+const reaches = (from: string, to: string) =>
+  expect
+    .poll(() => ping(from, to), { timeout: PATIENCE_MILLISECONDS, interval: 200, message: `${from} reaches ${to}` })
+    .toBe(true)
 
 test('guests of different hosts reach each other, by both protocols', async () => {
   await reaches('g1', '203.0.113.3')
@@ -51,7 +73,8 @@ test('and the network outside, which reaches them', async () => {
     await reaches(guest, '198.51.100.1')
     await reaches(guest, '2001:db8:ffff::1')
   }
-  for (const address of ['203.0.113.2', '203.0.113.3', '2001:db8:1:1::1', '2001:db8:1:2::1']) await reaches('world', address)
+  for (const address of ['203.0.113.2', '203.0.113.3', '2001:db8:1:1::1', '2001:db8:1:2::1'])
+    await reaches('world', address)
 })
 
 test('every address of a prefix leads to its guest', async () => {
@@ -77,16 +100,35 @@ test('a new prefix leads to the guest beside the one before, until that goes', a
   await reaches('world', '2001:db8:1:ff::1')
 })
 
-test('what is so already takes no transaction, and a guest that goes leaves nothing; what is not ours stays', async () => {
-  await northbound.transact('OVN_Northbound', [{ op: 'insert', table: 'Logical_Switch', row: { name: 'somebody-elses' } }])
-  await bring(port(1), port(2))
-  expect(await bring(port(1), port(2))).toBe(0)
-  expect(await bring(port(1))).toBeGreaterThan(0)
-  const [ports, routes, switches] = await northbound.transact('OVN_Northbound', ['Logical_Switch_Port', 'Logical_Router_Static_Route', 'Logical_Switch'].map((table) => ({ op: 'select', table, where: [] })))
-  expect(ports?.rows?.map((row) => row['name'])).not.toContain('g2')
-  expect(routes?.rows?.map((row) => row['ip_prefix'])).not.toContain('2001:db8:1:2::/64')
-  expect(switches?.rows?.map((row) => row['name'])).toContain('somebody-elses')
-  await converge(northbound, 'z1', [])
-  const left = await northbound.transact('OVN_Northbound', ['Logical_Switch', 'Logical_Router', 'DHCP_Options', 'Logical_Switch_Port'].map((table) => ({ op: 'select', table, where: [] })))
-  expect(left.map((answer) => answer.rows?.length)).toEqual([1, 0, 0, 0])
-})
+test(
+  'what is so already takes no transaction, and a guest that goes ' + 'leaves nothing; what is not ours stays',
+  async () => {
+    await northbound.transact('OVN_Northbound', [
+      { op: 'insert', table: 'Logical_Switch', row: { name: 'somebody-elses' } },
+    ])
+    await bring(port(1), port(2))
+    expect(await bring(port(1), port(2))).toBe(0)
+    expect(await bring(port(1))).toBeGreaterThan(0)
+    const [ports, routes, switches] = await northbound.transact(
+      'OVN_Northbound',
+      ['Logical_Switch_Port', 'Logical_Router_Static_Route', 'Logical_Switch'].map((table) => ({
+        op: 'select',
+        table,
+        where: [],
+      })),
+    )
+    expect(ports?.rows?.map((row) => row['name'])).not.toContain('g2')
+    expect(routes?.rows?.map((row) => row['ip_prefix'])).not.toContain('2001:db8:1:2::/64')
+    expect(switches?.rows?.map((row) => row['name'])).toContain('somebody-elses')
+    await converge(northbound, 'z1', [])
+    const left = await northbound.transact(
+      'OVN_Northbound',
+      ['Logical_Switch', 'Logical_Router', 'DHCP_Options', 'Logical_Switch_Port'].map((table) => ({
+        op: 'select',
+        table,
+        where: [],
+      })),
+    )
+    expect(left.map((answer) => answer.rows?.length)).toEqual([1, 0, 0, 0])
+  },
+)

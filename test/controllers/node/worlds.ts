@@ -9,50 +9,146 @@ import type { ServerSpec, ServerStatus } from '../../../resources/server.ts'
 import type { OperationStanza } from '../../../resources/shapes.ts'
 
 export const NOW = new Date('2026-01-01T12:00:00Z')
-export const report: NodeReportSpec = { agentVersion: '1', bootId: 'b', logicalCpus: 4, memoryMebibytes: 8_192, storageGibibytes: 100, hypervisor: 'simulated', features: [] }
+export const report: NodeReportSpec = {
+  agentVersion: '1',
+  bootId: 'b',
+  logicalCpus: 4,
+  memoryMebibytes: 8_192,
+  storageGibibytes: 100,
+  hypervisor: 'simulated',
+  features: [],
+}
 
 export const node = (status?: NodeStatus, spec: Partial<NodeSpec> = {}, deletionTimestamp?: string): NodeObject => ({
-  apiVersion: 'svccloud.dev/v1alpha1', kind: 'Node', metadata: { name: 'n1', uid: 'u', generation: 1, ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }) },
-  spec: { zone: 'z1', rack: 'r1', roles: ['compute'], isCordoned: false, cpuOvercommit: 4, reservedMemoryMebibytes: 2_048, ...spec }, ...(status === undefined ? {} : { status }),
+  apiVersion: 'svccloud.dev/v1alpha1',
+  kind: 'Node',
+  metadata: { name: 'n1', uid: 'u', generation: 1, ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }) },
+  spec: {
+    zone: 'z1',
+    rack: 'r1',
+    roles: ['compute'],
+    isCordoned: false,
+    cpuOvercommit: 4,
+    reservedMemoryMebibytes: 2_048,
+    ...spec,
+  },
+  ...(status === undefined ? {} : { status }),
 })
 
 export const candidate = (changes: Partial<Candidate> = {}): Candidate => ({
-  node: 'n1', zone: 'z1', rack: 'r1', cpuPool: null, dedicatedAccountId: null, isSchedulable: true, total: { cores: 16, memoryMebibytes: 6_144, storageGibibytes: 100 },
-  used: { cores: 0, memoryMebibytes: 0, storageGibibytes: 0 }, ...changes,
+  node: 'n1',
+  zone: 'z1',
+  rack: 'r1',
+  cpuPool: null,
+  dedicatedAccountId: null,
+  isSchedulable: true,
+  total: { cores: 16, memoryMebibytes: 6_144, storageGibibytes: 100 },
+  used: { cores: 0, memoryMebibytes: 0, storageGibibytes: 0 },
+  ...changes,
 })
 
 export const seen = (changes: Partial<Seen> = {}): Seen => ({
-  hasNamespace: true, hasAccess: true, report, heartbeat: { renewedAt: 't1', silentSeconds: 1 }, mirror: candidate(), editor: 'user:kubectl', stuck: [], observers: [], observations: [], guests: [], instanceCount: 0, zoneNodes: [candidate({ isSchedulable: false }), candidate({ node: 'n2' })], ...changes,
+  hasNamespace: true,
+  hasAccess: true,
+  report,
+  heartbeat: { renewedAt: 't1', silentSeconds: 1 },
+  mirror: candidate(),
+  editor: 'user:kubectl',
+  stuck: [],
+  observers: [],
+  observations: [],
+  guests: [],
+  instanceCount: 0,
+  zoneNodes: [candidate({ isSchedulable: false }), candidate({ node: 'n2' })],
+  ...changes,
 })
 
-export const stanza = (kind: OperationKind, changes: Partial<OperationStanza> = {}): OperationStanza =>
-  ({ id: 'op', kind, requestedAt: '2026-01-01T11:00:00Z', deadlineAt: '2026-01-02T11:00:00Z', actor: 'operator', requestId: 'r', ...changes })
+export const stanza = (kind: OperationKind, changes: Partial<OperationStanza> = {}): OperationStanza => ({
+  id: 'op',
+  kind,
+  requestedAt: '2026-01-01T11:00:00Z',
+  deadlineAt: '2026-01-02T11:00:00Z',
+  actor: 'operator',
+  requestId: 'r',
+  ...changes,
+})
 
 /** A server of one core that lives on the node. */
-export const guest = (serverId: string, state: ServerStatus['state'], { operation, progress, isArriving = false }: { readonly operation?: OperationStanza; readonly progress?: 'running' | 'succeeded' | 'failed'; readonly isArriving?: boolean } = {}): Guest => ({
-  accountId: 'a', namespace: 'acct-a', serverId, room: { cores: 1, memoryMebibytes: 512, storageGibibytes: 1 }, cpuPool: undefined, group: undefined, isArriving, isOnPool: true,
+export const guest = (
+  serverId: string,
+  state: ServerStatus['state'],
+  {
+    operation,
+    progress,
+    isArriving = false,
+  }: {
+    readonly operation?: OperationStanza
+    readonly progress?: 'running' | 'succeeded' | 'failed'
+    readonly isArriving?: boolean
+  } = {},
+): Guest => ({
+  accountId: 'a',
+  namespace: 'acct-a',
+  serverId,
+  room: { cores: 1, memoryMebibytes: 512, storageGibibytes: 1 },
+  cpuPool: undefined,
+  group: undefined,
+  isArriving,
+  isOnPool: true,
   server: {
-    apiVersion: 'svccloud.dev/v1alpha1', kind: 'Server', metadata: { name: serverId, namespace: 'acct-a', uid: `uid-${serverId}` },
-    spec: { hostname: serverId, zone: 'z1', plan: 'tiny', ...(operation === undefined ? {} : { operation }) } as ServerSpec, // what the plan reads of it
+    apiVersion: 'svccloud.dev/v1alpha1',
+    kind: 'Server',
+    metadata: { name: serverId, namespace: 'acct-a', uid: `uid-${serverId}` },
+    spec: {
+      hostname: serverId,
+      zone: 'z1',
+      plan: 'tiny',
+      ...(operation === undefined ? {} : { operation }),
+    } as ServerSpec, // what the plan reads of it
     status: {
-      state, nodeName: 'n1',
-      ...(operation === undefined || progress === undefined ? {} : {
-        operation: { id: operation.id, kind: operation.kind, status: progress, step: '', stepIndex: 0, stepCount: 1, error: progress === 'failed' ? 'The target was lost.' : '', actor: operation.actor, createdAt: '', deadlineAt: '' },
-      }),
+      state,
+      nodeName: 'n1',
+      ...(operation === undefined || progress === undefined
+        ? {}
+        : {
+            operation: {
+              id: operation.id,
+              kind: operation.kind,
+              status: progress,
+              step: '',
+              stepIndex: 0,
+              stepCount: 1,
+              error: progress === 'failed' ? 'The target was lost.' : '',
+              actor: operation.actor,
+              createdAt: '',
+              deadlineAt: '',
+            },
+          }),
     },
   },
 })
 
-export const told = (actions: readonly Action[]) => actions.flatMap((action) => {
-  switch (action.do) {
-    case 'status': return [`state ${String(action.status['state'])}`]
-    case 'effect': return [`effect ${action.name}${action.name === 'mirror' ? ` ${String(action.input['isSchedulable'])}` : action.name === 'order' ? ` ${String(action.input['kind'])} ${String(action.input['serverId'])}` : ''}`]
-    case 'ensure': case 'remove': return [`${action.do} ${action.type.kind}`]
-    case 'operation': return [`operation ${action.outcome ?? action.step}`]
-    case 'change': return [`change ${JSON.stringify(action.patch['spec'])}`]
-    case 'wait': return []
-    default: return [action.do]
-  }
-})
+export const told = (actions: readonly Action[]) =>
+  actions.flatMap((action) => {
+    switch (action.do) {
+      case 'status':
+        return [`state ${String(action.status['state'])}`]
+      case 'effect':
+        return [
+          `effect ${action.name}${action.name === 'mirror' ? ` ${String(action.input['isSchedulable'])}` : action.name === 'order' ? ` ${String(action.input['kind'])} ` + `${String(action.input['serverId'])}` : ''}`,
+        ]
+      case 'ensure':
+      case 'remove':
+        return [`${action.do} ${action.type.kind}`]
+      case 'operation':
+        return [`operation ${action.outcome ?? action.step}`]
+      case 'change':
+        return [`change ${JSON.stringify(action.patch['spec'])}`]
+      case 'wait':
+        return []
+      default:
+        return [action.do]
+    }
+  })
 export const statusOf = (actions: readonly Action[]) => actions.find((action) => action.do === 'status')?.status
 export const operationOf = (actions: readonly Action[]) => actions.find((action) => action.do === 'operation')

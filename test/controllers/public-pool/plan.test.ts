@@ -6,9 +6,20 @@ import type { OperationStanza } from '../../../resources/shapes.ts'
 
 const NOW = new Date('2026-01-01T00:00:00Z')
 const LATER = new Date('2026-01-01T01:00:00Z')
-const stanza = (action: PoolAction, id = 'op-1'): OperationStanza =>
-  ({ id, kind: 'public_pool.sync', requestedAt: NOW.toISOString(), deadlineAt: '2026-01-01T00:10:00Z', actor: 'operator', requestId: 'request-1', arguments: { action } })
-const done = (operation: OperationStanza) => ({ ...pendingProgress(operation), status: 'succeeded' as const, finishedAt: NOW.toISOString() })
+const stanza = (action: PoolAction, id = 'op-1'): OperationStanza => ({
+  id,
+  kind: 'public_pool.sync',
+  requestedAt: NOW.toISOString(),
+  deadlineAt: '2026-01-01T00:10:00Z',
+  actor: 'operator',
+  requestId: 'request-1',
+  arguments: { action },
+})
+const done = (operation: OperationStanza) => ({
+  ...pendingProgress(operation),
+  status: 'succeeded' as const,
+  finishedAt: NOW.toISOString(),
+})
 const CREATED = stanza('create', 'op-0')
 
 interface Changes {
@@ -19,44 +30,124 @@ interface Changes {
 }
 
 /** A pool at rest, taken over and in use. */
-function pool({ spec, status, seen, isDeleted = false }: Changes = {}): { readonly object: PoolObject; readonly seen: Seen } {
+function pool({ spec, status, seen, isDeleted = false }: Changes = {}): {
+  readonly object: PoolObject
+  readonly seen: Seen
+} {
   const object: PoolObject = {
-    apiVersion: 'svccloud.dev/v1alpha1', kind: 'PublicPool',
-    metadata: { name: 'pool-1', uid: 'uid-1', generation: 2, resourceVersion: '1', ...(isDeleted ? { deletionTimestamp: NOW.toISOString() } : {}) },
-    spec: { zone: 'zone-1', family: 'ipv6', cidr: '2001:db8::/40', use: 'server_ipv6_prefix', announce: 'static', state: 'active', operation: CREATED, ...spec },
+    apiVersion: 'svccloud.dev/v1alpha1',
+    kind: 'PublicPool',
+    metadata: {
+      name: 'pool-1',
+      uid: 'uid-1',
+      generation: 2,
+      resourceVersion: '1',
+      ...(isDeleted ? { deletionTimestamp: NOW.toISOString() } : {}),
+    },
+    spec: {
+      zone: 'zone-1',
+      family: 'ipv6',
+      cidr: '2001:db8::/40',
+      use: 'server_ipv6_prefix',
+      announce: 'static',
+      state: 'active',
+      operation: CREATED,
+      ...spec,
+    },
     status: { state: 'active', total: 2 ** 24, operation: done(CREATED), ...status },
   }
-  return { object, seen: { mirror: { ...poolOf(object), state: object.status?.state ?? 'active' }, allocated: 0, editor: 'user:kubectl-edit', ...seen } }
+  return {
+    object,
+    seen: {
+      mirror: { ...poolOf(object), state: object.status?.state ?? 'active' },
+      allocated: 0,
+      editor: 'user:kubectl-edit',
+      ...seen,
+    },
+  }
 }
 
-const told = ({ object, seen }: ReturnType<typeof pool>, now = NOW): string[] => plan(object, seen, now).map((action) => {
-  switch (action.do) {
-    case 'effect': return `${action.name}${typeof action.input['state'] === 'string' ? ` ${action.input['state']}` : ''}${action.name === 'audit' ? ` ${String(action.input['action'])}` : ''}`
-    case 'operation': return `operation ${action.step}${action.outcome === undefined ? '' : ` ${action.outcome}`}${action.error === undefined ? '' : `: ${action.error}`}`
-    case 'status': return `state ${String(action.status['state'])}, ${String(action.conditions?.find(({ status }) => status === 'True')?.type)}`
-    case 'change': return `adopt ${String((action.patch as { readonly spec: { readonly operation: OperationStanza } }).spec.operation.arguments?.['action'])}`
-    case 'wait': return `wait for ${action.for}`
-    default: return action.do
-  }
-})
+const told = ({ object, seen }: ReturnType<typeof pool>, now = NOW): string[] =>
+  plan(object, seen, now).map((action) => {
+    switch (action.do) {
+      case 'effect':
+        return `${action.name}${typeof action.input['state'] === 'string' ? ` ${action.input['state']}` : ''}${action.name === 'audit' ? ` ${String(action.input['action'])}` : ''}`
+      case 'operation':
+        return `operation ${action.step}${action.outcome === undefined ? '' : ` ${action.outcome}`}${action.error === undefined ? '' : `: ${action.error}`}`
+      case 'status':
+        return (
+          `state ${String(action.status['state'])}, ` +
+          `${String(action.conditions?.find(({ status }) => status === 'True')?.type)}`
+        )
+      case 'change':
+        return `adopt ${String((action.patch as { readonly spec: { readonly operation: OperationStanza } }).spec.operation.arguments?.['action'])}`
+      case 'wait':
+        return `wait for ${action.for}`
+      default:
+        return action.do
+    }
+  })
 
 type Row = readonly [transition: string, pool: ReturnType<typeof pool>, expected: readonly string[]]
-const REFUSED = [{ type: 'Mirrored', status: 'False' as const, reason: 'InUse', message: 'It overlaps.', lastTransitionTime: NOW.toISOString(), observedGeneration: 2 }]
+const REFUSED = [
+  {
+    type: 'Mirrored',
+    status: 'False' as const,
+    reason: 'InUse',
+    message: 'It overlaps.',
+    lastTransitionTime: NOW.toISOString(),
+    observedGeneration: 2,
+  },
+]
 
 describe('a new pool', () => {
   const fresh = { spec: { operation: stanza('create') }, status: { state: undefined, operation: undefined } }
   test.each<Row>([
-    ['made with kubectl gets its operation', pool({ spec: { operation: undefined }, status: { state: undefined, operation: undefined } }), ['adopt create']],
-    ['is taken over by the database first', pool({ ...fresh, seen: { mirror: undefined } }), ['audit public_pool.create', 'mirror active', 'operation mirrored', 'wait for the database']],
+    [
+      'made with kubectl gets its operation',
+      pool({ spec: { operation: undefined }, status: { state: undefined, operation: undefined } }),
+      ['adopt create'],
+    ],
+    [
+      'is taken over by the database first',
+      pool({ ...fresh, seen: { mirror: undefined } }),
+      ['audit public_pool.create', 'mirror active', 'operation mirrored', 'wait for the database'],
+    ],
     ['is active then', pool(fresh), ['audit public_pool.create', 'operation told succeeded', 'state active, Ready']],
-    ['that overlaps another fails', pool({ ...fresh, status: { ...fresh.status, conditions: REFUSED }, seen: { mirror: undefined } }), ['audit public_pool.create', 'operation mirrored failed: It overlaps.', 'state undefined, Stalled']],
-    ['that makes no sense fails', pool({ spec: { ...fresh.spec, cidr: '2001:db8::1/40' }, status: { ...fresh.status, total: undefined }, seen: { mirror: undefined } }),
-      ['audit public_pool.create', 'operation mirrored failed: cidr must be an IPv6 network whose address has no bits beyond its prefix.', 'state undefined, Stalled']],
-    ['that failed is not tried again', pool({ spec: { operation: CREATED }, status: { state: undefined, operation: { ...done(CREATED), status: 'failed' } }, seen: { mirror: undefined } }), []],
+    [
+      'that overlaps another fails',
+      pool({ ...fresh, status: { ...fresh.status, conditions: REFUSED }, seen: { mirror: undefined } }),
+      ['audit public_pool.create', 'operation mirrored failed: It overlaps.', 'state undefined, Stalled'],
+    ],
+    [
+      'that makes no sense fails',
+      pool({
+        spec: { ...fresh.spec, cidr: '2001:db8::1/40' },
+        status: { ...fresh.status, total: undefined },
+        seen: { mirror: undefined },
+      }),
+      [
+        'audit public_pool.create',
+        'operation mirrored failed: cidr must be an IPv6 network whose address has no bits beyond its prefix.',
+        'state undefined, Stalled',
+      ],
+    ],
+    [
+      'that failed is not tried again',
+      pool({
+        spec: { operation: CREATED },
+        status: { state: undefined, operation: { ...done(CREATED), status: 'failed' } },
+        seen: { mirror: undefined },
+      }),
+      [],
+    ],
   ])('%s', (_what, world, expected) => expect(told(world)).toEqual(expected))
 
   test('fails at its deadline', () =>
-    expect(told(pool({ ...fresh, seen: { mirror: undefined } }), LATER).slice(1)).toEqual(['operation mirrored failed: It was not done in time.', 'state undefined, Stalled']))
+    expect(told(pool({ ...fresh, seen: { mirror: undefined } }), LATER).slice(1)).toEqual([
+      'operation mirrored failed: It was not done in time.',
+      'state undefined, Stalled',
+    ]))
 })
 
 describe('active, draining, retired', () => {
@@ -64,25 +155,90 @@ describe('active, draining, retired', () => {
   test.each<Row>([
     ['active stays active', pool(), ['state active, Ready']],
     ['active, edited with kubectl', pool({ spec: { state: 'draining' } }), ['adopt update']],
-    ['active to draining: the database first', pool(draining), ['audit public_pool.update', 'mirror draining', 'operation mirrored', 'wait for the database']],
-    ['active to draining: then the owners get a mail', pool({ ...draining, seen: { mirror: { ...poolOf(pool(draining).object) }, allocated: 3 } }), ['audit public_pool.update', 'notify', 'operation told succeeded', 'state draining, Ready']],
-    ['an IPv4 pool has nothing to exchange', pool({ spec: { ...draining.spec, family: 'ipv4', cidr: '203.0.113.0/24', use: 'server_ipv4' }, seen: { mirror: { id: 'pool-1', zone: 'zone-1', family: 'ipv4', cidr: '203.0.113.0/24', use: 'server_ipv4', state: 'draining' } } }),
-      ['audit public_pool.update', 'operation told succeeded', 'state draining, Ready']],
-    ['draining to active', pool({ spec: { operation: stanza('update') }, status: { state: 'draining' } }), ['audit public_pool.update', 'mirror active', 'operation mirrored', 'wait for the database']],
-    ['draining to active, done', pool({ spec: { operation: stanza('update') }, status: { state: 'draining' }, seen: { mirror: poolOf(pool().object) } }), ['audit public_pool.update', 'operation told succeeded', 'state active, Ready']],
-    ['to retired through the API: the object is deleted first', pool({ spec: { operation: stanza('delete') } }), ['audit public_pool.delete', 'remove', 'operation told']],
+    [
+      'active to draining: the database first',
+      pool(draining),
+      ['audit public_pool.update', 'mirror draining', 'operation mirrored', 'wait for the database'],
+    ],
+    [
+      'active to draining: then the owners get a mail',
+      pool({ ...draining, seen: { mirror: { ...poolOf(pool(draining).object) }, allocated: 3 } }),
+      ['audit public_pool.update', 'notify', 'operation told succeeded', 'state draining, Ready'],
+    ],
+    [
+      'an IPv4 pool has nothing to exchange',
+      pool({
+        spec: { ...draining.spec, family: 'ipv4', cidr: '203.0.113.0/24', use: 'server_ipv4' },
+        seen: {
+          mirror: {
+            id: 'pool-1',
+            zone: 'zone-1',
+            family: 'ipv4',
+            cidr: '203.0.113.0/24',
+            use: 'server_ipv4',
+            state: 'draining',
+          },
+        },
+      }),
+      ['audit public_pool.update', 'operation told succeeded', 'state draining, Ready'],
+    ],
+    [
+      'draining to active',
+      pool({ spec: { operation: stanza('update') }, status: { state: 'draining' } }),
+      ['audit public_pool.update', 'mirror active', 'operation mirrored', 'wait for the database'],
+    ],
+    [
+      'draining to active, done',
+      pool({
+        spec: { operation: stanza('update') },
+        status: { state: 'draining' },
+        seen: { mirror: poolOf(pool().object) },
+      }),
+      ['audit public_pool.update', 'operation told succeeded', 'state active, Ready'],
+    ],
+    [
+      'to retired through the API: the object is deleted first',
+      pool({ spec: { operation: stanza('delete') } }),
+      ['audit public_pool.delete', 'remove', 'operation told'],
+    ],
     ['to retired with kubectl', pool({ isDeleted: true }), ['adopt delete']],
-    ['to retired: not while an address is used, and none is given', pool({ spec: { operation: stanza('delete') }, isDeleted: true, seen: { allocated: 1 } }),
-      ['audit public_pool.delete', 'mirror draining', 'operation told', 'state draining, Reconciling', 'wait for its addresses to be free']],
-    ['to retired with none in use', pool({ spec: { operation: stanza('delete') }, isDeleted: true }), ['audit public_pool.delete', 'forget', 'operation told succeeded', 'state retired, Reconciling', 'finalized']],
-    ['a mirror that was lost is made again', pool({ seen: { mirror: undefined } }), ['mirror active', 'wait for the database']],
-    ['another operation replaces the one before', pool({ spec: { operation: stanza('delete') }, status: { operation: pendingProgress(stanza('update', 'op-9')) } }), ['operation mirrored cancelled']],
+    [
+      'to retired: not while an address is used, and none is given',
+      pool({ spec: { operation: stanza('delete') }, isDeleted: true, seen: { allocated: 1 } }),
+      [
+        'audit public_pool.delete',
+        'mirror draining',
+        'operation told',
+        'state draining, Reconciling',
+        'wait for its addresses to be free',
+      ],
+    ],
+    [
+      'to retired with none in use',
+      pool({ spec: { operation: stanza('delete') }, isDeleted: true }),
+      ['audit public_pool.delete', 'forget', 'operation told succeeded', 'state retired, Reconciling', 'finalized'],
+    ],
+    [
+      'a mirror that was lost is made again',
+      pool({ seen: { mirror: undefined } }),
+      ['mirror active', 'wait for the database'],
+    ],
+    [
+      'another operation replaces the one before',
+      pool({ spec: { operation: stanza('delete') }, status: { operation: pendingProgress(stanza('update', 'op-9')) } }),
+      ['operation mirrored cancelled'],
+    ],
   ])('%s', (_what, world, expected) => expect(told(world)).toEqual(expected))
 
   test('a deletion past its deadline has failed, and the pool goes all the same when it can', () => {
     const late = { spec: { operation: stanza('delete') }, isDeleted: true }
-    expect(told(pool({ ...late, seen: { allocated: 1 } }), LATER)).toContain('operation told failed: 1 of its addresses are in use; it goes when they are not.')
-    const failed = { ...late, status: { state: 'draining' as const, operation: { ...done(stanza('delete')), status: 'failed' as const } } }
+    expect(told(pool({ ...late, seen: { allocated: 1 } }), LATER)).toContain(
+      'operation told failed: 1 of its addresses are in use; it goes when they are not.',
+    )
+    const failed = {
+      ...late,
+      status: { state: 'draining' as const, operation: { ...done(stanza('delete')), status: 'failed' as const } },
+    }
     expect(told(pool(failed), LATER)).toEqual(['forget', 'state retired, Reconciling', 'finalized'])
   })
 })

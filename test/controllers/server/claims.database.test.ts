@@ -28,7 +28,15 @@ let accountId: string
 
 beforeAll(async () => {
   cloud = await openCloud(database.db)
-  await mirrorNode(database.db, { node: 'n1', zone: ZONE, rack: 'r', cpuPool: null, dedicatedAccountId: null, isSchedulable: true, total: { cores: 100, memoryMebibytes: 100_000, storageGibibytes: 1_000 } })
+  await mirrorNode(database.db, {
+    node: 'n1',
+    zone: ZONE,
+    rack: 'r',
+    cpuPool: null,
+    dedicatedAccountId: null,
+    isSchedulable: true,
+    total: { cores: 100, memoryMebibytes: 100_000, storageGibibytes: 1_000 },
+  })
 })
 afterAll(() => cloud.close())
 beforeEach(async () => {
@@ -38,7 +46,13 @@ beforeEach(async () => {
 
 function partsWith(db: Parts['db']): Parts {
   const { kubectl: store } = cloud
-  const caches = openCaches({ store, clock: fastClock, random: systemRandom, log: silentLog, registry: openRegistry({ isProcessWide: false }) })
+  const caches = openCaches({
+    store,
+    clock: fastClock,
+    random: systemRandom,
+    log: silentLog,
+    registry: openRegistry({ isProcessWide: false }),
+  })
   return { store, caches, db, clock: fastClock, random: systemRandom, log: silentLog }
 }
 
@@ -48,26 +62,63 @@ function effects() {
   return { claim, audit }
 }
 
-const create = (name: string) => cloud.kubectl.create(Server, {
-  metadata: { namespace: accountNamespace(accountId), name },
-  spec: { hostname: name, zone: ZONE, plan: 'tiny', template: 'tiny-linux', desiredPower: 'stopped' } as unknown as ServerSpec, // the API server fills in the defaults
+const create = (name: string) =>
+  cloud.kubectl.create(Server, {
+    metadata: { namespace: accountNamespace(accountId), name },
+    spec: {
+      hostname: name,
+      zone: ZONE,
+      plan: 'tiny',
+      template: 'tiny-linux',
+      desiredPower: 'stopped',
+    } as unknown as ServerSpec, // the API server fills in the defaults
+  })
+const demandOf = ({ metadata: { name } }: KubeObject, hostname = name) => ({
+  accountId,
+  serverId: name,
+  hostname,
+  zone: ZONE,
+  cores: 1,
+  memoryMebibytes: 192,
+  storageGibibytes: 1,
+  publicIpv4: false,
 })
-const demandOf = ({ metadata: { name } }: KubeObject, hostname = name) => ({ accountId, serverId: name, hostname, zone: ZONE, cores: 1, memoryMebibytes: 192, storageGibibytes: 1, publicIpv4: false })
 type ServerObject = KubeObject<ServerSpec, ServerStatus>
 const reasonOf = (report: EffectReport | undefined) => report?.conditions?.map(({ reason }) => reason).join()
 const transactionsIn = async (table: 'placement' | 'audit_entry') =>
-  (await sql<{ count: number }>`select count(distinct xmin::text) as count from ${sql.table(table)} where account_id = ${accountId}`.execute(database.db)).rows[0]?.count ?? 0
-const held = async () => (await findServersClaims(database.db, NAMES.map((serverId) => ({ accountId, serverId })))).flatMap((claims) => claims?.placement.serverId ?? [])
+  (
+    await sql<{
+      count: number
+    }>`select count(distinct xmin::text) as count from ${sql.table(table)} where account_id = ${accountId}`.execute(
+      database.db,
+    )
+  ).rows[0]?.count ?? 0
+const held = async () =>
+  (
+    await findServersClaims(
+      database.db,
+      NAMES.map((serverId) => ({ accountId, serverId })),
+    )
+  ).flatMap((claims) => claims?.placement.serverId ?? [])
 
 test('servers that are alike are claimed together, each once', async () => {
   const { claim } = effects()
   const servers = await Promise.all(NAMES.map(create))
-  const claimAll = async (asking: readonly ServerObject[]) => (await Promise.all(asking.map((server) => claim(demandOf(server), server)))).map(reasonOf)
+  const claimAll = async (asking: readonly ServerObject[]) =>
+    (await Promise.all(asking.map((server) => claim(demandOf(server), server)))).map(reasonOf)
   expect(await claimAll(servers)).toEqual(NAMES.map(() => 'Claimed'))
-  const claims = await findServersClaims(database.db, NAMES.map((serverId) => ({ accountId, serverId })))
+  const claims = await findServersClaims(
+    database.db,
+    NAMES.map((serverId) => ({ accountId, serverId })),
+  )
   expect(await transactionsIn('placement')).toBeLessThan(NAMES.length)
   expect(await claimAll([...servers, ...servers])).toEqual([...NAMES, ...NAMES].map(() => 'Claimed'))
-  expect(await findServersClaims(database.db, NAMES.map((serverId) => ({ accountId, serverId })))).toEqual(claims)
+  expect(
+    await findServersClaims(
+      database.db,
+      NAMES.map((serverId) => ({ accountId, serverId })),
+    ),
+  ).toEqual(claims)
   expect(await held()).toEqual(NAMES)
   expect((await listQuotas(database.db, accountId)).find(({ name }) => name === 'servers')?.used).toBe(NAMES.length)
 })
@@ -75,12 +126,23 @@ test('servers that are alike are claimed together, each once', async () => {
 test('a server that is refused takes no other with it', async () => {
   const { claim } = effects()
   const servers = await Promise.all(NAMES.map(create))
-  const answers = await Promise.all(servers.map((server) => claim(demandOf(server, server.metadata.name === 'four' ? 'one' : undefined), server)))
+  const answers = await Promise.all(
+    servers.map((server) => claim(demandOf(server, server.metadata.name === 'four' ? 'one' : undefined), server)),
+  )
   expect(answers.map(reasonOf).filter((reason) => reason !== 'Claimed')).toEqual(['NameTaken'])
   expect(await held()).toHaveLength(NAMES.length - 1)
-  await database.db.updateTable('account_quota').set({ limit: NAMES.length }).where('account_id', '=', accountId).where('name', '=', 'servers').execute()
+  await database.db
+    .updateTable('account_quota')
+    .set({ limit: NAMES.length })
+    .where('account_id', '=', accountId)
+    .where('name', '=', 'servers')
+    .execute()
   const late = await Promise.all(['seven', 'eight', 'nine'].map(create))
-  expect((await Promise.all(late.map((server) => claim(demandOf(server), server)))).map(reasonOf).sort()).toEqual(['Claimed', 'QuotaExceeded', 'QuotaExceeded'])
+  expect((await Promise.all(late.map((server) => claim(demandOf(server), server)))).map(reasonOf).sort()).toEqual([
+    'Claimed',
+    'QuotaExceeded',
+    'QuotaExceeded',
+  ])
 })
 
 test('turns at the same time read what their servers hold by one statement', async () => {
@@ -102,10 +164,14 @@ test('turns at the same time read what their servers hold by one statement', asy
   expect(statements).toBe(1)
 
   const storages = storageReconciler(partsWith(counting))
-  const boot = (name: string) => cloud.kubectl.create(Storage, {
-    metadata: { namespace: accountNamespace(accountId), name }, spec: { zone: ZONE, sizeGibibytes: 1, isBoot: true, serverId: name } as unknown as StorageSpec, // as above
-  })
-  const disks = await Promise.all((await Promise.all([...NAMES, 'late'].map(boot))).map((storage) => storages.observe(storage, fastClock.now())))
+  const boot = (name: string) =>
+    cloud.kubectl.create(Storage, {
+      metadata: { namespace: accountNamespace(accountId), name },
+      spec: { zone: ZONE, sizeGibibytes: 1, isBoot: true, serverId: name } as unknown as StorageSpec, // as above
+    })
+  const disks = await Promise.all(
+    (await Promise.all([...NAMES, 'late'].map(boot))).map((storage) => storages.observe(storage, fastClock.now())),
+  )
   expect(disks.map(({ node }) => node)).toEqual([...NAMES.map(() => 'n1'), undefined])
   expect(statements).toBe(2)
 })
@@ -114,9 +180,15 @@ test('the entries of an account go into its chain together, each once', async ()
   const { audit } = effects()
   const servers = await Promise.all(NAMES.map(create))
   const requestId = new Map(servers.map(({ metadata: { name } }) => [name, newUuid(systemRandom)]))
-  const write = (server: ServerObject) => audit({ action: 'server.create', actor: 'user:kubernetes', requestId: requestId.get(server.metadata.name) ?? '' }, server)
+  const write = (server: ServerObject) =>
+    audit(
+      { action: 'server.create', actor: 'user:kubernetes', requestId: requestId.get(server.metadata.name) ?? '' },
+      server,
+    )
   await Promise.all([...servers, ...servers].map(write))
   await Promise.all(servers.map(write))
-  expect((await listAudit(database.db, accountId, { limit: 100 })).map(({ resource_id }) => resource_id).sort()).toEqual(NAMES.toSorted())
+  expect(
+    (await listAudit(database.db, accountId, { limit: 100 })).map(({ resource_id }) => resource_id).sort(),
+  ).toEqual(NAMES.toSorted())
   expect((await verifyAudit(database.db, accountId, fastClock)).status).toBe('verified')
 })

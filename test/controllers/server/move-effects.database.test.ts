@@ -25,25 +25,56 @@ let cloud: Cloud
 beforeAll(async () => {
   cloud = await openCloud(database.db)
   for (const node of NODES) {
-    await mirrorNode(database.db, { node, zone: ZONE, rack: node, cpuPool: null, dedicatedAccountId: null, isSchedulable: true, total: { cores: 8, memoryMebibytes: 4_096, storageGibibytes: 100 } })
+    await mirrorNode(database.db, {
+      node,
+      zone: ZONE,
+      rack: node,
+      cpuPool: null,
+      dedicatedAccountId: null,
+      isSchedulable: true,
+      total: { cores: 8, memoryMebibytes: 4_096, storageGibibytes: 100 },
+    })
   }
 })
 afterAll(() => cloud.close())
 
-async function placed(): Promise<{ readonly accountId: string; readonly server: KubeObject<ServerSpec, ServerStatus> }> {
+async function placed(): Promise<{
+  readonly accountId: string
+  readonly server: KubeObject<ServerSpec, ServerStatus>
+}> {
   const accountId = await createAccount(database.db)
   await cloud.openAccount(accountId)
   const server = await cloud.kubectl.create(Server, {
     metadata: { namespace: accountNamespace(accountId), name: newUuid(systemRandom) },
-    spec: { hostname: 'web', zone: ZONE, plan: 'tiny', template: 'tiny-linux', desiredPower: 'stopped' } as unknown as ServerSpec, // the API server fills in the defaults
+    spec: {
+      hostname: 'web',
+      zone: ZONE,
+      plan: 'tiny',
+      template: 'tiny-linux',
+      desiredPower: 'stopped',
+    } as unknown as ServerSpec, // the API server fills in the defaults
   })
-  await database.db.transaction().execute((tx) => claimServer(tx, { accountId, serverId: server.metadata.name, hostname: 'web', zone: ZONE, ...ROOM }, { now: fastClock.now(), random: systemRandom }))
+  await database.db
+    .transaction()
+    .execute((tx) =>
+      claimServer(
+        tx,
+        { accountId, serverId: server.metadata.name, hostname: 'web', zone: ZONE, ...ROOM },
+        { now: fastClock.now(), random: systemRandom },
+      ),
+    )
   return { accountId, server }
 }
 
 function parts(): Parts {
   const { kubectl: store } = cloud
-  const caches = openCaches({ store, clock: fastClock, random: systemRandom, log: silentLog, registry: openRegistry({ isProcessWide: false }) })
+  const caches = openCaches({
+    store,
+    clock: fastClock,
+    random: systemRandom,
+    log: silentLog,
+    registry: openRegistry({ isProcessWide: false }),
+  })
   return { store, caches, db: database.db, clock: fastClock, random: systemRandom, log: silentLog }
 }
 
@@ -53,7 +84,8 @@ function reserve(accountId: string, server: KubeObject<ServerSpec, ServerStatus>
   return effects['reserve']?.(input, server) ?? Promise.reject(new Error('there is no such effect'))
 }
 
-const target = async (accountId: string, server: KubeObject) => (await findServerClaims(database.db, { accountId, serverId: server.metadata.name }))?.target
+const target = async (accountId: string, server: KubeObject) =>
+  (await findServerClaims(database.db, { accountId, serverId: server.metadata.name }))?.target
 
 test('room is held for a move that was planned from the server as it is', async () => {
   const { accountId, server } = await placed()

@@ -3,53 +3,162 @@ import { plan } from '../../../controllers/server/plan.ts'
 import type { HeldAddress } from '../../../db/public-pools.ts'
 import { after, instance, NOW, started, told, working, type World } from './worlds.ts'
 
-const OLD: HeldAddress = { use: 'server_ipv6_prefix', address: '2001:db8:0:1::1', prefix: 64, gateway: 'fe80::1', isCurrent: true, isDraining: false }
+const OLD: HeldAddress = {
+  use: 'server_ipv6_prefix',
+  address: '2001:db8:0:1::1',
+  prefix: 64,
+  gateway: 'fe80::1',
+  isCurrent: true,
+  isDraining: false,
+}
 const NEW: HeldAddress = { ...OLD, address: '2001:db8:1:1::1' }
-const IPV4: HeldAddress = { use: 'server_ipv4', address: '203.0.113.2', prefix: 24, gateway: '203.0.113.1', isCurrent: true, isDraining: false }
+const IPV4: HeldAddress = {
+  use: 'server_ipv4',
+  address: '203.0.113.2',
+  prefix: 24,
+  gateway: '203.0.113.1',
+  isCurrent: true,
+  isDraining: false,
+}
 const DRAINING = { ...OLD, isDraining: true }
 const REPLACED = [NEW, { ...DRAINING, isCurrent: false }]
 const [OLD_INTERFACE, NEW_INTERFACE] = [
-  { macAddress: '52:54:00:00:00:01', kind: 'public' as const, ipv6: { address: OLD.address, prefix: 64, gateway: 'fe80::1' }, routedPrefixes: ['2001:db8:0:1::/64'] },
-  { macAddress: '52:54:00:00:00:01', kind: 'public' as const, ipv6: { address: NEW.address, prefix: 64, gateway: 'fe80::1' }, routedPrefixes: ['2001:db8:1:1::/64', '2001:db8:0:1::/64'] },
+  {
+    macAddress: '52:54:00:00:00:01',
+    kind: 'public' as const,
+    ipv6: { address: OLD.address, prefix: 64, gateway: 'fe80::1' },
+    routedPrefixes: ['2001:db8:0:1::/64'],
+  },
+  {
+    macAddress: '52:54:00:00:00:01',
+    kind: 'public' as const,
+    ipv6: { address: NEW.address, prefix: 64, gateway: 'fe80::1' },
+    routedPrefixes: ['2001:db8:1:1::/64', '2001:db8:0:1::/64'],
+  },
 ]
 
-const withAddresses = (world: World, addresses: readonly HeldAddress[]): World =>
-  ({ ...world, seen: { ...world.seen, claims: world.seen.claims && { ...world.seen.claims, addresses } } })
-const renumbering = (addresses: readonly HeldAddress[], seen: Partial<World['seen']> = { instance: instance({ interfaces: [OLD_INTERFACE] }, {}) }, status: Partial<World['server']['status'] & object> = {}) =>
-  withAddresses(working('server.renumber_ipv6', { seen, status }), addresses)
+const withAddresses = (world: World, addresses: readonly HeldAddress[]): World => ({
+  ...world,
+  seen: { ...world.seen, claims: world.seen.claims && { ...world.seen.claims, addresses } },
+})
+const renumbering = (
+  addresses: readonly HeldAddress[],
+  seen: Partial<World['seen']> = { instance: instance({ interfaces: [OLD_INTERFACE] }, {}) },
+  status: Partial<World['server']['status'] & object> = {},
+) => withAddresses(working('server.renumber_ipv6', { seen, status }), addresses)
 const lines = ({ server, seen }: World, now = NOW) => told(plan(server, seen, now))
 const statusOf = ({ server, seen }: World) => plan(server, seen, NOW).find((action) => action.do === 'status')?.status
-const refused = (observedGeneration: number) => ({ conditions: [{ type: 'Renumbered', status: 'False' as const, reason: 'NoFreeAddress', message: 'Nothing is free.', lastTransitionTime: NOW.toISOString(), observedGeneration }] })
+const refused = (observedGeneration: number) => ({
+  conditions: [
+    {
+      type: 'Renumbered',
+      status: 'False' as const,
+      reason: 'NoFreeAddress',
+      message: 'Nothing is free.',
+      lastTransitionTime: NOW.toISOString(),
+      observedGeneration,
+    },
+  ],
+})
 
 describe('renumbering', () => {
   test.each<readonly [why: string, world: World, expected: readonly string[]]>([
-    ['takes another prefix first', renumbering([DRAINING]), ['effect renumber', 'operation op-1 routed', 'state started', 'wait for another prefix']],
-    ['then tells the host, and the guest runs on', renumbering(REPLACED), ['ensure Instance running 1', 'operation op-1 told', 'state started']],
-    ['waits until the host has seen it', renumbering(REPLACED, { instance: instance({ interfaces: [NEW_INTERFACE] }, { observedGeneration: 0 }) }), ['operation op-1 told', 'state started']],
-    ['ends when the host has seen it', renumbering(REPLACED, { instance: instance({ interfaces: [NEW_INTERFACE] }, {}) }), ['operation op-1 told succeeded', 'state started']],
-    ['ends at once when there is no host to tell', renumbering(REPLACED, { instance: undefined }), ['operation op-1 told succeeded', 'state started']],
-    ['fails when nothing is free, and changes nothing', renumbering([DRAINING], undefined, refused(1)), ['operation op-1 routed failed: Nothing is free.', 'state started']],
-    ['asks again when that was said of an earlier attempt', renumbering([DRAINING], undefined, refused(0)), ['effect renumber', 'operation op-1 routed', 'state started', 'wait for another prefix']],
-    ['fails without a prefix', renumbering([IPV4]), ['operation op-1 routed failed: The server has no IPv6 prefix.', 'state started']],
-    ['leaves a stopped server stopped', renumbering(REPLACED, { instance: instance({ power: 'stopped', interfaces: [NEW_INTERFACE] }, { state: 'stopped' }) }, { state: 'stopped' }), ['operation op-1 told succeeded', 'state stopped']],
+    [
+      'takes another prefix first',
+      renumbering([DRAINING]),
+      ['effect renumber', 'operation op-1 routed', 'state started', 'wait for another prefix'],
+    ],
+    [
+      'then tells the host, and the guest runs on',
+      renumbering(REPLACED),
+      ['ensure Instance running 1', 'operation op-1 told', 'state started'],
+    ],
+    [
+      'waits until the host has seen it',
+      renumbering(REPLACED, { instance: instance({ interfaces: [NEW_INTERFACE] }, { observedGeneration: 0 }) }),
+      ['operation op-1 told', 'state started'],
+    ],
+    [
+      'ends when the host has seen it',
+      renumbering(REPLACED, { instance: instance({ interfaces: [NEW_INTERFACE] }, {}) }),
+      ['operation op-1 told succeeded', 'state started'],
+    ],
+    [
+      'ends at once when there is no host to tell',
+      renumbering(REPLACED, { instance: undefined }),
+      ['operation op-1 told succeeded', 'state started'],
+    ],
+    [
+      'fails when nothing is free, and changes nothing',
+      renumbering([DRAINING], undefined, refused(1)),
+      ['operation op-1 routed failed: Nothing is free.', 'state started'],
+    ],
+    [
+      'asks again when that was said of an earlier attempt',
+      renumbering([DRAINING], undefined, refused(0)),
+      ['effect renumber', 'operation op-1 routed', 'state started', 'wait for another prefix'],
+    ],
+    [
+      'fails without a prefix',
+      renumbering([IPV4]),
+      ['operation op-1 routed failed: The server has no IPv6 prefix.', 'state started'],
+    ],
+    [
+      'leaves a stopped server stopped',
+      renumbering(
+        REPLACED,
+        { instance: instance({ power: 'stopped', interfaces: [NEW_INTERFACE] }, { state: 'stopped' }) },
+        { state: 'stopped' },
+      ),
+      ['operation op-1 told succeeded', 'state stopped'],
+    ],
   ])('%s', (_why, world, expected) => expect(lines(world)).toEqual(expected))
 
   test('fails at its deadline and leaves the guest as it is', () =>
-    expect(lines(renumbering(REPLACED, { instance: instance({ interfaces: [NEW_INTERFACE] }, { observedGeneration: 0 }) }), after(1_800)).at(-2)).toContain('op-1 told failed: It was not done in time'))
+    expect(
+      lines(
+        renumbering(REPLACED, { instance: instance({ interfaces: [NEW_INTERFACE] }, { observedGeneration: 0 }) }),
+        after(1_800),
+      ).at(-2),
+    ).toContain('op-1 told failed: It was not done in time'))
 })
 
 describe('the addresses of a server', () => {
   const running = (addresses: readonly HeldAddress[]) => withAddresses(started(), addresses)
 
   test('are told to its host', () => {
-    const action = plan(running([IPV4, ...REPLACED]).server, running([IPV4, ...REPLACED]).seen, NOW).find(({ do: what }) => what === 'ensure')
-    expect(action).toMatchObject({ draft: { spec: { power: 'running', incarnation: 1, interfaces: [{ ...NEW_INTERFACE, ipv4: { address: '203.0.113.2', prefix: 24, gateway: '203.0.113.1' } }] } } })
+    const action = plan(running([IPV4, ...REPLACED]).server, running([IPV4, ...REPLACED]).seen, NOW).find(
+      ({ do: what }) => what === 'ensure',
+    )
+    expect(action).toMatchObject({
+      draft: {
+        spec: {
+          power: 'running',
+          incarnation: 1,
+          interfaces: [{ ...NEW_INTERFACE, ipv4: { address: '203.0.113.2', prefix: 24, gateway: '203.0.113.1' } }],
+        },
+      },
+    })
   })
 
   test('are in its status, with what it may exchange', () => {
-    expect(statusOf(running([IPV4, DRAINING]))).toMatchObject({ publicIpv4: '203.0.113.2', publicIpv6: '2001:db8:0:1::1', publicIpv6Prefix: '2001:db8:0:1::/64', ipv6RenumberAvailable: true })
-    expect(statusOf(running([...REPLACED]))).toMatchObject({ publicIpv6: '2001:db8:1:1::1', publicIpv6Prefix: '2001:db8:1:1::/64', publicIpv4: undefined, ipv6RenumberAvailable: undefined })
+    expect(statusOf(running([IPV4, DRAINING]))).toMatchObject({
+      publicIpv4: '203.0.113.2',
+      publicIpv6: '2001:db8:0:1::1',
+      publicIpv6Prefix: '2001:db8:0:1::/64',
+      ipv6RenumberAvailable: true,
+    })
+    expect(statusOf(running([...REPLACED]))).toMatchObject({
+      publicIpv6: '2001:db8:1:1::1',
+      publicIpv6Prefix: '2001:db8:1:1::/64',
+      publicIpv4: undefined,
+      ipv6RenumberAvailable: undefined,
+    })
   })
 
-  test('of a draining IPv4 pool stay', () => expect(statusOf(running([{ ...IPV4, isDraining: true }]))).toMatchObject({ publicIpv4: '203.0.113.2', ipv6RenumberAvailable: undefined }))
+  test('of a draining IPv4 pool stay', () =>
+    expect(statusOf(running([{ ...IPV4, isDraining: true }]))).toMatchObject({
+      publicIpv4: '203.0.113.2',
+      ipv6RenumberAvailable: undefined,
+    }))
 })

@@ -23,11 +23,20 @@ const NAMESPACE = `acct-${ACCOUNT}`
 const NODE = 'node-1'
 
 export const operation = (kind: OperationKind, id = 'op-1', said: Record<string, string> = {}): OperationStanza => ({
-  id, kind, requestedAt: NOW.toISOString(), deadlineAt: deadlineOf(kind, NOW).toISOString(), actor: 'user:1', requestId: `request-of-${id}`, ...(Object.keys(said).length === 0 ? {} : { arguments: said }),
+  id,
+  kind,
+  requestedAt: NOW.toISOString(),
+  deadlineAt: deadlineOf(kind, NOW).toISOString(),
+  actor: 'user:1',
+  requestId: `request-of-${id}`,
+  ...(Object.keys(said).length === 0 ? {} : { arguments: said }),
 })
 export const ended = (kind: OperationKind, id = 'op-0'): { stanza: OperationStanza; progress: OperationProgress } => {
   const stanza = operation(kind, id)
-  return { stanza, progress: advance(pendingProgress(stanza), { do: 'operation', id, step: 'done', outcome: 'succeeded' }, NOW) }
+  return {
+    stanza,
+    progress: advance(pendingProgress(stanza), { do: 'operation', id, step: 'done', outcome: 'succeeded' }, NOW),
+  }
 }
 
 interface Changes {
@@ -38,42 +47,137 @@ interface Changes {
 }
 
 const bareSpec: ServerSpec = {
-  hostname: 'web', title: '', zone: 'zone-1', plan: 'tiny', template: 'tiny-linux', labels: {}, desiredPower: 'running', sshKeys: ['ssh-ed25519 AAAA'], haPolicy: 'restart',
-  migrationPolicy: 'default', publicIpv4: false, metadataEnabled: true, isProtected: false,
+  hostname: 'web',
+  title: '',
+  zone: 'zone-1',
+  plan: 'tiny',
+  template: 'tiny-linux',
+  labels: {},
+  desiredPower: 'running',
+  sshKeys: ['ssh-ed25519 AAAA'],
+  haPolicy: 'restart',
+  migrationPolicy: 'default',
+  publicIpv4: false,
+  metadataEnabled: true,
+  isProtected: false,
 }
 
 /** A server that was just accepted and nothing else. */
 export function newborn(changes: Changes = {}): World {
   const server: ServerObject = {
-    apiVersion: 'svccloud.dev/v1alpha1', kind: 'Server',
-    metadata: { name: 'web-id', namespace: NAMESPACE, uid: 'uid-1', generation: 1, resourceVersion: '1', finalizers: ['svccloud.dev/server'], ...changes.metadata },
+    apiVersion: 'svccloud.dev/v1alpha1',
+    kind: 'Server',
+    metadata: {
+      name: 'web-id',
+      namespace: NAMESPACE,
+      uid: 'uid-1',
+      generation: 1,
+      resourceVersion: '1',
+      finalizers: ['svccloud.dev/server'],
+      ...changes.metadata,
+    },
     spec: { ...bareSpec, operation: operation('server.create'), ...changes.spec },
     ...(changes.status === undefined ? {} : { status: { state: 'creating', ...changes.status } }),
   }
   const seen: Seen = {
-    accountId: ACCOUNT, isTemplateKnown: true, isGroupMissing: false, isHostReachable: true, userData: undefined, hasUserDataCopy: true, editor: 'user:kubectl-edit', requests: [],
-    plan: { family: 'starter', cores: 1, memoryMebibytes: 192, storageGibibytes: 1, priceMonthlyCents: 100 }, zone: { displayName: 'Zone 1', region: 'eu-1', isClosed: false, capabilities: [] },
-    claims: { macAddress: '52:54:00:00:00:01', addresses: [], placement: { accountId: ACCOUNT, serverId: 'web-id', zone: 'zone-1', node: NODE, cores: 1, memoryMebibytes: 192, storageGibibytes: 1 } },
-    storage: undefined, instance: undefined, ...changes.seen,
+    accountId: ACCOUNT,
+    isTemplateKnown: true,
+    isGroupMissing: false,
+    isHostReachable: true,
+    userData: undefined,
+    hasUserDataCopy: true,
+    editor: 'user:kubectl-edit',
+    requests: [],
+    plan: { family: 'starter', cores: 1, memoryMebibytes: 192, storageGibibytes: 1, priceMonthlyCents: 100 },
+    zone: { displayName: 'Zone 1', region: 'eu-1', isClosed: false, capabilities: [] },
+    claims: {
+      macAddress: '52:54:00:00:00:01',
+      addresses: [],
+      placement: {
+        accountId: ACCOUNT,
+        serverId: 'web-id',
+        zone: 'zone-1',
+        node: NODE,
+        cores: 1,
+        memoryMebibytes: 192,
+        storageGibibytes: 1,
+      },
+    },
+    storage: undefined,
+    instance: undefined,
+    ...changes.seen,
   }
   return { server, seen }
 }
 
-export const storage = (state: 'creating' | 'online' | 'error', stateDetail?: string): NonNullable<Seen['storage']> => ({
-  apiVersion: 'svccloud.dev/v1alpha1', kind: 'Storage', metadata: { name: 'web-id', namespace: NAMESPACE, uid: 'storage-uid-1' },
-  spec: { zone: 'zone-1', title: '', sizeGibibytes: 1, tier: 'standard', isBoot: true, serverId: 'web-id', labels: {}, isProtected: false },
+export const storage = (
+  state: 'creating' | 'online' | 'error',
+  stateDetail?: string,
+): NonNullable<Seen['storage']> => ({
+  apiVersion: 'svccloud.dev/v1alpha1',
+  kind: 'Storage',
+  metadata: { name: 'web-id', namespace: NAMESPACE, uid: 'storage-uid-1' },
+  spec: {
+    zone: 'zone-1',
+    title: '',
+    sizeGibibytes: 1,
+    tier: 'standard',
+    isBoot: true,
+    serverId: 'web-id',
+    labels: {},
+    isProtected: false,
+  },
   status: { state, ...(stateDetail === undefined ? {} : { stateDetail }) },
 })
 
-export const instance = (spec: Partial<InstanceSpec>, status: Partial<InstanceStatus> | undefined, madeFor = 'op-0', generation = 1): NonNullable<Seen['instance']> => ({
-  apiVersion: 'svccloud.dev/v1alpha1', kind: 'Instance',
-  metadata: { name: 'uid-1', namespace: `node-${NODE}`, uid: 'instance-uid-1', generation, annotations: { [OPERATION_ANNOTATION]: madeFor } },
-  spec: {
-    server: { namespace: NAMESPACE, name: 'web-id', uid: 'uid-1' }, hostname: 'web', power: 'running', incarnation: 1, cores: 1, memoryMebibytes: 192,
-    disks: [{ volume: 'storage-uid-1', serial: 'storageuid1' }], interfaces: [{ macAddress: '52:54:00:00:00:01', kind: 'public' }], template: 'tiny-linux',
-    metadata: { isEnabled: true, id: 'web-id', title: '', zone: 'zone-1', region: 'eu-1', plan: 'tiny', publicKeys: ['ssh-ed25519 AAAA'], labels: {} }, ...spec,
+export const instance = (
+  spec: Partial<InstanceSpec>,
+  status: Partial<InstanceStatus> | undefined,
+  madeFor = 'op-0',
+  generation = 1,
+): NonNullable<Seen['instance']> => ({
+  apiVersion: 'svccloud.dev/v1alpha1',
+  kind: 'Instance',
+  metadata: {
+    name: 'uid-1',
+    namespace: `node-${NODE}`,
+    uid: 'instance-uid-1',
+    generation,
+    annotations: { [OPERATION_ANNOTATION]: madeFor },
   },
-  ...(status === undefined ? {} : { status: { state: 'running', incarnation: 1, observedGeneration: generation, startedAt: NOW.toISOString(), ...status } }),
+  spec: {
+    server: { namespace: NAMESPACE, name: 'web-id', uid: 'uid-1' },
+    hostname: 'web',
+    power: 'running',
+    incarnation: 1,
+    cores: 1,
+    memoryMebibytes: 192,
+    disks: [{ volume: 'storage-uid-1', serial: 'storageuid1' }],
+    interfaces: [{ macAddress: '52:54:00:00:00:01', kind: 'public' }],
+    template: 'tiny-linux',
+    metadata: {
+      isEnabled: true,
+      id: 'web-id',
+      title: '',
+      zone: 'zone-1',
+      region: 'eu-1',
+      plan: 'tiny',
+      publicKeys: ['ssh-ed25519 AAAA'],
+      labels: {},
+    },
+    ...spec,
+  },
+  ...(status === undefined
+    ? {}
+    : {
+        status: {
+          state: 'running',
+          incarnation: 1,
+          observedGeneration: generation,
+          startedAt: NOW.toISOString(),
+          ...status,
+        },
+      }),
 })
 
 /** A server at rest: created, running, nothing under way. */
@@ -92,22 +196,42 @@ export const working = (kind: OperationKind, changes: Changes = {}, said: Record
   started({ ...changes, spec: { operation: operation(kind, 'op-1', said), ...changes.spec } })
 
 /** One line for each action, short enough for a table. */
-export const told = (actions: readonly Action[]): readonly string[] => actions.flatMap((action) => {
-  switch (action.do) {
-    case 'ensure': return [`ensure ${action.type.kind}${detailOf(action.draft.spec)}`]
-    case 'remove': return [`remove ${action.type.kind}`]
-    case 'change': return [`change ${JSON.stringify((action.patch as { spec: object }).spec, (key, value: unknown) => (['id', 'requestedAt', 'deadlineAt', 'requestId', 'arguments'].includes(key) ? undefined : value))}`]
-    case 'operation': return [`operation ${action.id} ${action.step}${action.outcome === undefined ? '' : ` ${action.outcome}`}${action.error === undefined ? '' : `: ${action.error}`}`]
-    case 'effect': return [`effect ${action.name}${typeof action.input['action'] === 'string' ? ` ${action.input['action']}` : ''}`]
-    case 'status': return [`state ${String(action.status['state'])}${typeof action.status['stateDetail'] === 'string' ? `: ${action.status['stateDetail']}` : ''}`]
-    case 'finalized': return ['finalized']
-    case 'wait': return [`wait for ${action.for}`]
-  }
-})
+export const told = (actions: readonly Action[]): readonly string[] =>
+  actions.flatMap((action) => {
+    switch (action.do) {
+      case 'ensure':
+        return [`ensure ${action.type.kind}${detailOf(action.draft.spec)}`]
+      case 'remove':
+        return [`remove ${action.type.kind}`]
+      case 'change':
+        return [
+          `change ${JSON.stringify((action.patch as { spec: object }).spec, (key, value: unknown) => (['id', 'requestedAt', 'deadlineAt', 'requestId', 'arguments'].includes(key) ? undefined : value))}`,
+        ]
+      case 'operation':
+        return [
+          `operation ${action.id} ` +
+            `${action.step}${action.outcome === undefined ? '' : ` ${action.outcome}`}${action.error === undefined ? '' : `: ${action.error}`}`,
+        ]
+      case 'effect':
+        return [
+          `effect ${action.name}${typeof action.input['action'] === 'string' ? ` ${action.input['action']}` : ''}`,
+        ]
+      case 'status':
+        return [
+          `state ${String(action.status['state'])}${typeof action.status['stateDetail'] === 'string' ? `: ${action.status['stateDetail']}` : ''}`,
+        ]
+      case 'finalized':
+        return ['finalized']
+      case 'wait':
+        return [`wait for ${action.for}`]
+    }
+  })
 
 const detailOf = (spec: unknown): string => {
   const { power, incarnation, stop } = (spec ?? {}) as Partial<InstanceSpec>
-  return power === undefined ? '' : ` ${power} ${incarnation}${stop === undefined ? '' : ` ${stop.type} ${stop.timeoutSeconds}s ${stop.timeoutAction}`}`
+  return power === undefined
+    ? ''
+    : ` ${power} ${incarnation}${stop === undefined ? '' : ` ${stop.type} ${stop.timeoutSeconds}s ` + `${stop.timeoutAction}`}`
 }
 
 /** What the actions make of the world, as the interpreter would; the agent and the other controllers do not move. */
@@ -117,24 +241,42 @@ export function applied({ server, seen }: World, actions: readonly Action[], now
   for (const action of actions) {
     if (action.do === 'finalized') return 'gone'
     if (action.do === 'change') root = raise({ ...root, spec: patched(root.spec, action.patch['spec']) })
-    if (action.do === 'remove' && action.type.kind === 'Server') root = { ...root, metadata: { ...root.metadata, deletionTimestamp: now.toISOString() } }
+    if (action.do === 'remove' && action.type.kind === 'Server')
+      root = { ...root, metadata: { ...root.metadata, deletionTimestamp: now.toISOString() } }
     if (action.do === 'remove' && action.type.kind === 'Instance') world = { ...world, instance: undefined }
     if (action.do === 'remove' && action.type.kind === 'Storage') world = { ...world, storage: undefined }
     if (action.do === 'ensure' && action.type.kind === 'Storage') world = { ...world, storage: storage('creating') }
     if (action.do === 'ensure' && action.type.kind === 'Instance') {
       const { status, metadata } = world.instance ?? instance({}, undefined)
       const annotations = { ...action.draft.metadata.annotations }
-      world = { ...world, instance: { ...instance({}, undefined), metadata: { ...metadata, generation: (metadata.generation ?? 0) + 1, annotations }, spec: action.draft.spec as InstanceSpec, ...(status === undefined ? {} : { status }) } }
+      world = {
+        ...world,
+        instance: {
+          ...instance({}, undefined),
+          metadata: { ...metadata, generation: (metadata.generation ?? 0) + 1, annotations },
+          spec: action.draft.spec as InstanceSpec,
+          ...(status === undefined ? {} : { status }),
+        },
+      }
     }
     if (action.do === 'effect' && action.name === 'claim') world = { ...world, claims: newborn().seen.claims }
     if (action.do === 'effect' && action.name === 'give_back') world = { ...world, claims: undefined }
     if (action.do === 'operation') {
       const stanza = root.spec.operation
-      const before = root.status?.operation?.id === action.id ? root.status.operation : stanza && pendingProgress(stanza)
-      if (before !== undefined && !isFinal(before.status)) root = { ...root, status: { ...(root.status ?? { state: 'creating' }), operation: advance(before, action, now) } }
+      const before =
+        root.status?.operation?.id === action.id ? root.status.operation : stanza && pendingProgress(stanza)
+      if (before !== undefined && !isFinal(before.status))
+        root = {
+          ...root,
+          status: { ...(root.status ?? { state: 'creating' }), operation: advance(before, action, now) },
+        }
     }
     if (action.do === 'status') {
-      const conditions = mergeConditions((root.status?.conditions ?? []) as Parameters<typeof mergeConditions>[0], action.conditions ?? [], { generation: root.metadata.generation, now })
+      const conditions = mergeConditions(
+        (root.status?.conditions ?? []) as Parameters<typeof mergeConditions>[0],
+        action.conditions ?? [],
+        { generation: root.metadata.generation, now },
+      )
       root = { ...root, status: { ...plain({ ...root.status, ...action.status } as ServerStatus), conditions } }
     }
   }
@@ -144,13 +286,26 @@ export function applied({ server, seen }: World, actions: readonly Action[], now
 /** Whether the actions would change anything at all. */
 export const isQuiet = (world: World, actions: readonly Action[], now: Date): boolean => {
   const next = applied(world, actions, now)
-  const bare = (object: World) => plain({ ...object, server: { ...object.server, status: { ...object.server.status, observedGeneration: 0 } } })
+  const bare = (object: World) =>
+    plain({ ...object, server: { ...object.server, status: { ...object.server.status, observedGeneration: 0 } } })
   return next !== 'gone' && mergePatch(bare(world), bare(next)) === undefined
 }
 
 const plain = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T
-const raise = (server: ServerObject): ServerObject => ({ ...server, metadata: { ...server.metadata, generation: (server.metadata.generation ?? 0) + 1 } })
+const raise = (server: ServerObject): ServerObject => ({
+  ...server,
+  metadata: { ...server.metadata, generation: (server.metadata.generation ?? 0) + 1 },
+})
 const patched = (spec: ServerSpec, patch: unknown): ServerSpec => {
   const next = { ...spec, ...(patch as Partial<ServerSpec>) }
-  return plain({ ...next, ...(next.operation === undefined ? {} : { operation: Object.fromEntries(Object.entries(next.operation).filter(([, value]) => value !== null)) as OperationStanza }) })
+  return plain({
+    ...next,
+    ...(next.operation === undefined
+      ? {}
+      : {
+          operation: Object.fromEntries(
+            Object.entries(next.operation).filter(([, value]) => value !== null),
+          ) as OperationStanza,
+        }),
+  })
 }

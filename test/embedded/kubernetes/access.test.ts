@@ -4,8 +4,20 @@ import { openWidgetWorld, widget, WIDGETS, type World } from './world.ts'
 
 const RBAC = '/apis/rbac.authorization.k8s.io/v1'
 const alice: User = { name: 'alice', groups: ['system:authenticated'] }
-const role = (kind: string, name: string, rules: object[], more: object = {}) => ({ apiVersion: 'rbac.authorization.k8s.io/v1', kind, metadata: { name }, rules, ...more })
-const bind = (kind: string, name: string, roleKind: string, roleName: string, subject: object = { kind: 'User', name: 'alice' }) => ({
+const role = (kind: string, name: string, rules: object[], more: object = {}) => ({
+  apiVersion: 'rbac.authorization.k8s.io/v1',
+  kind,
+  metadata: { name },
+  rules,
+  ...more,
+})
+const bind = (
+  kind: string,
+  name: string,
+  roleKind: string,
+  roleName: string,
+  subject: object = { kind: 'User', name: 'alice' },
+) => ({
   apiVersion: 'rbac.authorization.k8s.io/v1',
   kind,
   metadata: { name },
@@ -13,7 +25,8 @@ const bind = (kind: string, name: string, roleKind: string, roleName: string, su
   roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: roleKind, name: roleName },
 })
 const READ = { apiGroups: ['example.dev'], resources: ['widgets'], verbs: ['get', 'list'] }
-const as = (world: World, user: User, method: 'GET' | 'POST' | 'DELETE', path: string, body?: unknown) => world.call(method, path, body, { 'content-type': 'application/json' }, user)
+const as = (world: World, user: User, method: 'GET' | 'POST' | 'DELETE', path: string, body?: unknown) =>
+  world.call(method, path, body, { 'content-type': 'application/json' }, user)
 
 async function withRole(rules: object[]): Promise<World> {
   const world = await openWidgetWorld()
@@ -27,7 +40,9 @@ test('nobody may do anything without a role', async () => {
   expect((await as(world, alice, 'GET', WIDGETS)).body).toMatchObject({
     code: 403,
     reason: 'Forbidden',
-    message: 'widgets.example.dev is forbidden: User "alice" cannot list resource "widgets" in API group "example.dev" in the namespace "default"',
+    message:
+      'widgets.example.dev is forbidden: User "alice" cannot list resource "widgets" in API group "example.dev" ' +
+      'in the namespace "default"',
     details: { group: 'example.dev', kind: 'widgets' },
   })
   expect((await as(world, alice, 'GET', '/apis')).status).toBe(200)
@@ -54,8 +69,14 @@ test('a role may name its objects', async () => {
 
 test('cluster roles gather the rules of others by label', async () => {
   const world = await openWidgetWorld()
-  await world.post(`${RBAC}/clusterroles`, { ...role('ClusterRole', 'part', [READ]), metadata: { name: 'part', labels: { part: 'yes' } } })
-  await world.post(`${RBAC}/clusterroles`, role('ClusterRole', 'sum', [], { aggregationRule: { clusterRoleSelectors: [{ matchLabels: { part: 'yes' } }] } }))
+  await world.post(`${RBAC}/clusterroles`, {
+    ...role('ClusterRole', 'part', [READ]),
+    metadata: { name: 'part', labels: { part: 'yes' } },
+  })
+  await world.post(
+    `${RBAC}/clusterroles`,
+    role('ClusterRole', 'sum', [], { aggregationRule: { clusterRoleSelectors: [{ matchLabels: { part: 'yes' } }] } }),
+  )
   await world.post(`${RBAC}/clusterrolebindings`, bind('ClusterRoleBinding', 'b', 'ClusterRole', 'sum'))
   expect((await as(world, alice, 'GET', '/apis/example.dev/v1/widgets')).status).toBe(200)
   await world.remove(`${RBAC}/clusterroles/part`)
@@ -64,7 +85,8 @@ test('cluster roles gather the rules of others by label', async () => {
 
 test('the agent of a node works in its own namespace only', async () => {
   const world = await openWidgetWorld()
-  for (const name of ['node-n1', 'node-n2']) await world.post('/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name } })
+  for (const name of ['node-n1', 'node-n2'])
+    await world.post('/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name } })
   const agent: User = { name: 'system:node-agent:n1', groups: ['svccloud:nodes', 'system:authenticated'] }
   const lease = (node: string) => `/apis/coordination.k8s.io/v1/namespaces/node-${node}/leases`
   const heartbeat = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata: { name: 'heartbeat' } }
@@ -79,11 +101,25 @@ test('the agent of a node works in its own namespace only', async () => {
 test('reviews answer who may what', async () => {
   const world = await withRole([READ])
   const review = async (kind: string, spec: object, user: User) =>
-    (await as(world, user, 'POST', `/apis/authorization.k8s.io/v1/${kind.toLowerCase()}s`, { apiVersion: 'authorization.k8s.io/v1', kind, spec })).body.status
-  const attributes = (verb: string) => ({ resourceAttributes: { verb, group: 'example.dev', resource: 'widgets', namespace: 'default' } })
+    (
+      await as(world, user, 'POST', `/apis/authorization.k8s.io/v1/${kind.toLowerCase()}s`, {
+        apiVersion: 'authorization.k8s.io/v1',
+        kind,
+        spec,
+      })
+    ).body.status
+  const attributes = (verb: string) => ({
+    resourceAttributes: { verb, group: 'example.dev', resource: 'widgets', namespace: 'default' },
+  })
   expect(await review('SelfSubjectAccessReview', attributes('list'), alice)).toEqual({ allowed: true })
   expect(await review('SelfSubjectAccessReview', attributes('delete'), alice)).toEqual({ allowed: false })
-  expect(await review('SubjectAccessReview', { user: 'alice', ...attributes('get') }, { name: 'root', groups: ['system:masters'] })).toEqual({ allowed: true })
+  expect(
+    await review(
+      'SubjectAccessReview',
+      { user: 'alice', ...attributes('get') },
+      { name: 'root', groups: ['system:masters'] },
+    ),
+  ).toEqual({ allowed: true })
   expect((await review('SelfSubjectRulesReview', { namespace: 'default' }, alice)).resourceRules).toContainEqual(READ)
 })
 
@@ -91,9 +127,16 @@ test('a service account has tokens that die with it', async () => {
   const world = await openWidgetWorld()
   const accounts = '/api/v1/namespaces/default/serviceaccounts'
   await world.post(accounts, { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'robot' } })
-  const asked = await world.post(`${accounts}/robot/token`, { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { expirationSeconds: 600 } })
+  const asked = await world.post(`${accounts}/robot/token`, {
+    apiVersion: 'authentication.k8s.io/v1',
+    kind: 'TokenRequest',
+    spec: { expirationSeconds: 600 },
+  })
   const token: string = asked.body.status.token
-  expect(world.core.engine.authenticate(token)).toMatchObject({ name: 'system:serviceaccount:default:robot', groups: expect.arrayContaining(['system:serviceaccounts:default']) })
+  expect(world.core.engine.authenticate(token)).toMatchObject({
+    name: 'system:serviceaccount:default:robot',
+    groups: expect.arrayContaining(['system:serviceaccounts:default']),
+  })
   expect(world.core.engine.authenticate(`${token.slice(0, -4)}AAAA`)).toBeUndefined()
   expect(world.core.engine.authenticate('nonsense')).toBeUndefined()
   await world.remove(`${accounts}/robot`)

@@ -29,14 +29,22 @@ afterEach(async () => {
 })
 
 async function start(folder: string): Promise<Running> {
-  const child = fork(MAIN, [], { env: { ...process.env, SVCCLOUD_DATA: folder, SVCCLOUD_PORT: '0', SVCCLOUD_LOG_LEVEL: 'error' }, stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
+  const child = fork(MAIN, [], {
+    env: { ...process.env, SVCCLOUD_DATA: folder, SVCCLOUD_PORT: '0', SVCCLOUD_LOG_LEVEL: 'error' },
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+  })
   running.add(child)
   const url = await new Promise<string>((resolve, reject) => {
     child.once('message', (message: any) => resolve(message.url))
     child.once('exit', (code) => reject(new Error(`the server ended with ${code}`)))
   })
   const config = parse(await readFile(join(folder, 'admin.kubeconfig'), 'utf8'))
-  return { child, url, token: config.users[0].user.token, authority: Buffer.from(config.clusters[0].cluster['certificate-authority-data'], 'base64').toString() }
+  return {
+    child,
+    url,
+    token: config.users[0].user.token,
+    authority: Buffer.from(config.clusters[0].cluster['certificate-authority-data'], 'base64').toString(),
+  }
 }
 
 async function kill({ child }: Running): Promise<void> {
@@ -49,12 +57,17 @@ async function kill({ child }: Running): Promise<void> {
 function call(server: Running, method: string, path: string, body?: object): Promise<{ status: number; body: any }> {
   return new Promise((resolve, reject) => {
     const text = body === undefined ? undefined : JSON.stringify(body)
-    const headers = { authorization: `Bearer ${server.token}`, ...(text === undefined ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }) }
+    const headers = {
+      authorization: `Bearer ${server.token}`,
+      ...(text === undefined ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }),
+    }
     const sent = request(server.url + path, { method, ca: server.authority, headers }, (answer) => {
       const chunks: Buffer[] = []
       answer.on('data', (chunk: Buffer) => chunks.push(chunk))
       answer.once('error', reject)
-      answer.once('end', () => resolve({ status: answer.statusCode ?? 0, body: JSON.parse(Buffer.concat(chunks).toString()) }))
+      answer.once('end', () =>
+        resolve({ status: answer.statusCode ?? 0, body: JSON.parse(Buffer.concat(chunks).toString()) }),
+      )
     })
     sent.once('error', reject)
     sent.end(text)
@@ -69,14 +82,21 @@ async function write(server: Running, name: string, acknowledged: Acknowledged, 
   const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name } }
   for (let count = Number(acknowledged.get(name)?.count ?? 0) + 1; ; count++) {
     const data = { count: String(count) }
-    const answer = await call(server, acknowledged.has(name) ? 'PUT' : 'POST', acknowledged.has(name) ? `${CONFIG_MAPS}/${name}` : CONFIG_MAPS, { ...object, data })
+    const answer = await call(
+      server,
+      acknowledged.has(name) ? 'PUT' : 'POST',
+      acknowledged.has(name) ? `${CONFIG_MAPS}/${name}` : CONFIG_MAPS,
+      { ...object, data },
+    )
     if (answer.status >= 300) throw new Error(JSON.stringify(answer.body))
     acknowledged.set(name, { count: String(count), revision: Number(answer.body.metadata.resourceVersion) })
     onWrite()
   }
 }
 
-test('no acknowledged write is lost when the process is killed under load, and revisions never go back', { timeout: 300_000 }, async () => {
+test('no acknowledged write is lost when the process is killed under load, and revisions never go back', {
+  timeout: 300_000,
+}, async () => {
   const folder = await mkdtemp(join(tmpdir(), 'svccloud-crash-'))
   folders.push(folder)
   const acknowledged: Acknowledged = new Map()
@@ -91,13 +111,16 @@ test('no acknowledged write is lost when the process is killed under load, and r
       expect(Number(stored.get(name)?.data.count)).toBeGreaterThanOrEqual(Number(count))
       expect(Number(stored.get(name)?.metadata.resourceVersion)).toBeGreaterThanOrEqual(revision)
     }
-    for (const [name, item] of stored) acknowledged.set(name, { count: item.data.count, revision: Number(item.metadata.resourceVersion) })
+    for (const [name, item] of stored)
+      acknowledged.set(name, { count: item.data.count, revision: Number(item.metadata.resourceVersion) })
     let left = WRITES_PER_ROUND
     const isEnough = Promise.withResolvers<void>()
     const onWrite = () => {
       if (--left === 0) isEnough.resolve()
     }
-    const writers = Array.from({ length: WRITERS }, (_, index) => write(server, `writer-${index}`, acknowledged, onWrite).catch(() => undefined))
+    const writers = Array.from({ length: WRITERS }, (_, index) =>
+      write(server, `writer-${index}`, acknowledged, onWrite).catch(() => undefined),
+    )
     await isEnough.promise
     await kill(server)
     await Promise.all(writers)

@@ -2,7 +2,12 @@ import { expect, test } from 'vitest'
 import { openWidgetWorld, openWorld, watchUntil, widget, WIDGETS } from './world.ts'
 
 const CONFIG = '/api/v1/namespaces/default/configmaps'
-const configMap = (name: string, data: Record<string, string> = {}) => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data })
+const configMap = (name: string, data: Record<string, string> = {}) => ({
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: { name },
+  data,
+})
 
 test('an object is created, read, listed, replaced and deleted', async () => {
   const world = await openWorld()
@@ -18,8 +23,16 @@ test('an object is created, read, listed, replaced and deleted', async () => {
   expect(replaced.status).toBe(200)
   expect(Number(replaced.body.metadata.resourceVersion)).toBeGreaterThan(Number(made.body.metadata.resourceVersion))
   const gone = await world.remove(`${CONFIG}/a`)
-  expect(gone.body).toMatchObject({ kind: 'Status', status: 'Success', details: { name: 'a', kind: 'configmaps', uid: made.body.metadata.uid } })
-  expect((await world.get(`${CONFIG}/a`)).body).toMatchObject({ code: 404, reason: 'NotFound', message: 'configmaps "a" not found' })
+  expect(gone.body).toMatchObject({
+    kind: 'Status',
+    status: 'Success',
+    details: { name: 'a', kind: 'configmaps', uid: made.body.metadata.uid },
+  })
+  expect((await world.get(`${CONFIG}/a`)).body).toMatchObject({
+    code: 404,
+    reason: 'NotFound',
+    message: 'configmaps "a" not found',
+  })
 })
 
 test('a write that changes nothing keeps the resource version', async () => {
@@ -37,9 +50,18 @@ test('a stale resource version is a conflict, for replacing and for patching', a
   expect(stale.body).toMatchObject({
     code: 409,
     reason: 'Conflict',
-    message: 'Operation cannot be fulfilled on widgets.example.dev "a": the object has been modified; please apply your changes to the latest version and try again',
+    message:
+      'Operation cannot be fulfilled on widgets.example.dev "a": the object has been modified; please apply your ' +
+      'changes to the latest version and try again',
   })
-  expect((await world.merge(`${WIDGETS}/a`, { metadata: { resourceVersion: made.body.metadata.resourceVersion }, spec: { replicas: 3 } })).status).toBe(409)
+  expect(
+    (
+      await world.merge(`${WIDGETS}/a`, {
+        metadata: { resourceVersion: made.body.metadata.resourceVersion },
+        spec: { replicas: 3 },
+      })
+    ).status,
+  ).toBe(409)
   const { resourceVersion: _revision, ...metadata } = made.body.metadata
   expect((await world.put(`${WIDGETS}/a`, { ...made.body, metadata })).status).toBe(422)
 })
@@ -49,7 +71,11 @@ test('a name is generated, a taken name refused', async () => {
   const made = await world.post(CONFIG, { ...configMap(''), metadata: { generateName: 'x-' } })
   expect(made.body.metadata.name).toMatch(/^x-[a-z0-9]{5}$/)
   await world.post(CONFIG, configMap('a'))
-  expect((await world.post(CONFIG, configMap('a'))).body).toMatchObject({ code: 409, reason: 'AlreadyExists', message: 'configmaps "a" already exists' })
+  expect((await world.post(CONFIG, configMap('a'))).body).toMatchObject({
+    code: 409,
+    reason: 'AlreadyExists',
+    message: 'configmaps "a" already exists',
+  })
 })
 
 test('an object needs its namespace', async () => {
@@ -65,29 +91,64 @@ test('the generation counts changes of the desired state only, and /status only 
   expect(made.body.status).toBeUndefined()
   expect((await world.merge(`${WIDGETS}/a`, { metadata: { labels: { l: '1' } } })).body.metadata.generation).toBe(1)
   expect((await world.merge(`${WIDGETS}/a`, { spec: { replicas: 3 } })).body.metadata.generation).toBe(2)
-  const status = await world.merge(`${WIDGETS}/a/status`, { metadata: { labels: { l: '2' } }, spec: { replicas: 7 }, status: { replicas: 3 } })
-  expect(status.body).toMatchObject({ metadata: { generation: 2, labels: { l: '1' } }, spec: { replicas: 3 }, status: { replicas: 3 } })
+  const status = await world.merge(`${WIDGETS}/a/status`, {
+    metadata: { labels: { l: '2' } },
+    spec: { replicas: 7 },
+    status: { replicas: 3 },
+  })
+  expect(status.body).toMatchObject({
+    metadata: { generation: 2, labels: { l: '1' } },
+    spec: { replicas: 3 },
+    status: { replicas: 3 },
+  })
 })
 
 test('defaults are filled in, unknown members dropped with a warning, or refused when strict', async () => {
   const world = await openWidgetWorld()
   const made = await world.post(WIDGETS, widget('a', { bogus: 1, parts: [{ name: 'p' }], free: { any: { thing: 1 } } }))
-  expect(made.body.spec).toEqual({ size: 'small', replicas: 1, parts: [{ name: 'p', colour: 'grey' }], free: { any: { thing: 1 } } })
+  expect(made.body.spec).toEqual({
+    size: 'small',
+    replicas: 1,
+    parts: [{ name: 'p', colour: 'grey' }],
+    free: { any: { thing: 1 } },
+  })
   expect(made.headers.warning).toBe('299 - "unknown field \\"spec.bogus\\""')
   const strict = await world.post(`${WIDGETS}?fieldValidation=Strict`, widget('b', { bogus: 1 }))
-  expect(strict.body).toMatchObject({ code: 400, message: 'Widget in version "v1" cannot be handled as a Widget: strict decoding error: unknown field "spec.bogus"' })
-  const twice = await world.post(`${WIDGETS}?fieldValidation=Strict`, '{"apiVersion":"example.dev/v1","kind":"Widget","metadata":{"name":"b"},"spec":{"size":"small","size":"large"}}')
+  expect(strict.body).toMatchObject({
+    code: 400,
+    message: 'Widget in version "v1" cannot be handled as a Widget: strict decoding error: unknown field "spec.bogus"',
+  })
+  const twice = await world.post(
+    `${WIDGETS}?fieldValidation=Strict`,
+    '{"apiVersion":"example.dev/v1","kind":"Widget","metadata":{"name":"b"},"spec":{"size":"small","size":"large"}}',
+  )
   expect(twice.body.message).toContain('duplicate field "spec.size"')
 })
 
 test('every fault of an object is named', async () => {
   const world = await openWidgetWorld()
   const refused = await world.post(WIDGETS, widget('a', { size: 'huge', replicas: 10, image: 'ABC', tags: ['x', 'x'] }))
-  expect(refused.body).toMatchObject({ code: 422, reason: 'Invalid', details: { name: 'a', group: 'example.dev', kind: 'Widget' } })
+  expect(refused.body).toMatchObject({
+    code: 422,
+    reason: 'Invalid',
+    details: { name: 'a', group: 'example.dev', kind: 'Widget' },
+  })
   expect(refused.body.details.causes).toEqual([
-    { reason: 'FieldValueNotSupported', message: 'Unsupported value: "huge": supported values: "small", "large"', field: 'spec.size' },
-    { reason: 'FieldValueInvalid', message: 'Invalid value: 10: spec.replicas in body should be less than or equal to 9', field: 'spec.replicas' },
-    { reason: 'FieldValueInvalid', message: 'Invalid value: "ABC": spec.image in body should match \'^[a-z]+$\'', field: 'spec.image' },
+    {
+      reason: 'FieldValueNotSupported',
+      message: 'Unsupported value: "huge": supported values: "small", "large"',
+      field: 'spec.size',
+    },
+    {
+      reason: 'FieldValueInvalid',
+      message: 'Invalid value: 10: spec.replicas in body should be less than or equal to 9',
+      field: 'spec.replicas',
+    },
+    {
+      reason: 'FieldValueInvalid',
+      message: 'Invalid value: "ABC": spec.image in body should match \'^[a-z]+$\'',
+      field: 'spec.image',
+    },
     { reason: 'FieldValueDuplicate', message: 'Duplicate value: "x"', field: 'spec.tags[1]' },
   ])
 })
@@ -108,7 +169,12 @@ test('a watch shows the state, then every change, with deletions at their own re
   await world.post(WIDGETS, widget('b'))
   await world.remove(`${WIDGETS}/a`)
   const events = await seen
-  expect(events.map(({ type, object }) => `${type} ${object.metadata.name}`)).toEqual(['ADDED a', 'MODIFIED a', 'ADDED b', 'DELETED a'])
+  expect(events.map(({ type, object }) => `${type} ${object.metadata.name}`)).toEqual([
+    'ADDED a',
+    'MODIFIED a',
+    'ADDED b',
+    'DELETED a',
+  ])
   const revisions = events.map(({ object }) => Number(object.metadata.resourceVersion))
   expect(revisions).toEqual([...revisions].sort((a, b) => a - b))
 })
@@ -119,14 +185,22 @@ test('a watch resumes from a revision, and objects enter and leave its selection
   await world.merge(`${WIDGETS}/a`, { metadata: { labels: { on: 'yes' } } })
   await world.merge(`${WIDGETS}/a`, { spec: { replicas: 2 } })
   await world.merge(`${WIDGETS}/a`, { metadata: { labels: { on: null } } })
-  const events = await watchUntil(world, `${WIDGETS}?watch=true&labelSelector=on%3Dyes&resourceVersion=${made.body.metadata.resourceVersion}`, ({ length }) => length === 3)
+  const events = await watchUntil(
+    world,
+    `${WIDGETS}?watch=true&labelSelector=on%3Dyes&resourceVersion=${made.body.metadata.resourceVersion}`,
+    ({ length }) => length === 3,
+  )
   expect(events.map(({ type }) => type)).toEqual(['ADDED', 'MODIFIED', 'DELETED'])
 })
 
 test('a revision from the future is refused, one that is no longer known expires', async () => {
   const world = await openWorld()
   const future = await world.get(`${CONFIG}?resourceVersion=999999`)
-  expect(future.body).toMatchObject({ code: 504, reason: 'Timeout', details: { causes: [{ reason: 'ResourceVersionTooLarge' }], retryAfterSeconds: 1 } })
+  expect(future.body).toMatchObject({
+    code: 504,
+    reason: 'Timeout',
+    details: { causes: [{ reason: 'ResourceVersionTooLarge' }], retryAfterSeconds: 1 },
+  })
 })
 
 test('lists come in pages that show one moment', async () => {
@@ -145,21 +219,40 @@ test('selectors choose by label, name and selectable field; other fields are ref
   const world = await openWidgetWorld()
   await world.post(WIDGETS, widget('a', { size: 'large' }, { labels: { t: '1' } }))
   await world.post(WIDGETS, widget('b', {}, { labels: { t: '2' } }))
-  const names = async (query: string) => (await world.get(`${WIDGETS}?${query}`)).body.items.map((item: any) => item.metadata.name)
+  const names = async (query: string) =>
+    (await world.get(`${WIDGETS}?${query}`)).body.items.map((item: any) => item.metadata.name)
   expect(await names(`labelSelector=${encodeURIComponent('t in (1,3)')}`)).toEqual(['a'])
   expect(await names(`labelSelector=${encodeURIComponent('t!=1')}`)).toEqual(['b'])
   expect(await names('fieldSelector=metadata.name%3Db')).toEqual(['b'])
   expect(await names('fieldSelector=spec.size%3Dlarge')).toEqual(['a'])
-  expect((await world.get(`${WIDGETS}?fieldSelector=spec.image%3Dx`)).body).toMatchObject({ code: 400, message: 'field label not supported: spec.image' })
+  expect((await world.get(`${WIDGETS}?fieldSelector=spec.image%3Dx`)).body).toMatchObject({
+    code: 400,
+    message: 'field label not supported: spec.image',
+  })
 })
 
 test('tables carry the printer columns', async () => {
   const world = await openWidgetWorld()
   await world.post(WIDGETS, widget('a'))
-  await world.merge(`${WIDGETS}/a/status`, { status: { conditions: [{ type: 'Other', status: 'False' }, { type: 'Ready', status: 'True' }] } })
-  const table = await world.call('GET', WIDGETS, undefined, { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io,application/json' })
+  await world.merge(`${WIDGETS}/a/status`, {
+    status: {
+      conditions: [
+        { type: 'Other', status: 'False' },
+        { type: 'Ready', status: 'True' },
+      ],
+    },
+  })
+  const table = await world.call('GET', WIDGETS, undefined, {
+    accept: 'application/json;as=Table;v=v1;g=meta.k8s.io,application/json',
+  })
   expect(table.body.kind).toBe('Table')
-  expect(table.body.columnDefinitions.map((column: any) => column.name)).toEqual(['Name', 'Ready', 'Replicas', 'Size', 'Age'])
+  expect(table.body.columnDefinitions.map((column: any) => column.name)).toEqual([
+    'Name',
+    'Ready',
+    'Replicas',
+    'Size',
+    'Age',
+  ])
   expect(table.body.rows[0].cells.slice(0, 4)).toEqual(['a', 'True', 1, 'small'])
   expect(table.body.rows[0].object).toMatchObject({ kind: 'PartialObjectMetadata', metadata: { name: 'a' } })
 })

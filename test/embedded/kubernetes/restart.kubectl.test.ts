@@ -14,7 +14,12 @@ let port = 0
 
 /** At the same port each time, as clients expect. */
 async function start(): Promise<void> {
-  child = fork(MAIN, [], { execPath: nodeBinary(), execArgv: [], env: { ...process.env, SVCCLOUD_DATA: folder, SVCCLOUD_PORT: String(port), SVCCLOUD_LOG_LEVEL: 'error' }, stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
+  child = fork(MAIN, [], {
+    execPath: nodeBinary(),
+    execArgv: [],
+    env: { ...process.env, SVCCLOUD_DATA: folder, SVCCLOUD_PORT: String(port), SVCCLOUD_LOG_LEVEL: 'error' },
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+  })
   port = await new Promise<number>((resolve, reject) => {
     child.once('message', (message) => resolve((message as { port: number }).port)) // its only message
     child.once('exit', (code) => reject(new Error(`the server ended with ${code}`)))
@@ -36,7 +41,12 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-it('a watch ends, a wait goes on, nothing that was written is lost', () => tryRestart(join(folder, 'admin.kubeconfig'), async () => {
-  await kill()
-  await start()
-}), 120_000)
+it(
+  'a watch ends, a wait goes on, nothing that was written is lost',
+  () =>
+    tryRestart(join(folder, 'admin.kubeconfig'), async () => {
+      await kill()
+      await start()
+    }),
+  120_000,
+)

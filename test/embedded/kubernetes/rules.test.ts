@@ -3,8 +3,12 @@ import { compileCel } from '../../../embedded/kubernetes/schema/cel.ts'
 import { ruleFaults } from '../../../embedded/kubernetes/schema/rules.ts'
 import type { Schema } from '../../../embedded/kubernetes/schema/schema.ts'
 
-const faults = (schema: Schema, value: any, old?: any) => ruleFaults(value, old, schema, 'spec').map(({ field, message }) => `${field}: ${message}`)
-const withRule = (schema: Schema, rule: string, more: object = {}): Schema => ({ ...schema, 'x-kubernetes-validations': [{ rule, ...more }] })
+const faults = (schema: Schema, value: any, old?: any) =>
+  ruleFaults(value, old, schema, 'spec').map(({ field, message }) => `${field}: ${message}`)
+const withRule = (schema: Schema, rule: string, more: object = {}): Schema => ({
+  ...schema,
+  'x-kubernetes-validations': [{ rule, ...more }],
+})
 const limits: Schema = { type: 'object', properties: { low: { type: 'integer' }, high: { type: 'integer' } } }
 
 test('a rule across members', () => {
@@ -18,22 +22,44 @@ test('transition rules need a past, unless they say otherwise', () => {
   const fixed = withRule({ type: 'string' }, 'self == oldSelf', { message: 'is fixed' })
   expect(faults(fixed, 'a')).toEqual([])
   expect(faults(fixed, 'b', 'a')).toEqual(['spec: Invalid value: "b": is fixed'])
-  const optional = withRule({ type: 'integer' }, 'oldSelf.hasValue() ? self >= oldSelf.value() : self == 1', { optionalOldSelf: true })
+  const optional = withRule({ type: 'integer' }, 'oldSelf.hasValue() ? self >= oldSelf.value() : self == 1', {
+    optionalOldSelf: true,
+  })
   expect(faults(optional, 2)).toHaveLength(1)
   expect(faults(optional, 1)).toEqual([])
   expect(faults(optional, 0, 1)).toHaveLength(1)
 })
 
 test('what has not changed is not held to a rule that it breaks', () => {
-  const schema: Schema = { type: 'object', properties: { a: withRule({ type: 'integer' }, 'self < 10'), b: { type: 'string' } } }
+  const schema: Schema = {
+    type: 'object',
+    properties: { a: withRule({ type: 'integer' }, 'self < 10'), b: { type: 'string' } },
+  }
   expect(faults(schema, { a: 50, b: 'new' }, { a: 50, b: 'old' })).toEqual([])
   expect(faults(schema, { a: 51, b: 'new' }, { a: 50, b: 'old' })).toHaveLength(1)
 })
 
 test('items of keyed lists have a past', () => {
-  const items: Schema = { type: 'object', properties: { name: { type: 'string' }, size: withRule({ type: 'integer' }, 'self >= oldSelf') } }
-  const schema: Schema = { type: 'array', 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'], items }
-  expect(faults(schema, [{ name: 'b', size: 1 }, { name: 'a', size: 1 }], [{ name: 'a', size: 2 }])).toEqual(['spec[1].size: Invalid value: 1: failed rule: self >= oldSelf'])
+  const items: Schema = {
+    type: 'object',
+    properties: { name: { type: 'string' }, size: withRule({ type: 'integer' }, 'self >= oldSelf') },
+  }
+  const schema: Schema = {
+    type: 'array',
+    'x-kubernetes-list-type': 'map',
+    'x-kubernetes-list-map-keys': ['name'],
+    items,
+  }
+  expect(
+    faults(
+      schema,
+      [
+        { name: 'b', size: 1 },
+        { name: 'a', size: 1 },
+      ],
+      [{ name: 'a', size: 2 }],
+    ),
+  ).toEqual(['spec[1].size: Invalid value: 1: failed rule: self >= oldSelf'])
 })
 
 test.each([

@@ -3,16 +3,24 @@ import { openWidgetWorld, widget, WIDGETS, type World } from './world.ts'
 
 const PATH = `${WIDGETS}/a`
 const by = (manager: string, more = '') => `?fieldManager=${manager}${more}`
-const config = (spec: object, metadata: object = {}) => ({ apiVersion: 'example.dev/v1', kind: 'Widget', metadata: { name: 'a', ...metadata }, spec })
+const config = (spec: object, metadata: object = {}) => ({
+  apiVersion: 'example.dev/v1',
+  kind: 'Widget',
+  metadata: { name: 'a', ...metadata },
+  spec,
+})
 const fieldsOf = (object: any, manager: string, subresource?: string) =>
-  object.metadata.managedFields?.find((entry: any) => entry.manager === manager && entry.subresource === subresource)?.fieldsV1
+  object.metadata.managedFields?.find((entry: any) => entry.manager === manager && entry.subresource === subresource)
+    ?.fieldsV1
 
 test('the first apply creates and owns what it says, not what was defaulted', async () => {
   const world = await openWidgetWorld()
   const made = await world.apply(PATH, config({ size: 'small', parts: [{ name: 'x', weight: 1 }] }), by('one'))
   expect(made.status).toBe(201)
   expect(made.body.spec.replicas).toBe(1)
-  expect(fieldsOf(made.body, 'one')).toEqual({ 'f:spec': { 'f:size': {}, 'f:parts': { 'k:{"name":"x"}': { '.': {}, 'f:name': {}, 'f:weight': {} } } } })
+  expect(fieldsOf(made.body, 'one')).toEqual({
+    'f:spec': { 'f:size': {}, 'f:parts': { 'k:{"name":"x"}': { '.': {}, 'f:name': {}, 'f:weight': {} } } },
+  })
 })
 
 test('what a manager no longer says goes, unless another manager says it too', async () => {
@@ -42,10 +50,17 @@ test('another value for an owned field conflicts until it is forced', async () =
 test('an update takes the fields that it changes, and only those', async () => {
   const world = await openWidgetWorld()
   await world.apply(PATH, config({ size: 'small', image: 'x' }), by('one'))
-  const changed = await world.call('PATCH', `${PATH}?fieldManager=editor`, { spec: { image: 'z' } }, { 'content-type': 'application/merge-patch+json' })
+  const changed = await world.call(
+    'PATCH',
+    `${PATH}?fieldManager=editor`,
+    { spec: { image: 'z' } },
+    { 'content-type': 'application/merge-patch+json' },
+  )
   expect(fieldsOf(changed.body, 'editor')).toEqual({ 'f:spec': { 'f:image': {} } })
   expect(fieldsOf(changed.body, 'one')).toEqual({ 'f:spec': { 'f:size': {} } })
-  expect((await world.apply(PATH, config({ size: 'small', image: 'x' }), by('one'))).body.message).toContain('conflict with "editor" using example.dev/v1: .spec.image')
+  expect((await world.apply(PATH, config({ size: 'small', image: 'x' }), by('one'))).body.message).toContain(
+    'conflict with "editor" using example.dev/v1: .spec.image',
+  )
 })
 
 test('items of a keyed list belong to whoever brought them', async () => {
@@ -60,7 +75,11 @@ test('items of a keyed list belong to whoever brought them', async () => {
 test('the status has owners of its own', async () => {
   const world = await openWidgetWorld()
   await world.apply(PATH, config({ size: 'small' }), by('one'))
-  const status = await world.apply(`${PATH}/status`, { apiVersion: 'example.dev/v1', kind: 'Widget', metadata: { name: 'a' }, status: { replicas: 2 } }, by('controller'))
+  const status = await world.apply(
+    `${PATH}/status`,
+    { apiVersion: 'example.dev/v1', kind: 'Widget', metadata: { name: 'a' }, status: { replicas: 2 } },
+    by('controller'),
+  )
   expect(fieldsOf(status.body, 'controller', 'status')).toEqual({ 'f:status': { 'f:replicas': {} } })
   expect(status.body.spec.size).toBe('small')
 })
@@ -75,7 +94,10 @@ test('applying the same again changes nothing', async () => {
 test('a configuration may hold only declared fields, and each key once', async () => {
   const world = await openWidgetWorld()
   const unknown = await world.apply(PATH, config({ size: 'small', bogus: 1 }), by('one'))
-  expect(unknown.body).toMatchObject({ code: 500, message: expect.stringContaining('.spec.bogus: field not declared in schema') })
+  expect(unknown.body).toMatchObject({
+    code: 500,
+    message: expect.stringContaining('.spec.bogus: field not declared in schema'),
+  })
   const twice = await world.apply(PATH, config({ size: 'small', parts: [{ name: 'x' }, { name: 'x' }] }), by('one'))
   expect(twice.body.message).toContain('.spec.parts: duplicate entries for key [name="x"]')
 })
@@ -89,7 +111,12 @@ test('the oldest of too many updaters become one', async () => {
   const world = await openWidgetWorld()
   await world.post(WIDGETS, widget('a'))
   for (let index = 0; index < 14; index++) {
-    await world.call('PATCH', `${PATH}?fieldManager=m${index}`, { metadata: { labels: { [`l${index}`]: 'x' } } }, { 'content-type': 'application/merge-patch+json' })
+    await world.call(
+      'PATCH',
+      `${PATH}?fieldManager=m${index}`,
+      { metadata: { labels: { [`l${index}`]: 'x' } } },
+      { 'content-type': 'application/merge-patch+json' },
+    )
   }
   const managers = (await world.get(PATH)).body.metadata.managedFields.map((entry: any) => entry.manager)
   expect(managers).toContain('ancient-changes')

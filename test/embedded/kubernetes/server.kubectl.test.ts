@@ -17,7 +17,14 @@ let server: EmbeddedServer
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'svccloud-kubectl-'))
-  server = await startServer({ folder, host: '127.0.0.1', port: 0, clock: systemClock, random: systemRandom, log: silentLog })
+  server = await startServer({
+    folder,
+    host: '127.0.0.1',
+    port: 0,
+    clock: systemClock,
+    random: systemRandom,
+    log: silentLog,
+  })
   await apply(widgetDefinition)
 })
 afterAll(async () => {
@@ -25,7 +32,8 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-const kubectl = async (...args: string[]): Promise<string> => (await run('kubectl', ['--kubeconfig', server.kubeconfig, '--cache-dir', join(folder, 'cache'), ...args])).stdout
+const kubectl = async (...args: string[]): Promise<string> =>
+  (await run('kubectl', ['--kubeconfig', server.kubeconfig, '--cache-dir', join(folder, 'cache'), ...args])).stdout
 
 async function apply(object: object, ...more: string[]): Promise<string> {
   const file = join(folder, 'object.json')
@@ -66,7 +74,8 @@ test('built-in kinds are created from protobuf and merged strategically', async 
 test('another user sees what a role allows', async () => {
   const file = join(folder, 'reader.kubeconfig')
   await server.issue({ user: 'reader', groups: [] }, file)
-  const asReader = (...args: string[]) => run('kubectl', ['--kubeconfig', file, '--cache-dir', join(folder, 'cache-reader'), ...args])
+  const asReader = (...args: string[]) =>
+    run('kubectl', ['--kubeconfig', file, '--cache-dir', join(folder, 'cache-reader'), ...args])
   await expect(asReader('get', 'widgets')).rejects.toThrow('User "reader" cannot list resource "widgets"')
   await kubectl('create', 'role', 'reads', '--verb=get,list', '--resource=widgets.example.dev')
   await kubectl('create', 'rolebinding', 'reads', '--role=reads', '--user=reader')

@@ -37,7 +37,14 @@ test('what was written is there after a restart, and watches go on from their re
   await first.core.close()
   const second = await openWorld({ storage: await open() })
   expect((await second.get(`${WIDGETS}/a`)).body.spec.replicas).toBe(4)
-  const resumed = await second.core.handle({ method: 'GET', path: `${WIDGETS}?watch=true&timeoutSeconds=1&resourceVersion=${made.body.metadata.resourceVersion}`, headers: {} }, { name: 'x', groups: ['system:masters'] })
+  const resumed = await second.core.handle(
+    {
+      method: 'GET',
+      path: `${WIDGETS}?watch=true&timeoutSeconds=1&resourceVersion=${made.body.metadata.resourceVersion}`,
+      headers: {},
+    },
+    { name: 'x', groups: ['system:masters'] },
+  )
   const [line] = (await resumed.text()).split('\n')
   expect(JSON.parse(line ?? '')).toMatchObject({ type: 'MODIFIED', object: { spec: { replicas: 4 } } })
 })
@@ -92,7 +99,17 @@ test('a snapshot that was not finished is ignored: the logs before and after it 
     revision,
     storageKey: '/configmaps',
     key: `default/${name}`,
-    object: { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: 'default', uid: name, resourceVersion: String(revision), creationTimestamp: '2026-01-01T00:00:00Z' } },
+    object: {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: {
+        name,
+        namespace: 'default',
+        uid: name,
+        resourceVersion: String(revision),
+        creationTimestamp: '2026-01-01T00:00:00Z',
+      },
+    },
   })
   await writeFile(join(folder, 'log-0'), frameOf([configMap('a', 1), configMap('b', 2)]))
   await writeFile(join(folder, 'log-2'), frameOf([configMap('c', 3)]))

@@ -11,7 +11,14 @@ const configuration = (more: object = {}) => ({
     {
       name: 'check.example.dev',
       clientConfig: { url: 'https://check.test/validate' },
-      rules: [{ apiGroups: ['example.dev'], apiVersions: ['*'], resources: ['widgets'], operations: ['CREATE', 'UPDATE', 'DELETE'] }],
+      rules: [
+        {
+          apiGroups: ['example.dev'],
+          apiVersions: ['*'],
+          resources: ['widgets'],
+          operations: ['CREATE', 'UPDATE', 'DELETE'],
+        },
+      ],
       admissionReviewVersions: ['v1'],
       sideEffects: 'None',
       ...more,
@@ -30,7 +37,11 @@ async function hooked(answer: (request: any) => object, more: object = {}): Prom
   const callWebhook = async ({ body }: WebhookCall): Promise<string> => {
     const { request } = JSON.parse(body)
     asked.push(request)
-    return JSON.stringify({ apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', response: { uid: request.uid, ...answer(request) } })
+    return JSON.stringify({
+      apiVersion: 'admission.k8s.io/v1',
+      kind: 'AdmissionReview',
+      response: { uid: request.uid, ...answer(request) },
+    })
   }
   const world = await openWidgetWorld({ callWebhook })
   expect((await world.post(CONFIGURATIONS, configuration(more))).status).toBe(201)
@@ -38,11 +49,26 @@ async function hooked(answer: (request: any) => object, more: object = {}): Prom
 }
 
 test('a webhook sees the write and may refuse it', async () => {
-  const { world, asked } = await hooked(({ object }) => (object.spec.size === 'large' ? { allowed: false, status: { code: 403, message: 'too large' } } : { allowed: true, warnings: ['mind the gap'] }))
+  const { world, asked } = await hooked(({ object }) =>
+    object.spec.size === 'large'
+      ? { allowed: false, status: { code: 403, message: 'too large' } }
+      : { allowed: true, warnings: ['mind the gap'] },
+  )
   const refused = await world.post(WIDGETS, widget('a', { size: 'large' }))
-  expect(refused.body).toMatchObject({ code: 403, message: 'admission webhook "check.example.dev" denied the request: too large' })
+  expect(refused.body).toMatchObject({
+    code: 403,
+    message: 'admission webhook "check.example.dev" denied the request: too large',
+  })
   expect((await world.get(`${WIDGETS}/a`)).status).toBe(404)
-  expect(asked[0]).toMatchObject({ operation: 'CREATE', name: 'a', namespace: 'default', resource: { group: 'example.dev', version: 'v1', resource: 'widgets' }, userInfo: { username: 'system:admin' }, object: { spec: { replicas: 1 } }, oldObject: null })
+  expect(asked[0]).toMatchObject({
+    operation: 'CREATE',
+    name: 'a',
+    namespace: 'default',
+    resource: { group: 'example.dev', version: 'v1', resource: 'widgets' },
+    userInfo: { username: 'system:admin' },
+    object: { spec: { replicas: 1 } },
+    oldObject: null,
+  })
   expect((await world.post(WIDGETS, widget('b'))).headers.warning).toBe('299 - "mind the gap"')
 })
 
@@ -51,7 +77,9 @@ test('updates show both states and deletions the last one', async () => {
   await world.post(WIDGETS, widget('a'))
   await world.merge(`${WIDGETS}/a`, { spec: { replicas: 2 } })
   await world.remove(`${WIDGETS}/a`)
-  expect(asked.map(({ operation, object, oldObject }) => [operation, object?.spec.replicas, oldObject?.spec.replicas])).toEqual([
+  expect(
+    asked.map(({ operation, object, oldObject }) => [operation, object?.spec.replicas, oldObject?.spec.replicas]),
+  ).toEqual([
     ['CREATE', 1, undefined],
     ['UPDATE', 2, 1],
     ['DELETE', undefined, 2],
@@ -59,21 +87,40 @@ test('updates show both states and deletions the last one', async () => {
 })
 
 test('what the rules do not name is not asked about', async () => {
-  const { world, asked } = await hooked(() => ({ allowed: false }), { objectSelector: { matchLabels: { checked: 'yes' } } })
+  const { world, asked } = await hooked(() => ({ allowed: false }), {
+    objectSelector: { matchLabels: { checked: 'yes' } },
+  })
   expect((await world.post(WIDGETS, widget('a'))).status).toBe(201)
-  expect((await world.post('/api/v1/namespaces/default/configmaps', { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a', labels: { checked: 'yes' } } })).status).toBe(201)
+  expect(
+    (
+      await world.post('/api/v1/namespaces/default/configmaps', {
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        metadata: { name: 'a', labels: { checked: 'yes' } },
+      })
+    ).status,
+  ).toBe(201)
   expect(asked).toEqual([])
-  expect((await world.post(WIDGETS, widget('b', {}, { labels: { checked: 'yes' } }))).body.message).toBe('admission webhook "check.example.dev" denied the request without explanation')
+  expect((await world.post(WIDGETS, widget('b', {}, { labels: { checked: 'yes' } }))).body.message).toBe(
+    'admission webhook "check.example.dev" denied the request without explanation',
+  )
 })
 
 test('a match condition leaves writes out, and one that makes no sense is refused', async () => {
   const conditions = (expression: string) => ({ matchConditions: [{ name: 'condition', expression }] })
-  const { world, asked } = await hooked(() => ({ allowed: false }), conditions("!(request.userInfo.username in ['system:admin']) || object.metadata.name == 'b'"))
+  const { world, asked } = await hooked(
+    () => ({ allowed: false }),
+    conditions("!(request.userInfo.username in ['system:admin']) || object.metadata.name == 'b'"),
+  )
   expect((await world.post(WIDGETS, widget('a'))).status).toBe(201)
   expect((await world.post(WIDGETS, widget('b'))).status).toBe(400)
   expect(asked).toHaveLength(1)
   for (const expression of ['request.', 'nobody == 1', '']) {
-    expect((await world.post(CONFIGURATIONS, { ...configuration(conditions(expression)), metadata: { name: 'wrong' } })).status, expression).toBe(422)
+    expect(
+      (await world.post(CONFIGURATIONS, { ...configuration(conditions(expression)), metadata: { name: 'wrong' } }))
+        .status,
+      expression,
+    ).toBe(422)
   }
 })
 
@@ -85,7 +132,10 @@ test.each([
   await world.post(CONFIGURATIONS, configuration({ failurePolicy }))
   const answer = await world.post(WIDGETS, widget('a'))
   expect(answer.status).toBe(status)
-  if (status === 500) expect(answer.body.message).toBe('Internal error occurred: failed calling webhook "check.example.dev": connection refused')
+  if (status === 500)
+    expect(answer.body.message).toBe(
+      'Internal error occurred: failed calling webhook "check.example.dev": connection refused',
+    )
 })
 
 test('a write that another overtook while a webhook thought is computed again', async () => {
@@ -96,7 +146,11 @@ test('a write that another overtook while a webhook thought is computed again', 
       isFirst = false
       const table = world?.core.engine.store.table('example.dev/widgets')
       const object = table?.get('default/a')
-      if (object) world?.core.engine.store.put('example.dev/widgets', 'default/a', { ...object, spec: { size: 'large', replicas: 1 } })
+      if (object)
+        world?.core.engine.store.put('example.dev/widgets', 'default/a', {
+          ...object,
+          spec: { size: 'large', replicas: 1 },
+        })
     }
     return { allowed: true }
   })

@@ -18,7 +18,13 @@ export interface Reply {
 
 export interface World {
   readonly core: Core
-  call(method: Request['method'], path: string, body?: unknown, headers?: Record<string, string>, user?: User): Promise<Reply>
+  call(
+    method: Request['method'],
+    path: string,
+    body?: unknown,
+    headers?: Record<string, string>,
+    user?: User,
+  ): Promise<Reply>
   get(path: string): Promise<Reply>
   post(path: string, body: unknown): Promise<Reply>
   put(path: string, body: unknown): Promise<Reply>
@@ -28,12 +34,28 @@ export interface World {
 }
 
 export async function openWorld(options: Partial<CoreOptions> = {}): Promise<World> {
-  const core = await openCore({ clock: systemClock, random: systemRandom, log: silentLog, storage: memoryStorage(), ...options })
+  const core = await openCore({
+    clock: systemClock,
+    random: systemRandom,
+    log: silentLog,
+    storage: memoryStorage(),
+    ...options,
+  })
   const call: World['call'] = async (method, path, body, headers = {}, user = ADMIN) => {
-    const request: Request = { method, path, headers: { 'user-agent': 'tests/1', ...headers }, ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }) }
+    const request: Request = {
+      method,
+      path,
+      headers: { 'user-agent': 'tests/1', ...headers },
+      ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    }
     const response = await core.handle(request, user)
     const text = await response.text()
-    return { status: response.status, headers: response.headers, text, body: text.startsWith('{') ? JSON.parse(text) : text }
+    return {
+      status: response.status,
+      headers: response.headers,
+      text,
+      body: text.startsWith('{') ? JSON.parse(text) : text,
+    }
   }
   const json = { 'content-type': 'application/json' }
   return {
@@ -43,13 +65,19 @@ export async function openWorld(options: Partial<CoreOptions> = {}): Promise<Wor
     post: (path, body) => call('POST', path, body, json),
     put: (path, body) => call('PUT', path, body, json),
     merge: (path, body) => call('PATCH', path, body, { 'content-type': 'application/merge-patch+json' }),
-    apply: (path, body, query = '?fieldManager=tests') => call('PATCH', `${path}${query}`, body, { 'content-type': 'application/apply-patch+yaml' }),
+    apply: (path, body, query = '?fieldManager=tests') =>
+      call('PATCH', `${path}${query}`, body, { 'content-type': 'application/apply-patch+yaml' }),
     remove: (path, body) => call('DELETE', path, body, json),
   }
 }
 
 /** Lines of a watch, read until `isDone`; the watch is ended then. */
-export async function watchUntil(world: World, path: string, isDone: (events: readonly WatchEvent[]) => boolean, headers: Record<string, string> = {}): Promise<WatchEvent[]> {
+export async function watchUntil(
+  world: World,
+  path: string,
+  isDone: (events: readonly WatchEvent[]) => boolean,
+  headers: Record<string, string> = {},
+): Promise<WatchEvent[]> {
   const stop = new AbortController()
   const response = await world.core.handle({ method: 'GET', path, headers, signal: stop.signal }, ADMIN)
   const events: WatchEvent[] = []
@@ -82,7 +110,14 @@ export const widgetDefinition: JsonObject = {
         name: 'v1',
         served: true,
         storage: true,
-        subresources: { status: {}, scale: { specReplicasPath: '.spec.replicas', statusReplicasPath: '.status.replicas', labelSelectorPath: '.status.selector' } },
+        subresources: {
+          status: {},
+          scale: {
+            specReplicasPath: '.spec.replicas',
+            statusReplicasPath: '.status.replicas',
+            labelSelectorPath: '.status.selector',
+          },
+        },
         selectableFields: [{ jsonPath: '.spec.size' }],
         additionalPrinterColumns: [
           { name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
@@ -104,13 +139,26 @@ export const widgetDefinition: JsonObject = {
                   image: { type: 'string', maxLength: 20, pattern: '^[a-z]+$' },
                   port: { 'x-kubernetes-int-or-string': true },
                   note: { type: 'string', nullable: true },
-                  tags: { type: 'array', maxItems: 8, items: { type: 'string', maxLength: 20 }, 'x-kubernetes-list-type': 'set' },
+                  tags: {
+                    type: 'array',
+                    maxItems: 8,
+                    items: { type: 'string', maxLength: 20 },
+                    'x-kubernetes-list-type': 'set',
+                  },
                   parts: {
                     type: 'array',
                     maxItems: 8,
                     'x-kubernetes-list-type': 'map',
                     'x-kubernetes-list-map-keys': ['name'],
-                    items: { type: 'object', required: ['name'], properties: { name: { type: 'string', maxLength: 20 }, weight: { type: 'integer' }, colour: { type: 'string', default: 'grey' } } },
+                    items: {
+                      type: 'object',
+                      required: ['name'],
+                      properties: {
+                        name: { type: 'string', maxLength: 20 },
+                        weight: { type: 'integer' },
+                        colour: { type: 'string', default: 'grey' },
+                      },
+                    },
                   },
                   free: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
                   settings: { type: 'object', additionalProperties: { type: 'string' } },
@@ -125,7 +173,11 @@ export const widgetDefinition: JsonObject = {
                     type: 'array',
                     'x-kubernetes-list-type': 'map',
                     'x-kubernetes-list-map-keys': ['type'],
-                    items: { type: 'object', required: ['type'], properties: { type: { type: 'string' }, status: { type: 'string' } } },
+                    items: {
+                      type: 'object',
+                      required: ['type'],
+                      properties: { type: { type: 'string' }, status: { type: 'string' } },
+                    },
                   },
                 },
               },

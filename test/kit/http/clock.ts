@@ -7,5 +7,10 @@ export interface MovableClock extends Clock {
 
 export function movableClock(start = '2026-03-01T12:00:00Z'): MovableClock {
   let milliseconds = Date.parse(start)
-  return { ...systemClock, now: () => new Date(milliseconds), monotonicMilliseconds: () => milliseconds, move: (seconds) => void (milliseconds += seconds * 1000) }
+  return {
+    ...systemClock,
+    now: () => new Date(milliseconds),
+    monotonicMilliseconds: () => milliseconds,
+    move: (seconds) => void (milliseconds += seconds * 1000),
+  }
 }

@@ -15,9 +15,15 @@ describe('cursors', () => {
   const position = { sortKey: '2026-03-01T12:00:00Z', id: 'a.b-c' }
 
   test('come back as they were, for the list and account they were made for', () => {
-    fc.assert(fc.property(fc.string().filter((text) => !text.includes('.') && text.isWellFormed()), fc.string({ minLength: 1 }).filter((text) => text.isWellFormed()), (sortKey, id) => {
-      expect(cursors.decode('list', 'acc', cursors.encode('list', 'acc', { sortKey, id }))).toEqual({ sortKey, id })
-    }))
+    fc.assert(
+      fc.property(
+        fc.string().filter((text) => !text.includes('.') && text.isWellFormed()),
+        fc.string({ minLength: 1 }).filter((text) => text.isWellFormed()),
+        (sortKey, id) => {
+          expect(cursors.decode('list', 'acc', cursors.encode('list', 'acc', { sortKey, id }))).toEqual({ sortKey, id })
+        },
+      ),
+    )
   })
 
   test('are base64url of v1.<sort key>.<id> and 16 bytes', () => {
@@ -27,7 +33,8 @@ describe('cursors', () => {
 
   test('are refused elsewhere, by another key, and with any bit changed', () => {
     const cursor = cursors.encode('list', 'acc', position)
-    const refused = (text: string, list = 'list', account = 'acc') => expect(() => cursors.decode(list, account, text), text).toThrow(expect.objectContaining({ status: 400 }))
+    const refused = (text: string, list = 'list', account = 'acc') =>
+      expect(() => cursors.decode(list, account, text), text).toThrow(expect.objectContaining({ status: 400 }))
     refused(cursor, 'other')
     refused(cursor, 'list', 'other')
     expect(() => createCursors(Buffer.alloc(32, 8)).decode('list', 'acc', cursor)).toThrow()
@@ -43,12 +50,27 @@ describe('cursors', () => {
 
 describe('the client address', () => {
   const addressOf = (trusted: readonly string[], peer: string, forwardedFor?: string) =>
-    factsReader(trusted)({ method: 'GET', target: '/', headers: { 'x-forwarded-for': forwardedFor }, remoteAddress: peer, signal: new AbortController().signal }, 'id').sourceIp
+    factsReader(trusted)(
+      {
+        method: 'GET',
+        target: '/',
+        headers: { 'x-forwarded-for': forwardedFor },
+        remoteAddress: peer,
+        signal: new AbortController().signal,
+      },
+      'id',
+    ).sourceIp
 
   test.each([
     ['nobody is trusted by default', [], '192.0.2.1', '203.0.113.9', '192.0.2.1'],
     ['a trusted proxy is believed', ['10.0.0.0/8'], '10.1.2.3', '203.0.113.9', '203.0.113.9'],
-    ['only the last hop that is not ours counts, whatever the client wrote before', ['10.0.0.0/8'], '10.1.2.3', '127.0.0.1, 203.0.113.9, 10.9.9.9', '203.0.113.9'],
+    [
+      'only the last hop that is not ours counts, whatever the client wrote before',
+      ['10.0.0.0/8'],
+      '10.1.2.3',
+      '127.0.0.1, 203.0.113.9, 10.9.9.9',
+      '203.0.113.9',
+    ],
     ['a stranger is not believed', ['10.0.0.0/8'], '203.0.113.50', '127.0.0.1', '203.0.113.50'],
     ['what is no address ends the walk', ['10.0.0.0/8'], '10.1.2.3', '203.0.113.9, unknown', '10.1.2.3'],
     ['a trusted IPv6 proxy', ['2001:db8::/32'], '2001:db8::1', '2001:db8:ffff::1, 198.51.100.4', '198.51.100.4'],
@@ -61,41 +83,58 @@ describe('the client address', () => {
     expect(() => factsReader(['proxy.example'])).toThrow('proxy.example')
   })
 
-  test.each([['192.0.2.1', '192.0.2.1'], ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'], ['2001:db8::1', '2001:db8:0:0::/64'], ['::1', '0:0:0:0::/64'], ['::ffff:192.0.2.1', '192.0.2.1']])('%s counts as %s', (address, key) => {
+  test.each([
+    ['192.0.2.1', '192.0.2.1'],
+    ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+    ['2001:db8::1', '2001:db8:0:0::/64'],
+    ['::1', '0:0:0:0::/64'],
+    ['::ffff:192.0.2.1', '192.0.2.1'],
+  ])('%s counts as %s', (address, key) => {
     expect(addressKey(address)).toBe(key)
   })
 })
 
 test('a bucket never lets more through than its burst and its rate allow, and the wait it names is enough', () => {
-  fc.assert(fc.property(fc.array(fc.double({ min: 0, max: 3, noNaN: true }), { maxLength: 200 }), (pauses) => {
-    const clock = movableClock()
-    const take = createBuckets(clock)
-    const budget = { name: 'b', perMinute: 60, burst: 5 }
-    let allowed = 0
-    let seconds = 0
-    for (const pause of pauses) {
-      clock.move(pause)
-      seconds += pause
-      const state = take(budget, 'key')
-      if (state.retryAfterSeconds === 0) allowed++
-      else {
-        clock.move(state.retryAfterSeconds)
-        seconds += state.retryAfterSeconds
-        expect(take(budget, 'key').retryAfterSeconds).toBe(0)
-        allowed++
+  fc.assert(
+    fc.property(fc.array(fc.double({ min: 0, max: 3, noNaN: true }), { maxLength: 200 }), (pauses) => {
+      const clock = movableClock()
+      const take = createBuckets(clock)
+      const budget = { name: 'b', perMinute: 60, burst: 5 }
+      let allowed = 0
+      let seconds = 0
+      for (const pause of pauses) {
+        clock.move(pause)
+        seconds += pause
+        const state = take(budget, 'key')
+        if (state.retryAfterSeconds === 0) allowed++
+        else {
+          clock.move(state.retryAfterSeconds)
+          seconds += state.retryAfterSeconds
+          expect(take(budget, 'key').retryAfterSeconds).toBe(0)
+          allowed++
+        }
       }
-    }
-    expect(allowed).toBeLessThanOrEqual(5 + seconds + 1e-6)
-  }))
+      expect(allowed).toBeLessThanOrEqual(5 + seconds + 1e-6)
+    }),
+  )
 })
 
 describe('channels', () => {
   const open = (signal = new AbortController().signal, sizeMaximum = 100) => {
     let closed = 0
-    const channel = createChannel<string>({ sizeMaximum, sizeOf: (text) => text.length, signal, onClosed: () => void closed++ })
+    const channel = createChannel<string>({
+      sizeMaximum,
+      sizeOf: (text) => text.length,
+      signal,
+      onClosed: () => void closed++,
+    })
     return { channel, closed: () => closed }
   }
-  const readAll = async (channel: AsyncIterable<string>) => { const read = []; for await (const item of channel) read.push(item); return read }
+  const readAll = async (channel: AsyncIterable<string>) => {
+    const read = []
+    for await (const item of channel) read.push(item)
+    return read
+  }
 
   test('what was pushed is read in order, also after the end; nothing goes in afterwards', async () => {
     const { channel, closed } = open()
@@ -135,7 +174,15 @@ describe('channels', () => {
   })
 })
 
-test.each([[undefined, true], ['"7"', true], ['"6", "7"', true], ['*', true], ['"6"', false], ['7', false], ['W/"7"', false]])('If-Match %s of version 7', (wanted, isGood) => {
+test.each([
+  [undefined, true],
+  ['"7"', true],
+  ['"6", "7"', true],
+  ['*', true],
+  ['"6"', false],
+  ['7', false],
+  ['W/"7"', false],
+])('If-Match %s of version 7', (wanted, isGood) => {
   const check = () => requireMatch({ header: () => wanted } as unknown as RequestFacts, etagOf(7))
   if (isGood) expect(check).not.toThrow()
   else expect(check).toThrow(expect.objectContaining({ status: 409 }))

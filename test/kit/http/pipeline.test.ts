@@ -15,49 +15,155 @@ import { movableClock } from './clock.ts'
 const Ok = z.strictObject({ ok: z.boolean() })
 const AREA = { area: 'Things', summary: 'x', permission: 'read' as const, answers: { 200: Ok } }
 const Thing = z.strictObject({
-  name: z.string().min(2).max(5), size: z.int().min(1).optional(), nested: z.strictObject({ kind: z.enum(['a', 'b']) }).optional(), list: z.array(z.string()).max(2).optional(),
+  name: z.string().min(2).max(5),
+  size: z.int().min(1).optional(),
+  nested: z.strictObject({ kind: z.enum(['a', 'b']) }).optional(),
+  list: z.array(z.string()).max(2).optional(),
 })
-const list = route({ ...AREA, id: 'list_things', method: 'GET', path: '/v1/things', query: z.strictObject({ limit: z.coerce.number().int().min(1).default(9), label: z.array(z.string()).optional() }) })
-const get = route({ ...AREA, id: 'get_thing', method: 'GET', path: '/v1/things/{id}', params: z.strictObject({ id: z.string().regex(/^[a-z]+$/) }) })
-const create = route({ ...AREA, id: 'create_thing', method: 'POST', path: '/v1/things', permission: 'operate', audit: 'thing.create', body: Thing, requiresVerifiedEmail: true, requiresStanding: true })
-const act = route({ ...AREA, id: 'act', method: 'POST', path: '/v1/things/{id}/act', permission: 'operate', audit: 'thing.act', params: z.strictObject({ id: z.string() }) })
-const secret = route({ ...AREA, id: 'get_secret', method: 'GET', path: '/v1/secret', permission: 'operate', audit: 'thing.secret', isCredentialRead: true })
-const own = route({ ...AREA, id: 'own', method: 'POST', path: '/v1/own', permission: 'self', credentials: ['session'], isRefusedToSupport: true, audit: 'own' })
-const machine = route({ ...AREA, id: 'machine', method: 'POST', path: '/v1/machine', credentials: ['token'], audit: 'machine' })
-const open = route({ ...AREA, id: 'open', method: 'POST', path: '/v1/open', credentials: ['public'], permission: null, rates: [{ name: 'open', by: 'address', perMinute: 2 }], body: z.strictObject({ email: z.string() }) })
-const either = route({ ...AREA, id: 'either', method: 'POST', path: '/v1/either', credentials: ['session', 'public'], permission: null, audit: 'either' })
+const list = route({
+  ...AREA,
+  id: 'list_things',
+  method: 'GET',
+  path: '/v1/things',
+  query: z.strictObject({ limit: z.coerce.number().int().min(1).default(9), label: z.array(z.string()).optional() }),
+})
+const get = route({
+  ...AREA,
+  id: 'get_thing',
+  method: 'GET',
+  path: '/v1/things/{id}',
+  params: z.strictObject({ id: z.string().regex(/^[a-z]+$/) }),
+})
+const create = route({
+  ...AREA,
+  id: 'create_thing',
+  method: 'POST',
+  path: '/v1/things',
+  permission: 'operate',
+  audit: 'thing.create',
+  body: Thing,
+  requiresVerifiedEmail: true,
+  requiresStanding: true,
+})
+const act = route({
+  ...AREA,
+  id: 'act',
+  method: 'POST',
+  path: '/v1/things/{id}/act',
+  permission: 'operate',
+  audit: 'thing.act',
+  params: z.strictObject({ id: z.string() }),
+})
+const secret = route({
+  ...AREA,
+  id: 'get_secret',
+  method: 'GET',
+  path: '/v1/secret',
+  permission: 'operate',
+  audit: 'thing.secret',
+  isCredentialRead: true,
+})
+const own = route({
+  ...AREA,
+  id: 'own',
+  method: 'POST',
+  path: '/v1/own',
+  permission: 'self',
+  credentials: ['session'],
+  isRefusedToSupport: true,
+  audit: 'own',
+})
+const machine = route({
+  ...AREA,
+  id: 'machine',
+  method: 'POST',
+  path: '/v1/machine',
+  credentials: ['token'],
+  audit: 'machine',
+})
+const open = route({
+  ...AREA,
+  id: 'open',
+  method: 'POST',
+  path: '/v1/open',
+  credentials: ['public'],
+  permission: null,
+  rates: [{ name: 'open', by: 'address', perMinute: 2 }],
+  body: z.strictObject({ email: z.string() }),
+})
+const either = route({
+  ...AREA,
+  id: 'either',
+  method: 'POST',
+  path: '/v1/either',
+  credentials: ['session', 'public'],
+  permission: null,
+  audit: 'either',
+})
 const ROUTES: readonly Route[] = [list, get, create, act, secret, own, machine, open, either]
 
 const customer = (more: Partial<Customer>): Customer => ({
-  kind: 'token', accountId: 'acc', userId: 'usr', email: 'a@example.com', role: 'owner', permissions: ['read', 'operate', 'self'] satisfies Permission[], isEmailVerified: true, actor: 'user:usr', ...more,
+  kind: 'token',
+  accountId: 'acc',
+  userId: 'usr',
+  email: 'a@example.com',
+  role: 'owner',
+  permissions: ['read', 'operate', 'self'] satisfies Permission[],
+  isEmailVerified: true,
+  actor: 'user:usr',
+  ...more,
 })
 const CALLERS: Readonly<Record<string, Customer>> = {
   writer: customer({ token: { id: 't1', name: 'w', scope: 'read_write' } }),
   reader: customer({ token: { id: 't2', name: 'r', scope: 'read' }, permissions: ['read'] }),
   lister: customer({ token: { id: 't3', name: 'l', scope: ['read'] }, permissions: ['read'] }),
-  viewer: customer({ kind: 'session', role: 'viewer', permissions: ['read', 'self'], session: { id: 's1', csrfToken: 'csrf', expiresAt: new Date(0) } }),
+  viewer: customer({
+    kind: 'session',
+    role: 'viewer',
+    permissions: ['read', 'self'],
+    session: { id: 's1', csrfToken: 'csrf', expiresAt: new Date(0) },
+  }),
   owner: customer({ kind: 'session', session: { id: 's2', csrfToken: 'csrf', expiresAt: new Date(0) } }),
   unverified: customer({ isEmailVerified: false, token: { id: 't4', name: 'u', scope: 'read_write' } }),
   poor: customer({ accountId: 'poor', token: { id: 't5', name: 'p', scope: 'read_write' } }),
-  watching: customer({ kind: 'session', permissions: ['read'], session: { id: 's3', csrfToken: 'csrf', expiresAt: new Date(0) }, support: support('read_only') }),
-  helping: customer({ kind: 'session', permissions: ['read', 'operate'], session: { id: 's4', csrfToken: 'csrf', expiresAt: new Date(0) }, support: support('elevated') }),
+  watching: customer({
+    kind: 'session',
+    permissions: ['read'],
+    session: { id: 's3', csrfToken: 'csrf', expiresAt: new Date(0) },
+    support: support('read_only'),
+  }),
+  helping: customer({
+    kind: 'session',
+    permissions: ['read', 'operate'],
+    session: { id: 's4', csrfToken: 'csrf', expiresAt: new Date(0) },
+    support: support('elevated'),
+  }),
 }
-interface Document { readonly detail: string; readonly reason?: string; readonly errors?: readonly { readonly field: string; readonly detail: string }[] }
+interface Document {
+  readonly detail: string
+  readonly reason?: string
+  readonly errors?: readonly { readonly field: string; readonly detail: string }[]
+}
 
 function support(mode: 'read_only' | 'elevated'): NonNullable<Customer['support']> {
   return { staffId: 's', staffEmail: 's@example.com', staffName: 'S', reason: 'r', mode, expiresAt: new Date(0) }
 }
 
-function openPipeline(answer: () => Promise<Answer> | Answer = () => ({ status: 200, body: { ok: true } }), more: Partial<PipelineOptions> = {}) {
+function openPipeline(
+  answer: () => Promise<Answer> | Answer = () => ({ status: 200, body: { ok: true } }),
+  more: Partial<PipelineOptions> = {},
+) {
   const clock = movableClock()
   const refusals: Refusal[] = []
   const calls: unknown[] = []
   const counts = new Map<string, number>()
   const service = createPipeline({
-    endpoints: ROUTES.map((each) => publicEndpoint(each, async (call) => {
-      calls.push(call)
-      return answer()
-    })),
+    endpoints: ROUTES.map((each) =>
+      publicEndpoint(each, async (call) => {
+        calls.push(call)
+        return answer()
+      }),
+    ),
     authenticate: async (request): Promise<Caller | undefined> => {
       const name = /^Bearer (.*)$/.exec(request.header('authorization') ?? '')?.[1] ?? request.cookie('session')
       if (name === undefined) return undefined
@@ -74,15 +180,42 @@ function openPipeline(answer: () => Promise<Answer> | Answer = () => ({ status: 
       return count > (rule.perMinute ?? 0) ? 17 : 0
     },
     auditRefusal: async (refusal) => void refusals.push(refusal),
-    translate: (error) => error, clock, random: systemRandom, log: silentLog, durations: requestDurations(openRegistry({ isProcessWide: false })), trustedProxies: [], isSecure: false, checkAnswers: true,
+    translate: (error) => error,
+    clock,
+    random: systemRandom,
+    log: silentLog,
+    durations: requestDurations(openRegistry({ isProcessWide: false })),
+    trustedProxies: [],
+    isSecure: false,
+    checkAnswers: true,
     ...more,
   })
-  async function send(target: string, options: { readonly method?: string; readonly as?: string; readonly session?: string; readonly headers?: Record<string, string>; readonly body?: HttpRequest['body'] } = {}) {
+  async function send(
+    target: string,
+    options: {
+      readonly method?: string
+      readonly as?: string
+      readonly session?: string
+      readonly headers?: Record<string, string>
+      readonly body?: HttpRequest['body']
+    } = {},
+  ) {
     const method = options.method ?? ROUTES.find((each) => each.path === target.split('?')[0])?.method ?? 'GET'
-    const session = options.session === undefined ? {} : { cookie: `session=${options.session}; svccloud_csrf=csrf`, 'x-csrf-token': 'csrf' }
+    const session =
+      options.session === undefined
+        ? {}
+        : { cookie: `session=${options.session}; svccloud_csrf=csrf`, 'x-csrf-token': 'csrf' }
     const response = await service({
-      method, target, remoteAddress: '192.0.2.7', signal: new AbortController().signal,
-      headers: { ...(options.as === undefined ? {} : { authorization: `Bearer ${options.as}` }), ...session, ...(options.body === undefined ? {} : { 'content-type': 'application/json' }), ...options.headers },
+      method,
+      target,
+      remoteAddress: '192.0.2.7',
+      signal: new AbortController().signal,
+      headers: {
+        ...(options.as === undefined ? {} : { authorization: `Bearer ${options.as}` }),
+        ...session,
+        ...(options.body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...options.headers,
+      },
       ...(options.body === undefined ? {} : { body: options.body }),
     })
     return { ...response, json: (response.body === '' ? undefined : JSON.parse(String(response.body))) as Document }
@@ -91,19 +224,22 @@ function openPipeline(answer: () => Promise<Answer> | Answer = () => ({ status: 
 }
 const thing = (more: object = {}) => JSON.stringify({ name: 'abc', ...more })
 
-test('every response has a request id of our own, is never stored, and carries a problem document when refused', async () => {
-  const { send } = openPipeline()
-  const good = await send('/v1/things', { as: 'writer', headers: { 'x-request-id': 'mine' } })
-  const bad = await send('/v1/nothing', { as: 'writer' })
-  for (const response of [good, bad]) {
-    expect(response.headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/)
-    expect(response.headers['cache-control']).toBe('no-store')
-    expect(response.headers['x-content-type-options']).toBe('nosniff')
-  }
-  expect(good.headers['x-request-id']).not.toBe(bad.headers['x-request-id'])
-  expect(bad.headers['content-type']).toBe('application/problem+json')
-  expect(bad.json).toEqual({ type: 'about:blank', title: 'Not Found', status: 404, detail: expect.any(String) })
-})
+test(
+  'every response has a request id of our own, is never stored, ' + 'and carries a problem document when refused',
+  async () => {
+    const { send } = openPipeline()
+    const good = await send('/v1/things', { as: 'writer', headers: { 'x-request-id': 'mine' } })
+    const bad = await send('/v1/nothing', { as: 'writer' })
+    for (const response of [good, bad]) {
+      expect(response.headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/)
+      expect(response.headers['cache-control']).toBe('no-store')
+      expect(response.headers['x-content-type-options']).toBe('nosniff')
+    }
+    expect(good.headers['x-request-id']).not.toBe(bad.headers['x-request-id'])
+    expect(bad.headers['content-type']).toBe('application/problem+json')
+    expect(bad.json).toEqual({ type: 'about:blank', title: 'Not Found', status: 404, detail: expect.any(String) })
+  },
+)
 
 test('a known path with another method is 405 with Allow', async () => {
   const { send } = openPipeline()
@@ -119,14 +255,42 @@ describe('the order of refusals', () => {
     ['no credential', '/v1/things', { method: 'POST', body: '{' }, 401, undefined],
     ['a bad credential', '/v1/things', { method: 'POST', as: 'nobody', body: '{' }, 401, undefined],
     ['no CSRF header', '/v1/own', { session: 'watching', headers: { 'x-csrf-token': '' } }, 403, undefined],
-    ['a CSRF header that is not the cookie', '/v1/things', { method: 'POST', session: 'owner', headers: { 'x-csrf-token': 'other' }, body: '{' }, 403, undefined],
-    ['a CSRF cookie that the session did not issue', '/v1/things', { method: 'POST', headers: { cookie: 'session=owner; svccloud_csrf=forged', 'x-csrf-token': 'forged' }, body: '{' }, 403, undefined],
+    [
+      'a CSRF header that is not the cookie',
+      '/v1/things',
+      { method: 'POST', session: 'owner', headers: { 'x-csrf-token': 'other' }, body: '{' },
+      403,
+      undefined,
+    ],
+    [
+      'a CSRF cookie that the session did not issue',
+      '/v1/things',
+      {
+        method: 'POST',
+        headers: { cookie: 'session=owner; svccloud_csrf=forged', 'x-csrf-token': 'forged' },
+        body: '{',
+      },
+      403,
+      undefined,
+    ],
     ['a token where a session is needed', '/v1/own', { as: 'reader', body: '{' }, 403, undefined],
     ['a session where a token is needed', '/v1/machine', { session: 'owner', body: '{' }, 401, undefined],
     ['a support session where none may', '/v1/own', { session: 'helping', body: '{' }, 403, undefined],
     ['an unverified address', '/v1/things', { method: 'POST', as: 'unverified', body: '{' }, 403, 'email_unverified'],
-    ['a read-only token on a credential read', '/v1/secret', { as: 'reader' }, 403, 'read_only_token_cannot_read_credentials'],
-    ['a token of reading permissions on a credential read', '/v1/secret', { as: 'lister' }, 403, 'read_only_token_cannot_read_credentials'],
+    [
+      'a read-only token on a credential read',
+      '/v1/secret',
+      { as: 'reader' },
+      403,
+      'read_only_token_cannot_read_credentials',
+    ],
+    [
+      'a token of reading permissions on a credential read',
+      '/v1/secret',
+      { as: 'lister' },
+      403,
+      'read_only_token_cannot_read_credentials',
+    ],
     ['a read-only support session on a credential read', '/v1/secret', { session: 'watching' }, 403, undefined],
     ['a missing permission', '/v1/things', { method: 'POST', as: 'reader', body: '{' }, 403, undefined],
     ['a body that is no JSON', '/v1/things', { method: 'POST', as: 'poor', body: '{' }, 400, undefined],
@@ -148,7 +312,12 @@ describe('the order of refusals', () => {
 describe('refusals are audited', () => {
   test.each([
     ['a denied mutation', '/v1/things', { method: 'POST', as: 'reader', body: thing() }, ['create_thing denied ']],
-    ['a missing CSRF header', '/v1/things', { method: 'POST', session: 'owner', headers: { 'x-csrf-token': '' }, body: thing() }, ['create_thing denied ']],
+    [
+      'a missing CSRF header',
+      '/v1/things',
+      { method: 'POST', session: 'owner', headers: { 'x-csrf-token': '' }, body: thing() },
+      ['create_thing denied '],
+    ],
     ['a denied credential read', '/v1/secret', { as: 'reader' }, ['get_secret denied ']],
     ['no standing', '/v1/things', { method: 'POST', as: 'poor', body: thing() }, ['create_thing failed ']],
     ['a conflict in the handler', '/v1/things/some/act', { method: 'POST', as: 'writer' }, ['act failed some']],
@@ -156,13 +325,19 @@ describe('refusals are audited', () => {
     ['no credential', '/v1/things', { method: 'POST', body: thing() }, []],
     ['a denied plain read', '/v1/things', { as: 'nobody' }, []],
   ] as const)('%s', async (_what, target, options, expected) => {
-    const { send, refusals } = openPipeline(() => { throw conflict('in_use', 'It is in use.') })
+    const { send, refusals } = openPipeline(() => {
+      throw conflict('in_use', 'It is in use.')
+    })
     await send(target, { ...options })
     expect(refusals.map(({ route: { id }, outcome, resourceId }) => `${id} ${outcome} ${resourceId}`)).toEqual(expected)
   })
 
   test('one that cannot be written down becomes an outage', async () => {
-    const { send } = openPipeline(undefined, { auditRefusal: async () => { throw new Unavailable('the database') } })
+    const { send } = openPipeline(undefined, {
+      auditRefusal: async () => {
+        throw new Unavailable('the database')
+      },
+    })
     expect((await send('/v1/things', { method: 'POST', as: 'reader', body: thing() })).status).toBe(503)
   })
 })
@@ -189,7 +364,13 @@ describe('input', () => {
     expect([status, json.errors]).toEqual([400, [{ field, detail }]])
   })
 
-  test.each([['no JSON', '{"name":'], ['a list', '[]'], ['a text', '"x"'], ['null', 'null'], ['bad UTF-8', Uint8Array.of(0x22, 0xff, 0x22)]])('a body of %s is 400', async (_what, body) => {
+  test.each([
+    ['no JSON', '{"name":'],
+    ['a list', '[]'],
+    ['a text', '"x"'],
+    ['null', 'null'],
+    ['bad UTF-8', Uint8Array.of(0x22, 0xff, 0x22)],
+  ])('a body of %s is 400', async (_what, body) => {
     const { send } = openPipeline()
     expect((await send('/v1/things', { method: 'POST', as: 'writer', body })).status).toBe(400)
   })
@@ -197,18 +378,36 @@ describe('input', () => {
   test('another content type is 415; parameters of the right one are no matter', async () => {
     const { send } = openPipeline()
     for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'application/jsonx', '']) {
-      expect((await send('/v1/things', { method: 'POST', as: 'writer', body: thing(), headers: { 'content-type': type } })).status, type).toBe(415)
+      expect(
+        (await send('/v1/things', { method: 'POST', as: 'writer', body: thing(), headers: { 'content-type': type } }))
+          .status,
+        type,
+      ).toBe(415)
     }
-    expect((await send('/v1/things', { method: 'POST', as: 'writer', body: thing(), headers: { 'content-type': 'Application/JSON; charset=utf-8' } })).status).toBe(200)
+    expect(
+      (
+        await send('/v1/things', {
+          method: 'POST',
+          as: 'writer',
+          body: thing(),
+          headers: { 'content-type': 'Application/JSON; charset=utf-8' },
+        })
+      ).status,
+    ).toBe(200)
   })
 
   test('a body over the limit is 413, told or found out', async () => {
     const { send } = openPipeline()
     const large = thing({ name: 'x'.repeat(1_048_577) })
-    async function* chunks() { for (let sent = 0; sent < 20; sent++) yield Buffer.alloc(65_536, 0x20) }
+    async function* chunks() {
+      for (let sent = 0; sent < 20; sent++) yield Buffer.alloc(65_536, 0x20)
+    }
     expect((await send('/v1/things', { method: 'POST', as: 'writer', body: large })).status).toBe(413)
     expect((await send('/v1/things', { method: 'POST', as: 'writer', body: chunks() })).status).toBe(413)
-    expect((await send('/v1/things', { method: 'POST', as: 'writer', body: '{}', headers: { 'content-length': '2000000' } })).status).toBe(413)
+    expect(
+      (await send('/v1/things', { method: 'POST', as: 'writer', body: '{}', headers: { 'content-length': '2000000' } }))
+        .status,
+    ).toBe(413)
   })
 
   test('an operation without a body takes none, or an empty object', async () => {
@@ -218,7 +417,13 @@ describe('input', () => {
     expect((await send('/v1/things/a/act', { method: 'POST', as: 'writer', body: '{"x":1}' })).status).toBe(400)
   })
 
-  test.each([['?limit=0', 'limit'], ['?limit=x', 'limit'], ['?colour=red', 'colour'], ['?limit=1&limit=2', 'limit'], ['?limit=%00', 'limit']])('the query %s is 400', async (query, field) => {
+  test.each([
+    ['?limit=0', 'limit'],
+    ['?limit=x', 'limit'],
+    ['?colour=red', 'colour'],
+    ['?limit=1&limit=2', 'limit'],
+    ['?limit=%00', 'limit'],
+  ])('the query %s is 400', async (query, field) => {
     const { send } = openPipeline()
     const { status, json } = await send(`/v1/things${query}`, { as: 'writer' })
     expect([status, json.errors?.[0]?.field]).toEqual([400, field])
@@ -229,7 +434,11 @@ describe('input', () => {
     await send('/v1/things?label=a&label=b%20c', { as: 'writer' })
     await send('/v1/things', { as: 'writer' })
     await send('/v1/things/a%2Fb/act', { method: 'POST', as: 'writer' })
-    expect(calls).toMatchObject([{ query: { limit: 9, label: ['a', 'b c'] } }, { query: { limit: 9 } }, { params: { id: 'a/b' } }])
+    expect(calls).toMatchObject([
+      { query: { limit: 9, label: ['a', 'b c'] } },
+      { query: { limit: 9 } },
+      { params: { id: 'a/b' } },
+    ])
   })
 
   test('an id that no resource can have is 404', async () => {
@@ -243,10 +452,20 @@ describe('limits', () => {
   test('a caller has 600 requests a minute and 120 at once, and is told so on every answer', async () => {
     const { send, clock } = openPipeline()
     const first = await send('/v1/things', { as: 'writer' })
-    expect(first.headers).toMatchObject({ 'ratelimit-policy': '"requests";q=600;w=60', 'ratelimit-limit': '600', 'ratelimit-remaining': '119', 'ratelimit-reset': '1' })
+    expect(first.headers).toMatchObject({
+      'ratelimit-policy': '"requests";q=600;w=60',
+      'ratelimit-limit': '600',
+      'ratelimit-remaining': '119',
+      'ratelimit-reset': '1',
+    })
     for (let sent = 1; sent < 120; sent++) expect((await send('/v1/things', { as: 'writer' })).status).toBe(200)
     const over = await send('/v1/things', { as: 'writer' })
-    expect([over.status, over.json.reason, over.headers['retry-after'], over.headers['ratelimit-remaining']]).toEqual([429, 'rate_limited', '1', '0'])
+    expect([over.status, over.json.reason, over.headers['retry-after'], over.headers['ratelimit-remaining']]).toEqual([
+      429,
+      'rate_limited',
+      '1',
+      '0',
+    ])
     expect((await send('/v1/things', { as: 'reader' })).status).toBe(200)
     clock.move(0.1)
     expect((await send('/v1/things', { as: 'writer' })).status).toBe(200)
@@ -281,7 +500,9 @@ describe('credentials of public routes', () => {
 
 describe('answers', () => {
   test('a bug is 500 with the request id and nothing else of its cause', async () => {
-    const { send } = openPipeline(() => { throw new Error('password=hunter2') })
+    const { send } = openPipeline(() => {
+      throw new Error('password=hunter2')
+    })
     const response = await send('/v1/things', { as: 'writer' })
     expect(response.status).toBe(500)
     expect(response.body).not.toContain('hunter2')
@@ -289,20 +510,40 @@ describe('answers', () => {
   })
 
   test('what does not answer now is 503', async () => {
-    const { send } = openPipeline(() => { throw new Unavailable('the store') })
+    const { send } = openPipeline(() => {
+      throw new Unavailable('the store')
+    })
     expect((await send('/v1/things', { as: 'writer' })).status).toBe(503)
   })
 
   test('an answer in another shape than the route declares is a bug', async () => {
-    for (const answer of [{ status: 200, body: { ok: 'yes' } }, { status: 200, body: { ok: true, more: 1 } }, { status: 201, body: { ok: true } }, { status: 200, json: Buffer.from('{"ok":1}') } as const]) {
+    for (const answer of [
+      { status: 200, body: { ok: 'yes' } },
+      { status: 200, body: { ok: true, more: 1 } },
+      { status: 201, body: { ok: true } },
+      { status: 200, json: Buffer.from('{"ok":1}') } as const,
+    ]) {
       expect((await openPipeline(() => answer).send('/v1/things', { as: 'writer' })).status).toBe(500)
     }
   })
 
   test('cookies are closed to scripts and to plain HTTP as asked', async () => {
-    const answer = { status: 200, body: { ok: true }, cookies: [{ name: 's', value: 'a b', maxAgeSeconds: 9, isHttpOnly: true }, { name: 'c', value: '', maxAgeSeconds: 0, isHttpOnly: false }] }
-    expect((await openPipeline(() => answer, { isSecure: true }).send('/v1/things', { as: 'writer' })).headers['set-cookie'])
-      .toEqual(['s=a%20b; Path=/; Max-Age=9; SameSite=Lax; HttpOnly; Secure', 'c=; Path=/; Max-Age=0; SameSite=Lax; Secure'])
-    expect((await openPipeline(() => answer).send('/v1/things', { as: 'writer' })).headers['set-cookie']).not.toContain('Secure')
+    const answer = {
+      status: 200,
+      body: { ok: true },
+      cookies: [
+        { name: 's', value: 'a b', maxAgeSeconds: 9, isHttpOnly: true },
+        { name: 'c', value: '', maxAgeSeconds: 0, isHttpOnly: false },
+      ],
+    }
+    expect(
+      (await openPipeline(() => answer, { isSecure: true }).send('/v1/things', { as: 'writer' })).headers['set-cookie'],
+    ).toEqual([
+      's=a%20b; Path=/; Max-Age=9; SameSite=Lax; HttpOnly; Secure',
+      'c=; Path=/; Max-Age=0; SameSite=Lax; Secure',
+    ])
+    expect((await openPipeline(() => answer).send('/v1/things', { as: 'writer' })).headers['set-cookie']).not.toContain(
+      'Secure',
+    )
   })
 })

@@ -14,26 +14,52 @@ afterEach(async () => {
   server = undefined
 })
 const start = async (service: HttpService): Promise<RunningServer> =>
-  (server = await startServer({ host: '127.0.0.1', port: 0, service, clock: systemClock, random: systemRandom, log: silentLog }))
-const json = (status: number, value: unknown): HttpResponse => ({ status, headers: { 'content-type': 'application/json' }, body: JSON.stringify(value) })
+  (server = await startServer({
+    host: '127.0.0.1',
+    port: 0,
+    service,
+    clock: systemClock,
+    random: systemRandom,
+    log: silentLog,
+  }))
+const json = (status: number, value: unknown): HttpResponse => ({
+  status,
+  headers: { 'content-type': 'application/json' },
+  body: JSON.stringify(value),
+})
 
 /** Sends text as it is and answers everything that comes back until the connection ends. */
 function speak(port: number, text: string): Promise<string> {
   return new Promise((resolve, reject) => {
     let heard = ''
     const socket = connect(port, '127.0.0.1', () => socket.write(text))
-    socket.setEncoding('utf8').on('data', (chunk) => void (heard += chunk)).on('close', () => resolve(heard)).on('error', reject)
+    socket
+      .setEncoding('utf8')
+      .on('data', (chunk) => void (heard += chunk))
+      .on('close', () => resolve(heard))
+      .on('error', reject)
   })
 }
 
 test('a request arrives whole, a response leaves with its length', async () => {
   const { port } = await start(async (incoming) => {
     const chunks: Uint8Array[] = []
-    if (typeof incoming.body === 'object' && !(incoming.body instanceof Uint8Array)) for await (const chunk of incoming.body) chunks.push(chunk)
-    return json(200, { method: incoming.method, target: incoming.target, from: incoming.remoteAddress, body: Buffer.concat(chunks).toString() })
+    if (typeof incoming.body === 'object' && !(incoming.body instanceof Uint8Array))
+      for await (const chunk of incoming.body) chunks.push(chunk)
+    return json(200, {
+      method: incoming.method,
+      target: incoming.target,
+      from: incoming.remoteAddress,
+      body: Buffer.concat(chunks).toString(),
+    })
   })
   const response = await fetch(`http://127.0.0.1:${port}/v1/x?y=1`, { method: 'POST', body: 'ä'.repeat(100_000) })
-  expect(await response.json()).toEqual({ method: 'POST', target: '/v1/x?y=1', from: '127.0.0.1', body: 'ä'.repeat(100_000) })
+  expect(await response.json()).toEqual({
+    method: 'POST',
+    target: '/v1/x?y=1',
+    from: '127.0.0.1',
+    body: 'ä'.repeat(100_000),
+  })
   expect(response.headers.get('content-length')).toMatch(/^\d+$/)
 })
 
@@ -41,7 +67,11 @@ test.each([
   ['is no HTTP', 'HELLO\r\n\r\n', 400],
   ['has too large headers', `GET / HTTP/1.1\r\nhost: x\r\nx: ${'y'.repeat(20_000)}\r\n\r\n`, 431],
   ['has two lengths', 'POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nab', 400],
-  ['has a length and is chunked', 'POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n', 400],
+  [
+    'has a length and is chunked',
+    'POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n',
+    400,
+  ],
 ])('what %s gets a problem document and the end of the connection', async (_what, text, status) => {
   const { port } = await start(async () => json(200, {}))
   const heard = await speak(port, text)
@@ -61,7 +91,8 @@ test('the head of a stream arrives before its first chunk, and the stream hears 
   const ended = Promise.withResolvers<void>()
   const first = Promise.withResolvers<void>()
   const { port } = await start(async ({ signal }) => ({
-    status: 200, headers: { 'content-type': 'text/event-stream' },
+    status: 200,
+    headers: { 'content-type': 'text/event-stream' },
     body: (async function* () {
       try {
         await first.promise
@@ -89,7 +120,15 @@ test('stopping refuses new connections, ends streams, and lets a running request
   const release = Promise.withResolvers<void>()
   const began = Promise.withResolvers<void>()
   const running = await start(async (incoming) => {
-    if (incoming.target === '/stream') return { status: 200, headers: {}, body: (async function* () { yield 'x'; await systemClock.sleep(600_000, incoming.signal) })() }
+    if (incoming.target === '/stream')
+      return {
+        status: 200,
+        headers: {},
+        body: (async function* () {
+          yield 'x'
+          await systemClock.sleep(600_000, incoming.signal)
+        })(),
+      }
     began.resolve()
     await release.promise
     return json(200, { ok: true })
@@ -108,5 +147,14 @@ test('stopping refuses new connections, ends streams, and lets a running request
 
 test('a port that is taken is said at once', async () => {
   const { port } = await start(async () => json(200, {}))
-  await expect(startServer({ host: '127.0.0.1', port, service: async () => json(200, {}), clock: systemClock, random: systemRandom, log: silentLog })).rejects.toThrow('EADDRINUSE')
+  await expect(
+    startServer({
+      host: '127.0.0.1',
+      port,
+      service: async () => json(200, {}),
+      clock: systemClock,
+      random: systemRandom,
+      log: silentLog,
+    }),
+  ).rejects.toThrow('EADDRINUSE')
 })

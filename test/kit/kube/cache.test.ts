@@ -4,19 +4,31 @@ import { Cache, isNewer, type Change } from '../../../kit/kube/cache.ts'
 import type { KubeObject, ResourceType } from '../../../kit/kube/object.ts'
 import type { WatchEvent } from '../../../kit/kube/store.ts'
 
-interface Spec { readonly value: number }
+interface Spec {
+  readonly value: number
+}
 const Thing: ResourceType<Spec> = { group: 'g', version: 'v1', kind: 'Thing', plural: 'things', scope: 'Namespaced' }
 
 const openCache = () =>
   new Cache(Thing, (error) => {
     throw error
   })
-const thing = (name: string, version: number, metadata: object = {}): KubeObject<Spec> =>
-  ({ apiVersion: 'g/v1', kind: 'Thing', metadata: { name, namespace: 'n', resourceVersion: String(version), ...metadata }, spec: { value: version } })
+const thing = (name: string, version: number, metadata: object = {}): KubeObject<Spec> => ({
+  apiVersion: 'g/v1',
+  kind: 'Thing',
+  metadata: { name, namespace: 'n', resourceVersion: String(version), ...metadata },
+  spec: { value: version },
+})
 const list = (version: number, ...items: KubeObject<Spec>[]) => ({ items, resourceVersion: String(version) })
 const valueOf = (cache: Cache<Spec>, name: string) => cache.get({ namespace: 'n', name })?.spec.value
 
-test.each([['9', '10', false], ['10', '9', true], ['10', '10', false], ['1', '', true], ['99999999999999999999', '99999999999999999998', true]])('version %s is newer than %s: %s', (a, b, expected) => {
+test.each([
+  ['9', '10', false],
+  ['10', '9', true],
+  ['10', '10', false],
+  ['1', '', true],
+  ['99999999999999999999', '99999999999999999998', true],
+])('version %s is newer than %s: %s', (a, b, expected) => {
   expect(isNewer(a, b)).toBe(expected)
 })
 
@@ -92,7 +104,17 @@ test('a subscriber hears of what is there, then of every change, until it leaves
   cache.takeEvent({ type: 'DELETED', object: thing('a', 12) })
   leave()
   cache.takeEvent({ type: 'ADDED', object: thing('a', 13) })
-  expect(heard.map((change) => (change.is === 'set' ? [change.isInitial, change.previous?.spec.value, change.object.spec.value] : ['removed', change.object.spec.value]))).toEqual([[true, undefined, 5], [false, 5, 11], ['removed', 11]])
+  expect(
+    heard.map((change) =>
+      change.is === 'set'
+        ? [change.isInitial, change.previous?.spec.value, change.object.spec.value]
+        : ['removed', change.object.spec.value],
+    ),
+  ).toEqual([
+    [true, undefined, 5],
+    [false, 5, 11],
+    ['removed', 11],
+  ])
 })
 
 test('a listener that throws does not keep the others from hearing', () => {
@@ -119,64 +141,79 @@ test('ready resolves with the first list, not before', async () => {
   expect(valueOf(cache, 'a')).toBeUndefined()
 })
 
-test('asking an index that was never added is a bug', () => expect(() => openCache().by('colour', 'red')).toThrow('no index colour'))
+test('asking an index that was never added is a bug', () =>
+  expect(() => openCache().by('colour', 'red')).toThrow('no index colour'))
 
 /** A history of one server: what happened at each version. */
 const history = fc.array(
-  fc.record({ name: fc.constantFrom('a', 'b', 'c'), isRemoval: fc.boolean(), label: fc.constantFrom('x', 'y'), owner: fc.constantFrom('u1', 'u2') }),
+  fc.record({
+    name: fc.constantFrom('a', 'b', 'c'),
+    isRemoval: fc.boolean(),
+    label: fc.constantFrom('x', 'y'),
+    owner: fc.constantFrom('u1', 'u2'),
+  }),
   { minLength: 1, maxLength: 30 },
 )
 
-test('whatever of it comes late, twice, by the watch, a list or a write: the end is the state of the server, and the indexes agree', () => {
-  fc.assert(
-    fc.property(history, fc.array(fc.nat(5), { minLength: 60, maxLength: 60 }), (steps, choices) => {
-      const cache = openCache()
-      cache.addIndex('parity', ({ spec }) => [spec.value % 2 === 0 ? 'even' : 'odd'])
-      const server = new Map<string, KubeObject<Spec>>()
-      const events: WatchEvent<Spec>[] = []
-      const states = [new Map(server)]
-      for (const [index, { name, isRemoval, label, owner }] of steps.entries()) {
-        const version = index + 1
-        const ownerReferences = [{ apiVersion: 'g/v1', kind: 'O', name: owner, uid: owner }]
-        const next = thing(name, version, { labels: { team: label }, ownerReferences })
-        const isThere = server.has(name)
-        if (isRemoval && isThere) server.delete(name)
-        else server.set(name, next)
-        events.push({ type: isRemoval && isThere ? 'DELETED' : isThere ? 'MODIFIED' : 'ADDED', object: next })
-        states.push(new Map(server))
-      }
-      cache.takeList(list(0))
-      let told = 0
-      let highest = new Map<string, number>()
-      const unchanged = () => {
-        for (const object of cache.list()) {
-          const known = highest.get(object.metadata.name) ?? 0
-          expect(object.spec.value, 'never goes back').toBeGreaterThanOrEqual(known)
+test(
+  'whatever of it comes late, twice, by the watch, a list or a write: the end is the state of the server, and the ' +
+    'indexes agree',
+  () => {
+    fc.assert(
+      fc.property(history, fc.array(fc.nat(5), { minLength: 60, maxLength: 60 }), (steps, choices) => {
+        const cache = openCache()
+        cache.addIndex('parity', ({ spec }) => [spec.value % 2 === 0 ? 'even' : 'odd'])
+        const server = new Map<string, KubeObject<Spec>>()
+        const events: WatchEvent<Spec>[] = []
+        const states = [new Map(server)]
+        for (const [index, { name, isRemoval, label, owner }] of steps.entries()) {
+          const version = index + 1
+          const ownerReferences = [{ apiVersion: 'g/v1', kind: 'O', name: owner, uid: owner }]
+          const next = thing(name, version, { labels: { team: label }, ownerReferences })
+          const isThere = server.has(name)
+          if (isRemoval && isThere) server.delete(name)
+          else server.set(name, next)
+          events.push({ type: isRemoval && isThere ? 'DELETED' : isThere ? 'MODIFIED' : 'ADDED', object: next })
+          states.push(new Map(server))
         }
-        highest = new Map(cache.list().map((object) => [object.metadata.name, object.spec.value]))
-      }
-      for (const choice of choices) {
-        const event = events[told]
-        if (event === undefined) break
-        if (choice === 0 && told > 0) cache.takeEvent(events[told - 1] ?? event) // once more
-        else if (choice === 1) cache.takeList(list(told + 1, ...(states[++told]?.values() ?? []))) // a list instead
-        else if (choice === 2 && event.type !== 'BOOKMARK' && event.type !== 'DELETED') cache.apply(event.object) // the answer came first
-        else {
-          cache.takeEvent(event)
-          told++
+        cache.takeList(list(0))
+        let told = 0
+        let highest = new Map<string, number>()
+        const unchanged = () => {
+          for (const object of cache.list()) {
+            const known = highest.get(object.metadata.name) ?? 0
+            expect(object.spec.value, 'never goes back').toBeGreaterThanOrEqual(known)
+          }
+          highest = new Map(cache.list().map((object) => [object.metadata.name, object.spec.value]))
         }
-        unchanged()
-      }
-      for (const event of events.slice(told)) cache.takeEvent(event)
-      for (const event of events) if (event.type !== 'BOOKMARK' && event.type !== 'DELETED') cache.apply(event.object) // very late answers
+        for (const choice of choices) {
+          const event = events[told]
+          if (event === undefined) break
+          if (choice === 0 && told > 0)
+            cache.takeEvent(events[told - 1] ?? event) // once more
+          else if (choice === 1)
+            cache.takeList(list(told + 1, ...(states[++told]?.values() ?? []))) // a list instead
+          else if (choice === 2 && event.type !== 'BOOKMARK' && event.type !== 'DELETED')
+            cache.apply(event.object) // the answer came first
+          else {
+            cache.takeEvent(event)
+            told++
+          }
+          unchanged()
+        }
+        for (const event of events.slice(told)) cache.takeEvent(event)
+        // very late answers
+        for (const event of events) if (event.type !== 'BOOKMARK' && event.type !== 'DELETED') cache.apply(event.object)
 
-      const byName = (objects: Iterable<KubeObject<Spec>>) => [...objects].map(({ metadata, spec }) => `${metadata.name}@${spec.value}`).sort()
-      expect(byName(cache.list())).toEqual(byName(server.values()))
-      const scan = (isIn: (object: KubeObject<Spec>) => boolean) => byName(cache.list().filter(isIn))
-      expect(byName(cache.labelled('team', 'x'))).toEqual(scan(({ metadata }) => metadata.labels?.['team'] === 'x'))
-      expect(byName(cache.ownedBy('u1'))).toEqual(scan(({ metadata }) => metadata.ownerReferences?.[0]?.uid === 'u1'))
-      expect(byName(cache.inNamespace('n'))).toEqual(byName(cache.list()))
-      expect(byName(cache.by('parity', 'even'))).toEqual(scan(({ spec }) => spec.value % 2 === 0))
-    }),
-  )
-})
+        const byName = (objects: Iterable<KubeObject<Spec>>) =>
+          [...objects].map(({ metadata, spec }) => `${metadata.name}@${spec.value}`).sort()
+        expect(byName(cache.list())).toEqual(byName(server.values()))
+        const scan = (isIn: (object: KubeObject<Spec>) => boolean) => byName(cache.list().filter(isIn))
+        expect(byName(cache.labelled('team', 'x'))).toEqual(scan(({ metadata }) => metadata.labels?.['team'] === 'x'))
+        expect(byName(cache.ownedBy('u1'))).toEqual(scan(({ metadata }) => metadata.ownerReferences?.[0]?.uid === 'u1'))
+        expect(byName(cache.inNamespace('n'))).toEqual(byName(cache.list()))
+        expect(byName(cache.by('parity', 'even'))).toEqual(scan(({ spec }) => spec.value % 2 === 0))
+      }),
+    )
+  },
+)

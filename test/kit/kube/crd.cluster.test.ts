@@ -11,22 +11,35 @@ import { CRD_FOLDER } from '../../../tools/generate.ts'
 import { startRealCluster } from '../../cluster/real-cluster.ts'
 import { tryKindRules } from '../../resources/kind-rules.ts'
 
-test('a real kube-apiserver takes our definitions as they are, keeps every field, and finds nothing to complain of, and keeps their rules', async () => {
-  const cluster = await startRealCluster()
-  const { transport, close } = openHttpsTransport(await readKubeconfig(cluster.kubeconfigFile, systemClock))
-  try {
-    const store = openClient({ transport, fieldManager: 'installation', clock: systemClock, random: systemRandom })
-    const crds = await readCrds(join(import.meta.dirname, '../../..', CRD_FOLDER))
-    await installCrds(store, crds, systemClock)
-    await installCrds(store, crds, systemClock)
-    for (const crd of crds) {
-      const stored = await store.get(CustomResourceDefinition as ResourceType<unknown, { conditions: { type: string; status: string; message: string }[] }>, { name: crd.metadata.name })
-      expect(stored?.spec, crd.metadata.name).toMatchObject(crd.spec)
-      expect(stored?.status?.conditions.filter(({ type }) => type === 'NonStructuralSchema'), crd.metadata.name).toEqual([])
+test(
+  'a real kube-apiserver takes our definitions as they are, keeps every field, and finds nothing to complain of, ' +
+    'and keeps their rules',
+  async () => {
+    const cluster = await startRealCluster()
+    const { transport, close } = openHttpsTransport(await readKubeconfig(cluster.kubeconfigFile, systemClock))
+    try {
+      const store = openClient({ transport, fieldManager: 'installation', clock: systemClock, random: systemRandom })
+      const crds = await readCrds(join(import.meta.dirname, '../../..', CRD_FOLDER))
+      await installCrds(store, crds, systemClock)
+      await installCrds(store, crds, systemClock)
+      for (const crd of crds) {
+        const stored = await store.get(
+          CustomResourceDefinition as ResourceType<
+            unknown,
+            { conditions: { type: string; status: string; message: string }[] }
+          >,
+          { name: crd.metadata.name },
+        )
+        expect(stored?.spec, crd.metadata.name).toMatchObject(crd.spec)
+        expect(
+          stored?.status?.conditions.filter(({ type }) => type === 'NonStructuralSchema'),
+          crd.metadata.name,
+        ).toEqual([])
+      }
+      await tryKindRules(store)
+    } finally {
+      await close()
+      await cluster.stop()
     }
-    await tryKindRules(store)
-  } finally {
-    await close()
-    await cluster.stop()
-  }
-})
+  },
+)

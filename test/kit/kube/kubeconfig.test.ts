@@ -17,8 +17,13 @@ const base64 = (text: string) => Buffer.from(text).toString('base64')
 async function config(cluster: object, user: object, current = 'here'): Promise<string> {
   const file = join(folder, 'config')
   const content = {
-    apiVersion: 'v1', kind: 'Config', 'current-context': current,
-    clusters: [{ name: 'other', cluster: { server: 'https://other' } }, { name: 'c', cluster: { server: 'https://10.0.0.1:6443/', ...cluster } }],
+    apiVersion: 'v1',
+    kind: 'Config',
+    'current-context': current,
+    clusters: [
+      { name: 'other', cluster: { server: 'https://other' } },
+      { name: 'c', cluster: { server: 'https://10.0.0.1:6443/', ...cluster } },
+    ],
     users: [{ name: 'u', user }],
     contexts: [{ name: 'here', context: { cluster: 'c', user: 'u' } }],
   }
@@ -27,7 +32,10 @@ async function config(cluster: object, user: object, current = 'here'): Promise<
 }
 
 test('data in the file: authority, client certificate, token', async () => {
-  const file = await config({ 'certificate-authority-data': base64('CA'), 'tls-server-name': 'api' }, { token: 't', 'client-certificate-data': base64('CERT'), 'client-key-data': base64('KEY') })
+  const file = await config(
+    { 'certificate-authority-data': base64('CA'), 'tls-server-name': 'api' },
+    { token: 't', 'client-certificate-data': base64('CERT'), 'client-key-data': base64('KEY') },
+  )
   const { authorization, ...access } = await readKubeconfig(file, systemClock)
   expect(access).toEqual({ url: 'https://10.0.0.1:6443', ca: 'CA', serverName: 'api', certificate: 'CERT', key: 'KEY' })
   expect(await authorization?.()).toBe('Bearer t')
@@ -39,7 +47,10 @@ test('names of files are relative to the kubeconfig; a token file is read again 
   const scheduler = new Scheduler(1)
   const process = new SimulatedProcess('p', scheduler)
   process.begin()
-  const { ca, authorization } = await readKubeconfig(await config({ 'certificate-authority': 'ca.pem' }, { tokenFile: 'token' }), process.clock())
+  const { ca, authorization } = await readKubeconfig(
+    await config({ 'certificate-authority': 'ca.pem' }, { tokenFile: 'token' }),
+    process.clock(),
+  )
   expect(ca).toBe('CA')
   expect(await authorization?.()).toBe('Bearer one')
   await writeFile(join(folder, 'token'), 'two\n')
@@ -49,19 +60,34 @@ test('names of files are relative to the kubeconfig; a token file is read again 
 })
 
 test('a user name and password, and a certificate that is not checked', async () => {
-  const { isVerificationSkipped, authorization } = await readKubeconfig(await config({ 'insecure-skip-tls-verify': true }, { username: 'u', password: 'p' }), systemClock)
+  const { isVerificationSkipped, authorization } = await readKubeconfig(
+    await config({ 'insecure-skip-tls-verify': true }, { username: 'u', password: 'p' }),
+    systemClock,
+  )
   expect(isVerificationSkipped).toBe(true)
   expect(await authorization?.()).toBe(`Basic ${base64('u:p')}`)
 })
 
 test('a user that acts as another', async () => {
-  expect((await readKubeconfig(await config({}, { token: 't', as: 'grace', 'as-groups': ['staff'] }), systemClock)).actsAs).toEqual({ user: 'grace', groups: ['staff'] })
-  expect((await readKubeconfig(await config({}, { token: 't', as: 'grace' }), systemClock)).actsAs).toEqual({ user: 'grace', groups: [] })
+  expect(
+    (await readKubeconfig(await config({}, { token: 't', as: 'grace', 'as-groups': ['staff'] }), systemClock)).actsAs,
+  ).toEqual({ user: 'grace', groups: ['staff'] })
+  expect((await readKubeconfig(await config({}, { token: 't', as: 'grace' }), systemClock)).actsAs).toEqual({
+    user: 'grace',
+    groups: [],
+  })
 })
 
 test('a plugin is run for its credential', async () => {
-  const program = `console.log(JSON.stringify({apiVersion:'client.authentication.k8s.io/v1',kind:'ExecCredential',status:{token:'made'}}))`
-  const exec = { apiVersion: 'client.authentication.k8s.io/v1', command: nodeBinary(), args: ['-e', program], interactiveMode: 'Never' }
+  const program =
+    `console.log(JSON.stringify({apiVersion:'client.authentication.k8s.io/v1',kind:'ExecCredential',` +
+    `status:{token:'made'}}))`
+  const exec = {
+    apiVersion: 'client.authentication.k8s.io/v1',
+    command: nodeBinary(),
+    args: ['-e', program],
+    interactiveMode: 'Never',
+  }
   const { authorization } = await readKubeconfig(await config({}, { exec }), systemClock)
   expect(await authorization?.()).toBe('Bearer made')
 })

@@ -1,7 +1,12 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { Cache } from '../../../kit/kube/cache.ts'
-import { openReflectorMetrics, RELIST_MILLISECONDS, runReflector, SILENCE_MILLISECONDS } from '../../../kit/kube/reflector.ts'
+import {
+  openReflectorMetrics,
+  RELIST_MILLISECONDS,
+  runReflector,
+  SILENCE_MILLISECONDS,
+} from '../../../kit/kube/reflector.ts'
 import type { Transport, TransportResponse } from '../../../kit/kube/transport.ts'
 import type { Clock } from '../../../kit/sys/clock.ts'
 import { silentLog } from '../../../kit/sys/log.ts'
@@ -12,16 +17,20 @@ type Disturb = (serve: Transport, clock: Clock) => Transport
 
 const isWatch = (path: string): boolean => path.includes('watch=true')
 const refusal = (code: number, reason: string, headers: Record<string, string> = {}): TransportResponse => ({
-  status: code, headers,
+  status: code,
+  headers,
   text: async () => JSON.stringify({ kind: 'Status', status: 'Failure', code, reason, message: reason }),
   async *lines() {},
 })
 
 /** Changes what watches say. */
-const onWatches = (change: (lines: AsyncIterable<string>) => AsyncIterable<string>): Disturb => (serve) => async (request) => {
-  const response = await serve(request)
-  return isWatch(request.path) ? { ...response, lines: () => change(response.lines()) } : response
-}
+const onWatches =
+  (change: (lines: AsyncIterable<string>) => AsyncIterable<string>): Disturb =>
+  (serve) =>
+  async (request) => {
+    const response = await serve(request)
+    return isWatch(request.path) ? { ...response, lines: () => change(response.lines()) } : response
+  }
 
 async function start(world: World, disturb?: Disturb) {
   const counts = { lists: 0, watches: 0 }
@@ -37,7 +46,17 @@ async function start(world: World, disturb?: Disturb) {
   const cache = new Cache<ChildSpec>(Child, (error) => failures.push(error))
   const registry = openRegistry({ isProcessWide: false })
   const stop = new AbortController()
-  const running = runReflector({ store: member.store, cache, clock: member.clock, random: world.scheduler.random, log: silentLog, metrics: openReflectorMetrics(registry) }, stop.signal)
+  const running = runReflector(
+    {
+      store: member.store,
+      cache,
+      clock: member.clock,
+      random: world.scheduler.random,
+      log: silentLog,
+      metrics: openReflectorMetrics(registry),
+    },
+    stop.signal,
+  )
   const end = async () => {
     stop.abort()
     await world.settled(running)
@@ -49,8 +68,15 @@ async function start(world: World, disturb?: Disturb) {
 const draft = (name: string, index = 0) => ({ metadata: { name, namespace: NAMESPACE }, spec: { parent: 'p', index } })
 const put = (world: World, name: string, index = 0) => world.settled(world.admin.apply(Child, draft(name, index)))
 const remove = (world: World, name: string) => world.settled(world.admin.delete(Child, { namespace: NAMESPACE, name }))
-const known = (cache: Cache<ChildSpec>) => cache.list().map(({ metadata, spec }) => `${metadata.name}=${spec.index}`).sort()
-const actual = async (world: World) => (await world.settled(world.admin.list(Child))).items.map(({ metadata, spec }) => `${metadata.name}=${spec.index}`).sort()
+const known = (cache: Cache<ChildSpec>) =>
+  cache
+    .list()
+    .map(({ metadata, spec }) => `${metadata.name}=${spec.index}`)
+    .sort()
+const actual = async (world: World) =>
+  (await world.settled(world.admin.list(Child))).items
+    .map(({ metadata, spec }) => `${metadata.name}=${spec.index}`)
+    .sort()
 
 test('lists once and follows', async () => {
   const world = await openWorld()
@@ -68,12 +94,15 @@ test('lists once and follows', async () => {
 
 test('a watch that breaks is taken up where it was, without a list', async () => {
   const world = await openWorld()
-  const { cache, counts, end } = await start(world, onWatches(async function* (lines) {
-    for await (const line of lines) {
-      yield line
-      throw new Error('connection reset')
-    }
-  }))
+  const { cache, counts, end } = await start(
+    world,
+    onWatches(async function* (lines) {
+      for await (const line of lines) {
+        yield line
+        throw new Error('connection reset')
+      }
+    }),
+  )
   await world.until(() => cache.isReady)
   for (let index = 0; index < 4; index++) await put(world, `w${index}`)
   await world.until(() => cache.size === 4)
@@ -109,29 +138,44 @@ test('bookmarks keep a quiet watch alive', async () => {
   await end()
 })
 
-test.each(['status', 'event'] as const)('a version that the server no longer has (410 as %s) means a list, which also tells of what went meanwhile', async (how) => {
-  const world = await openWorld()
-  await put(world, 'a')
-  let isExpired = true
-  const { cache, counts, end } = await start(world, (serve) => async (request) => {
-    if (!isWatch(request.path) || !isExpired) return serve(request)
-    isExpired = false
-    await world.admin.delete(Child, { namespace: NAMESPACE, name: 'a' })
-    await world.admin.create(Child, draft('b'))
-    if (how === 'status') return refusal(410, 'Expired')
-    return { ...refusal(410, 'Expired'), status: 200, async *lines() { yield JSON.stringify({ type: 'ERROR', object: { kind: 'Status', code: 410, reason: 'Expired', message: 'too old' } }) } }
-  })
-  await world.until(() => cache.get({ namespace: NAMESPACE, name: 'b' }) !== undefined)
-  expect(known(cache)).toEqual(['b=0'])
-  expect(counts.lists).toBe(2)
-  await end()
-})
+test.each(['status', 'event'] as const)(
+  'a version that the server no longer has (410 as %s) means a list, which also tells of what went meanwhile',
+  async (how) => {
+    const world = await openWorld()
+    await put(world, 'a')
+    let isExpired = true
+    const { cache, counts, end } = await start(world, (serve) => async (request) => {
+      if (!isWatch(request.path) || !isExpired) return serve(request)
+      isExpired = false
+      await world.admin.delete(Child, { namespace: NAMESPACE, name: 'a' })
+      await world.admin.create(Child, draft('b'))
+      if (how === 'status') return refusal(410, 'Expired')
+      return {
+        ...refusal(410, 'Expired'),
+        status: 200,
+        async *lines() {
+          yield JSON.stringify({
+            type: 'ERROR',
+            object: { kind: 'Status', code: 410, reason: 'Expired', message: 'too old' },
+          })
+        },
+      }
+    })
+    await world.until(() => cache.get({ namespace: NAMESPACE, name: 'b' }) !== undefined)
+    expect(known(cache)).toEqual(['b=0'])
+    expect(counts.lists).toBe(2)
+    await end()
+  },
+)
 
 test('an event that the watch left out is found by the next list, and counted', async () => {
   const world = await openWorld()
-  const { cache, registry, end } = await start(world, onWatches(async function* (lines) {
-    for await (const line of lines) if (!line.includes('"name":"lost"')) yield line
-  }))
+  const { cache, registry, end } = await start(
+    world,
+    onWatches(async function* (lines) {
+      for await (const line of lines) if (!line.includes('"name":"lost"')) yield line
+    }),
+  )
   await world.until(() => cache.isReady)
   await put(world, 'lost')
   await put(world, 'seen')
@@ -162,7 +206,11 @@ test('an unreachable server is asked ever more rarely, and found again within 30
 test('a kind that is installed later is found soon after', async () => {
   const world = await openWorld()
   let isInstalled = false
-  const { cache, end } = await start(world, (serve) => async (request) => (isInstalled ? serve(request) : { ...refusal(404, ''), text: async () => '404 page not found' }))
+  const { cache, end } = await start(
+    world,
+    (serve) => async (request) =>
+      isInstalled ? serve(request) : { ...refusal(404, ''), text: async () => '404 page not found' },
+  )
   await world.pass(120_000)
   isInstalled = true
   await world.until(() => cache.isReady, 2_100)
@@ -207,53 +255,75 @@ async function* silence(): AsyncGenerator<string> {
   await new Promise<never>(() => {})
 }
 
-const REFUSALS = [refusal(410, 'Expired'), refusal(429, 'TooManyRequests'), refusal(500, 'InternalError'), refusal(504, 'Timeout')]
-const faults = fc.record({ refuse: fc.nat(3), cut: fc.nat(4), silent: fc.nat(6), twice: fc.nat(3), drop: fc.nat(6), late: fc.nat(3) })
-const program = fc.array(fc.record({ name: fc.constantFrom('a', 'b', 'c'), isRemoval: fc.boolean(), pass: fc.nat(20_000) }), { minLength: 1, maxLength: 12 })
-
-test('whatever goes wrong on the way, nothing known goes back, and some time after it ends the cache is the state of the server', async () => {
-  await fc.assert(
-    fc.asyncProperty(fc.nat(10_000), faults, program, async (seed, rates, steps) => {
-      const world = await openWorld(seed)
-      let isCalm = false
-      const strikes = (rate: number) => !isCalm && rate > 0 && world.scheduler.random.fraction() < rate / 20
-      const { cache, end } = await start(world, (serve, clock) => async (request) => {
-        await clock.sleep(1 + world.scheduler.random.fraction() * 200)
-        if (strikes(rates.refuse)) throw new Error('connection reset')
-        if (strikes(rates.refuse)) return REFUSALS[Math.floor(world.scheduler.random.fraction() * REFUSALS.length)] ?? refusal(500, 'InternalError')
-        const response = await serve(request)
-        if (!isWatch(request.path)) return response
-        return {
-          ...response,
-          async *lines() {
-            for await (const line of response.lines()) {
-              if (strikes(rates.late)) await clock.sleep(world.scheduler.random.fraction() * 10_000)
-              if (strikes(rates.cut)) throw new Error('connection reset')
-              if (strikes(rates.silent)) yield* silence()
-              if (strikes(rates.drop)) continue
-              yield line
-              if (strikes(rates.twice)) yield line
-            }
-          },
-        }
-      })
-      const highest = new Map<string, number>()
-      cache.subscribe((change) => {
-        const { name, resourceVersion } = change.object.metadata
-        if (change.is === 'removed') return
-        expect(Number(resourceVersion)).toBeGreaterThan(highest.get(name) ?? 0)
-        highest.set(name, Number(resourceVersion))
-      })
-      for (const [index, { name, isRemoval, pass }] of steps.entries()) {
-        if (isRemoval) await remove(world, name)
-        else await put(world, name, index)
-        await world.pass(pass)
-      }
-      isCalm = true
-      const wanted = (await actual(world)).join()
-      await world.until(() => cache.isReady && known(cache).join() === wanted, RELIST_MILLISECONDS * 1.5 + 60_000)
-      await end()
-    }),
-    { numRuns: 60 },
-  )
+const REFUSALS = [
+  refusal(410, 'Expired'),
+  refusal(429, 'TooManyRequests'),
+  refusal(500, 'InternalError'),
+  refusal(504, 'Timeout'),
+]
+const faults = fc.record({
+  refuse: fc.nat(3),
+  cut: fc.nat(4),
+  silent: fc.nat(6),
+  twice: fc.nat(3),
+  drop: fc.nat(6),
+  late: fc.nat(3),
 })
+const program = fc.array(
+  fc.record({ name: fc.constantFrom('a', 'b', 'c'), isRemoval: fc.boolean(), pass: fc.nat(20_000) }),
+  { minLength: 1, maxLength: 12 },
+)
+
+test(
+  'whatever goes wrong on the way, nothing known goes back, and some time after it ends the cache is the state of ' +
+    'the server',
+  async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.nat(10_000), faults, program, async (seed, rates, steps) => {
+        const world = await openWorld(seed)
+        let isCalm = false
+        const strikes = (rate: number) => !isCalm && rate > 0 && world.scheduler.random.fraction() < rate / 20
+        const { cache, end } = await start(world, (serve, clock) => async (request) => {
+          await clock.sleep(1 + world.scheduler.random.fraction() * 200)
+          if (strikes(rates.refuse)) throw new Error('connection reset')
+          if (strikes(rates.refuse))
+            return (
+              REFUSALS[Math.floor(world.scheduler.random.fraction() * REFUSALS.length)] ?? refusal(500, 'InternalError')
+            )
+          const response = await serve(request)
+          if (!isWatch(request.path)) return response
+          return {
+            ...response,
+            async *lines() {
+              for await (const line of response.lines()) {
+                if (strikes(rates.late)) await clock.sleep(world.scheduler.random.fraction() * 10_000)
+                if (strikes(rates.cut)) throw new Error('connection reset')
+                if (strikes(rates.silent)) yield* silence()
+                if (strikes(rates.drop)) continue
+                yield line
+                if (strikes(rates.twice)) yield line
+              }
+            },
+          }
+        })
+        const highest = new Map<string, number>()
+        cache.subscribe((change) => {
+          const { name, resourceVersion } = change.object.metadata
+          if (change.is === 'removed') return
+          expect(Number(resourceVersion)).toBeGreaterThan(highest.get(name) ?? 0)
+          highest.set(name, Number(resourceVersion))
+        })
+        for (const [index, { name, isRemoval, pass }] of steps.entries()) {
+          if (isRemoval) await remove(world, name)
+          else await put(world, name, index)
+          await world.pass(pass)
+        }
+        isCalm = true
+        const wanted = (await actual(world)).join()
+        await world.until(() => cache.isReady && known(cache).join() === wanted, RELIST_MILLISECONDS * 1.5 + 60_000)
+        await end()
+      }),
+      { numRuns: 60 },
+    )
+  },
+)

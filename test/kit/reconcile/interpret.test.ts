@@ -16,14 +16,25 @@ const FINALIZER = 'kit.svccloud.example/parent'
 async function open(spec: ParentSpec = { size: 1 }, metadata: object = {}) {
   const world = await openWorld()
   const writes: string[] = []
-  const noting = (serve: Transport): Transport => (request) => {
-    if (request.method !== 'GET') writes.push(`${request.method} ${request.path.split('?')[0]?.split('/').slice(6).join('/')}`)
-    return serve(request)
-  }
+  const noting =
+    (serve: Transport): Transport =>
+    (request) => {
+      if (request.method !== 'GET')
+        writes.push(`${request.method} ${request.path.split('?')[0]?.split('/').slice(6).join('/')}`)
+      return serve(request)
+    }
   const { store, clock } = world.join('controller', noting)
-  const caches = openCaches({ store, clock, random: world.scheduler.random, log: silentLog, registry: openRegistry({ isProcessWide: false }) })
+  const caches = openCaches({
+    store,
+    clock,
+    random: world.scheduler.random,
+    log: silentLog,
+    registry: openRegistry({ isProcessWide: false }),
+  })
   const [parents, children] = [caches.of(Parent), caches.of(Child)]
-  const made = await world.settled(world.admin.create(Parent, { metadata: { namespace: NAMESPACE, name: 'p', ...metadata }, spec }))
+  const made = await world.settled(
+    world.admin.create(Parent, { metadata: { namespace: NAMESPACE, name: 'p', ...metadata }, spec }),
+  )
   const stop = new AbortController()
   caches.start(stop.signal)
   await world.settled(caches.ready())
@@ -31,15 +42,21 @@ async function open(spec: ParentSpec = { size: 1 }, metadata: object = {}) {
   const interpreter: Interpreter = { store, caches, clock, finalizer: FINALIZER, mayAct: () => true }
   /** Interprets over the root as the cache knows it, then lets the watches catch up. */
   const act = async (actions: readonly Action[], more: Partial<Interpreter> = {}) => {
-    const result = await world.settled(interpret(Parent, parents.get(keyOf(made)) ?? made, actions, { ...interpreter, ...more }))
+    const result = await world.settled(
+      interpret(Parent, parents.get(keyOf(made)) ?? made, actions, { ...interpreter, ...more }),
+    )
     await world.pass(10)
     return result
   }
-  const root = async () => (await world.settled(world.admin.get(Parent, keyOf(made)))) as KubeObject<ParentSpec, ParentStatus>
+  const root = async () =>
+    (await world.settled(world.admin.get(Parent, keyOf(made)))) as KubeObject<ParentSpec, ParentStatus>
   return { world, writes, parents, children, act, root, interpreter, clock }
 }
 
-const child = (name: string, spec: object = {}) => ({ metadata: { namespace: NAMESPACE, name }, spec: { parent: 'p', index: 0, ...spec } })
+const child = (name: string, spec: object = {}) => ({
+  metadata: { namespace: NAMESPACE, name },
+  spec: { parent: 'p', index: 0, ...spec },
+})
 const ensure = (name: string, spec: object = {}): Action => ({ do: 'ensure', type: Child, draft: child(name, spec) })
 
 describe('ensure', () => {
@@ -64,7 +81,12 @@ describe('ensure', () => {
   })
   test('leaves alone what is being deleted', async () => {
     const { act, world, writes } = await open()
-    await world.settled(world.admin.create(Child, { ...child('c'), metadata: { namespace: NAMESPACE, name: 'c', finalizers: ['kit.svccloud.example/hold'] } }))
+    await world.settled(
+      world.admin.create(Child, {
+        ...child('c'),
+        metadata: { namespace: NAMESPACE, name: 'c', finalizers: ['kit.svccloud.example/hold'] },
+      }),
+    )
     await world.settled(world.admin.delete(Child, { namespace: NAMESPACE, name: 'c' }))
     await world.pass(10)
     await act([ensure('c', { index: 3 })])
@@ -85,20 +107,38 @@ test('remove is free when the object is gone or going', async () => {
 })
 
 describe('status', () => {
-  test('is one write for the whole plan, merged by field, with observedGeneration; none when nothing changes', async () => {
-    const { act, root, writes } = await open()
-    const plan: Action[] = [{ do: 'status', status: { state: 'up', detail: { a: '1', b: '2' } } }, { do: 'status', status: { children: 2 } }]
-    await act(plan)
-    expect((await root()).status).toEqual({ observedGeneration: 1, state: 'up', detail: { a: '1', b: '2' }, children: 2 })
-    expect((await act(plan)).done).toEqual([])
-    expect(writes).toEqual(['PATCH parents/p/status'])
-    await act([{ do: 'status', status: { children: undefined, detail: { a: '1' } } }])
-    expect((await root()).status).toEqual({ observedGeneration: 1, state: 'up', detail: { a: '1' } })
-  })
+  test(
+    'is one write for the whole plan, merged by field, with ' + 'observedGeneration; none when nothing changes',
+    async () => {
+      const { act, root, writes } = await open()
+      const plan: Action[] = [
+        { do: 'status', status: { state: 'up', detail: { a: '1', b: '2' } } },
+        { do: 'status', status: { children: 2 } },
+      ]
+      await act(plan)
+      expect((await root()).status).toEqual({
+        observedGeneration: 1,
+        state: 'up',
+        detail: { a: '1', b: '2' },
+        children: 2,
+      })
+      expect((await act(plan)).done).toEqual([])
+      expect(writes).toEqual(['PATCH parents/p/status'])
+      await act([{ do: 'status', status: { children: undefined, detail: { a: '1' } } }])
+      expect((await root()).status).toEqual({ observedGeneration: 1, state: 'up', detail: { a: '1' } })
+    },
+  )
   test('conditions keep lastTransitionTime while their status stays, and others stay untouched', async () => {
     const { act, root, world, clock } = await open()
-    const ready = (status: 'True' | 'False', reason: string): Action => ({ do: 'status', status: {}, conditions: [{ type: 'Ready', status, reason, message: '' }] })
-    await act([{ do: 'status', status: {}, conditions: [{ type: 'Placed', status: 'True', reason: 'Placed', message: '' }] }, ready('False', 'Starting')])
+    const ready = (status: 'True' | 'False', reason: string): Action => ({
+      do: 'status',
+      status: {},
+      conditions: [{ type: 'Ready', status, reason, message: '' }],
+    })
+    await act([
+      { do: 'status', status: {}, conditions: [{ type: 'Placed', status: 'True', reason: 'Placed', message: '' }] },
+      ready('False', 'Starting'),
+    ])
     const [placed, first] = (await root()).status?.conditions ?? []
     await world.pass(5000)
     await act([ready('False', 'StillStarting')])
@@ -106,35 +146,58 @@ describe('status', () => {
     await world.pass(5000)
     const at = `${clock.now().toISOString().slice(0, 19)}Z`
     await act([ready('True', 'Started')])
-    expect((await root()).status?.conditions?.[1]).toEqual({ type: 'Ready', status: 'True', reason: 'Started', message: '', observedGeneration: 1, lastTransitionTime: at })
+    expect((await root()).status?.conditions?.[1]).toEqual({
+      type: 'Ready',
+      status: 'True',
+      reason: 'Started',
+      message: '',
+      observedGeneration: 1,
+      lastTransitionTime: at,
+    })
   })
   test('is refused when the root has changed since it was seen', async () => {
     const { interpreter, world, root } = await open()
     const stale = await root()
     await world.settled(world.admin.patch(Parent, keyOf(stale), { spec: { size: 2 } }))
-    await expect(world.settled(interpret(Parent, stale, [{ do: 'status', status: { state: 'up' } }], interpreter))).rejects.toMatchObject({ reason: 'Conflict' })
+    await expect(
+      world.settled(interpret(Parent, stale, [{ do: 'status', status: { state: 'up' } }], interpreter)),
+    ).rejects.toMatchObject({ reason: 'Conflict' })
     expect((await root()).status).toBeUndefined()
   })
   test('that was decided before an action failed is kept', async () => {
     const { act, root } = await open()
     const failing = { fail: async () => Promise.reject(new Unavailable('the database')) }
-    await expect(act([{ do: 'status', status: { state: 'trying' } }, { do: 'effect', name: 'fail', input: {} }, ensure('never')], { effects: failing })).rejects.toThrow(Unavailable)
+    await expect(
+      act([{ do: 'status', status: { state: 'trying' } }, { do: 'effect', name: 'fail', input: {} }, ensure('never')], {
+        effects: failing,
+      }),
+    ).rejects.toThrow(Unavailable)
     expect((await root()).status?.state).toBe('trying')
   })
 })
 
 test('change is conditional, free when true, and what follows builds on it', async () => {
   const { act, root, writes } = await open()
-  const plan: Action[] = [{ do: 'change', patch: { spec: { size: 2 }, metadata: { labels: { x: 'y' } } } }, { do: 'status', status: { state: 'up' } }]
+  const plan: Action[] = [
+    { do: 'change', patch: { spec: { size: 2 }, metadata: { labels: { x: 'y' } } } },
+    { do: 'status', status: { state: 'up' } },
+  ]
   await act(plan)
-  expect(await root()).toMatchObject({ spec: { size: 2 }, metadata: { labels: { x: 'y' }, generation: 2 }, status: { state: 'up', observedGeneration: 2 } })
+  expect(await root()).toMatchObject({
+    spec: { size: 2 },
+    metadata: { labels: { x: 'y' }, generation: 2 },
+    status: { state: 'up', observedGeneration: 2 },
+  })
   await act(plan)
   expect(writes).toEqual(['PATCH parents/p', 'PATCH parents/p/status'])
 })
 
 test('the earliest wait counts, and the plan goes on behind it', async () => {
   const { act, children } = await open()
-  expect(await act([{ do: 'wait', seconds: 5, for: 'x' }, ensure('c'), { do: 'wait', seconds: 2, for: 'y' }])).toEqual({ waitSeconds: 2, done: ['ensure Child'] })
+  expect(await act([{ do: 'wait', seconds: 5, for: 'x' }, ensure('c'), { do: 'wait', seconds: 2, for: 'y' }])).toEqual({
+    waitSeconds: 2,
+    done: ['ensure Child'],
+  })
   expect(children.size).toBe(1)
 })
 
@@ -150,7 +213,9 @@ test('finalized writes the status first and lets the root go', async () => {
 test('an effect is called in its turn with its input and the root; an unknown one is a bug', async () => {
   const { act, children } = await open()
   const calls: unknown[] = []
-  const effects = { note: async (input: object, seen: KubeObject) => void calls.push([input, seen.metadata.name, children.size]) }
+  const effects = {
+    note: async (input: object, seen: KubeObject) => void calls.push([input, seen.metadata.name, children.size]),
+  }
   await act([ensure('c'), { do: 'effect', name: 'note', input: { a: 1 } }], { effects })
   expect(calls).toEqual([[{ a: 1 }, 'p', 1]])
   await expect(act([{ do: 'effect', name: 'other', input: {} }], { effects })).rejects.toThrow('unknown effect other')
@@ -158,8 +223,16 @@ test('an effect is called in its turn with its input and the root; an unknown on
 
 test('nothing takes effect once another process may lead', async () => {
   const { act, writes } = await open()
-  const plans: Action[][] = [[ensure('c')], [{ do: 'status', status: { state: 'x' } }], [{ do: 'change', patch: { spec: { size: 9 } } }], [{ do: 'effect', name: 'e', input: {} }]]
-  for (const plan of plans) await expect(act(plan, { mayAct: () => false, effects: { e: async () => void writes.push('effect') } })).rejects.toThrow(Unavailable)
+  const plans: Action[][] = [
+    [ensure('c')],
+    [{ do: 'status', status: { state: 'x' } }],
+    [{ do: 'change', patch: { spec: { size: 9 } } }],
+    [{ do: 'effect', name: 'e', input: {} }],
+  ]
+  for (const plan of plans)
+    await expect(
+      act(plan, { mayAct: () => false, effects: { e: async () => void writes.push('effect') } }),
+    ).rejects.toThrow(Unavailable)
   expect(writes).toEqual([])
 })
 
@@ -172,22 +245,39 @@ describe('operation', () => {
     },
   })
 
-  test('the record is written first, then the mirror together with the status; a step that is known is free', async () => {
-    const { act, root, writes } = await open({ size: 1, operation: STANZA })
-    const log: OperationAction[] = []
-    const operations = records(log)
-    const step: Action[] = [{ do: 'operation', id: 'op1', step: 'storage' }, { do: 'status', status: { state: 'creating' } }]
-    await act(step, { operations })
-    await act(step, { operations })
-    expect([log.length, writes.length]).toEqual([1, 1])
-    await act([{ do: 'status', status: { state: 'up' } }, { do: 'operation', id: 'op1', step: 'started', outcome: 'succeeded' }], { operations })
-    expect((await root()).status).toMatchObject({ state: 'up', operation: { id: 'op1', step: 'started', status: 'succeeded' } })
-    expect([log.length, writes.length]).toEqual([2, 2])
-  })
+  test(
+    'the record is written first, then the mirror together with ' + 'the status; a step that is known is free',
+    async () => {
+      const { act, root, writes } = await open({ size: 1, operation: STANZA })
+      const log: OperationAction[] = []
+      const operations = records(log)
+      const step: Action[] = [
+        { do: 'operation', id: 'op1', step: 'storage' },
+        { do: 'status', status: { state: 'creating' } },
+      ]
+      await act(step, { operations })
+      await act(step, { operations })
+      expect([log.length, writes.length]).toEqual([1, 1])
+      await act(
+        [
+          { do: 'status', status: { state: 'up' } },
+          { do: 'operation', id: 'op1', step: 'started', outcome: 'succeeded' },
+        ],
+        { operations },
+      )
+      expect((await root()).status).toMatchObject({
+        state: 'up',
+        operation: { id: 'op1', step: 'started', status: 'succeeded' },
+      })
+      expect([log.length, writes.length]).toEqual([2, 2])
+    },
+  )
   test('a record that cannot be kept leaves the mirror as it was', async () => {
     const { act, root } = await open({ size: 1, operation: STANZA })
     const operations = { record: async () => Promise.reject(new Unavailable('history')) }
-    await expect(act([{ do: 'operation', id: 'op1', step: 's', outcome: 'succeeded' }], { operations })).rejects.toThrow(Unavailable)
+    await expect(
+      act([{ do: 'operation', id: 'op1', step: 's', outcome: 'succeeded' }], { operations }),
+    ).rejects.toThrow(Unavailable)
     expect((await root()).status?.operation).toBeUndefined()
   })
   test('what has ended stays as it ended', async () => {
@@ -205,12 +295,20 @@ describe('mergePatch', () => {
   const name = fc.constantFrom('a', 'b', 'c')
   const { record } = fc.letrec((tie) => ({
     record: fc.dictionary(name, tie('json'), { noNullPrototype: true }),
-    json: fc.oneof({ depthSize: 'small' }, fc.integer(), fc.string({ maxLength: 2 }), fc.boolean(), fc.array(tie('json'), { maxLength: 2 }), tie('record')),
+    json: fc.oneof(
+      { depthSize: 'small' },
+      fc.integer(),
+      fc.string({ maxLength: 2 }),
+      fc.boolean(),
+      fc.array(tie('json'), { maxLength: 2 }),
+      tie('record'),
+    ),
   }))
   /** RFC 7396. */
   function merged(target: unknown, patch: unknown): unknown {
     if (typeof patch !== 'object' || patch === null || Array.isArray(patch)) return patch
-    const result: Record<string, unknown> = typeof target === 'object' && target !== null && !Array.isArray(target) ? { ...target } : {}
+    const result: Record<string, unknown> =
+      typeof target === 'object' && target !== null && !Array.isArray(target) ? { ...target } : {}
     for (const [name, value] of Object.entries(patch)) {
       if (value === null) delete result[name]
       else result[name] = merged(result[name], value)

@@ -17,24 +17,50 @@ interface Candidate {
 
 let identities = 0
 
-function stand(world: World, name: string, disturb?: (serve: Transport) => Transport, endedIdentity?: string): Candidate {
+function stand(
+  world: World,
+  name: string,
+  disturb?: (serve: Transport) => Transport,
+  endedIdentity?: string,
+): Candidate {
   const { process, store, clock } = world.join(name, disturb)
   const stop = new AbortController()
   let mayAct = () => false
   let isLeading = false
   let outcome: string | undefined
-  const options = { store, clock, namespace: NAMESPACE, name: 'lead', identity: `${name}-${identities++}`, ...(endedIdentity === undefined ? {} : { endedIdentity }), random: world.scheduler.random, log: silentLog, registry: openRegistry({ isProcessWide: false }) }
-  void runElected(options, async (lead) => {
-    mayAct = lead.mayAct
-    isLeading = true
-    await new Promise<void>((resolve) => lead.signal.addEventListener('abort', () => resolve(), { once: true }))
-    await clock.sleep(500) // what has been begun is finished
-    isLeading = false
-  }, stop.signal).then((ended) => (outcome = ended))
-  return { mayAct: () => process.isRunning && mayAct(), isLeading: () => process.isRunning && isLeading, outcome: () => outcome, stop: () => stop.abort(), crash: () => process.crash() }
+  const options = {
+    store,
+    clock,
+    namespace: NAMESPACE,
+    name: 'lead',
+    identity: `${name}-${identities++}`,
+    ...(endedIdentity === undefined ? {} : { endedIdentity }),
+    random: world.scheduler.random,
+    log: silentLog,
+    registry: openRegistry({ isProcessWide: false }),
+  }
+  void runElected(
+    options,
+    async (lead) => {
+      mayAct = lead.mayAct
+      isLeading = true
+      await new Promise<void>((resolve) => lead.signal.addEventListener('abort', () => resolve(), { once: true }))
+      await clock.sleep(500) // what has been begun is finished
+      isLeading = false
+    },
+    stop.signal,
+  ).then((ended) => (outcome = ended))
+  return {
+    mayAct: () => process.isRunning && mayAct(),
+    isLeading: () => process.isRunning && isLeading,
+    outcome: () => outcome,
+    stop: () => stop.abort(),
+    crash: () => process.crash(),
+  }
 }
 
-const holder = async (world: World) => (await world.settled(world.admin.get(Lease, { namespace: NAMESPACE, name: 'lead' })))?.spec.holderIdentity
+const holder = async (world: World) =>
+  (await world.settled(world.admin.get(Lease, { namespace: NAMESPACE, name: 'lead' })))?.spec.holderIdentity
 
 test('the first leads at once, the second waits, and takes over at once when the first stops', async () => {
   const world = await openWorld()
@@ -133,19 +159,27 @@ test('stopping before the lead was won says stopped and leaves the lease alone',
   expect(await holder(world)).toMatch(/^first/)
 })
 
-const program = fc.array(fc.record({ who: fc.nat(2), does: fc.constantFrom('crash', 'stop', 'cut', 'mend', 'nothing'), pass: fc.integer({ min: 1, max: 25_000 }) }), { minLength: 3, maxLength: 15 })
+const program = fc.array(
+  fc.record({
+    who: fc.nat(2),
+    does: fc.constantFrom('crash', 'stop', 'cut', 'mend', 'nothing'),
+    pass: fc.integer({ min: 1, max: 25_000 }),
+  }),
+  { minLength: 3, maxLength: 15 },
+)
 
 test('whatever is cut, crashes or stops: never two who may act, and when it is over somebody leads', async () => {
   await fc.assert(
     fc.asyncProperty(fc.nat(10_000), program, async (seed, steps) => {
       const world = await openWorld(seed)
       const cut = [false, false, false]
-      const raise = (who: number) => stand(world, `c${who}`, (serve) => async (request) => {
-        if (cut[who]) return new Promise<never>(() => {})
-        await new Promise<void>((resolve) => world.scheduler.after(world.scheduler.random.fraction() * 1500, resolve))
-        if (world.scheduler.random.fraction() < 0.1) throw new Error('connection reset')
-        return serve(request)
-      })
+      const raise = (who: number) =>
+        stand(world, `c${who}`, (serve) => async (request) => {
+          if (cut[who]) return new Promise<never>(() => {})
+          await new Promise<void>((resolve) => world.scheduler.after(world.scheduler.random.fraction() * 1500, resolve))
+          if (world.scheduler.random.fraction() < 0.1) throw new Error('connection reset')
+          return serve(request)
+        })
       const candidates = [0, 1, 2].map(raise)
       const alone = () => expect(candidates.filter((each) => each.mayAct()).length).toBeLessThanOrEqual(1)
       for (const { who, does, pass } of steps) {
@@ -158,7 +192,12 @@ test('whatever is cut, crashes or stops: never two who may act, and when it is o
       }
       cut.fill(false)
       for (const who of [0, 1, 2]) if (candidates[who]?.outcome() !== undefined) candidates[who] = raise(who)
-      await world.until(() => (alone(), candidates.some((each) => each.mayAct()) || candidates.every((each) => each.outcome() !== undefined)), 120_000)
+      await world.until(
+        () => (
+          alone(), candidates.some((each) => each.mayAct()) || candidates.every((each) => each.outcome() !== undefined)
+        ),
+        120_000,
+      )
     }),
     { numRuns: 100 },
   )

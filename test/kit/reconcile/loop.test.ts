@@ -29,20 +29,34 @@ const sizing = (caches: Caches): Reconciler<ParentSpec, ParentStatus, Seen> => (
   type: Parent,
   watches: [watch(Child, ({ metadata, spec }) => [{ namespace: metadata.namespace ?? '', name: spec.parent }])],
   finalizer: FINALIZER,
-  observe: (root) => ({ children: caches.of(Child).inNamespace(NAMESPACE).filter(({ spec }) => spec.parent === root.metadata.name).map(({ metadata }) => metadata.name) }),
+  observe: (root) => ({
+    children: caches
+      .of(Child)
+      .inNamespace(NAMESPACE)
+      .filter(({ spec }) => spec.parent === root.metadata.name)
+      .map(({ metadata }) => metadata.name),
+  }),
   plan(root, { children }, now) {
     const active = activeOperation(root)
-    const wanted = Array.from({ length: root.metadata.deletionTimestamp === undefined ? root.spec.size : 0 }, (_, index) => ({ index, name: `${root.metadata.name}-${index}` }))
+    const wanted = Array.from(
+      { length: root.metadata.deletionTimestamp === undefined ? root.spec.size : 0 },
+      (_, index) => ({ index, name: `${root.metadata.name}-${index}` }),
+    )
     const surplus = children.filter((name) => !wanted.some((each) => each.name === name))
     const missing = wanted.find(({ name }) => !children.includes(name))
-    const end = (outcome: 'succeeded' | 'failed'): Action[] => (active === undefined ? [] : [{ do: 'operation', id: active.id, step: 'done', outcome }])
+    const end = (outcome: 'succeeded' | 'failed'): Action[] =>
+      active === undefined ? [] : [{ do: 'operation', id: active.id, step: 'done', outcome }]
     if (surplus.length > 0) return surplus.map((name) => ({ do: 'remove', type: Child, key: key(name) }))
     if (root.metadata.deletionTimestamp !== undefined) return [...end('succeeded'), { do: 'finalized' }]
     if (missing !== undefined && isOverdue(root, now)) return end('failed')
     if (missing !== undefined) {
       return [
         { do: 'status', status: { state: 'making', children: children.length } },
-        { do: 'ensure', type: Child, draft: { metadata: key(missing.name), spec: { parent: root.metadata.name, index: missing.index } } },
+        {
+          do: 'ensure',
+          type: Child,
+          draft: { metadata: key(missing.name), spec: { parent: root.metadata.name, index: missing.index } },
+        },
       ]
     }
     return [{ do: 'status', status: { state: 'made', children: children.length } }, ...end('succeeded')]
@@ -62,20 +76,38 @@ interface Running {
   readonly store: Store
 }
 
-function run(world: World, make: (caches: Caches) => Reconciler<ParentSpec, ParentStatus, Seen>, more: { operations?: Operations; disturb?: (serve: Transport, clock: Clock) => Transport; workers?: number; mayAct?: () => boolean } = {}): Running & { crash(): void } {
+function run(
+  world: World,
+  make: (caches: Caches) => Reconciler<ParentSpec, ParentStatus, Seen>,
+  more: {
+    operations?: Operations
+    disturb?: (serve: Transport, clock: Clock) => Transport
+    workers?: number
+    mayAct?: () => boolean
+  } = {},
+): Running & { crash(): void } {
   const { process, store, clock } = world.join('controller', more.disturb)
   const registry = openRegistry({ isProcessWide: false })
   const { random } = world.scheduler
   const caches = openCaches({ store, clock, random, log: silentLog, registry })
   const controller = openController(make(caches), {
-    store, caches, clock, random, log: silentLog, metrics: openControllerMetrics(registry), operations: more.operations ?? keeping(),
-    ...(more.workers !== undefined && { workers: more.workers }), ...(more.mayAct && { mayAct: more.mayAct }),
+    store,
+    caches,
+    clock,
+    random,
+    log: silentLog,
+    metrics: openControllerMetrics(registry),
+    operations: more.operations ?? keeping(),
+    ...(more.workers !== undefined && { workers: more.workers }),
+    ...(more.mayAct && { mayAct: more.mayAct }),
   })
   const stop = new AbortController()
   caches.start(stop.signal)
   const running = controller.run(stop.signal)
   return {
-    registry, store, crash: () => process.crash(),
+    registry,
+    store,
+    crash: () => process.crash(),
     async stop() {
       stop.abort()
       await world.settled(running)
@@ -83,19 +115,28 @@ function run(world: World, make: (caches: Caches) => Reconciler<ParentSpec, Pare
   }
 }
 
-const create = (world: World, name: string, spec: ParentSpec) => world.settled(world.admin.create(Parent, { metadata: key(name), spec }))
+const create = (world: World, name: string, spec: ParentSpec) =>
+  world.settled(world.admin.create(Parent, { metadata: key(name), spec }))
 async function read(world: World, name: string): Promise<Root | undefined> {
   return world.settled(world.admin.get(Parent, key(name)))
 }
-async function untilRoot(world: World, name: string, isTrue: (root: Root | undefined) => boolean, withinMilliseconds = 3_600_000): Promise<void> {
+async function untilRoot(
+  world: World,
+  name: string,
+  isTrue: (root: Root | undefined) => boolean,
+  withinMilliseconds = 3_600_000,
+): Promise<void> {
   const deadline = world.scheduler.nowMilliseconds + withinMilliseconds
   while (!isTrue(await read(world, name))) {
-    if (world.scheduler.nowMilliseconds > deadline) throw new Error(`${name} did not come to it: ${JSON.stringify(await read(world, name))}`)
+    if (world.scheduler.nowMilliseconds > deadline)
+      throw new Error(`${name} did not come to it: ${JSON.stringify(await read(world, name))}`)
     await world.pass(250)
   }
 }
-const childrenOf = async (world: World) => (await world.settled(world.admin.list(Child))).items.map(({ metadata }) => metadata.name).sort()
-const inMinutes = (world: World, minutes: number) => new Date(world.scheduler.now().getTime() + minutes * 60_000).toISOString()
+const childrenOf = async (world: World) =>
+  (await world.settled(world.admin.list(Child))).items.map(({ metadata }) => metadata.name).sort()
+const inMinutes = (world: World, minutes: number) =>
+  new Date(world.scheduler.now().getTime() + minutes * 60_000).toISOString()
 
 test('brings roots to what they ask for, follows changes, and lets them go with everything they have', async () => {
   const world = await openWorld()
@@ -117,56 +158,77 @@ test('brings roots to what they ask for, follows changes, and lets them go with 
 test('is quiet once everything is as it should be', async () => {
   const world = await openWorld()
   let writes = 0
-  const controller = run(world, sizing, { disturb: (serve) => (request) => (request.method === 'GET' ? serve(request) : (writes++, serve(request))) })
+  const controller = run(world, sizing, {
+    disturb: (serve) => (request) => (request.method === 'GET' ? serve(request) : (writes++, serve(request))),
+  })
   await create(world, 'a', { size: 2 })
   await untilRoot(world, 'a', (root) => root?.status?.children === 2)
   const before = writes
   await world.pass(3_600_000) // with resyncs and lists
   expect(writes).toBe(before)
-  expect(await controller.registry.metrics()).toMatch(/controller_runtime_reconcile_total\{controller="parent",result="success"\} [5-9]/)
+  expect(await controller.registry.metrics()).toMatch(
+    /controller_runtime_reconcile_total\{controller="parent",result="success"\} [5-9]/,
+  )
   await controller.stop()
 })
 
-test('a root that fails is tried again ever more rarely, others go on, and it is well as soon as it can be', async () => {
-  const world = await openWorld()
-  let isBroken = true
-  let attempts = 0
-  const controller = run(world, (caches) => {
-    const reconciler = sizing(caches)
-    return {
-      ...reconciler,
-      observe(root, now) {
-        if (root.metadata.name === 'bad') attempts++
-        if (root.metadata.name === 'bad' && isBroken) throw new Unavailable('the database')
-        return reconciler.observe(root, now)
+test(
+  'a root that fails is tried again ever more rarely, others go ' + 'on, and it is well as soon as it can be',
+  async () => {
+    const world = await openWorld()
+    let isBroken = true
+    let attempts = 0
+    const controller = run(
+      world,
+      (caches) => {
+        const reconciler = sizing(caches)
+        return {
+          ...reconciler,
+          observe(root, now) {
+            if (root.metadata.name === 'bad') attempts++
+            if (root.metadata.name === 'bad' && isBroken) throw new Unavailable('the database')
+            return reconciler.observe(root, now)
+          },
+        }
       },
-    }
-  }, { workers: 1 })
-  await create(world, 'bad', { size: 1 })
-  await create(world, 'good', { size: 1 })
-  await untilRoot(world, 'good', (root) => root?.status?.state === 'made', 60_000)
-  await world.pass(600_000)
-  expect(attempts).toBeLessThan(60)
-  isBroken = false
-  await untilRoot(world, 'bad', (root) => root?.status?.state === 'made', 31_000)
-  isBroken = true
-  attempts = 0
-  await world.settled(world.admin.patch(Parent, key('bad'), { spec: { size: 2 } }))
-  await world.pass(1000)
-  expect(attempts, 'its next failure is its first').toBeGreaterThan(5)
-  await controller.stop()
-})
+      { workers: 1 },
+    )
+    await create(world, 'bad', { size: 1 })
+    await create(world, 'good', { size: 1 })
+    await untilRoot(world, 'good', (root) => root?.status?.state === 'made', 60_000)
+    await world.pass(600_000)
+    expect(attempts).toBeLessThan(60)
+    isBroken = false
+    await untilRoot(world, 'bad', (root) => root?.status?.state === 'made', 31_000)
+    isBroken = true
+    attempts = 0
+    await world.settled(world.admin.patch(Parent, key('bad'), { spec: { size: 2 } }))
+    await world.pass(1000)
+    expect(attempts, 'its next failure is its first').toBeGreaterThan(5)
+    await controller.stop()
+  },
+)
 
 test('a bug in a plan harms nobody else, and is counted', async () => {
   const world = await openWorld()
-  const controller = run(world, (caches) => {
-    const reconciler = sizing(caches)
-    return { ...reconciler, plan: (root, seen, now) => (root.metadata.name === 'bad' ? JSON.parse('{') as Action[] : reconciler.plan(root, seen, now)) }
-  }, { workers: 1 })
+  const controller = run(
+    world,
+    (caches) => {
+      const reconciler = sizing(caches)
+      return {
+        ...reconciler,
+        plan: (root, seen, now) =>
+          root.metadata.name === 'bad' ? (JSON.parse('{') as Action[]) : reconciler.plan(root, seen, now),
+      }
+    },
+    { workers: 1 },
+  )
   await create(world, 'bad', { size: 1 })
   await create(world, 'good', { size: 1 })
   await untilRoot(world, 'good', (root) => root?.status?.state === 'made', 60_000)
-  expect(await controller.registry.metrics()).toMatch(/controller_runtime_reconcile_panics_total\{controller="parent"\} [1-9]/)
+  expect(await controller.registry.metrics()).toMatch(
+    /controller_runtime_reconcile_panics_total\{controller="parent"\} [1-9]/,
+  )
   await controller.stop()
 })
 
@@ -208,7 +270,11 @@ describe('deadlines', () => {
   /** Children never come. */
   const stuck = (caches: Caches) => {
     const reconciler = sizing(caches)
-    return { ...reconciler, plan: (root: Root, seen: Seen, now: Date) => reconciler.plan(root, seen, now).filter((action) => action.do !== 'ensure') }
+    return {
+      ...reconciler,
+      plan: (root: Root, seen: Seen, now: Date) =>
+        reconciler.plan(root, seen, now).filter((action) => action.do !== 'ensure'),
+    }
   }
 
   test('the plan is asked when the deadline passes, and its verdict stands', async () => {
@@ -227,11 +293,15 @@ describe('deadlines', () => {
     const { clock } = world.join('slow')
     const controller = run(world, (caches) => {
       const reconciler = stuck(caches)
-      return { ...reconciler, observe: async (root: Root, now: Date) => {
-        const seen = await reconciler.observe(root, now)
-        await clock.sleep(2_000)
-        return seen
-      }, plan: (root: Root, seen: Seen, now: Date) => reconciler.plan(root, seen, now) }
+      return {
+        ...reconciler,
+        observe: async (root: Root, now: Date) => {
+          const seen = await reconciler.observe(root, now)
+          await clock.sleep(2_000)
+          return seen
+        },
+        plan: (root: Root, seen: Seen, now: Date) => reconciler.plan(root, seen, now),
+      }
     })
     await create(world, 'a', { size: 1, operation: stanza(world) })
     await world.pass(599_000)
@@ -243,7 +313,10 @@ describe('deadlines', () => {
 
   test('an operation whose reconciler fails on and on is ended all the same', async () => {
     const world = await openWorld()
-    const controller = run(world, (caches) => ({ ...sizing(caches), observe: () => Promise.reject(new Unavailable('the database')) }))
+    const controller = run(world, (caches) => ({
+      ...sizing(caches),
+      observe: () => Promise.reject(new Unavailable('the database')),
+    }))
     await create(world, 'a', { size: 1, operation: stanza(world) })
     await world.pass(600_000)
     expect((await read(world, 'a'))?.status?.operation).toBeUndefined()
@@ -256,14 +329,18 @@ describe('deadlines', () => {
 test('stopping finishes the turn that has begun and starts no other', async () => {
   const world = await openWorld()
   let begun = 0
-  const controller = run(world, (caches) => ({
-    ...sizing(caches),
-    observe: async () => {
-      begun++
-      await new Promise<void>((resolve) => world.scheduler.after(5000, resolve))
-      return { children: [] }
-    },
-  }), { workers: 1 })
+  const controller = run(
+    world,
+    (caches) => ({
+      ...sizing(caches),
+      observe: async () => {
+        begun++
+        await new Promise<void>((resolve) => world.scheduler.after(5000, resolve))
+        return { children: [] }
+      },
+    }),
+    { workers: 1 },
+  )
   await create(world, 'a', { size: 1 })
   await create(world, 'b', { size: 1 })
   await world.until(() => begun === 1)
@@ -282,51 +359,72 @@ test('a process that no longer leads writes nothing', async () => {
   await controller.stop()
 })
 
-const program = fc.array(fc.record({ name: fc.constantFrom('a', 'b'), does: fc.constantFrom('create', 'resize', 'delete', 'crash', 'meddle'), size: fc.nat(3), pass: fc.nat(5000) }), { minLength: 2, maxLength: 12 })
+const program = fc.array(
+  fc.record({
+    name: fc.constantFrom('a', 'b'),
+    does: fc.constantFrom('create', 'resize', 'delete', 'crash', 'meddle'),
+    size: fc.nat(3),
+    pass: fc.nat(5000),
+  }),
+  { minLength: 2, maxLength: 12 },
+)
 
-test('whatever is lost on the way and whenever the process dies: in the end every root is what it asks for, and what is gone left nothing', async () => {
-  await fc.assert(
-    fc.asyncProperty(fc.nat(10_000), program, async (seed, steps) => {
-      const world = await openWorld(seed)
-      let isCalm = false
-      const strikes = (percent: number) => !isCalm && world.scheduler.random.fraction() < percent / 100
-      const disturb = (serve: Transport, clock: Clock): Transport => async (request) => {
-        await clock.sleep(world.scheduler.random.fraction() * 300)
-        if (strikes(5)) throw new Error('connection reset')
-        const response = await serve(request)
-        await clock.sleep(world.scheduler.random.fraction() * 300) // a crash here: done, and nobody knows
-        if (strikes(5)) throw new Error('reply lost')
-        return response
-      }
-      const ended: string[] = []
-      const start = () => run(world, sizing, { disturb, operations: keeping(ended), workers: 2 })
-      let controller = start()
-      let operations = 0
-      for (const { name, does, size, pass } of steps) {
-        const there = await read(world, name)
-        const operation = { id: `op${operations++}`, kind: 'parent.change', deadlineAt: inMinutes(world, 10) }
-        if (does === 'create' && there === undefined) await create(world, name, { size, operation })
-        if (does === 'resize' && there !== undefined) await world.settled(world.admin.patch(Parent, key(name), { spec: { size, operation } }))
-        if (does === 'delete') await world.settled(world.admin.delete(Parent, key(name)))
-        if (does === 'meddle') await world.settled(world.admin.delete(Child, key(`${name}-0`)))
-        if (does === 'crash') {
-          controller.crash()
-          controller = start()
+test(
+  'whatever is lost on the way and whenever the process dies: in the end every root is what it asks for, and what ' +
+    'is gone left nothing',
+  async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.nat(10_000), program, async (seed, steps) => {
+        const world = await openWorld(seed)
+        let isCalm = false
+        const strikes = (percent: number) => !isCalm && world.scheduler.random.fraction() < percent / 100
+        const disturb =
+          (serve: Transport, clock: Clock): Transport =>
+          async (request) => {
+            await clock.sleep(world.scheduler.random.fraction() * 300)
+            if (strikes(5)) throw new Error('connection reset')
+            const response = await serve(request)
+            await clock.sleep(world.scheduler.random.fraction() * 300) // a crash here: done, and nobody knows
+            if (strikes(5)) throw new Error('reply lost')
+            return response
+          }
+        const ended: string[] = []
+        const start = () => run(world, sizing, { disturb, operations: keeping(ended), workers: 2 })
+        let controller = start()
+        let operations = 0
+        for (const { name, does, size, pass } of steps) {
+          const there = await read(world, name)
+          const operation = { id: `op${operations++}`, kind: 'parent.change', deadlineAt: inMinutes(world, 10) }
+          if (does === 'create' && there === undefined) await create(world, name, { size, operation })
+          if (does === 'resize' && there !== undefined)
+            await world.settled(world.admin.patch(Parent, key(name), { spec: { size, operation } }))
+          if (does === 'delete') await world.settled(world.admin.delete(Parent, key(name)))
+          if (does === 'meddle') await world.settled(world.admin.delete(Child, key(`${name}-0`)))
+          if (does === 'crash') {
+            controller.crash()
+            controller = start()
+          }
+          await world.pass(pass)
         }
-        await world.pass(pass)
-      }
-      isCalm = true
-      await world.pass(120_000)
-      const roots = (await world.settled(world.admin.list(Parent))).items
-      for (const root of roots) {
-        expect(root.metadata.deletionTimestamp).toBeUndefined()
-        expect(root.status).toMatchObject({ state: 'made', children: root.spec.size, observedGeneration: root.metadata.generation })
-        expect(activeOperation(root)).toBeUndefined()
-      }
-      const wanted = roots.flatMap((root) => Array.from({ length: root.spec.size }, (_, index) => `${root.metadata.name}-${index}`)).sort()
-      expect(await childrenOf(world)).toEqual(wanted)
-      await controller.stop()
-    }),
-    { numRuns: 60 },
-  )
-})
+        isCalm = true
+        await world.pass(120_000)
+        const roots = (await world.settled(world.admin.list(Parent))).items
+        for (const root of roots) {
+          expect(root.metadata.deletionTimestamp).toBeUndefined()
+          expect(root.status).toMatchObject({
+            state: 'made',
+            children: root.spec.size,
+            observedGeneration: root.metadata.generation,
+          })
+          expect(activeOperation(root)).toBeUndefined()
+        }
+        const wanted = roots
+          .flatMap((root) => Array.from({ length: root.spec.size }, (_, index) => `${root.metadata.name}-${index}`))
+          .sort()
+        expect(await childrenOf(world)).toEqual(wanted)
+        await controller.stop()
+      }),
+      { numRuns: 60 },
+    )
+  },
+)

@@ -10,7 +10,12 @@ function open(seed = 1) {
   const process = new SimulatedProcess('p', scheduler)
   process.begin()
   const registry = openRegistry({ isProcessWide: false })
-  const queue = new WorkQueue({ name: 'q', clock: process.clock(), random: scheduler.random, metrics: openControllerMetrics(registry) })
+  const queue = new WorkQueue({
+    name: 'q',
+    clock: process.clock(),
+    random: scheduler.random,
+    metrics: openControllerMetrics(registry),
+  })
   const arrived: (string | undefined)[] = []
   let isWaiting = false
   /** What is ready now, taken and done, in order. */
@@ -96,14 +101,18 @@ describe('delays', () => {
     await pass(10_000)
     expect(await drain()).toEqual([])
   })
-  test('no delay at all passes through the clock, so that a key that always wants another look leaves room for others', async () => {
-    const { queue, drain, pass } = open()
-    queue.addAfter('restless', 0)
-    queue.add('a')
-    expect(await drain()).toEqual(['a'])
-    await pass(1)
-    expect(await drain()).toEqual(['restless'])
-  })
+  test(
+    'no delay at all passes through the clock, so that a key that always ' +
+      'wants another look leaves room for others',
+    async () => {
+      const { queue, drain, pass } = open()
+      queue.addAfter('restless', 0)
+      queue.add('a')
+      expect(await drain()).toEqual(['a'])
+      await pass(1)
+      expect(await drain()).toEqual(['restless'])
+    },
+  )
   test('an add settles the delay', async () => {
     const { queue, drain, pass } = open()
     queue.addAfter('a', 1000)
@@ -150,8 +159,19 @@ test('metrics carry the names of controller-runtime', async () => {
   expect(text).toContain('workqueue_longest_running_processor_seconds{name="q"} 2')
 })
 
-type Step = { readonly is: 'add' | 'low' | 'later' | 'fail' | 'take' | 'done' | 'pass'; readonly key: string; readonly amount: number }
-const steps = fc.array(fc.record({ is: fc.constantFrom('add', 'low', 'later', 'fail', 'take', 'done', 'pass'), key: fc.constantFrom('a', 'b', 'c', 'd'), amount: fc.nat(3000) }) as fc.Arbitrary<Step>, { maxLength: 60 })
+type Step = {
+  readonly is: 'add' | 'low' | 'later' | 'fail' | 'take' | 'done' | 'pass'
+  readonly key: string
+  readonly amount: number
+}
+const steps = fc.array(
+  fc.record({
+    is: fc.constantFrom('add', 'low', 'later', 'fail', 'take', 'done', 'pass'),
+    key: fc.constantFrom('a', 'b', 'c', 'd'),
+    amount: fc.nat(3000),
+  }) as fc.Arbitrary<Step>,
+  { maxLength: 60 },
+)
 
 test('no key is ever with two workers, and every key that was added is looked at after it was added', async () => {
   await fc.assert(

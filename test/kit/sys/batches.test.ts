@@ -6,13 +6,19 @@ function held(itemsMaximum?: number) {
   const begun: { readonly key: string; readonly items: readonly number[]; readonly end: () => void }[] = []
   const ask = inBatches<number, string>({
     ...(itemsMaximum === undefined ? {} : { itemsMaximum }),
-    work: (batch: readonly Asked<number, string>[], key) => new Promise((resolve) => begun.push({
-      key, items: batch.map(({ item }) => item),
-      end: () => {
-        for (const { item, resolve: answer, reject } of batch) if (item < 0) reject(new Error(`no ${item}`)); else answer(`${key}${item}`)
-        resolve()
-      },
-    })),
+    work: (batch: readonly Asked<number, string>[], key) =>
+      new Promise((resolve) =>
+        begun.push({
+          key,
+          items: batch.map(({ item }) => item),
+          end: () => {
+            for (const { item, resolve: answer, reject } of batch)
+              if (item < 0) reject(new Error(`no ${item}`))
+              else answer(`${key}${item}`)
+            resolve()
+          },
+        }),
+      ),
   })
   return { begun, ask }
 }
@@ -29,7 +35,10 @@ it('does together what is asked for in one turn, and then what has come meanwhil
   begun[0]?.end()
   expect(await Promise.all(first)).toEqual(['a1', 'a2'])
   await settle()
-  expect(begun.map(({ items }) => items)).toEqual([[1, 2], [3, 4, 5]])
+  expect(begun.map(({ items }) => items)).toEqual([
+    [1, 2],
+    [3, 4, 5],
+  ])
   begun[1]?.end()
   expect(await Promise.all(second)).toEqual(['a3', 'a4', 'a5'])
 })

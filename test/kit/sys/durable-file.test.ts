@@ -5,7 +5,9 @@ import { afterEach, beforeEach, expect, it } from 'vitest'
 import { writeDurably } from '../../../kit/sys/durable-file.ts'
 
 let folder = ''
-beforeEach(async () => { folder = await mkdtemp(join(tmpdir(), 'durable-file-')) })
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'durable-file-'))
+})
 afterEach(() => rm(folder, { recursive: true }))
 
 it('replaces a file as a whole and for its owner only', async () => {

@@ -27,7 +27,9 @@ test('the lock goes with its holder, however that ends', async () => {
     globalThis.release = tryLock(${JSON.stringify(file)})
     console.log('locked')
     setInterval(() => {}, 1000)`
-  const holder = spawn(process.execPath, ['--input-type=module', '-e', program], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const holder = spawn(process.execPath, ['--input-type=module', '-e', program], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
   await once(holder.stdout, 'data')
   expect(tryLock(file)).toBeUndefined()
   holder.kill('SIGKILL')

@@ -62,7 +62,8 @@ export class ConsoleLine implements GuestConsole {
 
   #change(status: ConsoleStatus): void {
     const { isConnected, isRunning, incarnation } = this.#status
-    if (isConnected === status.isConnected && isRunning === status.isRunning && incarnation === status.incarnation) return
+    if (isConnected === status.isConnected && isRunning === status.isRunning && incarnation === status.incarnation)
+      return
     this.#status = status
     this.#tell({ type: 'status', status })
   }

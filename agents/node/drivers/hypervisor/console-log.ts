@@ -1,4 +1,5 @@
-/** The file to which QEMU writes what a guest prints, with and without an agent. It only grows; what nobody will ask for again is given back to
+/** The file to which QEMU writes what a guest prints, with and without an agent. It only grows; what nobody will ask
+ *  for again is given back to
  *  the disk from its beginning, because a file that is cut off loses what is written in that moment. */
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import { join } from 'node:path'
@@ -32,7 +33,8 @@ export class ConsoleLog {
     return this.#read(LOG_BYTES_MAXIMUM)
   }
 
-  /** Keeps what the log takes of the disk within bounds. Rejects when the file system cannot give back a part of a file. */
+  /** Keeps what the log takes of the disk within bounds. Rejects when the file system cannot give back a part of a
+   *  file. */
   async trim(): Promise<void> {
     const end = Math.floor((this.#offset - CONSOLE_TAIL_BYTES) / BLOCK_BYTES) * BLOCK_BYTES
     if (end - this.#freed < LOG_BYTES_MAXIMUM) return

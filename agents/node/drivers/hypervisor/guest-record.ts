@@ -13,7 +13,11 @@ import { KEY_FILE, Move } from './qemu-move.ts'
 const RECORD_FILE = 'guest.json'
 
 export const GuestRecord = z.strictObject({
-  name: z.string(), uid: z.string(), incarnation: z.int(), uuid: z.string(), startedAt: z.string(),
+  name: z.string(),
+  uid: z.string(),
+  incarnation: z.int(),
+  uuid: z.string(),
+  startedAt: z.string(),
   /** Processes of another boot of the host are gone, whatever their numbers say. */
   bootId: z.string(),
   forwards: z.array(z.strictObject({ guestPort: z.int(), host: z.string(), hostPort: z.int() })),
@@ -29,9 +33,19 @@ export async function readGuestRecord(folder: string): Promise<GuestRecord | und
   const text = await readFile(join(folder, RECORD_FILE), 'utf8').catch(() => undefined)
   return text === undefined ? undefined : GuestRecord.parse(JSON.parse(text))
 }
-export const writeGuestRecord = (folder: string, record: GuestRecord): Promise<void> => writeDurably(join(folder, RECORD_FILE), JSON.stringify(record))
+export const writeGuestRecord = (folder: string, record: GuestRecord): Promise<void> =>
+  writeDurably(join(folder, RECORD_FILE), JSON.stringify(record))
 /** Files of one incarnation; the record goes last, so that a half-done removal is seen as a guest that is gone. */
-export const INCARNATION_FILES = [GUEST_FILES.qmp, GUEST_FILES.consoleInput, GUEST_FILES.pid, GUEST_FILES.seed, GUEST_FILES.output, KEY_FILE, ...USER_MODE_FILES, RECORD_FILE]
+export const INCARNATION_FILES = [
+  GUEST_FILES.qmp,
+  GUEST_FILES.consoleInput,
+  GUEST_FILES.pid,
+  GUEST_FILES.seed,
+  GUEST_FILES.output,
+  KEY_FILE,
+  ...USER_MODE_FILES,
+  RECORD_FILE,
+]
 
 /** The machine id of a guest: its name where that is a UUID, else made of it. */
 export function guestUuid(name: string): string {
@@ -40,12 +54,13 @@ export function guestUuid(name: string): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`
 }
 
-/** The living process of the guest in this folder (a real path), by its command line and working directory; the pidfile only saves the search. */
+/** The living process of the guest in this folder (a real path), by its command line and working directory; the pidfile
+ *  only saves the search. */
 export async function findGuestProcess(folder: string, uuid: string): Promise<number | undefined> {
   const noted = Number((await readFile(join(folder, GUEST_FILES.pid), 'utf8').catch(() => '')).trim())
-  if (noted > 0 && await isGuestProcess(noted, folder, uuid)) return noted
+  if (noted > 0 && (await isGuestProcess(noted, folder, uuid))) return noted
   for (const entry of await readdir('/proc')) {
-    if (/^\d+$/.test(entry) && await isGuestProcess(Number(entry), folder, uuid)) return Number(entry)
+    if (/^\d+$/.test(entry) && (await isGuestProcess(Number(entry), folder, uuid))) return Number(entry)
   }
   return undefined
 }
@@ -53,5 +68,5 @@ export async function findGuestProcess(folder: string, uuid: string): Promise<nu
 /** By its command line and working directory: a process id alone may be anybody's by now. */
 export async function isGuestProcess(pid: number, folder: string, uuid: string): Promise<boolean> {
   const words = await processArgumentsOf(pid)
-  return words !== undefined && words[words.indexOf('-uuid') + 1] === uuid && await processFolderOf(pid) === folder
+  return words !== undefined && words[words.indexOf('-uuid') + 1] === uuid && (await processFolderOf(pid)) === folder
 }

@@ -1,9 +1,12 @@
 /** What the agent needs of a hypervisor. Two implementations behind one contract suite: `qemu.ts` and `simulated.ts`.
- *  A guest outlives the agent. Its name is the Instance's name; uid and incarnation say which start of which Instance it is.
+ *  A guest outlives the agent. Its name is the Instance's name; uid and incarnation say which start of which Instance
+ *  it is.
  *  There is never more than one guest of a name on a host, running or ended.
  *
- *  A guest moves in three stages: the receiver waits for it (`receive`), the sender copies its memory while it goes on (`send`), and it is handed
- *  over. Until the hand-over begins the move can be given up and the guest goes on at the sender; from then on nobody cancels. Once the
+ *  A guest moves in three stages: the receiver waits for it (`receive`), the sender copies its memory while it goes on
+ *  (`send`), and it is handed
+ *  over. Until the hand-over begins the move can be given up and the guest goes on at the sender; from then on nobody
+ *  cancels. Once the
  *  sender has written everything the guest never goes on there, whatever became of the receiver. */
 import type { InstanceStatus } from '../../../../resources/instance.ts'
 
@@ -44,9 +47,14 @@ export interface Forward {
 }
 
 export interface Guest extends GuestIdentity {
-  /** `off`: the guest powered itself off, and is kept until `destroy` so that the fact survives the agent. `gone`: its process ended without that. */
-  readonly state: 'running' | 'off' | 'gone'
-    /** It waits for a guest that another host sends; nothing of it runs. Ends as `running`, or as `gone` when the attempt is over without that. */
+  /** `off`: the guest powered itself off, and is kept until `destroy` so that the fact survives the agent. `gone`: its
+   *  process ended without that. */
+  readonly state:
+    | 'running'
+    | 'off'
+    | 'gone'
+    /** It waits for a guest that another host sends; nothing of it runs. Ends as `running`, or as `gone` when the
+     *  attempt is over without that. */
     | 'receiving'
     /** It was sent whole to another host and stands still here. Never goes on. */
     | 'handed_over'
@@ -100,23 +108,29 @@ export type HypervisorKind = 'qemu-kvm' | 'qemu-tcg' | 'simulated'
 
 export interface Hypervisor {
   readonly kind: HypervisorKind
-  /** Every guest of this host, running or ended and not destroyed yet; attaches to those that an earlier agent started. */
+  /** Every guest of this host, running or ended and not destroyed yet; attaches to those that an earlier agent started.
+   */
   list(): Promise<readonly Guest[]>
   /** The guest of this name, or undefined. Attaches to it like `list`. */
   inspect(name: string): Promise<Guest | undefined>
-  /** Resolves when the guest runs. GuestExists when there is one of this name (also an ended one); GuestStartFailed when it did not come to life and nothing is left of it. */
+  /** Resolves when the guest runs. GuestExists when there is one of this name (also an ended one); GuestStartFailed
+   *  when it did not come to life and nothing is left of it. */
   start(definition: GuestDefinition): Promise<Guest>
-  /** Makes a guest of the definition that waits for its memory from another host instead of booting. Resolves when it listens (`Transfer.host`, `port`).
+  /** Makes a guest of the definition that waits for its memory from another host instead of booting. Resolves when it
+   *  listens (`Transfer.host`, `port`).
    *  Errors as `start`. A receiver whose agent was killed before it listened is `gone`. */
   receive(definition: GuestDefinition, reception: Reception): Promise<Guest>
-  /** Begins to send the running guest, once: free when this attempt has begun. Goes on by itself, also when the agent is killed, except for the
-   *  hand-over, which takes an agent. Its end is seen in `Guest.transfer`: `completed`, or `failed` and the guest goes on here. */
+  /** Begins to send the running guest, once: free when this attempt has begun. Goes on by itself, also when the agent
+   *  is killed, except for the
+   *  hand-over, which takes an agent. Its end is seen in `Guest.transfer`: `completed`, or `failed` and the guest goes
+   *  on here. */
   send(name: string, sending: Sending): Promise<void>
   /** Gives the sending up. Free when there is none, and when the hand-over has begun. */
   cancelSend(name: string): Promise<void>
   /** Presses the power button; the guest decides. Free when it is not running. */
   pressPowerButton(name: string): Promise<void>
-  /** Ends the guest if it runs, at once, and lets go of what it had. Resolves when its process is gone. Its console history stays. */
+  /** Ends the guest if it runs, at once, and lets go of what it had. Resolves when its process is gone. Its console
+   *  history stays. */
   destroy(name: string): Promise<void>
   /** `destroy`, and nothing is left of it, console history included. */
   forget(name: string): Promise<void>
@@ -145,7 +159,8 @@ export interface GuestConsole {
   /** The last CONSOLE_TAIL_BYTES of output, over all incarnations. */
   tail(): Buffer
   status(): ConsoleStatus
-  /** Bytes of one call stay together. False when the serial line is not attached, or the guest has yet to take too much of what was typed before. */
+  /** Bytes of one call stay together. False when the serial line is not attached, or the guest has yet to take too much
+   *  of what was typed before. */
   write(bytes: Buffer): boolean
   subscribe(listener: (event: ConsoleEvent) => void): () => void
 }

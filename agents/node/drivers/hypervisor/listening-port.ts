@@ -1,4 +1,5 @@
-/** Ports for programs that take a number and nothing else. Somebody else may be faster: whoever uses one tries again with another. */
+/** Ports for programs that take a number and nothing else. Somebody else may be faster: whoever uses one tries again
+ *  with another. */
 import { createServer } from 'node:net'
 
 export interface PortRange {
@@ -22,7 +23,9 @@ function tryPort(host: string, wanted: number): Promise<number> {
     server.once('error', reject)
     server.listen(wanted, host, () => {
       const address = server.address()
-      server.close(() => (typeof address === 'object' && address !== null ? resolve(address.port) : reject(new Error('no free port'))))
+      server.close(() =>
+        typeof address === 'object' && address !== null ? resolve(address.port) : reject(new Error('no free port')),
+      )
     })
   })
 }

@@ -1,4 +1,5 @@
-/** The command line of a guest: pure, and the same for the same input, so that a migration's target can be given the same devices in the same order. */
+/** The command line of a guest: pure, and the same for the same input, so that a migration's target can be given the
+ *  same devices in the same order. */
 import { type GuestNetwork, isOvn, OVN_DEVICE, ovnArguments } from '../network/ovn.ts'
 import { userModeArguments } from '../network/user-mode.ts'
 import type { Forward, GuestDefinition } from './hypervisor.ts'
@@ -10,9 +11,15 @@ export interface QemuMachine {
   readonly cpu: string
 }
 
-/** Files in the guest's folder, which is QEMU's working directory: relative, because socket addresses hold 107 bytes only. */
+/** Files in the guest's folder, which is QEMU's working directory: relative, because socket addresses hold 107 bytes
+ *  only. */
 export const GUEST_FILES = {
-  qmp: 'qmp.sock', consoleInput: 'console.in', consoleLog: 'console.log', pid: 'qemu.pid', seed: 'seed.iso', output: 'qemu.log',
+  qmp: 'qmp.sock',
+  consoleInput: 'console.in',
+  consoleLog: 'console.log',
+  pid: 'qemu.pid',
+  seed: 'seed.iso',
+  output: 'qemu.log',
 } as const
 
 /** Ports that later hot-plugged disks and interfaces take; q35 cannot add them at run time. */
@@ -24,52 +31,105 @@ const SMALL_GUEST_MEBIBYTES = 256
 /** The step in which QEMU takes sizes of memory. */
 const WITHHELD_KIBIBYTES = 8
 
-/** An emulated guest has a little less, so that its memory does not end where a word of QEMU's record of written pages does: QEMU before 9.0 clears a
- *  record of whole words without looking at what the processor may still write unrecorded, and what a guest writes then while it is moved is lost. */
-const memoryKibibytes = (mebibytes: number, { accelerator }: QemuMachine): number => mebibytes * 1024 - (accelerator === 'tcg' ? WITHHELD_KIBIBYTES : 0)
+/** An emulated guest has a little less, so that its memory does not end where a word of QEMU's record of written pages
+ *  does: QEMU before 9.0 clears a
+ *  record of whole words without looking at what the processor may still write unrecorded, and what a guest writes then
+ *  while it is moved is lost. */
+const memoryKibibytes = (mebibytes: number, { accelerator }: QemuMachine): number =>
+  mebibytes * 1024 - (accelerator === 'tcg' ? WITHHELD_KIBIBYTES : 0)
 
 const json = (fields: object): string => JSON.stringify(fields)
 
-/** `uuid` is what the guest sees as its machine id, and what its process is recognised by. `incoming`: it waits for its memory, and is `held` when
+/** `uuid` is what the guest sees as its machine id, and what its process is recognised by. `incoming`: it waits for its
+ *  memory, and is `held` when
  *  even with that it shall not go on by itself. */
-export function qemuArguments(guest: GuestDefinition, uuid: string, machine: QemuMachine, network: GuestNetwork, forwards: readonly Forward[], incoming?: 'free' | 'held'): string[] {
-  const translationMebibytes = guest.memoryMebibytes <= SMALL_GUEST_MEBIBYTES ? TRANSLATION_MEBIBYTES.small : TRANSLATION_MEBIBYTES.large
+export function qemuArguments(
+  guest: GuestDefinition,
+  uuid: string,
+  machine: QemuMachine,
+  network: GuestNetwork,
+  forwards: readonly Forward[],
+  incoming?: 'free' | 'held',
+): string[] {
+  const translationMebibytes =
+    guest.memoryMebibytes <= SMALL_GUEST_MEBIBYTES ? TRANSLATION_MEBIBYTES.small : TRANSLATION_MEBIBYTES.large
   return [
-    '-name', `guest=${guest.name},debug-threads=on`,
-    '-uuid', uuid,
-    '-nodefaults', '-no-user-config', '-display', 'none',
+    '-name',
+    `guest=${guest.name},debug-threads=on`,
+    '-uuid',
+    uuid,
+    '-nodefaults',
+    '-no-user-config',
+    '-display',
+    'none',
     // What joins guests of user-mode networking to the metadata service is a program that QEMU starts.
-    '-sandbox', `on,obsolete=deny${isOvn(network) || network.metadata === undefined ? ',elevateprivileges=deny,spawn=deny' : ''}`,
-    // Nothing follows the end of a guest's memory on its way: whoever has read the end has everything, and whoever has not has not.
-    '-machine', `${machine.machine},suppress-vmdesc=on`,
-    '-accel', machine.accelerator === 'kvm' ? 'kvm' : `tcg,tb-size=${translationMebibytes}`,
-    '-cpu', machine.cpu,
-    '-smp', String(guest.cores),
-    '-m', `${memoryKibibytes(guest.memoryMebibytes, machine)}K`,
-    '-rtc', 'base=utc',
+    '-sandbox',
+    `on,obsolete=deny${isOvn(network) || network.metadata === undefined ? ',elevateprivileges=deny,spawn=deny' : ''}`,
+    // Nothing follows the end of a guest's memory on its way: whoever has read the end has everything, and whoever has
+    // not has not.
+    '-machine',
+    `${machine.machine},suppress-vmdesc=on`,
+    '-accel',
+    machine.accelerator === 'kvm' ? 'kvm' : `tcg,tb-size=${translationMebibytes}`,
+    '-cpu',
+    machine.cpu,
+    '-smp',
+    String(guest.cores),
+    '-m',
+    `${memoryKibibytes(guest.memoryMebibytes, machine)}K`,
+    '-rtc',
+    'base=utc',
     // A guest that powers itself off stays, paused, until the agent has seen it.
-    '-action', 'shutdown=pause',
-    '-kernel', guest.boot.kernel, '-initrd', guest.boot.initialRamdisk, '-append', guest.boot.commandLine,
-    '-qmp', `unix:${GUEST_FILES.qmp},server=on,wait=off`,
+    '-action',
+    'shutdown=pause',
+    '-kernel',
+    guest.boot.kernel,
+    '-initrd',
+    guest.boot.initialRamdisk,
+    '-append',
+    guest.boot.commandLine,
+    '-qmp',
+    `unix:${GUEST_FILES.qmp},server=on,wait=off`,
     // Standard input and output are what `serial-line.ts` says.
-    '-chardev', 'stdio,id=console,signal=off',
-    '-serial', 'chardev:console',
+    '-chardev',
+    'stdio,id=console,signal=off',
+    '-serial',
+    'chardev:console',
     ...range(SPARE_PORTS).flatMap((index) => ['-device', `pcie-root-port,id=spare${index},chassis=${index + 1}`]),
     ...guest.disks.flatMap((disk, index) => [
-      '-blockdev', json({ driver: 'file', 'node-name': `file${index}`, filename: disk.path, locking: 'on', discard: 'unmap' }),
-      '-blockdev', json({ driver: 'qcow2', 'node-name': `disk${index}`, file: `file${index}`, discard: 'unmap' }),
-      '-device', json({ driver: 'virtio-blk-pci', id: `vd${index}`, drive: `disk${index}`, serial: disk.serial }),
+      '-blockdev',
+      json({ driver: 'file', 'node-name': `file${index}`, filename: disk.path, locking: 'on', discard: 'unmap' }),
+      '-blockdev',
+      json({ driver: 'qcow2', 'node-name': `disk${index}`, file: `file${index}`, discard: 'unmap' }),
+      '-device',
+      json({ driver: 'virtio-blk-pci', id: `vd${index}`, drive: `disk${index}`, serial: disk.serial }),
     ]),
-    '-blockdev', json({ driver: 'file', 'node-name': 'seed-file', filename: GUEST_FILES.seed, 'read-only': true }),
-    '-blockdev', json({ driver: 'raw', 'node-name': 'seed', file: 'seed-file', 'read-only': true }),
-    '-device', json({ driver: 'virtio-blk-pci', id: 'seed-disk', drive: 'seed', serial: 'cidata' }),
+    '-blockdev',
+    json({ driver: 'file', 'node-name': 'seed-file', filename: GUEST_FILES.seed, 'read-only': true }),
+    '-blockdev',
+    json({ driver: 'raw', 'node-name': 'seed', file: 'seed-file', 'read-only': true }),
+    '-device',
+    json({ driver: 'virtio-blk-pci', id: 'seed-disk', drive: 'seed', serial: 'cidata' }),
     ...guest.interfaces.flatMap(({ macAddress }, index) => [
-      ...(isOvn(network) ? ovnArguments(guest.name, index) : userModeArguments(network, index, index === 0 ? forwards : [])),
-      '-device', json({ driver: 'virtio-net-pci', id: `nic${index}`, netdev: `net${index}`, mac: macAddress, romfile: '', ...(isOvn(network) ? OVN_DEVICE : {}) }),
+      ...(isOvn(network)
+        ? ovnArguments(guest.name, index)
+        : userModeArguments(network, index, index === 0 ? forwards : [])),
+      '-device',
+      json({
+        driver: 'virtio-net-pci',
+        id: `nic${index}`,
+        netdev: `net${index}`,
+        mac: macAddress,
+        romfile: '',
+        ...(isOvn(network) ? OVN_DEVICE : {}),
+      }),
     ]),
-    '-device', 'virtio-balloon-pci,id=balloon',
-    '-device', 'virtio-rng-pci,id=rng',
-    '-pidfile', GUEST_FILES.pid,
+    '-device',
+    'virtio-balloon-pci,id=balloon',
+    '-device',
+    'virtio-rng-pci,id=rng',
+    '-pidfile',
+    GUEST_FILES.pid,
     ...(incoming === undefined ? [] : ['-incoming', 'defer']),
     ...(incoming === 'held' ? ['-S'] : []),
   ]

@@ -1,7 +1,10 @@
 /** What both ends of a move say to QEMU: one attempt in QEMU's terms. The order of things:
- *  the receiver waits (`beginReceive`); the sender copies mirrored disks, then the memory while the guest goes on (`beginSend`, `nextSendStep`);
- *  QEMU stops the guest and waits before the hand-over (pause-before-switchover), which only an agent orders. Up to that order everything can be
- *  given up, after it nothing: a cancel that races with the last bytes could leave a copy at each end. There is no return path: the sender has
+ *  the receiver waits (`beginReceive`); the sender copies mirrored disks, then the memory while the guest goes on
+ *  (`beginSend`, `nextSendStep`);
+ *  QEMU stops the guest and waits before the hand-over (pause-before-switchover), which only an agent orders. Up to
+ *  that order everything can be
+ *  given up, after it nothing: a cancel that races with the last bytes could leave a copy at each end. There is no
+ *  return path: the sender has
  *  handed over as soon as everything is written. */
 import { z } from 'zod'
 import { Instance } from '../../../../resources/instance.ts'
@@ -20,7 +23,9 @@ export const Move = z.strictObject({
   port: z.int().optional(),
   diskPort: z.int().optional(),
   /** The sender's. */
-  orders: z.strictObject({ downtimeLimitMilliseconds: z.int(), isThrottled: z.boolean(), timeoutSeconds: z.int() }).optional(),
+  orders: z
+    .strictObject({ downtimeLimitMilliseconds: z.int(), isThrottled: z.boolean(), timeoutSeconds: z.int() })
+    .optional(),
   /** The sender's QEMU may have been told to send the memory. */
   isStarted: z.boolean(),
   /** How it ended. */
@@ -41,7 +46,9 @@ const copyJob = (position: number): string => `copy-job${position}`
 const UNLIMITED_MEBIBYTES_PER_SECOND = 16 * 1024
 /** QEMU opens, flushes and connects within these commands, and does nothing else meanwhile. */
 const SLOW_COMMAND_MILLISECONDS = 60_000
-const slowly = (qmp: Qmp): Pick<Qmp, 'execute'> => ({ execute: (command, input) => qmp.execute(command, input, SLOW_COMMAND_MILLISECONDS) })
+const slowly = (qmp: Qmp): Pick<Qmp, 'execute'> => ({
+  execute: (command, input) => qmp.execute(command, input, SLOW_COMMAND_MILLISECONDS),
+})
 
 async function useKey(qmp: Pick<Qmp, 'execute'>, endpoint: 'client' | 'server'): Promise<void> {
   await qmp.execute('object-del', { id: CREDENTIALS }).catch(() => undefined) // of an earlier attempt
@@ -49,45 +56,91 @@ async function useKey(qmp: Pick<Qmp, 'execute'>, endpoint: 'client' | 'server'):
 }
 
 const setCapabilities = (qmp: Pick<Qmp, 'execute'>, states: Readonly<Record<string, boolean>>) =>
-  qmp.execute('migrate-set-capabilities', { capabilities: Object.entries(states).map(([capability, state]) => ({ capability, state })) })
+  qmp.execute('migrate-set-capabilities', {
+    capabilities: Object.entries(states).map(([capability, state]) => ({ capability, state })),
+  })
 
 /** The receiver's QEMU begins to listen. */
-export async function beginReceive(connection: Qmp, mirroredDisks: readonly number[], { host, port, diskPort }: { readonly host: string; readonly port: number; readonly diskPort?: number | undefined }): Promise<void> {
+export async function beginReceive(
+  connection: Qmp,
+  mirroredDisks: readonly number[],
+  { host, port, diskPort }: { readonly host: string; readonly port: number; readonly diskPort?: number | undefined },
+): Promise<void> {
   const qmp = slowly(connection)
   await useKey(qmp, 'server')
   await setCapabilities(qmp, { events: true, 'late-block-activate': mirroredDisks.length > 0 })
   await qmp.execute('migrate-set-parameters', { 'tls-creds': CREDENTIALS })
   if (diskPort !== undefined) {
-    await qmp.execute('nbd-server-start', { addr: { type: 'inet', data: { host, port: String(diskPort) } }, 'tls-creds': CREDENTIALS })
-    for (const position of mirroredDisks) await qmp.execute('block-export-add', { type: 'nbd', id: diskNode(position), 'node-name': diskNode(position), name: diskNode(position), writable: true })
+    await qmp.execute('nbd-server-start', {
+      addr: { type: 'inet', data: { host, port: String(diskPort) } },
+      'tls-creds': CREDENTIALS,
+    })
+    for (const position of mirroredDisks)
+      await qmp.execute('block-export-add', {
+        type: 'nbd',
+        id: diskNode(position),
+        'node-name': diskNode(position),
+        name: diskNode(position),
+        writable: true,
+      })
   }
   await qmp.execute('migrate-incoming', { uri: addressOf(host, port) })
 }
 
-/** Everything has arrived, and the guest stands still because its disks were copied: nobody else may write to them from now on. */
+/** Everything has arrived, and the guest stands still because its disks were copied: nobody else may write to them from
+ *  now on. */
 export async function goOn(connection: Qmp): Promise<void> {
   const qmp = slowly(connection)
   await qmp.execute('nbd-server-stop').catch(() => undefined) // an agent that was killed may have done it
   await qmp.execute('cont')
 }
 
-/** Readies the sender and begins to copy the disks. The memory follows when `nextSendStep` says so. Neither the copy of a disk nor the memory takes
- *  more than `mebibytesPerSecond`, except for what the guest waits for: its writes meanwhile, and the rest of the memory when it stands still. */
-export async function beginSend(connection: Qmp, { mirroredDisks, host = '', diskPort, orders }: Move, mebibytesPerSecond = UNLIMITED_MEBIBYTES_PER_SECOND): Promise<void> {
+/** Readies the sender and begins to copy the disks. The memory follows when `nextSendStep` says so. Neither the copy of
+ *  a disk nor the memory takes
+ *  more than `mebibytesPerSecond`, except for what the guest waits for: its writes meanwhile, and the rest of the
+ *  memory when it stands still. */
+export async function beginSend(
+  connection: Qmp,
+  { mirroredDisks, host = '', diskPort, orders }: Move,
+  mebibytesPerSecond = UNLIMITED_MEBIBYTES_PER_SECOND,
+): Promise<void> {
   const qmp = slowly(connection)
   const bytesPerSecond = mebibytesPerSecond * 1024 ** 2
   await endCopies(connection)
   await useKey(qmp, 'client')
-  await setCapabilities(qmp, { events: true, 'pause-before-switchover': true, 'auto-converge': orders?.isThrottled === true })
-  await qmp.execute('migrate-set-parameters', { 'tls-creds': CREDENTIALS, 'max-bandwidth': bytesPerSecond, 'downtime-limit': downtimeLimitAt(0, orders?.downtimeLimitMilliseconds ?? 0) })
+  await setCapabilities(qmp, {
+    events: true,
+    'pause-before-switchover': true,
+    'auto-converge': orders?.isThrottled === true,
+  })
+  await qmp.execute('migrate-set-parameters', {
+    'tls-creds': CREDENTIALS,
+    'max-bandwidth': bytesPerSecond,
+    'downtime-limit': downtimeLimitAt(0, orders?.downtimeLimitMilliseconds ?? 0),
+  })
   for (const position of mirroredDisks) {
     const server = { type: 'inet', host, port: String(diskPort) }
-    await qmp.execute('blockdev-add', { driver: 'nbd', 'node-name': copyNode(position), server, export: diskNode(position), 'tls-creds': CREDENTIALS })
-    await qmp.execute('blockdev-mirror', { 'job-id': copyJob(position), device: diskNode(position), target: copyNode(position), sync: 'full', speed: bytesPerSecond, 'copy-mode': 'write-blocking', 'auto-dismiss': false })
+    await qmp.execute('blockdev-add', {
+      driver: 'nbd',
+      'node-name': copyNode(position),
+      server,
+      export: diskNode(position),
+      'tls-creds': CREDENTIALS,
+    })
+    await qmp.execute('blockdev-mirror', {
+      'job-id': copyJob(position),
+      device: diskNode(position),
+      target: copyNode(position),
+      sync: 'full',
+      speed: bytesPerSecond,
+      'copy-mode': 'write-blocking',
+      'auto-dismiss': false,
+    })
   }
 }
 
-export const sendMemory = (qmp: Qmp, { host = '', port = 0 }: Move): Promise<unknown> => slowly(qmp).execute('migrate', { uri: addressOf(host, port) })
+export const sendMemory = (qmp: Qmp, { host = '', port = 0 }: Move): Promise<unknown> =>
+  slowly(qmp).execute('migrate', { uri: addressOf(host, port) })
 
 const addressOf = (host: string, port: number): string => `tcp:${host.includes(':') ? `[${host}]` : host}:${port}`
 
@@ -96,7 +149,13 @@ export interface Migration {
   readonly status?: string
   readonly 'error-desc'?: string
   readonly downtime?: number
-  readonly ram?: { readonly transferred: number; readonly total: number; readonly 'dirty-pages-rate': number; readonly 'page-size': number; readonly 'dirty-sync-count': number }
+  readonly ram?: {
+    readonly transferred: number
+    readonly total: number
+    readonly 'dirty-pages-rate': number
+    readonly 'page-size': number
+    readonly 'dirty-sync-count': number
+  }
 }
 
 export interface CopyJob {
@@ -112,14 +171,19 @@ export interface SendSight {
 
 /** What QEMU says of the sending now. Rejects when it does not answer. */
 export async function lookAtSend(qmp: Qmp, { mirroredDisks }: Move): Promise<SendSight> {
-  const look = async () => await qmp.execute('query-migrate') as Migration // shape of QEMU's documented answer; so below
+  // shape of QEMU's documented answer; so below
+  const look = async () => (await qmp.execute('query-migrate')) as Migration
   let migration = await look()
   if (migration.status === 'completed') {
-    // QEMU says so a moment before it has reckoned the downtime. And of a guest that goes on it says how that came here: it was never told to send it.
-    const { status } = await qmp.execute('query-status') as { readonly status: string }
-    migration = status === 'postmigrate' ? await look() : { ...migration, status: status === 'finish-migrate' ? 'device' : 'none' }
+    // QEMU says so a moment before it has reckoned the downtime. And of a guest that goes on it says how that came
+    // here: it was never told to send it.
+    const { status } = (await qmp.execute('query-status')) as { readonly status: string }
+    migration =
+      status === 'postmigrate'
+        ? await look()
+        : { ...migration, status: status === 'finish-migrate' ? 'device' : 'none' }
   }
-  const jobs = mirroredDisks.length === 0 ? [] : await qmp.execute('query-jobs') as readonly CopyJob[]
+  const jobs = mirroredDisks.length === 0 ? [] : ((await qmp.execute('query-jobs')) as readonly CopyJob[])
   const ids = mirroredDisks.map(copyJob)
   return { migration, copies: jobs.filter(({ id }) => ids.includes(id)) }
 }
@@ -131,27 +195,56 @@ export type SendStep =
 
 const failed = (detail: string): SendStep => ({ do: 'end', phase: 'failed', detail })
 
-/** Pure: what brings the attempt on, from what QEMU says; so an agent that was killed is no loss. `reason`: why it shall be given up, if so. */
-export function nextSendStep({ isStarted, mirroredDisks, orders }: Move, { migration, copies }: SendSight, reason: string | undefined): SendStep {
+/** Pure: what brings the attempt on, from what QEMU says; so an agent that was killed is no loss. `reason`: why it
+ *  shall be given up, if so. */
+export function nextSendStep(
+  { isStarted, mirroredDisks, orders }: Move,
+  { migration, copies }: SendSight,
+  reason: string | undefined,
+): SendStep {
   const broken = copies.find(({ error }) => error !== undefined)
-  const lost = broken !== undefined ? `copy of a disk: ${broken.error}` : copies.length < mirroredDisks.length ? 'the copy of a disk was interrupted' : undefined
+  const lost =
+    broken !== undefined
+      ? `copy of a disk: ${broken.error}`
+      : copies.length < mirroredDisks.length
+        ? 'the copy of a disk was interrupted'
+        : undefined
   if (!isStarted) {
     if (reason !== undefined || lost !== undefined) return failed(reason ?? lost ?? '')
     return { do: copies.every(({ status }) => status === 'ready') ? 'sendMemory' : 'wait' }
   }
   switch (migration.status) {
-    case 'completed': return { do: 'end', phase: 'completed', detail: '' }
+    case 'completed':
+      return { do: 'end', phase: 'completed', detail: '' }
     case 'pre-switchover':
       if (lost !== undefined) return { do: 'cancel' }
-      return { do: copies.every(({ status }) => status === 'concluded') ? 'handOver' : copies.some(({ status }) => status === 'ready') ? 'finishCopies' : 'wait' }
+      return {
+        do: copies.every(({ status }) => status === 'concluded')
+          ? 'handOver'
+          : copies.some(({ status }) => status === 'ready')
+            ? 'finishCopies'
+            : 'wait',
+      }
     case 'active':
-      return reason !== undefined || lost !== undefined ? { do: 'cancel' } : { do: 'allowDowntime', milliseconds: downtimeLimitAt(migration.ram?.['dirty-sync-count'] ?? 0, orders?.downtimeLimitMilliseconds ?? 0) }
-    case 'setup': return { do: reason === undefined ? 'wait' : 'cancel' }
-    case undefined: case 'none':
+      return reason !== undefined || lost !== undefined
+        ? { do: 'cancel' }
+        : {
+            do: 'allowDowntime',
+            milliseconds: downtimeLimitAt(
+              migration.ram?.['dirty-sync-count'] ?? 0,
+              orders?.downtimeLimitMilliseconds ?? 0,
+            ),
+          }
+    case 'setup':
+      return { do: reason === undefined ? 'wait' : 'cancel' }
+    case undefined:
+    case 'none':
       return failed(reason ?? lost ?? 'the sending was interrupted before it began')
-    case 'failed': case 'cancelled':
+    case 'failed':
+    case 'cancelled':
       return failed(reason ?? lost ?? migration['error-desc'] ?? 'the stream to the receiver broke')
-    default: return { do: 'wait' }
+    default:
+      return { do: 'wait' }
   }
 }
 
@@ -159,7 +252,8 @@ const FIRST_DOWNTIME_MILLISECONDS = 50
 /** The pass from which on the whole limit is allowed. */
 const LAST_PASS = 5
 
-/** A guest that is quiet is hardly noticed to move; one that stays busy is allowed more with each pass, up to the limit. */
+/** A guest that is quiet is hardly noticed to move; one that stays busy is allowed more with each pass, up to the
+ *  limit. */
 export function downtimeLimitAt(pass: number, limitMilliseconds: number): number {
   const share = limitMilliseconds * 2 ** Math.min(0, pass - LAST_PASS)
   return Math.round(Math.min(limitMilliseconds, Math.max(FIRST_DOWNTIME_MILLISECONDS, share)))
@@ -173,7 +267,9 @@ export async function finishCopies(qmp: Qmp, copies: readonly CopyJob[]): Promis
 /** The point of no return. */
 export async function handOver(connection: Qmp, { mirroredDisks }: Move): Promise<void> {
   const qmp = slowly(connection)
-  for (const position of mirroredDisks) await qmp.execute('blockdev-del', { 'node-name': copyNode(position) }).catch(() => undefined) // done by an agent that was killed since
+  // done by an agent that was killed since
+  for (const position of mirroredDisks)
+    await qmp.execute('blockdev-del', { 'node-name': copyNode(position) }).catch(() => undefined)
   await qmp.execute('migrate-continue', { state: 'pre-switchover' })
 }
 
@@ -181,26 +277,41 @@ const JOB_END_LOOKS = 100
 
 /** Takes away what copies an attempt left. The guest goes on meanwhile. */
 export async function endCopies(qmp: Qmp, pause: () => Promise<void> = async () => {}): Promise<void> {
-  const mine = async () => (await qmp.execute('query-jobs') as readonly CopyJob[]).filter(({ id }) => id.startsWith('copy-job'))
+  const mine = async () =>
+    ((await qmp.execute('query-jobs')) as readonly CopyJob[]).filter(({ id }) => id.startsWith('copy-job'))
   for (let look = 0; look < JOB_END_LOOKS; look++) {
     const jobs = await mine()
     if (jobs.length === 0) break
     for (const { id, status } of jobs) {
       if (status === 'concluded') await qmp.execute('job-dismiss', { id })
-      else await qmp.execute('block-job-cancel', { device: id, force: true }).catch(() => undefined) // it may have concluded meanwhile
+      // it may have concluded meanwhile
+      else await qmp.execute('block-job-cancel', { device: id, force: true }).catch(() => undefined)
     }
     await pause()
   }
-  const nodes = await qmp.execute('query-named-block-nodes', { flat: true }) as readonly { readonly 'node-name': string }[]
-  for (const node of nodes) if (/^copy\d+$/.test(node['node-name'])) await qmp.execute('blockdev-del', { 'node-name': node['node-name'] })
+  const nodes = (await qmp.execute('query-named-block-nodes', { flat: true })) as readonly {
+    readonly 'node-name': string
+  }[]
+  for (const node of nodes)
+    if (/^copy\d+$/.test(node['node-name'])) await qmp.execute('blockdev-del', { 'node-name': node['node-name'] })
 }
 
 /** What is told of an attempt. */
 export function transferOf(move: Move, at: Date, { ram, downtime }: Migration = {}): Transfer {
   return {
-    id: move.id, attempt: move.attempt, role: move.role, phase: 'transferring',
-    ...(move.role === 'receive' && move.host !== undefined ? { host: move.host, port: move.port, ...(move.diskPort === undefined ? {} : { diskPort: move.diskPort }) } : {}),
-    iteration: ram?.['dirty-sync-count'] ?? 0, transferredBytes: ram?.transferred ?? 0, totalBytes: ram?.total ?? 0,
-    dirtyBytesPerSecond: (ram?.['dirty-pages-rate'] ?? 0) * (ram?.['page-size'] ?? 0), downtimeMilliseconds: downtime ?? 0, detail: '', reportedAt: at.toISOString(),
+    id: move.id,
+    attempt: move.attempt,
+    role: move.role,
+    phase: 'transferring',
+    ...(move.role === 'receive' && move.host !== undefined
+      ? { host: move.host, port: move.port, ...(move.diskPort === undefined ? {} : { diskPort: move.diskPort }) }
+      : {}),
+    iteration: ram?.['dirty-sync-count'] ?? 0,
+    transferredBytes: ram?.transferred ?? 0,
+    totalBytes: ram?.total ?? 0,
+    dirtyBytesPerSecond: (ram?.['dirty-pages-rate'] ?? 0) * (ram?.['page-size'] ?? 0),
+    downtimeMilliseconds: downtime ?? 0,
+    detail: '',
+    reportedAt: at.toISOString(),
   }
 }

@@ -1,9 +1,21 @@
-/** Brings one attempt to move a guest to its end: looks at QEMU, takes the next step, looks again. Knows nothing that QEMU and the guest's record
+/** Brings one attempt to move a guest to its end: looks at QEMU, takes the next step, looks again. Knows nothing that
+ *  QEMU and the guest's record
  *  do not say, so that the next agent goes on where this one was killed. */
 import type { Clock } from '../../../../kit/sys/clock.ts'
 import type { Logger } from '../../../../kit/sys/log.ts'
 import type { Transfer } from './hypervisor.ts'
-import { endCopies, finishCopies, goOn, handOver, lookAtSend, type Migration, type Move, nextSendStep, sendMemory, transferOf } from './qemu-move.ts'
+import {
+  endCopies,
+  finishCopies,
+  goOn,
+  handOver,
+  lookAtSend,
+  type Migration,
+  type Move,
+  nextSendStep,
+  sendMemory,
+  transferOf,
+} from './qemu-move.ts'
 import type { Qmp, QmpEvent } from './qmp.ts'
 
 export interface MoverOptions {
@@ -77,14 +89,21 @@ export function openMover(options: MoverOptions): Mover {
 
 type Turn = () => Promise<'ended' | 'waiting' | 'moving'>
 
-function sender({ qmp, move: begun, clock, note, tell, isGuestOff }: MoverOptions, cancelled: () => string | undefined, takeNews: () => string | undefined): Turn {
+function sender(
+  { qmp, move: begun, clock, note, tell, isGuestOff }: MoverOptions,
+  cancelled: () => string | undefined,
+  takeNews: () => string | undefined,
+): Turn {
   let move = begun
   let allowedMilliseconds: number | undefined
   let refusal: string | undefined
   /** QEMU forgets them when it has given up. */
   let figures: Pick<Migration, 'ram'> = {}
   const deadline = Date.parse(move.beganAt) + (move.orders?.timeoutSeconds ?? 0) * 1000
-  const reason = () => refusal ?? (isGuestOff() ? 'the guest powered itself off' : cancelled()) ?? (clock.now().getTime() > deadline ? 'not done in time' : undefined)
+  const reason = () =>
+    refusal ??
+    (isGuestOff() ? 'the guest powered itself off' : cancelled()) ??
+    (clock.now().getTime() > deadline ? 'not done in time' : undefined)
 
   return async () => {
     // The guest stands still from here on: what QEMU has just said is not asked again.
@@ -98,14 +117,16 @@ function sender({ qmp, move: begun, clock, note, tell, isGuestOff }: MoverOption
     const step = nextSendStep(move, sight, reason())
     if (step.do !== 'end') tell(transferOf(move, clock.now(), sight.migration))
     switch (step.do) {
-      case 'wait': return 'waiting'
+      case 'wait':
+        return 'waiting'
       case 'sendMemory':
         move = { ...move, isStarted: true }
         await note(move)
         await sendMemory(qmp, move).catch((error: Error) => void (refusal = error.message))
         return 'moving'
       case 'allowDowntime':
-        if (step.milliseconds !== allowedMilliseconds) await qmp.execute('migrate-set-parameters', { 'downtime-limit': step.milliseconds })
+        if (step.milliseconds !== allowedMilliseconds)
+          await qmp.execute('migrate-set-parameters', { 'downtime-limit': step.milliseconds })
         allowedMilliseconds = step.milliseconds
         return 'waiting'
       case 'cancel':
@@ -126,7 +147,8 @@ function sender({ qmp, move: begun, clock, note, tell, isGuestOff }: MoverOption
 
 function receiver({ qmp, move, clock, note, tell }: MoverOptions): Turn {
   return async () => {
-    const { status } = await qmp.execute('query-status') as { readonly status: string } // shape of QEMU's documented answer
+    // shape of QEMU's documented answer
+    const { status } = (await qmp.execute('query-status')) as { readonly status: string }
     if (status === 'inmigrate') return 'waiting'
     if (HELD_STATES.includes(status)) {
       if (move.mirroredDisks.length === 0) return 'waiting' // it starts by itself, at once
@@ -141,7 +163,10 @@ function receiver({ qmp, move, clock, note, tell }: MoverOptions): Turn {
 const HELD_STATES = ['paused', 'prelaunch']
 
 async function end(
-  { move, note, tell, clock }: Pick<MoverOptions, 'move' | 'note' | 'tell' | 'clock'>, migration: Migration, { phase, detail }: { readonly phase: 'completed' | 'failed'; readonly detail: string }, status?: string,
+  { move, note, tell, clock }: Pick<MoverOptions, 'move' | 'note' | 'tell' | 'clock'>,
+  migration: Migration,
+  { phase, detail }: { readonly phase: 'completed' | 'failed'; readonly detail: string },
+  status?: string,
 ): Promise<'ended'> {
   const transfer = { ...transferOf(move, clock.now(), migration), phase, detail }
   await note({ ...move, end: transfer })

@@ -1,5 +1,7 @@
-/** What QEMU can do on this host. That /dev/kvm opens says little: some kernels offer it and then run foreign kernels instruction by instruction.
- *  So a processor flag and a trial boot decide, and the answer is kept for as long as the host and QEMU stay the same. */
+/** What QEMU can do on this host. That /dev/kvm opens says little: some kernels offer it and then run foreign kernels
+ *  instruction by instruction.
+ *  So a processor flag and a trial boot decide, and the answer is kept for as long as the host and QEMU stay the same.
+ */
 import { spawn } from 'node:child_process'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -17,7 +19,8 @@ const TRIAL_MARKER = 'svccloud'
 const TRIAL_DISK_BYTES = 1024 * 1024
 /** Newest first; the first that this QEMU has is used, so that hosts of mixed versions agree. */
 const MACHINES = ['pc-q35-7.2', 'pc-q35-6.2', 'pc-q35-5.2'] as const
-/** Before this version TCG gets the flags of cmpxchg16b wrong between several cores, and newer Linux guests panic: they are not shown the instruction. */
+/** Before this version TCG gets the flags of cmpxchg16b wrong between several cores, and newer Linux guests panic: they
+ *  are not shown the instruction. */
 const TCG_MAXIMUM_CPU_VERSION = 8
 const TCG_OLD_CPU = 'qemu64,cx16=off'
 
@@ -39,10 +42,11 @@ export async function probeQemu({ cacheFile, bootId, clock }: ProbeOptions): Pro
   if (cached === `${tested} kvm`) accelerator = 'kvm'
   else if (cached === `${tested} tcg`) accelerator = 'tcg'
   else {
-    accelerator = await hasVirtualizationFlag() && await bootsTrial('kvm', clock) ? 'kvm' : 'tcg'
+    accelerator = (await hasVirtualizationFlag()) && (await bootsTrial('kvm', clock)) ? 'kvm' : 'tcg'
     await writeDurably(cacheFile, `${tested} ${accelerator}`)
   }
-  const cpu = accelerator === 'kvm' ? 'host' : Number.parseInt(version, 10) >= TCG_MAXIMUM_CPU_VERSION ? 'max' : TCG_OLD_CPU
+  const cpu =
+    accelerator === 'kvm' ? 'host' : Number.parseInt(version, 10) >= TCG_MAXIMUM_CPU_VERSION ? 'max' : TCG_OLD_CPU
   return { accelerator, machine, cpu }
 }
 
@@ -51,10 +55,27 @@ export async function bootsTrial(accelerator: QemuMachine['accelerator'], clock:
   const folder = await mkdtemp(join(tmpdir(), 'svccloud-trial-'))
   try {
     await writeFile(join(folder, 'boot.img'), Buffer.concat([bootSector(TRIAL_MARKER), Buffer.alloc(TRIAL_DISK_BYTES)]))
-    const child = spawn(QEMU_BINARY, [
-      '-nodefaults', '-no-user-config', '-display', 'none', '-machine', 'q35', '-accel', accelerator, ...(accelerator === 'kvm' ? ['-cpu', 'host'] : []), '-m', '32',
-      '-drive', `file=${join(folder, 'boot.img')},format=raw,if=virtio,readonly=on`, '-serial', 'stdio',
-    ], { stdio: ['ignore', 'pipe', 'ignore'] })
+    const child = spawn(
+      QEMU_BINARY,
+      [
+        '-nodefaults',
+        '-no-user-config',
+        '-display',
+        'none',
+        '-machine',
+        'q35',
+        '-accel',
+        accelerator,
+        ...(accelerator === 'kvm' ? ['-cpu', 'host'] : []),
+        '-m',
+        '32',
+        '-drive',
+        `file=${join(folder, 'boot.img')},format=raw,if=virtio,readonly=on`,
+        '-serial',
+        'stdio',
+      ],
+      { stdio: ['ignore', 'pipe', 'ignore'] },
+    )
     const printed = new Promise<boolean>((resolve) => {
       let text = ''
       child.stdout.on('data', (bytes: Buffer) => {
@@ -77,16 +98,29 @@ export async function bootsTrial(accelerator: QemuMachine['accelerator'], clock:
 /** 16-bit code that writes the text to the first serial port and halts. */
 export function bootSector(text: string): Buffer {
   const code = [
-    0xfa, 0xfc, // cli, cld
-    0x31, 0xc0, 0x8e, 0xd8, // ds = 0
-    0xbe, 0x17, 0x7c, // si = the text, right behind the code
-    0xba, 0xf8, 0x03, // dx = 0x3f8
+    0xfa,
+    0xfc, // cli, cld
+    0x31,
+    0xc0,
+    0x8e,
+    0xd8, // ds = 0
+    0xbe,
+    0x17,
+    0x7c, // si = the text, right behind the code
+    0xba,
+    0xf8,
+    0x03, // dx = 0x3f8
     0xac, // next: al = [si++]
-    0x84, 0xc0, // test al, al
-    0x74, 0x03, // jz halt
+    0x84,
+    0xc0, // test al, al
+    0x74,
+    0x03, // jz halt
     0xee, // out dx, al
-    0xeb, 0xf8, // jmp next
-    0xf4, 0xeb, 0xfd, // halt: hlt, again
+    0xeb,
+    0xf8, // jmp next
+    0xf4,
+    0xeb,
+    0xfd, // halt: hlt, again
   ]
   const sector = Buffer.alloc(512)
   Buffer.from(code).copy(sector)

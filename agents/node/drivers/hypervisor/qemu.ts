@@ -1,5 +1,7 @@
-/** Guests as QEMU processes of their own, which outlive the agent. Truth about which guests run is the host's process table;
- *  the guest's folder only says which incarnation it is. Three things keep a second copy from starting: the record and the process table
+/** Guests as QEMU processes of their own, which outlive the agent. Truth about which guests run is the host's process
+ *  table;
+ *  the guest's folder only says which incarnation it is. Three things keep a second copy from starting: the record and
+ *  the process table
  *  are looked at first, QEMU locks its pidfile, and QEMU locks the disks. */
 import { spawn } from 'node:child_process'
 import { closeSync, openSync } from 'node:fs'
@@ -14,9 +16,27 @@ import { countTraffic, type Traffic } from '../network/traffic-log.ts'
 import { pipeFile, trafficFiles } from '../network/user-mode.ts'
 import { ConsoleLine } from './console-line.ts'
 import { ConsoleLog } from './console-log.ts'
-import { findGuestProcess, guestUuid, type GuestRecord, INCARNATION_FILES, isGuestProcess, readGuestRecord, writeGuestRecord } from './guest-record.ts'
 import {
-  type Forward, type Guest, type GuestConsole, type GuestCounters, type GuestDefinition, GuestExists, GuestStartFailed, type Hypervisor, type Reception, type Sending, type Transfer,
+  findGuestProcess,
+  guestUuid,
+  type GuestRecord,
+  INCARNATION_FILES,
+  isGuestProcess,
+  readGuestRecord,
+  writeGuestRecord,
+} from './guest-record.ts'
+import {
+  type Forward,
+  type Guest,
+  type GuestConsole,
+  type GuestCounters,
+  type GuestDefinition,
+  GuestExists,
+  GuestStartFailed,
+  type Hypervisor,
+  type Reception,
+  type Sending,
+  type Transfer,
 } from './hypervisor.ts'
 import { freePort, type PortRange } from './listening-port.ts'
 import { GUEST_FILES, qemuArguments, type QemuMachine } from './qemu-arguments.ts'
@@ -119,10 +139,25 @@ class QemuHypervisor implements Hypervisor {
       const record = await readGuestRecord(this.#folder(name))
       if (attachment?.state !== 'running' || record === undefined) return
       const before = record.move?.role === 'send' ? record.move : undefined
-      if (before !== undefined && (before.end === undefined || (before.id === sending.id && before.attempt >= sending.attempt))) return
+      if (
+        before !== undefined &&
+        (before.end === undefined || (before.id === sending.id && before.attempt >= sending.attempt))
+      )
+        return
       const { key, id, attempt, mirroredDisks, host, port, diskPort, ...orders } = sending
       const isStarted = mirroredDisks.length === 0
-      const begun: Move = { role: 'send', id, attempt, mirroredDisks: [...mirroredDisks], host, port, diskPort, orders, isStarted, beganAt: this.#options.clock.now().toISOString() }
+      const begun: Move = {
+        role: 'send',
+        id,
+        attempt,
+        mirroredDisks: [...mirroredDisks],
+        host,
+        port,
+        diskPort,
+        orders,
+        isStarted,
+        beganAt: this.#options.clock.now().toISOString(),
+      }
       await writeFile(join(this.#folder(name), KEY_FILE), keyFileText(key), { mode: 0o600 })
       await writeGuestRecord(this.#folder(name), { ...record, move: begun })
       let refusal: string | undefined
@@ -169,14 +204,19 @@ class QemuHypervisor implements Hypervisor {
   async counters(name: string): Promise<GuestCounters | undefined> {
     const attachment = this.#attachments.get(name)
     if (attachment === undefined) return undefined
-    const devices = await attachment.qmp.execute('query-blockstats') as readonly BlockStatistics[] // shape of QEMU's documented answer
+    // shape of QEMU's documented answer
+    const devices = (await attachment.qmp.execute('query-blockstats')) as readonly BlockStatistics[]
     const sum = (field: keyof BlockStatistics['stats']) => devices.reduce((total, { stats }) => total + stats[field], 0)
     const cpuMilliseconds = await processCpuMilliseconds(attachment.pid)
     const traffic = await this.#readings.take(name, () => this.#traffic(name))
     const sumOf = (field: keyof Traffic) => traffic.reduce((total, each) => total + each[field], 0)
     return {
-      networkReceivedBytes: sumOf('receivedBytes'), networkTransmittedBytes: sumOf('transmittedBytes'),
-      diskReadBytes: sum('rd_bytes'), diskWrittenBytes: sum('wr_bytes'), diskReadOperations: sum('rd_operations'), diskWriteOperations: sum('wr_operations'),
+      networkReceivedBytes: sumOf('receivedBytes'),
+      networkTransmittedBytes: sumOf('transmittedBytes'),
+      diskReadBytes: sum('rd_bytes'),
+      diskWrittenBytes: sum('wr_bytes'),
+      diskReadOperations: sum('rd_operations'),
+      diskWriteOperations: sum('wr_operations'),
       ...(cpuMilliseconds === undefined ? {} : { cpuMilliseconds }),
     }
   }
@@ -185,11 +225,13 @@ class QemuHypervisor implements Hypervisor {
   async #traffic(name: string): Promise<Traffic[]> {
     const folder = this.#folder(name)
     const { macAddresses = [] } = (await readGuestRecord(folder)) ?? {}
-    return Promise.all(macAddresses.map((macAddress, index) => {
-      if (isOvn(this.#options.network)) return tapTraffic(name, index)
-      const { file, countFile } = trafficFiles(index)
-      return countTraffic({ file: join(folder, file), countFile: join(folder, countFile), macAddress })
-    }))
+    return Promise.all(
+      macAddresses.map((macAddress, index) => {
+        if (isOvn(this.#options.network)) return tapTraffic(name, index)
+        const { file, countFile } = trafficFiles(index)
+        return countTraffic({ file: join(folder, file), countFile: join(folder, countFile), macAddress })
+      }),
+    )
   }
 
   onChange(listener: (name: string) => void): () => void {
@@ -211,7 +253,8 @@ class QemuHypervisor implements Hypervisor {
     const { name, uid, incarnation } = definition
     const folder = this.#folder(name)
     const uuid = guestUuid(name)
-    if (await readGuestRecord(folder) !== undefined || await findGuestProcess(folder, uuid) !== undefined) throw new GuestExists(name)
+    if ((await readGuestRecord(folder)) !== undefined || (await findGuestProcess(folder, uuid)) !== undefined)
+      throw new GuestExists(name)
     await mkdir(folder, { recursive: true, mode: 0o700 })
     await writeFile(join(folder, GUEST_FILES.seed), definition.seed, { mode: 0o600 })
     const { network } = this.#options
@@ -219,10 +262,35 @@ class QemuHypervisor implements Hypervisor {
     if (pipe !== undefined) await writeFile(join(folder, pipe.name), pipe.text, { mode: 0o600 })
     if (reception !== undefined) await writeFile(join(folder, KEY_FILE), keyFileText(reception.key), { mode: 0o600 })
     for (let attempt = 1; ; attempt++) {
-      const forwards = await Promise.all((isOvn(network) ? [] : definition.forwardedPorts).map(async (guestPort): Promise<Forward> => ({ guestPort, host: FORWARD_HOST, hostPort: await freePort(FORWARD_HOST) })))
+      const forwards = await Promise.all(
+        (isOvn(network) ? [] : definition.forwardedPorts).map(
+          async (guestPort): Promise<Forward> => ({
+            guestPort,
+            host: FORWARD_HOST,
+            hostPort: await freePort(FORWARD_HOST),
+          }),
+        ),
+      )
       const now = this.#options.clock.now().toISOString()
-      const move: Move | undefined = reception && { role: 'receive', id: reception.id, attempt: reception.attempt, mirroredDisks: [...reception.mirroredDisks], beganAt: now, isStarted: false }
-      const record: GuestRecord = { name, uid, incarnation, uuid, startedAt: now, bootId: this.#options.bootId, forwards, macAddresses: definition.interfaces.map(({ macAddress }) => macAddress), ...(move === undefined ? {} : { move }) }
+      const move: Move | undefined = reception && {
+        role: 'receive',
+        id: reception.id,
+        attempt: reception.attempt,
+        mirroredDisks: [...reception.mirroredDisks],
+        beganAt: now,
+        isStarted: false,
+      }
+      const record: GuestRecord = {
+        name,
+        uid,
+        incarnation,
+        uuid,
+        startedAt: now,
+        bootId: this.#options.bootId,
+        forwards,
+        macAddresses: definition.interfaces.map(({ macAddress }) => macAddress),
+        ...(move === undefined ? {} : { move }),
+      }
       await writeGuestRecord(folder, record)
       try {
         await this.#spawn(definition, record)
@@ -256,13 +324,18 @@ class QemuHypervisor implements Hypervisor {
     const isMine = () => this.#attachments.get(name) === attachment
     attachment.transfer = transferOf(move, this.#options.clock.now())
     attachment.mover = openMover({
-      qmp: attachment.qmp, move, reason, clock: this.#options.clock, log: this.#options.log,
+      qmp: attachment.qmp,
+      move,
+      reason,
+      clock: this.#options.clock,
+      log: this.#options.log,
       isOver: () => !isMine() || this.#closing.signal.aborted,
       isGuestOff: () => attachment.state === 'off',
-      note: (noted) => this.#turns.take(name, async () => {
-        if (!isMine()) throw new Error(`guest ${name} is gone`)
-        await writeGuestRecord(this.#folder(name), { ...record, move: noted })
-      }),
+      note: (noted) =>
+        this.#turns.take(name, async () => {
+          if (!isMine()) throw new Error(`guest ${name} is gone`)
+          await writeGuestRecord(this.#folder(name), { ...record, move: noted })
+        }),
       tell: (transfer, status = '') => {
         const isNews = transfer.phase !== attachment.transfer?.phase
         attachment.transfer = transfer
@@ -294,8 +367,16 @@ class QemuHypervisor implements Hypervisor {
 
   async #observe(record: GuestRecord): Promise<Guest> {
     const { name, uid, incarnation, startedAt, forwards, move } = record
-    const seen = (state: Guest['state'], isResponsive: boolean, transfer: Transfer | undefined): Guest =>
-      ({ name, uid, incarnation, startedAt, forwards, state, isResponsive, ...(transfer === undefined ? {} : { transfer }) })
+    const seen = (state: Guest['state'], isResponsive: boolean, transfer: Transfer | undefined): Guest => ({
+      name,
+      uid,
+      incarnation,
+      startedAt,
+      forwards,
+      state,
+      isResponsive,
+      ...(transfer === undefined ? {} : { transfer }),
+    })
     const told = move && (move.end ?? transferOf(move, new Date(move.beganAt)))
     // An agent was killed before anybody could reach it.
     if (move?.role === 'receive' && move.port === undefined) return seen('gone', false, told)
@@ -304,15 +385,30 @@ class QemuHypervisor implements Hypervisor {
     const pid = await this.#processOf(record)
     if (pid === undefined) {
       this.#console(name).line.stopped()
-      const output = told?.phase === 'transferring' ? await readFile(join(this.#folder(name), GUEST_FILES.output), 'utf8').catch(() => '') : ''
-      return seen('gone', false, told && { ...told, detail: told.detail || (output.trim().split('\n').at(-1) ?? '').slice(0, DETAIL_CHARACTERS_MAXIMUM) })
+      const output =
+        told?.phase === 'transferring'
+          ? await readFile(join(this.#folder(name), GUEST_FILES.output), 'utf8').catch(() => '')
+          : ''
+      return seen(
+        'gone',
+        false,
+        told && {
+          ...told,
+          detail: told.detail || (output.trim().split('\n').at(-1) ?? '').slice(0, DETAIL_CHARACTERS_MAXIMUM),
+        },
+      )
     }
     try {
       const { state, transfer } = await this.#attach(record, pid)
       return seen(state, true, transfer)
     } catch (error) {
       this.#options.log.warn('guest does not answer', { guest: name, error })
-      const state = move?.role === 'receive' && move.end === undefined ? 'receiving' : move?.role === 'send' && move.end?.phase === 'completed' ? 'handed_over' : 'running'
+      const state =
+        move?.role === 'receive' && move.end === undefined
+          ? 'receiving'
+          : move?.role === 'send' && move.end?.phase === 'completed'
+            ? 'handed_over'
+            : 'running'
       if (state === 'running') this.#console(name).line.running(incarnation, undefined)
       void this.#lookAgain(record)
       return seen(state, false, told)
@@ -335,10 +431,18 @@ class QemuHypervisor implements Hypervisor {
     let ended: string | undefined
     let pid: number | undefined
     try {
-      // Detached: a group and a session of its own, so that no signal to the agent reaches it. It inherits nothing secret.
-      const child = spawn(binary, qemuArguments(definition, record.uuid, machine, network, record.forwards, incomingOf(record)), {
-        cwd: folder, detached: true, stdio: [typed, printed, errors], env: { PATH: environment()['PATH'] },
-      })
+      // Detached: a group and a session of its own, so that no signal to the agent reaches it. It inherits nothing
+      // secret.
+      const child = spawn(
+        binary,
+        qemuArguments(definition, record.uuid, machine, network, record.forwards, incomingOf(record)),
+        {
+          cwd: folder,
+          detached: true,
+          stdio: [typed, printed, errors],
+          env: { PATH: environment()['PATH'] },
+        },
+      )
       child.once('error', (error) => void (ended = error.message))
       child.once('exit', (code, signal) => void (ended ??= `QEMU ended with ${signal ?? `code ${code}`}`))
       child.unref()
@@ -348,7 +452,12 @@ class QemuHypervisor implements Hypervisor {
     }
     const deadline = clock.monotonicMilliseconds() + START_TIMEOUT_MILLISECONDS
     while (ended === undefined) {
-      const isAttached = pid !== undefined && await this.#attach(record, pid).then(() => true, () => false)
+      const isAttached =
+        pid !== undefined &&
+        (await this.#attach(record, pid).then(
+          () => true,
+          () => false,
+        ))
       if (isAttached) return
       if (clock.monotonicMilliseconds() > deadline) throw new Error('QEMU did not answer in time')
       await clock.sleep(START_POLL_MILLISECONDS)
@@ -373,16 +482,29 @@ class QemuHypervisor implements Hypervisor {
     })
     connected = qmp
     try {
-      const answer = await qmp.execute('query-uuid') as { readonly UUID: string } // shape of QEMU's documented answer
+      const answer = (await qmp.execute('query-uuid')) as { readonly UUID: string } // shape of QEMU's documented answer
       if (answer.UUID !== uuid) throw new Error(`the process in the folder of ${name} is another guest`)
-      const { status } = await qmp.execute('query-status') as { readonly status: string }
+      const { status } = (await qmp.execute('query-status')) as { readonly status: string }
       const console = this.#console(name)
-      const line = openSerialLine({ folder, log: console.log, onOutput: (bytes) => console.line.append(bytes), clock: this.#options.clock, logger: this.#options.log })
-      const attachment: Attachment = { pid, qmp, line, state: stateOf(status, record.move), ...(record.move?.end === undefined ? {} : { transfer: record.move.end }) }
+      const line = openSerialLine({
+        folder,
+        log: console.log,
+        onOutput: (bytes) => console.line.append(bytes),
+        clock: this.#options.clock,
+        logger: this.#options.log,
+      })
+      const attachment: Attachment = {
+        pid,
+        qmp,
+        line,
+        state: stateOf(status, record.move),
+        ...(record.move?.end === undefined ? {} : { transfer: record.move.end }),
+      }
       this.#attachments.set(name, attachment)
       if (attachment.state === 'running') this.#connectConsole(name, incarnation, attachment)
       else console.line.stopped()
-      if (record.move !== undefined && record.move.end === undefined && record.move.port !== undefined) this.#move(record, attachment, record.move)
+      if (record.move !== undefined && record.move.end === undefined && record.move.port !== undefined)
+        this.#move(record, attachment, record.move)
       return attachment
     } catch (error) {
       qmp.close()
@@ -412,7 +534,11 @@ class QemuHypervisor implements Hypervisor {
   async #lookAgain(record: GuestRecord): Promise<void> {
     const { clock } = this.#options
     const deadline = clock.monotonicMilliseconds() + REATTACH_MILLISECONDS
-    while (!this.#closing.signal.aborted && clock.monotonicMilliseconds() < deadline && await this.#processOf(record) !== undefined) {
+    while (
+      !this.#closing.signal.aborted &&
+      clock.monotonicMilliseconds() < deadline &&
+      (await this.#processOf(record)) !== undefined
+    ) {
       await clock.sleep(END_POLL_MILLISECONDS, this.#closing.signal)
     }
     if (!this.#closing.signal.aborted) this.#changed(record.name)
@@ -423,13 +549,15 @@ class QemuHypervisor implements Hypervisor {
     const { name } = record
     const attachment = this.#attachments.get(name)
     this.#attachments.delete(name) // its end is no news
-    const pid = attachment?.pid ?? await this.#processOf(record)
+    const pid = attachment?.pid ?? (await this.#processOf(record))
     if (pid !== undefined) {
-      if (attachment !== undefined) await attachment.qmp.execute('quit', undefined, QUIT_TIMEOUT_MILLISECONDS).catch(() => undefined)
+      if (attachment !== undefined)
+        await attachment.qmp.execute('quit', undefined, QUIT_TIMEOUT_MILLISECONDS).catch(() => undefined)
       else signalProcess(pid, 'SIGTERM')
-      if (!await this.#isGone(record, pid, QUIT_TIMEOUT_MILLISECONDS)) {
+      if (!(await this.#isGone(record, pid, QUIT_TIMEOUT_MILLISECONDS))) {
         signalProcess(pid, 'SIGKILL')
-        if (!await this.#isGone(record, pid, KILL_TIMEOUT_MILLISECONDS)) throw new Error(`process ${pid} of guest ${name} does not end`)
+        if (!(await this.#isGone(record, pid, KILL_TIMEOUT_MILLISECONDS)))
+          throw new Error(`process ${pid} of guest ${name} does not end`)
       }
     }
     attachment?.qmp.close()
@@ -455,12 +583,18 @@ class QemuHypervisor implements Hypervisor {
 }
 
 interface BlockStatistics {
-  readonly stats: { readonly rd_bytes: number; readonly wr_bytes: number; readonly rd_operations: number; readonly wr_operations: number }
+  readonly stats: {
+    readonly rd_bytes: number
+    readonly wr_bytes: number
+    readonly rd_operations: number
+    readonly wr_operations: number
+  }
 }
 
 const describe = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
-const incomingOf = ({ move }: GuestRecord): 'free' | 'held' | undefined => (move === undefined ? undefined : move.mirroredDisks.length === 0 ? 'free' : 'held')
+const incomingOf = ({ move }: GuestRecord): 'free' | 'held' | undefined =>
+  move === undefined ? undefined : move.mirroredDisks.length === 0 ? 'free' : 'held'
 
 /** By QEMU's word. What is to be received counts as that until the attempt's end is written down. */
 function stateOf(status: string, move: Move | undefined): Guest['state'] {

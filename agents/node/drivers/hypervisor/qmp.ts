@@ -1,4 +1,5 @@
-/** A client of the QEMU Machine Protocol: commands with timeouts, and events. Wire format of the QEMU manual, "QMP protocol specification". */
+/** A client of the QEMU Machine Protocol: commands with timeouts, and events. Wire format of the QEMU manual, "QMP
+ *  protocol specification". */
 import type { Socket } from 'node:net'
 import type { Clock } from '../../../../kit/sys/clock.ts'
 import { connectLocalSocket } from './local-socket.ts'
@@ -41,7 +42,8 @@ interface Pending {
   readonly cancelTimer: () => void
 }
 
-/** Connects and leaves negotiation mode. QEMU serves one client per socket: a second connection waits until the timeout. */
+/** Connects and leaves negotiation mode. QEMU serves one client per socket: a second connection waits until the
+ *  timeout. */
 export async function connectQmp(path: string, options: QmpOptions): Promise<Qmp> {
   const socket = await connectLocalSocket(path)
   const qmp = speak(socket, options)
@@ -80,7 +82,10 @@ function speak(socket: Socket, { clock, onEvent, onClose }: QmpOptions): Qmp & {
     const message: QmpMessage = JSON.parse(line)
     if (message.QMP !== undefined) settle(GREETING, (waiting) => waiting.resolve(message.QMP))
     else if (message.event !== undefined) onEvent({ name: message.event, data: message.data ?? {} })
-    else if (message.error !== undefined) settle(message.id ?? '', (waiting) => waiting.reject(new QmpError(message.error?.class ?? 'GenericError', message.error?.desc ?? 'refused')))
+    else if (message.error !== undefined)
+      settle(message.id ?? '', (waiting) =>
+        waiting.reject(new QmpError(message.error?.class ?? 'GenericError', message.error?.desc ?? 'refused')),
+      )
     else settle(message.id ?? '', (waiting) => waiting.resolve(message.return))
   }
 
@@ -93,7 +98,8 @@ function speak(socket: Socket, { clock, onEvent, onClose }: QmpOptions): Qmp & {
   })
   socket.on('error', () => socket.destroy())
   socket.once('close', () => {
-    for (const id of [...pending.keys()]) settle(id, (waiting) => waiting.reject(new QmpError('Closed', 'QEMU closed the connection')))
+    for (const id of [...pending.keys()])
+      settle(id, (waiting) => waiting.reject(new QmpError('Closed', 'QEMU closed the connection')))
     onClose()
   })
 
@@ -103,7 +109,9 @@ function speak(socket: Socket, { clock, onEvent, onClose }: QmpOptions): Qmp & {
       if (socket.destroyed) return Promise.reject(new QmpError('Closed', 'the connection to QEMU is closed'))
       const id = String(++lastId)
       const answer = answerTo(id, timeoutMilliseconds)
-      socket.write(`${JSON.stringify({ execute: command, ...(input === undefined ? {} : { arguments: input }), id })}\n`)
+      socket.write(
+        `${JSON.stringify({ execute: command, ...(input === undefined ? {} : { arguments: input }), id })}\n`,
+      )
       return answer
     },
     close: () => void socket.destroy(),

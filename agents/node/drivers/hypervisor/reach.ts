@@ -8,7 +8,9 @@ const REACH_MILLISECONDS = 3_000
 export function mustReach(host: string, port: number, clock: Clock): Promise<void> {
   return new Promise((resolve, reject) => {
     const socket = connect({ host, port })
-    const cancelTimer = clock.after(REACH_MILLISECONDS, () => end(() => reject(new Error(`${host}:${port} does not answer`))))
+    const cancelTimer = clock.after(REACH_MILLISECONDS, () =>
+      end(() => reject(new Error(`${host}:${port} does not answer`))),
+    )
     const end = (then: () => void) => {
       cancelTimer()
       socket.removeAllListeners()

@@ -1,5 +1,7 @@
-/** The serial line of a guest that runs, as two files: what it prints is followed in its log, what is typed goes into a pipe that QEMU reads.
- *  A file takes everything at once. On a socket the guest waits for whoever reads too slowly, and one that is moved while it waits, to a host
+/** The serial line of a guest that runs, as two files: what it prints is followed in its log, what is typed goes into a
+ *  pipe that QEMU reads.
+ *  A file takes everything at once. On a socket the guest waits for whoever reads too slowly, and one that is moved
+ *  while it waits, to a host
  *  where nobody listens yet, waits for ever. */
 import { constants, openSync } from 'node:fs'
 import { Socket } from 'node:net'
@@ -10,7 +12,8 @@ import { runProgram } from '../../run-program.ts'
 import type { ConsoleLog } from './console-log.ts'
 import { GUEST_FILES } from './qemu-arguments.ts'
 
-/** The log is looked at again after so long when there is something to read, and after twice as long each time that there is not. Looked at, not
+/** The log is looked at again after so long when there is something to read, and after twice as long each time that
+ *  there is not. Looked at, not
  *  watched, because a host has only so many watches, and a guest shall not be without its console for lack of one. */
 const READ_MILLISECONDS = { least: 20, most: 320 }
 /** Typed, and not taken by the guest yet. */
@@ -34,7 +37,8 @@ export interface SerialLine {
   close(): void
 }
 
-/** Makes the pipe for a guest to be started. The answer is QEMU's standard input, to be closed by whoever starts it. It is open for writing too, so
+/** Makes the pipe for a guest to be started. The answer is QEMU's standard input, to be closed by whoever starts it. It
+ *  is open for writing too, so
  *  that the pipe does not end with the agent. */
 export async function openInputPipe(folder: string): Promise<number> {
   const path = join(folder, GUEST_FILES.consoleInput)

@@ -1,5 +1,7 @@
-/** How guests of a simulated host come and go: the same order of things as with QEMU. The memory is copied in passes while the guest goes on;
- *  then it stands still until an agent orders the hand-over; then the sender has written everything, and the receiver has it a moment
+/** How guests of a simulated host come and go: the same order of things as with QEMU. The memory is copied in passes
+ *  while the guest goes on;
+ *  then it stands still until an agent orders the hand-over; then the sender has written everything, and the receiver
+ *  has it a moment
  *  later, or never when the network is cut just then. */
 import type { Clock } from '../../../../kit/sys/clock.ts'
 import type { Random } from '../../../../kit/sys/random.ts'
@@ -42,16 +44,37 @@ const ARRIVAL_MILLISECONDS = { least: 1, most: 60 }
 const MEMORY_BYTES = 128 * 1024 ** 2
 const DIRTY_BYTES = { least: 100_000, most: 20_000_000 }
 
-export function simulatedMoves({ clock, random, network, host, isCareless, hasAgent, update, arrive, isHere }: MoveOptions): Moves {
+export function simulatedMoves({
+  clock,
+  random,
+  network,
+  host,
+  isCareless,
+  hasAgent,
+  update,
+  arrive,
+  isHere,
+}: MoveOptions): Moves {
   const between = ({ least, most }: { least: number; most: number }) => least + (most - least) * random.fraction()
 
   const progress = (guest: SimulatedGuest, change: Partial<Transfer>) => {
     const { transfer } = guest.record
-    if (transfer !== undefined) update(guest, { transfer: { ...transfer, ...change, reportedAt: clock.now().toISOString() } })
+    if (transfer !== undefined)
+      update(guest, { transfer: { ...transfer, ...change, reportedAt: clock.now().toISOString() } })
   }
   const begin = (role: Transfer['role'], { id, attempt }: Reception, where: Partial<Transfer> = {}): Transfer => ({
-    id, attempt, role, phase: 'transferring', ...where,
-    iteration: 0, transferredBytes: 0, totalBytes: 0, dirtyBytesPerSecond: 0, downtimeMilliseconds: 0, detail: '', reportedAt: clock.now().toISOString(),
+    id,
+    attempt,
+    role,
+    phase: 'transferring',
+    ...where,
+    iteration: 0,
+    transferredBytes: 0,
+    totalBytes: 0,
+    dirtyBytesPerSecond: 0,
+    downtimeMilliseconds: 0,
+    detail: '',
+    reportedAt: clock.now().toISOString(),
   })
   const isSending = (guest: SimulatedGuest, sending: Sending) => isHere(guest) && guest.sending === sending
   const receiverOf = ({ host: to, port, key }: Sending) => network.connect(host, to, port, key)
@@ -69,9 +92,16 @@ export function simulatedMoves({ clock, random, network, host, isCareless, hasAg
       if (receiverOf(sending) === undefined) return fail(guest, sending, 'the receiver cannot be reached')
       const { iteration, transferredBytes } = guest.record.transfer ?? begin('send', sending)
       const dirtyBytesPerSecond = Math.floor(between(DIRTY_BYTES))
-      progress(guest, { iteration: iteration + 1, transferredBytes: transferredBytes + (iteration === 0 ? MEMORY_BYTES : dirtyBytesPerSecond), totalBytes: MEMORY_BYTES, dirtyBytesPerSecond })
-      if (clock.monotonicMilliseconds() - sinceMilliseconds > sending.timeoutSeconds * 1000) return fail(guest, sending, 'not done in time')
-      if (iteration + 1 < last || guest.neededDowntimeMilliseconds > sending.downtimeLimitMilliseconds) return pass(guest, sending, last, sinceMilliseconds)
+      progress(guest, {
+        iteration: iteration + 1,
+        transferredBytes: transferredBytes + (iteration === 0 ? MEMORY_BYTES : dirtyBytesPerSecond),
+        totalBytes: MEMORY_BYTES,
+        dirtyBytesPerSecond,
+      })
+      if (clock.monotonicMilliseconds() - sinceMilliseconds > sending.timeoutSeconds * 1000)
+        return fail(guest, sending, 'not done in time')
+      if (iteration + 1 < last || guest.neededDowntimeMilliseconds > sending.downtimeLimitMilliseconds)
+        return pass(guest, sending, last, sinceMilliseconds)
       guest.isPaused = true
       update(guest, {})
       if (hasAgent()) handOver(guest, sending)
@@ -87,7 +117,8 @@ export function simulatedMoves({ clock, random, network, host, isCareless, hasAg
       if (!isSending(guest, sending)) return
       const receiver = receiverOf(sending)
       // What is written into a line that has just been cut is written, as far as the sender can tell.
-      if (receiver === undefined && !network.isCut(host) && !network.isCut(sending.host)) return fail(guest, sending, 'the receiver is gone')
+      if (receiver === undefined && !network.isCut(host) && !network.isCut(sending.host))
+        return fail(guest, sending, 'the receiver is gone')
       const { life, isBooted, isHung, typed } = guest
       if (isCareless) {
         receiver?.take({ life, isBooted, isHung, typed })
@@ -95,7 +126,11 @@ export function simulatedMoves({ clock, random, network, host, isCareless, hasAg
       }
       guest.sending = undefined
       const { transfer } = guest.record
-      if (transfer !== undefined) update(guest, { state: 'handed_over', transfer: { ...transfer, phase: 'completed', downtimeMilliseconds, reportedAt: clock.now().toISOString() } })
+      if (transfer !== undefined)
+        update(guest, {
+          state: 'handed_over',
+          transfer: { ...transfer, phase: 'completed', downtimeMilliseconds, reportedAt: clock.now().toISOString() },
+        })
       receiver?.take({ life, isBooted, isHung, typed })
     })
   }
@@ -115,17 +150,28 @@ export function simulatedMoves({ clock, random, network, host, isCareless, hasAg
           listening.close()
           guest.arrived = memory
           // With copied disks the agent lets go of the copy first.
-          clock.after(between(ARRIVAL_MILLISECONDS), () => (reception.mirroredDisks.length === 0 || hasAgent()) && goOn(guest))
+          clock.after(
+            between(ARRIVAL_MILLISECONDS),
+            () => (reception.mirroredDisks.length === 0 || hasAgent()) && goOn(guest),
+          )
         },
         lose() {
           listening.close()
           const { transfer } = guest.record
-          if (isHere(guest) && transfer !== undefined) update(guest, { state: 'gone', transfer: { ...transfer, phase: 'failed', detail: 'the connection broke' } })
+          if (isHere(guest) && transfer !== undefined)
+            update(guest, { state: 'gone', transfer: { ...transfer, phase: 'failed', detail: 'the connection broke' } })
         },
       })
       const { port } = listening
       guest.listening = listening
-      guest.record = { ...guest.record, transfer: begin('receive', reception, { host, port, ...(reception.mirroredDisks.length === 0 ? {} : { diskPort: port }) }) }
+      guest.record = {
+        ...guest.record,
+        transfer: begin('receive', reception, {
+          host,
+          port,
+          ...(reception.mirroredDisks.length === 0 ? {} : { diskPort: port }),
+        }),
+      }
     },
     send(guest, sending) {
       guest.sending = sending

@@ -1,4 +1,5 @@
-/** Simulated hosts in processes of their own reach each other over TCP. A sender says the key and, at the hand-over, what the guest is; the
+/** Simulated hosts in processes of their own reach each other over TCP. A sender says the key and, at the hand-over,
+ *  what the guest is; the
  *  connection that ends before that has lost it. */
 import { connect, createServer, type Socket } from 'node:net'
 import { createInterface } from 'node:readline'

@@ -1,10 +1,20 @@
-/** A host whose guests are only pretended: no kernel, no disk, a toy shell on the console. For hosts without QEMU, for scale, and for the
+/** A host whose guests are only pretended: no kernel, no disk, a toy shell on the console. For hosts without QEMU, for
+ *  scale, and for the
  *  simulation. The host outlives the agents that attach to it, and is the truth about which guests run.
  *  The same clock and randomness give the same history. */
 import type { Clock } from '../../../../kit/sys/clock.ts'
 import { newUuid, type Random } from '../../../../kit/sys/random.ts'
 import { ConsoleLine } from './console-line.ts'
-import { type Guest, type GuestDefinition, GuestExists, type GuestIdentity, GuestStartFailed, type Hypervisor, type Sending, type Transfer } from './hypervisor.ts'
+import {
+  type Guest,
+  type GuestDefinition,
+  GuestExists,
+  type GuestIdentity,
+  GuestStartFailed,
+  type Hypervisor,
+  type Sending,
+  type Transfer,
+} from './hypervisor.ts'
 import { simulatedMoves } from './simulated-move.ts'
 import { type GuestTransport, newSimulatedNetwork, type SimulatedMemory } from './simulated-network.ts'
 
@@ -13,7 +23,8 @@ export interface SimulatedGuestRecord extends GuestIdentity {
   readonly startedAt: string
   readonly disks: readonly string[]
   readonly state: Guest['state']
-  /** Made at its boot, and kept wherever it moves: two guests that run with one life are two copies. Empty while none is here. */
+  /** Made at its boot, and kept wherever it moves: two guests that run with one life are two copies. Empty while none
+   *  is here. */
   readonly life: string
   readonly transfer?: Transfer | undefined
 }
@@ -35,7 +46,8 @@ export interface SimulatedHostOptions {
 export interface SimulatedHost {
   /** A connection to the host, for one agent. Once closed it does nothing more, like an agent that was killed. */
   attach(): Hypervisor
-  /** Every guest that runs at this instant, with the disks that it writes to. One that is being handed over stands still. */
+  /** Every guest that runs at this instant, with the disks that it writes to. One that is being handed over stands
+   *  still. */
   running(): readonly SimulatedGuestRecord[]
   /** The guest's process vanishes. */
   crashGuest(name: string): void
@@ -73,17 +85,40 @@ export interface SimulatedGuest extends SimulatedMemory {
 }
 
 const newGuest = (record: SimulatedGuestRecord, isBooted = false): SimulatedGuest => ({
-  record, life: record.life, isBooted, isHung: false, typed: '', neededDowntimeMilliseconds: 0, sending: undefined, isPaused: false, isHandingOver: false, listening: undefined, arrived: undefined,
+  record,
+  life: record.life,
+  isBooted,
+  isHung: false,
+  typed: '',
+  neededDowntimeMilliseconds: 0,
+  sending: undefined,
+  isPaused: false,
+  isHandingOver: false,
+  listening: undefined,
+  arrived: undefined,
 })
 
 /** What the end of the process that simulated it leaves of a guest: nothing under way goes on. */
 const interrupted = (record: SimulatedGuestRecord): SimulatedGuestRecord => ({
-  ...record, state: record.state === 'receiving' ? 'gone' : record.state,
-  ...(record.transfer?.phase === 'transferring' ? { transfer: { ...record.transfer, phase: 'failed' as const, detail: 'interrupted' } } : {}),
+  ...record,
+  state: record.state === 'receiving' ? 'gone' : record.state,
+  ...(record.transfer?.phase === 'transferring'
+    ? { transfer: { ...record.transfer, phase: 'failed' as const, detail: 'interrupted' } }
+    : {}),
 })
 
-export function newSimulatedHost({ clock, random, guests: before = [], onChange = () => {}, network = newSimulatedNetwork(), name: host = 'simulated', isCareless = false }: SimulatedHostOptions): SimulatedHost {
-  const guests = new Map<string, SimulatedGuest>(before.map((record) => [record.name, newGuest(interrupted(record), true)]))
+export function newSimulatedHost({
+  clock,
+  random,
+  guests: before = [],
+  onChange = () => {},
+  network = newSimulatedNetwork(),
+  name: host = 'simulated',
+  isCareless = false,
+}: SimulatedHostOptions): SimulatedHost {
+  const guests = new Map<string, SimulatedGuest>(
+    before.map((record) => [record.name, newGuest(interrupted(record), true)]),
+  )
   const lines = new Map<string, ConsoleLine>()
   const listeners = new Set<(name: string) => void>()
   let startFailure: string | undefined
@@ -99,7 +134,8 @@ export function newSimulatedHost({ clock, random, guests: before = [], onChange 
     onChange([...guests.values()].map(({ record }) => record))
     for (const listener of [...listeners]) listener(name)
   }
-  const print = (guest: SimulatedGuest, text: string) => line(guest.record.name).append(Buffer.from(text.replaceAll('\n', '\r\n')))
+  const print = (guest: SimulatedGuest, text: string) =>
+    line(guest.record.name).append(Buffer.from(text.replaceAll('\n', '\r\n')))
   const isHere = (guest: SimulatedGuest) => guests.get(guest.record.name) === guest
   const isCurrent = (guest: SimulatedGuest) => isHere(guest) && guest.record.state === 'running'
   const connect = (guest: SimulatedGuest) =>
@@ -115,13 +151,26 @@ export function newSimulatedHost({ clock, random, guests: before = [], onChange 
   }
 
   const moves = simulatedMoves({
-    clock, random, network, host, isCareless, isHere, update, hasAgent: () => agents > 0,
+    clock,
+    random,
+    network,
+    host,
+    isCareless,
+    isHere,
+    update,
+    hasAgent: () => agents > 0,
     arrive(guest, memory) {
       Object.assign(guest, memory)
       const { transfer } = guest.record
       connect(guest)
       if (!memory.isBooted) boot(guest)
-      update(guest, { state: 'running', life: memory.life, ...(transfer === undefined ? {} : { transfer: { ...transfer, phase: 'completed', reportedAt: clock.now().toISOString() } }) })
+      update(guest, {
+        state: 'running',
+        life: memory.life,
+        ...(transfer === undefined
+          ? {}
+          : { transfer: { ...transfer, phase: 'completed', reportedAt: clock.now().toISOString() } }),
+      })
     },
   })
 
@@ -134,14 +183,23 @@ export function newSimulatedHost({ clock, random, guests: before = [], onChange 
   }
 
   function endWith(guest: SimulatedGuest, state: 'off' | 'gone'): void {
-    if (!isHere(guest) || !LIVING.includes(guest.record.state) || (state === 'off' && (!isCurrent(guest) || guest.isPaused))) return
+    if (
+      !isHere(guest) ||
+      !LIVING.includes(guest.record.state) ||
+      (state === 'off' && (!isCurrent(guest) || guest.isPaused))
+    )
+      return
     if (state === 'off') moves.cancel(guest, 'the guest powered itself off')
     moves.disconnect(guest)
     update(guest, { state })
   }
 
   /** Makes the guest of the definition, as far as the host lets it. */
-  async function make({ name, uid, incarnation, hostname, disks }: GuestDefinition, alive: () => void, rest: Pick<SimulatedGuestRecord, 'state' | 'life'>): Promise<SimulatedGuest> {
+  async function make(
+    { name, uid, incarnation, hostname, disks }: GuestDefinition,
+    alive: () => void,
+    rest: Pick<SimulatedGuestRecord, 'state' | 'life'>,
+  ): Promise<SimulatedGuest> {
     if (guests.has(name)) throw new GuestExists(name)
     await clock.sleep(between(START_MILLISECONDS))
     alive()
@@ -149,7 +207,15 @@ export function newSimulatedHost({ clock, random, guests: before = [], onChange 
     const failure = startFailure
     startFailure = undefined
     if (failure !== undefined) throw new GuestStartFailed(failure)
-    const guest = newGuest({ name, uid, incarnation, hostname, startedAt: clock.now().toISOString(), disks: disks.map(({ path }) => path), ...rest })
+    const guest = newGuest({
+      name,
+      uid,
+      incarnation,
+      hostname,
+      startedAt: clock.now().toISOString(),
+      disks: disks.map(({ path }) => path),
+      ...rest,
+    })
     guests.set(name, guest)
     return guest
   }
@@ -187,7 +253,13 @@ export function newSimulatedHost({ clock, random, guests: before = [], onChange 
   }
 
   const observe = ({ record }: SimulatedGuest): Guest => ({
-    name: record.name, uid: record.uid, incarnation: record.incarnation, startedAt: record.startedAt, state: record.state, isResponsive: record.state !== 'gone', forwards: [],
+    name: record.name,
+    uid: record.uid,
+    incarnation: record.incarnation,
+    startedAt: record.startedAt,
+    state: record.state,
+    isResponsive: record.state !== 'gone',
+    forwards: [],
     ...(record.transfer === undefined ? {} : { transfer: record.transfer }),
   })
   const ended = (name: string, state: 'off' | 'gone') => {
@@ -268,7 +340,9 @@ export function newSimulatedHost({ clock, random, guests: before = [], onChange 
       console: line,
       async counters(name) {
         alive()
-        return guests.get(name)?.record.state === 'running' ? { diskReadBytes: 0, diskWrittenBytes: 0, diskReadOperations: 0, diskWriteOperations: 0 } : undefined
+        return guests.get(name)?.record.state === 'running'
+          ? { diskReadBytes: 0, diskWrittenBytes: 0, diskReadOperations: 0, diskWriteOperations: 0 }
+          : undefined
       },
       onChange(listener) {
         const stop = () => void listeners.delete(listener)
@@ -286,7 +360,10 @@ export function newSimulatedHost({ clock, random, guests: before = [], onChange 
 
   return {
     attach,
-    running: () => [...guests.values()].filter(({ record, isPaused }) => record.state === 'running' && !isPaused).map(({ record }) => record),
+    running: () =>
+      [...guests.values()]
+        .filter(({ record, isPaused }) => record.state === 'running' && !isPaused)
+        .map(({ record }) => record),
     crashGuest: (name) => ended(name, 'gone'),
     powerOffGuest: (name) => ended(name, 'off'),
     hangGuest(name) {

@@ -1,4 +1,5 @@
-/** The network of hosts that Open Virtual Network reaches: each interface of a guest is a tap in the integration bridge, under the name of its
+/** The network of hosts that Open Virtual Network reaches: each interface of a guest is a tap in the integration
+ *  bridge, under the name of its
  *  Instance. Which addresses it has, and who reaches it, OVN says; the host only plugs it in. Needs root. */
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
@@ -21,11 +22,23 @@ const NAME_HEX = 11
 export const OVN_MTU = 1_400
 
 /** Name of the tap device, which Linux allows 15 characters. */
-export const tapOf = (guest: string, index: number): string => `svc${createHash('sha256').update(`${guest}/${index}`).digest('hex').slice(0, NAME_HEX)}`
+export const tapOf = (guest: string, index: number): string =>
+  `svc${createHash('sha256').update(`${guest}/${index}`).digest('hex').slice(0, NAME_HEX)}`
 
 /** `-netdev` and what the device leaves to the guest: the userspace datapath fills in no checksums. */
-export const ovnArguments = (guest: string, index: number): string[] => ['-netdev', `tap,id=net${index},ifname=${tapOf(guest, index)},script=no,downscript=no`]
-export const OVN_DEVICE = { csum: false, guest_csum: false, gso: false, guest_tso4: false, guest_tso6: false, guest_ufo: false, host_mtu: OVN_MTU } as const
+export const ovnArguments = (guest: string, index: number): string[] => [
+  '-netdev',
+  `tap,id=net${index},ifname=${tapOf(guest, index)},script=no,downscript=no`,
+]
+export const OVN_DEVICE = {
+  csum: false,
+  guest_csum: false,
+  gso: false,
+  guest_tso4: false,
+  guest_tso6: false,
+  guest_ufo: false,
+  host_mtu: OVN_MTU,
+} as const
 
 const PROGRAMS = ['ovs-vsctl', 'ip', 'ethtool', 'unshare'] as const
 
@@ -40,7 +53,17 @@ export async function plugIn(guest: string, count: number): Promise<void> {
     const tap = tapOf(guest, index)
     if (!(await hasTap(tap))) await runProgram('ip', ['tuntap', 'add', tap, 'mode', 'tap'])
     await runProgram('ip', ['link', 'set', tap, 'mtu', String(OVN_MTU), 'up'])
-    await runProgram('ovs-vsctl', ['--may-exist', 'add-port', INTEGRATION_BRIDGE, tap, '--', 'set', 'interface', tap, `external_ids:iface-id=${guest}`])
+    await runProgram('ovs-vsctl', [
+      '--may-exist',
+      'add-port',
+      INTEGRATION_BRIDGE,
+      tap,
+      '--',
+      'set',
+      'interface',
+      tap,
+      `external_ids:iface-id=${guest}`,
+    ])
   }
 }
 
@@ -61,6 +84,8 @@ const hasTap = async (tap: string): Promise<boolean> => (await statistic(tap, 'r
 
 /** What the guest has moved since it was plugged in: what the host sends into a tap is what the guest receives. */
 export async function tapTraffic(guest: string, index: number): Promise<Traffic> {
-  const [received, transmitted] = await Promise.all(['tx_bytes', 'rx_bytes'].map((name) => statistic(tapOf(guest, index), name)))
+  const [received, transmitted] = await Promise.all(
+    ['tx_bytes', 'rx_bytes'].map((name) => statistic(tapOf(guest, index), name)),
+  )
   return { receivedBytes: received ?? 0, transmittedBytes: transmitted ?? 0 }
 }

@@ -1,6 +1,9 @@
-/** Traffic of an interface that nothing else counts: user-mode networking has no device on the host. QEMU writes down the Ethernet header and
- *  the length of every frame (`filter-dump`, a pcap file); the agent adds them up and empties the file. What was counted is written down before
- *  the file is emptied, so that no kill counts a frame twice. QEMU goes on writing at its own place: the emptied part is a hole. Frames of the
+/** Traffic of an interface that nothing else counts: user-mode networking has no device on the host. QEMU writes down
+ *  the Ethernet header and
+ *  the length of every frame (`filter-dump`, a pcap file); the agent adds them up and empties the file. What was
+ *  counted is written down before
+ *  the file is emptied, so that no kill counts a frame twice. QEMU goes on writing at its own place: the emptied part
+ *  is a hole. Frames of the
  *  very moment of emptying are not counted. */
 import { open, readFile } from 'node:fs/promises'
 import { z } from 'zod'
@@ -22,19 +25,23 @@ export interface Traffic {
 
 const Counted = z.strictObject({
   /** How far the file was counted. */
-  offset: z.int().min(0), receivedBytes: z.int().min(0), transmittedBytes: z.int().min(0),
+  offset: z.int().min(0),
+  receivedBytes: z.int().min(0),
+  transmittedBytes: z.int().min(0),
 })
 type Counted = z.infer<typeof Counted>
 const NOTHING: Counted = { offset: FILE_HEADER_BYTES, receivedBytes: 0, transmittedBytes: 0 }
 
-/** Adds the whole frames of the bytes, which begin with a record. Frames that the guest's own address sent are transmitted; sizes are those
+/** Adds the whole frames of the bytes, which begin with a record. Frames that the guest's own address sent are
+ *  transmitted; sizes are those
  *  of whole frames, as counters of Linux give them. */
 export function addFrames(counted: Counted, bytes: Buffer, macAddress: string): Counted {
   const own = Buffer.from(macAddress.replaceAll(':', ''), 'hex')
   let { offset, receivedBytes, transmittedBytes } = counted
   let at = 0
   while (at + RECORD_HEADER_BYTES <= bytes.length) {
-    // Frames that came while the file was being emptied left a hole. Every header says the same number here, so its end is found again.
+    // Frames that came while the file was being emptied left a hole. Every header says the same number here, so its end
+    // is found again.
     if (bytes.readUInt32LE(at + 8) !== FRAME_BYTES_KEPT) {
       at++
       continue
@@ -50,8 +57,17 @@ export function addFrames(counted: Counted, bytes: Buffer, macAddress: string): 
   return { offset, receivedBytes, transmittedBytes }
 }
 
-/** Counts what is new in the file of the interface; `countFile` keeps the sum. Zero before there is a file. One call at a time. */
-export async function countTraffic({ file, countFile, macAddress }: { readonly file: string; readonly countFile: string; readonly macAddress: string }): Promise<Traffic> {
+/** Counts what is new in the file of the interface; `countFile` keeps the sum. Zero before there is a file. One call at
+ *  a time. */
+export async function countTraffic({
+  file,
+  countFile,
+  macAddress,
+}: {
+  readonly file: string
+  readonly countFile: string
+  readonly macAddress: string
+}): Promise<Traffic> {
   let counted = await readCounted(countFile)
   const log = await open(file, 'r+').catch(() => undefined)
   if (log === undefined) return counted

@@ -1,5 +1,7 @@
-/** The network of hosts without one for guests: each guest has a network of its own inside its QEMU, with the outside behind a translation of
- *  addresses. No rights are needed. Guests do not reach each other, their public addresses lead nowhere, and single ports are forwarded from
+/** The network of hosts without one for guests: each guest has a network of its own inside its QEMU, with the outside
+ *  behind a translation of
+ *  addresses. No rights are needed. Guests do not reach each other, their public addresses lead nowhere, and single
+ *  ports are forwarded from
  *  the host instead. Pure, but for the script that it writes. */
 import { METADATA_ADDRESS } from '../../../../domain/metadata-service.ts'
 import type { Forward } from '../hypervisor/hypervisor.ts'
@@ -12,7 +14,8 @@ export interface UserModeNetwork {
   readonly metadata?: { readonly portFile: string; readonly secretOf: (guest: string) => string } | undefined
 }
 
-/** The network inside, which guests get by DHCP. The metadata service's address is in it, so that QEMU itself answers for that and nothing
+/** The network inside, which guests get by DHCP. The metadata service's address is in it, so that QEMU itself answers
+ *  for that and nothing
  *  that is asked of it ever leaves the host, where another cloud's metadata service may listen. */
 const INSIDE = 'net=169.254.0.0/16,host=169.254.0.2,dns=169.254.0.3,dhcpstart=169.254.0.15'
 const PIPE_FILE = 'metadata-pipe'
@@ -26,14 +29,22 @@ export const USER_MODE_FILES: readonly string[] = [PIPE_FILE, ...Object.values(t
 /** `-netdev` and what counts its frames, for the interface of this number. */
 export function userModeArguments(network: UserModeNetwork, index: number, forwards: readonly Forward[]): string[] {
   const options = [
-    `user,id=net${index}`, INSIDE, ...(network.isOutboundAllowed ? [] : ['restrict=on']),
+    `user,id=net${index}`,
+    INSIDE,
+    ...(network.isOutboundAllowed ? [] : ['restrict=on']),
     ...(network.metadata === undefined ? [] : [`guestfwd=tcp:${METADATA_ADDRESS}:80-cmd:/bin/bash ${PIPE_FILE}`]),
     ...forwards.map(({ host, hostPort, guestPort }) => `hostfwd=tcp:${host}:${hostPort}-:${guestPort}`),
   ]
-  return ['-netdev', options.join(','), '-object', `filter-dump,id=count${index},netdev=net${index},file=${trafficFiles(index).file},maxlen=${FRAME_BYTES_KEPT}`]
+  return [
+    '-netdev',
+    options.join(','),
+    '-object',
+    `filter-dump,id=count${index},netdev=net${index},file=${trafficFiles(index).file},maxlen=${FRAME_BYTES_KEPT}`,
+  ]
 }
 
-/** The program that QEMU runs for each of the guest's connections to the metadata service, with the connection as standard input and output. */
+/** The program that QEMU runs for each of the guest's connections to the metadata service, with the connection as
+ *  standard input and output. */
 export const pipeFile = (guest: string, { portFile, secretOf }: NonNullable<UserModeNetwork['metadata']>) => ({
   name: PIPE_FILE,
   text: `exec 2>/dev/null

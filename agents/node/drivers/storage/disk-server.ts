@@ -1,4 +1,5 @@
-/** Lets another host copy a disk that no guest has open: qemu-nbd, read-only, encrypted with a key that both ends know. Ends with the agent; what
+/** Lets another host copy a disk that no guest has open: qemu-nbd, read-only, encrypted with a key that both ends know.
+ *  Ends with the agent; what
  *  an agent that was killed left running is ended by the next one, because it keeps guests from the disk. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
@@ -60,10 +61,23 @@ export async function openDiskServer({ folder, host, ports, clock }: DiskServerO
     await mkdir(own, { mode: 0o700 })
     await writeFile(join(own, KEY_FILE), keyFileText(key), { mode: 0o600 })
     const port = await freePort(host, ports)
-    const child = spawn(SERVER_PROGRAM, [
-      '--read-only', '--persistent', `--shared=${READERS_MAXIMUM}`, `--bind=${host}`, `--port=${port}`, `--export-name=${EXPORT}`, '--format=qcow2',
-      '--object', `tls-creds-psk,id=key,dir=${own.replaceAll(',', ',,')},endpoint=server`, '--tls-creds=key', path,
-    ], { stdio: 'ignore', env: { PATH: environment()['PATH'] } })
+    const child = spawn(
+      SERVER_PROGRAM,
+      [
+        '--read-only',
+        '--persistent',
+        `--shared=${READERS_MAXIMUM}`,
+        `--bind=${host}`,
+        `--port=${port}`,
+        `--export-name=${EXPORT}`,
+        '--format=qcow2',
+        '--object',
+        `tls-creds-psk,id=key,dir=${own.replaceAll(',', ',,')},endpoint=server`,
+        '--tls-creds=key',
+        path,
+      ],
+      { stdio: 'ignore', env: { PATH: environment()['PATH'] } },
+    )
     let failure: string | undefined
     child.once('error', (error) => void (failure = error.message))
     child.once('exit', (code) => {
@@ -71,8 +85,18 @@ export async function openDiskServer({ folder, host, ports, clock }: DiskServerO
       if (served.get(name)?.child === child) served.delete(name)
     })
     await writeFile(join(own, PID_FILE), String(child.pid ?? 0))
-    for (const deadline = clock.monotonicMilliseconds() + READY_MILLISECONDS; failure === undefined; await clock.sleep(POLL_MILLISECONDS)) {
-      if (await mustReach(host, port, clock).then(() => true, () => false)) break
+    for (
+      const deadline = clock.monotonicMilliseconds() + READY_MILLISECONDS;
+      failure === undefined;
+      await clock.sleep(POLL_MILLISECONDS)
+    ) {
+      if (
+        await mustReach(host, port, clock).then(
+          () => true,
+          () => false,
+        )
+      )
+        break
       if (clock.monotonicMilliseconds() > deadline) failure = `${SERVER_PROGRAM} does not listen`
     }
     if (failure !== undefined) {

@@ -1,4 +1,5 @@
-/** Shared storage as a folder that several hosts have mounted: `pool.json` names it, `volumes` holds the disks, `templates` what they are overlays
+/** Shared storage as a folder that several hosts have mounted: `pool.json` names it, `volumes` holds the disks,
+ *  `templates` what they are overlays
  *  of. Paths between its files are relative, because hosts may mount it in different places. */
 import { copyFile, link, mkdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -14,7 +15,8 @@ export interface Pool {
   readonly id: string
   /** Where its volumes are. */
   readonly folder: string
-  /** The template's disk as its overlays in `folder` name it. It is copied there at the first use; undefined when the template has none. */
+  /** The template's disk as its overlays in `folder` name it. It is copied there at the first use; undefined when the
+   *  template has none. */
   backingOf(image: TemplateImage): Promise<string | undefined>
 }
 
@@ -29,15 +31,23 @@ export interface PoolOptions {
 /** The host had a pool there before and now has none, or none that answers. */
 export class PoolMissing extends Error {
   constructor(path: string, memory: string, options: ErrorOptions) {
-    super(`${path} is not the shared storage that it was: nothing is mounted there, or it does not answer. Remove ${memory} if it shall become a new one.`, options)
+    super(
+      `${path} is not the shared storage that it was: nothing is mounted there, or it does not answer. Remove ` +
+        `${memory} if it shall become a new one.`,
+      options,
+    )
     this.name = 'PoolMissing'
   }
 }
 
-/** The pool in the folder. The first host that opens it names it; but never where there was one: what is not mounted would be taken for an empty pool.
+/** The pool in the folder. The first host that opens it names it; but never where there was one: what is not mounted
+ *  would be taken for an empty pool.
  *  Throws PoolMissing then. */
 export async function openPool({ path, memory, random }: PoolOptions): Promise<Pool> {
-  if (await readFile(memory, 'utf8').catch(() => undefined) !== undefined) await readName(path).catch((cause: unknown) => { throw new PoolMissing(path, memory, { cause }) })
+  if ((await readFile(memory, 'utf8').catch(() => undefined)) !== undefined)
+    await readName(path).catch((cause: unknown) => {
+      throw new PoolMissing(path, memory, { cause })
+    })
   await mkdir(path, { recursive: true })
   const root = await realpath(path)
   const [volumes, templates] = [join(root, 'volumes'), join(root, 'templates')]
@@ -47,12 +57,13 @@ export async function openPool({ path, memory, random }: PoolOptions): Promise<P
   await writeDurably(memory, `${id}\n`)
 
   return {
-    id, folder: volumes,
+    id,
+    folder: volumes,
     async backingOf({ name, version, disk }) {
       if (disk === undefined) return undefined
       const file = `${name}-${version}.qcow2`
       const path = join(templates, file)
-      if (await stat(path).catch(() => undefined) === undefined) await copyWhole(disk, path, newUuid(random))
+      if ((await stat(path).catch(() => undefined)) === undefined) await copyWhole(disk, path, newUuid(random))
       return join('..', 'templates', file)
     },
   }

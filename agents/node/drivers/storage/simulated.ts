@@ -9,7 +9,10 @@ export interface SimulatedStorage {
   readonly served: Map<string, { readonly volume: HeldVolume; readonly key: string }>
 }
 
-export const newSimulatedStorage = (...pools: readonly string[]): SimulatedStorage => ({ pools: new Map(pools.map((id) => [id, new Map()])), served: new Map() })
+export const newSimulatedStorage = (...pools: readonly string[]): SimulatedStorage => ({
+  pools: new Map(pools.map((id) => [id, new Map()])),
+  served: new Map(),
+})
 
 const FIRST_PORT = 10_809
 
@@ -21,9 +24,17 @@ export interface SimulatedVolumesOptions {
 }
 
 /** An agent's view of the host's disk: what it serves ends with it. */
-export function simulatedVolumes(held: Map<string, HeldVolume>, { storage = newSimulatedStorage(), mounted = [...storage.pools.keys()], host = 'simulated' }: SimulatedVolumesOptions = {}): VolumeStore {
+export function simulatedVolumes(
+  held: Map<string, HeldVolume>,
+  {
+    storage = newSimulatedStorage(),
+    mounted = [...storage.pools.keys()],
+    host = 'simulated',
+  }: SimulatedVolumesOptions = {},
+): VolumeStore {
   const mine = new Map<string, Omit<ServedDisk, 'key'>>()
-  const poolOf = (id: string | undefined) => (id !== undefined && mounted.includes(id) ? storage.pools.get(id) : undefined)
+  const poolOf = (id: string | undefined) =>
+    id !== undefined && mounted.includes(id) ? storage.pools.get(id) : undefined
   const inspect = (name: string): HeldVolume | undefined => {
     const known = held.get(name)
     if (known?.pool === undefined) return known

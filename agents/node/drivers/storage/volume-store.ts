@@ -1,6 +1,9 @@
-/** What the agent needs of storage on its host. Two implementations behind one contract suite: `qcow2.ts` and `simulated.ts`.
- *  A volume lies on the host's own disks, or in a pool: shared storage that several hosts see as one. What lies in a pool is held by a host
- *  from `create` or `adopt` until `remove` or `release`; that only one host at a time uses it is for the control plane to see to. */
+/** What the agent needs of storage on its host. Two implementations behind one contract suite: `qcow2.ts` and
+ *  `simulated.ts`.
+ *  A volume lies on the host's own disks, or in a pool: shared storage that several hosts see as one. What lies in a
+ *  pool is held by a host
+ *  from `create` or `adopt` until `remove` or `release`; that only one host at a time uses it is for the control plane
+ *  to see to. */
 import type { TemplateImage } from '../../images/recipe.ts'
 
 export interface HeldVolume {
@@ -43,7 +46,8 @@ export interface VolumeStore {
   isInPool(name: string, pool: string): Promise<boolean>
   /** Holds what lies in the pool already. */
   adopt(name: string, pool: string): Promise<void>
-  /** Makes one that is here as large as that; free when it is so already, and never smaller. Never while a guest uses it. */
+  /** Makes one that is here as large as that; free when it is so already, and never smaller. Never while a guest uses
+   *  it. */
   grow(name: string, sizeGibibytes: number): Promise<void>
   /** The volume with its data; free when it is not here. Never while a guest uses it. */
   remove(name: string): Promise<void>

@@ -1,4 +1,5 @@
-/** The template `tiny-linux`: a Debian cloud kernel with an initial file system of busybox and dropbear. Boots in seconds, also without KVM.
+/** The template `tiny-linux`: a Debian cloud kernel with an initial file system of busybox and dropbear. Boots in
+ *  seconds, also without KVM.
  *  Everything in it comes from Debian packages and the scripts beside this file. */
 import { createHash } from 'node:crypto'
 import { copyFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
@@ -10,38 +11,102 @@ import { unpackPackages } from '../debian-packages.ts'
 import { ImageUnavailable, MANIFEST_FILE, type TemplateManifest } from '../recipe.ts'
 
 /** dropbear and the libraries that it needs, the C library among them. */
-const PACKAGES = ['busybox-static', 'dropbear-bin', 'libc6', 'libcrypt1', 'libtomcrypt1', 'libtommath1', 'libgmp10', 'zlib1g'] as const
+const PACKAGES = [
+  'busybox-static',
+  'dropbear-bin',
+  'libc6',
+  'libcrypt1',
+  'libtomcrypt1',
+  'libtommath1',
+  'libgmp10',
+  'zlib1g',
+] as const
 const KERNELS = ['linux-image-cloud-amd64', 'linux-image-virtual', 'linux-image-amd64'] as const
 const PROGRAMS = ['usr/sbin/dropbear', 'usr/bin/dropbearkey'] as const
-const LIBRARIES = ['libc.so.6', 'libcrypt.so.1', 'libtomcrypt.so.1', 'libtommath.so.1', 'libgmp.so.10', 'libz.so.1'] as const
+const LIBRARIES = [
+  'libc.so.6',
+  'libcrypt.so.1',
+  'libtomcrypt.so.1',
+  'libtommath.so.1',
+  'libgmp.so.10',
+  'libz.so.1',
+] as const
 const LOADER = 'ld-linux-x86-64.so.2'
 const LIBRARY_FOLDERS = ['lib/x86_64-linux-gnu', 'usr/lib/x86_64-linux-gnu', 'lib64', 'usr/lib64'] as const
 /** Those that `init` loads; kernels that have one built in do not bring it. */
-const MODULES = ['virtio_ring', 'virtio', 'virtio_pci_legacy_dev', 'virtio_pci_modern_dev', 'virtio_pci', 'virtio_mmio', 'virtio_blk',
-  'failover', 'net_failover', 'virtio_net', 'virtio_balloon', 'virtio-rng', 'button', 'evdev', 'cdrom', 'isofs'] as const
+const MODULES = [
+  'virtio_ring',
+  'virtio',
+  'virtio_pci_legacy_dev',
+  'virtio_pci_modern_dev',
+  'virtio_pci',
+  'virtio_mmio',
+  'virtio_blk',
+  'failover',
+  'net_failover',
+  'virtio_net',
+  'virtio_balloon',
+  'virtio-rng',
+  'button',
+  'evdev',
+  'cdrom',
+  'isofs',
+] as const
 
-const SCRIPTS = { init: 'init', services: 'etc/services.sh', end: 'sbin/poweroff', 'udhcpc.script': 'etc/udhcpc.script' } as const
+const SCRIPTS = {
+  init: 'init',
+  services: 'etc/services.sh',
+  end: 'sbin/poweroff',
+  'udhcpc.script': 'etc/udhcpc.script',
+} as const
 const SCRIPT_NAMES = ['init', 'services', 'end', 'udhcpc.script'] as const
 
-const FOLDERS = ['bin', 'sbin', 'usr', 'usr/bin', 'usr/sbin', 'lib', 'lib64', 'lib/modules', 'proc', 'sys', 'dev', 'tmp', 'etc', 'etc/acpi', 'etc/acpi/PWRF', 'root', 'root/.ssh', 'seed', 'data', 'run', 'var', 'var/run', 'var/log']
+const FOLDERS = [
+  'bin',
+  'sbin',
+  'usr',
+  'usr/bin',
+  'usr/sbin',
+  'lib',
+  'lib64',
+  'lib/modules',
+  'proc',
+  'sys',
+  'dev',
+  'tmp',
+  'etc',
+  'etc/acpi',
+  'etc/acpi/PWRF',
+  'root',
+  'root/.ssh',
+  'seed',
+  'data',
+  'run',
+  'var',
+  'var/run',
+  'var/log',
+]
 const TEXTS: Readonly<Record<string, string>> = {
   'etc/passwd': 'root:x:0:0:root:/root:/bin/sh\n',
   'etc/shadow': 'root:*:19000:0:99999:7:::\n',
   'etc/group': 'root:x:0:\ntty:x:5:\n',
   'etc/shells': '/bin/sh\n',
   'etc/nsswitch.conf': 'passwd: files\ngroup: files\nhosts: files dns\n',
-  'etc/inittab': 'ttyS0::respawn:-/bin/sh\n::once:/etc/services.sh\n::ctrlaltdel:/sbin/reboot\n::shutdown:/bin/umount /data\n',
+  'etc/inittab':
+    'ttyS0::respawn:-/bin/sh\n::once:/etc/services.sh\n::ctrlaltdel:/sbin/reboot\n::shutdown:/bin/umount /data\n',
   'etc/profile': "export HOME=/root PATH=/sbin:/bin:/usr/sbin:/usr/bin\nexport PS1='root@\\h:\\w# '\ncd\n",
 }
 
-/** Digest of what the image is made of, but for the versions of the packages: it lives in memory, so nothing depends on those. */
+/** Digest of what the image is made of, but for the versions of the packages: it lives in memory, so nothing depends on
+ *  those. */
 export async function tinyLinuxRecipeDigest(): Promise<string> {
   const digest = createHash('sha256').update(JSON.stringify([PACKAGES, KERNELS, MODULES, FOLDERS, TEXTS]))
   for (const name of SCRIPT_NAMES) digest.update(await readFile(join(import.meta.dirname, name)))
   return digest.digest('hex').slice(0, 16)
 }
 
-/** Builds the image into the folder; `work` may be thrown away afterwards. ImageUnavailable with the reason when it cannot. */
+/** Builds the image into the folder; `work` may be thrown away afterwards. ImageUnavailable with the reason when it
+ *  cannot. */
 export async function buildTinyLinux(folder: string, work: string): Promise<void> {
   const root = await unpackPackages({ names: PACKAGES, kernels: KERNELS }, work)
   const release = (await readdir(join(root, 'lib', 'modules')))[0]
@@ -50,24 +115,49 @@ export async function buildTinyLinux(folder: string, work: string): Promise<void
   await copyFile(join(root, 'boot', `vmlinuz-${release}`), join(folder, 'vmlinuz'))
   const entries = await fileSystem(root, join(root, 'lib', 'modules', release))
   await writeFile(join(folder, 'initrd.gz'), gzipSync(writeCpio(entries), { level: 9 }))
-  const manifest: TemplateManifest = { kernel: 'vmlinuz', initialRamdisk: 'initrd.gz', commandLine: 'console=ttyS0 quiet panic=-1' }
+  const manifest: TemplateManifest = {
+    kernel: 'vmlinuz',
+    initialRamdisk: 'initrd.gz',
+    commandLine: 'console=ttyS0 quiet panic=-1',
+  }
   await writeFile(join(folder, MANIFEST_FILE), `${JSON.stringify(manifest, undefined, 2)}\n`)
 }
 
 async function fileSystem(root: string, modules: string): Promise<ArchiveEntry[]> {
-  const file = async (path: string, from: string, mode: number): Promise<ArchiveEntry> => ({ path, kind: 'file', content: await readFile(from), mode })
+  const file = async (path: string, from: string, mode: number): Promise<ArchiveEntry> => ({
+    path,
+    kind: 'file',
+    content: await readFile(from),
+    mode,
+  })
   return [
-    ...FOLDERS.map((path: string): ArchiveEntry => ({ path, kind: 'folder', ...(path.startsWith('root') ? { mode: 0o700 } : {}) })),
+    ...FOLDERS.map(
+      (path: string): ArchiveEntry => ({ path, kind: 'folder', ...(path.startsWith('root') ? { mode: 0o700 } : {}) }),
+    ),
     { path: 'dev/console', kind: 'character-device', major: 5, minor: 1 },
     { path: 'dev/null', kind: 'character-device', major: 1, minor: 3, mode: 0o666 },
-    ...Object.entries(TEXTS).map(([path, text]): ArchiveEntry => ({ path, kind: 'file', content: Buffer.from(text), ...(path === 'etc/shadow' ? { mode: 0o600 } : {}) })),
-    await file('bin/busybox', join(root, 'bin', 'busybox'), 0o755).catch(() => file('bin/busybox', join(root, 'usr', 'bin', 'busybox'), 0o755)),
-    ...await Promise.all(SCRIPT_NAMES.map((name) => file(SCRIPTS[name], join(import.meta.dirname, name), 0o755))),
+    ...Object.entries(TEXTS).map(
+      ([path, text]): ArchiveEntry => ({
+        path,
+        kind: 'file',
+        content: Buffer.from(text),
+        ...(path === 'etc/shadow' ? { mode: 0o600 } : {}),
+      }),
+    ),
+    await file('bin/busybox', join(root, 'bin', 'busybox'), 0o755).catch(() =>
+      file('bin/busybox', join(root, 'usr', 'bin', 'busybox'), 0o755),
+    ),
+    ...(await Promise.all(SCRIPT_NAMES.map((name) => file(SCRIPTS[name], join(import.meta.dirname, name), 0o755)))),
     { path: 'sbin/reboot', kind: 'link', target: 'poweroff' },
     { path: 'sbin/halt', kind: 'link', target: 'poweroff' },
-    { path: 'etc/acpi/PWRF/00000080', kind: 'file', content: Buffer.from('#!/bin/sh\nexec /sbin/poweroff\n'), mode: 0o755 },
-    ...await Promise.all(PROGRAMS.map((path) => file(path, join(root, path), 0o755))),
-    ...await Promise.all(LIBRARIES.map(async (name) => file(`lib/${name}`, await find(root, name), 0o755))),
+    {
+      path: 'etc/acpi/PWRF/00000080',
+      kind: 'file',
+      content: Buffer.from('#!/bin/sh\nexec /sbin/poweroff\n'),
+      mode: 0o755,
+    },
+    ...(await Promise.all(PROGRAMS.map((path) => file(path, join(root, path), 0o755)))),
+    ...(await Promise.all(LIBRARIES.map(async (name) => file(`lib/${name}`, await find(root, name), 0o755)))),
     await file(`lib64/${LOADER}`, await find(root, LOADER), 0o755),
     ...(await moduleEntries(modules)),
   ]
@@ -86,10 +176,16 @@ async function moduleEntries(folder: string): Promise<ArchiveEntry[]> {
   const files = await readdir(folder, { recursive: true })
   const entries: ArchiveEntry[] = []
   for (const name of MODULES) {
-    const path: string | undefined = files.find((file) => file.endsWith(`/${name}.ko`) || file.endsWith(`/${name}.ko.xz`))
+    const path: string | undefined = files.find(
+      (file) => file.endsWith(`/${name}.ko`) || file.endsWith(`/${name}.ko.xz`),
+    )
     if (path === undefined) continue
     if (path.endsWith('.xz')) await runProgram('xz', ['--decompress', join(folder, path)])
-    entries.push({ path: `lib/modules/${name}.ko`, kind: 'file', content: await readFile(join(folder, path.replace(/\.xz$/, ''))) })
+    entries.push({
+      path: `lib/modules/${name}.ko`,
+      kind: 'file',
+      content: await readFile(join(folder, path.replace(/\.xz$/, ''))),
+    })
   }
   return entries
 }

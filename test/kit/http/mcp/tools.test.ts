@@ -13,50 +13,105 @@ const toolOf = (name: string) => {
   return tool
 }
 
-test('every JSON operation of signed-in customers is one tool by its operationId; streams, public routes and the endpoint itself are none', () => {
-  const names = tools.map(({ shown }) => shown.name)
-  expect(names).toEqual([...names].sort())
-  expect(names).toEqual(expect.arrayContaining(['list_servers', 'create_server', 'get_operation', 'delete_ssh_key']))
-  for (const name of ['stream_server_console', 'export_audit_entries', 'log_in', 'sign_up', 'send_mcp_message']) expect(names).not.toContain(name)
-})
+test(
+  'every JSON operation of signed-in customers is one tool by its operationId; streams, public routes and the ' +
+    'endpoint itself are none',
+  () => {
+    const names = tools.map(({ shown }) => shown.name)
+    expect(names).toEqual([...names].sort())
+    expect(names).toEqual(expect.arrayContaining(['list_servers', 'create_server', 'get_operation', 'delete_ssh_key']))
+    for (const name of ['stream_server_console', 'export_audit_entries', 'log_in', 'sign_up', 'send_mcp_message'])
+      expect(names).not.toContain(name)
+  },
+)
 
 test('arguments are path, query and body in one closed object of JSON Schema', () => {
   expect(toolOf('stop_server').shown.inputSchema).toMatchObject({
-    type: 'object', required: ['id'], additionalProperties: false, properties: { id: { type: 'string' }, stop_type: { enum: ['soft', 'hard'], default: 'soft' } },
+    type: 'object',
+    required: ['id'],
+    additionalProperties: false,
+    properties: { id: { type: 'string' }, stop_type: { enum: ['soft', 'hard'], default: 'soft' } },
   })
-  expect(toolOf('list_servers').shown.inputSchema).toMatchObject({ properties: { limit: { type: 'integer', default: 20 }, label: { type: 'array' } } })
+  expect(toolOf('list_servers').shown.inputSchema).toMatchObject({
+    properties: { limit: { type: 'integer', default: 20 }, label: { type: 'array' } },
+  })
   for (const { shown, outputSchema } of tools) {
     expect(shown.inputSchema, shown.name).toMatchObject({ type: 'object' })
     expect(outputSchema ?? { type: 'object' }, shown.name).toMatchObject({ type: 'object' })
-    expect(JSON.stringify([shown.inputSchema, outputSchema]), shown.name).not.toMatch(/"\$ref":"(?!#\/\$defs\/)|9007199254740991|x-kubernetes/)
+    expect(JSON.stringify([shown.inputSchema, outputSchema]), shown.name).not.toMatch(
+      /"\$ref":"(?!#\/\$defs\/)|9007199254740991|x-kubernetes/,
+    )
     expect(shown.name).toMatch(/^[A-Za-z0-9_.-]{1,128}$/)
   }
 })
 
 test('hints come from the route', () => {
   const hints = (name: string) => toolOf(name).shown.annotations
-  expect(hints('get_server')).toEqual({ readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false })
-  expect(hints('create_server')).toEqual({ readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false })
+  expect(hints('get_server')).toEqual({
+    readOnlyHint: true,
+    destructiveHint: false,
+    idempotentHint: true,
+    openWorldHint: false,
+  })
+  expect(hints('create_server')).toEqual({
+    readOnlyHint: false,
+    destructiveHint: false,
+    idempotentHint: false,
+    openWorldHint: false,
+  })
   expect(hints('delete_server')).toMatchObject({ readOnlyHint: false, destructiveHint: true })
-  const [secret] = toolsOf([route({ id: 'get_secret', method: 'GET', path: '/v1/secrets', area: '', summary: 'x', permission: 'operate', isCredentialRead: true, answers: { 200: z.strictObject({}) } })])
+  const [secret] = toolsOf([
+    route({
+      id: 'get_secret',
+      method: 'GET',
+      path: '/v1/secrets',
+      area: '',
+      summary: 'x',
+      permission: 'operate',
+      isCredentialRead: true,
+      answers: { 200: z.strictObject({}) },
+    }),
+  ])
   expect(secret?.shown.annotations.readOnlyHint).toBe(false)
 })
 
 test('a route whose path and body share a name cannot be a tool', () => {
-  const twice = route({ id: 'twice', method: 'POST', path: '/v1/{id}', area: '', summary: 'x', permission: null, params: z.strictObject({ id: z.string() }), body: z.strictObject({ id: z.string() }), answers: { 204: null } })
+  const twice = route({
+    id: 'twice',
+    method: 'POST',
+    path: '/v1/{id}',
+    area: '',
+    summary: 'x',
+    permission: null,
+    params: z.strictObject({ id: z.string() }),
+    body: z.strictObject({ id: z.string() }),
+    answers: { 204: null },
+  })
   expect(() => toolsOf([twice])).toThrow('twice')
 })
 
-const caller = (permissions: Customer['permissions']): Customer =>
-  ({ kind: 'token', accountId: 'a', userId: 'u', email: '', role: 'owner', permissions, isEmailVerified: true, actor: '', token: { id: 't', name: 't', scope: 'read' } })
+const caller = (permissions: Customer['permissions']): Customer => ({
+  kind: 'token',
+  accountId: 'a',
+  userId: 'u',
+  email: '',
+  role: 'owner',
+  permissions,
+  isEmailVerified: true,
+  actor: '',
+  token: { id: 't', name: 't', scope: 'read' },
+})
 
 test('tools are offered by what the token may do, and by what the client chose', () => {
   expect(isAllowed(toolOf('list_servers'), caller(['read']), true)).toBe(true)
   expect(isAllowed(toolOf('create_server'), caller(['read']), true)).toBe(false)
   expect(isAllowed(toolOf('create_server'), caller(['read', 'operate']), false)).toBe(true)
   expect(isAllowed(toolOf('create_api_token'), caller(['tokens.manage']), false), 'session only').toBe(false)
-  const chosen = (filter: Parameters<typeof isChosen>[1]) => tools.filter((tool) => isChosen(tool, filter)).map(({ shown }) => shown.name)
-  expect(new Set(chosen({ toolsets: ['ssh-keys'], isReadOnly: false }))).toEqual(new Set(['create_ssh_key', 'delete_ssh_key', 'get_ssh_key', 'list_ssh_keys']))
+  const chosen = (filter: Parameters<typeof isChosen>[1]) =>
+    tools.filter((tool) => isChosen(tool, filter)).map(({ shown }) => shown.name)
+  expect(new Set(chosen({ toolsets: ['ssh-keys'], isReadOnly: false }))).toEqual(
+    new Set(['create_ssh_key', 'delete_ssh_key', 'get_ssh_key', 'list_ssh_keys']),
+  )
   expect(chosen({ toolsets: ['ssh-keys', 'no-such'], isReadOnly: true })).toEqual(['get_ssh_key', 'list_ssh_keys'])
   expect(chosen({ toolsets: ['no-such'], isReadOnly: false })).toEqual([])
 })
@@ -64,13 +119,21 @@ test('tools are offered by what the token may do, and by what the client chose',
 test('operations are found by words', () => {
   const names = (query: string) => {
     const step = searchStep('search_operations', { query }, tools)
-    return step !== undefined && 'found' in step ? (step.found['operations'] as { name: string }[]).map(({ name }) => name) : []
+    return step !== undefined && 'found' in step
+      ? (step.found['operations'] as { name: string }[]).map(({ name }) => name)
+      : []
   }
   expect(names('stop a server')[0]).toBe('stop_server')
   expect(names('delete ssh keys')[0]).toBe('delete_ssh_key')
   expect(names('zzz')).toEqual([])
-  expect(searchStep('search_operations', { query: '' }, tools)).toMatchObject({ found: { names: tools.map(({ shown }) => shown.name) } })
+  expect(searchStep('search_operations', { query: '' }, tools)).toMatchObject({
+    found: { names: tools.map(({ shown }) => shown.name) },
+  })
   expect(searchStep('search_operations', {}, tools)).toHaveProperty('fault')
-  expect(searchStep('read_operation', { name: 'list_servers' }, tools)).toEqual({ call: 'list_servers', arguments: {}, mustOnlyRead: true })
+  expect(searchStep('read_operation', { name: 'list_servers' }, tools)).toEqual({
+    call: 'list_servers',
+    arguments: {},
+    mustOnlyRead: true,
+  })
   expect(searchStep('list_servers', {}, tools)).toBeUndefined()
 })
