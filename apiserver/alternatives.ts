@@ -1,8 +1,8 @@
 /** Where there is room when a zone has none for a plan. It follows from what the zones last said of themselves: a hint
  *  and no promise. */
 import { Problem } from '../domain/problem.ts'
-import { isOffered, Plan, Template, Zone } from '../resources/platform.ts'
-import type { CreateServer } from '../resources/server-routes.ts'
+import { isOffered, Plan, Template, Zone } from '../resources/catalog/stored.ts'
+import type { CreateServer } from '../resources/server/routes.ts'
 import type { Parts } from './parts.ts'
 
 type Wish = Pick<CreateServer, 'zone' | 'plan' | 'template' | 'server_group_id' | 'storage_gibibytes'>

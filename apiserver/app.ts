@@ -1,8 +1,8 @@
 /** The API: routes, their handlers and the pipeline. Knows no socket, so tests and the simulation call it as a
  *  function. */
-import { deploymentSecret } from '../db/deployment-secrets.ts'
+import { deploymentSecret } from '../db/deployment/index.ts'
 import { databaseUnavailable } from '../db/failures.ts'
-import { answerIdempotencyKey, releaseIdempotencyKey, takeIdempotencyKey } from '../db/idempotency-keys.ts'
+import { answerIdempotencyKey, releaseIdempotencyKey, takeIdempotencyKey } from '../db/request/idempotency-keys.ts'
 import type { Database } from '../db/open.ts'
 import { createCursors } from '../kit/http/cursor.ts'
 import type { Endpoint } from '../kit/http/endpoint.ts'

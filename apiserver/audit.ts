@@ -1,7 +1,7 @@
 /** Audit entries of requests: who did it, from where, and what the route calls it. */
 import type { AuditChange, AuditOutcome, UnsealedAuditEntry } from '../domain/audit.ts'
 import { type Problem, Unavailable } from '../domain/problem.ts'
-import { appendAudit } from '../db/audit.ts'
+import { appendAudit } from '../db/audit/index.ts'
 import { databaseUnavailable } from '../db/failures.ts'
 import type { Database } from '../db/open.ts'
 import type { Customer, RequestFacts } from '../kit/http/call.ts'

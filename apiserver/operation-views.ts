@@ -2,8 +2,13 @@
 import { type FinishedOperation, stepsOf } from '../domain/operations.ts'
 import type { ListPlace } from '../db/page.ts'
 import type { KubeObject } from '../kit/kube/object.ts'
-import { type OperationSpec, type OperationState, type OperationView, toOperationView } from '../resources/operation.ts'
-import { activeOperationOf, type Operable, progressOfMove } from '../resources/server-routes.ts'
+import {
+  type OperationSpec,
+  type OperationState,
+  type OperationView,
+  toOperationView,
+} from '../resources/operation/index.ts'
+import { activeOperationOf, type Operable, progressOfMove } from '../resources/server/routes.ts'
 import type { OperationProgress } from '../resources/shapes.ts'
 import type { ServerObject } from './servers.ts'
 import { storedOf } from './stored.ts'

@@ -2,10 +2,10 @@
 import { isPrivateNetwork } from '../domain/addresses.ts'
 import { badField, conflict } from '../domain/problem.ts'
 import { poolFault, poolsOverlap } from '../domain/public-pool.ts'
-import { countAllocated, poolOverlap } from '../db/public-pools.ts'
+import { countAllocated, poolOverlap } from '../db/public-pool/index.ts'
 import type { KubeObject } from '../kit/kube/object.ts'
-import { Zone } from '../resources/platform.ts'
-import { isRefusedPool, type PublicPoolSpec, type PublicPoolStatus } from '../resources/public-pool.ts'
+import { Zone } from '../resources/catalog/stored.ts'
+import { isRefusedPool, type PublicPoolSpec, type PublicPoolStatus } from '../resources/public-pool/index.ts'
 import type { Parts } from './parts.ts'
 
 export type PoolObject = KubeObject<PublicPoolSpec, PublicPoolStatus>

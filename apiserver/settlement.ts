@@ -2,11 +2,11 @@
  *  of the write. The changes of
  *  an account wait for the head of its chain anyway, so those that end at the same time end in one transaction. */
 import type { UnsealedAuditEntry } from '../domain/audit.ts'
-import { appendAudits, type Sealing } from '../db/audit.ts'
-import { settleIntents } from '../db/change-intents.ts'
+import { appendAudits, type Sealing } from '../db/audit/index.ts'
+import { settleIntents } from '../db/change/intents.ts'
 import { type GroupCommit, openGroupCommit } from '../db/group-commit.ts'
 import type { Database } from '../db/open.ts'
-import { type RecentWrite, recordWrites } from '../db/recent-writes.ts'
+import { type RecentWrite, recordWrites } from '../db/change/recent-writes.ts'
 
 export interface Settlement extends RecentWrite {
   /** Of the intent. */

@@ -2,7 +2,7 @@
  *  about nobody. */
 import { openIdentity } from '../apiserver/identity/identity.ts'
 import { createPasswords } from '../apiserver/identity/passwords.ts'
-import { createAccount } from '../db/accounts.ts'
+import { createAccount } from '../db/account/accounts.ts'
 import type { Database } from '../db/open.ts'
 import { createPipeline, requestDurations } from '../kit/http/pipeline.ts'
 import { systemClock as clock } from '../kit/sys/clock.ts'

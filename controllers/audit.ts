@@ -1,9 +1,9 @@
 /** Audit entries of what the platform does by itself, and of edits that came past the API. */
 import type { AuditChange, UnsealedAuditEntry } from '../domain/audit.ts'
-import { appendAudits, hasAudit } from '../db/audit.ts'
+import { appendAudits, hasAudit } from '../db/audit/index.ts'
 import { openGroupCommit } from '../db/group-commit.ts'
-import { accountExists } from '../db/server-claims.ts'
-import { appendStaffAudit } from '../db/staff.ts'
+import { accountExists } from '../db/server/claims.ts'
+import { appendStaffAudit } from '../db/staff/staff.ts'
 import type { KubeObject } from '../kit/kube/object.ts'
 import type { Effect } from '../kit/reconcile/reconciler.ts'
 import { newUuid } from '../kit/sys/random.ts'

@@ -7,9 +7,9 @@ import { z } from 'zod'
 import { Secret } from '../kit/kube/object.ts'
 import { isAlreadyExists, type Store } from '../kit/kube/store.ts'
 import type { Resource } from '../resources/define.ts'
-import { Node, Plan, Region, Template, Zone } from '../resources/platform.ts'
+import { Node, Plan, Region, Template, Zone } from '../resources/catalog/stored.ts'
 import { SYSTEM_NAMESPACE } from '../resources/labels.ts'
-import { PublicPool } from '../resources/public-pool.ts'
+import { PublicPool } from '../resources/public-pool/index.ts'
 
 const KINDS: readonly Resource[] = [Region, Zone, PublicPool, Plan, Template, Node]
 const CatalogObject = z.looseObject({

@@ -2,8 +2,8 @@
  *  group goes when it has
  *  no servers. Placing itself is part of a server's claims. */
 import { unmetMembers } from '../domain/placement.ts'
-import { listKubernetesRequests, type KubernetesRequest } from '../db/kubernetes-requests.ts'
-import { accountExists } from '../db/server-claims.ts'
+import { listKubernetesRequests, type KubernetesRequest } from '../db/request/kubernetes-requests.ts'
+import { accountExists } from '../db/server/claims.ts'
 import {
   addServerGroup,
   findServerGroup,
@@ -12,15 +12,20 @@ import {
   renameServerGroup,
   type ServerGroup as Row,
   type ServerGroupMember,
-} from '../db/server-groups.ts'
+} from '../db/server-group/index.ts'
 import type { KubeObject } from '../kit/kube/object.ts'
 import type { Action } from '../kit/reconcile/action.ts'
 import { type Effect, type Reconciler, watch } from '../kit/reconcile/reconciler.ts'
 import { accountOfNamespace } from '../resources/index.ts'
 import { SERVER_GROUP_FINALIZER } from '../resources/labels.ts'
-import { Zone } from '../resources/platform.ts'
-import { Server } from '../resources/server.ts'
-import { ServerGroup, type ServerGroupSpec, type ServerGroupStatus, shownUnmet } from '../resources/server-group.ts'
+import { Zone } from '../resources/catalog/stored.ts'
+import { Server } from '../resources/server/stored.ts'
+import {
+  ServerGroup,
+  type ServerGroupSpec,
+  type ServerGroupStatus,
+  shownUnmet,
+} from '../resources/server-group/index.ts'
 import { auditEffect } from './audit.ts'
 import { asked } from './database.ts'
 import { healthConditions } from './health.ts'

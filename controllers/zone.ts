@@ -4,14 +4,14 @@ import { type Evacuee, evacueeKey } from '../domain/evacuation.ts'
 import { fullestOf, haObstacle, type Host } from '../domain/high-availability.ts'
 import { isHeardState } from '../domain/node-rules.ts'
 import { type Candidate, rankNodes } from '../domain/placement.ts'
-import { listTenants } from '../db/nodes.ts'
-import { listCandidates } from '../db/placement.ts'
-import { listGroupsOn } from '../db/server-groups.ts'
+import { listTenants } from '../db/placement/nodes.ts'
+import { listCandidates } from '../db/placement/placement.ts'
+import { listGroupsOn } from '../db/server-group/index.ts'
 import type { Action } from '../kit/reconcile/action.ts'
 import type { KubeObject } from '../kit/kube/object.ts'
 import { type Reconciler, watch } from '../kit/reconcile/reconciler.ts'
 import { accountNamespace } from '../resources/index.ts'
-import { NODE_REPORT_NAME, nodeNamespace, NodeReport } from '../resources/instance.ts'
+import { NODE_REPORT_NAME, nodeNamespace, NodeReport } from '../resources/instance/index.ts'
 import {
   isFenceCapable,
   Node,
@@ -20,8 +20,8 @@ import {
   Zone,
   type ZoneSpec,
   type ZoneStatus,
-} from '../resources/platform.ts'
-import { Server } from '../resources/server.ts'
+} from '../resources/catalog/stored.ts'
+import { Server } from '../resources/server/stored.ts'
 import { cpuPoolOf } from './cpu-pool.ts'
 import { asked } from './database.ts'
 import { isCompute, type NodeObject } from './node/seen.ts'

@@ -1,4 +1,4 @@
-/** Placement: which node takes a guest. Pure; claiming the room on the node is `db/placement.ts`. */
+/** Placement: which node takes a guest. Pure; claiming the room on the node is `db/placement/placement.ts`. */
 
 /** What a guest takes of a node, or a node offers. Cores are virtual cores, after overcommit. */
 export interface Room {

@@ -1,6 +1,6 @@
 /** Pools of public addresses: which networks may be pools, and what each address or prefix of one is. Pure; handing
  *  them out is
- *  `db/public-pools.ts`. IPv4 pools hand out single addresses, IPv6 pools a /64 each. */
+ *  `db/public-pool/index.ts`. IPv4 pools hand out single addresses, IPv6 pools a /64 each. */
 import {
   type AddressFamily,
   contains,

@@ -1,4 +1,4 @@
-/** What an account may hold at most, and what a resource takes of it. Counting is `db/quotas.ts`. */
+/** What an account may hold at most, and what a resource takes of it. Counting is `db/account/quotas.ts`. */
 import type { Room } from './placement.ts'
 
 /** Limits of a new account, by the plural noun of the paths. */

@@ -30,7 +30,7 @@ const IMPORTS: Readonly<Record<string, ImportRule>> = {
   apiserver: { paths: ['domain/', 'resources/', 'kit/', 'db/'] },
   controllers: { paths: ['domain/', 'resources/', 'kit/', 'db/'], never: ['express'] },
   agents: {
-    paths: ['domain/', 'resources/instance.ts', 'resources/define.ts', 'resources/shapes.ts', 'kit/'],
+    paths: ['domain/', 'resources/instance/index.ts', 'resources/define.ts', 'resources/shapes.ts', 'kit/'],
     never: ['express', 'pg', 'kysely'],
   },
   embedded: { paths: ['kit/sys/'] },

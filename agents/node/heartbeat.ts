@@ -3,7 +3,12 @@ import { Lease } from '../../kit/kube/object.ts'
 import { isAlreadyExists, isNotFound, type Store } from '../../kit/kube/store.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { Logger } from '../../kit/sys/log.ts'
-import { HEARTBEAT_LEASE_NAME, NODE_REPORT_NAME, NodeReport, type NodeReportSpec } from '../../resources/instance.ts'
+import {
+  HEARTBEAT_LEASE_NAME,
+  NODE_REPORT_NAME,
+  NodeReport,
+  type NodeReportSpec,
+} from '../../resources/instance/index.ts'
 
 export interface HeartbeatOptions {
   readonly store: Store

@@ -5,7 +5,7 @@
  *  Every write is on the disk when it returns, and an open ledger keeps a second agent off the folder. */
 import { DatabaseSync } from 'node:sqlite'
 import { z } from 'zod'
-import { Instance } from '../../resources/instance.ts'
+import { Instance } from '../../resources/instance/index.ts'
 
 export const LedgerEntry = z.strictObject({
   /** uid of the Instance object. */

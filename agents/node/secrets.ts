@@ -2,7 +2,7 @@
 import { Unavailable } from '../../domain/problem.ts'
 import { Secret } from '../../kit/kube/object.ts'
 import type { Store } from '../../kit/kube/store.ts'
-import type { InstanceSpec } from '../../resources/instance.ts'
+import type { InstanceSpec } from '../../resources/instance/index.ts'
 
 const USER_DATA_KEY = 'userData'
 const MOVE_KEY = 'psk'

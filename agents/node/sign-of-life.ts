@@ -4,7 +4,7 @@
 import { isIP } from 'node:net'
 import { connect } from 'node:tls'
 import type { Clock } from '../../kit/sys/clock.ts'
-import type { ObservationSpec, ObservationStatus } from '../../resources/instance.ts'
+import type { ObservationSpec, ObservationStatus } from '../../resources/instance/index.ts'
 
 export type SignOfLife = Pick<ObservationStatus, 'answer' | 'detail'>
 

@@ -2,7 +2,7 @@
  *  has ended is kept for
  *  a while, so that what it moved at the end is not lost. */
 import type { Clock } from '../../kit/sys/clock.ts'
-import type { GuestUsage } from '../../resources/instance.ts'
+import type { GuestUsage } from '../../resources/instance/index.ts'
 import type { Guest, GuestCounters, Hypervisor } from './drivers/hypervisor/hypervisor.ts'
 
 export interface Usage {

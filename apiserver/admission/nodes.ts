@@ -11,10 +11,10 @@ import {
   requireUpgradable,
 } from '../../domain/node-rules.ts'
 import { badField, badRequest } from '../../domain/problem.ts'
-import { accountExists } from '../../db/server-claims.ts'
+import { accountExists } from '../../db/server/claims.ts'
 import { NODE_FINALIZER } from '../../resources/labels.ts'
-import { HOSTNAME_LENGTH_MAXIMUM } from '../../resources/node-routes.ts'
-import { Node, type NodeSpec, Zone } from '../../resources/platform.ts'
+import { HOSTNAME_LENGTH_MAXIMUM } from '../../resources/node/routes.ts'
+import { Node, type NodeSpec, Zone } from '../../resources/catalog/stored.ts'
 import { Labels } from '../../resources/shapes.ts'
 import { factsOf, type NodeObject, othersOf, requireRoomElsewhere } from '../nodes.ts'
 import type { Asked, JudgeParts } from './servers.ts'

@@ -1,7 +1,7 @@
 /** Pools of public addresses that operators make, change and remove with kubectl are judged as the operator API would.
  */
 import { PUBLIC_POOL_FINALIZER } from '../../resources/labels.ts'
-import { PublicPool } from '../../resources/public-pool.ts'
+import { PublicPool } from '../../resources/public-pool/index.ts'
 import { type PoolObject, requireApart, requireSound, requireUnused } from '../public-pools.ts'
 import type { Asked, JudgeParts } from './servers.ts'
 import { type Protected, requireUnforged } from './unforged.ts'

@@ -3,12 +3,12 @@
 import type { ResourceType } from '../../kit/kube/object.ts'
 import type { Store } from '../../kit/kube/store.ts'
 import { API_GROUP } from '../../resources/define.ts'
-import { Operation } from '../../resources/operation.ts'
-import { Node } from '../../resources/platform.ts'
-import { ServerGroup } from '../../resources/server-group.ts'
-import { PublicPool } from '../../resources/public-pool.ts'
-import { Server } from '../../resources/server.ts'
-import { Storage } from '../../resources/storage.ts'
+import { Operation } from '../../resources/operation/index.ts'
+import { Node } from '../../resources/catalog/stored.ts'
+import { ServerGroup } from '../../resources/server-group/index.ts'
+import { PublicPool } from '../../resources/public-pool/index.ts'
+import { Server } from '../../resources/server/stored.ts'
+import { Storage } from '../../resources/storage/index.ts'
 
 const ValidatingWebhookConfiguration: ResourceType<undefined> = {
   group: 'admissionregistration.k8s.io',

@@ -1,12 +1,12 @@
 /** Server groups that people make, rename and delete past the API are judged as the API would: everything is checked,
  *  nothing is claimed. */
 import { badField, badRequest } from '../../domain/problem.ts'
-import { accountExists } from '../../db/server-claims.ts'
-import { addServerGroup, removeServerGroup, renameServerGroup } from '../../db/server-groups.ts'
+import { accountExists } from '../../db/server/claims.ts'
+import { addServerGroup, removeServerGroup, renameServerGroup } from '../../db/server-group/index.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import { accountOfNamespace } from '../../resources/index.ts'
 import { SERVER_GROUP_FINALIZER } from '../../resources/labels.ts'
-import type { ServerGroupSpec, ServerGroupStatus } from '../../resources/server-group.ts'
+import type { ServerGroupSpec, ServerGroupStatus } from '../../resources/server-group/index.ts'
 import { PrintableName } from '../../resources/shapes.ts'
 import { chooseDomain } from '../handlers/server-groups.ts'
 import { type Asked, type JudgeParts, rehearse } from './servers.ts'

@@ -1,8 +1,13 @@
 /** The audit log: list, export, integrity. */
-import { appendAudit, exportAudit, listAudit, readIntegrity } from '../../db/audit.ts'
+import { appendAudit, exportAudit, listAudit, readIntegrity } from '../../db/audit/index.ts'
 import type { Answer, Call, Customer } from '../../kit/http/call.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
-import { AUDIT_PAGE_ENTRIES, exportAuditEntries, getAuditIntegrity, listAuditEntries } from '../../resources/audit.ts'
+import {
+  AUDIT_PAGE_ENTRIES,
+  exportAuditEntries,
+  getAuditIntegrity,
+  listAuditEntries,
+} from '../../resources/audit/index.ts'
 import { auditEntryOf } from '../audit.ts'
 import type { IdentityParts } from '../identity/parts.ts'
 import { readPage } from '../page.ts'

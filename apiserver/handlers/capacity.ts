@@ -1,9 +1,9 @@
 /** What the zones have room for. */
 import { largestNodes, summariseCapacity } from '../../domain/capacity.ts'
-import { listAllCandidates } from '../../db/placement.ts'
+import { listAllCandidates } from '../../db/placement/placement.ts'
 import { type Endpoint, operatorEndpoint } from '../../kit/http/endpoint.ts'
-import { getCapacity } from '../../resources/operator-routes.ts'
-import { Node, Plan } from '../../resources/platform.ts'
+import { getCapacity } from '../../resources/operator/index.ts'
+import { Node, Plan } from '../../resources/catalog/stored.ts'
 import { listEvacuees } from '../nodes.ts'
 import type { Parts } from '../parts.ts'
 

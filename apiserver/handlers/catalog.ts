@@ -13,8 +13,8 @@ import {
   toRegionView,
   toTemplateView,
   toZoneView,
-} from '../../resources/catalog.ts'
-import { isAvailable, Plan, Region, Template, Zone } from '../../resources/platform.ts'
+} from '../../resources/catalog/routes.ts'
+import { isAvailable, Plan, Region, Template, Zone } from '../../resources/catalog/stored.ts'
 import type { Stored } from '../../resources/shapes.ts'
 import type { Parts } from '../parts.ts'
 import { storedOf } from '../stored.ts'

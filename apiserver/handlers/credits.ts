@@ -1,6 +1,6 @@
 /** Credits and coupons of an account. */
 import { couponRefused } from '../../domain/coupon.ts'
-import { appendAudit } from '../../db/audit.ts'
+import { appendAudit } from '../../db/audit/index.ts'
 import {
   creditBalance,
   type CreditRow,
@@ -8,10 +8,10 @@ import {
   listCouponAttempts,
   listCredits,
   redeemCoupon,
-} from '../../db/credits.ts'
+} from '../../db/account/credits.ts'
 import type { Answer, Call, Customer } from '../../kit/http/call.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
-import * as routes from '../../resources/credit.ts'
+import * as routes from '../../resources/credit/index.ts'
 import { auditEntryOf } from '../audit.ts'
 import type { IdentityParts } from '../identity/parts.ts'
 import { readPageByTime } from '../page.ts'

@@ -1,6 +1,6 @@
 /** Init scripts of an account. */
 import { conflict, notFound } from '../../domain/problem.ts'
-import { appendAudit } from '../../db/audit.ts'
+import { appendAudit } from '../../db/audit/index.ts'
 import {
   deleteInitScriptRow,
   findInitScript,
@@ -10,9 +10,9 @@ import {
   listInitScriptRows,
   lockInitScripts,
   updateInitScriptRow,
-} from '../../db/init-scripts.ts'
+} from '../../db/init-script/index.ts'
 import type { Queries } from '../../db/open.ts'
-import { giveBackQuotas, takeQuotas } from '../../db/quotas.ts'
+import { giveBackQuotas, takeQuotas } from '../../db/account/quotas.ts'
 import { etagOf, requireMatch } from '../../kit/http/conditional.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
 import { newUuid } from '../../kit/sys/random.ts'
@@ -22,7 +22,7 @@ import {
   getInitScript,
   listInitScripts,
   updateInitScript,
-} from '../../resources/init-script.ts'
+} from '../../resources/init-script/index.ts'
 import { auditEntryOf } from '../audit.ts'
 import { readPageByTime } from '../page.ts'
 import type { Parts } from '../parts.ts'

@@ -11,9 +11,9 @@ import {
 import { EMAIL_LOCKOUT } from '../../domain/lockout.ts'
 import { acceptPassword, normalizePassword } from '../../domain/password.ts'
 import { isUuid } from '../../domain/uuid.ts'
-import { addMember, findUserByEmail, lockUser } from '../../db/accounts.ts'
-import { appendAudit } from '../../db/audit.ts'
-import { beginAttempt, forgetAttempts } from '../../db/lockouts.ts'
+import { addMember, findUserByEmail, lockUser } from '../../db/account/accounts.ts'
+import { appendAudit } from '../../db/audit/index.ts'
+import { beginAttempt, forgetAttempts } from '../../db/identity/lockouts.ts'
 import {
   createInvitation,
   decideInvitation,
@@ -29,13 +29,13 @@ import {
   renewInvitation,
   setActiveAccount,
   setRole,
-} from '../../db/members.ts'
-import { isOrganisationManaged } from '../../db/organisations.ts'
-import { enqueueMail } from '../../db/outbox.ts'
+} from '../../db/account/members.ts'
+import { isOrganisationManaged } from '../../db/account/organisations.ts'
+import { enqueueMail } from '../../db/mail/index.ts'
 import type { Answer, Call, Customer } from '../../kit/http/call.ts'
 import { customerEndpoint, type Endpoint, publicEndpoint } from '../../kit/http/endpoint.ts'
 import { newUuid } from '../../kit/sys/random.ts'
-import * as routes from '../../resources/member.ts'
+import * as routes from '../../resources/member/index.ts'
 import { auditEntry, auditEntryOf, userActor } from '../audit.ts'
 import type { IdentityParts } from '../identity/parts.ts'
 import { answerSignIn } from '../identity/sign-in-answer.ts'

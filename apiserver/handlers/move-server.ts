@@ -2,11 +2,11 @@
  *  begins; that there is
  *  one is asked before. */
 import { badField, conflict, unavailable } from '../../domain/problem.ts'
-import { findServerGroup } from '../../db/server-groups.ts'
+import { findServerGroup } from '../../db/server-group/index.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
-import { Zone } from '../../resources/platform.ts'
-import { moveServer } from '../../resources/server-routes.ts'
-import { Storage } from '../../resources/storage.ts'
+import { Zone } from '../../resources/catalog/stored.ts'
+import { moveServer } from '../../resources/server/routes.ts'
+import { Storage } from '../../resources/storage/index.ts'
 import { operate } from '../begin.ts'
 import { moveOf, requireDestination } from '../move.ts'
 import type { Parts } from '../parts.ts'

@@ -2,7 +2,7 @@
 import { CANCELLABLE_KINDS, cancelling, isFinal } from '../../domain/operations.ts'
 import { conflict, notFound } from '../../domain/problem.ts'
 import { isUuid } from '../../domain/uuid.ts'
-import { findOperation, listOperationRows } from '../../db/operation-history.ts'
+import { findOperation, listOperationRows } from '../../db/operation/index.ts'
 import type { Answer, Call, Customer } from '../../kit/http/call.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
 import { type Cache, isNewer } from '../../kit/kube/cache.ts'
@@ -16,8 +16,8 @@ import {
   type OperationState,
   type OperationView,
   toOperationView,
-} from '../../resources/operation.ts'
-import { activeOperationOf } from '../../resources/server-routes.ts'
+} from '../../resources/operation/index.ts'
+import { activeOperationOf } from '../../resources/server/routes.ts'
 import { requireUnswitched } from '../move.ts'
 import { listedViews, type OperationObject, ofHistory, ofObject, placeOf, withProgress } from '../operation-views.ts'
 import { readPageByTime } from '../page.ts'

@@ -3,22 +3,22 @@ import { cancelling, isFinal, OPERATOR_CANCELLABLE_KINDS } from '../../domain/op
 import { type NodeFacts, requireDrainable, requireNodeIdle, requireUpgradable } from '../../domain/node-rules.ts'
 import { conflict, notFound } from '../../domain/problem.ts'
 import { isUuid } from '../../domain/uuid.ts'
-import { findOperationOfAny, listOperationRowsOfAll } from '../../db/operation-history.ts'
+import { findOperationOfAny, listOperationRowsOfAll } from '../../db/operation/index.ts'
 import type { Answer, Call, Operator } from '../../kit/http/call.ts'
 import { type Endpoint, operatorEndpoint } from '../../kit/http/endpoint.ts'
 import { keyOf, type KubeObject, type ResourceType } from '../../kit/kube/object.ts'
 import { accountOfNamespace } from '../../resources/index.ts'
-import { Operation, type OperationView, toOperationView } from '../../resources/operation.ts'
+import { Operation, type OperationView, toOperationView } from '../../resources/operation/index.ts'
 import {
   cancelOperatorOperation,
   getOperatorOperation,
   listOperatorOperations,
   retryOperatorOperation,
-} from '../../resources/operator-routes.ts'
-import { Node } from '../../resources/platform.ts'
-import { PublicPool } from '../../resources/public-pool.ts'
-import { activeOperationOf, type Operable } from '../../resources/server-routes.ts'
-import { Server } from '../../resources/server.ts'
+} from '../../resources/operator/index.ts'
+import { Node } from '../../resources/catalog/stored.ts'
+import { PublicPool } from '../../resources/public-pool/index.ts'
+import { activeOperationOf, type Operable } from '../../resources/server/routes.ts'
+import { Server } from '../../resources/server/stored.ts'
 import type { OperationStanza } from '../../resources/shapes.ts'
 import { requireUnswitched } from '../move.ts'
 import { type Nodes, othersOf } from '../nodes.ts'

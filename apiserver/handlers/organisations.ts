@@ -1,9 +1,9 @@
 /** Accounts of a person, and organisations of the identity platform that have accounts here. */
 import { isAdministrator, isStale, roleOfPlatform } from '../../domain/organisations.ts'
 import { conflict, forbidden, notFound, unavailable } from '../../domain/problem.ts'
-import { findUser, openAccount } from '../../db/accounts.ts'
-import { appendAudit } from '../../db/audit.ts'
-import { listMembers, setActiveAccount } from '../../db/members.ts'
+import { findUser, openAccount } from '../../db/account/accounts.ts'
+import { appendAudit } from '../../db/audit/index.ts'
+import { listMembers, setActiveAccount } from '../../db/account/members.ts'
 import {
   linkOrganisation,
   listMemberships,
@@ -12,11 +12,11 @@ import {
   type MembershipRow,
   seat,
   type StatementRow,
-} from '../../db/organisations.ts'
+} from '../../db/account/organisations.ts'
 import type { Answer, Call, Customer } from '../../kit/http/call.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
 import { newUuid } from '../../kit/sys/random.ts'
-import * as routes from '../../resources/organisation.ts'
+import * as routes from '../../resources/organisation/index.ts'
 import { auditEntryOf } from '../audit.ts'
 import type { IdentityParts } from '../identity/parts.ts'
 

@@ -2,18 +2,23 @@
  *  that brings it about. */
 import { isPrivateNetwork } from '../../domain/addresses.ts'
 import { conflict, notFound, operationInProgress } from '../../domain/problem.ts'
-import { countAllocated } from '../../db/public-pools.ts'
+import { countAllocated } from '../../db/public-pool/index.ts'
 import type { Answer, Call, Operator } from '../../kit/http/call.ts'
 import { etagOf, requireMatch } from '../../kit/http/conditional.ts'
 import { type Endpoint, operatorEndpoint } from '../../kit/http/endpoint.ts'
 import { replacing } from '../../kit/kube/merge-patch.ts'
 import { newOrderedUuid } from '../../kit/sys/random.ts'
 import { PUBLIC_POOL_FINALIZER } from '../../resources/labels.ts'
-import type { OperationView } from '../../resources/operation.ts'
-import { Zone } from '../../resources/platform.ts'
-import * as routes from '../../resources/public-pool.ts'
-import { PublicPool, type PublicPoolSpec, type PublicPoolView, toPublicPoolView } from '../../resources/public-pool.ts'
-import { activeOperationOf } from '../../resources/server-routes.ts'
+import type { OperationView } from '../../resources/operation/index.ts'
+import { Zone } from '../../resources/catalog/stored.ts'
+import * as routes from '../../resources/public-pool/index.ts'
+import {
+  PublicPool,
+  type PublicPoolSpec,
+  type PublicPoolView,
+  toPublicPoolView,
+} from '../../resources/public-pool/index.ts'
+import { activeOperationOf } from '../../resources/server/routes.ts'
 import type { OperationStanza } from '../../resources/shapes.ts'
 import { newStanza } from '../accept.ts'
 import { positionOf, sortNewestFirst } from '../newest-first.ts'

@@ -1,7 +1,7 @@
 /** Quotas of an account. */
-import { listQuotas } from '../../db/quotas.ts'
+import { listQuotas } from '../../db/account/quotas.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
-import { listAccountQuotas } from '../../resources/quota.ts'
+import { listAccountQuotas } from '../../resources/quota/index.ts'
 import type { Parts } from '../parts.ts'
 
 export const quotaEndpoints = ({ db }: Pick<Parts, 'db'>): readonly Endpoint[] => [

@@ -1,9 +1,9 @@
 /** Exchanging the IPv6 prefix of a server whose pool is being emptied. The prefix is taken when the operation begins;
  *  that there is one is asked before. */
 import { requireRenumberable } from '../../domain/server-rules.ts'
-import { hasFreeAddress, noFreeAddress } from '../../db/public-pools.ts'
+import { hasFreeAddress, noFreeAddress } from '../../db/public-pool/index.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
-import { factsOf, renumberServerIpv6 } from '../../resources/server-routes.ts'
+import { factsOf, renumberServerIpv6 } from '../../resources/server/routes.ts'
 import { operate } from '../begin.ts'
 import type { Parts } from '../parts.ts'
 import type { Servers } from '../servers.ts'

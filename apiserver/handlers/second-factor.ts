@@ -1,13 +1,13 @@
 /** Second factors: the steps of a sign-in that needs one, and everyone's own in the account. */
 import { conflict, forbidden, notFound, unauthenticated } from '../../domain/problem.ts'
-import { lockUser, type UserRow } from '../../db/accounts.ts'
-import { appendAudit } from '../../db/audit.ts'
+import { lockUser, type UserRow } from '../../db/account/accounts.ts'
+import { appendAudit } from '../../db/audit/index.ts'
 import {
   countRecoveryCodes,
   findSecondFactor,
   isSecondFactorRequired,
   removeSecondFactor,
-} from '../../db/second-factors.ts'
+} from '../../db/identity/second-factors.ts'
 import type { Answer, Call, Customer, RequestFacts } from '../../kit/http/call.ts'
 import { customerEndpoint, type Endpoint, publicEndpoint } from '../../kit/http/endpoint.ts'
 import {
@@ -20,7 +20,7 @@ import {
   startAccountTotpSetup,
   startLoginSecondFactorSetup,
   verifyLoginSecondFactor,
-} from '../../resources/second-factor.ts'
+} from '../../resources/second-factor/index.ts'
 import { auditEntry, auditEntryOf, userActor } from '../audit.ts'
 import type { IdentityParts } from '../identity/parts.ts'
 import {

@@ -12,7 +12,7 @@ import {
   removeServerGroup,
   renameServerGroup,
   type ServerGroup as Group,
-} from '../../db/server-groups.ts'
+} from '../../db/server-group/index.ts'
 import type { Call, Customer } from '../../kit/http/call.ts'
 import { etagOf, requireMatch } from '../../kit/http/conditional.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
@@ -20,7 +20,7 @@ import { apiVersionOf } from '../../kit/kube/object.ts'
 import { newOrderedUuid, newUuid } from '../../kit/sys/random.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import { ACCOUNT_LABEL, LAST_CHANGE_ANNOTATION, SERVER_GROUP_FINALIZER } from '../../resources/labels.ts'
-import { Region, Zone } from '../../resources/platform.ts'
+import { Region, Zone } from '../../resources/catalog/stored.ts'
 import {
   type CreateServerGroup,
   createServerGroup,
@@ -31,7 +31,7 @@ import {
   type ServerGroupSpec,
   type ServerGroupView,
   updateServerGroup,
-} from '../../resources/server-group.ts'
+} from '../../resources/server-group/index.ts'
 import { accept, settleEarlier } from '../accept.ts'
 import { auditEntryOf } from '../audit.ts'
 import { ensureNamespace } from '../namespaces.ts'

@@ -2,7 +2,7 @@
  *  `create-server.ts`. */
 import type { AuditChange } from '../../domain/audit.ts'
 import { requireDeletable, requireIdle, requireStartable, requireStoppable } from '../../domain/server-rules.ts'
-import { appendAudit } from '../../db/audit.ts'
+import { appendAudit } from '../../db/audit/index.ts'
 import type { Answer, Call, Customer } from '../../kit/http/call.ts'
 import { requireMatch } from '../../kit/http/conditional.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
@@ -12,7 +12,7 @@ import { keyOf } from '../../kit/kube/object.ts'
 import { newUuid } from '../../kit/sys/random.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import { LAST_CHANGE_ANNOTATION } from '../../resources/labels.ts'
-import { Server } from '../../resources/server.ts'
+import { Server } from '../../resources/server/stored.ts'
 import {
   deleteServer,
   getServer,
@@ -26,7 +26,7 @@ import {
   startServer,
   stopServer,
   updateServer,
-} from '../../resources/server-routes.ts'
+} from '../../resources/server/routes.ts'
 import { accept, settleEarlier } from '../accept.ts'
 import { auditEntryOf } from '../audit.ts'
 import { begin, operate, readAgain } from '../begin.ts'

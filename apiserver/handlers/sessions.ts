@@ -1,10 +1,10 @@
 /** The sessions of a person: where they are signed in, and ending one of them. */
 import { notFound } from '../../domain/problem.ts'
-import { appendAudit } from '../../db/audit.ts'
-import { endSessionsOfUser, listSessions, type SessionRow } from '../../db/sessions.ts'
+import { appendAudit } from '../../db/audit/index.ts'
+import { endSessionsOfUser, listSessions, type SessionRow } from '../../db/identity/sessions.ts'
 import type { Answer, Call, Customer } from '../../kit/http/call.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
-import * as routes from '../../resources/session.ts'
+import * as routes from '../../resources/session/index.ts'
 import { auditEntryOf } from '../audit.ts'
 import type { IdentityParts } from '../identity/parts.ts'
 import { CLEARED_COOKIES } from '../identity/sessions.ts'

@@ -1,8 +1,8 @@
 /** SSH keys of an account. */
 import { badField, conflict, notFound } from '../../domain/problem.ts'
 import { parsePublicKey } from '../../domain/ssh-key.ts'
-import { appendAudit } from '../../db/audit.ts'
-import { giveBackQuotas, takeQuotas } from '../../db/quotas.ts'
+import { appendAudit } from '../../db/audit/index.ts'
+import { giveBackQuotas, takeQuotas } from '../../db/account/quotas.ts'
 import {
   deleteSshKeyRow,
   findSshKey,
@@ -10,11 +10,11 @@ import {
   insertSshKey,
   listSshKeyRows,
   type SshKeyRow,
-} from '../../db/ssh-keys.ts'
+} from '../../db/ssh-key/index.ts'
 import { etagOf } from '../../kit/http/conditional.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
 import { newUuid } from '../../kit/sys/random.ts'
-import { createSshKey, deleteSshKey, getSshKey, listSshKeys } from '../../resources/ssh-key.ts'
+import { createSshKey, deleteSshKey, getSshKey, listSshKeys } from '../../resources/ssh-key/index.ts'
 import { auditEntryOf } from '../audit.ts'
 import { readPageByTime } from '../page.ts'
 import type { Parts } from '../parts.ts'

@@ -1,24 +1,24 @@
 /** What staff do with accounts and people. */
 import { badField, conflict, forbidden, notFound } from '../../domain/problem.ts'
 import { isUuid } from '../../domain/uuid.ts'
-import { findUser } from '../../db/accounts.ts'
-import { readIntegrity, verifyAudit } from '../../db/audit.ts'
-import { addCredit, creditBalance } from '../../db/credits.ts'
-import { removeSecondFactor } from '../../db/second-factors.ts'
-import { endSessionsOfUser } from '../../db/sessions.ts'
-import { type AccountRow, listAccounts, listStaffAudit, setSuspension } from '../../db/staff.ts'
+import { findUser } from '../../db/account/accounts.ts'
+import { readIntegrity, verifyAudit } from '../../db/audit/index.ts'
+import { addCredit, creditBalance } from '../../db/account/credits.ts'
+import { removeSecondFactor } from '../../db/identity/second-factors.ts'
+import { endSessionsOfUser } from '../../db/identity/sessions.ts'
+import { type AccountRow, listAccounts, listStaffAudit, setSuspension } from '../../db/staff/staff.ts'
 import {
   endSupportSession,
   issueSupportSession,
   listOpenSupportSessions,
   lockLiveConsent,
   SUPPORT_SESSION_SECONDS,
-} from '../../db/support.ts'
+} from '../../db/staff/support.ts'
 import type { Answer, Call, Operator } from '../../kit/http/call.ts'
 import { type Endpoint, operatorEndpoint } from '../../kit/http/endpoint.ts'
 import type { Route } from '../../kit/http/route.ts'
 import { newUuid } from '../../kit/sys/random.ts'
-import * as routes from '../../resources/staff.ts'
+import * as routes from '../../resources/staff/index.ts'
 import type { IdentityParts } from '../identity/parts.ts'
 import { auditStaff } from '../identity/staff-audit.ts'
 import { readPageByTime } from '../page.ts'

@@ -2,7 +2,7 @@
 import { forbidden, rateLimited, unauthenticated } from '../../domain/problem.ts'
 import { EMAIL_LOCKOUT, SECOND_FACTOR_LOCKOUT } from '../../domain/lockout.ts'
 import { normalizePassword } from '../../domain/password.ts'
-import { beginAttempt, forgetAttempts } from '../../db/lockouts.ts'
+import { beginAttempt, forgetAttempts } from '../../db/identity/lockouts.ts'
 import {
   createStaffSession,
   endStaffSession,
@@ -11,11 +11,11 @@ import {
   spendStaffStep,
   STAFF_SESSION_SECONDS,
   type StaffRow,
-} from '../../db/staff.ts'
+} from '../../db/staff/staff.ts'
 import type { Answer, Call, Cookie, Operator } from '../../kit/http/call.ts'
 import { type Endpoint, publicEndpoint } from '../../kit/http/endpoint.ts'
 import { newUuid } from '../../kit/sys/random.ts'
-import { getCurrentStaff, logInStaff, logOutStaff, verifyStaffSecondFactor } from '../../resources/staff.ts'
+import { getCurrentStaff, logInStaff, logOutStaff, verifyStaffSecondFactor } from '../../resources/staff/index.ts'
 import { startPace } from '../identity/pace.ts'
 import type { IdentityParts } from '../identity/parts.ts'
 import { requireSealing, stepOf } from '../identity/second-factor.ts'

@@ -3,9 +3,9 @@ import type { Transaction } from 'kysely'
 import { conflict, notFound, unauthenticated } from '../../domain/problem.ts'
 import type { SupportMode } from '../../domain/permissions.ts'
 import { isUuid } from '../../domain/uuid.ts'
-import { findUser } from '../../db/accounts.ts'
-import { appendAudit } from '../../db/audit.ts'
-import { endSessionOf } from '../../db/sessions.ts'
+import { findUser } from '../../db/account/accounts.ts'
+import { appendAudit } from '../../db/audit/index.ts'
+import { endSessionOf } from '../../db/identity/sessions.ts'
 import {
   type ConsentRow,
   endSupportSession,
@@ -15,12 +15,12 @@ import {
   redeemSupportCode,
   revokeConsent,
   type SupportSessionRow,
-} from '../../db/support.ts'
+} from '../../db/staff/support.ts'
 import type { Tables } from '../../db/tables.ts'
 import type { Answer, Call, Customer, RequestFacts } from '../../kit/http/call.ts'
 import { customerEndpoint, type Endpoint, publicEndpoint } from '../../kit/http/endpoint.ts'
 import { newUuid } from '../../kit/sys/random.ts'
-import * as routes from '../../resources/support.ts'
+import * as routes from '../../resources/support/index.ts'
 import { auditEntry, auditEntryOf, staffActor } from '../audit.ts'
 import { SESSION_COOKIE, SUPPORT_SECRET_PREFIX } from '../identity/callers.ts'
 import type { IdentityParts } from '../identity/parts.ts'

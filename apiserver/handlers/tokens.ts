@@ -2,13 +2,20 @@
 import { badField, conflict, notFound, quotaExceeded } from '../../domain/problem.ts'
 import { ROLE_PERMISSIONS, type TokenScope } from '../../domain/permissions.ts'
 import { isUuid } from '../../domain/uuid.ts'
-import { lockUser } from '../../db/accounts.ts'
-import { appendAudit } from '../../db/audit.ts'
-import { countLiveTokens, createToken, listTokens, readToken, revokeToken, type TokenRow } from '../../db/tokens.ts'
+import { lockUser } from '../../db/account/accounts.ts'
+import { appendAudit } from '../../db/audit/index.ts'
+import {
+  countLiveTokens,
+  createToken,
+  listTokens,
+  readToken,
+  revokeToken,
+  type TokenRow,
+} from '../../db/identity/tokens.ts'
 import type { Answer, Call, Customer } from '../../kit/http/call.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
 import { newBase62, newUuid } from '../../kit/sys/random.ts'
-import { createApiToken, listApiTokens, revokeApiToken } from '../../resources/api-token.ts'
+import { createApiToken, listApiTokens, revokeApiToken } from '../../resources/api-token/index.ts'
 import { auditEntryOf } from '../audit.ts'
 import type { IdentityParts } from '../identity/parts.ts'
 import { formatToken, TOKEN_SECRET_CHARACTERS } from '../identity/token-format.ts'

@@ -1,10 +1,15 @@
 /** What servers have moved: series for charts, and the month's transfer for the bill. */
-import { listDailyTransfers, listMetrics, listServerTransfers } from '../../db/usage.ts'
+import { listDailyTransfers, listMetrics, listServerTransfers } from '../../db/usage/index.ts'
 import { badField } from '../../domain/problem.ts'
 import { billTransfer, monthAround, monthOf } from '../../domain/transfer.ts'
 import { seriesOf, seriesStart, stepSecondsOf } from '../../domain/usage.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
-import { getNetworkTransfer, getServerMetrics, toMetricsSeries, toNetworkTransfer } from '../../resources/usage.ts'
+import {
+  getNetworkTransfer,
+  getServerMetrics,
+  toMetricsSeries,
+  toNetworkTransfer,
+} from '../../resources/usage/index.ts'
 import type { Parts } from '../parts.ts'
 import type { Servers } from '../servers.ts'
 

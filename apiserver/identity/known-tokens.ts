@@ -3,9 +3,9 @@
  *  at the same time are read together, and those in use are read anew together before they are needed: however many
  *  clients
  *  there are, a replica asks the database a few times a second. */
-import { findTokens, type LiveToken } from '../../db/tokens.ts'
+import { findTokens, type LiveToken } from '../../db/identity/tokens.ts'
 import type { Database } from '../../db/open.ts'
-import { hashSecret } from '../../db/sessions.ts'
+import { hashSecret } from '../../db/identity/sessions.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 
 export interface KnownTokens<Known> {

@@ -1,9 +1,9 @@
 /** What operators watch of mails and of the audit log. Read from the database when the metrics are asked for, so every
  *  replica tells the
  *  same; NaN while the database does not answer. */
-import { countUnverified } from '../../db/audit.ts'
+import { countUnverified } from '../../db/audit/index.ts'
 import type { Database } from '../../db/open.ts'
-import { countWaitingMails } from '../../db/outbox.ts'
+import { countWaitingMails } from '../../db/mail/index.ts'
 import { Gauge, type Registry } from '../../kit/sys/metrics.ts'
 
 export function openIdentityMetrics(db: Database, registry: Registry): void {

@@ -12,9 +12,9 @@ import {
   RECOVERY_CODE_BYTES,
   RECOVERY_CODES,
 } from '../../domain/recovery-code.ts'
-import { beginAttempt, forgetAttempts, waitForAttempt } from '../../db/lockouts.ts'
+import { beginAttempt, forgetAttempts, waitForAttempt } from '../../db/identity/lockouts.ts'
 import type { Queries } from '../../db/open.ts'
-import { enqueueMail } from '../../db/outbox.ts'
+import { enqueueMail } from '../../db/mail/index.ts'
 import {
   enableSecondFactor,
   findSecondFactor,
@@ -23,7 +23,7 @@ import {
   spendRecoveryCode,
   spendStep,
   startSetup,
-} from '../../db/second-factors.ts'
+} from '../../db/identity/second-factors.ts'
 import type { Tables } from '../../db/tables.ts'
 import { newUuid } from '../../kit/sys/random.ts'
 import { secondFactorLockedMail } from '../mail/templates.ts'

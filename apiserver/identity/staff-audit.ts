@@ -1,8 +1,8 @@
 /** What staff and operators do is written twice: into their own log, and into the chain of the account that it touches.
  */
 import type { Transaction } from 'kysely'
-import { appendAudit } from '../../db/audit.ts'
-import { appendStaffAudit } from '../../db/staff.ts'
+import { appendAudit } from '../../db/audit/index.ts'
+import { appendStaffAudit } from '../../db/staff/staff.ts'
 import type { Tables } from '../../db/tables.ts'
 import type { Database } from '../../db/open.ts'
 import type { Operator, RequestFacts } from '../../kit/http/call.ts'

@@ -4,7 +4,7 @@
 import { generateURI, ScureBase32Plugin } from 'otplib'
 import type { StaffRole } from '../../domain/permissions.ts'
 import type { Database } from '../../db/open.ts'
-import { createStaff } from '../../db/staff.ts'
+import { createStaff } from '../../db/staff/staff.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import { newBase62, newUuid, type Random } from '../../kit/sys/random.ts'
 import { createPasswords } from './passwords.ts'

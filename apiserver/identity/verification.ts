@@ -1,8 +1,8 @@
 /** Mails to people, and the link that verifies an address. */
-import type { UserRow } from '../../db/accounts.ts'
-import { createEmailToken, dropEmailTokens } from '../../db/email-tokens.ts'
+import type { UserRow } from '../../db/account/accounts.ts'
+import { createEmailToken, dropEmailTokens } from '../../db/identity/email-tokens.ts'
 import type { Queries } from '../../db/open.ts'
-import { enqueueMail } from '../../db/outbox.ts'
+import { enqueueMail } from '../../db/mail/index.ts'
 import { newUuid } from '../../kit/sys/random.ts'
 import { type MailText, verifyEmailMail } from '../mail/templates.ts'
 import type { IdentityParts } from './parts.ts'

@@ -4,7 +4,7 @@ import type { HttpService } from '../../kit/http/exchange.ts'
 import { createMcp, type McpView } from '../../kit/http/mcp/endpoint.ts'
 import type { RequestFacts } from '../../kit/http/call.ts'
 import { ROUTES } from '../../resources/index.ts'
-import { sendMcpMessage } from '../../resources/mcp.ts'
+import { sendMcpMessage } from '../../resources/mcp/index.ts'
 
 const INSTRUCTIONS = `svccloud is a cloud: servers (virtual machines) and what belongs to them. Every tool is one operation of its REST API.
 

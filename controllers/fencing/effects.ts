@@ -12,7 +12,7 @@ import {
   type NodeSpec,
   type NodeStatus,
   type NodeStorageBlock,
-} from '../../resources/platform.ts'
+} from '../../resources/catalog/stored.ts'
 import { requireNewest } from '../newest.ts'
 import { openCeph } from './ceph.ts'
 import { openIpmi } from './ipmi.ts'

@@ -2,7 +2,7 @@
  *  there any more. */
 import type { Key, ResourceType } from '../../kit/kube/object.ts'
 import { isConflict, isNotFound, type Store } from '../../kit/kube/store.ts'
-import { AGENT_FINALIZER, Instance, Volume } from '../../resources/instance.ts'
+import { AGENT_FINALIZER, Instance, Volume } from '../../resources/instance/index.ts'
 
 const TYPES: Readonly<Record<'Instance' | 'Volume', ResourceType>> = { Instance, Volume }
 

@@ -6,8 +6,21 @@ import { formatNetwork, parseAddress } from '../../domain/addresses.ts'
 import type { Action } from '../../kit/reconcile/action.ts'
 import { type Effect, type Reconciler, watch } from '../../kit/reconcile/reconciler.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
-import { Instance, type InstanceSpec, type InstanceStatus, nodeOf, nodeOfNamespace } from '../../resources/instance.ts'
-import { Node, type NodeSpec, type NodeStatus, Zone, type ZoneSpec, type ZoneStatus } from '../../resources/platform.ts'
+import {
+  Instance,
+  type InstanceSpec,
+  type InstanceStatus,
+  nodeOf,
+  nodeOfNamespace,
+} from '../../resources/instance/index.ts'
+import {
+  Node,
+  type NodeSpec,
+  type NodeStatus,
+  Zone,
+  type ZoneSpec,
+  type ZoneStatus,
+} from '../../resources/catalog/stored.ts'
 import type { Parts } from '../parts.ts'
 import { converge, heldAddresses } from './converge.ts'
 import { withLinkLocals } from './link-local.ts'

@@ -3,7 +3,7 @@
  *  conditions and operation progress. */
 import type { NodeState } from '../../domain/node-rules.ts'
 import type { Action } from '../../kit/reconcile/action.ts'
-import type { NodeStatus } from '../../resources/platform.ts'
+import type { NodeStatus } from '../../resources/catalog/stored.ts'
 import type { TurnDecision } from '../decision.ts'
 import { type Health, healthConditions } from '../health.ts'
 import { type Life, lifeOf, listenSeconds, mirrored, reported } from './life.ts'

@@ -1,8 +1,8 @@
 /** The node controller: what wakes it, how it hears heartbeats, and its effects. What it decides is `plan.ts`. */
-import { listKubernetesRequests } from '../../db/kubernetes-requests.ts'
-import { forgetNode, listTenants, mirrorNode } from '../../db/nodes.ts'
-import { findCandidate, listCandidates } from '../../db/placement.ts'
-import { listGroupsOn } from '../../db/server-groups.ts'
+import { listKubernetesRequests } from '../../db/request/kubernetes-requests.ts'
+import { forgetNode, listTenants, mirrorNode } from '../../db/placement/nodes.ts'
+import { findCandidate, listCandidates } from '../../db/placement/placement.ts'
+import { listGroupsOn } from '../../db/server-group/index.ts'
 import { evacueeKey } from '../../domain/evacuation.ts'
 import { isHeardState } from '../../domain/node-rules.ts'
 import type { Candidate } from '../../domain/placement.ts'
@@ -25,11 +25,11 @@ import {
   Observation,
   Volume,
   type VolumeSpec,
-} from '../../resources/instance.ts'
+} from '../../resources/instance/index.ts'
 import { NODE_FINALIZER } from '../../resources/labels.ts'
-import { Node, type NodeSpec, type NodeStatus, Plan } from '../../resources/platform.ts'
-import { Server } from '../../resources/server.ts'
-import { Storage, type StorageSpec, type StorageStatus } from '../../resources/storage.ts'
+import { Node, type NodeSpec, type NodeStatus, Plan } from '../../resources/catalog/stored.ts'
+import { Server } from '../../resources/server/stored.ts'
+import { Storage, type StorageSpec, type StorageStatus } from '../../resources/storage/index.ts'
 import { staffAuditEffect } from '../audit.ts'
 import { cpuPoolOf } from '../cpu-pool.ts'
 import { asked } from '../database.ts'

@@ -4,7 +4,7 @@
  *  that. */
 import { Namespace } from '../../kit/kube/object.ts'
 import type { Action } from '../../kit/reconcile/action.ts'
-import { nodeNamespace } from '../../resources/instance.ts'
+import { nodeNamespace } from '../../resources/instance/index.ts'
 import { healthConditions } from '../health.ts'
 import { accessGivenBack } from './fence.ts'
 import { hasReturned } from './life.ts'

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { NodeState } from '../../domain/node-rules.ts'
 import { offeredRoom } from '../../domain/placement.ts'
 import type { Action } from '../../kit/reconcile/action.ts'
-import type { NodeFence, NodeStatus } from '../../resources/platform.ts'
+import type { NodeFence, NodeStatus } from '../../resources/catalog/stored.ts'
 import { activeOperation, isCompute, type NodeObject, type Seen } from './seen.ts'
 
 const HEARTBEAT_SECONDS = 5

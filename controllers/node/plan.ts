@@ -5,7 +5,7 @@
 import type { OperationKind } from '../../domain/operations.ts'
 import { Namespace } from '../../kit/kube/object.ts'
 import type { Action } from '../../kit/reconcile/action.ts'
-import { nodeNamespace } from '../../resources/instance.ts'
+import { nodeNamespace } from '../../resources/instance/index.ts'
 import { replacedProgress } from '../operation/stanza.ts'
 import { adopt, unaskedEdit } from './adopt.ts'
 import { upgradeAgent } from './agent-upgrade.ts'

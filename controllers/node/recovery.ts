@@ -5,7 +5,7 @@
  *  alone stays, and runs again when the host comes back. */
 import { Secret } from '../../kit/kube/object.ts'
 import type { Action } from '../../kit/reconcile/action.ts'
-import { AGENT_ACCESS_SECRET_NAME, nodeNamespace } from '../../resources/instance.ts'
+import { AGENT_ACCESS_SECRET_NAME, nodeNamespace } from '../../resources/instance/index.ts'
 import { activeStanza } from '../operation/stanza.ts'
 import type { Decision } from './decision.ts'
 import { accessGivenBack } from './fence.ts'

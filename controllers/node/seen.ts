@@ -2,9 +2,9 @@
 import type { GroupOfOthers } from '../../domain/evacuation.ts'
 import type { Candidate, Room } from '../../domain/placement.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
-import type { NodeReportSpec, ObservationSpec, ObservationStatus } from '../../resources/instance.ts'
-import type { NodeSpec, NodeStatus } from '../../resources/platform.ts'
-import type { ServerSpec, ServerStatus } from '../../resources/server.ts'
+import type { NodeReportSpec, ObservationSpec, ObservationStatus } from '../../resources/instance/index.ts'
+import type { NodeSpec, NodeStatus } from '../../resources/catalog/stored.ts'
+import type { ServerSpec, ServerStatus } from '../../resources/server/stored.ts'
 import type { OperationStanza } from '../../resources/shapes.ts'
 import { activeStanza } from '../operation/stanza.ts'
 

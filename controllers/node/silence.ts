@@ -5,8 +5,8 @@
  *  nobody hears is fenced without a person; a host that answers in any way may run guests in good health. */
 import { replacing } from '../../kit/kube/merge-patch.ts'
 import type { Action } from '../../kit/reconcile/action.ts'
-import { nodeNamespace, Observation } from '../../resources/instance.ts'
-import { isFenceCapable } from '../../resources/platform.ts'
+import { nodeNamespace, Observation } from '../../resources/instance/index.ts'
+import { isFenceCapable } from '../../resources/catalog/stored.ts'
 import { unaskedStanza } from '../operation/stanza.ts'
 import type { Decision } from './decision.ts'
 import { accessGivenBack, isOffForGood, OFF_SECONDS, readPower } from './fence.ts'

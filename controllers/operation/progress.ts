@@ -1,7 +1,7 @@
 /** How an operation moves on: pure. The mirror on the target and the events of the record both follow from here. */
 import { isFinal, OPERATION_EVENTS_MAXIMUM, type OperationEvent, stepsOf } from '../../domain/operations.ts'
 import type { OperationAction } from '../../kit/reconcile/action.ts'
-import type { OperationState } from '../../resources/operation.ts'
+import type { OperationState } from '../../resources/operation/index.ts'
 import type { OperationProgress, OperationStanza } from '../../resources/shapes.ts'
 
 /** An operation that was asked for and has not begun. */

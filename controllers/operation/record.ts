@@ -5,7 +5,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { FinishedOperation, OperationEvent } from '../../domain/operations.ts'
 import { isFinal, stepsOf } from '../../domain/operations.ts'
-import { findOperation, recordOperation } from '../../db/operation-history.ts'
+import { findOperation, recordOperation } from '../../db/operation/index.ts'
 import { apiVersionOf, type KubeObject } from '../../kit/kube/object.ts'
 import { isAlreadyExists, isApiError } from '../../kit/kube/store.ts'
 import type { Operations } from '../../kit/reconcile/operation.ts'
@@ -17,7 +17,7 @@ import {
   type OperationSpec,
   type OperationState,
   unnamedTarget,
-} from '../../resources/operation.ts'
+} from '../../resources/operation/index.ts'
 import type { OperationProgress, OperationStanza } from '../../resources/shapes.ts'
 import { asked } from '../database.ts'
 import type { Parts } from '../parts.ts'

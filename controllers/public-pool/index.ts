@@ -1,10 +1,17 @@
 /** The public pool controller: what wakes it, and its effects in PostgreSQL. What it decides is `plan.ts`. */
 import { Unavailable } from '../../domain/problem.ts'
-import { enqueueMail } from '../../db/outbox.ts'
-import { countAllocated, findPool, forgetPool, listHolderMails, mirrorPool, type Pool } from '../../db/public-pools.ts'
+import { enqueueMail } from '../../db/mail/index.ts'
+import {
+  countAllocated,
+  findPool,
+  forgetPool,
+  listHolderMails,
+  mirrorPool,
+  type Pool,
+} from '../../db/public-pool/index.ts'
 import { type Effect, type Reconciler } from '../../kit/reconcile/reconciler.ts'
 import { PUBLIC_POOL_FINALIZER } from '../../resources/labels.ts'
-import { PublicPool, type PublicPoolSpec, type PublicPoolStatus } from '../../resources/public-pool.ts'
+import { PublicPool, type PublicPoolSpec, type PublicPoolStatus } from '../../resources/public-pool/index.ts'
 import { staffAuditEffect } from '../audit.ts'
 import { asked } from '../database.ts'
 import { derivedId } from '../operation/stanza.ts'

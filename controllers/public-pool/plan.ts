@@ -3,12 +3,12 @@
  *  the operation under way, and a pool at rest. What a pool gives is decided in PostgreSQL; here its mirror there is
  *  kept right. */
 import { isDeepStrictEqual } from 'node:util'
-import type { Pool } from '../../db/public-pools.ts'
+import type { Pool } from '../../db/public-pool/index.ts'
 import { poolFault, poolTotal, type PoolState } from '../../domain/public-pool.ts'
 import { isPrivateNetwork } from '../../domain/addresses.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import type { Action, OperationOutcome } from '../../kit/reconcile/action.ts'
-import { PublicPool, type PublicPoolSpec, type PublicPoolStatus } from '../../resources/public-pool.ts'
+import { PublicPool, type PublicPoolSpec, type PublicPoolStatus } from '../../resources/public-pool/index.ts'
 import type { OperationStanza } from '../../resources/shapes.ts'
 import { healthConditions } from '../health.ts'
 import { activeStanza, replacedProgress, unaskedStanza } from '../operation/stanza.ts'

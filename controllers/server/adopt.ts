@@ -2,7 +2,7 @@
  *  operation here,
  *  so that the operation log and the audit log are complete whichever door was used. */
 import type { OperationKind } from '../../domain/operations.ts'
-import { isEdit } from '../../db/kubernetes-requests.ts'
+import { isEdit } from '../../db/request/kubernetes-requests.ts'
 import type { ObjectMeta } from '../../kit/kube/object.ts'
 import type { Action } from '../../kit/reconcile/action.ts'
 import type { OperationStanza } from '../../resources/shapes.ts'

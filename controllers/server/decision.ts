@@ -3,7 +3,12 @@
  *  decision becomes status, conditions and operation progress. */
 import { judgeNetwork } from '../../domain/guest-network.ts'
 import type { Action, ConditionDraft } from '../../kit/reconcile/action.ts'
-import { HOST_CONDITION, NETWORK_CONDITION, type ServerState, type ServerStatus } from '../../resources/server.ts'
+import {
+  HOST_CONDITION,
+  NETWORK_CONDITION,
+  type ServerState,
+  type ServerStatus,
+} from '../../resources/server/stored.ts'
 import type { OperationStanza } from '../../resources/shapes.ts'
 import type { TurnDecision } from '../decision.ts'
 import { healthConditions, toReason } from '../health.ts'

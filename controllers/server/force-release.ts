@@ -2,8 +2,8 @@
  *  goes without the
  *  node's word, by the proof that the node was fenced, or because two people attest that the host is gone. */
 import type { Effect } from '../../kit/reconcile/reconciler.ts'
-import { NODE_REPORT_NAME, nodeNamespace, NodeReport } from '../../resources/instance.ts'
-import { Node } from '../../resources/platform.ts'
+import { NODE_REPORT_NAME, nodeNamespace, NodeReport } from '../../resources/instance/index.ts'
+import { Node } from '../../resources/catalog/stored.ts'
 import { letGo } from '../fencing/let-go.ts'
 import type { Parts } from '../parts.ts'
 import type { Decision, Work } from './decision.ts'

@@ -1,11 +1,11 @@
 /** The server controller: what wakes it, what it reads, and its effects in PostgreSQL. What it decides is `plan.ts`. */
 import { isDeepStrictEqual } from 'node:util'
 import { isUuid } from '../../domain/uuid.ts'
-import { appendAudit } from '../../db/audit.ts'
-import { hasIntent, takeIntent } from '../../db/change-intents.ts'
+import { appendAudit } from '../../db/audit/index.ts'
+import { hasIntent, takeIntent } from '../../db/change/intents.ts'
 import { openGroupCommit } from '../../db/group-commit.ts'
-import { listKubernetesRequests } from '../../db/kubernetes-requests.ts'
-import { findServerGroup } from '../../db/server-groups.ts'
+import { listKubernetesRequests } from '../../db/request/kubernetes-requests.ts'
+import { findServerGroup } from '../../db/server-group/index.ts'
 import {
   accountExists,
   type ClaimsReading,
@@ -17,17 +17,24 @@ import {
   renumberServer,
   type ServerDemand,
   type ServerId,
-} from '../../db/server-claims.ts'
-import { beginSizeChange, endSizeChange } from '../../db/server-sizes.ts'
+} from '../../db/server/claims.ts'
+import { beginSizeChange, endSizeChange } from '../../db/server/sizes.ts'
 import { type Key, keyOf, Secret } from '../../kit/kube/object.ts'
 import { type Effect, type Reconciler, watch } from '../../kit/reconcile/reconciler.ts'
 import { accountOfNamespace } from '../../resources/index.ts'
-import { Instance, NODE_REPORT_NAME, nodeNamespace, nodeOf, NodeReport, Volume } from '../../resources/instance.ts'
+import {
+  Instance,
+  NODE_REPORT_NAME,
+  nodeNamespace,
+  nodeOf,
+  NodeReport,
+  Volume,
+} from '../../resources/instance/index.ts'
 import { LAST_CHANGE_ANNOTATION, SERVER_FINALIZER } from '../../resources/labels.ts'
-import { Node, Plan, Template, Zone } from '../../resources/platform.ts'
-import { PublicPool } from '../../resources/public-pool.ts'
-import { Server, type ServerSpec, type ServerStatus } from '../../resources/server.ts'
-import { Storage } from '../../resources/storage.ts'
+import { Node, Plan, Template, Zone } from '../../resources/catalog/stored.ts'
+import { PublicPool } from '../../resources/public-pool/index.ts'
+import { Server, type ServerSpec, type ServerStatus } from '../../resources/server/stored.ts'
+import { Storage } from '../../resources/storage/index.ts'
 import { auditEffect } from '../audit.ts'
 import { asked } from '../database.ts'
 import { requireNewest } from '../newest.ts'

@@ -4,7 +4,7 @@
  *  again as the
  *  server's policy says, then undone, or the server is stopped and moved where that is allowed. */
 import { sendSeconds } from '../../domain/migration-policies.ts'
-import type { InstanceSpec } from '../../resources/instance.ts'
+import type { InstanceSpec } from '../../resources/instance/index.ts'
 import type { Decision, Work } from './decision.ts'
 import { ensureInstance, powerOf } from './drafts.ts'
 import { awaitArrival, receiver } from './hand-over.ts'

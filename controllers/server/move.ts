@@ -1,7 +1,7 @@
 /** The flow of server.move, and of server.migrate once its guest may be stopped for it: disks first, then the instance.
  *  The server is never
  *  made on the other node before it is gone from its own; what fails before it runs there goes back. */
-import { Instance } from '../../resources/instance.ts'
+import { Instance } from '../../resources/instance/index.ts'
 import type { Decision, Work } from './decision.ts'
 import { ensureInstance, instanceKey, powerOf } from './drafts.ts'
 import { shareKeys } from './move-effects.ts'

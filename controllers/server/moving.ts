@@ -9,9 +9,9 @@ import {
   type MigrationPolicy,
 } from '../../domain/migration-policies.ts'
 import { isCancelled } from '../../domain/operations.ts'
-import type { ServerClaims } from '../../db/server-claims.ts'
-import type { InstanceStatus } from '../../resources/instance.ts'
-import type { MigrationProgress, MigrationState } from '../../resources/server.ts'
+import type { ServerClaims } from '../../db/server/claims.ts'
+import type { InstanceStatus } from '../../resources/instance/index.ts'
+import type { MigrationProgress, MigrationState } from '../../resources/server/stored.ts'
 import { asBefore, type Decision, type Turn, type Work } from './decision.ts'
 import { madeFor, uidOf } from './drafts.ts'
 import { hasEnded, hasSeenSpec, hasStarted } from './power.ts'

@@ -2,8 +2,8 @@
  *  does not hold
  *  is the current step, so that a crash anywhere loses nothing. */
 import type { Action } from '../../kit/reconcile/action.ts'
-import type { InstanceSpec } from '../../resources/instance.ts'
-import { STOP_TIMEOUT_SECONDS_DEFAULT, STOP_TIMEOUT_SECONDS_MAXIMUM } from '../../resources/server.ts'
+import type { InstanceSpec } from '../../resources/instance/index.ts'
+import { STOP_TIMEOUT_SECONDS_DEFAULT, STOP_TIMEOUT_SECONDS_MAXIMUM } from '../../resources/server/stored.ts'
 import type { OperationStanza } from '../../resources/shapes.ts'
 import { refusalOf } from '../refusal.ts'
 import type { Decision, Work } from './decision.ts'

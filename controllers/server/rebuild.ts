@@ -4,7 +4,7 @@
 import { UNMADE } from '../../domain/server-rules.ts'
 import type { Action } from '../../kit/reconcile/action.ts'
 import { type Key, Secret } from '../../kit/kube/object.ts'
-import { Storage } from '../../resources/storage.ts'
+import { Storage } from '../../resources/storage/index.ts'
 import type { Decision, Work } from './decision.ts'
 import { bootStorageName, ensureInstance, ensureStorage, madeFor, powerOf, storageKey, userDataKey } from './drafts.ts'
 import {

@@ -1,9 +1,9 @@
 /** The end of a server: guest, disk, claims, name; in this order, each gone before the next goes. */
-import { Instance } from '../../resources/instance.ts'
+import { Instance } from '../../resources/instance/index.ts'
 import { Secret } from '../../kit/kube/object.ts'
 import type { Action } from '../../kit/reconcile/action.ts'
-import { Server } from '../../resources/server.ts'
-import { Storage } from '../../resources/storage.ts'
+import { Server } from '../../resources/server/stored.ts'
+import { Storage } from '../../resources/storage/index.ts'
 import type { Decision, Turn } from './decision.ts'
 import { moveKeyKey, storageKey, userDataKey } from './drafts.ts'
 import { present } from './power.ts'

@@ -1,12 +1,12 @@
 /** What the server reconciler knows of the world when it decides. */
-import type { KubernetesRequest } from '../../db/kubernetes-requests.ts'
-import type { ServerClaims } from '../../db/server-claims.ts'
+import type { KubernetesRequest } from '../../db/request/kubernetes-requests.ts'
+import type { ServerClaims } from '../../db/server/claims.ts'
 import type { Key, KubeObject } from '../../kit/kube/object.ts'
-import type { InstanceSpec, InstanceStatus, VolumeSpec, VolumeStatus } from '../../resources/instance.ts'
-import type { PlanSpec, ZoneSpec } from '../../resources/platform.ts'
-import type { ServerSpec, ServerStatus } from '../../resources/server.ts'
+import type { InstanceSpec, InstanceStatus, VolumeSpec, VolumeStatus } from '../../resources/instance/index.ts'
+import type { PlanSpec, ZoneSpec } from '../../resources/catalog/stored.ts'
+import type { ServerSpec, ServerStatus } from '../../resources/server/stored.ts'
 import type { OperationStanza } from '../../resources/shapes.ts'
-import type { StorageSpec, StorageStatus } from '../../resources/storage.ts'
+import type { StorageSpec, StorageStatus } from '../../resources/storage/index.ts'
 import { activeStanza } from '../operation/stanza.ts'
 
 export type ServerObject = KubeObject<ServerSpec, ServerStatus>

@@ -1,7 +1,7 @@
 /** A server that no operation works on: its children follow its spec, and what its guest did by itself becomes its
  *  state. */
 import type { Action } from '../../kit/reconcile/action.ts'
-import type { ServerClaims } from '../../db/server-claims.ts'
+import type { ServerClaims } from '../../db/server/claims.ts'
 import { adopt, SYSTEM_ACTOR } from './adopt.ts'
 import { asBefore, type Decision, type Turn } from './decision.ts'
 import { ensureInstance, type Power, powerOf, uidOf } from './drafts.ts'

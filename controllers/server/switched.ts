@@ -1,7 +1,7 @@
 /** Beyond the point of no return: the server lives on the other node, and what is left of it where it was goes. */
 import type { Action, OperationEvent } from '../../kit/reconcile/action.ts'
-import { nodeOf } from '../../resources/instance.ts'
-import type { MigrationProgress } from '../../resources/server.ts'
+import { nodeOf } from '../../resources/instance/index.ts'
+import type { MigrationProgress } from '../../resources/server/stored.ts'
 import { asBefore, type Decision, type Turn, type Work } from './decision.ts'
 import { ensureInstance, powerOf } from './drafts.ts'
 import { inState, isSilent, type Moving, policyOf } from './moving.ts'

@@ -4,7 +4,7 @@
 import { isCancelled } from '../../domain/operations.ts'
 import { Secret } from '../../kit/kube/object.ts'
 import type { Action } from '../../kit/reconcile/action.ts'
-import { Instance } from '../../resources/instance.ts'
+import { Instance } from '../../resources/instance/index.ts'
 import { asBefore, type Decision, type Work } from './decision.ts'
 import { ensureInstance, instanceKey, madeFor, moveKeyKey, powerOf, userDataKey } from './drafts.ts'
 import { inState, isFenced, isSilent, type Moving, modeOf, reasonToEnd, shallRun, sourceWord } from './moving.ts'

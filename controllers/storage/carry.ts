@@ -2,7 +2,7 @@
  *  elsewhere goes. Pure. */
 import { isDeepStrictEqual } from 'node:util'
 import type { Action } from '../../kit/reconcile/action.ts'
-import { nodeOf } from '../../resources/instance.ts'
+import { nodeOf } from '../../resources/instance/index.ts'
 import type { Seen } from './plan.ts'
 import {
   ensureOwn,

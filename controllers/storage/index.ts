@@ -3,7 +3,7 @@
  *  and gone before its server. */
 import { isHeardState } from '../../domain/node-rules.ts'
 import { isUuid } from '../../domain/uuid.ts'
-import { type ClaimsReading, openClaimsReading } from '../../db/server-claims.ts'
+import { type ClaimsReading, openClaimsReading } from '../../db/server/claims.ts'
 import { type Key, keyOf, type KubeObject } from '../../kit/kube/object.ts'
 import { type Reconciler, watch } from '../../kit/reconcile/reconciler.ts'
 import { accountOfNamespace } from '../../resources/index.ts'
@@ -16,11 +16,11 @@ import {
   nodeOf,
   NodeReport,
   Volume,
-} from '../../resources/instance.ts'
+} from '../../resources/instance/index.ts'
 import { STORAGE_FINALIZER } from '../../resources/labels.ts'
-import { Node, Zone } from '../../resources/platform.ts'
-import { Server, type ServerSpec } from '../../resources/server.ts'
-import { Storage, type StorageSpec, type StorageStatus } from '../../resources/storage.ts'
+import { Node, Zone } from '../../resources/catalog/stored.ts'
+import { Server, type ServerSpec } from '../../resources/server/stored.ts'
+import { Storage, type StorageSpec, type StorageStatus } from '../../resources/storage/index.ts'
 import { asked } from '../database.ts'
 import type { Parts } from '../parts.ts'
 import { bootStorageName, moveKeyKey } from '../server/drafts.ts'

@@ -4,8 +4,8 @@
  *  node's own disks
  *  never before the server's own node has it. */
 import type { Action, ConditionDraft } from '../../kit/reconcile/action.ts'
-import { nodeOf, type VolumeSpec } from '../../resources/instance.ts'
-import type { MigrationProgress } from '../../resources/server.ts'
+import { nodeOf, type VolumeSpec } from '../../resources/instance/index.ts'
+import type { MigrationProgress } from '../../resources/server/stored.ts'
 import { healthConditions } from '../health.ts'
 import { carry } from './carry.ts'
 import {

@@ -1,9 +1,9 @@
 /** Volumes as the storage controller writes them. Pure. */
 import type { Action } from '../../kit/reconcile/action.ts'
 import type { Key, KubeObject } from '../../kit/kube/object.ts'
-import { nodeNamespace, nodeOf, Volume, type VolumeSpec, type VolumeStatus } from '../../resources/instance.ts'
+import { nodeNamespace, nodeOf, Volume, type VolumeSpec, type VolumeStatus } from '../../resources/instance/index.ts'
 import { ACCOUNT_LABEL } from '../../resources/labels.ts'
-import type { StorageSpec, StorageStatus } from '../../resources/storage.ts'
+import type { StorageSpec, StorageStatus } from '../../resources/storage/index.ts'
 
 export type StorageObject = KubeObject<StorageSpec, StorageStatus>
 export type VolumeObject = KubeObject<VolumeSpec, VolumeStatus>

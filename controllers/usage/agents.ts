@@ -5,7 +5,7 @@ import { Unavailable } from '../../domain/problem.ts'
 import { askPinned } from '../../kit/http/pinned.ts'
 import { Secret } from '../../kit/kube/object.ts'
 import type { Store } from '../../kit/kube/store.ts'
-import { AGENT_ACCESS_SECRET_NAME, GuestUsage, nodeNamespace } from '../../resources/instance.ts'
+import { AGENT_ACCESS_SECRET_NAME, GuestUsage, nodeNamespace } from '../../resources/instance/index.ts'
 import type { UsageSource } from './index.ts'
 
 const Answer = z.strictObject({ guests: z.array(GuestUsage) })

@@ -1,11 +1,11 @@
 /** Asks every host what its guests have moved, and adds it to their series. A host that does not answer loses nothing:
  *  its counters go on
  *  growing, and the next answer holds what the last ones missed. */
-import { pruneUsage, type Reading, recordReadings } from '../../db/usage.ts'
+import { pruneUsage, type Reading, recordReadings } from '../../db/usage/index.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import { accountOfNamespace } from '../../resources/index.ts'
-import { type GuestUsage, Instance, nodeNamespace } from '../../resources/instance.ts'
-import { Node, type NodeSpec, type NodeStatus } from '../../resources/platform.ts'
+import { type GuestUsage, Instance, nodeNamespace } from '../../resources/instance/index.ts'
+import { Node, type NodeSpec, type NodeStatus } from '../../resources/catalog/stored.ts'
 import { asked } from '../database.ts'
 import type { Parts } from '../parts.ts'
 import { type Shard, WHOLE } from '../shard.ts'

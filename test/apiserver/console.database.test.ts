@@ -4,7 +4,7 @@ import type { ConsoleLine } from '../../apiserver/console/console.ts'
 import type { AgentConnections } from '../../apiserver/console/consoles.ts'
 import { createChannel, type Channel } from '../../kit/http/channel.ts'
 import { accountNamespace } from '../../resources/index.ts'
-import { Server } from '../../resources/server.ts'
+import { Server } from '../../resources/server/stored.ts'
 import { useDatabase } from '../database.ts'
 import { type Cloud, openCloud, type Person, PUBLIC_KEY } from './cloud.ts'
 

@@ -1,7 +1,7 @@
 /** A POST that is sent twice is done once. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { forgetIdempotencyKeys, takeIdempotencyKey } from '../../db/idempotency-keys.ts'
+import { forgetIdempotencyKeys, takeIdempotencyKey } from '../../db/request/idempotency-keys.ts'
 import { useDatabase } from '../database.ts'
 import { type Cloud, openCloud, type Person, PUBLIC_KEY } from './cloud.ts'
 

@@ -1,10 +1,10 @@
 /** Operations as a customer reads them: one list of what runs and what has ended, and a read that waits. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { recordOperation } from '../../db/operation-history.ts'
+import { recordOperation } from '../../db/operation/index.ts'
 import type { FinishedOperation } from '../../domain/operations.ts'
 import { accountNamespace } from '../../resources/index.ts'
-import { Operation } from '../../resources/operation.ts'
+import { Operation } from '../../resources/operation/index.ts'
 import { useDatabase } from '../database.ts'
 import { type Cloud, openCloud, type Person, PUBLIC_KEY, type Reply } from './cloud.ts'
 

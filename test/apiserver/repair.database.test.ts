@@ -1,12 +1,12 @@
 /** The operators' routes about lost hosts, with tokens of the management cluster and sessions' people. No controllers
  *  run: tests say what they would. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createStaff } from '../../db/staff.ts'
-import { mirrorNode } from '../../db/nodes.ts'
+import { createStaff } from '../../db/staff/staff.ts'
+import { mirrorNode } from '../../db/placement/nodes.ts'
 import { newUuid, systemRandom } from '../../kit/sys/random.ts'
 import { accountNamespace } from '../../resources/index.ts'
-import { Node, type NodeSpec, type NodeStatus } from '../../resources/platform.ts'
-import { Server, type ServerStatus } from '../../resources/server.ts'
+import { Node, type NodeSpec, type NodeStatus } from '../../resources/catalog/stored.ts'
+import { Server, type ServerStatus } from '../../resources/server/stored.ts'
 import { useDatabase } from '../database.ts'
 import { type Cloud, openCloud, type Person, PUBLIC_KEY, type Reply } from './cloud.ts'
 

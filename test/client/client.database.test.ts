@@ -10,7 +10,7 @@ import {
   waitForOperation,
 } from '../../client/index.ts'
 import { accountNamespace } from '../../resources/index.ts'
-import { Operation } from '../../resources/operation.ts'
+import { Operation } from '../../resources/operation/index.ts'
 import { PUBLIC_KEY } from '../apiserver/cloud.ts'
 import { useWorld } from '../cli/command-line.ts'
 

@@ -27,9 +27,9 @@ import { type Logger, silentLog } from '../../kit/sys/log.ts'
 import { openRegistry } from '../../kit/sys/metrics.ts'
 import { systemRandom } from '../../kit/sys/random.ts'
 import { accountNamespace } from '../../resources/index.ts'
-import { Instance } from '../../resources/instance.ts'
-import { Server } from '../../resources/server.ts'
-import { Node, Plan, Region, Template, Zone } from '../../resources/platform.ts'
+import { Instance } from '../../resources/instance/index.ts'
+import { Server } from '../../resources/server/stored.ts'
+import { Node, Plan, Region, Template, Zone } from '../../resources/catalog/stored.ts'
 
 const SPEED = 10
 const startedAt = systemClock.now().getTime()

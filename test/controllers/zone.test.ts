@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { isHost, plan } from '../../controllers/zone.ts'
 import type { Candidate } from '../../domain/placement.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
-import type { NodeSpec, NodeStatus, PlanSpec, ZoneSpec, ZoneStatus } from '../../resources/platform.ts'
+import type { NodeSpec, NodeStatus, PlanSpec, ZoneSpec, ZoneStatus } from '../../resources/catalog/stored.ts'
 
 const zone = (isClosed = false): KubeObject<ZoneSpec, ZoneStatus> => ({
   apiVersion: 'svccloud.dev/v1alpha1',

@@ -14,7 +14,7 @@ import {
   pruneAudit,
   readIntegrity,
   verifyAudit,
-} from '../../db/audit.ts'
+} from '../../db/audit/index.ts'
 import type { UnsealedAuditEntry } from '../../domain/audit.ts'
 import { silentLog } from '../../kit/sys/log.ts'
 import { newUuid, systemRandom } from '../../kit/sys/random.ts'

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import { findMacAddress } from '../../db/claims.ts'
-import { forgetNode, mirrorNode } from '../../db/nodes.ts'
-import { listCandidates } from '../../db/placement.ts'
-import { giveBackQuotas, listQuotas, takeQuotas } from '../../db/quotas.ts'
+import { findMacAddress } from '../../db/claim/index.ts'
+import { forgetNode, mirrorNode } from '../../db/placement/nodes.ts'
+import { listCandidates } from '../../db/placement/placement.ts'
+import { giveBackQuotas, listQuotas, takeQuotas } from '../../db/account/quotas.ts'
 import {
   claimServer,
   claimServers,
@@ -11,7 +11,7 @@ import {
   likenessOf,
   releaseServer,
   type ServerDemand,
-} from '../../db/server-claims.ts'
+} from '../../db/server/claims.ts'
 import { Problem } from '../../domain/problem.ts'
 import { newUuid, systemRandom } from '../../kit/sys/random.ts'
 import { createAccount } from '../accounts.ts'

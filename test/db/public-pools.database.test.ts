@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { mirrorNode } from '../../db/nodes.ts'
+import { mirrorNode } from '../../db/placement/nodes.ts'
 import {
   countAllocated,
   forgetPool,
@@ -8,14 +8,14 @@ import {
   listAddresses,
   mirrorPool,
   type Pool,
-} from '../../db/public-pools.ts'
+} from '../../db/public-pool/index.ts'
 import {
   claimServer,
   findServerClaims,
   releaseServer,
   renumberServer,
   type ServerDemand,
-} from '../../db/server-claims.ts'
+} from '../../db/server/claims.ts'
 import { Problem } from '../../domain/problem.ts'
 import { PREFIXES_OF_SERVER_MAXIMUM, prefixOf } from '../../domain/public-pool.ts'
 import { newUuid, systemRandom } from '../../kit/sys/random.ts'

@@ -6,7 +6,7 @@ import {
   pruneUsage,
   type Reading,
   recordReadings,
-} from '../../db/usage.ts'
+} from '../../db/usage/index.ts'
 import { monthAround } from '../../domain/transfer.ts'
 import { NO_COUNTERS, seriesOf, stepSecondsOf } from '../../domain/usage.ts'
 import { newUuid, systemRandom } from '../../kit/sys/random.ts'

@@ -1,11 +1,11 @@
 /** What a server holds in PostgreSQL while it goes to another zone: host name, room and addresses of both until it
  *  lives in exactly one. */
 import { beforeEach, describe, expect, test } from 'vitest'
-import { releaseTarget, reserveTarget, switchPlacement, type TargetWish } from '../../db/moves.ts'
-import { mirrorNode } from '../../db/nodes.ts'
-import { hasFreeAddress, mirrorPool } from '../../db/public-pools.ts'
-import { addServerGroup } from '../../db/server-groups.ts'
-import { claimServer, findServerClaims, releaseServer, type ServerDemand } from '../../db/server-claims.ts'
+import { releaseTarget, reserveTarget, switchPlacement, type TargetWish } from '../../db/server/moves.ts'
+import { mirrorNode } from '../../db/placement/nodes.ts'
+import { hasFreeAddress, mirrorPool } from '../../db/public-pool/index.ts'
+import { addServerGroup } from '../../db/server-group/index.ts'
+import { claimServer, findServerClaims, releaseServer, type ServerDemand } from '../../db/server/claims.ts'
 import { Problem } from '../../domain/problem.ts'
 import { newUuid, systemRandom } from '../../kit/sys/random.ts'
 import { createAccount } from '../accounts.ts'

@@ -4,11 +4,11 @@ import { expect } from 'vitest'
 import { installRoles } from '../../controllers/roles.ts'
 import { type KubeObject, Lease, Namespace, type ResourceType, Secret } from '../../kit/kube/object.ts'
 import { ApiError, type Store } from '../../kit/kube/store.ts'
-import { Instance, NodeReport, Volume } from '../../resources/instance.ts'
-import { Operation } from '../../resources/operation.ts'
-import { Node, Plan, Zone } from '../../resources/platform.ts'
-import { Server } from '../../resources/server.ts'
-import { Storage } from '../../resources/storage.ts'
+import { Instance, NodeReport, Volume } from '../../resources/instance/index.ts'
+import { Operation } from '../../resources/operation/index.ts'
+import { Node, Plan, Zone } from '../../resources/catalog/stored.ts'
+import { Server } from '../../resources/server/stored.ts'
+import { Storage } from '../../resources/storage/index.ts'
 
 const RBAC = { group: 'rbac.authorization.k8s.io', version: 'v1' } as const
 const RoleBinding: ResourceType<undefined> = {

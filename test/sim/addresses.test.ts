@@ -1,6 +1,6 @@
 /** The watcher of addresses is tested as well. */
 import { expect, it } from 'vitest'
-import { Instance } from '../../resources/instance.ts'
+import { Instance } from '../../resources/instance/index.ts'
 import { watchAddresses } from './addresses.ts'
 
 const REVISION = 1

@@ -1,16 +1,16 @@
 /** Public addresses while everything is shaken: pools of a few addresses that operators drain, bring back, retire and
  *  replace, and servers that
  *  exchange their prefix. Nobody ever has what somebody else has. */
-import { countAllocated, listAddresses } from '../../db/public-pools.ts'
-import { serverHolder } from '../../db/server-holders.ts'
+import { countAllocated, listAddresses } from '../../db/public-pool/index.ts'
+import { serverHolder } from '../../db/server/holders.ts'
 import type { Database } from '../../db/open.ts'
 import { prefixOf } from '../../domain/public-pool.ts'
 import { memoryStorage } from '../../embedded/kubernetes/storage/memory.ts'
 import type { Storage } from '../../embedded/kubernetes/storage/storage.ts'
 import { accountNamespace } from '../../resources/index.ts'
-import { Instance, type InstanceSpec } from '../../resources/instance.ts'
-import { PublicPool, type PublicPoolSpec } from '../../resources/public-pool.ts'
-import { Server } from '../../resources/server.ts'
+import { Instance, type InstanceSpec } from '../../resources/instance/index.ts'
+import { PublicPool, type PublicPoolSpec } from '../../resources/public-pool/index.ts'
+import { Server } from '../../resources/server/stored.ts'
 import type { Account, Send } from './workload.ts'
 import { type World, ZONES } from './world.ts'
 

@@ -1,11 +1,11 @@
 /** Groups, other plans and rebuilds while everything is shaken, and what must hold of them afterwards. */
 import type { Database } from '../../db/open.ts'
-import { listMembers } from '../../db/server-groups.ts'
+import { listMembers } from '../../db/server-group/index.ts'
 import { unmetMembers } from '../../domain/placement.ts'
 import { accountNamespace } from '../../resources/index.ts'
-import { Plan, Template } from '../../resources/platform.ts'
-import { Server } from '../../resources/server.ts'
-import { ServerGroup } from '../../resources/server-group.ts'
+import { Plan, Template } from '../../resources/catalog/stored.ts'
+import { Server } from '../../resources/server/stored.ts'
+import { ServerGroup } from '../../resources/server-group/index.ts'
 import type { Account, Send } from './workload.ts'
 import { KEY, PLAN, TEMPLATE, type World, ZONES } from './world.ts'
 

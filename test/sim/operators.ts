@@ -1,8 +1,8 @@
 /** Operators with kubectl, while everything is shaken: nodes are closed, emptied and opened again. And what must hold
  *  of an empty node. */
 import type { Database } from '../../db/open.ts'
-import { Instance, nodeNamespace } from '../../resources/instance.ts'
-import { Node } from '../../resources/platform.ts'
+import { Instance, nodeNamespace } from '../../resources/instance/index.ts'
+import { Node } from '../../resources/catalog/stored.ts'
 import type { World } from './world.ts'
 
 export function runOperators({ scheduler, admin, hosts }: World, isOver: () => boolean): void {

@@ -9,21 +9,25 @@ describe('the import table', () => {
     ['domain/quota.ts', `import { z } from 'zod'`, 'domain never imports zod'],
     ['domain/quota.ts', `import { open } from '../db/open.ts'`, 'domain never imports db/open.ts'],
     [
-      'resources/server.ts',
+      'resources/server/stored.ts',
       `import { client } from '../kit/kube/client.ts'`,
       'resources never imports kit/kube/client.ts',
     ],
     [
       'kit/http/call.ts',
-      `import type { Server } from '../../resources/server.ts'`,
-      'kit never imports resources/server.ts',
+      `import type { Server } from '../../resources/server/stored.ts'`,
+      'kit never imports resources/server/stored.ts',
     ],
-    ['db/audit.ts', `import {\n  a,\n  b,\n} from '../resources/server.ts'`, 'db never imports resources/server.ts'],
+    [
+      'db/audit/index.ts',
+      `import {\n  a,\n  b,\n} from '../../resources/server/stored.ts'`,
+      'db never imports resources/server/stored.ts',
+    ],
     ['controllers/main.ts', `import express from 'express'`, 'controllers never imports express'],
     [
       'agents/node/main.ts',
-      `import { Server } from '../../resources/server.ts'`,
-      'agents never imports resources/server.ts',
+      `import { Server } from '../../resources/server/stored.ts'`,
+      'agents never imports resources/server/stored.ts',
     ],
     ['agents/node/main.ts', `const db = await import('../../db/open.ts')`, 'agents never imports db/open.ts'],
     [
@@ -34,9 +38,9 @@ describe('the import table', () => {
   ])('%s: %s', (file, source, rule) => expect(rules(file, source)).toEqual([rule]))
 
   it.each([
-    ['resources/server-routes.ts', `import { route } from '../kit/http/route.ts'`],
+    ['resources/server/routes.ts', `import { route } from '../kit/http/route.ts'`],
     ['kit/http/respond.ts', `import { Problem } from '../../domain/problem.ts'`],
-    ['agents/node/plan.ts', `import type { InstanceSpec } from '../../resources/instance.ts'`],
+    ['agents/node/plan.ts', `import type { InstanceSpec } from '../../resources/instance/index.ts'`],
     ['embedded/up.ts', `import { main } from '../apiserver/main.ts'`],
     ['test/db/audit.database.test.ts', `import { open } from '../../db/open.ts'`],
   ])('%s may: %s', (file, source) => expect(rules(file, source)).toEqual([]))

@@ -12,7 +12,7 @@ import {
   Volume,
   type InstanceSpec,
   type InstanceStatus,
-} from '../../../resources/instance.ts'
+} from '../../../resources/instance/index.ts'
 import { type GuestDefinition, GuestStartFailed, type Hypervisor } from '../drivers/hypervisor/hypervisor.ts'
 import type { VolumeStore } from '../drivers/storage/volume-store.ts'
 import type { ImageState, TemplateStore } from '../images/template-store.ts'

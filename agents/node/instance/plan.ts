@@ -6,7 +6,7 @@
  *  guest that was handed over never goes on. */
 import type { KubeObject } from '../../../kit/kube/object.ts'
 import type { Action } from '../../../kit/reconcile/action.ts'
-import type { InstanceSpec, InstanceStatus } from '../../../resources/instance.ts'
+import type { InstanceSpec, InstanceStatus } from '../../../resources/instance/index.ts'
 import type { Guest, HypervisorKind, Transfer } from '../drivers/hypervisor/hypervisor.ts'
 import type { ImageState } from '../images/template-store.ts'
 import type { LedgerEntry } from '../ledger.ts'

@@ -3,7 +3,7 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import { Secret } from '../../../kit/kube/object.ts'
 import type { Store } from '../../../kit/kube/store.ts'
 import type { Clock } from '../../../kit/sys/clock.ts'
-import { AGENT_ACCESS_SECRET_NAME } from '../../../resources/instance.ts'
+import { AGENT_ACCESS_SECRET_NAME } from '../../../resources/instance/index.ts'
 
 /** The Secret is read again when it is this old, and for an unknown token no more often than that. */
 const FRESH_MILLISECONDS = 60_000

@@ -6,7 +6,13 @@ import type { Store } from '../../../kit/kube/store.ts'
 import { watch, type Reconciler } from '../../../kit/reconcile/reconciler.ts'
 import type { Clock } from '../../../kit/sys/clock.ts'
 import type { Logger } from '../../../kit/sys/log.ts'
-import { AGENT_FINALIZER, Instance, Volume, type VolumeSpec, type VolumeStatus } from '../../../resources/instance.ts'
+import {
+  AGENT_FINALIZER,
+  Instance,
+  Volume,
+  type VolumeSpec,
+  type VolumeStatus,
+} from '../../../resources/instance/index.ts'
 import type { Hypervisor } from '../drivers/hypervisor/hypervisor.ts'
 import type { VolumeStore } from '../drivers/storage/volume-store.ts'
 import type { TemplateStore } from '../images/template-store.ts'

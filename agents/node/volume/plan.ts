@@ -2,7 +2,7 @@
  *  have it open. */
 import type { KubeObject } from '../../../kit/kube/object.ts'
 import type { Action } from '../../../kit/reconcile/action.ts'
-import type { VolumeSpec, VolumeStatus } from '../../../resources/instance.ts'
+import type { VolumeSpec, VolumeStatus } from '../../../resources/instance/index.ts'
 import type { HeldVolume } from '../drivers/storage/volume-store.ts'
 import type { ImageState } from '../images/template-store.ts'
 import { DETAIL_CHARACTERS_MAXIMUM } from '../instance/plan.ts'

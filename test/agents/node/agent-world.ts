@@ -15,7 +15,13 @@ import { Namespace, type KubeObject } from '../../../kit/kube/object.ts'
 import type { Store } from '../../../kit/kube/store.ts'
 import { silentLog } from '../../../kit/sys/log.ts'
 import { openRegistry } from '../../../kit/sys/metrics.ts'
-import { Instance, nodeNamespace, type InstanceSpec, type InstanceStatus, Volume } from '../../../resources/instance.ts'
+import {
+  Instance,
+  nodeNamespace,
+  type InstanceSpec,
+  type InstanceStatus,
+  Volume,
+} from '../../../resources/instance/index.ts'
 import { Scheduler, SimulatedProcess } from '../../sim/scheduler.ts'
 import { instanceSpec } from './instance-spec.ts'
 

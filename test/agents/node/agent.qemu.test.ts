@@ -31,7 +31,7 @@ import {
   NodeReport,
   nodeNamespace,
   Volume,
-} from '../../../resources/instance.ts'
+} from '../../../resources/instance/index.ts'
 import { eventually, until } from '../../eventually.ts'
 import { instanceSpec } from './instance-spec.ts'
 import { IMAGE_FOLDER, tinyLinux } from './real-host.ts'

@@ -1,6 +1,12 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { Lease } from '../../../kit/kube/object.ts'
-import { HEARTBEAT_LEASE_NAME, Instance, NODE_REPORT_NAME, NodeReport, Volume } from '../../../resources/instance.ts'
+import {
+  HEARTBEAT_LEASE_NAME,
+  Instance,
+  NODE_REPORT_NAME,
+  NodeReport,
+  Volume,
+} from '../../../resources/instance/index.ts'
 import { type AgentWorld, INSTANCE, NAMESPACE, openAgentWorld } from './agent-world.ts'
 
 describe('an agent of a simulated host', () => {

@@ -6,7 +6,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { MIGRATION_POLICIES, type MigrationPolicyName } from '../../../domain/migration-policies.ts'
 import { signalProcess } from '../../../kit/sys/process.ts'
-import { Instance, type InstanceStatus, Volume } from '../../../resources/instance.ts'
+import { Instance, type InstanceStatus, Volume } from '../../../resources/instance/index.ts'
 import { eventually } from '../../eventually.ts'
 import {
   counts,

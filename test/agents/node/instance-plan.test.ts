@@ -4,7 +4,7 @@ import type { Action } from '../../../kit/reconcile/action.ts'
 import type { Guest, Transfer } from '../../../agents/node/drivers/hypervisor/hypervisor.ts'
 import { planInstance, type InstanceObject, type InstanceSeen } from '../../../agents/node/instance/plan.ts'
 import type { LedgerEntry } from '../../../agents/node/ledger.ts'
-import type { InstanceSpec } from '../../../resources/instance.ts'
+import type { InstanceSpec } from '../../../resources/instance/index.ts'
 import { instanceSpec } from './instance-spec.ts'
 
 const NOW = new Date('2030-01-01T00:01:00.000Z')

@@ -1,5 +1,5 @@
 /** An Instance's spec as the controllers write it. */
-import type { InstanceSpec } from '../../../resources/instance.ts'
+import type { InstanceSpec } from '../../../resources/instance/index.ts'
 
 export const instanceSpec = (over: Partial<InstanceSpec> = {}): InstanceSpec => ({
   server: { namespace: 'acct-1', name: 'server-1', uid: 'server-uid-1' },

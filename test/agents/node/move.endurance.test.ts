@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { systemClock as clock } from '../../../kit/sys/clock.ts'
 import { signalProcess } from '../../../kit/sys/process.ts'
 import { systemRandom as random } from '../../../kit/sys/random.ts'
-import { Instance, type InstanceStatus, Volume } from '../../../resources/instance.ts'
+import { Instance, type InstanceStatus, Volume } from '../../../resources/instance/index.ts'
 import { eventually } from '../../eventually.ts'
 import {
   counts,

@@ -25,7 +25,7 @@ import {
   Volume,
   type VolumeSpec,
   type VolumeStatus,
-} from '../../../resources/instance.ts'
+} from '../../../resources/instance/index.ts'
 import { until } from '../../eventually.ts'
 import { instanceSpec } from './instance-spec.ts'
 import { IMAGE_FOLDER, tinyLinux } from './real-host.ts'

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Action } from '../../../kit/reconcile/action.ts'
 import { planVolume, type VolumeObject, type VolumeSeen } from '../../../agents/node/volume/plan.ts'
-import type { VolumeSpec } from '../../../resources/instance.ts'
+import type { VolumeSpec } from '../../../resources/instance/index.ts'
 
 const READY: VolumeSeen['image'] = {
   is: 'ready',

@@ -15,7 +15,7 @@ import { runMetadataPort } from '../../../agents/node/serve/metadata-port.ts'
 import { systemClock as clock } from '../../../kit/sys/clock.ts'
 import { silentLog as log } from '../../../kit/sys/log.ts'
 import { exitProcess, printLine } from '../../../kit/sys/process.ts'
-import type { InstanceSpec } from '../../../resources/instance.ts'
+import type { InstanceSpec } from '../../../resources/instance/index.ts'
 import { instanceSpec } from '../../agents/node/instance-spec.ts'
 import { tinyLinux } from '../../agents/node/real-host.ts'
 

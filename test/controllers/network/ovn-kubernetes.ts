@@ -14,7 +14,13 @@ import { systemClock as clock } from '../../../kit/sys/clock.ts'
 import { silentLog as log } from '../../../kit/sys/log.ts'
 import { exitProcess, printLine } from '../../../kit/sys/process.ts'
 import { systemRandom as random } from '../../../kit/sys/random.ts'
-import { Instance, type InstanceSpec, type InstanceStatus, NodeReport, Volume } from '../../../resources/instance.ts'
+import {
+  Instance,
+  type InstanceSpec,
+  type InstanceStatus,
+  NodeReport,
+  Volume,
+} from '../../../resources/instance/index.ts'
 
 const TYPES = { Namespace, Secret, Instance, Volume, NodeReport } as const
 export type Kind = keyof typeof TYPES

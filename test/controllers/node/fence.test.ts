@@ -5,7 +5,7 @@ import { plan } from '../../../controllers/node/plan.ts'
 import { RECOVERIES_MAXIMUM } from '../../../controllers/node/recovery.ts'
 import type { Guest, NodeObject, ObservationObject, Seen } from '../../../controllers/node/seen.ts'
 import type { Action } from '../../../kit/reconcile/action.ts'
-import type { NodePower, NodeSpec, NodeStatus, NodeStorageBlock } from '../../../resources/platform.ts'
+import type { NodePower, NodeSpec, NodeStatus, NodeStorageBlock } from '../../../resources/catalog/stored.ts'
 import { candidate, guest, node, NOW, operationOf, report, seen, stanza, statusOf, told } from './worlds.ts'
 
 const closed = candidate({ isSchedulable: false })

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { plan } from '../../../controllers/node/plan.ts'
 import type { NodeObject, Seen } from '../../../controllers/node/seen.ts'
-import type { NodeSpec } from '../../../resources/platform.ts'
+import type { NodeSpec } from '../../../resources/catalog/stored.ts'
 import { candidate, guest, node, NOW, operationOf, seen, stanza, statusOf, told } from './worlds.ts'
 
 const closed = candidate({ isSchedulable: false })

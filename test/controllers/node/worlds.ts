@@ -3,9 +3,9 @@ import type { Guest, NodeObject, Seen } from '../../../controllers/node/seen.ts'
 import type { OperationKind } from '../../../domain/operations.ts'
 import type { Candidate } from '../../../domain/placement.ts'
 import type { Action } from '../../../kit/reconcile/action.ts'
-import type { NodeReportSpec } from '../../../resources/instance.ts'
-import type { NodeSpec, NodeStatus } from '../../../resources/platform.ts'
-import type { ServerSpec, ServerStatus } from '../../../resources/server.ts'
+import type { NodeReportSpec } from '../../../resources/instance/index.ts'
+import type { NodeSpec, NodeStatus } from '../../../resources/catalog/stored.ts'
+import type { ServerSpec, ServerStatus } from '../../../resources/server/stored.ts'
 import type { OperationStanza } from '../../../resources/shapes.ts'
 
 export const NOW = new Date('2026-01-01T12:00:00Z')

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { plan, type PoolAction, type PoolObject, poolOf, type Seen } from '../../../controllers/public-pool/plan.ts'
-import type { PublicPoolSpec, PublicPoolStatus } from '../../../resources/public-pool.ts'
+import type { PublicPoolSpec, PublicPoolStatus } from '../../../resources/public-pool/index.ts'
 import { pendingProgress } from '../../../controllers/operation/progress.ts'
 import type { OperationStanza } from '../../../resources/shapes.ts'
 

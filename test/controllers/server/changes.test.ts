@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { plan } from '../../../controllers/server/plan.ts'
 import type { Seen } from '../../../controllers/server/seen.ts'
-import type { MigrationProgress } from '../../../resources/server.ts'
+import type { MigrationProgress } from '../../../resources/server/stored.ts'
 import { disk as diskThere, stray, TARGET, there, written } from './moves.ts'
 import { instance, newborn, NOW, storage, told, working, type World } from './worlds.ts'
 

@@ -4,8 +4,8 @@
 import { expect, test } from 'vitest'
 import { plan } from '../../../controllers/server/plan.ts'
 import type { Action } from '../../../kit/reconcile/action.ts'
-import type { InstanceSpec } from '../../../resources/instance.ts'
-import { MIGRATION_STATES } from '../../../resources/server.ts'
+import type { InstanceSpec } from '../../../resources/instance/index.ts'
+import { MIGRATION_STATES } from '../../../resources/server/stored.ts'
 import { disk, type Move, moving, receive, send, TARGET, there, transfer, written } from './moves.ts'
 import { after, instance, NOW } from './worlds.ts'
 

@@ -1,8 +1,8 @@
 /** Servers on their way from node-1 to node-2, for tests of the flows that take them there. */
 import type { Seen, VolumeObject } from '../../../controllers/server/seen.ts'
 import type { OperationKind } from '../../../domain/operations.ts'
-import type { InstanceSpec, InstanceStatus } from '../../../resources/instance.ts'
-import type { MigrationProgress } from '../../../resources/server.ts'
+import type { InstanceSpec, InstanceStatus } from '../../../resources/instance/index.ts'
+import type { MigrationProgress } from '../../../resources/server/stored.ts'
 import { plan } from '../../../controllers/server/plan.ts'
 import { instance, NOW, newborn, storage, told, working, type World } from './worlds.ts'
 

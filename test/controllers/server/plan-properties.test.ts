@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { plan } from '../../../controllers/server/plan.ts'
 import { isFinal, type OperationKind } from '../../../domain/operations.ts'
-import type { InstanceStatus } from '../../../resources/instance.ts'
+import type { InstanceStatus } from '../../../resources/instance/index.ts'
 import { applied, ended, instance, isQuiet, newborn, NOW, operation, started, storage, type World } from './worlds.ts'
 
 const TURNS_MAXIMUM = 30

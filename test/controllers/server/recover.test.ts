@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { plan } from '../../../controllers/server/plan.ts'
 import type { Seen } from '../../../controllers/server/seen.ts'
 import type { OperationKind } from '../../../domain/operations.ts'
-import type { ServerSpec, ServerStatus } from '../../../resources/server.ts'
+import type { ServerSpec, ServerStatus } from '../../../resources/server/stored.ts'
 import { after, ended, instance, NOW, operation, started, storage, told, working, type World } from './worlds.ts'
 
 const LOST = 'node-1'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { plan } from '../../../controllers/server/plan.ts'
-import type { HeldAddress } from '../../../db/public-pools.ts'
+import type { HeldAddress } from '../../../db/public-pool/index.ts'
 import { after, instance, NOW, started, told, working, type World } from './worlds.ts'
 
 const OLD: HeldAddress = {

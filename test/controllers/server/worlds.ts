@@ -5,9 +5,9 @@ import { advance, pendingProgress } from '../../../controllers/operation/progres
 import type { Action } from '../../../kit/reconcile/action.ts'
 import { mergeConditions } from '../../../kit/reconcile/conditions.ts'
 import { mergePatch } from '../../../kit/reconcile/interpret.ts'
-import type { InstanceSpec, InstanceStatus } from '../../../resources/instance.ts'
+import type { InstanceSpec, InstanceStatus } from '../../../resources/instance/index.ts'
 import { OPERATION_ANNOTATION } from '../../../resources/labels.ts'
-import type { ServerSpec, ServerStatus } from '../../../resources/server.ts'
+import type { ServerSpec, ServerStatus } from '../../../resources/server/stored.ts'
 import type { OperationProgress, OperationStanza } from '../../../resources/shapes.ts'
 
 export const NOW = new Date('2026-01-01T12:00:00.000Z')

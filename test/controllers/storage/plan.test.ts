@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest'
 import { plan, type Seen } from '../../../controllers/storage/plan.ts'
 import type { StorageObject, VolumeObject } from '../../../controllers/storage/volumes.ts'
 import type { Action } from '../../../kit/reconcile/action.ts'
-import type { VolumeSpec, VolumeStatus } from '../../../resources/instance.ts'
-import type { StorageSpec, StorageStatus } from '../../../resources/storage.ts'
+import type { VolumeSpec, VolumeStatus } from '../../../resources/instance/index.ts'
+import type { StorageSpec, StorageStatus } from '../../../resources/storage/index.ts'
 
 const storage = (
   spec: Partial<StorageSpec> = {},

@@ -8,7 +8,7 @@
  *  over. Until the hand-over begins the move can be given up and the guest goes on at the sender; from then on nobody
  *  cancels. Once the
  *  sender has written everything the guest never goes on there, whatever became of the receiver. */
-import type { InstanceStatus } from '../../../../resources/instance.ts'
+import type { InstanceStatus } from '../../../../resources/instance/index.ts'
 
 export interface GuestIdentity {
   /** Name of the Instance. */

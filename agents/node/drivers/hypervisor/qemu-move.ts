@@ -7,7 +7,7 @@
  *  return path: the sender has
  *  handed over as soon as everything is written. */
 import { z } from 'zod'
-import { Instance } from '../../../../resources/instance.ts'
+import { Instance } from '../../../../resources/instance/index.ts'
 import type { Transfer } from './hypervisor.ts'
 import type { Qmp } from './qmp.ts'
 

@@ -1,0 +1,135 @@
+/** Accounts, people and who belongs where. */
+import type { Transaction } from 'kysely'
+import type { Role } from '../../domain/permissions.ts'
+import { openChain } from '../audit/index.ts'
+import type { Queries } from '../open.ts'
+import { openQuotas } from './quotas.ts'
+import type { Tables } from '../tables.ts'
+
+const SIGN_UP_CREDIT_CENTS = 24_900
+const SIGN_UP_CREDIT_DAYS = 60
+const DAY_MILLISECONDS = 86_400_000
+
+export interface NewAccount {
+  readonly accountId: string
+  readonly userId: string
+  readonly creditId: string
+  readonly accountName: string
+  readonly email: string
+  readonly name: string | null
+  /** Null for people who sign in with an identity provider only. */
+  readonly passwordHash: string | null
+  readonly emailVerifiedAt: Date | null
+  readonly now: Date
+}
+
+/** Creates the account with its default quotas, its owner and the sign-up credit. False when the email has a user
+ *  already:
+ *  roll back then. */
+export async function createAccount(tx: Transaction<Tables>, made: NewAccount): Promise<boolean> {
+  await openAccount(tx, { id: made.accountId, name: made.accountName, creditId: made.creditId, now: made.now })
+  const added = await tx
+    .insertInto('app_user')
+    .values({
+      id: made.userId,
+      email: made.email,
+      name: made.name,
+      password_hash: made.passwordHash,
+      email_verified_at: made.emailVerifiedAt,
+      own_account_id: made.accountId,
+      active_account_id: made.accountId,
+      created_at: made.now,
+    })
+    .onConflict((conflict) => conflict.column('email').doNothing())
+    .executeTakeFirst()
+  if (added.numInsertedOrUpdatedRows === 0n) return false
+  await addMember(tx, { accountId: made.accountId, userId: made.userId, role: 'owner', now: made.now })
+  return true
+}
+
+/** An account without people yet; with the sign-up credit when an id for it is given. */
+export async function openAccount(
+  tx: Transaction<Tables>,
+  account: { readonly id: string; readonly name: string; readonly creditId?: string; readonly now: Date },
+): Promise<void> {
+  const { id, name, creditId, now } = account
+  await tx.insertInto('account').values({ id, name, created_at: now }).execute()
+  await openQuotas(tx, id)
+  await openChain(tx, id)
+  if (creditId === undefined) return
+  await tx
+    .insertInto('credit')
+    .values({
+      id: creditId,
+      account_id: id,
+      label: 'Sign-up credit',
+      source: 'sign_up',
+      amount_cents: SIGN_UP_CREDIT_CENTS,
+      created_at: now,
+      expires_at: new Date(now.getTime() + SIGN_UP_CREDIT_DAYS * DAY_MILLISECONDS),
+    })
+    .execute()
+}
+
+/** The person must not be a member yet. */
+export async function addMember(
+  tx: Transaction<Tables>,
+  member: { readonly accountId: string; readonly userId: string; readonly role: Role; readonly now: Date },
+): Promise<void> {
+  await tx
+    .insertInto('membership')
+    .values({ account_id: member.accountId, user_id: member.userId, role: member.role, joined_at: member.now })
+    .execute()
+}
+
+export interface UserRow {
+  readonly id: string
+  readonly email: string
+  readonly name: string | null
+  readonly password_hash: string | null
+  readonly password_generation: number
+  readonly email_verified_at: Date | null
+  readonly disabled_at: Date | null
+  readonly own_account_id: string | null
+  readonly active_account_id: string
+}
+
+const USER_COLUMNS = [
+  'id',
+  'email',
+  'name',
+  'password_hash',
+  'password_generation',
+  'email_verified_at',
+  'disabled_at',
+  'own_account_id',
+  'active_account_id',
+] as const
+
+/** `email` as it is stored: in small letters. */
+export async function findUserByEmail(queries: Queries, email: string): Promise<UserRow | undefined> {
+  return await queries.selectFrom('app_user').select(USER_COLUMNS).where('email', '=', email).executeTakeFirst()
+}
+
+/** Undefined for an unknown id; disabled people are found too. */
+export async function findUser(queries: Queries, id: string): Promise<UserRow | undefined> {
+  return await queries.selectFrom('app_user').select(USER_COLUMNS).where('id', '=', id).executeTakeFirst()
+}
+
+/** The person's row, locked until the transaction ends: serializes what must not happen twice at once for one person.
+ */
+export async function lockUser(tx: Transaction<Tables>, id: string): Promise<UserRow> {
+  return await tx.selectFrom('app_user').select(USER_COLUMNS).where('id', '=', id).forUpdate().executeTakeFirstOrThrow()
+}
+
+/** The role that the person holds in the account; undefined when not a member. */
+export async function findRole(queries: Queries, accountId: string, userId: string): Promise<Role | undefined> {
+  return (
+    await queries
+      .selectFrom('membership')
+      .select('role')
+      .where('account_id', '=', accountId)
+      .where('user_id', '=', userId)
+      .executeTakeFirst()
+  )?.role
+}

@@ -1,0 +1,209 @@
+/** Credits of accounts, and the coupons that give them. */
+import { sql, type Transaction } from 'kysely'
+import { couponHint, type CouponOutcome, type CouponRefusal, judgeCoupon } from '../../domain/coupon.ts'
+import { newUuid, type Random } from '../../kit/sys/random.ts'
+import type { Queries } from '../open.ts'
+import { comesAfter, type ListPlace } from '../page.ts'
+import type { Tables } from '../tables.ts'
+
+const DAY_MILLISECONDS = 86_400_000
+
+export interface CreditRow {
+  readonly id: string
+  readonly label: string
+  readonly source: 'sign_up' | 'coupon' | 'staff'
+  readonly amountCents: number
+  readonly spentCents: number
+  readonly createdAt: Date
+  readonly expiresAt: Date | null
+  readonly revokedAt: Date | null
+}
+
+const COLUMNS = [
+  'id',
+  'label',
+  'source',
+  'amount_cents',
+  'spent_cents',
+  'created_at',
+  'expires_at',
+  'revoked_at',
+] as const
+type Selected = {
+  id: string
+  label: string
+  source: CreditRow['source']
+  amount_cents: number
+  spent_cents: number
+  created_at: Date
+  expires_at: Date | null
+  revoked_at: Date | null
+}
+const toRow = (row: Selected): CreditRow => ({
+  id: row.id,
+  label: row.label,
+  source: row.source,
+  amountCents: row.amount_cents,
+  spentCents: row.spent_cents,
+  createdAt: row.created_at,
+  expiresAt: row.expires_at,
+  revokedAt: row.revoked_at,
+})
+
+/** In the order in which one outranks another: revoked, spent, expired. */
+export const creditState = (row: CreditRow, now: Date): 'live' | 'spent' | 'expired' | 'revoked' =>
+  row.revokedAt !== null
+    ? 'revoked'
+    : row.spentCents >= row.amountCents
+      ? 'spent'
+      : row.expiresAt !== null && row.expiresAt <= now
+        ? 'expired'
+        : 'live'
+
+/** Newest first, after the given one. */
+export async function listCredits(
+  queries: Queries,
+  page: { readonly accountId: string; readonly after: ListPlace | undefined; readonly limit: number },
+): Promise<CreditRow[]> {
+  const rows = await queries
+    .selectFrom('credit')
+    .select(COLUMNS)
+    .where('account_id', '=', page.accountId)
+    .where(comesAfter(page.after))
+    .orderBy('created_at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(page.limit)
+    .execute()
+  return rows.map(toRow)
+}
+
+/** What the account's live credits have left, in cents. */
+export async function creditBalance(queries: Queries, accountId: string, now: Date): Promise<number> {
+  const sum = await queries
+    .selectFrom('credit')
+    .select(sql<string | null>`sum(amount_cents - spent_cents)`.as('cents'))
+    .where('account_id', '=', accountId)
+    .where('revoked_at', 'is', null)
+    .where((where) => where.or([where('expires_at', 'is', null), where('expires_at', '>', now)]))
+    .executeTakeFirstOrThrow()
+  return Number(sum.cents ?? 0)
+}
+
+export interface NewCredit {
+  readonly id: string
+  readonly accountId: string
+  readonly label: string
+  readonly source: CreditRow['source']
+  readonly amountCents: number
+  readonly couponId?: string
+  readonly now: Date
+  readonly expiresAt: Date | null
+}
+
+export async function addCredit(tx: Transaction<Tables>, made: NewCredit): Promise<CreditRow> {
+  return toRow(
+    await tx
+      .insertInto('credit')
+      .values({
+        id: made.id,
+        account_id: made.accountId,
+        label: made.label,
+        source: made.source,
+        amount_cents: made.amountCents,
+        created_at: made.now,
+        expires_at: made.expiresAt,
+        coupon_id: made.couponId ?? null,
+      })
+      .returning(COLUMNS)
+      .executeTakeFirstOrThrow(),
+  )
+}
+
+/** Redeems the code for the account, once, and remembers the attempt. The coupon's row stays locked until the
+ *  transaction ends. */
+export async function redeemCoupon(
+  tx: Transaction<Tables>,
+  redemption: { readonly accountId: string; readonly code: string; readonly now: Date; readonly random: Random },
+): Promise<{ readonly outcome: 'applied'; readonly credit: CreditRow } | { readonly outcome: CouponRefusal }> {
+  const { accountId, now, random } = redemption
+  const code = redemption.code.trim().toLowerCase()
+  const coupon = await tx.selectFrom('coupon').selectAll().where('code', '=', code).forUpdate().executeTakeFirst()
+  const before =
+    coupon &&
+    (await tx
+      .selectFrom('credit')
+      .select('id')
+      .where('account_id', '=', accountId)
+      .where('coupon_id', '=', coupon.id)
+      .executeTakeFirst())
+  const outcome = judgeCoupon(
+    coupon && {
+      isActive: coupon.is_active,
+      validFrom: coupon.valid_from,
+      validUntil: coupon.valid_until,
+      redemptionsMaximum: coupon.max_redemptions,
+      redemptions: coupon.redemptions,
+      isRedeemed: before !== undefined,
+    },
+    now,
+  )
+  await recordAttempt(tx, { accountId, code, now, random, outcome })
+  if (coupon === undefined || outcome !== 'applied') return { outcome: outcome === 'applied' ? 'unknown' : outcome }
+  await tx
+    .updateTable('coupon')
+    .set((set) => ({ redemptions: set('redemptions', '+', 1) }))
+    .where('id', '=', coupon.id)
+    .execute()
+  const expiresAt = coupon.credit_days === null ? null : new Date(now.getTime() + coupon.credit_days * DAY_MILLISECONDS)
+  return {
+    outcome,
+    credit: await addCredit(tx, {
+      id: newUuid(random),
+      accountId,
+      label: coupon.label,
+      source: 'coupon',
+      amountCents: coupon.amount_cents,
+      couponId: coupon.id,
+      now,
+      expiresAt,
+    }),
+  }
+}
+
+async function recordAttempt(
+  queries: Queries,
+  attempt: {
+    readonly accountId: string
+    readonly code: string
+    readonly now: Date
+    readonly random: Random
+    readonly outcome: CouponOutcome
+  },
+): Promise<void> {
+  await queries
+    .insertInto('coupon_attempt')
+    .values({
+      id: newUuid(attempt.random),
+      account_id: attempt.accountId,
+      at: attempt.now,
+      code_hint: couponHint(attempt.code),
+      outcome: attempt.outcome,
+    })
+    .execute()
+}
+
+/** The last attempts, newest first. */
+export async function listCouponAttempts(
+  queries: Queries,
+  accountId: string,
+  limit: number,
+): Promise<readonly { at: Date; codeHint: string; outcome: string }[]> {
+  const rows = await queries
+    .selectFrom('coupon_attempt')
+    .select(['at', 'code_hint', 'outcome'])
+    .where('account_id', '=', accountId)
+    .orderBy('at', 'desc')
+    .limit(limit)
+    .execute()
+  return rows.map((row) => ({ at: row.at, codeHint: row.code_hint, outcome: row.outcome }))
+}

@@ -1,0 +1,322 @@
+/** Memberships and invitations. */
+import { sql, type Transaction } from 'kysely'
+import type { Role } from '../../domain/permissions.ts'
+import type { Queries } from '../open.ts'
+import { endSessionsOfUser, hashSecret } from '../identity/sessions.ts'
+import type { Tables } from '../tables.ts'
+import { revokeTokensOfMember } from '../identity/tokens.ts'
+
+export interface MemberRow {
+  readonly userId: string
+  readonly email: string
+  readonly name: string | null
+  readonly role: Role
+  readonly hasSecondFactor: boolean
+  readonly providers: readonly string[]
+  readonly joinedAt: Date
+  readonly lastActiveAt: Date | null
+}
+
+/** Everybody in the account, who joined first comes first; of `userId` only when given. */
+export async function listMembers(queries: Queries, accountId: string, userId?: string): Promise<MemberRow[]> {
+  const rows = await queries
+    .selectFrom('membership')
+    .innerJoin('app_user', 'app_user.id', 'membership.user_id')
+    .leftJoin('second_factor', (join) =>
+      join.onRef('second_factor.user_id', '=', 'app_user.id').on('second_factor.enabled_at', 'is not', null),
+    )
+    .select([
+      'app_user.id',
+      'app_user.email',
+      'app_user.name',
+      'membership.role',
+      'membership.joined_at',
+      'membership.last_active_at',
+      'second_factor.user_id as factor_of',
+      sql<
+        string[]
+      >`array(select distinct provider from linked_identity where linked_identity.user_id = app_user.id order by provider)`.as(
+        'providers',
+      ),
+    ])
+    .where('membership.account_id', '=', accountId)
+    .$if(userId !== undefined, (query) => query.where('membership.user_id', '=', userId ?? ''))
+    .orderBy('membership.joined_at')
+    .orderBy('app_user.id')
+    .execute()
+  return rows.map((row) => ({
+    userId: row.id,
+    email: row.email,
+    name: row.name,
+    role: row.role,
+    hasSecondFactor: row.factor_of !== null,
+    providers: row.providers,
+    joinedAt: row.joined_at,
+    lastActiveAt: row.last_active_at,
+  }))
+}
+
+/** Whether an owner of the account has a verified email address and may sign in. */
+export async function hasVerifiedOwner(queries: Queries, accountId: string): Promise<boolean> {
+  const found = await queries
+    .selectFrom('membership')
+    .innerJoin('app_user', 'app_user.id', 'membership.user_id')
+    .select('app_user.id')
+    .where('membership.account_id', '=', accountId)
+    .where('membership.role', '=', 'owner')
+    .where('app_user.email_verified_at', 'is not', null)
+    .where('app_user.disabled_at', 'is', null)
+    .limit(1)
+    .executeTakeFirst()
+  return found !== undefined
+}
+
+/** The member's role, locked until the transaction ends; undefined when not a member. */
+export async function lockMember(
+  tx: Transaction<Tables>,
+  accountId: string,
+  userId: string,
+): Promise<Role | undefined> {
+  return (
+    await tx
+      .selectFrom('membership')
+      .select('role')
+      .where('account_id', '=', accountId)
+      .where('user_id', '=', userId)
+      .forUpdate()
+      .executeTakeFirst()
+  )?.role
+}
+
+/** The member must be locked, see `lockMember`. */
+export async function setRole(tx: Transaction<Tables>, accountId: string, userId: string, role: Role): Promise<void> {
+  await tx
+    .updateTable('membership')
+    .set({ role })
+    .where('account_id', '=', accountId)
+    .where('user_id', '=', userId)
+    .execute()
+}
+
+/** Takes the person out of the account: membership, tokens for it, sessions that act for it. They act for another
+ *  account of theirs next. */
+export async function removeMembership(
+  tx: Transaction<Tables>,
+  accountId: string,
+  userId: string,
+  now: Date,
+): Promise<void> {
+  await tx.deleteFrom('membership').where('account_id', '=', accountId).where('user_id', '=', userId).execute()
+  await revokeTokensOfMember(tx, accountId, userId, now)
+  const user = await tx
+    .selectFrom('app_user')
+    .select('active_account_id')
+    .where('id', '=', userId)
+    .forUpdate()
+    .executeTakeFirstOrThrow()
+  if (user.active_account_id !== accountId) return
+  await endSessionsOfUser(tx, userId, now)
+  await settleActiveAccount(tx, userId)
+}
+
+/** Makes the active account one that the person belongs to: the present one, their own, or the one they joined first.
+ *  Answers it; undefined when they belong to none. */
+export async function settleActiveAccount(tx: Transaction<Tables>, userId: string): Promise<string | undefined> {
+  const best = await tx
+    .selectFrom('membership')
+    .innerJoin('app_user', 'app_user.id', 'membership.user_id')
+    .select(['membership.account_id', 'app_user.active_account_id'])
+    .where('membership.user_id', '=', userId)
+    .orderBy(sql`membership.account_id = app_user.active_account_id`, 'desc')
+    .orderBy(sql`membership.account_id is not distinct from app_user.own_account_id`, 'desc')
+    .orderBy('membership.joined_at')
+    .limit(1)
+    .executeTakeFirst()
+  if (best !== undefined && best.account_id !== best.active_account_id)
+    await setActiveAccount(tx, userId, best.account_id)
+  return best?.account_id
+}
+
+/** The account that the person acts for from now on; they must be a member of it. */
+export async function setActiveAccount(tx: Transaction<Tables>, userId: string, accountId: string): Promise<void> {
+  await tx.updateTable('app_user').set({ active_account_id: accountId }).where('id', '=', userId).execute()
+}
+
+export interface InvitationRow {
+  readonly id: string
+  readonly accountId: string
+  readonly accountName: string
+  readonly email: string
+  readonly role: 'admin' | 'member' | 'viewer'
+  readonly state: 'pending' | 'accepted' | 'revoked'
+  readonly invitedByEmail: string
+  readonly createdAt: Date
+  readonly expiresAt: Date
+}
+
+const selectInvitations = (queries: Queries) =>
+  queries
+    .selectFrom('invitation')
+    .innerJoin('account', 'account.id', 'invitation.account_id')
+    .select([
+      'invitation.id',
+      'invitation.account_id',
+      'account.name as account_name',
+      'invitation.email',
+      'invitation.role',
+      'invitation.state',
+      'invitation.invited_by_email',
+      'invitation.created_at',
+      'invitation.expires_at',
+    ])
+
+type SelectedInvitation = Awaited<ReturnType<ReturnType<typeof selectInvitations>['execute']>>[number]
+const toRow = (row: SelectedInvitation): InvitationRow => ({
+  id: row.id,
+  accountId: row.account_id,
+  accountName: row.account_name,
+  email: row.email,
+  role: row.role,
+  state: row.state,
+  invitedByEmail: row.invited_by_email,
+  createdAt: row.created_at,
+  expiresAt: row.expires_at,
+})
+
+export interface NewInvitation {
+  readonly id: string
+  readonly accountId: string
+  readonly email: string
+  readonly role: 'admin' | 'member' | 'viewer'
+  readonly secret: string
+  readonly invitedByEmail: string
+  readonly now: Date
+  readonly expiresAt: Date
+}
+
+/** The secret itself is not kept. Room for it must have been looked for, see `lockPendingInvitations`. */
+export async function createInvitation(tx: Transaction<Tables>, made: NewInvitation): Promise<InvitationRow> {
+  await tx
+    .insertInto('invitation')
+    .values({
+      id: made.id,
+      account_id: made.accountId,
+      email: made.email,
+      role: made.role,
+      state: 'pending',
+      secret_hash: hashSecret(made.secret),
+      invited_by_email: made.invitedByEmail,
+      created_at: made.now,
+      expires_at: made.expiresAt,
+    })
+    .execute()
+  return toRow(await selectInvitations(tx).where('invitation.id', '=', made.id).executeTakeFirstOrThrow())
+}
+
+/** Newest first: every pending one, and the others that were made since `since`. */
+export async function listInvitations(
+  queries: Queries,
+  accountId: string,
+  since: Date,
+  now: Date,
+): Promise<InvitationRow[]> {
+  const rows = await selectInvitations(queries)
+    .where('invitation.account_id', '=', accountId)
+    .where((where) =>
+      where.or([
+        where('invitation.created_at', '>', since),
+        where.and([where('invitation.state', '=', 'pending'), where('invitation.expires_at', '>', now)]),
+      ]),
+    )
+    .orderBy('invitation.created_at', 'desc')
+    .orderBy('invitation.id', 'desc')
+    .execute()
+  return rows.map(toRow)
+}
+
+/** Invitations of the account that can still be accepted; locks the account's row, so that two requests cannot both
+ *  take the last place. */
+export async function lockPendingInvitations(
+  tx: Transaction<Tables>,
+  accountId: string,
+  now: Date,
+): Promise<InvitationRow[]> {
+  await tx.selectFrom('account').select('id').where('id', '=', accountId).forUpdate().executeTakeFirstOrThrow()
+  return (
+    await selectInvitations(tx)
+      .where('invitation.account_id', '=', accountId)
+      .where('invitation.state', '=', 'pending')
+      .where('invitation.expires_at', '>', now)
+      .execute()
+  ).map(toRow)
+}
+
+/** The account's invitation, locked until the transaction ends. */
+export async function lockInvitation(
+  tx: Transaction<Tables>,
+  accountId: string,
+  id: string,
+): Promise<InvitationRow | undefined> {
+  const row = await selectInvitations(tx)
+    .where('invitation.account_id', '=', accountId)
+    .where('invitation.id', '=', id)
+    .forUpdate('invitation')
+    .executeTakeFirst()
+  return row && toRow(row)
+}
+
+/** The invitation with that secret. */
+export async function findInvitation(queries: Queries, secret: string): Promise<InvitationRow | undefined> {
+  const row = await selectInvitations(queries)
+    .where('invitation.secret_hash', '=', hashSecret(secret))
+    .executeTakeFirst()
+  return row && toRow(row)
+}
+
+/** The newest invitation that the address can accept now. */
+export async function findPendingInvitation(
+  queries: Queries,
+  email: string,
+  now: Date,
+): Promise<InvitationRow | undefined> {
+  const row = await selectInvitations(queries)
+    .where('invitation.email', '=', email)
+    .where('invitation.state', '=', 'pending')
+    .where('invitation.expires_at', '>', now)
+    .orderBy('invitation.created_at', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+  return row && toRow(row)
+}
+
+/** Gives it another secret, so that the one before opens nothing any more. The invitation must be locked, see
+ *  `lockInvitation`. */
+export async function renewInvitation(
+  tx: Transaction<Tables>,
+  id: string,
+  secret: string,
+  expiresAt: Date,
+): Promise<InvitationRow> {
+  await tx
+    .updateTable('invitation')
+    .set({ secret_hash: hashSecret(secret), expires_at: expiresAt })
+    .where('id', '=', id)
+    .execute()
+  return toRow(await selectInvitations(tx).where('invitation.id', '=', id).executeTakeFirstOrThrow())
+}
+
+/** Ends a pending invitation. False when it was not pending any more. */
+export async function decideInvitation(
+  tx: Transaction<Tables>,
+  id: string,
+  state: 'accepted' | 'revoked',
+  now: Date,
+): Promise<boolean> {
+  const updated = await tx
+    .updateTable('invitation')
+    .set({ state, decided_at: now })
+    .where('id', '=', id)
+    .where('state', '=', 'pending')
+    .executeTakeFirst()
+  return updated.numUpdatedRows === 1n
+}

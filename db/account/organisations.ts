@@ -1,0 +1,207 @@
+/** Organisations: what the platform said of people, and the accounts that belong to them. */
+import type { Transaction } from 'kysely'
+import { isAdministrator, roleOfPlatform, type StatedOrganisation } from '../../domain/organisations.ts'
+import type { Role } from '../../domain/permissions.ts'
+import { addMember } from './accounts.ts'
+import { removeMembership, setRole } from './members.ts'
+import type { Queries } from '../open.ts'
+import type { Tables } from '../tables.ts'
+
+export interface StatementRow {
+  readonly organisationId: string
+  readonly organisationName: string
+  /** The account of the organisation, when it has one. */
+  readonly accountId: string | null
+  readonly linkedAt: Date | null
+  /** A workspace sync made the account, for another account's use. */
+  readonly isSynced: boolean
+  readonly userId: string
+  readonly email: string
+  readonly platformRole: string
+  readonly confirmedAt: Date
+  /** False: the platform no longer lists the person, who keeps the owner seat. */
+  readonly isListed: boolean
+}
+
+const selectStatements = (queries: Queries) =>
+  queries
+    .selectFrom('organisation_membership as said')
+    .innerJoin('organisation', 'organisation.id', 'said.organisation_id')
+    .innerJoin('app_user', 'app_user.id', 'said.user_id')
+    .select([
+      'organisation.id',
+      'organisation.name',
+      'organisation.account_id',
+      'organisation.linked_at',
+      'organisation.is_synced',
+      'said.user_id',
+      'app_user.email',
+      'said.platform_role',
+      'said.confirmed_at',
+      'said.is_listed',
+    ])
+type Selected = Awaited<ReturnType<ReturnType<typeof selectStatements>['execute']>>[number]
+const toRow = (row: Selected): StatementRow => ({
+  organisationId: row.id,
+  organisationName: row.name,
+  accountId: row.account_id,
+  linkedAt: row.linked_at,
+  isSynced: row.is_synced,
+  userId: row.user_id,
+  email: row.email,
+  platformRole: row.platform_role,
+  confirmedAt: row.confirmed_at,
+  isListed: row.is_listed,
+})
+
+/** What the platform said of the person, by name of the organisation. */
+export async function listStatements(queries: Queries, userId: string): Promise<StatementRow[]> {
+  return (
+    await selectStatements(queries)
+      .where('said.user_id', '=', userId)
+      .orderBy('organisation.name')
+      .orderBy('organisation.id')
+      .execute()
+  ).map(toRow)
+}
+
+/** What the platform said of everybody in the organisation of the account. */
+export async function listOrganisationMembers(queries: Queries, accountId: string): Promise<StatementRow[]> {
+  return (
+    await selectStatements(queries).where('organisation.account_id', '=', accountId).orderBy('app_user.email').execute()
+  ).map(toRow)
+}
+
+/** Replaces what the platform said of the person. Organisations with an account let them in with their role there, an
+ *  administrator
+ *  takes an owner seat that is free; who is no longer listed leaves, except from an owner seat. */
+export async function stateOrganisations(
+  tx: Transaction<Tables>,
+  userId: string,
+  stated: readonly StatedOrganisation[],
+  now: Date,
+): Promise<void> {
+  for (const { id, name, platformRole } of stated) {
+    await tx
+      .insertInto('organisation')
+      .values({ id, name })
+      .onConflict((conflict) => conflict.column('id').doUpdateSet({ name }))
+      .execute()
+    const said = { platform_role: platformRole, role: roleOfPlatform(platformRole), confirmed_at: now, is_listed: true }
+    await tx
+      .insertInto('organisation_membership')
+      .values({ organisation_id: id, user_id: userId, ...said })
+      .onConflict((conflict) => conflict.columns(['organisation_id', 'user_id']).doUpdateSet(said))
+      .execute()
+    const { account_id: accountId } = await tx
+      .selectFrom('organisation')
+      .select('account_id')
+      .where('id', '=', id)
+      .executeTakeFirstOrThrow()
+    if (accountId !== null) await seat(tx, { accountId, userId, platformRole, now })
+  }
+  for (const gone of await listStatements(tx, userId)) {
+    if (stated.some(({ id }) => id === gone.organisationId)) continue
+    const role = gone.accountId === null ? undefined : await roleIn(tx, gone.accountId, userId)
+    if (role === 'owner') {
+      await tx
+        .updateTable('organisation_membership')
+        .set({ is_listed: false })
+        .where('organisation_id', '=', gone.organisationId)
+        .where('user_id', '=', userId)
+        .execute()
+      continue
+    }
+    await tx
+      .deleteFrom('organisation_membership')
+      .where('organisation_id', '=', gone.organisationId)
+      .where('user_id', '=', userId)
+      .execute()
+    if (gone.accountId !== null && role !== undefined) await removeMembership(tx, gone.accountId, userId, now)
+  }
+}
+
+const roleIn = async (queries: Queries, accountId: string, userId: string): Promise<Role | undefined> =>
+  (
+    await queries
+      .selectFrom('membership')
+      .select('role')
+      .where('account_id', '=', accountId)
+      .where('user_id', '=', userId)
+      .executeTakeFirst()
+  )?.role
+
+/** Lets the person into the organisation's account with the role that the platform's role opens. */
+export async function seat(
+  tx: Transaction<Tables>,
+  seating: { readonly accountId: string; readonly userId: string; readonly platformRole: string; readonly now: Date },
+): Promise<Role> {
+  const { accountId, userId, platformRole, now } = seating
+  await tx.selectFrom('account').select('id').where('id', '=', accountId).forUpdate().executeTakeFirstOrThrow()
+  const owner = await tx
+    .selectFrom('membership')
+    .select('user_id')
+    .where('account_id', '=', accountId)
+    .where('role', '=', 'owner')
+    .executeTakeFirst()
+  const role: Role =
+    owner?.user_id === userId || (owner === undefined && isAdministrator(platformRole))
+      ? 'owner'
+      : roleOfPlatform(platformRole)
+  const before = await roleIn(tx, accountId, userId)
+  if (before === undefined) await addMember(tx, { accountId, userId, role, now })
+  else if (before !== role) await setRole(tx, accountId, userId, role)
+  return role
+}
+
+/** Gives the organisation an account. False when it has one already, or the account has an organisation. */
+export async function linkOrganisation(
+  tx: Transaction<Tables>,
+  organisationId: string,
+  accountId: string,
+  now: Date,
+): Promise<boolean> {
+  await tx.selectFrom('account').select('id').where('id', '=', accountId).forUpdate().executeTakeFirstOrThrow()
+  const other = await tx.selectFrom('organisation').select('id').where('account_id', '=', accountId).executeTakeFirst()
+  if (other !== undefined) return false
+  const updated = await tx
+    .updateTable('organisation')
+    .set({ account_id: accountId, linked_at: now })
+    .where('id', '=', organisationId)
+    .where('account_id', 'is', null)
+    .where('is_synced', '=', false)
+    .executeTakeFirst()
+  return updated.numUpdatedRows === 1n
+}
+
+/** Whether the platform manages the person's role in the account. */
+export async function isOrganisationManaged(queries: Queries, accountId: string, userId: string): Promise<boolean> {
+  const row = await queries
+    .selectFrom('organisation_membership as said')
+    .innerJoin('organisation', 'organisation.id', 'said.organisation_id')
+    .select('organisation.id')
+    .where('organisation.account_id', '=', accountId)
+    .where('said.user_id', '=', userId)
+    .where('said.is_listed', '=', true)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+export interface MembershipRow {
+  readonly accountId: string
+  readonly accountName: string
+  readonly role: Role
+}
+
+/** Every account that the person belongs to, by name. */
+export async function listMemberships(queries: Queries, userId: string): Promise<MembershipRow[]> {
+  const rows = await queries
+    .selectFrom('membership')
+    .innerJoin('account', 'account.id', 'membership.account_id')
+    .select(['account.id', 'account.name', 'membership.role'])
+    .where('membership.user_id', '=', userId)
+    .orderBy('account.name')
+    .orderBy('account.id')
+    .execute()
+  return rows.map((row) => ({ accountId: row.id, accountName: row.name, role: row.role }))
+}

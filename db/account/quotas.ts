@@ -1,0 +1,151 @@
+/** Quotas of accounts. A resource holds amounts under its holder name (`server/<id>`); taking is one conditional
+ *  update, and
+ *  deleting the holding gives it back, so that neither can happen twice. Rows are always locked in the order of their
+ *  names. */
+import { sql, type Transaction } from 'kysely'
+import { quotaExceeded } from '../../domain/problem.ts'
+import { DEFAULT_QUOTAS, type QuotaAmounts, type QuotaName } from '../../domain/quota.ts'
+import type { Queries } from '../open.ts'
+import type { Tables } from '../tables.ts'
+
+export interface Holding {
+  readonly accountId: string
+  /** What holds it, as `<noun>/<id>`. */
+  readonly holder: string
+}
+
+/** Gives a new account the default limits; limits that it has already stay. */
+export async function openQuotas(tx: Transaction<Tables>, accountId: string): Promise<void> {
+  const rows = Object.entries(DEFAULT_QUOTAS).map(([name, limit]) => ({ account_id: accountId, name, limit }))
+  await tx
+    .insertInto('account_quota')
+    .values(rows)
+    .onConflict((conflict) => conflict.doNothing())
+    .execute()
+}
+
+/** Takes each amount once: what a holder holds already is left as it is. The holders are of one account.
+ *  Throws the Problem `quota_exceeded` (422) for the first limit that does not allow it; the transaction must then be
+ *  rolled back. */
+export async function takeQuotas(
+  tx: Transaction<Tables>,
+  ...holdings: readonly (Holding & { readonly amounts: QuotaAmounts })[]
+): Promise<void> {
+  const [first] = holdings
+  if (first === undefined) return
+  const { accountId } = first
+  const wanted = holdings.flatMap(({ holder, amounts }) =>
+    inNameOrder(amounts)
+      .filter(([, amount]) => amount > 0)
+      .map(([name, amount]) => ({ holder, name, amount })),
+  )
+  // One statement for all of them: other changes of the account wait for these rows until this transaction ends.
+  const { rows: refused } = await sql<{ name: QuotaName; amount: number }>`
+    with held as (
+      insert into quota_holding (account_id, holder, name, amount)
+      select ${accountId}::uuid, holder, name, amount
+      from unnest(${wanted.map(({ holder }) => holder)}::text[], ${wanted.map(({ name }) => name)}::text[], ${wanted.map(({ amount }) => amount)}::bigint[]) as wanted (holder, name, amount)
+      on conflict do nothing returning name, amount
+    ), asked as (
+      select name, sum(amount)::bigint as amount from held group by name
+    ), locked as (
+      select name from account_quota where account_id = ${accountId} and name in (select name from asked) order by name for update
+    ), taken as (
+      update account_quota quota set used = used + amount from asked join locked using (name)
+      where quota.account_id = ${accountId} and quota.name = asked.name and used + amount <= quota."limit" returning quota.name
+    )
+    select name, amount from asked where name not in (select name from taken) order by name`.execute(tx)
+  for (const { name, amount } of refused) await addOrRefuse(tx, accountId, name, amount)
+}
+
+async function addOrRefuse(tx: Transaction<Tables>, accountId: string, name: QuotaName, amount: number): Promise<void> {
+  const isTaken =
+    (await addUsed(tx, accountId, name, amount)) ||
+    (await openQuotas(tx, accountId), await addUsed(tx, accountId, name, amount))
+  if (isTaken) return
+  const { limit, used } = await tx
+    .selectFrom('account_quota')
+    .select(['limit', 'used'])
+    .where('account_id', '=', accountId)
+    .where('name', '=', name)
+    .executeTakeFirstOrThrow()
+  throw quotaExceeded({ name, limit, used, requested: amount })
+}
+
+async function addUsed(tx: Transaction<Tables>, accountId: string, name: string, amount: number): Promise<boolean> {
+  const updated = await tx
+    .updateTable('account_quota')
+    .set((row) => ({ used: row('used', '+', amount) }))
+    .where('account_id', '=', accountId)
+    .where('name', '=', name)
+    .where((row) => row(row('used', '+', amount), '<=', row.ref('limit')))
+    .executeTakeFirst()
+  return updated.numUpdatedRows > 0n
+}
+
+/** Makes the holder hold exactly these amounts of what it holds already.
+ *  Throws the Problem `quota_exceeded` (422) for the first limit that does not allow it; the transaction must then be
+ *  rolled back. */
+export async function changeQuotas(
+  tx: Transaction<Tables>,
+  { accountId, holder, amounts }: Holding & { readonly amounts: QuotaAmounts },
+): Promise<void> {
+  for (const [name, amount] of inNameOrder(amounts)) {
+    const held = await tx
+      .selectFrom('quota_holding')
+      .select('amount')
+      .where('account_id', '=', accountId)
+      .where('holder', '=', holder)
+      .where('name', '=', name)
+      .forUpdate()
+      .executeTakeFirst()
+    if (held === undefined || held.amount === amount) continue
+    await tx
+      .updateTable('quota_holding')
+      .set({ amount })
+      .where('account_id', '=', accountId)
+      .where('holder', '=', holder)
+      .where('name', '=', name)
+      .execute()
+    if (amount > held.amount) await addOrRefuse(tx, accountId, name, amount - held.amount)
+    else await subtractUsed(tx, accountId, name, held.amount - amount)
+  }
+}
+
+/** Gives everything back that the holder holds; nothing when it was given back before. */
+export async function giveBackQuotas(tx: Transaction<Tables>, { accountId, holder }: Holding): Promise<void> {
+  const held = await tx
+    .deleteFrom('quota_holding')
+    .where('account_id', '=', accountId)
+    .where('holder', '=', holder)
+    .returning(['name', 'amount'])
+    .execute()
+  for (const { name, amount } of held.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
+    await subtractUsed(tx, accountId, name, amount)
+  }
+}
+
+const subtractUsed = async (tx: Transaction<Tables>, accountId: string, name: string, amount: number): Promise<void> =>
+  void (await tx
+    .updateTable('account_quota')
+    .set((row) => ({ used: row('used', '-', amount) }))
+    .where('account_id', '=', accountId)
+    .where('name', '=', name)
+    .execute())
+
+/** Every limit of the account, by name. */
+export async function listQuotas(
+  db: Queries,
+  accountId: string,
+): Promise<readonly { readonly name: string; readonly limit: number; readonly used: number }[]> {
+  return db
+    .selectFrom('account_quota')
+    .select(['name', 'limit', 'used'])
+    .where('account_id', '=', accountId)
+    .orderBy('name')
+    .execute()
+}
+
+const inNameOrder = (amounts: QuotaAmounts): [QuotaName, number][] =>
+  // the type has these keys only
+  (Object.entries(amounts) as [QuotaName, number][]).sort(([a], [b]) => (a < b ? -1 : 1))

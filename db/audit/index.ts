@@ -1,0 +1,328 @@
+/** The audit log of every account: appending, reading, verifying, pruning. The chain's rules are in
+ *  `domain/audit-chain.ts`.
+ *  Invariant: the head row always names the newest entry; both change in one transaction. */
+import { sql, type Transaction } from 'kysely'
+import {
+  type AuditEntry,
+  type ChainBreak,
+  type ChainHead,
+  checkLink,
+  entryOfRow,
+  GENESIS_HASH,
+  seal,
+  type StoredEntry,
+} from '../../domain/audit-chain.ts'
+import type { UnsealedAuditEntry } from '../../domain/audit.ts'
+import type { Clock } from '../../kit/sys/clock.ts'
+import { newUuid, type Random } from '../../kit/sys/random.ts'
+import type { Database, Queries } from '../open.ts'
+import type { Tables } from '../tables.ts'
+
+const WALK_ENTRIES = 1000
+
+export interface Sealing {
+  readonly clock: Clock
+  readonly random: Random
+}
+
+/** Seals the entry into its account's chain. Always the last statement of the transaction whose change it records: the
+ *  head row stays locked until commit. Entries for several accounts are appended in the order of their account ids.
+ *  The same action of the same request is written once, however often it is retried. */
+export const appendAudit = (tx: Transaction<Tables>, entry: UnsealedAuditEntry, by: Sealing): Promise<void> =>
+  appendAudits(tx, [entry], by)
+
+/** As `appendAudit`, for entries of one account in their order. Several are refused when one of them was written
+ *  before. */
+export async function appendAudits(
+  tx: Transaction<Tables>,
+  entries: readonly UnsealedAuditEntry[],
+  by: Sealing,
+): Promise<void> {
+  const [first] = entries
+  if (first === undefined) return
+  const { account_id } = first
+  const before = await lockHead(tx, account_id)
+  let head: ChainHead = { sequence: before.sequence, entryHash: before.entry_hash }
+  const rows = entries.map((unsealed) => {
+    const {
+      entry: { id, sequence, at, action, request_id, previous_hash, entry_hash },
+      body,
+    } = seal(head, unsealed, { id: newUuid(by.random), at: by.clock.now() })
+    head = { sequence, entryHash: entry_hash }
+    return { account_id, sequence, id, at: new Date(at), action, request_id, body, previous_hash, entry_hash }
+  })
+  // The head moves only with the entries, in one statement: every other change of the account waits for its row.
+  const moved = await tx
+    .with('added', (query) =>
+      query
+        .insertInto('audit_entry')
+        .values(rows)
+        .onConflict((conflict) =>
+          conflict.columns(['account_id', 'request_id', 'action']).where('request_id', '<>', sql.lit('')).doNothing(),
+        ) // a parameter would hide the index's predicate from a prepared statement
+        .returning('sequence'),
+    )
+    .updateTable('audit_head')
+    .set({ sequence: head.sequence, entry_hash: head.entryHash })
+    .where('account_id', '=', account_id)
+    .where(({ selectFrom }) => selectFrom('added').select((added) => added.fn.countAll().as('count')), '=', rows.length)
+    .executeTakeFirst()
+  if (moved.numUpdatedRows === 0n && rows.length > 1) throw new Error('an entry among several was written before')
+}
+
+/** Whether the entry was appended before. */
+export async function hasAudit(
+  queries: Queries,
+  { account_id, request_id, action }: UnsealedAuditEntry,
+): Promise<boolean> {
+  const found = await queries
+    .selectFrom('audit_entry')
+    .select('id')
+    .where('account_id', '=', account_id)
+    .where('request_id', '=', request_id)
+    .where('action', '=', action)
+    .executeTakeFirst()
+  return found !== undefined
+}
+
+async function lockHead(tx: Transaction<Tables>, accountId: string) {
+  const find = () => tx.selectFrom('audit_head').selectAll().where('account_id', '=', accountId).forUpdate()
+  const head = await find().executeTakeFirst()
+  if (head !== undefined) return head
+  await openChain(tx, accountId)
+  return await find().executeTakeFirstOrThrow()
+}
+
+/** Starts the account's chain; nothing when it has one. */
+export async function openChain(tx: Transaction<Tables>, accountId: string): Promise<void> {
+  await tx
+    .insertInto('audit_head')
+    .values({
+      account_id: accountId,
+      entry_hash: GENESIS_HASH,
+      pruned_through_hash: GENESIS_HASH,
+      verified_through_hash: GENESIS_HASH,
+      break_sequence: null,
+      break_id: null,
+      break_reason: null,
+    })
+    .onConflict((conflict) => conflict.column('account_id').doNothing())
+    .execute()
+}
+
+/** Newest first, below the sequence `before` when it is given. */
+export async function listAudit(
+  queries: Queries,
+  accountId: string,
+  page: { readonly before?: number; readonly limit: number },
+): Promise<AuditEntry[]> {
+  const rows = await queries
+    .selectFrom('audit_entry')
+    .select(['body', 'entry_hash'])
+    .where('account_id', '=', accountId)
+    .$if(page.before !== undefined, (query) => query.where('sequence', '<', page.before ?? 0))
+    .orderBy('sequence', 'desc')
+    .limit(page.limit)
+    .execute()
+  return rows.map(entryOfRow)
+}
+
+/** Oldest first, above the sequence `after`. */
+export async function exportAudit(
+  queries: Queries,
+  accountId: string,
+  page: { readonly after: number; readonly limit: number },
+): Promise<AuditEntry[]> {
+  const rows = await queries
+    .selectFrom('audit_entry')
+    .select(['body', 'entry_hash'])
+    .where('account_id', '=', accountId)
+    .where('sequence', '>', page.after)
+    .orderBy('sequence')
+    .limit(page.limit)
+    .execute()
+  return rows.map(entryOfRow)
+}
+
+export interface AuditIntegrity {
+  readonly status: 'verified' | 'unverified' | 'broken'
+  readonly headSequence: number
+  readonly verifiedThroughSequence: number
+  readonly verifiedAt: Date | null
+  readonly prunedThroughSequence: number
+  readonly break: ChainBreak | null
+}
+
+/** What the last verification found, and how far the log has grown since. */
+export async function readIntegrity(queries: Queries, accountId: string): Promise<AuditIntegrity> {
+  const head = await queries.selectFrom('audit_head').selectAll().where('account_id', '=', accountId).executeTakeFirst()
+  if (head === undefined)
+    return {
+      status: 'verified',
+      headSequence: 0,
+      verifiedThroughSequence: 0,
+      verifiedAt: null,
+      prunedThroughSequence: 0,
+      break: null,
+    }
+  const found =
+    head.break_sequence === null
+      ? null
+      : { sequence: head.break_sequence, id: head.break_id, reason: head.break_reason ?? '' }
+  return {
+    status: found !== null ? 'broken' : head.sequence > head.verified_through_sequence ? 'unverified' : 'verified',
+    headSequence: head.sequence,
+    verifiedThroughSequence: head.verified_through_sequence,
+    verifiedAt: head.verified_at,
+    prunedThroughSequence: head.pruned_through_sequence,
+    break: found,
+  }
+}
+
+/** Over all accounts: entries that no verification has reached yet, and accounts whose chain is broken; for metrics. */
+export async function countUnverified(
+  queries: Queries,
+): Promise<{ readonly entries: number; readonly brokenAccounts: number }> {
+  const counted = await queries
+    .selectFrom('audit_head')
+    .select([
+      sql<string>`coalesce(sum(sequence - verified_through_sequence), 0)`.as('entries'),
+      sql<string>`count(break_sequence)`.as('broken'),
+    ])
+    .executeTakeFirstOrThrow()
+  return { entries: Number(counted.entries), brokenAccounts: Number(counted.broken) }
+}
+
+/** Walks the whole kept chain of the account and records the result. A break that was found once stays. */
+export async function verifyAudit(db: Database, accountId: string, clock: Clock): Promise<AuditIntegrity> {
+  const walked = await db
+    .transaction()
+    .setIsolationLevel('repeatable read')
+    .setAccessMode('read only')
+    .execute((tx) => walk(tx, accountId))
+  if (walked !== undefined) {
+    await db
+      .updateTable('audit_head')
+      .set({
+        verified_at: clock.now(),
+        ...(walked.break === undefined
+          ? { verified_through_sequence: walked.through.sequence, verified_through_hash: walked.through.entryHash }
+          : { break_sequence: walked.break.sequence, break_id: walked.break.id, break_reason: walked.break.reason }),
+      })
+      .where('account_id', '=', accountId)
+      .where('break_sequence', 'is', null)
+      .execute()
+  }
+  return await readIntegrity(db, accountId)
+}
+
+/** One consistent look at the chain from where retention cut it to its head. */
+async function walk(
+  tx: Transaction<Tables>,
+  accountId: string,
+): Promise<{ through: ChainHead; break?: ChainBreak } | undefined> {
+  const head = await tx.selectFrom('audit_head').selectAll().where('account_id', '=', accountId).executeTakeFirst()
+  if (head === undefined) return undefined
+  let through: ChainHead = { sequence: head.pruned_through_sequence, entryHash: head.pruned_through_hash }
+  const breakAt = (sequence: number, id: string | null, reason: string) => ({
+    through,
+    break: { sequence, id, reason },
+  })
+  for (;;) {
+    const rows: StoredEntry[] = await tx
+      .selectFrom('audit_entry')
+      .select(['sequence', 'id', 'at', 'action', 'request_id', 'body', 'previous_hash', 'entry_hash'])
+      .where('account_id', '=', accountId)
+      .where('sequence', '>', through.sequence)
+      .orderBy('sequence')
+      .limit(WALK_ENTRIES)
+      .execute()
+    for (const row of rows) {
+      const found = checkLink(through, row)
+      if (found !== undefined) return { through, break: found }
+      through = { sequence: row.sequence, entryHash: row.entry_hash }
+      // An entry that was verified before and has another, self-consistent hash now was rewritten together with what
+      // follows it.
+      if (row.sequence === head.verified_through_sequence && row.entry_hash !== head.verified_through_hash) {
+        return breakAt(row.sequence, row.id, 'the entry is not the one that was verified before')
+      }
+    }
+    if (rows.length < WALK_ENTRIES) break
+  }
+  if (through.sequence < Math.max(head.sequence, head.verified_through_sequence))
+    return breakAt(through.sequence + 1, null, `entry ${through.sequence + 1} is missing at the end of the chain`)
+  if (through.sequence > head.sequence || through.entryHash !== head.entry_hash)
+    return breakAt(through.sequence, null, 'the head is not the newest entry')
+  return { through }
+}
+
+/** Accounts whose chain no verification has looked at since `before`, oldest first. A broken chain stays broken and is
+ *  left alone. */
+export async function accountsToVerify(queries: Queries, before: Date, limit: number): Promise<string[]> {
+  const rows = await queries
+    .selectFrom('audit_head')
+    .select('account_id')
+    .where('break_sequence', 'is', null)
+    .where((where) => where.or([where('verified_at', 'is', null), where('verified_at', '<', before)]))
+    .orderBy(sql`verified_at nulls first`)
+    .limit(limit)
+    .execute()
+  return rows.map((row) => row.account_id)
+}
+
+/** Removes the entries older than `before` from the start of the chain, never beyond what was verified; the head
+ *  remembers
+ *  the hash that the first kept entry names as its previous one, so that the rest verifies from there. Answers how many
+ *  went. */
+export async function pruneAudit(db: Database, accountId: string, before: Date): Promise<number> {
+  return await db.transaction().execute(async (tx) => {
+    const head = await lockHead(tx, accountId)
+    if (head.break_sequence !== null) return 0
+    const firstKept = await tx
+      .selectFrom('audit_entry')
+      .select((select) => select.fn.min('sequence').as('sequence'))
+      .where('account_id', '=', accountId)
+      .where('at', '>=', before)
+      .executeTakeFirst()
+    const through = Math.min(
+      head.verified_through_sequence,
+      firstKept?.sequence == null ? head.sequence : firstKept.sequence - 1,
+    )
+    if (through <= head.pruned_through_sequence) return 0
+    const last = await tx
+      .selectFrom('audit_entry')
+      .select('entry_hash')
+      .where('account_id', '=', accountId)
+      .where('sequence', '=', through)
+      .executeTakeFirstOrThrow()
+    await tx
+      .updateTable('audit_head')
+      .set({ pruned_through_sequence: through, pruned_through_hash: last.entry_hash })
+      .where('account_id', '=', accountId)
+      .execute()
+    const removed = await tx
+      .deleteFrom('audit_entry')
+      .where('account_id', '=', accountId)
+      .where('sequence', '<=', through)
+      .executeTakeFirst()
+    return Number(removed.numDeletedRows)
+  })
+}
+
+/** Accounts whose oldest kept entry is older than `before`. */
+export async function accountsToPrune(queries: Queries, before: Date, limit: number): Promise<string[]> {
+  const rows = await queries
+    .selectFrom('audit_head as head')
+    .innerJoin('audit_entry as entry', (join) =>
+      join
+        .onRef('entry.account_id', '=', 'head.account_id')
+        .on(sql<boolean>`entry.sequence = head.pruned_through_sequence + 1`),
+    )
+    .select('head.account_id')
+    .where('entry.at', '<', before)
+    .where('head.break_sequence', 'is', null)
+    .whereRef('head.verified_through_sequence', '>', 'head.pruned_through_sequence')
+    .limit(limit)
+    .execute()
+  return rows.map((row) => row.account_id)
+}

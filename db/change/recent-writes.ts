@@ -1,0 +1,86 @@
+/** What was written to Kubernetes for an account lately. Each replica of the API server answers lists from a cache of
+ *  its own, which
+ *  follows the others' writes with a delay: by these rows it knows what it has to catch up with first. */
+import type { Transaction } from 'kysely'
+import type { Queries } from '../open.ts'
+import type { Tables } from '../tables.ts'
+
+export interface RecentWrite {
+  readonly accountId: string
+  readonly resource: { readonly type: string; readonly id: string }
+  /** As Kubernetes answered the write: a decimal number that grows. */
+  readonly resourceVersion: string
+}
+
+/** No cache is further behind for long: a watch that is later than this is broken, and the replica not ready. */
+const RECENT_MILLISECONDS = 60_000
+
+/** Notes the writes of one account; its older notes go. A later write of the same resource takes the place of the
+ *  earlier. */
+export async function recordWrites(tx: Transaction<Tables>, writes: readonly RecentWrite[], now: Date): Promise<void> {
+  const inOrder = writes.toSorted((a, b) => Number(a.resourceVersion) - Number(b.resourceVersion))
+  // a statement may touch a row once
+  const newest = new Map(inOrder.map((write) => [`${write.resource.type}/${write.resource.id}`, write]))
+  // In the order of their keys, as in every transaction.
+  const rows = [...newest]
+    .sort(([one], [other]) => (one < other ? -1 : 1))
+    .map(
+      ([
+        ,
+        {
+          accountId,
+          resource: { type, id },
+          resourceVersion,
+        },
+      ]) => ({
+        account_id: accountId,
+        resource_type: type,
+        resource_id: id,
+        resource_version: Number(resourceVersion),
+        written_at: now,
+      }),
+    )
+  const [first] = rows
+  if (first === undefined) return
+  await tx
+    .deleteFrom('recent_write')
+    .where('account_id', '=', first.account_id)
+    .where('written_at', '<', since(now))
+    .execute()
+  await tx
+    .insertInto('recent_write')
+    .values(rows)
+    .onConflict((conflict) =>
+      conflict
+        .columns(['account_id', 'resource_type', 'resource_id'])
+        .doUpdateSet(({ ref }) => ({
+          resource_version: ref('excluded.resource_version'),
+          written_at: ref('excluded.written_at'),
+        }))
+        .whereRef('recent_write.resource_version', '<', 'excluded.resource_version'),
+    )
+    .execute()
+}
+
+/** In any order, each object once with the newest version that was written. */
+export async function listRecentWrites(
+  db: Queries,
+  accountId: string,
+  type: string,
+  now: Date,
+): Promise<readonly RecentWrite[]> {
+  const rows = await db
+    .selectFrom('recent_write')
+    .select(['resource_id', 'resource_version'])
+    .where('account_id', '=', accountId)
+    .where('resource_type', '=', type)
+    .where('written_at', '>=', since(now))
+    .execute()
+  return rows.map((row) => ({
+    accountId,
+    resource: { type, id: row.resource_id },
+    resourceVersion: String(row.resource_version),
+  }))
+}
+
+const since = (now: Date): Date => new Date(now.getTime() - RECENT_MILLISECONDS)

@@ -1,0 +1,193 @@
+/** Names and addresses that nobody else may have. A claim is one row under a unique key; the holder's rows go when it
+ *  goes. */
+import type { Transaction } from 'kysely'
+import { conflict, type Problem } from '../../domain/problem.ts'
+import type { Random } from '../../kit/sys/random.ts'
+import type { Queries } from '../open.ts'
+import type { Holding } from '../account/quotas.ts'
+import type { Tables } from '../tables.ts'
+
+interface Claim extends Holding {
+  readonly kind: 'hostname' | 'mac'
+  /** Where the value is unique; empty for everywhere. */
+  readonly scope: string
+  readonly value: string
+}
+
+/** Claims the host name in the account and zone. Free when the holder has it already.
+ *  Throws the Problem `name_taken` (409) when another server has it. */
+export async function claimHostname(
+  tx: Transaction<Tables>,
+  claim: Holding & { readonly zone: string; readonly hostname: string },
+  now: Date,
+): Promise<void> {
+  const { accountId, holder, zone, hostname } = claim
+  if (
+    !(await insertClaim(
+      tx,
+      { kind: 'hostname', scope: `${accountId}/${zone}`, value: hostname, accountId, holder },
+      now,
+    ))
+  )
+    throw hostnameTaken(hostname, zone)
+}
+
+const hostnameTaken = (hostname: string, zone: string): Problem =>
+  conflict(
+    'name_taken',
+    `Another server of the account is called ${hostname} in zone ${zone}. Choose another hostname.`,
+  )
+
+const MAC_TRIES_MAXIMUM = 16
+
+interface NamesDemand extends Holding {
+  readonly zone: string
+  readonly hostname: string
+}
+
+/** The host names of new holders, and for each a MAC address that is made up (locally administered, unicast). Answers
+ *  the MAC addresses by holder.
+ *  Throws the Problem `name_taken` (409). */
+export async function claimNames(
+  tx: Transaction<Tables>,
+  demands: readonly NamesDemand[],
+  { now, random }: { readonly now: Date; readonly random: Random },
+): Promise<ReadonlyMap<string, string>> {
+  let missing: readonly Holding[] = demands
+  let hostnames = demands.map(
+    ({ accountId, holder, zone, hostname }): Claim => ({
+      kind: 'hostname',
+      scope: `${accountId}/${zone}`,
+      value: hostname,
+      accountId,
+      holder,
+    }),
+  )
+  const macAddresses = new Map<string, string>()
+  for (let tries = 0; tries < MAC_TRIES_MAXIMUM; tries++) {
+    const made = await insertClaims(
+      tx,
+      [
+        ...hostnames,
+        ...missing.map(
+          ({ accountId, holder }): Claim => ({
+            kind: 'mac',
+            scope: '',
+            value: newMacAddress(random),
+            accountId,
+            holder,
+          }),
+        ),
+      ],
+      now,
+    )
+    const nameless = hostnames.findIndex(
+      ({ holder }) => !made.some((claim) => claim.kind === 'hostname' && claim.holder === holder),
+    )
+    const refused = demands[nameless]
+    if (refused !== undefined) throw hostnameTaken(refused.hostname, refused.zone)
+    hostnames = []
+    for (const { kind, holder, value } of made) if (kind === 'mac') macAddresses.set(holder, value)
+    missing = missing.filter(({ holder }) => !macAddresses.has(holder))
+    if (missing.length === 0) return macAddresses
+  }
+  throw new Error(`no free MAC address in ${MAC_TRIES_MAXIMUM} tries`)
+}
+
+const newMacAddress = (random: Random): string =>
+  ['52', '54', '00', ...[...random.bytes(3)].map((byte) => byte.toString(16).padStart(2, '0'))].join(':')
+
+/** Undefined while the holder has none. */
+export async function findMacAddress(db: Queries, { accountId, holder }: Holding): Promise<string | undefined> {
+  const row = await db
+    .selectFrom('address_claim')
+    .select('value')
+    .where('account_id', '=', accountId)
+    .where('holder', '=', holder)
+    .where('kind', '=', 'mac')
+    .executeTakeFirst()
+  return row?.value
+}
+
+/** True when the holder has the value now, whether it is new or was claimed before. */
+async function insertClaim(
+  tx: Transaction<Tables>,
+  { kind, scope, value, accountId, holder }: Claim,
+  now: Date,
+): Promise<boolean> {
+  if ((await insertClaims(tx, [{ kind, scope, value, accountId, holder }], now)).length === 1) return true
+  const row = await tx
+    .selectFrom('address_claim')
+    .select(['account_id', 'holder'])
+    .where('kind', '=', kind)
+    .where('scope', '=', scope)
+    .where('value', '=', value)
+    .executeTakeFirst()
+  return row?.account_id === accountId && row.holder === holder
+}
+
+/** Answers those that nobody had. */
+async function insertClaims(
+  tx: Transaction<Tables>,
+  claims: readonly Claim[],
+  now: Date,
+): Promise<readonly Pick<Claim, 'kind' | 'holder' | 'value'>[]> {
+  const rows = claims.map(({ kind, scope, value, accountId, holder }) => ({
+    kind,
+    scope,
+    value,
+    account_id: accountId,
+    holder,
+    claimed_at: now,
+  }))
+  const made = await tx
+    .insertInto('address_claim')
+    .values(rows)
+    .onConflict((onConflict) => onConflict.doNothing())
+    .returning(['kind', 'holder', 'value'])
+    .execute()
+  return made.map(({ kind, holder, value }) => ({ kind: kind as Claim['kind'], holder, value })) // one of those above
+}
+
+/** What the one holder has claimed becomes the other's, in place of what that one has of the same kinds. */
+export async function passClaims(
+  tx: Transaction<Tables>,
+  { accountId, holder: from }: Holding,
+  to: string,
+): Promise<void> {
+  await tx
+    .deleteFrom('address_claim')
+    .where('account_id', '=', accountId)
+    .where('holder', '=', to)
+    .where('kind', 'in', (claim) =>
+      claim
+        .selectFrom('address_claim as passed')
+        .select('passed.kind')
+        .where('passed.account_id', '=', accountId)
+        .where('passed.holder', '=', from),
+    )
+    .execute()
+  await tx
+    .updateTable('address_claim')
+    .set({ holder: to })
+    .where('account_id', '=', accountId)
+    .where('holder', '=', from)
+    .execute()
+}
+
+/** Undefined while the holder has none. */
+export async function findHostname(db: Queries, { accountId, holder }: Holding): Promise<string | undefined> {
+  const row = await db
+    .selectFrom('address_claim')
+    .select('value')
+    .where('account_id', '=', accountId)
+    .where('holder', '=', holder)
+    .where('kind', '=', 'hostname')
+    .executeTakeFirst()
+  return row?.value
+}
+
+/** Frees everything that the holder has claimed. */
+export async function releaseClaims(tx: Transaction<Tables>, { accountId, holder }: Holding): Promise<void> {
+  await tx.deleteFrom('address_claim').where('account_id', '=', accountId).where('holder', '=', holder).execute()
+}

@@ -1,0 +1,21 @@
+/** Keys that the deployment makes for itself once; every replica reads the same. */
+import type { Clock } from '../../kit/sys/clock.ts'
+import type { Random } from '../../kit/sys/random.ts'
+import type { Queries } from '../open.ts'
+
+/** The secret of that name, made now when it does not exist yet. */
+export async function deploymentSecret(
+  queries: Queries,
+  name: string,
+  byteCount: number,
+  by: { readonly clock: Clock; readonly random: Random },
+): Promise<Buffer> {
+  await queries
+    .insertInto('deployment_secret')
+    .values({ name, value: by.random.bytes(byteCount), created_at: by.clock.now() })
+    .onConflict((conflict) => conflict.column('name').doNothing())
+    .execute()
+  return (
+    await queries.selectFrom('deployment_secret').select('value').where('name', '=', name).executeTakeFirstOrThrow()
+  ).value
+}

@@ -1,0 +1,77 @@
+/** Single-use secrets that a mail carried: kept as SHA-256, for one purpose and one address. */
+import type { Queries } from '../open.ts'
+import { hashSecret } from './sessions.ts'
+
+export type EmailTokenPurpose = 'verify_email' | 'reset_password'
+
+export interface NewEmailToken {
+  readonly secret: string
+  readonly userId: string
+  readonly purpose: EmailTokenPurpose
+  readonly email: string
+  readonly now: Date
+  readonly expiresAt: Date
+}
+
+/** The secret itself is not kept. */
+export async function createEmailToken(queries: Queries, made: NewEmailToken): Promise<void> {
+  await queries
+    .insertInto('email_token')
+    .values({
+      secret_hash: hashSecret(made.secret),
+      user_id: made.userId,
+      purpose: made.purpose,
+      email: made.email,
+      created_at: made.now,
+      expires_at: made.expiresAt,
+    })
+    .execute()
+}
+
+/** Whose live token that is and for which address, without spending it. */
+export async function findEmailToken(
+  queries: Queries,
+  secret: string,
+  purpose: EmailTokenPurpose,
+  now: Date,
+): Promise<{ userId: string; email: string } | undefined> {
+  const row = await queries
+    .selectFrom('email_token')
+    .select(['user_id', 'email'])
+    .where('secret_hash', '=', hashSecret(secret))
+    .where('purpose', '=', purpose)
+    .where('used_at', 'is', null)
+    .where('expires_at', '>', now)
+    .executeTakeFirst()
+  return row && { userId: row.user_id, email: row.email }
+}
+
+/** Spends the token: whose it was and for which address, or undefined when it is unknown, used or expired. Only one
+ *  caller ever gets it. */
+export async function spendEmailToken(
+  queries: Queries,
+  secret: string,
+  purpose: EmailTokenPurpose,
+  now: Date,
+): Promise<{ userId: string; email: string } | undefined> {
+  const spent = await queries
+    .updateTable('email_token')
+    .set({ used_at: now })
+    .where('secret_hash', '=', hashSecret(secret))
+    .where('purpose', '=', purpose)
+    .where('used_at', 'is', null)
+    .where('expires_at', '>', now)
+    .returning(['user_id', 'email'])
+    .executeTakeFirst()
+  return spent && { userId: spent.user_id, email: spent.email }
+}
+
+/** Makes the user's other tokens of that purpose worthless. */
+export async function dropEmailTokens(queries: Queries, userId: string, purpose: EmailTokenPurpose): Promise<void> {
+  await queries.deleteFrom('email_token').where('user_id', '=', userId).where('purpose', '=', purpose).execute()
+}
+
+/** Deletes what has expired, used or not. */
+export async function forgetOldEmailTokens(queries: Queries, now: Date): Promise<void> {
+  await queries.deleteFrom('email_token').where('expires_at', '<', now).execute()
+}

@@ -1,0 +1,99 @@
+/** Identities at providers that people sign in with. */
+import type { Queries } from '../open.ts'
+
+export interface LinkedIdentityRow {
+  readonly id: string
+  readonly userId: string
+  readonly issuer: string
+  readonly subject: string
+  /** The name under which the deployment configures the provider. */
+  readonly provider: string
+  readonly linkedAt: Date
+  readonly lastLoginAt: Date | null
+}
+
+/** Who signs in with the identity; undefined when nobody does. */
+export async function findIdentity(
+  queries: Queries,
+  issuer: string,
+  subject: string,
+): Promise<LinkedIdentityRow | undefined> {
+  const row = await queries
+    .selectFrom('linked_identity')
+    .selectAll()
+    .where('issuer', '=', issuer)
+    .where('subject', '=', subject)
+    .executeTakeFirst()
+  return (
+    row && {
+      id: row.id,
+      userId: row.user_id,
+      issuer: row.issuer,
+      subject: row.subject,
+      provider: row.provider,
+      linkedAt: row.linked_at,
+      lastLoginAt: row.last_login_at,
+    }
+  )
+}
+
+/** False when the identity was linked meanwhile. */
+export async function linkIdentity(
+  queries: Queries,
+  link: {
+    readonly id: string
+    readonly userId: string
+    readonly issuer: string
+    readonly subject: string
+    readonly provider: string
+    readonly now: Date
+  },
+): Promise<boolean> {
+  const added = await queries
+    .insertInto('linked_identity')
+    .values({
+      id: link.id,
+      user_id: link.userId,
+      issuer: link.issuer,
+      subject: link.subject,
+      provider: link.provider,
+      linked_at: link.now,
+      last_login_at: link.now,
+    })
+    .onConflict((conflict) => conflict.columns(['issuer', 'subject']).doNothing())
+    .executeTakeFirst()
+  return added.numInsertedOrUpdatedRows === 1n
+}
+
+/** Remembers the instant of the last sign-in. */
+export async function markIdentityUsed(queries: Queries, id: string, now: Date): Promise<void> {
+  await queries.updateTable('linked_identity').set({ last_login_at: now }).where('id', '=', id).execute()
+}
+
+/** Oldest link first. */
+export async function listIdentities(queries: Queries, userId: string): Promise<LinkedIdentityRow[]> {
+  const rows = await queries
+    .selectFrom('linked_identity')
+    .selectAll()
+    .where('user_id', '=', userId)
+    .orderBy('linked_at')
+    .orderBy('id')
+    .execute()
+  return rows.map((row) => ({
+    id: row.id,
+    userId: row.user_id,
+    issuer: row.issuer,
+    subject: row.subject,
+    provider: row.provider,
+    linkedAt: row.linked_at,
+    lastLoginAt: row.last_login_at,
+  }))
+}
+
+/** False when the person has no such identity. */
+export async function unlinkIdentity(queries: Queries, userId: string, id: string): Promise<boolean> {
+  return (
+    (await queries.deleteFrom('linked_identity').where('user_id', '=', userId).where('id', '=', id).executeTakeFirst())
+      .numDeletedRows === 1n
+  )
+}

@@ -1,0 +1,140 @@
+/** Authenticators and recovery codes. A code is accepted once: by a conditional update that only one of many can win.
+ */
+import type { Transaction } from 'kysely'
+import type { Queries } from '../open.ts'
+import type { Tables } from '../tables.ts'
+
+export interface SecondFactor {
+  readonly sealedSecret: string
+  /** Null while the first code is awaited. */
+  readonly enabledAt: Date | null
+  readonly expiresAt: Date | null
+  readonly lastStep: number | null
+}
+
+/** The person's authenticator; undefined without one, and for a setup that expired. */
+export async function findSecondFactor(queries: Queries, userId: string, now: Date): Promise<SecondFactor | undefined> {
+  const row = await queries.selectFrom('second_factor').selectAll().where('user_id', '=', userId).executeTakeFirst()
+  if (row === undefined || (row.enabled_at === null && row.expires_at !== null && row.expires_at <= now))
+    return undefined
+  return {
+    sealedSecret: row.sealed_secret,
+    enabledAt: row.enabled_at,
+    expiresAt: row.expires_at,
+    lastStep: row.last_step,
+  }
+}
+
+/** Starts a setup in place of an earlier unconfirmed one. False when an authenticator is enabled. */
+export async function startSetup(
+  queries: Queries,
+  setup: { readonly userId: string; readonly sealedSecret: string; readonly now: Date; readonly expiresAt: Date },
+): Promise<boolean> {
+  const values = {
+    sealed_secret: setup.sealedSecret,
+    created_at: setup.now,
+    expires_at: setup.expiresAt,
+    last_step: null,
+  }
+  const written = await queries
+    .insertInto('second_factor')
+    .values({ user_id: setup.userId, ...values })
+    .onConflict((conflict) =>
+      conflict.column('user_id').doUpdateSet(values).where('second_factor.enabled_at', 'is', null),
+    )
+    .executeTakeFirst()
+  return written.numInsertedOrUpdatedRows === 1n
+}
+
+/** Confirms the pending setup with the time step of its first code. False when another request did, or replaced the
+ *  secret. */
+export async function enableSecondFactor(
+  queries: Queries,
+  enabling: { readonly userId: string; readonly sealedSecret: string; readonly step: number; readonly now: Date },
+): Promise<boolean> {
+  const updated = await queries
+    .updateTable('second_factor')
+    .set({ enabled_at: enabling.now, expires_at: null, last_step: enabling.step })
+    .where('user_id', '=', enabling.userId)
+    .where('enabled_at', 'is', null)
+    .where('sealed_secret', '=', enabling.sealedSecret)
+    .executeTakeFirst()
+  return updated.numUpdatedRows === 1n
+}
+
+/** Spends a time step: true for the first that asks, false when it or a later one was used before. */
+export async function spendStep(queries: Queries, userId: string, step: number): Promise<boolean> {
+  const updated = await queries
+    .updateTable('second_factor')
+    .set({ last_step: step })
+    .where('user_id', '=', userId)
+    .where('enabled_at', 'is not', null)
+    .where((where) => where.or([where('last_step', 'is', null), where('last_step', '<', step)]))
+    .executeTakeFirst()
+  return updated.numUpdatedRows === 1n
+}
+
+/** Seals the secret anew under another key, unless it was replaced meanwhile. */
+export async function resealSecret(queries: Queries, userId: string, before: string, after: string): Promise<void> {
+  await queries
+    .updateTable('second_factor')
+    .set({ sealed_secret: after })
+    .where('user_id', '=', userId)
+    .where('sealed_secret', '=', before)
+    .execute()
+}
+
+/** Removes the authenticator and every recovery code. */
+export async function removeSecondFactor(tx: Transaction<Tables>, userId: string): Promise<void> {
+  await tx.deleteFrom('second_factor').where('user_id', '=', userId).execute()
+  await tx.deleteFrom('recovery_code').where('user_id', '=', userId).execute()
+}
+
+/** Replaces every recovery code of the person. */
+export async function replaceRecoveryCodes(
+  tx: Transaction<Tables>,
+  userId: string,
+  hashes: readonly Buffer[],
+): Promise<void> {
+  await tx.deleteFrom('recovery_code').where('user_id', '=', userId).execute()
+  await tx
+    .insertInto('recovery_code')
+    .values(hashes.map((code_hash) => ({ user_id: userId, code_hash })))
+    .execute()
+}
+
+/** Spends a recovery code: true for one that was there and unused. */
+export async function spendRecoveryCode(queries: Queries, userId: string, hash: Buffer, now: Date): Promise<boolean> {
+  const updated = await queries
+    .updateTable('recovery_code')
+    .set({ used_at: now })
+    .where('user_id', '=', userId)
+    .where('code_hash', '=', hash)
+    .where('used_at', 'is', null)
+    .executeTakeFirst()
+  return updated.numUpdatedRows === 1n
+}
+
+/** How many are left to use. */
+export async function countRecoveryCodes(queries: Queries, userId: string): Promise<number> {
+  const counted = await queries
+    .selectFrom('recovery_code')
+    .select((select) => select.fn.countAll<number>().as('count'))
+    .where('user_id', '=', userId)
+    .where('used_at', 'is', null)
+    .executeTakeFirstOrThrow()
+  return Number(counted.count)
+}
+
+/** Whether an account that the person belongs to asks a second factor of every member. */
+export async function isSecondFactorRequired(queries: Queries, userId: string): Promise<boolean> {
+  const row = await queries
+    .selectFrom('membership')
+    .innerJoin('account', 'account.id', 'membership.account_id')
+    .select('account.id')
+    .where('membership.user_id', '=', userId)
+    .where('account.requires_second_factor', '=', true)
+    .limit(1)
+    .executeTakeFirst()
+  return row !== undefined
+}

@@ -1,0 +1,179 @@
+/** Portal sessions. A session is found by the SHA-256 of its secret; it acts for its user's active account. */
+import { createHash } from 'node:crypto'
+import { sql } from 'kysely'
+import type { Role } from '../../domain/permissions.ts'
+import type { Queries } from '../open.ts'
+
+/** A session ends this long after sign-in, whatever happens. */
+export const SESSION_SECONDS = 7 * 86_400
+/** And this long after it was used last. */
+const SESSION_IDLE_SECONDS = 86_400
+/** Use is written down at most this often. */
+const SEEN_SECONDS = 60
+const SESSIONS_LISTED_MAXIMUM = 1_000
+const USER_AGENT_CHARACTERS_MAXIMUM = 512
+
+/** Whoever was seen last at this instant or before is idle for too long. */
+const idleSince = (now: Date): Date => new Date(now.getTime() - SESSION_IDLE_SECONDS * 1000)
+
+/** As secrets are stored and found: by their SHA-256, which is good enough for what is random. */
+export const hashSecret = (secret: string): Buffer => createHash('sha256').update(secret).digest()
+
+export interface NewSession {
+  readonly id: string
+  readonly secret: string
+  readonly userId: string
+  readonly now: Date
+  readonly expiresAt: Date
+  readonly userAgent: string
+  readonly sourceIp: string
+}
+
+/** The secret itself is not kept. */
+export async function createSession(queries: Queries, made: NewSession): Promise<void> {
+  await queries
+    .insertInto('session')
+    .values({
+      id: made.id,
+      secret_hash: hashSecret(made.secret),
+      user_id: made.userId,
+      created_at: made.now,
+      last_seen_at: made.now,
+      expires_at: made.expiresAt,
+      user_agent: made.userAgent.slice(0, USER_AGENT_CHARACTERS_MAXIMUM),
+      source_ip: made.sourceIp,
+    })
+    .execute()
+}
+
+export interface LiveSession {
+  readonly id: string
+  readonly userId: string
+  readonly accountId: string
+  readonly role: Role
+  readonly email: string
+  readonly emailVerifiedAt: Date | null
+  readonly expiresAt: Date
+}
+
+/** The live session with that secret: not ended, not expired, not idle for too long, of a user who is not disabled and
+ *  belongs to the active account. */
+export async function findSession(queries: Queries, secret: string, now: Date): Promise<LiveSession | undefined> {
+  const row = await queries
+    .selectFrom('session')
+    .innerJoin('app_user', 'app_user.id', 'session.user_id')
+    .innerJoin('membership', (join) =>
+      join
+        .onRef('membership.user_id', '=', 'app_user.id')
+        .onRef('membership.account_id', '=', 'app_user.active_account_id'),
+    )
+    .select([
+      'session.id',
+      'session.user_id',
+      'session.expires_at',
+      'session.last_seen_at',
+      'app_user.active_account_id',
+      'app_user.email',
+      'app_user.email_verified_at',
+      'membership.role',
+    ])
+    .where('session.secret_hash', '=', hashSecret(secret))
+    .where('app_user.disabled_at', 'is', null)
+    .where('session.expires_at', '>', now)
+    .where('session.last_seen_at', '>', idleSince(now))
+    .executeTakeFirst()
+  if (row === undefined) return undefined
+  if (now.getTime() - row.last_seen_at.getTime() >= SEEN_SECONDS * 1000)
+    await markSeen(queries, row.id, row.active_account_id, row.user_id, now)
+  return {
+    id: row.id,
+    userId: row.user_id,
+    accountId: row.active_account_id,
+    role: row.role,
+    email: row.email,
+    emailVerifiedAt: row.email_verified_at,
+    expiresAt: row.expires_at,
+  }
+}
+
+async function markSeen(queries: Queries, id: string, accountId: string, userId: string, now: Date): Promise<void> {
+  await queries.updateTable('session').set({ last_seen_at: now }).where('id', '=', id).execute()
+  await markActive(queries, accountId, userId, now)
+}
+
+/** The person did something in the account. */
+export async function markActive(queries: Queries, accountId: string, userId: string, now: Date): Promise<void> {
+  await queries
+    .updateTable('membership')
+    .set({ last_active_at: now })
+    .where('account_id', '=', accountId)
+    .where('user_id', '=', userId)
+    .execute()
+}
+
+/** Free when it has ended. */
+export async function endSession(queries: Queries, id: string): Promise<void> {
+  await queries.deleteFrom('session').where('id', '=', id).execute()
+}
+
+/** Ends the session with that secret, whoever it belongs to; nothing when there is none. */
+export async function endSessionOf(queries: Queries, secret: string): Promise<void> {
+  await queries.deleteFrom('session').where('secret_hash', '=', hashSecret(secret)).execute()
+}
+
+/** Ends the user's sessions, but `except` or only that one when given, and answers how many live ones these were. */
+export async function endSessionsOfUser(
+  queries: Queries,
+  userId: string,
+  now: Date,
+  which: { readonly except?: string | undefined; readonly only?: string } = {},
+): Promise<number> {
+  const { except, only } = which
+  const ended = await queries
+    .deleteFrom('session')
+    .where('user_id', '=', userId)
+    .$if(except !== undefined, (query) => query.where('id', '<>', except ?? ''))
+    .$if(only !== undefined, (query) => query.where(sql`id::text`, '=', only))
+    .returning(['expires_at', 'last_seen_at'])
+    .execute()
+  return ended.filter((row) => row.expires_at > now && row.last_seen_at > idleSince(now)).length
+}
+
+export interface SessionRow {
+  readonly id: string
+  readonly createdAt: Date
+  readonly lastSeenAt: Date
+  readonly expiresAt: Date
+  readonly userAgent: string
+  readonly sourceIp: string
+}
+
+/** The live sessions of the user; what was used last comes first. */
+export async function listSessions(queries: Queries, userId: string, now: Date): Promise<SessionRow[]> {
+  const rows = await queries
+    .selectFrom('session')
+    .select(['id', 'created_at', 'last_seen_at', 'expires_at', 'user_agent', 'source_ip'])
+    .where('user_id', '=', userId)
+    .where('expires_at', '>', now)
+    .where('last_seen_at', '>', idleSince(now))
+    .orderBy('last_seen_at', 'desc')
+    .orderBy('id')
+    .limit(SESSIONS_LISTED_MAXIMUM)
+    .execute()
+  return rows.map((row) => ({
+    id: row.id,
+    createdAt: row.created_at,
+    lastSeenAt: row.last_seen_at,
+    expiresAt: row.expires_at,
+    userAgent: row.user_agent,
+    sourceIp: row.source_ip,
+  }))
+}
+
+/** Removes sessions that can never be used again. */
+export async function forgetOldSessions(queries: Queries, now: Date): Promise<void> {
+  await queries
+    .deleteFrom('session')
+    .where(sql<boolean>`expires_at <= ${now} or last_seen_at <= ${idleSince(now)}`)
+    .execute()
+}

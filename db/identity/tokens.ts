@@ -1,0 +1,250 @@
+/** API tokens. A token is found by the SHA-256 of its text; it dies with its user's membership. */
+import { sql } from 'kysely'
+import type { Role, TokenScope } from '../../domain/permissions.ts'
+import type { Queries } from '../open.ts'
+import { comesAfter, type ListPlace } from '../page.ts'
+import { hashSecret } from './sessions.ts'
+
+const MINUTE_MILLISECONDS = 60_000
+
+export interface NewToken {
+  readonly id: string
+  readonly accountId: string
+  readonly userId: string
+  readonly name: string
+  readonly token: string
+  readonly scope: TokenScope
+  readonly allowedCidrs: readonly string[]
+  readonly createdAt: Date
+  readonly expiresAt: Date | null
+}
+
+/** False when the account has a token of that name that was not revoked. */
+export async function createToken(queries: Queries, made: NewToken): Promise<boolean> {
+  const added = await queries
+    .insertInto('api_token')
+    .values({
+      id: made.id,
+      account_id: made.accountId,
+      user_id: made.userId,
+      name: made.name,
+      secret_hash: hashSecret(made.token),
+      token_hint: made.token.slice(-4),
+      scope: JSON.stringify(made.scope),
+      allowed_cidrs: JSON.stringify(made.allowedCidrs),
+      created_at: made.createdAt,
+      expires_at: made.expiresAt,
+      last_used_ip: null,
+    })
+    .onConflict((conflict) => conflict.columns(['account_id', 'name']).where('revoked_at', 'is', null).doNothing())
+    .executeTakeFirst()
+  return added.numInsertedOrUpdatedRows === 1n
+}
+
+export interface LiveToken {
+  readonly id: string
+  readonly name: string
+  readonly scope: TokenScope
+  readonly allowedCidrs: readonly string[]
+  readonly expiresAt: Date | null
+  readonly userId: string
+  readonly accountId: string
+  readonly role: Role
+  readonly email: string
+  readonly emailVerifiedAt: Date | null
+  readonly lastUsedAt: Date | null
+}
+
+export interface FoundToken {
+  readonly secretHash: Buffer
+  readonly token: LiveToken
+}
+
+/** Those of the tokens with these hashes (see hashSecret) that may be used now: not revoked, not expired, of a member
+ *  who is not disabled. */
+export async function findTokens(queries: Queries, secretHashes: readonly Buffer[], now: Date): Promise<FoundToken[]> {
+  if (secretHashes.length === 0) return []
+  const rows = await queries
+    .selectFrom('api_token')
+    .innerJoin('app_user', 'app_user.id', 'api_token.user_id')
+    .innerJoin('membership', (join) =>
+      join
+        .onRef('membership.user_id', '=', 'api_token.user_id')
+        .onRef('membership.account_id', '=', 'api_token.account_id'),
+    )
+    .select([
+      'api_token.id',
+      'api_token.secret_hash',
+      'api_token.name',
+      'api_token.scope',
+      'api_token.allowed_cidrs',
+      'api_token.expires_at',
+      'api_token.last_used_at',
+      'api_token.user_id',
+      'api_token.account_id',
+      'membership.role',
+      'app_user.email',
+      'app_user.email_verified_at',
+    ])
+    .where('api_token.secret_hash', '=', sql<Buffer>`any(${secretHashes}::bytea[])`)
+    .where('api_token.revoked_at', 'is', null)
+    .where('app_user.disabled_at', 'is', null)
+    .where((where) => where.or([where('api_token.expires_at', 'is', null), where('api_token.expires_at', '>', now)]))
+    .execute()
+  return rows.map((row) => ({
+    secretHash: row.secret_hash,
+    token: {
+      id: row.id,
+      name: row.name,
+      scope: row.scope as TokenScope, // written by createToken only
+      allowedCidrs: row.allowed_cidrs,
+      expiresAt: row.expires_at,
+      userId: row.user_id,
+      accountId: row.account_id,
+      role: row.role,
+      email: row.email,
+      emailVerifiedAt: row.email_verified_at,
+      lastUsedAt: row.last_used_at,
+    },
+  }))
+}
+
+/** The minute of an instant, as last uses are remembered. */
+export const minuteOf = (at: Date): Date =>
+  new Date(Math.floor(at.getTime() / MINUTE_MILLISECONDS) * MINUTE_MILLISECONDS)
+
+/** Remembers the minute and the address of the last use; written at most once a minute. */
+export async function markTokenUsed(queries: Queries, id: string, minute: Date, sourceIp: string): Promise<void> {
+  await queries
+    .updateTable('api_token')
+    .set({ last_used_at: minute, last_used_ip: sourceIp })
+    .where('id', '=', id)
+    .where((where) => where.or([where('last_used_at', 'is', null), where('last_used_at', '<', minute)]))
+    .execute()
+}
+
+export interface TokenRow {
+  readonly id: string
+  readonly name: string
+  readonly scope: TokenScope
+  readonly tokenHint: string
+  readonly userId: string
+  readonly userEmail: string
+  readonly createdAt: Date
+  readonly expiresAt: Date | null
+  readonly lastUsedAt: Date | null
+  readonly lastUsedIp: string | null
+  readonly revokedAt: Date | null
+  readonly allowedCidrs: readonly string[]
+}
+
+export interface TokenPage {
+  readonly accountId: string
+  /** Only the tokens of this user. */
+  readonly userId?: string
+  /** Only after this one, newest first. */
+  readonly after: ListPlace | undefined
+  readonly limit: number
+}
+
+/** Newest first. */
+export async function listTokens(queries: Queries, page: TokenPage): Promise<TokenRow[]> {
+  const { userId } = page
+  const rows = await selectTokens(queries)
+    .where('api_token.account_id', '=', page.accountId)
+    .$if(userId !== undefined, (query) => query.where('api_token.user_id', '=', userId ?? ''))
+    .where(comesAfter(page.after, { createdAt: 'api_token.created_at', id: 'api_token.id' }))
+    .orderBy('api_token.created_at', 'desc')
+    .orderBy('api_token.id', 'desc')
+    .limit(page.limit)
+    .execute()
+  return rows.map(toTokenRow)
+}
+
+/** The token must be there. */
+export async function readToken(queries: Queries, id: string): Promise<TokenRow> {
+  return toTokenRow(await selectTokens(queries).where('api_token.id', '=', id).executeTakeFirstOrThrow())
+}
+
+const selectTokens = (queries: Queries) =>
+  queries
+    .selectFrom('api_token')
+    .innerJoin('app_user', 'app_user.id', 'api_token.user_id')
+    .select([
+      'api_token.id',
+      'api_token.name',
+      'api_token.scope',
+      'api_token.token_hint',
+      'api_token.user_id',
+      'app_user.email',
+      'api_token.created_at',
+      'api_token.expires_at',
+      'api_token.last_used_at',
+      'api_token.last_used_ip',
+      'api_token.revoked_at',
+      'api_token.allowed_cidrs',
+    ])
+
+type SelectedToken = Awaited<ReturnType<ReturnType<typeof selectTokens>['execute']>>[number]
+
+const toTokenRow = (row: SelectedToken): TokenRow => ({
+  id: row.id,
+  name: row.name,
+  scope: row.scope as TokenScope, // written by createToken only
+  tokenHint: row.token_hint,
+  userId: row.user_id,
+  userEmail: row.email,
+  createdAt: row.created_at,
+  expiresAt: row.expires_at,
+  lastUsedAt: row.last_used_at,
+  lastUsedIp: row.last_used_ip,
+  revokedAt: row.revoked_at,
+  allowedCidrs: row.allowed_cidrs,
+})
+
+/** Tokens of the user in all accounts that may still be used. */
+export async function countLiveTokens(queries: Queries, userId: string, now: Date): Promise<number> {
+  const counted = await queries
+    .selectFrom('api_token')
+    .select((select) => select.fn.countAll<number>().as('count'))
+    .where('user_id', '=', userId)
+    .where('revoked_at', 'is', null)
+    .where((where) => where.or([where('expires_at', 'is', null), where('expires_at', '>', now)]))
+    .executeTakeFirstOrThrow()
+  return Number(counted.count)
+}
+
+/** Revokes a token of the account (of the user, when given) and answers its name; undefined when there is no such token
+ *  to revoke. */
+export async function revokeToken(
+  queries: Queries,
+  target: { readonly accountId: string; readonly id: string; readonly userId?: string; readonly now: Date },
+): Promise<string | undefined> {
+  const { userId } = target
+  const revoked = await queries
+    .updateTable('api_token')
+    .set({ revoked_at: target.now })
+    .where('account_id', '=', target.accountId)
+    .where('id', '=', target.id)
+    .where('revoked_at', 'is', null)
+    .$if(userId !== undefined, (query) => query.where('user_id', '=', userId ?? ''))
+    .returning('name')
+    .executeTakeFirst()
+  return revoked?.name
+}
+
+/** Revokes every token that the user has in the account. */
+export async function revokeTokensOfMember(
+  queries: Queries,
+  accountId: string,
+  userId: string,
+  now: Date,
+): Promise<void> {
+  await queries
+    .updateTable('api_token')
+    .set({ revoked_at: now })
+    .where('account_id', '=', accountId)
+    .where('user_id', '=', userId)
+    .where('revoked_at', 'is', null)
+    .execute()
+}

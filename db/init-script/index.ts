@@ -1,0 +1,114 @@
+/** Init scripts of accounts. Ids that are no UUID belong to nobody. */
+import type { Transaction } from 'kysely'
+import { isUuid } from '../../domain/uuid.ts'
+import type { Queries } from '../open.ts'
+import { comesAfter, type ListPlace } from '../page.ts'
+import type { Tables } from '../tables.ts'
+
+export interface InitScriptRow {
+  readonly id: string
+  readonly name: string
+  readonly content: string
+  /** Rises with every change, from 1. */
+  readonly generation: number
+  readonly created_at: Date
+  readonly updated_at: Date
+}
+
+const COLUMNS = ['id', 'name', 'content', 'generation', 'created_at', 'updated_at'] as const
+
+/** Newest first, after the given place. */
+export async function listInitScriptRows(
+  queries: Queries,
+  accountId: string,
+  after: ListPlace | undefined,
+  limit: number,
+): Promise<InitScriptRow[]> {
+  return queries
+    .selectFrom('init_script')
+    .select(COLUMNS)
+    .where('account_id', '=', accountId)
+    .where(comesAfter(after))
+    .orderBy('created_at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(limit)
+    .execute()
+}
+
+/** Undefined for unknown ids and those of another account. */
+export async function findInitScript(
+  queries: Queries,
+  accountId: string,
+  id: string,
+): Promise<InitScriptRow | undefined> {
+  if (!isUuid(id)) return undefined
+  return queries
+    .selectFrom('init_script')
+    .select(COLUMNS)
+    .where('account_id', '=', accountId)
+    .where('id', '=', id)
+    .executeTakeFirst()
+}
+
+/** Another script of the account with the name. */
+export async function findInitScriptNamed(
+  queries: Queries,
+  accountId: string,
+  script: Pick<InitScriptRow, 'id' | 'name'>,
+): Promise<Pick<InitScriptRow, 'id'> | undefined> {
+  return queries
+    .selectFrom('init_script')
+    .select('id')
+    .where('account_id', '=', accountId)
+    .where('name', '=', script.name)
+    .where('id', '<>', script.id)
+    .executeTakeFirst()
+}
+
+/** Until the transaction ends nobody else changes scripts of the account, so that a name found free stays free. */
+export async function lockInitScripts(tx: Transaction<Tables>, accountId: string): Promise<void> {
+  await tx
+    .selectFrom('account_quota')
+    .select('name')
+    .where('account_id', '=', accountId)
+    .where('name', '=', 'init_scripts')
+    .forUpdate()
+    .execute()
+}
+
+/** The name must be free: whoever asks holds the quota's lock. */
+export async function insertInitScript(queries: Queries, accountId: string, row: InitScriptRow): Promise<void> {
+  await queries
+    .insertInto('init_script')
+    .values({ account_id: accountId, ...row })
+    .execute()
+}
+
+/** Writes what a change can change; the name must be free, as at `insertInitScript`. */
+export async function updateInitScriptRow(
+  queries: Queries,
+  accountId: string,
+  { id, name, content, generation, updated_at }: InitScriptRow,
+): Promise<void> {
+  await queries
+    .updateTable('init_script')
+    .set({ name, content, generation, updated_at })
+    .where('account_id', '=', accountId)
+    .where('id', '=', id)
+    .execute()
+}
+
+/** The row that was deleted. */
+export async function deleteInitScriptRow(
+  queries: Queries,
+  accountId: string,
+  id: string,
+): Promise<InitScriptRow | undefined> {
+  if (!isUuid(id)) return undefined
+  return queries
+    .deleteFrom('init_script')
+    .where('account_id', '=', accountId)
+    .where('id', '=', id)
+    .returning(COLUMNS)
+    .executeTakeFirst()
+}

@@ -1,0 +1,102 @@
+/** Mails that wait to be sent. They are written in the transaction that decides them and sent afterwards, at least
+ *  once. */
+import type { Queries } from '../open.ts'
+
+/** After this many failures a mail is left alone, with its last error. */
+const MAIL_ATTEMPTS_MAXIMUM = 20
+
+export interface Mail {
+  readonly id: string
+  readonly recipient: string
+  readonly subject: string
+  /** Plain text. */
+  readonly body: string
+  readonly createdAt: Date
+}
+
+/** Free when the mail of the id waits already, or was sent. */
+export async function enqueueMail(queries: Queries, mail: Mail): Promise<void> {
+  await queries
+    .insertInto('email_outbox')
+    .values({
+      id: mail.id,
+      recipient: mail.recipient,
+      subject: mail.subject,
+      body: mail.body,
+      created_at: mail.createdAt,
+      next_attempt_at: mail.createdAt,
+      last_error: null,
+    })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute()
+}
+
+/** Takes the mail that is due longest; nobody else gets it before `leaseUntil`. */
+export async function claimMail(
+  queries: Queries,
+  now: Date,
+  leaseUntil: Date,
+): Promise<(Mail & { readonly attempts: number }) | undefined> {
+  const row = await queries
+    .updateTable('email_outbox')
+    .set((set) => ({ next_attempt_at: leaseUntil, attempts: set('attempts', '+', 1) }))
+    .where('id', '=', (select) =>
+      select
+        .selectFrom('email_outbox')
+        .select('id')
+        .where('sent_at', 'is', null)
+        .where('next_attempt_at', '<=', now)
+        .where('attempts', '<', MAIL_ATTEMPTS_MAXIMUM)
+        .orderBy('next_attempt_at')
+        .limit(1)
+        .forUpdate()
+        .skipLocked(),
+    )
+    .returning(['id', 'recipient', 'subject', 'body', 'created_at', 'attempts'])
+    .executeTakeFirst()
+  return (
+    row && {
+      id: row.id,
+      recipient: row.recipient,
+      subject: row.subject,
+      body: row.body,
+      createdAt: row.created_at,
+      attempts: row.attempts,
+    }
+  )
+}
+
+/** The mail is on its way: its text, which may carry a secret, is forgotten. */
+export async function markMailSent(queries: Queries, id: string, now: Date): Promise<void> {
+  await queries
+    .updateTable('email_outbox')
+    .set({ sent_at: now, body: '', last_error: null })
+    .where('id', '=', id)
+    .execute()
+}
+
+const ERROR_CHARACTERS_MAXIMUM = 1_000
+
+/** It is tried again from `retryAt` on. */
+export async function markMailFailed(queries: Queries, id: string, retryAt: Date, error: string): Promise<void> {
+  await queries
+    .updateTable('email_outbox')
+    .set({ next_attempt_at: retryAt, last_error: error.slice(0, ERROR_CHARACTERS_MAXIMUM) })
+    .where('id', '=', id)
+    .execute()
+}
+
+/** Removes mails that were sent before the instant. */
+export async function forgetOldMails(queries: Queries, before: Date): Promise<void> {
+  await queries.deleteFrom('email_outbox').where('sent_at', '<', before).execute()
+}
+
+/** How many wait, for the metric. */
+export async function countWaitingMails(queries: Queries): Promise<number> {
+  const counted = await queries
+    .selectFrom('email_outbox')
+    .select((select) => select.fn.countAll<number>().as('count'))
+    .where('sent_at', 'is', null)
+    .executeTakeFirstOrThrow()
+  return Number(counted.count)
+}

@@ -1,0 +1,100 @@
+/** Operations that have ended, kept long after their Kubernetes objects are gone. A row never changes. */
+import type { FinishedOperation } from '../../domain/operations.ts'
+import type { Queries } from '../open.ts'
+import { comesAfter, type ListPlace } from '../page.ts'
+
+/** Keeps the operation; the first record of an id stays. */
+export async function recordOperation(
+  db: Queries,
+  accountId: string | null,
+  operation: FinishedOperation,
+): Promise<void> {
+  await db
+    .insertInto('operation_history')
+    .values({
+      id: operation.id,
+      account_id: accountId,
+      kind: operation.kind,
+      status: operation.status,
+      target_type: operation.target.type,
+      target_id: operation.target.id,
+      created_at: new Date(operation.createdAt),
+      finished_at: new Date(operation.finishedAt),
+      body: JSON.stringify(operation),
+    })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute()
+}
+
+/** Undefined for unknown ids and those of another account. */
+export async function findOperation(
+  db: Queries,
+  accountId: string | null,
+  id: string,
+): Promise<FinishedOperation | undefined> {
+  const row = await db
+    .selectFrom('operation_history')
+    .select('body')
+    .where('id', '=', id)
+    .where('account_id', accountId === null ? 'is' : '=', accountId)
+    .executeTakeFirst()
+  return row?.body as FinishedOperation | undefined // written by recordOperation only
+}
+
+export interface OperationFilter {
+  /** Only what comes after, newest first. */
+  readonly after: ListPlace | undefined
+  readonly ids: readonly string[] | undefined
+  readonly status: string | undefined
+  readonly target: FinishedOperation['target'] | undefined
+  readonly limit: number
+}
+
+/** Of one account, newest first. */
+export async function listOperationRows(
+  db: Queries,
+  accountId: string,
+  { after, ids, status, target, limit }: OperationFilter,
+): Promise<FinishedOperation[]> {
+  if (ids?.length === 0) return []
+  let query = db
+    .selectFrom('operation_history')
+    .select('body')
+    .where('account_id', '=', accountId)
+    .where(comesAfter(after))
+  if (ids !== undefined) query = query.where('id', 'in', ids)
+  if (status !== undefined) query = query.where('status', '=', status)
+  if (target !== undefined) query = query.where('target_type', '=', target.type).where('target_id', '=', target.id)
+  const rows = await query.orderBy('created_at', 'desc').orderBy('id', 'desc').limit(limit).execute()
+  return rows.map((row) => row.body as FinishedOperation) // written by recordOperation only
+}
+
+/** Of whatever account, or of the platform. */
+export async function findOperationOfAny(db: Queries, id: string): Promise<FinishedOperation | undefined> {
+  const row = await db.selectFrom('operation_history').select('body').where('id', '=', id).executeTakeFirst()
+  return row?.body as FinishedOperation | undefined // written by recordOperation only
+}
+
+export interface OperatorFilter {
+  /** Only what comes after, newest first. */
+  readonly after: ListPlace | undefined
+  readonly kind: string | undefined
+  readonly status: string | undefined
+  readonly target: FinishedOperation['target'] | undefined
+  readonly createdBefore: Date | undefined
+  readonly limit: number
+}
+
+/** Of all accounts and the platform, newest first. */
+export async function listOperationRowsOfAll(
+  db: Queries,
+  { after, kind, status, target, createdBefore, limit }: OperatorFilter,
+): Promise<FinishedOperation[]> {
+  let query = db.selectFrom('operation_history').select('body').where(comesAfter(after))
+  if (kind !== undefined) query = query.where('kind', '=', kind)
+  if (status !== undefined) query = query.where('status', '=', status)
+  if (target !== undefined) query = query.where('target_type', '=', target.type).where('target_id', '=', target.id)
+  if (createdBefore !== undefined) query = query.where('created_at', '<', createdBefore)
+  const rows = await query.orderBy('created_at', 'desc').orderBy('id', 'desc').limit(limit).execute()
+  return rows.map((row) => row.body as FinishedOperation) // written by recordOperation only
+}

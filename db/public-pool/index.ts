@@ -1,0 +1,349 @@
+/** Public addresses: the pools as PublicPool objects say they are, and who has which of their addresses. A pool hands
+ *  out its numbers in
+ *  order; what was given back rests until every number of the zone's pools has been out, and then the one that has
+ *  rested longest goes
+ *  first. Neither looks at more than one row, however large the pool. */
+import { type Expression, type Selectable, sql, type Transaction } from 'kysely'
+import { conflict, type Problem, unavailable } from '../../domain/problem.ts'
+import {
+  poolAddress,
+  type PoolNetwork,
+  type PoolState,
+  poolTotal,
+  type PoolUse,
+  type PublicAddress,
+} from '../../domain/public-pool.ts'
+import type { Queries } from '../open.ts'
+import type { Holding } from '../account/quotas.ts'
+import type { Tables } from '../tables.ts'
+
+export interface Pool extends Omit<PoolNetwork, 'isPrivate'> {
+  readonly id: string
+  readonly zone: string
+  readonly state: PoolState
+}
+
+/** Brings the mirror up to date; network and use of a pool never change.
+ *  Throws the Problem `in_use` (409) when the network overlaps another pool's; the transaction must then be rolled
+ *  back. */
+export async function mirrorPool(tx: Transaction<Tables>, pool: Pool): Promise<void> {
+  const updated = await tx
+    .updateTable('public_pool')
+    .set({ state: pool.state })
+    .where('id', '=', pool.id)
+    .executeTakeFirst()
+  if (updated.numUpdatedRows > 0n) return
+  const { id, zone, family, cidr, use, state, gateway = null } = pool
+  const made = await tx
+    .insertInto('public_pool')
+    .values({ id, zone, family, cidr, use, state, gateway, total: poolTotal(cidr) })
+    .onConflict((clash) => clash.doNothing())
+    .executeTakeFirst()
+  if (made.numInsertedOrUpdatedRows === 0n) throw poolOverlap(cidr, await findOverlap(tx, pool))
+}
+
+const findOverlap = async (db: Queries, { id, cidr }: Pick<Pool, 'id' | 'cidr'>): Promise<string> =>
+  (
+    await db
+      .selectFrom('public_pool')
+      .select('id')
+      .where('id', '<>', id)
+      .where(sql<boolean>`cidr && ${cidr}::cidr`)
+      .orderBy('id')
+      .executeTakeFirst()
+  )?.id ?? ''
+
+/** 409 that names the other pool; `id` is empty when that one has gone meanwhile. */
+export const poolOverlap = (cidr: string, id: string): Problem =>
+  conflict(
+    'in_use',
+    `The network ${cidr} overlaps that of another pool.`,
+    id === '' ? {} : { resource: { type: 'public_pool', id } },
+  )
+
+/** Forgets a pool that nobody has an address of, with those that were replaced and led on until now. True when it is
+ *  gone. */
+export async function forgetPool(tx: Transaction<Tables>, id: string): Promise<boolean> {
+  const pool = await tx.selectFrom('public_pool').select('id').where('id', '=', id).forUpdate().executeTakeFirst()
+  if (pool === undefined) return true
+  await tx.deleteFrom('public_address').where('pool_id', '=', id).where('is_current', '=', false).execute()
+  if (
+    (await tx.selectFrom('public_address').select('index').where('pool_id', '=', id).limit(1).executeTakeFirst()) !==
+    undefined
+  )
+    return false
+  await tx.deleteFrom('public_pool').where('id', '=', id).execute()
+  return true
+}
+
+/** Undefined for a pool that was never taken over. */
+export async function findPool(db: Queries, id: string): Promise<Pool | undefined> {
+  const row = await db.selectFrom('public_pool').selectAll().where('id', '=', id).executeTakeFirst()
+  return row && toPool(row)
+}
+
+const toPool = ({ id, zone, family, cidr, use, state, gateway }: Selectable<Tables['public_pool']>): Pool => ({
+  id,
+  zone,
+  family,
+  cidr,
+  use,
+  state,
+  ...(gateway === null ? {} : { gateway }),
+})
+
+/** How many addresses of each pool somebody uses; those that were replaced do not count. Pools without any are missing.
+ */
+export async function countAllocated(db: Queries, pools: readonly string[]): Promise<ReadonlyMap<string, number>> {
+  if (pools.length === 0) return new Map()
+  const rows = await db
+    .selectFrom('public_address')
+    .select(['pool_id', (row) => row.fn.countAll<number>().as('count')])
+    .where('pool_id', 'in', [...pools])
+    .where('is_current', '=', true)
+    .groupBy('pool_id')
+    .execute()
+  return new Map(rows.map((row) => [row.pool_id, Number(row.count)]))
+}
+
+/** The verified owners of accounts that have addresses of the pool, each once. */
+export async function listHolderMails(db: Queries, pool: string): Promise<readonly string[]> {
+  const rows = await db
+    .selectFrom('public_address')
+    .innerJoin('membership', 'membership.account_id', 'public_address.account_id')
+    .innerJoin('app_user', 'app_user.id', 'membership.user_id')
+    .select('app_user.email')
+    .distinct()
+    .where('public_address.pool_id', '=', pool)
+    .where('public_address.is_current', '=', true)
+    .where('membership.role', '=', 'owner')
+    .where('app_user.email_verified_at', 'is not', null)
+    .where('app_user.disabled_at', 'is', null)
+    .orderBy('app_user.email')
+    .execute()
+  return rows.map(({ email }) => email)
+}
+
+/** An address as its holder has it. */
+export interface HeldAddress extends PublicAddress {
+  readonly use: PoolUse
+  /** False when another one has replaced it: it leads to its holder all the same. */
+  readonly isCurrent: boolean
+  /** Its pool hands out nothing any more. */
+  readonly isDraining: boolean
+}
+
+/** Of each use the current one first. */
+export const listAddresses = async (db: Queries, holding: Holding): Promise<readonly HeldAddress[]> =>
+  (await heldAddresses(db, holding).execute()).map(toHeldAddress)
+
+/** The query of `listAddresses`, also as part of another that says by its own columns whose they are. */
+export const heldAddresses = (
+  db: Queries,
+  { accountId, holder }: { readonly [Name in keyof Holding]: string | Expression<string> },
+) =>
+  db
+    .selectFrom('public_address')
+    .innerJoin('public_pool', 'public_pool.id', 'public_address.pool_id')
+    .select(HELD)
+    .where('public_address.account_id', '=', accountId)
+    .where('public_address.holder', '=', holder)
+    .orderBy('public_address.use')
+    .orderBy('public_address.is_current', 'desc')
+    .orderBy('public_address.index')
+    .orderBy('public_address.pool_id')
+
+const HELD = [
+  'public_address.index',
+  'public_address.use',
+  'public_address.is_current',
+  'public_pool.family',
+  'public_pool.cidr',
+  'public_pool.gateway',
+  'public_pool.state',
+] as const
+export type HeldRow = Pick<Selectable<Tables['public_address']>, 'index' | 'use' | 'is_current'> &
+  Pick<Selectable<Tables['public_pool']>, 'family' | 'cidr' | 'gateway' | 'state'>
+
+/** Of a row that `heldAddresses` selects. */
+export const toHeldAddress = ({ index, use, is_current, family, cidr, gateway, state }: HeldRow): HeldAddress => ({
+  ...poolAddress({ family, cidr, ...(gateway === null ? {} : { gateway }) }, index),
+  use,
+  isCurrent: is_current,
+  isDraining: state !== 'active',
+})
+
+/** Whether the zone has pools of the use, whatever their state. */
+const hasPools = async (db: Queries, zone: string, use: PoolUse): Promise<boolean> =>
+  (await db
+    .selectFrom('public_pool')
+    .select('id')
+    .where('zone', '=', zone)
+    .where('use', '=', use)
+    .limit(1)
+    .executeTakeFirst()) !== undefined
+
+/** Whether an address could be had at this moment. */
+export async function hasFreeAddress(db: Queries, zone: string, use: PoolUse): Promise<boolean> {
+  const row = await db
+    .selectFrom('public_pool')
+    .select('id')
+    .where('zone', '=', zone)
+    .where('use', '=', use)
+    .where('state', '=', 'active')
+    .where((pool) =>
+      pool.or([
+        pool('next_index', '<', pool.ref('total')),
+        pool.exists(
+          pool
+            .selectFrom('public_address')
+            .select('public_address.index')
+            .whereRef('public_address.pool_id', '=', 'public_pool.id')
+            .where('holder', 'is', null),
+        ),
+      ]),
+    )
+    .limit(1)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+/** 503 for an address that the zone cannot give. */
+export const noFreeAddress = (
+  zone: string,
+  use: PoolUse,
+  remedy = 'Choose another zone, or try again later.',
+): Problem =>
+  unavailable(
+    'no_free_address',
+    `Zone ${zone} has no free ${use === 'server_ipv6_prefix' ? 'IPv6 prefix' : 'public IPv4 address'} now. ${remedy}`,
+  )
+
+/** Makes an address of an active pool of the zone the holder's current one; the one that it had goes on leading to it.
+ *  The last claim of a transaction: the row of the pool stays locked until its end.
+ *  Throws the Problem `no_free_address` (503) when every pool is empty. */
+export async function takeAddress(
+  tx: Transaction<Tables>,
+  { zone, use, accountId, holder }: Holding & { readonly zone: string; readonly use: PoolUse },
+): Promise<void> {
+  await tx
+    .updateTable('public_address')
+    .set({ is_current: false })
+    .where('account_id', '=', accountId)
+    .where('holder', '=', holder)
+    .where('use', '=', use)
+    .where('is_current', '=', true)
+    .execute()
+  const held = { account_id: accountId, holder, is_current: true }
+  const fresh = await tx
+    .updateTable('public_pool')
+    .set((row) => ({ next_index: row('next_index', '+', 1) }))
+    .where('id', '=', (pool) =>
+      pool
+        .selectFrom('public_pool')
+        .select('id')
+        .where('zone', '=', zone)
+        .where('use', '=', use)
+        .where('state', '=', 'active')
+        .whereRef('next_index', '<', 'total')
+        .orderBy('id')
+        .limit(1)
+        .forUpdate(),
+    )
+    .returningAll()
+    .executeTakeFirst()
+  if (fresh !== undefined) {
+    const index = fresh.next_index - 1
+    await tx
+      .insertInto('public_address')
+      .values({ pool_id: fresh.id, index, use, address: poolAddress(toPool(fresh), index).address, ...held })
+      .execute()
+    return
+  }
+  const rested = await tx
+    .selectFrom('public_address')
+    .innerJoin('public_pool', 'public_pool.id', 'public_address.pool_id')
+    .select(['public_address.pool_id', 'public_address.index'])
+    .where('public_pool.zone', '=', zone)
+    .where('public_pool.use', '=', use)
+    .where('public_pool.state', '=', 'active')
+    .where('public_address.holder', 'is', null)
+    .orderBy('public_address.released_number')
+    .limit(1)
+    .forUpdate('public_address')
+    .skipLocked()
+    .executeTakeFirst()
+  if (rested === undefined) throw noFreeAddress(zone, use)
+  await tx
+    .updateTable('public_address')
+    .set(held)
+    .where('pool_id', '=', rested.pool_id)
+    .where('index', '=', rested.index)
+    .execute()
+}
+
+/** Of a server: a /64 in a zone that has prefixes to give, and the IPv4 address that was asked for. In the order of the
+ *  uses, so that transactions lock pools in one order. */
+export async function claimAddresses(
+  tx: Transaction<Tables>,
+  holding: Holding,
+  { zone, publicIpv4 = false }: { readonly zone: string; readonly publicIpv4?: boolean | undefined },
+): Promise<readonly HeldAddress[]> {
+  const known = await listAddresses(tx, holding)
+  const missing = (await usesOf(tx, { zone, publicIpv4 })).filter(
+    (use) => !known.some((address) => address.use === use && address.isCurrent),
+  )
+  for (const use of missing) await takeAddress(tx, { ...holding, zone, use })
+  return missing.length === 0 ? known : listAddresses(tx, holding)
+}
+
+/** The same for new holders. Answers the addresses by holder; those that have none are missing. */
+export async function claimFirstAddresses(
+  tx: Transaction<Tables>,
+  holdings: readonly Holding[],
+  demand: { readonly zone: string; readonly publicIpv4?: boolean | undefined },
+): Promise<ReadonlyMap<string, readonly HeldAddress[]>> {
+  const uses = await usesOf(tx, demand)
+  for (const use of uses) for (const holding of holdings) await takeAddress(tx, { ...holding, zone: demand.zone, use })
+  const addresses = new Map<string, readonly HeldAddress[]>()
+  if (uses.length > 0) for (const holding of holdings) addresses.set(holding.holder, await listAddresses(tx, holding))
+  return addresses
+}
+
+const usesOf = async (
+  tx: Transaction<Tables>,
+  { zone, publicIpv4 = false }: { readonly zone: string; readonly publicIpv4?: boolean | undefined },
+): Promise<readonly PoolUse[]> => [
+  ...(publicIpv4 ? (['server_ipv4'] as const) : []),
+  ...((await hasPools(tx, zone, 'server_ipv6_prefix')) ? (['server_ipv6_prefix'] as const) : []),
+]
+
+/** The addresses of the one holder become the other's, in place of all that it has. */
+export async function passAddresses(
+  tx: Transaction<Tables>,
+  { accountId, holder: from }: Holding,
+  to: string,
+): Promise<void> {
+  await releaseAddresses(tx, { accountId, holder: to })
+  await tx
+    .updateTable('public_address')
+    .set({ holder: to })
+    .where('account_id', '=', accountId)
+    .where('holder', '=', from)
+    .execute()
+}
+
+/** Frees all addresses of the holder, those that were replaced too. Nothing when that was done before. */
+export async function releaseAddresses(tx: Transaction<Tables>, { accountId, holder }: Holding): Promise<void> {
+  await tx
+    .updateTable('public_address')
+    .set({
+      account_id: null,
+      holder: null,
+      is_current: false,
+      released_number: sql<number>`nextval('public_address_release')`,
+    })
+    .where('account_id', '=', accountId)
+    .where('holder', '=', holder)
+    .execute()
+}

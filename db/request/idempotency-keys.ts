@@ -1,0 +1,79 @@
+/** Idempotency-Keys of accounts and what their requests were answered. A row without a status is of a request that is
+ *  open. */
+import type { Database } from '../open.ts'
+
+export interface KeyOf {
+  readonly accountId: string
+  readonly key: string
+}
+
+export type Remembered =
+  | { readonly is: 'new' }
+  | { readonly is: 'open'; readonly hash: string }
+  | { readonly is: 'answered'; readonly hash: string; readonly status: number; readonly body: string }
+
+const KEPT_MILLISECONDS = 24 * 3_600_000
+
+/** Takes the key for the request of the hash; says who has it when somebody has. */
+export async function takeIdempotencyKey(
+  db: Database,
+  { accountId, key }: KeyOf,
+  hash: string,
+  now: Date,
+): Promise<Remembered> {
+  const row = { account_id: accountId, key, request_hash: hash, created_at: now, status: null, body: null }
+  const oldest = new Date(now.getTime() - KEPT_MILLISECONDS)
+  // One statement, so that of two requests at the same moment one is the first. A key of yesterday is a new one.
+  const taken = await db
+    .insertInto('idempotency_key')
+    .values(row)
+    .onConflict((on) =>
+      on.columns(['account_id', 'key']).doUpdateSet(row).where('idempotency_key.created_at', '<', oldest),
+    )
+    .returning('key')
+    .executeTakeFirst()
+  if (taken !== undefined) return { is: 'new' }
+  const found = await db
+    .selectFrom('idempotency_key')
+    .select(['request_hash', 'status', 'body'])
+    .where('account_id', '=', accountId)
+    .where('key', '=', key)
+    .executeTakeFirst()
+  if (found === undefined) return takeIdempotencyKey(db, { accountId, key }, hash, now) // released in between
+  const { request_hash, status, body } = found
+  return status === null || body === null
+    ? { is: 'open', hash: request_hash }
+    : { is: 'answered', hash: request_hash, status, body }
+}
+
+/** Keeps the answer: whoever sends the key again gets it. */
+export async function answerIdempotencyKey(
+  db: Database,
+  { accountId, key }: KeyOf,
+  { status, body }: { readonly status: number; readonly body: string },
+): Promise<void> {
+  await db
+    .updateTable('idempotency_key')
+    .set({ status, body })
+    .where('account_id', '=', accountId)
+    .where('key', '=', key)
+    .execute()
+}
+
+/** Gives a key back whose request came to nothing; one that was answered stays. */
+export async function releaseIdempotencyKey(db: Database, { accountId, key }: KeyOf): Promise<void> {
+  await db
+    .deleteFrom('idempotency_key')
+    .where('account_id', '=', accountId)
+    .where('key', '=', key)
+    .where('status', 'is', null)
+    .execute()
+}
+
+/** Keys older than a day. */
+export async function forgetIdempotencyKeys(db: Database, now: Date): Promise<void> {
+  await db
+    .deleteFrom('idempotency_key')
+    .where('created_at', '<', new Date(now.getTime() - KEPT_MILLISECONDS))
+    .execute()
+}

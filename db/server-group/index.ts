@@ -1,0 +1,318 @@
+/** Server groups of accounts. The row is what servers are placed by: whoever adds a member or removes the group locks
+ *  it first, so that
+ *  a group never goes while a server comes. A server is a member as long as it holds room on a node. */
+import type { Selectable, Transaction } from 'kysely'
+import { evacueeKey, type GroupOfOthers } from '../../domain/evacuation.ts'
+import type { Apartness, Place, Spread } from '../../domain/placement.ts'
+import { badField, conflict } from '../../domain/problem.ts'
+import type { Queries } from '../open.ts'
+import { comesAfter, type ListPlace } from '../page.ts'
+import { giveBackQuotas, takeQuotas } from '../account/quotas.ts'
+import type { Tables } from '../tables.ts'
+
+export interface GroupId {
+  readonly accountId: string
+  readonly groupId: string
+}
+
+export interface ServerGroup {
+  readonly id: string
+  readonly name: string
+  /** Null for a group whose members live in several zones of the region. */
+  readonly zone: string | null
+  readonly region: string
+  readonly spread: Spread
+  readonly isStrict: boolean
+  /** Rises with every change, from 1. */
+  readonly generation: number
+  readonly createdAt: Date
+}
+
+export interface ServerGroupMember extends Place {
+  readonly serverId: string
+}
+
+const holderOf = (groupId: string): string => `server_group/${groupId}`
+const toGroup = ({
+  id,
+  name,
+  zone,
+  region,
+  spread,
+  is_strict,
+  generation,
+  created_at,
+}: Selectable<Tables['server_group']>): ServerGroup => ({
+  id,
+  name,
+  zone,
+  region,
+  spread,
+  isStrict: is_strict,
+  generation,
+  createdAt: created_at,
+})
+
+/** Makes the group, once: one that is there stays as it is. Throws the Problems `quota_exceeded` (422) and `name_taken`
+ *  (409). */
+export async function addServerGroup(tx: Transaction<Tables>, accountId: string, group: ServerGroup): Promise<void> {
+  await takeQuotas(tx, { accountId, holder: holderOf(group.id), amounts: { server_groups: 1 } })
+  const { id, name, zone, region, spread, isStrict, generation, createdAt } = group
+  const added = await tx
+    .insertInto('server_group')
+    .values({
+      account_id: accountId,
+      id,
+      name,
+      zone,
+      region,
+      spread,
+      is_strict: isStrict,
+      generation,
+      created_at: createdAt,
+    })
+    .onConflict((conflicting) => conflicting.doNothing())
+    .executeTakeFirst()
+  if (added.numInsertedOrUpdatedRows === 0n) await requireFreeName(tx, { accountId, groupId: id }, name)
+}
+
+/** Throws the Problem `name_taken` (409). Free when it is called so already. */
+export async function renameServerGroup(
+  tx: Transaction<Tables>,
+  group: GroupId,
+  name: string,
+): Promise<ServerGroup | undefined> {
+  // The account's quota row makes changes of names come one after another. It is always locked before the group.
+  await tx
+    .selectFrom('account_quota')
+    .select('name')
+    .where('account_id', '=', group.accountId)
+    .where('name', '=', 'server_groups')
+    .forUpdate()
+    .execute()
+  const before = await lockServerGroup(tx, group)
+  if (before === undefined || before.name === name) return before
+  await requireFreeName(tx, group, name)
+  const row = await tx
+    .updateTable('server_group')
+    .set((columns) => ({ name, generation: columns('generation', '+', 1) }))
+    .where('account_id', '=', group.accountId)
+    .where('id', '=', group.groupId)
+    .returningAll()
+    .executeTakeFirstOrThrow()
+  return toGroup(row)
+}
+
+async function requireFreeName(tx: Transaction<Tables>, { accountId, groupId }: GroupId, name: string): Promise<void> {
+  const taken = await tx
+    .selectFrom('server_group')
+    .select('id')
+    .where('account_id', '=', accountId)
+    .where('name', '=', name)
+    .where('id', '<>', groupId)
+    .executeTakeFirst()
+  if (taken !== undefined)
+    throw conflict('name_taken', 'The account has a server group of this name.', {
+      resource: { type: 'server_group', id: taken.id },
+    })
+}
+
+/** Free when it is not there. Throws the Problem `in_use` (409) while it has members. */
+export async function removeServerGroup(
+  tx: Transaction<Tables>,
+  { accountId, groupId }: GroupId,
+): Promise<ServerGroup | undefined> {
+  await giveBackQuotas(tx, { accountId, holder: holderOf(groupId) })
+  const group = await lockServerGroup(tx, { accountId, groupId })
+  if (group === undefined) return undefined
+  const [count = 0] = (await countMembers(tx, accountId, [groupId])).values()
+  if (count > 0)
+    throw conflict(
+      'in_use',
+      `The group has ${count} ${count === 1 ? 'server' : 'servers'}. Delete ${count === 1 ? 'it' : 'them'} first.`,
+      { resource: { type: 'server_group', id: groupId } },
+    )
+  await tx.deleteFrom('server_group').where('account_id', '=', accountId).where('id', '=', groupId).execute()
+  return group
+}
+
+async function lockServerGroup(
+  tx: Transaction<Tables>,
+  { accountId, groupId }: GroupId,
+): Promise<ServerGroup | undefined> {
+  const row = await tx
+    .selectFrom('server_group')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .where('id', '=', groupId)
+    .forUpdate()
+    .executeTakeFirst()
+  return row && toGroup(row)
+}
+
+/** What keeps a server apart from the other members, until the transaction ends. `at` is where it shall live.
+ *  Throws 400 when the account has no such group, or not there. */
+export async function lockApartness(
+  tx: Transaction<Tables>,
+  group: GroupId,
+  {
+    serverId,
+    zone,
+    region,
+  }: { readonly serverId: string; readonly zone: string; readonly region?: string | undefined },
+): Promise<Apartness> {
+  const found = await lockServerGroup(tx, group)
+  if (found === undefined) throw badField('server_group_id', 'the account has no such server group')
+  if (found.zone === null ? region !== undefined && region !== found.region : found.zone !== zone)
+    throw badField('server_group_id', `the group is for servers in ${found.zone ?? found.region}`)
+  const others = (await listMembers(tx, group)).filter((member) => member.serverId !== serverId)
+  return {
+    spread: found.spread,
+    isStrict: found.isStrict,
+    members: [...others, ...(await listDestinations(tx, group, serverId))],
+  }
+}
+
+/** Oldest first. */
+export async function listMembers(db: Queries, { accountId, groupId }: GroupId): Promise<readonly ServerGroupMember[]> {
+  const rows = await db
+    .selectFrom('placement')
+    .innerJoin('node_capacity', 'node_capacity.node', 'placement.node')
+    .select(['placement.server_id', 'placement.node', 'placement.zone', 'node_capacity.rack'])
+    .where('placement.account_id', '=', accountId)
+    .where('placement.group_id', '=', groupId)
+    .orderBy('placement.claimed_at')
+    .orderBy('placement.server_id')
+    .execute()
+  return rows.map(({ server_id, node, zone, rack }) => ({ serverId: server_id, node, zone, rack }))
+}
+
+/** Where other members are on their way to. */
+async function listDestinations(
+  db: Queries,
+  { accountId, groupId }: GroupId,
+  serverId: string,
+): Promise<readonly Place[]> {
+  return db
+    .selectFrom('placement_target as target')
+    .innerJoin('placement', (join) =>
+      join
+        .onRef('placement.account_id', '=', 'target.account_id')
+        .onRef('placement.server_id', '=', 'target.server_id'),
+    )
+    .innerJoin('node_capacity', 'node_capacity.node', 'target.node')
+    .select(['target.node', 'target.zone', 'node_capacity.rack'])
+    .where('placement.account_id', '=', accountId)
+    .where('placement.group_id', '=', groupId)
+    .where('target.server_id', '<>', serverId)
+    .execute()
+}
+
+/** The groups of the servers that live on the node, as far as they have other members, by `evacueeKey`. Nothing is
+ *  locked: the answer is of an instant. */
+export async function listGroupsOn(db: Queries, node: string): Promise<ReadonlyMap<string, GroupOfOthers>> {
+  const rows = await db
+    .selectFrom('placement as own')
+    .where('own.node', '=', node)
+    .innerJoin('server_group', (join) =>
+      join.onRef('server_group.account_id', '=', 'own.account_id').onRef('server_group.id', '=', 'own.group_id'),
+    )
+    .innerJoin('placement as other', (join) =>
+      join
+        .onRef('other.account_id', '=', 'own.account_id')
+        .onRef('other.group_id', '=', 'own.group_id')
+        .onRef('other.server_id', '<>', 'own.server_id'),
+    )
+    .leftJoin('placement_target as target', (join) =>
+      join.onRef('target.account_id', '=', 'other.account_id').onRef('target.server_id', '=', 'other.server_id'),
+    )
+    .innerJoin('node_capacity as place', (join) =>
+      join.on((on) =>
+        on.or([on('place.node', '=', on.ref('other.node')), on('place.node', '=', on.ref('target.node'))]),
+      ),
+    )
+    .select([
+      'own.account_id',
+      'own.server_id',
+      'server_group.spread',
+      'server_group.is_strict',
+      'other.server_id as other_id',
+      'place.node',
+      'place.zone',
+      'place.rack',
+    ])
+    .orderBy('own.account_id')
+    .orderBy('own.server_id')
+    .orderBy('other.server_id')
+    .orderBy('place.node')
+    .execute()
+  const byServer = Map.groupBy(rows, ({ account_id, server_id }) => evacueeKey(account_id, server_id))
+  return new Map(
+    [...byServer].flatMap(([key, [first, ...rest]]) =>
+      first === undefined
+        ? []
+        : [
+            [
+              key,
+              {
+                spread: first.spread,
+                isStrict: first.is_strict,
+                others: [first, ...rest].map(({ other_id, node: at, zone, rack }) => ({
+                  serverId: other_id,
+                  node: at,
+                  zone,
+                  rack,
+                })),
+              },
+            ],
+          ],
+    ),
+  )
+}
+
+/** By the id of the group; groups without members are not in it. */
+export async function countMembers(
+  db: Queries,
+  accountId: string,
+  groupIds: readonly string[],
+): Promise<ReadonlyMap<string, number>> {
+  if (groupIds.length === 0) return new Map()
+  const rows = await db
+    .selectFrom('placement')
+    .select((columns) => ['group_id', columns.fn.countAll<number>().as('count')])
+    .where('account_id', '=', accountId)
+    .where('group_id', 'in', groupIds)
+    .groupBy('group_id')
+    .execute()
+  return new Map(rows.map(({ group_id, count }) => [group_id ?? '', count]))
+}
+
+/** Undefined for unknown ids and those of another account. */
+export async function findServerGroup(db: Queries, { accountId, groupId }: GroupId): Promise<ServerGroup | undefined> {
+  const row = await db
+    .selectFrom('server_group')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .where('id', '=', groupId)
+    .executeTakeFirst()
+  return row && toGroup(row)
+}
+
+/** Newest first, after the given place. */
+export async function listServerGroups(
+  db: Queries,
+  accountId: string,
+  after: ListPlace | undefined,
+  limit: number,
+): Promise<readonly ServerGroup[]> {
+  const rows = await db
+    .selectFrom('server_group')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .where(comesAfter(after))
+    .orderBy('created_at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(limit)
+    .execute()
+  return rows.map(toGroup)
+}

@@ -1,0 +1,184 @@
+/** Changes of a server's size. While one is under way the server holds the larger of both sizes in every respect, so
+ *  that it can end either
+ *  way without asking anybody again: what it was cannot have been sold meanwhile, and what it shall be is there. */
+import { sql, type Transaction } from 'kysely'
+import { difference, largest, type Room } from '../../domain/placement.ts'
+import { conflict, Unavailable } from '../../domain/problem.ts'
+import { serverQuota, storageQuota } from '../../domain/quota.ts'
+import { UNMADE } from '../../domain/server-rules.ts'
+import { reserveTarget } from './moves.ts'
+import { addRoom, columnsOf, findPlacement, giveBackRoom, roomOf } from '../placement/placement.ts'
+import { changeQuotas } from '../account/quotas.ts'
+import { serverHolder, storageHolder } from './holders.ts'
+import { findSizeChange, type SizeChange } from './size-changes.ts'
+import type { Tables } from '../tables.ts'
+
+interface SizeChangeId {
+  readonly accountId: string
+  readonly serverId: string
+  readonly operationId: string
+}
+
+type SizeWish = SizeChangeId &
+  Room & {
+    readonly cpuPool?: string | undefined
+    /** Where the server cannot be moved to. */
+    readonly excludedNodes?: readonly string[]
+  }
+
+/** Takes what the server needs to have the plan's cores and memory and a boot storage of at least `storageGibibytes`,
+ *  once: an earlier
+ *  beginning of the operation is the answer as it stands. The boot storage never shrinks. The room is taken on the
+ *  server's own node, or held on
+ *  another of its zone that is not excluded: then the operation moves the server there, and the server has its own size
+ *  until it has arrived.
+ *  Throws the Problems `state_not_allowed` (409) while another change is under way or the server holds nothing,
+ *  `quota_exceeded` (422) and
+ *  `no_capacity` (503) when no node of the zone has the room. */
+export async function beginSizeChange(
+  tx: Transaction<Tables>,
+  { cpuPool, excludedNodes, ...change }: SizeWish,
+  now: Date,
+): Promise<SizeChange> {
+  const known = await findSizeChange(tx, change)
+  if (known?.operationId === change.operationId) return known
+  const resource = { type: 'server', id: change.serverId }
+  const busy = conflict('state_not_allowed', 'The plan of the server is being changed. Try again in a minute.', {
+    resource,
+  })
+  if (known !== undefined) throw busy
+  const placement = await findPlacement(tx, change)
+  if (placement === undefined) throw conflict('state_not_allowed', UNMADE, { resource })
+  const before = justRoom(placement)
+  const after = { ...justRoom(change), storageGibibytes: Math.max(before.storageGibibytes, change.storageGibibytes) }
+  const held = largest(before, after)
+  // first of all, as everywhere: whoever locks quotas later may wait for one who waits for it
+  await holdQuotas(tx, change, held)
+  const begun = await tx
+    .insertInto('size_change')
+    .values({
+      account_id: change.accountId,
+      server_id: change.serverId,
+      operation_id: change.operationId,
+      began_at: now,
+      cores_before: before.cores,
+      memory_mebibytes_before: before.memoryMebibytes,
+      storage_gibibytes_before: before.storageGibibytes,
+      cores_after: after.cores,
+      memory_mebibytes_after: after.memoryMebibytes,
+      storage_gibibytes_after: after.storageGibibytes,
+    })
+    .onConflict((conflicting) => conflicting.doNothing())
+    .executeTakeFirst()
+  if (begun.numInsertedOrUpdatedRows === 0n) throw busy
+  const { numUpdatedRows } = await tx
+    .updateTable('placement')
+    .set(columnsOf(held))
+    .where('account_id', '=', change.accountId)
+    .where('server_id', '=', change.serverId)
+    .where('node', '=', placement.node)
+    .where('cores', '=', before.cores)
+    .where('memory_mebibytes', '=', before.memoryMebibytes)
+    .where('storage_gibibytes', '=', before.storageGibibytes)
+    .executeTakeFirst()
+  if (numUpdatedRows === 0n) throw busy
+  // With the placement's row locked: a move holds room by the size that the server had.
+  const isMoving = await tx
+    .selectFrom('placement_target')
+    .select('operation_id')
+    .where('account_id', '=', change.accountId)
+    .where('server_id', '=', change.serverId)
+    .executeTakeFirst()
+  if (isMoving !== undefined) throw busy
+  if (!(await addRoom(tx, placement.node, difference(held, before), { cpuPool }))) {
+    await tx
+      .updateTable('placement')
+      .set(columnsOf(before))
+      .where('account_id', '=', change.accountId)
+      .where('server_id', '=', change.serverId)
+      .execute()
+    await reserveTarget(tx, { ...change, cpuPool, ...(excludedNodes === undefined ? {} : { excludedNodes }) }, now)
+  }
+  return { operationId: change.operationId, before, after }
+}
+
+/** As `beginSizeChange` where the server's own node has the room. Where only others have it nothing is taken: which of
+ *  them reach the disk is for
+ *  the operation to find out. Throws what that does. */
+export async function acceptSizeChange(tx: Transaction<Tables>, change: SizeWish, now: Date): Promise<SizeChange> {
+  await sql`savepoint size_change`.execute(tx)
+  const begun = await beginSizeChange(tx, change, now)
+  const elsewhere = await tx
+    .selectFrom('placement_target')
+    .select('node')
+    .where('account_id', '=', change.accountId)
+    .where('server_id', '=', change.serverId)
+    .executeTakeFirst()
+  await (elsewhere === undefined ? sql`release savepoint size_change` : sql`rollback to savepoint size_change`).execute(
+    tx,
+  )
+  return begun
+}
+
+/** The server has its new size, or its old one again; what it holds beyond is given back. Free when that was done
+ *  before.
+ *  `grownGibibytes` is what the boot storage has come to all the same. */
+export async function endSizeChange(
+  tx: Transaction<Tables>,
+  {
+    isDone,
+    grownGibibytes = 0,
+    ...id
+  }: SizeChangeId & { readonly isDone: boolean; readonly grownGibibytes?: number | undefined },
+): Promise<void> {
+  const change = await findSizeChange(tx, id)
+  if (change?.operationId !== id.operationId) return
+  const placement = await tx
+    .selectFrom('placement')
+    .selectAll()
+    .where('account_id', '=', id.accountId)
+    .where('server_id', '=', id.serverId)
+    .executeTakeFirstOrThrow()
+  const held = largest(change.before, change.after)
+  const size = isDone
+    ? change.after
+    : {
+        ...change.before,
+        storageGibibytes: Math.min(held.storageGibibytes, Math.max(change.before.storageGibibytes, grownGibibytes)),
+      }
+  await holdQuotas(tx, id, size)
+  const ended = await tx
+    .deleteFrom('size_change')
+    .where('account_id', '=', id.accountId)
+    .where('server_id', '=', id.serverId)
+    .where('operation_id', '=', id.operationId)
+    .executeTakeFirst()
+  if (ended.numDeletedRows === 0n) throw new Unavailable('the room of the server') // somebody ended it in this moment
+  const { numUpdatedRows } = await tx
+    .updateTable('placement')
+    .set(columnsOf(size))
+    .where('account_id', '=', id.accountId)
+    .where('server_id', '=', id.serverId)
+    .where('node', '=', placement.node)
+    .where('cores', '=', placement.cores)
+    .where('memory_mebibytes', '=', placement.memory_mebibytes)
+    .where('storage_gibibytes', '=', placement.storage_gibibytes)
+    .executeTakeFirst()
+  if (numUpdatedRows === 0n) throw new Unavailable('the room of the server') // it was moved in this moment
+  await giveBackRoom(tx, placement.node, difference(roomOf(placement), size))
+}
+
+const holdQuotas = async (
+  tx: Transaction<Tables>,
+  { accountId, serverId }: Pick<SizeChangeId, 'accountId' | 'serverId'>,
+  size: Room,
+): Promise<void> => {
+  await changeQuotas(tx, { accountId, holder: serverHolder(serverId), amounts: serverQuota(size) })
+  await changeQuotas(tx, { accountId, holder: storageHolder(serverId), amounts: storageQuota(size.storageGibibytes) })
+}
+
+const justRoom = ({ cores, memoryMebibytes, storageGibibytes }: Room): Room => ({
+  cores,
+  memoryMebibytes,
+  storageGibibytes,
+})

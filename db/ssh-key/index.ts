@@ -1,0 +1,77 @@
+/** SSH keys of accounts. Ids that are no UUID belong to nobody. */
+import { isUuid } from '../../domain/uuid.ts'
+import type { Queries } from '../open.ts'
+import { comesAfter, type ListPlace } from '../page.ts'
+
+export interface SshKeyRow {
+  readonly id: string
+  readonly name: string
+  readonly public_key: string
+  readonly fingerprint: string
+  readonly created_at: Date
+}
+
+const COLUMNS = ['id', 'name', 'public_key', 'fingerprint', 'created_at'] as const
+
+/** Newest first, after the given place. */
+export async function listSshKeyRows(
+  queries: Queries,
+  accountId: string,
+  after: ListPlace | undefined,
+  limit: number,
+): Promise<SshKeyRow[]> {
+  return queries
+    .selectFrom('ssh_key')
+    .select(COLUMNS)
+    .where('account_id', '=', accountId)
+    .where(comesAfter(after))
+    .orderBy('created_at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(limit)
+    .execute()
+}
+
+/** Undefined for unknown ids and those of another account. */
+export async function findSshKey(queries: Queries, accountId: string, id: string): Promise<SshKeyRow | undefined> {
+  if (!isUuid(id)) return undefined
+  return queries
+    .selectFrom('ssh_key')
+    .select(COLUMNS)
+    .where('account_id', '=', accountId)
+    .where('id', '=', id)
+    .executeTakeFirst()
+}
+
+/** A key of the account with the same name or, failing that, the same fingerprint. */
+export async function findTakenBy(
+  queries: Queries,
+  accountId: string,
+  key: Pick<SshKeyRow, 'name' | 'fingerprint'>,
+): Promise<SshKeyRow | undefined> {
+  const rows = await queries
+    .selectFrom('ssh_key')
+    .select(COLUMNS)
+    .where('account_id', '=', accountId)
+    .where((where) => where.or([where('name', '=', key.name), where('fingerprint', '=', key.fingerprint)]))
+    .execute()
+  return rows.find((row) => row.name === key.name) ?? rows[0]
+}
+
+/** Name and fingerprint must be free: whoever asks holds the quota's lock. */
+export async function insertSshKey(queries: Queries, accountId: string, row: SshKeyRow): Promise<void> {
+  await queries
+    .insertInto('ssh_key')
+    .values({ account_id: accountId, ...row })
+    .execute()
+}
+
+/** The row that was deleted. */
+export async function deleteSshKeyRow(queries: Queries, accountId: string, id: string): Promise<SshKeyRow | undefined> {
+  if (!isUuid(id)) return undefined
+  return queries
+    .deleteFrom('ssh_key')
+    .where('account_id', '=', accountId)
+    .where('id', '=', id)
+    .returning(COLUMNS)
+    .executeTakeFirst()
+}

@@ -1,0 +1,250 @@
+/** People of the staff, their sessions, and what they did. */
+import { sql, type Transaction } from 'kysely'
+import type { StaffRole } from '../../domain/permissions.ts'
+import type { Queries } from '../open.ts'
+import { comesAfter, type ListPlace } from '../page.ts'
+import { hashSecret } from '../identity/sessions.ts'
+import type { Tables } from '../tables.ts'
+
+export const STAFF_SESSION_SECONDS = 12 * 3600
+const STAFF_IDLE_SECONDS = 30 * 60
+const SEEN_SECONDS = 60
+
+export interface StaffRow {
+  readonly id: string
+  readonly email: string
+  readonly name: string
+  readonly role: StaffRole
+  readonly password_hash: string | null
+  readonly password_generation: number
+  readonly sealed_secret: string | null
+  readonly disabled_at: Date | null
+}
+
+/** `email` as it is stored: in small letters. */
+export const findStaffByEmail = async (queries: Queries, email: string): Promise<StaffRow | undefined> =>
+  await queries.selectFrom('staff_user').selectAll().where('email', '=', email).executeTakeFirst()
+/** Undefined for an unknown id; disabled members are found too. */
+export const findStaff = async (queries: Queries, id: string): Promise<StaffRow | undefined> =>
+  await queries.selectFrom('staff_user').selectAll().where('id', '=', id).executeTakeFirst()
+
+export interface NewStaff {
+  readonly id: string
+  readonly email: string
+  readonly name: string
+  readonly role: StaffRole
+  readonly passwordHash: string
+  readonly sealedSecret: string
+  readonly now: Date
+}
+
+/** False when the address is one of the staff already. */
+export async function createStaff(queries: Queries, made: NewStaff): Promise<boolean> {
+  const added = await queries
+    .insertInto('staff_user')
+    .values({
+      id: made.id,
+      email: made.email,
+      name: made.name,
+      role: made.role,
+      password_hash: made.passwordHash,
+      sealed_secret: made.sealedSecret,
+      enabled_at: made.now,
+      last_step: null,
+      created_at: made.now,
+    })
+    .onConflict((conflict) => conflict.column('email').doNothing())
+    .executeTakeFirst()
+  return added.numInsertedOrUpdatedRows === 1n
+}
+
+/** Spends a time step of the person's authenticator: true for the first that asks. */
+export async function spendStaffStep(queries: Queries, id: string, step: number): Promise<boolean> {
+  const updated = await queries
+    .updateTable('staff_user')
+    .set({ last_step: step })
+    .where('id', '=', id)
+    .where((where) => where.or([where('last_step', 'is', null), where('last_step', '<', step)]))
+    .executeTakeFirst()
+  return updated.numUpdatedRows === 1n
+}
+
+/** The secret itself is not kept. */
+export async function createStaffSession(
+  queries: Queries,
+  made: {
+    readonly id: string
+    readonly secret: string
+    readonly staffId: string
+    readonly now: Date
+    readonly expiresAt: Date
+  },
+): Promise<void> {
+  await queries
+    .insertInto('staff_session')
+    .values({
+      id: made.id,
+      secret_hash: hashSecret(made.secret),
+      staff_id: made.staffId,
+      created_at: made.now,
+      last_seen_at: made.now,
+      expires_at: made.expiresAt,
+    })
+    .execute()
+}
+
+/** The live session with that secret, and whose it is. */
+export async function findStaffSession(
+  queries: Queries,
+  secret: string,
+  now: Date,
+): Promise<{ readonly sessionId: string; readonly staff: StaffRow } | undefined> {
+  const session = await queries
+    .selectFrom('staff_session')
+    .selectAll()
+    .where('secret_hash', '=', hashSecret(secret))
+    .where('expires_at', '>', now)
+    .where('last_seen_at', '>', new Date(now.getTime() - STAFF_IDLE_SECONDS * 1000))
+    .executeTakeFirst()
+  const staff = session && (await findStaff(queries, session.staff_id))
+  if (session === undefined || staff === undefined || staff.disabled_at !== null) return undefined
+  if (now.getTime() - session.last_seen_at.getTime() >= SEEN_SECONDS * 1000)
+    await queries.updateTable('staff_session').set({ last_seen_at: now }).where('id', '=', session.id).execute()
+  return { sessionId: session.id, staff }
+}
+
+/** Free when it has ended. */
+export async function endStaffSession(queries: Queries, id: string): Promise<void> {
+  await queries.deleteFrom('staff_session').where('id', '=', id).execute()
+}
+
+export interface StaffAuditEntry {
+  readonly id: string
+  readonly at: string
+  readonly actor_email: string
+  readonly actor_kind: 'staff' | 'operator' | 'system'
+  readonly staff_id: string | null
+  readonly account_id: string | null
+  readonly action: string
+  readonly resource_type: string
+  readonly resource_id: string
+  readonly detail: Readonly<Record<string, string>>
+  readonly source_ip: string
+  readonly user_agent: string
+  readonly request_id: string
+}
+
+/** The same action of the same request on the same resource is written once. */
+export async function appendStaffAudit(queries: Queries, entry: StaffAuditEntry): Promise<void> {
+  const { id, at, actor_email, actor_kind, staff_id, account_id, action } = entry
+  await queries
+    .insertInto('staff_audit_entry')
+    .values({
+      id,
+      at: new Date(at),
+      actor_email,
+      actor_kind,
+      staff_id,
+      account_id,
+      action,
+      body: JSON.stringify(entry),
+    })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute()
+}
+
+export interface StaffAuditPage {
+  readonly accountId?: string | undefined
+  readonly action?: string | undefined
+  readonly from?: Date | undefined
+  readonly to?: Date | undefined
+  readonly after?: ListPlace | undefined
+  readonly limit: number
+}
+
+/** Newest first. */
+export async function listStaffAudit(
+  queries: Queries,
+  { accountId, action, from, to, after, limit }: StaffAuditPage,
+): Promise<StaffAuditEntry[]> {
+  let query = queries
+    .selectFrom('staff_audit_entry')
+    .select('body')
+    .where(comesAfter(after, { createdAt: 'at', id: 'id' }))
+    .orderBy('at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(limit)
+  if (accountId !== undefined) query = query.where(sql<boolean>`account_id::text = ${accountId}`)
+  if (action !== undefined) query = query.where('action', '=', action)
+  if (from !== undefined) query = query.where('at', '>=', from)
+  if (to !== undefined) query = query.where('at', '<', to)
+  return (await query.execute()).map((row) => row.body as StaffAuditEntry) // written by appendStaffAudit only
+}
+
+export interface AccountRow {
+  readonly id: string
+  readonly name: string
+  readonly created_at: Date
+  readonly owner_email: string | null
+  readonly member_count: number
+  readonly suspended_for_payment_at: Date | null
+  readonly suspended_by_staff_at: Date | null
+  readonly requires_second_factor: boolean
+}
+
+export interface AccountPage {
+  readonly id?: string | undefined
+  readonly email?: string | undefined
+  readonly name?: string | undefined
+  readonly after?: ListPlace | undefined
+  readonly limit: number
+}
+
+/** Newest first; by id, by the address of any member, or by a part of the name. */
+export async function listAccounts(
+  queries: Queries,
+  { id, email, name, after, limit }: AccountPage,
+): Promise<AccountRow[]> {
+  let query = queries
+    .selectFrom('account')
+    .select([
+      'id',
+      'name',
+      'created_at',
+      'suspended_for_payment_at',
+      'suspended_by_staff_at',
+      'requires_second_factor',
+      sql<
+        string | null
+      >`(select email from membership join app_user on app_user.id = user_id where account_id = account.id and role = 'owner' limit 1)`.as(
+        'owner_email',
+      ),
+      sql<number>`(select count(*) from membership where account_id = account.id)`.as('member_count'),
+    ])
+    .where(comesAfter(after))
+    .orderBy('created_at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(limit)
+  if (id !== undefined) query = query.where(sql<boolean>`account.id::text = ${id}`)
+  if (email !== undefined)
+    query = query.where(
+      sql<boolean>`exists (select from membership join app_user on app_user.id = user_id where account_id = account.id and email = ${email.trim().toLowerCase()})`,
+    )
+  if (name !== undefined) query = query.where(sql<boolean>`position(lower(${name}) in lower(account.name)) > 0`)
+  return (await query.execute()).map((row) => ({ ...row, member_count: Number(row.member_count) }))
+}
+
+/** Suspends or unsuspends; false when it was so already. */
+export async function setSuspension(
+  tx: Transaction<Tables>,
+  accountId: string,
+  suspendedAt: Date | null,
+): Promise<boolean> {
+  const updated = await tx
+    .updateTable('account')
+    .set({ suspended_by_staff_at: suspendedAt })
+    .where('id', '=', accountId)
+    .where('suspended_by_staff_at', suspendedAt === null ? 'is not' : 'is', null)
+    .executeTakeFirst()
+  return updated.numUpdatedRows === 1n
+}

@@ -1,0 +1,265 @@
+/** Support consents and support sessions. A session is issued with a code, active from its redemption, and ends by its
+ *  time,
+ *  by the customer, by staff or by itself. */
+import type { Transaction } from 'kysely'
+import type { SupportMode } from '../../domain/permissions.ts'
+import type { Queries } from '../open.ts'
+import { hashSecret } from '../identity/sessions.ts'
+import type { Tables } from '../tables.ts'
+
+export const SUPPORT_SESSION_SECONDS = 3600
+
+export interface ConsentRow {
+  readonly id: string
+  readonly mode: SupportMode
+  readonly grantedByEmail: string
+  readonly reference: string | null
+  readonly createdAt: Date
+  readonly expiresAt: Date
+  readonly revokedAt: Date | null
+  readonly sessions: number
+}
+
+/** Newest first, of those that were granted since the instant. */
+export async function listConsents(queries: Queries, accountId: string, since: Date): Promise<ConsentRow[]> {
+  const rows = await queries
+    .selectFrom('support_consent')
+    .select((select) => [
+      'id',
+      'mode',
+      'granted_by_email',
+      'reference',
+      'created_at',
+      'expires_at',
+      'revoked_at',
+      select
+        .selectFrom('support_session')
+        .select((count) => count.fn.countAll<number>().as('count'))
+        .whereRef('consent_id', '=', 'support_consent.id')
+        .as('sessions'),
+    ])
+    .where('account_id', '=', accountId)
+    .where('created_at', '>', since)
+    .orderBy('created_at', 'desc')
+    .orderBy('id', 'desc')
+    .execute()
+  return rows.map((row) => ({
+    id: row.id,
+    mode: row.mode,
+    grantedByEmail: row.granted_by_email,
+    reference: row.reference,
+    createdAt: row.created_at,
+    expiresAt: row.expires_at,
+    revokedAt: row.revoked_at,
+    sessions: Number(row.sessions ?? 0),
+  }))
+}
+
+/** The live consent of the mode. Locks the account's row: consents and sessions of one account are decided one after
+ *  the other. */
+export async function lockLiveConsent(
+  tx: Transaction<Tables>,
+  accountId: string,
+  mode: SupportMode,
+  now: Date,
+): Promise<{ id: string; expiresAt: Date } | undefined> {
+  await tx.selectFrom('account').select('id').where('id', '=', accountId).forUpdate().executeTakeFirst()
+  const row = await tx
+    .selectFrom('support_consent')
+    .select(['id', 'expires_at'])
+    .where('account_id', '=', accountId)
+    .where('mode', '=', mode)
+    .where('revoked_at', 'is', null)
+    .where('expires_at', '>', now)
+    .executeTakeFirst()
+  return row && { id: row.id, expiresAt: row.expires_at }
+}
+
+export interface NewConsent {
+  readonly id: string
+  readonly accountId: string
+  readonly mode: SupportMode
+  readonly grantedByEmail: string
+  readonly reference: string | null
+  readonly now: Date
+  readonly expiresAt: Date
+}
+
+/** For the account as a whole, until it expires or is revoked. */
+export async function grantConsent(tx: Transaction<Tables>, made: NewConsent): Promise<void> {
+  await tx
+    .insertInto('support_consent')
+    .values({
+      id: made.id,
+      account_id: made.accountId,
+      mode: made.mode,
+      granted_by_email: made.grantedByEmail,
+      reference: made.reference,
+      created_at: made.now,
+      expires_at: made.expiresAt,
+    })
+    .execute()
+}
+
+/** Revokes a live consent and ends the sessions of its mode. Answers 'unknown', 'over' or the mode that was revoked. */
+export async function revokeConsent(
+  tx: Transaction<Tables>,
+  accountId: string,
+  id: string,
+  now: Date,
+): Promise<'unknown' | 'over' | SupportMode> {
+  const row = await tx
+    .selectFrom('support_consent')
+    .select(['mode', 'expires_at', 'revoked_at'])
+    .where('account_id', '=', accountId)
+    .where('id', '=', id)
+    .forUpdate()
+    .executeTakeFirst()
+  if (row === undefined) return 'unknown'
+  if (row.revoked_at !== null || row.expires_at <= now) return 'over'
+  await tx.updateTable('support_consent').set({ revoked_at: now }).where('id', '=', id).execute()
+  await tx
+    .updateTable('support_session')
+    .set({ ended_at: now })
+    .where('account_id', '=', accountId)
+    .where('mode', '=', row.mode)
+    .where('ended_at', 'is', null)
+    .execute()
+  return row.mode
+}
+
+export interface SupportSessionRow {
+  readonly id: string
+  readonly accountId: string
+  /** The owner, as whom the session acts. */
+  readonly userId: string
+  readonly staffId: string
+  readonly staffEmail: string
+  readonly staffName: string
+  readonly mode: SupportMode
+  readonly reason: string
+  readonly ticket: string | null
+  readonly createdAt: Date
+  readonly redeemedAt: Date | null
+  readonly expiresAt: Date
+  readonly endedAt: Date | null
+}
+
+export interface NewSupportSession extends Omit<SupportSessionRow, 'redeemedAt' | 'endedAt'> {
+  readonly consentId: string | null
+  readonly code: string
+  readonly codeExpiresAt: Date
+}
+
+/** Neither the code nor a secret is kept; the session is open once its code was redeemed. */
+export async function issueSupportSession(tx: Transaction<Tables>, made: NewSupportSession): Promise<void> {
+  await tx
+    .insertInto('support_session')
+    .values({
+      id: made.id,
+      account_id: made.accountId,
+      user_id: made.userId,
+      consent_id: made.consentId,
+      staff_id: made.staffId,
+      staff_email: made.staffEmail,
+      staff_name: made.staffName,
+      mode: made.mode,
+      reason: made.reason,
+      ticket: made.ticket,
+      code_hash: hashSecret(made.code),
+      code_expires_at: made.codeExpiresAt,
+      secret_hash: null,
+      created_at: made.createdAt,
+      expires_at: made.expiresAt,
+    })
+    .execute()
+}
+
+const selectSessions = (queries: Queries) => queries.selectFrom('support_session').selectAll('support_session')
+type Selected = Awaited<ReturnType<ReturnType<typeof selectSessions>['execute']>>[number]
+const toRow = (row: Selected): SupportSessionRow => ({
+  id: row.id,
+  accountId: row.account_id,
+  userId: row.user_id,
+  staffId: row.staff_id,
+  staffEmail: row.staff_email,
+  staffName: row.staff_name,
+  mode: row.mode,
+  reason: row.reason,
+  ticket: row.ticket,
+  createdAt: row.created_at,
+  redeemedAt: row.redeemed_at,
+  expiresAt: row.expires_at,
+  endedAt: row.ended_at,
+})
+
+/** Redeems a code, once and in time: the session acts under `secret` from now on. Undefined for any other code. */
+export async function redeemSupportCode(
+  tx: Transaction<Tables>,
+  code: string,
+  secret: string,
+  now: Date,
+): Promise<SupportSessionRow | undefined> {
+  const row = await tx
+    .updateTable('support_session')
+    .set({ redeemed_at: now, secret_hash: hashSecret(secret) })
+    .where('code_hash', '=', hashSecret(code))
+    .where('code_expires_at', '>', now)
+    .where('redeemed_at', 'is', null)
+    .where('ended_at', 'is', null)
+    .returningAll()
+    .executeTakeFirst()
+  return row && toRow(row)
+}
+
+/** The active session with that secret. */
+export async function findSupportSession(
+  queries: Queries,
+  secret: string,
+  now: Date,
+): Promise<(SupportSessionRow & { readonly ownerEmail: string; readonly ownerVerifiedAt: Date | null }) | undefined> {
+  const row = await selectSessions(queries)
+    .innerJoin('app_user', 'app_user.id', 'support_session.user_id')
+    .select(['app_user.email', 'app_user.email_verified_at'])
+    .where('secret_hash', '=', hashSecret(secret))
+    .where('ended_at', 'is', null)
+    .where('expires_at', '>', now)
+    .executeTakeFirst()
+  return row && { ...toRow(row), ownerEmail: row.email, ownerVerifiedAt: row.email_verified_at }
+}
+
+const SESSIONS_LISTED_MAXIMUM = 1_000
+
+/** Sessions that are issued (their code can still be redeemed) or active. */
+export async function listOpenSupportSessions(
+  queries: Queries,
+  now: Date,
+  accountId?: string,
+): Promise<SupportSessionRow[]> {
+  const rows = await selectSessions(queries)
+    .where('ended_at', 'is', null)
+    .where('expires_at', '>', now)
+    .where((where) => where.or([where('redeemed_at', 'is not', null), where('code_expires_at', '>', now)]))
+    .$if(accountId !== undefined, (query) => query.where('account_id', '=', accountId ?? ''))
+    .orderBy('created_at', 'desc')
+    .limit(SESSIONS_LISTED_MAXIMUM)
+    .execute()
+  return rows.map(toRow)
+}
+
+/** Ends the session; undefined when it is unknown or over. */
+export async function endSupportSession(
+  tx: Transaction<Tables>,
+  id: string,
+  now: Date,
+): Promise<SupportSessionRow | undefined> {
+  const row = await tx
+    .updateTable('support_session')
+    .set({ ended_at: now })
+    .where('id', '=', id)
+    .where('ended_at', 'is', null)
+    .where('expires_at', '>', now)
+    .returningAll()
+    .executeTakeFirst()
+  return row && toRow(row)
+}

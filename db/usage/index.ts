@@ -1,0 +1,280 @@
+/** Usage of servers: readings of counters go in, series and monthly transfer come out. A reading is added once, however
+ *  often it is
+ *  reported and by however many processes: what counts is what it is above the newest one of its epoch. */
+import { type Selectable, sql } from 'kysely'
+import { type Counters, growth, newest, NO_COUNTERS, STEPS, stepOf } from '../../domain/usage.ts'
+import type { ServerTransfer } from '../../domain/transfer.ts'
+import type { Database, Queries } from '../open.ts'
+import type { Tables } from '../tables.ts'
+
+/** Counters of one process of a guest on one node. */
+export interface Reading {
+  /** One beginning of the counters: another process has another. */
+  readonly epoch: string
+  readonly accountId: string
+  readonly serverId: string
+  readonly serverUid: string
+  readonly serverName: string
+  readonly counters: Counters
+}
+
+/** Adds what came since the newest reading of each epoch to the series and to the day's transfer. */
+export async function recordReadings(db: Database, readings: readonly Reading[], now: Date): Promise<void> {
+  if (readings.length === 0) return
+  await db.transaction().execute(async (tx) => {
+    const epochs = [...new Set(readings.map(({ epoch }) => epoch))].sort()
+    await tx
+      .insertInto('usage_reading')
+      .values(epochs.map((epoch) => ({ epoch, seen_at: now })))
+      .onConflict((conflict) => conflict.doNothing())
+      .execute()
+    const known = await tx
+      .selectFrom('usage_reading')
+      .selectAll()
+      .where('epoch', 'in', epochs)
+      .orderBy('epoch')
+      .forUpdate()
+      .execute()
+    const before = new Map(known.map((row) => [row.epoch, fromRow(row)]))
+    const grown: (Reading & { readonly added: Counters })[] = []
+    for (const reading of readings) {
+      const earlier = before.get(reading.epoch) ?? NO_COUNTERS
+      before.set(reading.epoch, newest(earlier, reading.counters))
+      grown.push({ ...reading, added: growth(earlier, reading.counters) })
+    }
+    await tx
+      .insertInto('usage_reading')
+      .values(
+        epochs.flatMap((epoch) => {
+          const counters = before.get(epoch)
+          return counters === undefined ? [] : [{ epoch, seen_at: now, ...toRow(counters) }]
+        }),
+      )
+      .onConflict((conflict) =>
+        conflict.column('epoch').doUpdateSet((row) => ({
+          seen_at: row.ref('excluded.seen_at'),
+          network_received_bytes: row.ref('excluded.network_received_bytes'),
+          network_transmitted_bytes: row.ref('excluded.network_transmitted_bytes'),
+          disk_read_bytes: row.ref('excluded.disk_read_bytes'),
+          disk_written_bytes: row.ref('excluded.disk_written_bytes'),
+          disk_read_operations: row.ref('excluded.disk_read_operations'),
+          disk_write_operations: row.ref('excluded.disk_write_operations'),
+        })),
+      )
+      .execute()
+    await addToSeries(tx, grown, now)
+    await addToTransfer(tx, grown, now)
+  })
+}
+
+type Grown = readonly (Reading & { readonly added: Counters })[]
+
+async function addToSeries(tx: Queries, grown: Grown, now: Date): Promise<void> {
+  const moved = sumBy(grown, ({ serverUid }) => serverUid).filter(({ added }) =>
+    Object.values(added).some((count) => count > 0),
+  )
+  if (moved.length === 0) return
+  const rows = moved.flatMap(({ serverUid, added }) =>
+    STEPS.map(({ stepSeconds }) => ({
+      server_uid: serverUid,
+      step_seconds: stepSeconds,
+      at: stepOf(now, stepSeconds),
+      ...toRow(added),
+    })),
+  )
+  await tx
+    .insertInto('server_metric')
+    .values(rows)
+    .onConflict((conflict) =>
+      conflict.columns(['server_uid', 'step_seconds', 'at']).doUpdateSet((row) => ({
+        network_received_bytes: row(
+          'server_metric.network_received_bytes',
+          '+',
+          row.ref('excluded.network_received_bytes'),
+        ),
+        network_transmitted_bytes: row(
+          'server_metric.network_transmitted_bytes',
+          '+',
+          row.ref('excluded.network_transmitted_bytes'),
+        ),
+        disk_read_bytes: row('server_metric.disk_read_bytes', '+', row.ref('excluded.disk_read_bytes')),
+        disk_written_bytes: row('server_metric.disk_written_bytes', '+', row.ref('excluded.disk_written_bytes')),
+        disk_read_operations: row('server_metric.disk_read_operations', '+', row.ref('excluded.disk_read_operations')),
+        disk_write_operations: row(
+          'server_metric.disk_write_operations',
+          '+',
+          row.ref('excluded.disk_write_operations'),
+        ),
+      })),
+    )
+    .execute()
+}
+
+async function addToTransfer(tx: Queries, grown: Grown, now: Date): Promise<void> {
+  const moved = sumBy(grown, ({ accountId, serverId }) => `${accountId}/${serverId}`).filter(
+    ({ added }) => added.networkReceivedBytes > 0 || added.networkTransmittedBytes > 0,
+  )
+  if (moved.length === 0) return
+  await tx
+    .insertInto('network_transfer')
+    .values(
+      moved.map(({ accountId, serverId, serverName, added }) => ({
+        account_id: accountId,
+        date: dateText(now),
+        server_id: serverId,
+        server_name: serverName,
+        received_bytes: added.networkReceivedBytes,
+        transmitted_bytes: added.networkTransmittedBytes,
+      })),
+    )
+    .onConflict((conflict) =>
+      conflict.columns(['account_id', 'date', 'server_id']).doUpdateSet((row) => ({
+        server_name: row.ref('excluded.server_name'),
+        received_bytes: row('network_transfer.received_bytes', '+', row.ref('excluded.received_bytes')),
+        transmitted_bytes: row('network_transfer.transmitted_bytes', '+', row.ref('excluded.transmitted_bytes')),
+      })),
+    )
+    .execute()
+}
+
+const DATE_LENGTH = 'YYYY-MM-DD'.length
+
+/** One entry a key, in the order of keys: an upsert may touch a row once, and always in the same order. */
+function sumBy(grown: Grown, keyOf: (reading: Reading) => string): Grown {
+  const sums = new Map<string, Grown[number]>()
+  for (const reading of grown) {
+    const known = sums.get(keyOf(reading))
+    sums.set(keyOf(reading), known === undefined ? reading : { ...reading, added: add(known.added, reading.added) })
+  }
+  return [...sums].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, reading]) => reading)
+}
+
+const add = (one: Counters, other: Counters): Counters => ({
+  networkReceivedBytes: one.networkReceivedBytes + other.networkReceivedBytes,
+  networkTransmittedBytes: one.networkTransmittedBytes + other.networkTransmittedBytes,
+  diskReadBytes: one.diskReadBytes + other.diskReadBytes,
+  diskWrittenBytes: one.diskWrittenBytes + other.diskWrittenBytes,
+  diskReadOperations: one.diskReadOperations + other.diskReadOperations,
+  diskWriteOperations: one.diskWriteOperations + other.diskWriteOperations,
+})
+
+/** What was counted in steps of this length since the instant, in any order. */
+export async function listMetrics(
+  db: Queries,
+  serverUid: string,
+  stepSeconds: number,
+  since: Date,
+): Promise<(Counters & { readonly at: Date })[]> {
+  const rows = await db
+    .selectFrom('server_metric')
+    .selectAll()
+    .where('server_uid', '=', serverUid)
+    .where('step_seconds', '=', stepSeconds)
+    .where('at', '>=', since)
+    .execute()
+  return rows.map((row) => ({ at: row.at, ...fromRow(row) }))
+}
+
+/** Transfer of the account's servers in the days from `start` until before `end`, by server id. */
+export async function listServerTransfers(
+  db: Queries,
+  accountId: string,
+  { start, end }: { readonly start: Date; readonly end: Date },
+): Promise<ServerTransfer[]> {
+  const rows = await db
+    .selectFrom('network_transfer')
+    .select(['server_id', sql<string>`(array_agg(server_name order by date desc))[1]`.as('server_name')])
+    .select((row) => [
+      row.fn.sum<string>('received_bytes').as('received'),
+      row.fn.sum<string>('transmitted_bytes').as('transmitted'),
+    ])
+    .where('account_id', '=', accountId)
+    .where('date', '>=', dayOf(start))
+    .where('date', '<', dayOf(end))
+    .groupBy('server_id')
+    .orderBy('server_id')
+    .execute()
+  return rows.map((row) => ({
+    serverId: row.server_id,
+    serverName: row.server_name,
+    receivedBytes: Number(row.received),
+    transmittedBytes: Number(row.transmitted),
+  }))
+}
+
+/** Transfer of the account by day, oldest first; only days with any. Dates are `YYYY-MM-DD`. */
+export async function listDailyTransfers(
+  db: Queries,
+  accountId: string,
+  { start, end }: { readonly start: Date; readonly end: Date },
+): Promise<{ readonly date: string; readonly receivedBytes: number; readonly transmittedBytes: number }[]> {
+  const rows = await db
+    .selectFrom('network_transfer')
+    .select(sql<string>`to_char(date, 'YYYY-MM-DD')`.as('day'))
+    .select((row) => [
+      row.fn.sum<string>('received_bytes').as('received'),
+      row.fn.sum<string>('transmitted_bytes').as('transmitted'),
+    ])
+    .where('account_id', '=', accountId)
+    .where('date', '>=', dayOf(start))
+    .where('date', '<', dayOf(end))
+    .groupBy('date')
+    .orderBy('date')
+    .execute()
+  return rows.map((row) => ({
+    date: row.day,
+    receivedBytes: Number(row.received),
+    transmittedBytes: Number(row.transmitted),
+  }))
+}
+
+const dateText = (at: Date): string => at.toISOString().slice(0, DATE_LENGTH)
+const dayOf = (at: Date) => sql<Date>`${dateText(at)}::date`
+
+/** Readings are kept for longer than any host may be silent and come back with the same guest. */
+const READING_KEPT_MILLISECONDS = 100 * 86_400_000
+
+/** Removes what no series shows any more; answers how many rows. */
+export async function pruneUsage(db: Queries, now: Date): Promise<number> {
+  let pruned = 0
+  for (const { stepSeconds, keptSeconds } of STEPS) {
+    const { numDeletedRows } = await db
+      .deleteFrom('server_metric')
+      .where('step_seconds', '=', stepSeconds)
+      .where('at', '<', new Date(now.getTime() - keptSeconds * 1_000))
+      .executeTakeFirst()
+    pruned += Number(numDeletedRows)
+  }
+  const { numDeletedRows } = await db
+    .deleteFrom('usage_reading')
+    .where('seen_at', '<', new Date(now.getTime() - READING_KEPT_MILLISECONDS))
+    .executeTakeFirst()
+  return pruned + Number(numDeletedRows)
+}
+
+type CounterRow = Pick<
+  Selectable<Tables['usage_reading']>,
+  | 'network_received_bytes'
+  | 'network_transmitted_bytes'
+  | 'disk_read_bytes'
+  | 'disk_written_bytes'
+  | 'disk_read_operations'
+  | 'disk_write_operations'
+>
+
+const toRow = (counters: Counters): CounterRow => ({
+  network_received_bytes: counters.networkReceivedBytes,
+  network_transmitted_bytes: counters.networkTransmittedBytes,
+  disk_read_bytes: counters.diskReadBytes,
+  disk_written_bytes: counters.diskWrittenBytes,
+  disk_read_operations: counters.diskReadOperations,
+  disk_write_operations: counters.diskWriteOperations,
+})
+const fromRow = (row: CounterRow): Counters => ({
+  networkReceivedBytes: row.network_received_bytes,
+  networkTransmittedBytes: row.network_transmitted_bytes,
+  diskReadBytes: row.disk_read_bytes,
+  diskWrittenBytes: row.disk_written_bytes,
+  diskReadOperations: row.disk_read_operations,
+  diskWriteOperations: row.disk_write_operations,
+})

@@ -1,0 +1,90 @@
+/** API tokens of people: public shape and routes. Managed from a portal session only. */
+import { z } from 'zod'
+import { PERMISSIONS } from '../../domain/permissions.ts'
+import { route } from '../define.ts'
+import { DateTime, PageQuery, pageOf, Uuid } from '../shapes.ts'
+
+const AREA = 'API tokens'
+export const ALLOWED_CIDRS_MAXIMUM = 50
+
+const Scope = z.union([z.enum(['read', 'read_write']), z.array(z.enum(PERMISSIONS)).min(1).max(PERMISSIONS.length)])
+const Cidr = z.union([z.cidrv4(), z.cidrv6()])
+
+export const ApiToken = z
+  .strictObject({
+    id: Uuid,
+    name: z.string(),
+    scope: Scope,
+    token_hint: z.string(),
+    user_id: Uuid,
+    user_email: z.string(),
+    created_at: DateTime,
+    expires_at: DateTime.nullable(),
+    last_used_at: DateTime.nullable(),
+    last_used_ip: z.string().nullable(),
+    allowed_cidrs: z.array(z.string()),
+    status: z.enum(['active', 'expired', 'revoked']),
+  })
+  .meta({ id: 'ApiToken' })
+
+export const listApiTokens = route({
+  id: 'list_api_tokens',
+  method: 'GET',
+  path: '/v1/account/tokens',
+  area: AREA,
+  summary: 'List API tokens',
+  description: 'Newest first. Members see their own; owner and admins see all.',
+  credentials: ['session'],
+  permission: 'tokens.manage',
+  isRefusedToSupport: true,
+  query: PageQuery,
+  answers: { 200: pageOf(ApiToken) },
+  refuses: [400],
+})
+
+export const createApiToken = route({
+  id: 'create_api_token',
+  method: 'POST',
+  path: '/v1/account/tokens',
+  area: AREA,
+  summary: 'Create an API token',
+  description:
+    'The token is in this answer and nowhere else. It acts as its creator, limited by the scope. Without ' +
+    'expires_at it lives 90 days; null never expires.',
+  credentials: ['session'],
+  permission: 'tokens.manage',
+  isRefusedToSupport: true,
+  audit: 'account.token_created',
+  body: z.strictObject({
+    name: z
+      .string()
+      .trim()
+      .min(1)
+      .max(100)
+      .regex(/^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]*$/u, 'must be printable'),
+    scope: Scope,
+    expires_at: DateTime.nullable().optional(),
+    allowed_cidrs: z.array(Cidr).max(ALLOWED_CIDRS_MAXIMUM).default([]),
+  }),
+  answers: { 201: z.strictObject({ api_token: ApiToken, token: z.string() }) },
+  refuses: [400, 409, 422],
+})
+
+export const revokeApiToken = route({
+  id: 'revoke_api_token',
+  method: 'DELETE',
+  path: '/v1/account/tokens/{id}',
+  area: AREA,
+  summary: 'Revoke an API token',
+  description: 'No replica accepts it a second later.',
+  credentials: ['session'],
+  permission: 'tokens.manage',
+  isRefusedToSupport: true,
+  audit: 'account.token_revoked',
+  isDestructive: true,
+  params: z.strictObject({ id: z.string().max(253) }),
+  answers: { 204: null },
+  refuses: [404],
+})
+
+export const API_TOKEN_ROUTES = [listApiTokens, createApiToken, revokeApiToken] as const

@@ -1,0 +1,91 @@
+/** The audit log of an account: public shapes and routes. */
+import { z } from 'zod'
+import { route } from '../define.ts'
+import { Cursor, DateTime, pageOf, Uuid } from '../shapes.ts'
+
+const AREA = 'Compute: operations, audit, plans, servers'
+export const AUDIT_PAGE_ENTRIES = 100
+const EXPORT_LIMIT_DEFAULT = 500
+const EXPORT_LIMIT_MAXIMUM = 1000
+
+export const AuditEntry = z
+  .strictObject({
+    id: Uuid,
+    sequence: z.int().min(1),
+    at: DateTime,
+    actor_email: z.string(),
+    actor_kind: z.enum(['user', 'token', 'staff', 'operator', 'system']),
+    user_id: z.string().nullable(),
+    staff_id: z.string().nullable(),
+    token_id: z.string().nullable(),
+    token_name: z.string().nullable(),
+    action: z.string(),
+    resource_type: z.string(),
+    resource_id: z.string(),
+    detail: z.record(z.string(), z.string()),
+    outcome: z.enum(['success', 'denied', 'failed']),
+    source_ip: z.string(),
+    user_agent: z.string(),
+    request_id: z.string(),
+    changes: z.array(z.strictObject({ field: z.string(), before: z.unknown(), after: z.unknown() })),
+    previous_hash: z.string(),
+    entry_hash: z.string(),
+  })
+  .meta({ id: 'AuditEntry' })
+
+export const AuditIntegrity = z
+  .strictObject({
+    status: z.enum(['verified', 'unverified', 'broken']),
+    head_sequence: z.int().min(0),
+    verified_through_sequence: z.int().min(0),
+    verified_at: DateTime.nullable(),
+    pruned_through_sequence: z.int().min(0),
+    break: z.strictObject({ sequence: z.int().min(0), id: z.string().nullable(), reason: z.string() }).nullable(),
+  })
+  .meta({ id: 'AuditIntegrity' })
+
+export const listAuditEntries = route({
+  id: 'list_audit_entries',
+  method: 'GET',
+  path: '/v1/audit',
+  area: AREA,
+  summary: 'List audit entries',
+  description: 'Newest first, 100 on a page.',
+  permission: 'read',
+  query: z.strictObject({ cursor: Cursor.optional() }),
+  answers: { 200: pageOf(AuditEntry) },
+  refuses: [400],
+})
+
+export const exportAuditEntries = route({
+  id: 'export_audit_entries',
+  method: 'GET',
+  path: '/v1/audit/export',
+  area: AREA,
+  summary: 'Export audit entries',
+  description:
+    'One entry per line in chain order, oldest first. The header X-Next-After carries the sequence to pass as ' +
+    '`after` while more remain. Starting an export is itself audited.',
+  permission: 'read',
+  mediaType: 'application/x-ndjson',
+  audit: null,
+  query: z.strictObject({
+    after: z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER).optional(),
+    limit: z.coerce.number().int().min(1).max(EXPORT_LIMIT_MAXIMUM).default(EXPORT_LIMIT_DEFAULT),
+  }),
+  answers: { 200: AuditEntry },
+  refuses: [400],
+})
+
+export const getAuditIntegrity = route({
+  id: 'get_audit_integrity',
+  method: 'GET',
+  path: '/v1/audit/integrity',
+  area: AREA,
+  summary: 'Whether the audit log is whole',
+  description: 'Every chain is verified hourly.',
+  permission: 'read',
+  answers: { 200: AuditIntegrity },
+})
+
+export const AUDIT_ROUTES = [listAuditEntries, exportAuditEntries, getAuditIntegrity] as const

@@ -1,0 +1,217 @@
+/** What the cloud offers: public shapes and routes of regions, zones, plans and templates. Stored shapes are in
+ *  `platform.ts`. */
+import { z } from 'zod'
+import { HA_REASONS } from '../../domain/high-availability.ts'
+import { route } from '../define.ts'
+import {
+  type PlanSpec,
+  type RegionSpec,
+  type TemplateSpec,
+  ZONE_CAPABILITIES,
+  type ZoneSpec,
+  type ZoneStatus,
+} from './stored.ts'
+import { completeListOf, DateTime, Id, type Stored, ZoneName } from '../shapes.ts'
+
+const COMPUTE_AREA = 'Compute: operations, audit, plans, servers'
+const ZONES_AREA = 'Regions and zones'
+
+export const RegionView = z
+  .strictObject({ name: z.string(), display_name: z.string(), country: z.string(), zones: z.array(z.string()) })
+  .meta({ id: 'Region' })
+export type RegionView = z.infer<typeof RegionView>
+
+export const ZoneView = z
+  .strictObject({
+    name: z.string(),
+    display_name: z.string(),
+    region: z.string(),
+    status: z.enum(['available', 'full', 'maintenance', 'closed']),
+    capabilities: z.array(z.enum(ZONE_CAPABILITIES)),
+    object_storage_backend: z.enum(['rgw', 'svc-s3-single']).nullable(),
+    unavailable_plans: z.array(z.string()),
+  })
+  .meta({ id: 'Zone' })
+export type ZoneView = z.infer<typeof ZoneView>
+
+export const PlanView = z
+  .strictObject({
+    name: z.string(),
+    family: z.enum(['starter', 'premium', 'cloud_native']),
+    cores: z.int(),
+    memory_mebibytes: z.int(),
+    storage_gibibytes: z.int(),
+    price_monthly_cents: z.int(),
+    price_hourly_millicents: z.int(),
+    cpu_pool: z.string().nullable(),
+  })
+  .meta({ id: 'Plan' })
+export type PlanView = z.infer<typeof PlanView>
+
+export const TemplateView = z
+  .strictObject({
+    id: z.string(),
+    name: z.string(),
+    title: z.string(),
+    os_family: z.string(),
+    os_version: z.string(),
+    architecture: z.enum(['x86_64']),
+    default_user: z.string(),
+    min_storage_gibibytes: z.int(),
+    min_memory_mebibytes: z.int(),
+    zones: z.array(z.string()),
+    deprecated_at: DateTime.nullable(),
+    unavailable_at: DateTime.nullable(),
+    created_at: DateTime,
+  })
+  .meta({ id: 'Template' })
+export type TemplateView = z.infer<typeof TemplateView>
+
+export function toRegionView(
+  { name, spec }: Stored<RegionSpec>,
+  zones: readonly Stored<ZoneSpec, ZoneStatus>[],
+): RegionView {
+  return {
+    name,
+    display_name: spec.displayName,
+    country: spec.country,
+    zones: zones
+      .filter((zone) => zone.spec.region === name)
+      .map((zone) => zone.name)
+      .sort(),
+  }
+}
+
+/** What an operator says of the zone, but for what is seen of it: addresses lead nowhere without a network, whatever
+ *  the pools hold, and what its
+ *  servers can count on when they move or lose their node follows from its nodes. */
+function capabilitiesOf({
+  spec,
+  status,
+}: Pick<Stored<ZoneSpec, ZoneStatus>, 'spec' | 'status'>): ZoneView['capabilities'] {
+  const isSeen: Partial<Record<(typeof ZONE_CAPABILITIES)[number], boolean>> = {
+    ...(spec.publicNetwork === undefined ? { public_ipv4: false, public_ipv6: false } : {}),
+    ...(status === undefined
+      ? {}
+      : { live_migration: status.haObstacle !== HA_REASONS.one_node, ha_restart: status.haObstacle === undefined }),
+  }
+  return ZONE_CAPABILITIES.filter((capability) => isSeen[capability] ?? spec.capabilities.includes(capability))
+}
+
+export function toZoneView({ name, spec, status }: Stored<ZoneSpec, ZoneStatus>): ZoneView {
+  return {
+    name,
+    display_name: spec.displayName,
+    region: spec.region,
+    status: spec.isClosed ? 'closed' : (status?.state ?? 'available'),
+    capabilities: capabilitiesOf({ spec, status }),
+    object_storage_backend: null,
+    unavailable_plans: status?.unavailablePlans ?? [],
+  }
+}
+
+export function toPlanView({ name, spec }: Stored<PlanSpec>): PlanView {
+  return {
+    name,
+    family: spec.family,
+    cores: spec.cores,
+    memory_mebibytes: spec.memoryMebibytes,
+    storage_gibibytes: spec.storageGibibytes,
+    price_monthly_cents: spec.priceMonthlyCents,
+    price_hourly_millicents: priceHourlyMillicents(spec.priceMonthlyCents),
+    cpu_pool: spec.cpuPool ?? null,
+  }
+}
+
+const HOURS_PER_MONTH = 730
+
+/** The monthly price in cents as an hourly price in thousandths of a cent, rounded half up. */
+export const priceHourlyMillicents = (priceMonthlyCents: number): number =>
+  Math.round((priceMonthlyCents * 1000) / HOURS_PER_MONTH)
+
+/** `zones` are the names of all zones, for templates that every zone offers. */
+export function toTemplateView(
+  { name, spec, createdAt }: Stored<TemplateSpec>,
+  zones: readonly string[],
+): TemplateView {
+  return {
+    id: name,
+    name,
+    title: spec.title,
+    os_family: spec.osFamily,
+    os_version: spec.osVersion,
+    architecture: spec.architecture,
+    default_user: spec.defaultUser,
+    min_storage_gibibytes: spec.minStorageGibibytes,
+    min_memory_mebibytes: spec.minMemoryMebibytes,
+    zones: spec.zones.length === 0 ? [...zones].sort() : spec.zones,
+    deprecated_at: spec.deprecatedAt ?? null,
+    unavailable_at: spec.unavailableAt ?? null,
+    created_at: createdAt,
+  }
+}
+
+export const listRegions = route({
+  id: 'list_regions',
+  method: 'GET',
+  path: '/v1/regions',
+  area: ZONES_AREA,
+  summary: 'List regions',
+  permission: 'read',
+  answers: { 200: completeListOf(RegionView) },
+})
+
+export const listZones = route({
+  id: 'list_zones',
+  method: 'GET',
+  path: '/v1/zones',
+  area: ZONES_AREA,
+  summary: 'List zones with what they offer',
+  permission: 'read',
+  query: z.strictObject({ region: ZoneName.optional() }),
+  answers: { 200: completeListOf(ZoneView) },
+  refuses: [400],
+})
+
+export const listPlans = route({
+  id: 'list_plans',
+  method: 'GET',
+  path: '/v1/plans',
+  area: COMPUTE_AREA,
+  summary: 'List server plans with prices',
+  permission: 'read',
+  answers: { 200: completeListOf(PlanView) },
+})
+
+export const listTemplates = route({
+  id: 'list_templates',
+  method: 'GET',
+  path: '/v1/templates',
+  area: COMPUTE_AREA,
+  summary: 'List operating system templates',
+  permission: 'read',
+  description:
+    'Without those past their unavailable_at, from which nothing new is made. Those past their deprecated_at are ' +
+    'listed on request.',
+  query: z.strictObject({
+    zone: ZoneName.optional(),
+    os_family: z.string().max(63).optional(),
+    include_deprecated: z.enum(['true', 'false']).optional(),
+  }),
+  answers: { 200: completeListOf(TemplateView) },
+  refuses: [400],
+})
+
+export const getTemplate = route({
+  id: 'get_template',
+  method: 'GET',
+  path: '/v1/templates/{name}',
+  area: COMPUTE_AREA,
+  summary: 'Read a template',
+  permission: 'read',
+  params: z.strictObject({ name: Id }),
+  answers: { 200: z.strictObject({ template: TemplateView }) },
+  refuses: [404],
+})
+
+export const CATALOG_ROUTES = [listRegions, listZones, listPlans, listTemplates, getTemplate] as const

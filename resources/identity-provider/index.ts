@@ -1,0 +1,134 @@
+/** Identity providers: what the portal shows of them, and the sign-in that goes through them. */
+import { z } from 'zod'
+import { route } from '../define.ts'
+
+const AREA = 'Identity provider sign-in'
+const LINK_AREA = 'Sign-in identities, e-mail verification, password'
+
+const Connection = z
+  .strictObject({ name: z.string(), display_name: z.string(), icon: z.string() })
+  .meta({ id: 'IdentityProviderConnection' })
+const IdentityProvider = z
+  .strictObject({
+    name: z.string(),
+    display_name: z.string(),
+    icon: z.string().optional(),
+    silent_sign_in: z.boolean(),
+    connections: z.array(Connection),
+  })
+  .meta({ id: 'IdentityProvider' })
+export const IdentityProviderStatus = z
+  .strictObject({
+    configured: z.boolean(),
+    display_name: z.string().optional(),
+    icon: z.string().optional(),
+    silent_sign_in: z.boolean().optional(),
+    connections: z.array(Connection),
+    providers: z.array(IdentityProvider),
+  })
+  .meta({ id: 'IdentityProviderStatus' })
+
+/** Texts of any shape are read; what they may say is the handler's business: these routes are navigated to, never
+ *  called by scripts. */
+const Text = z.string().max(2048).optional()
+const StartQuery = z.strictObject({
+  return_to: Text,
+  prompt: z.enum(['none', 'login']).optional(),
+  coupon: Text,
+  provider: Text,
+  connection: Text,
+})
+/** Providers add parameters of their own (`iss`, `session_state`, …). */
+const CallbackQuery = z.looseObject({
+  provider: Text,
+  state: Text,
+  code: z.string().max(8192).optional(),
+  error: Text,
+  error_description: Text,
+})
+
+const start = {
+  area: AREA,
+  method: 'GET',
+  credentials: ['public'],
+  permission: null,
+  budget: 'none',
+  query: StartQuery,
+  answers: { 302: null },
+  refuses: [400, 503],
+} as const
+const finish = {
+  area: AREA,
+  method: 'GET',
+  credentials: ['public'],
+  permission: null,
+  budget: 'none',
+  query: CallbackQuery,
+  answers: { 302: null },
+  refuses: [503],
+} as const
+
+export const getIdentityProviderStatus = route({
+  id: 'get_identity_provider_status',
+  method: 'GET',
+  path: '/v1/auth/oidc',
+  area: AREA,
+  summary: 'Which identity providers sign people in',
+  credentials: ['public'],
+  permission: null,
+  budget: 'none',
+  answers: { 200: IdentityProviderStatus },
+})
+export const startIdentityProviderLogin = route({
+  ...start,
+  id: 'start_identity_provider_login',
+  path: '/v1/auth/oidc/login',
+  summary: 'Sign in with an identity provider',
+  rates: [{ name: 'oidc_login', by: 'address', perMinute: 20 }],
+})
+export const startIdentityProviderSignup = route({
+  ...start,
+  id: 'start_identity_provider_signup',
+  path: '/v1/auth/oidc/signup',
+  summary: 'Sign up with an identity provider',
+  rates: [{ name: 'oidc_signup', by: 'address', perMinute: 20 }],
+})
+export const finishIdentityProviderLogin = route({
+  ...finish,
+  id: 'finish_identity_provider_login',
+  path: '/v1/auth/oidc/callback',
+  summary: 'Where a provider sends the browser back',
+  rates: [{ name: 'oidc_callback', by: 'address', perMinute: 10 }],
+})
+export const finishIdentityProviderLoginAtProvider = route({
+  ...finish,
+  id: 'finish_identity_provider_login_at_provider',
+  path: '/v1/auth/oidc/callback/{provider}',
+  summary: 'Where one provider sends the browser back',
+  params: z.strictObject({ provider: z.string().max(253) }),
+  rates: [{ name: 'oidc_callback_at_provider', by: 'address', perMinute: 10 }],
+})
+export const unlinkSignInIdentity = route({
+  id: 'unlink_sign_in_identity',
+  method: 'DELETE',
+  path: '/v1/account/identities/{id}',
+  area: LINK_AREA,
+  summary: 'Unlink a sign-in identity',
+  credentials: ['session'],
+  permission: 'self',
+  isRefusedToSupport: true,
+  audit: 'account.identity_unlinked',
+  isDestructive: true,
+  params: z.strictObject({ id: z.string().max(253) }),
+  answers: { 204: null },
+  refuses: [404, 409],
+})
+
+export const IDENTITY_PROVIDER_ROUTES = [
+  getIdentityProviderStatus,
+  startIdentityProviderLogin,
+  startIdentityProviderSignup,
+  finishIdentityProviderLogin,
+  finishIdentityProviderLoginAtProvider,
+  unlinkSignInIdentity,
+] as const

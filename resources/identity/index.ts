@@ -1,0 +1,244 @@
+/** People and their sign-in: public shapes and routes of sign-up, sessions, email verification. Stored in PostgreSQL
+ *  only. */
+import { z } from 'zod'
+import { PERMISSIONS, ROLES, SUPPORT_MODES } from '../../domain/permissions.ts'
+import { route } from '../define.ts'
+import { DateTime, Uuid } from '../shapes.ts'
+
+const SIGN_IN_AREA = 'Sign-up, sign-in and sessions'
+const VERIFICATION_AREA = 'Sign-in identities, e-mail verification, password'
+
+/** Trimmed and lower-cased; 254 is the longest address that mail can carry. */
+export const Email = z.string().trim().toLowerCase().max(254).pipe(z.email())
+const PersonName = z
+  .string()
+  .trim()
+  .min(1)
+  .max(200)
+  .regex(/^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]*$/u, 'must be printable')
+/** Checked by `domain/password.ts`; the bound here only keeps hashing cheap. */
+export const Password = z.string().min(1).max(1024)
+/** A secret that a mail or a challenge carried. */
+export const MailedToken = z.string().min(1).max(512)
+
+export const SecondFactorCode = z.string().regex(/^\d{6}$/, 'must be six digits')
+export const RecoveryCode = z.string().min(1).max(64)
+
+export const User = z
+  .strictObject({ id: Uuid, email: z.string(), name: z.string().optional(), account_id: Uuid, role: z.enum(ROLES) })
+  .meta({ id: 'User' })
+export const IssuedSession = z
+  .strictObject({ user: User, csrf_token: z.string(), expires_at: DateTime, ended_sessions: z.int().min(0).optional() })
+  .meta({ id: 'IssuedSession' })
+export const Impersonation = z
+  .strictObject({
+    staff_email: z.string(),
+    staff_name: z.string(),
+    reason: z.string(),
+    mode: z.enum(SUPPORT_MODES),
+    expires_at: DateTime,
+    account_id: Uuid,
+  })
+  .meta({ id: 'Impersonation' })
+export const LinkedIdentity = z
+  .strictObject({
+    id: Uuid,
+    provider: z.string(),
+    provider_name: z.string(),
+    subject_hint: z.string(),
+    linked_at: DateTime,
+    last_login_at: DateTime.nullable(),
+  })
+  .meta({ id: 'LinkedIdentity' })
+export const CurrentUser = z
+  .strictObject({
+    email_verified: z.boolean(),
+    email_verification_required: z.boolean(),
+    user: User,
+    csrf_token: z.string(),
+    impersonation: Impersonation.nullable(),
+    account_id: Uuid,
+    permissions: z.array(z.enum(PERMISSIONS)),
+    identities: z.array(LinkedIdentity),
+  })
+  .meta({ id: 'CurrentUser' })
+/** The answer to a right password where a second factor is due. */
+export const SecondFactorStep = z
+  .strictObject({
+    mfa_required: z.literal(true),
+    mfa_step: z.enum(['verify', 'enroll']),
+    challenge: z.string(),
+    challenge_expires_at: DateTime,
+  })
+  .meta({ id: 'SecondFactorStep' })
+const MailSent = z.strictObject({ detail: z.string(), email: z.string() }).meta({ id: 'MailSent' })
+
+export const signUp = route({
+  id: 'sign_up',
+  method: 'POST',
+  path: '/v1/auth/signup',
+  area: SIGN_IN_AREA,
+  summary: 'Create an account and its owner',
+  description:
+    'Mails a link that verifies the address. The answer is the same whether the address is new or has a user already.',
+  credentials: ['public'],
+  permission: null,
+  budget: 'none',
+  body: z.strictObject({
+    name: PersonName,
+    email: Email,
+    password: Password,
+    account_name: PersonName.optional(),
+    coupon_code: z.string().max(200).optional(),
+  }),
+  answers: { 202: MailSent },
+  refuses: [400, 429],
+  rates: [{ name: 'sign_up', by: 'address', perMinute: 5 }],
+})
+
+export const logIn = route({
+  id: 'log_in',
+  method: 'POST',
+  path: '/v1/auth/login',
+  area: SIGN_IN_AREA,
+  summary: 'Sign in with email and password',
+  description: 'Sets the session cookies, or answers a challenge where a second factor is due.',
+  credentials: ['public'],
+  permission: null,
+  budget: 'none',
+  body: z.strictObject({ email: Email, password: Password, end_other_sessions: z.boolean().default(false) }),
+  answers: { 200: z.union([IssuedSession, SecondFactorStep]) },
+  refuses: [400, 401, 403, 429],
+  rates: [{ name: 'log_in', by: 'address', perMinute: 10 }],
+})
+
+export const logOut = route({
+  id: 'log_out',
+  method: 'POST',
+  path: '/v1/auth/logout',
+  area: SIGN_IN_AREA,
+  summary: 'End the session',
+  description:
+    'Without a live session it only clears the cookies. With an identity provider configured it answers where ' +
+    'its session ends.',
+  credentials: ['session', 'public'],
+  permission: null,
+  audit: 'auth.logout',
+  answers: { 204: null, 200: z.strictObject({ logout_url: z.url() }) },
+  refuses: [403],
+})
+
+export const getCurrentUser = route({
+  id: 'get_current_user',
+  method: 'GET',
+  path: '/v1/auth/me',
+  area: SIGN_IN_AREA,
+  summary: 'Who is signed in',
+  credentials: ['session'],
+  permission: null,
+  answers: { 200: CurrentUser },
+  refuses: [401],
+})
+
+export const requestEmailVerification = route({
+  id: 'request_email_verification',
+  method: 'POST',
+  path: '/v1/auth/email-verification',
+  area: VERIFICATION_AREA,
+  summary: 'Mail the verification link again',
+  credentials: ['session'],
+  permission: 'self',
+  isRefusedToSupport: true,
+  audit: 'auth.email_verification_requested',
+  answers: { 202: MailSent },
+  refuses: [409, 503],
+  rates: [
+    { name: 'email_verification_minute', by: 'user', perMinute: 1 },
+    { name: 'email_verification_hour', by: 'user', perHour: 5 },
+  ],
+})
+
+export const confirmEmailVerification = route({
+  id: 'confirm_email_verification',
+  method: 'POST',
+  path: '/v1/auth/email-verification/confirm',
+  area: VERIFICATION_AREA,
+  summary: 'Verify an address with the mailed token',
+  description: 'Opens no session.',
+  credentials: ['public'],
+  permission: null,
+  budget: 'none',
+  body: z.strictObject({ token: MailedToken }),
+  answers: { 200: z.strictObject({ email: z.string() }) },
+  refuses: [400, 409],
+  rates: [{ name: 'email_verification_confirm', by: 'address', perMinute: 20 }],
+})
+
+export const requestPasswordReset = route({
+  id: 'request_password_reset',
+  method: 'POST',
+  path: '/v1/auth/password-reset',
+  area: VERIFICATION_AREA,
+  summary: 'Mail a link to choose a new password',
+  description: 'The answer is always the same.',
+  credentials: ['public'],
+  permission: null,
+  budget: 'none',
+  body: z.strictObject({ email: Email }),
+  answers: { 202: MailSent },
+  refuses: [400],
+  rates: [
+    { name: 'password_reset_address', by: 'address', perMinute: 5 },
+    { name: 'password_reset_email', by: 'email', perHour: 3 },
+  ],
+})
+
+export const confirmPasswordReset = route({
+  id: 'confirm_password_reset',
+  method: 'POST',
+  path: '/v1/auth/password-reset/confirm',
+  area: VERIFICATION_AREA,
+  summary: 'Choose a new password with the mailed token',
+  description: 'Ends every session and verifies the address. The second factor still applies at the next sign-in.',
+  credentials: ['public'],
+  permission: null,
+  budget: 'none',
+  body: z.strictObject({ token: MailedToken, password: Password }),
+  answers: { 204: null },
+  refuses: [400],
+  rates: [{ name: 'password_reset_confirm', by: 'address', perMinute: 10 }],
+})
+
+export const changePassword = route({
+  id: 'change_password',
+  method: 'PUT',
+  path: '/v1/account/password',
+  area: VERIFICATION_AREA,
+  summary: 'Change your password',
+  description: 'Needs the current one, and a proof of the second factor where one is set up. Ends your other sessions.',
+  credentials: ['session'],
+  permission: 'self',
+  isRefusedToSupport: true,
+  audit: 'auth.password_changed',
+  body: z.strictObject({
+    current_password: Password,
+    password: Password,
+    code: SecondFactorCode.optional(),
+    recovery_code: RecoveryCode.optional(),
+  }),
+  answers: { 204: null },
+  refuses: [400, 409],
+  rates: [{ name: 'password_change', by: 'user', perMinute: 10 }],
+})
+
+export const SIGN_IN_ROUTES = [
+  signUp,
+  logIn,
+  logOut,
+  getCurrentUser,
+  requestEmailVerification,
+  confirmEmailVerification,
+  requestPasswordReset,
+  confirmPasswordReset,
+  changePassword,
+] as const

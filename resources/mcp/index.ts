@@ -1,0 +1,59 @@
+/** The MCP endpoint: its route and the shapes of JSON-RPC. What happens there is `kit/http/mcp`. */
+import { z } from 'zod'
+import { route } from '../define.ts'
+
+const MessageId = z.union([z.string(), z.int()])
+const RpcError = z.looseObject({ code: z.int(), message: z.string(), data: z.looseObject({}).optional() })
+
+export const McpMessage = z
+  .looseObject({
+    jsonrpc: z.literal('2.0'),
+    id: MessageId.optional().describe('Absent on notifications.'),
+    method: z.string().optional(),
+    params: z.looseObject({}).optional(),
+  })
+  .meta({ id: 'MCPMessage', description: 'One JSON-RPC 2.0 message.' })
+export const McpResponse = z
+  .strictObject({
+    jsonrpc: z.literal('2.0'),
+    id: MessageId.nullable(),
+    result: z.looseObject({}).optional(),
+    error: RpcError.optional(),
+  })
+  .meta({ id: 'MCPResponse' })
+
+const Flag = z
+  .string()
+  .max(8)
+  .transform((text) => !['', '0', 'false'].includes(text))
+  .optional()
+
+export const sendMcpMessage = route({
+  id: 'send_mcp_message',
+  method: 'POST',
+  path: '/mcp',
+  area: 'MCP endpoint',
+  summary: 'Send a message of the Model Context Protocol',
+  credentials: ['token'],
+  permission: null,
+  description:
+    'Stateless, JSON answers only. Every tool is an operation of this API and is decided there, with the scope ' +
+    'of the token and the role of its user.',
+  readsBodyAs: 'bytes',
+  isSameOriginOnly: true,
+  budget: 'mcp',
+  query: z.object({
+    toolsets: z
+      .string()
+      .max(1024)
+      .optional()
+      .describe('Only the tools of these, separated by commas: the first parts of paths, as in servers,ssh-keys.'),
+    readonly: Flag.describe('Only tools that change nothing and reveal no credential.'),
+    mode: z.string().max(32).optional().describe('search: three tools, to find operations and to call them.'),
+    schemas: z.string().max(32).optional().describe('output: with the schemas of answers.'),
+  }),
+  body: McpMessage,
+  answers: { 200: McpResponse, 202: null, 400: McpResponse },
+})
+
+export const MCP_ROUTES = [sendMcpMessage] as const

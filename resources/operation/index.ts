@@ -1,0 +1,266 @@
+/** Operation: the durable record of one asynchronous change. The reconciler of the target writes its status; it
+ *  outlives the target. */
+import { z } from 'zod'
+import { OPERATION_KINDS, OPERATION_STATUSES } from '../../domain/operations.ts'
+import { resource, route } from '../define.ts'
+import { nodeNamespace } from '../instance/index.ts'
+import { MIGRATION_PHASES, MIGRATION_STATES } from '../server/stored.ts'
+import { SYSTEM_NAMESPACE } from '../labels.ts'
+import { Cursor, DateTime, Id, Limit, ObservedGeneration, OperationProgress, pageOf } from '../shapes.ts'
+
+const StoredEvent = z.strictObject({
+  at: z.string().max(64).describe('When it happened.'),
+  kind: z.string().max(63).describe('What happened, for programs.'),
+  message: z.string().max(1024).describe('What happened, for people.'),
+  data: z.looseObject({}).optional().describe('More of it, for programs.'),
+})
+
+/** Which id field of the public shape names the target. */
+export const OPERATION_TARGETS = [
+  'server',
+  'storage',
+  'backup',
+  'template',
+  'router',
+  'floating_ip',
+  'node',
+  'load_balancer',
+  'database',
+  'edge',
+  'snapshot',
+  'kubernetes_cluster',
+  'node_pool',
+  'kubernetes_host',
+  'network',
+  'public_pool',
+  'zone',
+  'object_storage',
+  'control_plane',
+] as const
+
+export const Operation = resource({
+  kind: 'Operation',
+  plural: 'operations',
+  shortNames: ['op'],
+  scope: 'Namespaced',
+  customers: 'read',
+  description:
+    'The record of one asynchronous change: who asked for what, how far it is, what happened, how it ended. Made ' +
+    'and written by the platform; kept for an hour after its end, and for good behind the API.',
+  spec: z
+    .strictObject({
+      kind: z.enum(OPERATION_KINDS).describe('What is done.'),
+      target: z
+        .strictObject({
+          type: z.enum(OPERATION_TARGETS).describe('Kind of the resource, as the API calls it.'),
+          id: z.string().max(253).describe('Name of the resource.'),
+        })
+        .describe('What it is done to. The operation outlives it.'),
+      actor: z.string().max(512).describe('Who asked for it: user:<id>, token:<name>, operator or system:<component>.'),
+      requestId: z.string().max(128).describe('The request that asked, as in its answer and in the audit log.'),
+      createdAt: z.string().max(64).describe('When it was asked for.'),
+      deadlineAt: z.string().max(64).describe('When it has failed unless it is done.'),
+      stepCount: z.int().min(0).max(100).describe('How many steps it has.'),
+    })
+    .describe('What was asked for; never changes.'),
+  status: z
+    .strictObject({
+      status: z.enum(OPERATION_STATUSES).describe('Whether it is under way, or how it ended.'),
+      step: z.string().max(63).describe('The first of its steps that is not done.'),
+      stepIndex: z.int().min(0).max(100).describe('How many steps are done.'),
+      error: z.string().max(4096).describe('Why it failed; empty otherwise.'),
+      startedAt: z.string().max(64).optional().describe('When it began.'),
+      finishedAt: z.string().max(64).optional().describe('When it ended.'),
+      events: z.array(StoredEvent).max(100).optional().describe('What happened, oldest first; the newest hundred.'),
+      observedGeneration: ObservedGeneration,
+    })
+    .describe('How far it is.'),
+  columns: [
+    { name: 'Kind', type: 'string', jsonPath: '.spec.kind' },
+    { name: 'Target', type: 'string', jsonPath: '.spec.target.id' },
+    { name: 'Status', type: 'string', jsonPath: '.status.status' },
+    { name: 'Step', type: 'string', jsonPath: '.status.step' },
+    { name: 'Actor', type: 'string', jsonPath: '.spec.actor' },
+    { name: 'Error', type: 'string', jsonPath: '.status.error', priority: 1 },
+    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+  ],
+  selectableFields: ['.spec.kind', '.spec.target.id', '.status.status'],
+  rules: [{ rule: 'self.spec == oldSelf.spec', message: 'what was asked for cannot be changed' }],
+})
+export type OperationSpec = z.infer<typeof Operation.spec>
+export type OperationState = z.infer<typeof Operation.status>
+
+/** Where the operations of a target are that is in no namespace itself. */
+export const operationNamespace = ({ type, id }: OperationSpec['target']): string =>
+  type === 'node' ? nodeNamespace(id) : SYSTEM_NAMESPACE
+
+export const OperationEventView = z.strictObject({
+  at: DateTime,
+  kind: z.string(),
+  message: z.string(),
+  data: z.looseObject({}),
+})
+
+/** How far the live migration of a server is. */
+export const MigrationProgressView = z
+  .strictObject({
+    state: z.enum(MIGRATION_STATES),
+    source_node_id: z.string(),
+    target_node_id: z.string(),
+    phase: z.enum(MIGRATION_PHASES).describe('How far the nodes report the current attempt; empty before.'),
+    attempt: z.int().min(1).describe('Which send under the policy.'),
+    iteration: z.int().min(0).describe('Passes over the memory in this attempt.'),
+    transferred_bytes: z.int().min(0),
+    total_bytes: z.int().min(0).describe('0 when the hypervisor does not tell.'),
+    dirty_bytes_per_second: z.int().min(0),
+    downtime_milliseconds: z.int().min(0).describe('How long the guest stood still at handover, once completed.'),
+    detail: z.string(),
+    reported_at: DateTime.nullable().describe("By the reporting node's clock."),
+  })
+  .meta({ id: 'MigrationProgress' })
+export type MigrationProgressView = z.infer<typeof MigrationProgressView>
+
+/** The public Operation. Ids of other kinds of target are absent unless the operation is theirs. */
+export const OperationView = z
+  .strictObject({
+    id: z.string(),
+    kind: z.enum(OPERATION_KINDS),
+    server_id: z.string().nullable(),
+    storage_id: z.string().nullable(),
+    backup_id: z.string().nullable(),
+    template_id: z.string().nullable(),
+    router_id: z.string().nullable(),
+    floating_ip_id: z.string().nullable(),
+    node_id: z.string().optional(),
+    load_balancer_id: z.string().nullable().optional(),
+    database_id: z.string().nullable().optional(),
+    edge_id: z.string().nullable().optional(),
+    snapshot_id: z.string().nullable().optional(),
+    kubernetes_cluster_id: z.string().nullable().optional(),
+    node_pool_id: z.string().nullable().optional(),
+    kubernetes_host_id: z.string().optional(),
+    status: z.enum(OPERATION_STATUSES),
+    step: z.string(),
+    step_index: z.int(),
+    step_count: z.int(),
+    error: z.string(),
+    created_at: DateTime,
+    deadline_at: DateTime,
+    started_at: DateTime.nullable(),
+    finished_at: DateTime.nullable(),
+    actor: z.string(),
+    progress: MigrationProgressView.optional(),
+    events: z.array(OperationEventView).optional(),
+  })
+  .meta({ id: 'Operation' })
+export type OperationView = z.infer<typeof OperationView>
+export const OperationEnvelope = z.strictObject({ operation: OperationView }).meta({ id: 'OperationEnvelope' })
+
+const ALWAYS_NAMED = ['server', 'storage', 'backup', 'template', 'router', 'floating_ip'] as const
+const NAMED_WHEN_TARGET = [
+  'node',
+  'load_balancer',
+  'database',
+  'edge',
+  'snapshot',
+  'kubernetes_cluster',
+  'node_pool',
+  'kubernetes_host',
+] as const
+
+/** Ids of targets for which the public shape has no field: told with the first event. */
+export const unnamedTarget = ({ type, id }: OperationSpec['target']): Readonly<Record<string, string>> | undefined =>
+  ([...ALWAYS_NAMED, ...NAMED_WHEN_TARGET] as readonly string[]).includes(type) ? undefined : { [`${type}_id`]: id }
+
+/** From progress, as it stands on the target (`active_operation`) or in the Operation object; without events. */
+export function toOperationView(progress: OperationProgress, target: OperationSpec['target']): OperationView {
+  const ids: Record<string, string | null> = {}
+  for (const type of ALWAYS_NAMED) ids[`${type}_id`] = target.type === type ? target.id : null
+  for (const type of NAMED_WHEN_TARGET) if (target.type === type) ids[`${type}_id`] = target.id
+  return {
+    id: progress.id,
+    kind: progress.kind,
+    ...(ids as Pick<
+      OperationView,
+      'server_id' | 'storage_id' | 'backup_id' | 'template_id' | 'router_id' | 'floating_ip_id'
+    >), // filled by the first loop
+    status: progress.status,
+    step: progress.step,
+    step_index: progress.stepIndex,
+    step_count: progress.stepCount,
+    error: progress.error,
+    created_at: progress.createdAt,
+    deadline_at: progress.deadlineAt,
+    started_at: progress.startedAt ?? null,
+    finished_at: progress.finishedAt ?? null,
+    actor: progress.actor,
+  }
+}
+
+const AREA = 'Operations'
+export const WAIT_SECONDS_MAXIMUM = 30
+const IDS_MAXIMUM = 50
+
+export const listOperations = route({
+  id: 'list_operations',
+  method: 'GET',
+  path: '/v1/operations',
+  area: AREA,
+  summary: 'List operations',
+  description: 'Newest first, without their events.',
+  permission: 'read',
+  query: z.strictObject({
+    cursor: Cursor.optional(),
+    limit: Limit,
+    id: z.array(Id).max(IDS_MAXIMUM).optional().describe('Only these; may be given more than once.'),
+    status: z.enum(OPERATION_STATUSES).optional(),
+    resource: z
+      .string()
+      .max(300)
+      .regex(/^[a-z_]+:./, 'must be a type and an id, as in server:<id>')
+      .optional()
+      .describe('Only those of one resource: its type and id, as in server:<id>.'),
+  }),
+  answers: { 200: pageOf(OperationView) },
+  refuses: [400],
+  budget: 'operation_reads',
+})
+
+export const getOperation = route({
+  id: 'get_operation',
+  method: 'GET',
+  path: '/v1/operations/{id}',
+  area: AREA,
+  summary: 'Read an operation with its events',
+  permission: 'read',
+  params: z.strictObject({ id: Id }),
+  query: z.strictObject({
+    wait: z.coerce
+      .number()
+      .int()
+      .min(1)
+      .max(WAIT_SECONDS_MAXIMUM)
+      .optional()
+      .describe('Seconds to wait for a change before answering; answers at once when the operation has ended.'),
+  }),
+  answers: { 200: OperationEnvelope },
+  refuses: [400, 404],
+  budget: 'operation_reads',
+})
+
+export const cancelOperation = route({
+  id: 'cancel_operation',
+  method: 'POST',
+  path: '/v1/operations/{id}/cancel',
+  area: AREA,
+  summary: 'Cancel an operation',
+  permission: 'operate',
+  audit: 'operation.cancel',
+  description:
+    'Only long copies and moves can be cancelled, and only before they have come to their point of no return.',
+  params: z.strictObject({ id: Id }),
+  answers: { 202: OperationEnvelope },
+  refuses: [404, 409],
+})
+
+export const OPERATION_ROUTES = [listOperations, getOperation, cancelOperation] as const

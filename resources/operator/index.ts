@@ -1,0 +1,110 @@
+/** What operators see of the platform as a whole: the operations of all accounts, and what its zones have room for. */
+import { z } from 'zod'
+import { OPERATION_KINDS, OPERATION_STATUSES } from '../../domain/operations.ts'
+import { route } from '../define.ts'
+import { OperationEnvelope, OperationView } from '../operation/index.ts'
+import { completeListOf, Cursor, DateTime, Id, Limit, pageOf, ZoneName } from '../shapes.ts'
+
+const AREA = "The platform's own control plane, operations, capacity"
+const ById = z.strictObject({ id: Id })
+const reading = { area: AREA, audience: 'operator', credentials: ['operator'], permission: null } as const
+const changing = { ...reading, staffRole: 'operations' } as const
+const access = (verb: 'get' | 'list' | 'update', resource: 'operations' | 'zones') =>
+  ({ verb, resource, scope: 'cluster' }) as const
+
+export const listOperatorOperations = route({
+  ...reading,
+  id: 'list_operator_operations',
+  method: 'GET',
+  path: '/v1/operator/operations',
+  summary: 'List the operations of the platform and of all accounts',
+  description: 'Newest first, without their events.',
+  access: access('list', 'operations'),
+  query: z.strictObject({
+    cursor: Cursor.optional(),
+    limit: Limit,
+    kind: z.enum(OPERATION_KINDS).optional(),
+    status: z.enum(OPERATION_STATUSES).optional(),
+    node_id: Id.optional().describe('Only those of the node itself.'),
+    older_than: DateTime.optional().describe('Only those that were asked for before this instant.'),
+  }),
+  answers: { 200: pageOf(OperationView) },
+  refuses: [400],
+  budget: 'operation_reads',
+})
+export const getOperatorOperation = route({
+  ...reading,
+  id: 'get_operator_operation',
+  method: 'GET',
+  path: '/v1/operator/operations/{id}',
+  summary: 'Read an operation with its events',
+  access: access('get', 'operations'),
+  params: ById,
+  answers: { 200: OperationEnvelope },
+  refuses: [404],
+  budget: 'operation_reads',
+})
+export const cancelOperatorOperation = route({
+  ...changing,
+  id: 'cancel_operator_operation',
+  method: 'POST',
+  path: '/v1/operator/operations/{id}/cancel',
+  summary: 'Cancel an operation',
+  access: access('update', 'operations'),
+  audit: 'operation.cancel',
+  description:
+    'Joining, draining, maintenance and agent upgrades of nodes; moves of servers before their point of no ' +
+    'return. Who may not change what the operation works on may not cancel it.',
+  params: ById,
+  answers: { 202: OperationEnvelope },
+  refuses: [404, 409],
+})
+export const retryOperatorOperation = route({
+  ...changing,
+  id: 'retry_operator_operation',
+  method: 'POST',
+  path: '/v1/operator/operations/{id}/retry',
+  summary: 'Ask again for what an operation of a node failed to do',
+  access: access('update', 'operations'),
+  audit: 'operation.retry',
+  description:
+    'Another operation of the same kind, as long as the failed one is the newest of its node. A fencing is never ' +
+    'tried again: it is asked for anew. Who may not change nodes may not.',
+  starts: ['node.cordon', 'node.uncordon', 'node.drain', 'node.maintenance', 'node.agent_upgrade', 'node.provision'],
+  params: ById,
+  answers: { 202: OperationEnvelope },
+  refuses: [404, 409],
+})
+
+const Capacity = z.strictObject({
+  zone: z.string(),
+  cpu_pool: z.string().nullable(),
+  node_count: z.int(),
+  logical_cpus: z.int(),
+  vcpus: z.int().describe('That can be sold.'),
+  vcpus_used: z.int(),
+  memory_mebibytes: z.int(),
+  memory_used_mebibytes: z.int(),
+  largest_placeable_plan: z.string().nullable(),
+  has_ha_headroom: z.boolean().describe('The servers of the largest node would find room on the others.'),
+})
+export const getCapacity = route({
+  ...reading,
+  id: 'get_capacity',
+  method: 'GET',
+  path: '/v1/operator/capacity',
+  summary: 'What the zones have room for',
+  description: 'One item per zone and pool of processors.',
+  access: access('list', 'zones'),
+  query: z.strictObject({ zone: ZoneName.optional() }),
+  answers: { 200: completeListOf(Capacity) },
+  refuses: [400],
+})
+
+export const OPERATOR_ROUTES = [
+  listOperatorOperations,
+  getOperatorOperation,
+  cancelOperatorOperation,
+  retryOperatorOperation,
+  getCapacity,
+] as const

@@ -1,0 +1,264 @@
+/** Public pools: the networks whose addresses servers and services get. Stored and public shape, and the operators'
+ *  routes. */
+import { z } from 'zod'
+import { POOL_STATES, POOL_USES, poolTotal } from '../../domain/public-pool.ts'
+import { resource, route } from '../define.ts'
+import { OperationEnvelope, OperationView, toOperationView } from '../operation/index.ts'
+import { fixed } from '../catalog/stored.ts'
+import { activeOperationOf } from '../server/routes.ts'
+import {
+  Conditions,
+  DateTime,
+  Id,
+  ObservedGeneration,
+  OperationProgress,
+  OperationStanza,
+  PageQuery,
+  pageOf,
+  Printable,
+  type Stored,
+  ZoneName,
+} from '../shapes.ts'
+
+const CIDR_LENGTH_MAXIMUM = 49
+const ADDRESS_LENGTH_MAXIMUM = 45
+
+export const PublicPool = resource({
+  kind: 'PublicPool',
+  plural: 'publicpools',
+  shortNames: ['pool'],
+  scope: 'Cluster',
+  description: [
+    'A network whose addresses are given to servers and services of a zone: single IPv4 addresses, or a /64 each ' +
+      'of an IPv6 network.',
+    'Set state to draining to give nothing more of it; servers may then exchange their prefix. A deleted pool ' +
+      'goes when nobody has an address of it.',
+  ].join(' '),
+  spec: z
+    .strictObject({
+      zone: ZoneName.describe('Zone that its addresses lead to. Cannot be changed.'),
+      family: z.enum(['ipv4', 'ipv6']).describe('Which protocol the addresses are of. Cannot be changed.'),
+      cidr: z
+        .string()
+        .min(1)
+        .max(CIDR_LENGTH_MAXIMUM)
+        .describe('The network, as in 203.0.113.0/24 or 2001:db8::/40. It overlaps no other pool. Cannot be changed.'),
+      use: z.enum(POOL_USES).describe('What the addresses are for. Cannot be changed.'),
+      isPrivate: z
+        .boolean()
+        .optional()
+        .describe(
+          'Whether the Internet does not route the network; what the network is, when absent. Cannot be changed.',
+        ),
+      gateway: z
+        .string()
+        .min(1)
+        .max(ADDRESS_LENGTH_MAXIMUM)
+        .optional()
+        .describe(
+          'Where its addresses find the rest of the world: the first address of an IPv4 network, fe80::1 for ' +
+            'IPv6, when absent. Cannot be changed.',
+        ),
+      announce: z
+        .enum(['bgp', 'static'])
+        .default('static')
+        .describe(
+          'How the routers around the zone learn of it. The platform records it; announcing is the work of the ' +
+            'routers.',
+        ),
+      state: z
+        .enum(['active', 'draining'])
+        .default('active')
+        .describe('A draining pool gives nothing more; what was given stays until it is given back or exchanged.'),
+      note: z.string().max(1024).optional().describe('For other operators.'),
+      operation: OperationStanza.optional().describe(
+        'The newest change that was asked for. Written by the platform only; an edit gets its operation by itself.',
+      ),
+    })
+    .describe('What the pool is, and whether it gives.'),
+  status: z
+    .strictObject({
+      observedGeneration: ObservedGeneration,
+      conditions: Conditions.optional(),
+      state: z
+        .enum(POOL_STATES)
+        .optional()
+        .describe('What has been brought about; absent when the pool could not be taken over.'),
+      total: z.int().min(0).optional().describe('How many addresses or prefixes it has to give.'),
+      operation: OperationProgress.optional().describe('How far the newest operation is.'),
+    })
+    .describe('What is known of it. Written by its controller.'),
+  columns: [
+    { name: 'Zone', type: 'string', jsonPath: '.spec.zone' },
+    { name: 'Network', type: 'string', jsonPath: '.spec.cidr' },
+    { name: 'Use', type: 'string', jsonPath: '.spec.use' },
+    { name: 'State', type: 'string', jsonPath: '.status.state' },
+    { name: 'Total', type: 'integer', jsonPath: '.status.total' },
+    { name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
+    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+  ],
+  selectableFields: ['.spec.zone', '.spec.use', '.status.state'],
+  rules: ['zone', 'family', 'cidr', 'use', 'isPrivate', 'gateway'].map(fixed),
+})
+export type PublicPoolSpec = z.infer<typeof PublicPool.spec>
+export type PublicPoolStatus = z.infer<typeof PublicPool.status>
+
+export const PublicPoolView = z
+  .strictObject({
+    id: z.string(),
+    zone: z.string(),
+    family: z.enum(['ipv4', 'ipv6']),
+    cidr: z.string(),
+    use: z.enum(POOL_USES),
+    is_private: z.boolean(),
+    state: z.enum(POOL_STATES),
+    total: z.int(),
+    allocated: z.int(),
+    active_operation: OperationView.nullable(),
+    created_at: DateTime,
+  })
+  .meta({ id: 'PublicPool' })
+export type PublicPoolView = z.infer<typeof PublicPoolView>
+
+/** It could not be taken over: it gives nothing, and never will. */
+export const isRefusedPool = ({
+  spec,
+  status,
+}: Pick<Stored<PublicPoolSpec, PublicPoolStatus>, 'spec' | 'status'>): boolean =>
+  status?.state === undefined && status?.operation !== undefined && activeOperationOf({ spec, status }) === undefined
+
+/** `allocated` comes from the database; `isPrivate` is what the network is where the spec does not say. */
+export function toPublicPoolView(
+  { name, createdAt, spec, status }: Stored<PublicPoolSpec, PublicPoolStatus>,
+  { allocated, isPrivate }: { readonly allocated: number; readonly isPrivate: boolean },
+): PublicPoolView {
+  const { zone, family, cidr, use } = spec
+  const operation = activeOperationOf({ spec, status })
+  return {
+    id: name,
+    zone,
+    family,
+    cidr,
+    use,
+    is_private: isPrivate,
+    state: status?.state ?? (isRefusedPool({ spec, status }) ? 'retired' : spec.state),
+    total: status?.total ?? poolTotal(cidr),
+    allocated,
+    active_operation: operation === undefined ? null : toOperationView(operation, { type: 'public_pool', id: name }),
+    created_at: createdAt,
+  }
+}
+
+const AREA = 'Public address pools'
+const by = (verb: 'get' | 'list' | 'create' | 'update' | 'delete') =>
+  ({
+    area: AREA,
+    audience: 'operator',
+    credentials: ['operator'],
+    permission: null,
+    staffRole: 'operations',
+    access: { verb, resource: PublicPool.plural, scope: 'cluster' },
+  }) as const
+const ById = z.strictObject({ id: Id })
+const Found = z.strictObject({ public_pool: PublicPoolView })
+const Accepted = z.strictObject({ public_pool: PublicPoolView, operation: OperationView })
+const Note = Printable.max(1024)
+
+export const listPublicPools = route({
+  ...by('list'),
+  id: 'list_public_pools',
+  method: 'GET',
+  path: '/v1/operator/public-pools',
+  summary: 'List pools of public addresses',
+  description: 'Newest first.',
+  query: PageQuery.extend({ zone: ZoneName.optional(), family: z.enum(['ipv4', 'ipv6']).optional() }),
+  answers: { 200: pageOf(PublicPoolView) },
+  refuses: [400],
+})
+
+export const getPublicPool = route({
+  ...by('get'),
+  id: 'get_public_pool',
+  method: 'GET',
+  path: '/v1/operator/public-pools/{id}',
+  summary: 'Read a pool',
+  params: ById,
+  answers: { 200: Found },
+  refuses: [404],
+})
+
+export const createPublicPool = route({
+  ...by('create'),
+  id: 'create_public_pool',
+  method: 'POST',
+  path: '/v1/operator/public-pools',
+  summary: 'Add a pool',
+  audit: 'public_pool.create',
+  starts: ['public_pool.sync'],
+  description: 'Its addresses are given from the moment the operation has succeeded.',
+  body: z.strictObject({
+    zone: ZoneName,
+    family: z.enum(['ipv4', 'ipv6']),
+    cidr: z.string().min(1).max(CIDR_LENGTH_MAXIMUM).describe('The network, without bits beyond its prefix.'),
+    use: z
+      .enum(POOL_USES)
+      .describe('What the addresses are for: single IPv4 addresses, or a /64 each of an IPv6 network.'),
+    is_private: z
+      .boolean()
+      .optional()
+      .describe('Whether the Internet does not route the network; by default what the network is.'),
+    gateway: z
+      .string()
+      .min(1)
+      .max(ADDRESS_LENGTH_MAXIMUM)
+      .nullish()
+      .describe('By default the first address of an IPv4 network, fe80::1 for IPv6.'),
+    announce: z
+      .enum(['bgp', 'static'])
+      .default('static')
+      .describe('How the routers around the zone learn of it; recorded, and their work.'),
+  }),
+  answers: { 202: Accepted },
+  refuses: [400, 409],
+})
+
+export const updatePublicPool = route({
+  ...by('update'),
+  id: 'update_public_pool',
+  method: 'PATCH',
+  path: '/v1/operator/public-pools/{id}',
+  summary: 'Drain a pool, or let it give again',
+  audit: 'public_pool.update',
+  starts: ['public_pool.sync'],
+  description:
+    'A draining pool gives nothing more. Servers with a prefix of it may exchange it, and the owners of their ' +
+    'accounts get a mail. A pool that is as asked starts no operation.',
+  params: ById,
+  body: z.strictObject({ state: z.enum(['active', 'draining']).optional(), note: Note.optional() }),
+  answers: { 200: Found, 202: Accepted },
+  refuses: [400, 404, 409],
+})
+
+export const deletePublicPool = route({
+  ...by('delete'),
+  id: 'delete_public_pool',
+  method: 'DELETE',
+  path: '/v1/operator/public-pools/{id}',
+  summary: 'Retire a pool',
+  audit: 'public_pool.delete',
+  starts: ['public_pool.sync'],
+  isDestructive: true,
+  description:
+    'Only when nobody has an address of it. Prefixes that were exchanged for others lead nowhere from then on.',
+  params: ById,
+  answers: { 202: OperationEnvelope },
+  refuses: [404, 409],
+})
+
+export const PUBLIC_POOL_ROUTES = [
+  listPublicPools,
+  getPublicPool,
+  createPublicPool,
+  updatePublicPool,
+  deletePublicPool,
+] as const

@@ -1,0 +1,20 @@
+/** Quotas of an account: public shape and route. */
+import { z } from 'zod'
+import { route } from '../define.ts'
+import { completeListOf } from '../shapes.ts'
+
+const Quota = z
+  .strictObject({ name: z.string(), limit: z.int(), used: z.int(), scope: z.enum(['account', 'zone']) })
+  .meta({ id: 'Quota' })
+
+export const listAccountQuotas = route({
+  id: 'list_account_quotas',
+  method: 'GET',
+  path: '/v1/account/quotas',
+  area: 'Coupons, credits, quotas',
+  summary: 'List quotas with what is used of them',
+  permission: 'read',
+  answers: { 200: completeListOf(Quota) },
+})
+
+export const QUOTA_ROUTES = [listAccountQuotas] as const

@@ -1,0 +1,169 @@
+/** Second factors: public shapes and routes, at sign-in and in the account. */
+import { z } from 'zod'
+import { route } from '../define.ts'
+import { IssuedSession, RecoveryCode, SecondFactorCode } from '../identity/index.ts'
+import { DateTime } from '../shapes.ts'
+
+const SIGN_IN_AREA = 'Sign-up, sign-in and sessions'
+const AREA = 'Two-factor management'
+
+/** Challenges are sealed texts of a few hundred characters. */
+const Challenge = z.string().min(1).max(2048)
+const EXACTLY_ONE = 'needs exactly one of code and recovery_code'
+const isExactlyOne = (proof: { code?: string | undefined; recovery_code?: string | undefined }): boolean =>
+  (proof.code === undefined) !== (proof.recovery_code === undefined)
+
+export const SecondFactorProof = z
+  .strictObject({ code: SecondFactorCode.optional(), recovery_code: RecoveryCode.optional() })
+  .refine(isExactlyOne, EXACTLY_ONE)
+  .meta({ id: 'SecondFactorProof' })
+const SecondFactorLoginRequest = z
+  .strictObject({ challenge: Challenge, code: SecondFactorCode.optional(), recovery_code: RecoveryCode.optional() })
+  .refine(isExactlyOne, EXACTLY_ONE)
+  .meta({ id: 'SecondFactorLoginRequest' })
+export const SecondFactorStatus = z
+  .strictObject({
+    totp_enabled: z.boolean(),
+    totp_pending: z.boolean(),
+    enabled_at: DateTime.nullable(),
+    recovery_codes_remaining: z.int().min(0),
+    required_by_account: z.boolean(),
+    available: z.boolean(),
+  })
+  .meta({ id: 'SecondFactorStatus' })
+export const AuthenticatorSetup = z
+  .strictObject({ secret: z.string(), otpauth_uri: z.string(), expires_at: DateTime })
+  .meta({ id: 'AuthenticatorSetup' })
+export const RecoveryCodes = z.strictObject({ recovery_codes: z.array(z.string()) }).meta({ id: 'RecoveryCodes' })
+export const SecondFactorSession = z
+  .strictObject({
+    ...IssuedSession.shape,
+    recovery_codes: z.array(z.string()).optional(),
+    recovery_codes_remaining: z.int().min(0).optional(),
+    return_to: z.string().optional(),
+  })
+  .meta({ id: 'SecondFactorSession' })
+
+const signIn = {
+  area: SIGN_IN_AREA,
+  credentials: ['public'],
+  permission: null,
+  budget: 'none',
+  refuses: [400, 401, 409, 503],
+} as const
+
+export const verifyLoginSecondFactor = route({
+  ...signIn,
+  id: 'verify_login_second_factor',
+  method: 'POST',
+  path: '/v1/auth/login/mfa',
+  summary: 'Finish signing in with a second factor',
+  body: SecondFactorLoginRequest,
+  answers: { 200: SecondFactorSession },
+  rates: [{ name: 'second_factor', by: 'address', perMinute: 10 }],
+})
+export const startLoginSecondFactorSetup = route({
+  ...signIn,
+  id: 'start_login_second_factor_setup',
+  method: 'POST',
+  path: '/v1/auth/login/mfa/enroll',
+  summary: 'Set up a second factor while signing in',
+  description: 'For accounts that require one. The secret is in this answer only, and inactive until its first code.',
+  body: z.strictObject({ challenge: Challenge }),
+  answers: { 200: AuthenticatorSetup },
+  rates: [{ name: 'second_factor_enroll', by: 'address', perMinute: 10 }],
+})
+export const finishLoginSecondFactorSetup = route({
+  ...signIn,
+  id: 'finish_login_second_factor_setup',
+  method: 'POST',
+  path: '/v1/auth/login/mfa/enroll/confirm',
+  summary: 'Confirm the second factor and finish signing in',
+  body: SecondFactorLoginRequest,
+  answers: { 200: SecondFactorSession },
+  rates: [{ name: 'second_factor_confirm', by: 'address', perMinute: 10 }],
+})
+
+const own = { area: AREA, credentials: ['session'], permission: 'self', isRefusedToSupport: true } as const
+
+export const getAccountMfa = route({
+  ...own,
+  id: 'get_account_mfa',
+  method: 'GET',
+  path: '/v1/account/mfa',
+  summary: 'Your second factor',
+  isRefusedToSupport: false,
+  answers: { 200: SecondFactorStatus },
+})
+export const setAccountMfaPolicy = route({
+  ...own,
+  id: 'set_account_mfa_policy',
+  method: 'PUT',
+  path: '/v1/account/mfa/policy',
+  summary: 'Require a second factor of every member',
+  permission: 'members.manage',
+  description: 'Only the owner, and only with a second factor of their own. Open sessions keep running.',
+  audit: 'account.mfa_policy_changed',
+  body: z.strictObject({ required: z.boolean() }),
+  answers: { 200: SecondFactorStatus },
+  refuses: [400, 409],
+})
+export const replaceAccountRecoveryCodes = route({
+  ...own,
+  id: 'replace_account_recovery_codes',
+  method: 'POST',
+  path: '/v1/account/mfa/recovery-codes',
+  summary: 'Replace the recovery codes',
+  audit: 'account.mfa_recovery_codes_regenerated',
+  body: SecondFactorProof,
+  answers: { 200: RecoveryCodes },
+  refuses: [400, 404],
+  rates: [{ name: 'second_factor_proof', by: 'user', perMinute: 10 }],
+})
+export const startAccountTotpSetup = route({
+  ...own,
+  id: 'start_account_totp_setup',
+  method: 'POST',
+  path: '/v1/account/mfa/totp',
+  summary: 'Start setting up an authenticator',
+  audit: 'account.mfa_setup_started',
+  answers: { 200: AuthenticatorSetup },
+  refuses: [409, 503],
+})
+export const disableAccountTotp = route({
+  ...own,
+  id: 'disable_account_totp',
+  method: 'DELETE',
+  path: '/v1/account/mfa/totp',
+  summary: 'Remove the authenticator and all recovery codes',
+  audit: 'account.mfa_disabled',
+  isDestructive: true,
+  body: SecondFactorProof,
+  answers: { 204: null },
+  refuses: [400, 404, 409],
+  rates: [{ name: 'second_factor_proof', by: 'user', perMinute: 10 }],
+})
+export const finishAccountTotpSetup = route({
+  ...own,
+  id: 'finish_account_totp_setup',
+  method: 'POST',
+  path: '/v1/account/mfa/totp/confirm',
+  summary: 'Confirm the authenticator with its first code',
+  audit: 'account.mfa_enabled',
+  body: z.strictObject({ code: SecondFactorCode }),
+  answers: { 200: RecoveryCodes },
+  refuses: [400, 409],
+  rates: [{ name: 'second_factor_proof', by: 'user', perMinute: 10 }],
+})
+
+export const SECOND_FACTOR_ROUTES = [
+  verifyLoginSecondFactor,
+  startLoginSecondFactorSetup,
+  finishLoginSecondFactorSetup,
+  getAccountMfa,
+  setAccountMfaPolicy,
+  replaceAccountRecoveryCodes,
+  startAccountTotpSetup,
+  disableAccountTotp,
+  finishAccountTotpSetup,
+] as const

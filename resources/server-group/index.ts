@@ -1,0 +1,199 @@
+/** Server groups: servers that are kept apart. Stored shape, public shape, the bridge and the routes. */
+import { z } from 'zod'
+import { SPREADS } from '../../domain/placement.ts'
+import { resource, route } from '../define.ts'
+import { fixed } from '../catalog/stored.ts'
+import { Conditions, DateTime, Id, ObservedGeneration, PageQuery, pageOf, PrintableName, ZoneName } from '../shapes.ts'
+
+const AREA = 'Init scripts, server groups, SSH keys'
+const UNMET_SHOWN_MAXIMUM = 256
+
+export const ServerGroup = resource({
+  kind: 'ServerGroup',
+  plural: 'servergroups',
+  shortNames: ['sgrp'],
+  scope: 'Namespaced',
+  customers: 'write',
+  description:
+    'Keeps servers of an account apart: those that name it in spec.serverGroupId are placed on different nodes, ' +
+    'racks or zones. It cannot go while it has servers.',
+  spec: z
+    .strictObject({
+      name: z.string().min(1).max(100).describe('Name for people, unique in the account.'),
+      spread: z
+        .enum(SPREADS)
+        .default('host')
+        .describe(
+          'What the members do not share: host for different nodes, rack for different racks of the zone, zone ' +
+            'for different zones of the region. Cannot be changed.',
+        ),
+      zone: ZoneName.optional().describe('Zone of the members, for the spreads host and rack. Cannot be changed.'),
+      region: z
+        .string()
+        .min(1)
+        .max(63)
+        .optional()
+        .describe('Region of the members, for the spread zone. Cannot be changed.'),
+      strict: z
+        .boolean()
+        .default(false)
+        .describe('Whether a server is rather not made than placed where a member is already. Cannot be changed.'),
+    })
+    .describe('What the group keeps apart.'),
+  status: z
+    .strictObject({
+      observedGeneration: ObservedGeneration,
+      conditions: Conditions.optional(),
+      region: z.string().max(63).optional().describe('Region of the members.'),
+      memberCount: z.int().min(0).optional().describe('How many servers are in it.'),
+      unmetMembers: z
+        .array(z.string().max(253))
+        .max(UNMET_SHOWN_MAXIMUM)
+        .optional()
+        .describe('Servers that share a failure domain with an older member, oldest first.'),
+    })
+    .describe('What is known of the group. Written by its controller.'),
+  columns: [
+    { name: 'Title', type: 'string', jsonPath: '.spec.name' },
+    { name: 'Spread', type: 'string', jsonPath: '.spec.spread' },
+    { name: 'Strict', type: 'boolean', jsonPath: '.spec.strict' },
+    { name: 'Zone', type: 'string', jsonPath: '.spec.zone' },
+    { name: 'Servers', type: 'integer', jsonPath: '.status.memberCount' },
+    { name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
+    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+  ],
+  rules: [
+    {
+      rule: "(self.spec.spread == 'zone') == has(self.spec.region)",
+      message: 'region is for the spread zone, and needed there',
+    },
+    {
+      rule: "(self.spec.spread == 'zone') != has(self.spec.zone)",
+      message: 'zone is for the spreads host and rack, and needed there',
+    },
+    ...['spread', 'zone', 'region', 'strict'].map(fixed),
+  ],
+})
+export type ServerGroupSpec = z.infer<typeof ServerGroup.spec>
+export type ServerGroupStatus = z.infer<typeof ServerGroup.status>
+/** As many as the status shows. */
+export const shownUnmet = (ids: readonly string[]): string[] => ids.slice(0, UNMET_SHOWN_MAXIMUM)
+
+export const ServerGroupView = z
+  .strictObject({
+    id: z.string(),
+    zone: z.string().nullable(),
+    region: z.string(),
+    name: z.string(),
+    spread: z.enum(SPREADS),
+    strict: z.boolean(),
+    policy: z.enum(['strict', 'soft']),
+    member_count: z.int(),
+    members: z.array(z.string()).optional(),
+    unmet_members: z.array(z.string()).optional(),
+    created_at: DateTime,
+  })
+  .meta({ id: 'ServerGroup' })
+export type ServerGroupView = z.infer<typeof ServerGroupView>
+
+const ServerGroupEnvelope = z.strictObject({ server_group: ServerGroupView })
+const ById = z.strictObject({ id: Id })
+
+export const CreateServerGroup = z
+  .strictObject({
+    name: PrintableName.describe('Unique in the account.'),
+    zone: ZoneName.optional().describe(
+      'Zone of the members. For the spread zone it may name a zone of the region instead of the region.',
+    ),
+    region: ZoneName.optional().describe('Region of the members, for the spread zone.'),
+    spread: z
+      .enum(SPREADS)
+      .default('host')
+      .describe(
+        'host for different nodes, rack for different racks of the zone, zone for different zones of the region.',
+      ),
+    strict: z
+      .boolean()
+      .optional()
+      .describe('Whether a server is rather not made than placed where a member is already; no by default.'),
+    policy: z.enum(['strict', 'soft']).optional().describe('Older spelling of strict: send one of them.'),
+  })
+  .meta({ id: 'CreateServerGroupRequest' })
+export type CreateServerGroup = z.infer<typeof CreateServerGroup>
+
+export const listServerGroups = route({
+  id: 'list_server_groups',
+  method: 'GET',
+  path: '/v1/server-groups',
+  area: AREA,
+  summary: 'List server groups',
+  description: 'Newest first, without their members.',
+  permission: 'read',
+  query: PageQuery,
+  answers: { 200: pageOf(ServerGroupView) },
+  refuses: [400],
+})
+
+export const createServerGroup = route({
+  id: 'create_server_group',
+  method: 'POST',
+  path: '/v1/server-groups',
+  area: AREA,
+  summary: 'Add an empty server group',
+  permission: 'operate',
+  audit: 'server_group.create',
+  description: 'Servers join it at their creation, by server_group_id, and leave it when they are deleted.',
+  body: CreateServerGroup,
+  answers: { 201: ServerGroupEnvelope },
+  refuses: [400, 409, 422],
+})
+
+export const getServerGroup = route({
+  id: 'get_server_group',
+  method: 'GET',
+  path: '/v1/server-groups/{id}',
+  area: AREA,
+  summary: 'Read a server group with its members',
+  permission: 'read',
+  description: 'Members are oldest first; unmet_members are those that share a failure domain with an older one.',
+  params: ById,
+  answers: { 200: ServerGroupEnvelope },
+  refuses: [404],
+})
+
+export const updateServerGroup = route({
+  id: 'update_server_group',
+  method: 'PATCH',
+  path: '/v1/server-groups/{id}',
+  area: AREA,
+  summary: 'Rename a server group',
+  permission: 'operate',
+  audit: 'server_group.update',
+  description: 'With If-Match the change is made only to that version.',
+  params: ById,
+  body: z.strictObject({ name: PrintableName }),
+  answers: { 200: ServerGroupEnvelope },
+  refuses: [400, 404, 409],
+})
+
+export const deleteServerGroup = route({
+  id: 'delete_server_group',
+  method: 'DELETE',
+  path: '/v1/server-groups/{id}',
+  area: AREA,
+  summary: 'Delete a server group without servers',
+  permission: 'operate',
+  audit: 'server_group.delete',
+  isDestructive: true,
+  params: ById,
+  answers: { 204: null },
+  refuses: [404, 409],
+})
+
+export const SERVER_GROUP_ROUTES = [
+  listServerGroups,
+  createServerGroup,
+  getServerGroup,
+  updateServerGroup,
+  deleteServerGroup,
+] as const

@@ -1,0 +1,671 @@
+/** Servers as the API shows them: public shape, bridge from the stored one, routes. */
+import { z } from 'zod'
+import { isPrivateAddress } from '../../domain/addresses.ts'
+import { NO_PUBLIC_NETWORK } from '../../domain/guest-network.ts'
+import { prefixOf } from '../../domain/public-pool.ts'
+import { isFinal, stepsOf } from '../../domain/operations.ts'
+import type { ServerFacts } from '../../domain/server-rules.ts'
+import { priceHourlyMillicents } from '../catalog/routes.ts'
+import { route } from '../define.ts'
+import { type MigrationProgressView, OperationEnvelope, OperationView, toOperationView } from '../operation/index.ts'
+import type { NodeStatus, PlanSpec, TemplateSpec, ZoneSpec } from '../catalog/stored.ts'
+import {
+  HOST_CONDITION,
+  NETWORK_CONDITION,
+  SERVER_STATES,
+  type ServerSpec,
+  type ServerStatus,
+  STOP_TIMEOUT_SECONDS_DEFAULT,
+  STOP_TIMEOUT_SECONDS_MAXIMUM,
+} from './stored.ts'
+import {
+  Cursor,
+  DateTime,
+  Hostname,
+  Id,
+  Labels,
+  Limit,
+  type OperationProgress,
+  type OperationStanza,
+  pageOf,
+  Printable,
+  type Stored,
+  ZoneName,
+} from '../shapes.ts'
+import { SSH_KEY_LENGTH_MAXIMUM } from '../ssh-key/index.ts'
+
+const AREA = 'Servers'
+export const SSH_KEYS_PER_SERVER_MAXIMUM = 100
+export const USER_DATA_BYTES_MAXIMUM = 65_536
+const LABEL_FILTERS_MAXIMUM = 16
+
+export const ServerView = z
+  .strictObject({
+    managed_by: z.string().nullable(),
+    id: z.string(),
+    zone: z.string(),
+    region: z.string().optional(),
+    hostname: z.string(),
+    title: z.string(),
+    plan: z.string(),
+    cores: z.int(),
+    memory_mebibytes: z.int(),
+    storage_gibibytes: z.int(),
+    template: z.string(),
+    state: z.enum(SERVER_STATES),
+    desired_power: z.enum(['running', 'stopped']),
+    state_detail: z.string(),
+    public_ipv4: z.string().nullable(),
+    public_ipv6: z.string().nullable(),
+    public_ipv6_prefix: z.string().nullable(),
+    public_ipv6_is_private: z.boolean(),
+    ipv6_renumber_available: z.boolean(),
+    ssh_command: z.string().nullable(),
+    mac_address: z.string(),
+    labels: z.record(z.string(), z.string()),
+    server_group_id: z.string().nullable(),
+    ha_policy: z.enum(['restart', 'none']).optional(),
+    migration_policy: z.enum(['default', 'relaxed', 'strict']).optional(),
+    cpu_pool: z.string().nullable().optional(),
+    active_operation: OperationView.nullable(),
+    is_protected: z.boolean(),
+    metadata_enabled: z.boolean(),
+    init_script_id: z.string().nullable(),
+    boot_storage_id: z.string().nullable(),
+    storage_ids: z.array(z.string()),
+    interface_count: z.int(),
+    firewall_enabled: z.boolean(),
+    ha_status: z.enum(['available', 'unavailable']),
+    ha_status_reason: z.string().nullable(),
+    network_status: z.enum(['available', 'limited']),
+    network_status_reason: z.string().nullable(),
+    maintenance: z
+      .strictObject({ planned_at: DateTime, reason: z.string(), action: z.enum(['live', 'cold']) })
+      .nullable(),
+    created_at: DateTime,
+    started_at: DateTime.nullable(),
+    hourly_price_millicents: z.int(),
+  })
+  .meta({ id: 'Server' })
+export type ServerView = z.infer<typeof ServerView>
+export type StoredServer = Stored<ServerSpec, ServerStatus>
+
+/** What the view takes from elsewhere; an operator may have removed either. */
+export interface ServerSurroundings {
+  readonly plan: PlanSpec | undefined
+  readonly zone: ZoneSpec | undefined
+  readonly template: TemplateSpec | undefined
+  /** Why its zone could not act on its high availability policy; undefined when it could. */
+  readonly haObstacle: string | undefined
+  /** For which the servers of its node leave; undefined when none is announced. */
+  readonly work: NodeStatus['plannedWork']
+}
+
+/** What was claimed for a new server is in the arguments of its operation until the status says it. */
+function addressesOf(
+  { spec, status }: StoredServer,
+  template: TemplateSpec | undefined,
+): Pick<ServerView, 'public_ipv4' | 'public_ipv6' | 'public_ipv6_prefix' | 'public_ipv6_is_private' | 'ssh_command'> {
+  const claimed = status === undefined ? (spec.operation?.arguments ?? {}) : {}
+  const ipv4 = status?.publicIpv4 ?? claimed['public_ipv4'] ?? null
+  const ipv6 = status?.publicIpv6 ?? claimed['public_ipv6'] ?? null
+  const isPrivate = ipv6 !== null && isPrivateAddress(ipv6)
+  const reachable = ipv4 ?? (isPrivate ? null : ipv6)
+  return {
+    public_ipv4: ipv4,
+    public_ipv6: ipv6,
+    public_ipv6_prefix: ipv6 === null ? null : prefixOf(ipv6),
+    public_ipv6_is_private: isPrivate,
+    ssh_command: reachable === null || template === undefined ? null : `ssh ${template.defaultUser}@${reachable}`,
+  }
+}
+
+/** What its controller says of its host; until then, what follows from its zone. */
+function networkOf(
+  { status }: StoredServer,
+  zone: ZoneSpec | undefined,
+): Pick<ServerView, 'network_status' | 'network_status_reason'> {
+  const condition = status?.conditions?.find(({ type }) => type === NETWORK_CONDITION)
+  const obstacle =
+    condition === undefined
+      ? zone?.publicNetwork === undefined
+        ? NO_PUBLIC_NETWORK
+        : undefined
+      : condition.status === 'True'
+        ? undefined
+        : condition.message
+  return { network_status: obstacle === undefined ? 'available' : 'limited', network_status_reason: obstacle ?? null }
+}
+
+const WORK_WITHOUT_REASON = 'Work on the host of the server.'
+
+export function toServerView(
+  server: StoredServer,
+  { plan, zone, template, work, haObstacle }: ServerSurroundings,
+): ServerView {
+  const { name, spec, status } = server
+  const operation = activeOperationOf(server)
+  return {
+    managed_by: null,
+    id: name,
+    zone: spec.zone,
+    ...(zone === undefined ? {} : { region: zone.region }),
+    hostname: spec.hostname,
+    title: spec.title,
+    plan: spec.plan,
+    cores: status?.cores ?? plan?.cores ?? 0,
+    memory_mebibytes: status?.memoryMebibytes ?? plan?.memoryMebibytes ?? 0,
+    storage_gibibytes: status?.storageGibibytes ?? spec.storageGibibytes ?? plan?.storageGibibytes ?? 0,
+    template: spec.template ?? spec.customImageId ?? '',
+    state: stateOf(server),
+    desired_power: spec.desiredPower,
+    state_detail: status?.stateDetail ?? '',
+    ...addressesOf(server, template),
+    ipv6_renumber_available: status?.ipv6RenumberAvailable ?? false,
+    mac_address: status?.macAddress ?? spec.operation?.arguments?.['mac_address'] ?? '',
+    labels: spec.labels,
+    server_group_id: spec.serverGroupId ?? null,
+    ha_policy: spec.haPolicy,
+    migration_policy: spec.migrationPolicy,
+    cpu_pool: plan?.cpuPool ?? null,
+    active_operation: operation === undefined ? null : toOperationView(operation, { type: 'server', id: name }),
+    is_protected: spec.isProtected,
+    metadata_enabled: spec.metadataEnabled,
+    init_script_id: spec.initScriptId ?? null,
+    boot_storage_id: status?.bootStorageId ?? null,
+    storage_ids: status?.bootStorageId === undefined ? [] : [status.bootStorageId],
+    interface_count: 1,
+    firewall_enabled: false,
+    ha_status: haObstacle === undefined ? 'available' : 'unavailable',
+    ha_status_reason: haObstacle ?? null,
+    ...networkOf(server, zone),
+    maintenance:
+      work === undefined
+        ? null
+        : { planned_at: work.plannedAt, reason: work.reason || WORK_WITHOUT_REASON, action: work.action },
+    created_at: server.createdAt,
+    started_at: status?.startedAt ?? null,
+    hourly_price_millicents: plan === undefined ? 0 : priceHourlyMillicents(plan.priceMonthlyCents),
+  }
+}
+
+/** As customers see it. */
+export const stateOf = ({ isDeleting, status }: StoredServer): ServerView['state'] =>
+  isDeleting ? 'deleting' : (status?.state ?? 'creating')
+
+export interface Operable {
+  readonly spec: { readonly operation?: OperationStanza | undefined }
+  readonly status?: { readonly operation?: OperationProgress | undefined } | undefined
+}
+
+/** The change under way on whatever has operations: the one of the stanza until the controller has reported its end. */
+export function activeOperationOf({ spec, status }: Operable): OperationProgress | undefined {
+  const { operation } = spec
+  if (operation === undefined) return undefined
+  if (status?.operation?.id === operation.id) return isFinal(status.operation.status) ? undefined : status.operation
+  const [step = '', ...later] = stepsOf(operation.kind)
+  return {
+    id: operation.id,
+    kind: operation.kind,
+    status: 'pending',
+    step,
+    stepIndex: 0,
+    stepCount: later.length + 1,
+    error: '',
+    actor: operation.actor,
+    createdAt: operation.requestedAt,
+    deadlineAt: operation.deadlineAt,
+  }
+}
+
+/** How far the move of the operation is, as its server shows it; undefined when the server speaks of another. */
+export function progressOfMove(
+  { status }: Pick<StoredServer, 'status'>,
+  operationId: string,
+): MigrationProgressView | undefined {
+  if (status?.migration?.operationId !== operationId) return undefined
+  const { migration } = status
+  return {
+    state: migration.state,
+    source_node_id: migration.sourceNode,
+    target_node_id: migration.targetNode,
+    phase: migration.phase,
+    attempt: migration.attempt,
+    iteration: migration.iteration,
+    transferred_bytes: migration.transferredBytes,
+    total_bytes: migration.totalBytes,
+    dirty_bytes_per_second: migration.dirtyBytesPerSecond,
+    downtime_milliseconds: migration.downtimeMilliseconds,
+    detail: migration.detail,
+    reported_at: migration.reportedAt ?? null,
+  }
+}
+
+export function factsOf(server: StoredServer): ServerFacts {
+  const operation = activeOperationOf(server)
+  return {
+    id: server.name,
+    state: stateOf(server),
+    isProtected: server.spec.isProtected,
+    isDeleting: server.isDeleting,
+    isHostSilent:
+      server.status?.conditions?.some(({ type, status }) => type === HOST_CONDITION && status === 'False') === true,
+    activeOperation: operation === undefined ? undefined : { id: operation.id, kind: operation.kind },
+  }
+}
+
+const ServerEnvelope = z.strictObject({ server: ServerView })
+const ById = z.strictObject({ id: Id })
+const Title = Printable.max(255)
+
+/** An option of the contract that this deployment cannot give yet: only its neutral value is taken. */
+const Later = <Value extends z.ZodType>(neutral: Value) => neutral.optional()
+const later = (what: string) => ({ error: `is not available: ${what} are not offered here` })
+
+export const CreateServer = z
+  .strictObject({
+    zone: ZoneName,
+    hostname: Hostname.describe('Unique in the account and zone.'),
+    plan: z.string().min(1).max(63),
+    template: z.string().min(1).max(63).optional(),
+    title: Title.default(''),
+    labels: Labels.default({}),
+    ssh_keys: z
+      .array(z.string().min(1).max(SSH_KEY_LENGTH_MAXIMUM))
+      .max(SSH_KEYS_PER_SERVER_MAXIMUM)
+      .optional()
+      .describe('Public keys.'),
+    ssh_key_ids: z
+      .array(Id)
+      .max(SSH_KEYS_PER_SERVER_MAXIMUM)
+      .optional()
+      .describe('Keys of the account; all of them when neither ssh_keys nor ssh_key_ids is given.'),
+    user_data: z
+      .string()
+      .refine(
+        (text) => Buffer.byteLength(text) <= USER_DATA_BYTES_MAXIMUM,
+        `must have at most ${USER_DATA_BYTES_MAXIMUM} bytes`,
+      )
+      .optional(),
+    init_script_id: Id.nullish().describe(
+      'Init script of the account to take as user data, as it is now; not together with user_data.',
+    ),
+    server_group_id: Id.nullish().describe(
+      'Group whose other members the server is kept apart from. It stays in it until it is deleted.',
+    ),
+    storage_gibibytes: z
+      .int()
+      .min(1)
+      .max(65_536)
+      .optional()
+      .describe("Size of the boot storage; at least and by default the plan's."),
+    ha_policy: z.enum(['restart', 'none']).default('restart'),
+    migration_policy: z.enum(['default', 'relaxed', 'strict']).default('default'),
+    metadata_enabled: z.boolean().default(true),
+    start: z.boolean().default(true),
+    custom_image_id: Later(z.null(later('custom images'))),
+    public_ipv4: z
+      .boolean()
+      .default(false)
+      .describe(
+        'A public IPv4 address, which is paid for beside the plan. Every server of a zone with public IPv6 has a ' +
+          '/64 of that.',
+      ),
+    networks: Later(z.array(z.unknown()).max(0, later('private networks'))),
+    firewall: Later(z.null(later('firewalls'))),
+    backup_schedule: Later(z.null(later('backups'))),
+  })
+  .meta({ id: 'CreateServer' })
+export type CreateServer = z.infer<typeof CreateServer>
+
+const StopOptions = z.strictObject({
+  stop_type: z
+    .enum(['soft', 'hard'])
+    .default('soft')
+    .describe('soft asks the guest to shut down, hard cuts the power.'),
+  timeout_seconds: z.int().min(1).max(STOP_TIMEOUT_SECONDS_MAXIMUM).default(STOP_TIMEOUT_SECONDS_DEFAULT),
+  timeout_action: z
+    .enum(['fail', 'hard'])
+    .default('hard')
+    .describe('What happens when the guest has not shut down in time.'),
+})
+export type StopOptions = z.infer<typeof StopOptions>
+
+/** `key=value`; everything after the first `=` is the value. */
+const LabelFilter = z
+  .string()
+  .min(1)
+  .max(63 + 1 + 255)
+  .regex(/^[^=]+=/, 'must be key=value')
+
+export const listServers = route({
+  id: 'list_servers',
+  method: 'GET',
+  path: '/v1/servers',
+  area: AREA,
+  summary: 'List servers',
+  permission: 'read',
+  refuses: [400],
+  description: 'Newest first. A server must carry every label that is named.',
+  query: z.strictObject({
+    cursor: Cursor.optional(),
+    limit: Limit,
+    label: z
+      .array(LabelFilter)
+      .max(LABEL_FILTERS_MAXIMUM)
+      .optional()
+      .describe('key=value; may be given more than once.'),
+    hostname: z.string().min(1).max(63).optional(),
+  }),
+  answers: { 200: pageOf(ServerView) },
+})
+
+export const createServer = route({
+  id: 'create_server',
+  method: 'POST',
+  path: '/v1/servers',
+  area: AREA,
+  summary: 'Create a server',
+  permission: 'operate',
+  audit: 'server.create',
+  starts: ['server.create'],
+  requiresVerifiedEmail: true,
+  requiresStanding: true,
+  body: CreateServer,
+  answers: { 202: z.strictObject({ server: ServerView, operation: OperationView }) },
+  refuses: [400, 404, 409, 422, 503],
+})
+
+export const getServer = route({
+  id: 'get_server',
+  method: 'GET',
+  path: '/v1/servers/{id}',
+  area: AREA,
+  summary: 'Read a server',
+  permission: 'read',
+  params: ById,
+  answers: { 200: ServerEnvelope },
+  refuses: [404],
+})
+
+export const updateServer = route({
+  id: 'update_server',
+  method: 'PATCH',
+  path: '/v1/servers/{id}',
+  area: AREA,
+  summary: 'Change title, labels or protection',
+  permission: 'operate',
+  description: 'A JSON merge patch; labels replace all labels. With If-Match the change is made only to that version.',
+  audit: 'server.update',
+  params: ById,
+  body: z.strictObject({ title: Title.optional(), labels: Labels.optional(), is_protected: z.boolean().optional() }),
+  answers: { 200: ServerEnvelope },
+  refuses: [400, 404, 409],
+})
+
+export const deleteServer = route({
+  id: 'delete_server',
+  method: 'DELETE',
+  path: '/v1/servers/{id}',
+  area: AREA,
+  summary: 'Delete a server with its boot storage',
+  permission: 'operate',
+  description: 'Allowed while the server is still being created: its creation is cancelled.',
+  audit: 'server.delete',
+  starts: ['server.delete'],
+  isDestructive: true,
+  params: ById,
+  query: z.strictObject({ delete_storages: z.enum(['true', 'false']).optional() }),
+  answers: { 202: OperationEnvelope },
+  refuses: [400, 404, 409],
+})
+
+export const startServer = route({
+  id: 'start_server',
+  method: 'POST',
+  path: '/v1/servers/{id}/start',
+  area: AREA,
+  summary: 'Start a stopped server',
+  permission: 'operate',
+  audit: 'server.start',
+  starts: ['server.start'],
+  params: ById,
+  answers: { 202: OperationEnvelope },
+  refuses: [404, 409, 503],
+})
+
+export const stopServer = route({
+  id: 'stop_server',
+  method: 'POST',
+  path: '/v1/servers/{id}/stop',
+  area: AREA,
+  summary: 'Stop a server',
+  permission: 'operate',
+  audit: 'server.stop',
+  starts: ['server.stop'],
+  params: ById,
+  body: StopOptions,
+  answers: { 202: OperationEnvelope },
+  refuses: [400, 404, 409],
+})
+
+export const restartServer = route({
+  id: 'restart_server',
+  method: 'POST',
+  path: '/v1/servers/{id}/restart',
+  area: AREA,
+  summary: 'Stop a server and start it again',
+  permission: 'operate',
+  audit: 'server.restart',
+  starts: ['server.restart'],
+  params: ById,
+  body: StopOptions,
+  answers: { 202: OperationEnvelope },
+  refuses: [400, 404, 409],
+})
+
+export const moveServer = route({
+  id: 'move_server',
+  method: 'POST',
+  path: '/v1/servers/{id}/move',
+  area: AREA,
+  summary: 'Move a server to another node',
+  permission: 'operate',
+  audit: 'server.move',
+  description:
+    'A started server moves while it runs, as its migration policy allows; a stopped one is moved as it is, also ' +
+    'to another zone of its region, where it gets the public addresses of that zone.',
+  starts: ['server.migrate', 'server.move'],
+  params: ById,
+  body: z.strictObject({
+    zone: ZoneName.nullish().describe(
+      'A zone of the region, for a stopped server. Another node of the same zone when absent or null.',
+    ),
+  }),
+  answers: { 202: OperationEnvelope },
+  refuses: [400, 404, 409, 503],
+})
+
+export const ChangePlan = z
+  .strictObject({
+    plan: z.string().min(1).max(63),
+    grow_storage: z
+      .boolean()
+      .default(true)
+      .describe('Whether the boot storage becomes as large as that of the plan. It never shrinks.'),
+    start: z.boolean().optional().describe('Whether the server is started afterwards; it stays stopped by default.'),
+  })
+  .meta({ id: 'ChangePlan' })
+
+export const changeServerPlan = route({
+  id: 'change_server_plan',
+  method: 'POST',
+  path: '/v1/servers/{id}/change-plan',
+  area: AREA,
+  summary: 'Give a stopped server another plan',
+  permission: 'operate',
+  description:
+    'A larger or a smaller one, whose storage must hold the boot storage as it is. The file systems of the guest ' +
+    'grow by themselves where its image does that.',
+  audit: 'server.change_plan',
+  starts: ['server.change_plan'],
+  requiresVerifiedEmail: true,
+  requiresStanding: true,
+  params: ById,
+  body: ChangePlan,
+  answers: { 202: OperationEnvelope },
+  refuses: [400, 404, 409, 422, 503],
+})
+
+export const RebuildServer = z
+  .strictObject({
+    template: z.string().min(1).max(63).optional().describe('As before by default.'),
+    custom_image_id: Later(z.null(later('custom images'))),
+    ssh_keys: CreateServer.shape.ssh_keys,
+    ssh_key_ids: z
+      .array(Id)
+      .max(SSH_KEYS_PER_SERVER_MAXIMUM)
+      .optional()
+      .describe('Keys of the account. The keys stay as they are when neither ssh_keys nor ssh_key_ids is given.'),
+    init_script_id: Id.nullish().describe(
+      'Init script of the account to take as user data, as it is now; not together with user_data. The user data ' +
+        'stays as it is when neither is given, and goes when this is null.',
+    ),
+    user_data: CreateServer.shape.user_data,
+    stop: z
+      .boolean()
+      .default(false)
+      .describe('Whether a started server is stopped for it; it is started again at the end.'),
+  })
+  .meta({ id: 'RebuildServer' })
+export type RebuildServer = z.infer<typeof RebuildServer>
+
+export const rebuildServer = route({
+  id: 'rebuild_server',
+  method: 'POST',
+  path: '/v1/servers/{id}/rebuild',
+  area: AREA,
+  summary: 'Make the boot storage of a server anew',
+  permission: 'operate',
+  isDestructive: true,
+  description: 'What is on the boot storage is lost. Id, addresses, labels, group and every other storage stay.',
+  audit: 'server.rebuild',
+  starts: ['server.rebuild'],
+  params: ById,
+  body: RebuildServer,
+  answers: { 202: OperationEnvelope },
+  refuses: [400, 404, 409, 503],
+})
+
+export const renumberServerIpv6 = route({
+  id: 'renumber_server_ipv6',
+  method: 'POST',
+  path: '/v1/servers/{id}/renumber-ipv6',
+  area: AREA,
+  summary: 'Exchange the IPv6 prefix of a server',
+  permission: 'operate',
+  audit: 'server.renumber_ipv6',
+  description:
+    'Only while ipv6_renumber_available is true: the prefix comes from a network that will be retired. The new ' +
+    'one is routed at once and told to the guest; the old one works beside it until then.',
+  starts: ['server.renumber_ipv6'],
+  params: ById,
+  answers: { 202: OperationEnvelope },
+  refuses: [404, 409, 503],
+})
+
+const POLICY_AREA = 'High availability and migration policy'
+
+export const setServerHaPolicy = route({
+  id: 'set_server_ha_policy',
+  method: 'PUT',
+  path: '/v1/servers/{id}/ha-policy',
+  area: POLICY_AREA,
+  summary: 'Choose what happens when a node is lost',
+  permission: 'operate',
+  description:
+    'restart starts a running server on another node once its failed node is fenced, none leaves it stopped. ' +
+    'Always accepted; ha_status says whether the zone can act on it.',
+  audit: 'server.ha_policy',
+  params: ById,
+  body: z.strictObject({ ha_policy: ServerView.shape.ha_policy.unwrap() }),
+  answers: {
+    200: ServerView.pick({ ha_status: true, ha_status_reason: true })
+      .extend({ ha_policy: ServerView.shape.ha_policy.unwrap() })
+      .meta({ id: 'HAPolicyResult' }),
+  },
+  refuses: [400, 404, 409],
+})
+
+const MigrationPolicyBody = z
+  .strictObject({ migration_policy: ServerView.shape.migration_policy.unwrap() })
+  .meta({ id: 'MigrationPolicyBody' })
+
+export const setServerMigrationPolicy = route({
+  id: 'set_server_migration_policy',
+  method: 'PUT',
+  path: '/v1/servers/{id}/migration-policy',
+  area: POLICY_AREA,
+  summary: 'Choose how much a live migration may disturb the guest',
+  permission: 'operate',
+  description:
+    'default allows short pauses and throttles the guest where needed, relaxed prefers a finished move, strict ' +
+    'gives up rather than disturb the guest.',
+  audit: 'server.migration_policy',
+  params: ById,
+  body: MigrationPolicyBody,
+  answers: { 200: MigrationPolicyBody },
+  refuses: [400, 404, 409],
+})
+
+const METADATA_AREA = 'Console, metadata, metrics, transfer'
+const MetadataSetting = z.strictObject({ enabled: z.boolean() }).meta({ id: 'MetadataSetting' })
+
+export const getServerMetadataSetting = route({
+  id: 'get_server_metadata_setting',
+  method: 'GET',
+  path: '/v1/servers/{id}/metadata',
+  area: METADATA_AREA,
+  summary: 'Read whether the metadata service answers a server',
+  permission: 'operate',
+  audit: 'server.metadata_read',
+  isCredentialRead: true,
+  params: ById,
+  answers: { 200: MetadataSetting },
+  refuses: [404],
+})
+
+export const setServerMetadataSetting = route({
+  id: 'set_server_metadata_setting',
+  method: 'PUT',
+  path: '/v1/servers/{id}/metadata',
+  area: METADATA_AREA,
+  summary: 'Switch the metadata service of a server on or off',
+  permission: 'operate',
+  description: 'Also while the server runs; what its guest does is not disturbed.',
+  audit: 'server.metadata',
+  starts: ['server.metadata'],
+  params: ById,
+  body: MetadataSetting,
+  answers: { 202: z.strictObject({ enabled: z.boolean(), operation: OperationView }) },
+  refuses: [400, 404, 409],
+})
+
+export const SERVER_ROUTES = [
+  listServers,
+  createServer,
+  getServer,
+  updateServer,
+  deleteServer,
+  startServer,
+  stopServer,
+  restartServer,
+  renumberServerIpv6,
+  rebuildServer,
+  changeServerPlan,
+  moveServer,
+  setServerHaPolicy,
+  setServerMigrationPolicy,
+  getServerMetadataSetting,
+  setServerMetadataSetting,
+] as const

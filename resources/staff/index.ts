@@ -1,0 +1,416 @@
+/** Staff: their own sign-in, and what they do with accounts and people. Served on the operator listener only. */
+import { z } from 'zod'
+import { STAFF_ROLES, type StaffRole, SUPPORT_MODES } from '../../domain/permissions.ts'
+import { AuditIntegrity } from '../audit/index.ts'
+import { Credit } from '../credit/index.ts'
+import { route } from '../define.ts'
+import { Email, Impersonation, Password } from '../identity/index.ts'
+import { completeListOf, DateTime, PageQuery, pageOf, Uuid } from '../shapes.ts'
+
+const SIGN_IN_AREA = 'Staff sign-in'
+const AREA = 'Accounts, private cloud decisions, support sessions'
+
+const Staff = z
+  .strictObject({ id: Uuid, email: z.string(), name: z.string(), role: z.enum(STAFF_ROLES) })
+  .meta({ id: 'Staff' })
+const StaffSession = z
+  .strictObject({ staff: Staff, csrf_token: z.string(), expires_at: DateTime })
+  .meta({ id: 'StaffSession' })
+const Challenge = z
+  .strictObject({
+    mfa_required: z.literal(true),
+    mfa_step: z.literal('verify'),
+    challenge: z.string(),
+    challenge_expires_at: DateTime,
+  })
+  .meta({ id: 'StaffChallenge' })
+const Account = z
+  .strictObject({
+    id: Uuid,
+    name: z.string(),
+    created_at: DateTime,
+    owner_email: z.string().nullable(),
+    member_count: z.int(),
+    suspended_for_payment_at: DateTime.nullable(),
+    suspended_by_staff_at: DateTime.nullable(),
+    requires_second_factor: z.boolean(),
+    credit_balance_cents: z.int(),
+  })
+  .meta({ id: 'StaffAccount' })
+const Coupon = z
+  .strictObject({
+    id: Uuid,
+    code: z.string(),
+    label: z.string(),
+    amount_cents: z.int(),
+    valid_from: DateTime.nullable(),
+    valid_until: DateTime.nullable(),
+    max_redemptions: z.int().nullable(),
+    redemptions: z.int(),
+    credit_days: z.int().nullable(),
+    is_active: z.boolean(),
+    created_at: DateTime,
+  })
+  .meta({ id: 'Coupon' })
+const SupportSession = z
+  .strictObject({
+    id: Uuid,
+    account_id: Uuid,
+    staff_email: z.string(),
+    mode: z.enum(SUPPORT_MODES),
+    reason: z.string(),
+    ticket: z.string().nullable(),
+    created_at: DateTime,
+    redeemed_at: DateTime.nullable(),
+    expires_at: DateTime,
+  })
+  .meta({ id: 'SupportSession' })
+const StaffAuditEntry = z
+  .strictObject({
+    id: Uuid,
+    at: DateTime,
+    actor_email: z.string(),
+    actor_kind: z.enum(['staff', 'operator', 'system']),
+    staff_id: z.string().nullable(),
+    account_id: z.string().nullable(),
+    action: z.string(),
+    resource_type: z.string(),
+    resource_id: z.string(),
+    detail: z.record(z.string(), z.string()),
+    source_ip: z.string(),
+    user_agent: z.string(),
+    request_id: z.string(),
+  })
+  .meta({ id: 'StaffAuditEntry' })
+
+const Reason = z.strictObject({ reason: z.string().trim().min(1).max(1000) })
+const AccountParams = z.strictObject({ account_id: z.string().max(253) })
+const UserParams = z.strictObject({ user_id: z.string().max(253) })
+const IdParams = z.strictObject({ id: z.string().max(253) })
+const Cents = z.int().min(1).max(1_000_000_000)
+
+const by = <const R extends StaffRole>(staffRole: R) =>
+  ({ area: AREA, audience: 'operator', credentials: ['operator'], permission: null, staffRole }) as const
+const anyone = { area: AREA, audience: 'operator', credentials: ['operator'], permission: null } as const
+const signIn = {
+  area: SIGN_IN_AREA,
+  audience: 'operator',
+  credentials: ['public'],
+  permission: null,
+  budget: 'none',
+} as const
+
+export const logInStaff = route({
+  ...signIn,
+  id: 'log_in_staff',
+  method: 'POST',
+  path: '/v1/admin/auth/login',
+  summary: 'Sign in as staff',
+  body: z.strictObject({ email: Email, password: Password }),
+  answers: { 200: Challenge },
+  refuses: [400, 401],
+  rates: [{ name: 'log_in_staff', by: 'address', perMinute: 10 }],
+})
+export const verifyStaffSecondFactor = route({
+  ...signIn,
+  id: 'verify_staff_second_factor',
+  method: 'POST',
+  path: '/v1/admin/auth/login/mfa',
+  summary: 'Finish signing in as staff',
+  body: z.strictObject({
+    challenge: z.string().min(1).max(2048),
+    code: z.string().regex(/^\d{6}$/, 'must be six digits'),
+  }),
+  answers: { 200: StaffSession },
+  refuses: [400, 401, 503],
+  rates: [{ name: 'staff_second_factor', by: 'address', perMinute: 10 }],
+})
+export const logOutStaff = route({
+  area: SIGN_IN_AREA,
+  audience: 'operator',
+  credentials: ['operator', 'public'],
+  permission: null,
+  id: 'log_out_staff',
+  method: 'POST',
+  path: '/v1/admin/auth/logout',
+  summary: 'End the staff session',
+  answers: { 204: null },
+})
+export const getCurrentStaff = route({
+  area: SIGN_IN_AREA,
+  audience: 'operator',
+  credentials: ['operator'],
+  permission: null,
+  id: 'get_current_staff',
+  method: 'GET',
+  path: '/v1/admin/auth/me',
+  summary: 'Who is signed in',
+  answers: { 200: z.strictObject({ staff: Staff, csrf_token: z.string() }) },
+  refuses: [403],
+})
+
+export const listAccountsAsStaff = route({
+  ...anyone,
+  id: 'list_accounts_as_staff',
+  method: 'GET',
+  path: '/v1/admin/accounts',
+  summary: 'List accounts',
+  query: PageQuery.extend({
+    email: z.string().max(254).optional(),
+    name: z.string().max(200).optional(),
+    id: z.string().max(253).optional(),
+  }),
+  answers: { 200: pageOf(Account) },
+  refuses: [400],
+})
+export const getAccountAsStaff = route({
+  ...anyone,
+  id: 'get_account_as_staff',
+  method: 'GET',
+  path: '/v1/admin/accounts/{account_id}',
+  summary: 'Read an account',
+  params: AccountParams,
+  answers: { 200: Account },
+  refuses: [404],
+})
+export const suspendAccount = route({
+  ...by('operations'),
+  id: 'suspend_account',
+  method: 'POST',
+  path: '/v1/admin/accounts/{account_id}/suspend',
+  summary: 'Suspend an account',
+  description: 'It creates nothing any more; nothing that runs is stopped.',
+  audit: 'account.suspended',
+  params: AccountParams,
+  body: Reason,
+  answers: { 200: Account },
+  refuses: [400, 404, 409],
+})
+export const unsuspendAccount = route({
+  ...by('operations'),
+  id: 'unsuspend_account',
+  method: 'POST',
+  path: '/v1/admin/accounts/{account_id}/unsuspend',
+  summary: 'Lift a suspension',
+  audit: 'account.unsuspended',
+  params: AccountParams,
+  answers: { 200: Account },
+  refuses: [404, 409],
+})
+export const grantCredit = route({
+  ...by('finance'),
+  id: 'grant_credit',
+  method: 'POST',
+  path: '/v1/admin/accounts/{account_id}/credits',
+  summary: 'Give credit',
+  audit: 'account.credit_granted',
+  params: AccountParams,
+  body: z.strictObject({
+    label: z.string().trim().min(1).max(200),
+    amount_cents: Cents,
+    expires_at: DateTime.nullable().optional(),
+  }),
+  answers: { 201: z.strictObject({ credit: Credit }) },
+  refuses: [400, 404, 409],
+})
+export const revokeCredit = route({
+  ...by('finance'),
+  id: 'revoke_credit',
+  method: 'DELETE',
+  path: '/v1/admin/accounts/{account_id}/credits/{id}',
+  summary: 'Take credit back',
+  audit: 'account.credit_revoked',
+  isDestructive: true,
+  params: z.strictObject({ ...AccountParams.shape, ...IdParams.shape }),
+  answers: { 204: null },
+  refuses: [404, 409],
+})
+export const setAccountQuota = route({
+  ...by('operations'),
+  id: 'set_account_quota',
+  method: 'PUT',
+  path: '/v1/admin/accounts/{account_id}/quotas/{name}',
+  summary: 'Change a quota',
+  audit: 'account.quota_changed',
+  params: z.strictObject({ ...AccountParams.shape, name: z.string().max(63) }),
+  body: z.strictObject({ limit: z.int().min(0).max(Number.MAX_SAFE_INTEGER) }),
+  answers: { 200: z.strictObject({ name: z.string(), limit: z.int(), used: z.int(), scope: z.literal('account') }) },
+  refuses: [400, 404],
+})
+export const disableUser = route({
+  ...by('operations'),
+  id: 'disable_user',
+  method: 'POST',
+  path: '/v1/admin/users/{user_id}/disable',
+  summary: 'Disable a person',
+  description: 'Ends their sessions; their tokens stop.',
+  audit: 'user.disabled',
+  params: UserParams,
+  body: Reason,
+  answers: { 204: null },
+  refuses: [400, 404, 409],
+})
+export const enableUser = route({
+  ...by('operations'),
+  id: 'enable_user',
+  method: 'POST',
+  path: '/v1/admin/users/{user_id}/enable',
+  summary: 'Enable a person',
+  audit: 'user.enabled',
+  params: UserParams,
+  body: Reason,
+  answers: { 204: null },
+  refuses: [400, 404, 409],
+})
+export const resetUserSecondFactor = route({
+  ...by('support'),
+  id: 'reset_user_second_factor',
+  method: 'POST',
+  path: '/v1/admin/users/{user_id}/reset-second-factor',
+  summary: 'Remove the second factor of a person',
+  description: 'Ends their sessions.',
+  audit: 'user.second_factor_reset',
+  isDestructive: true,
+  params: UserParams,
+  body: Reason,
+  answers: { 204: null },
+  refuses: [400, 404, 409],
+})
+export const listCoupons = route({
+  ...by('finance'),
+  id: 'list_coupons',
+  method: 'GET',
+  path: '/v1/admin/coupons',
+  summary: 'List coupons',
+  query: PageQuery,
+  answers: { 200: pageOf(Coupon) },
+  refuses: [400],
+})
+const CouponFields = {
+  valid_from: DateTime.nullable().optional(),
+  valid_until: DateTime.nullable().optional(),
+  max_redemptions: z.int().min(1).max(2_147_483_647).nullable().optional(),
+  credit_days: z.int().min(1).max(3650).nullable().optional(),
+  is_active: z.boolean().optional(),
+}
+export const createCoupon = route({
+  ...by('finance'),
+  id: 'create_coupon',
+  method: 'POST',
+  path: '/v1/admin/coupons',
+  summary: 'Make a coupon',
+  audit: 'coupon.create',
+  body: z.strictObject({
+    code: z.string().regex(/^[A-Za-z0-9_-]{3,32}$/, 'must be 3 to 32 letters, digits, dashes or underscores'),
+    amount_cents: Cents,
+    ...CouponFields,
+  }),
+  answers: { 201: z.strictObject({ coupon: Coupon }) },
+  refuses: [400, 409],
+})
+export const updateCoupon = route({
+  ...by('finance'),
+  id: 'update_coupon',
+  method: 'PATCH',
+  path: '/v1/admin/coupons/{id}',
+  summary: 'Change a coupon',
+  audit: 'coupon.update',
+  params: IdParams,
+  body: z.strictObject(CouponFields),
+  answers: { 200: z.strictObject({ coupon: Coupon }) },
+  refuses: [400, 404],
+})
+export const createSupportSession = route({
+  ...by('support'),
+  id: 'create_support_session',
+  method: 'POST',
+  path: '/v1/admin/accounts/{account_id}/support-sessions',
+  summary: 'Enter an account',
+  audit: 'support.session_issued',
+  params: AccountParams,
+  body: z.strictObject({
+    mode: z.enum(SUPPORT_MODES),
+    reason: z.string().trim().min(1).max(1000),
+    ticket: z.string().trim().max(200).nullable().optional(),
+  }),
+  answers: {
+    201: z.strictObject({
+      code: z.string(),
+      handoff_url: z.string(),
+      expires_at: DateTime,
+      impersonation: Impersonation,
+    }),
+  },
+  refuses: [400, 404, 409],
+})
+export const listSupportSessions = route({
+  ...by('support'),
+  id: 'list_support_sessions',
+  method: 'GET',
+  path: '/v1/admin/support-sessions',
+  summary: 'List support sessions',
+  answers: { 200: completeListOf(SupportSession) },
+})
+export const endSupportSession = route({
+  ...by('support'),
+  id: 'end_support_session',
+  method: 'DELETE',
+  path: '/v1/admin/support-sessions/{id}',
+  summary: 'End a support session',
+  audit: 'support.session_ended',
+  isDestructive: true,
+  params: IdParams,
+  answers: { 204: null },
+  refuses: [404],
+})
+export const listStaffAuditEntries = route({
+  ...by('support'),
+  id: 'list_staff_audit_entries',
+  method: 'GET',
+  path: '/v1/admin/audit',
+  summary: 'What staff did',
+  query: PageQuery.extend({
+    account_id: z.string().max(253).optional(),
+    action: z.string().max(100).optional(),
+    from: DateTime.optional(),
+    to: DateTime.optional(),
+  }),
+  answers: { 200: pageOf(StaffAuditEntry) },
+  refuses: [400],
+})
+export const verifyAuditChain = route({
+  ...by('support'),
+  id: 'verify_audit_chain',
+  method: 'POST',
+  path: '/v1/admin/audit/verify',
+  summary: 'Verify the audit chain of an account now',
+  audit: 'audit.verify',
+  body: z.strictObject({ account_id: z.string().max(253) }),
+  answers: { 200: AuditIntegrity },
+  refuses: [400, 404],
+})
+
+export const STAFF_ROUTES = [
+  logInStaff,
+  verifyStaffSecondFactor,
+  logOutStaff,
+  getCurrentStaff,
+  listAccountsAsStaff,
+  getAccountAsStaff,
+  suspendAccount,
+  unsuspendAccount,
+  grantCredit,
+  revokeCredit,
+  setAccountQuota,
+  disableUser,
+  enableUser,
+  resetUserSecondFactor,
+  listCoupons,
+  createCoupon,
+  updateCoupon,
+  createSupportSession,
+  listSupportSessions,
+  endSupportSession,
+  listStaffAuditEntries,
+  verifyAuditChain,
+] as const

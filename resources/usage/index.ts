@@ -1,0 +1,142 @@
+/** What servers move over networks and disks: public shapes and routes. */
+import { z } from 'zod'
+import {
+  type BilledTransfer,
+  type Month,
+  TRANSFER_ALLOWANCE_BYTES,
+  TRANSFER_PRICE_MILLICENTS_PER_GIBIBYTE,
+} from '../../domain/transfer.ts'
+import { METRICS_PERIODS, type MetricsPeriod, type Point, stepSecondsOf } from '../../domain/usage.ts'
+import { route } from '../define.ts'
+import { DateTime, Id } from '../shapes.ts'
+
+const AREA = 'Metrics and transfer'
+const Count = z.int().min(0)
+
+const MetricsPoint = z
+  .strictObject({
+    at: DateTime.describe('When the step began.'),
+    network_received_bytes: Count,
+    network_transmitted_bytes: Count,
+    disk_read_bytes: Count,
+    disk_written_bytes: Count,
+    disk_read_operations: Count,
+    disk_write_operations: Count,
+  })
+  .meta({ id: 'MetricsPoint' })
+export const MetricsSeries = z
+  .strictObject({
+    period: z.enum(METRICS_PERIODS),
+    step_seconds: z.int(),
+    points: z
+      .array(MetricsPoint)
+      .describe('One a step, oldest first, zero where nothing was counted; the last step is in progress.'),
+  })
+  .meta({ id: 'MetricsSeries' })
+
+const MONTH = /^\d{4}-(0[1-9]|1[0-2])$/
+export const NetworkTransfer = z
+  .strictObject({
+    period_start: DateTime,
+    period_end: DateTime,
+    allowance_bytes_per_server: Count,
+    price_per_gibibyte_millicents: Count,
+    total_received_bytes: Count,
+    total_transmitted_bytes: Count,
+    total_billable_bytes: Count,
+    total_amount_cents: Count,
+    items: z.array(
+      z.strictObject({
+        server_id: z.string(),
+        server_name: z.string(),
+        received_bytes: Count,
+        transmitted_bytes: Count,
+        billable_bytes: Count,
+        amount_cents: Count,
+      }),
+    ),
+    daily: z.array(z.strictObject({ date: z.iso.date(), received_bytes: Count, transmitted_bytes: Count })),
+  })
+  .meta({ id: 'NetworkTransfer' })
+
+export const getServerMetrics = route({
+  id: 'get_server_metrics',
+  method: 'GET',
+  path: '/v1/servers/{id}/metrics',
+  area: AREA,
+  summary: 'Read what a server moved over network and disks',
+  permission: 'read',
+  description: 'Sums for each step of the period. Readings arrive about every twenty seconds.',
+  params: z.strictObject({ id: Id }),
+  query: z.strictObject({ period: z.enum(METRICS_PERIODS).default('1h').describe('How far back the series goes.') }),
+  answers: { 200: MetricsSeries },
+  refuses: [400, 404],
+})
+export const getNetworkTransfer = route({
+  id: 'get_network_transfer',
+  method: 'GET',
+  path: '/v1/usage/network-transfer',
+  area: AREA,
+  summary: "Read a month's network transfer",
+  permission: 'billing.read',
+  description:
+    'Traffic of public interfaces by server and by day, in UTC. One TiB out of each server is free each month; ' +
+    'servers that were deleted stay listed.',
+  query: z.strictObject({
+    month: z
+      .string()
+      .regex(MONTH, 'must be a month, as in 2026-01')
+      .optional()
+      .describe('The calendar month (UTC) as YYYY-MM; the current one when absent.'),
+  }),
+  answers: { 200: NetworkTransfer },
+  refuses: [400],
+})
+export const USAGE_ROUTES = [getServerMetrics, getNetworkTransfer] as const
+
+/** Points in the order of time, as they come. */
+export const toMetricsSeries = (period: MetricsPeriod, points: readonly Point[]): z.infer<typeof MetricsSeries> => ({
+  period,
+  step_seconds: stepSecondsOf(period),
+  points: points.map((point) => ({
+    at: point.at.toISOString(),
+    network_received_bytes: point.networkReceivedBytes,
+    network_transmitted_bytes: point.networkTransmittedBytes,
+    disk_read_bytes: point.diskReadBytes,
+    disk_written_bytes: point.diskWrittenBytes,
+    disk_read_operations: point.diskReadOperations,
+    disk_write_operations: point.diskWriteOperations,
+  })),
+})
+
+/** Bytes of one calendar month (UTC), by server and by day, and what they cost. */
+export function toNetworkTransfer(
+  { start, end }: Month,
+  servers: readonly BilledTransfer[],
+  days: readonly { readonly date: string; readonly receivedBytes: number; readonly transmittedBytes: number }[],
+): z.infer<typeof NetworkTransfer> {
+  const sum = (of: (server: BilledTransfer) => number) => servers.reduce((total, server) => total + of(server), 0)
+  return {
+    period_start: start.toISOString(),
+    period_end: end.toISOString(),
+    allowance_bytes_per_server: TRANSFER_ALLOWANCE_BYTES,
+    price_per_gibibyte_millicents: TRANSFER_PRICE_MILLICENTS_PER_GIBIBYTE,
+    total_received_bytes: sum(({ receivedBytes }) => receivedBytes),
+    total_transmitted_bytes: sum(({ transmittedBytes }) => transmittedBytes),
+    total_billable_bytes: sum(({ billableBytes }) => billableBytes),
+    total_amount_cents: sum(({ amountCents }) => amountCents),
+    items: servers.map((server) => ({
+      server_id: server.serverId,
+      server_name: server.serverName,
+      received_bytes: server.receivedBytes,
+      transmitted_bytes: server.transmittedBytes,
+      billable_bytes: server.billableBytes,
+      amount_cents: server.amountCents,
+    })),
+    daily: days.map((day) => ({
+      date: day.date,
+      received_bytes: day.receivedBytes,
+      transmitted_bytes: day.transmittedBytes,
+    })),
+  }
+}
