@@ -10,7 +10,7 @@ describe('the import table', () => {
     ['domain/quota.ts', `import { open } from '../db/open.ts'`, 'domain never imports db/open.ts'],
     [
       'resources/server/stored.ts',
-      `import { client } from '../kit/kube/client.ts'`,
+      `import { client } from '../../kit/kube/client.ts'`,
       'resources never imports kit/kube/client.ts',
     ],
     [
@@ -38,7 +38,7 @@ describe('the import table', () => {
   ])('%s: %s', (file, source, rule) => expect(rules(file, source)).toEqual([rule]))
 
   it.each([
-    ['resources/server/routes.ts', `import { route } from '../kit/http/route.ts'`],
+    ['resources/server/routes.ts', `import { route } from '../../kit/http/route.ts'`],
     ['kit/http/respond.ts', `import { Problem } from '../../domain/problem.ts'`],
     ['agents/node/plan.ts', `import type { InstanceSpec } from '../../resources/instance/index.ts'`],
     ['embedded/up.ts', `import { main } from '../apiserver/main.ts'`],
