@@ -2,7 +2,7 @@
  *  same objects once;
  *  and, as facts, until they have looked at every server, and what they wrote meanwhile. */
 import { ensureInstance } from '../controllers/server/drafts.ts'
-import type { InstanceObject, Seen, ServerObject } from '../controllers/server/seen.ts'
+import type { InstanceObject, Seen, ServerObject } from '../controllers/server/observed.ts'
 import { openControllers, runControllers } from '../controllers/index.ts'
 import { openCaches } from '../kit/kube/caches.ts'
 import { type KubeObject, Namespace, type ResourceType } from '../kit/kube/object.ts'

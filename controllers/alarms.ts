@@ -6,7 +6,7 @@ import { Gauge, type Registry } from '../kit/sys/metrics.ts'
 import type { NodeSpec, NodeStatus } from '../resources/catalog/stored.ts'
 import type { ServerSpec, ServerStatus } from '../resources/server/stored.ts'
 import type { OperationObject } from './operation/record.ts'
-import { DOWNTIME_EXCEEDED } from './server/switched.ts'
+import { DOWNTIME_EXCEEDED } from './server/migration/cutover.ts'
 
 export interface Watched {
   readonly nodes: () => readonly KubeObject<NodeSpec, NodeStatus>[]

@@ -5,8 +5,8 @@
 import { isCancelled } from '../../domain/operations.ts'
 import { isClosed } from './cordon.ts'
 import type { Decision } from './decision.ts'
-import { SILENT_SECONDS_MAXIMUM } from './life.ts'
-import type { Work } from './seen.ts'
+import { SILENT_SECONDS_MAXIMUM } from './state.ts'
+import type { Work } from './observed.ts'
 
 /** Also one that failed or was cancelled is not begun again by itself. */
 export function upgradeAgent(work: Work): Decision {

@@ -1,6 +1,6 @@
 /** Cordoning and uncordoning: done when placement knows. */
 import type { Decision } from './decision.ts'
-import type { Work } from './seen.ts'
+import type { Work } from './observed.ts'
 
 /** The node takes nothing new; what is on it stays. An edit that takes the cordon back meanwhile wins. */
 export function cordon({ node, seen }: Work): Decision {

@@ -4,10 +4,10 @@
 import type { NodeState } from '../../domain/node-rules.ts'
 import type { Action } from '../../kit/reconcile/action.ts'
 import type { NodeStatus } from '../../resources/catalog/stored.ts'
-import type { TurnDecision } from '../decision.ts'
+import type { TurnDecision } from '../operation/decision.ts'
 import { type Health, healthConditions } from '../health.ts'
-import { type Life, lifeOf, listenSeconds, mirrored, reported } from './life.ts'
-import { activeOperation, hasBegun, type Turn } from './seen.ts'
+import { type Life, lifeOf, listenSeconds, mirrored, reported } from './state.ts'
+import { activeOperation, hasBegun, type Turn } from './observed.ts'
 
 export interface Decision extends TurnDecision {
   /** Instead of what its heartbeat and its spec say. */

@@ -8,8 +8,8 @@ import { findHomeless } from '../../domain/evacuation.ts'
 import { activeStanza } from '../operation/stanza.ts'
 import { isClosed } from './cordon.ts'
 import type { Decision } from './decision.ts'
-import { order } from './order.ts'
-import { type Guest, hasBegun, type Work } from './seen.ts'
+import { order } from './server-operation.ts'
+import { type Guest, hasBegun, type Work } from './observed.ts'
 
 const DRAIN_MODES = ['live_only', 'live_then_cold'] as const
 export type DrainMode = (typeof DRAIN_MODES)[number]

@@ -6,8 +6,8 @@
 import type { NodeFence, NodePower, NodeStorageBlock } from '../../resources/catalog/stored.ts'
 import type { Action, OperationEvent } from '../../kit/reconcile/action.ts'
 import type { Decision } from './decision.ts'
-import { fencedLife, isHeard, type Life } from './life.ts'
-import type { Turn, Work } from './seen.ts'
+import { fencedLife, isHeard, type Life } from './state.ts'
+import type { Turn, Work } from './observed.ts'
 
 export type FenceMethod = NodeFence['method']
 

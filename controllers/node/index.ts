@@ -31,7 +31,7 @@ import { Node, type NodeSpec, type NodeStatus, Plan } from '../../resources/cata
 import { Server } from '../../resources/server/stored.ts'
 import { Storage, type StorageSpec, type StorageStatus } from '../../resources/storage/index.ts'
 import { staffAuditEffect } from '../audit.ts'
-import { cpuPoolOf } from '../cpu-pool.ts'
+import { cpuPoolOf } from '../catalog/cpu-pool.ts'
 import { asked } from '../database.ts'
 import {
   type OpenPowerControl,
@@ -40,18 +40,18 @@ import {
   powerEffect,
   storageAccessWith,
   storageEffect,
-} from '../fencing/effects.ts'
-import { letGo } from '../fencing/let-go.ts'
+} from '../fencing/index.ts'
+import { letGo } from '../fencing/agent-finalizer.ts'
 import { requireNewest } from '../newest.ts'
 import type { Parts } from '../parts.ts'
-import { askerOf, editorOf } from '../server/adopt.ts'
+import { askerOf, editorOf } from '../server/direct-edit.ts'
 import { bootStorageName } from '../server/drafts.ts'
-import { isDeleting } from '../server/seen.ts'
-import { unaskedEdit } from './adopt.ts'
-import { orderEffect } from './order.ts'
+import { isDeleting } from '../server/observed.ts'
+import { unaskedEdit } from './direct-edit.ts'
+import { orderEffect } from './server-operation.ts'
 import { plan } from './plan.ts'
-import { type Guest, type Heartbeat, isAtWork, type NodeObject, type Seen } from './seen.ts'
-import { OBSERVERS_MAXIMUM } from './silence.ts'
+import { type Guest, type Heartbeat, isAtWork, type NodeObject, type Seen } from './observed.ts'
+import { OBSERVERS_MAXIMUM } from './unreachable.ts'
 
 const TOKEN_LENGTH = 43
 

@@ -1,8 +1,8 @@
 /** A node that joins: it has its namespace and its agent's access, and its agent has reported. */
 import { isCancelled } from '../../domain/operations.ts'
 import type { Decision } from './decision.ts'
-import { SILENT_SECONDS_MAXIMUM } from './life.ts'
-import { isCompute, type Work } from './seen.ts'
+import { SILENT_SECONDS_MAXIMUM } from './state.ts'
+import { isCompute, type Work } from './observed.ts'
 
 /** Steps in order: access, reported, placeable. */
 export function provision({ node, seen, operation }: Work): Decision {

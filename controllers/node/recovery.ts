@@ -9,10 +9,10 @@ import { AGENT_ACCESS_SECRET_NAME, nodeNamespace } from '../../resources/instanc
 import { activeStanza } from '../operation/stanza.ts'
 import type { Decision } from './decision.ts'
 import { accessGivenBack } from './fence.ts'
-import { hasReturned, isWelcome } from './life.ts'
-import { order } from './order.ts'
-import type { Guest, NodeObject, Turn } from './seen.ts'
-import { FENCING_ACTOR, withdraw } from './silence.ts'
+import { hasReturned, isWelcome } from './state.ts'
+import { order } from './server-operation.ts'
+import type { Guest, NodeObject, Turn } from './observed.ts'
+import { FENCING_ACTOR, withdraw } from './unreachable.ts'
 
 /** So many servers of one node are brought elsewhere at once. */
 export const RECOVERIES_MAXIMUM = 4

@@ -18,7 +18,7 @@ import { derivedId } from '../operation/stanza.ts'
 import { requireNewest } from '../newest.ts'
 import type { Parts } from '../parts.ts'
 import { granted, refusable } from '../refusal.ts'
-import { editorOf } from '../server/adopt.ts'
+import { editorOf } from '../server/direct-edit.ts'
 import { MIRRORED, plan, type PoolObject, type Seen, unaskedEdit } from './plan.ts'
 
 export function publicPoolReconciler(parts: Parts): Reconciler<PublicPoolSpec, PublicPoolStatus, Seen> {

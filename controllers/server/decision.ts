@@ -10,11 +10,11 @@ import {
   type ServerStatus,
 } from '../../resources/server/stored.ts'
 import type { OperationStanza } from '../../resources/shapes.ts'
-import type { TurnDecision } from '../decision.ts'
+import type { TurnDecision } from '../operation/decision.ts'
 import { healthConditions, toReason } from '../health.ts'
 import { addressStatus } from './addresses.ts'
 import { bootStorageName } from './drafts.ts'
-import { activeOperation, isDeleting, type Seen, type ServerObject } from './seen.ts'
+import { activeOperation, isDeleting, type Seen, type ServerObject } from './observed.ts'
 
 /** What every rule looks at. */
 export interface Turn {

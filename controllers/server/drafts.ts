@@ -8,7 +8,7 @@ import { Server } from '../../resources/server/stored.ts'
 import { Storage, type StorageSpec } from '../../resources/storage/index.ts'
 import { ACCOUNT_LABEL, OPERATION_ANNOTATION, SERVER_LABEL } from '../../resources/labels.ts'
 import { publicInterface } from './addresses.ts'
-import type { InstanceObject, Seen, ServerObject, StorageObject } from './seen.ts'
+import type { InstanceObject, Seen, ServerObject, StorageObject } from './observed.ts'
 
 /** What only the flow of operations decides about an instance. */
 export interface Power {

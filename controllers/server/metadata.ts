@@ -2,7 +2,7 @@
  *  left alone. */
 import { asBefore, type Decision, type Work } from './decision.ts'
 import { ensureInstance, powerOf } from './drafts.ts'
-import { hasSeenSpec, present } from './power.ts'
+import { hasSeenSpec, present } from './power/index.ts'
 
 /** Done when the host has seen it. A server without an instance has no host to tell: the next one is made with the
  *  setting. */

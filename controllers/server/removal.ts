@@ -6,10 +6,10 @@ import { Server } from '../../resources/server/stored.ts'
 import { Storage } from '../../resources/storage/index.ts'
 import type { Decision, Turn } from './decision.ts'
 import { moveKeyKey, storageKey, userDataKey } from './drafts.ts'
-import { present } from './power.ts'
-import { isGiven } from './rebuild.ts'
-import type { InstanceObject, ServerObject } from './seen.ts'
-import { forgetMove } from './switched.ts'
+import { present } from './power/index.ts'
+import { isGiven } from './rebuild/index.ts'
+import type { InstanceObject, ServerObject } from './observed.ts'
+import { forgetMove } from './migration/cutover.ts'
 
 /** A server that was deleted through the API is deleted in Kubernetes first; the finalizer keeps it until its last
  *  turn. */

@@ -5,7 +5,7 @@ import { refusalOf } from '../refusal.ts'
 import { currentAddress } from './addresses.ts'
 import { asBefore, type Decision, type Work } from './decision.ts'
 import { ensureInstance, powerOf } from './drafts.ts'
-import { hasSeenSpec, present } from './power.ts'
+import { hasSeenSpec, present } from './power/index.ts'
 
 /** Condition that says why another prefix could not be had. */
 export const RENUMBERED = 'Renumbered'

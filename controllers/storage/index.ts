@@ -24,8 +24,8 @@ import { Storage, type StorageSpec, type StorageStatus } from '../../resources/s
 import { asked } from '../database.ts'
 import type { Parts } from '../parts.ts'
 import { bootStorageName, moveKeyKey } from '../server/drafts.ts'
-import { reaches } from '../server/move-effects.ts'
-import { isDeleting } from '../server/seen.ts'
+import { reaches } from '../server/migration/effects.ts'
+import { isDeleting } from '../server/observed.ts'
 import { plan, type Seen } from './plan.ts'
 import { isLeaving, type StorageObject, type VolumeObject } from './volumes.ts'
 

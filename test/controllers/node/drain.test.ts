@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { MOVES_PER_SERVER_MAXIMUM } from '../../../controllers/node/drain.ts'
 import { plan } from '../../../controllers/node/plan.ts'
-import type { Guest, Seen } from '../../../controllers/node/seen.ts'
+import type { Guest, Seen } from '../../../controllers/node/observed.ts'
 import type { Room } from '../../../domain/placement.ts'
 import { candidate, guest, node, NOW, operationOf, seen, stanza, statusOf, told } from './worlds.ts'
 

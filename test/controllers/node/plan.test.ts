@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { plan } from '../../../controllers/node/plan.ts'
-import type { NodeObject, Seen } from '../../../controllers/node/seen.ts'
+import type { NodeObject, Seen } from '../../../controllers/node/observed.ts'
 import type { NodeSpec } from '../../../resources/catalog/stored.ts'
 import { candidate, guest, node, NOW, operationOf, seen, stanza, statusOf, told } from './worlds.ts'
 

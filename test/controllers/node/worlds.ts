@@ -1,5 +1,5 @@
 /** Nodes and what is seen of them, for tests of the plan; and the plan told in words. */
-import type { Guest, NodeObject, Seen } from '../../../controllers/node/seen.ts'
+import type { Guest, NodeObject, Seen } from '../../../controllers/node/observed.ts'
 import type { OperationKind } from '../../../domain/operations.ts'
 import type { Candidate } from '../../../domain/placement.ts'
 import type { Action } from '../../../kit/reconcile/action.ts'

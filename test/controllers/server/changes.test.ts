@@ -1,9 +1,9 @@
 /** Rows of the transitions of a server: stopped | rebuild, change_plan | stopped. Each row is one turn. */
 import { describe, expect, test } from 'vitest'
 import { plan } from '../../../controllers/server/plan.ts'
-import type { Seen } from '../../../controllers/server/seen.ts'
+import type { Seen } from '../../../controllers/server/observed.ts'
 import type { MigrationProgress } from '../../../resources/server/stored.ts'
-import { disk as diskThere, stray, TARGET, there, written } from './moves.ts'
+import { disk as diskThere, stray, TARGET, there, written } from './migration/worlds.ts'
 import { instance, newborn, NOW, storage, told, working, type World } from './worlds.ts'
 
 type Row = readonly [string, World, readonly string[]]

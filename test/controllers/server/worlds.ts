@@ -1,5 +1,5 @@
 /** Servers and what surrounds them, for tests of the plan; and a model of what the plan's actions do to them. */
-import type { Seen, ServerObject } from '../../../controllers/server/seen.ts'
+import type { Seen, ServerObject } from '../../../controllers/server/observed.ts'
 import { deadlineOf, isFinal, type OperationKind } from '../../../domain/operations.ts'
 import { advance, pendingProgress } from '../../../controllers/operation/progress.ts'
 import type { Action } from '../../../kit/reconcile/action.ts'

@@ -1,0 +1,150 @@
+/** Whether a node is alive, what its agent says of the host, and the mirror in PostgreSQL that placement reads. */
+import { isDeepStrictEqual } from 'node:util'
+import type { NodeState } from '../../domain/node-rules.ts'
+import { offeredRoom } from '../../domain/placement.ts'
+import type { Action } from '../../kit/reconcile/action.ts'
+import type { NodeFence, NodeStatus } from '../../resources/catalog/stored.ts'
+import { activeOperation, isCompute, type NodeObject, type Seen } from './observed.ts'
+
+const HEARTBEAT_SECONDS = 5
+/** Three missed heartbeats. */
+export const SILENT_SECONDS_MAXIMUM = 15
+/** A node whose agent was never heard is looked at more often, so that it takes servers soon after it came. */
+const UNHEARD_SECONDS = 1
+
+export interface Life {
+  readonly state: NodeState
+  readonly reason: string
+  readonly detail: string
+}
+
+const SILENT_STATES: readonly (NodeState | undefined)[] = ['unreachable', 'fencing', 'fenced']
+
+/** The agent renews its heartbeat. Silence is counted from when this process began to look: until it has heard the
+ *  agent, what was known
+ *  before stands. */
+export const isHeard = ({ status }: NodeObject, { heartbeat, report }: Seen): boolean =>
+  heartbeat !== undefined &&
+  report !== undefined &&
+  heartbeat.silentSeconds < SILENT_SECONDS_MAXIMUM &&
+  !(SILENT_STATES.includes(status?.state) && heartbeat.renewedAt === status?.lastSeenAt)
+
+/** A fenced node has come back: with another boot than the one that was proven to have ended, and without a guest. */
+export const hasReturned = (node: NodeObject, seen: Seen): boolean =>
+  node.status?.fence !== undefined &&
+  isHeard(node, seen) &&
+  seen.report?.bootId !== node.status.fence.bootId &&
+  seen.report?.guestCount === 0
+
+/** It joins again: it has returned, and shared storage serves it as before. */
+export const isWelcome = (node: NodeObject, seen: Seen): boolean =>
+  hasReturned(node, seen) && node.status?.storageBlock === undefined
+
+/** How a node whose end is proven looks to people. */
+export const fencedLife = ({ evidence }: NodeFence): Life => ({
+  state: 'fenced',
+  reason: 'Fenced',
+  detail: `${evidence} It joins again when it has come back with another boot and without guests.`,
+})
+
+/** Guards in order: fenced, never heard, silent, at work, held empty, cordoned. */
+export function lifeOf(node: NodeObject, seen: Seen): Life {
+  const { status } = node
+  const { heartbeat, report } = seen
+  if (status?.fence !== undefined) {
+    if (isWelcome(node, seen))
+      return { state: 'provisioning', reason: 'Returned', detail: 'It has come back, and joins again.' }
+    return hasReturned(node, seen)
+      ? {
+          state: 'fenced',
+          reason: 'Blocked',
+          detail:
+            `It has come back, and waits for its shared storage to serve it again. ${status.storageBlock?.detail ?? ''}`.trim(),
+        }
+      : fencedLife(status.fence)
+  }
+  const wasAlive = status?.state !== undefined && status.state !== 'provisioning'
+  if (heartbeat === undefined || report === undefined) {
+    return wasAlive
+      ? { state: 'unreachable', reason: 'Silent', detail: 'The agent has withdrawn its report.' }
+      : { state: 'provisioning', reason: 'NoAgent', detail: 'The agent has not reported yet.' }
+  }
+  if (heartbeat.silentSeconds >= SILENT_SECONDS_MAXIMUM)
+    return { state: 'unreachable', reason: 'Silent', detail: `No heartbeat for ${SILENT_SECONDS_MAXIMUM} seconds.` }
+  if (!isHeard(node, seen))
+    return {
+      state: 'unreachable',
+      reason: 'Silent',
+      detail: status?.state === 'unreachable' ? (status.stateDetail ?? '') : '',
+    }
+  return livelyLifeOf(node)
+}
+
+function livelyLifeOf(node: NodeObject): Life {
+  const { spec, status } = node
+  const kind = activeOperation(node)?.kind
+  if (kind === 'node.drain' || kind === 'node.maintenance')
+    return { state: 'draining', reason: 'Draining', detail: 'Its servers are being moved away.' }
+  if (spec.isInMaintenance === true && status?.isInMaintenance === true)
+    return { state: 'maintenance', reason: 'Empty', detail: 'Empty, and takes no servers until it is uncordoned.' }
+  if (kind === 'node.agent_upgrade')
+    return { state: 'cordoned', reason: 'AgentUpgrade', detail: 'Takes no new servers while its agent is replaced.' }
+  return spec.isCordoned
+    ? { state: 'cordoned', reason: 'Cordoned', detail: 'Takes no new servers.' }
+    : { state: 'ready', reason: 'Heard', detail: '' }
+}
+
+/** What the agent says of its host. The time of the last heartbeat is written when the node falls silent, never while
+ *  it is well. */
+export function reported(
+  { status }: NodeObject,
+  { report, heartbeat }: Seen,
+  state: NodeState,
+): Partial<Record<keyof NodeStatus, unknown>> {
+  return {
+    ...(report === undefined
+      ? {}
+      : {
+          logicalCpus: report.logicalCpus,
+          memoryMebibytes: report.memoryMebibytes,
+          storageGibibytes: report.storageGibibytes,
+          agentVersion: report.agentVersion,
+          hypervisor: report.hypervisor,
+          bootId: report.bootId,
+          endpoint: report.endpoint,
+        }),
+    lastSeenAt: SILENT_STATES.includes(state) ? (heartbeat?.renewedAt ?? status?.lastSeenAt) : undefined,
+  }
+}
+
+/** The mirror is made when the agent is first heard, so that a node takes servers as soon as placement knows it, and
+ *  follows from then on; a node that
+ *  is not for servers any more keeps those it has. */
+export function mirrored(node: NodeObject, { report, heartbeat, mirror }: Seen, isReady: boolean): readonly Action[] {
+  if (mirror === undefined && (report === undefined || heartbeat === undefined || !isCompute(node))) return []
+  const { spec, metadata } = node
+  const wanted = {
+    node: metadata.name,
+    zone: spec.zone,
+    rack: spec.rack,
+    cpuPool: spec.cpuPool ?? null,
+    dedicatedAccountId: spec.dedicatedAccountId ?? null,
+    isSchedulable: isReady && isCompute(node),
+    total:
+      report === undefined
+        ? mirror?.total
+        : offeredRoom({
+            ...report,
+            cpuOvercommit: spec.cpuOvercommit,
+            reservedMemoryMebibytes: spec.reservedMemoryMebibytes,
+          }),
+  }
+  const { used: _used, ...current } = mirror ?? { used: undefined }
+  return isDeepStrictEqual(current, wanted) ? [] : [{ do: 'effect', name: 'mirror', input: wanted }]
+}
+
+/** When the node must be looked at again to hear its heartbeat, or that there is none. */
+export const listenSeconds = ({ heartbeat }: Seen): number =>
+  heartbeat === undefined
+    ? UNHEARD_SECONDS
+    : Math.max(1, Math.min(HEARTBEAT_SECONDS, SILENT_SECONDS_MAXIMUM - heartbeat.silentSeconds))

@@ -1,0 +1,265 @@
+/** What every flow that takes a server to another node looks at: the two ends of the move, and what each of them says
+ *  of the guest.
+ *  Only what an agent has said counts, never the absence of a word; pure. */
+import {
+  gibibytesOf,
+  MIGRATION_MODES,
+  MIGRATION_POLICIES,
+  type MigrationMode,
+  type MigrationPolicy,
+} from '../../../domain/migration-policies.ts'
+import { isCancelled } from '../../../domain/operations.ts'
+import type { ServerClaims } from '../../../db/server/claims.ts'
+import type { InstanceStatus } from '../../../resources/instance/index.ts'
+import type { MigrationProgress, MigrationState } from '../../../resources/server/stored.ts'
+import { asBefore, type Decision, type Turn, type Work } from '../decision.ts'
+import { madeFor, uidOf } from '../drafts.ts'
+import { hasEnded, hasSeenSpec, hasStarted } from '../power/index.ts'
+import type { InstanceObject, Seen, ServerObject, StorageObject } from '../observed.ts'
+
+/** A turn of a server for which room is held on another node, by the move of this id. */
+export interface Moving extends Work {
+  readonly claims: ServerClaims
+  readonly storage: StorageObject
+  /** Of the operation that began the move: not the one under way when an earlier move is settled. */
+  readonly moveId: string
+  readonly sourceNode: string
+  readonly targetNode: string
+  readonly source: InstanceObject | undefined
+  readonly target: InstanceObject | undefined
+  /** What was written down of this move before. */
+  readonly written: MigrationProgress
+}
+
+/** The move as it is written in the server's status; undefined before it is. */
+export function writtenMove({ status }: ServerObject, moveId: string): MigrationProgress | undefined {
+  return status?.migration?.operationId === moveId ? status.migration : undefined
+}
+
+export type SourceWord =
+  /** The guest is there and goes on, whatever becomes of the move. */
+  | 'stays'
+  /** It is being sent, or may be any moment. */
+  | 'sending'
+  /** It does not go on: it was sent whole, or it ended while it was sent. */
+  | 'handed_over'
+  /** It ended by itself, or its host was proven dead. */
+  | 'ended'
+  /** There is no instance. */
+  | 'gone'
+
+/** What the node that the server leaves has said last. A fenced node can say nothing any more: its guest has ended. */
+export function sourceWord({
+  source,
+  sourceNode,
+  moveId,
+  seen,
+}: Pick<Moving, 'source' | 'sourceNode' | 'moveId' | 'seen'>): SourceWord {
+  if (source === undefined) return 'gone'
+  const { status, spec } = source
+  const send = spec.send?.id === moveId ? spec.send : undefined
+  const said = transferOf(status, 'send', moveId)
+  if (status?.state === 'handed_over' || said?.phase === 'completed') return 'handed_over'
+  if (isFenced(seen, sourceNode) || hasEnded(source)) return 'ended'
+  return send === undefined || (said?.phase === 'failed' && said.attempt === send.attempt) ? 'stays' : 'sending'
+}
+
+export type TargetWord =
+  /** The guest is here, or was here and ended since. */
+  | 'arrived'
+  | 'preparing'
+  /** It waits for the guest, and says where. */
+  | 'listening'
+  | 'failed'
+  /** What is there is of another move, or on its way out. */
+  | 'in_the_way'
+  | 'gone'
+
+/** What the node that the server goes to has said last, of the attempt that it was last told to make. */
+export function targetWord({
+  target,
+  targetNode,
+  moveId,
+  seen,
+}: Pick<Moving, 'target' | 'targetNode' | 'moveId' | 'seen'>): TargetWord {
+  if (target === undefined || isFenced(seen, targetNode)) return 'gone'
+  const {
+    metadata,
+    spec: { receive, incarnation },
+    status,
+  } = target
+  const said = transferOf(status, 'receive', moveId)
+  if (
+    receive?.id === moveId &&
+    (said?.phase === 'completed' || (status?.state === 'running' && status.incarnation >= incarnation))
+  )
+    return 'arrived'
+  if (metadata.deletionTimestamp !== undefined || receive?.id !== moveId) return 'in_the_way'
+  if (said === undefined || said.attempt !== receive.attempt) return 'preparing'
+  return said.phase === 'failed'
+    ? 'failed'
+    : said.phase === 'transferring' && said.port !== undefined
+      ? 'listening'
+      : 'preparing'
+}
+
+/** Of a guest that its sender has let go: whether its receiver has said that it never came. One that was told to wait
+ *  for the next attempt
+ *  and does so has not got this one. */
+export function isLost(moving: Pick<Moving, 'source' | 'target' | 'targetNode' | 'moveId' | 'seen'>): boolean {
+  const word = targetWord(moving)
+  if (word !== 'preparing' && word !== 'listening') return word !== 'arrived'
+  const said = transferOf(moving.target?.status, 'receive', moving.moveId)
+  return said !== undefined && said.attempt > sentAttempt(moving)
+}
+
+/** The newest attempt that the sender was told of; 0 before the first. */
+export const sentAttempt = ({ source, moveId }: Pick<Moving, 'source' | 'moveId'>): number =>
+  source?.spec.send?.id === moveId ? source.spec.send.attempt : 0
+
+/** A server that was moved while it stood still is where it shall be: it runs there, or its node has taken it over as
+ *  it is. */
+export function isMadeAnew({ target, source, moveId, operation }: Moving): boolean {
+  if (
+    source !== undefined ||
+    target === undefined ||
+    ![moveId, operation.id].includes(madeFor(target)) ||
+    target.spec.receive !== undefined
+  )
+    return false
+  return target.spec.power === 'running'
+    ? hasStarted(target)
+    : hasSeenSpec(target) && target.status?.state === 'stopped'
+}
+
+const transferOf = (status: InstanceStatus | undefined, role: 'send' | 'receive', id: string) =>
+  status?.transfer?.role === role && status.transfer.id === id ? status.transfer : undefined
+
+/** Nothing is known of what the node does now. */
+export const isSilent = (seen: Seen, node: string): boolean => seen.silentNodes?.includes(node) ?? false
+/** It was proven that nothing runs on the node. */
+export const isFenced = (seen: Seen, node: string): boolean => seen.fencedNodes?.includes(node) ?? false
+
+/** Whether both nodes can be asked, so that a move that was left can be settled by the platform itself. */
+export function canSettle({ seen }: Turn): boolean {
+  const { claims } = seen
+  if (claims?.target === undefined) return false
+  return [claims.placement.node, claims.target.node].every((node) => isFenced(seen, node) || !isSilent(seen, node))
+}
+
+/** What the server's owner allows a move to cost. */
+export const policyOf = ({ spec }: ServerObject): MigrationPolicy => MIGRATION_POLICIES[spec.migrationPolicy]
+
+/** Whether the guest runs once the move is over. A server whose plan is changed stands still until it has the new one.
+ */
+export const shallRun = ({ server, operation }: Work): boolean =>
+  server.spec.desiredPower === 'running' && operation.kind !== 'server.change_plan'
+
+/** How the operation was asked to move the server; what it does not say, the server's policy does. */
+export function modeOf({ server, operation }: Pick<Work, 'server' | 'operation'>): MigrationMode {
+  const said = MIGRATION_MODES.find((mode) => mode === operation.arguments?.['mode'])
+  return said ?? (policyOf(server).isColdAllowed ? 'live_then_cold' : 'live')
+}
+
+/** The disk on the target is the one that this move is given there. What an earlier move left there, or is on its way
+ *  out, would go with the guest on it. */
+export function hasDiskThere({ seen: { targetVolume }, storage, moveId }: Moving, kind: 'mirror' | 'copy'): boolean {
+  if (targetVolume === undefined || targetVolume.metadata.deletionTimestamp !== undefined) return false
+  const { pool, source, arrivingFor } = targetVolume.spec
+  const isShared = pool !== undefined && pool === storage.status?.pool && source === undefined
+  return (isShared && arrivingFor === moveId) || (source?.kind === kind && source.name === moveId)
+}
+
+/** Disks that go with the guest, because the target does not reach them where they are. */
+export const mirroredVolumes = (storage: StorageObject): string[] =>
+  storage.status?.pool === undefined ? [uidOf(storage)] : []
+
+/** So much earlier than its deadline a move is given up, so that everything is undone in time. */
+const UNDO_SECONDS = 120
+
+/** Why a move is over for a reason that lies outside of it. */
+export function reasonToEnd({ operation, now }: Work): string | undefined {
+  if (isCancelled(operation)) return 'It was cancelled.'
+  return now.getTime() >= Date.parse(operation.deadlineAt) - UNDO_SECONDS * 1_000
+    ? 'It was not done in time.'
+    : undefined
+}
+
+/** Until then; nothing once it has come. */
+const secondsToEnd = ({ operation, now }: Work): number | undefined => {
+  const seconds = (Date.parse(operation.deadlineAt) - now.getTime()) / 1_000 - UNDO_SECONDS
+  return seconds > 0 ? seconds : undefined
+}
+
+/** What has to be sent, in GiB. */
+export const sentGibibytes = ({
+  claims: {
+    placement: { memoryMebibytes, storageGibibytes },
+  },
+  storage,
+}: Moving): number =>
+  gibibytesOf({ memoryMebibytes, ...(mirroredVolumes(storage).length > 0 ? { storageGibibytes } : {}) })
+
+/** Between two writes of mere figures. */
+const REPORT_MILLISECONDS = 1_000
+
+/** What is written down of the move in this state; the nodes' figures no more than once a second. */
+export function progressOf(moving: Moving, state: MigrationState, detail = ''): MigrationProgress {
+  const { source, target, moveId, sourceNode, targetNode, claims, written } = moving
+  const [sent, received] = [transferOf(source?.status, 'send', moveId), transferOf(target?.status, 'receive', moveId)]
+  const told = sent !== undefined && sent.attempt >= (received?.attempt ?? 0) ? sent : received
+  const attempt = Math.max(
+    written.attempt,
+    source?.spec.send?.id === moveId ? source.spec.send.attempt : 1,
+    target?.spec.receive?.id === moveId ? target.spec.receive.attempt : 1,
+  )
+  const next: MigrationProgress = {
+    operationId: moveId,
+    state,
+    sourceNode,
+    targetNode,
+    ...(claims.target === undefined ? {} : { targetZone: claims.target.zone }),
+    attempt,
+    phase: received?.phase === 'completed' ? 'completed' : (told?.phase ?? (state === 'reserved' ? '' : 'preparing')),
+    iteration: told?.iteration ?? 0,
+    transferredBytes: told?.transferredBytes ?? 0,
+    totalBytes: told?.totalBytes ?? 0,
+    dirtyBytesPerSecond: told?.dirtyBytesPerSecond ?? 0,
+    downtimeMilliseconds: Math.max(sent?.downtimeMilliseconds ?? 0, received?.downtimeMilliseconds ?? 0),
+    detail: detail === '' ? (told?.detail ?? '') : detail,
+    ...(told === undefined ? {} : { reportedAt: told.reportedAt }),
+  }
+  const isNews =
+    written.state !== next.state ||
+    written.phase !== next.phase ||
+    written.attempt !== next.attempt ||
+    written.detail !== next.detail
+  const isFresh = Date.parse(next.reportedAt ?? '') - Date.parse(written.reportedAt ?? '') < REPORT_MILLISECONDS
+  return !isNews && isFresh ? written : next
+}
+
+const STEPS = {
+  reserved: 'reserved',
+  preparing: 'prepared',
+  detached: 'prepared',
+  sending: 'moved',
+  switched: 'cleaned',
+  aborting: 'reserved',
+} as const satisfies Record<MigrationState, string>
+
+/** The move is in this state, and the server as it was unless something else is said. */
+export const inState = (
+  moving: Moving,
+  state: MigrationState,
+  rest: Partial<Decision> & { readonly reason?: string } = {},
+): Decision => {
+  const { reason, ...decision } = rest
+  const waitSeconds = secondsToEnd(moving)
+  return {
+    ...asBefore(moving),
+    step: STEPS[state],
+    status: { migration: progressOf(moving, state, reason) },
+    ...(waitSeconds === undefined ? {} : { waitSeconds }),
+    ...decision,
+  }
+}

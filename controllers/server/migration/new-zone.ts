@@ -1,0 +1,28 @@
+/** The zone of a server is where its room is. Which process looks after a server follows from the zone that its spec
+ *  names, and that is
+ *  changed in a turn of its own: the last of the process that has moved it, so that the next one begins when the move
+ *  is behind it. */
+import type { MigrationProgress } from '../../../resources/server/stored.ts'
+import { asBefore, type Decision, type Turn } from '../decision.ts'
+
+/** Of a server that has come to another zone; undefined once its spec says so. The kind lets the zone change only when
+ *  the status has told of the move. */
+export function newZone(turn: Turn): Decision | undefined {
+  const {
+    server: { spec, status },
+    seen: { claims },
+  } = turn
+  if (claims === undefined || claims.placement.zone === spec.zone) return undefined
+  const { zone, node } = claims.placement
+  const decision = {
+    ...asBefore(turn),
+    step: status?.operation?.step ?? '',
+    waitFor: `the server to be in zone ${zone}`,
+    waitSeconds: 0,
+  }
+  const migration: MigrationProgress | undefined = status?.migration
+  const isToBeTold = migration?.targetNode === node && (migration.state !== 'switched' || migration.targetZone !== zone)
+  return isToBeTold
+    ? { ...decision, status: { migration: { ...migration, state: 'switched', targetZone: zone } } }
+    : { ...decision, actions: [{ do: 'change', patch: { spec: { zone } } }] }
+}

@@ -1,0 +1,61 @@
+/** server.force_release: the removal of a server whose node will not come back. What of it is in that node's namespace
+ *  goes without the
+ *  node's word, by the proof that the node was fenced, or because two people attest that the host is gone. */
+import type { Effect } from '../../../kit/reconcile/reconciler.ts'
+import { NODE_REPORT_NAME, nodeNamespace, NodeReport } from '../../../resources/instance/index.ts'
+import { Node } from '../../../resources/catalog/stored.ts'
+import { letGo } from '../../fencing/agent-finalizer.ts'
+import type { Parts } from '../../parts.ts'
+import type { Decision, Work } from '../decision.ts'
+import { uidOf } from '../drafts.ts'
+import { removal } from '../removal.ts'
+
+const LOOK_SECONDS = 2
+
+interface Lost {
+  readonly node: string
+  /** Names of what the server has there. */
+  readonly instance: string
+  readonly volume: string | undefined
+  readonly isAttested: boolean
+}
+
+/** As a deletion, which does not wait for what the lost node holds. */
+export function forceRelease(work: Work): Decision {
+  const { server, seen, operation } = work
+  const decision = removal(work)
+  const { lost_node_id: node, attest } = operation.arguments ?? {}
+  if (node === undefined || decision.isGone === true) return decision
+  const lost: Lost = {
+    node,
+    instance: uidOf(server),
+    volume: seen.storage === undefined ? undefined : uidOf(seen.storage),
+    isAttested: attest !== undefined,
+  }
+  return {
+    ...decision,
+    actions: [...(decision.actions ?? []), { do: 'effect', name: 'forceRelease', input: { ...lost } }],
+    waitSeconds: LOOK_SECONDS,
+  }
+}
+
+/** Only what is deleted already is let go, and only while the node is lost: a node that is back lets go by itself. */
+export const forceReleaseEffect =
+  ({ store }: Pick<Parts, 'store'>): Effect =>
+  async (input) => {
+    const lost = input as unknown as Lost // the plan of this file writes it
+    if (!(await isLost(store, lost))) return undefined
+    const namespace = nodeNamespace(lost.node)
+    await letGo(store, 'Instance', { namespace, name: lost.instance })
+    if (lost.volume !== undefined) await letGo(store, 'Volume', { namespace, name: lost.volume })
+    return undefined
+  }
+
+async function isLost(store: Parts['store'], { node, isAttested }: Lost): Promise<boolean> {
+  const { status } = (await store.get(Node, { name: node })) ?? {}
+  if (isAttested) return status === undefined || ['unreachable', 'fencing', 'fenced'].includes(status.state ?? '')
+  // its guest may still answer at its addresses
+  if (status?.fence === undefined || status.fence.method === 'storage_block') return false
+  const report = await store.get(NodeReport, { namespace: nodeNamespace(node), name: NODE_REPORT_NAME })
+  return (report?.spec.bootId ?? '') === status.fence.bootId
+}

@@ -1,0 +1,234 @@
+/** Changes whose maker died: every one gets exactly one audit entry, and what did not happen holds nothing. */
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { INTENT_AGE_MILLISECONDS, sweepIntents } from '../../../controllers/change-intent/index.ts'
+import type { Parts } from '../../../controllers/parts.ts'
+import { listAudit } from '../../../db/audit/index.ts'
+import { recordIntent, settleIntent } from '../../../db/change/intents.ts'
+import { mirrorNode } from '../../../db/placement/nodes.ts'
+import { recordOperation } from '../../../db/operation/index.ts'
+import { listQuotas } from '../../../db/account/quotas.ts'
+import { claimServer } from '../../../db/server/claims.ts'
+import { deadlineOf, type OperationKind } from '../../../domain/operations.ts'
+import { Secret } from '../../../kit/kube/object.ts'
+import { systemClock } from '../../../kit/sys/clock.ts'
+import { silentLog } from '../../../kit/sys/log.ts'
+import { newUuid, systemRandom } from '../../../kit/sys/random.ts'
+import { accountNamespace } from '../../../resources/index.ts'
+import { LAST_CHANGE_ANNOTATION } from '../../../resources/labels.ts'
+import { Operation } from '../../../resources/operation/index.ts'
+import { Server, type ServerSpec } from '../../../resources/server/stored.ts'
+import { createAccount } from '../../accounts.ts'
+import { useDatabase } from '../../database.ts'
+import { type Cloud, openCloud, ZONE } from '../cloud.ts'
+
+const database = useDatabase()
+const id = () => newUuid(systemRandom)
+let cloud: Cloud
+let parts: Parts
+let accountId: string
+let namespace: string
+
+beforeAll(async () => {
+  cloud = await openCloud(database.db)
+  await mirrorNode(database.db, {
+    node: 'n1',
+    zone: ZONE,
+    rack: 'r1',
+    cpuPool: null,
+    dedicatedAccountId: null,
+    isSchedulable: true,
+    total: { cores: 100, memoryMebibytes: 100_000, storageGibibytes: 1_000 },
+  })
+})
+afterAll(() => cloud.close())
+beforeEach(async () => {
+  accountId = await createAccount(database.db)
+  namespace = accountNamespace(accountId)
+  await cloud.openAccount(accountId)
+  const later = { ...systemClock, now: () => new Date(systemClock.now().getTime() + INTENT_AGE_MILLISECONDS + 1_000) }
+  parts = {
+    store: cloud.kubectl,
+    db: database.db,
+    clock: later,
+    random: systemRandom,
+    log: silentLog,
+  } as Partial<Parts> as Parts // the sweeper reads no caches
+})
+
+/** The transaction of the acceptance, as the API server makes it. */
+async function accepted(action: 'server.create' | 'server.update', serverId = id(), operationId = id()) {
+  await database.db.transaction().execute(async (tx) => {
+    if (action === 'server.create') {
+      await claimServer(
+        tx,
+        {
+          accountId,
+          serverId,
+          hostname: `h-${serverId}`,
+          zone: ZONE,
+          cores: 1,
+          memoryMebibytes: 192,
+          storageGibibytes: 1,
+        },
+        { now: systemClock.now(), random: systemRandom },
+      )
+    }
+    await recordIntent(tx, {
+      operationId,
+      accountId,
+      resource: { type: 'server', id: serverId },
+      createdAt: systemClock.now(),
+      audit: {
+        account_id: accountId,
+        actor_email: 'ada@example.com',
+        actor_kind: 'user',
+        user_id: id(),
+        staff_id: null,
+        token_id: null,
+        token_name: null,
+        action,
+        resource_type: 'server',
+        resource_id: serverId,
+        detail: {},
+        outcome: 'success',
+        source_ip: '192.0.2.1',
+        user_agent: 'curl',
+        request_id: `request-${operationId}`,
+        changes: [],
+      },
+    })
+  })
+  return { serverId, operationId }
+}
+const stanza = (operationId: string, kind: OperationKind) => ({
+  id: operationId,
+  kind,
+  requestedAt: systemClock.now().toISOString(),
+  deadlineAt: deadlineOf(kind, systemClock.now()).toISOString(),
+  actor: 'user:1',
+  requestId: `request-${operationId}`,
+})
+const write = (serverId: string, spec: Partial<ServerSpec> = {}, annotations = {}) =>
+  cloud.kubectl.create(Server, {
+    metadata: { name: serverId, namespace, annotations },
+    // the API server fills in the defaults
+    spec: { hostname: `h-${serverId}`, zone: ZONE, plan: 'tiny', template: 'tiny-linux', ...spec } as ServerSpec,
+  })
+const audited = async () =>
+  (await listAudit(database.db, accountId, { limit: 10 })).map(({ action, outcome, request_id, actor_email }) => ({
+    action,
+    outcome,
+    request_id,
+    actor_email,
+  }))
+const held = async () => (await listQuotas(database.db, accountId)).find(({ name }) => name === 'servers')?.used
+
+test('a creation that was written is a success and keeps its claims', async () => {
+  const { serverId, operationId } = await accepted('server.create')
+  await write(serverId, { operation: stanza(operationId, 'server.create') })
+  await sweepIntents(parts)
+  expect(await audited()).toEqual([
+    {
+      action: 'server.create',
+      outcome: 'success',
+      request_id: `request-${operationId}`,
+      actor_email: 'ada@example.com',
+    },
+  ])
+  expect(await held()).toBe(1)
+})
+
+test('a creation that was not written has failed and holds nothing', async () => {
+  const { serverId, operationId } = await accepted('server.create')
+  const secret = { namespace, name: `${serverId}-user-data` }
+  await cloud.kubectl.create(Secret, { metadata: secret, spec: undefined, data: { userData: 'eA==' } })
+  await sweepIntents(parts)
+  expect(await audited()).toMatchObject([{ outcome: 'failed', request_id: `request-${operationId}` }])
+  expect(await held()).toBe(0)
+  expect(await cloud.kubectl.get(Secret, secret)).toBeUndefined()
+})
+
+test('a creation whose server is gone already shows in its record', async () => {
+  const { serverId, operationId } = await accepted('server.create')
+  const { kind, actor, requestId, requestedAt, deadlineAt } = stanza(operationId, 'server.create')
+  await cloud.kubectl.create(Operation, {
+    metadata: { namespace, name: operationId },
+    spec: {
+      kind,
+      target: { type: 'server', id: serverId },
+      actor,
+      requestId,
+      createdAt: requestedAt,
+      deadlineAt,
+      stepCount: 4,
+    },
+  })
+  await sweepIntents(parts)
+  expect(await audited()).toMatchObject([{ outcome: 'success' }])
+})
+
+test('or in history', async () => {
+  const { serverId, operationId } = await accepted('server.create')
+  const { requestedAt, ...rest } = stanza(operationId, 'server.create')
+  await recordOperation(database.db, accountId, {
+    ...rest,
+    target: { type: 'server', id: serverId },
+    status: 'succeeded',
+    step: 'started',
+    stepIndex: 4,
+    stepCount: 4,
+    error: '',
+    createdAt: requestedAt,
+    startedAt: null,
+    finishedAt: requestedAt,
+    events: [],
+  })
+  await sweepIntents(parts)
+  expect(await audited()).toMatchObject([{ outcome: 'success' }])
+})
+
+test('a change without an operation shows as an annotation', async () => {
+  const { serverId, operationId } = await accepted('server.update')
+  await write(serverId, {}, { [LAST_CHANGE_ANNOTATION]: operationId })
+  await sweepIntents(parts)
+  expect(await audited()).toMatchObject([{ action: 'server.update', outcome: 'success' }])
+})
+
+test('a change that was not written has failed, and the server keeps its claims', async () => {
+  const { serverId, operationId } = await accepted('server.create')
+  await write(serverId, { operation: stanza(operationId, 'server.create') })
+  await accepted('server.update', serverId)
+  await sweepIntents(parts)
+  expect((await audited()).map(({ action, outcome }) => `${action} ${outcome}`).sort()).toEqual([
+    'server.create success',
+    'server.update failed',
+  ])
+  expect(await held()).toBe(1)
+})
+
+test('a young intent is left to its maker', async () => {
+  await accepted('server.create')
+  expect(await sweepIntents({ ...parts, clock: systemClock })).toBe(0)
+  expect(await audited()).toEqual([])
+})
+
+test('an intent that its maker settles meanwhile gets no second entry', async () => {
+  const { operationId } = await accepted('server.create')
+  const store: Parts['store'] = {
+    ...cloud.kubectl,
+    get: async (type, key) => {
+      await database.db.transaction().execute((tx) => settleIntent(tx, operationId))
+      return cloud.kubectl.get(type, key)
+    },
+  }
+  await sweepIntents({ ...parts, store })
+  expect(await audited()).toEqual([])
+  expect(await held()).toBe(1)
+})
+
+test('several sweepers at once write one entry', async () => {
+  await accepted('server.create')
+  await Promise.all([sweepIntents(parts), sweepIntents(parts), sweepIntents(parts)])
+  expect(await audited()).toHaveLength(1)
+  expect(await held()).toBe(0)
+})

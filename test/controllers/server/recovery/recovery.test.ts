@@ -1,0 +1,291 @@
+/** The rows of a server's table about lost nodes, and each step of server.recover: the node `node-1` is lost, `node-2`
+ *  takes the server. */
+import { describe, expect, test } from 'vitest'
+import { plan } from '../../../../controllers/server/plan.ts'
+import type { Seen } from '../../../../controllers/server/observed.ts'
+import type { OperationKind } from '../../../../domain/operations.ts'
+import type { ServerSpec, ServerStatus } from '../../../../resources/server/stored.ts'
+import { after, ended, instance, NOW, operation, started, storage, told, working, type World } from '../worlds.ts'
+
+const LOST = 'node-1'
+const TARGET = 'node-2'
+const fenced: Partial<Seen> = { fencedNodes: [LOST], silentNodes: [LOST], isHostReachable: false }
+
+const onPool = (node = LOST): NonNullable<Seen['storage']> => {
+  const made = storage('online')
+  return { ...made, status: { ...made.status, state: 'online', pool: 'pool-1', nodeName: node } }
+}
+const claims = (node: string, target?: string): NonNullable<Seen['claims']> => {
+  const { claims: known } = started().seen
+  if (known === undefined) throw new Error('a started server has claims')
+  return {
+    ...known,
+    placement: { ...known.placement, node },
+    ...(target === undefined ? {} : { target: { operationId: 'op-1', zone: 'zone-1', node: target } }),
+  }
+}
+const there = (spec: Parameters<typeof instance>[0], status: Parameters<typeof instance>[1], madeFor = 'op-1') => {
+  const made = instance(spec, status, madeFor)
+  return { ...made, metadata: { ...made.metadata, namespace: `node-${TARGET}` } }
+}
+interface Scene {
+  readonly spec?: Partial<ServerSpec>
+  readonly status?: Partial<ServerStatus>
+  readonly seen?: Partial<Seen>
+  readonly said?: Record<string, string>
+  readonly actor?: string
+}
+const recovering = ({ spec, status, seen, said = {}, actor = 'system:fencing' }: Scene = {}): World => {
+  const world = working(
+    'server.recover',
+    {
+      status: { state: 'error', ...status },
+      seen: { ...fenced, storage: onPool(), ...seen },
+      ...(spec === undefined ? {} : { spec }),
+    },
+    { lost_node_id: LOST, ...said },
+  )
+  return {
+    ...world,
+    server: {
+      ...world.server,
+      spec: {
+        ...world.server.spec,
+        operation: { ...operation('server.recover', 'op-1', { lost_node_id: LOST, ...said }), actor },
+      },
+    },
+  }
+}
+const left = (changes: Partial<Seen> = {}): Partial<Seen> => ({
+  claims: claims(TARGET),
+  instance: undefined,
+  storage: onPool(TARGET),
+  isHostReachable: true,
+  strayInstances: [],
+  ...changes,
+})
+const lines = ({ server, seen }: World, now = NOW) =>
+  told(plan(server, seen, now)).filter((line) => !line.startsWith('effect audit'))
+
+describe('a server whose node was lost', () => {
+  test.each<readonly [string, World, readonly string[]]>([
+    [
+      'started, node lost, cannot be fenced: error, and it says so',
+      started({ seen: { silentNodes: [LOST], isHostReachable: false } }),
+      ['state error: The host of the server does not answer. The server shows its state again when the host is back.'],
+    ],
+    [
+      'started, node lost and fenced, disk on shared storage: error until it recovers',
+      started({ seen: { ...fenced, storage: onPool() } }),
+      ['state error: The host of the server was lost. The server goes on elsewhere.'],
+    ],
+    [
+      'started, node lost and fenced, disk lost with it: error, and it says so',
+      started({ seen: fenced }),
+      [
+        'state error: The host of the server was lost, and the disk of the server is on that host alone. The ' +
+          'server runs again when the host comes back.',
+      ],
+    ],
+    [
+      'stopped, node lost and fenced: stays stopped',
+      started({
+        spec: { desiredPower: 'stopped' },
+        status: { state: 'stopped' },
+        seen: { ...fenced, instance: instance({ power: 'stopped' }, { state: 'stopped' }) },
+      }),
+      ['state stopped'],
+    ],
+    ['error leaves by itself when the node returns', started({ status: { state: 'error' } }), ['state started']],
+  ])('%s', (_why, world, expected) => expect(lines(world)).toEqual(expected))
+})
+
+describe('recovery', () => {
+  test.each<readonly [string, World, readonly string[]]>([
+    [
+      'is refused while the node is not fenced',
+      recovering({ actor: 'operator', seen: { fencedNodes: [] } }),
+      [
+        'operation op-1 reserved failed: There is no proof that the server does not run on node node-1 any more.',
+        'state error',
+      ],
+    ],
+    [
+      'ends quietly when the node has come back',
+      recovering({ seen: { fencedNodes: [], silentNodes: [], isHostReachable: true } }),
+      ['operation op-1 reserved cancelled', 'state error'],
+    ],
+    [
+      'gives back what it held when the node has come back',
+      recovering({ seen: { fencedNodes: [], claims: claims(LOST, TARGET) } }),
+      ['effect release', 'operation op-1 reserved cancelled', 'state error'],
+    ],
+    [
+      'of a server whose disk was lost too is refused',
+      recovering({ seen: { storage: storage('online') } }),
+      [
+        expect.stringContaining('operation op-1 reserved failed: The host of the server was lost, and the disk'),
+        expect.stringContaining('state error'),
+      ] as unknown as string[],
+    ],
+    [
+      'holds room elsewhere first',
+      recovering(),
+      [
+        'effect reserve',
+        'operation op-1 reserved',
+        'state error: The host of the server was lost. The server goes on elsewhere.',
+        'wait for room on another node',
+      ],
+    ],
+    [
+      'without room: error, and it says so',
+      recovering({
+        status: {
+          conditions: [
+            {
+              type: 'Reserved',
+              status: 'False',
+              reason: 'NoCapacity',
+              message: 'Zone z has no room.',
+              lastTransitionTime: NOW.toISOString(),
+            },
+          ],
+        },
+      }),
+      [
+        'effect reserve',
+        'operation op-1 reserved',
+        'state error: The host of the server was lost, and it cannot go on elsewhere yet. Zone z has no room.',
+        'wait for room on another node',
+      ],
+    ],
+    [
+      'then the server lives there',
+      recovering({ seen: { claims: claims(LOST, TARGET) } }),
+      ['effect switch', 'operation op-1 moved', 'state starting', 'wait for the next look'],
+    ],
+    [
+      'then the lost node loses what it had',
+      recovering({ seen: left({ strayInstances: [instance({}, {})] }) }),
+      ['remove Instance', 'operation op-1 released', 'state starting', 'wait for node node-1 to lose the server'],
+    ],
+    [
+      'then the disk is there',
+      recovering({ seen: left({ storage: onPool(LOST) }) }),
+      ['operation op-1 storage', 'state starting'],
+    ],
+    [
+      'then it is started with an incarnation that nobody had',
+      recovering({ status: { incarnation: 4 }, seen: left() }),
+      ['ensure Instance running 5', 'operation op-1 started', 'state starting'],
+    ],
+    [
+      'brings the user data along, and leaves none behind',
+      recovering({ spec: { userDataSecretName: 'web-user-data' }, status: { incarnation: 4 }, seen: left() }),
+      [
+        'effect bringUserData',
+        'remove Secret',
+        'ensure Instance running 5',
+        'operation op-1 started',
+        'state starting',
+      ],
+    ],
+    [
+      'waits for the guest',
+      recovering({ seen: left({ instance: there({ incarnation: 2 }, undefined) }) }),
+      ['operation op-1 started', 'state starting'],
+    ],
+    [
+      'is done when the guest runs (ha restart: starting to started)',
+      recovering({ seen: left({ instance: there({ incarnation: 2 }, { incarnation: 2 }) }) }),
+      ['operation op-1 started succeeded', 'state started'],
+    ],
+    [
+      'without high availability leaves it stopped (ha none)',
+      recovering({ spec: { haPolicy: 'none' }, seen: left() }),
+      ['change {"desiredPower":"stopped"}', 'ensure Instance stopped 1', 'operation op-1 started', 'state stopped'],
+    ],
+    [
+      'without high availability is done when the node has it',
+      recovering({
+        spec: { haPolicy: 'none', desiredPower: 'stopped' },
+        seen: left({ instance: there({ power: 'stopped' }, { state: 'stopped' }) }),
+      }),
+      [
+        'operation op-1 started succeeded',
+        'state stopped: The host of the server was lost. The server is on another one now, stopped as its policy ' +
+          'wants it.',
+      ],
+    ],
+    [
+      'of a server that was off leaves it off',
+      recovering({ spec: { desiredPower: 'stopped' }, seen: left() }),
+      ['ensure Instance stopped 1', 'operation op-1 started', 'state stopped'],
+    ],
+    [
+      'starts it when an operator says so',
+      recovering({ spec: { haPolicy: 'none' }, said: { start: 'true' }, seen: left() }),
+      ['ensure Instance running 2', 'operation op-1 started', 'state starting'],
+    ],
+    [
+      'fails when the other node cannot run it',
+      recovering({
+        seen: left({ instance: there({ incarnation: 2 }, { state: 'error', detail: 'No memory.', incarnation: 2 }) }),
+      }),
+      [
+        expect.stringContaining('desiredPower'),
+        expect.stringContaining('ensure Instance stopped'),
+        'operation op-1 started failed: No memory.',
+        'state stopped',
+      ] as unknown as string[],
+    ],
+  ])('%s', (_why, world, expected) => expect(lines(world)).toEqual(expected))
+
+  test('goes on beyond the point where the lost node is back', () => {
+    expect(lines(recovering({ seen: left({ fencedNodes: [], silentNodes: [] }) }))).toContain(
+      'ensure Instance running 2',
+    )
+  })
+  test('is an event that names both nodes', () => {
+    const { server, seen } = recovering({ seen: { claims: claims(LOST, TARGET) } })
+    const told = plan(server, seen, NOW).find((action) => action.do === 'operation')
+    expect(told?.events).toMatchObject([{ kind: 'recovery_started', data: { lost_node_id: LOST, node_id: TARGET } }])
+  })
+  test('that does not come to an end in time does not leave the server on its way', () => {
+    const world = recovering({ seen: left({ instance: there({ incarnation: 2 }, undefined) }) })
+    const error = 'It was not done in time: still waiting for the guest to start.'
+    expect(lines(world, after(31 * 60))).toEqual([`operation op-1 started failed: ${error}`, `state error: ${error}`])
+  })
+
+  test('that finds no room in time leaves what the owner wants as it is', () => {
+    const world = recovering()
+    expect(
+      lines(world, after(31 * 60)).filter((line) => line.startsWith('change') || line.startsWith('operation')),
+    ).toEqual(['operation op-1 reserved failed: It was not done in time: still waiting for room on another node.'])
+  })
+})
+
+describe('what was under way on a node that is fenced', () => {
+  const under = (kind: OperationKind, spec: Partial<ServerSpec> = {}) =>
+    lines(working(kind, { seen: { ...fenced, storage: onPool() }, spec }))
+  test.each<readonly [OperationKind, Partial<ServerSpec>, string]>([
+    ['server.start', {}, 'failed'],
+    ['server.restart', {}, 'failed'],
+    ['server.stop', { desiredPower: 'stopped' }, 'succeeded'],
+    ['server.metadata', {}, 'succeeded'],
+  ])('%s ends at once, so that the server can recover, and changes no wish', (kind, spec, outcome) => {
+    const seen = under(kind, spec)
+    expect(seen.filter((line) => line.startsWith('operation'))).toEqual([expect.stringContaining(outcome)])
+    expect(seen.filter((line) => line.startsWith('change') || line.startsWith('ensure'))).toEqual([])
+  })
+  test('is not begun again by itself', () => {
+    const { stanza, progress } = ended('server.start', 'op-9')
+    const world = started({
+      spec: { operation: stanza },
+      status: { state: 'error', operation: { ...progress, status: 'failed' } },
+      seen: { ...fenced, storage: onPool() },
+    })
+    expect(lines(world).filter((line) => line.startsWith('change'))).toEqual([])
+  })
+})

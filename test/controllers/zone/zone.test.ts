@@ -1,0 +1,65 @@
+import { expect, test } from 'vitest'
+import { isHost, plan } from '../../../controllers/zone/index.ts'
+import type { Candidate } from '../../../domain/placement.ts'
+import type { KubeObject } from '../../../kit/kube/object.ts'
+import type { NodeSpec, NodeStatus, PlanSpec, ZoneSpec, ZoneStatus } from '../../../resources/catalog/stored.ts'
+
+const zone = (isClosed = false): KubeObject<ZoneSpec, ZoneStatus> => ({
+  apiVersion: 'svccloud.dev/v1alpha1',
+  kind: 'Zone',
+  metadata: { name: 'z1' },
+  spec: { displayName: 'Z', region: 'r', isClosed, capabilities: [] },
+})
+const offered = (name: string, cores: number, cpuPool?: string): KubeObject<PlanSpec> => ({
+  apiVersion: 'svccloud.dev/v1alpha1',
+  kind: 'Plan',
+  metadata: { name },
+  spec: {
+    family: 'starter',
+    cores,
+    memoryMebibytes: 1,
+    storageGibibytes: 1,
+    priceMonthlyCents: 1,
+    ...(cpuPool === undefined ? {} : { cpuPool }),
+  },
+})
+const node = (cores: number, changes: Partial<Candidate> = {}): Candidate => ({
+  node: 'n',
+  zone: 'z1',
+  rack: 'r',
+  cpuPool: null,
+  dedicatedAccountId: null,
+  isSchedulable: true,
+  total: { cores, memoryMebibytes: 10, storageGibibytes: 10 },
+  used: { cores: 0, memoryMebibytes: 0, storageGibibytes: 0 },
+  ...changes,
+})
+const PLANS = [offered('small', 1), offered('large', 8), offered('pool', 1, 'amd')]
+const judged = (nodes: readonly Candidate[], isClosed = false) =>
+  plan(zone(isClosed), { nodes, plans: PLANS, hosts: [], guests: [] }).find((action) => action.do === 'status')?.status
+
+test.each<readonly [string, readonly Candidate[], object]>([
+  ['takes what it has room for', [node(4)], { state: 'available', unavailablePlans: ['large', 'pool'] }],
+  ['takes pools that it has', [node(4, { cpuPool: 'amd' })], { state: 'available', unavailablePlans: ['large'] }],
+  ['without nodes is full', [], { state: 'full', unavailablePlans: ['large', 'pool', 'small'] }],
+  ['whose nodes are silent is full', [node(4, { isSchedulable: false })], { state: 'full' }],
+  ['of dedicated nodes is full for everybody', [node(4, { dedicatedAccountId: 'a' })], { state: 'full' }],
+])('a zone %s', (_why, nodes, expected) => expect(judged(nodes)).toMatchObject(expected))
+test('a closed zone says so', () => expect(judged([node(4)], true)).toMatchObject({ state: 'closed' }))
+test('is judged by the hosts that servers run on, or could', () => {
+  const hosts = (roles: NodeSpec['roles'], state?: NodeStatus['state']) =>
+    isHost({
+      apiVersion: 'svccloud.dev/v1alpha1',
+      kind: 'Node',
+      metadata: { name: 'n' },
+      spec: { zone: 'z1', rack: 'r', roles, isCordoned: false, cpuOvercommit: 4, reservedMemoryMebibytes: 0 },
+      ...(state === undefined ? {} : { status: { state } }),
+    })
+  expect([
+    hosts(['compute'], 'ready'),
+    hosts(['network', 'compute'], 'unreachable'),
+    hosts(['network'], 'ready'),
+    hosts(['compute'], 'provisioning'),
+    hosts(['compute']),
+  ]).toEqual([true, true, false, false, false])
+})
