@@ -10,7 +10,7 @@ import type { Store } from '../kit/kube/store.ts'
 import type { Clock } from '../kit/sys/clock.ts'
 import type { Logger } from '../kit/sys/log.ts'
 import type { Random } from '../kit/sys/random.ts'
-import type { Settlement } from './settlement.ts'
+import type { Settlement } from './change/commit-audit.ts'
 
 export interface Parts {
   readonly store: Store

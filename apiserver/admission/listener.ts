@@ -6,7 +6,7 @@ import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import type { Certificate } from '../../kit/sys/certificate.ts'
 import type { Logger } from '../../kit/sys/log.ts'
-import type { Judge } from './judge.ts'
+import type { Judge } from './admit.ts'
 import { AdmissionReview } from './review.ts'
 
 export const WEBHOOK_PATH = '/admission'

@@ -10,7 +10,7 @@ import { findSecondFactor, isSecondFactorRequired } from '../../db/identity/seco
 import { markActive } from '../../db/identity/sessions.ts'
 import type { Tables } from '../../db/tables.ts'
 import type { Cookie, RequestFacts } from '../../kit/http/call.ts'
-import { auditEntry, userActor } from '../audit.ts'
+import { auditEntry, userActor } from '../change/audit.ts'
 import type { IdentityParts } from './parts.ts'
 import { issuedSessionView, openSession } from './sessions.ts'
 

@@ -8,7 +8,7 @@ import { systemClock } from '../../kit/sys/clock.ts'
 import { environment, printErrorLine, printLine, processArguments, setExitCode } from '../../kit/sys/process.ts'
 import { systemRandom } from '../../kit/sys/random.ts'
 import { createSealing, parseSealingKeys } from '../identity/sealing.ts'
-import { makeStaff } from '../identity/staff-create.ts'
+import { makeStaff } from './create.ts'
 
 const USAGE =
   'Usage: npm run staff -- create EMAIL --role support|finance|operations [--name NAME]\nNeeds DATABASE_URL and ' +

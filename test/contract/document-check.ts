@@ -3,7 +3,7 @@
  *  gain fields, and here they have none that it does not name. */
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import { fullFormats } from 'ajv-formats/dist/formats.js'
-import { documentFor } from '../../apiserver/documents.ts'
+import { documentFor } from '../../apiserver/pages/documents.ts'
 import type { HttpService } from '../../kit/http/exchange.ts'
 import type { Route } from '../../kit/http/route.ts'
 

@@ -12,7 +12,7 @@ import { decideInvitation, findPendingInvitation } from '../../../db/account/mem
 import type { Tables } from '../../../db/tables.ts'
 import type { RequestFacts } from '../../../kit/http/call.ts'
 import { newUuid } from '../../../kit/sys/random.ts'
-import { auditEntry, userActor } from '../../audit.ts'
+import { auditEntry, userActor } from '../../change/audit.ts'
 import type { IdentityParts } from '../parts.ts'
 import { type Person, type Provider, SignInFailed } from './protocol.ts'
 

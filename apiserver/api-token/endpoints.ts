@@ -1,0 +1,121 @@
+/** API tokens: listing, creating, revoking. */
+import { badField, conflict, notFound, quotaExceeded } from '../../domain/problem.ts'
+import { ROLE_PERMISSIONS, type TokenScope } from '../../domain/permissions.ts'
+import { isUuid } from '../../domain/uuid.ts'
+import { lockUser } from '../../db/account/accounts.ts'
+import { appendAudit } from '../../db/audit/index.ts'
+import {
+  countLiveTokens,
+  createToken,
+  listTokens,
+  readToken,
+  revokeToken,
+  type TokenRow,
+} from '../../db/identity/tokens.ts'
+import type { Answer, Call, Customer } from '../../kit/http/call.ts'
+import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
+import { newBase62, newUuid } from '../../kit/sys/random.ts'
+import { createApiToken, listApiTokens, revokeApiToken } from '../../resources/api-token/index.ts'
+import { auditEntryOf } from '../change/audit.ts'
+import type { IdentityParts } from '../identity/parts.ts'
+import { formatToken, TOKEN_SECRET_CHARACTERS } from '../identity/token-format.ts'
+import { readPageByTime } from '../list/page.ts'
+
+const TOKENS_PER_USER_MAXIMUM = 50
+const TOKEN_DAYS_DEFAULT = 90
+const DAY_MILLISECONDS = 86_400_000
+
+export const apiTokenEndpoints = (parts: IdentityParts): readonly Endpoint[] => [
+  customerEndpoint(listApiTokens, (call) => list(parts, call)),
+  customerEndpoint(createApiToken, (call) => create(parts, call)),
+  customerEndpoint(revokeApiToken, (call) => revoke(parts, call)),
+]
+
+const toView = (row: TokenRow, now: Date) => ({
+  id: row.id,
+  name: row.name,
+  scope: row.scope,
+  token_hint: row.tokenHint,
+  user_id: row.userId,
+  user_email: row.userEmail,
+  created_at: row.createdAt.toISOString(),
+  expires_at: row.expiresAt?.toISOString() ?? null,
+  last_used_at: row.lastUsedAt?.toISOString() ?? null,
+  last_used_ip: row.lastUsedIp,
+  allowed_cidrs: row.allowedCidrs,
+  status: row.revokedAt !== null ? 'revoked' : row.expiresAt !== null && row.expiresAt <= now ? 'expired' : 'active',
+})
+
+/** Members manage their own tokens; owner and admins those of everybody. */
+const ownOnly = (caller: Customer): { readonly userId?: string } =>
+  caller.role === 'owner' || caller.role === 'admin' ? {} : { userId: caller.userId }
+
+async function list(parts: IdentityParts, call: Call<typeof listApiTokens, Customer>): Promise<Answer> {
+  const { caller, now } = call
+  const { items, nextCursor } = await readPageByTime(
+    parts.cursors,
+    call,
+    (after, limit) => listTokens(parts.db, { accountId: caller.accountId, ...ownOnly(caller), after, limit }),
+    (token) => token,
+  )
+  return { status: 200, body: { items: items.map((row) => toView(row, now)), next_cursor: nextCursor } }
+}
+
+async function create(parts: IdentityParts, call: Call<typeof createApiToken, Customer>): Promise<Answer> {
+  const { caller, body, now } = call
+  const scope: TokenScope = typeof body.scope === 'string' ? body.scope : [...new Set(body.scope)]
+  const lacking =
+    typeof scope === 'string'
+      ? undefined
+      : scope.find((permission) => !ROLE_PERMISSIONS[caller.role].includes(permission))
+  if (lacking !== undefined) throw badField('scope', `your role does not hold ${lacking}`)
+  const expiresAt =
+    body.expires_at === undefined
+      ? new Date(now.getTime() + TOKEN_DAYS_DEFAULT * DAY_MILLISECONDS)
+      : body.expires_at === null
+        ? null
+        : new Date(body.expires_at)
+  if (expiresAt !== null && expiresAt <= now) throw badField('expires_at', 'must be in the future')
+  const id = newUuid(parts.random)
+  const token = formatToken(scope, newBase62(parts.random, TOKEN_SECRET_CHARACTERS))
+  return await parts.db.transaction().execute(async (tx) => {
+    await lockUser(tx, caller.userId)
+    const used = await countLiveTokens(tx, caller.userId, now)
+    if (used >= TOKENS_PER_USER_MAXIMUM)
+      throw quotaExceeded({ name: 'api_tokens', limit: TOKENS_PER_USER_MAXIMUM, used, requested: 1 })
+    const isCreated = await createToken(tx, {
+      id,
+      accountId: caller.accountId,
+      userId: caller.userId,
+      name: body.name,
+      token,
+      scope,
+      allowedCidrs: body.allowed_cidrs,
+      createdAt: now,
+      expiresAt,
+    })
+    if (!isCreated) throw conflict('name_taken', 'The account has a token of this name.')
+    const changes = [
+      { field: 'name', before: null, after: body.name },
+      { field: 'scope', before: null, after: scope },
+    ]
+    await appendAudit(tx, auditEntryOf(call, { resourceType: 'api_token', resourceId: id, changes }), parts)
+    return { status: 201, body: { api_token: toView(await readToken(tx, id), now), token } }
+  })
+}
+
+async function revoke(parts: IdentityParts, call: Call<typeof revokeApiToken, Customer>): Promise<Answer> {
+  const { caller, params, now } = call
+  if (!isUuid(params.id)) throw notFound('API token')
+  await parts.db.transaction().execute(async (tx) => {
+    const name = await revokeToken(tx, { accountId: caller.accountId, id: params.id, ...ownOnly(caller), now })
+    if (name === undefined) throw notFound('API token')
+    await appendAudit(
+      tx,
+      auditEntryOf(call, { resourceType: 'api_token', resourceId: params.id, detail: { name } }),
+      parts,
+    )
+  })
+  parts.callers.forget()
+  return { status: 204 }
+}

@@ -1,0 +1,77 @@
+/** Regions, zones, plans and templates, from the cache: complete lists, in the order of their names. */
+import { badField, notFound } from '../../domain/problem.ts'
+import { etagOf } from '../../kit/http/conditional.ts'
+import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
+import type { Cache } from '../../kit/kube/cache.ts'
+import {
+  getTemplate,
+  listPlans,
+  listRegions,
+  listTemplates,
+  listZones,
+  toPlanView,
+  toRegionView,
+  toTemplateView,
+  toZoneView,
+} from '../../resources/catalog/routes.ts'
+import { isAvailable, Plan, Region, Template, Zone } from '../../resources/catalog/stored.ts'
+import type { Stored } from '../../resources/shapes.ts'
+import type { Parts } from '../parts.ts'
+import { storedOf } from '../list/stored.ts'
+
+export function catalogEndpoints({ caches }: Pick<Parts, 'caches'>): readonly Endpoint[] {
+  const regions = caches.of(Region)
+  const zones = caches.of(Zone)
+  const plans = caches.of(Plan)
+  const templates = caches.of(Template)
+  const zoneNames = () => zones.list().map((zone) => zone.metadata.name)
+  return [
+    customerEndpoint(listRegions, async () =>
+      complete(byName(regions).map((region) => toRegionView(region, byName(zones)))),
+    ),
+    customerEndpoint(listZones, async ({ query }) => {
+      if (query.region !== undefined && regions.get({ name: query.region }) === undefined)
+        throw badField('region', 'there is no such region')
+      return complete(
+        byName(zones)
+          .filter((zone) => query.region === undefined || zone.spec.region === query.region)
+          .map(toZoneView),
+      )
+    }),
+    customerEndpoint(listPlans, async () => complete(byName(plans).map(toPlanView))),
+    customerEndpoint(listTemplates, async ({ query, now }) => {
+      if (query.zone !== undefined && zones.get({ name: query.zone }) === undefined)
+        throw badField('zone', 'there is no such zone')
+      const views = byName(templates)
+        .filter(({ spec }) => !spec.isHidden && isAvailable(spec, now))
+        .map((template) => toTemplateView(template, zoneNames()))
+      return complete(
+        views.filter(
+          (view) =>
+            (query.zone === undefined || view.zones.includes(query.zone)) &&
+            (query.os_family === undefined || view.os_family === query.os_family) &&
+            (query.include_deprecated === 'true' ||
+              view.deprecated_at === null ||
+              Date.parse(view.deprecated_at) > now.getTime()),
+        ),
+      )
+    }),
+    customerEndpoint(getTemplate, async ({ params }) => {
+      const template = templates.get({ name: params.name })
+      if (template === undefined || template.spec.isHidden) throw notFound('template')
+      return {
+        status: 200,
+        body: { template: toTemplateView(storedOf(template), zoneNames()) },
+        headers: { etag: etagOf(template.metadata.generation ?? 0) },
+      }
+    }),
+  ]
+}
+
+const complete = (items: readonly unknown[]) => ({ status: 200, body: { items, next_cursor: null } })
+
+const byName = <Spec, Status>(cache: Cache<Spec, Status>): Stored<Spec, Status>[] =>
+  cache
+    .list()
+    .map(storedOf)
+    .sort((one, other) => (one.name < other.name ? -1 : 1))

@@ -1,0 +1,252 @@
+/** Accepts a change: claims and an intent in one transaction, ONE write to Kubernetes, then the audit entry in the
+ *  transaction that
+ *  settles the intent. The write is the commit point. Whatever dies in between, the intent's sweeper finds out whether
+ *  the
+ *  write happened and writes the entry, so that every accepted change has exactly one. */
+import type { Transaction } from 'kysely'
+import type { UnsealedAuditEntry } from '../../domain/audit.ts'
+import { deadlineOf, type Extent, type OperationKind, stepsOf } from '../../domain/operations.ts'
+import { conflict, Problem, Unavailable } from '../../domain/problem.ts'
+import { appendAudit } from '../../db/audit/index.ts'
+import { type ChangeIntent, recordIntent, settleIntent, takeIntent } from '../../db/change/intents.ts'
+import type { Tables } from '../../db/tables.ts'
+import type { KubeObject } from '../../kit/kube/object.ts'
+import { ApiError, isAlreadyExists, isConflict, isNotFound } from '../../kit/kube/store.ts'
+import { newUuid } from '../../kit/sys/random.ts'
+import { accountNamespace } from '../../resources/index.ts'
+import { ACCOUNT_LABEL } from '../../resources/labels.ts'
+import { Operation, type OperationSpec } from '../../resources/operation/index.ts'
+import type { ServerSpec, ServerStatus } from '../../resources/server/stored.ts'
+import type { OperationStanza } from '../../resources/shapes.ts'
+import type { Parts } from '../parts.ts'
+
+export type AcceptParts = Pick<Parts, 'store' | 'caches' | 'db' | 'clock' | 'random' | 'log' | 'settle'>
+
+export interface Acceptance<Claims, Spec, Status> {
+  /** Also the operation's id, where the change starts one. */
+  readonly id: string
+  readonly accountId: string
+  readonly resource: { readonly type: OperationSpec['target']['type'] | 'server_group'; readonly id: string }
+  /** The entry of the success. */
+  readonly audit: UnsealedAuditEntry
+  /** Takes what the change needs; throws a Problem when it cannot be had. */
+  readonly claim?: (tx: Transaction<Tables>) => Promise<Claims>
+  /** Does what `claim` does and notes the intent, in one transaction with other changes. */
+  readonly claimTogether?: (intent: ChangeIntent) => Promise<Claims>
+  /** Gives back what was claimed, when the change did not happen. */
+  readonly giveBack?: (tx: Transaction<Tables>) => Promise<void>
+  /** The one write. Called again after a 409: reads and judges anew each time, throws a Problem to refuse. */
+  readonly write: (claims: Claims | undefined) => Promise<KubeObject<Spec, Status>>
+  /** The object as the store has it now. */
+  readonly look: () => Promise<KubeObject<Spec, Status> | undefined>
+  /** Whether the object shows that this change was made. */
+  readonly wasMade: (object: KubeObject<Spec, Status>) => boolean
+  readonly operation?: OperationStanza
+}
+
+/** A write whose outcome nobody knows: the intent stays, and its sweeper writes the audit entry. */
+export class Undecided extends Unavailable {}
+
+const WRITE_ATTEMPTS_MAXIMUM = 5
+/** An intent older than this is never written on: its sweeper may be about to judge it. */
+const INTENT_WRITABLE_MILLISECONDS = 20_000
+
+export const newStanza = (
+  parts: Pick<Parts, 'random'>,
+  kind: OperationKind,
+  of: Extent & {
+    readonly actor: string
+    readonly requestId: string
+    readonly now: Date
+    readonly arguments?: Readonly<Record<string, string>>
+  },
+): OperationStanza => ({
+  id: newUuid(parts.random),
+  kind,
+  requestedAt: of.now.toISOString(),
+  deadlineAt: deadlineOf(kind, of.now, of).toISOString(),
+  actor: of.actor,
+  requestId: of.requestId,
+  ...(of.arguments === undefined ? {} : { arguments: { ...of.arguments } }),
+})
+
+/** Answers the written object. Throws a Problem when the change was refused; nothing has changed then. */
+export async function accept<Claims, Spec, Status>(
+  parts: AcceptParts,
+  change: Acceptance<Claims, Spec, Status>,
+): Promise<KubeObject<Spec, Status>> {
+  const startedAt = parts.clock.monotonicMilliseconds()
+  const intent: ChangeIntent = {
+    operationId: change.id,
+    accountId: change.accountId,
+    resource: change.resource,
+    createdAt: parts.clock.now(),
+    audit: change.audit,
+  }
+  const claims = await (change.claimTogether?.(intent) ??
+    parts.db.transaction().execute(async (tx) => {
+      const claimed = await change.claim?.(tx)
+      await recordIntent(tx, intent)
+      return claimed
+    }))
+  let object: KubeObject<Spec, Status>
+  try {
+    object = await write(parts, change, claims, startedAt)
+  } catch (error) {
+    if (error instanceof Undecided) throw error
+    await withdraw(parts, change)
+    throw error
+  }
+  await Promise.all([settle(parts, change, object), announce(parts, change)])
+  return object
+}
+
+async function write<Claims, Spec, Status>(
+  { clock }: AcceptParts,
+  change: Acceptance<Claims, Spec, Status>,
+  claims: Claims | undefined,
+  startedAt: number,
+): Promise<KubeObject<Spec, Status>> {
+  for (let attempt = 1; ; attempt++) {
+    if (clock.monotonicMilliseconds() - startedAt > INTENT_WRITABLE_MILLISECONDS)
+      throw new Unavailable('the Kubernetes API')
+    try {
+      return await change.write(claims)
+    } catch (error) {
+      if (error instanceof Problem) throw error
+      if (error instanceof ApiError && error.code < 500 && !isAlreadyExists(error)) {
+        // What was deleted meanwhile is missed by the next look at it.
+        if (!isConflict(error) && !isNotFound(error)) throw refusalOf(error)
+        // What is made lives in the account's namespace, which comes back with the next request when somebody has
+        // removed it.
+        if (attempt >= WRITE_ATTEMPTS_MAXIMUM && isNotFound(error))
+          throw new Unavailable("the account's namespace", error)
+        if (attempt >= WRITE_ATTEMPTS_MAXIMUM)
+          throw conflict('state_not_allowed', 'The resource is being changed by others. Try again.', {
+            resource: change.resource,
+          })
+        continue
+      }
+      return await find(change, error)
+    }
+  }
+}
+
+/** After a failure that may have come too late to stop the write: what the store shows. */
+async function find<Claims, Spec, Status>(
+  change: Acceptance<Claims, Spec, Status>,
+  cause: unknown,
+): Promise<KubeObject<Spec, Status>> {
+  const object = await change.look().catch(() => undefined)
+  if (object !== undefined && change.wasMade(object)) return object
+  throw new Undecided('the Kubernetes API', cause)
+}
+
+/** What the API server says no to is a bug here or a rule there; both are told to the caller in its words. */
+const refusalOf = (error: ApiError): Error =>
+  error.reason === 'Invalid'
+    ? new Problem(
+        400,
+        error.message,
+        { errors: error.causes.map(({ field, message }) => ({ field: field ?? '', detail: message ?? '' })) },
+        error,
+      )
+    : error.code === 429
+      ? new Unavailable('the Kubernetes API', error)
+      : error
+
+async function withdraw<Claims, Spec, Status>(
+  { db }: AcceptParts,
+  change: Acceptance<Claims, Spec, Status>,
+): Promise<void> {
+  await db.transaction().execute(async (tx) => {
+    if (await settleIntent(tx, change.id)) await change.giveBack?.(tx)
+  })
+}
+
+/** A failure here changes nothing for the caller: the sweeper does the same later. */
+async function settle<Claims, Spec, Status>(
+  parts: AcceptParts,
+  change: Acceptance<Claims, Spec, Status>,
+  { metadata: { resourceVersion = '' } }: KubeObject<Spec, Status>,
+): Promise<void> {
+  try {
+    await parts.settle(change.accountId, {
+      id: change.id,
+      accountId: change.accountId,
+      resource: change.resource,
+      resourceVersion,
+      audit: change.audit,
+    })
+  } catch (error) {
+    parts.log.warn('change left to the sweeper', { operation_id: change.id, error })
+  }
+}
+
+/** Settles an earlier change that is known to have happened, before its evidence is overwritten. Free when it is
+ *  settled. */
+export async function settleEarlier(parts: AcceptParts, id: string): Promise<void> {
+  await parts.db.transaction().execute(async (tx) => {
+    const audit = await takeIntent(tx, id)
+    if (audit !== undefined) await appendAudit(tx, audit, parts)
+  })
+}
+
+/** The Operation object, ahead of the reconciler that would make it too. */
+async function announce<Claims, Spec, Status>(
+  parts: AcceptParts,
+  { operation, accountId, resource: { type, id } }: Acceptance<Claims, Spec, Status>,
+): Promise<void> {
+  if (operation === undefined || type === 'server_group') return
+  try {
+    await makeOperation(parts, accountId, { type, id }, operation)
+  } catch (error) {
+    parts.log.warn('operation left to its reconciler', { operation_id: operation.id, error })
+  }
+}
+
+/** Makes the Operation of the stanza that is about to be replaced, when its reconciler has not come to it: nothing else
+ *  would remember it.
+ *  Throws what the store says when it cannot be made. */
+export async function announceEarlier(
+  parts: AcceptParts,
+  { accountId, server }: { readonly accountId: string; readonly server: KubeObject<ServerSpec, ServerStatus> },
+): Promise<void> {
+  const {
+    spec: { operation },
+    status,
+    metadata: { name },
+  } = server
+  if (operation === undefined || status?.operation?.id === operation.id) return
+  await makeOperation(parts, accountId, { type: 'server', id: name }, operation)
+}
+
+/** Free when it is made already. */
+async function makeOperation(
+  { store, caches }: AcceptParts,
+  accountId: string,
+  target: OperationSpec['target'],
+  operation: OperationStanza,
+): Promise<void> {
+  const spec: OperationSpec = {
+    kind: operation.kind,
+    target,
+    actor: operation.actor,
+    requestId: operation.requestId,
+    createdAt: operation.requestedAt,
+    deadlineAt: operation.deadlineAt,
+    stepCount: stepsOf(operation.kind).length,
+  }
+  const labels = { [ACCOUNT_LABEL]: accountId, [`svccloud.dev/${target.type}`]: target.id }
+  try {
+    caches.apply(
+      Operation,
+      await store.create(Operation, {
+        metadata: { name: operation.id, namespace: accountNamespace(accountId), labels },
+        spec,
+      }),
+    )
+  } catch (error) {
+    if (!isAlreadyExists(error)) throw error
+  }
+}

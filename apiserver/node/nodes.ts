@@ -1,0 +1,122 @@
+/** Nodes as requests find them: one read through to the store, pages from the cache, and what PostgreSQL knows of their
+ *  use. */
+import { type Evacuee, evacueeKey, findHomeless } from '../../domain/evacuation.ts'
+import type { NodeFacts } from '../../domain/node-rules.ts'
+import { notFound, unavailable } from '../../domain/problem.ts'
+import { countTenants, listTenants } from '../../db/placement/nodes.ts'
+import { listAllCandidates, listCandidates } from '../../db/placement/placement.ts'
+import { listGroupsOn } from '../../db/server-group/index.ts'
+import type { Position } from '../../kit/http/cursor.ts'
+import type { Cache } from '../../kit/kube/cache.ts'
+import { type KubeObject, Lease } from '../../kit/kube/object.ts'
+import { accountNamespace } from '../../resources/index.ts'
+import { HEARTBEAT_LEASE_NAME, nodeNamespace } from '../../resources/instance/index.ts'
+import { nodeFactsOf, type NodeView, toNodeView } from '../../resources/node/routes.ts'
+import { Node, type NodeSpec, type NodeStatus, Plan } from '../../resources/catalog/stored.ts'
+import { activeOperationOf } from '../../resources/server/routes.ts'
+import { Server } from '../../resources/server/stored.ts'
+import { sortNewestFirst } from '../list/newest-first.ts'
+import type { Parts } from '../parts.ts'
+import { OPERATION_INDEX } from '../server/servers.ts'
+import { storedOf } from '../list/stored.ts'
+
+export type NodeObject = KubeObject<NodeSpec, NodeStatus>
+
+export interface Nodes {
+  readonly cache: Cache<NodeSpec, NodeStatus>
+  /** As the store has it now. Throws 404 for an unknown one. */
+  read(id: string): Promise<NodeObject>
+  /** At most `count` that come after the position, newest first. */
+  page(isWanted: (node: NodeObject) => boolean, after: Position | undefined, count: number): readonly NodeObject[]
+  viewsOf(nodes: readonly NodeObject[]): Promise<readonly NodeView[]>
+  viewOf(node: NodeObject): Promise<NodeView>
+}
+
+export function openNodes({ store, caches, db }: Pick<Parts, 'store' | 'caches' | 'db'>): Nodes {
+  const cache = caches.of(Node)
+  cache.addIndex(OPERATION_INDEX, ({ spec }) => (spec.operation === undefined ? [] : [spec.operation.id]))
+  const lastSeenOf = async ({ metadata: { name } }: NodeObject) =>
+    (await store.get(Lease, { namespace: nodeNamespace(name), name: HEARTBEAT_LEASE_NAME }))?.spec.renewTime
+  const viewsOf = async (nodes: readonly NodeObject[]): Promise<readonly NodeView[]> => {
+    const [candidates, counts, ...heard] = await Promise.all([
+      listAllCandidates(db),
+      countTenants(db),
+      ...nodes.map(lastSeenOf),
+    ])
+    return nodes.map((node, index) => {
+      const { name } = node.metadata
+      const used = candidates.find((candidate) => candidate.node === name)?.used ?? { cores: 0, memoryMebibytes: 0 }
+      return toNodeView(storedOf(node), { used, serverCount: counts.get(name) ?? 0, lastSeenAt: heard[index] })
+    })
+  }
+  return {
+    cache,
+    viewsOf,
+    async read(id) {
+      const node = await store.get(Node, { name: id })
+      if (node === undefined) throw notFound('node')
+      cache.apply(node)
+      return node
+    },
+    page: (isWanted, after, count) => sortNewestFirst(cache.list().filter(isWanted), after).slice(0, count),
+    async viewOf(node) {
+      const [view] = await viewsOf([node])
+      if (view === undefined) throw new Error('one node has one view')
+      return view
+    },
+  }
+}
+
+/** What rules judge of a node. */
+export async function factsOf({ db }: Pick<Parts, 'db'>, node: NodeObject): Promise<NodeFacts> {
+  return nodeFactsOf(storedOf(node), (await listTenants(db, node.metadata.name)).length)
+}
+
+/** The other nodes of its zone, as a canary is looked for among them. */
+export const othersOf = (cache: Cache<NodeSpec, NodeStatus>, { id, zone }: NodeFacts) =>
+  cache
+    .list()
+    .filter(({ metadata, spec }) => spec.zone === zone && metadata.name !== id)
+    .map((other) => ({
+      ...nodeFactsOf(storedOf(other), 0),
+      upgradingTo:
+        activeOperationOf(other)?.kind === 'node.agent_upgrade'
+          ? (other.spec.operation?.arguments?.['version'] ?? other.spec.desiredAgentVersion)
+          : undefined,
+    }))
+
+/** Who lives on the node, as those who must find room elsewhere when it is lost or emptied. */
+export async function listEvacuees(
+  { db, caches }: Pick<Parts, 'db' | 'caches'>,
+  node: string,
+): Promise<readonly Evacuee[]> {
+  const [tenants, groups] = await Promise.all([listTenants(db, node), listGroupsOn(db, node)])
+  return tenants
+    .filter(({ isArriving }) => !isArriving)
+    .map(({ accountId, serverId, cores, memoryMebibytes, storageGibibytes }) => {
+      const server = caches.of(Server).get({ namespace: accountNamespace(accountId), name: serverId })
+      const cpuPool = server === undefined ? undefined : caches.of(Plan).get({ name: server.spec.plan })?.spec.cpuPool
+      return {
+        accountId,
+        serverId,
+        room: { cores, memoryMebibytes, storageGibibytes },
+        cpuPool,
+        group: groups.get(evacueeKey(accountId, serverId)),
+      }
+    })
+}
+
+/** Throws 503 when the zone has no room for everybody who would have to leave the node, naming them. */
+export async function requireRoomElsewhere(
+  { db, caches }: Pick<Parts, 'db' | 'caches'>,
+  { metadata: { name }, spec: { zone } }: NodeObject,
+): Promise<void> {
+  const [guests, candidates] = await Promise.all([listEvacuees({ db, caches }, name), listCandidates(db, zone)])
+  const homeless = findHomeless({ node: name, zone }, guests, candidates)
+  if (homeless.length === 0) return
+  throw unavailable(
+    'no_capacity',
+    `Zone ${zone} has no room for ${homeless.length === 1 ? 'a server' : `${homeless.length} servers`} of the node.`,
+    { blocking_servers: homeless },
+  )
+}

@@ -1,0 +1,192 @@
+/** Operations: from their object while there is one, from the history afterwards, from the target's stanza before. */
+import { CANCELLABLE_KINDS, cancelling, isFinal } from '../../domain/operations.ts'
+import { conflict, notFound } from '../../domain/problem.ts'
+import { isUuid } from '../../domain/uuid.ts'
+import { findOperation, listOperationRows } from '../../db/operation/index.ts'
+import type { Answer, Call, Customer } from '../../kit/http/call.ts'
+import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
+import { type Cache, isNewer } from '../../kit/kube/cache.ts'
+import { accountNamespace } from '../../resources/index.ts'
+import {
+  cancelOperation,
+  getOperation,
+  listOperations,
+  Operation,
+  type OperationSpec,
+  type OperationState,
+  type OperationView,
+  toOperationView,
+} from '../../resources/operation/index.ts'
+import { activeOperationOf } from '../../resources/server/routes.ts'
+import { requireUnswitched } from '../server/destination.ts'
+import { listedViews, type OperationObject, ofHistory, ofObject, placeOf, withProgress } from './views.ts'
+import { readPageByTime } from '../list/page.ts'
+import type { Parts } from '../parts.ts'
+import { OPERATION_INDEX, type Servers } from '../server/servers.ts'
+import { storedOf } from '../list/stored.ts'
+import { change } from '../server/endpoints.ts'
+
+type OperationCache = Cache<OperationSpec, OperationState>
+
+export function operationEndpoints(parts: Parts, servers: Servers): readonly Endpoint[] {
+  const cache = parts.caches.of(Operation)
+  const wait = createWaiting(parts, cache)
+  return [
+    customerEndpoint(getOperation, async ({ caller, params, query, request }) => {
+      const read = () => readOperation(parts, servers, caller.accountId, params.id)
+      const found = await read()
+      if (query.wait === undefined || isFinal(found.view.status))
+        return { status: 200, body: { operation: found.view } }
+      const key = { namespace: accountNamespace(caller.accountId), name: params.id }
+      await wait({
+        ...key,
+        accountId: caller.accountId,
+        thanVersion: found.version,
+        seconds: query.wait,
+        signal: request.signal,
+      })
+      return { status: 200, body: { operation: (await read()).view } }
+    }),
+    customerEndpoint(listOperations, (call) => list(parts, cache, call)),
+    customerEndpoint(cancelOperation, (call) => cancel(parts, servers, call)),
+  ]
+}
+
+/** Who may cancel: whoever could have asked. What the platform began for reasons of its own goes on. */
+const isAskedFor = (actor: string): boolean => /^(user|token):/.test(actor)
+
+/** The wish is written beside the operation; its reconciler undoes it, or has come to the point of no return before. */
+async function cancel(parts: Parts, servers: Servers, call: Call<typeof cancelOperation, Customer>): Promise<Answer> {
+  const {
+    caller,
+    params: { id },
+  } = call
+  const { view } = await readOperation(parts, servers, caller.accountId, id)
+  if (isFinal(view.status)) throw conflict('state_not_allowed', 'The operation has ended.')
+  if (!CANCELLABLE_KINDS.includes(view.kind) || view.server_id === null || !isAskedFor(view.actor))
+    throw conflict('state_not_allowed', `This operation ${view.kind} cannot be cancelled.`)
+  await change(
+    parts,
+    servers,
+    call,
+    {
+      resourceId: id,
+      changes: () => [],
+      patch: ({ spec, status }) => {
+        if (spec.operation?.id !== id || (status?.operation?.id === id && isFinal(status.operation.status)))
+          throw conflict('state_not_allowed', 'The operation has ended.')
+        requireUnswitched(status, id)
+        return { operation: { arguments: cancelling } }
+      },
+    },
+    view.server_id,
+  )
+  return { status: 202, body: { operation: (await readOperation(parts, servers, caller.accountId, id)).view } }
+}
+
+interface Found {
+  readonly view: OperationView
+  /** Of the object; empty when there is none. */
+  readonly version: string
+}
+
+async function readOperation(
+  { store, db }: Pick<Parts, 'store' | 'db'>,
+  servers: Servers,
+  accountId: string,
+  id: string,
+): Promise<Found> {
+  const namespace = accountNamespace(accountId)
+  const object = await store.get(Operation, { namespace, name: id })
+  if (object !== undefined) {
+    const view = ofObject(object)
+    return {
+      view: withProgress(view, servers.find(accountId, view.server_id ?? '')),
+      version: object.metadata.resourceVersion ?? '',
+    }
+  }
+  const finished = isUuid(id) ? await findOperation(db, accountId, id) : undefined
+  if (finished !== undefined) return { view: ofHistory(finished), version: '' }
+  const [server] = servers.cache
+    .by(OPERATION_INDEX, id)
+    .filter((candidate) => candidate.metadata.namespace === namespace)
+  const active = server && activeOperationOf(storedOf(server))
+  if (server === undefined || active === undefined) throw notFound('operation')
+  return { view: { ...toOperationView(active, { type: 'server', id: server.metadata.name }), events: [] }, version: '' }
+}
+
+interface Waiting {
+  readonly accountId: string
+  readonly namespace: string
+  readonly name: string
+  readonly thanVersion: string
+  readonly seconds: number
+  readonly signal: AbortSignal
+}
+
+/** Requests of one account that wait at the same time; more are answered at once. */
+const WAITING_MAXIMUM = 50
+
+/** Resolves when the operation's object is newer than the version, when time is up, or when nobody listens any more. */
+function createWaiting({ clock }: Pick<Parts, 'clock'>, cache: OperationCache): (waiting: Waiting) => Promise<void> {
+  const waiters = new Map<string, number>()
+  return async ({ accountId, namespace, name, thanVersion, seconds, signal }) => {
+    const others = waiters.get(accountId) ?? 0
+    if (others >= WAITING_MAXIMUM) return
+    waiters.set(accountId, others + 1)
+    const changed = new AbortController()
+    const leave = cache.subscribe(({ object: { metadata } }) => {
+      if (
+        metadata.name === name &&
+        metadata.namespace === namespace &&
+        isNewer(metadata.resourceVersion ?? '', thanVersion)
+      )
+        changed.abort()
+    })
+    // It may have changed since it was read.
+    if (isNewer(cache.get({ namespace, name })?.metadata.resourceVersion ?? '', thanVersion)) changed.abort()
+    await clock.sleep(seconds * 1000, AbortSignal.any([signal, changed.signal]))
+    leave()
+    const left = (waiters.get(accountId) ?? 1) - 1
+    if (left === 0) waiters.delete(accountId)
+    else waiters.set(accountId, left)
+  }
+}
+
+async function list(
+  { db, cursors }: Parts,
+  cache: OperationCache,
+  call: Call<typeof listOperations, Customer>,
+): Promise<Answer> {
+  const {
+    caller: { accountId },
+    query: { id: ids, status, resource },
+  } = call
+  const [targetType, targetId] = resource === undefined ? [] : splitOnce(resource)
+  const target = targetType === undefined || targetId === undefined ? undefined : { type: targetType, id: targetId }
+  const isWanted = (operation: OperationObject) =>
+    (ids === undefined || ids.includes(operation.metadata.name)) &&
+    (status === undefined || status === (operation.status?.status ?? 'pending')) &&
+    (target === undefined || (operation.spec.target.type === target.type && operation.spec.target.id === target.id))
+  const { items, nextCursor } = await readPageByTime(
+    cursors,
+    call,
+    async (after, limit) => {
+      const finished = await listOperationRows(db, accountId, {
+        after,
+        ids: ids?.filter(isUuid),
+        status,
+        target,
+        limit,
+      })
+      return listedViews(finished, cache.inNamespace(accountNamespace(accountId)).filter(isWanted), after)
+    },
+    placeOf,
+  )
+  return { status: 200, body: { items, next_cursor: nextCursor } }
+}
+
+const splitOnce = (text: string): [string, string] => [
+  text.slice(0, text.indexOf(':')),
+  text.slice(text.indexOf(':') + 1),
+]

@@ -1,0 +1,207 @@
+/** Operations of all accounts and of the platform, for operators. */
+import { cancelling, isFinal, OPERATOR_CANCELLABLE_KINDS } from '../../domain/operations.ts'
+import { type NodeFacts, requireDrainable, requireNodeIdle, requireUpgradable } from '../../domain/node-rules.ts'
+import { conflict, notFound } from '../../domain/problem.ts'
+import { isUuid } from '../../domain/uuid.ts'
+import { findOperationOfAny, listOperationRowsOfAll } from '../../db/operation/index.ts'
+import type { Answer, Call, Operator } from '../../kit/http/call.ts'
+import { type Endpoint, operatorEndpoint } from '../../kit/http/endpoint.ts'
+import { keyOf, type KubeObject, type ResourceType } from '../../kit/kube/object.ts'
+import { accountOfNamespace } from '../../resources/index.ts'
+import { Operation, type OperationView, toOperationView } from '../../resources/operation/index.ts'
+import {
+  cancelOperatorOperation,
+  getOperatorOperation,
+  listOperatorOperations,
+  retryOperatorOperation,
+} from '../../resources/operator/index.ts'
+import { Node } from '../../resources/catalog/stored.ts'
+import { PublicPool } from '../../resources/public-pool/index.ts'
+import { activeOperationOf, type Operable } from '../../resources/server/routes.ts'
+import { Server } from '../../resources/server/stored.ts'
+import type { OperationStanza } from '../../resources/shapes.ts'
+import { requireUnswitched } from '../server/destination.ts'
+import { type Nodes, othersOf } from '../node/nodes.ts'
+import { listedViews, type OperationObject, ofHistory, ofObject, placeOf, withProgress } from './views.ts'
+import { changeAsOperator } from '../change/operator-change.ts'
+import { readPageByTime } from '../list/page.ts'
+import type { Parts } from '../parts.ts'
+import { OPERATION_INDEX, type ServerObject } from '../server/servers.ts'
+import { beginOnNode } from '../node/endpoints.ts'
+
+const ID_INDEX = 'operation id'
+
+export function operatorOperationEndpoints(parts: Parts, nodes: Nodes): readonly Endpoint[] {
+  const cache = parts.caches.of(Operation)
+  cache.addIndex(ID_INDEX, ({ metadata }) => [metadata.name])
+  const read = (id: string) => readOperation(parts, id)
+  return [
+    operatorEndpoint(listOperatorOperations, (call) => list(parts, call)),
+    operatorEndpoint(getOperatorOperation, async ({ params }) => ({
+      status: 200,
+      body: { operation: await read(params.id) },
+    })),
+    operatorEndpoint(cancelOperatorOperation, async (call) => {
+      const { id } = call.params
+      const view = await read(id)
+      const resource = { type: 'operation', id }
+      if (isFinal(view.status)) throw conflict('state_not_allowed', 'The operation has ended.', { resource })
+      if (!OPERATOR_CANCELLABLE_KINDS.includes(view.kind))
+        throw conflict('state_not_allowed', `An operation ${view.kind} cannot be cancelled.`, { resource })
+      await cancel(parts, call, id)
+      return { status: 202, body: { operation: await read(id) } }
+    }),
+    operatorEndpoint(retryOperatorOperation, async (call) => {
+      const { id } = call.params
+      const view = await read(id)
+      await parts.requireAccess(call.caller, { verb: 'update', resource: Node.plural })
+      const resource = { type: 'operation', id }
+      if (view.status !== 'failed')
+        throw conflict('state_not_allowed', 'Only an operation that has failed can be tried again.', { resource })
+      // Proof that was given once is not proof of today.
+      if (!retryOperatorOperation.starts.includes(view.kind))
+        throw conflict(
+          'state_not_allowed',
+          `An operation ${view.kind} is not tried again: ask for what is wanted now.`,
+          { resource },
+        )
+      const [node] = nodes.cache.by(OPERATION_INDEX, id)
+      const failed = node?.spec.operation
+      if (node === undefined || failed === undefined)
+        throw conflict('state_not_allowed', 'Another operation came after it: ask for what is wanted now.', {
+          resource,
+        })
+      const { cancel: _cancel, ...said } = failed.arguments ?? {}
+      const operation = await beginOnNode(
+        parts,
+        nodes,
+        { ...call, params: { id: node.metadata.name } },
+        {
+          kind: failed.kind,
+          action: 'operation.retry',
+          judge: (facts) => judgeAgain(nodes, facts, failed),
+          spec: SPEC_OF[failed.kind] ?? {},
+          arguments: said,
+          detail: { operation_id: id },
+          deadlineAt: new Date(call.now.getTime() + Date.parse(failed.deadlineAt) - Date.parse(failed.requestedAt)),
+        },
+      )
+      return { status: 202, body: { operation } }
+    }),
+  ]
+}
+
+/** As it would be judged if it were asked for anew; that its node is cordoned by it already is no obstacle. */
+function judgeAgain({ cache }: Nodes, facts: NodeFacts, { kind, arguments: said = {} }: OperationStanza): void {
+  requireNodeIdle(facts)
+  if (kind === 'node.drain' || kind === 'node.maintenance') requireDrainable(facts)
+  if (kind === 'node.agent_upgrade') requireUpgradable(facts, said['version'] ?? '', othersOf(cache, facts))
+}
+
+/** What the spec of a node says again when its operation is tried again. */
+const SPEC_OF: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
+  'node.cordon': { isCordoned: true },
+  'node.uncordon': { isCordoned: false, isInMaintenance: null },
+  'node.drain': { isCordoned: true, isInMaintenance: true },
+  'node.maintenance': { isCordoned: true, isInMaintenance: true },
+}
+
+/** What carries the operation as its newest. */
+interface Carrier {
+  readonly type: ResourceType<Operable['spec'], Operable['status']>
+  readonly target: 'node' | 'public_pool' | 'server'
+  readonly object: KubeObject<Operable['spec'], Operable['status']>
+}
+
+function findCarrier({ caches }: Pick<Parts, 'caches'>, id: string): Carrier | undefined {
+  const [node] = caches.of(Node).by(OPERATION_INDEX, id)
+  if (node !== undefined) return { type: Node, target: 'node', object: node }
+  const [pool] = caches.of(PublicPool).by(OPERATION_INDEX, id)
+  if (pool !== undefined) return { type: PublicPool, target: 'public_pool', object: pool }
+  const [server] = caches.of(Server).by(OPERATION_INDEX, id)
+  return server && { type: Server, target: 'server', object: server }
+}
+
+async function readOperation(parts: Pick<Parts, 'caches' | 'store' | 'db'>, id: string): Promise<OperationView> {
+  const [known] = parts.caches.of(Operation).by(ID_INDEX, id)
+  const object = known === undefined ? undefined : await parts.store.get(Operation, keyOf(known))
+  if (object !== undefined) {
+    const view = ofObject(object)
+    return withProgress(
+      view,
+      parts.caches.of(Server).get({ namespace: object.metadata.namespace ?? '', name: view.server_id ?? '' }),
+    )
+  }
+  const finished = isUuid(id) ? await findOperationOfAny(parts.db, id) : undefined
+  if (finished !== undefined) return ofHistory(finished)
+  const carrier = findCarrier(parts, id)
+  const active = carrier && activeOperationOf(carrier.object)
+  if (carrier === undefined || active === undefined) throw notFound('operation')
+  return { ...toOperationView(active, { type: carrier.target, id: carrier.object.metadata.name }), events: [] }
+}
+
+/** Lays the wish to cancel over the operation, as long as it is the newest of its target and has not ended. */
+async function cancel(
+  parts: Parts,
+  call: Pick<Call, 'request'> & { readonly caller: Operator },
+  id: string,
+): Promise<void> {
+  const resource = { type: 'operation', id }
+  const ended = () => conflict('state_not_allowed', 'The operation has ended.', { resource })
+  const carrier = findCarrier(parts, id)
+  if (carrier === undefined) throw ended()
+  const {
+    type,
+    object: {
+      metadata: { namespace, name },
+    },
+  } = carrier
+  await parts.requireAccess(call.caller, { verb: 'update', resource: type.plural }, namespace)
+  const accountId = accountOfNamespace(namespace ?? '')
+  await changeAsOperator(parts, call, {
+    resource,
+    audit: { action: 'operation.cancel', detail: { [`${carrier.target}_id`]: name } },
+    ...(accountId === undefined ? {} : { accountIds: [accountId] }),
+    async write() {
+      const target = await parts.store.get(type, namespace === undefined ? { name } : { namespace, name })
+      if (target === undefined || activeOperationOf(target)?.id !== id) throw ended()
+      if (carrier.target === 'server') requireUnswitched((target as ServerObject).status, id) // the type says so
+      parts.caches.of(type).apply(
+        await parts.store.patch(type, keyOf(target), {
+          metadata: { resourceVersion: target.metadata.resourceVersion },
+          spec: { operation: { arguments: cancelling } },
+        }),
+      )
+    },
+  })
+}
+
+async function list(
+  { db, caches, cursors }: Parts,
+  call: Call<typeof listOperatorOperations, Operator>,
+): Promise<Answer> {
+  const { kind, status, node_id: node, older_than } = call.query
+  const createdBefore = older_than === undefined ? undefined : new Date(older_than)
+  const isWanted = (operation: OperationObject) =>
+    (kind === undefined || operation.spec.kind === kind) &&
+    (status === undefined || (operation.status?.status ?? 'pending') === status) &&
+    (node === undefined || (operation.spec.target.type === 'node' && operation.spec.target.id === node)) &&
+    (createdBefore === undefined || Date.parse(operation.spec.createdAt) < createdBefore.getTime())
+  const { items, nextCursor } = await readPageByTime(
+    cursors,
+    call,
+    async (after, limit) => {
+      const finished = await listOperationRowsOfAll(db, {
+        after,
+        kind,
+        status,
+        createdBefore,
+        target: node === undefined ? undefined : { type: 'node', id: node },
+        limit,
+      })
+      return listedViews(finished, caches.of(Operation).list().filter(isWanted), after)
+    },
+    placeOf,
+  )
+  return { status: 200, body: { items, next_cursor: nextCursor } }
+}

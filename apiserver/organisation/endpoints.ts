@@ -1,0 +1,241 @@
+/** Accounts of a person, and organisations of the identity platform that have accounts here. */
+import { isAdministrator, isStale, roleOfPlatform } from '../../domain/organisations.ts'
+import { conflict, forbidden, notFound, unavailable } from '../../domain/problem.ts'
+import { findUser, openAccount } from '../../db/account/accounts.ts'
+import { appendAudit } from '../../db/audit/index.ts'
+import { listMembers, setActiveAccount } from '../../db/account/members.ts'
+import {
+  linkOrganisation,
+  listMemberships,
+  listOrganisationMembers,
+  listStatements,
+  type MembershipRow,
+  seat,
+  type StatementRow,
+} from '../../db/account/organisations.ts'
+import type { Answer, Call, Customer } from '../../kit/http/call.ts'
+import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
+import { newUuid } from '../../kit/sys/random.ts'
+import * as routes from '../../resources/organisation/index.ts'
+import { auditEntryOf } from '../change/audit.ts'
+import type { IdentityParts } from '../identity/parts.ts'
+
+export const organisationEndpoints = (parts: IdentityParts): readonly Endpoint[] => [
+  customerEndpoint(routes.getAccountOrganisation, async (call) => ({
+    status: 200,
+    body: await organisationView(parts, call.caller, call.now),
+  })),
+  customerEndpoint(routes.linkAccountOrganisation, (call) => link(parts, call)),
+  customerEndpoint(routes.listAccounts, (call) => list(parts, call)),
+  customerEndpoint(routes.switchAccount, (call) => switchTo(parts, call)),
+]
+
+const platformOf = (parts: IdentityParts) =>
+  parts.providers
+    .map(({ configuration }) => configuration)
+    .find(({ organisations_claim: claim }) => claim !== undefined)
+const signInWithPlatform = () =>
+  forbidden(
+    'Sign in with your platform account first: what it said about your organisations is older than an hour.',
+    'sign_in_with_platform_required',
+  )
+
+const membershipView = (said: StatementRow, activeAccountId: string, now: Date) => ({
+  organisation: { id: said.organisationId, name: said.organisationName },
+  platform_role: said.platformRole,
+  role: roleOfPlatform(said.platformRole),
+  is_current: said.accountId === activeAccountId,
+  is_stale: isStale(said.confirmedAt, now),
+  confirmed_at: said.confirmedAt.toISOString(),
+  ...(said.accountId === null || needsSignIn(said, now) ? {} : { account_id: said.accountId }),
+})
+
+/** Whether the platform must say it again before it counts: it was said too long ago, or before the account was linked.
+ */
+const needsSignIn = (said: StatementRow, now: Date): boolean =>
+  isStale(said.confirmedAt, now) || (said.linkedAt !== null && said.confirmedAt < said.linkedAt)
+
+async function organisationView(parts: IdentityParts, caller: Customer, now: Date) {
+  const said = await listOrganisationMembers(parts.db, caller.accountId)
+  const roles = new Map((await listMembers(parts.db, caller.accountId)).map((member) => [member.userId, member.role]))
+  const [any] = said
+  const owner = said.find(({ userId }) => roles.get(userId) === 'owner')
+  const isOwnAccount =
+    caller.role === 'owner' && (await findUser(parts.db, caller.userId))?.own_account_id === caller.accountId
+  const candidates =
+    any === undefined && isOwnAccount
+      ? (await listStatements(parts.db, caller.userId)).filter(
+          (row) =>
+            row.isListed &&
+            isAdministrator(row.platformRole) &&
+            row.accountId === null &&
+            !row.isSynced &&
+            !isStale(row.confirmedAt, now),
+        )
+      : []
+  return {
+    link:
+      any === undefined
+        ? null
+        : {
+            organisation: { id: any.organisationId, name: any.organisationName },
+            linked_at: (any.linkedAt ?? any.confirmedAt).toISOString(),
+            confirmed_at: new Date(Math.max(...said.map(({ confirmedAt }) => confirmedAt.getTime()))).toISOString(),
+            has_owner_seat: owner !== undefined,
+            is_owner_retained: owner?.isListed === false,
+          },
+    members: said.map((row) => ({
+      user_id: row.userId,
+      email: row.email,
+      platform_role: row.platformRole,
+      role: roles.get(row.userId) ?? roleOfPlatform(row.platformRole),
+      is_owner: roles.get(row.userId) === 'owner',
+      is_stale: isStale(row.confirmedAt, now) || !row.isListed,
+      confirmed_at: row.confirmedAt.toISOString(),
+    })),
+    candidates: candidates.map((row) => membershipView(row, caller.accountId, now)),
+    connected: platformOf(parts) !== undefined,
+  }
+}
+
+async function link(
+  parts: IdentityParts,
+  call: Call<typeof routes.linkAccountOrganisation, Customer>,
+): Promise<Answer> {
+  const { caller, body, now } = call
+  if (platformOf(parts) === undefined)
+    throw unavailable('not_configured', 'This deployment follows no platform organisations.')
+  if (caller.role !== 'owner') throw forbidden('Only the owner of the account may link it.')
+  const said = (await listStatements(parts.db, caller.userId)).find(
+    ({ organisationId, isListed }) => organisationId === body.organisation_id && isListed,
+  )
+  if (said === undefined || isStale(said.confirmedAt, now)) throw signInWithPlatform()
+  if (!isAdministrator(said.platformRole))
+    throw forbidden('Only an owner or administrator of the organisation may link it.')
+  await parts.db.transaction().execute(async (tx) => {
+    if (!(await linkOrganisation(tx, said.organisationId, caller.accountId, now)))
+      throw conflict('in_use', 'The organisation has an account already, or this account an organisation.')
+    await tx
+      .updateTable('invitation')
+      .set({ state: 'revoked', decided_at: now })
+      .where('account_id', '=', caller.accountId)
+      .where('state', '=', 'pending')
+      .execute()
+    await appendAudit(
+      tx,
+      auditEntryOf(call, { resourceId: said.organisationId, detail: { name: said.organisationName } }),
+      parts,
+    )
+  })
+  return { status: 200, body: { link: (await organisationView(parts, caller, now)).link } }
+}
+
+const switchableView = (
+  row: MembershipRow,
+  said: StatementRow | undefined,
+  person: { readonly ownAccountId: string | null; readonly activeAccountId: string },
+  now: Date,
+) => ({
+  id: row.accountId,
+  name: row.accountName,
+  role: row.role,
+  is_own_account: row.accountId === person.ownAccountId,
+  is_active: row.accountId === person.activeAccountId,
+  organisation:
+    said === undefined
+      ? null
+      : {
+          id: said.organisationId,
+          name: said.organisationName,
+          platform_role: row.accountId === person.ownAccountId ? '' : said.platformRole,
+          is_stale: isStale(said.confirmedAt, now),
+          is_owner_retained: row.role === 'owner' && !said.isListed,
+          confirmed_at: said.confirmedAt.toISOString(),
+        },
+})
+
+async function list(
+  parts: IdentityParts,
+  { caller, now }: Call<typeof routes.listAccounts, Customer>,
+): Promise<Answer> {
+  const user = await findUser(parts.db, caller.userId)
+  const said = await listStatements(parts.db, caller.userId)
+  const person = { ownAccountId: user?.own_account_id ?? null, activeAccountId: caller.accountId }
+  const items = (await listMemberships(parts.db, caller.userId)).map((row) =>
+    switchableView(
+      row,
+      said.find(({ accountId }) => accountId === row.accountId),
+      person,
+      now,
+    ),
+  )
+  const platform = platformOf(parts)
+  return {
+    status: 200,
+    body: {
+      items: items.toSorted((a, b) => Number(b.is_own_account) - Number(a.is_own_account)),
+      active_account_id: caller.accountId,
+      organisations: said.filter(({ isListed }) => isListed).map((row) => membershipView(row, caller.accountId, now)),
+      connected: platform !== undefined,
+      create_organisation_url: platform?.create_organisation_url ?? null,
+    },
+  }
+}
+
+async function switchTo(parts: IdentityParts, call: Call<typeof routes.switchAccount, Customer>): Promise<Answer> {
+  const { caller, body, now } = call
+  const said = (await listStatements(parts.db, caller.userId)).find((row) =>
+    body.organisation_id === undefined
+      ? row.accountId === body.account_id
+      : row.organisationId === body.organisation_id && row.isListed,
+  )
+  if (body.organisation_id !== undefined) {
+    if (platformOf(parts) === undefined)
+      throw unavailable('not_configured', 'This deployment follows no platform organisations.')
+    if (said === undefined) throw notFound('organisation')
+    if (said.isSynced)
+      throw conflict('in_use', 'A workspace sync made the account of this organisation for another account.')
+  }
+  const account = await parts.db.transaction().execute(async (tx) => {
+    const memberships = await listMemberships(tx, caller.userId)
+    const accountId = body.account_id ?? said?.accountId ?? undefined
+    const before = memberships.find((row) => row.accountId === accountId)
+    if (body.account_id !== undefined && before === undefined) throw notFound('account')
+    if (said !== undefined && needsSignIn(said, now) && before?.role !== 'owner') throw signInWithPlatform()
+    const target = before?.accountId ?? (said === undefined ? undefined : await openOrganisation(tx, said))
+    if (target === undefined) throw notFound('account')
+    await setActiveAccount(tx, caller.userId, target)
+    // Both entries belong to the account that the person acts for from now on.
+    const there = { ...call, caller: { ...caller, accountId: target } }
+    if (before === undefined && said?.accountId === null)
+      await appendAudit(
+        tx,
+        auditEntryOf(there, {
+          action: 'organisation.account_opened',
+          resourceId: said.organisationId,
+          detail: { name: said.organisationName },
+        }),
+        parts,
+      )
+    await appendAudit(tx, auditEntryOf(there, { resourceId: target, detail: { from: caller.accountId } }), parts)
+    const row = (await listMemberships(tx, caller.userId)).find((membership) => membership.accountId === target)
+    const user = await findUser(tx, caller.userId)
+    return (
+      row && switchableView(row, said, { ownAccountId: user?.own_account_id ?? null, activeAccountId: target }, now)
+    )
+  })
+  parts.callers.forget()
+  return { status: 200, body: { account } }
+
+  /** The account of the organisation, opened now when it has none; the person gets their place in it. */
+  async function openOrganisation(tx: Parameters<typeof openAccount>[0], statement: StatementRow): Promise<string> {
+    const accountId = statement.accountId ?? newUuid(parts.random)
+    if (statement.accountId === null) {
+      await openAccount(tx, { id: accountId, name: statement.organisationName, now })
+      if (!(await linkOrganisation(tx, statement.organisationId, accountId, now)))
+        throw conflict('in_use', 'The account of this organisation was opened just now: try again.')
+    }
+    await seat(tx, { accountId, userId: caller.userId, platformRole: statement.platformRole, now })
+    return accountId
+  }
+}

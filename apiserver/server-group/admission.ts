@@ -1,0 +1,76 @@
+/** Server groups that people make, rename and delete past the API are judged as the API would: everything is checked,
+ *  nothing is claimed. */
+import { badField, badRequest } from '../../domain/problem.ts'
+import { accountExists } from '../../db/server/claims.ts'
+import { addServerGroup, removeServerGroup, renameServerGroup } from '../../db/server-group/index.ts'
+import type { KubeObject } from '../../kit/kube/object.ts'
+import { accountOfNamespace } from '../../resources/index.ts'
+import { SERVER_GROUP_FINALIZER } from '../../resources/labels.ts'
+import type { ServerGroupSpec, ServerGroupStatus } from '../../resources/server-group/index.ts'
+import { PrintableName } from '../../resources/shapes.ts'
+import { chooseDomain } from './endpoints.ts'
+import { type Asked, type JudgeParts, rehearse } from '../server/admission.ts'
+import { type Protected, requireUnforged } from '../admission/platform-fields.ts'
+
+const PROTECTED: Protected = { noun: 'group', finalizer: SERVER_GROUP_FINALIZER, goesWhen: 'the group has no servers' }
+
+export type ServerGroupObject = KubeObject<ServerGroupSpec, ServerGroupStatus>
+
+/** Throws the Problem that the API would answer. */
+export async function judgeGroupCreation(parts: JudgeParts, group: ServerGroupObject): Promise<readonly Asked[]> {
+  const {
+    metadata: { name: id, namespace = '' },
+    spec,
+  } = group
+  const accountId = accountOfNamespace(namespace)
+  if (accountId === undefined || !(await accountExists(parts.db, accountId)))
+    throw badRequest('The namespace belongs to no account: server groups live in acct-<id of the account>.')
+  requireUnforged(group, undefined, PROTECTED)
+  requireReadable(spec)
+  const domain = chooseDomain(parts, {
+    spread: spec.spread,
+    ...(spec.zone === undefined ? {} : { zone: spec.zone }),
+    ...(spec.region === undefined ? {} : { region: spec.region }),
+  })
+  await rehearse(parts, (tx) =>
+    addServerGroup(tx, accountId, {
+      id,
+      name: spec.name,
+      ...domain,
+      isStrict: spec.strict,
+      generation: 1,
+      createdAt: parts.clock.now(),
+    }),
+  )
+  return [{ action: 'server_group.create', changes: [] }]
+}
+
+/** Throws the Problem that the API would answer. The kind itself refuses everything but another name. */
+export async function judgeGroupChange(
+  parts: JudgeParts,
+  group: ServerGroupObject,
+  before: ServerGroupObject,
+): Promise<readonly Asked[]> {
+  requireUnforged(group, before, PROTECTED)
+  const [{ name }, accountId] = [group.spec, accountOfNamespace(group.metadata.namespace ?? '')]
+  if (name === before.spec.name || accountId === undefined) return []
+  requireReadable(group.spec)
+  await rehearse(parts, (tx) => renameServerGroup(tx, { accountId, groupId: group.metadata.name }, name))
+  return [{ action: 'server_group.update', changes: [{ field: 'name', before: before.spec.name, after: name }] }]
+}
+
+/** Throws the Problem that the API would answer. */
+export async function judgeGroupDeletion(
+  parts: JudgeParts,
+  { metadata: { name: groupId, namespace = '', deletionTimestamp } }: ServerGroupObject,
+): Promise<readonly Asked[]> {
+  const accountId = accountOfNamespace(namespace)
+  if (deletionTimestamp !== undefined || accountId === undefined) return []
+  await rehearse(parts, (tx) => removeServerGroup(tx, { accountId, groupId }))
+  return [{ action: 'server_group.delete', changes: [] }]
+}
+
+function requireReadable({ name }: ServerGroupSpec): void {
+  const fault = PrintableName.safeParse(name).error?.issues[0]
+  if (fault !== undefined) throw badField('spec.name', fault.message)
+}

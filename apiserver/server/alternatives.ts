@@ -1,0 +1,60 @@
+/** Where there is room when a zone has none for a plan. It follows from what the zones last said of themselves: a hint
+ *  and no promise. */
+import { Problem } from '../../domain/problem.ts'
+import { isOffered, Plan, Template, Zone } from '../../resources/catalog/stored.ts'
+import type { CreateServer } from '../../resources/server/routes.ts'
+import type { Parts } from '../parts.ts'
+
+type Wish = Pick<CreateServer, 'zone' | 'plan' | 'template' | 'server_group_id' | 'storage_gibibytes'>
+type Alternative = NonNullable<Problem['members']['alternatives']>[number]
+
+const ALTERNATIVES_MAXIMUM = 8
+
+/** Rethrows what it is given; a refusal for want of room names where there is some. */
+export const namingAlternatives =
+  (parts: Pick<Parts, 'caches'>, wish: Wish, now: Date) =>
+  (error: unknown): never => {
+    if (!(error instanceof Problem) || error.members.reason !== 'no_capacity') throw error
+    const alternatives = listAlternatives(parts, wish, now)
+    throw alternatives.length === 0
+      ? error
+      : new Problem(error.status, error.message, { ...error.members, alternatives }, error.cause)
+  }
+
+/** The plan in other zones of the region first, then smaller plans in the zone, the largest first. */
+function listAlternatives({ caches }: Pick<Parts, 'caches'>, wish: Wish, now: Date): readonly Alternative[] {
+  const [zones, plans] = [caches.of(Zone), caches.of(Plan)]
+  const [own, wanted] = [zones.get({ name: wish.zone }), plans.get({ name: wish.plan })?.spec]
+  const template = caches.of(Template).get({ name: wish.template ?? '' })?.spec
+  if (own === undefined || wanted === undefined || template === undefined) return []
+  const hasRoom = ({ spec, status }: typeof own, plan: string): boolean =>
+    !spec.isClosed && status?.unavailablePlans?.includes(plan) === false
+  const elsewhere = zones
+    .list()
+    .filter(
+      (zone) =>
+        zone !== own &&
+        zone.spec.region === own.spec.region &&
+        hasRoom(zone, wish.plan) &&
+        isOffered(template, zone.metadata.name, now),
+    )
+    .map(({ metadata: { name } }) => ({ zone: name, plan: wish.plan }))
+    .sort((one, other) => (one.zone < other.zone ? -1 : 1))
+  const smaller = plans
+    .list()
+    .filter(
+      ({ metadata: { name }, spec }) =>
+        spec.memoryMebibytes < wanted.memoryMebibytes &&
+        spec.memoryMebibytes >= template.minMemoryMebibytes &&
+        (wish.storage_gibibytes ?? spec.storageGibibytes) >=
+          Math.max(spec.storageGibibytes, template.minStorageGibibytes) &&
+        hasRoom(own, name),
+    )
+    .sort(
+      (one, other) =>
+        other.spec.memoryMebibytes - one.spec.memoryMebibytes || (one.metadata.name < other.metadata.name ? -1 : 1),
+    )
+    .map(({ metadata: { name } }) => ({ zone: wish.zone, plan: name }))
+  // The other members of a group are in this zone, as far as anybody knows here.
+  return [...(typeof wish.server_group_id === 'string' ? [] : elsewhere), ...smaller].slice(0, ALTERNATIVES_MAXIMUM)
+}

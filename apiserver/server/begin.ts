@@ -1,0 +1,126 @@
+/** Begins an operation of a server: the desired state and the operation that brings it about are one conditional write.
+ */
+import type { Transaction } from 'kysely'
+import type { AuditChange } from '../../domain/audit.ts'
+import type { Extent, OperationKind } from '../../domain/operations.ts'
+import type { ServerFacts } from '../../domain/server-rules.ts'
+import type { Tables } from '../../db/tables.ts'
+import type { Answer, Call, Customer } from '../../kit/http/call.ts'
+import { requireMatch } from '../../kit/http/conditional.ts'
+import type { Route } from '../../kit/http/route.ts'
+import { replacing } from '../../kit/kube/merge-patch.ts'
+import { keyOf } from '../../kit/kube/object.ts'
+import { accountNamespace } from '../../resources/index.ts'
+import type { OperationView } from '../../resources/operation/index.ts'
+import { Server } from '../../resources/server/stored.ts'
+import { factsOf } from '../../resources/server/routes.ts'
+import type { OperationStanza } from '../../resources/shapes.ts'
+import { accept, announceEarlier, newStanza } from '../change/accept.ts'
+import { auditEntryOf } from '../change/audit.ts'
+import { begunView } from '../operation/views.ts'
+import type { Parts } from '../parts.ts'
+import { etagOfServer, type ServerObject, type Servers } from './servers.ts'
+import { storedOf } from '../list/stored.ts'
+
+type Patch = Readonly<Record<string, unknown>>
+
+/** What is known when the change is written. */
+export interface Beginning<Claims> {
+  readonly server: ServerObject
+  readonly operation: OperationStanza
+  readonly claims: Claims
+}
+
+export interface Verb<Claims = void> extends Extent {
+  readonly kind: OperationKind
+  /** Throws a Problem when the state does not allow it. */
+  readonly judge: (server: ServerFacts) => void
+  /** For the audit log. */
+  readonly changes?: (server: ServerObject) => readonly AuditChange[]
+  /** Merge patch of the spec. */
+  readonly spec: Patch | ((beginning: Beginning<Claims>) => Patch)
+  readonly arguments?:
+    | Readonly<Record<string, string>>
+    | ((beginning: Beginning<Claims>) => Readonly<Record<string, string>>)
+  /** Takes what the operation needs, and gives it back when it was not begun. */
+  readonly claim?: (tx: Transaction<Tables>, operation: OperationStanza) => Promise<Claims>
+  readonly giveBack?: (tx: Transaction<Tables>, operation: OperationStanza) => Promise<void>
+  /** Makes what the change names, right before it is written; may be called again. */
+  readonly prepare?: (beginning: Pick<Beginning<Claims>, 'server' | 'operation'>) => Promise<void>
+}
+
+/** Answers 202 with the operation that has begun. Throws what `begin` does. */
+export const operate = async <R extends Route, Claims = void>(
+  parts: Parts,
+  servers: Servers,
+  call: Call<R, Customer>,
+  verb: Verb<Claims>,
+): Promise<Answer> => ({ status: 202, body: { operation: await begin(parts, servers, call, verb) } })
+
+/** Answers the operation as it is then. */
+export async function begin<R extends Route, Claims = void>(
+  parts: Parts,
+  servers: Servers,
+  call: Call<R, Customer>,
+  verb: Verb<Claims>,
+): Promise<OperationView> {
+  const { id } = call.params as { readonly id: string } // every route of a verb has it
+  const { caller, request, now } = call
+  const judge = (server: ServerObject) => {
+    requireMatch(request, etagOfServer(server))
+    verb.judge(factsOf(storedOf(server)))
+  }
+  const before = await servers.read(caller.accountId, id)
+  judge(before)
+  const operation = newStanza(parts, verb.kind, {
+    actor: caller.actor,
+    requestId: request.requestId,
+    now,
+    gibibytes: verb.gibibytes,
+    graceSeconds: verb.graceSeconds,
+  })
+  const read = readAgain(servers, { caller, params: { id } }, before)
+  const written = await accept(parts, {
+    id: operation.id,
+    accountId: caller.accountId,
+    resource: { type: 'server', id },
+    operation,
+    audit: auditEntryOf(call, { resourceId: id, changes: verb.changes?.(before) ?? [] }),
+    claim: async (tx) => verb.claim?.(tx, operation),
+    ...(verb.giveBack === undefined ? {} : { giveBack: (tx) => verb.giveBack?.(tx, operation) ?? Promise.resolve() }),
+    write: async (claimed) => {
+      const server = await read()
+      judge(server)
+      await announceEarlier(parts, { accountId: caller.accountId, server })
+      await verb.prepare?.({ server, operation })
+      const beginning = { server, operation, claims: claimed as Claims } // what its own `claim` has answered
+      const { arguments: earlier = {} } = server.spec.operation ?? {}
+      const said = typeof verb.arguments === 'function' ? verb.arguments(beginning) : verb.arguments
+      return parts.store.patch(Server, keyOf(server), {
+        metadata: { resourceVersion: server.metadata.resourceVersion },
+        spec: {
+          ...(typeof verb.spec === 'function' ? verb.spec(beginning) : verb.spec),
+          operation: { ...operation, arguments: said === undefined ? null : replacing(earlier, said) },
+        },
+      })
+    },
+    look: () => parts.store.get(Server, { namespace: accountNamespace(caller.accountId), name: id }),
+    wasMade: (server) => server.spec.operation?.id === operation.id,
+  })
+  servers.cache.apply(written)
+  return begunView(written, { type: 'server', id })
+}
+
+/** The object that was read already, then, after a conflict, the one that the store has by now. */
+export function readAgain(
+  servers: Servers,
+  call: { readonly caller: Customer; readonly params: { readonly id: string } },
+  first: ServerObject,
+): () => Promise<ServerObject> {
+  let known: ServerObject | undefined = first
+  return async () => {
+    const server = known ?? (await servers.read(call.caller.accountId, call.params.id))
+    known = undefined
+    return server
+  }
+}

@@ -1,0 +1,79 @@
+/** Another plan for a server: the room and the quota of both sizes are taken before the change is accepted, or known to
+ *  be had on another node. */
+import { badField } from '../../domain/problem.ts'
+import { requireStopped } from '../../domain/server-rules.ts'
+import { acceptSizeChange, endSizeChange } from '../../db/server/sizes.ts'
+import type { SizeChange } from '../../db/server/size-changes.ts'
+import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
+import { Plan, type PlanSpec, Template } from '../../resources/catalog/stored.ts'
+import { changeServerPlan } from '../../resources/server/routes.ts'
+import { operate } from './begin.ts'
+import type { Parts } from '../parts.ts'
+import type { ServerObject, Servers } from './servers.ts'
+
+export const changePlanEndpoint = (parts: Parts, servers: Servers): Endpoint =>
+  customerEndpoint(changeServerPlan, async (call) => {
+    const {
+      caller: { accountId },
+      params: { id: serverId },
+      body,
+      now,
+    } = call
+    const server = await servers.read(accountId, serverId)
+    const { cores, memoryMebibytes, storageGibibytes, cpuPool } = choosePlan(parts, server, body)
+    const start: Readonly<Record<string, string>> = body.start === true ? { start: 'true' } : {}
+    return operate<typeof changeServerPlan, SizeChange>(parts, servers, call, {
+      kind: 'server.change_plan',
+      judge: requireStopped,
+      gibibytes: server.status?.storageGibibytes ?? 0,
+      changes: ({ spec }) => [{ field: 'plan', before: spec.plan, after: body.plan }],
+      claim: (tx, { id: operationId }) =>
+        acceptSizeChange(
+          tx,
+          {
+            accountId,
+            serverId,
+            operationId,
+            cores,
+            memoryMebibytes,
+            storageGibibytes: body.grow_storage ? storageGibibytes : 0,
+            cpuPool,
+          },
+          now,
+        ),
+      giveBack: (tx, { id: operationId }) => endSizeChange(tx, { accountId, serverId, operationId, isDone: false }),
+      spec: ({ claims }) => ({
+        plan: body.plan,
+        storageGibibytes: claims.after.storageGibibytes,
+        ...(body.start === true ? { desiredPower: 'running' } : {}),
+      }),
+      arguments: ({ server, claims }) => ({
+        previous_plan: server.spec.plan,
+        previous_storage_gibibytes: String(claims.before.storageGibibytes),
+        ...start,
+      }),
+    })
+  })
+
+/** Throws 400 for a plan that the server cannot have. */
+function choosePlan(
+  { caches }: Pick<Parts, 'caches'>,
+  { spec, status }: ServerObject,
+  wish: { readonly plan: string; readonly grow_storage: boolean },
+): PlanSpec {
+  const plan = caches.of(Plan).get({ name: wish.plan })?.spec
+  if (plan === undefined) throw badField('plan', 'there is no such plan')
+  const held = status?.storageGibibytes ?? spec.storageGibibytes ?? 0
+  if (plan.storageGibibytes < held)
+    throw badField(
+      'plan',
+      `its storage of ${plan.storageGibibytes} GiB is smaller than the boot storage of ${held} GiB, which never ` +
+        'shrinks',
+    )
+  if (wish.plan === spec.plan && !(wish.grow_storage && plan.storageGibibytes > held))
+    throw badField('plan', 'is the plan of the server')
+  const template = spec.template === undefined ? undefined : caches.of(Template).get({ name: spec.template })?.spec
+  if (template !== undefined && plan.memoryMebibytes < template.minMemoryMebibytes)
+    throw badField('plan', `the template needs ${template.minMemoryMebibytes} MiB of memory`)
+  return plan
+}

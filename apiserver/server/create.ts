@@ -1,0 +1,319 @@
+/** Making a server: what the request names is looked up, everything it needs is claimed, and one object is written. */
+import { badField, badRequest, type FieldError, unavailable } from '../../domain/problem.ts'
+import type { PoolUse } from '../../domain/public-pool.ts'
+import { parsePublicKey } from '../../domain/ssh-key.ts'
+import { findInitScript } from '../../db/init-script/index.ts'
+import { type ChangeIntent, recordIntents } from '../../db/change/intents.ts'
+import { type GroupCommit, openGroupCommit } from '../../db/group-commit.ts'
+import {
+  claimServers,
+  likenessOf,
+  releaseServer,
+  type ServerClaims,
+  type ServerDemand,
+} from '../../db/server/claims.ts'
+import type { Answer, Call, Customer } from '../../kit/http/call.ts'
+import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
+import { type KubeObject, Namespace, Secret } from '../../kit/kube/object.ts'
+import { isAlreadyExists } from '../../kit/kube/store.ts'
+import { newOrderedUuid } from '../../kit/sys/random.ts'
+import { accountNamespace } from '../../resources/index.ts'
+import { ACCOUNT_LABEL, SERVER_FINALIZER, SERVER_LABEL } from '../../resources/labels.ts'
+import { isOffered, Plan, type PlanSpec, Template, Zone } from '../../resources/catalog/stored.ts'
+import { Server, type ServerSpec, type ServerStatus } from '../../resources/server/stored.ts'
+import { type CreateServer, createServer, SSH_KEYS_PER_SERVER_MAXIMUM } from '../../resources/server/routes.ts'
+import type { OperationStanza } from '../../resources/shapes.ts'
+import { toOperationView } from '../../resources/operation/index.ts'
+import { accept, newStanza, Undecided } from '../change/accept.ts'
+import { namingAlternatives } from './alternatives.ts'
+import { auditEntryOf } from '../change/audit.ts'
+import { ensureNamespace } from '../change/namespaces.ts'
+import type { Parts } from '../parts.ts'
+import type { Servers } from './servers.ts'
+
+export const createServerEndpoint = (parts: Parts, servers: Servers): Endpoint => {
+  parts.caches.of(Namespace)
+  parts.caches.of(Template)
+  const claim = openClaims(parts)
+  return customerEndpoint(createServer, (call) =>
+    create({ ...parts, claim }, servers, call).catch(namingAlternatives(parts, call.body, call.now)),
+  )
+}
+
+interface Wish {
+  readonly demand: ServerDemand
+  readonly intent: ChangeIntent
+}
+
+/** Servers of an account wait for its quotas anyway, so those that are alike and wanted at the same time are claimed in
+ *  one transaction. */
+const openClaims = ({ db, clock, random }: Parts): GroupCommit<Wish, ServerClaims> =>
+  openGroupCommit(db, async (tx, wishes) => {
+    const claims = await claimServers(
+      tx,
+      wishes.map(({ demand }) => demand),
+      { now: clock.now(), random },
+    )
+    await recordIntents(
+      tx,
+      wishes.map(({ intent }) => intent),
+    )
+    return claims
+  })
+
+/** What the answer shows before the controller has written a status. */
+function claimedArguments({ macAddress, addresses }: ServerClaims): Record<string, string> {
+  const addressOf = (use: PoolUse) => addresses.find((held) => held.use === use)?.address
+  const [ipv4, ipv6] = [addressOf('server_ipv4'), addressOf('server_ipv6_prefix')]
+  return {
+    mac_address: macAddress,
+    ...(ipv4 === undefined ? {} : { public_ipv4: ipv4 }),
+    ...(ipv6 === undefined ? {} : { public_ipv6: ipv6 }),
+  }
+}
+
+type CreateCall = Call<typeof createServer, Customer>
+
+async function create(
+  parts: Parts & { readonly claim: GroupCommit<Wish, ServerClaims> },
+  servers: Servers,
+  call: CreateCall,
+): Promise<Answer> {
+  const { caller, body, request, now } = call
+  const choice = chooseSize(parts, body, now)
+  const sshKeys = await chooseKeys(parts, caller.accountId, body)
+  const userData = await chooseUserData(parts, caller.accountId, body)
+  // Lists are newest first by second of creation, then by id: the id keeps the order within the second.
+  const id = newOrderedUuid(parts.random, now)
+  const operation = newStanza(parts, 'server.create', { actor: caller.actor, requestId: request.requestId, now })
+  const secretName = userData === undefined ? undefined : `${id}-user-data`
+  const namespace = accountNamespace(caller.accountId)
+  const draft = (claims: ServerClaims) => ({
+    metadata: { name: id, namespace, labels: { [ACCOUNT_LABEL]: caller.accountId }, finalizers: [SERVER_FINALIZER] },
+    spec: specOf(body, {
+      ...choice,
+      sshKeys,
+      secretName,
+      operation: { ...operation, arguments: claimedArguments(claims) },
+    }),
+  })
+  const demand: ServerDemand = {
+    accountId: caller.accountId,
+    serverId: id,
+    hostname: body.hostname,
+    zone: body.zone,
+    region: choice.region,
+    serverGroupId: body.server_group_id ?? undefined,
+    publicIpv4: body.public_ipv4,
+    cpuPool: choice.plan.cpuPool,
+    cores: choice.plan.cores,
+    memoryMebibytes: choice.plan.memoryMebibytes,
+    storageGibibytes: choice.storageGibibytes,
+  }
+  const server = await accept(parts, {
+    id: operation.id,
+    accountId: caller.accountId,
+    resource: { type: 'server', id },
+    operation,
+    audit: auditEntryOf(call, {
+      resourceId: id,
+      detail: { hostname: body.hostname, zone: body.zone, plan: body.plan },
+    }),
+    claimTogether: (intent) => parts.claim(likenessOf(demand), { demand, intent }),
+    giveBack: (tx) => releaseServer(tx, { accountId: caller.accountId, serverId: id }),
+    write: async (claims) => {
+      if (claims === undefined) throw new Error('a server is written with its claims')
+      await ensureNamespace(parts, caller.accountId)
+      if (secretName !== undefined)
+        await writeUserData(parts, { namespace, name: secretName, serverId: id, text: userData ?? '' })
+      return parts.store.create(Server, draft(claims))
+    },
+    look: () => parts.store.get(Server, { namespace, name: id }),
+    wasMade: (object) => object.spec.operation?.id === operation.id || object.status !== undefined,
+  }).catch(async (error: unknown) => {
+    if (secretName !== undefined && !(error instanceof Undecided))
+      await parts.store.delete(Secret, { namespace, name: secretName }).catch(() => {})
+    throw error
+  })
+  servers.cache.apply(server)
+  if (secretName !== undefined) await giveToServer(parts, { namespace, name: secretName }, server)
+  const view = servers.viewOf(server)
+  return {
+    status: 202,
+    body: {
+      server: view,
+      operation: view.active_operation ?? toOperationView(pendingOf(operation), { type: 'server', id }),
+    },
+  }
+}
+
+const pendingOf = (operation: OperationStanza) =>
+  ({
+    ...operation,
+    status: 'pending',
+    step: '',
+    stepIndex: 0,
+    stepCount: 0,
+    error: '',
+    createdAt: operation.requestedAt,
+  }) as const
+
+export interface Size {
+  readonly plan: PlanSpec
+  /** Of the zone. */
+  readonly region: string
+  readonly storageGibibytes: number
+}
+
+/** What zone, plan and template come to. Throws 400 for names that do not exist or do not go together, 503 for a closed
+ *  zone. */
+export function chooseSize(
+  { caches }: Pick<Parts, 'caches'>,
+  body: Pick<CreateServer, 'zone' | 'plan' | 'template' | 'storage_gibibytes'>,
+  now: Date,
+): Size {
+  const zone = caches.of(Zone).get({ name: body.zone })
+  const plan = caches.of(Plan).get({ name: body.plan })
+  if (zone === undefined) throw badField('zone', 'there is no such zone')
+  if (plan === undefined) throw badField('plan', 'there is no such plan')
+  if (body.template === undefined) throw badField('template', 'is required')
+  const template = caches.of(Template).get({ name: body.template })
+  if (template === undefined || !isOffered(template.spec, body.zone, now))
+    throw badField('template', 'there is no such template in the zone')
+  const storageGibibytes = body.storage_gibibytes ?? plan.spec.storageGibibytes
+  if (storageGibibytes < plan.spec.storageGibibytes)
+    throw badField('storage_gibibytes', `must be at least the plan's ${plan.spec.storageGibibytes}`)
+  if (storageGibibytes < template.spec.minStorageGibibytes)
+    throw badField('storage_gibibytes', `the template needs ${template.spec.minStorageGibibytes}`)
+  if (plan.spec.memoryMebibytes < template.spec.minMemoryMebibytes)
+    throw badField('plan', `the template needs ${template.spec.minMemoryMebibytes} MiB of memory`)
+  if (zone.spec.isClosed) throw unavailable('no_capacity', 'The zone takes no new servers.')
+  return { plan: plan.spec, region: zone.spec.region, storageGibibytes }
+}
+
+/** The texts of the keys: those given, those named, or every key of the account. Throws 400 for bad and unknown ones,
+ *  and without any. */
+export async function chooseKeys(
+  { db }: Pick<Parts, 'db'>,
+  accountId: string,
+  body: Pick<CreateServer, 'ssh_keys' | 'ssh_key_ids'>,
+): Promise<readonly string[]> {
+  const errors: FieldError[] = []
+  const given = (body.ssh_keys ?? []).flatMap((text, index) => {
+    const key = parsePublicKey(text)
+    if (typeof key !== 'string') return [key.text]
+    errors.push({ field: `ssh_keys.${index}`, detail: key })
+    return []
+  })
+  if (errors.length > 0) throw badRequest(`${errors[0]?.field} ${errors[0]?.detail}.`, errors)
+  const wantsAll = body.ssh_keys === undefined && body.ssh_key_ids === undefined
+  const isNamed = wantsAll || (body.ssh_key_ids ?? []).length > 0
+  const rows = isNamed
+    ? await db
+        .selectFrom('ssh_key')
+        .select(['id', 'public_key'])
+        .where('account_id', '=', accountId)
+        .orderBy('created_at')
+        .orderBy('id')
+        .execute()
+    : []
+  const unknown = (body.ssh_key_ids ?? []).find((id) => !rows.some((row) => row.id === id))
+  if (unknown !== undefined) throw badField('ssh_key_ids', `the account has no key ${unknown}`)
+  const named = rows.filter((row) => wantsAll || body.ssh_key_ids?.includes(row.id)).map((row) => row.public_key)
+  const keys = [...new Set([...given, ...named])]
+  if (keys.length === 0)
+    throw badField('ssh_key_ids', 'a server needs at least one SSH key: add one to the account, or give ssh_keys')
+  if (keys.length > SSH_KEYS_PER_SERVER_MAXIMUM)
+    throw badField('ssh_key_ids', `a server takes at most ${SSH_KEYS_PER_SERVER_MAXIMUM} keys`)
+  return keys
+}
+
+/** What the first boot reads: the text given, or the init script as it is now. Throws 400 for both, and for a script
+ *  that is not the account's. */
+export async function chooseUserData(
+  { db }: Pick<Parts, 'db'>,
+  accountId: string,
+  { user_data, init_script_id }: Pick<CreateServer, 'user_data' | 'init_script_id'>,
+): Promise<string | undefined> {
+  if (init_script_id === undefined || init_script_id === null) return user_data
+  if (user_data !== undefined) throw badField('init_script_id', 'cannot be given together with user_data')
+  const script = await findInitScript(db, accountId, init_script_id)
+  if (script === undefined) throw badField('init_script_id', 'the account has no such init script')
+  return script.content
+}
+
+interface Chosen extends Size {
+  readonly sshKeys: readonly string[]
+  readonly secretName: string | undefined
+  readonly operation: OperationStanza
+}
+
+const specOf = (body: CreateServer, { storageGibibytes, sshKeys, secretName, operation }: Chosen): ServerSpec => ({
+  hostname: body.hostname,
+  title: body.title,
+  zone: body.zone,
+  plan: body.plan,
+  ...(body.template === undefined ? {} : { template: body.template }),
+  labels: body.labels,
+  desiredPower: body.start ? 'running' : 'stopped',
+  sshKeys: [...sshKeys],
+  ...(secretName === undefined ? {} : { userDataSecretName: secretName }),
+  ...(typeof body.init_script_id === 'string' ? { initScriptId: body.init_script_id } : {}),
+  ...(typeof body.server_group_id === 'string' ? { serverGroupId: body.server_group_id } : {}),
+  haPolicy: body.ha_policy,
+  migrationPolicy: body.migration_policy,
+  publicIpv4: body.public_ipv4,
+  metadataEnabled: body.metadata_enabled,
+  storageGibibytes,
+  isProtected: false,
+  operation,
+})
+
+interface UserData {
+  readonly namespace: string
+  readonly name: string
+  readonly serverId: string
+  /** The server, where it is there already: the Secret goes with it. */
+  readonly owner?: KubeObject
+  readonly text: string
+}
+
+/** Free when the Secret is there: its name is that of one server and one request. */
+export async function writeUserData(
+  { store }: Pick<Parts, 'store'>,
+  { namespace, name, serverId, owner, text }: UserData,
+): Promise<void> {
+  const draft = {
+    metadata: {
+      name,
+      namespace,
+      labels: { [SERVER_LABEL]: serverId },
+      ...(owner === undefined ? {} : { ownerReferences: [ownerOf(owner)] }),
+    },
+    spec: undefined,
+    type: 'Opaque',
+    data: { userData: Buffer.from(text).toString('base64') },
+  }
+  await store.create(Secret, draft).catch((error: unknown) => {
+    if (!isAlreadyExists(error)) throw error
+  })
+}
+
+/** From now on the Secret goes with its server. The controller does the same where this was missed. */
+async function giveToServer(
+  { store, log }: Parts,
+  secret: { readonly namespace: string; readonly name: string },
+  server: KubeObject<ServerSpec, ServerStatus>,
+): Promise<void> {
+  const { metadata } = server
+  await store
+    .patch(Secret, secret, { metadata: { ownerReferences: [ownerOf(server)] } })
+    .catch((error: unknown) => log.warn('user data left without an owner', { server_id: metadata.name, error }))
+}
+
+const ownerOf = ({ apiVersion, kind, metadata }: KubeObject) => ({
+  apiVersion,
+  kind,
+  name: metadata.name,
+  uid: metadata.uid ?? '',
+})

@@ -1,0 +1,28 @@
+/** Exchanging the IPv6 prefix of a server whose pool is being emptied. The prefix is taken when the operation begins;
+ *  that there is one is asked before. */
+import { requireRenumberable } from '../../domain/server-rules.ts'
+import { hasFreeAddress, noFreeAddress } from '../../db/public-pool/index.ts'
+import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
+import { factsOf, renumberServerIpv6 } from '../../resources/server/routes.ts'
+import { operate } from './begin.ts'
+import type { Parts } from '../parts.ts'
+import type { Servers } from './servers.ts'
+import { storedOf } from '../list/stored.ts'
+
+export const renumberIpv6Endpoint = (parts: Parts, servers: Servers): Endpoint =>
+  customerEndpoint(renumberServerIpv6, async (call) => {
+    const server = await servers.read(call.caller.accountId, call.params.id)
+    const isAvailable = server.status?.ipv6RenumberAvailable === true
+    requireRenumberable(factsOf(storedOf(server)), isAvailable)
+    if (!(await hasFreeAddress(parts.db, server.spec.zone, 'server_ipv6_prefix')))
+      throw noFreeAddress(
+        server.spec.zone,
+        'server_ipv6_prefix',
+        'Try again later; the prefix that the server has works on until then.',
+      )
+    return operate(parts, servers, call, {
+      kind: 'server.renumber_ipv6',
+      judge: (facts) => requireRenumberable(facts, isAvailable),
+      spec: {},
+    })
+  })

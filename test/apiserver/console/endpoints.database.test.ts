@@ -1,0 +1,258 @@
+/** The console through the API, with a host that the test plays. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import type { ConsoleLine } from '../../../apiserver/console/console.ts'
+import type { AgentConnections } from '../../../apiserver/console/consoles.ts'
+import { createChannel, type Channel } from '../../../kit/http/channel.ts'
+import { accountNamespace } from '../../../resources/index.ts'
+import { Server } from '../../../resources/server/stored.ts'
+import { useDatabase } from '../../database.ts'
+import { type Cloud, openCloud, type Person, PUBLIC_KEY } from '../cloud.ts'
+
+const database = useDatabase()
+let cloud: Cloud
+let ada: Person
+let id = ''
+
+/** The host: lines that it says to each connection, bytes that it was given. */
+const host = {
+  connections: [] as Channel<ConsoleLine>[],
+  opened: 0,
+  written: [] as string[],
+  outcome: 'written' as 'written' | 'stopped' | 'unreachable',
+  isUp: true,
+}
+const agents: AgentConnections = {
+  async *follow(_node, _instance, signal) {
+    if (!host.isUp) throw new Error('connection refused')
+    host.opened++
+    const lines: Channel<ConsoleLine> = createChannel({
+      sizeMaximum: 1e9,
+      sizeOf: () => 1,
+      signal,
+      onClosed: () => host.connections.splice(host.connections.indexOf(lines), 1),
+    })
+    host.connections.push(lines)
+    lines.push({ type: 'tail', data: base64('boot\n') })
+    lines.push({ type: 'status', connected: true, running: true })
+    yield* lines
+  },
+  async write(_node, _instance, bytes) {
+    if (host.outcome === 'written') host.written.push(Buffer.from(bytes).toString())
+    return host.outcome
+  },
+}
+const base64 = (text: string) => Buffer.from(text).toString('base64')
+
+beforeAll(async () => {
+  cloud = await openCloud(database.db, { agents })
+  ada = await cloud.signUp('ada@example.com')
+  await ada.send('POST', '/v1/ssh-keys', { body: { name: 'key', public_key: PUBLIC_KEY } })
+  id = (
+    await ada.send('POST', '/v1/servers', {
+      body: { zone: cloud.zone, hostname: 'web', plan: 'tiny', template: 'tiny-linux' },
+    })
+  ).body['server'].id
+})
+beforeEach(() => report('started'))
+afterAll(() => cloud.close())
+
+/** What the controller would report. */
+async function report(state: 'started' | 'stopped', nodeName = cloud.node): Promise<void> {
+  cloud.caches
+    .of(Server)
+    .apply(
+      await cloud.admin.patch(
+        Server,
+        { namespace: accountNamespace(ada.accountId), name: id },
+        { status: { state, nodeName } },
+        'status',
+      ),
+    )
+}
+
+interface Event {
+  readonly event: string
+  readonly data: string
+}
+/** Opens a stream; `next` reads its next event. */
+async function watch(token: string) {
+  const stop = new AbortController()
+  const response = await cloud.app.customers({
+    method: 'GET',
+    target: `/v1/servers/${id}/console/stream`,
+    headers: { authorization: `Bearer ${token}` },
+    remoteAddress: '192.0.2.9',
+    signal: stop.signal,
+  })
+  const chunks = (response.body as AsyncIterable<string>)[Symbol.asyncIterator]()
+  return {
+    response,
+    async next(): Promise<Event> {
+      const { value, done } = await chunks.next()
+      if (done) return { event: 'closed', data: '' }
+      const [, event = '', data = ''] = /^event: (\w+)\ndata: (.*)\n\n$/.exec(String(value)) ?? []
+      return { event, data: event === 'status' ? data : Buffer.from(data, 'base64').toString() }
+    },
+    close: () => stop.abort(),
+  }
+}
+const until = async (isTrue: () => boolean) => expect.poll(isTrue).toBe(true)
+
+describe('stream', () => {
+  test('gives the tail, the status, then output; everyone who watches shares one connection to the host', async () => {
+    const token = await ada.token('read_write')
+    host.opened = 0
+    const first = await watch(token)
+    expect(first.response.headers['content-type']).toBe('text/event-stream')
+    expect(await first.next()).toEqual({ event: 'tail', data: 'boot\n' })
+    const status = await first.next()
+    expect(JSON.parse(status.data)).toEqual({
+      connected: true,
+      server_state: 'started',
+      writable: true,
+      reason: null,
+      stream_ends_at: expect.any(String),
+    })
+    host.connections[0]?.push({ type: 'output', data: base64('login: ') })
+    expect(await first.next()).toEqual({ event: 'output', data: 'login: ' })
+
+    const second = await watch(token)
+    expect(await second.next()).toEqual({ event: 'tail', data: 'boot\nlogin: ' })
+    expect((await second.next()).event).toBe('status')
+    host.connections[0]?.push({ type: 'output', data: base64('root') })
+    expect(await Promise.all([first.next(), second.next()])).toEqual([
+      { event: 'output', data: 'root' },
+      { event: 'output', data: 'root' },
+    ])
+    expect(host.opened).toBe(1)
+
+    first.close()
+    expect((await first.next()).event).toBe('closed')
+    expect(host.connections.length).toBe(1)
+    second.close()
+    await second.next()
+    await until(() => host.connections.length === 0)
+  })
+
+  test('says that the host is lost, comes back with a new tail, and follows the state of the server', async () => {
+    const stream = await watch(await ada.token('read_write'))
+    await stream.next()
+    await stream.next()
+    host.connections[0]?.end()
+    expect(JSON.parse((await stream.next()).data)).toMatchObject({
+      connected: false,
+      writable: false,
+      reason: 'host_unreachable',
+    })
+    expect(await stream.next()).toEqual({ event: 'tail', data: 'boot\n' })
+    expect(JSON.parse((await stream.next()).data)).toMatchObject({ connected: true, writable: true })
+    host.connections[0]?.push({ type: 'status', connected: true, running: false })
+    expect(JSON.parse((await stream.next()).data)).toMatchObject({
+      writable: false,
+      reason: 'server_stopped',
+      server_state: 'started',
+    })
+    await report('stopped')
+    expect(JSON.parse((await stream.next()).data)).toMatchObject({ server_state: 'stopped', reason: 'server_stopped' })
+    stream.close()
+    await stream.next()
+  })
+
+  test('of a stopped server whose host does not answer is there all the same', async () => {
+    await report('stopped')
+    host.isUp = false
+    const stream = await watch(await ada.token('read_write'))
+    expect(await stream.next()).toEqual({ event: 'tail', data: '' })
+    expect(JSON.parse((await stream.next()).data)).toMatchObject({
+      connected: false,
+      server_state: 'stopped',
+      writable: false,
+      reason: 'server_stopped',
+    })
+    host.isUp = true
+    stream.close()
+    await stream.next()
+  })
+
+  test('is written down once, and cut off from a watcher that does not read', async () => {
+    const stream = await watch(await ada.token('read_write'))
+    expect(await cloud.auditOf({ ...stream.response, body: {}, text: '' })).toMatchObject([
+      { action: 'server.console_session', outcome: 'success', resource_id: id },
+    ])
+    const quick = await watch(await ada.token('read_write'))
+    for (let sent = 0; sent < 200; sent++)
+      host.connections[0]?.push({ type: 'output', data: base64(sent === 199 ? 'last' : 'x'.repeat(16_000)) })
+    while ((await quick.next()).data !== 'last');
+    quick.close()
+    let events = 0
+    while ((await stream.next()).event !== 'closed') events++
+    expect(events).toBeLessThan(200)
+    await quick.next()
+    await until(() => host.connections.length === 0)
+  })
+})
+
+describe('input', () => {
+  const session = (last: number) => `00000000-0000-4000-8000-${String(last).padStart(12, '0')}`
+  const type = (text: string, sessionId: string, by: Person = ada) =>
+    by.send('POST', `/v1/servers/${id}/console/input`, { body: { session_id: sessionId, data: base64(text) } })
+
+  test('reaches the guest as it is; only the first of a session is written down', async () => {
+    host.written = []
+    const replies = []
+    for (const text of ['hostname\n', '\u0003', 'ä']) replies.push(await type(text, session(1)))
+    replies.push(await type('x', session(2)))
+    expect(replies.map((reply) => reply.status)).toEqual([204, 204, 204, 204])
+    expect(host.written).toEqual(['hostname\n', '\u0003', 'ä', 'x'])
+    const entries = await Promise.all(replies.map((reply) => cloud.auditOf(reply)))
+    expect(entries.map((all) => all.map((entry) => entry.action))).toEqual([
+      ['server.console_session'],
+      [],
+      [],
+      ['server.console_session'],
+    ])
+  })
+
+  test.each([
+    ['no session', { data: 'aGk=' }, 'session_id'],
+    ['a session that is no UUID', { session_id: 'x', data: 'aGk=' }, 'session_id'],
+    ['no base64', { session_id: session(3), data: '%%%' }, 'data'],
+    ['too much', { session_id: session(3), data: Buffer.alloc(4097).toString('base64') }, 'data'],
+  ])('%s is 400', async (_what, body, field) => {
+    expect((await ada.send('POST', `/v1/servers/${id}/console/input`, { body })).body).toMatchObject({
+      status: 400,
+      errors: [{ field }],
+    })
+  })
+
+  test('4096 bytes are taken at once', async () => {
+    expect(
+      (
+        await ada.send('POST', `/v1/servers/${id}/console/input`, {
+          body: { session_id: session(4), data: Buffer.alloc(4096, 'x').toString('base64') },
+        })
+      ).status,
+    ).toBe(204)
+  })
+
+  test('a stopped server is 409, a host that does not answer 503; each is written down as failed', async () => {
+    host.outcome = 'unreachable'
+    const unreachable = await type('x', session(1))
+    expect([unreachable.status, unreachable.body['reason']]).toEqual([503, 'host_unreachable'])
+    host.outcome = 'stopped'
+    expect((await type('x', session(1))).body).toMatchObject({ status: 409, reason: 'server_stopped' })
+    host.outcome = 'written'
+    await report('stopped')
+    const stopped = await type('x', session(5))
+    expect(stopped.body).toMatchObject({ status: 409, reason: 'server_stopped' })
+    expect(await cloud.auditOf(stopped)).toMatchObject([{ action: 'server.console_session', outcome: 'failed' }])
+  })
+
+  test('more than fifty at once are 429 with the wait', async () => {
+    cloud.hurry()
+    const replies = await Promise.all(Array.from({ length: 60 }, () => type('x', session(6))))
+    const refused = replies.filter((reply) => reply.status === 429)
+    expect(refused.length).toBeGreaterThan(0)
+    expect(refused[0]?.headers['retry-after']).toBe('1')
+  })
+})
