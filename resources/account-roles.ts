@@ -6,7 +6,7 @@
 import { ROLE_PERMISSIONS, ROLES, type Permission, type Role } from '../domain/permissions.ts'
 import { API_GROUP } from './define.ts'
 import { RESOURCES } from './index.ts'
-import { Plan, Region, Template, Zone } from './catalog/stored.ts'
+import { Plan, Region, Template, Zone } from './catalog/index.ts'
 
 export interface ClusterRole {
   readonly apiVersion: 'rbac.authorization.k8s.io/v1'

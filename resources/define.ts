@@ -63,3 +63,11 @@ export function resource<Spec extends z.ZodType, Status extends z.ZodType>(
     ...input,
   }
 }
+
+/** A rule for a field that never changes, because servers, claims or prices have been derived from it. */
+export const fixed = (field: string) => ({
+  rule:
+    `has(self.spec.${field}) ? (has(oldSelf.spec.${field}) && self.spec.${field} == oldSelf.spec.${field}) : ` +
+    `!has(oldSelf.spec.${field})`,
+  message: `${field} cannot be changed`,
+})

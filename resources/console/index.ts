@@ -1,7 +1,7 @@
 /** The serial console of a server: shapes and routes. */
 import { z } from 'zod'
 import { route } from '../define.ts'
-import { SERVER_STATES } from '../server/stored.ts'
+import { SERVER_STATES } from '../server/index.ts'
 import { DateTime, Id, Uuid } from '../shapes.ts'
 
 const AREA = 'Console, metadata, metrics, transfer'

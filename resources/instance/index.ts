@@ -3,8 +3,7 @@
  *  agent needs to see nothing else. Controllers write spec, the agent writes status. */
 import { z } from 'zod'
 import { PREFIXES_OF_SERVER_MAXIMUM } from '../../domain/public-pool.ts'
-import { resource } from '../define.ts'
-import { fixed } from '../catalog/stored.ts'
+import { fixed, resource } from '../define.ts'
 import { Conditions, ObservedGeneration, StoredLabels } from '../shapes.ts'
 
 const Reference = z.strictObject({

@@ -3,9 +3,8 @@
 import { z } from 'zod'
 import { NODE_STATES, type NodeFacts } from '../../domain/node-rules.ts'
 import { route } from '../define.ts'
-import { OperationEnvelope, OperationView, toOperationView } from '../operation/index.ts'
-import { isFenceCapable, type NodeSpec, type NodeStatus } from '../catalog/stored.ts'
-import { activeOperationOf } from '../server/routes.ts'
+import { activeOperationOf, OperationEnvelope, OperationView, toOperationView } from '../operation/index.ts'
+import { isFenceCapable, type NodeSpec, type NodeStatus } from './stored.ts'
 import { Cursor, DateTime, Id, Labels, Limit, pageOf, Printable, type Stored, ZoneName } from '../shapes.ts'
 
 const AREA = 'Nodes'

@@ -1,12 +1,20 @@
 /** Operation: the durable record of one asynchronous change. The reconciler of the target writes its status; it
  *  outlives the target. */
 import { z } from 'zod'
-import { OPERATION_KINDS, OPERATION_STATUSES } from '../../domain/operations.ts'
+import { isFinal, OPERATION_KINDS, OPERATION_STATUSES, stepsOf } from '../../domain/operations.ts'
 import { resource, route } from '../define.ts'
 import { nodeNamespace } from '../instance/index.ts'
-import { MIGRATION_PHASES, MIGRATION_STATES } from '../server/stored.ts'
 import { SYSTEM_NAMESPACE } from '../labels.ts'
-import { Cursor, DateTime, Id, Limit, ObservedGeneration, OperationProgress, pageOf } from '../shapes.ts'
+import {
+  Cursor,
+  DateTime,
+  Id,
+  Limit,
+  ObservedGeneration,
+  OperationProgress,
+  type OperationStanza,
+  pageOf,
+} from '../shapes.ts'
 
 const StoredEvent = z.strictObject({
   at: z.string().max(64).describe('When it happened.'),
@@ -101,6 +109,10 @@ export const OperationEventView = z.strictObject({
   data: z.looseObject({}),
 })
 
+export const MIGRATION_STATES = ['reserved', 'detached', 'preparing', 'sending', 'switched', 'aborting'] as const
+export const MIGRATION_PHASES = ['', 'preparing', 'transferring', 'completed', 'failed'] as const
+export type MigrationState = (typeof MIGRATION_STATES)[number]
+
 /** How far the live migration of a server is. */
 export const MigrationProgressView = z
   .strictObject({
@@ -194,6 +206,31 @@ export function toOperationView(progress: OperationProgress, target: OperationSp
     started_at: progress.startedAt ?? null,
     finished_at: progress.finishedAt ?? null,
     actor: progress.actor,
+  }
+}
+
+export interface Operable {
+  readonly spec: { readonly operation?: OperationStanza | undefined }
+  readonly status?: { readonly operation?: OperationProgress | undefined } | undefined
+}
+
+/** The change under way on whatever has operations: the one of the stanza until the controller has reported its end. */
+export function activeOperationOf({ spec, status }: Operable): OperationProgress | undefined {
+  const { operation } = spec
+  if (operation === undefined) return undefined
+  if (status?.operation?.id === operation.id) return isFinal(status.operation.status) ? undefined : status.operation
+  const [step = '', ...later] = stepsOf(operation.kind)
+  return {
+    id: operation.id,
+    kind: operation.kind,
+    status: 'pending',
+    step,
+    stepIndex: 0,
+    stepCount: later.length + 1,
+    error: '',
+    actor: operation.actor,
+    createdAt: operation.requestedAt,
+    deadlineAt: operation.deadlineAt,
   }
 }
 

@@ -2,10 +2,8 @@
  *  routes. */
 import { z } from 'zod'
 import { POOL_STATES, POOL_USES, poolTotal } from '../../domain/public-pool.ts'
-import { resource, route } from '../define.ts'
-import { OperationEnvelope, OperationView, toOperationView } from '../operation/index.ts'
-import { fixed } from '../catalog/stored.ts'
-import { activeOperationOf } from '../server/routes.ts'
+import { fixed, resource, route } from '../define.ts'
+import { activeOperationOf, OperationEnvelope, OperationView, toOperationView } from '../operation/index.ts'
 import {
   Conditions,
   DateTime,

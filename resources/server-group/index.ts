@@ -1,8 +1,7 @@
 /** Server groups: servers that are kept apart. Stored shape, public shape, the bridge and the routes. */
 import { z } from 'zod'
 import { SPREADS } from '../../domain/placement.ts'
-import { resource, route } from '../define.ts'
-import { fixed } from '../catalog/stored.ts'
+import { fixed, resource, route } from '../define.ts'
 import { Conditions, DateTime, Id, ObservedGeneration, PageQuery, pageOf, PrintableName, ZoneName } from '../shapes.ts'
 
 const AREA = 'Init scripts, server groups, SSH keys'

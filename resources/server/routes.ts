@@ -3,12 +3,17 @@ import { z } from 'zod'
 import { isPrivateAddress } from '../../domain/addresses.ts'
 import { NO_PUBLIC_NETWORK } from '../../domain/guest-network.ts'
 import { prefixOf } from '../../domain/public-pool.ts'
-import { isFinal, stepsOf } from '../../domain/operations.ts'
 import type { ServerFacts } from '../../domain/server-rules.ts'
-import { priceHourlyMillicents } from '../catalog/routes.ts'
+import { type PlanSpec, priceHourlyMillicents, type TemplateSpec, type ZoneSpec } from '../catalog/index.ts'
 import { route } from '../define.ts'
-import { type MigrationProgressView, OperationEnvelope, OperationView, toOperationView } from '../operation/index.ts'
-import type { NodeStatus, PlanSpec, TemplateSpec, ZoneSpec } from '../catalog/stored.ts'
+import type { NodeStatus } from '../node/index.ts'
+import {
+  activeOperationOf,
+  type MigrationProgressView,
+  OperationEnvelope,
+  OperationView,
+  toOperationView,
+} from '../operation/index.ts'
 import {
   HOST_CONDITION,
   NETWORK_CONDITION,
@@ -18,20 +23,7 @@ import {
   STOP_TIMEOUT_SECONDS_DEFAULT,
   STOP_TIMEOUT_SECONDS_MAXIMUM,
 } from './stored.ts'
-import {
-  Cursor,
-  DateTime,
-  Hostname,
-  Id,
-  Labels,
-  Limit,
-  type OperationProgress,
-  type OperationStanza,
-  pageOf,
-  Printable,
-  type Stored,
-  ZoneName,
-} from '../shapes.ts'
+import { Cursor, DateTime, Hostname, Id, Labels, Limit, pageOf, Printable, type Stored, ZoneName } from '../shapes.ts'
 import { SSH_KEY_LENGTH_MAXIMUM } from '../ssh-key/index.ts'
 
 const AREA = 'Servers'
@@ -193,30 +185,7 @@ export function toServerView(
 export const stateOf = ({ isDeleting, status }: StoredServer): ServerView['state'] =>
   isDeleting ? 'deleting' : (status?.state ?? 'creating')
 
-export interface Operable {
-  readonly spec: { readonly operation?: OperationStanza | undefined }
-  readonly status?: { readonly operation?: OperationProgress | undefined } | undefined
-}
-
-/** The change under way on whatever has operations: the one of the stanza until the controller has reported its end. */
-export function activeOperationOf({ spec, status }: Operable): OperationProgress | undefined {
-  const { operation } = spec
-  if (operation === undefined) return undefined
-  if (status?.operation?.id === operation.id) return isFinal(status.operation.status) ? undefined : status.operation
-  const [step = '', ...later] = stepsOf(operation.kind)
-  return {
-    id: operation.id,
-    kind: operation.kind,
-    status: 'pending',
-    step,
-    stepIndex: 0,
-    stepCount: later.length + 1,
-    error: '',
-    actor: operation.actor,
-    createdAt: operation.requestedAt,
-    deadlineAt: operation.deadlineAt,
-  }
-}
+export { activeOperationOf, type Operable } from '../operation/index.ts'
 
 /** How far the move of the operation is, as its server shows it; undefined when the server speaks of another. */
 export function progressOfMove(

@@ -1,7 +1,8 @@
-/** Server: a virtual machine of an account, as it is stored. Its routes and public shape are in `server-routes.ts`. */
+/** Server: a virtual machine of an account, as it is stored. Its routes and public shape are in `routes.ts`. */
 import { z } from 'zod'
 import type { OperationKind } from '../../domain/operations.ts'
 import { resource } from '../define.ts'
+import { MIGRATION_PHASES, MIGRATION_STATES } from '../operation/index.ts'
 import {
   Conditions,
   Hostname,
@@ -23,9 +24,7 @@ export const HOST_CONDITION = 'HostReachable'
 export const STOP_TIMEOUT_SECONDS_DEFAULT = 60
 export const STOP_TIMEOUT_SECONDS_MAXIMUM = 600
 
-export const MIGRATION_STATES = ['reserved', 'detached', 'preparing', 'sending', 'switched', 'aborting'] as const
-export const MIGRATION_PHASES = ['', 'preparing', 'transferring', 'completed', 'failed'] as const
-export type MigrationState = (typeof MIGRATION_STATES)[number]
+export { MIGRATION_STATES, MIGRATION_PHASES, type MigrationState } from '../operation/index.ts'
 
 /** MigrationProgress as it is stored. */
 const Migration = z.strictObject({

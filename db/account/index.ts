@@ -1,0 +1,52 @@
+/** Accounts: who belongs to them, what they may use, what they owe or are owed. */
+export {
+  type UserRow,
+  addMember,
+  createAccount,
+  findRole,
+  findUser,
+  findUserByEmail,
+  lockUser,
+  openAccount,
+} from './accounts.ts'
+export {
+  type CreditRow,
+  addCredit,
+  creditBalance,
+  creditState,
+  listCouponAttempts,
+  listCredits,
+  redeemCoupon,
+} from './credits.ts'
+export {
+  type InvitationRow,
+  type MemberRow,
+  createInvitation,
+  decideInvitation,
+  findInvitation,
+  findPendingInvitation,
+  hasVerifiedOwner,
+  listInvitations,
+  listMembers,
+  lockInvitation,
+  lockMember,
+  lockPendingInvitations,
+  removeMembership,
+  renewInvitation,
+  setActiveAccount,
+  setRole,
+  settleActiveAccount,
+} from './members.ts'
+export {
+  type MembershipRow,
+  type StatementRow,
+  isOrganisationManaged,
+  linkOrganisation,
+  listMemberships,
+  listOrganisationMembers,
+  listStatements,
+  seat,
+  stateOrganisations,
+} from './organisations.ts'
+export { type Holding, changeQuotas, giveBackQuotas, listQuotas, openQuotas, takeQuotas } from './quotas.ts'
+export { readStanding } from './standing.ts'

@@ -1,0 +1,12 @@
+/** Changes on their way: intents before the commit point, and what was written lately. */
+export {
+  type ChangeIntent,
+  hasIntent,
+  listIntents,
+  recordIntent,
+  recordIntents,
+  settleIntent,
+  settleIntents,
+  takeIntent,
+} from './intents.ts'
+export { type RecentWrite, listRecentWrites, recordWrites } from './recent-writes.ts'

@@ -1,0 +1,19 @@
+/** What servers hold: names, addresses, quotas, room on nodes; also while they move or change their size. */
+export {
+  type ClaimsReading,
+  type ServerClaims,
+  type ServerDemand,
+  type ServerId,
+  accountExists,
+  claimServer,
+  claimServers,
+  findServerClaims,
+  likenessOf,
+  listClaimants,
+  openClaimsReading,
+  releaseServer,
+  renumberServer,
+} from './claims.ts'
+export { type TargetWish, releaseTarget, requireTarget, reserveTarget, switchPlacement } from './moves.ts'
+export { type SizeChange } from './size-changes.ts'
+export { acceptSizeChange, beginSizeChange, endSizeChange } from './sizes.ts'

@@ -1,0 +1,31 @@
+/** Staff of the platform: accounts of theirs, sessions, and support sessions with consent. */
+export {
+  type AccountRow,
+  STAFF_SESSION_SECONDS,
+  type StaffRow,
+  appendStaffAudit,
+  createStaff,
+  createStaffSession,
+  endStaffSession,
+  findStaff,
+  findStaffByEmail,
+  findStaffSession,
+  listAccounts,
+  listStaffAudit,
+  setSuspension,
+  spendStaffStep,
+} from './staff.ts'
+export {
+  type ConsentRow,
+  SUPPORT_SESSION_SECONDS,
+  type SupportSessionRow,
+  endSupportSession,
+  findSupportSession,
+  grantConsent,
+  issueSupportSession,
+  listConsents,
+  listOpenSupportSessions,
+  lockLiveConsent,
+  redeemSupportCode,
+  revokeConsent,
+} from './support.ts'

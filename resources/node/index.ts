@@ -1,0 +1,3 @@
+/** Nodes: hypervisor hosts. */
+export * from './routes.ts'
+export * from './stored.ts'

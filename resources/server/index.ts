@@ -1,0 +1,3 @@
+/** Servers: virtual machines of an account. */
+export * from './routes.ts'
+export * from './stored.ts'
