@@ -3,7 +3,7 @@ import type { ColumnType, Generated } from 'kysely'
 import type { AddressFamily } from '../domain/addresses.ts'
 import type { AuditChange } from '../domain/audit.ts'
 import type { PoolState, PoolUse } from '../domain/public-pool.ts'
-import type { IdentityTables } from './identity/tables.ts'
+import type { IdentityTables } from './identity-tables.ts'
 
 /** timestamptz: read as Date, written as Date. */
 type Instant = ColumnType<Date, Date, Date>

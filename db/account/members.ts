@@ -2,9 +2,8 @@
 import { sql, type Transaction } from 'kysely'
 import type { Role } from '../../domain/permissions.ts'
 import type { Queries } from '../open.ts'
-import { endSessionsOfUser, hashSecret } from '../identity/sessions.ts'
+import { endSessionsOfUser, hashSecret, revokeTokensOfMember } from '../identity/index.ts'
 import type { Tables } from '../tables.ts'
-import { revokeTokensOfMember } from '../identity/tokens.ts'
 
 export interface MemberRow {
   readonly userId: string

@@ -4,7 +4,7 @@ import type { Transaction } from 'kysely'
 import { conflict, type Problem } from '../../domain/problem.ts'
 import type { Random } from '../../kit/sys/random.ts'
 import type { Queries } from '../open.ts'
-import type { Holding } from '../account/quotas.ts'
+import type { Holding } from '../account/index.ts'
 import type { Tables } from '../tables.ts'
 
 interface Claim extends Holding {

@@ -40,7 +40,6 @@ export {
   listSessions,
   markActive,
 } from './sessions.ts'
-export { type IdentityTables } from './tables.ts'
 export {
   type LiveToken,
   type TokenRow,

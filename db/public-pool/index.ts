@@ -14,7 +14,7 @@ import {
   type PublicAddress,
 } from '../../domain/public-pool.ts'
 import type { Queries } from '../open.ts'
-import type { Holding } from '../account/quotas.ts'
+import type { Holding } from '../account/index.ts'
 import type { Tables } from '../tables.ts'
 
 export interface Pool extends Omit<PoolNetwork, 'isPrivate'> {

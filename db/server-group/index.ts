@@ -7,7 +7,7 @@ import type { Apartness, Place, Spread } from '../../domain/placement.ts'
 import { badField, conflict } from '../../domain/problem.ts'
 import type { Queries } from '../open.ts'
 import { comesAfter, type ListPlace } from '../page.ts'
-import { giveBackQuotas, takeQuotas } from '../account/quotas.ts'
+import { giveBackQuotas, takeQuotas } from '../account/index.ts'
 import type { Tables } from '../tables.ts'
 
 export interface GroupId {

@@ -11,7 +11,7 @@ import { isUuid } from '../../domain/uuid.ts'
 import type { Random } from '../../kit/sys/random.ts'
 import { claimNames, releaseClaims } from '../claim/index.ts'
 import { openGroupRead } from '../group-read.ts'
-import { claimFirstPlacements, listPlaced, type Placement, releasePlacement } from '../placement/placement.ts'
+import { claimFirstPlacements, listPlaced, type Placement, releasePlacement } from '../placement/index.ts'
 import {
   claimFirstAddresses,
   type HeldAddress,
@@ -22,7 +22,7 @@ import {
   takeAddress,
   toHeldAddress,
 } from '../public-pool/index.ts'
-import { giveBackQuotas, takeQuotas } from '../account/quotas.ts'
+import { giveBackQuotas, takeQuotas } from '../account/index.ts'
 import { arrivingServerHolder, serverHolder, storageHolder } from './holders.ts'
 import { SIZE_CHANGE_COLUMNS, type SizeChange, type SizeColumns, toSizeChange } from './size-changes.ts'
 import type { Queries } from '../open.ts'

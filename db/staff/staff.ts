@@ -3,7 +3,7 @@ import { sql, type Transaction } from 'kysely'
 import type { StaffRole } from '../../domain/permissions.ts'
 import type { Queries } from '../open.ts'
 import { comesAfter, type ListPlace } from '../page.ts'
-import { hashSecret } from '../identity/sessions.ts'
+import { hashSecret } from '../identity/index.ts'
 import type { Tables } from '../tables.ts'
 
 export const STAFF_SESSION_SECONDS = 12 * 3600

@@ -4,7 +4,7 @@
 import type { Transaction } from 'kysely'
 import type { SupportMode } from '../../domain/permissions.ts'
 import type { Queries } from '../open.ts'
-import { hashSecret } from '../identity/sessions.ts'
+import { hashSecret } from '../identity/index.ts'
 import type { Tables } from '../tables.ts'
 
 export const SUPPORT_SESSION_SECONDS = 3600
