@@ -1,10 +1,12 @@
 /** Runs the test suite tier by tier and sums up: `npm test`, `npm test -- --only unit`, `npm run test:cluster`.
- *  Says which tier is skipped and why. The last line is always `N passed, N failed, N skipped`; the exit code is 1 when
- *  anything failed. */
+ *  A tier that cannot run here is skipped, counts as one skipped test and says why; where it was asked for by name it
+ *  fails, unless `--skip-unavailable` is given. The last line is always `N passed, N failed, N skipped`; the exit code
+ *  is 1 when anything failed. */
 import { spawn } from 'node:child_process'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { delimiter, join } from 'node:path'
+import { parseArgs } from 'node:util'
 import { systemClock } from '../kit/sys/clock.ts'
 import {
   environment,
@@ -49,12 +51,12 @@ export const add = (a: Tally, b: Tally): Tally => ({
 export const summary = (tally: Tally): string =>
   `${tally.passed} passed, ${tally.failed} failed, ${tally.skipped} skipped`
 
-/** Counts a run. A file that failed without a failed test (it did not even load) counts as one failure,
- *  and so does a run that ended badly with nothing to show for it. */
+/** Counts a run. A file that failed without a failed test (it did not even load) counts as one failure, and so does a
+ *  file without tests, a run without a report, and a run that ended badly with nothing to show for it. */
 export function tallyOf(report: Report | undefined, isExitClean: boolean): Tally {
-  if (report === undefined) return isExitClean ? NOTHING : { ...NOTHING, failed: 1 }
-  const isBroken = (file: Report['testResults'][number]) =>
-    file.status === 'failed' && !file.assertionResults.some((test) => test.status === 'failed')
+  if (report === undefined) return { ...NOTHING, failed: 1 }
+  const isBroken = ({ status, assertionResults }: Report['testResults'][number]) =>
+    assertionResults.length === 0 || (status === 'failed' && !assertionResults.some((test) => test.status === 'failed'))
   const failed = report.numFailedTests + report.testResults.filter(isBroken).length
   return {
     passed: report.numPassedTests,
@@ -64,12 +66,18 @@ export function tallyOf(report: Report | undefined, isExitClean: boolean): Tally
 }
 
 /** Runs a program with our output and answers whether it ended well in time. */
-function succeeds(file: string, flags: readonly string[], deadlineMilliseconds: number): Promise<boolean> {
+function succeeds(program: string, flags: readonly string[], deadlineMilliseconds: number): Promise<boolean> {
   return new Promise((resolve) => {
-    const child = spawn(nodeBinary(), [file, ...flags], {
+    const given = environment()
+    const child = spawn(program, flags, {
       cwd: ROOT,
       stdio: ['ignore', 'inherit', 'inherit'],
-      env: { ...environment(), NODE_COMPILE_CACHE: COMPILE_CACHE, ...(isTerminal() ? {} : { NO_COLOR: '1' }) },
+      env: {
+        ...given,
+        PATH: [inModules('.bin'), given['PATH'] ?? ''].join(delimiter),
+        NODE_COMPILE_CACHE: COMPILE_CACHE,
+        ...(isTerminal() ? {} : { NO_COLOR: '1' }),
+      },
     })
     const cancel = systemClock.after(deadlineMilliseconds, () => {
       printLine(`not finished after ${deadlineMilliseconds / 60_000} minutes: ended`)
@@ -86,13 +94,21 @@ function succeeds(file: string, flags: readonly string[], deadlineMilliseconds: 
 const inModules = (path: string): string => join(ROOT, 'node_modules', path)
 const CHECK_DEADLINE_MILLISECONDS = 3 * 60_000
 
-/** The types, and the rules of the house that a compiler does not know. */
+/** The commands of `npm run check`, one after the other; each counts as one test, also after one that failed. */
 async function check(): Promise<Tally> {
-  const results = [
-    await succeeds(inModules('typescript/bin/tsc'), ['--noEmit'], CHECK_DEADLINE_MILLISECONDS),
-    await succeeds('tools/tidy.ts', [], CHECK_DEADLINE_MILLISECONDS),
-  ]
-  return { passed: results.filter(Boolean).length, failed: results.filter((isGood) => !isGood).length, skipped: 0 }
+  const { scripts } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as PackageScripts // our own file
+  let tally = NOTHING
+  for (const command of scripts.check.split(' && ')) {
+    const [program = '', ...flags] = command.split(' ')
+    const isGood = await succeeds(program, flags, CHECK_DEADLINE_MILLISECONDS)
+    if (!isGood) printLine(`failed: ${command}`)
+    tally = add(tally, { ...NOTHING, [isGood ? 'passed' : 'failed']: 1 })
+  }
+  return tally
+}
+
+interface PackageScripts {
+  readonly scripts: { readonly check: string }
 }
 
 async function runTier(tier: Tier): Promise<Tally> {
@@ -102,16 +118,19 @@ async function runTier(tier: Tier): Promise<Tally> {
     'run',
     '--project',
     tier.name,
-    '--passWithNoTests',
     `--maxWorkers=${tier.workersMaximum}`,
     '--reporter=default',
     '--reporter=json',
     `--outputFile.json=${reportFile}`,
   ]
   try {
-    const isExitClean = await succeeds(inModules('vitest/vitest.mjs'), flags, tier.deadlineMilliseconds)
+    const isExitClean = await succeeds(
+      nodeBinary(),
+      [inModules('vitest/vitest.mjs'), ...flags],
+      tier.deadlineMilliseconds,
+    )
     const text = await readFile(reportFile, 'utf8').catch(() => undefined)
-    return tallyOf(text === undefined ? undefined : (JSON.parse(text) as Report), isExitClean)
+    return tallyOf(text === undefined ? undefined : (JSON.parse(text) as Report), isExitClean) // of vitest
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
@@ -129,56 +148,82 @@ async function section(name: string, work: () => Promise<Tally>): Promise<Tally>
 
 const CHECK = 'check'
 
-/** Runs the tiers named, or all that are not opt-in. When the signal aborts, what has run is summed up, and being
- *  stopped counts as a failure. */
-async function runSuite(only: readonly string[], stop: AbortSignal): Promise<Tally> {
-  const isWanted = (name: string, isOptIn: boolean) => (only.length === 0 ? !isOptIn : only.includes(name))
-  const skippedTiers: string[] = []
-  let total = NOTHING
-  printLine(`Running as ${userDescription()}.`)
-  if (isWanted(CHECK, false)) total = add(total, await section(CHECK, check))
-  for (const tier of TIERS) {
-    if (!isWanted(tier.name, tier.isOptIn) || stop.aborted) continue
+export interface Selection {
+  /** The tiers asked for by name; none means all that are not opt-in. */
+  readonly only: readonly string[]
+  /** Whether a tier that was asked for by name is skipped, and does not fail, where it cannot run. */
+  readonly canSkip: boolean
+}
+
+/** What is run of the tiers, and a line for each that is not. */
+export async function chooseTiers(
+  tiers: readonly Tier[],
+  { only, canSkip }: Selection,
+): Promise<{ readonly run: readonly Tier[]; readonly lines: readonly string[]; readonly tally: Tally }> {
+  const run: Tier[] = []
+  const lines: string[] = []
+  let tally = NOTHING
+  for (const tier of tiers) {
+    const isNamed = only.includes(tier.name)
+    if (only.length > 0 && !isNamed) continue
+    if (tier.isOptIn && !isNamed) {
+      lines.push(`tier ${tier.name} runs when asked for: npm test -- --only ${tier.name}`)
+      continue
+    }
     const missing = await tier.missing()
-    if (missing === undefined) total = add(total, await section(tier.name, () => runTier(tier)))
-    else skippedTiers.push(`tier ${tier.name} skipped: ${missing}`)
+    if (missing === undefined) run.push(tier)
+    else if (isNamed && !canSkip) {
+      lines.push(`tier ${tier.name} cannot run: ${missing}`)
+      tally = add(tally, { ...NOTHING, failed: 1 })
+    } else {
+      lines.push(`tier ${tier.name} skipped: ${missing}`)
+      tally = add(tally, { ...NOTHING, skipped: 1 })
+    }
   }
-  if (only.length === 0)
-    for (const tier of TIERS)
-      if (tier.isOptIn)
-        skippedTiers.push(`tier ${tier.name} skipped: it runs when asked for (npm test -- --only ${tier.name})`)
+  return { run, lines, tally }
+}
+
+/** Runs what is selected. When the signal aborts, what has run is summed up, and being stopped counts as a failure. */
+async function runSuite(selection: Selection, stop: AbortSignal): Promise<Tally> {
+  printLine(`Running as ${userDescription()}.`)
+  const { run, lines, tally } = await chooseTiers(TIERS, selection)
+  let total = tally
+  if (selection.only.length === 0 || selection.only.includes(CHECK)) total = add(total, await section(CHECK, check))
+  for (const tier of run) if (!stop.aborted) total = add(total, await section(tier.name, () => runTier(tier)))
   printLine('')
-  for (const line of skippedTiers) printLine(line)
+  for (const line of lines) printLine(line)
   if (!stop.aborted) return total
   printLine('stopped before the end')
   return add(total, { ...NOTHING, failed: 1 })
 }
 
-/** The tiers named by `--only a,b` or `--only a --only b`; undefined when the command line makes no sense. */
-export function parseOnly(flags: readonly string[]): readonly string[] | undefined {
-  const known = [CHECK, ...TIERS.map((tier) => tier.name)]
-  const only: string[] = []
-  for (let index = 0; index < flags.length; index += 1) {
-    const flag = flags[index] ?? ''
-    const value = flag.startsWith('--only=')
-      ? flag.slice('--only='.length)
-      : flag === '--only'
-        ? flags[++index]
-        : undefined
-    const names = value?.split(',') ?? []
-    if (names.length === 0 || names.some((name) => !known.includes(name))) return undefined
-    only.push(...names)
+const NAMES: readonly string[] = [CHECK, ...TIERS.map((tier) => tier.name)]
+
+/** Reads `--only a,b`, which can be given more than once, and `--skip-unavailable`; undefined when the command line
+ *  makes no sense. */
+export function parseSelection(flags: readonly string[]): Selection | undefined {
+  try {
+    const { values } = parseArgs({
+      args: [...flags],
+      options: {
+        only: { type: 'string', multiple: true, default: [] },
+        'skip-unavailable': { type: 'boolean', default: false },
+      },
+    })
+    const only = values.only.flatMap((names) => names.split(','))
+    return only.every((name) => NAMES.includes(name)) ? { only, canSkip: values['skip-unavailable'] } : undefined
+  } catch {
+    return undefined // an unknown flag, or one without its value
   }
-  return only
 }
 
 if (import.meta.main) {
-  const only = parseOnly(processArguments())
-  if (only === undefined) {
-    printErrorLine(`usage: npm test -- [--only ${[CHECK, ...TIERS.map((tier) => tier.name)].join('|')}]...`)
+  const selection = parseSelection(processArguments())
+  if (selection === undefined) {
+    printErrorLine(`usage: npm test -- [--only ${NAMES.join('|')}]... [--skip-unavailable]`)
     setExitCode(2)
   } else {
-    const total = await runSuite(only, stopSignal())
+    const total = await runSuite(selection, stopSignal())
     printLine(summary(total))
     setExitCode(total.failed === 0 ? 0 : 1)
   }

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
-import { add, parseOnly, type Report, summary, tallyOf } from '../../tools/test.ts'
+import { add, chooseTiers, parseSelection, type Report, summary, tallyOf } from '../../tools/test.ts'
+import { type Tier, TIERS } from '../../tools/tiers.ts'
 
 const report = (counts: Partial<Report>): Report => ({
   numPassedTests: 0,
@@ -26,7 +27,14 @@ it.each([
     '3 passed, 1 failed, 0 skipped',
   ],
   ['an error outside every test', report({ numPassedTests: 3 }), false, '3 passed, 1 failed, 0 skipped'],
+  [
+    'a file without tests',
+    report({ numPassedTests: 3, testResults: [{ status: 'passed', assertionResults: [] }] }),
+    true,
+    '3 passed, 1 failed, 0 skipped',
+  ],
   ['no report at all', undefined, false, '0 passed, 1 failed, 0 skipped'],
+  ['no report of a run that ended well', undefined, true, '0 passed, 1 failed, 0 skipped'],
 ])('counts %s', (_name, given, isExitClean, expected) => expect(summary(tallyOf(given, isExitClean))).toBe(expected))
 
 it('sums tiers', () =>
@@ -36,14 +44,52 @@ it('sums tiers', () =>
     skipped: 33,
   }))
 
+const tier = (name: string, missing?: string, isOptIn = false): Tier => {
+  const [some] = TIERS
+  if (some === undefined) throw new Error('there are no tiers')
+  return { ...some, name, isOptIn, missing: async () => missing }
+}
+const TIERS_GIVEN = [tier('one'), tier('two', 'no two here'), tier('three', undefined, true), tier('four', 'no', true)]
+
 it.each([
-  [[], []],
-  [['--only', 'unit'], ['unit']],
   [
-    ['--only=unit,database', '--only', 'cluster'],
-    ['unit', 'database', 'cluster'],
+    'all that can run, and counts what cannot as skipped',
+    { only: [], canSkip: false },
+    ['one'],
+    [/^tier two skipped: no two here$/, /^tier three runs when asked for: /, /^tier four runs when asked for: /],
+    '0 passed, 0 failed, 1 skipped',
+  ],
+  [
+    'one by its name, and fails where it cannot run',
+    { only: ['two', 'three'], canSkip: false },
+    ['three'],
+    [/^tier two cannot run: no two here$/],
+    '0 passed, 1 failed, 0 skipped',
+  ],
+  [
+    'one by its name, and skips it where that is allowed',
+    { only: ['three', 'four'], canSkip: true },
+    ['three'],
+    [/^tier four skipped: no$/],
+    '0 passed, 0 failed, 1 skipped',
+  ],
+])('runs %s', async (_what, selection, names, lines, sum) => {
+  const chosen = await chooseTiers(TIERS_GIVEN, selection)
+  expect(chosen.run.map(({ name }) => name)).toEqual(names)
+  expect(chosen.lines).toEqual(lines.map((line) => expect.stringMatching(line)))
+  expect(summary(chosen.tally)).toBe(sum)
+})
+
+it.each([
+  [[], { only: [], canSkip: false }],
+  [['--only', 'unit'], { only: ['unit'], canSkip: false }],
+  [
+    ['--only=unit,database', '--only', 'cluster', '--skip-unavailable'],
+    { only: ['unit', 'database', 'cluster'], canSkip: true },
   ],
   [['--only', 'nonsense'], undefined],
   [['--only'], undefined],
+  [['--only='], undefined],
+  [['unit'], undefined],
   [['--watch'], undefined],
-])('reads the command line %j', (flags, expected) => expect(parseOnly(flags)).toEqual(expected))
+])('reads the command line %j', (flags, expected) => expect(parseSelection(flags)).toEqual(expected))
