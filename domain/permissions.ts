@@ -48,7 +48,9 @@ export const SUPPORT_PERMISSIONS: Readonly<Record<SupportMode, readonly Permissi
 export const STAFF_ROLES = ['support', 'finance', 'operations'] as const
 export type StaffRole = (typeof STAFF_ROLES)[number]
 
-/** Whether one of the held roles is the wanted one; operations may do everything, and everybody of the staff may read.
- */
-export const hasStaffRole = (held: readonly StaffRole[], wanted: StaffRole): boolean =>
-  held.includes('operations') || held.includes(wanted)
+/** What a route asks of the staff: one role, or any of them. */
+export type StaffRule = StaffRole | 'any'
+
+/** Whether one of the held roles is the wanted one; operations may do everything. */
+export const hasStaffRole = (held: readonly StaffRole[], wanted: StaffRule): boolean =>
+  wanted === 'any' ? held.length > 0 : held.includes('operations') || held.includes(wanted)

@@ -105,16 +105,16 @@ interface Found {
  *  not touch the account's servers. */
 async function find({ caches, store, requireAccess }: Parts, { caller, params: { id } }: OnServer): Promise<Found> {
   const known = caches.of(Server).by(NAME_INDEX, id)
+  const { namespace = '' } = (known.length === 1 ? known[0]?.metadata : undefined) ?? {}
+  const accountId = accountOfNamespace(namespace)
+  // Who may not touch every account's servers is not told which ids there are.
+  await requireAccess(caller, { verb: 'update', resource: 'servers' }, accountId === undefined ? undefined : namespace)
   if (known.length > 1)
     throw conflict(
       'state_not_allowed',
       'Several accounts have a server of this name. Use kubectl in the namespace of its account.',
       { resource: { type: 'server', id } },
     )
-  const { namespace = '' } = known[0]?.metadata ?? {}
-  const accountId = accountOfNamespace(namespace)
-  // Who may not touch every account's servers is not told which ids there are.
-  await requireAccess(caller, { verb: 'update', resource: 'servers' }, accountId === undefined ? undefined : namespace)
   if (accountId === undefined) throw notFound('server')
   const server = await store.get(Server, { namespace, name: id })
   if (server === undefined) throw notFound('server')

@@ -2,7 +2,7 @@
  *  The router, OpenAPI, MCP tools, CLI commands and the permission tests are projections of these values. */
 import { z } from 'zod'
 import type { OperationKind } from '../../domain/operations.ts'
-import type { Permission, StaffRole } from '../../domain/permissions.ts'
+import type { Permission, StaffRule } from '../../domain/permissions.ts'
 
 export type Credential = 'token' | 'session' | 'public' | 'operator'
 
@@ -41,8 +41,8 @@ export interface Route<
   readonly credentials: readonly Credential[]
   /** Null for public routes. */
   readonly permission: Permission | null
-  /** What a member of the staff must hold; null for customer routes and for every operator. */
-  readonly staffRole: StaffRole | null
+  /** What a member of the staff must hold; null for customer routes, and where the public may call. */
+  readonly staffRole: StaffRule | null
   /** What decides instead of the staff role for a token of the management cluster; null where that has a staff role
    *  too. */
   readonly access: OperatorAccess | null
@@ -82,11 +82,31 @@ export interface Route<
   readonly budget: 'requests' | 'operation_reads' | 'mcp' | 'console' | 'none'
 }
 
-type RouteInput<Params extends z.ZodType, Query extends z.ZodType, Body extends z.ZodType> = Pick<
-  Route,
-  'id' | 'method' | 'path' | 'area' | 'summary' | 'permission' | 'answers'
-> &
-  Partial<Omit<Route, 'params' | 'query' | 'body'>> & {
+/** Who may call. A route of the operator listener without a staff role, or one for customers without a permission that
+ *  does not say which credentials are enough, does not compile. */
+type AccessRule =
+  | { readonly audience?: 'customer'; readonly permission: Permission; readonly credentials?: readonly Credential[] }
+  | {
+      readonly audience?: 'customer'
+      readonly permission: null
+      readonly credentials: readonly ['public'] | readonly ['session', 'public'] | readonly ['session' | 'token']
+    }
+  | {
+      readonly audience: 'operator'
+      readonly permission: null
+      readonly credentials: readonly ['public'] | readonly ['operator', 'public']
+    }
+  | {
+      readonly audience: 'operator'
+      readonly permission: null
+      readonly credentials: readonly ['operator']
+      readonly staffRole: StaffRule
+      readonly access?: OperatorAccess
+    }
+
+type RouteInput<Params extends z.ZodType, Query extends z.ZodType, Body extends z.ZodType> = AccessRule &
+  Pick<Route, 'id' | 'method' | 'path' | 'area' | 'summary' | 'answers'> &
+  Partial<Omit<Route, 'params' | 'query' | 'body' | keyof AccessRule | 'credentials' | 'staffRole' | 'access'>> & {
     readonly params?: Params
     readonly query?: Query
     readonly body?: Body

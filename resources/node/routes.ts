@@ -111,7 +111,13 @@ const CpuPool = Rack.nullable()
 const AccountId = z.uuid().nullable()
 const NodeEnvelope = z.strictObject({ node: NodeView })
 
-const reading = { area: AREA, audience: 'operator', credentials: ['operator'], permission: null } as const
+const reading = {
+  area: AREA,
+  audience: 'operator',
+  credentials: ['operator'],
+  permission: null,
+  staffRole: 'any',
+} as const
 const changing = { ...reading, staffRole: 'operations' } as const
 const access = (verb: 'get' | 'list' | 'create' | 'update' | 'delete') =>
   ({ verb, resource: 'nodes', scope: 'cluster' }) as const

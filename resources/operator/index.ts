@@ -7,7 +7,13 @@ import { completeListOf, Cursor, DateTime, Id, Limit, pageOf, ZoneName } from '.
 
 const AREA = "The platform's own control plane, operations, capacity"
 const ById = z.strictObject({ id: Id })
-const reading = { area: AREA, audience: 'operator', credentials: ['operator'], permission: null } as const
+const reading = {
+  area: AREA,
+  audience: 'operator',
+  credentials: ['operator'],
+  permission: null,
+  staffRole: 'any',
+} as const
 const changing = { ...reading, staffRole: 'operations' } as const
 const access = (verb: 'get' | 'list' | 'update', resource: 'operations' | 'zones') =>
   ({ verb, resource, scope: 'cluster' }) as const

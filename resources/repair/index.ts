@@ -27,7 +27,7 @@ export const fenceNode = route({
   method: 'POST',
   path: '/v1/operator/nodes/{id}/fence',
   summary: 'Prove that nothing runs on a node any more',
-  access: { verb: 'update', resource: 'nodes', scope: 'cluster' },
+  access: { verb: 'update', resource: 'nodes', scope: 'cluster' } as const,
   description:
     'Its servers live elsewhere from then on. auto climbs the ladder: its power is cut and seen to be off twice, ' +
     'its shared storage acknowledges that it serves it no more, or two of the staff attest it; what brings no ' +

@@ -1,6 +1,6 @@
 /** Staff: their own sign-in, and what they do with accounts and people. Served on the operator listener only. */
 import { z } from 'zod'
-import { STAFF_ROLES, type StaffRole, SUPPORT_MODES } from '../../domain/permissions.ts'
+import { STAFF_ROLES, type StaffRule, SUPPORT_MODES } from '../../domain/permissions.ts'
 import { AuditIntegrity } from '../audit/index.ts'
 import { Credit } from '../credit/index.ts'
 import { route } from '../define.ts'
@@ -89,9 +89,8 @@ const UserParams = z.strictObject({ user_id: z.string().max(253) })
 const IdParams = z.strictObject({ id: z.string().max(253) })
 const Cents = z.int().min(1).max(1_000_000_000)
 
-const by = <const R extends StaffRole>(staffRole: R) =>
+const by = <const R extends StaffRule>(staffRole: R) =>
   ({ area: AREA, audience: 'operator', credentials: ['operator'], permission: null, staffRole }) as const
-const anyone = { area: AREA, audience: 'operator', credentials: ['operator'], permission: null } as const
 const signIn = {
   area: SIGN_IN_AREA,
   audience: 'operator',
@@ -141,6 +140,7 @@ export const getCurrentStaff = route({
   audience: 'operator',
   credentials: ['operator'],
   permission: null,
+  staffRole: 'any',
   id: 'get_current_staff',
   method: 'GET',
   path: '/v1/admin/auth/me',
@@ -150,7 +150,7 @@ export const getCurrentStaff = route({
 })
 
 export const listAccountsAsStaff = route({
-  ...anyone,
+  ...by('any'),
   id: 'list_accounts_as_staff',
   method: 'GET',
   path: '/v1/admin/accounts',
@@ -164,7 +164,7 @@ export const listAccountsAsStaff = route({
   refuses: [400],
 })
 export const getAccountAsStaff = route({
-  ...anyone,
+  ...by('any'),
   id: 'get_account_as_staff',
   method: 'GET',
   path: '/v1/admin/accounts/{account_id}',

@@ -6,9 +6,13 @@ import { beforeAll, expect, test } from 'vitest'
 import { createSealing } from '../../apiserver/identity/sealing.ts'
 import { formatToken } from '../../apiserver/identity/token-format.ts'
 import { createToken } from '../../db/identity/tokens.ts'
+import { ADMIN, openCore } from '../../embedded/kubernetes/core/core.ts'
+import { memoryStorage } from '../../embedded/kubernetes/storage/memory.ts'
 import type { Permission, TokenScope } from '../../domain/permissions.ts'
 import { createPipeline, requestDurations } from '../../kit/http/pipeline.ts'
 import type { Route } from '../../kit/http/route.ts'
+import type { Transport } from '../../kit/kube/transport.ts'
+import { systemClock } from '../../kit/sys/clock.ts'
 import { silentLog } from '../../kit/sys/log.ts'
 import { openRegistry } from '../../kit/sys/metrics.ts'
 import { newBase62, newUuid, systemRandom } from '../../kit/sys/random.ts'
@@ -35,10 +39,12 @@ const SCOPES: readonly TokenScope[] = ['read', 'read_write', ...HELD['owner']!.m
 
 interface Asker {
   readonly name: string
-  readonly kind: 'nobody' | 'session' | 'token' | 'support' | 'staff'
+  readonly kind: 'nobody' | 'session' | 'token' | 'support' | 'staff' | 'cluster'
   readonly held: readonly Permission[]
   readonly isReadOnly: boolean
   readonly staffRole?: string
+  /** Of a token of the management cluster: what it may do with which kinds, as `verb resource`. */
+  readonly rights?: readonly string[]
   readonly headers: Readonly<Record<string, string>>
 }
 
@@ -47,7 +53,8 @@ let ask: (route: Route, asker: Asker) => Promise<number>
 
 beforeAll(async () => {
   const { db } = database
-  const harness = await openHarness(db)
+  const cluster = await openCluster()
+  const harness = await openHarness(db, { kubernetes: cluster.serve })
   const { clock, identity } = harness
   const pipelineOf = (audience: 'customer' | 'operator') =>
     createPipeline({
@@ -215,7 +222,61 @@ beforeAll(async () => {
       },
     })
   }
+  const asCluster = { kind: 'cluster', held: [], isReadOnly: false } as const
+  for (const role of ['support', 'finance', 'operations']) {
+    await cluster.grant(`staff-${role}`, { resources: ['staffroles'], resourceNames: [role], verbs: ['use'] })
+    const headers = bearer(`staff-${role}`)
+    askers.push({ ...asCluster, name: `cluster token, staff ${role}`, staffRole: role, rights: [], headers })
+  }
+  await cluster.grant('reader', { resources: ['nodes', 'publicpools'], verbs: ['get', 'list'] })
+  askers.push(
+    { ...asCluster, name: 'cluster token without rights', rights: [], headers: bearer('nobody') },
+    {
+      ...asCluster,
+      name: 'cluster token that reads nodes and pools',
+      rights: ['get nodes', 'list nodes', 'get publicpools', 'list publicpools'],
+      headers: bearer('reader'),
+    },
+  )
 })
+const bearer = (user: string) => ({ authorization: `Bearer ${user}` })
+
+/** A management cluster whose tokens are the names of their users. */
+async function openCluster() {
+  const core = await openCore({
+    clock: systemClock,
+    random: systemRandom,
+    log: silentLog,
+    storage: memoryStorage(),
+    authenticate: (token) =>
+      token.startsWith('svccloud_') ? undefined : { name: token, groups: ['system:authenticated'] },
+  })
+  const serve: Transport = (request) => core.handle(request, ADMIN)
+  const post = async (plural: string, object: object) => {
+    const { status } = await serve({
+      method: 'POST',
+      path: `/apis/rbac.authorization.k8s.io/v1/${plural}`,
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(object),
+    })
+    if (status !== 201) throw new Error(`a right was not granted: ${status}`)
+  }
+  return {
+    serve,
+    /** The user may do so with kinds of the platform. */
+    async grant(user: string, rule: object): Promise<void> {
+      const apiGroup = 'rbac.authorization.k8s.io'
+      const named = { apiVersion: `${apiGroup}/v1`, metadata: { name: user } }
+      await post('clusterroles', { ...named, kind: 'ClusterRole', rules: [{ apiGroups: ['svccloud.dev'], ...rule }] })
+      await post('clusterrolebindings', {
+        ...named,
+        kind: 'ClusterRoleBinding',
+        roleRef: { apiGroup, kind: 'ClusterRole', name: user },
+        subjects: [{ apiGroup, kind: 'User', name: user }],
+      })
+    },
+  }
+}
 
 /** What the contract says; 'through' is anything that the pipeline asks after it knows that the caller may. */
 function expected(route: Route, asker: Asker): 401 | 403 | 'through' {
@@ -223,11 +284,19 @@ function expected(route: Route, asker: Asker): 401 | 403 | 'through' {
   if (takes('public') && route.credentials.length === 1) return 'through'
   if (route.audience === 'operator') {
     if (asker.kind === 'token') return 401
-    if (asker.kind !== 'staff') return takes('public') ? 'through' : 401
-    return route.staffRole === null || asker.staffRole === 'operations' || asker.staffRole === route.staffRole
-      ? 'through'
-      : 403
+    if (asker.kind !== 'staff' && asker.kind !== 'cluster') return takes('public') ? 'through' : 401
+    if (takes('public')) return 'through'
+    if (asker.kind === 'cluster' && route.access !== null) {
+      // The handler finds out whose the target is and asks for that account.
+      if (route.access.scope === 'account') return 'through'
+      return asker.rights?.includes(`${route.access.verb} ${route.access.resource}`) === true ? 'through' : 403
+    }
+    const { staffRole } = asker
+    if (staffRole === undefined) return 403
+    return route.staffRole === 'any' || staffRole === 'operations' || staffRole === route.staffRole ? 'through' : 403
   }
+  // A bearer token that is not one of ours is refused where any credential is looked at.
+  if (asker.kind === 'cluster') return 401
   if (asker.kind === 'nobody' || asker.kind === 'staff') return takes('public') ? 'through' : 401
   if (!takes(asker.kind === 'token' ? 'token' : 'session')) return 403
   if (asker.kind === 'support' && route.isRefusedToSupport) return 403

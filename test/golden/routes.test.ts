@@ -44,3 +44,37 @@ test('what is built stays built, with its method, path and permission', async ()
   if (environment()['UPDATE'] === '1') await writeFile(builtFile, `${lines.join('\n')}\n`)
   else expect(lines, 'a new route: run with UPDATE=1').toEqual(kept)
 })
+
+/** Written out: what is let through without a permission or a staff role is decided here, and nowhere by forgetting. */
+const UNGUARDED = [
+  'customer accept_invitation public',
+  'customer confirm_email_verification public',
+  'customer confirm_password_reset public',
+  'customer end_impersonation session',
+  'customer finish_identity_provider_login public',
+  'customer finish_identity_provider_login_at_provider public',
+  'customer finish_login_second_factor_setup public',
+  'customer get_current_user session',
+  'customer get_identity_provider_status public',
+  'customer log_in public',
+  'customer log_out session,public',
+  'customer look_up_invitation public',
+  'customer redeem_support_handoff public',
+  'customer request_password_reset public',
+  'customer send_mcp_message token',
+  'customer sign_up public',
+  'customer start_identity_provider_login public',
+  'customer start_identity_provider_signup public',
+  'customer start_login_second_factor_setup public',
+  'customer verify_login_second_factor public',
+  'operator log_in_staff public',
+  'operator log_out_staff operator,public',
+  'operator verify_staff_second_factor public',
+]
+
+test('only these routes ask for neither a permission nor a staff role', () => {
+  const unguarded = ROUTES.filter((route) => route.permission === null && route.staffRole === null)
+  expect(unguarded.map((route) => `${route.audience} ${route.id} ${route.credentials.join()}`).sort()).toEqual(
+    UNGUARDED,
+  )
+})

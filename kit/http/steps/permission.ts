@@ -23,7 +23,7 @@ export const checkOperator: StepMaker = ({ id, staffRole, access }, { requireAcc
     if (caller.kind === 'operator' && caller.staff === undefined && access !== null)
       return access.scope === 'cluster' ? requireAccess?.(caller, access) : undefined
     if (staffRole !== null && (caller.kind !== 'operator' || !hasStaffRole(caller.roles, staffRole)))
-      throw forbidden(`This needs the staff role ${staffRole}.`)
+      throw forbidden(staffRole === 'any' ? 'This needs a staff role.' : `This needs the staff role ${staffRole}.`)
     return undefined
   }
 }

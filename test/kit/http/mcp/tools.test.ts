@@ -83,6 +83,7 @@ test('a route whose path and body share a name cannot be a tool', () => {
     area: '',
     summary: 'x',
     permission: null,
+    credentials: ['token'],
     params: z.strictObject({ id: z.string() }),
     body: z.strictObject({ id: z.string() }),
     answers: { 204: null },
