@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createStaff } from '../../../db/staff/staff.ts'
 import { mirrorNode } from '../../../db/placement/nodes.ts'
+import { Namespace } from '../../../kit/kube/object.ts'
 import { newUuid, systemRandom } from '../../../kit/sys/random.ts'
 import { accountNamespace } from '../../../resources/index.ts'
 import { Node, type NodeSpec, type NodeStatus } from '../../../resources/catalog/stored.ts'
@@ -321,6 +322,18 @@ describe('a server of a lost node', () => {
       expect((await cloud.operate('nora', 'POST', `/v1/operator/servers/${unknown}/${path}`, body)).status).toBe(403)
       expect((await olga('POST', `/servers/${unknown}/${path}`, body)).status).toBe(404)
     }
+  })
+  test('of whose name there are several is not told to who may not touch all of them', async () => {
+    const [spec, name] = [(await stored(await serverOn(cloud.node)))?.spec, 'twin']
+    if (spec === undefined) throw new Error('there is no server to copy')
+    for (const namespace of ['twin-1', 'twin-2'].map(accountNamespace)) {
+      await cloud.admin.create(Namespace, { metadata: { name: namespace }, spec: {} })
+      await cloud.admin.create(Server, { metadata: { namespace, name }, spec: { ...spec, hostname: name } })
+    }
+    const recover = async (user: string) =>
+      (await cloud.operate(user, 'POST', `/v1/operator/servers/${name}/recover`, {})).status
+    await expect.poll(() => recover('olga')).toBe(409)
+    expect(await recover('nora')).toBe(403)
   })
   test('is given up by the fencing of its own node, or by two people while the node is silent', async () => {
     await addNode(name, { state: 'unreachable' })
