@@ -102,3 +102,15 @@ export const verbsOf = (definition: Definition): readonly string[] =>
     : definition.isCustom
       ? ['delete', 'deletecollection', 'get', 'list', 'patch', 'create', 'update', 'watch']
       : ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch']
+
+const SUBRESOURCES: Readonly<Record<string, readonly string[]>> = {
+  '/namespaces': ['finalize'],
+  '/serviceaccounts': ['token'],
+}
+
+/** The paths below an object of the resource. */
+export const subresourcesOf = (definition: Definition): readonly string[] => [
+  ...(definition.hasStatus ? ['status'] : []),
+  ...(definition.scale ? ['scale'] : []),
+  ...(SUBRESOURCES[definition.storageKey] ?? []),
+]

@@ -1,13 +1,12 @@
 /** What clients read before anything else: versions, health, which resources exist, and their schemas. */
 import { createHash } from 'node:crypto'
 import { negotiate } from './accept.ts'
-import { groupVersionOf, verbsOf, type Definition } from './definition.ts'
+import { groupVersionOf, subresourcesOf, verbsOf, type Definition } from './definition.ts'
 import { json, type Answer, type Engine } from './engine.ts'
 import type { Json, JsonObject } from './json.ts'
 import { openApi } from './openapi.ts'
 import type { Request } from './request.ts'
 import { methodNotAllowed } from './status.ts'
-import { subresourcesOf } from './route.ts'
 
 /** The Kubernetes version whose behaviour this server follows. */
 export const KUBERNETES_VERSION = {

@@ -1,8 +1,7 @@
 /** From the method and the path to the handler. */
 import { authorize, authorizePath } from '../access/authorize.ts'
 import { requestToken, review } from '../access/reviews.ts'
-import type { Definition } from './definition.ts'
-import { verbsOf } from './definition.ts'
+import { type Definition, subresourcesOf, verbsOf } from './definition.ts'
 import { discovery } from './discovery.ts'
 import type { Answer, Engine } from './engine.ts'
 import type { User } from './object.ts'
@@ -45,17 +44,6 @@ export async function route(engine: Engine, request: Request, user: User): Promi
         },
       }
 }
-
-const SUBRESOURCES: Readonly<Record<string, readonly string[]>> = {
-  '/namespaces': ['finalize'],
-  '/serviceaccounts': ['token'],
-}
-
-export const subresourcesOf = (definition: Definition): readonly string[] => [
-  ...(definition.hasStatus ? ['status'] : []),
-  ...(definition.scale ? ['scale'] : []),
-  ...(SUBRESOURCES[definition.storageKey] ?? []),
-]
 
 function checkSubresource(definition: Definition, { name, subresource }: Target): void {
   if (subresource === '' || subresourcesOf(definition).includes(subresource)) return
