@@ -13,7 +13,7 @@ import { readKubeconfig, readServiceAccount } from '../kit/kube/kubeconfig.ts'
 import { systemClock } from '../kit/sys/clock.ts'
 import { type Logger, openLog } from '../kit/sys/log.ts'
 import { openRegistry } from '../kit/sys/metrics.ts'
-import { environment, exitProcess, onFatal, stopSignal, tellParent } from '../kit/sys/process.ts'
+import { environment, exitProcess, onFatal, stopSignal, sendToParent } from '../kit/sys/process.ts'
 import { newUuid, type Random, systemRandom } from '../kit/sys/random.ts'
 import { type AdmissionOptions, startAdmission } from './admission/start.ts'
 import type { Listener } from './admission/listener.ts'
@@ -168,7 +168,7 @@ async function run(settings: z.infer<typeof Environment>, log: Logger, stop: Abo
   const admission = stop.aborted ? undefined : await openAdmission(settings, { store, caches, db, clock, random, log })
   customerApi = app.customers
   const operatorUrl = `http://${hostInUrl(settings.SVCCLOUD_OPERATOR_HOST)}:${operator.port}`
-  tellParent({ ready: true, api_url: apiUrl, operator_url: operatorUrl, metrics_url: `${operatorUrl}/metrics` })
+  sendToParent({ ready: true, api_url: apiUrl, operator_url: operatorUrl, metrics_url: `${operatorUrl}/metrics` })
   log.info('ready', { port: customers.port, operator_port: operator.port })
 
   await aborted(stop)

@@ -106,7 +106,7 @@ async function start(cloud: Cloud) {
   const filledSeconds = since()
   const running = runControllers(controllers, parts, stop.signal)
   const turns = async () =>
-    (await metrics.turns.get()).values
+    (await metrics.reconciles.get()).values
       .filter(({ labels }) => labels.controller === 'server')
       .reduce((sum, { value }) => sum + value, 0)
   while ((await turns()) < SERVERS) await clock.sleep(POLL_MILLISECONDS)

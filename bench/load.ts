@@ -4,7 +4,7 @@
  *  `loadFrom`. */
 import { fork } from 'node:child_process'
 import { Agent, request } from 'undici'
-import { onParentMessage, tellParent } from '../kit/sys/process.ts'
+import { onParentMessage, sendToParent } from '../kit/sys/process.ts'
 import { closedLoop } from './runner.ts'
 
 interface Order {
@@ -46,6 +46,6 @@ if (import.meta.main) {
       await body.arrayBuffer()
       if (statusCode !== 200) failures += 1
     }
-    void closedLoop(clients, seconds, get).then((done) => tellParent({ ...done, failures }))
+    void closedLoop(clients, seconds, get).then((done) => sendToParent({ ...done, failures }))
   })
 }

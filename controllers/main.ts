@@ -16,7 +16,7 @@ import { openControllerMetrics } from '../kit/reconcile/metrics.ts'
 import { systemClock } from '../kit/sys/clock.ts'
 import { type Logger, openLog } from '../kit/sys/log.ts'
 import { openRegistry } from '../kit/sys/metrics.ts'
-import { environment, exitProcess, onFatal, stopSignal, tellParent } from '../kit/sys/process.ts'
+import { environment, exitProcess, onFatal, stopSignal, sendToParent } from '../kit/sys/process.ts'
 import { newUuid, systemRandom } from '../kit/sys/random.ts'
 import { SYSTEM_NAMESPACE } from '../resources/labels.ts'
 import { Operation } from '../resources/operation/index.ts'
@@ -128,7 +128,7 @@ async function run(settings: z.infer<typeof Environment>, log: Logger, stop: Abo
     metrics: registry,
     missing,
   })
-  tellParent({ ready: true, metrics_url: `${probes.url}/metrics` })
+  sendToParent({ ready: true, metrics_url: `${probes.url}/metrics` })
 
   const { SVCCLOUD_IDENTITY: identity = newUuid(random), SVCCLOUD_ENDED_IDENTITY: endedIdentity } = settings
   const election = {

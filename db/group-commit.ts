@@ -4,7 +4,7 @@
  *  Whoever waits is
  *  answered after the commit, so that nothing is promised that a power cut could take back. */
 import type { Transaction } from 'kysely'
-import { type Asked, inBatches } from '../kit/sys/batches.ts'
+import { type PendingItem, inBatches } from '../kit/sys/batches.ts'
 import { databaseUnavailable } from './failures.ts'
 import type { Database } from './open.ts'
 import type { Tables } from './tables.ts'
@@ -22,7 +22,7 @@ export function openGroupCommit<Item, Result>(
   db: Database,
   work: (tx: Transaction<Tables>, items: readonly Item[]) => Promise<readonly Result[]>,
 ): GroupCommit<Item, Result> {
-  async function commit(group: readonly Asked<Item, Result>[]): Promise<void> {
+  async function commit(group: readonly PendingItem<Item, Result>[]): Promise<void> {
     try {
       const results = await db.transaction().execute((tx) =>
         work(

@@ -2,7 +2,7 @@
  *  as last time). */
 import { systemClock } from '../kit/sys/clock.ts'
 import { openLog } from '../kit/sys/log.ts'
-import { environment, exitProcess, onFatal, stopSignal, tellParent } from '../kit/sys/process.ts'
+import { environment, exitProcess, onFatal, stopSignal, sendToParent } from '../kit/sys/process.ts'
 import { systemRandom } from '../kit/sys/random.ts'
 import { startPostgres } from './postgres.ts'
 
@@ -20,7 +20,7 @@ const postgres = await startPostgres({
   random: systemRandom,
   log,
 })
-tellParent({ ready: true, url: postgres.url, port: postgres.port })
+sendToParent({ ready: true, url: postgres.url, port: postgres.port })
 
 const asked = new Promise<'asked'>((resolve) =>
   stop.aborted ? resolve('asked') : stop.addEventListener('abort', () => resolve('asked'), { once: true }),

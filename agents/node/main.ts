@@ -23,7 +23,7 @@ import { systemClock as clock } from '../../kit/sys/clock.ts'
 import { writeDurably } from '../../kit/sys/durable-file.ts'
 import { openLog } from '../../kit/sys/log.ts'
 import { openRegistry } from '../../kit/sys/metrics.ts'
-import { environment, exitProcess, onFatal, printErrorLine, stopSignal, tellParent } from '../../kit/sys/process.ts'
+import { environment, exitProcess, onFatal, printErrorLine, stopSignal, sendToParent } from '../../kit/sys/process.ts'
 import { systemRandom as random } from '../../kit/sys/random.ts'
 import { nodeNamespace } from '../../resources/instance/index.ts'
 import { hostCapacity, bootId as readBootId } from './host.ts'
@@ -193,7 +193,7 @@ const metadataPort = host.features.includes(NETWORK_FEATURES.public)
   : undefined
 const running = agent.run(stop)
 while (!stop.aborted && agent.missing().length > 0) await clock.sleep(READY_POLL_MILLISECONDS, stop)
-if (!stop.aborted) tellParent({ ready: true, url: listener.url, metrics_url: `${probes.url}/metrics` })
+if (!stop.aborted) sendToParent({ ready: true, url: listener.url, metrics_url: `${probes.url}/metrics` })
 await Promise.all([running, metadataPort])
 
 if (settings.SVCCLOUD_STOP_GUESTS) await stopGuests(host.hypervisor, clock, log)

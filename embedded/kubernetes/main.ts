@@ -3,7 +3,7 @@
  *  SVCCLOUD_LOG_LEVEL (info). Tells its parent `{ready, url, port, kubeconfig, ca_certificate}` when it serves. */
 import { systemClock } from '../../kit/sys/clock.ts'
 import { openLog } from '../../kit/sys/log.ts'
-import { environment, exitProcess, onFatal, printErrorLine, stopSignal, tellParent } from '../../kit/sys/process.ts'
+import { environment, exitProcess, onFatal, printErrorLine, stopSignal, sendToParent } from '../../kit/sys/process.ts'
 import { systemRandom } from '../../kit/sys/random.ts'
 import { startServer } from './server/serve.ts'
 import { FolderLocked, LogDamaged } from './storage/log.ts'
@@ -39,7 +39,7 @@ try {
     onStorageFailure,
   })
   log.info('serving', { url: server.url })
-  tellParent({
+  sendToParent({
     ready: true,
     url: server.url,
     port: server.port,

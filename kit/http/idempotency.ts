@@ -1,11 +1,11 @@
 /** Requests that may be sent again without being done again: a POST with an Idempotency-Key is carried out once for
- *  each key of an
- *  account. What it answered is answered again; what refused it changed nothing, so the key is free again. */
+ *  each key of an account. What it answered is answered again; what refused it changed nothing, so the key is free
+ *  again. */
 import { createHash } from 'node:crypto'
 import { badField, conflict, Problem } from '../../domain/problem.ts'
 import { isUuid } from '../../domain/uuid.ts'
 import type { HttpResponse } from './exchange.ts'
-import { isSignedIn, type Passage } from './passage.ts'
+import { isSignedIn, type StepContext } from './step.ts'
 import { API_HEADERS } from './render.ts'
 import type { Route } from './route.ts'
 
@@ -30,8 +30,8 @@ export interface IdempotencyKeys {
 
 const HEADER = 'idempotency-key'
 
-/** Sessions are for people, whose routes show secrets that must not be kept: only routes that programs call take keys.
- */
+/** Sessions are for people, whose routes show secrets that must not be kept: only routes that programs call take
+ *  keys. */
 export const takesIdempotencyKey = (route: Route): boolean =>
   route.method === 'POST' &&
   route.credentials.includes('token') &&
@@ -39,7 +39,7 @@ export const takesIdempotencyKey = (route: Route): boolean =>
   route.budget !== 'console'
 
 /** The key of the request; undefined where none was sent or none is taken. Throws a Problem (400). */
-export function idempotencyKeyOf({ route, request, caller }: Passage): KeyOf | undefined {
+export function idempotencyKeyOf({ route, request, caller }: StepContext): KeyOf | undefined {
   const key = request.header(HEADER)
   if (key === undefined || !takesIdempotencyKey(route) || !isSignedIn(caller)) return undefined
   if (!isUuid(key)) throw badField('Idempotency-Key', 'must be a UUID')
@@ -58,10 +58,10 @@ export interface Once {
  *  the key, 409 while the first one is open. */
 export async function once(
   { keys, key, now, isRefusal }: Once,
-  passage: Passage,
+  context: StepContext,
   carryOut: () => Promise<HttpResponse>,
 ): Promise<HttpResponse> {
-  const hash = hashOf(passage)
+  const hash = hashOf(context)
   const known = await keys.take(key, hash, now)
   if (known.is !== 'new' && known.hash !== hash)
     throw new Problem(422, 'This Idempotency-Key was used for another request.', { reason: 'idempotency_key_reused' })
@@ -76,7 +76,7 @@ export async function once(
       status: known.status,
       headers: {
         ...API_HEADERS,
-        ...passage.headers,
+        ...context.headers,
         ...(known.body === '' ? {} : { 'content-type': 'application/json' }),
         'idempotent-replayed': 'true',
       },
@@ -96,7 +96,7 @@ export async function once(
   return response
 }
 
-const hashOf = ({ route, params, query, body }: Passage): string =>
+const hashOf = ({ route, params, query, body }: StepContext): string =>
   createHash('sha256')
     .update(JSON.stringify([route.id, params, query, body]))
     .digest('hex')

@@ -1,7 +1,6 @@
 /** Examples of answers, put together from their schemas: a field that has a value by its name shows that, others show
- *  what their schema
- *  says of them. So every answer has a valid example, and that of a new noun needs nothing but values for its new
- *  words. */
+ *  what their schema says of them. So every answer has a valid example, and that of a new noun needs nothing but values
+ *  for its new words. */
 import type { OpenApiDocument } from './openapi.ts'
 
 /** The parts of JSON Schema that tell what a value looks like. */

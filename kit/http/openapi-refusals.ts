@@ -1,5 +1,5 @@
-/** Refusals as the document shows them: each status is one shared response with the service's own words as its example.
- */
+/** Refusals as the document shows them: each status is one shared response with the service's own words as its
+ *  example. */
 import { z } from 'zod'
 import type { ZodOpenApiResponseObject } from 'zod-openapi'
 import {

@@ -111,8 +111,10 @@ const IDEMPOTENCY_HEADER = z.object({
 const sentence = (text: string): string => (/[.!?]$/.test(text) ? text : `${text}.`)
 
 /** Where the operations of an area are: the first parts of their paths. */
-const placesOf = (routes: readonly Route[]): string =>
-  `Under ${[...new Set(routes.map(({ path }) => /^(\/v1\/(admin\/)?)?[^/]+\/?/.exec(path)?.[0].replace(/\/$/, '') ?? path))].join(', ')}.`
+const placesOf = (routes: readonly Route[]): string => {
+  const folders = routes.map(({ path }) => /^(\/v1\/(admin\/)?)?[^/]+\/?/.exec(path)?.[0].replace(/\/$/, '') ?? path)
+  return `Under ${[...new Set(folders)].join(', ')}.`
+}
 
 function operationOf(route: Route, example: object | undefined): ZodOpenApiOperationObject {
   const requestParams = {

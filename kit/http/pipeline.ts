@@ -1,6 +1,5 @@
 /** The way of every API request: match, the steps that its route switches on, handler, response; then one log line and
- *  one
- *  measurement. The order of the steps is the order of refusals. */
+ *  one measurement. The order of the steps is the order of refusals. */
 import { type Problem, Problem as ProblemError } from '../../domain/problem.ts'
 import type { Logger } from '../sys/log.ts'
 import { Histogram, type Registry } from '../sys/metrics.ts'
@@ -12,7 +11,7 @@ import type { HttpRequest, HttpResponse, HttpService } from './exchange.ts'
 import { factsReader } from './facts.ts'
 import { type IdempotencyKeys, idempotencyKeyOf, once } from './idempotency.ts'
 import { compileMatcher } from './match.ts'
-import { isSignedIn, isUnsafe, type Passage, type Step, type StepMaker, type StepParts } from './passage.ts'
+import { isSignedIn, isUnsafe, type StepContext, type Step, type StepMaker, type StepParts } from './step.ts'
 import { createBuckets } from './rates.ts'
 import { renderAnswer, renderProblem, toProblem } from './render.ts'
 import type { Route } from './route.ts'
@@ -135,7 +134,7 @@ export function createPipeline(options: PipelineOptions): HttpService {
       })
     }
     const { target } = found
-    const passage: Passage = {
+    const context: StepContext = {
       route: target.route,
       incoming,
       request,
@@ -147,57 +146,57 @@ export function createPipeline(options: PipelineOptions): HttpService {
       body: null,
       headers: { ...headers, ...deprecationHeaders(target.route) },
     }
-    const response = await answer(target, passage, options)
-    return report(response, { incoming, request, startedAt, operationId: target.route.id, caller: passage.caller })
+    const response = await answer(target, context, options)
+    return report(response, { incoming, request, startedAt, operationId: target.route.id, caller: context.caller })
   }
 }
 
 async function answer(
   { route, steps, handle }: Compiled,
-  passage: Passage,
+  context: StepContext,
   options: PipelineOptions,
 ): Promise<HttpResponse> {
   try {
     for (const step of steps) {
-      const pending = step(passage)
+      const pending = step(context)
       if (pending !== undefined) await pending
     }
-    const { caller, params, query, body, request } = passage
+    const { caller, params, query, body, request } = context
     const now = options.clock.now()
     const carryOut = async () => {
       // parsed by this route's schemas
       const given = await handle({ route, caller, params, query, body, request, now } as Call)
       if (options.checkAnswers) checkAnswer(route, given)
-      return renderAnswer(given, route, { headers: passage.headers, isSecure: options.isSecure })
+      return renderAnswer(given, route, { headers: context.headers, isSecure: options.isSecure })
     }
     const { idempotencyKeys: keys } = options
-    const key = keys === undefined ? undefined : idempotencyKeyOf(passage)
+    const key = keys === undefined ? undefined : idempotencyKeyOf(context)
     // An outage may come after the change was made: only a refusal frees the key.
     return keys === undefined || key === undefined
       ? await carryOut()
       : await once(
           { keys, key, now, isRefusal: (error) => options.translate(error) instanceof ProblemError },
-          passage,
+          context,
           carryOut,
         )
   } catch (error) {
-    return renderProblem(await refuse(passage, options.translate(error), options), passage.headers)
+    return renderProblem(await refuse(context, options.translate(error), options), context.headers)
   }
 }
 
 /** The Problem that the caller gets. A refusal that cannot be written down becomes an outage: nothing goes by
  *  unrecorded. */
-async function refuse(passage: Passage, error: unknown, options: PipelineOptions): Promise<Problem> {
-  const { request } = passage
+async function refuse(context: StepContext, error: unknown, options: PipelineOptions): Promise<Problem> {
+  const { request } = context
   const problem = toProblem(error, request.requestId)
   if (problem.status >= 500 && problem.cause !== undefined) {
     options.log.error('request failed', {
       request_id: request.requestId,
-      operation_id: passage.route.id,
+      operation_id: context.route.id,
       error: problem.cause,
     })
   }
-  const refusal = refusalOf(passage, problem)
+  const refusal = refusalOf(context, problem)
   if (refusal === undefined) return problem
   try {
     await options.auditRefusal(refusal)
@@ -205,7 +204,7 @@ async function refuse(passage: Passage, error: unknown, options: PipelineOptions
   } catch (failure) {
     options.log.error('refusal not audited', {
       request_id: request.requestId,
-      operation_id: passage.route.id,
+      operation_id: context.route.id,
       error: failure,
     })
     return problem.status === 503 ? problem : toProblem(options.translate(failure), request.requestId)
@@ -214,7 +213,7 @@ async function refuse(passage: Passage, error: unknown, options: PipelineOptions
 
 const FAILED: readonly number[] = [402, 409, 422, 501, 503]
 
-function refusalOf({ route, caller, request, rawParams }: Passage, problem: Problem): Refusal | undefined {
+function refusalOf({ route, caller, request, rawParams }: StepContext, problem: Problem): Refusal | undefined {
   if (
     route.audit === null ||
     !(isSignedIn(caller) || caller.kind === 'operator') ||
@@ -245,7 +244,7 @@ function checkAnswer(route: Route, given: Answer): void {
     )
 }
 
-interface Outline {
+interface RequestSummary {
   readonly incoming: HttpRequest
   readonly request: RequestFacts
   readonly startedAt: number
@@ -258,16 +257,16 @@ function reporter({
   clock,
   log,
   durations,
-}: PipelineOptions): (response: HttpResponse, outline: Outline) => HttpResponse {
-  return (response, outline) => {
-    const { incoming, request, operationId, caller } = outline
+}: PipelineOptions): (response: HttpResponse, summary: RequestSummary) => HttpResponse {
+  return (response, summary) => {
+    const { incoming, request, operationId, caller } = summary
     const write = () =>
       log.info('request', {
         request_id: request.requestId,
         operation_id: operationId,
         method: incoming.method,
         status: response.status,
-        duration_milliseconds: Math.round((clock.monotonicMilliseconds() - outline.startedAt) * 10) / 10,
+        duration_milliseconds: Math.round((clock.monotonicMilliseconds() - summary.startedAt) * 10) / 10,
         source_ip: request.sourceIp,
         ...(isSignedIn(caller)
           ? { account_id: caller.accountId, actor: caller.actor }
@@ -280,7 +279,7 @@ function reporter({
     const method = operationId === UNMATCHED ? 'any' : incoming.method
     durations.observe(
       { operation_id: operationId, method, status: response.status },
-      (clock.monotonicMilliseconds() - outline.startedAt) / 1000,
+      (clock.monotonicMilliseconds() - summary.startedAt) / 1000,
     )
     write()
     return response

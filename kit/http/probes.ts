@@ -1,4 +1,4 @@
-/** What a machine asks of every process: /metrics (Prometheus), /livez (it turns), /readyz (it can do its work). */
+/** What a machine asks of every process: /metrics (Prometheus), /livez (it runs), /readyz (it can do its work). */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Registry } from '../sys/metrics.ts'

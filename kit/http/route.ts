@@ -11,8 +11,8 @@ export type Credential = 'token' | 'session' | 'public' | 'operator'
 export interface OperatorAccess {
   readonly verb: 'get' | 'list' | 'create' | 'update' | 'delete'
   readonly resource: string
-  /** `account`: in the namespace of the account that the target belongs to, which the handler finds out and asks for.
-   */
+  /** `account`: in the namespace of the account that the target belongs to, which the handler finds out and asks
+   *  for. */
   readonly scope: 'cluster' | 'account'
 }
 

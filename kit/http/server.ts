@@ -1,5 +1,5 @@
-/** The service behind node:http. Slow, oversized and broken clients are ended here; everything else is the service's.
- */
+/** The service behind node:http. Slow, oversized and broken clients are ended here; everything else is the
+ *  service's. */
 import { createServer, type IncomingMessage, STATUS_CODES, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'

@@ -1,7 +1,6 @@
-/** What is known of one kind: every object at its newest version seen, with indexes. Fed by the reflector and by the
- *  process's own
- *  writes, so that a process always sees what it wrote. An object never goes back to an older version and never comes
- *  back to life.
+/** What is known of one kind: every object at its newest observed version, with indexes. Fed by the reflector and by
+ *  the process's own writes, so that a process always sees what it wrote. An object never goes back to an older version
+ *  and never comes back to life.
  *  Objects are frozen and without managedFields. */
 import { keyOf, keyText, type Key, type KubeObject, type ObjectMeta, type ResourceType } from './object.ts'
 import type { ObjectList, WatchEvent } from './store.ts'
@@ -25,8 +24,8 @@ export const isNewer = (version: string, than: string): boolean =>
   version.length === than.length ? version > than : version.length > than.length
 
 const versionOf = (object: KubeObject): string => object.metadata.resourceVersion ?? ''
-/** The server answers the write that takes the last finalizer off a deleted object with the object, which is gone then.
- */
+/** The server answers the write that takes the last finalizer off a deleted object with the object, which is gone
+ *  then. */
 const isGone = ({ metadata }: KubeObject): boolean =>
   metadata.deletionTimestamp !== undefined && (metadata.finalizers ?? []).length === 0
 
@@ -39,10 +38,11 @@ export class Cache<Spec = unknown, Status = unknown> {
   readonly #removed = new Map<string, string>()
   readonly #ready = Promise.withResolvers<void>()
   readonly #onListenerFailure: (error: unknown) => void
-  /** Everything up to this version has been seen; empty before the first list. */
-  #seenVersion = ''
+  /** The cache has taken in everything up to this version; empty before the first list. */
+  #syncedVersion = ''
 
-  /** `onListenerFailure` is told of a listener that threw, which is a bug of the listener's; the others still hear. */
+  /** `onListenerFailure` is called when a listener threw, which is a bug of that listener; the others are called all
+   *  the same. */
   constructor(type: ResourceType<Spec, Status>, onListenerFailure: (error: unknown) => void) {
     this.type = type
     this.#onListenerFailure = onListenerFailure
@@ -58,10 +58,10 @@ export class Cache<Spec = unknown, Status = unknown> {
     return this.#ready.promise
   }
   get isReady(): boolean {
-    return this.#seenVersion !== ''
+    return this.#syncedVersion !== ''
   }
-  get seenVersion(): string {
-    return this.#seenVersion
+  get syncedVersion(): string {
+    return this.#syncedVersion
   }
   get size(): number {
     return this.#objects.size
@@ -99,12 +99,11 @@ export class Cache<Spec = unknown, Status = unknown> {
   }
 
   /** Calls at once with every object there is, then with each change, until the answer is called. Listeners only take
-   *  note: what takes time
-   *  is done elsewhere. */
+   *  note: what takes time is done elsewhere. */
   subscribe(listen: Listener<Spec, Status>): () => void {
     this.#listeners.add(listen)
     for (const object of this.#objects.values())
-      this.#tell(listen, { is: 'set', object, previous: undefined, isInitial: true })
+      this.#notify(listen, { is: 'set', object, previous: undefined, isInitial: true })
     return () => this.#listeners.delete(listen)
   }
 
@@ -112,7 +111,7 @@ export class Cache<Spec = unknown, Status = unknown> {
   apply(written: KubeObject<Spec, Status>): void {
     const key = keyText(keyOf(written))
     const version = versionOf(written)
-    if (!isNewer(version, this.#seenVersion) || this.#isKnown(key, version)) return
+    if (!isNewer(version, this.#syncedVersion) || this.#isKnown(key, version)) return
     if (!isGone(written)) return this.#set(key, written, false)
     this.#removed.set(key, version)
     this.#remove(key)
@@ -136,7 +135,7 @@ export class Cache<Spec = unknown, Status = unknown> {
       this.#remove(key)
       differences++
     }
-    this.#seen(list.resourceVersion)
+    this.#advance(list.resourceVersion)
     if (isFirst) this.#ready.resolve()
     return differences
   }
@@ -144,13 +143,13 @@ export class Cache<Spec = unknown, Status = unknown> {
   /** Takes in one event of the watch; false when it was known already. */
   takeEvent(event: WatchEvent<Spec, Status>): boolean {
     const version = event.type === 'BOOKMARK' ? event.resourceVersion : versionOf(event.object)
-    if (!isNewer(version, this.#seenVersion)) return false
+    if (!isNewer(version, this.#syncedVersion)) return false
     if (event.type !== 'BOOKMARK') {
       const key = keyText(keyOf(event.object))
       if (!this.#isKnown(key, version))
         event.type === 'DELETED' ? this.#remove(key) : this.#set(key, event.object, false)
     }
-    this.#seen(version)
+    this.#advance(version)
     return true
   }
 
@@ -160,8 +159,8 @@ export class Cache<Spec = unknown, Status = unknown> {
     return known !== undefined && !isNewer(version, known)
   }
 
-  #seen(version: string): void {
-    this.#seenVersion = version
+  #advance(version: string): void {
+    this.#syncedVersion = version
     for (const [key, removedAt] of this.#removed) if (!isNewer(removedAt, version)) this.#removed.delete(key)
   }
 
@@ -171,7 +170,7 @@ export class Cache<Spec = unknown, Status = unknown> {
     this.#objects.set(key, kept)
     this.#removed.delete(key)
     for (const index of this.#indexes.values()) index.move(key, previous, kept)
-    for (const listen of this.#listeners) this.#tell(listen, { is: 'set', object: kept, previous, isInitial })
+    for (const listen of this.#listeners) this.#notify(listen, { is: 'set', object: kept, previous, isInitial })
   }
 
   #remove(key: string): void {
@@ -179,10 +178,10 @@ export class Cache<Spec = unknown, Status = unknown> {
     if (object === undefined) return
     this.#objects.delete(key)
     for (const index of this.#indexes.values()) index.move(key, object, undefined)
-    for (const listen of this.#listeners) this.#tell(listen, { is: 'removed', object })
+    for (const listen of this.#listeners) this.#notify(listen, { is: 'removed', object })
   }
 
-  #tell(listen: Listener<Spec, Status>, change: Change<Spec, Status>): void {
+  #notify(listen: Listener<Spec, Status>, change: Change<Spec, Status>): void {
     try {
       listen(change)
     } catch (error) {

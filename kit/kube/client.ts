@@ -21,7 +21,7 @@ const REQUEST_TIMEOUT_MILLISECONDS = 30_000
 const PAGE_LIMIT = 500
 const ATTEMPTS_MAXIMUM = 4
 const RETRY_BACKOFF = { baseMilliseconds: 100, maximumMilliseconds: 2_000 }
-/** A server that asks for more patience than this gets its answer passed on. */
+/** A refusal with a longer Retry-After is passed on to the caller. */
 const RETRY_AFTER_MAXIMUM_SECONDS = 10
 /** How long the server may keep one watch open; spread, so that watches do not end together. */
 const WATCH_SECONDS = { least: 300, most: 600 }
@@ -45,7 +45,7 @@ interface Write {
 export function openClient(options: ClientOptions): Store {
   const { transport, clock, random, fieldManager } = options
   const timeoutMilliseconds = options.requestTimeoutMilliseconds ?? REQUEST_TIMEOUT_MILLISECONDS
-  const written: Query = { fieldManager, fieldValidation: 'Strict' }
+  const writeOptions: Query = { fieldManager, fieldValidation: 'Strict' }
 
   /** One request with its whole answer, within the deadline. */
   const once = (request: TransportRequest): Promise<unknown> =>
@@ -63,10 +63,14 @@ export function openClient(options: ClientOptions): Store {
         return await once(request)
       } catch (error) {
         const failure = error instanceof ApiError ? error : new Unavailable(WHAT, error)
-        const patience = error instanceof ApiError ? (error.retryAfterSeconds ?? 0) : 0
-        if (attempt >= ATTEMPTS_MAXIMUM || patience > RETRY_AFTER_MAXIMUM_SECONDS || !canRepeat(method, failure))
+        const retryAfterSeconds = error instanceof ApiError ? (error.retryAfterSeconds ?? 0) : 0
+        if (
+          attempt >= ATTEMPTS_MAXIMUM ||
+          retryAfterSeconds > RETRY_AFTER_MAXIMUM_SECONDS ||
+          !canRepeat(method, failure)
+        )
           throw failure
-        await clock.sleep(Math.max(patience * 1000, backoffMilliseconds(attempt - 1, RETRY_BACKOFF, random)))
+        await clock.sleep(Math.max(retryAfterSeconds * 1000, backoffMilliseconds(attempt - 1, RETRY_BACKOFF, random)))
       }
     }
   }
@@ -123,28 +127,28 @@ export function openClient(options: ClientOptions): Store {
     },
 
     create: (type, draft) =>
-      object(type, 'POST', pathOf(type, { namespace: draft.metadata.namespace }, written), {
+      object(type, 'POST', pathOf(type, { namespace: draft.metadata.namespace }, writeOptions), {
         contentType: CONTENT_TYPES.json,
         body: { ...identityOf(type), ...draft },
       }),
 
     replace: (type, next) =>
-      object(type, 'PUT', pathOf(type, next.metadata, written), { contentType: CONTENT_TYPES.json, body: next }),
+      object(type, 'PUT', pathOf(type, next.metadata, writeOptions), { contentType: CONTENT_TYPES.json, body: next }),
 
     replaceStatus: (type, next) =>
-      object(type, 'PUT', pathOf(type, { ...keyIn(next), subresource: 'status' }, written), {
+      object(type, 'PUT', pathOf(type, { ...keyIn(next), subresource: 'status' }, writeOptions), {
         contentType: CONTENT_TYPES.json,
         body: next,
       }),
 
     patch: (type, key, patch, subresource) =>
-      object(type, 'PATCH', pathOf(type, { ...key, subresource }, written), {
+      object(type, 'PATCH', pathOf(type, { ...key, subresource }, writeOptions), {
         contentType: CONTENT_TYPES.merge,
         body: patch,
       }),
 
     apply: (type, draft, subresource) =>
-      object(type, 'PATCH', pathOf(type, { ...keyIn(draft), subresource }, { ...written, force: 'true' }), {
+      object(type, 'PATCH', pathOf(type, { ...keyIn(draft), subresource }, { ...writeOptions, force: 'true' }), {
         contentType: CONTENT_TYPES.apply,
         body: { ...identityOf(type), ...draft },
       }),
@@ -248,8 +252,7 @@ function requestOf(method: TransportRequest['method'], path: string, write?: Wri
   return { method, path, headers: { ...headers, 'content-type': write.contentType }, body: JSON.stringify(write.body) }
 }
 
-/** Items of a list of built-in kinds come without apiVersion and kind. The body is the server's word; its schema is
- *  enforced there. */
+/** Items of a list of built-in kinds come without apiVersion and kind. The server enforces the schema of the body. */
 const objectOf = <Spec, Status>(type: ResourceType<Spec, Status>, body: unknown): KubeObject<Spec, Status> =>
   ({ ...identityOf(type), ...(body as object) }) as KubeObject<Spec, Status>
 

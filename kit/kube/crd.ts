@@ -1,7 +1,6 @@
 /** From a kind's zod schemas to its CustomResourceDefinition, and from CustomResourceDefinitions into a cluster.
  *  Refuses, with the path of the field, whatever a structural schema cannot say or leaves without a bound: the API
- *  server's
- *  cost estimate refuses rules over unbounded data, and a rule that silently vanishes is worse than none. */
+ *  server's cost estimate refuses rules over unbounded data, and a rule that silently vanishes is worse than none. */
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parse } from 'yaml'

@@ -1,7 +1,6 @@
 /** The Transport over HTTPS/1.1: one pool of connections for requests and one for watches, so that watches, which hold
- *  a
- *  connection each, never keep a request waiting. TCP keepalive notices a peer that is gone; silence is the reflector's
- *  business. */
+ *  a connection each, never keep a request waiting. TCP keepalive notices a peer that is gone; watches without events
+ *  are the reflector's business. */
 import { Agent, request as send } from 'undici'
 import type { Transport } from './transport.ts'
 
@@ -16,7 +15,7 @@ export interface ServerAccess {
   /** PEM client certificate and key. */
   readonly certificate?: string
   readonly key?: string
-  /** Whom the server shall take us for; whether we may is its business. */
+  /** Impersonation: the user and groups that the server treats the requests as; it decides whether that is allowed. */
   readonly actsAs?: { readonly user: string; readonly groups: readonly string[] }
   /** The Authorization header of the next request; asked each time, as tokens are renewed. */
   readonly authorization?: () => Promise<string | undefined>
@@ -84,8 +83,7 @@ function flat(headers: Readonly<Record<string, string | string[] | undefined>>):
 const NEWLINE = 0x0a
 
 /** Splits at newline bytes; a character that spans two chunks stays whole. The rest behind the last newline is dropped:
- *  a line
- *  that was cut off is not a line. */
+ *  a line that was cut off is not a line. */
 export async function* splitLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   let pending: Uint8Array[] = []
   for await (const chunk of chunks) {

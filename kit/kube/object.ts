@@ -71,8 +71,8 @@ export function keyFromText(text: string): Key {
 export const apiVersionOf = (type: ResourceType): string =>
   type.group === '' ? type.version : `${type.group}/${type.version}`
 
-/** Built-in kinds that the platform uses; their payload is not under `spec`, so they are read through their own fields.
- */
+/** Built-in kinds that the platform uses; their payload is not under `spec`, so they are read through their own
+ *  fields. */
 export const Namespace: ResourceType<object> = {
   group: '',
   version: 'v1',

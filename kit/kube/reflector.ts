@@ -1,10 +1,7 @@
 /** Keeps a Cache equal to what the server holds: list, then watch from the version of the list, for ever.
- *  A broken watch is resumed from the last version seen, so that nothing is missed; only when the server no longer has
- *  that version
- *  is everything listed again. Two safety nets below the protocol: a watch that has been silent for 50 s is given up
- *  and resumed
- *  (a half-open connection looks just like quiet), and every few minutes everything is listed whatever the watch says.
- */
+ *  A broken watch is resumed from the last version taken in, so that nothing is missed; everything is listed again only
+ *  when the server no longer has that version. Two safety nets below the protocol: a watch without events for 50 s is
+ *  closed and resumed, because a half-open connection looks the same, and every few minutes everything is listed. */
 import { backoffMilliseconds } from '../sys/backoff.ts'
 import type { Clock } from '../sys/clock.ts'
 import type { Logger } from '../sys/log.ts'
@@ -23,8 +20,8 @@ export interface ReflectorOptions<Spec, Status> {
   readonly metrics: ReflectorMetrics
 }
 
-/** A silent watch is resumed within 60 s: this long it may be silent, the rest is for getting a connection. */
-export const SILENCE_MILLISECONDS = 50_000
+/** A watch without events is resumed within 60 s: it may be idle for this long, the rest is for the new connection. */
+export const WATCH_IDLE_MAXIMUM_MILLISECONDS = 50_000
 /** Spread by half of it, so that kinds do not list together. */
 export const RELIST_MILLISECONDS = 300_000
 const BACKOFF = { baseMilliseconds: 1_600, maximumMilliseconds: 30_000 }
@@ -37,7 +34,7 @@ const HEALTHY_MILLISECONDS = 30_000
 export interface ReflectorMetrics {
   readonly lists: Counter<'name'>
   readonly watches: Counter<'name'>
-  readonly silences: Counter<'name'>
+  readonly idleWatches: Counter<'name'>
   readonly failures: Counter<'name'>
   readonly corrections: Counter<'name'>
   readonly objects: Gauge<'name'>
@@ -49,7 +46,7 @@ export function openReflectorMetrics(registry: Registry): ReflectorMetrics {
   return {
     lists: counter('reflector_lists_total', 'Lists of a kind'),
     watches: counter('reflector_watches_total', 'Watches opened'),
-    silences: counter('reflector_silent_watches_total', 'Watches given up because nothing came'),
+    idleWatches: counter('reflector_silent_watches_total', 'Watches given up because nothing came'),
     failures: counter('reflector_failures_total', 'Lists and watches that failed'),
     corrections: counter(
       'reflector_relist_corrections_total',
@@ -81,9 +78,9 @@ export async function runReflector<Spec, Status>(
     metrics.lists.inc({ name })
     const found = await store.list(cache.type, selection)
     if (signal.aborted) return
-    if (isNewer(cache.seenVersion, found.resourceVersion))
+    if (isNewer(cache.syncedVersion, found.resourceVersion))
       throw new Error(
-        `the API server answered with version ${found.resourceVersion}, older than ${cache.seenVersion} that was ` +
+        `the API server answered with version ${found.resourceVersion}, older than ${cache.syncedVersion} that was ` +
           'seen before',
       )
     const differences = cache.takeList(found)
@@ -93,21 +90,22 @@ export async function runReflector<Spec, Status>(
     relistAt = clock.monotonicMilliseconds() + RELIST_MILLISECONDS * (1 + random.fraction() / 2)
   }
 
-  /** Follows one watch until it ends, falls silent or a list is due; answers whether it was worth having. */
+  /** Follows one watch until it ends, has been idle for too long or a list is due. Answers whether the watch was
+   *  healthy. */
   function follow(): Promise<boolean> {
     metrics.watches.inc({ name })
     const openedAt = clock.monotonicMilliseconds()
-    let heardAt = openedAt
+    let lastEventAt = openedAt
     let hasProgressed = false
     const ended = new AbortController()
     const pump = async () => {
       for await (const event of store.watch(cache.type, {
         ...selection,
-        resourceVersion: cache.seenVersion,
+        resourceVersion: cache.syncedVersion,
         signal: ended.signal,
       })) {
         if (ended.signal.aborted) return
-        heardAt = clock.monotonicMilliseconds()
+        lastEventAt = clock.monotonicMilliseconds()
         if (cache.takeEvent(event)) hasProgressed = true
         metrics.objects.set({ name }, cache.size)
       }
@@ -125,10 +123,10 @@ export async function runReflector<Spec, Status>(
       }
       const guard = () => {
         const now = clock.monotonicMilliseconds()
-        const isSilent = now - heardAt >= SILENCE_MILLISECONDS
-        if (isSilent) metrics.silences.inc({ name })
-        if (isSilent || now >= relistAt) return finish()
-        cancel = clock.after(Math.min(heardAt + SILENCE_MILLISECONDS, relistAt) - now, guard)
+        const isIdle = now - lastEventAt >= WATCH_IDLE_MAXIMUM_MILLISECONDS
+        if (isIdle) metrics.idleWatches.inc({ name })
+        if (isIdle || now >= relistAt) return finish()
+        cancel = clock.after(Math.min(lastEventAt + WATCH_IDLE_MAXIMUM_MILLISECONDS, relistAt) - now, guard)
       }
       guard()
       signal.addEventListener('abort', finish, { once: true })
@@ -140,7 +138,7 @@ export async function runReflector<Spec, Status>(
   }
 
   while (!signal.aborted) {
-    let patienceMilliseconds = 0
+    let retryAfterMilliseconds = 0
     let limits = BACKOFF
     try {
       if (clock.monotonicMilliseconds() >= relistAt) await list()
@@ -152,16 +150,15 @@ export async function runReflector<Spec, Status>(
     } catch (error) {
       metrics.failures.inc({ name })
       if (!canResume(error)) relistAt = 0
-      if (error instanceof ApiError) patienceMilliseconds = (error.retryAfterSeconds ?? 0) * 1000
+      if (error instanceof ApiError) retryAfterMilliseconds = (error.retryAfterSeconds ?? 0) * 1000
       if (isNotFound(error)) limits = { ...BACKOFF, maximumMilliseconds: ABSENT_MAXIMUM_MILLISECONDS }
       log.warn(isNotFound(error) ? 'kind not served yet' : 'watch failed', { error })
     }
-    await clock.sleep(Math.max(patienceMilliseconds, backoffMilliseconds(failures++, limits, random)), signal)
+    await clock.sleep(Math.max(retryAfterMilliseconds, backoffMilliseconds(failures++, limits, random)), signal)
   }
 }
 
-/** Whether the version seen is still good: the server was busy or out of reach, rather than without that version (410,
- *  or 504 for one
- *  that it has not come to). */
+/** Whether a watch can go on from the synced version: the server was busy or out of reach, but it did not say that it
+ *  lacks that version (410; 504 for a version that it has not reached). */
 const canResume = (error: unknown): boolean =>
   !(error instanceof ApiError) || error.code === 429 || (error.code >= 500 && error.code !== 504)

@@ -1,5 +1,5 @@
-/** The seam between the Kubernetes client and whatever answers it: HTTPS to a real or embedded API server,
- *  or a function call into the embedded server in the same process. The simulation puts its faults here. */
+/** The seam between the Kubernetes client and whatever answers it: HTTPS to a real or embedded API server, or a
+ *  function call into the embedded server in the same process. The simulation puts its faults here. */
 
 export interface TransportRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'

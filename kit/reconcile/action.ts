@@ -1,15 +1,13 @@
 /** What a reconciler may decide: a closed union. Each action is idempotent and free when it is already true;
  *  `interpret.ts` is the only place where actions take effect, in the order of the plan, with one exception: `status`
- *  and the mirror
- *  of `operation` on the root are gathered and written together at the end, so that a reader never sees the one without
- *  the other. */
+ *  and the mirror of `operation` on the root are gathered and written together at the end, so that a reader never sees
+ *  the one without the other. */
 import type { Draft } from '../kube/store.ts'
 import type { Key, ResourceType } from '../kube/object.ts'
 
 export type Action =
   /** The object exists with these fields (server-side apply under the process's name); fields of an earlier draft that
-   *  are not in
-   *  this one go. An object that is being deleted is left alone. */
+   *  are not in this one go. An object that is being deleted is left alone. */
   | { readonly do: 'ensure'; readonly type: ResourceType; readonly draft: Draft<unknown, unknown> }
   /** The object is going away or gone. */
   | { readonly do: 'remove'; readonly type: ResourceType; readonly key: Key }
@@ -20,13 +18,12 @@ export type Action =
       readonly status: Readonly<Record<string, unknown>>
       readonly conditions?: readonly ConditionDraft[]
     }
-  /** Spec or metadata fields of the root object (JSON merge patch), conditional on the version that was seen. */
+  /** Spec or metadata fields of the root object (JSON merge patch), conditional on the observed version. */
   | { readonly do: 'change'; readonly patch: Readonly<Record<string, unknown>> }
-  /** Come back after this many seconds, or earlier when something seen changes. */
+  /** Come back after this many seconds, or earlier when something observed changes. */
   | { readonly do: 'wait'; readonly seconds: number; readonly for: string }
   /** The operation of the root object is at this step, or has ended. Events are those of this step; one that is already
-   *  there is
-   *  not added again. */
+   *  there is not added again. */
   | {
       readonly do: 'operation'
       readonly id: string

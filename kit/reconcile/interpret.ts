@@ -1,8 +1,6 @@
 /** The only place where a plan takes effect. Every action looks first whether it is true already; every write to the
- *  root is
- *  conditional on the version that the plan was made from. Throws where an action fails: what came before it stays, and
- *  the next turn
- *  plans again from what is. */
+ *  root is conditional on the version that the plan was made from. Throws where an action fails: what came before it
+ *  stays, and the next reconcile plans again from the observed state. */
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import canonicalize from 'canonicalize'
@@ -21,7 +19,7 @@ export interface Interpreter {
   readonly store: Store
   readonly caches: Caches
   readonly clock: Clock
-  /** Where records of operations are kept; a plan with an operation and no port is a bug. */
+  /** Where records of operations are kept; a plan with an operation action and no port is a bug. */
   readonly operations?: Operations | undefined
   readonly effects?: Readonly<Record<string, Effect>> | undefined
   readonly finalizer?: string | undefined
@@ -37,29 +35,28 @@ export interface Interpreted {
 }
 
 /** The hash of the draft that an object was last brought to. It tells whether a draft has lost a field since, which a
- *  comparison of
- *  the draft with the object cannot. */
+ *  comparison of the draft with the object cannot. */
 const DRAFT_ANNOTATION = 'svccloud.dev/draft'
 
-/** Carries out the plan of one turn over the root. */
+/** Carries out one plan for the root. */
 export async function interpret(
   type: ResourceType,
-  seen: KubeObject,
+  root: KubeObject,
   actions: readonly Action[],
   interpreter: Interpreter,
 ): Promise<Interpreted> {
-  const turn = new Turn(type, seen, interpreter)
+  const execution = new PlanExecution(type, root, interpreter)
   try {
-    for (const action of actions) await turn.take(action)
+    for (const action of actions) await execution.execute(action)
   } catch (error) {
-    await turn.writeStatus().catch(() => {}) // the error that matters is the first
+    await execution.writeStatus().catch(() => {}) // the error that matters is the first
     throw error
   }
-  await turn.writeStatus()
-  return { waitSeconds: turn.waitSeconds, done: turn.done }
+  await execution.writeStatus()
+  return { waitSeconds: execution.waitSeconds, done: execution.done }
 }
 
-class Turn {
+class PlanExecution {
   readonly #type: ResourceType
   readonly #in: Interpreter
   #root: KubeObject
@@ -74,7 +71,7 @@ class Turn {
     this.#in = interpreter
   }
 
-  async take(action: Action): Promise<void> {
+  async execute(action: Action): Promise<void> {
     switch (action.do) {
       case 'ensure':
         return this.#ensure(action.type, action.draft)
@@ -155,14 +152,14 @@ class Turn {
   async #operation(action: OperationAction): Promise<void> {
     const mirror = progressOf({ ...this.#root, status: this.#status ?? this.#root.status })
     if (mirror?.id === action.id && isFinal(mirror.status)) return // what has ended stays as it is
-    const isTold =
+    const isRecorded =
       mirror?.id === action.id &&
       mirror.step === action.step &&
       action.outcome === undefined &&
       mirror.status === 'running'
-    if (isTold && (action.events ?? []).length === 0) return
+    if (isRecorded && (action.events ?? []).length === 0) return
     if (this.#in.operations === undefined)
-      throw new Error(`a plan for ${this.#type.kind} speaks of an operation, and nothing keeps its record`)
+      throw new Error(`a plan for ${this.#type.kind} has an operation action, but nothing records operations`)
     this.#mustAct()
     const progress = await this.#in.operations.record(this.#root, action, this.#in.clock.now())
     if (isDeepStrictEqual(progress, mirror)) return
@@ -172,7 +169,7 @@ class Turn {
 
   async #effect({ name, input }: Extract<Action, { do: 'effect' }>): Promise<void> {
     const effect = this.#in.effects?.[name]
-    if (effect === undefined) throw new Error(`a plan for ${this.#type.kind} asks for the unknown effect ${name}`)
+    if (effect === undefined) throw new Error(`a plan for ${this.#type.kind} names the unknown effect ${name}`)
     this.#act(`effect ${name}`)
     const report = await effect(input, this.#root)
     if (report !== undefined)
@@ -187,7 +184,7 @@ class Turn {
     await this.#writeRoot('finalized', { metadata: { finalizers: finalizers.filter((each) => each !== finalizer) } })
   }
 
-  /** A merge patch of the root that only counts when the root is still the one that was seen. */
+  /** A merge patch of the root that only counts when the root is still the observed one. */
   async #writeRoot(what: string, patch: Readonly<Record<string, unknown>>, subresource?: 'status'): Promise<void> {
     const { uid, resourceVersion } = this.#root.metadata
     const metadata = { ...(patch['metadata'] as object | undefined), uid, resourceVersion }

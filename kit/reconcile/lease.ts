@@ -1,9 +1,7 @@
 /** Leader election by a Lease. Two rules make it safe: nobody takes a lease that was not given up before its whole
- *  duration has
- *  passed on his own clock since he last saw it change, and the holder counts himself out well before that, from the
- *  instant at
- *  which he sent the renewal. Clocks of different machines are never compared; only their rates must be alike (within a
- *  third). */
+ *  duration has passed on its own clock since it last observed a change, and the holder stops acting well before that,
+ *  counted from the instant at which it sent the renewal. Clocks of different machines are never compared; only their
+ *  rates must be alike (within a third). */
 import type { Clock } from '../sys/clock.ts'
 import type { Logger } from '../sys/log.ts'
 import { Gauge, type Registry } from '../sys/metrics.ts'
@@ -17,7 +15,7 @@ export interface ElectionOptions {
   readonly name: string
   /** Unlike that of any other process, ever; never reused after a restart. */
   readonly identity: string
-  /** A holder whose process has certainly ended, as a supervisor knows: its lease counts as given up. */
+  /** A holder whose process has certainly ended, as a supervisor knows: its lease counts as released. */
   readonly endedIdentity?: string
   readonly clock: Clock
   readonly random: Random
@@ -39,9 +37,8 @@ export interface Lead {
 }
 
 /** Waits for the lead, runs `lead` and answers how it ended: `stopped` after the signal (the lease is given up once
- *  `lead` has
- *  finished, so that the next takes over at once), or `lost` (what is left of `lead` may do nothing more; the process
- *  should end). */
+ *  `lead` has finished, so that the next takes over at once), or `lost` (what is left of `lead` may do nothing more;
+ *  the process should end). */
 export async function runElected(
   options: ElectionOptions,
   lead: (lead: Lead) => Promise<void>,
@@ -94,8 +91,8 @@ export async function runElected(
 
 class Claimant {
   readonly #options: ElectionOptions
-  /** The lease as last seen, and since when (monotonic) it has not changed. */
-  #seen: { readonly lease: KubeObject<LeaseSpec>; readonly at: number } | undefined
+  /** The lease as last observed, and since when (monotonic) it has not changed. */
+  #observed: { readonly lease: KubeObject<LeaseSpec>; readonly at: number } | undefined
   #heldUntil = Number.NEGATIVE_INFINITY
   #isAbandoned = false
 
@@ -127,7 +124,7 @@ class Claimant {
     const { store, namespace, name, identity, endedIdentity, clock } = this.#options
     const current = await store.get(Lease, { namespace, name })
     const at = clock.monotonicMilliseconds()
-    if (current !== undefined) this.#look(current, at)
+    if (current !== undefined) this.#observe(current, at)
     const holder = current?.spec.holderIdentity ?? ''
     const isFree = holder === '' || holder === identity || holder === endedIdentity || this.#isExpired(at)
     if (!isFree) {
@@ -140,7 +137,7 @@ class Claimant {
         current === undefined
           ? await store.create(Lease, { metadata: { namespace, name }, spec: renewed })
           : await store.replace(Lease, { ...current, spec: renewed })
-      this.#look(written, at)
+      this.#observe(written, at)
       this.#heldUntil = at + RENEW_DEADLINE_MILLISECONDS
       return true
     } catch (error) {
@@ -154,7 +151,7 @@ class Claimant {
     if (!this.isHeld()) return
     this.#heldUntil = Number.NEGATIVE_INFINITY
     const { store, identity, log } = this.#options
-    const lease = this.#seen?.lease
+    const lease = this.#observed?.lease
     if (lease?.spec.holderIdentity !== identity) return
     try {
       await store.replace(Lease, {
@@ -166,13 +163,14 @@ class Claimant {
     }
   }
 
-  #look(lease: KubeObject<LeaseSpec>, at: number): void {
-    if (this.#seen?.lease.metadata.resourceVersion !== lease.metadata.resourceVersion) this.#seen = { lease, at }
+  #observe(lease: KubeObject<LeaseSpec>, at: number): void {
+    if (this.#observed?.lease.metadata.resourceVersion !== lease.metadata.resourceVersion)
+      this.#observed = { lease, at }
   }
 
   #isExpired(now: number): boolean {
-    if (this.#seen === undefined) return false
-    return now - this.#seen.at >= (this.#seen.lease.spec.leaseDurationSeconds ?? DURATION_SECONDS) * 1000
+    if (this.#observed === undefined) return false
+    return now - this.#observed.at >= (this.#observed.lease.spec.leaseDurationSeconds ?? DURATION_SECONDS) * 1000
   }
 
   #renewal(before: LeaseSpec | undefined, holder: string): LeaseSpec {

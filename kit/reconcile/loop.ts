@@ -1,6 +1,6 @@
-/** Runs one reconciler: watches wake keys, workers take them, and each turn reads everything anew, plans, and
+/** Runs one reconciler: watches wake keys, workers take them, and each reconcile reads everything anew, plans, and
  *  interprets the plan.
- *  The loop owns what no plan should have to think of: queueing, back-off, waits, finalizers, deadlines of operations,
+ *  The loop owns what is the same for every reconciler: queueing, back-off, waits, finalizers, deadlines of operations,
  *  resync. */
 import { Unavailable } from '../../domain/problem.ts'
 import type { Caches } from '../kube/caches.ts'
@@ -32,22 +32,23 @@ export interface ControllerOptions {
 }
 
 const WORKERS = 8
-/** Every root gets a look this often, whatever happens; spread by half of it. */
+/** Every root is reconciled this often at least; spread by half of it. */
 const RESYNC_MILLISECONDS = 600_000
-/** How long a turn waits at most for something that is merely away. */
+/** The longest back-off while a dependency is unavailable. */
 const UNAVAILABLE_MAXIMUM_MILLISECONDS = 30_000
-/** A turn that still fails so long after its operation's deadline ends the operation without the reconciler. */
+/** A reconcile that still fails this long after its operation's deadline ends the operation without the reconciler. */
 const OVERDUE_GRACE_MILLISECONDS = 60_000
 
 export interface Controller {
   readonly name: string
-  /** Runs from the moment that its caches are ready until the signal aborts, then finishes the turns it has begun. */
+  /** Runs from the moment that its caches are ready until the signal aborts, then finishes the reconciles that it has
+   *  begun. */
   run(signal: AbortSignal): Promise<void>
 }
 
 /** The controller of a reconciler. Asks for the caches it needs, so it is made before they are awaited. */
-export function openController<Spec, Status, Seen>(
-  reconciler: Reconciler<Spec, Status, Seen>,
+export function openController<Spec, Status, Observed>(
+  reconciler: Reconciler<Spec, Status, Observed>,
   options: ControllerOptions,
 ): Controller {
   const { store, caches, clock, random, metrics } = options
@@ -84,12 +85,12 @@ export function openController<Spec, Status, Seen>(
     const owned = await withFinalizer(root)
     if (owned === undefined) return undefined
     const now = clock.now()
-    const seen = await reconciler.observe(owned, now)
-    return interpret(type, owned, reconciler.plan(owned, seen, now), interpreter)
+    const observed = await reconciler.observe(owned, now)
+    return interpret(type, owned, reconciler.plan(owned, observed, now), interpreter)
   }
 
-  /** One look at a key. Never throws. */
-  async function turn(key: string, queue: WorkQueue): Promise<void> {
+  /** One reconcile of a key. Never throws. */
+  async function reconcile(key: string, queue: WorkQueue): Promise<void> {
     const root = roots.get(keyFromText(key))
     if (root === undefined || options.selects?.(root) === false) return queue.forget(key)
     const startedAt = clock.monotonicMilliseconds()
@@ -98,7 +99,7 @@ export function openController<Spec, Status, Seen>(
       const result = await attempt(root)
       queue.forget(key)
       if (result?.waitSeconds !== undefined) queue.addAfter(key, result.waitSeconds * 1000)
-      metrics.turns.inc({ ...controller, result: result?.waitSeconds === undefined ? 'success' : 'requeue_after' })
+      metrics.reconciles.inc({ ...controller, result: result?.waitSeconds === undefined ? 'success' : 'requeue_after' })
       if (result !== undefined && result.done.length > 0)
         log.info('reconciled', {
           key,
@@ -106,13 +107,13 @@ export function openController<Spec, Status, Seen>(
           milliseconds: Math.round(clock.monotonicMilliseconds() - startedAt),
         })
     } catch (error) {
-      metrics.turns.inc({ ...controller, result: 'error' })
+      metrics.reconciles.inc({ ...controller, result: 'error' })
       metrics.errors.inc(controller)
       report(key, error)
       queue.addFailed(key, error instanceof Unavailable ? UNAVAILABLE_MAXIMUM_MILLISECONDS : undefined)
       await endOverdue(root)
     }
-    metrics.turnSeconds.observe(controller, (clock.monotonicMilliseconds() - startedAt) / 1000)
+    metrics.reconcileSeconds.observe(controller, (clock.monotonicMilliseconds() - startedAt) / 1000)
     wakeAtDeadline(key, queue, planned)
   }
 
@@ -123,8 +124,8 @@ export function openController<Spec, Status, Seen>(
     log.error('reconcile failed by a bug', { key, error })
   }
 
-  /** After a turn that was planned before the deadline there is one that is planned after it, also when the deadline
-   *  passed in between. */
+  /** A plan that was made before the deadline is always followed by one made after it, also when the deadline passed in
+   *  between. */
   function wakeAtDeadline(key: string, queue: WorkQueue, planned: Date): void {
     const root = roots.get(keyFromText(key))
     const active = root === undefined ? undefined : activeOperation(root)
@@ -133,7 +134,7 @@ export function openController<Spec, Status, Seen>(
     if (planned.getTime() < deadline) queue.addAfter(key, Math.max(0, deadline - clock.now().getTime()))
   }
 
-  /** Nobody waits for ever: an operation whose reconciler fails on and on ends as failed. */
+  /** An operation whose reconciler keeps failing ends as failed, so that no client waits for ever. */
   async function endOverdue(root: KubeObject<Spec, Status>): Promise<void> {
     const current = roots.get(keyFromText(keyOfRoot(root)))
     const active = current === undefined ? undefined : activeOperation(current)
@@ -157,7 +158,7 @@ export function openController<Spec, Status, Seen>(
   async function work(queue: WorkQueue): Promise<void> {
     for (let key = await queue.take(); key !== undefined; key = await queue.take()) {
       metrics.activeWorkers.inc(controller)
-      await turn(key, queue)
+      await reconcile(key, queue)
       metrics.activeWorkers.dec(controller)
       queue.done(key)
     }
@@ -182,7 +183,7 @@ export function openController<Spec, Status, Seen>(
         ),
         ...watched.map(({ cache, toKeys }) =>
           cache.subscribe((change) => {
-            if (change.is === 'set' && change.isInitial) return // every root gets its look anyway
+            if (change.is === 'set' && change.isInitial) return // every root is queued by its own subscription
             const before = change.is === 'set' && change.previous !== undefined ? toKeys(change.previous) : []
             for (const key of new Set([...before, ...toKeys(change.object)].map(keyText))) queue.add(key)
           }),

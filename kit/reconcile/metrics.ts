@@ -14,10 +14,10 @@ export interface QueueMetrics {
 }
 
 export interface ControllerMetrics extends QueueMetrics {
-  readonly turns: Counter<'controller' | 'result'>
+  readonly reconciles: Counter<'controller' | 'result'>
   readonly errors: Counter<'controller'>
   readonly panics: Counter<'controller'>
-  readonly turnSeconds: Histogram<'controller'>
+  readonly reconcileSeconds: Histogram<'controller'>
   readonly workers: Gauge<'controller'>
   readonly activeWorkers: Gauge<'controller'>
 }
@@ -78,7 +78,7 @@ export function openControllerMetrics(registry: Registry): ControllerMetrics {
       buckets: SECONDS,
       registers,
     }),
-    turns: new Counter({
+    reconciles: new Counter({
       name: 'controller_runtime_reconcile_total',
       help: 'Reconciliations by result',
       labelNames: ['controller', 'result'],
@@ -96,7 +96,7 @@ export function openControllerMetrics(registry: Registry): ControllerMetrics {
       labelNames: ['controller'],
       registers,
     }),
-    turnSeconds: new Histogram({
+    reconcileSeconds: new Histogram({
       name: 'controller_runtime_reconcile_time_seconds',
       help: 'Seconds per reconciliation',
       labelNames: ['controller'],

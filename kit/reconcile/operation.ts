@@ -4,7 +4,7 @@ import { isFinal, type OperationStatus } from '../../domain/operations.ts'
 import type { KubeObject } from '../kube/object.ts'
 import type { OperationAction } from './action.ts'
 
-/** What is read of a stanza. */
+/** The fields of `spec.operation` that the machinery reads. */
 export interface Stanza {
   readonly id: string
   readonly kind: string
@@ -12,7 +12,7 @@ export interface Stanza {
   readonly deadlineAt: string
 }
 
-/** What is read of the mirror. */
+/** The fields of `status.operation`, the mirror, that the machinery reads. */
 export interface Progress {
   readonly id: string
   readonly status: OperationStatus
@@ -23,21 +23,20 @@ export interface Progress {
 /** Keeps the records of operations. Each call is idempotent: it may be made again after a crash anywhere inside it. */
 export interface Operations {
   /** Brings the Operation object to this step or outcome (making it when it is missing; events appended once, the
-   *  newest kept),
-   *  then, when it has ended, puts it into history. Answers the mirror that belongs into `status.operation` of the
-   *  root.
+   *  newest kept), then, when it has ended, puts it into history. Answers the mirror that belongs into
+   *  `status.operation` of the root.
    *  The mirror is written after this, so an operation that looks ended on its root is ended everywhere. */
   record(root: KubeObject, action: OperationAction, now: Date): Promise<Progress>
 }
 
-/** What was asked for, ended or not. */
+/** The requested operation, ended or not. */
 export const stanzaOf = (root: KubeObject): Stanza | undefined =>
   (root.spec as { operation?: Stanza } | undefined)?.operation // every root with operations has this field
-/** How far the last operation is that a turn has come to. */
+/** The progress of the operation that was reconciled last. */
 export const progressOf = (root: KubeObject): Progress | undefined =>
   (root.status as { operation?: Progress } | undefined)?.operation // as above
 
-/** The operation that is asked for and has not ended; undefined when there is none. */
+/** The requested operation while it has not ended; undefined when there is none. */
 export function activeOperation(root: KubeObject): Stanza | undefined {
   const stanza = stanzaOf(root)
   const progress = progressOf(root)

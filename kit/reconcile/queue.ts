@@ -1,6 +1,6 @@
 /** The work queue of one controller: which keys need a look, and when. It holds keys, never events: a key is in it once
- *  however
- *  often it was added, and is never handed to two workers; one that is added while it is worked on comes back once.
+ *  however often it was added, and is never handed to two workers; one that is added while it is worked on comes back
+ *  once.
  *  All waiting is the clock's. */
 import { backoffMilliseconds, type BackoffLimits } from '../sys/backoff.ts'
 import type { Clock } from '../sys/clock.ts'
@@ -30,8 +30,8 @@ interface Delay {
 
 export class WorkQueue {
   readonly #options: QueueOptions
-  /** Keys that need a look, with the instant since when; a key that is being worked on is here when it needs another.
-   */
+  /** Keys that need a look, with the instant since when; a key that is being worked on is here when it needs
+   *  another. */
   readonly #dirty = new Map<string, { priority: Priority; since: number }>()
   readonly #processing = new Map<string, number>()
   readonly #lanes: Readonly<Record<Priority, Lane>> = { normal: new Lane(), low: new Lane() }
@@ -50,7 +50,7 @@ export class WorkQueue {
     }))
   }
 
-  /** The key needs a look now. A pending delay is settled by it. */
+  /** The key needs a look now. It replaces a pending delay. */
   add(key: string, priority: Priority = 'normal'): void {
     if (this.#isStopped) return
     this.#dropDelay(key)
@@ -72,8 +72,8 @@ export class WorkQueue {
   }
 
   /** The key needs a look after the delay; of several delays the earliest counts. Nothing when a look is due anyway.
-   *  None at all passes
-   *  through the clock too, so that a plan that never comes to rest leaves the process room for everything else. */
+   *  None at all passes through the clock too, so that a plan that never comes to rest leaves the process room for
+   *  everything else. */
   addAfter(key: string, milliseconds: number): void {
     if (this.#isStopped || this.#dirty.has(key)) return
     const atMilliseconds = this.#now() + milliseconds
@@ -159,7 +159,7 @@ export class WorkQueue {
   }
 }
 
-/** First in, first out, and out of turn by name. A Set keeps the order of insertion. */
+/** First in, first out, and removable by name. A Set keeps the order of insertion. */
 class Lane {
   readonly #keys = new Set<string>()
   get size(): number {

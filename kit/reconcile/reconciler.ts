@@ -3,7 +3,7 @@
 import type { Key, KubeObject, ResourceType } from '../kube/object.ts'
 import type { Action, ConditionDraft } from './action.ts'
 
-export interface Reconciler<Spec = unknown, Status = unknown, Seen = unknown> {
+export interface Reconciler<Spec = unknown, Status = unknown, Observed = unknown> {
   /** Lower case; names the queue and the metrics. */
   readonly name: string
   /** The kind of the root objects. No other reconciler writes their status. */
@@ -11,21 +11,20 @@ export interface Reconciler<Spec = unknown, Status = unknown, Seen = unknown> {
   /** Other kinds that wake roots. Their caches are there for `observe`; children that `ensure` and `remove` name belong
    *  here too. */
   readonly watches: readonly Watch[]
-  /** Told once how to wake roots for what happens outside Kubernetes; the answer ends it. */
+  /** Called once with a function that wakes roots for what happens outside Kubernetes; the answer unsubscribes. */
   wakes?(wake: (key: Key) => void): () => void
-  /** Put on every root before the first turn, so that nothing is ever left behind unseen. */
+  /** Put on every root before its first plan, so that a deletion always waits for the reconciler's clean-up. */
   readonly finalizer?: string
   /** Reads caches and databases, changes nothing. Throws Unavailable when it cannot know. */
-  observe(root: KubeObject<Spec, Status>, now: Date): Promise<Seen> | Seen
+  observe(root: KubeObject<Spec, Status>, now: Date): Promise<Observed> | Observed
   /** Pure, synchronous, total. Guards in order: deleting, blocked, missing, wrong, done. `isOverdue(root, now)` tells
-   *  that the
-   *  operation's deadline has passed; the loop wakes the root at that instant. */
-  plan(root: KubeObject<Spec, Status>, seen: Seen, now: Date): readonly Action[]
-  /** Effects by name. Each is idempotent: it may have happened already, wholly, when it is asked for again. */
+   *  that the operation's deadline has passed; the loop wakes the root at that instant. */
+  plan(root: KubeObject<Spec, Status>, observed: Observed, now: Date): readonly Action[]
+  /** Effects by name. Each is idempotent: it may have happened already, wholly, when it is called again. */
   readonly effects?: Readonly<Record<string, Effect<Spec, Status>>>
 }
 
-/** What it answers is told in the root's status, as a `status` action of the same turn would. */
+/** What it answers is written to the root's status, as a `status` action of the same plan would be. */
 export type Effect<Spec = unknown, Status = unknown> = (
   input: Readonly<Record<string, unknown>>,
   root: KubeObject<Spec, Status>,

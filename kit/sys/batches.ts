@@ -1,7 +1,7 @@
-/** Work that is asked for while the same work is under way waits for its end, and is then done together. */
+/** Batching: items that arrive while a batch of the same key runs wait for its end and form the next batch. */
 
-/** One that was asked for, and is to be answered. */
-export interface Asked<Item, Result> {
+/** An item in a queue, with the promise of its result. */
+export interface PendingItem<Item, Result> {
   readonly item: Item
   readonly resolve: (result: Result | Promise<Result>) => void
   readonly reject: (error: unknown) => void
@@ -11,19 +11,19 @@ export interface BatchesOptions<Item, Result> {
   /** In one batch; as many as there are, when absent. */
   readonly itemsMaximum?: number
   /** Answers each of them, and never throws. Batches of one key are done one after the other. */
-  readonly work: (batch: readonly Asked<Item, Result>[], key: string) => Promise<void>
+  readonly work: (batch: readonly PendingItem<Item, Result>[], key: string) => Promise<void>
 }
 
-/** Each item is in a batch that begins after it was asked for. */
+/** Each item is in a batch that starts after the item was added. */
 export function inBatches<Item, Result>({
   itemsMaximum = Number.POSITIVE_INFINITY,
   work,
 }: BatchesOptions<Item, Result>): (key: string, item: Item) => Promise<Result> {
   /** Of each key that is worked on: what waits for the batch before. */
-  const queues = new Map<string, Asked<Item, Result>[]>()
+  const queues = new Map<string, PendingItem<Item, Result>[]>()
 
-  async function run(key: string, queue: Asked<Item, Result>[]): Promise<void> {
-    await Promise.resolve() // what is asked for in the same turn goes together
+  async function run(key: string, queue: PendingItem<Item, Result>[]): Promise<void> {
+    await Promise.resolve() // items added before the next microtask share a batch
     while (queue.length > 0) await work(queue.splice(0, itemsMaximum), key)
     queues.delete(key)
   }

@@ -41,7 +41,7 @@ export function stopSignal(): AbortSignal {
 }
 
 /** Tells a supervising parent something (no effect without one). */
-export const tellParent = (message: object): void => void process.send?.(message)
+export const sendToParent = (message: object): void => void process.send?.(message)
 /** Gives a supervising parent a server that listens; it is the parent's alone from then on. */
 export const giveToParent = (message: object, server: Server): void =>
   void process.send?.(message, server, () => void server.close())

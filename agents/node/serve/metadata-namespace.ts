@@ -13,7 +13,7 @@ import {
   onParentMessage,
   printErrorLine,
   stopSignal,
-  tellParent,
+  sendToParent,
 } from '../../../kit/sys/process.ts'
 import { OVN_MTU } from '../drivers/network/ovn.ts'
 import { runProgram } from '../run-program.ts'
@@ -24,7 +24,7 @@ const METADATA_PORT = 80
 onFatal((error) => printErrorLine(String(error)))
 stopSignal().addEventListener('abort', () => exitProcess(0))
 onParentMessage(() => void listen())
-tellParent({ is: 'here' })
+sendToParent({ is: 'here' })
 
 async function listen(): Promise<void> {
   await runProgram('ethtool', ['-K', INNER_INTERFACE, 'tx', 'off'])

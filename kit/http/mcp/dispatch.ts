@@ -1,6 +1,6 @@
 /** A tool call as the request that it stands for, sent through the same pipeline as any other, and its response as a
- *  result that a
- *  model can use. Nothing is decided here: who may do it and whether the arguments are right is the route's to say. */
+ *  result that a model can use. Nothing is decided here: who may do it and whether the arguments are right is the
+ *  route's to say. */
 import { badRequest, Problem, type FieldError } from '../../../domain/problem.ts'
 import type { RequestFacts } from '../call.ts'
 import type { HttpRequest, HttpResponse, HttpService } from '../exchange.ts'
@@ -22,7 +22,7 @@ export interface Dispatcher {
   readonly metaPrefix: string
 }
 
-export interface Calling {
+export interface ToolCall {
   readonly request: RequestFacts
   readonly route: Route
   readonly arguments: Members
@@ -31,20 +31,20 @@ export interface Calling {
 }
 
 /** Never throws for what the arguments hold: those refusals are results as well. */
-export async function dispatch(dispatcher: Dispatcher, calling: Calling): Promise<ToolResult> {
+export async function dispatch(dispatcher: Dispatcher, call: ToolCall): Promise<ToolResult> {
   let incoming: HttpRequest
   try {
-    incoming = requestOf(calling)
+    incoming = requestOf(call)
   } catch (error) {
     if (!(error instanceof Problem)) throw error
-    return failure(dispatcher, calling, { status: error.status, document: error.toDocument(), headers: {} })
+    return failure(dispatcher, call, { status: error.status, document: error.toDocument(), headers: {} })
   }
   const response = await dispatcher.service(incoming)
   const text = await textOf(response)
   const { status, headers } = response
   if (status >= 400)
     // refusals are problem documents
-    return failure(dispatcher, calling, { status, document: text === '' ? {} : (JSON.parse(text) as Members), headers })
+    return failure(dispatcher, call, { status, document: text === '' ? {} : (JSON.parse(text) as Members), headers })
   return {
     content: [{ type: 'text', text: text === '' ? `Done (${status}).` : text }],
     structuredContent: text === '' ? {} : (JSON.parse(text) as Members),
@@ -56,7 +56,7 @@ export async function dispatch(dispatcher: Dispatcher, calling: Calling): Promis
 /** What the inner request takes over from the outer one, besides the address: that has been read off already. */
 const FORWARDED = ['authorization', 'user-agent', 'traceparent', 'tracestate'] as const
 
-function requestOf({ route, arguments: given, request }: Calling): HttpRequest {
+function requestOf({ route, arguments: given, request }: ToolCall): HttpRequest {
   const { path, query } = placesOf(route)
   const missing = path.filter((name) => !isText(given[name]))
   if (missing.length > 0)
@@ -112,7 +112,7 @@ interface Outcome {
 
 function failure(
   dispatcher: Dispatcher,
-  { hasOutputSchema }: Calling,
+  { hasOutputSchema }: ToolCall,
   outcome: Outcome & { readonly document: Members },
 ): ToolResult {
   const { status, document } = outcome

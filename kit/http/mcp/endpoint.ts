@@ -1,17 +1,16 @@
-/** The MCP endpoint as a handler: decides about the message, answers it from the tools, dispatches calls into the API.
- */
+/** The MCP endpoint as a handler: decides about the message, answers it from the tools, dispatches calls into the
+ *  API. */
 import { rateLimited } from '../../../domain/problem.ts'
 import type { Answer, Customer, RequestFacts } from '../call.ts'
 import type { Route } from '../route.ts'
 import { isReadOnlyToken } from '../steps/credential-guard.ts'
 import { type Dispatcher, dispatch, type ToolResult } from './dispatch.ts'
 import {
+  type Decision,
   decide,
   errorMessage,
   INVALID_PARAMS,
   type Members,
-  type MessageId,
-  type Question,
   resultMessage,
   REVISIONS,
 } from './protocol.ts'
@@ -72,41 +71,35 @@ export function createMcp(options: McpOptions): (call: McpCall) => Promise<Answe
   }
 }
 
-interface Asked {
-  readonly id: MessageId
-  readonly isStateless: boolean
-  readonly question: Question
-}
-
 async function answer(
   options: McpOptions,
   tools: readonly Tool[],
   call: McpCall,
-  { id, isStateless, question }: Asked,
+  { id, isStateless, request }: Extract<Decision, { kind: 'answer' }>,
 ): Promise<Members> {
   const { serverInfo, instructions } = options
-  const say = (result: Members, caching?: Members) =>
+  const reply = (result: Members, caching?: Members) =>
     resultMessage(id, result, isStateless ? { serverInfo, ...(caching === undefined ? {} : { caching }) } : undefined)
   const invalid = (message: string) => errorMessage(id, { code: INVALID_PARAMS, message })
-  switch (question.method) {
+  switch (request.method) {
     case 'initialize':
-      return say({ protocolVersion: question.revision, capabilities: CAPABILITIES, serverInfo, instructions })
+      return reply({ protocolVersion: request.revision, capabilities: CAPABILITIES, serverInfo, instructions })
     case 'ping':
-      return say({})
+      return reply({})
     case 'server/discover':
-      return say(
+      return reply(
         { supportedVersions: REVISIONS, capabilities: CAPABILITIES, instructions },
         { ttlMs: DISCOVERY_FRESH_MILLISECONDS, cacheScope: 'public' },
       )
     case 'tools/list': {
-      const page = pageOf(listed(tools, call), question.cursor)
+      const page = pageOf(listed(tools, call), request.cursor)
       return page === undefined
         ? invalid('The cursor is not of this list.')
-        : say(page, { ttlMs: TOOLS_FRESH_MILLISECONDS, cacheScope: 'private' })
+        : reply(page, { ttlMs: TOOLS_FRESH_MILLISECONDS, cacheScope: 'private' })
     }
     case 'tools/call': {
-      const result = await callTool(options, tools, call, question)
-      return result === undefined ? invalid(`There is no tool ${question.name} here.`) : say(result)
+      const result = await callTool(options, tools, call, request)
+      return result === undefined ? invalid(`There is no tool ${request.name} here.`) : reply(result)
     }
   }
 }

@@ -1,6 +1,5 @@
 /** The Model Context Protocol as one pure decision: what a posted message is, and what answers it. Stateless, JSON
- *  only, for the
- *  handshake revisions and for 2026-07-28 at the same endpoint. Knows no tool and no noun.
+ *  only, for the handshake revisions and for 2026-07-28 at the same endpoint. Knows no tool and no noun.
  *  Not decided here: method, Origin, token and rate limit, which come before, and tools, which come after. */
 
 /** Revisions that begin with `initialize`; the newest first. */
@@ -31,7 +30,7 @@ export interface RpcError {
 }
 
 /** What a request that can be answered asks for. */
-export type Question =
+export type ClientRequest =
   | { readonly method: 'initialize'; readonly revision: string }
   | { readonly method: 'ping' | 'server/discover' }
   | { readonly method: 'tools/list'; readonly cursor: string | undefined }
@@ -39,7 +38,7 @@ export type Question =
 
 export type Decision =
   /** Answered 200 with a result, in the shape of its kind of revision. */
-  | { readonly kind: 'answer'; readonly id: MessageId; readonly isStateless: boolean; readonly question: Question }
+  | { readonly kind: 'answer'; readonly id: MessageId; readonly isStateless: boolean; readonly request: ClientRequest }
   /** Answered 200 with an error: the message is sound, but asks for nothing that is here. */
   | { readonly kind: 'error'; readonly id: MessageId; readonly error: RpcError }
   /** Answered 400 with an error whose id is null. */
@@ -122,17 +121,17 @@ function decideHandshake(request: Request): Decision {
   if (revision !== undefined && method !== 'initialize' && !isOneOf(HANDSHAKE_REVISIONS, revision))
     return unsupported(revision)
   if (id === undefined) return { kind: 'accepted' }
-  const question = (asked: Question): Decision => ({ kind: 'answer', id, isStateless: false, question: asked })
+  const answer = (known: ClientRequest): Decision => ({ kind: 'answer', id, isStateless: false, request: known })
   switch (method) {
     case 'initialize': {
       const { protocolVersion } = request.params
-      return question({
+      return answer({
         method,
         revision: isOneOf(HANDSHAKE_REVISIONS, protocolVersion) ? protocolVersion : NEWEST_HANDSHAKE,
       })
     }
     case 'ping':
-      return question({ method })
+      return answer({ method })
     default:
       return decideTools(request, id, false)
   }
@@ -160,7 +159,7 @@ function decideStateless(request: Request): Decision {
     if (decodeHeader(header(NAME_HEADER)) !== name) return mismatch('Mcp-Name', `params.${named}`)
   }
   return method === 'server/discover'
-    ? { kind: 'answer', id, isStateless: true, question: { method } }
+    ? { kind: 'answer', id, isStateless: true, request: { method } }
     : decideTools(request, id, true)
 }
 
@@ -176,13 +175,13 @@ function decideTools({ method, params }: Request, id: MessageId, isStateless: bo
     const { cursor } = params
     if (cursor !== undefined && typeof cursor !== 'string')
       return failed(id, INVALID_PARAMS, 'cursor must be a string.')
-    return { kind: 'answer', id, isStateless, question: { method, cursor } }
+    return { kind: 'answer', id, isStateless, request: { method, cursor } }
   }
   if (method === 'tools/call') {
     const { name, arguments: given = {} } = params
     if (typeof name !== 'string') return failed(id, INVALID_PARAMS, 'name must be a string.')
     if (!isObject(given)) return failed(id, INVALID_PARAMS, 'arguments must be an object.')
-    return { kind: 'answer', id, isStateless, question: { method, name, arguments: given } }
+    return { kind: 'answer', id, isStateless, request: { method, name, arguments: given } }
   }
   return failed(id, METHOD_NOT_FOUND, `There is no method ${method}.`)
 }

@@ -38,8 +38,8 @@ export const toolsOf = (routes: readonly Route[]): readonly Tool[] =>
     .map(toolOf)
     .sort((one, other) => (one.shown.name < other.shown.name ? -1 : 1))
 
-/** Streams, pages of a browser and routes without a caller are no tools; session-only ones are dispatched, and refuse.
- */
+/** Streams, pages of a browser and routes without a caller are no tools; session-only ones are dispatched, and
+ *  refuse. */
 const isCallable = (route: Route): boolean =>
   route.audience === 'customer' &&
   route.mediaType === 'application/json' &&

@@ -1,14 +1,14 @@
 /** Who calls. Routes that are only public never look at a credential, and those for tokens never at a cookie. */
 import { unauthenticated } from '../../../domain/problem.ts'
-import type { StepMaker } from '../passage.ts'
+import type { StepMaker } from '../step.ts'
 
 export const authenticate: StepMaker = (route, parts) => {
   const isPublic = route.credentials.includes('public')
   const takesOnlyTokens = route.credentials.every((credential) => credential === 'token')
   if (isPublic && route.credentials.length === 1) return undefined
-  return async (passage) => {
-    const caller = await parts.authenticate(passage.request)
-    if (caller !== undefined && !(caller.kind === 'session' && takesOnlyTokens)) passage.caller = caller
+  return async (context) => {
+    const caller = await parts.authenticate(context.request)
+    if (caller !== undefined && !(caller.kind === 'session' && takesOnlyTokens)) context.caller = caller
     else if (!isPublic) throw unauthenticated()
   }
 }

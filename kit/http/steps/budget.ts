@@ -1,6 +1,6 @@
-/** The caller's budget of requests, told in headers on every answer. */
+/** The caller's budget of requests, stated in headers on every answer. */
 import { rateLimited } from '../../../domain/problem.ts'
-import { isSignedIn, type Passage, type StepMaker } from '../passage.ts'
+import { isSignedIn, type StepContext, type StepMaker } from '../step.ts'
 import type { Budget } from '../rates.ts'
 
 export const BUDGETS = {
@@ -13,11 +13,11 @@ export const spendBudget: StepMaker = (route, parts) => {
   if (route.budget === 'console' || route.budget === 'none') return undefined
   const budget = BUDGETS[route.budget]
   const policy = `"${budget.name}";q=${budget.perMinute};w=60`
-  return (passage) => {
-    const key = keyOf(passage)
+  return (context) => {
+    const key = keyOf(context)
     if (key === undefined) return
     const state = parts.takeBudget(budget, key)
-    const headers = passage.headers
+    const headers = context.headers
     headers['ratelimit-policy'] = policy
     headers['ratelimit'] = `"${budget.name}";r=${state.remaining};t=${state.fullAfterSeconds}`
     headers['ratelimit-limit'] = String(budget.perMinute)
@@ -27,7 +27,7 @@ export const spendBudget: StepMaker = (route, parts) => {
   }
 }
 
-function keyOf({ caller }: Passage): string | undefined {
+function keyOf({ caller }: StepContext): string | undefined {
   if (!isSignedIn(caller)) return caller.kind === 'operator' ? caller.name : undefined
   return caller.token?.id ?? caller.session?.id ?? caller.userId
 }

@@ -2,7 +2,7 @@
  *  whatever the id. */
 import { forbidden } from '../../../domain/problem.ts'
 import type { Customer } from '../call.ts'
-import { isSignedIn, type StepMaker } from '../passage.ts'
+import { isSignedIn, type StepMaker } from '../step.ts'
 
 export const guardCredentials: StepMaker = (route) =>
   !route.isCredentialRead

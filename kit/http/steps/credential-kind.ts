@@ -1,6 +1,6 @@
 /** Whether the route takes this kind of credential at all: session-only routes, routes closed to support sessions. */
 import { forbidden } from '../../../domain/problem.ts'
-import { isSignedIn, type StepMaker } from '../passage.ts'
+import { isSignedIn, type StepMaker } from '../step.ts'
 
 export const checkCredentialKind: StepMaker = (route) => {
   const takesToken = route.credentials.includes('token')

@@ -2,7 +2,7 @@
  *  the session issued. */
 import { timingSafeEqual } from 'node:crypto'
 import { forbidden } from '../../../domain/problem.ts'
-import { isSignedIn, isUnsafe, type StepMaker } from '../passage.ts'
+import { isSignedIn, isUnsafe, type StepMaker } from '../step.ts'
 
 const CSRF_HEADER = 'x-csrf-token'
 export const CSRF_COOKIE = 'svccloud_csrf'

@@ -1,13 +1,13 @@
 /** Limits that count for each client address, before anything else is looked at. */
 import { rateLimited } from '../../../domain/problem.ts'
-import type { StepMaker } from '../passage.ts'
+import type { StepMaker } from '../step.ts'
 
 export const limitAddress: StepMaker = (route, parts) => {
   const rules = route.rates.filter((rule) => rule.by === 'address')
   if (rules.length === 0) return undefined
-  return async (passage) => {
+  return async (context) => {
     for (const rule of rules) {
-      const waitSeconds = await parts.countRequest(rule, addressKey(passage.request.sourceIp))
+      const waitSeconds = await parts.countRequest(rule, addressKey(context.request.sourceIp))
       if (waitSeconds > 0) throw rateLimited(waitSeconds)
     }
   }

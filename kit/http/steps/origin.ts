@@ -1,6 +1,6 @@
 /** Routes that answer programs only: a browser may send their requests from our own pages, and from nowhere else. */
 import { forbidden } from '../../../domain/problem.ts'
-import type { StepMaker } from '../passage.ts'
+import type { StepMaker } from '../step.ts'
 
 export const checkOrigin: StepMaker = (route, parts) =>
   !route.isSameOriginOnly

@@ -2,22 +2,22 @@
  *  name. */
 import { z } from 'zod'
 import { badRequest, type FieldError, notFound, Problem } from '../../../domain/problem.ts'
-import type { Passage, StepMaker } from '../passage.ts'
+import type { StepContext, StepMaker } from '../step.ts'
 import type { Route } from '../route.ts'
 
 export const parseInput: StepMaker = (route) => {
   const parseQuery = queryParser(route)
   const hasParams = route.path.includes('{')
   const takesBody = route.method !== 'GET'
-  return (passage) => {
+  return (context) => {
     if (hasParams) {
-      const params = route.params.safeParse(passage.rawParams)
+      const params = route.params.safeParse(context.rawParams)
       // An id that no resource can have is an id that no resource has.
       if (!params.success) throw notFound('resource')
-      passage.params = params.data
-    } else passage.params = {}
-    passage.query = parseQuery(passage.rawQuery)
-    return takesBody ? parseBody(passage) : undefined
+      context.params = params.data
+    } else context.params = {}
+    context.query = parseQuery(context.rawQuery)
+    return takesBody ? parseBody(context) : undefined
   }
 }
 
@@ -59,23 +59,23 @@ function takesArray(schema: unknown): boolean {
   return schema instanceof z.ZodPipe && takesArray(schema.in)
 }
 
-async function parseBody(passage: Passage): Promise<void> {
-  const { route } = passage
-  const bytes = await readBody(passage)
+async function parseBody(context: StepContext): Promise<void> {
+  const { route } = context
+  const bytes = await readBody(context)
   if (route.readsBodyAs === 'bytes') {
-    passage.body = bytes
+    context.body = bytes
     return
   }
-  if (bytes.length > 0 && !isJson(passage.request.header('content-type')))
+  if (bytes.length > 0 && !isJson(context.request.header('content-type')))
     throw new Problem(415, 'Send the body as application/json.')
   const value = bytes.length === 0 ? {} : decode(bytes)
-  if (route.body !== null) passage.body = accept(route.body, value)
+  if (route.body !== null) context.body = accept(route.body, value)
   else if (typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length === 0)
-    passage.body = null
+    context.body = null
   else throw badRequest('This operation takes no body.')
 }
 
-async function readBody({ incoming, request, route }: Passage): Promise<Uint8Array> {
+async function readBody({ incoming, request, route }: StepContext): Promise<Uint8Array> {
   const tooLarge = () => new Problem(413, `The body is larger than ${route.bodyBytesMaximum} bytes.`)
   const { body } = incoming
   if (Number(request.header('content-length') ?? 0) > route.bodyBytesMaximum) throw tooLarge()

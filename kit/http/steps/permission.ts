@@ -2,7 +2,7 @@
  *  id exists. */
 import { hasStaffRole } from '../../../domain/permissions.ts'
 import { forbidden } from '../../../domain/problem.ts'
-import { isSignedIn, type StepMaker } from '../passage.ts'
+import { isSignedIn, type StepMaker } from '../step.ts'
 
 export const checkPermission: StepMaker = ({ permission, selfParameter }) =>
   permission === null
@@ -18,7 +18,7 @@ export const checkPermission: StepMaker = ({ permission, selfParameter }) =>
  *  says of it. */
 export const checkOperator: StepMaker = ({ id, staffRole, access }, { requireAccess }) => {
   if (staffRole === null && access === null) return undefined
-  if (access !== null && requireAccess === undefined) throw new Error(`nobody can tell who may call ${id}`)
+  if (access !== null && requireAccess === undefined) throw new Error(`nothing decides who may call ${id}`)
   return ({ caller }) => {
     if (caller.kind === 'operator' && caller.staff === undefined && access !== null)
       return access.scope === 'cluster' ? requireAccess?.(caller, access) : undefined

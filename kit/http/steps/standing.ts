@@ -1,5 +1,5 @@
 /** Routes that create billable resources ask whether the account may do so now. */
-import { isSignedIn, type StepMaker } from '../passage.ts'
+import { isSignedIn, type StepMaker } from '../step.ts'
 
 export const checkStanding: StepMaker = (route, parts) =>
   !route.requiresStanding

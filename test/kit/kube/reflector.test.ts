@@ -5,7 +5,7 @@ import {
   openReflectorMetrics,
   RELIST_MILLISECONDS,
   runReflector,
-  SILENCE_MILLISECONDS,
+  WATCH_IDLE_MAXIMUM_MILLISECONDS,
 } from '../../../kit/kube/reflector.ts'
 import type { Transport, TransportResponse } from '../../../kit/kube/transport.ts'
 import type { Clock } from '../../../kit/sys/clock.ts'
@@ -122,7 +122,7 @@ test('a watch that falls silent is given up and taken up again within 60 s', asy
   await world.pass(1000)
   expect(cache.size).toBe(0)
   isSilent = false
-  await world.pass(SILENCE_MILLISECONDS + 5000)
+  await world.pass(WATCH_IDLE_MAXIMUM_MILLISECONDS + 5000)
   expect(known(cache)).toEqual(['a=0'])
   expect(counts.lists).toBe(1)
   expect(await registry.metrics()).toContain('reflector_silent_watches_total{name="children"} 1')

@@ -1,12 +1,12 @@
 import { expect, it } from 'vitest'
-import { type Asked, inBatches } from '../../../kit/sys/batches.ts'
+import { type PendingItem, inBatches } from '../../../kit/sys/batches.ts'
 
 /** Work that ends when it is told to, one batch after the other. */
 function held(itemsMaximum?: number) {
   const begun: { readonly key: string; readonly items: readonly number[]; readonly end: () => void }[] = []
   const ask = inBatches<number, string>({
     ...(itemsMaximum === undefined ? {} : { itemsMaximum }),
-    work: (batch: readonly Asked<number, string>[], key) =>
+    work: (batch: readonly PendingItem<number, string>[], key) =>
       new Promise((resolve) =>
         begun.push({
           key,

@@ -80,7 +80,7 @@ describe('revisions with a handshake', () => {
     expect(legacy({ method: 'initialize', params: { protocolVersion: asked } })).toMatchObject({
       kind: 'answer',
       isStateless: false,
-      question: { method: 'initialize', revision: answered },
+      request: { method: 'initialize', revision: answered },
     })
   })
   test.each([undefined, '2025-03-26', '2025-06-18', '2025-11-25', ' 2025-11-25 '])(
@@ -89,12 +89,12 @@ describe('revisions with a handshake', () => {
       expect(legacy({ method: 'tools/list' }, version)).toMatchObject({
         kind: 'answer',
         isStateless: false,
-        question: { method: 'tools/list', cursor: undefined },
+        request: { method: 'tools/list', cursor: undefined },
       })
       expect(
         legacy({ id: 'x', method: 'tools/call', params: { name: 'a', arguments: { b: 1 } } }, version),
-      ).toMatchObject({ kind: 'answer', id: 'x', question: { method: 'tools/call', name: 'a', arguments: { b: 1 } } })
-      expect(legacy({ method: 'ping' }, version)).toMatchObject({ kind: 'answer', question: { method: 'ping' } })
+      ).toMatchObject({ kind: 'answer', id: 'x', request: { method: 'tools/call', name: 'a', arguments: { b: 1 } } })
+      expect(legacy({ method: 'ping' }, version)).toMatchObject({ kind: 'answer', request: { method: 'ping' } })
     },
   )
   test.each(['1900-01-01', '2025-12-01', 'nonsense'])('the unknown revision %s is malformed', (version) => {
@@ -127,17 +127,17 @@ describe(`revision ${MODERN}`, () => {
     expect(modern({ method: 'server/discover', params: meta() })).toMatchObject({
       kind: 'answer',
       isStateless: true,
-      question: { method: 'server/discover' },
+      request: { method: 'server/discover' },
     })
     expect(modern({ method: 'tools/list', params: meta({ cursor: 'c' }) })).toMatchObject({
       kind: 'answer',
       isStateless: true,
-      question: { method: 'tools/list', cursor: 'c' },
+      request: { method: 'tools/list', cursor: 'c' },
     })
     expect(modern({ method: 'tools/call', params: meta({ name: 'a' }) }, { 'mcp-name': 'a' })).toMatchObject({
       kind: 'answer',
       isStateless: true,
-      question: { method: 'tools/call', name: 'a', arguments: {} },
+      request: { method: 'tools/call', name: 'a', arguments: {} },
     })
   })
   test('reads names that headers cannot say', () => {

@@ -6,7 +6,7 @@ import type { HttpRequest } from './exchange.ts'
 import type { BudgetState, Budget, CountRequest } from './rates.ts'
 import type { OperatorAccess, Route } from './route.ts'
 
-export interface Passage {
+export interface StepContext {
   readonly route: Route
   readonly incoming: HttpRequest
   readonly request: RequestFacts
@@ -23,7 +23,7 @@ export interface Passage {
 }
 
 /** Undefined answers of synchronous steps cost nothing on the way of a plain read. */
-export type Step = (passage: Passage) => void | Promise<void>
+export type Step = (context: StepContext) => void | Promise<void>
 
 /** What the steps ask of the application. */
 export interface StepParts {
