@@ -5,6 +5,7 @@
  *  Deliberately not a linter: style is a reader's business. */
 import { readdir, readFile } from 'node:fs/promises'
 import { join, posix } from 'node:path'
+import { parseSync } from 'oxc-parser'
 import { printLine, setExitCode } from '../kit/sys/process.ts'
 
 export interface Finding {
@@ -110,7 +111,7 @@ function importFault(file: string, specifier: string): string | undefined {
   if (rule === undefined) return undefined
   if (specifier.startsWith('.')) {
     const target = posix.join(posix.dirname(file), specifier)
-    if (file === 'embedded/up.ts' && /\/main\.ts$/.test(target)) return undefined
+    if (file === 'embedded/up.ts' && target.endsWith('/main.ts')) return undefined
     return isWithin(target, [`${folder}/`, ...rule.paths]) ? undefined : `${folder} never imports ${target}`
   }
   const name = packageOf(specifier)
@@ -124,20 +125,94 @@ const importFindings = (file: string, source: string): Finding[] =>
     return fault === undefined ? [] : [{ file, line: lineOf(source, match.index + match[0].length), rule: fault }]
   })
 
+/** The layers whose nouns have a folder each; a folder with an `index.ts` is a noun, the others are what nouns share. */
+const NOUN_LAYERS = ['resources', 'db', 'apiserver', 'controllers']
+
+/** Within a layer a noun is known by its `index.ts` only: `files` are all files of the repository. */
+function nounFault(file: string, specifier: string, files: ReadonlySet<string>): string | undefined {
+  const [layer = '', ...rest] = file.split('/')
+  if (!specifier.startsWith('.') || !NOUN_LAYERS.includes(layer)) return undefined
+  const target = posix.join(posix.dirname(file), specifier)
+  const [targetLayer, noun = '', ...inside] = target.split('/')
+  if (targetLayer !== layer || inside.length === 0 || (rest.length > 1 && rest[0] === noun)) return undefined
+  const index = `${layer}/${noun}/index.ts`
+  return target === index || !files.has(index) ? undefined : `${target} is reached through ${index}`
+}
+
+const nounFindings = (file: string, source: string, files: ReadonlySet<string>): Finding[] =>
+  [...source.matchAll(IMPORT)].flatMap((match) => {
+    const fault = nounFault(file, match[1] ?? match[2] ?? match[3] ?? '', files)
+    return fault === undefined ? [] : [{ file, line: lineOf(source, match.index + match[0].length), rule: fault }]
+  })
+
+const LINE_LENGTH_MAXIMUM = 120
+
+/** What the formatter leaves: comments, strings and templates. */
+const widthFindings = (file: string, source: string): Finding[] =>
+  source.split('\n').flatMap((text, index) => {
+    const isWide = [...text].length > LINE_LENGTH_MAXIMUM
+    return isWide ? [{ file, line: index + 1, rule: `a line has at most ${LINE_LENGTH_MAXIMUM} columns` }] : []
+  })
+
+/** Whether the line says something besides code, or the one above is a comment. */
+const hasReason = (lines: readonly string[], line: number): boolean =>
+  /\/\/|\/\*/.test(lines[line - 1] ?? '') || /^\s*(\/\/|\*|\/\*)/.test(lines[line - 2] ?? '')
+
+interface SyntaxNode {
+  readonly type: string
+  readonly start: number
+}
+
+const isNode = (value: unknown): value is SyntaxNode => typeof value === 'object' && value !== null && 'type' in value
+
+/** Every node of the tree of a file, parents first. */
+function* nodesOf(value: unknown): Generator<SyntaxNode & Record<string, unknown>> {
+  if (Array.isArray(value)) for (const item of value) yield* nodesOf(item)
+  else if (isNode(value)) {
+    const node = { ...value }
+    yield node
+    for (const child of Object.values(node)) yield* nodesOf(child)
+  }
+}
+
+const isAsConst = (type: unknown): boolean =>
+  isNode(type) &&
+  'typeName' in type &&
+  isNode(type.typeName) &&
+  'name' in type.typeName &&
+  type.typeName.name === 'const'
+
+/** A cast (`as`) overrules the compiler: why it is right stands on its line or above it. */
+function castFindings(file: string, source: string): Finding[] {
+  const lines = source.split('\n')
+  return [...nodesOf(parseSync(file, source).program)].flatMap(({ type, typeAnnotation }) => {
+    if (type !== 'TSAsExpression' || !isNode(typeAnnotation) || isAsConst(typeAnnotation)) return []
+    const line = lineOf(source, typeAnnotation.start)
+    return hasReason(lines, line) ? [] : [{ file, line, rule: 'a cast has its reason on the line or above it' }]
+  })
+}
+
 const nameFindings = (file: string): Finding[] => {
   const name = posix.basename(file)
   if (!FILE_NAME.test(name)) return [{ file, line: 1, rule: 'files are named in kebab-case, tests by their tier' }]
   return EMPTY_NAMES.test(file) ? [{ file, line: 1, rule: 'a name says what is inside' }] : []
 }
 
-/** Checks one TypeScript file. `file` is its path from the root of the repository, with slashes. */
-export function findings(file: string, source: string): Finding[] {
+/** Written by a generator, in its own layout. */
+const GENERATED = ['client/schema.ts']
+
+/** Checks one TypeScript file. `file` is its path from the root of the repository, with slashes; `files` are all there are. */
+export function findings(file: string, source: string, files: ReadonlySet<string> = new Set()): Finding[] {
+  if (GENERATED.includes(file)) return []
   const code = withoutWords(source)
   const isProduct = PRODUCT_FOLDERS.some((folder) => file.startsWith(`${folder}/`))
   const isSystem = isWithin(file, SYSTEM_PLACES)
   return [
     ...nameFindings(file),
     ...importFindings(file, source),
+    ...nounFindings(file, source, files),
+    ...widthFindings(file, source),
+    ...(isProduct ? castFindings(file, source) : []),
     ...(isProduct && !isSystem ? matches(file, code, SYSTEM_BANS) : []),
     ...matches(file, code, MARK_BANS),
     ...matches(file, source, COMMENT_BANS),
@@ -146,14 +221,15 @@ export function findings(file: string, source: string): Finding[] {
 
 /** Checks every TypeScript file under the root folder. */
 export async function tidy(root: string): Promise<Finding[]> {
-  const found: Finding[] = []
+  const files: string[] = []
   for (const folder of [...PRODUCT_FOLDERS, ...OTHER_FOLDERS]) {
     const entries = await readdir(join(root, folder), { recursive: true }).catch(() => [])
-    for (const entry of entries.filter((name) => name.endsWith('.ts') && !name.includes('node_modules/')).sort()) {
-      const file = posix.join(folder, entry)
-      found.push(...findings(file, await readFile(join(root, file), 'utf8')))
-    }
+    const names = entries.filter((name) => name.endsWith('.ts') && !name.includes('node_modules/')).sort()
+    files.push(...names.map((name) => posix.join(folder, name)))
   }
+  const all = new Set(files)
+  const found: Finding[] = []
+  for (const file of files) found.push(...findings(file, await readFile(join(root, file), 'utf8'), all))
   return found
 }
 

@@ -97,7 +97,7 @@ function stream(
   const keepAlive = () => {
     cancelKeepalive = clock.after(KEEPALIVE_MILLISECONDS, () => {
       // A credential that was revoked meanwhile ends the view.
-      authenticate(request)
+      void authenticate(request)
         .then(
           (caller) => caller !== undefined,
           (error: unknown) => !(error instanceof Problem),

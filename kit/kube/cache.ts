@@ -146,8 +146,10 @@ export class Cache<Spec = unknown, Status = unknown> {
     if (!isNewer(version, this.#syncedVersion)) return false
     if (event.type !== 'BOOKMARK') {
       const key = keyText(keyOf(event.object))
-      if (!this.#isKnown(key, version))
-        event.type === 'DELETED' ? this.#remove(key) : this.#set(key, event.object, false)
+      if (!this.#isKnown(key, version)) {
+        if (event.type === 'DELETED') this.#remove(key)
+        else this.#set(key, event.object, false)
+      }
     }
     this.#advance(version)
     return true

@@ -127,7 +127,7 @@ const ALLOWED: Readonly<Record<string, { readonly ours: Outcome; readonly why: s
 
 async function outcomeOf(response: Response): Promise<Outcome> {
   const text = await response.text()
-  const json = /^text\/event-stream/.test(response.headers.get('content-type') ?? '')
+  const json = (response.headers.get('content-type') ?? '').startsWith('text/event-stream')
     ? (/^data: (\{.*)$/m.exec(text)?.[1] ?? '')
     : text
   let body: { readonly result?: object; readonly error?: { readonly code: number } } = {}

@@ -77,6 +77,54 @@ it('names files for what is inside', () => {
   expect(rules('test/db/audit.slow.test.ts', '')).toEqual(['files are named in kebab-case, tests by their tier'])
 })
 
+it('keeps every line within 120 columns, comments and strings too', () => {
+  expect(rules('domain/quota.ts', `// ${'x'.repeat(117)}`)).toEqual([])
+  expect(rules('domain/quota.ts', `// ${'x'.repeat(118)}`)).toEqual(['a line has at most 120 columns'])
+  expect(rules('client/schema.ts', `// ${'x'.repeat(118)}`)).toEqual([])
+})
+
+describe('nouns', () => {
+  const files = new Set(['db/server/index.ts', 'db/server/claims.ts', 'db/placement/placement.ts'])
+  const faults = (file: string, specifier: string) =>
+    findings(file, `import { a } from '${specifier}'`, files).map(({ rule }) => rule)
+
+  it('are reached through their index within a layer', () => {
+    expect(faults('db/node/nodes.ts', '../server/claims.ts')).toEqual([
+      'db/server/claims.ts is reached through db/server/index.ts',
+    ])
+    expect(faults('db/open.ts', './server/claims.ts')).toHaveLength(1)
+    expect(faults('db/node/nodes.ts', '../server/index.ts')).toEqual([])
+  })
+
+  it('see all of themselves, and whatever is no noun', () => {
+    expect(faults('db/server/sizes.ts', './claims.ts')).toEqual([])
+    expect(faults('db/server/sizes.ts', '../placement/placement.ts')).toEqual([])
+    expect(faults('apiserver/server/create.ts', '../../db/server/claims.ts')).toEqual([])
+    expect(faults('test/db/server/claims.database.test.ts', '../../../db/server/claims.ts')).toEqual([])
+  })
+})
+
+describe('casts', () => {
+  const reason = 'a cast has its reason on the line or above it'
+
+  it.each([
+    'const a = b as string',
+    'const a = `${b as string} as you like`',
+    '// why\n\nconst a = b as string',
+    'const a = (b as unknown as string).length',
+  ])('%s has no reason', (source) => expect(new Set(rules('db/open.ts', source))).toEqual(new Set([reason])))
+
+  it.each([
+    'const a = b as string // why',
+    '// why\nconst a = b as string',
+    'const a = [b] as const',
+    `import { a as b } from './b.ts'\nimport * as c from './c.ts'`,
+    'const a = sql`select 1 as a`',
+  ])('%s is fine', (source) => expect(rules('db/open.ts', source)).toEqual([]))
+
+  it('are the business of a test', () => expect(rules('test/db/open.test.ts', 'const a = b as string')).toEqual([]))
+})
+
 it('lets no test be singled out and nothing unfinished stay', () => {
   expect(rules('test/a.test.ts', `it.${'only'}('x')`)).toEqual(['no test is switched off or singled out'])
   expect(rules('db/open.ts', `// TO${'DO'} later`)).toEqual(['unfinished work is not committed'])

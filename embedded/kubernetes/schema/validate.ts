@@ -117,7 +117,7 @@ export function compilePattern(pattern: string): RegExp {
     throw new SyntaxError(`error parsing regexp: invalid or unsupported Perl syntax: \`${foreign}\``)
   if (/\\[1-9]/.test(pattern))
     throw new SyntaxError(`error parsing regexp: invalid escape sequence: \`${/\\[1-9]/.exec(pattern)?.[0] ?? ''}\``)
-  const flags = /^\(\?i\)/.test(pattern) ? 'iu' : 'u'
+  const flags = pattern.startsWith('(?i)') ? 'iu' : 'u'
   const body = pattern
     .replace(/^\(\?i\)/, '')
     .replaceAll('(?P<', '(?<')
