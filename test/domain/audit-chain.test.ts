@@ -71,6 +71,21 @@ test('whatever customers write can be sealed and verifies', () => {
   )
 })
 
+test('NUL and halves of surrogate pairs leave names and values, however deep', () => {
+  const torn = 'a\0b\uD800c'
+  const { entry, body } = seal(
+    { sequence: 0, entryHash: GENESIS_HASH },
+    { ...said, detail: { [torn]: torn }, changes: [{ field: torn, before: { [torn]: [torn] }, after: torn }] },
+    { id: 'i', at },
+  )
+  const clean = 'ab\uFFFDc'
+  expect([entry.detail, entry.changes]).toEqual([
+    { [clean]: clean },
+    [{ field: clean, before: { [clean]: [clean] }, after: clean }],
+  ])
+  expect(body.isWellFormed()).toBe(true)
+})
+
 const rows = chainOf([{}, {}, {}, {}])
 const edit = (index: number, change: Partial<StoredEntry>) =>
   rows.map((row, at) => (at === index ? { ...row, ...change } : row))

@@ -153,6 +153,11 @@ describe('what is allowed', () => {
     })
     expect([deletion, new Set(Object.values(others))]).toEqual([ALLOWED, new Set(['409 operation_in_progress'])])
   })
+  test('no second deletion while the server is being made, and none of a protected one', () => {
+    const activeOperation = { id: 'op-1', kind: 'server.create' } as const
+    expect(judged('delete', { state: 'creating', activeOperation, isDeleting: true })).toBe(WRONG)
+    expect(judged('delete', { state: 'creating', activeOperation, isProtected: true })).toBe('409 protected')
+  })
   test('nothing once it is being deleted', () =>
     expect(new Set(Object.values(table({ state: 'deleting', isDeleting: true })))).toEqual(new Set([WRONG])))
 })

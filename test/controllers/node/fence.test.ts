@@ -52,8 +52,12 @@ const answered = (
   ...(answer === undefined ? {} : { status: { askedAt, answer, detail: '' } }),
 })
 const observers = ['n2', 'n3', 'n4']
+const fiveObservers = [...observers, 'n5', 'n6']
 const heardBy = (...answers: readonly ('agent' | 'host' | 'nothing' | undefined)[]) =>
-  silent({ observers, observations: answers.map((answer, index) => answered(observers[index] ?? '', answer)) })
+  silent({
+    observers: answers.length > observers.length ? fiveObservers : observers,
+    observations: answers.map((answer, index) => answered(fiveObservers[index] ?? '', answer)),
+  })
 const kindsOf = (actions: readonly Action[]) =>
   told(actions).map((line) => /"kind":"([a-z._]+)"/.exec(line)?.[1] ?? line)
 const planned = (object: NodeObject, world: Seen) => kindsOf(plan(object, world, NOW))
@@ -122,6 +126,24 @@ describe('a node that has fallen silent', () => {
       unreachable({ power: power('on', { readAt: ago(2) }) }, { bmc }),
       heardBy('nothing', undefined, undefined),
       ['state unreachable'],
+    ],
+    [
+      'is not fenced when two of five have answered',
+      unreachable({ power: power('on', { readAt: ago(2) }) }, { bmc }),
+      heardBy('nothing', 'nothing', undefined, undefined, undefined),
+      ['state unreachable'],
+    ],
+    [
+      'is not fenced when half of four have answered',
+      unreachable({ power: power('on', { readAt: ago(2) }) }, { bmc }),
+      heardBy('nothing', 'nothing', undefined, undefined),
+      ['ensure Observation', 'state unreachable'],
+    ],
+    [
+      'is fenced when three of five have answered and do not hear it',
+      unreachable({ power: power('on', { readAt: ago(2) }) }, { bmc }),
+      heardBy('nothing', 'nothing', 'nothing', undefined, undefined),
+      ['node.fence'],
     ],
     [
       'is not fenced when somebody hears its agent',

@@ -5,6 +5,7 @@ import type { Permission } from '../../../domain/permissions.ts'
 import type { Answer, Caller, Customer } from '../../../kit/http/call.ts'
 import { publicEndpoint } from '../../../kit/http/endpoint.ts'
 import type { HttpRequest } from '../../../kit/http/exchange.ts'
+import type { IdempotencyKeys, KeyOf, Remembered } from '../../../kit/http/idempotency.ts'
 import { createPipeline, type PipelineOptions, type Refusal, requestDurations } from '../../../kit/http/pipeline.ts'
 import { route, type Route } from '../../../kit/http/route.ts'
 import { silentLog } from '../../../kit/sys/log.ts'
@@ -91,6 +92,19 @@ const open = route({
   rates: [{ name: 'open', by: 'address', perMinute: 2 }],
   body: z.strictObject({ email: z.string() }),
 })
+const counted = route({
+  ...AREA,
+  id: 'counted',
+  method: 'POST',
+  path: '/v1/counted',
+  audit: 'counted',
+  rates: [
+    { name: 'each', by: 'user', perMinute: 2 },
+    { name: 'all', by: 'account', perMinute: 3 },
+    { name: 'addressee', by: 'email', perMinute: 1 },
+  ],
+  body: z.strictObject({ email: z.string().optional() }),
+})
 const either = route({
   ...AREA,
   id: 'either',
@@ -100,7 +114,7 @@ const either = route({
   permission: null,
   audit: 'either',
 })
-const ROUTES: readonly Route[] = [list, get, create, act, secret, own, machine, open, either]
+const ROUTES: readonly Route[] = [list, get, create, act, secret, own, machine, open, counted, either]
 
 const customer = (more: Partial<Customer>): Customer => ({
   kind: 'token',
@@ -126,6 +140,8 @@ const CALLERS: Readonly<Record<string, Customer>> = {
   owner: customer({ kind: 'session', session: { id: 's2', csrfToken: 'csrf', expiresAt: new Date(0) } }),
   unverified: customer({ isEmailVerified: false, token: { id: 't4', name: 'u', scope: 'read_write' } }),
   poor: customer({ accountId: 'poor', token: { id: 't5', name: 'p', scope: 'read_write' } }),
+  colleague: customer({ userId: 'other', token: { id: 't6', name: 'c', scope: 'read_write' } }),
+  elsewhere: customer({ accountId: 'other', userId: 'third', token: { id: 't7', name: 'e', scope: 'read_write' } }),
   watching: customer({
     kind: 'session',
     permissions: ['read'],
@@ -273,6 +289,24 @@ describe('the order of refusals', () => {
       403,
       undefined,
     ],
+    [
+      'a CSRF header that the session issued beside the cookie of another',
+      '/v1/things',
+      {
+        method: 'POST',
+        headers: { cookie: 'session=owner; svccloud_csrf=forged', 'x-csrf-token': 'csrf' },
+        body: '{',
+      },
+      403,
+      undefined,
+    ],
+    [
+      'a CSRF header without the cookie',
+      '/v1/things',
+      { method: 'POST', headers: { cookie: 'session=owner', 'x-csrf-token': 'csrf' }, body: '{' },
+      403,
+      undefined,
+    ],
     ['a token where a session is needed', '/v1/own', { as: 'reader', body: '{' }, 403, undefined],
     ['a session where a token is needed', '/v1/machine', { session: 'owner', body: '{' }, 401, undefined],
     ['a support session where none may', '/v1/own', { session: 'helping', body: '{' }, 403, undefined],
@@ -356,6 +390,9 @@ describe('input', () => {
     ['an item of another type', thing({ list: [1] }), 'list.0', 'must be a string'],
     ['a NUL character', '{"name":"a\\u0000b"}', 'name', 'must be well-formed text'],
     ['half of a surrogate pair', '{"name":"a\\ud800"}', 'name', 'must be well-formed text'],
+    ['half of a surrogate pair in capitals', '{"name":"a\\uD800"}', 'name', 'must be well-formed text'],
+    ['the other half in capitals', '{"name":"a\\uDFFF"}', 'name', 'must be well-formed text'],
+    ['the other half in capitals, inside', '{"name":"abc","list":["\\uDC00"]}', 'list.0', 'must be well-formed text'],
     ['a prototype', '{"name":"abc","__proto__":{"x":1}}', '__proto__', 'is not known here'],
     ['null for a text', thing({ name: null }), 'name', 'must be a string'],
   ])('%s', async (_what, body, field, detail) => {
@@ -481,6 +518,77 @@ describe('limits', () => {
     expect((await send('/v1/open', { body })).status).toBe(200)
     const over = await send('/v1/open', { body })
     expect([over.status, over.headers['retry-after']]).toEqual([429, '17'])
+  })
+
+  test('a rule by user counts each user, one by account everybody in it, one by email the addressee', async () => {
+    const { send } = openPipeline()
+    const status = async (as: string, body = '{}') => (await send('/v1/counted', { as, body })).status
+    expect([await status('writer'), await status('writer'), await status('writer')]).toEqual([200, 200, 429])
+    expect([await status('colleague'), await status('colleague')]).toEqual([200, 429])
+    expect(await status('elsewhere', '{"email":"a@example.com"}')).toBe(200)
+    expect(await status('elsewhere', '{"email":"a@example.com"}')).toBe(429)
+  })
+})
+
+describe('idempotency keys', () => {
+  const KEY = '0b5f1a52-6f10-4a53-9f0c-6a1d5b1d9f11'
+  function openKeys() {
+    const known = new Map<string, Remembered>()
+    const nameOf = ({ accountId, key }: KeyOf) => `${accountId} ${key}`
+    const keys: IdempotencyKeys = {
+      async take(key, hash) {
+        const before = known.get(nameOf(key))
+        if (before === undefined) known.set(nameOf(key), { is: 'open', hash })
+        return before ?? { is: 'new' }
+      },
+      async answered(key, answer) {
+        const before = known.get(nameOf(key))
+        if (before?.is === 'open') known.set(nameOf(key), { ...answer, is: 'answered', hash: before.hash })
+      },
+      release: async (key) => void known.delete(nameOf(key)),
+    }
+    return keys
+  }
+  const sender = (answer: () => Answer) => {
+    const { send } = openPipeline(answer, { idempotencyKeys: openKeys() })
+    return async (as = 'writer') => {
+      const headers = { 'idempotency-key': KEY }
+      const { status, headers: answered } = await send('/v1/things', { method: 'POST', as, body: thing(), headers })
+      return [status, answered['idempotent-replayed']]
+    }
+  }
+
+  test.each([
+    ['an outage', () => new Unavailable('the store'), 503],
+    ['a bug', () => new Error('oops'), 500],
+  ])('%s keeps the key, because the change may have been made', async (_what, failure, status) => {
+    let isFailing = true
+    const send = sender(() => {
+      if (isFailing) throw failure()
+      return { status: 200, body: { ok: true } }
+    })
+    expect(await send()).toEqual([status, undefined])
+    isFailing = false
+    expect(await send()).toEqual([409, undefined])
+  })
+  test('a refusal frees the key', async () => {
+    let isRefusing = true
+    const send = sender(() => {
+      if (isRefusing) throw conflict('state_not_allowed', 'Not now.')
+      return { status: 200, body: { ok: true } }
+    })
+    expect(await send()).toEqual([409, undefined])
+    isRefusing = false
+    expect(await send()).toEqual([200, undefined])
+    expect(await send()).toEqual([200, 'true'])
+  })
+  test('an answer is that of one account alone', async () => {
+    const send = sender(() => ({ status: 200, body: { ok: true } }))
+    expect([await send('writer'), await send('elsewhere'), await send('colleague')]).toEqual([
+      [200, undefined],
+      [200, undefined],
+      [200, 'true'],
+    ])
   })
 })
 

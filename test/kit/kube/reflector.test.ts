@@ -168,6 +168,25 @@ test.each(['status', 'event'] as const)(
   },
 )
 
+test.each([
+  [504, 'Timeout', 2, 'the server has not come to the version: it is another or was restored'],
+  [410, 'Expired', 2, 'the server no longer has the version'],
+  [429, 'TooManyRequests', 1, 'the server is busy'],
+  [500, 'InternalError', 1, 'the server has failed'],
+] as const)('a watch that is refused with %d (%s) has led to %d lists: %s', async (code, reason, lists) => {
+  const world = await openWorld()
+  let refusals = 1
+  const { cache, counts, end } = await start(world, (serve) => async (request) => {
+    if (!isWatch(request.path) || refusals === 0) return serve(request)
+    refusals -= 1
+    return refusal(code, reason)
+  })
+  await world.until(() => cache.isReady)
+  await world.pass(60_000)
+  expect([refusals, counts.lists]).toEqual([0, lists])
+  await end()
+})
+
 test('an event that the watch left out is found by the next list, and counted', async () => {
   const world = await openWorld()
   const { cache, registry, end } = await start(

@@ -280,6 +280,13 @@ describe('operation', () => {
     ).rejects.toThrow(Unavailable)
     expect((await root()).status?.operation).toBeUndefined()
   })
+  test('nothing is recorded once another process may lead', async () => {
+    const { act, root } = await open({ size: 1, operation: STANZA })
+    const log: OperationAction[] = []
+    const plan: Action[] = [{ do: 'operation', id: 'op1', step: 's', outcome: 'succeeded' }]
+    await expect(act(plan, { operations: records(log), mayAct: () => false })).rejects.toThrow(Unavailable)
+    expect([log, (await root()).status]).toEqual([[], undefined])
+  })
   test('what has ended stays as it ended', async () => {
     const { act, root } = await open({ size: 1, operation: STANZA })
     const log: OperationAction[] = []

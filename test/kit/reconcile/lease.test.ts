@@ -133,6 +133,27 @@ test('a renewal that comes through after the lead was lost does not bring it bac
   expect(actsAgain).toBe(false)
 })
 
+test('the time of a renewal counts from its sending, however late its answer comes', async () => {
+  const world = await openWorld()
+  let isSlow = false
+  let sentAt = 0
+  const first = stand(world, 'first', (serve) => async (request) => {
+    if (sentAt > 0) return new Promise<never>(() => {}) // cut after the one slow renewal
+    if (!isSlow || request.method === 'GET') return serve(request)
+    sentAt = world.scheduler.nowMilliseconds
+    const response = await serve(request)
+    await new Promise<void>((resolve) => world.scheduler.after(6_000, resolve))
+    return response
+  })
+  await world.until(first.mayAct)
+  isSlow = true
+  await world.until(() => sentAt > 0)
+  await world.pass(9_000)
+  expect(first.mayAct()).toBe(true)
+  await world.pass(1_100)
+  expect(first.mayAct()).toBe(false)
+})
+
 test('a short break does not cost the lead', async () => {
   const world = await openWorld()
   let isCut = false
