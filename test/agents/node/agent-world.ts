@@ -3,6 +3,7 @@
 import { join } from 'node:path'
 import { ADMIN, openCore } from '../../../embedded/kubernetes/core/core.ts'
 import { memoryStorage } from '../../../embedded/kubernetes/storage/memory.ts'
+import type { Hypervisor } from '../../../agents/node/drivers/hypervisor/hypervisor.ts'
 import { newSimulatedHost, type SimulatedHost } from '../../../agents/node/drivers/hypervisor/simulated.ts'
 import { simulatedVolumes } from '../../../agents/node/drivers/storage/simulated.ts'
 import type { HeldVolume } from '../../../agents/node/drivers/storage/volume-store.ts'
@@ -13,6 +14,7 @@ import { openClient } from '../../../kit/kube/client.ts'
 import { installCrds, readCrds } from '../../../kit/kube/crd.ts'
 import { Namespace, type KubeObject } from '../../../kit/kube/object.ts'
 import type { Store } from '../../../kit/kube/store.ts'
+import type { Transport } from '../../../kit/kube/transport.ts'
 import { silentLog } from '../../../kit/sys/log.ts'
 import { openRegistry } from '../../../kit/sys/metrics.ts'
 import {
@@ -30,14 +32,22 @@ export const NAMESPACE = nodeNamespace(NODE)
 export const INSTANCE = '6f1c9f0e-5b0a-4c51-9d53-0c9a3c1f7a11'
 const VIRTUAL_PATIENCE_MILLISECONDS = 600_000
 
+export interface AgentStart {
+  /** Describing the host fails while it answers false. */
+  readonly canReport?: () => boolean
+  /** What stands between the agent and the server. */
+  readonly disturb?: (serve: Transport) => Transport
+  /** The agent dies as soon as a guest of its was destroyed, and learns nothing of it. */
+  readonly diesWithGuest?: boolean
+}
+
 export interface AgentWorld {
   readonly scheduler: Scheduler
   readonly store: Store
   readonly host: SimulatedHost
   readonly disks: Map<string, HeldVolume>
   readonly ledger: Ledger
-  /** `report` may fail for a while. */
-  startAgent(canReport?: () => boolean): void
+  startAgent(options?: AgentStart): void
   killAgent(): void
   settled<T>(promise: Promise<T>): Promise<T>
   pass(milliseconds: number): Promise<void>
@@ -57,9 +67,10 @@ export async function openAgentWorld(seed = 1): Promise<AgentWorld> {
   machine.begin()
   const clock = machine.clock()
   const core = await openCore({ clock, random: scheduler.random, log: silentLog, storage: memoryStorage() })
-  const clientFor = (fieldManager: string, processClock = clock) =>
+  const serve: Transport = (request) => core.handle(request, ADMIN)
+  const clientFor = (fieldManager: string, processClock = clock, transport = serve) =>
     openClient({
-      transport: (request) => core.handle(request, ADMIN),
+      transport,
       fieldManager,
       clock: processClock,
       random: scheduler.random,
@@ -98,10 +109,20 @@ export async function openAgentWorld(seed = 1): Promise<AgentWorld> {
     settled,
     until,
     pass: async (milliseconds) => void (await scheduler.runUntil(scheduler.nowMilliseconds + milliseconds)),
-    startAgent(canReport = () => true) {
+    startAgent({ canReport = () => true, disturb = (transport: Transport) => transport, diesWithGuest = false } = {}) {
       agentProcess.begin()
       const agentClock = agentProcess.clock()
-      const hypervisor = host.attach()
+      const attached = host.attach()
+      const hypervisor: Hypervisor = diesWithGuest
+        ? {
+            ...attached,
+            async destroy(name) {
+              await attached.destroy(name)
+              agentProcess.crash()
+              await new Promise<never>(() => {})
+            },
+          }
+        : attached
       const stop = new AbortController()
       agentProcess.onCrash(() => {
         stop.abort()
@@ -109,7 +130,7 @@ export async function openAgentWorld(seed = 1): Promise<AgentWorld> {
       })
       const agent = openAgent({
         nodeName: NODE,
-        store: clientFor('svccloud-agent', agentClock),
+        store: clientFor('svccloud-agent', agentClock, disturb(serve)),
         hypervisor,
         volumes: simulatedVolumes(disks),
         images: simulatedTemplates(),

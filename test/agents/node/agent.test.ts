@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { Lease } from '../../../kit/kube/object.ts'
 import {
+  AGENT_FINALIZER,
   HEARTBEAT_LEASE_NAME,
   Instance,
   NODE_REPORT_NAME,
@@ -8,6 +9,13 @@ import {
   Volume,
 } from '../../../resources/instance/index.ts'
 import { type AgentWorld, INSTANCE, NAMESPACE, openAgentWorld } from './agent-world.ts'
+import { instanceSpec } from './instance-spec.ts'
+
+type InstanceKey = { readonly namespace: string; readonly name: string }
+
+async function* mute(): AsyncGenerator<string> {
+  await new Promise<never>(() => {})
+}
 
 describe('an agent of a simulated host', () => {
   let world: AgentWorld
@@ -195,11 +203,73 @@ describe('an agent of a simulated host', () => {
     expect(world.host.running().length).toBe(1)
   })
 
+  it.each<readonly [string, (key: InstanceKey) => Promise<unknown>]>([
+    ['changed', (key) => world.store.patch(Instance, key, { spec: { power: 'stopped' } })],
+    ['deleted', (key) => world.store.delete(Instance, key)],
+    [
+      'made anew under its name',
+      async (key) => {
+        await world.store.patch(Instance, key, { metadata: { finalizers: null } })
+        await world.store.delete(Instance, key)
+        await world.store.create(Instance, { metadata: key, spec: instanceSpec({ power: 'stopped' }) })
+      },
+    ],
+  ])('boots nothing by a spec of the past: the Instance was %s meanwhile', async (_what, meanwhile) => {
+    world.killAgent()
+    const key = { namespace: NAMESPACE, name: INSTANCE }
+    await world.createInstance()
+    await world.settled(world.store.patch(Instance, key, { metadata: { finalizers: [AGENT_FINALIZER] } }))
+    let isListed = false
+    let isMute = true
+    world.startAgent({
+      // The agent lists the Instance as it was, and its watch does not tell of the change.
+      disturb: (serve) => async (request) => {
+        if (!request.path.includes('/instances?')) return serve(request)
+        const response = await serve(request)
+        if (request.path.includes('watch=true')) return isMute ? { ...response, lines: () => mute() } : response
+        const list = await response.text()
+        if (!isListed) await meanwhile(key)
+        isListed = true
+        return { ...response, text: async () => list }
+      },
+    })
+    await world.pass(20_000)
+    expect([isListed, world.disks.has('boot')]).toEqual([true, true])
+    expect([world.host.running(), world.ledger.get(INSTANCE)?.incarnation ?? 0]).toEqual([[], 0])
+    isMute = false
+    await world.pass(120_000)
+    expect([world.host.running(), world.ledger.get(INSTANCE)?.incarnation ?? 0]).toEqual([[], 0])
+  })
+
+  it('knows how a guest ended also when it dies as soon as that guest is gone', async () => {
+    world.killAgent()
+    world.startAgent({ diesWithGuest: true })
+    await world.createInstance()
+    await running()
+    world.host.powerOffGuest(INSTANCE)
+    await world.pass(5_000)
+    expect(world.ledger.get(INSTANCE)).toMatchObject({ ended: { reason: 'guest_shutdown' } })
+    world.startAgent()
+    expect((await stopped()).status).toMatchObject({ endReason: 'guest_shutdown', incarnation: 1 })
+  })
+
+  it('reports itself again when its report was taken away or changed', async () => {
+    const key = { namespace: NAMESPACE, name: NODE_REPORT_NAME }
+    const report = async () => (await world.settled(world.store.get(NodeReport, key)))?.spec
+    await world.until(async () => (await world.store.get(NodeReport, key)) !== undefined)
+    await world.settled(world.store.delete(NodeReport, key))
+    await world.pass(310_000)
+    expect(await report()).toMatchObject({ bootId: 'boot', logicalCpus: 2 })
+    await world.settled(world.store.patch(NodeReport, key, { spec: { logicalCpus: 64 } }))
+    await world.pass(310_000)
+    expect(await report()).toMatchObject({ logicalCpus: 2 })
+  })
+
   it('is not alive before it has reported itself, and stays so when a later report fails', async () => {
     world.killAgent()
     await world.pass(1_000) // its last write may be under way
     let canReport = false
-    world.startAgent(() => canReport)
+    world.startAgent({ canReport: () => canReport })
     const renewedAt = async () =>
       (await world.settled(world.store.get(Lease, { namespace: NAMESPACE, name: HEARTBEAT_LEASE_NAME })))?.spec
         .renewTime

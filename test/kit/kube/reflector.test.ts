@@ -169,11 +169,11 @@ test.each(['status', 'event'] as const)(
 )
 
 test.each([
-  [504, 'Timeout', 2, 'the server has not come to the version: it is another or was restored'],
+  [504, 'Timeout', 2, 'it has not come to the version: it is another or was restored'],
   [410, 'Expired', 2, 'the server no longer has the version'],
   [429, 'TooManyRequests', 1, 'the server is busy'],
   [500, 'InternalError', 1, 'the server has failed'],
-] as const)('a watch that is refused with %d (%s) has led to %d lists: %s', async (code, reason, lists) => {
+] as const)('a watch that is refused with %d (%s) has led to %d lists: %s', async (code, reason, lists, _why) => {
   const world = await openWorld()
   let refusals = 1
   const { cache, counts, end } = await start(world, (serve) => async (request) => {

@@ -1,0 +1,87 @@
+/** The record of an operation whose target went before it began: cancelled, and never because a cache is behind. */
+import { expect, test } from 'vitest'
+import { operationReconciler } from '../../controllers/operation/index.ts'
+import type { Parts } from '../../controllers/parts.ts'
+import { ADMIN, openCore } from '../../embedded/kubernetes/core/core.ts'
+import { memoryStorage } from '../../embedded/kubernetes/storage/memory.ts'
+import { openCaches } from '../../kit/kube/caches.ts'
+import { openClient } from '../../kit/kube/client.ts'
+import { installCrds, readCrds } from '../../kit/kube/crd.ts'
+import { Namespace } from '../../kit/kube/object.ts'
+import type { Draft } from '../../kit/kube/store.ts'
+import { systemClock } from '../../kit/sys/clock.ts'
+import { silentLog } from '../../kit/sys/log.ts'
+import { openRegistry } from '../../kit/sys/metrics.ts'
+import { systemRandom } from '../../kit/sys/random.ts'
+import { Node } from '../../resources/catalog/stored.ts'
+import { nodeNamespace } from '../../resources/instance/index.ts'
+import { Operation, type OperationSpec, type OperationState } from '../../resources/operation/index.ts'
+import { useDatabase } from '../database.ts'
+
+const database = useDatabase()
+const OPERATION = '00000000-0000-4000-8000-000000000001'
+const ANOTHER = '00000000-0000-4000-8000-000000000002'
+const NOW = new Date('2026-01-01T12:00:00Z')
+const times = { createdAt: NOW.toISOString(), deadlineAt: '2026-01-01T13:00:00.000Z' }
+
+async function openParts(): Promise<Parts> {
+  const [clock, random, log] = [systemClock, systemRandom, silentLog]
+  const core = await openCore({ clock, random, log, storage: memoryStorage() })
+  const store = openClient({
+    transport: (request) => core.handle(request, ADMIN),
+    fieldManager: 'tests',
+    clock,
+    random,
+  })
+  await installCrds(store, await readCrds('crds'), clock)
+  await store.create(Namespace, { metadata: { name: nodeNamespace('n1') }, spec: undefined })
+  // Nothing starts the caches: they are as far behind as they can be.
+  const caches = openCaches({ store, clock, random, log, registry: openRegistry({ isProcessWide: false }) })
+  return { store, caches, db: database.db, clock, random, log }
+}
+
+const draft: Draft<OperationSpec, OperationState> = {
+  metadata: { namespace: nodeNamespace('n1'), name: OPERATION },
+  spec: {
+    kind: 'node.drain',
+    target: { type: 'node', id: 'n1' },
+    actor: 'operator',
+    requestId: 'r',
+    stepCount: 1,
+    ...times,
+  },
+}
+
+test.each([
+  ['whose target asks for it is not given up, though no cache knows the target', OPERATION, 'busy', []],
+  ['whose target asks for another is given up', ANOTHER, 'gone', ['abandon']],
+  ['whose target is gone is given up', undefined, 'gone', ['abandon']],
+])('an operation %s', async (_why, wanted, target, effects) => {
+  const parts = await openParts()
+  if (wanted !== undefined)
+    await parts.store.create(Node, {
+      metadata: { name: 'n1' },
+      spec: {
+        zone: 'z1',
+        rack: 'r1',
+        roles: ['compute'],
+        isCordoned: true,
+        isInMaintenance: true,
+        cpuOvercommit: 4,
+        reservedMemoryMebibytes: 0,
+        operation: {
+          id: wanted,
+          kind: 'node.drain',
+          requestedAt: times.createdAt,
+          deadlineAt: times.deadlineAt,
+          actor: 'operator',
+          requestId: 'r',
+        },
+      },
+    })
+  const record = await parts.store.create(Operation, draft)
+  const reconciler = operationReconciler(parts)
+  const seen = await reconciler.observe(record, NOW)
+  expect(seen).toEqual({ target, history: undefined })
+  expect(reconciler.plan(record, seen, NOW).map((action) => action.do === 'effect' && action.name)).toEqual(effects)
+})
