@@ -21,8 +21,8 @@ import {
   keyFileText,
   type Move,
   sendMemory,
-} from '../agents/node/drivers/hypervisor/qemu-move.ts'
-import { openMover } from '../agents/node/drivers/hypervisor/qemu-mover.ts'
+} from '../agents/node/drivers/hypervisor/qemu-migration.ts'
+import { openMover } from '../agents/node/drivers/hypervisor/qemu-migration-driver.ts'
 import { probeQemu, QEMU_BINARY } from '../agents/node/drivers/hypervisor/qemu-probe.ts'
 import { connectQmp, type Qmp, type QmpEvent } from '../agents/node/drivers/hypervisor/qmp.ts'
 import { bootId } from '../agents/node/host.ts'

@@ -3,7 +3,7 @@ import type { Action } from '../../kit/reconcile/action.ts'
 import type { Reconciler } from '../../kit/reconcile/reconciler.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import { Observation, type ObservationSpec, type ObservationStatus } from '../../resources/instance/index.ts'
-import type { LookForLife } from './sign-of-life.ts'
+import type { LookForLife } from './host-probe.ts'
 
 /** One look for each time that it was asked for. */
 export const planObservation = ({ spec, status }: KubeObject<ObservationSpec, ObservationStatus>): readonly Action[] =>

@@ -19,7 +19,7 @@ import type { ImageState, TemplateStore } from '../images/template-store.ts'
 import type { Ledger, LedgerEntry } from '../ledger.ts'
 import { readMoveKey, readUserData } from '../secrets.ts'
 import { metadataDocument, seedDisk, seedUserData } from '../serve/metadata.ts'
-import type { TurnByName } from '../turn-by-name.ts'
+import type { TurnByName } from '../keyed-mutex.ts'
 import type { Usage } from '../usage.ts'
 import {
   DETAIL_CHARACTERS_MAXIMUM,

@@ -18,7 +18,7 @@ import type { VolumeStore } from '../drivers/storage/volume-store.ts'
 import type { TemplateStore } from '../images/template-store.ts'
 import type { Ledger } from '../ledger.ts'
 import { readMoveKey } from '../secrets.ts'
-import type { TurnByName } from '../turn-by-name.ts'
+import type { TurnByName } from '../keyed-mutex.ts'
 import { Copies } from './copies.ts'
 import { planVolume, type VolumeEffects, type VolumeObject, type VolumeSeen } from './plan.ts'
 

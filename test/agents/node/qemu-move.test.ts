@@ -7,7 +7,7 @@ import {
   type SendSight,
   type SendStep,
   transferOf,
-} from '../../../agents/node/drivers/hypervisor/qemu-move.ts'
+} from '../../../agents/node/drivers/hypervisor/qemu-migration.ts'
 
 const move = (over: Partial<Move> = {}): Move => ({
   role: 'send',

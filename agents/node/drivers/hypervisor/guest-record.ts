@@ -8,7 +8,7 @@ import { writeDurably } from '../../../../kit/sys/durable-file.ts'
 import { processArgumentsOf, processFolderOf } from '../../host.ts'
 import { GUEST_FILES } from './qemu-arguments.ts'
 import { USER_MODE_FILES } from '../network/user-mode.ts'
-import { KEY_FILE, Move } from './qemu-move.ts'
+import { KEY_FILE, Move } from './qemu-migration.ts'
 
 const RECORD_FILE = 'guest.json'
 

@@ -40,12 +40,12 @@ import {
 } from './hypervisor.ts'
 import { freePort, type PortRange } from './listening-port.ts'
 import { GUEST_FILES, qemuArguments, type QemuMachine } from './qemu-arguments.ts'
-import { beginReceive, beginSend, KEY_FILE, keyFileText, type Move, sendMemory, transferOf } from './qemu-move.ts'
-import { type Mover, openMover } from './qemu-mover.ts'
+import { beginReceive, beginSend, KEY_FILE, keyFileText, type Move, sendMemory, transferOf } from './qemu-migration.ts'
+import { type Mover, openMover } from './qemu-migration-driver.ts'
 import { connectQmp, type Qmp } from './qmp.ts'
-import { mustReach } from './reach.ts'
+import { mustReach } from './assert-reachable.ts'
 import { openInputPipe, openSerialLine, type SerialLine } from './serial-line.ts'
-import { TurnByName } from '../../turn-by-name.ts'
+import { TurnByName } from '../../keyed-mutex.ts'
 
 export interface QemuOptions {
   /** Holds one folder per guest. */

@@ -15,7 +15,7 @@ import {
   type Sending,
   type Transfer,
 } from './hypervisor.ts'
-import { simulatedMoves } from './simulated-move.ts'
+import { simulatedMoves } from './simulated-migration.ts'
 import { type GuestTransport, newSimulatedNetwork, type SimulatedMemory } from './simulated-network.ts'
 
 export interface SimulatedGuestRecord extends GuestIdentity {

@@ -8,8 +8,8 @@ import type { Clock } from '../../../../kit/sys/clock.ts'
 import { environment, signalProcess } from '../../../../kit/sys/process.ts'
 import { processArgumentsOf } from '../../host.ts'
 import { freePort, type PortRange } from '../hypervisor/listening-port.ts'
-import { KEY_FILE, keyFileText } from '../hypervisor/qemu-move.ts'
-import { mustReach } from '../hypervisor/reach.ts'
+import { KEY_FILE, keyFileText } from '../hypervisor/qemu-migration.ts'
+import { mustReach } from '../hypervisor/assert-reachable.ts'
 
 export interface DiskServerOptions {
   /** Holds one folder per served disk. */

@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { planObservation } from '../../../agents/node/observation.ts'
 import { type AgentCertificate, openCertificate } from '../../../agents/node/serve/certificate.ts'
-import { lookForLife } from '../../../agents/node/sign-of-life.ts'
+import { lookForLife } from '../../../agents/node/host-probe.ts'
 import { systemClock } from '../../../kit/sys/clock.ts'
 import { systemRandom } from '../../../kit/sys/random.ts'
 

@@ -15,7 +15,7 @@ import {
   nextSendStep,
   sendMemory,
   transferOf,
-} from './qemu-move.ts'
+} from './qemu-migration.ts'
 import type { Qmp, QmpEvent } from './qmp.ts'
 
 export interface MoverOptions {
