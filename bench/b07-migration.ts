@@ -22,7 +22,7 @@ import {
   type Move,
   sendMemory,
 } from '../agents/node/drivers/hypervisor/qemu-migration.ts'
-import { openMover } from '../agents/node/drivers/hypervisor/qemu-migration-driver.ts'
+import { startMigrationDriver } from '../agents/node/drivers/hypervisor/qemu-migration-driver.ts'
 import { probeQemu, QEMU_BINARY } from '../agents/node/drivers/hypervisor/qemu-probe.ts'
 import { connectQmp, type Qmp, type QmpEvent } from '../agents/node/drivers/hypervisor/qmp.ts'
 import { bootId } from '../agents/node/host.ts'
@@ -164,15 +164,15 @@ export const bench: Bench = {
       await beginSend(from.qmp, move)
       await sendMemory(from.qmp, move)
       let last: Transfer | undefined
-      const mover = openMover({
+      const mover = startMigrationDriver({
         qmp: from.qmp,
         move,
         clock,
         log: silentLog,
-        note: async () => {},
-        tell: (transfer) => void (last = transfer),
+        persist: async () => {},
+        report: (transfer) => void (last = transfer),
         isGuestOff: () => false,
-        isOver: () => false,
+        isDetached: () => false,
       })
       from.listener = (event) => mover.wake(event)
       const end = await eventually('the end', () =>

@@ -57,7 +57,7 @@ export function newHeartbeat({ store, namespace, nodeName, report, clock, log }:
   }
 
   /** A node is not alive before it has said what it is; later a report that fails costs nothing but its news. */
-  async function tell(): Promise<boolean> {
+  async function publishReport(): Promise<boolean> {
     try {
       await store.apply(NodeReport, { metadata: { namespace, name: NODE_REPORT_NAME }, spec: await report() })
     } catch (error) {
@@ -77,7 +77,7 @@ export function newHeartbeat({ store, namespace, nodeName, report, clock, log }:
       for (let sinceReport = BEATS_PER_REPORT; !signal.aborted; sinceReport++) {
         const dueAt = clock.monotonicMilliseconds() + INTERVAL_MILLISECONDS
         try {
-          if (sinceReport >= BEATS_PER_REPORT && (await tell())) sinceReport = 0
+          if (sinceReport >= BEATS_PER_REPORT && (await publishReport())) sinceReport = 0
           await renew()
           if (!isAlive) log.info('heartbeat reaches the control plane')
           isAlive = true

@@ -85,7 +85,7 @@ async function openQemuHost({
   await mkdir(imageFolder, { recursive: true })
   const pools: Pool[] = []
   if (sharedFolder !== undefined)
-    await joinPool(pools, { path: sharedFolder, memory: join(folder, 'pool'), random, clock, log })
+    await joinPool(pools, { path: sharedFolder, markerFile: join(folder, 'pool'), random, clock, log })
   const server = await openDiskServer({
     folder: join(folder, 'served'),
     host: migrationHost,
@@ -117,9 +117,9 @@ async function openQemuHost({
   }
 }
 
-const POOL_AGAIN_MILLISECONDS = 10_000
+const POOL_RETRY_MILLISECONDS = 10_000
 /** Storage that refuses the host, or is cut off, may leave whoever asks without an answer. */
-const POOL_PATIENCE_MILLISECONDS = 10_000
+const POOL_WAIT_MILLISECONDS = 10_000
 
 /** Adds the pool, at once or as soon as it is there again: a host that its shared storage refuses until it has said
  *  that it booted anew could never
@@ -132,7 +132,7 @@ async function joinPool(
   const joining = untilOpened(options).then((pool) => void pools.push(pool))
   joining.catch((error: unknown) => options.log.error('shared storage cannot be used', { error }))
   try {
-    await Promise.race([joining, options.clock.sleep(POOL_PATIENCE_MILLISECONDS, isOver.signal)])
+    await Promise.race([joining, options.clock.sleep(POOL_WAIT_MILLISECONDS, isOver.signal)])
   } finally {
     isOver.abort()
   }
@@ -149,7 +149,7 @@ async function untilOpened({
     } catch (error) {
       if (!(error instanceof PoolMissing)) throw error
       log.warn('shared storage is not there', { error })
-      await clock.sleep(POOL_AGAIN_MILLISECONDS)
+      await clock.sleep(POOL_RETRY_MILLISECONDS)
     }
   }
 }

@@ -6,19 +6,19 @@ import { connect } from 'node:tls'
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { ObservationSpec, ObservationStatus } from '../../resources/instance/index.ts'
 
-export type SignOfLife = Pick<ObservationStatus, 'answer' | 'detail'>
+export type ProbeResult = Pick<ObservationStatus, 'answer' | 'detail'>
 
 /** Looks for a sign of life at an endpoint; never throws. */
-export type LookForLife = (endpoint: ObservationSpec['endpoint']) => Promise<SignOfLife>
+export type ProbeHost = (endpoint: ObservationSpec['endpoint']) => Promise<ProbeResult>
 
-const PATIENCE_MILLISECONDS = 5_000
+const TIMEOUT_MILLISECONDS = 5_000
 /** What only a host that is up says, when it does not speak TLS there. */
-const ANSWERS_OF_A_HOST = ['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'EPROTO']
+const ERRORS_OF_A_RUNNING_HOST = ['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'EPROTO']
 const DETAIL_LENGTH_MAXIMUM = 1_024
 
 /** Never throws: what cannot be reached shows no sign. */
-export const lookForLife =
-  (clock: Clock): LookForLife =>
+export const hostProbe =
+  (clock: Clock): ProbeHost =>
   ({ url, certificateFingerprint }) =>
     new Promise((resolve) => {
       const target = URL.parse(url)
@@ -31,12 +31,12 @@ export const lookForLife =
         ...(isIP(host) === 0 ? { servername: host } : {}),
       })
       let isConnected = false
-      const end = (answer: SignOfLife['answer'], detail: string): void => {
+      const end = (answer: ProbeResult['answer'], detail: string): void => {
         cancel()
         socket.destroy()
         resolve({ answer, detail: detail.slice(0, DETAIL_LENGTH_MAXIMUM) })
       }
-      const cancel = clock.after(PATIENCE_MILLISECONDS, () =>
+      const cancel = clock.after(TIMEOUT_MILLISECONDS, () =>
         isConnected
           ? end('host', 'A connection is taken, and nothing answers on it.')
           : end('nothing', 'Nothing answers.'),
@@ -50,6 +50,6 @@ export const lookForLife =
         else end('host', 'Something else answers there.')
       })
       socket.on('error', (error: NodeJS.ErrnoException) =>
-        end(isConnected || ANSWERS_OF_A_HOST.includes(error.code ?? '') ? 'host' : 'nothing', error.message),
+        end(isConnected || ERRORS_OF_A_RUNNING_HOST.includes(error.code ?? '') ? 'host' : 'nothing', error.message),
       )
     })

@@ -1,8 +1,8 @@
 /** Work on one name happens one at a time, in the order of the calls; different names do not wait for each other. */
-export class TurnByName {
+export class KeyedMutex {
   readonly #last = new Map<string, Promise<unknown>>()
 
-  take<Result>(name: string, work: () => Promise<Result>): Promise<Result> {
+  run<Result>(name: string, work: () => Promise<Result>): Promise<Result> {
     const before = this.#last.get(name) ?? Promise.resolve()
     const mine = before.then(work, work)
     this.#last.set(name, mine)
@@ -14,8 +14,8 @@ export class TurnByName {
   }
 
   /** The turn of all names at once. */
-  takeAll<Result>(names: readonly string[], work: () => Promise<Result>): Promise<Result> {
+  runAll<Result>(names: readonly string[], work: () => Promise<Result>): Promise<Result> {
     const [first, ...others] = [...new Set(names)].sort() // in one order, so that nobody waits for who waits for him
-    return first === undefined ? work() : this.take(first, () => this.takeAll(others, work))
+    return first === undefined ? work() : this.run(first, () => this.runAll(others, work))
   }
 }

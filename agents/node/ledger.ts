@@ -41,8 +41,8 @@ export interface Ledger {
   remove(name: string): void
   /** uid of the node's namespace that the guests of this host were started for: what another cluster does not name is
    *  none of its business. */
-  home(): string | undefined
-  setHome(namespaceUid: string): void
+  namespaceUid(): string | undefined
+  setNamespaceUid(namespaceUid: string): void
   close(): void
 }
 
@@ -81,11 +81,11 @@ export function openLedger(file: string): Ledger {
     },
     put: (name, entry) => void write.run(name, JSON.stringify(LedgerEntry.parse(entry))),
     remove: (name) => void drop.run(name),
-    home() {
+    namespaceUid() {
       const row = database.prepare('SELECT uid FROM home').get()
       return row === undefined ? undefined : String(row['uid'])
     },
-    setHome(uid) {
+    setNamespaceUid(uid) {
       database.exec('BEGIN; DELETE FROM home')
       database.prepare('INSERT INTO home (uid) VALUES (?)').run(uid)
       database.exec('COMMIT')
@@ -102,8 +102,8 @@ export function ledgerInMemory(): Ledger {
     get: (name) => entries.get(name),
     put: (name, entry) => void entries.set(name, LedgerEntry.parse(entry)),
     remove: (name) => void entries.delete(name),
-    home: () => home,
-    setHome: (uid) => void (home = uid),
+    namespaceUid: () => home,
+    setNamespaceUid: (uid) => void (home = uid),
     close: () => {},
   }
 }

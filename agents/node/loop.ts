@@ -16,11 +16,11 @@ import { instanceReconciler } from './instance/index.ts'
 import type { Ledger } from './ledger.ts'
 import { observationReconciler } from './observation.ts'
 import { runOrphanSweep } from './orphans.ts'
-import { type LookForLife, lookForLife } from './host-probe.ts'
+import { type ProbeHost, hostProbe } from './host-probe.ts'
 import { readUserData } from './secrets.ts'
 import { metadataDocument } from './serve/metadata.ts'
-import type { AskingGuest } from './serve/metadata-service.ts'
-import { TurnByName } from './keyed-mutex.ts'
+import type { RequestingGuest } from './serve/metadata-service.ts'
+import { KeyedMutex } from './keyed-mutex.ts'
 import { openUsage, type Usage } from './usage.ts'
 import { volumeReconciler } from './volume/index.ts'
 
@@ -36,7 +36,7 @@ export interface AgentOptions {
   /** What the node says of itself, but for its guests. */
   readonly report: () => Promise<NodeReportSpec>
   /** Over the network when absent. */
-  readonly lookForLife?: LookForLife
+  readonly probeHost?: ProbeHost
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger
@@ -57,7 +57,7 @@ export interface Agent {
   /** What the guests of this node have moved. */
   readonly usage: Usage
   /** What the guest of an Instance may know of itself; undefined when there is no Instance of the name. */
-  metadataOf(instance: string): Omit<AskingGuest, 'tokenKey'> | undefined
+  metadataOf(instance: string): Omit<RequestingGuest, 'tokenKey'> | undefined
 }
 
 /** Nothing happens before it runs. */
@@ -66,12 +66,12 @@ export function openAgent(options: AgentOptions): Agent {
   const namespace = nodeNamespace(nodeName)
   const caches = openCaches({ store, clock, random, log, registry, selection: { namespace } })
   const usage = openUsage(options)
-  const parts = { ...options, caches, namespace, usage, diskTurns: new TurnByName() }
+  const parts = { ...options, caches, namespace, usage, diskLocks: new KeyedMutex() }
   const control = { store, caches, clock, random, log, metrics: openControllerMetrics(registry) }
   const controllers = [
     openController(volumeReconciler(parts), control),
     openController(instanceReconciler(parts), control),
-    openController(observationReconciler(options.lookForLife ?? lookForLife(clock)), control),
+    openController(observationReconciler(options.probeHost ?? hostProbe(clock)), control),
   ]
   const isLive = ({ state }: Guest) => state !== 'off' && state !== 'gone'
   const heartbeat = newHeartbeat({

@@ -31,10 +31,10 @@ import { openHost } from './host-drivers.ts'
 import { LedgerInUse, openLedger } from './ledger.ts'
 import { openAgent } from './loop.ts'
 import { openAccess } from './serve/access.ts'
-import { openMetadataDoor } from './serve/metadata-keys.ts'
+import { openMetadataKeys } from './serve/metadata-keys.ts'
 import { startMetadataListener } from './serve/metadata-listener.ts'
 import { runMetadataPort } from './serve/metadata-port.ts'
-import type { AskingGuest } from './serve/metadata-service.ts'
+import type { RequestingGuest } from './serve/metadata-service.ts'
 import { openCertificate } from './serve/certificate.ts'
 import { startListener } from './serve/listener.ts'
 import { stopGuests } from './stop-guests.ts'
@@ -106,14 +106,14 @@ const bootId = [
   (await readBootId()) ?? 'unknown',
   ...(settings.SVCCLOUD_POWER_CYCLE === undefined ? [] : [settings.SVCCLOUD_POWER_CYCLE]),
 ].join('.')
-const door = await openMetadataDoor(folder, random)
+const metadataKeys = await openMetadataKeys(folder, random)
 const migrationHost = settings.SVCCLOUD_MIGRATION_HOST ?? settings.SVCCLOUD_HOST
 const host = await openHost({
   migrationHost,
   migrationPorts: settings.SVCCLOUD_MIGRATION_PORTS,
   migrationMebibytesPerSecond: settings.SVCCLOUD_MIGRATION_BANDWIDTH,
   sharedFolder: settings.SVCCLOUD_SHARED_VOLUMES === 'none' ? undefined : resolve(settings.SVCCLOUD_SHARED_VOLUMES),
-  metadata: door,
+  metadata: metadataKeys,
   choice: settings.SVCCLOUD_HYPERVISOR,
   folder,
   imageFolder: resolve(settings.SVCCLOUD_IMAGE_CACHE ?? join(folder, 'images')),
@@ -129,12 +129,12 @@ const https = openHttpsTransport(await readKubeconfig(settings.SVCCLOUD_KUBECONF
 const store = openClient({ transport: https.transport, fieldManager: 'svccloud-agent', clock, random })
 const registry = openRegistry({ isProcessWide: true })
 const certificate = await openCertificate(folder, clock, random)
-const mayEnter = openAccess({ store, namespace: nodeNamespace(nodeName), clock })
+const isAuthorized = openAccess({ store, namespace: nodeNamespace(nodeName), clock })
 const listener = await startListener({
   host: settings.SVCCLOUD_HOST,
   port: settings.SVCCLOUD_PORT,
   certificate,
-  mayEnter,
+  isAuthorized,
   clock,
   log,
   consoleOf: (instance) => agent.consoleOf(instance),
@@ -161,16 +161,16 @@ const agent = openAgent({
     endpoint: { url: listener.url, certificateFingerprint: certificate.fingerprint },
   }),
 })
-const askingGuest = (name: string | undefined): AskingGuest | undefined => {
+const askingGuest = (name: string | undefined): RequestingGuest | undefined => {
   const guest = name === undefined ? undefined : agent.metadataOf(name)
-  return name === undefined || guest === undefined ? undefined : { ...guest, tokenKey: door.tokenKeyOf(name) }
+  return name === undefined || guest === undefined ? undefined : { ...guest, tokenKey: metadataKeys.tokenKeyOf(name) }
 }
 const metadata = await startMetadataListener({
   clock,
   log,
-  guestOf: async (secret) => askingGuest(door.guestOf(secret)),
+  guestOf: async (secret) => askingGuest(metadataKeys.guestOf(secret)),
 })
-await writeDurably(door.portFile, `${metadata.port}\n`)
+await writeDurably(metadataKeys.portFile, `${metadata.port}\n`)
 const probes = await startProbes({
   host: settings.SVCCLOUD_METRICS_HOST,
   port: settings.SVCCLOUD_METRICS_PORT,

@@ -3,13 +3,13 @@ import type { Action } from '../../kit/reconcile/action.ts'
 import type { Reconciler } from '../../kit/reconcile/reconciler.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import { Observation, type ObservationSpec, type ObservationStatus } from '../../resources/instance/index.ts'
-import type { LookForLife } from './host-probe.ts'
+import type { ProbeHost } from './host-probe.ts'
 
 /** One look for each time that it was asked for. */
 export const planObservation = ({ spec, status }: KubeObject<ObservationSpec, ObservationStatus>): readonly Action[] =>
   status?.askedAt === spec.askedAt ? [] : [{ do: 'effect', name: 'look', input: {} }]
 
-export function observationReconciler(look: LookForLife): Reconciler<ObservationSpec, ObservationStatus, undefined> {
+export function observationReconciler(look: ProbeHost): Reconciler<ObservationSpec, ObservationStatus, undefined> {
   return {
     name: 'observation',
     type: Observation,

@@ -46,12 +46,12 @@ async function sweepOrphans({
   const held = (await volumes.list()).map(({ name }) => name)
   const home = (await store.get(Namespace, { name: namespace }))?.metadata.uid
   if (home === undefined) return
-  if (guests.length === 0 && held.length === 0 && ledger.home() !== home) ledger.setHome(home)
+  if (guests.length === 0 && held.length === 0 && ledger.namespaceUid() !== home) ledger.setNamespaceUid(home)
 
   const unknownGuests = guests.filter((name) => caches.of(Instance).get({ namespace, name }) === undefined)
   const unknownVolumes = held.filter((name) => caches.of(Volume).get({ namespace, name }) === undefined)
   if (unknownGuests.length === 0 && unknownVolumes.length === 0) return
-  if (ledger.home() !== home)
+  if (ledger.namespaceUid() !== home)
     return log.error('guests of another cluster are on this host and stay', {
       guests: unknownGuests,
       volumes: unknownVolumes,

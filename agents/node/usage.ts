@@ -9,7 +9,7 @@ export interface Usage {
   /** Newest readings of running guests, and the last ones of those that ended not long ago. */
   list(): Promise<readonly GuestUsage[]>
   /** Takes a reading now: of a guest that is about to end. Never throws. */
-  note(name: string): Promise<void>
+  takeReading(name: string): Promise<void>
   /** Takes readings until the signal aborts, for guests that end without a word. */
   run(signal: AbortSignal): Promise<void>
 }
@@ -46,7 +46,7 @@ export function openUsage({
       await readAll()
       return [...readings.values()].map(({ usage }) => usage)
     },
-    async note(name) {
+    async takeReading(name) {
       const guest = await hypervisor.inspect(name).catch(() => undefined)
       if (guest !== undefined) await read(guest)
     },

@@ -27,9 +27,13 @@ export function newDisks(): Disks {
   const placeOf = (host: string, path: string) => (path.slice(PREFIX.length).includes('/') ? path : `${host}:${path}`)
   const pathOf = (name: string, pool: string | undefined) => `${PREFIX}${pool === undefined ? name : `${pool}/${name}`}`
 
-  function writeBy(host: string, { name, life, disks, transfer }: SimulatedGuestRecord): string[] {
+  function writeBy(host: string, { name, executionId, disks, transfer }: SimulatedGuestRecord): string[] {
     return disks.flatMap((path) => {
-      const [place, memoryKey, volume] = [placeOf(host, path), `${life} ${path}`, path.slice(path.lastIndexOf('/') + 1)]
+      const [place, memoryKey, volume] = [
+        placeOf(host, path),
+        `${executionId} ${path}`,
+        path.slice(path.lastIndexOf('/') + 1),
+      ]
       const memory = memories.get(memoryKey)
       // A disk that was copied with its guest is whole when the guest arrives; where it lies is new.
       const isCarried =

@@ -1,7 +1,7 @@
 /** Hosts that lose their power, or that nobody hears while their guests go on; and what their management controllers
  *  and other nodes say
  *  of them. After the chaos all have power and are heard. */
-import type { LookForLife } from '../../agents/node/host-probe.ts'
+import type { ProbeHost } from '../../agents/node/host-probe.ts'
 import type { OpenPowerControl } from '../../controllers/fencing/index.ts'
 import { type PowerControl, PowerControlFailed } from '../../controllers/fencing/power-control.ts'
 import type { Database } from '../../db/open.ts'
@@ -25,7 +25,7 @@ export interface Power {
   /** As a process of the control plane reaches the controllers. */
   controlFrom(process: SimulatedProcess): OpenPowerControl
   /** As the agent of a host sees other hosts. */
-  lookFrom(host: string, isServing: (host: string) => boolean): LookForLife
+  lookFrom(host: string, isServing: (host: string) => boolean): ProbeHost
   calm(): void
 }
 

@@ -187,7 +187,7 @@ export async function openWorld(
         clock: worldClock,
         random: scheduler.random,
         network: shared.network,
-        isCareless: without === 'either_or',
+        isSplitBrainAllowed: without === 'either_or',
       }),
     ),
     processes: [],
@@ -392,7 +392,7 @@ export async function openWorld(
           pools,
           endpoint: endpointOf(host.name),
         }),
-        lookForLife: power.lookFrom(host.name, (other) => byName.get(`agent-${other}`)?.isRunning === true),
+        probeHost: power.lookFrom(host.name, (other) => byName.get(`agent-${other}`)?.isRunning === true),
       })
       agents.set(host.name, agent)
       lives(process, agent.run(never()))

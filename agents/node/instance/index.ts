@@ -19,7 +19,7 @@ import type { ImageState, TemplateStore } from '../images/template-store.ts'
 import type { Ledger, LedgerEntry } from '../ledger.ts'
 import { readMoveKey, readUserData } from '../secrets.ts'
 import { metadataDocument, seedDisk, seedUserData } from '../serve/metadata.ts'
-import type { TurnByName } from '../keyed-mutex.ts'
+import type { KeyedMutex } from '../keyed-mutex.ts'
 import type { Usage } from '../usage.ts'
 import {
   DETAIL_CHARACTERS_MAXIMUM,
@@ -27,7 +27,7 @@ import {
   POWER_BUTTON_SECONDS,
   type InstanceEffects,
   type InstanceObject,
-  type InstanceSeen,
+  type ObservedInstance,
 } from './plan.ts'
 
 export interface InstanceOptions {
@@ -37,8 +37,8 @@ export interface InstanceOptions {
   readonly volumes: VolumeStore
   readonly images: TemplateStore
   readonly ledger: Ledger
-  readonly diskTurns: TurnByName
-  readonly usage: Pick<Usage, 'note'>
+  readonly diskLocks: KeyedMutex
+  readonly usage: Pick<Usage, 'takeReading'>
   /** Guests reach the metadata service. */
   readonly isMetadataServed?: boolean
   readonly clock: Clock
@@ -51,7 +51,9 @@ const FORWARDED_PORTS = [22]
 const VOLUME_INDEX = 'volume'
 const volumesOf = ({ disks }: InstanceSpec): string[] => disks.map(({ volume }) => volume)
 
-export function instanceReconciler(options: InstanceOptions): Reconciler<InstanceSpec, InstanceStatus, InstanceSeen> {
+export function instanceReconciler(
+  options: InstanceOptions,
+): Reconciler<InstanceSpec, InstanceStatus, ObservedInstance> {
   const {
     store,
     caches,
@@ -59,7 +61,7 @@ export function instanceReconciler(options: InstanceOptions): Reconciler<Instanc
     volumes,
     images,
     ledger,
-    diskTurns,
+    diskLocks,
     usage,
     isMetadataServed = false,
     clock,
@@ -104,7 +106,7 @@ export function instanceReconciler(options: InstanceOptions): Reconciler<Instanc
 
   /** The disks stay what they are until the guest has them. */
   const withDisks = <T>(spec: InstanceSpec, work: () => Promise<T>): Promise<T> =>
-    diskTurns.takeAll(volumesOf(spec), async () => {
+    diskLocks.runAll(volumesOf(spec), async () => {
       for (const volume of volumesOf(spec))
         if (!(await isUsable(volume))) throw new Unavailable(`disk ${volume}`, undefined)
       return work()
@@ -260,7 +262,7 @@ export function instanceReconciler(options: InstanceOptions): Reconciler<Instanc
   ): Promise<void> {
     // Written first: once the guest is gone nothing but the ledger knows why.
     change(name, (entry) => ({ ...entry, ended: entry.ended ?? { at: nowText(), reason } }))
-    await usage.note(name)
+    await usage.takeReading(name)
     await hypervisor.destroy(name)
     lastPress.delete(name)
     log.info('guest ended', { instance: name, reason })
@@ -321,11 +323,11 @@ export function instanceReconciler(options: InstanceOptions): Reconciler<Instanc
       change(name, (entry) => ({ ...entry, stop: { id, since: nowText(), outcome: 'stopped' } }))
     },
     async discard(_input, { metadata: { name } }) {
-      await usage.note(name)
+      await usage.takeReading(name)
       await hypervisor.destroy(name)
     },
     async forget(_input, { metadata: { name } }) {
-      await usage.note(name)
+      await usage.takeReading(name)
       await hypervisor.forget(name)
       ledger.remove(name)
     },

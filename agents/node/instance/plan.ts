@@ -13,7 +13,7 @@ import type { LedgerEntry } from '../ledger.ts'
 
 export type InstanceObject = KubeObject<InstanceSpec, InstanceStatus>
 
-export interface InstanceSeen {
+export interface ObservedInstance {
   readonly guest: Guest | undefined
   readonly entry: LedgerEntry | undefined
   /** Names of disks that are not on the host yet. */
@@ -55,7 +55,7 @@ const effect = <Name extends keyof InstanceEffects>(name: Name, input: InstanceE
 })
 const wait = (seconds: number, what: string): Action => ({ do: 'wait', seconds, for: what })
 /** The effect changed what there is to see. */
-const again: Action = { do: 'wait', seconds: 0, for: 'the next look' }
+const requeue: Action = { do: 'wait', seconds: 0, for: 'the next look' }
 
 /** How often the power button is pressed while a guest does not stop: one that is still booting has not heard the
  *  first. */
@@ -64,55 +64,55 @@ const STALE_SECONDS = 60
 /** What a guest is given to shut down when its instance does not say how it is to end. */
 const STOP_SECONDS_DEFAULT = 60
 const MISSING_SECONDS = 30
-/** How often the progress of a transfer is told. */
+/** How often the progress of a transfer is reported. */
 const PROGRESS_SECONDS = 1
 
 /** Guards in order: deleted, a spec from the past, a guest of another incarnation, a spec that is news, waiting for a
  *  guest, a transfer that ended,
  *  handed over, running, ended, to be begun, at rest. */
-export function planInstance(instance: InstanceObject, seen: InstanceSeen, now: Date): Action[] {
+export function planInstance(instance: InstanceObject, observed: ObservedInstance, now: Date): Action[] {
   const { uid = '', generation = 0, deletionTimestamp } = instance.metadata
   const { spec } = instance
   if (deletionTimestamp !== undefined) return [effect('forget', {}), { do: 'finalized' }]
 
-  const entry = seen.entry?.uid === uid ? seen.entry : { uid, generation: 0, incarnation: 0 }
+  const entry = observed.entry?.uid === uid ? observed.entry : { uid, generation: 0, incarnation: 0 }
   if (generation < entry.generation) return [wait(STALE_SECONDS, 'a spec as new as the one that was acted on')]
-  if (seen.guest !== undefined && (seen.guest.uid !== uid || seen.guest.incarnation < entry.incarnation))
-    return [effect('discard', {}), again]
-  const isReceiving = seen.guest?.transfer?.role === 'receive' && seen.guest.transfer.phase !== 'completed'
-  const incarnation = Math.max(entry.incarnation, isReceiving ? 0 : (seen.guest?.incarnation ?? 0))
-  if (seen.entry?.uid !== uid || generation > entry.generation || incarnation > entry.incarnation)
-    return [effect('accept', { generation, incarnation }), again]
+  if (observed.guest !== undefined && (observed.guest.uid !== uid || observed.guest.incarnation < entry.incarnation))
+    return [effect('discard', {}), requeue]
+  const isReceiving = observed.guest?.transfer?.role === 'receive' && observed.guest.transfer.phase !== 'completed'
+  const incarnation = Math.max(entry.incarnation, isReceiving ? 0 : (observed.guest?.incarnation ?? 0))
+  if (observed.entry?.uid !== uid || generation > entry.generation || incarnation > entry.incarnation)
+    return [effect('accept', { generation, incarnation }), requeue]
 
-  if (isReceiving) return planReceiving(spec, seen, entry)
-  const lasting = lastingEnd(seen.guest, entry)
-  if (lasting !== undefined) return [effect('noteTransfer', { transfer: lasting }), again]
+  if (isReceiving) return planReceiving(spec, observed, entry)
+  const lasting = unrecordedEnd(observed.guest, entry)
+  if (lasting !== undefined) return [effect('noteTransfer', { transfer: lasting }), requeue]
 
   const isEndWanted = spec.power === 'stopped' || spec.incarnation > incarnation
   const isHandedOver = isCompleted(entry.transfer, 'send') && entry.ended === undefined
   if (isHandedOver)
     return isEndWanted
-      ? [effect('end', { reason: 'requested', ...(spec.stop === undefined ? {} : { stopId: spec.stop.id }) }), again]
-      : [statusOf('handed_over', seen, entry)]
-  if (seen.guest?.state === 'running')
-    return isEndWanted ? planStop(spec, seen, entry, now) : planRunning(instance, seen, entry, now)
-  if (seen.guest?.state === 'off' && seen.guest.transfer?.phase === 'transferring')
+      ? [effect('end', { reason: 'requested', ...(spec.stop === undefined ? {} : { stopId: spec.stop.id }) }), requeue]
+      : [statusOf('handed_over', observed, entry)]
+  if (observed.guest?.state === 'running')
+    return isEndWanted ? planStop(spec, observed, entry, now) : planRunning(instance, observed, entry, now)
+  if (observed.guest?.state === 'off' && observed.guest.transfer?.phase === 'transferring')
     return [effect('cancelSend', {}), wait(PROGRESS_SECONDS, 'the sending to end')]
-  if (seen.guest !== undefined || (incarnation > 0 && entry.ended === undefined))
-    return [planEnded(spec, seen.guest, entry, isEndWanted), again]
-  // Who was told to send the guest had it: a host that has forgotten it does not boot it a second time.
+  if (observed.guest !== undefined || (incarnation > 0 && entry.ended === undefined))
+    return [planEnded(spec, observed.guest, entry, isEndWanted), requeue]
+  // Who was reported to send the guest had it: a host that has forgotten it does not boot it a second time.
   if (incarnation === 0 && spec.send !== undefined && spec.incarnation > 0)
-    return [effect('accept', { generation, incarnation: spec.incarnation }), again]
+    return [effect('accept', { generation, incarnation: spec.incarnation }), requeue]
   if (spec.power === 'running' && spec.incarnation > incarnation)
     return spec.receive === undefined
-      ? planStart(spec, seen, entry)
-      : planReception(instance, spec.receive, seen, entry, now)
+      ? planStart(spec, observed, entry)
+      : planReception(instance, spec.receive, observed, entry, now)
   if (spec.power === 'stopped' && spec.stop !== undefined && entry.stop?.id !== spec.stop.id)
-    return [effect('noteStopped', { id: spec.stop.id }), again]
+    return [effect('noteStopped', { id: spec.stop.id }), requeue]
   return [
     entry.ended?.detail === undefined
-      ? statusOf('stopped', seen, entry)
-      : statusOf('error', seen, entry, entry.ended.detail),
+      ? statusOf('stopped', observed, entry)
+      : statusOf('error', observed, entry, entry.ended.detail),
   ]
 }
 
@@ -127,7 +127,7 @@ const isOf = (
 /** The end of an attempt that the ledger does not know yet. A guest that vanished while it was sent may have arrived
  *  for all that this host
  *  knows: it counts as handed over, and the receiver tells. */
-function lastingEnd(guest: Guest | undefined, entry: LedgerEntry): Transfer | undefined {
+function unrecordedEnd(guest: Guest | undefined, entry: LedgerEntry): Transfer | undefined {
   const transfer = guest?.transfer
   if (transfer === undefined) return undefined
   const isLost = transfer.phase === 'transferring' && guest?.state === 'gone'
@@ -139,30 +139,30 @@ function lastingEnd(guest: Guest | undefined, entry: LedgerEntry): Transfer | un
 }
 
 /** Nothing of the guest runs here yet. */
-function planReceiving({ power, receive }: InstanceSpec, seen: InstanceSeen, entry: LedgerEntry): Action[] {
-  const transfer = seen.guest?.transfer
+function planReceiving({ power, receive }: InstanceSpec, observed: ObservedInstance, entry: LedgerEntry): Action[] {
+  const transfer = observed.guest?.transfer
   if (transfer === undefined) return []
   const isWanted = power === 'running' && receive?.id === transfer.id && receive.attempt === transfer.attempt
-  if (seen.guest?.state === 'receiving' && isWanted) return [statusOf('receiving', seen, entry)]
+  if (observed.guest?.state === 'receiving' && isWanted) return [statusOf('receiving', observed, entry)]
   const detail = isWanted ? transfer.detail || 'the receiver has ended' : 'no longer wanted'
-  return [effect('endReception', { transfer: { ...transfer, phase: 'failed', detail } }), again]
+  return [effect('endReception', { transfer: { ...transfer, phase: 'failed', detail } }), requeue]
 }
 
 /** Makes ready for the guest, unless this attempt is over. */
 function planReception(
   { spec, status }: InstanceObject,
   order: ReceiveOrder,
-  seen: InstanceSeen,
+  observed: ObservedInstance,
   entry: LedgerEntry,
   now: Date,
 ): Action[] {
-  if (isOf(entry.transfer, 'receive', order)) return [statusOf('stopped', seen, entry)]
-  const obstacle = obstacleTo(spec, seen)
-  if (obstacle === undefined) return [effect('receive', { attempt: order.attempt }), again]
+  if (isOf(entry.transfer, 'receive', order)) return [statusOf('stopped', observed, entry)]
+  const obstacle = obstacleTo(spec, observed)
+  if (obstacle === undefined) return [effect('receive', { attempt: order.attempt }), requeue]
   return [
     statusOf(
       'waiting',
-      { ...seen, transfer: unbegun(order, 'receive', 'preparing', obstacle.detail, status, now) },
+      { ...observed, transfer: pendingTransfer(order, 'receive', 'preparing', obstacle.detail, status, now) },
       entry,
       obstacle.detail,
     ),
@@ -170,8 +170,8 @@ function planReception(
   ]
 }
 
-/** A transfer that this host has not begun: told by the order alone, with the time at which it was told first. */
-function unbegun(
+/** A transfer that this host has not begun: reported by the order alone, with the time at which it was reported first. */
+function pendingTransfer(
   { id, attempt }: ReceiveOrder | SendOrder,
   role: Transfer['role'],
   phase: Transfer['phase'],
@@ -179,8 +179,9 @@ function unbegun(
   status: InstanceStatus | undefined,
   now: Date,
 ): Transfer {
-  const told = status?.transfer
-  const reportedAt = told?.phase === phase && isOf(told, role, { id, attempt }) ? told.reportedAt : now.toISOString()
+  const reported = status?.transfer
+  const reportedAt =
+    reported?.phase === phase && isOf(reported, role, { id, attempt }) ? reported.reportedAt : now.toISOString()
   return {
     id,
     attempt,
@@ -198,38 +199,38 @@ function unbegun(
 
 function planRunning(
   { spec: { send: order }, status }: InstanceObject,
-  seen: InstanceSeen,
+  observed: ObservedInstance,
   entry: LedgerEntry,
   now: Date,
 ): Action[] {
-  const current = seen.guest?.transfer
+  const current = observed.guest?.transfer
   if (current?.phase === 'transferring') {
     const isWanted =
       order !== undefined && !order.isCancelled && current.id === order.id && current.attempt === order.attempt
-    const told = toldLately(status, current, now)
+    const reported = recentReport(status, current, now)
     return [
       ...(isWanted ? [] : [effect('cancelSend', {})]),
-      statusOf('running', told === undefined ? seen : { ...seen, transfer: told.transfer }, entry),
-      wait(told?.againSeconds ?? PROGRESS_SECONDS, 'progress'),
+      statusOf('running', reported === undefined ? observed : { ...observed, transfer: reported.transfer }, entry),
+      wait(reported?.againSeconds ?? PROGRESS_SECONDS, 'progress'),
     ]
   }
-  if (order === undefined || isOf(entry.transfer, 'send', order)) return [statusOf('running', seen, entry)]
-  if (seen.guest?.isResponsive !== true)
-    return [statusOf('running', seen, entry), wait(PROGRESS_SECONDS, 'the guest to answer')]
+  if (order === undefined || isOf(entry.transfer, 'send', order)) return [statusOf('running', observed, entry)]
+  if (observed.guest?.isResponsive !== true)
+    return [statusOf('running', observed, entry), wait(PROGRESS_SECONDS, 'the guest to answer')]
   if (order.isCancelled)
     return [
       statusOf(
         'running',
-        { ...seen, transfer: unbegun(order, 'send', 'failed', 'cancelled before it began', status, now) },
+        { ...observed, transfer: pendingTransfer(order, 'send', 'failed', 'cancelled before it began', status, now) },
         entry,
       ),
     ]
-  return [effect('send', { attempt: order.attempt }), again]
+  return [effect('send', { attempt: order.attempt }), requeue]
 }
 
-/** What was told of the attempt less than PROGRESS_SECONDS ago, and when to tell more: what is written wakes whoever
+/** What was reported of the attempt less than PROGRESS_SECONDS ago, and when to tell more: what is written wakes whoever
  *  writes it. */
-function toldLately(
+function recentReport(
   status: InstanceStatus | undefined,
   { id, attempt, role, phase }: Transfer,
   now: Date,
@@ -241,7 +242,7 @@ function toldLately(
   return againSeconds > 0 && againSeconds <= PROGRESS_SECONDS ? { transfer, againSeconds } : undefined
 }
 
-function planStop(spec: InstanceSpec, seen: InstanceSeen, entry: LedgerEntry, now: Date): Action[] {
+function planStop(spec: InstanceSpec, observed: ObservedInstance, entry: LedgerEntry, now: Date): Action[] {
   const stop = spec.stop ?? {
     id: `incarnation-${entry.incarnation}`,
     type: 'soft',
@@ -249,32 +250,32 @@ function planStop(spec: InstanceSpec, seen: InstanceSeen, entry: LedgerEntry, no
     timeoutAction: 'hard',
   }
   const request = entry.stop?.id === stop.id ? entry.stop : undefined
-  if (request?.outcome === 'timed_out') return [statusOf('running', seen, entry, 'the guest did not stop in time')]
-  if (stop.type === 'hard') return [effect('end', { reason: 'requested', stopId: stop.id }), again]
-  if (request === undefined) return [effect('askToStop', { id: stop.id }), again]
+  if (request?.outcome === 'timed_out') return [statusOf('running', observed, entry, 'the guest did not stop in time')]
+  if (stop.type === 'hard') return [effect('end', { reason: 'requested', stopId: stop.id }), requeue]
+  if (request === undefined) return [effect('askToStop', { id: stop.id }), requeue]
   const remainingSeconds = stop.timeoutSeconds - (now.getTime() - Date.parse(request.since)) / 1000
   if (remainingSeconds > 0)
     return [
       effect('askToStop', { id: stop.id }),
-      statusOf('stopping', seen, entry),
+      statusOf('stopping', observed, entry),
       wait(Math.min(POWER_BUTTON_SECONDS, remainingSeconds), 'the guest to stop'),
     ]
   return stop.timeoutAction === 'hard'
-    ? [effect('end', { reason: 'requested', stopId: stop.id }), again]
-    : [effect('giveUpStop', { id: stop.id }), again]
+    ? [effect('end', { reason: 'requested', stopId: stop.id }), requeue]
+    : [effect('giveUpStop', { id: stop.id }), requeue]
 }
 
-/** The guest is no more, or it was begun and never seen. */
+/** The guest is no more, or it was begun and never observed. */
 function planEnded(spec: InstanceSpec, guest: Guest | undefined, entry: LedgerEntry, isEndWanted: boolean): Action {
-  const isAsked = isEndWanted && entry.stop?.outcome !== 'timed_out'
-  const reason = isAsked ? 'requested' : guest?.state === 'off' ? 'guest_shutdown' : 'crashed'
-  return effect('end', { reason, ...(isAsked && spec.stop !== undefined ? { stopId: spec.stop.id } : {}) })
+  const isRequested = isEndWanted && entry.stop?.outcome !== 'timed_out'
+  const reason = isRequested ? 'requested' : guest?.state === 'off' ? 'guest_shutdown' : 'crashed'
+  return effect('end', { reason, ...(isRequested && spec.stop !== undefined ? { stopId: spec.stop.id } : {}) })
 }
 
-function planStart(spec: InstanceSpec, seen: InstanceSeen, entry: LedgerEntry): Action[] {
-  const obstacle = obstacleTo(spec, seen)
-  if (obstacle === undefined) return [effect('start', { incarnation: spec.incarnation }), again]
-  return [statusOf(obstacle.state, seen, entry, obstacle.detail), ...obstacle.remedy]
+function planStart(spec: InstanceSpec, observed: ObservedInstance, entry: LedgerEntry): Action[] {
+  const obstacle = obstacleTo(spec, observed)
+  if (obstacle === undefined) return [effect('start', { incarnation: spec.incarnation }), requeue]
+  return [statusOf(obstacle.state, observed, entry, obstacle.detail), ...obstacle.remedy]
 }
 
 interface Obstacle {
@@ -284,7 +285,7 @@ interface Obstacle {
 }
 
 /** What a guest needs of the host and does not have yet. */
-function obstacleTo({ template }: InstanceSpec, { missingVolumes, image }: InstanceSeen): Obstacle | undefined {
+function obstacleTo({ template }: InstanceSpec, { missingVolumes, image }: ObservedInstance): Obstacle | undefined {
   if (missingVolumes.length > 0)
     return {
       state: 'waiting',
@@ -300,23 +301,23 @@ function obstacleTo({ template }: InstanceSpec, { missingVolumes, image }: Insta
 
 function statusOf(
   state: InstanceStatus['state'],
-  seen: InstanceSeen & { readonly transfer?: Transfer },
+  observed: ObservedInstance & { readonly transfer?: Transfer },
   entry: LedgerEntry,
   detail?: string,
 ): Action {
-  const current = seen.guest?.transfer
+  const current = observed.guest?.transfer
   const isOngoing = current?.phase === 'transferring' && !isOf(entry.transfer, current.role, current)
   const status: { [Field in keyof Required<InstanceStatus>]?: InstanceStatus[Field] | undefined } = {
     state,
     detail: detail?.slice(0, DETAIL_CHARACTERS_MAXIMUM),
     incarnation: entry.incarnation,
     startedAt: entry.startedAt,
-    endedAt: seen.guest === undefined ? entry.ended?.at : undefined,
-    endReason: seen.guest === undefined ? entry.ended?.reason : undefined,
-    transfer: seen.transfer ?? (isOngoing ? current : entry.transfer),
+    endedAt: observed.guest === undefined ? entry.ended?.at : undefined,
+    endReason: observed.guest === undefined ? entry.ended?.reason : undefined,
+    transfer: observed.transfer ?? (isOngoing ? current : entry.transfer),
     stop: entry.stop?.outcome === undefined ? undefined : { id: entry.stop.id, outcome: entry.stop.outcome },
-    hypervisor: seen.guest === undefined ? undefined : seen.hypervisor,
-    forwards: seen.guest === undefined ? undefined : [...seen.guest.forwards],
+    hypervisor: observed.guest === undefined ? undefined : observed.hypervisor,
+    forwards: observed.guest === undefined ? undefined : [...observed.guest.forwards],
   }
   return { do: 'status', status }
 }

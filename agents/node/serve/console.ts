@@ -26,18 +26,18 @@ export function streamConsole(
 ): Promise<void> {
   return new Promise((resolve) => {
     let cancelPing = () => {}
-    const say = (line: ConsoleLine) => {
+    const send = (line: ConsoleLine) => {
       response.write(`${JSON.stringify(line)}\n`)
       cancelPing()
-      cancelPing = clock.after(PING_MILLISECONDS, () => say({ type: 'ping' }))
+      cancelPing = clock.after(PING_MILLISECONDS, () => send({ type: 'ping' }))
       if (response.writableLength > UNREAD_BYTES_MAXIMUM && line.type !== 'end') end('slow_client')
     }
-    const sayBytes = (bytes: Buffer) => {
+    const sendOutput = (bytes: Buffer) => {
       for (let at = 0; at < bytes.length; at += CHUNK_BYTES_MAXIMUM)
-        say({ type: 'output', data: bytes.subarray(at, at + CHUNK_BYTES_MAXIMUM).toString('base64') })
+        send({ type: 'output', data: bytes.subarray(at, at + CHUNK_BYTES_MAXIMUM).toString('base64') })
     }
-    const sayStatus = ({ isConnected, isRunning, incarnation }: ConsoleStatus) =>
-      say({ type: 'status', connected: isConnected, running: isRunning, incarnation })
+    const sendStatus = ({ isConnected, isRunning, incarnation }: ConsoleStatus) =>
+      send({ type: 'status', connected: isConnected, running: isRunning, incarnation })
     const leave = () => {
       cancelPing()
       unsubscribe()
@@ -46,7 +46,7 @@ export function streamConsole(
     }
     const end = (reason: Extract<ConsoleLine, { type: 'end' }>['reason']) => {
       unsubscribe()
-      say({ type: 'end', reason })
+      send({ type: 'end', reason })
       response.end()
     }
     const stop = () => end('agent_stopping')
@@ -54,12 +54,12 @@ export function streamConsole(
     response.writeHead(200, { 'content-type': 'application/x-ndjson', 'cache-control': 'no-store' })
     response.once('close', leave)
     const unsubscribe = console.subscribe((event) => {
-      if (event.type === 'output') sayBytes(event.bytes)
-      else if (event.type === 'status') sayStatus(event.status)
+      if (event.type === 'output') sendOutput(event.bytes)
+      else if (event.type === 'status') sendStatus(event.status)
       else end('removed')
     })
-    say({ type: 'tail', data: console.tail().toString('base64') })
-    sayStatus(console.status())
+    send({ type: 'tail', data: console.tail().toString('base64') })
+    sendStatus(console.status())
     stopping.addEventListener('abort', stop, { once: true })
     if (stopping.aborted) stop()
   })

@@ -15,7 +15,7 @@ export interface ListenerOptions {
   /** 0 takes a free one. */
   readonly port: number
   readonly certificate: AgentCertificate
-  readonly mayEnter: (authorization: string | undefined) => Promise<boolean>
+  readonly isAuthorized: (authorization: string | undefined) => Promise<boolean>
   /** Undefined when this node has no such Instance. */
   readonly consoleOf: (instance: string) => GuestConsole | undefined
   /** What the guests have moved. */
@@ -53,7 +53,7 @@ export async function startListener({
   host,
   port,
   certificate,
-  mayEnter,
+  isAuthorized,
   consoleOf,
   usage,
   clock,
@@ -67,7 +67,7 @@ export async function startListener({
       .end(JSON.stringify({ reason, message: MESSAGES[reason] }))
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const isAllowed = await mayEnter(request.headers.authorization).catch(() => undefined)
+    const isAllowed = await isAuthorized(request.headers.authorization).catch(() => undefined)
     if (isAllowed === undefined) return refuse(response, 503, 'unavailable')
     if (!isAllowed) return refuse(response, 401, 'unauthorized')
     if (request.url === USAGE_PATH && request.method === 'GET') {

@@ -4,11 +4,11 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { Socket } from 'node:net'
 import type { Clock } from '../../../kit/sys/clock.ts'
 import type { Logger } from '../../../kit/sys/log.ts'
-import { answerMetadata, type AskingGuest } from './metadata-service.ts'
+import { answerMetadata, type RequestingGuest } from './metadata-service.ts'
 
 export interface MetadataHttpOptions {
   /** The guest by what its connection is known by; undefined when there is none. */
-  readonly guestOf: (mark: string) => Promise<AskingGuest | undefined>
+  readonly guestOf: (mark: string) => Promise<RequestingGuest | undefined>
   readonly clock: Clock
   readonly log: Logger
 }

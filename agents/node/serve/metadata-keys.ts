@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { writeDurably } from '../../../kit/sys/durable-file.ts'
 import type { Random } from '../../../kit/sys/random.ts'
 
-export interface MetadataDoor {
+export interface MetadataKeys {
   /** Says where the service listens now, to those who join guests to it. */
   readonly portFile: string
   /** What the connections of a guest begin with; one line. */
@@ -21,7 +21,7 @@ export interface MetadataDoor {
 const KEY_BYTES = 32
 
 /** The key is made once and kept in the folder. */
-export async function openMetadataDoor(folder: string, random: Random): Promise<MetadataDoor> {
+export async function openMetadataKeys(folder: string, random: Random): Promise<MetadataKeys> {
   const file = join(folder, 'metadata.key')
   const kept = await readFile(file, 'utf8').catch(() => undefined)
   const key = kept ?? random.bytes(KEY_BYTES).toString('hex')

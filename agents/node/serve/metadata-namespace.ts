@@ -28,7 +28,7 @@ sendToParent({ is: 'here' })
 
 async function listen(): Promise<void> {
   await runProgram('ethtool', ['-K', INNER_INTERFACE, 'tx', 'off'])
-  const ip = (...words: readonly string[]) => runProgram('ip', words)
+  const ip = (...input: readonly string[]) => runProgram('ip', input)
   await ip('link', 'set', INNER_INTERFACE, 'address', METADATA_MAC, 'mtu', String(OVN_MTU), 'up')
   await ip('address', 'add', `${METADATA_ADDRESS}/32`, 'dev', INNER_INTERFACE)
   await ip('route', 'add', 'default', 'dev', INNER_INTERFACE, 'hoplimit', '1')

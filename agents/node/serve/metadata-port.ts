@@ -71,10 +71,10 @@ async function serve(
   const tooLate = clock.after(READY_MILLISECONDS, end)
   let server: Server | undefined
   try {
-    await said(namespace, ended, 'here')
+    await messageOf(namespace, ended, 'here')
     await plugIn(namespace.pid ?? 0, zone)
     namespace.send({})
-    server = await said(namespace, ended, 'listening')
+    server = await messageOf(namespace, ended, 'listening')
     tooLate()
     accept(server, namespace.pid ?? 0, take)
     await ended
@@ -90,16 +90,16 @@ async function serve(
 const unplug = (): Promise<string> =>
   runProgram('ovs-vsctl', ['--if-exists', 'del-port', INTEGRATION_BRIDGE, OUTER_INTERFACE])
 
-const said = (namespace: ChildProcess, ended: Promise<void>, word: string): Promise<Server | undefined> =>
+const messageOf = (namespace: ChildProcess, ended: Promise<void>, expected: string): Promise<Server | undefined> =>
   Promise.race([
     new Promise<Server | undefined>((resolve) =>
       namespace.once('message', (message, handle) => {
         // the program beside this file says nothing else
-        if ((message as { readonly is?: unknown }).is === word) resolve(handle as Server | undefined)
+        if ((message as { readonly is?: unknown }).is === expected) resolve(handle as Server | undefined)
       }),
     ),
     ended.then(() => {
-      throw new Error(`the namespace of the metadata service ended before it was ${word}`)
+      throw new Error(`the namespace of the metadata service ended before it was ${expected}`)
     }),
   ])
 

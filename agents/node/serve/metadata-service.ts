@@ -25,7 +25,7 @@ export interface MetadataAnswer {
 }
 
 /** The guest that asks. */
-export interface AskingGuest {
+export interface RequestingGuest {
   /** The metadata setting of its server. */
   readonly isEnabled: boolean
   readonly document: MetadataDocument
@@ -34,7 +34,7 @@ export interface AskingGuest {
   readonly tokenKey: string
 }
 
-const say = (status: number, body: string): MetadataAnswer => ({
+const text = (status: number, body: string): MetadataAnswer => ({
   status,
   type: 'text/plain; charset=utf-8',
   body: `${body}\n`,
@@ -47,7 +47,7 @@ const raw = (body: string | Buffer, type: MetadataAnswer['type'] = 'text/plain; 
 
 /** Documents by path; each is made when it is asked for. */
 const DOCUMENTS: Readonly<
-  Record<string, (guest: AskingGuest) => Promise<MetadataAnswer | undefined> | MetadataAnswer>
+  Record<string, (guest: RequestingGuest) => Promise<MetadataAnswer | undefined> | MetadataAnswer>
 > = {
   '/metadata/v1.json': ({ document }) => raw(`${JSON.stringify(document)}\n`, 'application/json'),
   '/metadata/v1/user_data': async ({ userData }) => {
@@ -66,40 +66,44 @@ const NO_CLOUD: typeof DOCUMENTS = {
 }
 
 /** What is not offered is answered too. Throws Unavailable when the user data cannot be read now. */
-export async function answerMetadata(request: MetadataRequest, guest: AskingGuest, now: Date): Promise<MetadataAnswer> {
+export async function answerMetadata(
+  request: MetadataRequest,
+  guest: RequestingGuest,
+  now: Date,
+): Promise<MetadataAnswer> {
   const { method, headers } = request
   const path = request.path.split('?', 1)[0] ?? ''
-  if (!guest.isEnabled) return say(404, 'The metadata service is switched off for this server.')
-  if (headers['x-forwarded-for'] !== undefined) return say(403, 'Requests that came through a proxy are refused.')
+  if (!guest.isEnabled) return text(404, 'The metadata service is switched off for this server.')
+  if (headers['x-forwarded-for'] !== undefined) return text(403, 'Requests that came through a proxy are refused.')
   if (headers['host'] !== undefined && String(headers['host']).replace(/:80$/, '') !== METADATA_ADDRESS)
-    return say(403, `The Host must be ${METADATA_ADDRESS}.`)
+    return text(403, `The Host must be ${METADATA_ADDRESS}.`)
   if (path === '/metadata/v1/token')
     return method === 'PUT'
       ? newToken(headers['x-metadata-token-ttl'], guest, now)
-      : say(405, 'A token is asked for with PUT.')
+      : text(405, 'A token is asked for with PUT.')
   const document = DOCUMENTS[path] ?? NO_CLOUD[path]
-  if (document === undefined) return say(404, 'There is nothing here.')
-  if (method !== 'GET' && method !== 'HEAD') return say(405, 'Only GET is offered here.')
+  if (document === undefined) return text(404, 'There is nothing here.')
+  if (method !== 'GET' && method !== 'HEAD') return text(405, 'Only GET is offered here.')
   const isCloudInit = path in NO_CLOUD && /^cloud-init\//i.test(String(headers['user-agent'] ?? ''))
   if (!isCloudInit && !isToken(headers['x-metadata-token'], guest, now))
-    return say(401, 'Ask for a token with PUT /metadata/v1/token, and send it as X-Metadata-Token.')
-  return (await document(guest)) ?? say(404, 'The server has no user data.')
+    return text(401, 'Ask for a token with PUT /metadata/v1/token, and send it as X-Metadata-Token.')
+  return (await document(guest)) ?? text(404, 'The server has no user data.')
 }
 
 function newToken(
   lifetime: string | readonly string[] | undefined,
-  { tokenKey }: AskingGuest,
+  { tokenKey }: RequestingGuest,
   now: Date,
 ): MetadataAnswer {
   const seconds = typeof lifetime === 'string' && /^\d{1,5}$/.test(lifetime) ? Number(lifetime) : 0
   if (seconds < 1 || seconds > TOKEN_SECONDS_MAXIMUM)
-    return say(400, `X-Metadata-Token-TTL must be 1 to ${TOKEN_SECONDS_MAXIMUM} seconds.`)
+    return text(400, `X-Metadata-Token-TTL must be 1 to ${TOKEN_SECONDS_MAXIMUM} seconds.`)
   const expiry = String(Math.floor(now.getTime() / 1_000) + seconds)
   return raw(`${expiry}.${sign(expiry, tokenKey)}`)
 }
 
 /** Nothing is kept: a token says until when it is good, and its signature that this guest's key made it. */
-function isToken(token: string | readonly string[] | undefined, { tokenKey }: AskingGuest, now: Date): boolean {
+function isToken(token: string | readonly string[] | undefined, { tokenKey }: RequestingGuest, now: Date): boolean {
   const [, expiry, signature] = /^(\d{1,12})\.([0-9a-f]{64})$/.exec(typeof token === 'string' ? token : '') ?? []
   if (expiry === undefined || signature === undefined || Number(expiry) * 1_000 < now.getTime()) return false
   return timingSafeEqual(Buffer.from(signature), Buffer.from(sign(expiry, tokenKey)))

@@ -41,7 +41,7 @@ export class Copies {
           this.#clock.after(RETRY_MILLISECONDS, () => this.#forget(name, copy))
         },
       )
-      .then(() => this.#tell(name))
+      .then(() => this.#emit(name))
   }
 
   /** Resolves when nothing copies any more. */
@@ -60,10 +60,10 @@ export class Copies {
   #forget(name: string, copy: Copy): void {
     if (this.#copies.get(name) !== copy) return
     this.#copies.delete(name)
-    this.#tell(name)
+    this.#emit(name)
   }
 
-  #tell(name: string): void {
+  #emit(name: string): void {
     for (const listener of [...this.#listeners]) listener(name)
   }
 }

@@ -18,9 +18,9 @@ import type { VolumeStore } from '../drivers/storage/volume-store.ts'
 import type { TemplateStore } from '../images/template-store.ts'
 import type { Ledger } from '../ledger.ts'
 import { readMoveKey } from '../secrets.ts'
-import type { TurnByName } from '../keyed-mutex.ts'
+import type { KeyedMutex } from '../keyed-mutex.ts'
 import { Copies } from './copies.ts'
-import { planVolume, type VolumeEffects, type VolumeObject, type VolumeSeen } from './plan.ts'
+import { planVolume, type VolumeEffects, type VolumeObject, type ObservedVolume } from './plan.ts'
 
 export interface VolumeOptions {
   readonly store: Store
@@ -29,7 +29,7 @@ export interface VolumeOptions {
   readonly volumes: VolumeStore
   readonly images: TemplateStore
   readonly ledger: Pick<Ledger, 'get'>
-  readonly diskTurns: TurnByName
+  readonly diskLocks: KeyedMutex
   readonly clock: Clock
   readonly log: Logger
   readonly namespace: string
@@ -42,11 +42,11 @@ export function volumeReconciler({
   volumes,
   images,
   ledger,
-  diskTurns,
+  diskLocks,
   clock,
   log,
   namespace,
-}: VolumeOptions): Reconciler<VolumeSpec, VolumeStatus, VolumeSeen> {
+}: VolumeOptions): Reconciler<VolumeSpec, VolumeStatus, ObservedVolume> {
   const instances = caches.of(Instance)
   const copies = new Copies(clock)
   /** The operation that a disk is served for. */
@@ -67,7 +67,7 @@ export function volumeReconciler({
 
   /** Nobody begins to use it meanwhile. */
   const unused = (name: string, work: () => Promise<void>): Promise<void> =>
-    diskTurns.take(name, async () => {
+    diskLocks.run(name, async () => {
       const user = await userOf(name)
       if (user !== undefined) throw new Unavailable(`disk ${name}, which guest ${user} has`, undefined)
       await work()

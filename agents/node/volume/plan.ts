@@ -10,7 +10,7 @@ import type { CopyState } from './copies.ts'
 
 export type VolumeObject = KubeObject<VolumeSpec, VolumeStatus>
 
-export interface VolumeSeen {
+export interface ObservedVolume {
   readonly held: HeldVolume | undefined
   /** Name of a guest that may have it open. */
   readonly user: string | undefined
@@ -45,31 +45,32 @@ const effect = <Name extends keyof VolumeEffects>(name: Name, input: VolumeEffec
 })
 const wait = (seconds: number, what: string): Action => ({ do: 'wait', seconds, for: what })
 /** The effect changed what there is to see. */
-const again = wait(0, 'the next look')
-const toLetGo = (user: string): Action => wait(IN_USE_SECONDS, `guest ${user} to let go`)
+const requeue = wait(0, 'the next look')
+const waitForRelease = (user: string): Action => wait(IN_USE_SECONDS, `guest ${user} to let go`)
 
 /** Guards in order: deleting, not here, too small, to be served, done. */
-export function planVolume({ metadata, spec }: VolumeObject, seen: VolumeSeen): Action[] {
-  const { held, user, serving } = seen
+export function planVolume({ metadata, spec }: VolumeObject, observed: ObservedVolume): Action[] {
+  const { held, user, serving } = observed
   if (metadata.deletionTimestamp !== undefined) {
-    if (user !== undefined) return [toLetGo(user)]
+    if (user !== undefined) return [waitForRelease(user)]
     return [effect(spec.isRetained === true ? 'release' : 'remove', {}), { do: 'finalized' }]
   }
-  if (held === undefined) return planMaking(spec, seen)
+  if (held === undefined) return planMaking(spec, observed)
   if (held.sizeGibibytes < spec.sizeGibibytes)
-    return user === undefined ? [ready(held), effect('grow', {}), again] : [ready(held), toLetGo(user)]
-  if (spec.serve !== undefined && user !== undefined) return [ready(held), toLetGo(user)]
-  if (spec.serve !== undefined && serving?.id !== spec.serve.id) return [effect('serve', { id: spec.serve.id }), again]
-  if (spec.serve === undefined && serving !== undefined) return [effect('stopServing', {}), again]
+    return user === undefined ? [ready(held), effect('grow', {}), requeue] : [ready(held), waitForRelease(user)]
+  if (spec.serve !== undefined && user !== undefined) return [ready(held), waitForRelease(user)]
+  if (spec.serve !== undefined && serving?.id !== spec.serve.id)
+    return [effect('serve', { id: spec.serve.id }), requeue]
+  if (spec.serve === undefined && serving !== undefined) return [effect('stopServing', {}), requeue]
   return [ready(held, serving)]
 }
 
-function planMaking({ pool, source, copyFrom, origin, isRetained }: VolumeSpec, seen: VolumeSeen): Action[] {
+function planMaking({ pool, source, copyFrom, origin, isRetained }: VolumeSpec, observed: ObservedVolume): Action[] {
   if (pool !== undefined) {
-    if (seen.pool?.isMounted !== true)
+    if (observed.pool?.isMounted !== true)
       return [creating(`pool ${pool} is not mounted on this host`), wait(RETRY_SECONDS, 'the pool')]
     // What lies there under the name of a copy is an older one, or half of this one.
-    if (seen.pool.hasVolume && source?.kind !== 'copy') return [effect('adopt', { pool }), again]
+    if (observed.pool.hasVolume && source?.kind !== 'copy') return [effect('adopt', { pool }), requeue]
     // What another host made is never made a second time, empty.
     if (isRetained === true || (source === undefined && origin !== undefined))
       return [creating(`pool ${pool} does not hold it`), wait(RETRY_SECONDS, 'the pool')]
@@ -77,22 +78,22 @@ function planMaking({ pool, source, copyFrom, origin, isRetained }: VolumeSpec, 
   if (source?.kind === 'copy') {
     if (copyFrom === undefined || copyFrom.id !== source.name)
       return [creating('waiting for the other node to serve it')]
-    const detail = seen.copy?.is === 'failed' ? seen.copy.reason : 'being copied from the other node'
+    const detail = observed.copy?.is === 'failed' ? observed.copy.reason : 'being copied from the other node'
     return [creating(detail), effect('copy', { host: copyFrom.host, port: copyFrom.port })]
   }
-  if (source?.kind === 'template' && seen.image?.is === 'unavailable')
+  if (source?.kind === 'template' && observed.image?.is === 'unavailable')
     return [
-      { do: 'status', status: status('error', seen.image.reason) },
+      { do: 'status', status: status('error', observed.image.reason) },
       effect('prepare', {}),
       wait(RETRY_SECONDS, 'the template'),
     ]
-  if (source?.kind === 'template' && seen.image?.is !== 'ready')
+  if (source?.kind === 'template' && observed.image?.is !== 'ready')
     return [
       creating(`template ${source.name} is being prepared`),
       effect('prepare', {}),
       wait(RETRY_SECONDS, 'the template'),
     ]
-  return [effect('create', {}), again]
+  return [effect('create', {}), requeue]
 }
 
 type Status = {

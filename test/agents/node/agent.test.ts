@@ -182,7 +182,7 @@ describe('an agent of a simulated host', () => {
     await running()
     const key = { namespace: NAMESPACE, name: INSTANCE }
     world.killAgent()
-    world.ledger.setHome('the namespace of another cluster')
+    world.ledger.setNamespaceUid('the namespace of another cluster')
     await world.settled(world.store.delete(Instance, key))
     await world.settled(world.store.patch(Instance, key, { metadata: { finalizers: null } }))
     world.startAgent()

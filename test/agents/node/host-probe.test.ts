@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { planObservation } from '../../../agents/node/observation.ts'
 import { type AgentCertificate, openCertificate } from '../../../agents/node/serve/certificate.ts'
-import { lookForLife } from '../../../agents/node/host-probe.ts'
+import { hostProbe } from '../../../agents/node/host-probe.ts'
 import { systemClock } from '../../../kit/sys/clock.ts'
 import { systemRandom } from '../../../kit/sys/random.ts'
 
@@ -53,8 +53,8 @@ describe('a sign of life', () => {
   it('is the agent, by its certificate', async () => {
     const port = await listen(createServer({ cert: certificate.certificate, key: certificate.key }))
     expect(new X509Certificate(certificate.certificate).fingerprint256).toBeDefined()
-    expect(await lookForLife(systemClock)(at(port))).toMatchObject({ answer: 'agent' })
-    expect(await lookForLife(systemClock)(at(port, '0'.repeat(64)))).toMatchObject({
+    expect(await hostProbe(systemClock)(at(port))).toMatchObject({ answer: 'agent' })
+    expect(await hostProbe(systemClock)(at(port, '0'.repeat(64)))).toMatchObject({
       answer: 'host',
       detail: 'Something else answers there.',
     })
@@ -65,12 +65,12 @@ describe('a sign of life', () => {
     const port = await listen(server)
     open.splice(open.indexOf(server), 1)
     await new Promise((resolve) => server.close(resolve))
-    expect(await lookForLife(systemClock)(at(port))).toMatchObject({ answer: 'host' })
+    expect(await hostProbe(systemClock)(at(port))).toMatchObject({ answer: 'host' })
   })
 
   it('is the host, when the agent hangs', async () => {
     const port = await listen(createPlainServer(() => {}))
-    expect(await lookForLife(hasty(2_000))(at(port))).toMatchObject({
+    expect(await hostProbe(hasty(2_000))(at(port))).toMatchObject({
       answer: 'host',
       detail: expect.stringContaining('nothing answers on it'),
     })
@@ -78,17 +78,17 @@ describe('a sign of life', () => {
 
   it('is the host, when what answers speaks no TLS', async () => {
     const port = await listen(createPlainServer((socket) => socket.end('hello\n')))
-    expect(await lookForLife(systemClock)(at(port))).toMatchObject({ answer: 'host' })
+    expect(await hostProbe(systemClock)(at(port))).toMatchObject({ answer: 'host' })
   })
 
   it('is missing, when nothing answers in time or the name is unknown', async () => {
-    expect(await lookForLife(impatient)(at(await listen(createPlainServer(() => {}))))).toMatchObject({
+    expect(await hostProbe(impatient)(at(await listen(createPlainServer(() => {}))))).toMatchObject({
       answer: 'nothing',
     })
-    expect(await lookForLife(systemClock)({ ...at(9), url: 'https://no-such-host.invalid:9' })).toMatchObject({
+    expect(await hostProbe(systemClock)({ ...at(9), url: 'https://no-such-host.invalid:9' })).toMatchObject({
       answer: 'nothing',
     })
-    expect(await lookForLife(systemClock)({ ...at(9), url: 'nonsense' })).toMatchObject({ answer: 'nothing' })
+    expect(await hostProbe(systemClock)({ ...at(9), url: 'nonsense' })).toMatchObject({ answer: 'nothing' })
   })
 })
 

@@ -90,7 +90,7 @@ it('runs on at most one host at every instant, whatever breaks when', async () =
     let [source, target] = [alpha.attach(), beta.attach()]
     const name = 'g'
     await settled(source.start(definitionOf(name, 1)))
-    const life = alpha.running()[0]?.life
+    const life = alpha.running()[0]?.executionId
     const reception = { id: 'op', attempt: 1, key: 'k', mirroredDisks: seed % 2 === 0 ? [] : [0] }
     const { port = 0, host = '' } = (await settled(target.receive(definitionOf(name, 1), reception))).transfer ?? {}
     await settled(
@@ -134,7 +134,7 @@ it('runs on at most one host at every instant, whatever breaks when', async () =
       () => {
         const copies = [...alpha.running(), ...beta.running()]
         expect(copies.length, `seed ${seed}`).toBeLessThanOrEqual(1)
-        if (copies.length === 1) expect(copies[0]?.life).toBe(life)
+        if (copies.length === 1) expect(copies[0]?.executionId).toBe(life)
       },
     )
     const ends = await Promise.all(
@@ -237,7 +237,7 @@ it('goes over TCP between hosts of different processes', async () => {
   if (alpha === undefined || beta === undefined) throw new Error('unreachable')
   const [source, target] = [alpha.attach(), beta.attach()]
   await source.start(definitionOf('g', 1))
-  const life = alpha.running()[0]?.life
+  const life = alpha.running()[0]?.executionId
   const order = { id: 'op', mirroredDisks: [], downtimeLimitMilliseconds: 500, isThrottled: false, timeoutSeconds: 30 }
   const awaitGuest = async (attempt: number, key = 'k') => {
     const { host = '', port = 0 } =
@@ -258,7 +258,7 @@ it('goes over TCP between hosts of different processes', async () => {
 
   await source.send('g', { ...(await awaitGuest(3)), key: 'k' })
   await patiently(() => beta.running().length === 1)
-  expect([alpha.running(), beta.running()[0]?.life]).toEqual([[], life])
+  expect([alpha.running(), beta.running()[0]?.executionId]).toEqual([[], life])
 
   // A sender that dies takes the connection with it.
   await source.forget('g')

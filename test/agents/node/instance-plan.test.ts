@@ -2,14 +2,14 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Action } from '../../../kit/reconcile/action.ts'
 import type { Guest, Transfer } from '../../../agents/node/drivers/hypervisor/hypervisor.ts'
-import { planInstance, type InstanceObject, type InstanceSeen } from '../../../agents/node/instance/plan.ts'
+import { planInstance, type InstanceObject, type ObservedInstance } from '../../../agents/node/instance/plan.ts'
 import type { LedgerEntry } from '../../../agents/node/ledger.ts'
 import type { InstanceSpec } from '../../../resources/instance/index.ts'
 import { instanceSpec } from './instance-spec.ts'
 
 const NOW = new Date('2030-01-01T00:01:00.000Z')
 const secondsAgo = (seconds: number) => new Date(NOW.getTime() - seconds * 1000).toISOString()
-const READY: InstanceSeen['image'] = {
+const READY: ObservedInstance['image'] = {
   is: 'ready',
   image: { name: 'tiny-linux', version: '1', boot: { kernel: '/k', initialRamdisk: '/i', commandLine: '' } },
 }
@@ -24,7 +24,7 @@ interface Row {
   readonly guest?: Partial<Guest>
   readonly entry?: Partial<LedgerEntry>
   readonly missingVolumes?: readonly string[]
-  readonly image?: InstanceSeen['image']
+  readonly image?: ObservedInstance['image']
   readonly does: readonly string[]
 }
 
@@ -68,7 +68,7 @@ const awaited = (over: Partial<Transfer> = {}): Partial<Guest> => ({ state: 'rec
 const sent = (over: Partial<Transfer> = {}): Partial<Guest> => ({ transfer: transfer({ role: 'send', ...over }) })
 
 /** An action in a few words. */
-function words(action: Action): string {
+function summaryOf(action: Action): string {
   if (action.do === 'effect') {
     return [
       action.name,
@@ -552,14 +552,14 @@ describe('the plan of an Instance', () => {
         ...(row.isDeleting ? { deletionTimestamp: secondsAgo(1) } : {}),
       },
     }
-    const seen: InstanceSeen = {
+    const observed: ObservedInstance = {
       guest: row.guest && guest(row.guest),
       entry: row.entry && entry(row.entry),
       missingVolumes: row.missingVolumes ?? [],
       image: row.image ?? READY,
       hypervisor: 'simulated',
     }
-    expect(planInstance(instance, seen, NOW).map(words)).toEqual(row.does)
+    expect(planInstance(instance, observed, NOW).map(summaryOf)).toEqual(row.does)
   })
 
   describe('tells the progress of a sending once a second', () => {
@@ -613,15 +613,15 @@ describe('the plan of an Instance', () => {
             spec: instanceSpec({ incarnation }),
             metadata: { name: 'i', uid: 'uid-1', generation: 1 },
           }
-          const seen: InstanceSeen = {
+          const observed: ObservedInstance = {
             guest: state && guest({ state, incarnation: known }),
             entry: entry({ incarnation: known }),
             missingVolumes: [],
             image: READY,
             hypervisor: 'simulated',
           }
-          const started = planInstance(instance, seen, NOW)
-            .map(words)
+          const started = planInstance(instance, observed, NOW)
+            .map(summaryOf)
             .filter((word) => word.startsWith('start'))
           if (state !== undefined || incarnation <= known) expect(started).toEqual([])
         }
@@ -660,7 +660,7 @@ describe('the plan of an Instance', () => {
       ...(receiveOrder === undefined ? {} : { receive: { ...receive, ...receiveOrder } }),
       ...(sendOrder === undefined ? {} : { send: { ...send, ...sendOrder[0], isCancelled: sendOrder[1] } }),
     })
-    const seen: InstanceSeen = {
+    const observed: ObservedInstance = {
       guest:
         here &&
         guest({
@@ -679,7 +679,7 @@ describe('the plan of an Instance', () => {
     }
     return planInstance(
       { apiVersion: '', kind: 'Instance', spec, metadata: { name: 'i', uid: 'uid-1', generation: 1 } },
-      seen,
+      observed,
       NOW,
     )
   }
@@ -701,7 +701,7 @@ describe('the plan of an Instance', () => {
     )
   })
 
-  it('brings nothing to life twice, whatever was asked, known and seen', () => {
+  it('brings nothing to life twice, whatever was asked, known and observed', () => {
     fc.assert(
       fc.property(worlds, (world) => {
         const { wanted, power, here, known, receiveOrder, sendOrder, noted } = world

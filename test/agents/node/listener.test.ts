@@ -31,7 +31,7 @@ beforeEach(async () => {
     certificate,
     clock: systemClock,
     log: silentLog,
-    mayEnter: async (authorization) => authorization === 'Bearer good',
+    isAuthorized: async (authorization) => authorization === 'Bearer good',
     consoleOf: (name) => (name === 'web' ? line : undefined),
     usage: async () => [{ instance: 'web', epoch: 'e', counters: { ...NO_COUNTERS, diskReadBytes: 7 } }],
   })

@@ -2,7 +2,11 @@ import { connect } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { metadataDocument } from '../../../agents/node/serve/metadata.ts'
 import { type MetadataListener, startMetadataListener } from '../../../agents/node/serve/metadata-listener.ts'
-import { answerMetadata, type AskingGuest, type MetadataRequest } from '../../../agents/node/serve/metadata-service.ts'
+import {
+  answerMetadata,
+  type RequestingGuest,
+  type MetadataRequest,
+} from '../../../agents/node/serve/metadata-service.ts'
 import { systemClock } from '../../../kit/sys/clock.ts'
 import { silentLog } from '../../../kit/sys/log.ts'
 import { instanceSpec } from './instance-spec.ts'
@@ -18,19 +22,19 @@ const spec = instanceSpec({
     },
   ],
 })
-const guest: AskingGuest = {
+const guest: RequestingGuest = {
   isEnabled: true,
   document: metadataDocument(spec),
   userData: async () => Buffer.from('#!/bin/sh\n'),
   tokenKey: 'key',
 }
-const ask = (request: Partial<MetadataRequest>, of: Partial<AskingGuest> = {}, at = now) =>
+const ask = (request: Partial<MetadataRequest>, of: Partial<RequestingGuest> = {}, at = now) =>
   answerMetadata(
     { method: 'GET', path: '/metadata/v1.json', ...request, headers: { host: '169.254.169.254', ...request.headers } },
     { ...guest, ...of },
     at,
   )
-const tokenFor = async (seconds: string, of: Partial<AskingGuest> = {}) =>
+const tokenFor = async (seconds: string, of: Partial<RequestingGuest> = {}) =>
   String(
     (await ask({ method: 'PUT', path: '/metadata/v1/token', headers: { 'x-metadata-token-ttl': seconds } }, of)).body,
   )
@@ -76,7 +80,7 @@ describe('the metadata service', () => {
     expect((await ask({ method: 'PUT', path: '/metadata/v1/token' })).status).toBe(400)
     expect((await ask({ path: '/metadata/v1/token' })).status).toBe(405)
     const token = await tokenFor('21600')
-    const read = async (given: string, of: Partial<AskingGuest> = {}, at = now) =>
+    const read = async (given: string, of: Partial<RequestingGuest> = {}, at = now) =>
       (await ask({ headers: { 'x-metadata-token': given } }, of, at)).status
     expect(await read(token)).toBe(200)
     expect(await read(token, { tokenKey: 'of another guest' })).toBe(401)

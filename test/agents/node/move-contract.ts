@@ -4,8 +4,8 @@ import type {
   Guest,
   GuestDefinition,
   Hypervisor,
-  Reception,
-  Sending,
+  ReceiveRequest,
+  SendRequest,
 } from '../../../agents/node/drivers/hypervisor/hypervisor.ts'
 
 export interface MoveHost {
@@ -86,7 +86,7 @@ export function moveContract(open: () => Promise<MoveWorld>): void {
       disk: 'shared' | 'own',
       attempt = 1,
       key = KEY,
-    ): Promise<Reception & Pick<Sending, 'host' | 'port' | 'diskPort'>> {
+    ): Promise<ReceiveRequest & Pick<SendRequest, 'host' | 'port' | 'diskPort'>> {
       const reception = { id: 'op-1', attempt, key, mirroredDisks: disk === 'own' ? [0] : [] }
       const guest = await world.settled(target.receive(await world.hosts[1].definition(NAME, disk), reception))
       expect(guest).toMatchObject({
@@ -100,7 +100,7 @@ export function moveContract(open: () => Promise<MoveWorld>): void {
       return { ...reception, host, port, diskPort }
     }
     const orders = { downtimeLimitMilliseconds: 2_000, isThrottled: true, timeoutSeconds: 60 }
-    const send = async (reception: Awaited<ReturnType<typeof awaitGuest>>, over: Partial<Sending> = {}) =>
+    const send = async (reception: Awaited<ReturnType<typeof awaitGuest>>, over: Partial<SendRequest> = {}) =>
       world.settled(source.send(NAME, { ...reception, ...orders, ...over }))
     const isHandedOver = () =>
       reaches(

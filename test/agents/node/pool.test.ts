@@ -14,7 +14,7 @@ afterEach(() => rm(folder, { recursive: true }))
 
 const path = () => join(folder, 'mounted')
 const openOn = (host: string) =>
-  openPool({ path: path(), memory: join(folder, `pool-of-${host}`), random: systemRandom })
+  openPool({ path: path(), markerFile: join(folder, `pool-of-${host}`), random: systemRandom })
 
 test('the first host names a pool, and others find it', async () => {
   const { id } = await openOn('a')

@@ -62,7 +62,7 @@ describe('usage of a host', () => {
     const { host, usage } = open()
     host.guest = guest(1)
     host.counters = counted(7)
-    await usage.note('web')
+    await usage.takeReading('web')
     host.guest = guest(2)
     host.counters = counted(1)
     expect((await usage.list()).map(({ epoch, counters }) => [epoch, counters.diskReadBytes])).toEqual([

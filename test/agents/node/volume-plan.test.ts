@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import type { Action } from '../../../kit/reconcile/action.ts'
-import { planVolume, type VolumeObject, type VolumeSeen } from '../../../agents/node/volume/plan.ts'
+import { planVolume, type VolumeObject, type ObservedVolume } from '../../../agents/node/volume/plan.ts'
 import type { VolumeSpec } from '../../../resources/instance/index.ts'
 
-const READY: VolumeSeen['image'] = {
+const READY: ObservedVolume['image'] = {
   is: 'ready',
   image: { name: 'tiny-linux', version: '1', boot: { kernel: '/k', initialRamdisk: '/i', commandLine: '' } },
 }
@@ -16,11 +16,11 @@ interface Row {
   readonly why: string
   readonly spec?: Partial<VolumeSpec>
   readonly isDeleting?: boolean
-  readonly seen?: Partial<VolumeSeen>
+  readonly observed?: Partial<ObservedVolume>
   readonly does: readonly string[]
 }
 
-function words(action: Action): string {
+function summaryOf(action: Action): string {
   if (action.do === 'effect') return [action.name, ...Object.values(action.input)].join(' ')
   if (action.do === 'status') {
     // as the plan writes it
@@ -34,19 +34,19 @@ const rows: readonly Row[] = [
   {
     why: 'one that begins as a template is made of it',
     spec: { source: template },
-    seen: { image: READY },
+    observed: { image: READY },
     does: ['create', 'wait 0'],
   },
   {
     why: 'and waits for it',
     spec: { source: template },
-    seen: { image: { is: 'absent' } },
+    observed: { image: { is: 'absent' } },
     does: ['status creating', 'prepare', 'wait 30'],
   },
   {
     why: 'a template that cannot be had is an error',
     spec: { source: template },
-    seen: { image: { is: 'unavailable', reason: 'no apt' } },
+    observed: { image: { is: 'unavailable', reason: 'no apt' } },
     does: ['status error', 'prepare', 'wait 30'],
   },
   {
@@ -54,54 +54,54 @@ const rows: readonly Row[] = [
     spec: { source: { kind: 'mirror', name: 'op-1' }, origin: held.source },
     does: ['create', 'wait 0'],
   },
-  { why: 'one that is here is left alone', seen: { held }, does: ['status ready'] },
+  { why: 'one that is here is left alone', observed: { held }, does: ['status ready'] },
   {
     why: 'one that is too small grows',
     spec: { sizeGibibytes: 3 },
-    seen: { held },
+    observed: { held },
     does: ['status ready', 'grow', 'wait 0'],
   },
   {
     why: 'but not under a guest',
     spec: { sizeGibibytes: 3 },
-    seen: { held, user: 'g' },
+    observed: { held, user: 'g' },
     does: ['status ready', 'wait 1'],
   },
 
   {
     why: 'nothing is made in a pool that is not mounted',
     spec: { pool: 'p', source: template },
-    seen: { image: READY, pool: { isMounted: false, hasVolume: false } },
+    observed: { image: READY, pool: { isMounted: false, hasVolume: false } },
     does: ['status creating', 'wait 30'],
   },
   {
     why: 'the first host makes it in the pool',
     spec: { pool: 'p', source: template },
-    seen: { image: READY, pool: mounted },
+    observed: { image: READY, pool: mounted },
     does: ['create', 'wait 0'],
   },
   {
     why: 'what lies there is taken over',
     spec: { pool: 'p', isRetained: true },
-    seen: { pool: { isMounted: true, hasVolume: true } },
+    observed: { pool: { isMounted: true, hasVolume: true } },
     does: ['adopt p', 'wait 0'],
   },
   {
     why: 'also by the host that made it and was interrupted',
     spec: { pool: 'p', source: template },
-    seen: { image: READY, pool: { isMounted: true, hasVolume: true } },
+    observed: { image: READY, pool: { isMounted: true, hasVolume: true } },
     does: ['adopt p', 'wait 0'],
   },
   {
     why: 'what another host made is never made again',
     spec: { pool: 'p', isRetained: true, source: template },
-    seen: { image: READY, pool: mounted },
+    observed: { image: READY, pool: mounted },
     does: ['status creating', 'wait 30'],
   },
   {
     why: 'nor when it is this host that has it now',
     spec: { pool: 'p', origin: held.source },
-    seen: { pool: mounted },
+    observed: { pool: mounted },
     does: ['status creating', 'wait 30'],
   },
 
@@ -123,71 +123,71 @@ const rows: readonly Row[] = [
   {
     why: 'and told from where, should that change',
     spec: { source: { kind: 'copy', name: 'op-1' }, copyFrom },
-    seen: { copy: { is: 'running' } },
+    observed: { copy: { is: 'running' } },
     does: ['status creating', 'copy h 1'],
   },
   {
     why: 'into a pool as well, where an older one is no copy of this move',
     spec: { pool: 'p', source: { kind: 'copy', name: 'op-1' }, copyFrom },
-    seen: { pool: { isMounted: true, hasVolume: true } },
+    observed: { pool: { isMounted: true, hasVolume: true } },
     does: ['status creating', 'copy h 1'],
   },
   {
     why: 'nor while it waits',
     spec: { pool: 'p', source: { kind: 'copy', name: 'op-1' } },
-    seen: { pool: { isMounted: true, hasVolume: true } },
+    observed: { pool: { isMounted: true, hasVolume: true } },
     does: ['status creating'],
   },
   {
     why: 'a copy that failed is tried again',
     spec: { source: { kind: 'copy', name: 'op-1' }, copyFrom },
-    seen: { copy: { is: 'failed', reason: 'no route' } },
+    observed: { copy: { is: 'failed', reason: 'no route' } },
     does: ['status creating', 'copy h 1'],
   },
 
   {
     why: 'a disk is served',
     spec: { serve: { id: 'op-1', secretName: 's' } },
-    seen: { held },
+    observed: { held },
     does: ['serve op-1', 'wait 0'],
   },
   {
     why: 'and it is said where',
     spec: { serve: { id: 'op-1', secretName: 's' } },
-    seen: { held, serving: { id: 'op-1', host: 'h', port: 7 } },
+    observed: { held, serving: { id: 'op-1', host: 'h', port: 7 } },
     does: ['status ready op-1 7'],
   },
   {
     why: 'never under a guest',
     spec: { serve: { id: 'op-1', secretName: 's' } },
-    seen: { held, user: 'g' },
+    observed: { held, user: 'g' },
     does: ['status ready', 'wait 1'],
   },
   {
     why: 'another operation has another key',
     spec: { serve: { id: 'op-2', secretName: 's' } },
-    seen: { held, serving: { id: 'op-1', host: 'h', port: 7 } },
+    observed: { held, serving: { id: 'op-1', host: 'h', port: 7 } },
     does: ['serve op-2', 'wait 0'],
   },
   {
     why: 'and no longer than it is asked',
-    seen: { held, serving: { id: 'op-1', host: 'h', port: 7 } },
+    observed: { held, serving: { id: 'op-1', host: 'h', port: 7 } },
     does: ['stopServing', 'wait 0'],
   },
 
-  { why: 'it goes with its data', isDeleting: true, seen: { held }, does: ['remove', 'finalized'] },
+  { why: 'it goes with its data', isDeleting: true, observed: { held }, does: ['remove', 'finalized'] },
   {
     why: 'or without them',
     isDeleting: true,
     spec: { isRetained: true, pool: 'p' },
-    seen: { held, pool: { isMounted: true, hasVolume: true } },
+    observed: { held, pool: { isMounted: true, hasVolume: true } },
     does: ['release', 'finalized'],
   },
-  { why: 'but not under a guest', isDeleting: true, seen: { held, user: 'g' }, does: ['wait 1'] },
+  { why: 'but not under a guest', isDeleting: true, observed: { held, user: 'g' }, does: ['wait 1'] },
 ]
 
 describe('the plan of a Volume', () => {
-  it.each(rows)('$why', ({ spec, isDeleting, seen, does }) => {
+  it.each(rows)('$why', ({ spec, isDeleting, observed, does }) => {
     const volume: VolumeObject = {
       apiVersion: 'svccloud.dev/v1alpha1',
       kind: 'Volume',
@@ -198,6 +198,8 @@ describe('the plan of a Volume', () => {
       },
       spec: { storage: { namespace: 'acct-1', name: 's', uid: 's' }, sizeGibibytes: 2, ...spec },
     }
-    expect(planVolume(volume, { held: undefined, user: undefined, image: undefined, ...seen }).map(words)).toEqual(does)
+    expect(
+      planVolume(volume, { held: undefined, user: undefined, image: undefined, ...observed }).map(summaryOf),
+    ).toEqual(does)
   })
 })

@@ -24,7 +24,7 @@ async function openFolder() {
       folder: join(folder, host, 'volumes'),
       server,
       pools: [
-        await openPool({ path: join(folder, 'shared'), memory: join(folder, host, 'pool'), random: systemRandom }),
+        await openPool({ path: join(folder, 'shared'), markerFile: join(folder, host, 'pool'), random: systemRandom }),
       ],
     })
     opened.push(store)
@@ -143,8 +143,13 @@ it('hosts that open a pool at once agree on its name', async () => {
     Array.from(
       { length: 8 },
       async (_, index) =>
-        (await openPool({ path: join(folder, 'pool'), memory: join(folder, `memory-${index}`), random: systemRandom }))
-          .id,
+        (
+          await openPool({
+            path: join(folder, 'pool'),
+            markerFile: join(folder, `memory-${index}`),
+            random: systemRandom,
+          })
+        ).id,
     ),
   )
   expect(new Set(ids).size).toBe(1)

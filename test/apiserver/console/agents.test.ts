@@ -51,7 +51,7 @@ beforeAll(async () => {
     log: silentLog,
     consoleOf: (name) => (name === INSTANCE ? console : undefined),
     usage: async () => [],
-    mayEnter: async (authorization) => {
+    isAuthorized: async (authorization) => {
       asked++
       return authorization === 'Bearer good'
     },

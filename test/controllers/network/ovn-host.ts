@@ -5,7 +5,11 @@
  *  Ends with its input. Arguments: folder, its address for guests that move, zone. */
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import type { GuestDefinition, Reception, Sending } from '../../../agents/node/drivers/hypervisor/hypervisor.ts'
+import type {
+  GuestDefinition,
+  ReceiveRequest,
+  SendRequest,
+} from '../../../agents/node/drivers/hypervisor/hypervisor.ts'
 import { openQemu } from '../../../agents/node/drivers/hypervisor/qemu.ts'
 import { probeQemu, QEMU_BINARY } from '../../../agents/node/drivers/hypervisor/qemu-probe.ts'
 import { openDiskServer } from '../../../agents/node/drivers/storage/disk-server.ts'
@@ -25,9 +29,9 @@ export interface Orders {
   readonly receive: {
     readonly interface: InstanceSpec['interfaces'][number]
     readonly disk: string
-    readonly reception: Reception
+    readonly reception: ReceiveRequest
   }
-  readonly send: { readonly sending: Sending }
+  readonly send: { readonly sending: SendRequest }
   readonly inspect: object
   readonly counters: object
   readonly type: { readonly text: string }

@@ -2,13 +2,13 @@
 import { connect } from 'node:net'
 import type { Clock } from '../../../../kit/sys/clock.ts'
 
-const REACH_MILLISECONDS = 3_000
+const TIMEOUT_MILLISECONDS = 3_000
 
 /** Resolves when a connection was made and closed again; rejects when that fails or takes too long. */
-export function mustReach(host: string, port: number, clock: Clock): Promise<void> {
+export function assertReachable(host: string, port: number, clock: Clock): Promise<void> {
   return new Promise((resolve, reject) => {
     const socket = connect({ host, port })
-    const cancelTimer = clock.after(REACH_MILLISECONDS, () =>
+    const cancelTimer = clock.after(TIMEOUT_MILLISECONDS, () =>
       end(() => reject(new Error(`${host}:${port} does not answer`))),
     )
     const end = (then: () => void) => {

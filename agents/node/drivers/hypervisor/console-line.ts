@@ -35,7 +35,7 @@ export class ConsoleLine implements GuestConsole {
   /** The guest wrote. */
   append(bytes: Buffer): void {
     this.#keep(bytes)
-    this.#tell({ type: 'output', bytes })
+    this.#emit({ type: 'output', bytes })
   }
 
   /** A guest runs; `send` reaches it, or is undefined while its line is not attached. */
@@ -51,7 +51,7 @@ export class ConsoleLine implements GuestConsole {
 
   removed(): void {
     this.stopped()
-    this.#tell({ type: 'removed' })
+    this.#emit({ type: 'removed' })
   }
 
   #keep(bytes: Buffer): void {
@@ -65,10 +65,10 @@ export class ConsoleLine implements GuestConsole {
     if (isConnected === status.isConnected && isRunning === status.isRunning && incarnation === status.incarnation)
       return
     this.#status = status
-    this.#tell({ type: 'status', status })
+    this.#emit({ type: 'status', status })
   }
 
-  #tell(event: ConsoleEvent): void {
+  #emit(event: ConsoleEvent): void {
     for (const listener of [...this.#listeners]) listener(event)
   }
 }

@@ -67,6 +67,10 @@ export async function findGuestProcess(folder: string, uuid: string): Promise<nu
 
 /** By its command line and working directory: a process id alone may be anybody's by now. */
 export async function isGuestProcess(pid: number, folder: string, uuid: string): Promise<boolean> {
-  const words = await processArgumentsOf(pid)
-  return words !== undefined && words[words.indexOf('-uuid') + 1] === uuid && (await processFolderOf(pid)) === folder
+  const commandLine = await processArgumentsOf(pid)
+  return (
+    commandLine !== undefined &&
+    commandLine[commandLine.indexOf('-uuid') + 1] === uuid &&
+    (await processFolderOf(pid)) === folder
+  )
 }

@@ -70,7 +70,7 @@ export interface Guest extends GuestIdentity {
 /** How far an attempt is, in the words of `Instance.status`. Its figures are at most a second old. */
 export type Transfer = NonNullable<InstanceStatus['transfer']>
 
-export interface Reception {
+export interface ReceiveRequest {
   /** Of the operation that moves the guest. */
   readonly id: string
   readonly attempt: number
@@ -80,7 +80,7 @@ export interface Reception {
   readonly key: string
 }
 
-export interface Sending extends Reception {
+export interface SendRequest extends ReceiveRequest {
   /** Where the receiver listens, as its `Transfer` says. */
   readonly host: string
   readonly port: number
@@ -119,12 +119,12 @@ export interface Hypervisor {
   /** Makes a guest of the definition that waits for its memory from another host instead of booting. Resolves when it
    *  listens (`Transfer.host`, `port`).
    *  Errors as `start`. A receiver whose agent was killed before it listened is `gone`. */
-  receive(definition: GuestDefinition, reception: Reception): Promise<Guest>
+  receive(definition: GuestDefinition, reception: ReceiveRequest): Promise<Guest>
   /** Begins to send the running guest, once: free when this attempt has begun. Goes on by itself, also when the agent
    *  is killed, except for the
    *  hand-over, which takes an agent. Its end is seen in `Guest.transfer`: `completed`, or `failed` and the guest goes
    *  on here. */
-  send(name: string, sending: Sending): Promise<void>
+  send(name: string, sending: SendRequest): Promise<void>
   /** Gives the sending up. Free when there is none, and when the hand-over has begun. */
   cancelSend(name: string): Promise<void>
   /** Presses the power button; the guest decides. Free when it is not running. */

@@ -12,12 +12,12 @@ export function connectLocalSocket(path: string): Promise<Socket> {
     // Linux resolves the open folder's descriptor, so that only the file's own name counts.
     const folder = isLong ? openSync(dirname(path), 'r') : undefined
     const socket = connect(folder === undefined ? path : `/proc/self/fd/${folder}/${basename(path)}`)
-    const settle = (then: () => void) => {
+    const finish = (then: () => void) => {
       socket.removeAllListeners()
       if (folder !== undefined) closeSync(folder)
       then()
     }
-    socket.once('connect', () => settle(() => resolve(socket)))
-    socket.once('error', (error) => settle(() => reject(error)))
+    socket.once('connect', () => finish(() => resolve(socket)))
+    socket.once('error', (error) => finish(() => reject(error)))
   })
 }

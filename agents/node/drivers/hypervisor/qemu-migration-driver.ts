@@ -7,10 +7,10 @@ import type { Transfer } from './hypervisor.ts'
 import {
   endCopies,
   finishCopies,
-  goOn,
+  resumeReceived,
   handOver,
-  lookAtSend,
-  type Migration,
+  observeSend,
+  type MigrationInfo,
   type Move,
   nextSendStep,
   sendMemory,
@@ -18,7 +18,7 @@ import {
 } from './qemu-migration.ts'
 import type { Qmp, QmpEvent } from './qmp.ts'
 
-export interface MoverOptions {
+export interface MigrationDriverOptions {
   readonly qmp: Qmp
   readonly move: Move
   /** Why it shall be given up from the beginning. */
@@ -26,15 +26,15 @@ export interface MoverOptions {
   readonly clock: Clock
   readonly log: Logger
   /** Writes down how far it is; rejects when the guest is not this agent's any more. */
-  readonly note: (move: Move) => Promise<void>
+  readonly persist: (move: Move) => Promise<void>
   /** Progress, and at last the end, with the state of QEMU's `query-status` at a receiver. */
-  readonly tell: (transfer: Transfer, status?: string) => void
+  readonly report: (transfer: Transfer, status?: string) => void
   readonly isGuestOff: () => boolean
   /** The guest is not attached any more. */
-  readonly isOver: () => boolean
+  readonly isDetached: () => boolean
 }
 
-export interface Mover {
+export interface MigrationDriver {
   /** Something happened in QEMU. */
   wake(event: QmpEvent): void
   /** Gives the sending up, as long as that is possible. */
@@ -45,30 +45,30 @@ const LOOK_MILLISECONDS = 250
 const COPY_END_MILLISECONDS = 20
 
 /** Begins; goes on until the attempt has ended or the guest is not attached any more. */
-export function openMover(options: MoverOptions): Mover {
-  const { clock, log, isOver, move } = options
+export function startMigrationDriver(options: MigrationDriverOptions): MigrationDriver {
+  const { clock, log, isDetached, move } = options
   let alarm = new AbortController()
   let { reason } = options
-  let news: string | undefined
+  let latestStatus: string | undefined
   const pause = async () => {
     await clock.sleep(LOOK_MILLISECONDS, alarm.signal)
     alarm = new AbortController()
   }
-  const takeNews = () => {
-    const status = news
-    news = undefined
+  const takeStatus = () => {
+    const status = latestStatus
+    latestStatus = undefined
     return status
   }
-  const bring = move.role === 'send' ? sender(options, () => reason, takeNews) : receiver(options)
+  const advance = move.role === 'send' ? sender(options, () => reason, takeStatus) : receiver(options)
 
   async function run(): Promise<void> {
-    while (!isOver()) {
+    while (!isDetached()) {
       try {
-        const state = await bring()
+        const state = await advance()
         if (state === 'ended') return
         if (state === 'waiting') await pause()
       } catch (error) {
-        if (isOver()) return
+        if (isDetached()) return
         log.warn('move does not go on', { id: move.id, error })
         await pause()
       }
@@ -77,7 +77,7 @@ export function openMover(options: MoverOptions): Mover {
   void run()
   return {
     wake({ name, data }) {
-      if (name === 'MIGRATION' && typeof data['status'] === 'string') news = data['status']
+      if (name === 'MIGRATION' && typeof data['status'] === 'string') latestStatus = data['status']
       alarm.abort()
     },
     cancel() {
@@ -87,41 +87,41 @@ export function openMover(options: MoverOptions): Mover {
   }
 }
 
-type Turn = () => Promise<'ended' | 'waiting' | 'moving'>
+type Advance = () => Promise<'ended' | 'waiting' | 'moving'>
 
 function sender(
-  { qmp, move: begun, clock, note, tell, isGuestOff }: MoverOptions,
-  cancelled: () => string | undefined,
-  takeNews: () => string | undefined,
-): Turn {
+  { qmp, move: begun, clock, persist, report, isGuestOff }: MigrationDriverOptions,
+  cancelReason: () => string | undefined,
+  takeStatus: () => string | undefined,
+): Advance {
   let move = begun
   let allowedMilliseconds: number | undefined
   let refusal: string | undefined
   /** QEMU forgets them when it has given up. */
-  let figures: Pick<Migration, 'ram'> = {}
+  let figures: Pick<MigrationInfo, 'ram'> = {}
   const deadline = Date.parse(move.beganAt) + (move.orders?.timeoutSeconds ?? 0) * 1000
   const reason = () =>
     refusal ??
-    (isGuestOff() ? 'the guest powered itself off' : cancelled()) ??
+    (isGuestOff() ? 'the guest powered itself off' : cancelReason()) ??
     (clock.now().getTime() > deadline ? 'not done in time' : undefined)
 
   return async () => {
     // The guest stands still from here on: what QEMU has just said is not asked again.
-    if (takeNews() === 'pre-switchover' && move.mirroredDisks.length === 0) {
+    if (takeStatus() === 'pre-switchover' && move.mirroredDisks.length === 0) {
       await handOver(qmp, move)
       return 'waiting'
     }
-    const sight = await lookAtSend(qmp, move)
-    const { ram } = sight.migration
+    const observed = await observeSend(qmp, move)
+    const { ram } = observed.migration
     if (ram !== undefined) figures = { ram }
-    const step = nextSendStep(move, sight, reason())
-    if (step.do !== 'end') tell(transferOf(move, clock.now(), sight.migration))
+    const step = nextSendStep(move, observed, reason())
+    if (step.do !== 'end') report(transferOf(move, clock.now(), observed.migration))
     switch (step.do) {
       case 'wait':
         return 'waiting'
       case 'sendMemory':
         move = { ...move, isStarted: true }
-        await note(move)
+        await persist(move)
         await sendMemory(qmp, move).catch((error: Error) => void (refusal = error.message))
         return 'moving'
       case 'allowDowntime':
@@ -133,29 +133,29 @@ function sender(
         await qmp.execute('migrate_cancel')
         return 'waiting'
       case 'finishCopies':
-        await finishCopies(qmp, sight.copies)
+        await finishCopies(qmp, observed.copies)
         return 'waiting'
       case 'handOver':
         await handOver(qmp, move)
         return 'waiting'
       case 'end':
         await endCopies(qmp, () => clock.sleep(COPY_END_MILLISECONDS))
-        return end({ move, note, tell, clock }, { ...figures, ...sight.migration }, step)
+        return end({ move, persist, report, clock }, { ...figures, ...observed.migration }, step)
     }
   }
 }
 
-function receiver({ qmp, move, clock, note, tell }: MoverOptions): Turn {
+function receiver({ qmp, move, clock, persist, report }: MigrationDriverOptions): Advance {
   return async () => {
     // shape of QEMU's documented answer
     const { status } = (await qmp.execute('query-status')) as { readonly status: string }
     if (status === 'inmigrate') return 'waiting'
     if (HELD_STATES.includes(status)) {
       if (move.mirroredDisks.length === 0) return 'waiting' // it starts by itself, at once
-      await goOn(qmp)
+      await resumeReceived(qmp)
       return 'moving'
     }
-    return end({ move, note, tell, clock }, {}, { phase: 'completed', detail: '' }, status)
+    return end({ move, persist, report, clock }, {}, { phase: 'completed', detail: '' }, status)
   }
 }
 
@@ -163,13 +163,13 @@ function receiver({ qmp, move, clock, note, tell }: MoverOptions): Turn {
 const HELD_STATES = ['paused', 'prelaunch']
 
 async function end(
-  { move, note, tell, clock }: Pick<MoverOptions, 'move' | 'note' | 'tell' | 'clock'>,
-  migration: Migration,
+  { move, persist, report, clock }: Pick<MigrationDriverOptions, 'move' | 'persist' | 'report' | 'clock'>,
+  migration: MigrationInfo,
   { phase, detail }: { readonly phase: 'completed' | 'failed'; readonly detail: string },
   status?: string,
 ): Promise<'ended'> {
   const transfer = { ...transferOf(move, clock.now(), migration), phase, detail }
-  await note({ ...move, end: transfer })
-  tell(transfer, status)
+  await persist({ ...move, end: transfer })
+  report(transfer, status)
   return 'ended'
 }

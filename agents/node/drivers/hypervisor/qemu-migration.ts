@@ -46,7 +46,7 @@ const copyJob = (position: number): string => `copy-job${position}`
 const UNLIMITED_MEBIBYTES_PER_SECOND = 16 * 1024
 /** QEMU opens, flushes and connects within these commands, and does nothing else meanwhile. */
 const SLOW_COMMAND_MILLISECONDS = 60_000
-const slowly = (qmp: Qmp): Pick<Qmp, 'execute'> => ({
+const withSlowTimeout = (qmp: Qmp): Pick<Qmp, 'execute'> => ({
   execute: (command, input) => qmp.execute(command, input, SLOW_COMMAND_MILLISECONDS),
 })
 
@@ -66,7 +66,7 @@ export async function beginReceive(
   mirroredDisks: readonly number[],
   { host, port, diskPort }: { readonly host: string; readonly port: number; readonly diskPort?: number | undefined },
 ): Promise<void> {
-  const qmp = slowly(connection)
+  const qmp = withSlowTimeout(connection)
   await useKey(qmp, 'server')
   await setCapabilities(qmp, { events: true, 'late-block-activate': mirroredDisks.length > 0 })
   await qmp.execute('migrate-set-parameters', { 'tls-creds': CREDENTIALS })
@@ -89,8 +89,8 @@ export async function beginReceive(
 
 /** Everything has arrived, and the guest stands still because its disks were copied: nobody else may write to them from
  *  now on. */
-export async function goOn(connection: Qmp): Promise<void> {
-  const qmp = slowly(connection)
+export async function resumeReceived(connection: Qmp): Promise<void> {
+  const qmp = withSlowTimeout(connection)
   await qmp.execute('nbd-server-stop').catch(() => undefined) // an agent that was killed may have done it
   await qmp.execute('cont')
 }
@@ -104,7 +104,7 @@ export async function beginSend(
   { mirroredDisks, host = '', diskPort, orders }: Move,
   mebibytesPerSecond = UNLIMITED_MEBIBYTES_PER_SECOND,
 ): Promise<void> {
-  const qmp = slowly(connection)
+  const qmp = withSlowTimeout(connection)
   const bytesPerSecond = mebibytesPerSecond * 1024 ** 2
   await endCopies(connection)
   await useKey(qmp, 'client')
@@ -140,12 +140,12 @@ export async function beginSend(
 }
 
 export const sendMemory = (qmp: Qmp, { host = '', port = 0 }: Move): Promise<unknown> =>
-  slowly(qmp).execute('migrate', { uri: addressOf(host, port) })
+  withSlowTimeout(qmp).execute('migrate', { uri: addressOf(host, port) })
 
 const addressOf = (host: string, port: number): string => `tcp:${host.includes(':') ? `[${host}]` : host}:${port}`
 
 /** What QEMU says of a transfer of memory. */
-export interface Migration {
+export interface MigrationInfo {
   readonly status?: string
   readonly 'error-desc'?: string
   readonly downtime?: number
@@ -164,15 +164,15 @@ export interface CopyJob {
   readonly error?: string
 }
 
-export interface SendSight {
-  readonly migration: Migration
+export interface ObservedSend {
+  readonly migration: MigrationInfo
   readonly copies: readonly CopyJob[]
 }
 
 /** What QEMU says of the sending now. Rejects when it does not answer. */
-export async function lookAtSend(qmp: Qmp, { mirroredDisks }: Move): Promise<SendSight> {
+export async function observeSend(qmp: Qmp, { mirroredDisks }: Move): Promise<ObservedSend> {
   // shape of QEMU's documented answer; so below
-  const look = async () => (await qmp.execute('query-migrate')) as Migration
+  const look = async () => (await qmp.execute('query-migrate')) as MigrationInfo
   let migration = await look()
   if (migration.status === 'completed') {
     // QEMU says so a moment before it has reckoned the downtime. And of a guest that goes on it says how that came
@@ -199,7 +199,7 @@ const failed = (detail: string): SendStep => ({ do: 'end', phase: 'failed', deta
  *  shall be given up, if so. */
 export function nextSendStep(
   { isStarted, mirroredDisks, orders }: Move,
-  { migration, copies }: SendSight,
+  { migration, copies }: ObservedSend,
   reason: string | undefined,
 ): SendStep {
   const broken = copies.find(({ error }) => error !== undefined)
@@ -266,7 +266,7 @@ export async function finishCopies(qmp: Qmp, copies: readonly CopyJob[]): Promis
 
 /** The point of no return. */
 export async function handOver(connection: Qmp, { mirroredDisks }: Move): Promise<void> {
-  const qmp = slowly(connection)
+  const qmp = withSlowTimeout(connection)
   // done by an agent that was killed since
   for (const position of mirroredDisks)
     await qmp.execute('blockdev-del', { 'node-name': copyNode(position) }).catch(() => undefined)
@@ -297,7 +297,7 @@ export async function endCopies(qmp: Qmp, pause: () => Promise<void> = async () 
 }
 
 /** What is told of an attempt. */
-export function transferOf(move: Move, at: Date, { ram, downtime }: Migration = {}): Transfer {
+export function transferOf(move: Move, at: Date, { ram, downtime }: MigrationInfo = {}): Transfer {
   return {
     id: move.id,
     attempt: move.attempt,

@@ -34,18 +34,18 @@ import {
   GuestExists,
   GuestStartFailed,
   type Hypervisor,
-  type Reception,
-  type Sending,
+  type ReceiveRequest,
+  type SendRequest,
   type Transfer,
 } from './hypervisor.ts'
 import { freePort, type PortRange } from './listening-port.ts'
 import { GUEST_FILES, qemuArguments, type QemuMachine } from './qemu-arguments.ts'
 import { beginReceive, beginSend, KEY_FILE, keyFileText, type Move, sendMemory, transferOf } from './qemu-migration.ts'
-import { type Mover, openMover } from './qemu-migration-driver.ts'
+import { type MigrationDriver, startMigrationDriver } from './qemu-migration-driver.ts'
 import { connectQmp, type Qmp } from './qmp.ts'
-import { mustReach } from './assert-reachable.ts'
+import { assertReachable } from './assert-reachable.ts'
 import { openInputPipe, openSerialLine, type SerialLine } from './serial-line.ts'
-import { TurnByName } from '../../keyed-mutex.ts'
+import { KeyedMutex } from '../../keyed-mutex.ts'
 
 export interface QemuOptions {
   /** Holds one folder per guest. */
@@ -84,7 +84,7 @@ interface Attachment {
   readonly line: SerialLine
   state: Guest['state']
   transfer?: Transfer
-  mover?: Mover
+  migration?: MigrationDriver
 }
 
 interface ConsoleState {
@@ -104,8 +104,8 @@ class QemuHypervisor implements Hypervisor {
   readonly #attachments = new Map<string, Attachment>()
   readonly #consoles = new Map<string, ConsoleState>()
   readonly #listeners = new Set<(name: string) => void>()
-  readonly #turns = new TurnByName()
-  readonly #readings = new TurnByName()
+  readonly #locks = new KeyedMutex()
+  readonly #trafficLocks = new KeyedMutex()
   readonly #closing = new AbortController()
 
   constructor(options: QemuOptions) {
@@ -119,22 +119,22 @@ class QemuHypervisor implements Hypervisor {
   }
 
   inspect(name: string): Promise<Guest | undefined> {
-    return this.#turns.take(name, async () => {
+    return this.#locks.run(name, async () => {
       const record = await readGuestRecord(this.#folder(name))
       return record === undefined ? undefined : this.#observe(record)
     })
   }
 
   start(definition: GuestDefinition): Promise<Guest> {
-    return this.#turns.take(definition.name, () => this.#make(definition))
+    return this.#locks.run(definition.name, () => this.#make(definition))
   }
 
-  receive(definition: GuestDefinition, reception: Reception): Promise<Guest> {
-    return this.#turns.take(definition.name, () => this.#make(definition, reception))
+  receive(definition: GuestDefinition, reception: ReceiveRequest): Promise<Guest> {
+    return this.#locks.run(definition.name, () => this.#make(definition, reception))
   }
 
-  send(name: string, sending: Sending): Promise<void> {
-    return this.#turns.take(name, async () => {
+  send(name: string, sending: SendRequest): Promise<void> {
+    return this.#locks.run(name, async () => {
       const attachment = this.#attachments.get(name)
       const record = await readGuestRecord(this.#folder(name))
       if (attachment?.state !== 'running' || record === undefined) return
@@ -163,19 +163,19 @@ class QemuHypervisor implements Hypervisor {
       let refusal: string | undefined
       try {
         // QEMU stands still while it connects.
-        if (diskPort !== undefined) await mustReach(host, diskPort, this.#options.clock)
+        if (diskPort !== undefined) await assertReachable(host, diskPort, this.#options.clock)
         await beginSend(attachment.qmp, begun, this.#options.migrationMebibytesPerSecond)
         if (isStarted) await sendMemory(attachment.qmp, begun)
       } catch (error) {
         refusal = describe(error) // what QEMU has done of it by now only QEMU knows
       }
-      this.#move(record, attachment, begun, refusal)
+      this.#startMigration(record, attachment, begun, refusal)
       this.#changed(name)
     })
   }
 
   async cancelSend(name: string): Promise<void> {
-    this.#attachments.get(name)?.mover?.cancel()
+    this.#attachments.get(name)?.migration?.cancel()
   }
 
   async pressPowerButton(name: string): Promise<void> {
@@ -184,7 +184,7 @@ class QemuHypervisor implements Hypervisor {
   }
 
   destroy(name: string): Promise<void> {
-    return this.#turns.take(name, async () => {
+    return this.#locks.run(name, async () => {
       const record = await readGuestRecord(this.#folder(name))
       if (record !== undefined) await this.#end(record)
     })
@@ -208,7 +208,7 @@ class QemuHypervisor implements Hypervisor {
     const devices = (await attachment.qmp.execute('query-blockstats')) as readonly BlockStatistics[]
     const sum = (field: keyof BlockStatistics['stats']) => devices.reduce((total, { stats }) => total + stats[field], 0)
     const cpuMilliseconds = await processCpuMilliseconds(attachment.pid)
-    const traffic = await this.#readings.take(name, () => this.#traffic(name))
+    const traffic = await this.#trafficLocks.run(name, () => this.#traffic(name))
     const sumOf = (field: keyof Traffic) => traffic.reduce((total, each) => total + each[field], 0)
     return {
       networkReceivedBytes: sumOf('receivedBytes'),
@@ -248,8 +248,8 @@ class QemuHypervisor implements Hypervisor {
     this.#attachments.clear()
   }
 
-  /** In the turn of the name. */
-  async #make(definition: GuestDefinition, reception?: Reception): Promise<Guest> {
+  /** Under the lock of the name. */
+  async #make(definition: GuestDefinition, reception?: ReceiveRequest): Promise<Guest> {
     const { name, uid, incarnation } = definition
     const folder = this.#folder(name)
     const uuid = guestUuid(name)
@@ -314,30 +314,30 @@ class QemuHypervisor implements Hypervisor {
     const listening: Move = { ...move, host, port, diskPort }
     await beginReceive(attachment.qmp, move.mirroredDisks, { host, port, diskPort })
     await writeGuestRecord(this.#folder(record.name), { ...record, move: listening })
-    this.#move(record, attachment, listening)
+    this.#startMigration(record, attachment, listening)
     return { ...record, move: listening }
   }
 
   /** Sees to it that the attempt comes to its end. */
-  #move(record: GuestRecord, attachment: Attachment, move: Move, reason?: string): void {
+  #startMigration(record: GuestRecord, attachment: Attachment, move: Move, reason?: string): void {
     const { name, incarnation } = record
     const isMine = () => this.#attachments.get(name) === attachment
     attachment.transfer = transferOf(move, this.#options.clock.now())
-    attachment.mover = openMover({
+    attachment.migration = startMigrationDriver({
       qmp: attachment.qmp,
       move,
       reason,
       clock: this.#options.clock,
       log: this.#options.log,
-      isOver: () => !isMine() || this.#closing.signal.aborted,
+      isDetached: () => !isMine() || this.#closing.signal.aborted,
       isGuestOff: () => attachment.state === 'off',
-      note: (noted) =>
-        this.#turns.take(name, async () => {
+      persist: (noted) =>
+        this.#locks.run(name, async () => {
           if (!isMine()) throw new Error(`guest ${name} is gone`)
           await writeGuestRecord(this.#folder(name), { ...record, move: noted })
         }),
-      tell: (transfer, status = '') => {
-        const isNews = transfer.phase !== attachment.transfer?.phase
+      report: (transfer, status = '') => {
+        const isPhaseChange = transfer.phase !== attachment.transfer?.phase
         attachment.transfer = transfer
         if (transfer.phase === 'completed' && transfer.role === 'send') {
           attachment.state = 'handed_over'
@@ -347,7 +347,7 @@ class QemuHypervisor implements Hypervisor {
           attachment.state = stateOf(status, undefined)
           if (attachment.state === 'running') this.#connectConsole(name, incarnation, attachment)
         }
-        if (isNews) this.#changed(name)
+        if (isPhaseChange) this.#changed(name)
       },
     })
   }
@@ -367,7 +367,7 @@ class QemuHypervisor implements Hypervisor {
 
   async #observe(record: GuestRecord): Promise<Guest> {
     const { name, uid, incarnation, startedAt, forwards, move } = record
-    const seen = (state: Guest['state'], isResponsive: boolean, transfer: Transfer | undefined): Guest => ({
+    const guestIn = (state: Guest['state'], isResponsive: boolean, transfer: Transfer | undefined): Guest => ({
       name,
       uid,
       incarnation,
@@ -377,30 +377,30 @@ class QemuHypervisor implements Hypervisor {
       isResponsive,
       ...(transfer === undefined ? {} : { transfer }),
     })
-    const told = move && (move.end ?? transferOf(move, new Date(move.beganAt)))
+    const recorded = move && (move.end ?? transferOf(move, new Date(move.beganAt)))
     // An agent was killed before anybody could reach it.
-    if (move?.role === 'receive' && move.port === undefined) return seen('gone', false, told)
+    if (move?.role === 'receive' && move.port === undefined) return guestIn('gone', false, recorded)
     const known = this.#attachments.get(name)
-    if (known !== undefined) return seen(known.state, true, known.transfer)
+    if (known !== undefined) return guestIn(known.state, true, known.transfer)
     const pid = await this.#processOf(record)
     if (pid === undefined) {
       this.#console(name).line.stopped()
       const output =
-        told?.phase === 'transferring'
+        recorded?.phase === 'transferring'
           ? await readFile(join(this.#folder(name), GUEST_FILES.output), 'utf8').catch(() => '')
           : ''
-      return seen(
+      return guestIn(
         'gone',
         false,
-        told && {
-          ...told,
-          detail: told.detail || (output.trim().split('\n').at(-1) ?? '').slice(0, DETAIL_CHARACTERS_MAXIMUM),
+        recorded && {
+          ...recorded,
+          detail: recorded.detail || (output.trim().split('\n').at(-1) ?? '').slice(0, DETAIL_CHARACTERS_MAXIMUM),
         },
       )
     }
     try {
       const { state, transfer } = await this.#attach(record, pid)
-      return seen(state, true, transfer)
+      return guestIn(state, true, transfer)
     } catch (error) {
       this.#options.log.warn('guest does not answer', { guest: name, error })
       const state =
@@ -410,8 +410,8 @@ class QemuHypervisor implements Hypervisor {
             ? 'handed_over'
             : 'running'
       if (state === 'running') this.#console(name).line.running(incarnation, undefined)
-      void this.#lookAgain(record)
-      return seen(state, false, told)
+      void this.#awaitEnd(record)
+      return guestIn(state, false, recorded)
     }
   }
 
@@ -474,7 +474,7 @@ class QemuHypervisor implements Hypervisor {
       onEvent: (event) => {
         if (event.name === 'SHUTDOWN' && event.data['guest'] === true) this.#ended(name, 'off')
         if (event.name === 'GUEST_PANICKED') this.#ended(name, 'gone')
-        this.#attachments.get(name)?.mover?.wake(event)
+        this.#attachments.get(name)?.migration?.wake(event)
       },
       onClose: () => {
         if (connected !== undefined && this.#attachments.get(name)?.qmp === connected) this.#detached(record)
@@ -504,7 +504,7 @@ class QemuHypervisor implements Hypervisor {
       if (attachment.state === 'running') this.#connectConsole(name, incarnation, attachment)
       else console.line.stopped()
       if (record.move !== undefined && record.move.end === undefined && record.move.port !== undefined)
-        this.#move(record, attachment, record.move)
+        this.#startMigration(record, attachment, record.move)
       return attachment
     } catch (error) {
       qmp.close()
@@ -528,10 +528,10 @@ class QemuHypervisor implements Hypervisor {
   #detached(record: GuestRecord): void {
     this.#attachments.get(record.name)?.line.close()
     this.#attachments.delete(record.name)
-    if (!this.#closing.signal.aborted) void this.#lookAgain(record)
+    if (!this.#closing.signal.aborted) void this.#awaitEnd(record)
   }
 
-  async #lookAgain(record: GuestRecord): Promise<void> {
+  async #awaitEnd(record: GuestRecord): Promise<void> {
     const { clock } = this.#options
     const deadline = clock.monotonicMilliseconds() + REATTACH_MILLISECONDS
     while (
@@ -548,7 +548,7 @@ class QemuHypervisor implements Hypervisor {
   async #end(record: GuestRecord): Promise<void> {
     const { name } = record
     const attachment = this.#attachments.get(name)
-    this.#attachments.delete(name) // its end is no news
+    this.#attachments.delete(name) // its end needs no event
     const pid = attachment?.pid ?? (await this.#processOf(record))
     if (pid !== undefined) {
       if (attachment !== undefined)

@@ -70,7 +70,7 @@ function speak(socket: Socket, { clock, onEvent, onClose }: QmpOptions): Qmp & {
       })
       pending.set(id, { resolve, reject, cancelTimer })
     })
-  const settle = (id: string, act: (waiting: Pending) => void) => {
+  const complete = (id: string, act: (waiting: Pending) => void) => {
     const waiting = pending.get(id)
     if (waiting === undefined) return // its caller gave up
     pending.delete(id)
@@ -80,13 +80,13 @@ function speak(socket: Socket, { clock, onEvent, onClose }: QmpOptions): Qmp & {
 
   function receive(line: string): void {
     const message: QmpMessage = JSON.parse(line)
-    if (message.QMP !== undefined) settle(GREETING, (waiting) => waiting.resolve(message.QMP))
+    if (message.QMP !== undefined) complete(GREETING, (waiting) => waiting.resolve(message.QMP))
     else if (message.event !== undefined) onEvent({ name: message.event, data: message.data ?? {} })
     else if (message.error !== undefined)
-      settle(message.id ?? '', (waiting) =>
+      complete(message.id ?? '', (waiting) =>
         waiting.reject(new QmpError(message.error?.class ?? 'GenericError', message.error?.desc ?? 'refused')),
       )
-    else settle(message.id ?? '', (waiting) => waiting.resolve(message.return))
+    else complete(message.id ?? '', (waiting) => waiting.resolve(message.return))
   }
 
   socket.setEncoding('utf8')
@@ -99,7 +99,7 @@ function speak(socket: Socket, { clock, onEvent, onClose }: QmpOptions): Qmp & {
   socket.on('error', () => socket.destroy())
   socket.once('close', () => {
     for (const id of [...pending.keys()])
-      settle(id, (waiting) => waiting.reject(new QmpError('Closed', 'QEMU closed the connection')))
+      complete(id, (waiting) => waiting.reject(new QmpError('Closed', 'QEMU closed the connection')))
     onClose()
   })
 

@@ -5,18 +5,18 @@
  *  later, or never when the network is cut just then. */
 import type { Clock } from '../../../../kit/sys/clock.ts'
 import type { Random } from '../../../../kit/sys/random.ts'
-import type { Reception, Sending, Transfer } from './hypervisor.ts'
+import type { ReceiveRequest, SendRequest, Transfer } from './hypervisor.ts'
 import type { SimulatedGuest } from './simulated.ts'
 import type { GuestTransport, SimulatedMemory } from './simulated-network.ts'
 
-export interface MoveOptions {
+export interface SimulatedMigrationOptions {
   readonly clock: Clock
   readonly random: Random
   readonly network: GuestTransport
   /** The host's name in the network. */
   readonly host: string
   /** See `SimulatedHostOptions.isCareless`. */
-  readonly isCareless: boolean
+  readonly isSplitBrainAllowed: boolean
   /** An agent is attached, and can order what takes one. */
   readonly hasAgent: () => boolean
   /** Changes what is known of the guest and tells everybody. */
@@ -27,12 +27,12 @@ export interface MoveOptions {
   readonly isHere: (guest: SimulatedGuest) => boolean
 }
 
-export interface Moves {
-  await(guest: SimulatedGuest, reception: Reception): void
-  send(guest: SimulatedGuest, sending: Sending): void
+export interface SimulatedMigrations {
+  await(guest: SimulatedGuest, reception: ReceiveRequest): void
+  send(guest: SimulatedGuest, sending: SendRequest): void
   cancel(guest: SimulatedGuest, reason: string): void
   /** An agent looks at the guest: what waited for one goes on. */
-  attend(guest: SimulatedGuest): void
+  continueWithAgent(guest: SimulatedGuest): void
   /** The guest's process has ended: so have its connections. */
   disconnect(guest: SimulatedGuest): void
 }
@@ -44,17 +44,17 @@ const ARRIVAL_MILLISECONDS = { least: 1, most: 60 }
 const MEMORY_BYTES = 128 * 1024 ** 2
 const DIRTY_BYTES = { least: 100_000, most: 20_000_000 }
 
-export function simulatedMoves({
+export function newSimulatedMigrations({
   clock,
   random,
   network,
   host,
-  isCareless,
+  isSplitBrainAllowed,
   hasAgent,
   update,
   arrive,
   isHere,
-}: MoveOptions): Moves {
+}: SimulatedMigrationOptions): SimulatedMigrations {
   const between = ({ least, most }: { least: number; most: number }) => least + (most - least) * random.fraction()
 
   const progress = (guest: SimulatedGuest, change: Partial<Transfer>) => {
@@ -62,7 +62,7 @@ export function simulatedMoves({
     if (transfer !== undefined)
       update(guest, { transfer: { ...transfer, ...change, reportedAt: clock.now().toISOString() } })
   }
-  const begin = (role: Transfer['role'], { id, attempt }: Reception, where: Partial<Transfer> = {}): Transfer => ({
+  const begin = (role: Transfer['role'], { id, attempt }: ReceiveRequest, where: Partial<Transfer> = {}): Transfer => ({
     id,
     attempt,
     role,
@@ -76,17 +76,17 @@ export function simulatedMoves({
     detail: '',
     reportedAt: clock.now().toISOString(),
   })
-  const isSending = (guest: SimulatedGuest, sending: Sending) => isHere(guest) && guest.sending === sending
-  const receiverOf = ({ host: to, port, key }: Sending) => network.connect(host, to, port, key)
+  const isSending = (guest: SimulatedGuest, sending: SendRequest) => isHere(guest) && guest.sending === sending
+  const receiverOf = ({ host: to, port, key }: SendRequest) => network.connect(host, to, port, key)
 
-  function fail(guest: SimulatedGuest, sending: Sending, detail: string): void {
-    receiverOf(sending)?.lose()
+  function fail(guest: SimulatedGuest, sending: SendRequest, detail: string): void {
+    receiverOf(sending)?.abort()
     guest.sending = undefined
     guest.isPaused = false
     progress(guest, { phase: 'failed', detail })
   }
 
-  function pass(guest: SimulatedGuest, sending: Sending, last: number, sinceMilliseconds: number): void {
+  function pass(guest: SimulatedGuest, sending: SendRequest, last: number, sinceMilliseconds: number): void {
     clock.after(between(PASS_MILLISECONDS), () => {
       if (!isSending(guest, sending)) return
       if (receiverOf(sending) === undefined) return fail(guest, sending, 'the receiver cannot be reached')
@@ -108,7 +108,7 @@ export function simulatedMoves({
     })
   }
 
-  function handOver(guest: SimulatedGuest, sending: Sending): void {
+  function handOver(guest: SimulatedGuest, sending: SendRequest): void {
     if (guest.isHandingOver) return
     guest.isHandingOver = true
     const downtimeMilliseconds = Math.ceil(between(HAND_OVER_MILLISECONDS))
@@ -119,9 +119,9 @@ export function simulatedMoves({
       // What is written into a line that has just been cut is written, as far as the sender can tell.
       if (receiver === undefined && !network.isCut(host) && !network.isCut(sending.host))
         return fail(guest, sending, 'the receiver is gone')
-      const { life, isBooted, isHung, typed } = guest
-      if (isCareless) {
-        receiver?.take({ life, isBooted, isHung, typed })
+      const { executionId, isBooted, isHung, typed } = guest
+      if (isSplitBrainAllowed) {
+        receiver?.receive({ executionId, isBooted, isHung, typed })
         return fail(guest, sending, 'careless')
       }
       guest.sending = undefined
@@ -131,7 +131,7 @@ export function simulatedMoves({
           state: 'handed_over',
           transfer: { ...transfer, phase: 'completed', downtimeMilliseconds, reportedAt: clock.now().toISOString() },
         })
-      receiver?.take({ life, isBooted, isHung, typed })
+      receiver?.receive({ executionId, isBooted, isHung, typed })
     })
   }
 
@@ -146,7 +146,7 @@ export function simulatedMoves({
     await(guest, reception) {
       const listening = network.listen(host, {
         key: reception.key,
-        take(memory) {
+        receive(memory) {
           listening.close()
           guest.arrived = memory
           // With copied disks the agent lets go of the copy first.
@@ -155,7 +155,7 @@ export function simulatedMoves({
             () => (reception.mirroredDisks.length === 0 || hasAgent()) && goOn(guest),
           )
         },
-        lose() {
+        abort() {
           listening.close()
           const { transfer } = guest.record
           if (isHere(guest) && transfer !== undefined)
@@ -181,13 +181,13 @@ export function simulatedMoves({
     cancel(guest, reason) {
       if (guest.sending !== undefined && !guest.isPaused) fail(guest, guest.sending, reason)
     },
-    attend(guest) {
+    continueWithAgent(guest) {
       if (guest.isPaused && guest.sending !== undefined) handOver(guest, guest.sending)
       goOn(guest)
     },
     disconnect(guest) {
       guest.listening?.close()
-      if (guest.sending !== undefined) receiverOf(guest.sending)?.lose()
+      if (guest.sending !== undefined) receiverOf(guest.sending)?.abort()
       guest.sending = undefined
       guest.arrived = undefined
     },

@@ -2,7 +2,7 @@
 
 /** All that a guest is while it is between two hosts. */
 export interface SimulatedMemory {
-  readonly life: string
+  readonly executionId: string
   readonly isBooted: boolean
   readonly isHung: boolean
   readonly typed: string
@@ -12,9 +12,9 @@ export interface SimulatedMemory {
 export interface SimulatedReceiver {
   readonly key: string
   /** The guest has arrived whole. */
-  take(memory: SimulatedMemory): void
+  receive(memory: SimulatedMemory): void
   /** The connection broke before that. */
-  lose(): void
+  abort(): void
 }
 
 /** How simulated hosts reach each other. */

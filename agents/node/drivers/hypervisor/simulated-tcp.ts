@@ -6,7 +6,12 @@ import { createInterface } from 'node:readline'
 import { z } from 'zod'
 import type { GuestTransport, SimulatedReceiver } from './simulated-network.ts'
 
-const Memory = z.strictObject({ life: z.string(), isBooted: z.boolean(), isHung: z.boolean(), typed: z.string() })
+const Memory = z.strictObject({
+  executionId: z.string(),
+  isBooted: z.boolean(),
+  isHung: z.boolean(),
+  typed: z.string(),
+})
 
 /** Listens at the address for the rest of the process's life, and keeps no process alive. */
 export async function openTcpTransport(address: string): Promise<GuestTransport> {
@@ -29,8 +34,8 @@ export async function openTcpTransport(address: string): Promise<GuestTransport>
       isBroken: false,
       receiver: {
         key,
-        take: (memory: object) => leave(() => socket.end(`${JSON.stringify(memory)}\n`)),
-        lose: () => leave(() => socket.destroy()),
+        receive: (memory: object) => leave(() => socket.end(`${JSON.stringify(memory)}\n`)),
+        abort: () => leave(() => socket.destroy()),
       },
     }
     const leave = (last: () => void) => {
@@ -75,10 +80,10 @@ async function answer(socket: Socket, receivers: ReadonlyMap<string, SimulatedRe
       receiver = receivers.get(line)
       if (receiver === undefined) break
     } else {
-      receiver.take(Memory.parse(JSON.parse(line)))
+      receiver.receive(Memory.parse(JSON.parse(line)))
       hasArrived = true
     }
   }
   socket.destroy()
-  if (receiver !== undefined && !hasArrived && receivers.get(receiver.key) === receiver) receiver.lose()
+  if (receiver !== undefined && !hasArrived && receivers.get(receiver.key) === receiver) receiver.abort()
 }

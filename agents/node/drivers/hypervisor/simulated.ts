@@ -12,10 +12,10 @@ import {
   type GuestIdentity,
   GuestStartFailed,
   type Hypervisor,
-  type Sending,
+  type SendRequest,
   type Transfer,
 } from './hypervisor.ts'
-import { simulatedMoves } from './simulated-migration.ts'
+import { newSimulatedMigrations } from './simulated-migration.ts'
 import { type GuestTransport, newSimulatedNetwork, type SimulatedMemory } from './simulated-network.ts'
 
 export interface SimulatedGuestRecord extends GuestIdentity {
@@ -23,16 +23,16 @@ export interface SimulatedGuestRecord extends GuestIdentity {
   readonly startedAt: string
   readonly disks: readonly string[]
   readonly state: Guest['state']
-  /** Made at its boot, and kept wherever it moves: two guests that run with one life are two copies. Empty while none
+  /** Made at its boot, and kept wherever it migrations: two guests that run with one execution id are two copies. Empty while none
    *  is here. */
-  readonly life: string
+  readonly executionId: string
   readonly transfer?: Transfer | undefined
 }
 
 export interface SimulatedHostOptions {
   readonly clock: Clock
   readonly random: Random
-  /** Guests that were there before, as a `onChange` told. */
+  /** Guests that were there before, as `onChange` last reported them. */
   readonly guests?: readonly SimulatedGuestRecord[]
   /** Told all guests, synchronously, whenever one changed. */
   readonly onChange?: (guests: readonly SimulatedGuestRecord[]) => void
@@ -40,7 +40,7 @@ export interface SimulatedHostOptions {
   readonly network?: GuestTransport
   readonly name?: string
   /** Guests go on at both ends of a move, which must never be: shows that those who look for it find it. */
-  readonly isCareless?: boolean
+  readonly isSplitBrainAllowed?: boolean
 }
 
 export interface SimulatedHost {
@@ -70,13 +70,13 @@ const INTERRUPT = 0x03
 
 export interface SimulatedGuest extends SimulatedMemory {
   record: SimulatedGuestRecord
-  life: string
+  executionId: string
   isBooted: boolean
   isHung: boolean
   typed: string
   neededDowntimeMilliseconds: number
   /** The attempt that is under way. */
-  sending: Sending | undefined
+  sending: SendRequest | undefined
   isPaused: boolean
   isHandingOver: boolean
   /** Where it waits for its memory. */
@@ -86,7 +86,7 @@ export interface SimulatedGuest extends SimulatedMemory {
 
 const newGuest = (record: SimulatedGuestRecord, isBooted = false): SimulatedGuest => ({
   record,
-  life: record.life,
+  executionId: record.executionId,
   isBooted,
   isHung: false,
   typed: '',
@@ -114,7 +114,7 @@ export function newSimulatedHost({
   onChange = () => {},
   network = newSimulatedNetwork(),
   name: host = 'simulated',
-  isCareless = false,
+  isSplitBrainAllowed = false,
 }: SimulatedHostOptions): SimulatedHost {
   const guests = new Map<string, SimulatedGuest>(
     before.map((record) => [record.name, newGuest(interrupted(record), true)]),
@@ -150,12 +150,12 @@ export function newSimulatedHost({
     changed(guest.record.name)
   }
 
-  const moves = simulatedMoves({
+  const migrations = newSimulatedMigrations({
     clock,
     random,
     network,
     host,
-    isCareless,
+    isSplitBrainAllowed,
     isHere,
     update,
     hasAgent: () => agents > 0,
@@ -166,7 +166,7 @@ export function newSimulatedHost({
       if (!memory.isBooted) boot(guest)
       update(guest, {
         state: 'running',
-        life: memory.life,
+        executionId: memory.executionId,
         ...(transfer === undefined
           ? {}
           : { transfer: { ...transfer, phase: 'completed', reportedAt: clock.now().toISOString() } }),
@@ -185,24 +185,24 @@ export function newSimulatedHost({
   function endWith(guest: SimulatedGuest, state: 'off' | 'gone'): void {
     if (
       !isHere(guest) ||
-      !LIVING.includes(guest.record.state) ||
+      !LIVE_STATES.includes(guest.record.state) ||
       (state === 'off' && (!isCurrent(guest) || guest.isPaused))
     )
       return
-    if (state === 'off') moves.cancel(guest, 'the guest powered itself off')
-    moves.disconnect(guest)
+    if (state === 'off') migrations.cancel(guest, 'the guest powered itself off')
+    migrations.disconnect(guest)
     update(guest, { state })
   }
 
   /** Makes the guest of the definition, as far as the host lets it. */
   async function make(
     { name, uid, incarnation, hostname, disks }: GuestDefinition,
-    alive: () => void,
-    rest: Pick<SimulatedGuestRecord, 'state' | 'life'>,
+    assertOpen: () => void,
+    rest: Pick<SimulatedGuestRecord, 'state' | 'executionId'>,
   ): Promise<SimulatedGuest> {
     if (guests.has(name)) throw new GuestExists(name)
     await clock.sleep(between(START_MILLISECONDS))
-    alive()
+    assertOpen()
     if (guests.has(name)) throw new GuestExists(name)
     const failure = startFailure
     startFailure = undefined
@@ -244,11 +244,11 @@ export function newSimulatedHost({
   }
 
   function runCommand(guest: SimulatedGuest, command: string): void {
-    const [word = '', ...rest] = command.split(/\s+/)
-    if (word === 'poweroff') return shutDown(guest)
-    if (word === 'hostname') print(guest, `${guest.record.hostname}\n`)
-    else if (word === 'echo') print(guest, `${rest.join(' ')}\n`)
-    else if (word !== '') print(guest, `sh: ${word}: not found\n`)
+    const [program = '', ...rest] = command.split(/\s+/)
+    if (program === 'poweroff') return shutDown(guest)
+    if (program === 'hostname') print(guest, `${guest.record.hostname}\n`)
+    else if (program === 'echo') print(guest, `${rest.join(' ')}\n`)
+    else if (program !== '') print(guest, `sh: ${program}: not found\n`)
     print(guest, promptOf(guest))
   }
 
@@ -273,61 +273,61 @@ export function newSimulatedHost({
     let isClosed = false
     agents += 1
     const look = (guest: SimulatedGuest): Guest => {
-      moves.attend(guest)
+      migrations.continueWithAgent(guest)
       return observe(guest)
     }
-    const alive = () => {
+    const assertOpen = () => {
       if (isClosed) throw new Error('the agent of this connection is gone')
     }
     return {
       kind: 'simulated',
       async list() {
-        alive()
+        assertOpen()
         return [...guests.values()].map(look)
       },
       async inspect(name) {
-        alive()
+        assertOpen()
         const guest = guests.get(name)
         return guest === undefined ? undefined : look(guest)
       },
       async start(definition) {
-        alive()
-        const guest = await make(definition, alive, { state: 'running', life: newUuid(random) })
+        assertOpen()
+        const guest = await make(definition, assertOpen, { state: 'running', executionId: newUuid(random) })
         connect(guest)
         boot(guest)
         changed(definition.name)
         return observe(guest)
       },
       async receive(definition, reception) {
-        alive()
-        const guest = await make(definition, alive, { state: 'receiving', life: '' })
-        moves.await(guest, reception)
+        assertOpen()
+        const guest = await make(definition, assertOpen, { state: 'receiving', executionId: '' })
+        migrations.await(guest, reception)
         changed(definition.name)
         return observe(guest)
       },
       async send(name, sending) {
-        alive()
+        assertOpen()
         const guest = guests.get(name)
         if (guest === undefined || !isCurrent(guest) || guest.sending !== undefined) return
         const { transfer } = guest.record
         if (transfer?.role === 'send' && transfer.id === sending.id && transfer.attempt >= sending.attempt) return
-        moves.send(guest, sending)
+        migrations.send(guest, sending)
       },
       async cancelSend(name) {
-        alive()
+        assertOpen()
         const guest = guests.get(name)
-        if (guest !== undefined) moves.cancel(guest, 'cancelled')
+        if (guest !== undefined) migrations.cancel(guest, 'cancelled')
       },
       async pressPowerButton(name) {
-        alive()
+        assertOpen()
         const guest = guests.get(name)
         if (guest !== undefined && isCurrent(guest) && guest.isBooted && !guest.isHung) shutDown(guest)
       },
       async destroy(name) {
-        alive()
+        assertOpen()
         const guest = guests.get(name)
         if (guest === undefined) return
-        moves.disconnect(guest)
+        migrations.disconnect(guest)
         guests.delete(name)
         line(name).stopped()
         changed(name)
@@ -339,7 +339,7 @@ export function newSimulatedHost({
       },
       console: line,
       async counters(name) {
-        alive()
+        assertOpen()
         return guests.get(name)?.record.state === 'running'
           ? { diskReadBytes: 0, diskWrittenBytes: 0, diskReadOperations: 0, diskWriteOperations: 0 }
           : undefined
@@ -377,7 +377,7 @@ export function newSimulatedHost({
     failNextStart: (reason) => void (startFailure = reason),
     reboot() {
       for (const guest of guests.values()) {
-        moves.disconnect(guest)
+        migrations.disconnect(guest)
         // What was off or handed over is gone too: the process that held the fact is.
         update(guest, { state: 'gone' })
       }
@@ -386,6 +386,6 @@ export function newSimulatedHost({
 }
 
 /** States in which the guest's process has not ended by itself. */
-const LIVING: readonly Guest['state'][] = ['running', 'receiving', 'handed_over']
+const LIVE_STATES: readonly Guest['state'][] = ['running', 'receiving', 'handed_over']
 
 const promptOf = ({ record }: SimulatedGuest): string => `root@${record.hostname}:~# `

@@ -9,7 +9,7 @@ import { environment, signalProcess } from '../../../../kit/sys/process.ts'
 import { processArgumentsOf } from '../../host.ts'
 import { freePort, type PortRange } from '../hypervisor/listening-port.ts'
 import { KEY_FILE, keyFileText } from '../hypervisor/qemu-migration.ts'
-import { mustReach } from '../hypervisor/assert-reachable.ts'
+import { assertReachable } from '../hypervisor/assert-reachable.ts'
 
 export interface DiskServerOptions {
   /** Holds one folder per served disk. */
@@ -91,7 +91,7 @@ export async function openDiskServer({ folder, host, ports, clock }: DiskServerO
       await clock.sleep(POLL_MILLISECONDS)
     ) {
       if (
-        await mustReach(host, port, clock).then(
+        await assertReachable(host, port, clock).then(
           () => true,
           () => false,
         )
@@ -123,7 +123,8 @@ export async function openDiskServer({ folder, host, ports, clock }: DiskServerO
 
 async function endLeftover(folder: string, clock: Clock): Promise<void> {
   const pid = Number(await readFile(join(folder, PID_FILE), 'utf8').catch(() => '0'))
-  const isOurs = async () => pid > 0 && (await processArgumentsOf(pid))?.some((word) => word.includes(folder)) === true
+  const isOurs = async () =>
+    pid > 0 && (await processArgumentsOf(pid))?.some((argument) => argument.includes(folder)) === true
   if (await isOurs()) signalProcess(pid, 'SIGKILL')
   while (await isOurs()) await clock.sleep(POLL_MILLISECONDS)
   await rm(folder, { recursive: true, force: true })

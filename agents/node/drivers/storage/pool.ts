@@ -24,7 +24,7 @@ export interface PoolOptions {
   /** Where it is mounted. */
   readonly path: string
   /** File on the host's own disk, which remembers that there was a pool. */
-  readonly memory: string
+  readonly markerFile: string
   readonly random: Random
 }
 
@@ -43,10 +43,10 @@ export class PoolMissing extends Error {
 /** The pool in the folder. The first host that opens it names it; but never where there was one: what is not mounted
  *  would be taken for an empty pool.
  *  Throws PoolMissing then. */
-export async function openPool({ path, memory, random }: PoolOptions): Promise<Pool> {
-  if ((await readFile(memory, 'utf8').catch(() => undefined)) !== undefined)
+export async function openPool({ path, markerFile, random }: PoolOptions): Promise<Pool> {
+  if ((await readFile(markerFile, 'utf8').catch(() => undefined)) !== undefined)
     await readName(path).catch((cause: unknown) => {
-      throw new PoolMissing(path, memory, { cause })
+      throw new PoolMissing(path, markerFile, { cause })
     })
   await mkdir(path, { recursive: true })
   const root = await realpath(path)
@@ -54,7 +54,7 @@ export async function openPool({ path, memory, random }: PoolOptions): Promise<P
   await mkdir(volumes, { recursive: true, mode: 0o700 })
   await mkdir(templates, { recursive: true, mode: 0o700 })
   const id = await readOrGiveName(root, random)
-  await writeDurably(memory, `${id}\n`)
+  await writeDurably(markerFile, `${id}\n`)
 
   return {
     id,

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import {
   downtimeLimitAt,
-  lookAtSend,
+  observeSend,
   type Move,
   nextSendStep,
-  type SendSight,
+  type ObservedSend,
   type SendStep,
   transferOf,
 } from '../../../agents/node/drivers/hypervisor/qemu-migration.ts'
@@ -33,7 +33,7 @@ interface Row {
   readonly why: string
   readonly move?: Partial<Move>
   readonly status?: string
-  readonly copies?: SendSight['copies']
+  readonly copies?: ObservedSend['copies']
   readonly reason?: string
   readonly step: SendStep | SendStep['do']
 }
@@ -173,7 +173,7 @@ describe('what QEMU says of a sending', () => {
       'query-migrate': { status: 'completed' },
       'query-status': { status },
     }
-    const sight = await lookAtSend({ execute: (command) => Promise.resolve(answers[command]), close() {} }, move())
+    const sight = await observeSend({ execute: (command) => Promise.resolve(answers[command]), close() {} }, move())
     expect(sight.migration.status).toBe(expected)
   })
 })
