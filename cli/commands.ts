@@ -1,6 +1,5 @@
 /** Routes as commands: `list_servers` is `server list`, `change_server_plan` is `server change-plan`. Nothing is
- *  written per command:
- *  path parameters become arguments, query and body become flags. */
+ *  written per command: path parameters become arguments, query and body become flags. */
 import { z } from 'zod'
 import type { Route } from '../kit/http/route.ts'
 

@@ -6,7 +6,9 @@ import { OWN_COMMANDS } from './help.ts'
 const SCRIPTS: Readonly<Record<string, string>> = {
   bash: `_svccloud() {
   local IFS=$'\\n'
-  COMPREPLY=($(compgen -W "$(svccloud complete -- "\${COMP_WORDS[@]:1:COMP_CWORD-1}" 2> /dev/null)" -- "\${COMP_WORDS[COMP_CWORD]}"))
+  local candidates
+  candidates="$(svccloud complete -- "\${COMP_WORDS[@]:1:COMP_CWORD-1}" 2> /dev/null)"
+  COMPREPLY=($(compgen -W "$candidates" -- "\${COMP_WORDS[COMP_CWORD]}"))
 }
 complete -o default -F _svccloud svccloud
 `,

@@ -1,6 +1,5 @@
 /** A terminal on the serial console of a server: keys go there as they are typed, what the guest writes comes here.
- *  Goes on by
- *  itself after a lost connection and after the half hour that a stream lasts. Ctrl-] leaves. */
+ *  Goes on by itself after a lost connection and after the half hour that a stream lasts. Ctrl-] leaves. */
 import type { Clock } from '../kit/sys/clock.ts'
 import { newUuid, type Random } from '../kit/sys/random.ts'
 import type { Terminal } from '../kit/sys/terminal.ts'
@@ -63,7 +62,7 @@ async function follow({ api, terminal, clock }: ConsoleParts, serverId: string, 
         lost = 0
         if (event === 'output') show(Buffer.from(data, 'base64'))
         if (event === 'tail') show(unseen(Buffer.from(data, 'base64'), last))
-        if (event === 'status') tellStatus(terminal, JSON.parse(data) as ConsoleStatus) // the contract's ConsoleStatus
+        if (event === 'status') showStatus(terminal, JSON.parse(data) as ConsoleStatus) // the contract's ConsoleStatus
       }
     } catch (error) {
       if (signal.aborted) return
@@ -87,7 +86,7 @@ interface ConsoleStatus {
   readonly reason: string | null
 }
 
-function tellStatus(terminal: Terminal, { writable, server_state, reason }: ConsoleStatus): void {
+function showStatus(terminal: Terminal, { writable, server_state, reason }: ConsoleStatus): void {
   if (!writable)
     terminal.writeError(
       `\r\n[the server is ${server_state}${reason === null ? '' : `: ${reason.replaceAll('_', ' ')}`}]\r\n`,

@@ -1,5 +1,5 @@
-/** What the commands are, for the screen and for the reference in the documentation; all of it comes from the routes.
- */
+/** What the commands are, for the screen and for the reference in the documentation; all of it comes from the
+ *  routes. */
 import { GLOBAL_FLAGS, type GlobalFlag } from './arguments.ts'
 import { type Command, type Flag, nameOf } from './commands.ts'
 import { EXIT_MEANINGS } from './exit.ts'

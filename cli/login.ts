@@ -1,5 +1,5 @@
-/** Signing in: with a token as it is, or with email, password and second factor, which makes a token for this machine.
- */
+/** Signing in: with a token as it is, or with email, password and second factor, which makes a token for this
+ *  machine. */
 import { hostname } from 'node:os'
 import type { Clock } from '../kit/sys/clock.ts'
 import type { Terminal } from '../kit/sys/terminal.ts'

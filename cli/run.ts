@@ -187,8 +187,8 @@ async function confirm(
   if (yes !== undefined) return
   const what = `${command.verb} ${command.noun} ${words.join(' ')}`.trim()
   if (!terminal.isInputTerminal) throw usage(`${what} cannot be undone: say --yes`)
-  const said = await terminal.ask(`Really ${what}? It cannot be undone. (yes/no) `)
-  if (said.trim() !== 'yes') throw usage('nothing was done')
+  const answer = await terminal.ask(`Really ${what}? It cannot be undone. (yes/no) `)
+  if (answer.trim() !== 'yes') throw usage('nothing was done')
 }
 
 /** Follows a list by its cursor, and an export by its header, to the end. */
@@ -237,7 +237,7 @@ async function show(command: Command, reply: Reply, { api, parts, globals, ids }
       terminal.writeError('There are more: --all shows them.\n')
     return EXIT.ok
   }
-  const { events: _told, ...finished } = await waitFor({ ...parts, api }, operation.id)
+  const { events: _events, ...finished } = await waitFor({ ...parts, api }, operation.id)
   terminal.write(render(await asItIsNow(api, idIn(rest) ?? ids[0], command.noun, finished), style))
   return EXIT.ok
 }
@@ -269,7 +269,7 @@ async function runOwn(
   const flag = (wanted: string) => own.get(wanted)?.at(-1)
   switch (name) {
     case 'login': {
-      const told = await logIn({
+      const message = await logIn({
         environment,
         terminal,
         clock: parts.clock,
@@ -281,7 +281,7 @@ async function runOwn(
         code: flag('code'),
         scope: flag('scope'),
       })
-      terminal.writeError(`${told}\n`)
+      terminal.writeError(`${message}\n`)
       return EXIT.ok
     }
     case 'logout': {

@@ -1,5 +1,5 @@
-/** Waiting for an operation, with its steps and events told as they come: in one moving line where a person watches,
- *  else line by line. */
+/** Waiting for an operation, with its steps and events as they come: in one isLive line where a person watches, else
+ *  line by line. */
 import type { Clock } from '../kit/sys/clock.ts'
 import type { Terminal } from '../kit/sys/terminal.ts'
 import type { Api } from './api.ts'
@@ -34,7 +34,7 @@ const CLEAR_LINE = '\r\u001b[K'
  *  interrupted. */
 export async function waitFor(parts: WaitParts, id: string): Promise<Operation> {
   const { api, terminal, clock, signal } = parts
-  const told = new Set<string>()
+  const reported = new Set<string>()
   let lost = 0
   let query = '' // at first, how it is now
   for (;;) {
@@ -55,7 +55,7 @@ export async function waitFor(parts: WaitParts, id: string): Promise<Operation> 
       await clock.sleep(PAUSE_MILLISECONDS * lost, signal)
       continue
     }
-    tell(terminal, operation, told)
+    reportProgress(terminal, operation, reported)
     if (operation.status === 'succeeded') return operation
     if (operation.status === 'failed' || operation.status === 'cancelled') {
       throw new Failure(
@@ -68,16 +68,16 @@ export async function waitFor(parts: WaitParts, id: string): Promise<Operation> 
   }
 }
 
-function tell(terminal: Terminal, operation: Operation, told: Set<string>): void {
+function reportProgress(terminal: Terminal, operation: Operation, reported: Set<string>): void {
   const { kind, status, step, step_index, step_count, events = [] } = operation
-  const moving = terminal.isErrorTerminal
+  const isLive = terminal.isErrorTerminal
   for (const event of events) {
     const key = `${event.at} ${event.kind} ${event.message}`
-    if (told.has(key)) continue
-    told.add(key)
-    terminal.writeError(`${moving ? CLEAR_LINE : ''}${event.at}  ${kind}: ${event.message}\n`)
+    if (reported.has(key)) continue
+    reported.add(key)
+    terminal.writeError(`${isLive ? CLEAR_LINE : ''}${event.at}  ${kind}: ${event.message}\n`)
   }
-  if (!moving) return
+  if (!isLive) return
   const isOver = status === 'succeeded' || status === 'failed' || status === 'cancelled'
   terminal.writeError(
     isOver

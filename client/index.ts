@@ -1,6 +1,6 @@
 /** The TypeScript client of the API: every path with its types, by openapi-fetch, and the two things that every program
- *  needs beside:
- *  waiting for an operation and reading lists to their end. Stands alone: it runs in a browser as well. */
+ *  needs beside: waiting for an operation and reading lists to their end. Stands alone: it runs in a browser as
+ *  well. */
 import createFetchClient, { type Client as FetchClient, type ClientOptions as FetchOptions } from 'openapi-fetch'
 import type { components, Operation, paths, Problem } from './schema.ts'
 import { type Timer, timer as realTimer } from './timer.ts'
@@ -77,7 +77,7 @@ const PAUSE_MOST_SECONDS = 60
 const REFUSALS_MOST = 5
 
 export interface WaitOptions {
-  /** Called with every state that is seen. */
+  /** Called with every state that is observed. */
   readonly onChange?: (operation: Operation) => void
   readonly signal?: AbortSignal
   /** For programs with a time of their own. */
@@ -85,18 +85,18 @@ export interface WaitOptions {
 }
 
 /** Resolves when the operation has succeeded. Throws OperationFailed when it failed or was cancelled, and SvccloudError
- *  when the
- *  service refuses to tell; of "too many" and "not now" only the sixth in a row. It ends by its own `deadline_at`. */
+ *  when the service refuses to answer; of "too many" and "not now" only the sixth in a row. It ends by its own
+ *  `deadline_at`. */
 export async function waitForOperation(
   client: Client,
   id: string,
   { onChange, signal, timer = realTimer }: WaitOptions = {},
 ): Promise<Operation> {
-  let seen = ''
+  let latest = ''
   let refusals = 0
   for (;;) {
-    const askedAt = timer.milliseconds()
-    // The service answers when something changes: as long as it does, nothing is asked in vain.
+    const sentAt = timer.milliseconds()
+    // The service answers when something changes: as long as it does, every request brings news.
     const answer = await client.GET('/v1/operations/{id}', {
       params: { path: { id }, query: { wait: WAIT_SECONDS } },
       ...(signal === undefined ? {} : { signal }),
@@ -110,10 +110,10 @@ export async function waitForOperation(
     onChange?.(operation)
     if (operation.status === 'succeeded') return operation
     if (operation.status === 'failed' || operation.status === 'cancelled') throw new OperationFailed(operation)
-    const before = seen
-    seen = JSON.stringify(operation)
-    const isEarly = timer.milliseconds() - askedAt < WAIT_SECONDS * 1_000 - EARLY_MILLISECONDS
-    if (seen === before && isEarly) await timer.pause(pauseSeconds(answer.response.headers) * 1_000, signal)
+    const before = latest
+    latest = JSON.stringify(operation)
+    const isEarly = timer.milliseconds() - sentAt < WAIT_SECONDS * 1_000 - EARLY_MILLISECONDS
+    if (latest === before && isEarly) await timer.pause(pauseSeconds(answer.response.headers) * 1_000, signal)
   }
 }
 

@@ -1,7 +1,6 @@
 /** A management controller (BMC) for machines that have none: speaks Redfish for the nodes of an embedded cloud, as far
- *  as power goes
- *  (DMTF DSP0266: service root, Systems, ComputerSystem and its Reset). What power means for such a machine is the
- *  machine's business. */
+ *  as power goes (DMTF DSP0266: service root, Systems, ComputerSystem and its Reset). What power means for such a
+ *  machine is the machine's business. */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:https'

@@ -1,4 +1,5 @@
-/** A whole cloud on one machine: which components there are, in what order they start and stop, and what each is told.
+/** A whole cloud on one machine: which components there are, in what order they start and stop, and the settings of
+ *  each.
  *  The components are the production ones; only who starts them differs. */
 import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -50,7 +51,7 @@ export interface CloudOptions {
   readonly clock: Clock
   readonly random: Random
   /** One line for people. */
-  readonly say: (line: string) => void
+  readonly print: (line: string) => void
 }
 
 const PROJECT = join(import.meta.dirname, '..')
@@ -80,7 +81,7 @@ type Settings = Readonly<Record<string, string | undefined>>
 const given = (names: readonly string[]): Settings =>
   Object.fromEntries(names.map((name) => [name, environment()[name]]))
 
-/** The environment of a component: the machine's, without what was said to `npm start`, plus its own settings. */
+/** The environment of a component: the machine's, without the settings of `npm start`, plus its own. */
 function componentEnvironment(settings: Settings): Settings {
   const ofTheMachine = Object.entries(environment()).filter(
     ([name]) => !name.startsWith('SVCCLOUD_') && name !== 'DATABASE_URL' && name !== 'KUBECONFIG',
@@ -102,9 +103,8 @@ const reachable = (host: string): string => {
 }
 
 /** The webhook tells the Kubernetes API by itself where it listens. A cluster of one's own may be unable to reach this
- *  machine, and the components
- *  cannot be told from the person whose kubeconfig they use: unless somebody names an address, the controllers refuse
- *  what is not allowed. */
+ *  machine, and the components cannot be told from the person whose kubeconfig they use: unless somebody names an
+ *  address, the controllers refuse what is not allowed. */
 const webhookSettings = ({ platformUsers }: Access, host: string): Settings =>
   platformUsers.length === 0
     ? {}
@@ -137,7 +137,7 @@ export class Cloud {
   /** Starts everything and answers once all components serve. Throws StartRefused with a clear text for people. */
   start(): Promise<Endpoints> {
     const starting = this.#start()
-    this.#starting = starting.catch(() => undefined) // whoever waits for the start is told
+    this.#starting = starting.catch(() => undefined) // start() rejects with it
     return starting
   }
 
@@ -206,7 +206,8 @@ export class Cloud {
     ])
     const nodes = planNodes(options.nodes).map(({ name }) => name)
     const late = await waitForNodes({ databaseUrl, nodes, clock, signal: this.#stopping.signal })
-    if (late.length > 0) this.#options.say(`WARNING: ${late.join(', ')} cannot take servers yet. Logs: ${folder.logs}`)
+    if (late.length > 0)
+      this.#options.print(`WARNING: ${late.join(', ')} cannot take servers yet. Logs: ${folder.logs}`)
     const endpoints: Endpoints = {
       version,
       pid,
@@ -288,7 +289,7 @@ export class Cloud {
     made: (component: Component) => void = () => {},
   ): Promise<ReadyMessage> {
     if (this.#stopping.signal.aborted) throw new StartRefused('Stopped before everything had started.')
-    const { clock, random, say, folder } = this.#options
+    const { clock, random, print, folder } = this.#options
     const component = new Component(
       {
         name,
@@ -296,7 +297,7 @@ export class Cloud {
         environment: async () => componentEnvironment(typeof settings === 'function' ? await settings() : settings),
         logFile: join(folder.logs, `${name}.log`),
       },
-      { clock, random, say, onProcessesChanged: () => this.#recordProcesses() },
+      { clock, random, print, onProcessesChanged: () => this.#recordProcesses() },
     )
     this.#components.push(component)
     made(component)
@@ -305,7 +306,7 @@ export class Cloud {
 
   /** One write after the other, so that the newest state is the one that stays. */
   #recordProcesses(): void {
-    const { folder, say } = this.#options
+    const { folder, print } = this.#options
     this.#recording = this.#recording
       .then(() =>
         recordProcesses(
@@ -315,6 +316,6 @@ export class Cloud {
             .filter((record): record is ProcessRecord => record !== undefined),
         ),
       )
-      .catch((error: unknown) => say(`${folder.processesFile} could not be written: ${String(error)}`))
+      .catch((error: unknown) => print(`${folder.processesFile} could not be written: ${String(error)}`))
   }
 }

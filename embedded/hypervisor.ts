@@ -53,28 +53,28 @@ export interface HypervisorNeeds {
   readonly hypervisor: HypervisorChoice
   readonly mayInstall: boolean
   /** One line for people. */
-  readonly say: (line: string) => void
+  readonly print: (line: string) => void
 }
 
 /** Answers what the agents shall use: `auto` and `qemu` only when QEMU can run here. Throws StartRefused when QEMU was
  *  demanded and cannot. */
-export async function ensureHypervisor({ hypervisor, mayInstall, say }: HypervisorNeeds): Promise<HypervisorChoice> {
+export async function ensureHypervisor({ hypervisor, mayInstall, print }: HypervisorNeeds): Promise<HypervisorChoice> {
   if (hypervisor === 'simulated') {
-    say('WARNING: guests are simulated, as asked for. No virtual machine is started.')
+    print('WARNING: guests are simulated, as asked for. No virtual machine is started.')
     return hypervisor
   }
   let missing = await missingPackages()
   if (missing.length === 0) return hypervisor
   const advice = `apt-get install --no-install-recommends ${missing.join(' ')}`
   if (mayInstall && isRoot() && (await isDebian())) {
-    say(`Installing ${missing.join(' ')} (leave that out with --no-install) ...`)
+    print(`Installing ${missing.join(' ')} (leave that out with --no-install) ...`)
     await install(missing)
     missing = await missingPackages()
     if (missing.length === 0) return hypervisor
   }
   if (hypervisor === 'qemu')
     throw new StartRefused(`QEMU is needed and not complete. Install what is missing: ${advice}`)
-  say(
+  print(
     'WARNING: QEMU is not complete here, so guests are SIMULATED: no virtual machine is started. For real ones: ' +
       `${advice}`,
   )

@@ -19,8 +19,8 @@ export interface Access {
   readonly apiserver: string
   readonly controllers: string
   agent(node: string): string
-  /** Users that only the components have; none where they share the user of a person, and nobody can tell them apart.
-   */
+  /** Users that only the components have; none where they share the user of a person, and nobody can tell them
+   *  apart. */
   readonly platformUsers: readonly string[]
 }
 
@@ -92,8 +92,7 @@ interface Kubeconfig {
 }
 
 /** Access to a cluster of one's own: every component uses the given kubeconfig, or acts through it as a user of its own
- *  when people are to be
- *  told from components. Throws StartRefused when the kubeconfig cannot be read. */
+ *  when people are to be told from components. Throws StartRefused when the kubeconfig cannot be read. */
 export async function ownAccess(
   file: string,
   { folder, hasOwnUsers }: { readonly folder: DataFolder; readonly hasOwnUsers: boolean },

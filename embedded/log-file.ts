@@ -1,7 +1,6 @@
 /** Logs of the components: one file each, written by the component itself through an inherited descriptor, so that it
- *  can go on
- *  logging whatever happens to its supervisor. Bounded: a file that grew too long is kept once as `.1` and starts
- *  again. */
+ *  can go on logging whatever happens to its supervisor. Bounded: a file that grew too long is kept once as `.1` and
+ *  starts again. */
 import { copyFile, open, readFile, stat, truncate } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 

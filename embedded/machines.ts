@@ -1,6 +1,6 @@
 /** The power of the machines that an embedded cloud plays. Cutting it is what it is on a real host: the agent and all
- *  guests of the node
- *  are gone at once, without a chance to say so, and nothing starts again before power comes back, as another boot. */
+ *  guests of the node are gone at once, without a chance to say so, and nothing starts again before power comes back,
+ *  as another boot. */
 import { mkdir, readdir, readFile, readlink, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../kit/sys/clock.ts'
@@ -31,7 +31,7 @@ export class EmbeddedMachine implements Machine {
   readonly #clock: Clock
   #state: PowerState
   #agent: Component | undefined
-  #turn: Promise<void> = Promise.resolve()
+  #pending: Promise<void> = Promise.resolve()
 
   private constructor(
     name: string,
@@ -58,7 +58,7 @@ export class EmbeddedMachine implements Machine {
     return new EmbeddedMachine(name, { folder: await realpath(nodeFolder), file, clock, state })
   }
 
-  /** What the agent is told of its power, for its boot id. */
+  /** The power state that the agent gets, for its boot id. */
   get cycle(): string | undefined {
     return this.#state.cycle === 0 ? undefined : String(this.#state.cycle)
   }
@@ -72,7 +72,7 @@ export class EmbeddedMachine implements Machine {
   }
 
   powerOff(): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#inOrder(async () => {
       await this.#remember({ ...this.#state, isOn: false })
       await this.#agent?.cut()
       await this.#endGuests()
@@ -80,16 +80,16 @@ export class EmbeddedMachine implements Machine {
   }
 
   powerOn(): Promise<void> {
-    return this.#inTurn(async () => {
+    return this.#inOrder(async () => {
       if (!this.#state.isOn) await this.#remember({ isOn: true, cycle: this.#state.cycle + 1 })
       this.#agent?.restore()
     })
   }
 
-  /** One after the other, whoever presses the button. */
-  #inTurn(work: () => Promise<void>): Promise<void> {
-    const done = this.#turn.then(work)
-    this.#turn = done.catch(() => undefined)
+  /** Runs power requests one after the other. */
+  #inOrder(work: () => Promise<void>): Promise<void> {
+    const done = this.#pending.then(work)
+    this.#pending = done.catch(() => undefined)
     return done
   }
 
@@ -99,8 +99,7 @@ export class EmbeddedMachine implements Machine {
   }
 
   /** Guests are processes that work in a folder of their own below the node's. Looked for until there is none: the
-   *  agent may have been
-   *  about to start one. */
+   *  agent may have been about to start one. */
   async #endGuests(): Promise<void> {
     for (;;) {
       const guests = await processesIn(`${this.#folder}/`)
@@ -135,12 +134,12 @@ export async function startMachines(
     folder,
     clock,
     random,
-    say,
+    print,
   }: {
     readonly folder: DataFolder
     readonly clock: Clock
     readonly random: Random
-    readonly say: (line: string) => void
+    readonly print: (line: string) => void
   },
 ): Promise<{ readonly simulator: BmcSimulator; readonly access: BmcAccess }> {
   const file = join(folder.bmc, 'access.json')
@@ -151,7 +150,7 @@ export async function startMachines(
   const { authority, certificate, key } = await openCertificates({ folder: folder.bmc, hosts: [HOST], clock, random })
   const password = kept?.password ?? newBase62(random, PASSWORD_LENGTH)
   const port = await probePort(HOST, kept?.port ?? 0).catch(async () => {
-    say(
+    print(
       `WARNING: port ${kept?.port ?? 0} on ${HOST} is in use, so nodes cannot be powered off where their objects ` +
         'say. Stop what uses it and start again.',
     )

@@ -1,4 +1,4 @@
-/** What `npm start` can be told: one table that gives the flags, their environment variables and the help text.
+/** The options of `npm start`: one table that gives the flags, their environment variables and the help text.
  *  A flag wins over its variable, a variable over the default. Pure. */
 
 export type HypervisorChoice = 'auto' | 'qemu' | 'simulated'
@@ -165,8 +165,8 @@ function parseHypervisor(text: string): HypervisorChoice {
   return found
 }
 
-/** Reads the command line and the environment. Answers 'help' when that was asked for; throws UsageError for nonsense.
- */
+/** Reads the command line and the environment. Answers 'help' when that was asked for; throws UsageError for
+ *  nonsense. */
 export function parseOptions(
   flags: readonly string[],
   environment: Readonly<Record<string, string | undefined>>,

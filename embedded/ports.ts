@@ -1,7 +1,6 @@
 /** Ports for the listeners of an embedded cloud, chosen before the components start so that a restarted one comes back
- *  where it was. Between being
- *  chosen and being listened on a port is nobody's: so none is chosen that the system or another cloud of this machine
- *  would take meanwhile. */
+ *  where it was. Between being chosen and being listened on a port is nobody's: so none is chosen that the system or
+ *  another cloud of this machine would take meanwhile. */
 import { createServer } from 'node:net'
 import { processId } from '../kit/sys/process.ts'
 import { StartRefused } from './data-folder.ts'

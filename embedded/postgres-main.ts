@@ -22,10 +22,10 @@ const postgres = await startPostgres({
 })
 sendToParent({ ready: true, url: postgres.url, port: postgres.port })
 
-const asked = new Promise<'asked'>((resolve) =>
-  stop.aborted ? resolve('asked') : stop.addEventListener('abort', () => resolve('asked'), { once: true }),
+const stopped = new Promise<'stopped'>((resolve) =>
+  stop.aborted ? resolve('stopped') : stop.addEventListener('abort', () => resolve('stopped'), { once: true }),
 )
-const outcome = await Promise.race([asked, postgres.ended])
-if (outcome === 'asked') await postgres.stop()
+const outcome = await Promise.race([stopped, postgres.ended])
+if (outcome === 'stopped') await postgres.stop()
 else log.error('postgres ended without being asked')
-exitProcess(outcome === 'asked' ? 0 : 1)
+exitProcess(outcome === 'stopped' ? 0 : 1)

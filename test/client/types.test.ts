@@ -14,13 +14,18 @@ test('the committed types are generated from the routes; npm run generate writes
 })
 
 const CONSUMER = `
-import { createClient, type CurrentUser, type Member, type Operation, OperationFailed, pages, type Server, SvccloudError, unwrap, waitForOperation } from 'svccloud/client'
+import { createClient, OperationFailed, pages, SvccloudError, unwrap, waitForOperation } from 'svccloud/client'
+import type { CurrentUser, Member, Operation, Server } from 'svccloud/client'
 
 const client = createClient({ url: 'http://127.0.0.1:8080', token: 'secret' })
-const { server, operation } = await unwrap(client.POST('/v1/servers', { body: { zone: 'eu-1a', hostname: 'web', plan: 'tiny', template: 'tiny-linux', labels: { tier: 'front' } } }))
+const place = { zone: 'eu-1a', hostname: 'web', labels: { tier: 'front' } }
+const body = { ...place, plan: 'tiny', template: 'tiny-linux' }
+const { server, operation } = await unwrap(client.POST('/v1/servers', { body }))
 const state: 'creating' | 'starting' | 'started' | 'stopping' | 'stopped' | 'deleting' | 'error' = server.state
 const ended: Operation = await waitForOperation(client, operation.id, { onChange: ({ step }) => step.toUpperCase() })
-for await (const each of pages((query) => client.GET('/v1/servers', { params: { query: { ...query, limit: 10, label: ['tier=front'] } } }))) each.hostname.length
+const list = (query: { readonly cursor?: string }) =>
+  client.GET('/v1/servers', { params: { query: { ...query, limit: 10, label: ['tier=front'] } } })
+for await (const each of pages(list)) each.hostname.length
 const { error } = await client.DELETE('/v1/servers/{id}', { params: { path: { id: server.id } } })
 const detail: string | undefined = error?.detail
 const people: readonly Member[] = (await unwrap(client.GET('/v1/account/members'))).items

@@ -61,8 +61,9 @@ describe('the folder', () => {
 })
 
 describe('the lock', () => {
+  const MODULE = join(import.meta.dirname, '../../embedded/data-folder.ts')
   const lockingProgram = () => `
-    const { lockDataFolder } = await import(${JSON.stringify(join(import.meta.dirname, '../../embedded/data-folder.ts'))})
+    const { lockDataFolder } = await import(${JSON.stringify(MODULE)})
     globalThis.lock = lockDataFolder(${JSON.stringify(root)})
     console.log('locked')
     setInterval(() => {}, 1000)`

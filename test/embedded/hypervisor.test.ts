@@ -24,16 +24,18 @@ async function program(name: string, script: string): Promise<void> {
 
 interface Outcome {
   readonly answer: string
-  readonly said: readonly string[]
+  readonly printed: readonly string[]
 }
 
 /** What is decided on a machine whose only programs are those in `bin`. */
 async function ensured(hypervisor: string, mayInstall: boolean): Promise<Outcome> {
   const source = `
     const { ensureHypervisor } = await import(${JSON.stringify(MODULE)})
-    const said = []
-    const answer = await ensureHypervisor({ hypervisor: ${JSON.stringify(hypervisor)}, mayInstall: ${mayInstall}, say: (line) => said.push(line) }).catch((error) => 'refused: ' + error.message)
-    console.log(JSON.stringify({ answer, said }))`
+    const printed = []
+    const needs = ${JSON.stringify({ hypervisor, mayInstall })}
+    const answer = await ensureHypervisor({ ...needs, print: (line) => printed.push(line) })
+      .catch((error) => 'refused: ' + error.message)
+    console.log(JSON.stringify({ answer, printed }))`
   const { stdout } = await run(nodeBinary(), ['--input-type=module', '-e', source], { env: { PATH: bin } })
   return JSON.parse(stdout) as Outcome // printed above
 }
@@ -45,7 +47,10 @@ const installer = (folder: string) => `
   case "$1" in
     update) /usr/bin/touch "${folder}/lists" ;;
     install) [ -e "${folder}/lists" ] || exit 100
-      for name in qemu-system-x86_64 qemu-img; do echo '#!/bin/sh' > "${folder}/$name"; /bin/chmod 755 "${folder}/$name"; done ;;
+      for name in qemu-system-x86_64 qemu-img; do
+        echo '#!/bin/sh' > "${folder}/$name"
+        /bin/chmod 755 "${folder}/$name"
+      done ;;
   esac`
 
 describe('QEMU that is there', () => {
@@ -55,13 +60,13 @@ describe('QEMU that is there', () => {
   })
 
   it.each(['auto', 'qemu'])('is used: %s', async (hypervisor) =>
-    expect(await ensured(hypervisor, true)).toEqual({ answer: hypervisor, said: [] }),
+    expect(await ensured(hypervisor, true)).toEqual({ answer: hypervisor, printed: [] }),
   )
 
-  it('is left alone when guests shall be simulated, and that is said', async () => {
+  it('is left alone when guests shall be simulated, and that is printed', async () => {
     expect(await ensured('simulated', true)).toEqual({
       answer: 'simulated',
-      said: [expect.stringMatching(/^WARNING: guests are simulated/)],
+      printed: [expect.stringMatching(/^WARNING: guests are simulated/)],
     })
   })
 })
@@ -71,7 +76,7 @@ describe('QEMU that is missing', () => {
     await program('apt-get', installer(bin))
     expect(await ensured('auto', false)).toEqual({
       answer: 'simulated',
-      said: [
+      printed: [
         expect.stringMatching(
           /^WARNING: .*SIMULATED.*apt-get install --no-install-recommends qemu-system-x86 qemu-utils$/,
         ),
@@ -91,13 +96,13 @@ describe('QEMU that is missing', () => {
     await program('apt-get', installer(bin))
     expect(await ensured('auto', true)).toEqual({
       answer: 'auto',
-      said: [expect.stringMatching(/^Installing qemu-system-x86 qemu-utils/)],
+      printed: [expect.stringMatching(/^Installing qemu-system-x86 qemu-utils/)],
     })
     expect(await asked()).toEqual(['update -q', 'install -y -q --no-install-recommends qemu-system-x86 qemu-utils'])
   })
 
   it.runIf(mayInstallHere)('is simulated when it cannot be installed', async () => {
     await program('apt-get', 'exit 100')
-    expect((await ensured('auto', true)).said.at(-1)).toMatch(/SIMULATED/)
+    expect((await ensured('auto', true)).printed.at(-1)).toMatch(/SIMULATED/)
   })
 })

@@ -36,7 +36,7 @@ async function agentOf(machine: EmbeddedMachine): Promise<Component> {
   )
   const agent = new Component(
     { name: 'agent', file, environment: async () => ({ CYCLE: machine.cycle }), logFile: join(root, 'agent.log') },
-    { clock: systemClock, random: systemRandom, say: () => undefined, onProcessesChanged: () => undefined },
+    { clock: systemClock, random: systemRandom, print: () => undefined, onProcessesChanged: () => undefined },
   )
   started.push(agent)
   machine.run(agent)
@@ -84,7 +84,7 @@ it('remembers its boots, and one that had no power begins another', async () => 
 })
 
 it('is switched at the same address with the same password from start to start', async () => {
-  const options = { folder, clock: systemClock, random: systemRandom, say: () => undefined }
+  const options = { folder, clock: systemClock, random: systemRandom, print: () => undefined }
   const first = await startMachines([await open()], options)
   await first.simulator.stop()
   const second = await startMachines([await open()], options)

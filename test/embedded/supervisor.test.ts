@@ -30,7 +30,7 @@ async function component(program: string, environment: Record<string, string> = 
     {
       clock: systemClock,
       random: systemRandom,
-      say: (line) => void said.push(line),
+      print: (line) => void said.push(line),
       onProcessesChanged: () => undefined,
     },
   )

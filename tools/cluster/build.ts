@@ -1,8 +1,8 @@
 /** Builds the real servers and clients that tests run against (kube-apiserver, etcd, kubectl, helm, ...) from their Go
  *  modules.
  *  Nothing here is part of the product. Binaries are kept outside the repository, under
- *  `~/.cache/svccloud-tools/<version>/`
- *  (or `$SVCCLOUD_TOOLS`), and are built once: kubectl alone takes about 3 minutes cold, everything about 8.
+ *  `~/.cache/svccloud-tools/<version>/` (or `$SVCCLOUD_TOOLS`), and are built once: kubectl alone takes about 3 minutes
+ *  cold, everything about 8.
  *
  *  Command line: `node tools/cluster/build.ts kubectl` or `node tools/cluster/build.ts all` (any tool names may be
  *  given). */
@@ -125,15 +125,15 @@ export async function buildTool(tool: Tool): Promise<string> {
 }
 
 if (import.meta.main) {
-  const asked = processArguments()
-  const unknown = asked.filter((name) => name !== 'all' && !(name in recipes))
-  if (asked.length === 0 || unknown.length > 0) {
+  const names = processArguments()
+  const unknown = names.filter((name) => name !== 'all' && !(name in recipes))
+  if (names.length === 0 || unknown.length > 0) {
     printErrorLine(`usage: node tools/cluster/build.ts all | ${tools.join(' | ')}`)
     setExitCode(2)
   } else {
     try {
       // One after the other: each compiler run uses every core already.
-      for (const tool of tools) if (asked.includes('all') || asked.includes(tool)) printLine(await buildTool(tool))
+      for (const tool of tools) if (names.includes('all') || names.includes(tool)) printLine(await buildTool(tool))
     } catch (error) {
       printErrorLine(error instanceof Error ? error.message : String(error))
       setExitCode(1)

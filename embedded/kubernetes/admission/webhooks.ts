@@ -1,5 +1,5 @@
-/** Validating webhooks: asks those whose rules match whether a write may happen, all at once, and obeys the first no.
- */
+/** Validating webhooks: asks those whose rules match whether a write may happen, all at once, and obeys the first
+ *  no. */
 import { newUuid, type Random } from '../../../kit/sys/random.ts'
 import { matchesLabels } from '../access/rbac.ts'
 import type { Hooks } from '../core/definition.ts'
@@ -213,10 +213,10 @@ function reviewOf(
 }
 
 function denial(name: string, { code, reason, message }: JsonObject): Refusal {
-  const said = asString(message) || asString(reason)
+  const explanation = asString(message) || asString(reason)
   const text =
     `admission webhook ${JSON.stringify(name)} denied the ` +
-    `request${said === '' ? ' without explanation' : `: ${said}`}`
+    `request${explanation === '' ? ' without explanation' : `: ${explanation}`}`
   return new Refusal(typeof code === 'number' && code >= 400 ? code : 400, asString(reason), text)
 }
 

@@ -1,5 +1,5 @@
-/** Sets of field paths, in the shape that managedFields stores: a tree whose nodes are path elements
- *  (`f:name` a member, `k:{"name":"x"}` an item by its keys, `v:"a"` an item by its value). */
+/** Sets of field paths, in the shape that managedFields stores: a tree whose nodes are path elements (`f:name` a
+ *  member, `k:{"name":"x"}` an item by its keys, `v:"a"` an item by its value). */
 import { isObject, type JsonObject, type MutableObject } from '../core/json.ts'
 
 export interface FieldSet {

@@ -186,8 +186,8 @@ export interface Applied {
   readonly managedFields: ManagedFieldsEntry[]
 }
 
-/** Server-side apply: the live object with the configuration merged in and what this manager no longer wants taken out.
- */
+/** Server-side apply: the live object with the configuration merged in and what this manager no longer wants taken
+ *  out. */
 export function apply(
   writing: Writing,
   config: JsonObject,
@@ -277,11 +277,12 @@ function checkDeclared(
   const faults = undeclared(config, schema, '')
   if (faults.length > 0) {
     const type = groupVersionOf({ group, version })
+    const text = faults.length === 1 ? faults[0] : `errors:\n${faults.map((fault) => `  ${fault}`).join('\n')}`
     throw new Refusal(
       500,
       '',
       `failed to create typed patch object (${namespace}/${asString(looseMetadata(config).name)}; ${type}, ` +
-        `Kind=${kind}): ${faults.length === 1 ? faults[0] : `errors:\n${faults.map((fault) => `  ${fault}`).join('\n')}`}`,
+        `Kind=${kind}): ${text}`,
     )
   }
 }

@@ -1,7 +1,6 @@
 /** The numbers, names and types of the protobuf fields of the kinds that clients in Go send: facts of the Kubernetes
  *  API (1.36), one message a line as `number name type`. `[]` is a list, `{}` a map with string keys. Workloads are
- *  left
- *  out: nothing here reads them, so they are taken as JSON with whatever members they have. */
+ *  left out: nothing here reads them, so they are taken as JSON with whatever members they have. */
 
 /** The message of each kind. */
 export const KINDS: Readonly<Record<string, string>> = {

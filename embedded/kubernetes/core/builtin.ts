@@ -1,5 +1,5 @@
-/** The built-in resources: plain data with the little behaviour that clients rely on. Workloads are stored and inert.
- */
+/** The built-in resources: plain data with the little behaviour that clients rely on. Workloads are stored and
+ *  inert. */
 import { webhookConfigurationHooks } from '../admission/webhooks.ts'
 import type { Column, Definition, Hooks } from './definition.ts'
 import { crdHooks, type IsTaken } from './crd.ts'

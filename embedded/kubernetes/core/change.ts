@@ -1,5 +1,5 @@
-/** The loop behind every write: read, compute, shape, check, ask admission, and store if nothing has changed meanwhile.
- */
+/** The loop behind every write: read, compute, shape, check, ask admission, and store if nothing has changed
+ *  meanwhile. */
 import { trackUpdate } from '../apply/managers.ts'
 import { negotiate } from './accept.ts'
 import { asStored } from './definition.ts'
@@ -98,11 +98,11 @@ export function checkPreconditions(
 }
 
 /** What a change wants, before it is shaped. */
-export interface Made {
+export interface ProposedObject {
   readonly given: JsonObject
   readonly source: 'body' | 'patch'
   readonly duplicates: readonly string[]
-  /** Set when the change must be made to the object that it names: whether it must name a revision. */
+  /** Set when the change must be proposed to the object that it names: whether it must name a revision. */
   readonly isRevisionNeeded?: boolean
   /** Who manages what, when the change says so itself. */
   readonly managedFields?: readonly ManagedFieldsEntry[]
@@ -125,7 +125,7 @@ export function managerOf({ request, query }: Write): string {
 
 interface Changing {
   /** Computes the change of the object as it is now; called again when another write came first. */
-  readonly make: (current: KubeObject | undefined) => Made
+  readonly make: (current: KubeObject | undefined) => ProposedObject
 }
 
 export async function change(engine: Engine, write: Write, changing: Changing): Promise<Outcome> {
@@ -137,12 +137,12 @@ export async function change(engine: Engine, write: Write, changing: Changing): 
   for (let attempt = 0; attempt < CHANGE_MOST_ATTEMPTS; attempt++) {
     const stored = table.get(key)
     const old = stored && viewOf(definition, stored)
-    const made = changing.make(old)
+    const proposed = changing.make(old)
     if (old === undefined) checkNamespace(engine, target)
     const now = engine.clock.now()
     const { object: shaped, unknown } = shape({
       definition,
-      given: made.given,
+      given: proposed.given,
       old,
       namespace,
       name,
@@ -151,18 +151,19 @@ export async function change(engine: Engine, write: Write, changing: Changing): 
       random: engine.random,
     })
     const managedFields =
-      made.managedFields ??
-      trackUpdate({ definition, manager: managerOf(write), subresource, now }, made.given, old, shaped)
+      proposed.managedFields ??
+      trackUpdate({ definition, manager: managerOf(write), subresource, now }, proposed.given, old, shaped)
     const object = withMetadata(shaped, { managedFields: managedFields.length === 0 ? undefined : managedFields })
-    const strict = strictness(write, made, unknown)
-    if (old && made.isRevisionNeeded !== undefined) checkPreconditions(target, made.given, old, made.isRevisionNeeded)
+    const strict = strictness(write, proposed, unknown)
+    if (old && proposed.isRevisionNeeded !== undefined)
+      checkPreconditions(target, proposed.given, old, proposed.isRevisionNeeded)
     const warnings = [
       ...strict,
-      ...finalizerWarnings(strings(looseMetadata(made.given).finalizers), old?.metadata.finalizers ?? []),
+      ...finalizerWarnings(strings(looseMetadata(proposed.given).finalizers), old?.metadata.finalizers ?? []),
     ]
     checkReadable(definition, object)
     warnings.push(...checkValid(definition, object, old, ownPart(subresource)))
-    const asking = engine.admit({
+    const admission = engine.admit({
       operation: old ? 'UPDATE' : 'CREATE',
       definition,
       namespace,
@@ -174,8 +175,8 @@ export async function change(engine: Engine, write: Write, changing: Changing): 
       isDryRun: isDry,
       fieldManager: query.get('fieldManager') ?? '',
     })
-    if (asking) {
-      warnings.push(...(await asking).warnings)
+    if (admission) {
+      warnings.push(...(await admission).warnings)
       if (table.get(key) !== stored) continue
     }
     const next = asStored(definition, object)
@@ -190,7 +191,7 @@ export async function change(engine: Engine, write: Write, changing: Changing): 
         status,
       }
     if (stored && isSameState(next, stored))
-      return settled(engine, { object: viewOf(definition, stored), warnings, status })
+      return whenDurable(engine, { object: viewOf(definition, stored), warnings, status })
     const isGone =
       next.metadata.deletionTimestamp !== undefined &&
       (next.metadata.finalizers ?? []).length === 0 &&
@@ -198,12 +199,12 @@ export async function change(engine: Engine, write: Write, changing: Changing): 
     // The answer to the write that lets an object go shows it as it was at its last revision.
     if (isGone) engine.store.remove(definition.storageKey, key, next)
     const kept = isGone ? next : engine.store.put(definition.storageKey, key, next)
-    return settled(engine, { object: viewOf(definition, kept), warnings, status })
+    return whenDurable(engine, { object: viewOf(definition, kept), warnings, status })
   }
   throw unavailable('the object changes too fast')
 }
 
-async function settled(engine: Engine, outcome: Outcome): Promise<Outcome> {
+async function whenDurable(engine: Engine, outcome: Outcome): Promise<Outcome> {
   await engine.store.durable()
   return outcome
 }
@@ -221,19 +222,19 @@ function isSameState(a: KubeObject, b: KubeObject): boolean {
 /** Unknown and duplicate members: an error, a warning, or nothing, as the client asked. */
 function strictness(
   { target: { definition }, request, query }: Write,
-  made: Made,
+  proposed: ProposedObject,
   unknown: readonly string[],
 ): string[] {
   const validation = fieldValidationOf(query, optionsOf(request))
   if (validation === 'Ignore') return []
   const faults = [
-    ...made.duplicates.map((path) => `duplicate field ${JSON.stringify(path)}`),
+    ...proposed.duplicates.map((path) => `duplicate field ${JSON.stringify(path)}`),
     ...unknown.map((path) => `unknown field ${JSON.stringify(path)}`),
   ]
   if (validation === 'Warn' || faults.length === 0) return faults
   const detail = `strict decoding error: ${faults.join(', ')}`
-  if (made.source === 'patch')
-    throw invalid({ group: '', kind: '' }, '', [fieldInvalid('patch', sortedText(made.given), detail)])
+  if (proposed.source === 'patch')
+    throw invalid({ group: '', kind: '' }, '', [fieldInvalid('patch', sortedText(proposed.given), detail)])
   throw badRequest(
     `${definition.kind} in version ${JSON.stringify(definition.version)} cannot be handled as a ` +
       `${definition.kind}: ${detail}`,
@@ -269,7 +270,7 @@ function checkNamespace(engine: Engine, { definition, namespace, name }: Target)
 }
 
 /** The answer in the representation that the client asked for. */
-export function dressed(
+export function renderOutcome(
   engine: Engine,
   { target, request, query }: Write,
   { object, warnings, status }: Outcome,

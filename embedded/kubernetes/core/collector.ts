@@ -1,6 +1,6 @@
 /** What a cluster's controllers do behind the API: owned objects go with their owners, namespaces and definitions with
- *  their contents, events with time. Woken by changes; everything it does follows from the state, so it may stop at
- *  any moment and go on at the next start. */
+ *  their contents, events with time. Woken by changes; everything it does follows from the state, so it may stop at any
+ *  moment and go on at the next start. */
 import { CLEANUP, CRD_KEY } from './crd.ts'
 import type { Definition } from './definition.ts'
 import type { Engine } from './engine.ts'
@@ -33,7 +33,7 @@ export function startCollector(engine: Engine): Collector {
     for (const [name, ref] of queue) {
       queue.delete(name)
       try {
-        if (!isStopped) settle(engine, ref, ownership, enqueue)
+        if (!isStopped) collect(engine, ref, ownership, enqueue)
       } catch (error) {
         log.error('an object could not be collected', { storageKey: ref.storageKey, error })
       }
@@ -66,7 +66,7 @@ export function startCollector(engine: Engine): Collector {
   }
 }
 
-/** The last object of a namespace or of a definition that is going away lets it go. */
+/** The last object of a namespace or of a definition that is going away completes its deletion. */
 function wakeContainers(
   { store }: Engine,
   { storageKey }: ObjectRef,
@@ -84,8 +84,8 @@ function wakeContainers(
 
 type Enqueue = (ref: ObjectRef) => void
 
-/** Brings one object a step further; changes that this makes wake whoever is next. */
-function settle(engine: Engine, ref: ObjectRef, ownership: Ownership, enqueue: Enqueue): void {
+/** One step of collecting an object; the changes that it makes queue the objects that depend on it. */
+function collect(engine: Engine, ref: ObjectRef, ownership: Ownership, enqueue: Enqueue): void {
   const object = engine.store.table(ref.storageKey).get(ref.key)
   const definition = engine.registry.ofStored(ref.storageKey)
   if (!object || !definition) return

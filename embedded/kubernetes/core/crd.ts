@@ -1,5 +1,5 @@
-/** CustomResourceDefinitions: what they must look like, what the server adds to them, and the resources they provide.
- */
+/** CustomResourceDefinitions: what they must look like, what the server adds to them, and the resources they
+ *  provide. */
 import { toSeconds } from '../../../kit/sys/clock.ts'
 import { definitionFaults } from '../schema/structural.ts'
 import type { Schema } from '../schema/schema.ts'

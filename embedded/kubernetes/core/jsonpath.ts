@@ -1,11 +1,24 @@
-/** The JSONPath of printer columns, scale paths and selectable fields: members, indexes, wildcards and `[?(@.a=="b")]`.
- */
+/** The JSONPath of printer columns, scale paths and selectable fields: members, indexes, wildcards and
+ *  `[?(@.a=="b")]`. */
 import { at, isList, isObject, type Json } from './json.ts'
 
 type Step = (values: readonly Json[]) => readonly Json[]
 
-const TOKEN =
-  /\.\.(?<deep>[\w-]+)|\.(?<member>(?:[\w$/-]|\\\.)+)|\.(?<star>\*)|\[(?<all>\*)\]|\[(?<index>-?\d+)\]|\[['"](?<quoted>[^'"]+)['"]\]|\[\?\(@\.(?<path>[\w.-]+)\s*(?<operator>==|!=)\s*(?:"(?<double>[^"]*)"|'(?<single>[^']*)'|(?<bare>[\w.-]+))\s*\)\]/y
+const VALUE = /(?:"(?<double>[^"]*)"|'(?<single>[^']*)'|(?<bare>[\w.-]+))/
+const TOKEN = new RegExp(
+  [
+    /\.\.(?<deep>[\w-]+)/,
+    /\.(?<member>(?:[\w$/-]|\\\.)+)/,
+    /\.(?<star>\*)/,
+    /\[(?<all>\*)\]/,
+    /\[(?<index>-?\d+)\]/,
+    /\[['"](?<quoted>[^'"]+)['"]\]/,
+    new RegExp(String.raw`\[\?\(@\.(?<path>[\w.-]+)\s*(?<operator>==|!=)\s*${VALUE.source}\s*\)\]`),
+  ]
+    .map(({ source }) => source)
+    .join('|'),
+  'y',
+)
 
 /** A function from an object to all values at the path. Throws a SyntaxError when the path cannot be read. */
 export function compileJsonPath(path: string): (value: Json) => readonly Json[] {

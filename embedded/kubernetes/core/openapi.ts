@@ -1,5 +1,5 @@
-/** OpenAPI v3, one document per group and version: what kubectl explains, and how it knows that the server validates.
- */
+/** OpenAPI v3, one document per group and version: what kubectl explains, and how it knows that the server
+ *  validates. */
 import { createHash } from 'node:crypto'
 import { groupVersionOf, type Definition } from './definition.ts'
 import { json, type Answer, type Engine } from './engine.ts'

@@ -3,7 +3,15 @@ import { apply } from '../apply/managers.ts'
 import { strategicMerge } from '../apply/strategic.ts'
 import { typeSchemaOf } from '../apply/type-schema.ts'
 import { checkType, mediaType, parseJson, parseYamlOrJson } from './body.ts'
-import { change, checkPreconditions, dressed, existing, managerOf, withNamespaceOf, type Write } from './change.ts'
+import {
+  change,
+  checkPreconditions,
+  renderOutcome,
+  existing,
+  managerOf,
+  withNamespaceOf,
+  type Write,
+} from './change.ts'
 import type { Definition } from './definition.ts'
 import type { Answer, Engine } from './engine.ts'
 import { asString, isObject, type Json, type JsonObject } from './json.ts'
@@ -57,7 +65,7 @@ export async function patch(engine: Engine, write: Write): Promise<Answer> {
       return { given: after, source: 'patch', duplicates: compute.duplicates, isRevisionNeeded: false }
     },
   })
-  return dressed(engine, write, outcome)
+  return renderOutcome(engine, write, outcome)
 }
 
 /** Server-side apply: creates what does not exist. */
@@ -97,7 +105,7 @@ async function applyPatch(engine: Engine, write: Write): Promise<Answer> {
       return { given: object, source: 'patch', duplicates, managedFields }
     },
   })
-  return dressed(engine, write, outcome)
+  return renderOutcome(engine, write, outcome)
 }
 
 interface Patcher {

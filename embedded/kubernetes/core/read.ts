@@ -29,8 +29,8 @@ export interface Target {
 export async function get(engine: Engine, target: Target, request: Request, query: Query): Promise<Answer> {
   const { definition, namespace, name, subresource } = target
   const as = negotiate(request.headers.accept, ['Table', 'PartialObjectMetadata'])
-  const asked = revisionIn(query.get('resourceVersion') ?? '')
-  if (asked > engine.store.revision()) throw revisionTooLarge(asked, engine.store.revision())
+  const requested = revisionIn(query.get('resourceVersion') ?? '')
+  if (requested > engine.store.revision()) throw revisionTooLarge(requested, engine.store.revision())
   const stored = engine.store.table(definition.storageKey).get(keyOf(namespace, name))
   await engine.store.durable()
   if (!stored) throw notFound(definition, name)
@@ -116,24 +116,25 @@ interface Position {
 /** At which revision, and behind which key, does the list start? */
 function positionOf(engine: Engine, query: Query): Position {
   const token = query.get('continue') ?? ''
-  const asked = query.get('resourceVersion') ?? ''
+  const requested = query.get('resourceVersion') ?? ''
   const match = query.get('resourceVersionMatch') ?? ''
   const current = engine.store.revision()
   const options = { group: 'meta.k8s.io', kind: 'ListOptions' }
   const refuse = (detail: string) => invalid(options, '', [fieldForbidden('resourceVersionMatch', detail)])
   if (!['', 'Exact', 'NotOlderThan'].includes(match))
     throw invalid(options, '', [fieldNotSupported('resourceVersionMatch', match, ['Exact', 'NotOlderThan', ''])])
-  if (match !== '' && asked === '') throw refuse('resourceVersionMatch is forbidden unless resourceVersion is provided')
+  if (match !== '' && requested === '')
+    throw refuse('resourceVersionMatch is forbidden unless resourceVersion is provided')
   if (match !== '' && token !== '') throw refuse('resourceVersionMatch is forbidden when continue is provided')
-  if (match === 'Exact' && asked === '0')
+  if (match === 'Exact' && requested === '0')
     throw refuse('resourceVersionMatch "exact" is forbidden for resourceVersion "0"')
   if (token !== '') {
-    if (asked !== '' && asked !== '0')
+    if (requested !== '' && requested !== '0')
       throw badRequest('specifying resource version is not allowed when using continue')
     const { revision, after } = positionIn(token)
     return { revision: revision === 0 ? current : revision, after }
   }
-  const revision = revisionIn(asked)
+  const revision = revisionIn(requested)
   if (revision > current) throw revisionTooLarge(revision, current)
   return { revision: match === 'Exact' ? revision : current, after: undefined }
 }

@@ -32,13 +32,13 @@ function deleteOptions(request: Request, query: Query): DeleteOptions {
     request.body === undefined || request.body === ''
       ? {}
       : parseObject(request.body, request.headers['content-type']).object
-  const asked = asString(body.propagationPolicy) || query.get('propagationPolicy') || ''
+  const requested = asString(body.propagationPolicy) || query.get('propagationPolicy') || ''
   const orphans = body.orphanDependents ?? query.get('orphanDependents') ?? undefined
   const legacy = orphans === undefined || orphans === null ? '' : String(orphans) === 'true' ? 'Orphan' : 'Background'
-  const propagation = asked || legacy
-  if (asked !== '' && legacy !== '') {
+  const propagation = requested || legacy
+  if (requested !== '' && legacy !== '') {
     throw invalid(OPTIONS, '', [
-      fieldInvalid('propagationPolicy', asked, 'orphanDependents and deletionPropagation cannot be both set'),
+      fieldInvalid('propagationPolicy', requested, 'orphanDependents and deletionPropagation cannot be both set'),
     ])
   }
   if (propagation !== '' && propagation !== 'Background' && propagation !== 'Foreground' && propagation !== 'Orphan') {
@@ -116,7 +116,7 @@ async function removeOne(
   if (!stored) throw notFound(definition, name)
   if (definition.storageKey === '/namespaces' && LASTING_NAMESPACES.has(name))
     throw forbidden(definition, name, 'this namespace may not be deleted')
-  const asking = engine.admit({
+  const admission = engine.admit({
     operation: 'DELETE',
     definition,
     namespace,
@@ -128,11 +128,11 @@ async function removeOne(
     isDryRun: options.isDryRun === true,
     fieldManager: '',
   })
-  if (asking) await asking
+  if (admission) await admission
   return removeNow(engine, definition, namespace, name, options)
 }
 
-/** Deletes without asking admission: for the server's own collectors, and for what was admitted. */
+/** Deletes without admission admission: for the server's own collectors, and for what was admitted. */
 export function removeNow(
   engine: Engine,
   definition: Definition,

@@ -71,10 +71,10 @@ export function countIn(query: Query, name: string): number | undefined {
 
 /** `kind` is the type of the options, for the refusal. */
 export function isDryRun(query: Query, kind: string): boolean {
-  const asked = query.getAll('dryRun').filter((value) => value !== '')
-  if (asked.length === 0) return false
-  if (asked.every((value) => value === 'All')) return true
-  throw invalid({ group: 'meta.k8s.io', kind }, '', [fieldNotSupported('dryRun', asked, ['All'])])
+  const requested = query.getAll('dryRun').filter((value) => value !== '')
+  if (requested.length === 0) return false
+  if (requested.every((value) => value === 'All')) return true
+  throw invalid({ group: 'meta.k8s.io', kind }, '', [fieldNotSupported('dryRun', requested, ['All'])])
 }
 
 export type FieldValidation = 'Ignore' | 'Warn' | 'Strict'

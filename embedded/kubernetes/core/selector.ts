@@ -10,8 +10,13 @@ export interface FieldRequirement {
   readonly value: string
 }
 
-const REQUIREMENT =
-  /^\s*(?:(?<absent>!)\s*(?<absentKey>[^\s=!(),]+)|(?<key>[^\s=!(),<>]+)\s*(?:(?<equals>==|=|!=)\s*(?<value>[^\s=!(),]*)|\s(?<set>in|notin)\s*\((?<values>[^()]*)\)|(?<than>[<>])\s*(?<number>\d+))?)\s*$/
+const ABSENT = /(?<absent>!)\s*(?<absentKey>[^\s=!(),]+)/.source
+const EQUAL = /(?<equals>==|=|!=)\s*(?<value>[^\s=!(),]*)/.source
+const IN_SET = /\s(?<set>in|notin)\s*\((?<values>[^()]*)\)/.source
+const COMPARED = /(?<than>[<>])\s*(?<number>\d+)/.source
+const REQUIREMENT = new RegExp(
+  String.raw`^\s*(?:${ABSENT}|(?<key>[^\s=!(),<>]+)\s*(?:${EQUAL}|${IN_SET}|${COMPARED})?)\s*$`,
+)
 
 /** A comma that is not between parentheses. */
 const OUTSIDE_COMMA = /,(?![^()]*\))/

@@ -1,6 +1,6 @@
-/** From what a client sent to what is stored: every write of every kind passes through here, in this order:
- *  metadata, the parts that this endpoint may not change, pruning, defaults, the kind's own preparation,
- *  generation, validation. Pure but for the identity of a new object. */
+/** From what a client sent to what is stored: every write of every kind passes through here, in this order: metadata,
+ *  the parts that this endpoint may not change, pruning, defaults, the kind's own preparation, generation, validation.
+ *  Pure but for the identity of a new object. */
 import type { Random } from '../../../kit/sys/random.ts'
 import { hasRules, ruleFaults } from '../schema/rules.ts'
 import { withDefaults } from '../schema/defaults.ts'

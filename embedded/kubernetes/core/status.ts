@@ -144,8 +144,8 @@ export function invalid(
 }
 
 /** The client is ahead of this server: it should ask again. */
-export const revisionTooLarge = (asked: number, current: number): Refusal =>
-  new Refusal(504, 'Timeout', `Too large resource version: ${asked}, current: ${current}`, {
+export const revisionTooLarge = (requested: number, current: number): Refusal =>
+  new Refusal(504, 'Timeout', `Too large resource version: ${requested}, current: ${current}`, {
     causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }],
     retryAfterSeconds: 1,
   })

@@ -32,7 +32,7 @@ export function openTable(floor: number): Table {
   const objects = new Map<string, KubeObject>()
   let sorted: string[] = []
   let added: string[] = [] // keys that are not in `sorted` yet
-  const settle = () => {
+  const sortAdded = () => {
     if (added.length === 0) return
     if (added.length <= FEW_KEYS) for (const key of added) sorted.splice(firstFrom(sorted, key), 0, key)
     else sorted = [...sorted, ...added].sort((a, b) => (a < b ? -1 : 1))
@@ -44,7 +44,7 @@ export function openTable(floor: number): Table {
       const isKnown = objects.has(key)
       if (object === undefined) {
         if (!isKnown) return
-        settle()
+        sortAdded()
         objects.delete(key)
         sorted.splice(firstFrom(sorted, key), 1)
       } else {
@@ -55,7 +55,7 @@ export function openTable(floor: number): Table {
     size: () => objects.size,
     entries: () => objects.entries(),
     *scan(prefix, after) {
-      settle()
+      sortAdded()
       let index = after === undefined ? firstFrom(sorted, prefix) : firstFrom(sorted, `${after}\0`)
       for (let key = sorted[index]; key?.startsWith(prefix); key = sorted[++index]) {
         const object = objects.get(key)

@@ -1,6 +1,6 @@
 /** All objects in memory, the revision counter, and the order in which changes become visible.
- *  A change is applied at once, so that the next one builds on it, but it is shown (answered, sent to watches)
- *  only after the storage says that it is durable: whoever answers first awaits `durable()`. */
+ *  A change is applied at once, so that the next one builds on it, but it is shown (answered, sent to watches) only
+ *  after the storage says that it is durable: whoever answers first awaits `durable()`. */
 import type { Clock } from '../../../kit/sys/clock.ts'
 import type { Storage, StoredRecord } from '../storage/storage.ts'
 import type { KubeObject } from './object.ts'

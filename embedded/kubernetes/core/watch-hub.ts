@@ -1,5 +1,5 @@
-/** Hands durable changes to the watches of their resource. A watch that cannot keep up is ended, so that it resumes;
- *  it never misses a change silently. */
+/** Hands durable changes to the watches of their resource. A watch that cannot keep up is ended, so that it resumes; it
+ *  never misses a change silently. */
 import type { Change, Store } from './store.ts'
 
 export interface Subscription {

@@ -41,9 +41,9 @@ export async function watch(engine: Engine, request: WatchRequest): Promise<Answ
   const { definition, query } = request
   checkOptions(query)
   countIn(query, 'timeoutSeconds') // a bad one is refused before the stream begins
-  const asked = query.get('resourceVersion') ?? ''
-  if (asked !== '' && !/^\d{1,15}$/.test(asked)) throw unexpected(badRevision(asked))
-  const after = revisionIn(asked)
+  const requested = query.get('resourceVersion') ?? ''
+  if (requested !== '' && !/^\d{1,15}$/.test(requested)) throw unexpected(badRevision(requested))
+  const after = revisionIn(requested)
   const current = engine.store.revision()
   if (after > current) throw revisionTooLarge(after, current)
   const wantsState = query.get('sendInitialEvents') === null ? after === 0 : isTrue(query, 'sendInitialEvents')
@@ -98,8 +98,8 @@ function initialState(engine: Engine, { definition, filter }: WatchRequest): Kub
   return state
 }
 
-async function* tooOld(asked: number, floor: number): AsyncGenerator<string> {
-  yield frame('ERROR', JSON.stringify(toStatus(expired(`too old resource version: ${asked} (${floor})`))))
+async function* tooOld(requested: number, floor: number): AsyncGenerator<string> {
+  yield frame('ERROR', JSON.stringify(toStatus(expired(`too old resource version: ${requested} (${floor})`))))
 }
 
 async function* stream(
@@ -137,8 +137,9 @@ async function* stream(
 /** Starts the bookmark and the timeout of a watch; the answer stops both. */
 function arm(engine: Engine, subscription: Subscription, query: Query, hasBookmarks: boolean): () => void {
   const { clock, random } = engine
-  const asked = countIn(query, 'timeoutSeconds') ?? 0
-  const seconds = asked > 0 ? Math.min(asked, TIMEOUT_MOST_SECONDS) : TIMEOUT_LEAST_SECONDS * (1 + random.fraction())
+  const requested = countIn(query, 'timeoutSeconds') ?? 0
+  const seconds =
+    requested > 0 ? Math.min(requested, TIMEOUT_MOST_SECONDS) : TIMEOUT_LEAST_SECONDS * (1 + random.fraction())
   const stopTimeout = clock.after(seconds * 1000, () => subscription.note('expired'))
   let stopBookmark = () => {}
   const next = (milliseconds: number) => {

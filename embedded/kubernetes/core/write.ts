@@ -1,6 +1,6 @@
 /** Create and replace. */
 import { checkType, parseObject } from './body.ts'
-import { change, dressed, existing, withNamespaceOf, type Write } from './change.ts'
+import { change, renderOutcome, existing, withNamespaceOf, type Write } from './change.ts'
 import type { Answer, Engine } from './engine.ts'
 import { asString } from './json.ts'
 import { generatedName } from './metadata.ts'
@@ -33,7 +33,7 @@ export async function create(engine: Engine, write: Write): Promise<Answer> {
   for (let attempt = 1; ; attempt++) {
     const name = fixed === '' ? generatedName(base, engine.random) : fixed
     try {
-      return await dressed(
+      return await renderOutcome(
         engine,
         write,
         await change(
@@ -59,7 +59,7 @@ export async function replace(engine: Engine, write: Write): Promise<Answer> {
   const { target, request } = write
   const { object, duplicates } = parseObject(request.body, request.headers['content-type'])
   if (target.subresource === 'scale') {
-    return dressed(
+    return renderOutcome(
       engine,
       write,
       await change(engine, write, {
@@ -81,7 +81,7 @@ export async function replace(engine: Engine, write: Write): Promise<Answer> {
         : `the name of the object (${name}) does not match the name on the URL (${target.name})`,
     )
   }
-  return dressed(
+  return renderOutcome(
     engine,
     write,
     await change(engine, write, {

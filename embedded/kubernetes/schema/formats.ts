@@ -5,10 +5,15 @@ const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$
 const DATE_TIME = /^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:[Zz]|[+-]\d{2}:\d{2})$/
 const DATE = /^\d{4}-\d{2}-\d{2}$/
 const UUID = /^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$/i
-const HOSTNAME =
-  /^([a-zA-Z0-9\p{S}\p{L}](([a-zA-Z0-9-\p{S}\p{L}]{0,61}[a-zA-Z0-9\p{S}\p{L}])?)\.)*([a-zA-Z0-9\p{S}\p{L}][a-zA-Z0-9-\p{S}\p{L}]{0,61}[a-zA-Z0-9\p{S}\p{L}]|[a-zA-Z0-9])\.?$/u
-const DURATION =
-  /^[-+]?(?:\d+(?:\.\d*)?(?:ns|us|µs|ms|s|m|h))+$|^\d+\s*(?:ns|us|ms|s|m|h|d|w|nanoseconds?|microseconds?|milliseconds?|seconds?|minutes?|hours?|days?|weeks?)$|^0$/
+const LETTER = String.raw`[a-zA-Z0-9\p{S}\p{L}]`
+const INNER = String.raw`[a-zA-Z0-9-\p{S}\p{L}]{0,61}`
+const HOSTNAME = new RegExp(
+  String.raw`^(${LETTER}(${INNER}${LETTER})?\.)*(${LETTER}${INNER}${LETTER}|[a-zA-Z0-9])\.?$`,
+  'u',
+)
+const GO_DURATION = /^[-+]?(?:\d+(?:\.\d*)?(?:ns|us|µs|ms|s|m|h))+$|^0$/
+const UNITS = /ns|us|ms|s|m|h|d|w|(?:nanosecond|microsecond|millisecond|second|minute|hour|day|week)s?/.source
+const LONG_DURATION = new RegExp(String.raw`^\d+\s*(?:${UNITS})$`)
 const MAC = /^([0-9a-f]{2}[:-]){5}[0-9a-f]{2}$/i
 
 export const isCidr = (value: string): boolean => {
@@ -24,7 +29,7 @@ const FORMATS: Readonly<Record<string, (value: string) => boolean>> = {
   date: (value) => DATE.test(value) && !Number.isNaN(Date.parse(value)),
   'date-time': (value) => DATE_TIME.test(value) && !Number.isNaN(Date.parse(value)),
   datetime: (value) => DATE_TIME.test(value) && !Number.isNaN(Date.parse(value)),
-  duration: (value) => DURATION.test(value),
+  duration: (value) => GO_DURATION.test(value) || LONG_DURATION.test(value),
   email: (value) => /^[^\s@]+@[^\s@]+$/.test(value),
   hostname: (value) => HOSTNAME.test(value) && value.length <= 255,
   ipv4: isIPv4,

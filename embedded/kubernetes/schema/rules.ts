@@ -8,9 +8,9 @@ import { formerItem, memberSchema, type Rule, type Schema } from './schema.ts'
 /** Does the rule speak of the value before? */
 const isTransition = (rule: Rule): boolean => /\boldSelf\b/.test(rule.rule)
 
-/** Faults of the value by the rules of its schema and everything below it. An unchanged value is not held to rules
- *  that it broke before: what it breaks goes to `tolerated`. `old` is undefined for what is new, or cannot be told
- *  apart from it. */
+/** Faults of the value by the rules of its schema and everything below it. An unchanged value is not held to rules that
+ *  it broke before: what it breaks goes to `tolerated`. `old` is undefined for what is new, or cannot be told apart
+ *  from it. */
 export function ruleFaults(
   value: Json | undefined,
   old: Json | undefined,
@@ -21,24 +21,24 @@ export function ruleFaults(
   if (value === undefined || value === null) return []
   if (!hasRules(schema)) return []
   const { 'x-kubernetes-validations': rules = [] } = schema
-  const held: Held = {
+  const checked: Checked = {
     value,
     old,
-    seen: once(() => celValue(value, schema)),
-    seenBefore: once(() => (old === undefined ? undefined : celValue(old, schema))),
+    self: once(() => celValue(value, schema)),
+    oldSelf: once(() => (old === undefined ? undefined : celValue(old, schema))),
   }
   return [
-    ...rules.flatMap((rule) => faultOf(rule, held, schema, field, tolerated)),
+    ...rules.flatMap((rule) => faultOf(rule, checked, schema, field, tolerated)),
     ...faultsBelow(value, old, schema, field, tolerated),
   ]
 }
 
-/** A value that is held to rules, and what it was before; as expressions see them when the first of its rules asks. */
-interface Held {
+/** A value under rules, and the value before the change. The CEL values are made when the first rule needs them. */
+interface Checked {
   readonly value: Json
   readonly old: Json | undefined
-  readonly seen: () => CelValue
-  readonly seenBefore: () => CelValue
+  readonly self: () => CelValue
+  readonly oldSelf: () => CelValue
 }
 
 function once<T>(make: () => T): () => T {
@@ -81,20 +81,21 @@ export function hasRules(schema: Schema): boolean {
   return found
 }
 
-function faultOf(rule: Rule, held: Held, schema: Schema, field: string, tolerated: Cause[]): Cause[] {
-  const { value, old } = held
+function faultOf(rule: Rule, checked: Checked, schema: Schema, field: string, tolerated: Cause[]): Cause[] {
+  const { value, old } = checked
   const isOptional = rule.optionalOldSelf === true
   if (isTransition(rule) && old === undefined && !isOptional) return []
-  const faults = brokenBy(rule, held, schema, field)
+  const faults = brokenBy(rule, checked, schema, field)
   if (isTransition(rule) || old === undefined || !isEqual(value, old)) return faults
   tolerated.push(...faults)
   return []
 }
 
-function brokenBy(rule: Rule, { value, seen, seenBefore }: Held, schema: Schema, field: string): Cause[] {
+function brokenBy(rule: Rule, checked: Checked, schema: Schema, field: string): Cause[] {
   const isOptional = rule.optionalOldSelf === true
-  const self = seen()
-  const before = /\boldSelf\b/.test(`${rule.rule} ${rule.messageExpression}`) ? seenBefore() : undefined
+  const { value } = checked
+  const self = checked.self()
+  const before = /\boldSelf\b/.test(`${rule.rule} ${rule.messageExpression}`) ? checked.oldSelf() : undefined
   const oldSelf = isOptional ? (before === undefined ? Optional.none() : Optional.of(before)) : before
   const text = rule.message?.trim() || `failed rule: ${rule.rule.trim()}`
   try {

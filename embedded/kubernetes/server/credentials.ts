@@ -1,6 +1,6 @@
 /** Bearer tokens of people and components, in one file of the data folder, and kubeconfigs that carry them.
- *  Whoever may write the folder may issue: another process adds tokens, the server reads the file again when it meets
- *  a token that it does not know. */
+ *  Whoever may write the folder may issue: another process adds tokens, the server reads the file again when it meets a
+ *  token that it does not know. */
 import { createHash } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
