@@ -2,7 +2,7 @@
  *  same objects once;
  *  and, as facts, until they have looked at every server, and what they wrote meanwhile. */
 import { ensureInstance } from '../controllers/server/drafts.ts'
-import type { InstanceObject, Seen, ServerObject } from '../controllers/server/observed.ts'
+import type { InstanceObject, Observed, ServerObject } from '../controllers/server/observed.ts'
 import { openControllers, runControllers } from '../controllers/index.ts'
 import { openCaches } from '../kit/kube/caches.ts'
 import { type KubeObject, Namespace, type ResourceType } from '../kit/kube/object.ts'
@@ -203,7 +203,7 @@ async function seed({ store, db, accountId, namespace }: Cloud, index: number): 
     spec: { storage: { namespace, name, uid }, sizeGibibytes: 1, source: { kind: 'template', name: TEMPLATE } },
   })
   await store.patch(Volume, volume, { status: { state: 'ready' } }, 'status')
-  const seen: Seen = {
+  const seen: Observed = {
     accountId,
     plan: undefined,
     zone: { displayName: 'Zone', region: 'region-1', isClosed: false, capabilities: [] },

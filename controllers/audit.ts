@@ -8,7 +8,7 @@ import type { KubeObject } from '../kit/kube/object.ts'
 import type { Effect } from '../kit/reconcile/reconciler.ts'
 import { newUuid } from '../kit/sys/random.ts'
 import { accountOfNamespace } from '../resources/index.ts'
-import { asked } from './database.ts'
+import { orUnavailable } from './database.ts'
 import type { Parts } from './parts.ts'
 
 interface AuditInput {
@@ -34,11 +34,11 @@ export function auditEffect({ db, ...by }: Pick<Parts, 'db' | 'clock' | 'random'
     if (
       accountId === undefined ||
       entry === undefined ||
-      !(await asked(accountExists(db, accountId))) ||
-      (await asked(hasAudit(db, entry)))
+      !(await orUnavailable(accountExists(db, accountId))) ||
+      (await orUnavailable(hasAudit(db, entry)))
     )
       return undefined
-    await asked(append(accountId, entry))
+    await orUnavailable(append(accountId, entry))
     return undefined
   }
 }
@@ -50,7 +50,7 @@ export const staffAuditEffect =
   ({ db, clock, random }: Pick<Parts, 'db' | 'clock' | 'random'>, resourceType: 'node' | 'public_pool'): Effect =>
   async (input, { metadata }) => {
     const { action, actor, requestId } = input as unknown as AuditInput // plans of this folder write nothing else
-    await asked(
+    await orUnavailable(
       appendStaffAudit(db, {
         id: newUuid(random),
         at: clock.now().toISOString(),

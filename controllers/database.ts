@@ -4,7 +4,7 @@ import { databaseUnavailable } from '../db/failures.ts'
 
 /** Awaits what PostgreSQL is asked. Throws Unavailable when it cannot be reached, so that the reconciler comes again;
  *  refusals pass. */
-export async function asked<T>(work: Promise<T>): Promise<T> {
+export async function orUnavailable<T>(work: Promise<T>): Promise<T> {
   try {
     return await work
   } catch (error) {

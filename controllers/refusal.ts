@@ -6,7 +6,7 @@ import type { Condition } from '../resources/shapes.ts'
 import { toReason } from './health.ts'
 
 /** The effect, whose refusals are told as a condition of the type. */
-export const refusable =
+export const withRefusalCondition =
   (type: string, effect: Effect): Effect =>
   async (input, root) => {
     try {
@@ -22,7 +22,7 @@ export const refusable =
   }
 
 /** Nothing was refused. */
-export const granted = (type: string): EffectReport => ({
+export const grantedCondition = (type: string): EffectReport => ({
   conditions: [{ type, status: 'True', reason: type, message: '' }],
 })
 

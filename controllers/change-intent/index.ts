@@ -14,7 +14,7 @@ import { LAST_CHANGE_ANNOTATION } from '../../resources/labels.ts'
 import { Operation } from '../../resources/operation/index.ts'
 import { ServerGroup } from '../../resources/server-group/index.ts'
 import { Server } from '../../resources/server/stored.ts'
-import { asked } from '../database.ts'
+import { orUnavailable } from '../database.ts'
 import type { Parts } from '../parts.ts'
 
 /** The API server never writes for an intent that is older than a third of this. */
@@ -33,14 +33,14 @@ export async function runIntentSweeper(parts: Parts, signal: AbortSignal): Promi
 /** Settles every intent that is old enough; answers how many. */
 export async function sweepIntents(parts: Parts): Promise<number> {
   const before = new Date(parts.clock.now().getTime() - INTENT_AGE_MILLISECONDS)
-  const intents = await asked(listIntents(parts.db, before, INTENTS_MAXIMUM))
-  for (const intent of intents) await settle(parts, intent)
+  const intents = await orUnavailable(listIntents(parts.db, before, INTENTS_MAXIMUM))
+  for (const intent of intents) await resolveIntent(parts, intent)
   return intents.length
 }
 
-async function settle(parts: Parts, intent: ChangeIntent): Promise<void> {
+async function resolveIntent(parts: Parts, intent: ChangeIntent): Promise<void> {
   const { db, store, log } = parts
-  const hasHappened = await happened(parts, intent)
+  const hasHappened = await wasApplied(parts, intent)
   const isLostServer = !hasHappened && intent.audit.action === 'server.create'
   const isLostGroup = !hasHappened && intent.audit.action === 'server_group.create'
   const server = { accountId: intent.accountId, serverId: intent.resource.id }
@@ -52,7 +52,7 @@ async function settle(parts: Parts, intent: ChangeIntent): Promise<void> {
   if (isLostServer)
     await store.delete(Secret, { namespace: accountNamespace(intent.accountId), name: `${server.serverId}-user-data` })
   const audit: UnsealedAuditEntry = { ...intent.audit, outcome: hasHappened ? 'success' : 'failed' }
-  await asked(
+  await orUnavailable(
     db.transaction().execute(async (tx) => {
       if (!(await settleIntent(tx, intent.operationId))) return
       if (isLostServer) await releaseServer(tx, server)
@@ -66,7 +66,7 @@ async function settle(parts: Parts, intent: ChangeIntent): Promise<void> {
 }
 
 /** A write that happened shows on its server, or in the operation that it began. */
-async function happened(
+async function wasApplied(
   { db, store }: Parts,
   { operationId, accountId, resource, audit }: ChangeIntent,
 ): Promise<boolean> {
@@ -87,6 +87,6 @@ async function happened(
   return (
     shown.includes(operationId) ||
     (await store.get(Operation, { namespace, name: operationId })) !== undefined ||
-    (await asked(findOperation(db, accountId, operationId))) !== undefined
+    (await orUnavailable(findOperation(db, accountId, operationId))) !== undefined
   )
 }

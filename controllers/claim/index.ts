@@ -5,7 +5,7 @@ import { listClaimants, releaseServer, type ServerId } from '../../db/server/cla
 import { accountNamespace } from '../../resources/index.ts'
 import { Instance } from '../../resources/instance/index.ts'
 import { Server } from '../../resources/server/stored.ts'
-import { asked } from '../database.ts'
+import { orUnavailable } from '../database.ts'
 import type { Parts } from '../parts.ts'
 
 /** A server is written long before its claims are this old, or never: then its intent was settled. */
@@ -26,16 +26,16 @@ export async function sweepClaims(parts: Parts): Promise<number> {
   const { db, clock, log } = parts
   const before = new Date(clock.now().getTime() - CLAIM_AGE_MILLISECONDS)
   let released = 0
-  for (const claimant of await asked(listClaimants(db, before))) {
-    if (!(await isGone(parts, claimant))) continue
-    await asked(db.transaction().execute((tx) => releaseServer(tx, claimant)))
+  for (const claimant of await orUnavailable(listClaimants(db, before))) {
+    if (!(await isServerGone(parts, claimant))) continue
+    await orUnavailable(db.transaction().execute((tx) => releaseServer(tx, claimant)))
     log.warn('claims of a lost server released', { account_id: claimant.accountId, server_id: claimant.serverId })
     released++
   }
   return released
 }
 
-async function isGone({ caches, store }: Parts, { accountId, serverId }: ServerId): Promise<boolean> {
+async function isServerGone({ caches, store }: Parts, { accountId, serverId }: ServerId): Promise<boolean> {
   const key = { namespace: accountNamespace(accountId), name: serverId }
   if (
     caches.of(Server).get(key) !== undefined ||

@@ -29,16 +29,16 @@ import { type PublicNetwork, type PublicPort, rowsOf } from './topology.ts'
 
 type InstanceObject = KubeObject<InstanceSpec, InstanceStatus>
 
-export interface Seen {
+export interface Observed {
   readonly network: PublicNetwork
   /** The network as it was brought about last by this process; undefined before. */
-  readonly brought: string | undefined
+  readonly appliedDigest: string | undefined
 }
 
 /** The database is looked at again however little has changed: somebody else may have changed it. */
 const LOOK_SECONDS = 300
 
-export function networkReconciler({ caches }: Parts, northbound: Ovsdb): Reconciler<ZoneSpec, ZoneStatus, Seen> {
+export function networkReconciler({ caches }: Parts, northbound: Ovsdb): Reconciler<ZoneSpec, ZoneStatus, Observed> {
   const instances = caches.of(Instance)
   const nodes = caches.of(Node)
   instances.addIndex(ZONE_INDEX, ({ spec }) => [spec.metadata.zone])
@@ -59,7 +59,7 @@ export function networkReconciler({ caches }: Parts, northbound: Ovsdb): Reconci
           instances.by(ZONE_INDEX, name),
           nodes.list().filter((node) => node.spec.zone === name),
         ),
-        brought: last !== undefined && now.getTime() < last.until ? last.digest : undefined,
+        appliedDigest: last !== undefined && now.getTime() < last.until ? last.digest : undefined,
       }
     },
     plan,
@@ -74,12 +74,12 @@ const ZONE_INDEX = 'zone'
 
 export function plan(
   _zone: KubeObject<ZoneSpec, ZoneStatus>,
-  { network, brought }: Seen,
+  { network, appliedDigest }: Observed,
   now: Date,
 ): readonly Action[] {
   const digest = createHash('sha256').update(JSON.stringify(network)).digest('hex')
   const wait: Action = { do: 'wait', seconds: LOOK_SECONDS, for: 'the network to change' }
-  return digest === brought
+  return digest === appliedDigest
     ? [wait]
     : [{ do: 'effect', name: 'converge', input: { network, digest, at: now.toISOString() } }, wait]
 }
@@ -92,13 +92,13 @@ const convergeEffect =
       readonly digest: string
       readonly at: string
     } // the plan above writes it
-    await bring(northbound, network)
+    await applyNetwork(northbound, network)
     note(network.zone, digest, new Date(at))
     return undefined
   }
 
 /** Brings the network about; answers how many operations it took. */
-export async function bring(northbound: Ovsdb, network: PublicNetwork): Promise<number> {
+export async function applyNetwork(northbound: Ovsdb, network: PublicNetwork): Promise<number> {
   return converge(
     northbound,
     network.zone,

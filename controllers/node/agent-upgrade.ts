@@ -5,43 +5,43 @@
 import { isCancelled } from '../../domain/operations.ts'
 import { isClosed } from './cordon.ts'
 import type { Decision } from './decision.ts'
-import { SILENT_SECONDS_MAXIMUM } from './state.ts'
-import type { Work } from './observed.ts'
+import { HEARTBEAT_AGE_SECONDS_MAXIMUM } from './state.ts'
+import type { OperationInput } from './observed.ts'
 
 /** Also one that failed or was cancelled is not begun again by itself. */
-export function upgradeAgent(work: Work): Decision {
-  const decision = upgrade(work)
-  const isLate = work.now.getTime() >= Date.parse(work.operation.deadlineAt)
+export function upgradeAgent(input: OperationInput): Decision {
+  const decision = upgrade(input)
+  const isLate = input.now.getTime() >= Date.parse(input.operation.deadlineAt)
   return decision.outcome === undefined && !isLate
     ? decision
-    : { ...decision, status: { desiredAgentVersion: versionOf(work) } }
+    : { ...decision, status: { desiredAgentVersion: versionOf(input) } }
 }
 
-const forgetWish = { do: 'change', patch: { spec: { desiredAgentVersion: null } } } as const
+const clearDesiredVersion = { do: 'change', patch: { spec: { desiredAgentVersion: null } } } as const
 
-const versionOf = ({ node, operation }: Work): string =>
+const versionOf = ({ node, operation }: OperationInput): string =>
   operation.arguments?.['version'] ?? node.spec.desiredAgentVersion ?? ''
 
 /** Steps in order: cordoned, upgraded. What was cancelled is not wanted any more. */
-function upgrade(work: Work): Decision {
-  const { node, seen, operation } = work
-  const version = versionOf(work)
+function upgrade(input: OperationInput): Decision {
+  const { node, observed, operation } = input
+  const version = versionOf(input)
   if (isCancelled(operation))
     return {
       step: 'upgraded',
       outcome: 'cancelled',
-      ...(node.spec.desiredAgentVersion === version ? { actions: [forgetWish] } : {}),
+      ...(node.spec.desiredAgentVersion === version ? { actions: [clearDesiredVersion] } : {}),
     }
-  if (!isClosed(seen)) return { step: 'cordoned', waitFor: 'placement to leave the node out' }
-  const isAlive = seen.heartbeat !== undefined && seen.heartbeat.silentSeconds < SILENT_SECONDS_MAXIMUM
-  if (isAlive && seen.report?.agentVersion === version) {
+  if (!isClosed(observed)) return { step: 'cordoned', waitFor: 'placement to leave the node out' }
+  const isAlive = observed.heartbeat !== undefined && observed.heartbeat.ageSeconds < HEARTBEAT_AGE_SECONDS_MAXIMUM
+  if (isAlive && observed.report?.agentVersion === version) {
     return {
       step: 'upgraded',
       outcome: 'succeeded',
       events: [{ kind: 'agent_upgraded', message: `The agent is of version ${version}.`, data: { version } }],
     }
   }
-  const before = seen.report?.agentVersion ?? ''
+  const before = observed.report?.agentVersion ?? ''
   return {
     step: 'upgraded',
     waitFor: `the agent of version ${version} to report`,

@@ -4,14 +4,15 @@
 import type { NodeState } from '../../domain/node-rules.ts'
 import type { Action } from '../../kit/reconcile/action.ts'
 import type { NodeStatus } from '../../resources/catalog/stored.ts'
-import type { TurnDecision } from '../operation/decision.ts'
+import type { OperationDecision } from '../operation/decision.ts'
 import { type Health, healthConditions } from '../health.ts'
-import { type Life, lifeOf, listenSeconds, mirrored, reported } from './state.ts'
-import { activeOperation, hasBegun, type Turn } from './observed.ts'
+import { type NodeStateReport, stateOf, heartbeatCheckSeconds, mirrorActions, reportedStatus } from './state.ts'
+import { activeOperation } from '../operation/stanza.ts'
+import { hasBegun, type ReconcileInput } from './observed.ts'
 
-export interface Decision extends TurnDecision {
+export interface Decision extends OperationDecision {
   /** Instead of what its heartbeat and its spec say. */
-  readonly life?: Life
+  readonly state?: NodeStateReport
   readonly status?: Partial<Record<keyof NodeStatus, unknown>>
 }
 
@@ -26,15 +27,15 @@ const HEALTH: Partial<Readonly<Record<NodeState, Health>>> = {
 const ERROR_LENGTH_MAXIMUM = 1_024
 
 /** Ends with the status, the conditions and how long to wait. */
-export function toActions(turn: Turn, decision: Decision): Action[] {
-  const { node, seen } = turn
+export function toActions(input: ReconcileInput, decision: Decision): Action[] {
+  const { node, observed } = input
   const operation = activeOperation(node)
-  const { state, reason, detail } = decision.life ?? lifeOf(node, seen)
+  const { state, reason, detail } = decision.state ?? stateOf(node, observed)
   const { step = 'done', outcome, error, events } = decision
   const isAtWork = operation !== undefined && outcome === undefined
-  const mirror = mirrored(node, seen, state === 'ready')
+  const mirror = mirrorActions(node, observed, state === 'ready')
   const waitSeconds = Math.min(
-    listenSeconds(seen),
+    heartbeatCheckSeconds(observed),
     decision.waitSeconds ?? Number.POSITIVE_INFINITY,
     mirror.length === 0 ? Number.POSITIVE_INFINITY : 1,
   )
@@ -57,8 +58,8 @@ export function toActions(turn: Turn, decision: Decision): Action[] {
     {
       do: 'status',
       status: {
-        ...reported(node, seen, state),
-        ...broughtAbout(turn, decision),
+        ...reportedStatus(node, observed, state),
+        ...appliedSpec(input, decision),
         ...decision.status,
         state,
         stateDetail: detail === '' ? undefined : detail,
@@ -83,7 +84,7 @@ const auditOf = ({
 /** At rest, and once it has joined, what the spec says has been brought about. The end of an operation says only what
  *  that one has brought about: what was
  *  edited meanwhile gets its own. */
-const broughtAbout = ({ node }: Turn, { outcome }: Decision): Decision['status'] => {
+const appliedSpec = ({ node }: ReconcileInput, { outcome }: Decision): Decision['status'] => {
   const kind = activeOperation(node)?.kind
   const isTrue = kind === undefined || (kind === 'node.provision' && outcome !== undefined)
   return isTrue

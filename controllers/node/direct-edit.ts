@@ -3,8 +3,8 @@
  *  and the operators' log are complete whichever door was used. */
 import type { OperationKind } from '../../domain/operations.ts'
 import type { Action } from '../../kit/reconcile/action.ts'
-import { unaskedStanza } from '../operation/stanza.ts'
-import { activeOperation, type NodeObject, type Turn } from './observed.ts'
+import { activeOperation, derivedStanza } from '../operation/stanza.ts'
+import { type NodeObject, type ReconcileInput } from './observed.ts'
 
 export interface NodeEdit {
   readonly kind: OperationKind
@@ -15,7 +15,7 @@ export interface NodeEdit {
 }
 
 /** What an edit asks for; undefined when spec and status agree. What a node is made with is no edit. */
-export function unaskedEdit(node: NodeObject): NodeEdit | undefined {
+export function detectEdit(node: NodeObject): NodeEdit | undefined {
   const { spec, status, metadata } = node
   if (
     metadata.deletionTimestamp !== undefined ||
@@ -34,10 +34,10 @@ export function unaskedEdit(node: NodeObject): NodeEdit | undefined {
 
 /** Puts the operation beside the edit. Its id follows from the generation that was seen, so that trying again is the
  *  same operation. */
-export function adopt({ node, seen, now }: Turn, { kind, spec = {} }: NodeEdit): Action {
-  const operation = unaskedStanza(kind, {
+export function adopt({ node, observed, now }: ReconcileInput, { kind, spec = {} }: NodeEdit): Action {
+  const operation = derivedStanza(kind, {
     seed: `${node.metadata.uid ?? ''}/${node.metadata.generation ?? 0}`,
-    actor: seen.editor,
+    actor: observed.editor,
     now,
   })
   // A merge patch keeps the members of the stanza before: those that this one lacks are taken out.

@@ -5,11 +5,11 @@
  *  failed stays cordoned, with those on it who could not leave. */
 import { isCancelled } from '../../domain/operations.ts'
 import { findHomeless } from '../../domain/evacuation.ts'
-import { activeStanza } from '../operation/stanza.ts'
+import { activeOperation } from '../operation/stanza.ts'
 import { isClosed } from './cordon.ts'
 import type { Decision } from './decision.ts'
-import { order } from './server-operation.ts'
-import { type Guest, hasBegun, type Work } from './observed.ts'
+import { startServerOperation } from './server-operation.ts'
+import { type TenantServer, hasBegun, type OperationInput } from './observed.ts'
 
 const DRAIN_MODES = ['live_only', 'live_then_cold'] as const
 export type DrainMode = (typeof DRAIN_MODES)[number]
@@ -22,31 +22,31 @@ const LOOK_SECONDS = 5
 const NAMED_MAXIMUM = 10
 const HOUR_MILLISECONDS = 3_600_000
 
-interface Wish {
+interface DrainRequest {
   readonly mode: DrainMode
   readonly parallelMaximum: number
   readonly plannedAt: Date
   readonly reason: string
 }
 
-function wishOf({ operation: { arguments: said = {}, requestedAt } }: Work): Wish {
-  const parallel = Number.parseInt(said['max_parallel'] ?? '', 10)
-  const notifyHours = Number(said['notify_hours'] ?? 0)
+function drainRequestOf({ operation: { arguments: args = {}, requestedAt } }: OperationInput): DrainRequest {
+  const parallel = Number.parseInt(args['max_parallel'] ?? '', 10)
+  const notifyHours = Number(args['notify_hours'] ?? 0)
   return {
-    mode: DRAIN_MODES.find((mode) => mode === said['mode']) ?? 'live_only',
+    mode: DRAIN_MODES.find((mode) => mode === args['mode']) ?? 'live_only',
     parallelMaximum: Number.isNaN(parallel)
       ? PARALLEL_MOVES_DEFAULT
       : Math.min(Math.max(parallel, 1), PARALLEL_MOVES_MAXIMUM),
     plannedAt: new Date(Date.parse(requestedAt) + (notifyHours > 0 ? notifyHours * HOUR_MILLISECONDS : 0)),
-    reason: said['reason'] ?? '',
+    reason: args['reason'] ?? '',
   }
 }
 
 /** What is not done at its deadline has failed; moves that are under way come to their own ends. */
-export function drain(work: Work): Decision {
-  const decision = decide(work)
-  if (decision.outcome !== undefined || work.now.getTime() < Date.parse(work.operation.deadlineAt)) return decision
-  return ended(work, {
+export function drain(input: OperationInput): Decision {
+  const decision = decide(input)
+  if (decision.outcome !== undefined || input.now.getTime() < Date.parse(input.operation.deadlineAt)) return decision
+  return finish(input, {
     step: decision.step ?? 'emptied',
     outcome: 'failed',
     error: `It was not done in time: still waiting for ${decision.waitFor ?? 'the platform'}.`,
@@ -54,59 +54,67 @@ export function drain(work: Work): Decision {
 }
 
 /** Guards in order: taken back, not cordoned yet, announced hour not come, no room for all, empty. */
-function decide(work: Work): Decision {
-  const { node, seen, now, operation } = work
-  const wish = wishOf(work)
+function decide(input: OperationInput): Decision {
+  const { node, observed, now, operation } = input
+  const request = drainRequestOf(input)
   if (isCancelled(operation) || !node.spec.isCordoned || node.spec.isInMaintenance !== true)
-    return ended(work, { step: 'emptied', outcome: 'cancelled' })
-  if (!isClosed(seen)) return { step: 'cordoned', waitFor: 'placement to leave the node out' }
+    return finish(input, { step: 'emptied', outcome: 'cancelled' })
+  if (!isClosed(observed)) return { step: 'cordoned', waitFor: 'placement to leave the node out' }
   const status = {
     plannedWork: {
       operationId: operation.id,
-      plannedAt: wish.plannedAt.toISOString(),
-      reason: wish.reason,
-      action: wish.mode === 'live_only' ? 'live' : 'cold',
+      plannedAt: request.plannedAt.toISOString(),
+      reason: request.reason,
+      action: request.mode === 'live_only' ? 'live' : 'cold',
     },
   }
-  if (now < wish.plannedAt)
+  if (now < request.plannedAt)
     return {
       step: 'announced',
       status,
       waitFor: 'the announced hour',
-      waitSeconds: Math.ceil((wish.plannedAt.getTime() - now.getTime()) / 1_000),
+      waitSeconds: Math.ceil((request.plannedAt.getTime() - now.getTime()) / 1_000),
     }
-  const leaving = seen.guests.filter(({ isArriving }) => !isArriving)
-  const homeless = hasBegunToEmpty(work)
+  const leaving = observed.guests.filter(({ isArriving }) => !isArriving)
+  const homeless = hasStartedMoves(input)
     ? []
-    : findHomeless({ node: node.metadata.name, zone: node.spec.zone }, leaving, seen.zoneNodes)
+    : findHomeless({ node: node.metadata.name, zone: node.spec.zone }, leaving, observed.zoneNodes)
   if (homeless.length > 0)
-    return ended(work, { step: 'emptied', outcome: 'failed', error: `The zone has no room for ${listed(homeless)}.` })
-  if (seen.guests.length === 0 && seen.instanceCount === 0)
-    return ended(work, { step: 'emptied', outcome: 'succeeded' }, true)
-  return { status, ...emptying(work, wish, leaving) }
+    return finish(input, {
+      step: 'emptied',
+      outcome: 'failed',
+      error: `The zone has no room for ${joinNames(homeless)}.`,
+    })
+  if (observed.guests.length === 0 && observed.instanceCount === 0)
+    return finish(input, { step: 'emptied', outcome: 'succeeded' }, true)
+  return { status, ...moveServers(input, request, leaving) }
 }
 
 /** Servers may have left: then it is too late to refuse for want of room. */
-const hasBegunToEmpty = ({ node, operation }: Work): boolean =>
+const hasStartedMoves = ({ node, operation }: OperationInput): boolean =>
   hasBegun(node, operation) && node.status?.operation?.step === 'emptied'
 
-function emptying(work: Work, { mode, parallelMaximum }: Wish, leaving: readonly Guest[]): Decision {
-  const { node, operation } = work
-  const moving = leaving.filter((guest) => isMoving(guest)).length
-  const ready = leaving.filter((guest) => canBeAsked(guest, operation.id))
-  const stuck = leaving.filter((guest) => isIdle(guest) && !canBeAsked(guest, operation.id))
-  if (moving === 0 && ready.length === 0 && stuck.length > 0 && stuck.length === leaving.length) {
-    return ended(work, {
+function moveServers(
+  input: OperationInput,
+  { mode, parallelMaximum }: DrainRequest,
+  leaving: readonly TenantServer[],
+): Decision {
+  const { node, operation } = input
+  const migrating = leaving.filter((guest) => isMigrating(guest)).length
+  const ready = leaving.filter((guest) => canStartMove(guest, operation.id))
+  const stuck = leaving.filter((guest) => isIdle(guest) && !canStartMove(guest, operation.id))
+  if (migrating === 0 && ready.length === 0 && stuck.length > 0 && stuck.length === leaving.length) {
+    return finish(input, {
       step: 'emptied',
       outcome: 'failed',
       error:
         'These servers could not leave: ' +
-        `${listed(stuck.map(({ serverId, server }) => `${serverId} (${server?.status?.operation?.error || 'its state does not allow it'})`))}.`,
+        `${joinNames(stuck.map(({ serverId, server }) => `${serverId} (${server?.status?.operation?.error || 'its state does not allow it'})`))}.`,
     })
   }
-  const asked = ready.slice(0, Math.max(0, parallelMaximum - moving))
-  const orders = asked.map((guest) =>
-    order({
+  const starting = ready.slice(0, Math.max(0, parallelMaximum - migrating))
+  const starts = starting.map((guest) =>
+    startServerOperation({
       namespace: guest.namespace,
       serverId: guest.serverId,
       kind: isRunning(guest) ? 'server.migrate' : 'server.move',
@@ -114,16 +122,16 @@ function emptying(work: Work, { mode, parallelMaximum }: Wish, leaving: readonly
       arguments: {
         ...(isRunning(guest) ? { mode: mode === 'live_only' ? 'live' : mode } : {}),
         node_operation_id: operation.id,
-        node_operation_turn: String((moveOf(guest, operation.id)?.turn ?? 0) + 1),
+        node_operation_turn: String((startedMove(guest, operation.id)?.attempt ?? 0) + 1),
       },
     }),
   )
   return {
     step: 'emptied',
-    actions: orders,
+    actions: starts,
     waitFor: `${leaving.length} ${leaving.length === 1 ? 'server' : 'servers'} to leave ${node.metadata.name}`,
     waitSeconds: LOOK_SECONDS,
-    events: asked.map(({ serverId }) => ({
+    events: starting.map(({ serverId }) => ({
       kind: 'server_asked',
       message: `Server ${serverId} is asked to leave.`,
       data: { server_id: serverId },
@@ -131,37 +139,37 @@ function emptying(work: Work, { mode, parallelMaximum }: Wish, leaving: readonly
   }
 }
 
-const isRunning = ({ server }: Guest): boolean => server?.status?.state === 'started'
-const isIdle = ({ server }: Guest): boolean =>
-  server !== undefined && server.metadata.deletionTimestamp === undefined && activeStanza(server) === undefined
-const isMoving = ({ server }: Guest): boolean => {
-  const kind = server === undefined ? undefined : activeStanza(server)?.kind
+const isRunning = ({ server }: TenantServer): boolean => server?.status?.state === 'started'
+const isIdle = ({ server }: TenantServer): boolean =>
+  server !== undefined && server.metadata.deletionTimestamp === undefined && activeOperation(server) === undefined
+const isMigrating = ({ server }: TenantServer): boolean => {
+  const kind = server === undefined ? undefined : activeOperation(server)?.kind
   return kind === 'server.migrate' || kind === 'server.move'
 }
 
 /** The newest move that this draining asked the server for; undefined when another operation came after it. */
-function moveOf({ server }: Guest, operationId: string): { readonly turn: number } | undefined {
-  const said = server?.spec.operation?.arguments
-  return said?.['node_operation_id'] === operationId ? { turn: Number(said['node_operation_turn'] ?? 1) } : undefined
+function startedMove({ server }: TenantServer, operationId: string): { readonly attempt: number } | undefined {
+  const args = server?.spec.operation?.arguments
+  return args?.['node_operation_id'] === operationId ? { attempt: Number(args['node_operation_turn'] ?? 1) } : undefined
 }
 
-const canBeAsked = (guest: Guest, operationId: string): boolean =>
+const canStartMove = (guest: TenantServer, operationId: string): boolean =>
   isIdle(guest) &&
   (guest.server?.status?.state === 'started' || guest.server?.status?.state === 'stopped') &&
-  (moveOf(guest, operationId)?.turn ?? 0) < MOVES_PER_SERVER_MAXIMUM
+  (startedMove(guest, operationId)?.attempt ?? 0) < MOVES_PER_SERVER_MAXIMUM
 
 /** Held empty when it succeeded, as any cordoned node otherwise. */
-const ended = ({ node, seen }: Work, decision: Decision, isEmpty = false): Decision => ({
+const finish = ({ node, observed }: OperationInput, decision: Decision, isEmpty = false): Decision => ({
   ...decision,
   actions: [{ do: 'change', patch: { spec: { isInMaintenance: isEmpty } } }],
   status: {
     isInMaintenance: isEmpty,
     plannedWork: undefined,
-    ...(node.spec.isCordoned && isClosed(seen) ? { isCordoned: true } : {}),
+    ...(node.spec.isCordoned && isClosed(observed) ? { isCordoned: true } : {}),
   },
 })
 
-const listed = (names: readonly string[]): string =>
+const joinNames = (names: readonly string[]): string =>
   names.length <= NAMED_MAXIMUM
     ? names.join(', ')
     : `${names.slice(0, NAMED_MAXIMUM).join(', ')} and ${names.length - NAMED_MAXIMUM} more`

@@ -6,13 +6,13 @@
 import type { NodeFence, NodePower, NodeStorageBlock } from '../../resources/catalog/stored.ts'
 import type { Action, OperationEvent } from '../../kit/reconcile/action.ts'
 import type { Decision } from './decision.ts'
-import { fencedLife, isHeard, type Life } from './state.ts'
-import type { Turn, Work } from './observed.ts'
+import { fencedState, isReachable, type NodeStateReport } from './state.ts'
+import type { ReconcileInput, OperationInput } from './observed.ts'
 
 export type FenceMethod = NodeFence['method']
 
 /** What a rung has come to. */
-type Rung =
+type MethodResult =
   | { readonly is: 'proven'; readonly evidence: string }
   | {
       readonly is: 'climbed'
@@ -37,22 +37,22 @@ const METHODS: Readonly<Record<string, readonly FenceMethod[]>> = {
 }
 
 /** Guards in order: proven before, the node answers after all, the rungs. */
-export function fence(work: Work): Decision {
-  const { node, seen, operation } = work
-  const said = operation.arguments ?? {}
+export function fence(input: OperationInput): Decision {
+  const { node, observed, operation } = input
+  const args = operation.arguments ?? {}
   if (node.status?.fence !== undefined) return { step: 'fenced', outcome: 'succeeded' }
-  if (isHeard(node, seen) && said['force'] !== 'true') return answersAfterAll(work)
+  if (isReachable(node, observed) && args['force'] !== 'true') return nodeAnswers(input)
   const failures: string[] = []
   const events: OperationEvent[] = []
-  for (const method of METHODS[said['method'] ?? 'auto'] ?? []) {
-    const rung = RUNGS[method](work)
+  for (const method of METHODS[args['method'] ?? 'auto'] ?? []) {
+    const rung = METHOD_RESULTS[method](input)
     if (rung.is === 'proven')
       return {
-        ...proven(work, method, rung.evidence),
+        ...proven(input, method, rung.evidence),
         events: [...events, { kind: 'evidence', message: rung.evidence, data: { method } }],
       }
     if (rung.is === 'climbed')
-      return { step: 'proof', life: FENCING, ...rung.decision, events: [...events, ...(rung.events ?? [])] }
+      return { step: 'proof', state: FENCING, ...rung.decision, events: [...events, ...(rung.events ?? [])] }
     failures.push(rung.reason)
     events.push({ kind: 'no_evidence', message: rung.reason, data: { method } })
   }
@@ -65,14 +65,14 @@ export function fence(work: Work): Decision {
   }
 }
 
-const FENCING: Life = {
+const FENCING: NodeStateReport = {
   state: 'fencing',
   reason: 'Fencing',
   detail: 'Proof is being sought that nothing runs on it any more.',
 }
 
 /** Nothing that was asked for is wrong, but there is nothing to do: its servers are where they were. */
-const answersAfterAll = ({ operation }: Work): Decision =>
+const nodeAnswers = ({ operation }: OperationInput): Decision =>
   operation.actor.startsWith('system:')
     ? { step: 'proof', outcome: 'cancelled', events: [{ kind: 'node_answers', message: 'The node answers again.' }] }
     : {
@@ -81,31 +81,36 @@ const answersAfterAll = ({ operation }: Work): Decision =>
         error: 'The node answers. Fence it with force when it must lose its servers all the same.',
       }
 
-function proven({ node, seen, operation, now }: Work, method: FenceMethod, evidence: string): Decision {
+function proven({ node, observed, operation, now }: OperationInput, method: FenceMethod, evidence: string): Decision {
   const fenced: NodeFence = {
     operationId: operation.id,
     at: now.toISOString(),
     method,
     evidence,
-    bootId: seen.report?.bootId ?? node.status?.bootId ?? '',
+    bootId: observed.report?.bootId ?? node.status?.bootId ?? '',
   }
-  return { step: 'fenced', outcome: 'succeeded', life: fencedLife(fenced), status: { fence: fenced, power: undefined } }
+  return {
+    step: 'fenced',
+    outcome: 'succeeded',
+    state: fencedState(fenced),
+    status: { fence: fenced, power: undefined },
+  }
 }
 
-const RUNGS: Readonly<Record<FenceMethod, (work: Work) => Rung>> = {
+const METHOD_RESULTS: Readonly<Record<FenceMethod, (input: OperationInput) => MethodResult>> = {
   power_off: byPower,
   storage_block: byStorage,
   attest: byAttest,
 }
 
 /** Guards in order: no controller, off for good, off once, not to be had, on after all cuts, on. */
-function byPower({ node, now }: Work): Rung {
+function byPower({ node, now }: OperationInput): MethodResult {
   const {
     spec: { bmc },
     status: { power } = {},
   } = node
   if (bmc === undefined) return failed('It has no management controller.')
-  if (power !== undefined && isOffForGood(power))
+  if (power !== undefined && isOffConfirmed(power))
     return {
       is: 'proven',
       evidence: `Its management controller said at ${power.since} and at ${power.readAt} that its power is off.`,
@@ -132,7 +137,7 @@ function byPower({ node, now }: Work): Rung {
 }
 
 /** Two readings that are far enough apart: a host that restarts is off for a moment too. */
-export const isOffForGood = (power: NodePower): boolean =>
+export const isOffConfirmed = (power: NodePower): boolean =>
   power.state === 'off' && Date.parse(power.readAt) - Date.parse(power.since) >= OFF_SECONDS * 1_000
 
 export const readPower = { do: 'effect', name: 'power', input: { ask: 'state' } } as const
@@ -144,7 +149,7 @@ const cutPower = { do: 'effect', name: 'power', input: { ask: 'off' } } as const
  *  acknowledged, not
  *  to be had, asked just now. An acknowledgement for an earlier fencing is none: access may have been given back since.
  */
-function byStorage({ node, operation, now }: Work): Rung {
+function byStorage({ node, operation, now }: OperationInput): MethodResult {
   const {
     spec: { storageAccess },
     status: { storageBlock: known } = {},
@@ -178,18 +183,18 @@ function byStorage({ node, operation, now }: Work): Rung {
     }
   if (known.failures >= STORAGE_TRIES_MAXIMUM)
     return failed(`Its shared storage does not acknowledge that it serves it no more: ${known.detail}`)
-  return { is: 'climbed', decision: { actions: hasJustFailed(known, now) ? [] : [takeAccess], ...waiting } }
+  return { is: 'climbed', decision: { actions: hasJustFailed(known, now) ? [] : [blockAccess], ...waiting } }
 }
 
-const takeAccess = { do: 'effect', name: 'storage', input: { ask: 'take' } } as const
-const giveAccess = { do: 'effect', name: 'storage', input: { ask: 'give' } } as const
+const blockAccess = { do: 'effect', name: 'storage', input: { ask: 'take' } } as const
+const restoreAccess = { do: 'effect', name: 'storage', input: { ask: 'give' } } as const
 
 /** Gives back what was taken, or may have been. Whoever calls knows that nothing of what ran on the node before can
  *  write any more, or that
  *  nothing of it was ever started elsewhere. */
-export function accessGivenBack({ node, now }: Turn): readonly Action[] {
+export function restoreStorageAccess({ node, now }: ReconcileInput): readonly Action[] {
   const { storageBlock } = node.status ?? {}
-  return storageBlock === undefined || hasJustFailed(storageBlock, now) ? [] : [giveAccess]
+  return storageBlock === undefined || hasJustFailed(storageBlock, now) ? [] : [restoreAccess]
 }
 
 /** Storage that was asked in vain a moment ago is not asked again yet. */
@@ -197,9 +202,9 @@ const hasJustFailed = ({ failures, readAt }: NodeStorageBlock, now: Date): boole
   failures > 0 && now.getTime() - Date.parse(readAt) < READ_SECONDS * 1_000
 
 /** Two people say so: the one who asked, and another. Their word does not go before that of the node's own agent. */
-function byAttest({ node, seen, operation }: Work): Rung {
+function byAttest({ node, observed, operation }: OperationInput): MethodResult {
   const { second_approver: second, reason = '' } = operation.arguments ?? {}
-  if (isHeard(node, seen)) return failed('Nobody can attest it of a node that answers.')
+  if (isReachable(node, observed)) return failed('Nobody can attest it of a node that answers.')
   if (second === undefined) return failed('Nobody attests it.')
   return {
     is: 'proven',
@@ -212,4 +217,4 @@ function byAttest({ node, seen, operation }: Work): Rung {
 }
 
 const EVIDENCE_LENGTH_MAXIMUM = 1_024
-const failed = (reason: string): Rung => ({ is: 'failed', reason })
+const failed = (reason: string): MethodResult => ({ is: 'failed', reason })

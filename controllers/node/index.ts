@@ -32,7 +32,7 @@ import { Server } from '../../resources/server/stored.ts'
 import { Storage, type StorageSpec, type StorageStatus } from '../../resources/storage/index.ts'
 import { staffAuditEffect } from '../audit.ts'
 import { cpuPoolOf } from '../catalog/cpu-pool.ts'
-import { asked } from '../database.ts'
+import { orUnavailable } from '../database.ts'
 import {
   type OpenPowerControl,
   type OpenStorageAccess,
@@ -41,38 +41,38 @@ import {
   storageAccessWith,
   storageEffect,
 } from '../fencing/index.ts'
-import { letGo } from '../fencing/agent-finalizer.ts'
+import { removeAgentFinalizer } from '../fencing/agent-finalizer.ts'
 import { requireNewest } from '../newest.ts'
 import type { Parts } from '../parts.ts'
-import { askerOf, editorOf } from '../server/direct-edit.ts'
+import { requesterOf, editorOf } from '../server/direct-edit.ts'
 import { bootStorageName } from '../server/drafts.ts'
 import { isDeleting } from '../server/observed.ts'
-import { unaskedEdit } from './direct-edit.ts'
-import { orderEffect } from './server-operation.ts'
+import { detectEdit } from './direct-edit.ts'
+import { serverOperationEffect } from './server-operation.ts'
 import { plan } from './plan.ts'
-import { type Guest, type Heartbeat, isAtWork, type NodeObject, type Seen } from './observed.ts'
+import { type TenantServer, type Heartbeat, needsServers, type NodeObject, type Observed } from './observed.ts'
 import { OBSERVERS_MAXIMUM } from './unreachable.ts'
 
 const TOKEN_LENGTH = 43
 
 /** How the management controllers of hosts and their shared storage are reached; as their Secrets let in when absent.
  */
-export interface WaysToFence {
+export interface FencingAccess {
   readonly openPower?: OpenPowerControl | undefined
   readonly openStorage?: OpenStorageAccess | undefined
 }
 
 export function nodeReconciler(
   parts: Parts,
-  { openPower = powerControlWith(parts), openStorage = storageAccessWith(parts) }: WaysToFence = {},
-): Reconciler<NodeSpec, NodeStatus, Seen> {
+  { openPower = powerControlWith(parts), openStorage = storageAccessWith(parts) }: FencingAccess = {},
+): Reconciler<NodeSpec, NodeStatus, Observed> {
   const listen = heartbeats(parts.clock)
   const nodes = parts.caches.of(Node)
   const nodesOf = (namespace = '') =>
     [nodeOfNamespace(namespace)].flatMap((name) => (name === undefined ? [] : [{ name }]))
-  const whenAtWork = (name: string | undefined) => {
+  const whenServersMatter = (name: string | undefined) => {
     const node = name === undefined ? undefined : nodes.get({ name })
-    return node !== undefined && isAtWork(node) ? [{ name: node.metadata.name }] : []
+    return node !== undefined && needsServers(node) ? [{ name: node.metadata.name }] : []
   }
   return {
     name: 'node',
@@ -82,9 +82,12 @@ export function nodeReconciler(
       watch(NodeReport, ({ metadata }) => nodesOf(metadata.namespace)),
       watch(Lease, ({ metadata }) => nodesOf(metadata.namespace)),
       watch(Namespace, ({ metadata }) => nodesOf(metadata.name)),
-      watch(Server, ({ status }) => [...whenAtWork(status?.nodeName), ...whenAtWork(status?.migration?.sourceNode)]),
-      watch(Instance, (instance) => whenAtWork(nodeOf(instance))),
-      watch(Volume, (volume) => whenAtWork(nodeOf(volume))),
+      watch(Server, ({ status }) => [
+        ...whenServersMatter(status?.nodeName),
+        ...whenServersMatter(status?.migration?.sourceNode),
+      ]),
+      watch(Instance, (instance) => whenServersMatter(nodeOf(instance))),
+      watch(Volume, (volume) => whenServersMatter(nodeOf(volume))),
       watch(Observation, ({ metadata }) => [{ name: metadata.name }]),
       ...[watch(Plan, () => []), watch(Storage, () => [])],
     ],
@@ -95,7 +98,7 @@ export function nodeReconciler(
       forget: forgetEffect(parts),
       grant: grantEffect(parts),
       audit: staffAuditEffect(parts, 'node'),
-      order: orderEffect(parts),
+      order: serverOperationEffect(parts),
       power: powerEffect(openPower, parts.clock) as Effect,
       storage: storageEffect(openStorage, parts) as Effect, // on nodes only
       vacate: vacateEffect(parts),
@@ -113,25 +116,27 @@ function heartbeats(clock: Clock): (node: string, lease: KubeObject<LeaseSpec> |
     const version = lease.metadata.resourceVersion ?? ''
     const now = clock.monotonicMilliseconds()
     if (heard.get(node)?.version !== version) heard.set(node, { version, at: now })
-    return { renewedAt: lease.spec.renewTime, silentSeconds: (now - (heard.get(node)?.at ?? now)) / 1_000 }
+    return { renewedAt: lease.spec.renewTime, ageSeconds: (now - (heard.get(node)?.at ?? now)) / 1_000 }
   }
 }
 
-async function observe(parts: Parts, listen: ReturnType<typeof heartbeats>, node: NodeObject): Promise<Seen> {
+async function observe(parts: Parts, listen: ReturnType<typeof heartbeats>, node: NodeObject): Promise<Observed> {
   const { caches, store, db } = parts
   const { name } = node.metadata
   const namespace = nodeNamespace(name)
   const hasNamespace = caches.of(Namespace).get({ name: namespace }) !== undefined
-  const isBusy = isAtWork(node)
+  const isBusy = needsServers(node)
   return {
     hasNamespace,
     hasAccess: hasNamespace && (await store.get(Secret, { namespace, name: AGENT_ACCESS_SECRET_NAME })) !== undefined,
     report: caches.of(NodeReport).get({ namespace, name: NODE_REPORT_NAME })?.spec,
     heartbeat: listen(name, caches.of(Lease).get({ namespace, name: HEARTBEAT_LEASE_NAME })),
-    mirror: await asked(findCandidate(db, name)),
-    stuck:
-      node.status?.fence === undefined ? [] : stuckOn(parts, namespace, node.status.fence.method !== 'storage_block'),
-    observers: isSilent(node) ? observersOf(parts, node) : [],
+    mirror: await orUnavailable(findCandidate(db, name)),
+    blockedDeletions:
+      node.status?.fence === undefined
+        ? []
+        : blockedDeletionsOn(parts, namespace, node.status.fence.method !== 'storage_block'),
+    observers: isStateUnreachable(node) ? observersOf(parts, node) : [],
     observations: caches
       .of(Observation)
       .list()
@@ -139,11 +144,11 @@ async function observe(parts: Parts, listen: ReturnType<typeof heartbeats>, node
     editor: await findEditor(parts, node),
     guests: isBusy ? await readGuests(parts, name) : [],
     instanceCount: caches.of(Instance).inNamespace(namespace).length,
-    zoneNodes: isBusy ? await asked(listCandidates(db, node.spec.zone)) : [],
+    zoneNodes: isBusy ? await orUnavailable(listCandidates(db, node.spec.zone)) : [],
   }
 }
 
-const isSilent = ({ status }: NodeObject): boolean => status?.state === 'unreachable'
+const isStateUnreachable = ({ status }: NodeObject): boolean => status?.state === 'unreachable'
 
 /** Nodes of the same zone that are heard, always the same ones while they are. */
 const observersOf = ({ caches }: Parts, { metadata, spec }: NodeObject): readonly string[] =>
@@ -162,11 +167,15 @@ const observersOf = ({ caches }: Parts, { metadata, spec }: NodeObject): readonl
  *  for the Volume of a node that does so instead.
  *  Guests that only lost their shared storage may go on elsewhere; but they may answer at their addresses and write to
  *  disks of the host, which nobody else is given. */
-const stuckOn = ({ caches }: Parts, namespace: string, areGuestsGone: boolean): Seen['stuck'] => [
+const blockedDeletionsOn = (
+  { caches }: Parts,
+  namespace: string,
+  areGuestsGone: boolean,
+): Observed['blockedDeletions'] => [
   ...caches
     .of(Instance)
     .inNamespace(namespace)
-    .filter((instance) => isLeaving(instance) && (areGuestsGone || goesOn(caches, instance)))
+    .filter((instance) => isLeaving(instance) && (areGuestsGone || isServerKept(caches, instance)))
     .map(({ metadata: { name } }) => ({ kind: 'Instance', name }) as const),
   ...caches
     .of(Volume)
@@ -179,7 +188,7 @@ const stuckOn = ({ caches }: Parts, namespace: string, areGuestsGone: boolean): 
     .map(({ metadata: { name } }) => ({ kind: 'Volume', name }) as const),
 ]
 /** Its server stays, and has its addresses. */
-const goesOn = (
+const isServerKept = (
   caches: Parts['caches'],
   {
     spec: {
@@ -209,20 +218,20 @@ const isLeaving = ({ metadata }: KubeObject): boolean => metadata.deletionTimest
 
 /** As admission saw it; without it, what the object itself says. Cached objects have no managedFields. */
 async function findEditor({ store, db }: Parts, node: NodeObject): Promise<string> {
-  const edit = unaskedEdit(node)
+  const edit = detectEdit(node)
   if (edit === undefined) return ''
   const { uid = '', generation = 0 } = node.metadata
-  const requests = await asked(
+  const requests = await orUnavailable(
     listKubernetesRequests(db, uid, { after: node.status?.observedGeneration ?? 0, upTo: generation }),
   )
   return (
-    askerOf(requests, edit.kind) ??
+    requesterOf(requests, edit.kind) ??
     editorOf((await store.get(Node, { name: node.metadata.name }))?.metadata ?? node.metadata, edit.field)
   )
 }
 
-async function readGuests({ caches, db }: Parts, node: string): Promise<readonly Guest[]> {
-  const [tenants, groups] = await asked(Promise.all([listTenants(db, node), listGroupsOn(db, node)]))
+async function readGuests({ caches, db }: Parts, node: string): Promise<readonly TenantServer[]> {
+  const [tenants, groups] = await orUnavailable(Promise.all([listTenants(db, node), listGroupsOn(db, node)]))
   return tenants.map(({ accountId, serverId, isArriving, ...room }) => {
     const namespace = accountNamespace(accountId)
     const server = caches.of(Server).get({ namespace, name: serverId })
@@ -251,14 +260,14 @@ const mirrorEffect =
   ({ store, db }: Parts): Effect =>
   async (input, node) => {
     await requireNewest(store, Node, node)
-    await asked(mirrorNode(db, input as unknown as Omit<Candidate, 'used'>)) // the plan of this folder writes it
+    await orUnavailable(mirrorNode(db, input as unknown as Omit<Candidate, 'used'>)) // the plan of this folder writes it
     return undefined
   }
 
 const forgetEffect =
   ({ db }: Parts): Effect =>
   async (input) => {
-    await asked(forgetNode(db, String(input['node'])))
+    await orUnavailable(forgetNode(db, String(input['node'])))
     return undefined
   }
 
@@ -282,13 +291,13 @@ const grantEffect =
 const vacateEffect =
   ({ store }: Parts): Effect =>
   async (input) => {
-    const { namespace, bootId, stuck } = input as unknown as {
+    const { namespace, bootId, blockedDeletions } = input as unknown as {
       readonly namespace: string
       readonly bootId: string
-      readonly stuck: Seen['stuck']
+      readonly blockedDeletions: Observed['blockedDeletions']
     } // the plan of this folder writes it
     const report = await store.get(NodeReport, { namespace, name: NODE_REPORT_NAME })
     if ((report?.spec.bootId ?? '') !== bootId) return undefined
-    for (const { kind, name } of stuck) await letGo(store, kind, { namespace, name })
+    for (const { kind, name } of blockedDeletions) await removeAgentFinalizer(store, kind, { namespace, name })
     return undefined
   }

@@ -6,12 +6,12 @@ import type { NodeReportSpec, ObservationSpec, ObservationStatus } from '../../r
 import type { NodeSpec, NodeStatus } from '../../resources/catalog/stored.ts'
 import type { ServerSpec, ServerStatus } from '../../resources/server/stored.ts'
 import type { OperationStanza } from '../../resources/shapes.ts'
-import { activeStanza } from '../operation/stanza.ts'
+import { activeOperation } from '../operation/stanza.ts'
 
 export type NodeObject = KubeObject<NodeSpec, NodeStatus>
 export type ObservationObject = KubeObject<ObservationSpec, ObservationStatus>
 
-export interface Seen {
+export interface Observed {
   readonly hasNamespace: boolean
   readonly hasAccess: boolean
   readonly report: NodeReportSpec | undefined
@@ -23,11 +23,11 @@ export interface Seen {
   /** What they were asked, and what they said. */
   readonly observations: readonly ObservationObject[]
   /** What is on its way out of a fenced node's namespace and waits for its agent. */
-  readonly stuck: readonly Stuck[]
+  readonly blockedDeletions: readonly BlockedDeletion[]
   /** Who made the edit that no operation stands for, as an actor. */
   readonly editor: string
   /** Who has room on the node, by account and id; read only while the node is at work (`isAtWork`). */
-  readonly guests: readonly Guest[]
+  readonly guests: readonly TenantServer[]
   /** How many guests its agent is told of, also those that have no room on it any more. */
   readonly instanceCount: number
   /** The nodes of the zone as placement sees them; read only while the node is at work. */
@@ -38,17 +38,17 @@ export interface Heartbeat {
   /** As the agent wrote it; shown to people only. */
   readonly renewedAt: string | undefined
   /** How long no renewal was seen, on this process's own clock. */
-  readonly silentSeconds: number
+  readonly ageSeconds: number
 }
 
 /** An Instance, or a Volume whose data is on the node or stays. */
-export interface Stuck {
+export interface BlockedDeletion {
   readonly kind: 'Instance' | 'Volume'
   readonly name: string
 }
 
 /** A server that has room on the node, or is on its way here. */
-export interface Guest {
+export interface TenantServer {
   readonly accountId: string
   readonly namespace: string
   readonly serverId: string
@@ -65,19 +65,16 @@ export interface Guest {
 }
 
 /** What every rule looks at. */
-export interface Turn {
+export interface ReconcileInput {
   readonly node: NodeObject
-  readonly seen: Seen
+  readonly observed: Observed
   readonly now: Date
 }
 
 /** A turn while an operation is under way. */
-export interface Work extends Turn {
+export interface OperationInput extends ReconcileInput {
   readonly operation: OperationStanza
 }
-
-/** The operation under way; undefined when there is none or it has ended. */
-export const activeOperation = (node: NodeObject): OperationStanza | undefined => activeStanza(node)
 
 /** True once the operation is in the node's status. */
 export const hasBegun = (node: NodeObject, operation: OperationStanza): boolean =>
@@ -87,7 +84,7 @@ export const hasBegun = (node: NodeObject, operation: OperationStanza): boolean 
 export const isCompute = ({ spec }: NodeObject): boolean => spec.roles.includes('compute')
 
 /** Whether what happens to the servers of the node may concern it. */
-export const isAtWork = (node: NodeObject): boolean =>
+export const needsServers = (node: NodeObject): boolean =>
   activeOperation(node) !== undefined ||
   node.status?.fence !== undefined ||
   node.spec.isInMaintenance === true ||

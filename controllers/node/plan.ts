@@ -6,20 +6,20 @@ import type { OperationKind } from '../../domain/operations.ts'
 import { Namespace } from '../../kit/kube/object.ts'
 import type { Action } from '../../kit/reconcile/action.ts'
 import { nodeNamespace } from '../../resources/instance/index.ts'
-import { replacedProgress } from '../operation/stanza.ts'
-import { adopt, unaskedEdit } from './direct-edit.ts'
+import { activeOperation, replacedProgress } from '../operation/stanza.ts'
+import { adopt, detectEdit } from './direct-edit.ts'
 import { upgradeAgent } from './agent-upgrade.ts'
 import { cordon, uncordon } from './cordon.ts'
 import { type Decision, toActions } from './decision.ts'
 import { drain } from './drain.ts'
 import { fence } from './fence.ts'
-import { leave } from './removal.ts'
+import { remove } from './removal.ts'
 import { provision } from './provision.ts'
 import { recovery } from './recovery.ts'
-import { activeOperation, type NodeObject, type Seen, type Turn, type Work } from './observed.ts'
-import { dueFence, silence } from './unreachable.ts'
+import { type NodeObject, type Observed, type ReconcileInput, type OperationInput } from './observed.ts'
+import { dueFence, watchReachability } from './unreachable.ts'
 
-const FLOWS: Partial<Record<OperationKind, (work: Work) => Decision>> = {
+const FLOWS: Partial<Record<OperationKind, (input: OperationInput) => Decision>> = {
   'node.cordon': cordon,
   'node.uncordon': uncordon,
   'node.provision': provision,
@@ -32,34 +32,34 @@ const FLOWS: Partial<Record<OperationKind, (work: Work) => Decision>> = {
 /** The node's plan: pure, synchronous, total. Guards in order: leaving, no namespace, an operation that another one
  *  replaced, a fence that is due, an
  *  edit without an operation, and whatever is under way. */
-export function plan(node: NodeObject, seen: Seen, now: Date): readonly Action[] {
-  const turn: Turn = { node, seen, now }
+export function plan(node: NodeObject, observed: Observed, now: Date): readonly Action[] {
+  const input: ReconcileInput = { node, observed, now }
   const namespace = nodeNamespace(node.metadata.name)
-  if (node.metadata.deletionTimestamp !== undefined) return leave(turn)
-  if (!seen.hasNamespace)
+  if (node.metadata.deletionTimestamp !== undefined) return remove(input)
+  if (!observed.hasNamespace)
     return [{ do: 'ensure', type: Namespace, draft: { metadata: { name: namespace }, spec: undefined } }]
   const replaced = replacedProgress(node)
   if (replaced !== undefined) return [{ do: 'operation', id: replaced.id, step: replaced.step, outcome: 'cancelled' }]
-  const access: readonly Action[] = seen.hasAccess ? [] : [{ do: 'effect', name: 'grant', input: { namespace } }]
-  const due = dueFence(turn)
-  const edit = unaskedEdit(node)
+  const access: readonly Action[] = observed.hasAccess ? [] : [{ do: 'effect', name: 'grant', input: { namespace } }]
+  const due = dueFence(input)
+  const edit = detectEdit(node)
   return [
     ...access,
     ...(due !== undefined
       ? [due]
       : edit !== undefined
-        ? [adopt(turn, edit)]
-        : toActions(turn, beside(decide(turn), standing(turn)))),
+        ? [adopt(input, edit)]
+        : toActions(input, combined(decide(input), independentOfOperation(input)))),
   ]
 }
 
 /** What a node needs whatever is under way on it. */
-function standing(turn: Turn): Decision {
-  if (turn.node.status?.fence !== undefined) return recovery(turn)
-  return activeOperation(turn.node)?.kind === 'node.fence' ? {} : silence(turn)
+function independentOfOperation(input: ReconcileInput): Decision {
+  if (input.node.status?.fence !== undefined) return recovery(input)
+  return activeOperation(input.node)?.kind === 'node.fence' ? {} : watchReachability(input)
 }
 
-const beside = (decision: Decision, other: Decision): Decision => ({
+const combined = (decision: Decision, other: Decision): Decision => ({
   ...decision,
   actions: [...(decision.actions ?? []), ...(other.actions ?? [])],
   status: { ...other.status, ...decision.status },
@@ -69,18 +69,17 @@ const beside = (decision: Decision, other: Decision): Decision => ({
   ),
 })
 
-function decide(turn: Turn): Decision {
-  const operation = activeOperation(turn.node)
+function decide(input: ReconcileInput): Decision {
+  const operation = activeOperation(input.node)
   if (operation === undefined) return {}
   const flow = FLOWS[operation.kind]
-  const work: Work = { ...turn, operation }
   return flow === undefined
     ? { outcome: 'failed', error: `A node knows no operation ${operation.kind}.` }
-    : inTime(work, flow(work))
+    : withinDeadline({ ...input, operation }, flow({ ...input, operation }))
 }
 
 /** What is not done at its deadline has failed. */
-function inTime({ operation, now }: Work, decision: Decision): Decision {
+function withinDeadline({ operation, now }: OperationInput, decision: Decision): Decision {
   if (decision.outcome !== undefined || now.getTime() < Date.parse(operation.deadlineAt)) return decision
   return {
     ...decision,

@@ -1,19 +1,21 @@
 /** A node that joins: it has its namespace and its agent's access, and its agent has reported. */
 import { isCancelled } from '../../domain/operations.ts'
 import type { Decision } from './decision.ts'
-import { SILENT_SECONDS_MAXIMUM } from './state.ts'
-import { isCompute, type Work } from './observed.ts'
+import { HEARTBEAT_AGE_SECONDS_MAXIMUM } from './state.ts'
+import { isCompute, type OperationInput } from './observed.ts'
 
 /** Steps in order: access, reported, placeable. */
-export function provision({ node, seen, operation }: Work): Decision {
+export function provision({ node, observed, operation }: OperationInput): Decision {
   if (isCancelled(operation)) return { step: 'access', outcome: 'cancelled' }
-  if (!seen.hasAccess) return { step: 'access', waitFor: 'the access of its agent' }
+  if (!observed.hasAccess) return { step: 'access', waitFor: 'the access of its agent' }
   const isHeard =
-    seen.report !== undefined && seen.heartbeat !== undefined && seen.heartbeat.silentSeconds < SILENT_SECONDS_MAXIMUM
+    observed.report !== undefined &&
+    observed.heartbeat !== undefined &&
+    observed.heartbeat.ageSeconds < HEARTBEAT_AGE_SECONDS_MAXIMUM
   if (!isHeard) return { step: 'reported', waitFor: 'its agent to report' }
-  if (seen.mirror === undefined && isCompute(node))
+  if (observed.mirror === undefined && isCompute(node))
     return { step: 'placeable', waitFor: 'placement to learn of the node' }
-  const { report } = seen
+  const { report } = observed
   const data = {
     agent_version: report?.agentVersion ?? '',
     hypervisor: report?.hypervisor ?? '',

@@ -6,33 +6,33 @@
 import { Secret } from '../../kit/kube/object.ts'
 import type { Action } from '../../kit/reconcile/action.ts'
 import { AGENT_ACCESS_SECRET_NAME, nodeNamespace } from '../../resources/instance/index.ts'
-import { activeStanza } from '../operation/stanza.ts'
+import { activeOperation } from '../operation/stanza.ts'
 import type { Decision } from './decision.ts'
-import { accessGivenBack } from './fence.ts'
-import { hasReturned, isWelcome } from './state.ts'
-import { order } from './server-operation.ts'
-import type { Guest, NodeObject, Turn } from './observed.ts'
-import { FENCING_ACTOR, withdraw } from './unreachable.ts'
+import { restoreStorageAccess } from './fence.ts'
+import { hasReturned, mayRejoin } from './state.ts'
+import { startServerOperation } from './server-operation.ts'
+import type { TenantServer, NodeObject, ReconcileInput } from './observed.ts'
+import { FENCING_ACTOR, removeObservation } from './unreachable.ts'
 
 /** So many servers of one node are brought elsewhere at once. */
 export const RECOVERIES_MAXIMUM = 4
 /** A recovery that failed, for want of room above all, is tried again. */
-const RECOVER_AGAIN_SECONDS = 60
+const RECOVERY_RETRY_SECONDS = 60
 const LOOK_SECONDS = 5
 
 /** The rule of a fenced node. */
-export function recovery(turn: Turn): Decision {
-  const { node, seen, now } = turn
+export function recovery(input: ReconcileInput): Decision {
+  const { node, observed, now } = input
   const { fence } = node.status ?? {}
   if (fence === undefined) return {}
-  if (isWelcome(node, seen)) return rejoin(node.metadata.name)
-  if (hasReturned(node, seen))
+  if (mayRejoin(node, observed)) return rejoin(node.metadata.name)
+  if (hasReturned(node, observed))
     return {
-      actions: accessGivenBack(turn),
+      actions: restoreStorageAccess(input),
       waitFor: 'its shared storage to serve it again',
       waitSeconds: LOOK_SECONDS,
     }
-  const lost = seen.guests.filter(
+  const lost = observed.guests.filter(
     ({ isArriving, isOnPool, server }) =>
       !isArriving && isOnPool && server !== undefined && server.metadata.deletionTimestamp === undefined,
   )
@@ -44,7 +44,7 @@ export function recovery(turn: Turn): Decision {
     .slice(0, Math.max(0, RECOVERIES_MAXIMUM - underWay))
   const orders = next.map((guest) => recover(guest, node.metadata.name, fence.operationId))
   return {
-    actions: [...seen.observations.map(withdraw), ...vacated(node, seen), ...orders],
+    actions: [...observed.observations.map(removeObservation), ...releaseDeleted(node, observed), ...orders],
     waitFor: 'its servers to live elsewhere',
     waitSeconds: LOOK_SECONDS,
   }
@@ -52,19 +52,22 @@ export function recovery(turn: Turn): Decision {
 
 /** What is deleted on a lost node goes without its agent's word: nothing of it can be there any more. Its disks are,
  *  until it is back. */
-const vacated = ({ metadata, status }: NodeObject, { stuck }: Turn['seen']): readonly Action[] =>
-  stuck.length === 0
+const releaseDeleted = (
+  { metadata, status }: NodeObject,
+  { blockedDeletions }: ReconcileInput['observed'],
+): readonly Action[] =>
+  blockedDeletions.length === 0
     ? []
     : [
         {
           do: 'effect',
           name: 'vacate',
-          input: { namespace: nodeNamespace(metadata.name), bootId: status?.fence?.bootId ?? '', stuck },
+          input: { namespace: nodeNamespace(metadata.name), bootId: status?.fence?.bootId ?? '', blockedDeletions },
         },
       ]
 
-const recover = ({ namespace, serverId }: Guest, lostNode: string, fenceOperationId: string): Action =>
-  order({
+const recover = ({ namespace, serverId }: TenantServer, lostNode: string, fenceOperationId: string): Action =>
+  startServerOperation({
     namespace,
     serverId,
     kind: 'server.recover',
@@ -78,26 +81,26 @@ const rejoin = (node: string): Decision => ({
   status: { fence: undefined, power: undefined },
 })
 
-const isBusy = ({ server }: Guest): boolean => server !== undefined && activeStanza(server) !== undefined
-const isRecovering = ({ server }: Guest): boolean =>
-  server !== undefined && activeStanza(server)?.kind === 'server.recover'
+const isBusy = ({ server }: TenantServer): boolean => server !== undefined && activeOperation(server) !== undefined
+const isRecovering = ({ server }: TenantServer): boolean =>
+  server !== undefined && activeOperation(server)?.kind === 'server.recover'
 
 /** It was running, and its owner wants it to. */
-const isUrgent = ({ server }: Guest): boolean =>
+const isUrgent = ({ server }: TenantServer): boolean =>
   server?.spec.haPolicy === 'restart' && server.spec.desiredPower === 'running'
 
-const byUrgency = (one: Guest, other: Guest): number =>
+const byUrgency = (one: TenantServer, other: TenantServer): number =>
   Number(isUrgent(other)) - Number(isUrgent(one)) ||
   createdAt(one).localeCompare(createdAt(other)) ||
   one.serverId.localeCompare(other.serverId)
-const createdAt = ({ server }: Guest): string => server?.metadata.creationTimestamp ?? ''
+const createdAt = ({ server }: TenantServer): string => server?.metadata.creationTimestamp ?? ''
 
-function hasJustFailed({ server }: Guest, fencedAt: string, now: Date): boolean {
+function hasJustFailed({ server }: TenantServer, fencedAt: string, now: Date): boolean {
   const last = server?.status?.operation
   return (
     last?.kind === 'server.recover' &&
     last.status === 'failed' &&
     last.createdAt >= fencedAt &&
-    now.getTime() - Date.parse(last.finishedAt ?? last.createdAt) < RECOVER_AGAIN_SECONDS * 1_000
+    now.getTime() - Date.parse(last.finishedAt ?? last.createdAt) < RECOVERY_RETRY_SECONDS * 1_000
   )
 }

@@ -6,16 +6,17 @@ import { Namespace } from '../../kit/kube/object.ts'
 import type { Action } from '../../kit/reconcile/action.ts'
 import { nodeNamespace } from '../../resources/instance/index.ts'
 import { healthConditions } from '../health.ts'
-import { accessGivenBack } from './fence.ts'
+import { restoreStorageAccess } from './fence.ts'
 import { hasReturned } from './state.ts'
-import { activeOperation, type Turn } from './observed.ts'
+import { activeOperation } from '../operation/stanza.ts'
+import { type ReconcileInput } from './observed.ts'
 
 const LOOK_SECONDS = 10
 
 /** Guards in order: nothing is on it any more but it lacks access that is its own, nothing is on it, something is. */
-export function leave(turn: Turn): readonly Action[] {
-  const { node, seen } = turn
-  const { mirror } = seen
+export function remove(input: ReconcileInput): readonly Action[] {
+  const { node, observed } = input
+  const { mirror } = observed
   const { name } = node.metadata
   const operation = activeOperation(node)
   const forget: Action = { do: 'effect', name: 'forget', input: { node: name } }
@@ -26,11 +27,12 @@ export function leave(turn: Turn): readonly Action[] {
     operation === undefined
       ? []
       : [{ do: 'operation', id: operation.id, step: node.status?.operation?.step ?? 'done', outcome: 'cancelled' }]
-  const isOwed = node.status?.storageBlock !== undefined && (node.status.fence === undefined || hasReturned(node, seen))
+  const isOwed =
+    node.status?.storageBlock !== undefined && (node.status.fence === undefined || hasReturned(node, observed))
   if (isEmpty && isOwed) {
     const detail =
       `Its shared storage is to serve it again before it goes. ${node.status?.storageBlock?.detail ?? ''}`.trim()
-    return [...cancel, ...accessGivenBack(turn), ...waiting(detail, 'its shared storage')]
+    return [...cancel, ...restoreStorageAccess(input), ...waiting(detail, 'its shared storage')]
   }
   if (isEmpty) {
     return [

@@ -8,10 +8,10 @@ import { isConflict } from '../../kit/kube/store.ts'
 import type { Action } from '../../kit/reconcile/action.ts'
 import type { Effect } from '../../kit/reconcile/reconciler.ts'
 import { Server } from '../../resources/server/stored.ts'
-import { activeStanza, unaskedStanza } from '../operation/stanza.ts'
+import { activeOperation, derivedStanza } from '../operation/stanza.ts'
 import type { Parts } from '../parts.ts'
 
-export interface Order {
+export interface ServerOperation {
   readonly namespace: string
   readonly serverId: string
   readonly kind: OperationKind
@@ -23,20 +23,28 @@ export interface Order {
 }
 
 /** Has it done to the server in the next turn. */
-export const order = (input: Order): Action => ({ do: 'effect', name: 'order', input: { ...input } })
+export const startServerOperation = (input: ServerOperation): Action => ({
+  do: 'effect',
+  name: 'order',
+  input: { ...input },
+})
 
 /** Free when the server is busy, leaving or gone, and when somebody else has changed it. */
-export const orderEffect =
+export const serverOperationEffect =
   ({ store, caches, clock }: Pick<Parts, 'store' | 'caches' | 'clock'>): Effect =>
   async (input) => {
     // plans of this folder write nothing else
-    const { namespace, serverId, kind, actor, arguments: args, spec = {} } = input as unknown as Order
+    const { namespace, serverId, kind, actor, arguments: args, spec = {} } = input as unknown as ServerOperation
     const key = { namespace, name: serverId }
     const server = await store.get(Server, key)
-    if (server === undefined || server.metadata.deletionTimestamp !== undefined || activeStanza(server) !== undefined)
+    if (
+      server === undefined ||
+      server.metadata.deletionTimestamp !== undefined ||
+      activeOperation(server) !== undefined
+    )
       return undefined
     const { uid = '', generation = 0, resourceVersion } = server.metadata
-    const stanza = unaskedStanza(kind, {
+    const stanza = derivedStanza(kind, {
       seed: `${uid}/${generation}`,
       actor,
       now: clock.now(),

@@ -4,64 +4,65 @@ import type { NodeState } from '../../domain/node-rules.ts'
 import { offeredRoom } from '../../domain/placement.ts'
 import type { Action } from '../../kit/reconcile/action.ts'
 import type { NodeFence, NodeStatus } from '../../resources/catalog/stored.ts'
-import { activeOperation, isCompute, type NodeObject, type Seen } from './observed.ts'
+import { activeOperation } from '../operation/stanza.ts'
+import { isCompute, type NodeObject, type Observed } from './observed.ts'
 
 const HEARTBEAT_SECONDS = 5
 /** Three missed heartbeats. */
-export const SILENT_SECONDS_MAXIMUM = 15
+export const HEARTBEAT_AGE_SECONDS_MAXIMUM = 15
 /** A node whose agent was never heard is looked at more often, so that it takes servers soon after it came. */
-const UNHEARD_SECONDS = 1
+const FIRST_HEARTBEAT_CHECK_SECONDS = 1
 
-export interface Life {
+export interface NodeStateReport {
   readonly state: NodeState
   readonly reason: string
   readonly detail: string
 }
 
-const SILENT_STATES: readonly (NodeState | undefined)[] = ['unreachable', 'fencing', 'fenced']
+const UNREACHABLE_STATES: readonly (NodeState | undefined)[] = ['unreachable', 'fencing', 'fenced']
 
 /** The agent renews its heartbeat. Silence is counted from when this process began to look: until it has heard the
  *  agent, what was known
  *  before stands. */
-export const isHeard = ({ status }: NodeObject, { heartbeat, report }: Seen): boolean =>
+export const isReachable = ({ status }: NodeObject, { heartbeat, report }: Observed): boolean =>
   heartbeat !== undefined &&
   report !== undefined &&
-  heartbeat.silentSeconds < SILENT_SECONDS_MAXIMUM &&
-  !(SILENT_STATES.includes(status?.state) && heartbeat.renewedAt === status?.lastSeenAt)
+  heartbeat.ageSeconds < HEARTBEAT_AGE_SECONDS_MAXIMUM &&
+  !(UNREACHABLE_STATES.includes(status?.state) && heartbeat.renewedAt === status?.lastSeenAt)
 
 /** A fenced node has come back: with another boot than the one that was proven to have ended, and without a guest. */
-export const hasReturned = (node: NodeObject, seen: Seen): boolean =>
+export const hasReturned = (node: NodeObject, observed: Observed): boolean =>
   node.status?.fence !== undefined &&
-  isHeard(node, seen) &&
-  seen.report?.bootId !== node.status.fence.bootId &&
-  seen.report?.guestCount === 0
+  isReachable(node, observed) &&
+  observed.report?.bootId !== node.status.fence.bootId &&
+  observed.report?.guestCount === 0
 
 /** It joins again: it has returned, and shared storage serves it as before. */
-export const isWelcome = (node: NodeObject, seen: Seen): boolean =>
-  hasReturned(node, seen) && node.status?.storageBlock === undefined
+export const mayRejoin = (node: NodeObject, observed: Observed): boolean =>
+  hasReturned(node, observed) && node.status?.storageBlock === undefined
 
 /** How a node whose end is proven looks to people. */
-export const fencedLife = ({ evidence }: NodeFence): Life => ({
+export const fencedState = ({ evidence }: NodeFence): NodeStateReport => ({
   state: 'fenced',
   reason: 'Fenced',
   detail: `${evidence} It joins again when it has come back with another boot and without guests.`,
 })
 
 /** Guards in order: fenced, never heard, silent, at work, held empty, cordoned. */
-export function lifeOf(node: NodeObject, seen: Seen): Life {
+export function stateOf(node: NodeObject, observed: Observed): NodeStateReport {
   const { status } = node
-  const { heartbeat, report } = seen
+  const { heartbeat, report } = observed
   if (status?.fence !== undefined) {
-    if (isWelcome(node, seen))
+    if (mayRejoin(node, observed))
       return { state: 'provisioning', reason: 'Returned', detail: 'It has come back, and joins again.' }
-    return hasReturned(node, seen)
+    return hasReturned(node, observed)
       ? {
           state: 'fenced',
           reason: 'Blocked',
           detail:
             `It has come back, and waits for its shared storage to serve it again. ${status.storageBlock?.detail ?? ''}`.trim(),
         }
-      : fencedLife(status.fence)
+      : fencedState(status.fence)
   }
   const wasAlive = status?.state !== undefined && status.state !== 'provisioning'
   if (heartbeat === undefined || report === undefined) {
@@ -69,18 +70,22 @@ export function lifeOf(node: NodeObject, seen: Seen): Life {
       ? { state: 'unreachable', reason: 'Silent', detail: 'The agent has withdrawn its report.' }
       : { state: 'provisioning', reason: 'NoAgent', detail: 'The agent has not reported yet.' }
   }
-  if (heartbeat.silentSeconds >= SILENT_SECONDS_MAXIMUM)
-    return { state: 'unreachable', reason: 'Silent', detail: `No heartbeat for ${SILENT_SECONDS_MAXIMUM} seconds.` }
-  if (!isHeard(node, seen))
+  if (heartbeat.ageSeconds >= HEARTBEAT_AGE_SECONDS_MAXIMUM)
+    return {
+      state: 'unreachable',
+      reason: 'Silent',
+      detail: `No heartbeat for ${HEARTBEAT_AGE_SECONDS_MAXIMUM} seconds.`,
+    }
+  if (!isReachable(node, observed))
     return {
       state: 'unreachable',
       reason: 'Silent',
       detail: status?.state === 'unreachable' ? (status.stateDetail ?? '') : '',
     }
-  return livelyLifeOf(node)
+  return reachableState(node)
 }
 
-function livelyLifeOf(node: NodeObject): Life {
+function reachableState(node: NodeObject): NodeStateReport {
   const { spec, status } = node
   const kind = activeOperation(node)?.kind
   if (kind === 'node.drain' || kind === 'node.maintenance')
@@ -96,9 +101,9 @@ function livelyLifeOf(node: NodeObject): Life {
 
 /** What the agent says of its host. The time of the last heartbeat is written when the node falls silent, never while
  *  it is well. */
-export function reported(
+export function reportedStatus(
   { status }: NodeObject,
-  { report, heartbeat }: Seen,
+  { report, heartbeat }: Observed,
   state: NodeState,
 ): Partial<Record<keyof NodeStatus, unknown>> {
   return {
@@ -113,14 +118,18 @@ export function reported(
           bootId: report.bootId,
           endpoint: report.endpoint,
         }),
-    lastSeenAt: SILENT_STATES.includes(state) ? (heartbeat?.renewedAt ?? status?.lastSeenAt) : undefined,
+    lastSeenAt: UNREACHABLE_STATES.includes(state) ? (heartbeat?.renewedAt ?? status?.lastSeenAt) : undefined,
   }
 }
 
 /** The mirror is made when the agent is first heard, so that a node takes servers as soon as placement knows it, and
  *  follows from then on; a node that
  *  is not for servers any more keeps those it has. */
-export function mirrored(node: NodeObject, { report, heartbeat, mirror }: Seen, isReady: boolean): readonly Action[] {
+export function mirrorActions(
+  node: NodeObject,
+  { report, heartbeat, mirror }: Observed,
+  isReady: boolean,
+): readonly Action[] {
   if (mirror === undefined && (report === undefined || heartbeat === undefined || !isCompute(node))) return []
   const { spec, metadata } = node
   const wanted = {
@@ -144,7 +153,7 @@ export function mirrored(node: NodeObject, { report, heartbeat, mirror }: Seen, 
 }
 
 /** When the node must be looked at again to hear its heartbeat, or that there is none. */
-export const listenSeconds = ({ heartbeat }: Seen): number =>
+export const heartbeatCheckSeconds = ({ heartbeat }: Observed): number =>
   heartbeat === undefined
-    ? UNHEARD_SECONDS
-    : Math.max(1, Math.min(HEARTBEAT_SECONDS, SILENT_SECONDS_MAXIMUM - heartbeat.silentSeconds))
+    ? FIRST_HEARTBEAT_CHECK_SECONDS
+    : Math.max(1, Math.min(HEARTBEAT_SECONDS, HEARTBEAT_AGE_SECONDS_MAXIMUM - heartbeat.ageSeconds))

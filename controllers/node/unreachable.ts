@@ -7,44 +7,44 @@ import { replacing } from '../../kit/kube/merge-patch.ts'
 import type { Action } from '../../kit/reconcile/action.ts'
 import { nodeNamespace, Observation } from '../../resources/instance/index.ts'
 import { isFenceCapable } from '../../resources/catalog/stored.ts'
-import { unaskedStanza } from '../operation/stanza.ts'
+import { activeOperation, derivedStanza } from '../operation/stanza.ts'
 import type { Decision } from './decision.ts'
-import { accessGivenBack, isOffForGood, OFF_SECONDS, readPower } from './fence.ts'
-import { isHeard } from './state.ts'
-import { activeOperation, type ObservationObject, type Turn } from './observed.ts'
+import { restoreStorageAccess, isOffConfirmed, OFF_SECONDS, readPower } from './fence.ts'
+import { isReachable } from './state.ts'
+import { type ObservationObject, type ReconcileInput } from './observed.ts'
 
 /** Fewer cannot tell a dead host from a broken line of their own. */
 const OBSERVERS_MINIMUM = 2
 /** So many are asked, of however large a zone. */
 export const OBSERVERS_MAXIMUM = 5
-const ASK_AGAIN_SECONDS = 10
+const OBSERVATION_INTERVAL_SECONDS = 10
 /** After a fencing without proof the next begins no earlier. */
-const FENCE_AGAIN_SECONDS = 60
+const FENCE_RETRY_SECONDS = 60
 export const FENCING_ACTOR = 'system:fencing'
 
 /** The rule of a node that is not fenced: asks while it is silent, and takes the questions back when it is heard again,
  *  with what a fencing
  *  without proof may have taken of it. */
-export function silence(turn: Turn): Decision {
-  const { node, seen } = turn
-  if (isHeard(node, seen))
+export function watchReachability(input: ReconcileInput): Decision {
+  const { node, observed } = input
+  if (isReachable(node, observed))
     return {
-      actions: [...seen.observations.map(withdraw), ...accessGivenBack(turn)],
+      actions: [...observed.observations.map(removeObservation), ...restoreStorageAccess(input)],
       ...(node.status?.power === undefined ? {} : { status: { power: undefined } }),
     }
   if (node.status?.state !== 'unreachable') return {}
-  return { actions: [...askObservers(turn), ...askPower(turn)], waitSeconds: OFF_SECONDS }
+  return { actions: [...requestObservations(input), ...readPowerWhenDue(input)], waitSeconds: OFF_SECONDS }
 }
 
 /** The operation that the platform itself asks for; undefined while there is no cause or no way. It takes the place of
  *  whatever else was
  *  under way on the node, which cannot come to its end. */
-export function dueFence(turn: Turn): Action | undefined {
-  const { node, seen, now } = turn
+export function dueFence(input: ReconcileInput): Action | undefined {
+  const { node, observed, now } = input
   const { status, spec, metadata } = node
   const active = activeOperation(node)
   if (
-    isHeard(node, seen) ||
+    isReachable(node, observed) ||
     status?.state !== 'unreachable' ||
     status.fence !== undefined ||
     active?.kind === 'node.fence' ||
@@ -55,17 +55,17 @@ export function dueFence(turn: Turn): Action | undefined {
   if (
     last?.kind === 'node.fence' &&
     last.finishedAt !== undefined &&
-    now.getTime() - Date.parse(last.finishedAt) < FENCE_AGAIN_SECONDS * 1_000
+    now.getTime() - Date.parse(last.finishedAt) < FENCE_RETRY_SECONDS * 1_000
   )
     return undefined
   const reason =
-    status.power !== undefined && isOffForGood(status.power)
+    status.power !== undefined && isOffConfirmed(status.power)
       ? 'Its power is off.'
-      : isFenceCapable(spec) && isUnheardByAll(turn)
+      : isFenceCapable(spec) && isUnreachableForAll(input)
         ? 'No other node hears it.'
         : undefined
   if (reason === undefined) return undefined
-  const stanza = unaskedStanza('node.fence', {
+  const stanza = derivedStanza('node.fence', {
     seed: `${metadata.uid ?? ''}/${metadata.generation ?? 0}/${last?.id ?? ''}`,
     actor: FENCING_ACTOR,
     now,
@@ -81,33 +81,36 @@ export function dueFence(turn: Turn): Action | undefined {
 }
 
 /** More than half of those that were asked, and nobody says otherwise. */
-function isUnheardByAll({ seen, now }: Turn): boolean {
-  const answers = seen.observations
+function isUnreachableForAll({ observed, now }: ReconcileInput): boolean {
+  const answers = observed.observations
     .filter((observation) => isRecent(observation, now))
     .map(({ status }) => status?.answer)
   return (
     answers.length >= OBSERVERS_MINIMUM &&
     answers.every((answer) => answer === 'nothing') &&
-    answers.length * 2 > seen.observations.length
+    answers.length * 2 > observed.observations.length
   )
 }
 
 const isAnswered = ({ spec, status }: ObservationObject): boolean => status?.askedAt === spec.askedAt
 const isRecent = (observation: ObservationObject, now: Date): boolean =>
-  isAnswered(observation) && now.getTime() - Date.parse(observation.spec.askedAt) < 2 * ASK_AGAIN_SECONDS * 1_000
+  isAnswered(observation) &&
+  now.getTime() - Date.parse(observation.spec.askedAt) < 2 * OBSERVATION_INTERVAL_SECONDS * 1_000
 
-function askObservers({ node, seen, now }: Turn): readonly Action[] {
+function requestObservations({ node, observed, now }: ReconcileInput): readonly Action[] {
   const endpoint = node.status?.endpoint
-  if (endpoint === undefined || seen.observers.length < OBSERVERS_MINIMUM) return seen.observations.map(withdraw)
-  const stale = seen.observations.filter(
-    ({ metadata }) => !seen.observers.some((observer) => nodeNamespace(observer) === metadata.namespace),
+  if (endpoint === undefined || observed.observers.length < OBSERVERS_MINIMUM)
+    return observed.observations.map(removeObservation)
+  const stale = observed.observations.filter(
+    ({ metadata }) => !observed.observers.some((observer) => nodeNamespace(observer) === metadata.namespace),
   )
   return [
-    ...stale.map(withdraw),
-    ...seen.observers.flatMap((observer): readonly Action[] => {
+    ...stale.map(removeObservation),
+    ...observed.observers.flatMap((observer): readonly Action[] => {
       const namespace = nodeNamespace(observer)
-      const known = seen.observations.find(({ metadata }) => metadata.namespace === namespace)
-      if (known !== undefined && now.getTime() - Date.parse(known.spec.askedAt) < ASK_AGAIN_SECONDS * 1_000) return []
+      const known = observed.observations.find(({ metadata }) => metadata.namespace === namespace)
+      if (known !== undefined && now.getTime() - Date.parse(known.spec.askedAt) < OBSERVATION_INTERVAL_SECONDS * 1_000)
+        return []
       return [
         {
           do: 'ensure',
@@ -119,14 +122,14 @@ function askObservers({ node, seen, now }: Turn): readonly Action[] {
   ]
 }
 
-export const withdraw = ({ metadata: { namespace = '', name } }: ObservationObject): Action => ({
+export const removeObservation = ({ metadata: { namespace = '', name } }: ObservationObject): Action => ({
   do: 'remove',
   type: Observation,
   key: { namespace, name },
 })
 
 /** Looking harms nobody: a host without power is found so even where nobody could observe it. */
-function askPower({ node, now }: Turn): readonly Action[] {
+function readPowerWhenDue({ node, now }: ReconcileInput): readonly Action[] {
   const { power } = node.status ?? {}
   const isDue = power === undefined || now.getTime() - Date.parse(power.readAt) >= OFF_SECONDS * 1_000
   return node.spec.bmc !== undefined && isDue ? [readPower] : []

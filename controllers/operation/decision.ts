@@ -2,7 +2,7 @@
  *  what is waited for. */
 import type { Action, OperationEvent, OperationOutcome } from '../../kit/reconcile/action.ts'
 
-export interface TurnDecision {
+export interface OperationDecision {
   readonly actions?: readonly Action[]
   /** Of the operation under way: the first condition that does not hold. */
   readonly step?: string

@@ -47,7 +47,7 @@ export function advance(before: OperationProgress, action: OperationAction, now:
 export function eventsAfter(
   record: Pick<OperationState, 'status' | 'step' | 'events'> | undefined,
   progress: OperationProgress,
-  told: OperationAction['events'],
+  added: OperationAction['events'],
   now: Date,
   target?: Readonly<Record<string, string>>,
 ): readonly OperationEvent[] {
@@ -66,7 +66,7 @@ export function eventsAfter(
             data: { step: progress.step, step_index: progress.stepIndex },
           },
         ]),
-    ...(told ?? []),
+    ...(added ?? []),
     ...(isFinal(progress.status) ? [{ kind: progress.status, message: endOf(progress) }] : []),
   ].filter(
     (event) =>

@@ -12,7 +12,7 @@ import { PublicPool } from '../../resources/public-pool/index.ts'
 import { Server } from '../../resources/server/stored.ts'
 import type { OperationProgress } from '../../resources/shapes.ts'
 import type { KubeObject, ResourceType } from '../../kit/kube/object.ts'
-import { asked } from '../database.ts'
+import { orUnavailable } from '../database.ts'
 import type { Parts } from '../parts.ts'
 import { advance, eventsAfter, eventsOf } from './progress.ts'
 import { endedState, finished, type OperationObject, operationsNamespaceOf, targetTypeOf } from './record.ts'
@@ -31,14 +31,14 @@ const operationsOf = (target: KubeObject<Operable['spec'], Operable['status']>) 
   )
 }
 
-export interface Seen {
+export interface Observed {
   /** Read only when it decides something. */
   readonly history: FinishedOperation | undefined
   /** What the target says of this operation; `gone` when it is another's or does not exist. */
   readonly target: 'busy' | 'free' | 'gone'
 }
 
-export function operationReconciler(parts: Parts): Reconciler<OperationSpec, OperationState, Seen> {
+export function operationReconciler(parts: Parts): Reconciler<OperationSpec, OperationState, Observed> {
   return {
     name: 'operation',
     type: Operation,
@@ -50,7 +50,7 @@ export function operationReconciler(parts: Parts): Reconciler<OperationSpec, Ope
 }
 
 /** Guards in order: ended and old, ended, over but not shown, target gone. */
-export function plan(operation: OperationObject, seen: Seen, now: Date): readonly Action[] {
+export function plan(operation: OperationObject, observed: Observed, now: Date): readonly Action[] {
   const {
     status,
     metadata: { namespace = '', name },
@@ -59,20 +59,20 @@ export function plan(operation: OperationObject, seen: Seen, now: Date): readonl
     const remaining = keptMilliseconds(status, now)
     if (remaining > 0) return [{ do: 'wait', seconds: Math.ceil(remaining / 1_000), for: 'the record to be old' }]
     return [
-      ...(seen.history === undefined ? [{ do: 'effect', name: 'keep', input: {} } as const] : []),
+      ...(observed.history === undefined ? [{ do: 'effect', name: 'keep', input: {} } as const] : []),
       { do: 'remove', type: Operation, key: { namespace, name } },
     ]
   }
-  if (seen.target === 'busy') return []
-  if (seen.history !== undefined) return [{ do: 'status', status: { ...endedState(seen.history) } }]
-  return seen.target === 'gone' ? [{ do: 'effect', name: 'abandon', input: {} }] : []
+  if (observed.target === 'busy') return []
+  if (observed.history !== undefined) return [{ do: 'status', status: { ...endedState(observed.history) } }]
+  return observed.target === 'gone' ? [{ do: 'effect', name: 'abandon', input: {} }] : []
 }
 
 /** How much longer the object of an operation that has ended is kept. */
 const keptMilliseconds = ({ finishedAt = '' }: OperationState, now: Date): number =>
   Date.parse(finishedAt) + ENDED_KEPT_MILLISECONDS - now.getTime()
 
-async function observe(parts: Parts, operation: OperationObject, now: Date): Promise<Seen> {
+async function observe(parts: Parts, operation: OperationObject, now: Date): Promise<Observed> {
   const {
     metadata: { namespace = '', name },
     status,
@@ -84,7 +84,7 @@ async function observe(parts: Parts, operation: OperationObject, now: Date): Pro
   return {
     target,
     history: isHistoryWanted
-      ? await asked(findOperation(parts.db, accountOfNamespace(namespace) ?? null, name))
+      ? await orUnavailable(findOperation(parts.db, accountOfNamespace(namespace) ?? null, name))
       : undefined,
   }
 }
@@ -92,7 +92,7 @@ async function observe(parts: Parts, operation: OperationObject, now: Date): Pro
 async function targetOf(
   { caches, store }: Parts,
   { metadata: { namespace = '', name }, spec }: OperationObject,
-): Promise<Seen['target']> {
+): Promise<Observed['target']> {
   const type = TARGETS.find(({ kind }) => targetTypeOf(kind) === spec.target.type)
   if (type === undefined) return 'gone'
   const key = type.scope === 'Cluster' ? { name: spec.target.id } : { namespace, name: spec.target.id }
@@ -101,7 +101,7 @@ async function targetOf(
   return stand === 'gone' ? standOf(await store.get(type, key), name) : stand
 }
 
-function standOf(target: KubeObject<Operable['spec'], Operable['status']> | undefined, id: string): Seen['target'] {
+function standOf(target: KubeObject<Operable['spec'], Operable['status']> | undefined, id: string): Observed['target'] {
   const progress = target?.status?.operation
   if (progress?.id === id) return isFinal(progress.status) ? 'free' : 'busy'
   return target?.spec.operation?.id === id ? 'busy' : 'gone'
@@ -115,7 +115,7 @@ const abandonEffect =
     const before = progressOf(operation)
     const progress = advance(before, { do: 'operation', id: before.id, step: before.step, outcome: 'cancelled' }, now)
     const ended = finished(operation, progress, eventsAfter(operation.status, progress, [], now), now)
-    await asked(recordOperation(db, accountOfNamespace(operation.metadata.namespace ?? '') ?? null, ended))
+    await orUnavailable(recordOperation(db, accountOfNamespace(operation.metadata.namespace ?? '') ?? null, ended))
     return { status: { ...endedState(ended) } }
   }
 
@@ -124,7 +124,7 @@ const keepEffect =
   ({ db, clock }: Parts): Effect<OperationSpec, OperationState> =>
   async (_input, operation) => {
     const ended = finished(operation, progressOf(operation), eventsOf(operation.status), clock.now())
-    await asked(recordOperation(db, accountOfNamespace(operation.metadata.namespace ?? '') ?? null, ended))
+    await orUnavailable(recordOperation(db, accountOfNamespace(operation.metadata.namespace ?? '') ?? null, ended))
     return undefined
   }
 

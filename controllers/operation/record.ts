@@ -19,7 +19,7 @@ import {
   unnamedTarget,
 } from '../../resources/operation/index.ts'
 import type { OperationProgress, OperationStanza } from '../../resources/shapes.ts'
-import { asked } from '../database.ts'
+import { orUnavailable } from '../database.ts'
 import type { Parts } from '../parts.ts'
 import { advance, eventsAfter, pendingProgress } from './progress.ts'
 
@@ -39,13 +39,14 @@ export function operationRecords(parts: Pick<Parts, 'store' | 'caches' | 'db'>):
       const target = root as unknown as Target // roots with operations have these fields
       const before = progressBefore(target, action.id)
       const accountId = accountOfNamespace(namespace) ?? null
-      const ended = action.outcome === undefined ? undefined : await asked(findOperation(db, accountId, action.id))
+      const ended =
+        action.outcome === undefined ? undefined : await orUnavailable(findOperation(db, accountId, action.id))
       if (ended !== undefined) return mirrorOf(ended)
       const object = await recordOf(parts, root, before, target.spec.operation)
-      const progress = advance(furthest(before, object.status), action, now)
+      const progress = advance(newerProgress(before, object.status), action, now)
       const events = eventsAfter(object.status, progress, action.events, now, unnamedTarget(object.spec.target))
       if (isFinal(progress.status)) {
-        await asked(recordOperation(db, accountId, finished(object, progress, events, now)))
+        await orUnavailable(recordOperation(db, accountId, finished(object, progress, events, now)))
       } else if (
         object.metadata.uid !== undefined &&
         !isDeepStrictEqual({ ...object.status, ...stateOf(progress, events) }, object.status)
@@ -61,7 +62,7 @@ export function operationRecords(parts: Pick<Parts, 'store' | 'caches' | 'db'>):
 }
 
 /** The record is written before the mirror, and may be ahead of it. */
-const furthest = (mirror: OperationProgress, record: OperationState | undefined): OperationProgress =>
+const newerProgress = (mirror: OperationProgress, record: OperationState | undefined): OperationProgress =>
   record?.status !== 'running'
     ? mirror
     : {

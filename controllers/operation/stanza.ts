@@ -11,7 +11,7 @@ export interface Operable {
 }
 
 /** The operation under way; undefined when there is none or it has ended. */
-export function activeStanza({ spec, status }: Operable): OperationStanza | undefined {
+export function activeOperation({ spec, status }: Operable): OperationStanza | undefined {
   const stanza = spec.operation
   const progress = status?.operation
   if (stanza === undefined) return undefined
@@ -27,7 +27,7 @@ export function replacedProgress({ spec, status }: Operable): OperationProgress 
 /** A stanza that no request asked for: its own id is its request id, which tells its reconciler to write the audit
  *  entry. `seed` says
  *  what makes it one of a kind; trying again with the same seed is the same operation. */
-export function unaskedStanza(
+export function derivedStanza(
   kind: OperationKind,
   {
     seed,
@@ -48,7 +48,7 @@ export function unaskedStanza(
 }
 
 /** An operation that no request asked for carries its own id as request id. */
-export const isUnasked = (operation: OperationStanza): boolean => operation.requestId === operation.id
+export const hasNoRequest = (operation: OperationStanza): boolean => operation.requestId === operation.id
 
 /** A version 8 UUID (RFC 9562) made from a text. */
 export function derivedId(text: string): string {

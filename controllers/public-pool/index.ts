@@ -13,15 +13,15 @@ import { type Effect, type Reconciler } from '../../kit/reconcile/reconciler.ts'
 import { PUBLIC_POOL_FINALIZER } from '../../resources/labels.ts'
 import { PublicPool, type PublicPoolSpec, type PublicPoolStatus } from '../../resources/public-pool/index.ts'
 import { staffAuditEffect } from '../audit.ts'
-import { asked } from '../database.ts'
+import { orUnavailable } from '../database.ts'
 import { derivedId } from '../operation/stanza.ts'
 import { requireNewest } from '../newest.ts'
 import type { Parts } from '../parts.ts'
-import { granted, refusable } from '../refusal.ts'
+import { grantedCondition, withRefusalCondition } from '../refusal.ts'
 import { editorOf } from '../server/direct-edit.ts'
-import { MIRRORED, plan, type PoolObject, type Seen, unaskedEdit } from './plan.ts'
+import { MIRRORED, plan, type PoolObject, type Observed, detectEdit } from './plan.ts'
 
-export function publicPoolReconciler(parts: Parts): Reconciler<PublicPoolSpec, PublicPoolStatus, Seen> {
+export function publicPoolReconciler(parts: Parts): Reconciler<PublicPoolSpec, PublicPoolStatus, Observed> {
   return {
     name: 'publicpool',
     type: PublicPool,
@@ -38,12 +38,12 @@ export function publicPoolReconciler(parts: Parts): Reconciler<PublicPoolSpec, P
   }
 }
 
-async function observe({ store, db }: Parts, pool: PoolObject): Promise<Seen> {
+async function observe({ store, db }: Parts, pool: PoolObject): Promise<Observed> {
   const { name } = pool.metadata
-  const edit = unaskedEdit(pool)
+  const edit = detectEdit(pool)
   return {
-    mirror: await asked(findPool(db, name)),
-    allocated: (await asked(countAllocated(db, [name]))).get(name) ?? 0,
+    mirror: await orUnavailable(findPool(db, name)),
+    allocated: (await orUnavailable(countAllocated(db, [name]))).get(name) ?? 0,
     // Cached objects have no managedFields.
     editor:
       edit === undefined
@@ -57,17 +57,17 @@ async function observe({ store, db }: Parts, pool: PoolObject): Promise<Seen> {
 
 /** Addresses of a pool that has gone meanwhile would be given to servers. */
 const mirrorEffect = ({ store, db }: Parts): Effect =>
-  refusable(MIRRORED, async (input, pool) => {
+  withRefusalCondition(MIRRORED, async (input, pool) => {
     await requireNewest(store, PublicPool, pool)
     // the plan of this folder writes it
-    await asked(db.transaction().execute((tx) => mirrorPool(tx, input as unknown as Pool)))
-    return granted(MIRRORED)
+    await orUnavailable(db.transaction().execute((tx) => mirrorPool(tx, input as unknown as Pool)))
+    return grantedCondition(MIRRORED)
   })
 
 const forgetEffect =
   ({ db }: Parts): Effect =>
   async (input) => {
-    const isGone = await asked(db.transaction().execute((tx) => forgetPool(tx, String(input['id']))))
+    const isGone = await orUnavailable(db.transaction().execute((tx) => forgetPool(tx, String(input['id']))))
     if (!isGone) throw new Unavailable('a pool without addresses in use')
     return undefined
   }
@@ -76,9 +76,9 @@ const forgetEffect =
 const notifyEffect =
   ({ db, clock }: Parts): Effect =>
   async (input) => {
-    const owners = await asked(listHolderMails(db, String(input['id'])))
+    const owners = await orUnavailable(listHolderMails(db, String(input['id'])))
     for (const recipient of owners)
-      await asked(
+      await orUnavailable(
         enqueueMail(db, {
           id: derivedId(`${String(input['operationId'])}/${recipient}`),
           recipient,

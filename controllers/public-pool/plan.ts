@@ -11,12 +11,12 @@ import type { Action, OperationOutcome } from '../../kit/reconcile/action.ts'
 import { PublicPool, type PublicPoolSpec, type PublicPoolStatus } from '../../resources/public-pool/index.ts'
 import type { OperationStanza } from '../../resources/shapes.ts'
 import { healthConditions } from '../health.ts'
-import { activeStanza, replacedProgress, unaskedStanza } from '../operation/stanza.ts'
+import { activeOperation, replacedProgress, derivedStanza } from '../operation/stanza.ts'
 import { refusalOf } from '../refusal.ts'
 
 export type PoolObject = KubeObject<PublicPoolSpec, PublicPoolStatus>
 
-export interface Seen {
+export interface Observed {
   /** The pool as PostgreSQL has it; undefined when it has not. */
   readonly mirror: Pool | undefined
   /** How many of its addresses somebody uses. */
@@ -35,37 +35,37 @@ export const MIRRORED = 'Mirrored'
 const LOOK_SECONDS = 1
 const IN_USE_LOOK_SECONDS = 10
 
-export function plan(pool: PoolObject, seen: Seen, now: Date): readonly Action[] {
+export function plan(pool: PoolObject, observed: Observed, now: Date): readonly Action[] {
   const replaced = replacedProgress(pool)
   if (replaced !== undefined) return [{ do: 'operation', id: replaced.id, step: replaced.step, outcome: 'cancelled' }]
-  const edit = unaskedEdit(pool)
-  if (edit !== undefined) return [adopt(pool, edit, seen.editor, now)]
-  const operation = activeStanza(pool)
+  const edit = detectEdit(pool)
+  if (edit !== undefined) return [adopt(pool, edit, observed.editor, now)]
+  const operation = activeOperation(pool)
   const began = operation === undefined || pool.status?.operation?.id === operation.id ? [] : [auditOf(operation)]
   return [
     ...began,
     ...(isLeaving(pool)
-      ? leave(pool, seen, operation, now)
+      ? remove(pool, observed, operation, now)
       : operation === undefined
-        ? rest(pool, seen)
-        : sync(pool, seen, operation, now)),
+        ? idle(pool, observed)
+        : synchronize(pool, observed, operation, now)),
   ]
 }
 
 /** What an edit asks for; undefined when the spec and the operations agree. What could not be taken over is not tried
  *  again: none of it can be edited. */
-export function unaskedEdit(pool: PoolObject): PoolAction | undefined {
+export function detectEdit(pool: PoolObject): PoolAction | undefined {
   const { metadata, spec, status } = pool
   const hasDeletion = actionOf(spec.operation) === 'delete'
   if (metadata.deletionTimestamp !== undefined) return hasDeletion ? undefined : 'delete'
-  if (activeStanza(pool) !== undefined || hasDeletion) return undefined
+  if (activeOperation(pool) !== undefined || hasDeletion) return undefined
   if (spec.operation === undefined && status?.state === undefined) return 'create'
   return status?.state !== undefined && status.state !== spec.state ? 'update' : undefined
 }
 
 /** Its id follows from the generation that was seen, so that trying again is the same operation. */
 function adopt({ metadata }: PoolObject, action: PoolAction, actor: string, now: Date): Action {
-  const operation = unaskedStanza('public_pool.sync', {
+  const operation = derivedStanza('public_pool.sync', {
     seed: `${metadata.uid ?? ''}/${metadata.generation ?? 0}/${action}`,
     actor,
     now,
@@ -88,23 +88,23 @@ const isLeaving = ({ metadata, spec }: PoolObject): boolean =>
   metadata.deletionTimestamp !== undefined || actionOf(spec.operation) === 'delete'
 
 /** It gives nothing more at once, and goes when nobody has an address of it, however long that takes. */
-function leave(
+function remove(
   pool: PoolObject,
-  { mirror, allocated }: Seen,
+  { mirror, allocated }: Observed,
   operation: OperationStanza | undefined,
   now: Date,
 ): readonly Action[] {
-  const told = (outcome?: OperationOutcome, error?: string): readonly Action[] =>
+  const progressed = (outcome?: OperationOutcome, error?: string): readonly Action[] =>
     operation === undefined ? [] : [step(operation, 'told', outcome, error)]
   const remove: readonly Action[] =
     pool.metadata.deletionTimestamp === undefined
       ? [{ do: 'remove', type: PublicPool, key: { name: pool.metadata.name } }]
       : []
-  if (remove.length > 0) return [...remove, ...told()]
+  if (remove.length > 0) return [...remove, ...progressed()]
   if (allocated === 0)
     return [
       { do: 'effect', name: 'forget', input: { id: pool.metadata.name } },
-      ...told('succeeded'),
+      ...progressed('succeeded'),
       statusOf('retired', 'Retired', ''),
       { do: 'finalized' },
     ]
@@ -114,18 +114,18 @@ function leave(
   const isLate = operation !== undefined && now.getTime() >= Date.parse(operation.deadlineAt)
   return [
     ...drain,
-    ...(isLate ? told('failed', detail) : told()),
+    ...(isLate ? progressed('failed', detail) : progressed()),
     statusOf('draining', 'InUse', detail),
     { do: 'wait', seconds: IN_USE_LOOK_SECONDS, for: 'its addresses to be free' },
   ]
 }
 
 /** Steps in order: mirrored, told. */
-function sync(pool: PoolObject, seen: Seen, operation: OperationStanza, now: Date): readonly Action[] {
+function synchronize(pool: PoolObject, observed: Observed, operation: OperationStanza, now: Date): readonly Action[] {
   const { spec, status } = pool
   const refusal = faultOf(pool) ?? refusalOf(pool, MIRRORED)?.message
   if (refusal !== undefined) return [step(operation, 'mirrored', 'failed', refusal), failure(refusal)]
-  if (!isMirrored(pool, seen)) {
+  if (!isMirrored(pool, observed)) {
     const isLate = now.getTime() >= Date.parse(operation.deadlineAt)
     return isLate
       ? [step(operation, 'mirrored', 'failed', 'It was not done in time.'), failure('It was not done in time.')]
@@ -142,8 +142,8 @@ function sync(pool: PoolObject, seen: Seen, operation: OperationStanza, now: Dat
 }
 
 /** The mirror follows what was brought about, whatever became of it. */
-const rest = (pool: PoolObject, seen: Seen): readonly Action[] =>
-  pool.status?.state === undefined || isMirrored(pool, seen)
+const idle = (pool: PoolObject, observed: Observed): readonly Action[] =>
+  pool.status?.state === undefined || isMirrored(pool, observed)
     ? pool.status?.state === undefined
       ? []
       : [healthy(pool)]
@@ -163,7 +163,7 @@ export const poolOf = ({
   spec: { zone, family, cidr, use, gateway, state },
 }: PoolObject): Pool => ({ id: name, zone, family, cidr, use, state, ...(gateway === undefined ? {} : { gateway }) })
 
-const isMirrored = (pool: PoolObject, { mirror: known }: Seen): boolean => isDeepStrictEqual(known, poolOf(pool))
+const isMirrored = (pool: PoolObject, { mirror: known }: Observed): boolean => isDeepStrictEqual(known, poolOf(pool))
 const mirror = (pool: PoolObject): Action => ({ do: 'effect', name: 'mirror', input: { ...poolOf(pool) } })
 
 function faultOf({ spec }: PoolObject): string | undefined {

@@ -27,17 +27,17 @@ import {
   shownUnmet,
 } from '../../resources/server-group/index.ts'
 import { auditEffect } from '../audit.ts'
-import { asked } from '../database.ts'
+import { orUnavailable } from '../database.ts'
 import { healthConditions } from '../health.ts'
 import { derivedId } from '../operation/stanza.ts'
 import { requireNewest } from '../newest.ts'
 import type { Parts } from '../parts.ts'
-import { refusable } from '../refusal.ts'
+import { withRefusalCondition } from '../refusal.ts'
 import { userActor } from '../server/direct-edit.ts'
 
 type GroupObject = KubeObject<ServerGroupSpec, ServerGroupStatus>
 
-export interface Seen {
+export interface Observed {
   /** Undefined when the namespace is no account's. */
   readonly accountId: string | undefined
   readonly region: string | undefined
@@ -52,7 +52,7 @@ export interface Seen {
  *  further than its row. */
 const LOOK_SECONDS = 20
 
-export function serverGroupReconciler(parts: Parts): Reconciler<ServerGroupSpec, ServerGroupStatus, Seen> {
+export function serverGroupReconciler(parts: Parts): Reconciler<ServerGroupSpec, ServerGroupStatus, Observed> {
   return {
     name: 'server-group',
     type: ServerGroup,
@@ -89,28 +89,29 @@ export function serverGroupReconciler(parts: Parts): Reconciler<ServerGroupSpec,
   }
 }
 
-async function observe({ caches, db }: Parts, { metadata, spec, status }: GroupObject): Promise<Seen> {
+async function observe({ caches, db }: Parts, { metadata, spec, status }: GroupObject): Promise<Observed> {
   const { namespace = '', name: groupId, uid = '', generation = 0 } = metadata
   const account = accountOfNamespace(namespace)
-  const accountId = account !== undefined && (await asked(accountExists(db, account))) ? account : undefined
+  const accountId = account !== undefined && (await orUnavailable(accountExists(db, account))) ? account : undefined
   const after = status?.observedGeneration ?? 0
   return {
     accountId,
     region: spec.zone === undefined ? spec.region : caches.of(Zone).get({ name: spec.zone })?.spec.region,
-    row: accountId === undefined ? undefined : await asked(findServerGroup(db, { accountId, groupId })),
-    members: accountId === undefined ? [] : await asked(listMembers(db, { accountId, groupId })),
-    requests: generation > after ? await asked(listKubernetesRequests(db, uid, { after, upTo: generation })) : [],
+    row: accountId === undefined ? undefined : await orUnavailable(findServerGroup(db, { accountId, groupId })),
+    members: accountId === undefined ? [] : await orUnavailable(listMembers(db, { accountId, groupId })),
+    requests:
+      generation > after ? await orUnavailable(listKubernetesRequests(db, uid, { after, upTo: generation })) : [],
   }
 }
 
 /** Guards in order: deleting, no account, no zone, no row, another name, done. */
-export function plan(group: GroupObject, seen: Seen): readonly Action[] {
-  return [...auditRequests(group, seen), ...decide(group, seen)]
+export function plan(group: GroupObject, observed: Observed): readonly Action[] {
+  return [...auditRequests(group, observed), ...decide(group, observed)]
 }
 
 function decide(
   { metadata: { name: groupId, deletionTimestamp }, spec, status }: GroupObject,
-  { accountId, region, row, members }: Seen,
+  { accountId, region, row, members }: Observed,
 ): readonly Action[] {
   const wait: Action = { do: 'wait', seconds: LOOK_SECONDS, for: 'a change' }
   if (deletionTimestamp !== undefined) {
@@ -173,7 +174,7 @@ function decide(
   ]
 }
 
-const auditRequests = ({ metadata: { uid = '' } }: GroupObject, { requests }: Seen): readonly Action[] =>
+const auditRequests = ({ metadata: { uid = '' } }: GroupObject, { requests }: Observed): readonly Action[] =>
   requests.map(({ action, username, generation, changes }) => ({
     do: 'effect',
     name: 'audit',
@@ -195,7 +196,7 @@ const newestInTransaction =
   }
 
 const inTransaction = (work: Work, { db }: Parts): Effect =>
-  refusable('Claimed', async (input) => {
-    await asked(db.transaction().execute((tx) => work(tx, String(input['accountId']), input)))
+  withRefusalCondition('Claimed', async (input) => {
+    await orUnavailable(db.transaction().execute((tx) => work(tx, String(input['accountId']), input)))
     return undefined
   })

@@ -7,135 +7,145 @@ import type { Room } from '../../domain/placement.ts'
 import { UNMADE } from '../../domain/server-rules.ts'
 import type { Action } from '../../kit/reconcile/action.ts'
 import { refusalOf } from '../refusal.ts'
-import type { Decision, Work } from './decision.ts'
+import type { Decision, OperationInput } from './decision.ts'
 import { ensureInstance, ensureStorage, powerOf } from './drafts.ts'
-import { moveStopped } from './migration/cold.ts'
-import { writtenMove } from './migration/input.ts'
-import { first, present, type Rule } from './power/index.ts'
-import { reserved } from './migration/reservation.ts'
-import { cleaned, forgetMove } from './migration/cutover.ts'
+import { transferStopped } from './migration/cold.ts'
+import { recordedMigration } from './migration/input.ts'
+import { firstDecision, present, type Rule } from './power/index.ts'
+import { withReservation } from './migration/reservation.ts'
+import { cleanUpSource, removeMigrationSecrets } from './migration/cutover.ts'
 
 export const RESIZED = 'Resized'
 
-export function changePlan(work: Work): Decision {
-  const decision = first(work, [unmade, moved, unsized, growing, sized])
-  const written = writtenMove(work.server, work.operation.id)
-  return decision.outcome !== 'succeeded' || written === undefined
+export function changePlan(input: OperationInput): Decision {
+  const decision = firstDecision(input, [neverProvisioned, moved, roomReserved, storageGrown, sizeApplied])
+  const recorded = recordedMigration(input.server, input.operation.id)
+  return decision.outcome !== 'succeeded' || recorded === undefined
     ? decision
-    : { ...decision, actions: [...(decision.actions ?? []), ...forgetMove(work.server, written)] }
+    : { ...decision, actions: [...(decision.actions ?? []), ...removeMigrationSecrets(input.server, recorded)] }
 }
 
 /** It stays stopped all the time. */
 const atRest = (step: string, rest: Partial<Decision>): Decision => ({ state: 'stopped', step, ...rest })
 
-const unmade: Rule = (work) => {
+const neverProvisioned: Rule = (input) => {
   const {
-    seen: { claims, storage, plan },
+    observed: { claims, storage, plan },
     server: { spec },
-  } = work
+  } = input
   if (claims === undefined || storage === undefined)
-    return { ...changePlanFailed(work, 'claimed', UNMADE), state: 'error', detail: UNMADE }
-  return plan === undefined ? changePlanFailed(work, 'claimed', `There is no plan ${spec.plan}.`) : undefined
+    return { ...changePlanFailed(input, 'claimed', UNMADE), state: 'error', detail: UNMADE }
+  return plan === undefined ? changePlanFailed(input, 'claimed', `There is no plan ${spec.plan}.`) : undefined
 }
 
 /** As it is, to the node that has the room. What fails there leaves it on its own, with the plan that it had. */
-const moved: Rule = (work) => {
+const moved: Rule = (input) => {
   const {
     server,
-    seen: { claims },
+    observed: { claims },
     operation,
-  } = work
-  const written = writtenMove(server, operation.id)
+  } = input
+  const recorded = recordedMigration(server, operation.id)
   const isHeld = claims?.target?.operationId === operation.id
-  if (claims === undefined || (!isHeld && written === undefined)) return undefined
-  if (!isHeld && written?.targetNode === claims.placement.node) {
-    const decision = cleaned(work, written)
+  if (claims === undefined || (!isHeld && recorded === undefined)) return undefined
+  if (!isHeld && recorded?.targetNode === claims.placement.node) {
+    const decision = cleanUpSource(input, recorded)
     return decision.outcome === undefined ? { ...decision, ...atRest('claimed', {}) } : undefined
   }
-  const { outcome, error = '', ...decision } = reserved(work, moveStopped)
+  const { outcome, error = '', ...decision } = withReservation(input, transferStopped)
   if (outcome === undefined) return { ...decision, ...atRest('claimed', {}) }
-  const failed = changePlanFailed(work, 'claimed', error)
+  const failed = changePlanFailed(input, 'claimed', error)
   return { ...decision, ...failed, actions: [...(decision.actions ?? []), ...(failed.actions ?? [])] }
 }
 
 /** Room is asked for here when whoever asked for the plan did not take it: refused once, it is refused for good. */
-const unsized: Rule = (work) => {
+const roomReserved: Rule = (input) => {
   const {
     server,
-    seen: { claims, plan, accountId, storage },
+    observed: { claims, plan, accountId, storage },
     operation,
-  } = work
+  } = input
   if (
     claims === undefined ||
     plan === undefined ||
     claims.sizeChange?.operationId === operation.id ||
-    hasSize(claims.placement, wantedSize(work))
+    hasSize(claims.placement, wantedSize(input))
   )
     return undefined
   const refusal = refusalOf(server, RESIZED)
-  if (refusal !== undefined) return changePlanFailed(work, 'claimed', refusal.message)
-  const input = {
+  if (refusal !== undefined) return changePlanFailed(input, 'claimed', refusal.message)
+  const demand = {
     accountId,
     serverId: server.metadata.name,
     operationId: operation.id,
-    ...wantedSize(work),
+    ...wantedSize(input),
     ...(plan.cpuPool === undefined ? {} : { cpuPool: plan.cpuPool }),
     ...(storage?.status?.pool === undefined ? {} : { pool: storage.status.pool }),
   }
   return atRest('claimed', {
-    actions: [{ do: 'effect', name: 'resize', input }],
+    actions: [{ do: 'effect', name: 'resize', input: demand }],
     waitFor: 'room in the zone',
     waitSeconds: 0,
   })
 }
 
-const growing: Rule = (work) => {
-  const { server, seen, operation } = work
-  const { claims, storage } = seen
+const storageGrown: Rule = (input) => {
+  const { server, observed, operation } = input
+  const { claims, storage } = observed
   const change = claims?.sizeChange
   if (claims === undefined || storage === undefined || change?.operationId !== operation.id) return undefined
   const wanted = change.after.storageGibibytes
   const waiting = atRest('storage', { waitFor: 'the boot storage to grow' })
-  if (storage.spec.sizeGibibytes < wanted) return { ...waiting, actions: [ensureStorage(server, seen, claims)] }
+  if (storage.spec.sizeGibibytes < wanted) return { ...waiting, actions: [ensureStorage(server, observed, claims)] }
   if (storage.status?.state === 'error')
-    return changePlanFailed(work, 'storage', storage.status.stateDetail ?? 'The boot storage could not grow.')
+    return changePlanFailed(input, 'storage', storage.status.stateDetail ?? 'The boot storage could not grow.')
   return change.before.storageGibibytes < wanted && (storage.status?.sizeGibibytes ?? 0) < wanted ? waiting : undefined
 }
 
 /** The host takes over the size with the next start. */
-const sized: Rule = (work) => {
-  const { server, seen, operation } = work
-  const { claims, storage, instance } = seen
+const sizeApplied: Rule = (input) => {
+  const { server, observed, operation } = input
+  const { claims, storage, instance } = observed
   if (claims?.sizeChange?.operationId === operation.id)
-    return atRest('sized', { actions: [endOf(work, true)], waitFor: 'the room that is left over', waitSeconds: 0 })
+    return atRest('sized', {
+      actions: [endSizeChangeAction(input, true)],
+      waitFor: 'the room that is left over',
+      waitSeconds: 0,
+    })
   const follow =
     claims === undefined || storage === undefined || instance === undefined
       ? []
-      : present(ensureInstance(server, seen, claims, storage, powerOf(instance)))
+      : present(ensureInstance(server, observed, claims, storage, powerOf(instance)))
   return atRest('sized', { outcome: 'succeeded', actions: follow })
 }
 
 /** The plan is what it was; of the storage stays what has grown. */
-export function changePlanFailed(work: Work, step: string, error: string): Decision {
+export function changePlanFailed(input: OperationInput, step: string, error: string): Decision {
   const {
     server: { spec },
-    seen: { storage, claims },
-    operation: { arguments: said = {} },
-  } = work
-  const sizeGibibytes = Math.max(Number(said['previous_storage_gibibytes'] ?? 0), storage?.spec.sizeGibibytes ?? 0)
+    observed: { storage, claims },
+    operation: { arguments: args = {} },
+  } = input
+  const sizeGibibytes = Math.max(Number(args['previous_storage_gibibytes'] ?? 0), storage?.spec.sizeGibibytes ?? 0)
   const previous = {
-    plan: said['previous_plan'] ?? spec.plan,
+    plan: args['previous_plan'] ?? spec.plan,
     ...(sizeGibibytes > 0 ? { storageGibibytes: sizeGibibytes } : {}),
     desiredPower: 'stopped',
   }
   return atRest(step, {
     outcome: 'failed',
     error,
-    actions: [...(claims === undefined ? [] : [endOf(work, false)]), { do: 'change', patch: { spec: previous } }],
+    actions: [
+      ...(claims === undefined ? [] : [endSizeChangeAction(input, false)]),
+      { do: 'change', patch: { spec: previous } },
+    ],
   })
 }
 
-const endOf = ({ server, seen: { accountId, storage }, operation }: Work, isDone: boolean): Action => ({
+const endSizeChangeAction = (
+  { server, observed: { accountId, storage }, operation }: OperationInput,
+  isDone: boolean,
+): Action => ({
   do: 'effect',
   name: 'sized',
   input: {
@@ -147,7 +157,7 @@ const endOf = ({ server, seen: { accountId, storage }, operation }: Work, isDone
   },
 })
 
-function wantedSize({ server: { spec }, seen: { plan, claims } }: Work): Room {
+function wantedSize({ server: { spec }, observed: { plan, claims } }: OperationInput): Room {
   if (plan === undefined) throw new Error(`there is no plan ${spec.plan}`)
   return {
     cores: plan.cores,

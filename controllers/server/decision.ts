@@ -10,25 +10,26 @@ import {
   type ServerStatus,
 } from '../../resources/server/stored.ts'
 import type { OperationStanza } from '../../resources/shapes.ts'
-import type { TurnDecision } from '../operation/decision.ts'
+import type { OperationDecision } from '../operation/decision.ts'
 import { healthConditions, toReason } from '../health.ts'
 import { addressStatus } from './addresses.ts'
 import { bootStorageName } from './drafts.ts'
-import { activeOperation, isDeleting, type Seen, type ServerObject } from './observed.ts'
+import { activeOperation } from '../operation/stanza.ts'
+import { isDeleting, type Observed, type ServerObject } from './observed.ts'
 
 /** What every rule looks at. */
-export interface Turn {
+export interface ReconcileInput {
   readonly server: ServerObject
-  readonly seen: Seen
+  readonly observed: Observed
   readonly now: Date
 }
 
 /** A turn while an operation is under way. */
-export interface Work extends Turn {
+export interface OperationInput extends ReconcileInput {
   readonly operation: OperationStanza
 }
 
-export interface Decision extends TurnDecision {
+export interface Decision extends OperationDecision {
   readonly state: ServerState
   /** For people: why it is so; absent when the state says it all. */
   readonly detail?: string
@@ -38,7 +39,7 @@ export interface Decision extends TurnDecision {
 }
 
 /** Nothing is known that would change the state. */
-export const asBefore = ({ server }: Turn): Decision => {
+export const unchanged = ({ server }: ReconcileInput): Decision => {
   const { state = 'creating', stateDetail } = server.status ?? {}
   return { state, ...(stateDetail === undefined ? {} : { detail: stateDetail }) }
 }
@@ -48,13 +49,13 @@ const cut = (text: string): string =>
   text.length <= DETAIL_LENGTH_MAXIMUM ? text : `${text.slice(0, DETAIL_LENGTH_MAXIMUM - 1)}…`
 
 /** In the order in which they are done: the work, the operation, the status, and how long to wait. */
-export function toActions(turn: Turn, decision: Decision): Action[] {
-  const operation = activeOperation(turn.server)
+export function toActions(input: ReconcileInput, decision: Decision): Action[] {
+  const operation = activeOperation(input.server)
   const { actions = [], waitSeconds, waitFor = 'a change' } = decision
   return [
     ...actions,
     ...(operation === undefined ? [] : [operationAction(operation, decision)]),
-    { do: 'status', status: statusOf(turn, decision), conditions: conditionsOf(turn, decision, operation) },
+    { do: 'status', status: statusOf(input, decision), conditions: conditionsOf(input, decision, operation) },
     ...(decision.isGone === true ? [{ do: 'finalized' } as const] : []),
     ...(waitSeconds === undefined ? [] : [{ do: 'wait', seconds: waitSeconds, for: waitFor } as const]),
   ]
@@ -73,10 +74,10 @@ function operationAction(operation: OperationStanza, decision: Decision): Action
 }
 
 function statusOf(
-  { server, seen }: Turn,
+  { server, observed }: ReconcileInput,
   { state, detail, status }: Decision,
 ): Partial<Record<keyof ServerStatus, unknown>> {
-  const { claims, instance, targetInstance, zone } = seen
+  const { claims, instance, targetInstance, zone } = observed
   const incarnations = [instance, targetInstance].flatMap((one) => (one === undefined ? [] : [one.spec.incarnation]))
   return {
     state,
@@ -100,7 +101,7 @@ function statusOf(
 }
 
 function conditionsOf(
-  { server, seen }: Turn,
+  { server, observed }: ReconcileInput,
   decision: Decision,
   operation: OperationStanza | undefined,
 ): ConditionDraft[] {
@@ -125,10 +126,10 @@ function conditionsOf(
       reason: toReason(state),
       message: isStalled ? cut(detail) : '',
     },
-    ...(seen.claims === undefined ? [] : [hostCondition(seen.isHostReachable)]),
-    ...(seen.hostFeatures === undefined
+    ...(observed.claims === undefined ? [] : [hostCondition(observed.isHostReachable)]),
+    ...(observed.hostFeatures === undefined
       ? []
-      : [networkCondition(seen.hostFeatures, seen.zone?.publicNetwork !== undefined)]),
+      : [networkCondition(observed.hostFeatures, observed.zone?.publicNetwork !== undefined)]),
     ...(blocked || findCondition(server, 'DeletionBlocked') !== undefined ? [blockedCondition(blocked)] : []),
   ]
 }

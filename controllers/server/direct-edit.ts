@@ -6,13 +6,13 @@ import { isEdit } from '../../db/request/kubernetes-requests.ts'
 import type { ObjectMeta } from '../../kit/kube/object.ts'
 import type { Action } from '../../kit/reconcile/action.ts'
 import type { OperationStanza } from '../../resources/shapes.ts'
-import { derivedId, isUnasked, unaskedStanza } from '../operation/stanza.ts'
-import type { Turn } from './decision.ts'
+import { activeOperation, derivedId, hasNoRequest, derivedStanza } from '../operation/stanza.ts'
+import type { ReconcileInput } from './decision.ts'
 import { uidOf } from './drafts.ts'
-import { activeOperation, hasBegun, type InstanceObject, isDeleting, type ServerObject } from './observed.ts'
+import { hasBegun, type InstanceObject, isDeleting, type ServerObject } from './observed.ts'
 
 /** What an edit asks for; undefined when the spec and the operations agree. `field` is the one that was edited. */
-export function unaskedEdit(
+export function detectEdit(
   server: ServerObject,
   instance: InstanceObject | undefined,
 ): { readonly kind: OperationKind; readonly field: string } | undefined {
@@ -42,15 +42,15 @@ export const SYSTEM_ACTOR = 'system:controllers'
 
 /** Puts the operation beside the edit. Its id follows from the generation that was seen, so that trying again is the
  *  same operation. */
-export function adopt({ server, now }: Turn, kind: OperationKind, actor: string): Action {
-  const operation = unaskedStanza(kind, { seed: `${uidOf(server)}/${server.metadata.generation ?? 0}`, actor, now })
+export function adopt({ server, now }: ReconcileInput, kind: OperationKind, actor: string): Action {
+  const operation = derivedStanza(kind, { seed: `${uidOf(server)}/${server.metadata.generation ?? 0}`, actor, now })
   // A merge patch keeps the members of the stanza before: those that this one lacks are taken out.
   return { do: 'change', patch: { spec: { operation: { ...operation, arguments: null } } } }
 }
 
 /** Writes the audit entry of an adopted operation, once, before the operation begins. */
-export function auditAdopted({ server }: Turn, operation: OperationStanza): readonly Action[] {
-  if (!isUnasked(operation) || hasBegun(server, operation)) return []
+export function auditAdopted({ server }: ReconcileInput, operation: OperationStanza): readonly Action[] {
+  if (!hasNoRequest(operation) || hasBegun(server, operation)) return []
   return [
     {
       do: 'effect',
@@ -61,8 +61,8 @@ export function auditAdopted({ server }: Turn, operation: OperationStanza): read
 }
 
 /** Writes the audit entries of edits that start no operation, like a new title. */
-export const auditEdits = ({ server, seen }: Turn): readonly Action[] =>
-  seen.requests.filter(isEdit).map(({ action, username, generation, changes }) => ({
+export const auditEdits = ({ server, observed }: ReconcileInput): readonly Action[] =>
+  observed.requests.filter(isEdit).map(({ action, username, generation, changes }) => ({
     do: 'effect',
     name: 'audit',
     input: {
@@ -78,7 +78,7 @@ const ACTOR_LENGTH_MAXIMUM = 512
 export const userActor = (username: string): string => `user:${username}`.slice(0, ACTOR_LENGTH_MAXIMUM)
 
 /** Who asked for the operation, as admission saw it; undefined when it did not. */
-export function askerOf(requests: Turn['seen']['requests'], kind: OperationKind): string | undefined {
+export function requesterOf(requests: ReconcileInput['observed']['requests'], kind: OperationKind): string | undefined {
   const request = requests.find(({ action }) => action === kind)
   return request && userActor(request.username)
 }

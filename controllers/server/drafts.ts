@@ -8,7 +8,7 @@ import { Server } from '../../resources/server/stored.ts'
 import { Storage, type StorageSpec } from '../../resources/storage/index.ts'
 import { ACCOUNT_LABEL, OPERATION_ANNOTATION, SERVER_LABEL } from '../../resources/labels.ts'
 import { publicInterface } from './addresses.ts'
-import type { InstanceObject, Seen, ServerObject, StorageObject } from './observed.ts'
+import type { InstanceObject, Observed, ServerObject, StorageObject } from './observed.ts'
 
 /** What only the flow of operations decides about an instance. */
 export interface Power {
@@ -36,8 +36,8 @@ const namespaceOf = (object: KubeObject): string => object.metadata.namespace ??
 const LABEL_LENGTH_MAXIMUM = 63
 
 /** For people: the platform finds children by what their spec says. A name that is too long for a label has none. */
-const childLabels = (server: ServerObject, seen: Seen): Record<string, string> => ({
-  ...(seen.accountId === undefined ? {} : { [ACCOUNT_LABEL]: seen.accountId }),
+const childLabels = (server: ServerObject, observed: Observed): Record<string, string> => ({
+  ...(observed.accountId === undefined ? {} : { [ACCOUNT_LABEL]: observed.accountId }),
   ...(server.metadata.name.length > LABEL_LENGTH_MAXIMUM ? {} : { [SERVER_LABEL]: server.metadata.name }),
 })
 
@@ -54,7 +54,7 @@ export const instanceKey = (server: ServerObject, node: string): Key => ({
   name: uidOf(server),
 })
 /** The key that both ends of a move know. */
-export const moveKeyKey = (server: ServerObject, node: string): Key => ({
+export const migrationKeyKey = (server: ServerObject, node: string): Key => ({
   namespace: nodeNamespace(node),
   name: `move-${uidOf(server)}`,
 })
@@ -67,12 +67,12 @@ export const userDataKey = (server: ServerObject, node: string): Key => ({
 /** The boot storage, or the one of this name that takes its place. */
 export function ensureStorage(
   server: ServerObject,
-  seen: Seen,
+  observed: Observed,
   claims: ServerClaims,
   name = bootStorageName(server),
 ): Action {
   const spec: StorageSpec = {
-    zone: seen.storage?.spec.zone ?? server.spec.zone,
+    zone: observed.storage?.spec.zone ?? server.spec.zone,
     title: server.spec.title,
     sizeGibibytes: claims.placement.storageGibibytes,
     tier: 'standard',
@@ -95,26 +95,26 @@ export function ensureStorage(
   return {
     do: 'ensure',
     type: Storage,
-    draft: { metadata: { ...storageKey(server), name, labels: childLabels(server, seen), ownerReferences }, spec },
+    draft: { metadata: { ...storageKey(server), name, labels: childLabels(server, observed), ownerReferences }, spec },
   }
 }
 
 /** `seen.userData` must have been read. */
-export function ensureUserData(server: ServerObject, seen: Seen, node: string): Action {
-  const metadata = { ...userDataKey(server, node), labels: childLabels(server, seen) }
-  return { do: 'ensure', type: Secret, draft: { metadata, spec: undefined, data: seen.userData ?? {} } }
+export function ensureUserData(server: ServerObject, observed: Observed, node: string): Action {
+  const metadata = { ...userDataKey(server, node), labels: childLabels(server, observed) }
+  return { do: 'ensure', type: Secret, draft: { metadata, spec: undefined, data: observed.userData ?? {} } }
 }
 
 /** Undefined when the instance is exactly so already. `place` is where the server lives unless another one is given. */
 export function ensureInstance(
   server: ServerObject,
-  seen: Seen,
+  observed: Observed,
   claims: ServerClaims,
   storage: StorageObject,
   power: Power,
-  place: Place = { node: claims.placement.node, instance: seen.instance },
+  place: Place = { node: claims.placement.node, instance: observed.instance },
 ): Action | undefined {
-  const spec = instanceSpec(server, seen, claims, storage, power)
+  const spec = instanceSpec(server, observed, claims, storage, power)
   const current = place.instance
   if (
     current !== undefined &&
@@ -124,7 +124,7 @@ export function ensureInstance(
     return undefined
   const metadata = {
     ...instanceKey(server, place.node),
-    labels: childLabels(server, seen),
+    labels: childLabels(server, observed),
     annotations: { [OPERATION_ANNOTATION]: power.operationId },
   }
   return { do: 'ensure', type: Instance, draft: { metadata, spec } }
@@ -147,7 +147,7 @@ const SERIAL_LENGTH = 20
 
 function instanceSpec(
   server: ServerObject,
-  seen: Seen,
+  observed: Observed,
   claims: ServerClaims,
   storage: StorageObject,
   power: Power,
@@ -172,7 +172,7 @@ function instanceSpec(
       id: metadata.name,
       title: spec.title,
       zone: spec.zone,
-      region: seen.zone?.region ?? '',
+      region: observed.zone?.region ?? '',
       plan: spec.plan,
       publicKeys: spec.sshKeys,
       labels: spec.labels,

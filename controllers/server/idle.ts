@@ -3,13 +3,13 @@
 import type { Action } from '../../kit/reconcile/action.ts'
 import type { ServerClaims } from '../../db/server/claims.ts'
 import { adopt, SYSTEM_ACTOR } from './direct-edit.ts'
-import { asBefore, type Decision, type Turn } from './decision.ts'
+import { unchanged, type Decision, type ReconcileInput } from './decision.ts'
 import { ensureInstance, type Power, powerOf, uidOf } from './drafts.ts'
-import { canSettle, isFenced } from './migration/input.ts'
-import { hasSeenSpec, present, userData } from './power/index.ts'
-import { detailOfLost } from './recovery/index.ts'
+import { canResolve, isFenced } from './migration/input.ts'
+import { hasObservedSpec, present, userData } from './power/index.ts'
+import { lostHostDetail } from './recovery/index.ts'
 import { removeInstances } from './removal.ts'
-import { leftOfMove } from './migration/cutover.ts'
+import { interruptedCleanUp } from './migration/cutover.ts'
 import type { InstanceObject, StorageObject } from './observed.ts'
 
 const CRASH_WINDOW_MILLISECONDS = 10 * 60_000
@@ -17,7 +17,7 @@ const CRASH_RESTARTS_MAXIMUM = 3
 const CRASHES_KEPT_MAXIMUM = 10
 
 /** What a server that was made whole always has. */
-interface Whole extends Turn {
+interface ProvisionedInput extends ReconcileInput {
   readonly claims: ServerClaims
   readonly storage: StorageObject
   readonly instance: InstanceObject
@@ -25,35 +25,36 @@ interface Whole extends Turn {
 
 /** Guards in order: left in the middle of a move, never made whole, instance leaving or lost, spec ahead of the
  *  instance, host silent, guest. */
-export function settled(turn: Turn): Decision {
-  const { claims, storage, instance } = turn.seen
-  if (claims?.target !== undefined) return leftMoving(turn)
-  if (claims === undefined || storage === undefined) return asBefore(turn)
+export function idle(input: ReconcileInput): Decision {
+  const { claims, storage, instance } = input.observed
+  if (claims?.target !== undefined) return unresolvedMigration(input)
+  if (claims === undefined || storage === undefined) return unchanged(input)
   if (instance === undefined)
-    return turn.server.status?.state === 'error' ? asBefore(turn) : lost(turn, claims, storage)
+    return input.server.status?.state === 'error' ? unchanged(input) : instanceRemoved(input, claims, storage)
   if (instance.metadata.deletionTimestamp !== undefined)
-    return { ...asBefore(turn), waitFor: 'the instance before to be gone' }
+    return { ...unchanged(input), waitFor: 'the instance before to be gone' }
   const follow = [
-    ...removeInstances(turn.seen.strayInstances),
-    ...userData(turn.server, turn.seen),
+    ...removeInstances(input.observed.strayInstances),
+    ...userData(input.server, input.observed),
     ...present(
-      ensureInstance(turn.server, turn.seen, claims, storage, {
+      ensureInstance(input.server, input.observed, claims, storage, {
         ...powerOf(instance),
         receive: undefined,
         send: undefined,
       }),
     ),
   ]
-  if (follow.length > 0) return { ...asBefore(turn), actions: follow }
-  if (!turn.seen.isHostReachable) return hostSilent(turn)
-  const decision = guest({ ...turn, claims, storage, instance })
-  return { ...decision, actions: [...leftOfMove(turn), ...(decision.actions ?? [])] }
+  if (follow.length > 0) return { ...unchanged(input), actions: follow }
+  if (!input.observed.isHostReachable) return hostUnreachable(input)
+  const decision = guestState({ ...input, claims, storage, instance })
+  return { ...decision, actions: [...interruptedCleanUp(input), ...(decision.actions ?? [])] }
 }
 
 /** An operation ended before it was known where the guest is. It is settled as soon as both nodes can be asked. */
-function leftMoving(turn: Turn): Decision {
-  if (canSettle(turn)) return { ...asBefore(turn), actions: [adopt(turn, 'server.settle_migration', SYSTEM_ACTOR)] }
-  const { target, placement } = turn.seen.claims ?? {}
+function unresolvedMigration(input: ReconcileInput): Decision {
+  if (canResolve(input))
+    return { ...unchanged(input), actions: [adopt(input, 'server.settle_migration', SYSTEM_ACTOR)] }
+  const { target, placement } = input.observed.claims ?? {}
   return {
     state: 'error',
     detail:
@@ -63,80 +64,80 @@ function leftMoving(turn: Turn): Decision {
 }
 
 /** Somebody removed the instance, and its guest with it: it is made again, and started when the server shall run. */
-function lost(turn: Turn, claims: ServerClaims, storage: StorageObject): Decision {
-  const { server, seen } = turn
+function instanceRemoved(input: ReconcileInput, claims: ServerClaims, storage: StorageObject): Decision {
+  const { server, observed } = input
   if (server.spec.desiredPower === 'running')
-    return { ...asBefore(turn), state: 'starting', actions: [adopt(turn, 'server.start', SYSTEM_ACTOR)] }
+    return { ...unchanged(input), state: 'starting', actions: [adopt(input, 'server.start', SYSTEM_ACTOR)] }
   const power: Power = {
     power: 'stopped',
     incarnation: server.status?.incarnation ?? 0,
     operationId: server.spec.operation?.id ?? '',
   }
-  return { ...asBefore(turn), actions: present(ensureInstance(server, seen, claims, storage, power)) }
+  return { ...unchanged(input), actions: present(ensureInstance(server, observed, claims, storage, power)) }
 }
 
-function hostSilent(turn: Turn): Decision {
-  const { server, seen } = turn
+function hostUnreachable(input: ReconcileInput): Decision {
+  const { server, observed } = input
   const isOff = server.status?.state === 'stopped'
-  if (!isOff && seen.claims !== undefined && isFenced(seen, seen.claims.placement.node))
-    return { state: 'error', detail: detailOfLost(turn) }
+  if (!isOff && observed.claims !== undefined && isFenced(observed, observed.claims.placement.node))
+    return { state: 'error', detail: lostHostDetail(input) }
   return server.status?.state === 'started'
     ? {
         state: 'error',
         detail: 'The host of the server does not answer. The server shows its state again when the host is back.',
       }
-    : asBefore(turn)
+    : unchanged(input)
 }
 
-function guest(whole: Whole): Decision {
+function guestState(whole: ProvisionedInput): Decision {
   const { status, spec } = whole.instance
-  if (status === undefined || !hasSeenSpec(whole.instance) || status.incarnation < spec.incarnation)
-    return asBefore(whole)
+  if (status === undefined || !hasObservedSpec(whole.instance) || status.incarnation < spec.incarnation)
+    return unchanged(whole)
   if (spec.power === 'stopped')
     return status.state === 'stopped' && whole.server.status?.state !== 'error'
-      ? { ...asBefore(whole), state: 'stopped' }
-      : asBefore(whole)
+      ? { ...unchanged(whole), state: 'stopped' }
+      : unchanged(whole)
   if (status.state === 'running') return { state: 'started', ...startOf(whole, status.startedAt) }
   if (status.state === 'error') return { state: 'error', detail: status.detail ?? 'The host cannot run the guest.' }
-  if (status.state !== 'stopped') return asBefore(whole)
+  if (status.state !== 'stopped') return unchanged(whole)
   return status.endReason === 'guest_shutdown' ? shutDown(whole) : crashed(whole, status.endedAt ?? '')
 }
 
 /** When the guest was started; one that has come from another node was started there. */
-const startOf = ({ server, instance }: Whole, startedAt: string | undefined): Pick<Decision, 'status'> =>
+const startOf = ({ server, instance }: ProvisionedInput, startedAt: string | undefined): Pick<Decision, 'status'> =>
   startedAt === undefined ||
   (server.status?.startedAt !== undefined && server.status.incarnation === instance.spec.incarnation)
     ? {}
     : { status: { startedAt } }
 
 /** The owner ended the guest from inside: it stays off, and the audit log says so. */
-function shutDown(whole: Whole): Decision {
+function shutDown(whole: ProvisionedInput): Decision {
   const requestId = `${uidOf(whole.server)}/${whole.instance.spec.incarnation}`
   const audit: Action = {
     do: 'effect',
     name: 'audit',
     input: { action: 'server.guest_shutdown', actor: 'system:node', requestId },
   }
-  return { state: 'stopped', detail: 'The guest shut itself down.', actions: [audit, ...staysOff(whole)] }
+  return { state: 'stopped', detail: 'The guest shut itself down.', actions: [audit, ...keepStopped(whole)] }
 }
 
-const staysOff = ({ server, seen, claims, storage, instance }: Whole): readonly Action[] => [
+const keepStopped = ({ server, observed, claims, storage, instance }: ProvisionedInput): readonly Action[] => [
   { do: 'change', patch: { spec: { desiredPower: 'stopped' } } },
-  ...present(ensureInstance(server, seen, claims, storage, { ...powerOf(instance), power: 'stopped' })),
+  ...present(ensureInstance(server, observed, claims, storage, { ...powerOf(instance), power: 'stopped' })),
 ]
 
 /** A crash is written down first, by the instant at which the guest ended; the restart follows in the next turn, so
  *  that no crash is
  *  counted twice or forgotten. */
-function crashed(whole: Whole, endedAt: string): Decision {
+function crashed(whole: ProvisionedInput, endedAt: string): Decision {
   const { server, now } = whole
   if (server.spec.haPolicy === 'none')
-    return { state: 'stopped', detail: 'The guest crashed.', actions: staysOff(whole) }
+    return { state: 'stopped', detail: 'The guest crashed.', actions: keepStopped(whole) }
   const known = server.status?.crashedAt ?? []
   if (known.includes(endedAt))
     return server.status?.state === 'error'
-      ? asBefore(whole)
-      : { ...asBefore(whole), state: 'starting', actions: [adopt(whole, 'server.start', SYSTEM_ACTOR)] }
+      ? unchanged(whole)
+      : { ...unchanged(whole), state: 'starting', actions: [adopt(whole, 'server.start', SYSTEM_ACTOR)] }
   const crashedAt = [
     ...known.filter((at) => now.getTime() - Date.parse(at) < CRASH_WINDOW_MILLISECONDS),
     endedAt,

@@ -36,23 +36,24 @@ import { PublicPool } from '../../resources/public-pool/index.ts'
 import { Server, type ServerSpec, type ServerStatus } from '../../resources/server/stored.ts'
 import { Storage } from '../../resources/storage/index.ts'
 import { auditEffect } from '../audit.ts'
-import { asked } from '../database.ts'
+import { orUnavailable } from '../database.ts'
 import { requireNewest } from '../newest.ts'
 import type { Parts } from '../parts.ts'
-import { granted, refusable } from '../refusal.ts'
-import { askerOf, editorOf, unaskedEdit } from './direct-edit.ts'
+import { grantedCondition, withRefusalCondition } from '../refusal.ts'
+import { requesterOf, editorOf, detectEdit } from './direct-edit.ts'
 import { RESIZED } from './change-plan.ts'
 import { storageKey, uidOf, userDataKey } from './drafts.ts'
 import { forceReleaseEffect } from './recovery/force-release.ts'
-import { moveEffects, nodesWithout } from './migration/effects.ts'
+import { migrationEffects, nodesWithoutPool } from './migration/effects.ts'
 import { plan } from './plan.ts'
 import { obsoleteUserData } from './rebuild/index.ts'
 import { RENUMBERED } from './renumber.ts'
-import { activeOperation, type InstanceObject, type Seen, type ServerObject } from './observed.ts'
+import { activeOperation } from '../operation/stanza.ts'
+import { type InstanceObject, type Observed, type ServerObject } from './observed.ts'
 
 const ZONE_INDEX = 'zone'
 
-export function serverReconciler(parts: Parts): Reconciler<ServerSpec, ServerStatus, Seen> {
+export function serverReconciler(parts: Parts): Reconciler<ServerSpec, ServerStatus, Observed> {
   const { caches } = parts
   const readings = { ...parts, claimsOf: openClaimsReading(parts.db) }
   const instances = caches.of(Instance)
@@ -87,7 +88,7 @@ export function serverReconciler(parts: Parts): Reconciler<ServerSpec, ServerSta
       resize: resizeEffect(parts),
       sized: sizedEffect(parts),
       audit: auditEffect(parts),
-      ...moveEffects(parts),
+      ...migrationEffects(parts),
       forceRelease: forceReleaseEffect(parts),
     },
   }
@@ -97,18 +98,21 @@ interface Readings extends Parts {
   readonly claimsOf: ClaimsReading
 }
 
-async function observe({ caches, store, db, claimsOf }: Readings, server: ServerObject): Promise<Seen> {
+async function observe({ caches, store, db, claimsOf }: Readings, server: ServerObject): Promise<Observed> {
   const {
     metadata: { namespace = '', name },
     spec,
   } = server
   const { accountId, claims } = await readClaims({ db, claimsOf }, namespace, name)
-  const { instance: cached, ...otherInstances } = sortInstances(caches.of(Instance).by('server', uidOf(server)), claims)
+  const { instance: cached, ...otherInstances } = instancesByRole(
+    caches.of(Instance).by('server', uidOf(server)),
+    claims,
+  )
   const instance = cached ?? (await findInstance(store, server, claims))
   const template = spec.template === undefined ? undefined : caches.of(Template).get({ name: spec.template })
   const storage = caches.of(Storage).get(storageKey(server))
   const nodes = nodesOf(caches, claims, otherInstances.strayInstances, storage?.status?.pool !== undefined)
-  const edit = unaskedEdit(server, instance)
+  const edit = detectEdit(server, instance)
   const requests = await readRequests(db, server)
   return {
     accountId,
@@ -132,7 +136,7 @@ async function observe({ caches, store, db, claimsOf }: Readings, server: Server
         ? undefined
         : caches.of(NodeReport).get({ namespace: nodeNamespace(claims.placement.node), name: NODE_REPORT_NAME })?.spec
             .features,
-    isHostReachable: claims !== undefined && !nodes.silentNodes.includes(claims.placement.node),
+    isHostReachable: claims !== undefined && !nodes.unreachableNodes.includes(claims.placement.node),
     ...(instance === undefined || activeOperation(server)?.kind === 'server.rebuild'
       ? await readUserData(store, server, claims?.placement.node)
       : { userData: undefined, hasUserDataCopy: true }),
@@ -140,7 +144,8 @@ async function observe({ caches, store, db, claimsOf }: Readings, server: Server
     ...(activeOperation(server)?.kind === 'server.rebuild'
       ? { obsoleteSecrets: await existing(store, obsoleteUserData(server, claims?.placement.node)) }
       : {}),
-    editor: edit === undefined ? '' : (askerOf(requests, edit.kind) ?? (await findEditor(store, server, edit.field))),
+    editor:
+      edit === undefined ? '' : (requesterOf(requests, edit.kind) ?? (await findEditor(store, server, edit.field))),
   }
 }
 
@@ -149,7 +154,7 @@ async function observe({ caches, store, db, claimsOf }: Readings, server: Server
 const findInstance = async (
   store: Parts['store'],
   server: ServerObject,
-  claims: Seen['claims'],
+  claims: Observed['claims'],
 ): Promise<InstanceObject | undefined> =>
   claims === undefined || activeOperation(server)?.kind === 'server.create'
     ? undefined
@@ -164,7 +169,7 @@ const serverOfStorage = (
 }
 
 /** Of a server that is rebuilt: the new boot storage has the name of the operation, and the old one is named by it. */
-function otherStorages(caches: Parts['caches'], server: ServerObject): Pick<Seen, 'newStorage' | 'oldStorage'> {
+function otherStorages(caches: Parts['caches'], server: ServerObject): Pick<Observed, 'newStorage' | 'oldStorage'> {
   const operation = activeOperation(server)
   if (operation?.kind !== 'server.rebuild') return {}
   const { namespace = '', name } = server.metadata
@@ -175,10 +180,10 @@ function otherStorages(caches: Parts['caches'], server: ServerObject): Pick<Seen
 }
 
 /** Which of the server's instances is which: there are two of them while it moves. */
-function sortInstances(
+function instancesByRole(
   instances: readonly InstanceObject[],
-  claims: Seen['claims'],
-): Pick<Seen, 'instance' | 'targetInstance' | 'strayInstances'> {
+  claims: Observed['claims'],
+): Pick<Observed, 'instance' | 'targetInstance' | 'strayInstances'> {
   if (claims === undefined) return { instance: instances[0], strayInstances: instances.slice(1) }
   const on = (node: string | undefined) =>
     node === undefined ? undefined : instances.find(({ metadata }) => metadata.namespace === nodeNamespace(node))
@@ -190,17 +195,17 @@ function sortInstances(
   }
 }
 
-const SILENT_STATES: readonly unknown[] = ['unreachable', 'fencing', 'fenced']
+const UNREACHABLE_STATES: readonly unknown[] = ['unreachable', 'fencing', 'fenced']
 
 /** How the nodes are that have something of the server. One that is unknown does not answer. One that only its shared
  *  storage refuses is
  *  fenced for those alone whose disk lies there: a guest on a disk of the host may write on. */
 function nodesOf(
   caches: Parts['caches'],
-  claims: Seen['claims'],
+  claims: Observed['claims'],
   strays: readonly InstanceObject[] = [],
   isOnPool = false,
-): Required<Pick<Seen, 'silentNodes' | 'fencedNodes'>> {
+): Required<Pick<Observed, 'unreachableNodes' | 'fencedNodes'>> {
   const names = new Set([
     ...(claims === undefined
       ? []
@@ -209,8 +214,8 @@ function nodesOf(
   ])
   const known = [...names].map((name) => ({ name, node: caches.of(Node).get({ name }) }))
   return {
-    silentNodes: known
-      .filter(({ node }) => node === undefined || SILENT_STATES.includes(node.status?.state))
+    unreachableNodes: known
+      .filter(({ node }) => node === undefined || UNREACHABLE_STATES.includes(node.status?.state))
       .map(({ name }) => name),
     fencedNodes: known
       .filter(
@@ -221,9 +226,9 @@ function nodesOf(
 }
 
 /** Only a new generation can have been asked for. */
-async function readRequests(db: Parts['db'], server: ServerObject): Promise<Seen['requests']> {
+async function readRequests(db: Parts['db'], server: ServerObject): Promise<Observed['requests']> {
   const [after, upTo] = [server.status?.observedGeneration ?? 0, server.metadata.generation ?? 0]
-  return upTo > after ? asked(listKubernetesRequests(db, uidOf(server), { after, upTo })) : []
+  return upTo > after ? orUnavailable(listKubernetesRequests(db, uidOf(server), { after, upTo })) : []
 }
 
 /** Without the webhook, what the object itself says. Cached objects have no managedFields. */
@@ -234,24 +239,24 @@ const findEditor = async (store: Parts['store'], server: ServerObject, field: st
 const isGroupMissing = async (
   db: Parts['db'],
   accountId: string | undefined,
-  { spec: { serverGroupId: groupId }, claims }: Pick<ServerObject, 'spec'> & Pick<Seen, 'claims'>,
+  { spec: { serverGroupId: groupId }, claims }: Pick<ServerObject, 'spec'> & Pick<Observed, 'claims'>,
 ): Promise<boolean> =>
   accountId !== undefined &&
   groupId !== undefined &&
   claims === undefined &&
-  (await asked(findServerGroup(db, { accountId, groupId }))) === undefined
+  (await orUnavailable(findServerGroup(db, { accountId, groupId }))) === undefined
 
 /** Who has claims has an account. */
 async function readClaims(
   { db, claimsOf }: Pick<Readings, 'db' | 'claimsOf'>,
   namespace: string,
   serverId: string,
-): Promise<Pick<Seen, 'accountId' | 'claims'>> {
+): Promise<Pick<Observed, 'accountId' | 'claims'>> {
   const accountId = accountOfNamespace(namespace)
   if (accountId === undefined || !isUuid(accountId)) return { accountId: undefined, claims: undefined }
-  const claims = await asked(claimsOf({ accountId, serverId }))
+  const claims = await orUnavailable(claimsOf({ accountId, serverId }))
   return {
-    accountId: claims !== undefined || (await asked(accountExists(db, accountId))) ? accountId : undefined,
+    accountId: claims !== undefined || (await orUnavailable(accountExists(db, accountId))) ? accountId : undefined,
     claims,
   }
 }
@@ -264,7 +269,7 @@ async function readUserData(
   store: Parts['store'],
   server: ServerObject,
   node: string | undefined,
-): Promise<Pick<Seen, 'userData' | 'hasUserDataCopy'>> {
+): Promise<Pick<Observed, 'userData' | 'hasUserDataCopy'>> {
   const name = server.spec.userDataSecretName
   const kind = activeOperation(server)?.kind
   if (name === undefined || (kind !== 'server.create' && kind !== 'server.rebuild'))
@@ -284,41 +289,43 @@ function claimEffect({ store, db, clock, random }: Parts): Effect {
   const claim = openGroupCommit(db, (tx, demands: readonly ServerDemand[]) =>
     claimServers(tx, demands, { now: clock.now(), random }),
   )
-  return refusable('Claimed', async (input, server) => {
+  return withRefusalCondition('Claimed', async (input, server) => {
     await requireNewest(store, Server, server)
     const demand = input as unknown as ServerDemand // the plan of this folder writes it
-    await asked(claim(likenessOf(demand), demand))
-    return granted('Claimed')
+    await orUnavailable(claim(likenessOf(demand), demand))
+    return grantedCondition('Claimed')
   })
 }
 
 /** Free when the server has a prefix that it can keep. */
 const renumberEffect = ({ db }: Parts): Effect =>
-  refusable(RENUMBERED, async (input) => {
-    await asked(
+  withRefusalCondition(RENUMBERED, async (input) => {
+    await orUnavailable(
       db.transaction().execute((tx) => renumberServer(tx, input as unknown as Parameters<typeof renumberServer>[1])),
     ) // the plan of this folder writes it
-    return granted(RENUMBERED)
+    return grantedCondition(RENUMBERED)
   })
 
 /** What was claimed becomes visible by itself. */
 const resizeEffect = ({ store, caches, db, clock }: Parts): Effect =>
-  refusable(RESIZED, async (input, server) => {
+  withRefusalCondition(RESIZED, async (input, server) => {
     await requireNewest(store, Server, server)
     // the plan of this folder writes it
-    const { pool, ...wish } = input as unknown as Parameters<typeof beginSizeChange>[1] & { readonly pool?: string }
-    await asked(
+    const { pool, ...change } = input as unknown as Parameters<typeof beginSizeChange>[1] & { readonly pool?: string }
+    await orUnavailable(
       db
         .transaction()
-        .execute((tx) => beginSizeChange(tx, { ...wish, excludedNodes: nodesWithout(caches, pool) }, clock.now())),
+        .execute((tx) =>
+          beginSizeChange(tx, { ...change, excludedNodes: nodesWithoutPool(caches, pool) }, clock.now()),
+        ),
     )
-    return granted(RESIZED)
+    return grantedCondition(RESIZED)
   })
 
 const sizedEffect =
   ({ db }: Parts): Effect =>
   async (input) => {
-    await asked(
+    await orUnavailable(
       db.transaction().execute((tx) => endSizeChange(tx, input as unknown as Parameters<typeof endSizeChange>[1])),
     ) // the plan of this folder writes it
     return undefined
@@ -333,9 +340,9 @@ const giveBackEffect =
     await requireNewest(store, Server, server)
     const id = input as unknown as ServerId // the plan of this folder writes it
     const change = server.metadata.annotations?.[LAST_CHANGE_ANNOTATION]
-    const isOwed = change !== undefined && (await asked(hasIntent(db, change)))
-    if (!isOwed && (await asked(findServerClaims(db, id))) === undefined) return undefined
-    await asked(
+    const isOwed = change !== undefined && (await orUnavailable(hasIntent(db, change)))
+    if (!isOwed && (await orUnavailable(findServerClaims(db, id))) === undefined) return undefined
+    await orUnavailable(
       db.transaction().execute(async (tx) => {
         await releaseServer(tx, id)
         const entry = change === undefined ? undefined : await takeIntent(tx, change)

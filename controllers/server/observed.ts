@@ -7,14 +7,13 @@ import type { PlanSpec, ZoneSpec } from '../../resources/catalog/stored.ts'
 import type { ServerSpec, ServerStatus } from '../../resources/server/stored.ts'
 import type { OperationStanza } from '../../resources/shapes.ts'
 import type { StorageSpec, StorageStatus } from '../../resources/storage/index.ts'
-import { activeStanza } from '../operation/stanza.ts'
 
 export type ServerObject = KubeObject<ServerSpec, ServerStatus>
 export type InstanceObject = KubeObject<InstanceSpec, InstanceStatus>
 export type VolumeObject = KubeObject<VolumeSpec, VolumeStatus>
 export type StorageObject = KubeObject<StorageSpec, StorageStatus>
 
-export interface Seen {
+export interface Observed {
   /** Undefined when the namespace is no account's. */
   readonly accountId: string | undefined
   readonly plan: PlanSpec | undefined
@@ -42,7 +41,7 @@ export interface Seen {
   readonly hostFeatures?: readonly string[] | undefined
   /** Of the nodes that have something of the server: those that do not answer, and those of which it was proven that
    *  nothing runs there. */
-  readonly silentNodes?: readonly string[]
+  readonly unreachableNodes?: readonly string[]
   readonly fencedNodes?: readonly string[]
   /** The payload of the Secret that spec.userDataSecretName names; undefined when there is none. */
   readonly userData: Readonly<Record<string, string>> | undefined
@@ -53,9 +52,6 @@ export interface Seen {
   /** What people asked the Kubernetes API for since the last turn, as far as admission saw it. */
   readonly requests: readonly KubernetesRequest[]
 }
-
-/** The operation under way; undefined when there is none or it has ended. */
-export const activeOperation = (server: ServerObject): OperationStanza | undefined => activeStanza(server)
 
 /** True once the operation is in the server's status. */
 export const hasBegun = (server: ServerObject, operation: OperationStanza): boolean =>

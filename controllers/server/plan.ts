@@ -3,36 +3,37 @@
  *  operation, deletion, the operation under way, and a server at rest. */
 import { isFinal, type OperationKind, stepsOf } from '../../domain/operations.ts'
 import type { Action } from '../../kit/reconcile/action.ts'
-import { adopt, auditAdopted, auditEdits, SYSTEM_ACTOR, unaskedEdit } from './direct-edit.ts'
+import { adopt, auditAdopted, auditEdits, SYSTEM_ACTOR, detectEdit } from './direct-edit.ts'
 import { changePlan, changePlanFailed } from './change-plan.ts'
-import { asBefore, type Decision, toActions, type Turn, type Work } from './decision.ts'
+import { unchanged, type Decision, toActions, type ReconcileInput, type OperationInput } from './decision.ts'
 import { forceRelease } from './recovery/force-release.ts'
-import { switchMetadata } from './metadata.ts'
-import { migrate } from './migration/live.ts'
-import { move } from './migration/cold.ts'
-import { newZone } from './migration/new-zone.ts'
+import { updateMetadata } from './metadata.ts'
+import { migrateLive } from './migration/live.ts'
+import { migrateCold } from './migration/cold.ts'
+import { followZone } from './migration/new-zone.ts'
 import { create, failed, restart, start, stop } from './power/index.ts'
 import { rebuild, rebuildFailed } from './rebuild/index.ts'
 import { endedByLoss, recover, recoverFailed } from './recovery/index.ts'
 import { deleteObject, removal } from './removal.ts'
 import { renumberIpv6 } from './renumber.ts'
-import { activeOperation, hasBegun, isDeleting, type Seen, type ServerObject } from './observed.ts'
-import { settle, settleMigration } from './migration/resolve.ts'
-import { settled } from './idle.ts'
+import { activeOperation } from '../operation/stanza.ts'
+import { hasBegun, isDeleting, type Observed, type ServerObject } from './observed.ts'
+import { resolve, resolveMigration } from './migration/resolve.ts'
+import { idle } from './idle.ts'
 
-const FLOWS: Partial<Record<OperationKind, (work: Work) => Decision>> = {
+const FLOWS: Partial<Record<OperationKind, (input: OperationInput) => Decision>> = {
   'server.create': create,
   'server.start': start,
   'server.stop': stop,
   'server.restart': restart,
   'server.delete': removal,
-  'server.metadata': switchMetadata,
+  'server.metadata': updateMetadata,
   'server.renumber_ipv6': renumberIpv6,
   'server.change_plan': changePlan,
   'server.rebuild': rebuild,
-  'server.migrate': migrate,
-  'server.move': move,
-  'server.settle_migration': settleMigration,
+  'server.migrate': migrateLive,
+  'server.move': migrateCold,
+  'server.settle_migration': resolveMigration,
   'server.recover': recover,
   'server.force_release': forceRelease,
 }
@@ -45,43 +46,44 @@ const FAILURES: Partial<Record<OperationKind, typeof failed>> = {
 }
 
 /** What is to be done about the server now. Edits are audited whatever else happens. */
-export function plan(server: ServerObject, seen: Seen, now: Date): readonly Action[] {
-  const turn: Turn = { server, seen, now }
-  return [...auditEdits(turn), ...decide(turn)]
+export function plan(server: ServerObject, observed: Observed, now: Date): readonly Action[] {
+  const input: ReconcileInput = { server, observed, now }
+  return [...auditEdits(input), ...decide(input)]
 }
 
-function decide(turn: Turn): readonly Action[] {
-  const { server, seen } = turn
+function decide(input: ReconcileInput): readonly Action[] {
+  const { server, observed } = input
   const replaced = replacedOperation(server)
   if (replaced !== undefined) return [replaced]
-  const moved = newZone(turn)
-  if (moved !== undefined && !isDeleting(server)) return toActions(turn, moved)
-  const edit = unaskedEdit(server, seen.instance)
-  const unbegun = edit === undefined ? undefined : unbegunOperation(turn)
+  const moved = followZone(input)
+  if (moved !== undefined && !isDeleting(server)) return toActions(input, moved)
+  const edit = detectEdit(server, observed.instance)
+  const unbegun = edit === undefined ? undefined : unbegunOperation(input)
   if (unbegun !== undefined) return unbegun
-  if (edit !== undefined) return [adopt(turn, edit.kind, isFollowUp(turn, edit.kind) ? SYSTEM_ACTOR : seen.editor)]
+  if (edit !== undefined)
+    return [adopt(input, edit.kind, isFollowUp(input, edit.kind) ? SYSTEM_ACTOR : observed.editor)]
   if (isDeleting(server) && server.metadata.deletionTimestamp === undefined) return [deleteObject(server)]
   const operation = activeOperation(server)
-  if (operation === undefined) return toActions(turn, isDeleting(server) ? removal(turn) : settled(turn))
-  const work: Work = { ...turn, operation }
+  if (operation === undefined) return toActions(input, isDeleting(server) ? removal(input) : idle(input))
+  const work: OperationInput = { ...input, operation }
   const flow = FLOWS[operation.kind]
   const decision =
     flow === undefined
       ? unknown(work)
       : inTime(work, hasOldMove(work) ? moveFirst(work) : (endedByLoss(work) ?? flow(work)))
-  return [...auditAdopted(turn, operation), ...toActions(turn, decision)]
+  return [...auditAdopted(input, operation), ...toActions(input, decision)]
 }
 
 /** Room is held for a move of an operation before this one. */
-const hasOldMove = ({ server, operation, seen: { claims } }: Work): boolean =>
+const hasOldMove = ({ server, operation, observed: { claims } }: OperationInput): boolean =>
   claims?.target !== undefined &&
   claims.target.operationId !== operation.id &&
   operation.kind !== 'server.settle_migration' &&
   !isDeleting(server)
 
 /** Nothing else begins before the guest is known to be on one node. */
-function moveFirst(work: Work): Decision {
-  const { outcome: _outcome, error: _error, events: _events, step: _step, ...decision } = settle(work)
+function moveFirst(input: OperationInput): Decision {
+  const { outcome: _outcome, error: _error, events: _events, step: _step, ...decision } = resolve(input)
   return { ...decision, step: '', waitFor: 'the move before to be settled', waitSeconds: 5 }
 }
 
@@ -91,8 +93,8 @@ const isFollowUp = (
     server: {
       spec: { operation },
     },
-    seen: { requests },
-  }: Turn,
+    observed: { requests },
+  }: ReconcileInput,
   kind: OperationKind,
 ): boolean =>
   kind === 'server.start' &&
@@ -100,11 +102,11 @@ const isFollowUp = (
   (operation?.kind === 'server.rebuild' ||
     (operation?.kind === 'server.change_plan' && operation.arguments?.['start'] === 'true'))
 
-const unknown = (work: Work): Decision => ({
-  ...asBefore(work),
+const unknown = (input: OperationInput): Decision => ({
+  ...unchanged(input),
   step: 'done',
   outcome: 'failed',
-  error: `A server knows no operation ${work.operation.kind}.`,
+  error: `A server knows no operation ${input.operation.kind}.`,
 })
 
 /** Only deletion replaces an operation, and only a creation. */
@@ -115,17 +117,17 @@ function replacedOperation({ spec, status }: ServerObject): Action | undefined {
 }
 
 /** Ends the operation that an edit replaces, when no turn has come to it: nothing else would remember it. */
-function unbegunOperation(turn: Turn): readonly Action[] | undefined {
-  const operation = activeOperation(turn.server)
-  if (operation === undefined || hasBegun(turn.server, operation)) return undefined
+function unbegunOperation(input: ReconcileInput): readonly Action[] | undefined {
+  const operation = activeOperation(input.server)
+  if (operation === undefined || hasBegun(input.server, operation)) return undefined
   const end: Decision = {
-    ...asBefore(turn),
+    ...unchanged(input),
     step: stepsOf(operation.kind)[0] ?? 'done',
     outcome: 'cancelled',
     waitFor: 'the edit that replaces the operation',
     waitSeconds: 0,
   }
-  return [...auditAdopted(turn, operation), ...toActions(turn, end)]
+  return [...auditAdopted(input, operation), ...toActions(input, end)]
 }
 
 /** These go on all the same, and leave power as it is. */
@@ -140,11 +142,11 @@ const GOES_ON: readonly OperationKind[] = [
 ]
 
 /** What is not done at its deadline has failed. */
-function inTime(work: Work, decision: Decision): Decision {
-  if (decision.outcome !== undefined || work.now.getTime() < Date.parse(work.operation.deadlineAt)) return decision
+function inTime(input: OperationInput, decision: Decision): Decision {
+  if (decision.outcome !== undefined || input.now.getTime() < Date.parse(input.operation.deadlineAt)) return decision
   if (decision.status?.migration?.state === 'switched') return decision // beyond the point of no return it ends well
   const error = `It was not done in time: still waiting for ${decision.waitFor ?? 'the platform'}.`
-  return GOES_ON.includes(work.operation.kind)
+  return GOES_ON.includes(input.operation.kind)
     ? { ...decision, outcome: 'failed', error }
-    : (FAILURES[work.operation.kind] ?? failed)(work, decision.step ?? 'done', error)
+    : (FAILURES[input.operation.kind] ?? failed)(input, decision.step ?? 'done', error)
 }

@@ -4,12 +4,12 @@ import { Secret } from '../../kit/kube/object.ts'
 import type { Action } from '../../kit/reconcile/action.ts'
 import { Server } from '../../resources/server/stored.ts'
 import { Storage } from '../../resources/storage/index.ts'
-import type { Decision, Turn } from './decision.ts'
-import { moveKeyKey, storageKey, userDataKey } from './drafts.ts'
+import type { Decision, ReconcileInput } from './decision.ts'
+import { migrationKeyKey, storageKey, userDataKey } from './drafts.ts'
 import { present } from './power/index.ts'
-import { isGiven } from './rebuild/index.ts'
+import { isManagedUserData } from './rebuild/index.ts'
 import type { InstanceObject, ServerObject } from './observed.ts'
-import { forgetMove } from './migration/cutover.ts'
+import { removeMigrationSecrets } from './migration/cutover.ts'
 
 /** A server that was deleted through the API is deleted in Kubernetes first; the finalizer keeps it until its last
  *  turn. */
@@ -21,8 +21,8 @@ export const deleteObject = ({ metadata }: ServerObject): Action => ({
 
 /** Steps in order: the guests, the disk, what belongs to both, the claims. Nothing is given back before the host has
  *  let it go. */
-export function removal({ server, seen }: Turn): Decision {
-  const { instance, targetInstance, strayInstances = [], storage, claims, accountId } = seen
+export function removal({ server, observed }: ReconcileInput): Decision {
+  const { instance, targetInstance, strayInstances = [], storage, claims, accountId } = observed
   const instances = [...present(instance), ...present(targetInstance), ...strayInstances]
   if (instances.length > 0)
     return {
@@ -45,7 +45,7 @@ export function removal({ server, seen }: Turn): Decision {
       : []
   const { userDataSecretName: given } = server.spec
   const own: readonly Action[] =
-    given !== undefined && isGiven(server.metadata.name, given)
+    given !== undefined && isManagedUserData(server.metadata.name, given)
       ? [{ do: 'remove', type: Secret, key: { ...storageKey(server), name: given } }]
       : []
   // Also when it holds nothing any more: a change that was accepted since has its audit entry then.
@@ -57,21 +57,24 @@ export function removal({ server, seen }: Turn): Decision {
     state: 'deleting',
     step: 'released',
     outcome: 'succeeded',
-    actions: [...copy, ...own, ...keysOf(server, seen), ...release],
+    actions: [...copy, ...own, ...migrationSecretsOf(server, observed), ...release],
     isGone: true,
   }
 }
 
 /** Of a move that was left in the middle, on either side of its point of no return. */
-function keysOf(server: ServerObject, { claims }: Turn['seen']): readonly Action[] {
+function migrationSecretsOf(server: ServerObject, { claims }: ReconcileInput['observed']): readonly Action[] {
   const { migration } = server.status ?? {}
-  if (claims?.target === undefined) return migration?.state === 'switched' ? forgetMove(server, migration) : []
+  if (claims?.target === undefined)
+    return migration?.state === 'switched' ? removeMigrationSecrets(server, migration) : []
   const nodes = [claims.placement.node, claims.target.node]
-  return [...nodes.map((node) => moveKeyKey(server, node)), userDataKey(server, claims.target.node)].map((key) => ({
-    do: 'remove',
-    type: Secret,
-    key,
-  }))
+  return [...nodes.map((node) => migrationKeyKey(server, node)), userDataKey(server, claims.target.node)].map(
+    (key) => ({
+      do: 'remove',
+      type: Secret,
+      key,
+    }),
+  )
 }
 
 /** Free for those that are going. */

@@ -3,21 +3,21 @@
  *  of the new one is its own business, so the operation ends at once. Power is left as it is. */
 import { refusalOf } from '../refusal.ts'
 import { currentAddress } from './addresses.ts'
-import { asBefore, type Decision, type Work } from './decision.ts'
+import { unchanged, type Decision, type OperationInput } from './decision.ts'
 import { ensureInstance, powerOf } from './drafts.ts'
-import { hasSeenSpec, present } from './power/index.ts'
+import { hasObservedSpec, present } from './power/index.ts'
 
 /** Condition that says why another prefix could not be had. */
 export const RENUMBERED = 'Renumbered'
 const LOOK_SECONDS = 1
 
 /** Steps in order: routed, told. */
-export function renumberIpv6(work: Work): Decision {
+export function renumberIpv6(input: OperationInput): Decision {
   const {
     server,
-    seen: { accountId, claims, storage, instance },
-  } = work
-  const decision: Decision = { ...asBefore(work), step: 'routed' }
+    observed: { accountId, claims, storage, instance },
+  } = input
+  const decision: Decision = { ...unchanged(input), step: 'routed' }
   const ipv6 = claims && currentAddress(claims, 'server_ipv6_prefix')
   if (accountId === undefined || claims === undefined || ipv6 === undefined)
     return { ...decision, outcome: 'failed', error: 'The server has no IPv6 prefix.' }
@@ -37,11 +37,12 @@ export function renumberIpv6(work: Work): Decision {
       waitSeconds: LOOK_SECONDS,
     }
   }
-  const told: Decision = { ...decision, step: 'told' }
-  if (storage === undefined || instance === undefined) return { ...told, outcome: 'succeeded' }
-  if (instance.metadata.deletionTimestamp !== undefined) return { ...told, waitFor: 'the instance before to be gone' }
-  const actions = present(ensureInstance(server, work.seen, claims, storage, powerOf(instance)))
-  return actions.length === 0 && hasSeenSpec(instance)
-    ? { ...told, outcome: 'succeeded' }
-    : { ...told, actions, waitFor: 'the host to take over the prefix' }
+  const announced: Decision = { ...decision, step: 'told' }
+  if (storage === undefined || instance === undefined) return { ...announced, outcome: 'succeeded' }
+  if (instance.metadata.deletionTimestamp !== undefined)
+    return { ...announced, waitFor: 'the instance before to be gone' }
+  const actions = present(ensureInstance(server, input.observed, claims, storage, powerOf(instance)))
+  return actions.length === 0 && hasObservedSpec(instance)
+    ? { ...announced, outcome: 'succeeded' }
+    : { ...announced, actions, waitFor: 'the host to take over the prefix' }
 }

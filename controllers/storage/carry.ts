@@ -3,23 +3,27 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Action } from '../../kit/reconcile/action.ts'
 import { nodeOf } from '../../resources/instance/index.ts'
-import type { Seen } from './plan.ts'
+import type { Observed } from './plan.ts'
 import {
   ensureOwn,
   ensureVolume,
   hasSameData,
-  type Holding,
-  isLeaving,
+  type VolumeContent,
+  isTerminating,
   poolAmong,
-  remove,
+  removeVolume,
   type StorageObject,
   type VolumeObject,
   withdraw,
 } from './volumes.ts'
 
 /** `own` is the volume of the server's own node. */
-export function carry(storage: StorageObject, seen: Seen, own: VolumeObject | undefined): readonly Action[] {
-  const { node, target, volumes, usedOn } = seen
+export function syncVolumes(
+  storage: StorageObject,
+  observed: Observed,
+  own: VolumeObject | undefined,
+): readonly Action[] {
+  const { node, target, volumes, usedOn } = observed
   const elsewhere = volumes.filter(
     (one) => nodeOf(one) !== node && nodeOf(one) !== target?.node && !usedOn.includes(nodeOf(one)),
   )
@@ -27,43 +31,51 @@ export function carry(storage: StorageObject, seen: Seen, own: VolumeObject | un
   const needless = elsewhere.filter((one) => hasSameData(one, own) || own?.status?.state === 'ready')
   return [
     ...needless.flatMap((one) => withdraw(storage, one, own)),
-    ...(own === undefined || isLeaving(own)
+    ...(own === undefined || isTerminating(own)
       ? []
-      : [ensureOwn(storage, own, serving(seen, own)), ...onTarget(storage, seen, own)]),
+      : [ensureOwn(storage, own, serving(observed, own)), ...targetVolume(storage, observed, own)]),
   ]
 }
 
-const moveOf = ({ target, migration }: Seen) =>
+const moveOf = ({ target, migration }: Observed) =>
   target === undefined || migration?.operationId !== target.operationId
     ? undefined
     : { ...target, state: migration.state }
 
 /** Both nodes reach the disk where it is. In its own zone a server goes only to nodes of which that is so. */
-const isShared = ({ zone }: Seen, target: NonNullable<Seen['target']>, { spec: { pool } }: VolumeObject): boolean =>
-  pool !== undefined && (target.zone === zone || target.pools.includes(pool))
+const isShared = (
+  { zone }: Observed,
+  target: NonNullable<Observed['target']>,
+  { spec: { pool } }: VolumeObject,
+): boolean => pool !== undefined && (target.zone === zone || target.pools.includes(pool))
 
 /** The disk of a server that stands still is copied, unless both nodes reach it. */
-function serving(seen: Seen, own: VolumeObject): Holding['serve'] {
-  const move = moveOf(seen)
-  if (move?.state !== 'detached' || isShared(seen, move, own) || !seen.isGuestOff || seen.moveSecretName === undefined)
+function serving(observed: Observed, own: VolumeObject): VolumeContent['serve'] {
+  const move = moveOf(observed)
+  if (
+    move?.state !== 'detached' ||
+    isShared(observed, move, own) ||
+    !observed.isGuestOff ||
+    observed.moveSecretName === undefined
+  )
     return undefined
-  return { id: move.operationId, secretName: seen.moveSecretName }
+  return { id: move.operationId, secretName: observed.moveSecretName }
 }
 
 /** Before it is known how the server moves, and while its move is undone, the target is left as it is. */
-function onTarget(storage: StorageObject, seen: Seen, own: VolumeObject): readonly Action[] {
-  const move = moveOf(seen)
+function targetVolume(storage: StorageObject, observed: Observed, own: VolumeObject): readonly Action[] {
+  const move = moveOf(observed)
   if (move === undefined || move.state === 'reserved' || move.state === 'aborting') return []
-  const there = seen.volumes.find((one) => nodeOf(one) === move.node)
-  if (there !== undefined && isLeaving(there)) return []
-  const holding = holdingOf(storage, seen, move, { own, there })
+  const there = observed.volumes.find((one) => nodeOf(one) === move.node)
+  if (there !== undefined && isTerminating(there)) return []
+  const holding = holdingOf(storage, observed, move, { own, there })
   const isOther = there !== undefined && !isDeepStrictEqual(there.spec.source, holding.source)
-  if (isOther) return seen.usedOn.includes(move.node) ? [] : [remove(there)]
+  if (isOther) return observed.usedOn.includes(move.node) ? [] : [removeVolume(there)]
   // Where an older copy is on its way out of the same shared storage, it would take this one along.
   const isInTheWay =
     holding.source?.kind === 'copy' &&
     holding.pool !== undefined &&
-    seen.volumes.some((one) => one !== there && one.spec.pool === holding.pool)
+    observed.volumes.some((one) => one !== there && one.spec.pool === holding.pool)
   if (isInTheWay) return []
   return [ensureVolume(storage, move.node, holding)]
 }
@@ -76,14 +88,14 @@ interface Ends {
 
 function holdingOf(
   storage: StorageObject,
-  seen: Seen,
+  observed: Observed,
   move: NonNullable<ReturnType<typeof moveOf>>,
   { own, there }: Ends,
-): Holding {
-  const [{ operationId: id, state }, { moveSecretName: secretName }] = [move, seen]
+): VolumeContent {
+  const [{ operationId: id, state }, { moveSecretName: secretName }] = [move, observed]
   const origin = own.status?.origin ?? own.spec.origin
   const known = origin === undefined ? {} : { origin }
-  if (own.spec.pool !== undefined && isShared(seen, move, own))
+  if (own.spec.pool !== undefined && isShared(observed, move, own))
     return { ...known, pool: own.spec.pool, isRetained: true, arrivingFor: id }
   if (state !== 'detached') return { ...known, source: { kind: 'mirror', name: id } }
   const { serving } = own.status ?? {}

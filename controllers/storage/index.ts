@@ -21,15 +21,15 @@ import { STORAGE_FINALIZER } from '../../resources/labels.ts'
 import { Node, Zone } from '../../resources/catalog/stored.ts'
 import { Server, type ServerSpec } from '../../resources/server/stored.ts'
 import { Storage, type StorageSpec, type StorageStatus } from '../../resources/storage/index.ts'
-import { asked } from '../database.ts'
+import { orUnavailable } from '../database.ts'
 import type { Parts } from '../parts.ts'
-import { bootStorageName, moveKeyKey } from '../server/drafts.ts'
-import { reaches } from '../server/migration/effects.ts'
+import { bootStorageName, migrationKeyKey } from '../server/drafts.ts'
+import { hasPool } from '../server/migration/effects.ts'
 import { isDeleting } from '../server/observed.ts'
-import { plan, type Seen } from './plan.ts'
-import { isLeaving, type StorageObject, type VolumeObject } from './volumes.ts'
+import { plan, type Observed } from './plan.ts'
+import { isTerminating, type StorageObject, type VolumeObject } from './volumes.ts'
 
-export function storageReconciler(parts: Parts): Reconciler<StorageSpec, StorageStatus, Seen> {
+export function storageReconciler(parts: Parts): Reconciler<StorageSpec, StorageStatus, Observed> {
   const readings = { caches: parts.caches, claimsOf: openClaimsReading(parts.db) }
   const volumes = parts.caches.of(Volume)
   volumes.addIndex('storage', ({ spec }) => [spec.storage.uid])
@@ -59,7 +59,7 @@ export function storageReconciler(parts: Parts): Reconciler<StorageSpec, Storage
       ),
       // What is deleted on a node that is lost goes with another.
       watch(Node, ({ metadata: { name }, status }) =>
-        status?.state === 'fenced' ? volumes.inNamespace(nodeNamespace(name)).filter(isLeaving).map(storageOf) : [],
+        status?.state === 'fenced' ? volumes.inNamespace(nodeNamespace(name)).filter(isTerminating).map(storageOf) : [],
       ),
       watch(Zone, () => []),
       watch(NodeReport, () => []),
@@ -82,8 +82,8 @@ function lostNodes(
   held: readonly VolumeObject[],
   server: KubeObject<ServerSpec> | undefined,
 ): readonly string[] {
-  const { kind, arguments: said } = server?.spec.operation ?? {}
-  const released = kind === 'server.force_release' ? said?.['lost_node_id'] : undefined
+  const { kind, arguments: args } = server?.spec.operation ?? {}
+  const released = kind === 'server.force_release' ? args?.['lost_node_id'] : undefined
   return held.map(nodeOf).filter((name) => {
     const state = caches.of(Node).get({ name })?.status?.state
     return state === 'fenced' || (name === released && !isHeardState(state))
@@ -97,7 +97,7 @@ const heirOf = (caches: Parts['caches'], pool: string | undefined): string | und
     : caches
         .of(Node)
         .list()
-        .filter(({ metadata: { name }, status }) => isHeardState(status?.state) && reaches(caches, name, pool))
+        .filter(({ metadata: { name }, status }) => isHeardState(status?.state) && hasPool(caches, name, pool))
         .map(({ metadata }) => metadata.name)
         .sort()[0]
 
@@ -106,7 +106,7 @@ const ownersOf = (
   caches: Parts['caches'],
   held: readonly VolumeObject[],
   server: KubeObject<ServerSpec> | undefined,
-): Pick<Seen, 'lostNodes' | 'isReleased' | 'heirNode'> => ({
+): Pick<Observed, 'lostNodes' | 'isReleased' | 'heirNode'> => ({
   lostNodes: lostNodes(caches, held, server),
   isReleased: server?.spec.operation?.kind === 'server.force_release',
   heirNode: heirOf(caches, held.find(({ spec }) => spec.pool !== undefined)?.spec.pool),
@@ -115,14 +115,14 @@ const ownersOf = (
 async function observe(
   { caches, claimsOf }: Pick<Parts, 'caches'> & { readonly claimsOf: ClaimsReading },
   { metadata, spec }: StorageObject,
-): Promise<Seen> {
+): Promise<Observed> {
   const { namespace = '', uid = '' } = metadata
   const accountId = accountOfNamespace(namespace)
   const { serverId } = spec
   const claims =
     accountId === undefined || !isUuid(accountId) || serverId === undefined
       ? undefined
-      : await asked(claimsOf({ accountId, serverId }))
+      : await orUnavailable(claimsOf({ accountId, serverId }))
   const server = serverId === undefined ? undefined : caches.of(Server).get({ namespace, name: serverId })
   const instances = caches.of(Instance).by('volume', uid)
   const volumes = caches.of(Volume).by('storage', uid)
@@ -134,7 +134,7 @@ async function observe(
     zone,
     target: claims?.target && { ...claims.target, pools: poolsOf(claims.target.node) },
     migration: server?.status?.migration,
-    moveSecretName: server === undefined || node === undefined ? undefined : moveKeyKey(server, node).name,
+    moveSecretName: server === undefined || node === undefined ? undefined : migrationKeyKey(server, node).name,
     region: caches.of(Zone).get({ name: spec.zone })?.spec.region,
     volumes,
     ...(metadata.deletionTimestamp === undefined ? {} : ownersOf(caches, volumes, server)),

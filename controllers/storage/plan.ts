@@ -7,20 +7,20 @@ import type { Action, ConditionDraft } from '../../kit/reconcile/action.ts'
 import { nodeOf, type VolumeSpec } from '../../resources/instance/index.ts'
 import type { MigrationProgress } from '../../resources/server/stored.ts'
 import { healthConditions } from '../health.ts'
-import { carry } from './carry.ts'
+import { syncVolumes } from './carry.ts'
 import {
   ensureOwn,
   ensureVolume,
   hasSameData,
-  isLeaving,
+  isTerminating,
   poolAmong,
-  remove,
+  removeVolume,
   type StorageObject,
   type VolumeObject,
   withdraw,
 } from './volumes.ts'
 
-export interface Seen {
+export interface Observed {
   /** Undefined when the server has no room on any node. */
   readonly node: string | undefined
   /** Of that node. */
@@ -56,35 +56,35 @@ export interface Seen {
 const PLACE_LOOK_SECONDS = 5
 
 /** Guards in order: deleting, not a boot storage, no node, another zone, volume missing, volume at work. */
-export function plan(storage: StorageObject, seen: Seen): readonly Action[] {
+export function plan(storage: StorageObject, observed: Observed): readonly Action[] {
   const { metadata, spec } = storage
-  const { node } = seen
-  if (metadata.deletionTimestamp !== undefined && !seen.isInUse) return leave(storage, seen)
+  const { node } = observed
+  if (metadata.deletionTimestamp !== undefined && !observed.isInUse) return removeStorage(storage, observed)
   if (!spec.isBoot || spec.serverId === undefined)
     return failed('Only boot storages, which are made with their server, are offered here.')
   if (node === undefined)
     return [
-      onTheWay({ state: 'creating' }, 'Waiting', 'The server has no room on any host yet.'),
+      reconciling({ state: 'creating' }, 'Waiting', 'The server has no room on any host yet.'),
       { do: 'wait', seconds: PLACE_LOOK_SECONDS, for: 'the server to be placed' },
     ]
   // The last turn in this zone: whoever looks after the other goes on.
-  if (seen.zone !== undefined && seen.zone !== spec.zone)
+  if (observed.zone !== undefined && observed.zone !== spec.zone)
     return [
-      { do: 'change', patch: { spec: { zone: seen.zone } } },
+      { do: 'change', patch: { spec: { zone: observed.zone } } },
       { do: 'wait', seconds: 0, for: 'the next look' },
     ]
-  const volume = seen.volumes.find((one) => nodeOf(one) === node)
-  const elsewhere = carry(storage, seen, volume)
-  const pool = volume === undefined ? poolOf(storage, seen) : volume.spec.pool
-  const place = { nodeName: node, pool, ...(seen.region === undefined ? {} : { region: seen.region }) }
-  const holder = pool === undefined ? seen.volumes[0] : undefined
+  const volume = observed.volumes.find((one) => nodeOf(one) === node)
+  const elsewhere = syncVolumes(storage, observed, volume)
+  const pool = volume === undefined ? poolOf(storage, observed) : volume.spec.pool
+  const place = { nodeName: node, pool, ...(observed.region === undefined ? {} : { region: observed.region }) }
+  const holder = pool === undefined ? observed.volumes[0] : undefined
   if (volume === undefined && holder !== undefined)
     return [...elsewhere, ...failed(`The disk lies on node ${nodeOf(holder)}, which the server is not on.`)]
   if (volume === undefined)
     return [
-      ensureVolume(storage, node, { pool, ...beginningOf(storage, seen) }),
+      ensureVolume(storage, node, { pool, ...initialContent(storage, observed) }),
       ...elsewhere,
-      onTheWay({ state: 'creating', ...place }, 'Creating'),
+      reconciling({ state: 'creating', ...place }, 'Creating'),
     ]
   const blocked: ConditionDraft[] =
     metadata.deletionTimestamp === undefined
@@ -116,13 +116,16 @@ export function plan(storage: StorageObject, seen: Seen): readonly Action[] {
 }
 
 /** A disk stays where it was made. */
-function poolOf(storage: StorageObject, { volumes: [known], pools }: Seen): string | undefined {
+function poolOf(storage: StorageObject, { volumes: [known], pools }: Observed): string | undefined {
   if (known !== undefined) return known.spec.pool
   return storage.status?.nodeName === undefined ? poolAmong(storage, pools) : storage.status.pool
 }
 
 /** What lies on shared storage already is not made a second time. */
-function beginningOf({ spec }: StorageObject, { volumes: [known] }: Seen): Pick<VolumeSpec, 'source' | 'origin'> {
+function initialContent(
+  { spec }: StorageObject,
+  { volumes: [known] }: Observed,
+): Pick<VolumeSpec, 'source' | 'origin'> {
   if (known?.spec.pool !== undefined) {
     const origin = known.status?.origin ?? known.spec.origin
     return origin === undefined ? {} : { origin }
@@ -134,23 +137,23 @@ const HEIR_LOOK_SECONDS = 10
 
 /** The server's own volume goes last, with the data. Once the server has no node any more, that is the one that may end
  *  them. */
-function leave(storage: StorageObject, seen: Seen): readonly Action[] {
-  const { volumes, node } = seen
+function removeStorage(storage: StorageObject, observed: Observed): readonly Action[] {
+  const { volumes, node } = observed
   const own =
     volumes.find((one) => nodeOf(one) === node) ?? volumes.find(({ spec }) => spec.isRetained !== true) ?? volumes[0]
   if (own === undefined) return [{ do: 'finalized' }]
   const others = volumes.filter((one) => one !== own)
-  const isLost = own.spec.pool !== undefined && (seen.lostNodes ?? []).includes(nodeOf(own))
+  const isLost = own.spec.pool !== undefined && (observed.lostNodes ?? []).includes(nodeOf(own))
   const actions = isLost
-    ? inherit(storage, seen, own)
+    ? handOverToHeir(storage, observed, own)
     : others.length > 0
       ? others.flatMap((one) => withdraw(storage, one, own))
-      : isLeaving(own)
+      : isTerminating(own)
         ? []
-        : [ensureOwn(storage, own), remove(own)]
+        : [ensureOwn(storage, own), removeVolume(own)]
   return [
     ...actions,
-    onTheWay({ state: 'deleting' }, 'Deleting'),
+    reconciling({ state: 'deleting' }, 'Deleting'),
     ...(isLost ? [{ do: 'wait', seconds: HEIR_LOOK_SECONDS, for: 'a node that reaches the disk' } as const] : []),
   ]
 }
@@ -159,16 +162,16 @@ function leave(storage: StorageObject, seen: Seen): readonly Action[] {
  *  knows of them the lost one's
  *  volume is withdrawn, and goes by the proof that the node is lost. Where nobody else reaches them, only a release by
  *  force goes on without. */
-function inherit(
+function handOverToHeir(
   storage: StorageObject,
-  { volumes, lostNodes = [], heirNode, isReleased = false }: Seen,
+  { volumes, lostNodes = [], heirNode, isReleased = false }: Observed,
   lost: VolumeObject,
 ): readonly Action[] {
   const heir = volumes.find(
-    (one) => one !== lost && hasSameData(one, lost) && !isLeaving(one) && !lostNodes.includes(nodeOf(one)),
+    (one) => one !== lost && hasSameData(one, lost) && !isTerminating(one) && !lostNodes.includes(nodeOf(one)),
   )
   if (heir !== undefined) return heir.status === undefined ? [] : withdraw(storage, lost, lost)
-  if (heirNode === undefined) return isReleased && !isLeaving(lost) ? [remove(lost)] : []
+  if (heirNode === undefined) return isReleased && !isTerminating(lost) ? [removeVolume(lost)] : []
   return [
     ensureVolume(storage, heirNode, {
       pool: lost.spec.pool,
@@ -178,7 +181,7 @@ function inherit(
   ]
 }
 
-const onTheWay = (status: Readonly<Record<string, unknown>>, reason: string, message = ''): Action => ({
+const reconciling = (status: Readonly<Record<string, unknown>>, reason: string, message = ''): Action => ({
   do: 'status',
   status,
   conditions: healthConditions('reconciling', reason, message),

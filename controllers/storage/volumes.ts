@@ -9,11 +9,11 @@ export type StorageObject = KubeObject<StorageSpec, StorageStatus>
 export type VolumeObject = KubeObject<VolumeSpec, VolumeStatus>
 
 /** Its node is ending it. */
-export const isLeaving = ({ metadata }: VolumeObject): boolean => metadata.deletionTimestamp !== undefined
+export const isTerminating = ({ metadata }: VolumeObject): boolean => metadata.deletionTimestamp !== undefined
 const keyOf = ({ metadata: { namespace = '', name } }: VolumeObject): Key => ({ namespace, name })
 
 /** What differs between the volumes of one storage. */
-export type Holding = Pick<
+export type VolumeContent = Pick<
   VolumeSpec,
   'source' | 'copyFrom' | 'serve' | 'origin' | 'pool' | 'isRetained' | 'arrivingFor'
 >
@@ -22,7 +22,7 @@ export type Holding = Pick<
 export function ensureVolume(
   { metadata: { namespace = '', name, uid = '', labels = {} }, spec }: StorageObject,
   node: string,
-  holding: { readonly [Field in keyof Holding]: Holding[Field] | undefined },
+  holding: { readonly [Field in keyof VolumeContent]: VolumeContent[Field] | undefined },
 ): Action {
   const account = labels[ACCOUNT_LABEL]
   const draft: VolumeSpec = {
@@ -70,7 +70,7 @@ export const withdraw = (
   volume: VolumeObject,
   own: VolumeObject | undefined,
 ): readonly Action[] =>
-  isLeaving(volume)
+  isTerminating(volume)
     ? []
     : [
         ...(hasSameData(volume, own)
@@ -83,12 +83,14 @@ export const withdraw = (
               }),
             ]
           : []),
-        remove(volume),
+        removeVolume(volume),
       ]
 
 /** Its node ends the data too, unless they are retained. */
-export const remove = (volume: VolumeObject): Action => ({ do: 'remove', type: Volume, key: keyOf(volume) })
+export const removeVolume = (volume: VolumeObject): Action => ({ do: 'remove', type: Volume, key: keyOf(volume) })
 
-const present = (holding: { readonly [Field in keyof Holding]: Holding[Field] | undefined }): Holding =>
+const present = (
+  holding: { readonly [Field in keyof VolumeContent]: VolumeContent[Field] | undefined },
+): VolumeContent =>
   // without what is undefined
-  Object.fromEntries(Object.entries(holding).filter(([, value]) => value !== undefined)) as Holding
+  Object.fromEntries(Object.entries(holding).filter(([, value]) => value !== undefined)) as VolumeContent

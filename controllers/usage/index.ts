@@ -6,7 +6,7 @@ import type { KubeObject } from '../../kit/kube/object.ts'
 import { accountOfNamespace } from '../../resources/index.ts'
 import { type GuestUsage, Instance, nodeNamespace } from '../../resources/instance/index.ts'
 import { Node, type NodeSpec, type NodeStatus } from '../../resources/catalog/stored.ts'
-import { asked } from '../database.ts'
+import { orUnavailable } from '../database.ts'
 import type { Parts } from '../parts.ts'
 import { type Shard, WHOLE } from '../shard.ts'
 
@@ -38,14 +38,14 @@ export async function runUsageCollector(options: CollectorOptions, signal: Abort
 }
 
 /** Whose guest the Instance of a name is. */
-type Owners = ReadonlyMap<string, Pick<Reading, 'accountId' | 'serverId' | 'serverUid' | 'serverName'>>
+type GuestOwners = ReadonlyMap<string, Pick<Reading, 'accountId' | 'serverId' | 'serverUid' | 'serverName'>>
 
 /** Answers one look at every node of the shard that answers. What a guest moved at its end is told when its Instance
  *  has gone already, so
  *  looks remember whose it was. */
 export function openUsageCollector(options: CollectorOptions): () => Promise<void> {
   const { caches, log, shard = WHOLE } = options
-  const known = new Map<string, Owners>()
+  const known = new Map<string, GuestOwners>()
 
   async function collectNode(node: KubeObject<NodeSpec, NodeStatus>): Promise<void> {
     const { name } = node.metadata
@@ -56,7 +56,7 @@ export function openUsageCollector(options: CollectorOptions): () => Promise<voi
       const owner = owners.get(instance)
       return owner === undefined ? [] : [{ epoch: `${name}/${epoch}`, ...owner, counters }]
     })
-    await asked(recordReadings(options.db, readings, options.clock.now()))
+    await orUnavailable(recordReadings(options.db, readings, options.clock.now()))
   }
 
   return async () => {
@@ -84,8 +84,8 @@ function ownersOf(
   { caches }: Pick<Parts, 'caches'>,
   node: string,
   usages: readonly GuestUsage[],
-  earlier: Owners,
-): Owners {
+  earlier: GuestOwners,
+): GuestOwners {
   const spokenOf = new Set(usages.map(({ instance }) => instance))
   const gone = [...earlier].filter(([name]) => spokenOf.has(name))
   const present = caches

@@ -23,11 +23,11 @@ import {
 } from '../../resources/catalog/stored.ts'
 import { Server } from '../../resources/server/stored.ts'
 import { cpuPoolOf } from '../catalog/cpu-pool.ts'
-import { asked } from '../database.ts'
+import { orUnavailable } from '../database.ts'
 import { isCompute, type NodeObject } from '../node/observed.ts'
 import type { Parts } from '../parts.ts'
 
-export interface Seen {
+export interface Observed {
   readonly nodes: readonly Candidate[]
   readonly plans: readonly KubeObject<PlanSpec>[]
   readonly hosts: readonly Host[]
@@ -38,7 +38,7 @@ export interface Seen {
 /** Room changes in PostgreSQL, where nothing wakes anybody. */
 const LOOK_SECONDS = 5
 
-export function zoneReconciler(parts: Parts): Reconciler<ZoneSpec, ZoneStatus, Seen> {
+export function zoneReconciler(parts: Parts): Reconciler<ZoneSpec, ZoneStatus, Observed> {
   const { caches } = parts
   return {
     name: 'zone',
@@ -58,13 +58,13 @@ export function zoneReconciler(parts: Parts): Reconciler<ZoneSpec, ZoneStatus, S
   }
 }
 
-async function observe({ caches, db }: Parts, zone: string): Promise<Seen> {
-  const nodes = await asked(listCandidates(db, zone))
+async function observe({ caches, db }: Parts, zone: string): Promise<Observed> {
+  const nodes = await orUnavailable(listCandidates(db, zone))
   const fullest = fullestOf(nodes)
   const [tenants, groups] =
     fullest === undefined
       ? [[], undefined]
-      : await asked(Promise.all([listTenants(db, fullest), listGroupsOn(db, fullest)]))
+      : await orUnavailable(Promise.all([listTenants(db, fullest), listGroupsOn(db, fullest)]))
   const serverOf = (accountId: string, serverId: string) =>
     caches.of(Server).get({ namespace: accountNamespace(accountId), name: serverId })
   return {
@@ -96,7 +96,10 @@ async function observe({ caches, db }: Parts, zone: string): Promise<Seen> {
 export const isHost = (node: NodeObject): boolean =>
   isCompute(node) && node.status?.state !== undefined && node.status.state !== 'provisioning'
 
-export function plan(zone: KubeObject<ZoneSpec, ZoneStatus>, { nodes, plans, hosts, guests }: Seen): readonly Action[] {
+export function plan(
+  zone: KubeObject<ZoneSpec, ZoneStatus>,
+  { nodes, plans, hosts, guests }: Observed,
+): readonly Action[] {
   const name = zone.metadata.name
   const hasRoom = ({ spec: { cores, memoryMebibytes, storageGibibytes, cpuPool } }: KubeObject<PlanSpec>): boolean =>
     rankNodes({ accountId: '', zone: name, cores, memoryMebibytes, storageGibibytes, cpuPool }, nodes).length > 0

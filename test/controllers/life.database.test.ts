@@ -59,19 +59,19 @@ const kinds = async () =>
     .sort()
 /** The end of the records follows the servers. */
 const recorded = (expected: readonly string[]) =>
-  until('records', kinds, (seen) => JSON.stringify(seen) === JSON.stringify(expected))
+  until('records', kinds, (observed) => JSON.stringify(observed) === JSON.stringify(expected))
 const audited = async () =>
   (await listAudit(database.db, accountId, { limit: 100 }))
     .map(({ action, actor_email, outcome }) => `${action} ${actor_email} ${outcome}`)
     .reverse()
-const asRequested = (kind: OperationStanza['kind'], said?: Record<string, string>): OperationStanza => ({
+const asRequested = (kind: OperationStanza['kind'], args?: Record<string, string>): OperationStanza => ({
   id: newUuid(systemRandom),
   kind,
   requestedAt: fastClock.now().toISOString(),
   deadlineAt: new Date(fastClock.now().getTime() + 600_000).toISOString(),
   actor: 'user:1',
   requestId: newUuid(systemRandom),
-  ...(said === undefined ? {} : { arguments: said }),
+  ...(args === undefined ? {} : { arguments: args }),
 })
 
 /** Nothing of the account's servers is anywhere. */
@@ -111,8 +111,8 @@ describe('with controllers that live', () => {
   test('the metadata setting reaches a running guest without a restart', async () => {
     const before = await create().then(() => inState('started'))
     await edit({ metadataEnabled: false, operation: asRequested('server.metadata') })
-    const told = await until('the end of the operation', read, isIdle)
-    expect(told?.status).toMatchObject({
+    const actionLines = await until('the end of the operation', read, isIdle)
+    expect(actionLines?.status).toMatchObject({
       state: 'started',
       incarnation: before.status?.incarnation,
       operation: { kind: 'server.metadata', status: 'succeeded' },
@@ -278,7 +278,7 @@ describe('with controllers that live', () => {
     const server = (await until(
       'the stop to fail',
       read,
-      (seen) => seen?.status?.operation?.status === 'failed',
+      (observed) => observed?.status?.operation?.status === 'failed',
     )) as ServerObject
     expect([server.status?.state, server.spec.desiredPower, server.status?.operation?.error]).toEqual([
       'started',
@@ -296,7 +296,7 @@ describe('with controllers that live', () => {
     const server = (await until(
       'the start to fail',
       read,
-      (seen) => seen?.status?.operation?.status === 'failed',
+      (observed) => observed?.status?.operation?.status === 'failed',
     )) as ServerObject
     expect([server.status?.state, server.spec.desiredPower, server.status?.operation?.error]).toEqual([
       'stopped',
@@ -314,7 +314,8 @@ describe('with controllers that live', () => {
     await until(
       'both records to end',
       kinds,
-      (seen) => seen.length === 2 && seen.every((line) => !line.includes('running') && !line.includes('pending')),
+      (observed) =>
+        observed.length === 2 && observed.every((line) => !line.includes('running') && !line.includes('pending')),
     )
     expect((await kinds())[1]).toBe('server.delete succeeded user:kubernetes')
   })
@@ -427,7 +428,7 @@ describe('with controllers that live', () => {
     await until(
       'the namespace to go',
       () => cloud.kubectl.get(Namespace, { name: namespace }),
-      (seen) => seen === undefined,
+      (observed) => observed === undefined,
     )
     await expectNothingLeft()
     expect(await findOperation(database.db, accountId, id)).toMatchObject({

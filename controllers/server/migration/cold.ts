@@ -2,96 +2,119 @@
  *  The server is never
  *  made on the other node before it is gone from its own; what fails before it runs there goes back. */
 import { Instance } from '../../../resources/instance/index.ts'
-import type { Decision, Work } from '../decision.ts'
+import type { Decision, OperationInput } from '../decision.ts'
 import { ensureInstance, instanceKey, powerOf } from '../drafts.ts'
 import { shareKeys } from './effects.ts'
-import { hasDiskThere, inState, isMadeAnew, isSilent, type Moving, reasonToEnd, shallRun } from './input.ts'
-import { first, hasEnded, hasSeenSpec, nextIncarnation, present, type Rule, stopOf } from '../power/index.ts'
-import { reserved } from './reservation.ts'
-import { switched } from './cutover.ts'
+import {
+  hasTargetDisk,
+  inState,
+  isRunningOnTarget,
+  isUnreachable,
+  type MigrationInput,
+  reasonToAbort,
+  shouldRun,
+} from './input.ts'
+import {
+  firstDecision,
+  hasEnded,
+  hasObservedSpec,
+  nextIncarnation,
+  present,
+  type Rule,
+  stopOf,
+} from '../power/index.ts'
+import { withReservation } from './reservation.ts'
+import { cutOver } from './cutover.ts'
 import { removeTarget, undo } from './undo.ts'
 
 /** `server.move`: the first rule that applies decides. */
-export const move = (work: Work): Decision => reserved(work, moveStopped)
+export const migrateCold = (input: OperationInput): Decision => withReservation(input, transferStopped)
 
 /** The move of a server that stands still, for which room is held. */
-export const moveStopped = (moving: Moving): Decision => first(moving, RULES)
+export const transferStopped = (input: MigrationInput): Decision => firstDecision(input, RULES)
 
-const arrived: Rule<Moving> = (moving) => (isMadeAnew(moving) ? switched(moving) : undefined)
+const arrived: Rule<MigrationInput> = (input) => (isRunningOnTarget(input) ? cutOver(input) : undefined)
 
-const hopeless: Rule<Moving> = (moving) => {
-  if (moving.written.state === 'aborting') return undo(moving, moving.written.detail)
-  const reason = reasonAgainst(moving)
-  return reason === undefined ? undefined : undo(moving, reason)
+const aborted: Rule<MigrationInput> = (input) => {
+  if (input.recorded.state === 'aborting') return undo(input, input.recorded.detail)
+  const reason = reasonAgainst(input)
+  return reason === undefined ? undefined : undo(input, reason)
 }
 
 /** Why a server that stands still cannot go there. */
-export function reasonAgainst(moving: Moving): string | undefined {
+export function reasonAgainst(input: MigrationInput): string | undefined {
   const {
     source,
     target,
-    seen: { targetVolume },
-    seen,
+    observed: { targetVolume },
+    observed,
     targetNode,
-  } = moving
+  } = input
   const broken =
-    target?.status?.state === 'error' && hasSeenSpec(target)
+    target?.status?.state === 'error' && hasObservedSpec(target)
       ? (target.status.detail ?? 'The guest could not be started.')
       : undefined
   return (
-    reasonToEnd(moving) ??
+    reasonToAbort(input) ??
     broken ??
     (targetVolume?.status?.state === 'error'
       ? (targetVolume.status.detail ?? 'The disk could not be copied.')
       : undefined) ??
-    (source !== undefined && isSilent(seen, targetNode) ? `Node ${targetNode} does not answer.` : undefined)
+    (source !== undefined && isUnreachable(observed, targetNode) ? `Node ${targetNode} does not answer.` : undefined)
   )
 }
 
-const halted: Rule<Moving> = (moving) => {
-  const { server, seen, claims, storage, source, operation, sourceNode, moveId } = moving
+const guestStopped: Rule<MigrationInput> = (input) => {
+  const { server, observed, claims, storage, source, operation, sourceNode, migrationId } = input
   if (source === undefined || (source.spec.power === 'stopped' && hasEnded(source))) return undefined
-  if (operation.kind === 'server.move' && server.spec.desiredPower === 'running')
-    return undo(moving, 'The server runs.')
+  if (operation.kind === 'server.move' && server.spec.desiredPower === 'running') return undo(input, 'The server runs.')
   const power =
     source.spec.power === 'stopped'
       ? powerOf(source)
-      : ({ ...powerOf(source), power: 'stopped', stop: { ...stopOf(operation), id: moveId }, send: undefined } as const)
-  return inState(moving, 'detached', {
-    ...stateOff(moving, 'stopping'),
-    actions: present(ensureInstance(server, seen, claims, storage, power)),
-    waitFor: isSilent(seen, sourceNode) ? `node ${sourceNode}` : 'the guest to end',
+      : ({
+          ...powerOf(source),
+          power: 'stopped',
+          stop: { ...stopOf(operation), id: migrationId },
+          send: undefined,
+        } as const)
+  return inState(input, 'detached', {
+    ...stateWhileMoved(input, 'stopping'),
+    actions: present(ensureInstance(server, observed, claims, storage, power)),
+    waitFor: isUnreachable(observed, sourceNode) ? `node ${sourceNode}` : 'the guest to end',
   })
 }
 
 /** A server that is moved stopped is never shown otherwise. */
-const stateOff = (moving: Moving, state: 'stopping' | 'stopped' | 'starting'): Pick<Decision, 'state'> => ({
-  state: shallRun(moving) ? state : 'stopped',
+const stateWhileMoved = (
+  input: MigrationInput,
+  state: 'stopping' | 'stopped' | 'starting',
+): Pick<Decision, 'state'> => ({
+  state: shouldRun(input) ? state : 'stopped',
 })
 
 /** The disk is where the other node reaches it. The storage controller sees to that, as soon as the move is detached.
  */
-const diskThere: Rule<Moving> = (moving) => {
+const diskCopied: Rule<MigrationInput> = (input) => {
   const {
-    seen: { targetVolume },
-    written: { state },
+    observed: { targetVolume },
+    recorded: { state },
     source,
     targetNode,
-  } = moving
-  if (state === 'detached' && hasDiskThere(moving, 'copy') && targetVolume?.status?.state === 'ready') return undefined
-  return inState(moving, 'detached', {
-    ...stateOff(moving, 'stopped'),
-    actions: source === undefined ? [] : [shareKeys(moving)],
+  } = input
+  if (state === 'detached' && hasTargetDisk(input, 'copy') && targetVolume?.status?.state === 'ready') return undefined
+  return inState(input, 'detached', {
+    ...stateWhileMoved(input, 'stopped'),
+    actions: source === undefined ? [] : [shareKeys(input)],
     waitFor: `the disk to be on node ${targetNode}`,
   })
 }
 
-const gone: Rule<Moving> = (moving) => {
-  const { server, source, target, sourceNode, targetNode } = moving
+const sourceRemoved: Rule<MigrationInput> = (input) => {
+  const { server, source, target, sourceNode, targetNode } = input
   if (target !== undefined && (target.metadata.deletionTimestamp !== undefined || target.spec.receive !== undefined)) {
-    return inState(moving, 'detached', {
-      ...stateOff(moving, 'stopped'),
-      actions: removeTarget(moving),
+    return inState(input, 'detached', {
+      ...stateWhileMoved(input, 'stopped'),
+      actions: removeTarget(input),
       waitFor: `the instance before to be gone from node ${targetNode}`,
     })
   }
@@ -100,30 +123,37 @@ const gone: Rule<Moving> = (moving) => {
     source.metadata.deletionTimestamp === undefined
       ? [{ do: 'remove', type: Instance, key: instanceKey(server, sourceNode) } as const]
       : []
-  return inState(moving, 'detached', {
-    ...stateOff(moving, 'stopped'),
+  return inState(input, 'detached', {
+    ...stateWhileMoved(input, 'stopped'),
     actions,
     waitFor: `node ${sourceNode} to let go of the server`,
   })
 }
 
-const madeThere: Rule<Moving> = (moving) => {
-  const { server, seen, claims, storage, target, targetNode, operation } = moving
-  const isRunning = shallRun(moving)
+const targetStarted: Rule<MigrationInput> = (input) => {
+  const { server, observed, claims, storage, target, targetNode, operation } = input
+  const isRunning = shouldRun(input)
   const power =
     target === undefined
       ? ({
           power: isRunning ? 'running' : 'stopped',
-          incarnation: isRunning ? nextIncarnation(moving) : (server.status?.incarnation ?? 0),
+          incarnation: isRunning ? nextIncarnation(input) : (server.status?.incarnation ?? 0),
           operationId: operation.id,
         } as const)
       : powerOf(target)
-  return inState(moving, 'detached', {
-    ...stateOff(moving, 'starting'),
+  return inState(input, 'detached', {
+    ...stateWhileMoved(input, 'starting'),
     step: 'moved',
-    actions: present(ensureInstance(server, seen, claims, storage, power, { node: targetNode, instance: target })),
+    actions: present(ensureInstance(server, observed, claims, storage, power, { node: targetNode, instance: target })),
     waitFor: isRunning ? 'the guest to start' : `node ${targetNode} to take the server over`,
   })
 }
 
-const RULES: readonly Rule<Moving>[] = [arrived, hopeless, halted, diskThere, gone, madeThere]
+const RULES: readonly Rule<MigrationInput>[] = [
+  arrived,
+  aborted,
+  guestStopped,
+  diskCopied,
+  sourceRemoved,
+  targetStarted,
+]

@@ -2,39 +2,39 @@
 import type { Action, OperationEvent } from '../../../kit/reconcile/action.ts'
 import { nodeOf } from '../../../resources/instance/index.ts'
 import type { MigrationProgress } from '../../../resources/server/stored.ts'
-import { asBefore, type Decision, type Turn, type Work } from '../decision.ts'
+import { unchanged, type Decision, type ReconcileInput, type OperationInput } from '../decision.ts'
 import { ensureInstance, powerOf } from '../drafts.ts'
-import { inState, isSilent, type Moving, policyOf } from './input.ts'
+import { inState, isUnreachable, type MigrationInput, policyOf } from './input.ts'
 import { hasStarted, present } from '../power/index.ts'
 import { removeInstances } from '../removal.ts'
 import type { ServerObject } from '../observed.ts'
-import { forgetKeys, forgetUserData } from './undo.ts'
+import { removeMigrationKeys, removeUserDataCopy } from './undo.ts'
 
 /** The node that the server came to is its node from now on. */
-export function switched(moving: Moving): Decision {
+export function cutOver(input: MigrationInput): Decision {
   const {
     server,
-    seen: { accountId },
-    moveId,
-  } = moving
-  const decision = inState(moving, 'switched', stateThere(moving))
+    observed: { accountId },
+    migrationId,
+  } = input
+  const decision = inState(input, 'switched', stateOnTarget(input))
   const migration = decision.status?.migration
   const action: Action = {
     do: 'effect',
     name: 'switch',
-    input: { accountId, serverId: server.metadata.name, operationId: moveId },
+    input: { accountId, serverId: server.metadata.name, operationId: migrationId },
   }
   return {
     ...decision,
     actions: [action],
-    events: handedOver(server, moving.targetNode, migration),
+    events: cutoverEvents(server, input.targetNode, migration),
     waitSeconds: 0,
     waitFor: 'the next look',
   }
 }
 
 /** A guest that was sent stays started; one that was made anew is what it became. */
-function stateThere({ target }: Moving): Partial<Decision> {
+function stateOnTarget({ target }: MigrationInput): Partial<Decision> {
   if (target === undefined || target.spec.receive !== undefined) return {}
   return target.spec.power === 'running' && hasStarted(target) ? { state: 'started' } : { state: 'stopped' }
 }
@@ -43,7 +43,7 @@ function stateThere({ target }: Moving): Partial<Decision> {
 export const DOWNTIME_EXCEEDED = 'downtime_exceeded'
 
 /** A pause longer than the policy allows is said: it has happened, and nothing fails because of it. */
-function handedOver(
+function cutoverEvents(
   server: ServerObject,
   node: string,
   migration: MigrationProgress | undefined,
@@ -68,39 +68,50 @@ function handedOver(
 /** Guards in order: instances left, the instance here still marked as received, keys. A node that is silent, or takes
  *  longer than the operation
  *  may, is cleaned by a server at rest. */
-export function cleaned(work: Work, written: MigrationProgress): Decision {
-  const { server, seen, now, operation } = work
-  const { claims, storage, instance } = seen
-  const { sourceNode, targetNode } = written
+export function cleanUpSource(input: OperationInput, recorded: MigrationProgress): Decision {
+  const { server, observed, now, operation } = input
+  const { claims, storage, instance } = observed
+  const { sourceNode, targetNode } = recorded
   const decision: Decision = {
-    ...asBefore(work),
+    ...unchanged(input),
     step: 'cleaned',
-    status: { migration: { ...written, state: 'switched' } },
-    events: handedOver(server, targetNode, written),
+    status: { migration: { ...recorded, state: 'switched' } },
+    events: cutoverEvents(server, targetNode, recorded),
   }
-  const removals = removeInstances(seen.strayInstances)
-  const isLeft = (seen.strayInstances ?? []).some((stray) => !isSilent(seen, nodeOf(stray)))
+  const removals = removeInstances(observed.strayInstances)
+  const isLeft = (observed.strayInstances ?? []).some((stray) => !isUnreachable(observed, nodeOf(stray)))
   if (isLeft && now.getTime() < Date.parse(operation.deadlineAt))
     return { ...decision, actions: removals, waitFor: `node ${sourceNode} to let go of the guest` }
   const marked =
     claims === undefined || storage === undefined || instance === undefined
       ? []
       : present(
-          ensureInstance(server, seen, claims, storage, { ...powerOf(instance), receive: undefined, send: undefined }),
+          ensureInstance(server, observed, claims, storage, {
+            ...powerOf(instance),
+            receive: undefined,
+            send: undefined,
+          }),
         )
-  return { ...decision, actions: [...removals, ...marked, ...forgetMove(server, written)], outcome: 'succeeded' }
+  return {
+    ...decision,
+    actions: [...removals, ...marked, ...removeMigrationSecrets(server, recorded)],
+    outcome: 'succeeded',
+  }
 }
 
 /** Keys and user data that only the move needed. */
-export const forgetMove = (server: ServerObject, { sourceNode, targetNode }: MigrationProgress): readonly Action[] => [
-  ...forgetKeys(server, [sourceNode, targetNode]),
-  ...forgetUserData(server, sourceNode),
+export const removeMigrationSecrets = (
+  server: ServerObject,
+  { sourceNode, targetNode }: MigrationProgress,
+): readonly Action[] => [
+  ...removeMigrationKeys(server, [sourceNode, targetNode]),
+  ...removeUserDataCopy(server, sourceNode),
 ]
 
 /** What is left of a move whose operation was ended between its point of no return and its end. */
-export function leftOfMove({ server }: Turn): readonly Action[] {
+export function interruptedCleanUp({ server }: ReconcileInput): readonly Action[] {
   const { migration, operation } = server.status ?? {}
   const isCutShort =
     migration?.state === 'switched' && operation?.id === migration.operationId && operation.status === 'failed'
-  return isCutShort ? forgetMove(server, migration) : []
+  return isCutShort ? removeMigrationSecrets(server, migration) : []
 }

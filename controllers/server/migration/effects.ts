@@ -7,25 +7,25 @@ import type { Effect } from '../../../kit/reconcile/reconciler.ts'
 import { NODE_REPORT_NAME, nodeNamespace, NodeReport } from '../../../resources/instance/index.ts'
 import { Node } from '../../../resources/catalog/stored.ts'
 import { Server } from '../../../resources/server/stored.ts'
-import { asked } from '../../database.ts'
+import { orUnavailable } from '../../database.ts'
 import { requireNewest } from '../../newest.ts'
 import type { Parts } from '../../parts.ts'
-import { granted, refusable } from '../../refusal.ts'
-import { moveKeyKey, userDataKey } from '../drafts.ts'
-import type { Moving } from './input.ts'
+import { grantedCondition, withRefusalCondition } from '../../refusal.ts'
+import { migrationKeyKey, userDataKey } from '../drafts.ts'
+import type { MigrationInput } from './input.ts'
 import type { ServerObject } from '../observed.ts'
 
 /** Condition that says why a server has no room on another node. */
 export const RESERVED = 'Reserved'
 const KEY_BYTES = 32
 
-interface Move {
+interface MigrationRef {
   readonly accountId: string
   readonly serverId: string
   readonly operationId: string
 }
 
-interface Wish extends Move {
+interface TargetReservation extends MigrationRef {
   readonly cpuPool?: string
   readonly node?: string
   /** Its own when absent. */
@@ -34,16 +34,16 @@ interface Wish extends Move {
   readonly pool?: string
 }
 
-interface Copies {
+interface SecretCopies {
   readonly keys: readonly [source: Key, target: Key]
   readonly userData?: readonly [source: Key, target: Key]
 }
 
 /** Both nodes get the same key, and the target the user data that the guest was made with. */
-export function shareKeys({ server, sourceNode, targetNode }: Moving): Action {
+export function shareKeys({ server, sourceNode, targetNode }: MigrationInput): Action {
   const nodes = [sourceNode, targetNode] as const
   const input = {
-    keys: nodes.map((node) => moveKeyKey(server, node)),
+    keys: nodes.map((node) => migrationKeyKey(server, node)),
     ...(server.spec.userDataSecretName === undefined
       ? {}
       : { userData: nodes.map((node) => userDataKey(server, node)) }),
@@ -52,7 +52,7 @@ export function shareKeys({ server, sourceNode, targetNode }: Moving): Action {
 }
 
 /** The user data that the guest was made with follow a server that leaves a lost node. Free when they have. */
-export function bringUserData(server: ServerObject, lostNode: string, node: string): readonly Action[] {
+export function moveUserData(server: ServerObject, lostNode: string, node: string): readonly Action[] {
   if (server.spec.userDataSecretName === undefined || lostNode === node) return []
   const [source, target] = [userDataKey(server, lostNode), userDataKey(server, node)]
   return [
@@ -62,49 +62,49 @@ export function bringUserData(server: ServerObject, lostNode: string, node: stri
 }
 
 /** The effects by name. The plans of this folder write their inputs. */
-export const moveEffects = (parts: Parts): Readonly<Record<string, Effect>> => ({
-  reserve: refusable(RESERVED, async (input, server) => {
+export const migrationEffects = (parts: Parts): Readonly<Record<string, Effect>> => ({
+  reserve: withRefusalCondition(RESERVED, async (input, server) => {
     await requireNewest(parts.store, Server, server)
-    const { pool, ...wish } = input as unknown as Wish
-    const excludedNodes = nodesWithout(parts.caches, pool)
-    await asked(
-      parts.db.transaction().execute((tx) => reserveTarget(tx, { ...wish, excludedNodes }, parts.clock.now())),
+    const { pool, ...reservation } = input as unknown as TargetReservation
+    const excludedNodes = nodesWithoutPool(parts.caches, pool)
+    await orUnavailable(
+      parts.db.transaction().execute((tx) => reserveTarget(tx, { ...reservation, excludedNodes }, parts.clock.now())),
     )
-    return granted(RESERVED)
+    return grantedCondition(RESERVED)
   }),
   switch: async (input) => {
-    await asked(parts.db.transaction().execute((tx) => switchPlacement(tx, input as unknown as Move)))
+    await orUnavailable(parts.db.transaction().execute((tx) => switchPlacement(tx, input as unknown as MigrationRef)))
     return undefined
   },
   release: async (input) => {
-    await asked(parts.db.transaction().execute((tx) => releaseTarget(tx, input as unknown as Move)))
+    await orUnavailable(parts.db.transaction().execute((tx) => releaseTarget(tx, input as unknown as MigrationRef)))
     return undefined
   },
   shareKeys: async (input) => {
     const {
       keys: [source, target],
       userData,
-    } = input as unknown as Copies
+    } = input as unknown as SecretCopies
     const psk = parts.random.bytes(KEY_BYTES).toString('hex')
     const key = (await parts.store.get(Secret, source))?.data ?? { psk: Buffer.from(psk).toString('base64') }
-    for (const place of [source, target]) await give(parts, place, key)
-    if (userData !== undefined) await copy(parts, userData)
+    for (const place of [source, target]) await writeSecret(parts, place, key)
+    if (userData !== undefined) await copySecret(parts, userData)
     return undefined
   },
   bringUserData: async (input) => {
-    const { userData } = input as unknown as Required<Pick<Copies, 'userData'>>
-    await copy(parts, userData)
+    const { userData } = input as unknown as Required<Pick<SecretCopies, 'userData'>>
+    await copySecret(parts, userData)
     return undefined
   },
 })
 
-async function copy(parts: Parts, [source, target]: readonly [source: Key, target: Key]): Promise<void> {
+async function copySecret(parts: Parts, [source, target]: readonly [source: Key, target: Key]): Promise<void> {
   const given = (await parts.store.get(Secret, source))?.data
-  if (given !== undefined) await give(parts, target, given)
+  if (given !== undefined) await writeSecret(parts, target, given)
 }
 
 /** Free when the Secret is there as it shall be. */
-async function give(
+async function writeSecret(
   { store }: Pick<Parts, 'store'>,
   metadata: Key,
   data: Readonly<Record<string, string>>,
@@ -114,16 +114,16 @@ async function give(
 }
 
 /** Nodes that do not reach the shared storage; none when there is none to reach. */
-export const nodesWithout = (caches: Parts['caches'], pool: string | undefined): readonly string[] =>
+export const nodesWithoutPool = (caches: Parts['caches'], pool: string | undefined): readonly string[] =>
   pool === undefined
     ? []
     : caches
         .of(Node)
         .list()
         .map(({ metadata }) => metadata.name)
-        .filter((node) => !reaches(caches, node, pool))
+        .filter((node) => !hasPool(caches, node, pool))
 
-export const reaches = (caches: Parts['caches'], node: string, pool: string): boolean =>
+export const hasPool = (caches: Parts['caches'], node: string, pool: string): boolean =>
   caches
     .of(NodeReport)
     .get({ namespace: nodeNamespace(node), name: NODE_REPORT_NAME })

@@ -12,31 +12,31 @@ import { isCancelled } from '../../../domain/operations.ts'
 import type { ServerClaims } from '../../../db/server/claims.ts'
 import type { InstanceStatus } from '../../../resources/instance/index.ts'
 import type { MigrationProgress, MigrationState } from '../../../resources/server/stored.ts'
-import { asBefore, type Decision, type Turn, type Work } from '../decision.ts'
+import { unchanged, type Decision, type ReconcileInput, type OperationInput } from '../decision.ts'
 import { madeFor, uidOf } from '../drafts.ts'
-import { hasEnded, hasSeenSpec, hasStarted } from '../power/index.ts'
-import type { InstanceObject, Seen, ServerObject, StorageObject } from '../observed.ts'
+import { hasEnded, hasObservedSpec, hasStarted } from '../power/index.ts'
+import type { InstanceObject, Observed, ServerObject, StorageObject } from '../observed.ts'
 
 /** A turn of a server for which room is held on another node, by the move of this id. */
-export interface Moving extends Work {
+export interface MigrationInput extends OperationInput {
   readonly claims: ServerClaims
   readonly storage: StorageObject
   /** Of the operation that began the move: not the one under way when an earlier move is settled. */
-  readonly moveId: string
+  readonly migrationId: string
   readonly sourceNode: string
   readonly targetNode: string
   readonly source: InstanceObject | undefined
   readonly target: InstanceObject | undefined
   /** What was written down of this move before. */
-  readonly written: MigrationProgress
+  readonly recorded: MigrationProgress
 }
 
 /** The move as it is written in the server's status; undefined before it is. */
-export function writtenMove({ status }: ServerObject, moveId: string): MigrationProgress | undefined {
-  return status?.migration?.operationId === moveId ? status.migration : undefined
+export function recordedMigration({ status }: ServerObject, migrationId: string): MigrationProgress | undefined {
+  return status?.migration?.operationId === migrationId ? status.migration : undefined
 }
 
-export type SourceWord =
+export type SourceState =
   /** The guest is there and goes on, whatever becomes of the move. */
   | 'stays'
   /** It is being sent, or may be any moment. */
@@ -49,22 +49,22 @@ export type SourceWord =
   | 'gone'
 
 /** What the node that the server leaves has said last. A fenced node can say nothing any more: its guest has ended. */
-export function sourceWord({
+export function sourceState({
   source,
   sourceNode,
-  moveId,
-  seen,
-}: Pick<Moving, 'source' | 'sourceNode' | 'moveId' | 'seen'>): SourceWord {
+  migrationId,
+  observed,
+}: Pick<MigrationInput, 'source' | 'sourceNode' | 'migrationId' | 'observed'>): SourceState {
   if (source === undefined) return 'gone'
   const { status, spec } = source
-  const send = spec.send?.id === moveId ? spec.send : undefined
-  const said = transferOf(status, 'send', moveId)
-  if (status?.state === 'handed_over' || said?.phase === 'completed') return 'handed_over'
-  if (isFenced(seen, sourceNode) || hasEnded(source)) return 'ended'
-  return send === undefined || (said?.phase === 'failed' && said.attempt === send.attempt) ? 'stays' : 'sending'
+  const send = spec.send?.id === migrationId ? spec.send : undefined
+  const transfer = transferOf(status, 'send', migrationId)
+  if (status?.state === 'handed_over' || transfer?.phase === 'completed') return 'handed_over'
+  if (isFenced(observed, sourceNode) || hasEnded(source)) return 'ended'
+  return send === undefined || (transfer?.phase === 'failed' && transfer.attempt === send.attempt) ? 'stays' : 'sending'
 }
 
-export type TargetWord =
+export type TargetState =
   /** The guest is here, or was here and ended since. */
   | 'arrived'
   | 'preparing'
@@ -76,29 +76,29 @@ export type TargetWord =
   | 'gone'
 
 /** What the node that the server goes to has said last, of the attempt that it was last told to make. */
-export function targetWord({
+export function targetState({
   target,
   targetNode,
-  moveId,
-  seen,
-}: Pick<Moving, 'target' | 'targetNode' | 'moveId' | 'seen'>): TargetWord {
-  if (target === undefined || isFenced(seen, targetNode)) return 'gone'
+  migrationId,
+  observed,
+}: Pick<MigrationInput, 'target' | 'targetNode' | 'migrationId' | 'observed'>): TargetState {
+  if (target === undefined || isFenced(observed, targetNode)) return 'gone'
   const {
     metadata,
     spec: { receive, incarnation },
     status,
   } = target
-  const said = transferOf(status, 'receive', moveId)
+  const transfer = transferOf(status, 'receive', migrationId)
   if (
-    receive?.id === moveId &&
-    (said?.phase === 'completed' || (status?.state === 'running' && status.incarnation >= incarnation))
+    receive?.id === migrationId &&
+    (transfer?.phase === 'completed' || (status?.state === 'running' && status.incarnation >= incarnation))
   )
     return 'arrived'
-  if (metadata.deletionTimestamp !== undefined || receive?.id !== moveId) return 'in_the_way'
-  if (said === undefined || said.attempt !== receive.attempt) return 'preparing'
-  return said.phase === 'failed'
+  if (metadata.deletionTimestamp !== undefined || receive?.id !== migrationId) return 'in_the_way'
+  if (transfer === undefined || transfer.attempt !== receive.attempt) return 'preparing'
+  return transfer.phase === 'failed'
     ? 'failed'
-    : said.phase === 'transferring' && said.port !== undefined
+    : transfer.phase === 'transferring' && transfer.port !== undefined
       ? 'listening'
       : 'preparing'
 }
@@ -106,45 +106,50 @@ export function targetWord({
 /** Of a guest that its sender has let go: whether its receiver has said that it never came. One that was told to wait
  *  for the next attempt
  *  and does so has not got this one. */
-export function isLost(moving: Pick<Moving, 'source' | 'target' | 'targetNode' | 'moveId' | 'seen'>): boolean {
-  const word = targetWord(moving)
-  if (word !== 'preparing' && word !== 'listening') return word !== 'arrived'
-  const said = transferOf(moving.target?.status, 'receive', moving.moveId)
-  return said !== undefined && said.attempt > sentAttempt(moving)
+export function isGuestLost(
+  input: Pick<MigrationInput, 'source' | 'target' | 'targetNode' | 'migrationId' | 'observed'>,
+): boolean {
+  const receiverState = targetState(input)
+  if (receiverState !== 'preparing' && receiverState !== 'listening') return receiverState !== 'arrived'
+  const transfer = transferOf(input.target?.status, 'receive', input.migrationId)
+  return transfer !== undefined && transfer.attempt > sentAttempt(input)
 }
 
 /** The newest attempt that the sender was told of; 0 before the first. */
-export const sentAttempt = ({ source, moveId }: Pick<Moving, 'source' | 'moveId'>): number =>
-  source?.spec.send?.id === moveId ? source.spec.send.attempt : 0
+export const sentAttempt = ({ source, migrationId }: Pick<MigrationInput, 'source' | 'migrationId'>): number =>
+  source?.spec.send?.id === migrationId ? source.spec.send.attempt : 0
 
 /** A server that was moved while it stood still is where it shall be: it runs there, or its node has taken it over as
  *  it is. */
-export function isMadeAnew({ target, source, moveId, operation }: Moving): boolean {
+export function isRunningOnTarget({ target, source, migrationId, operation }: MigrationInput): boolean {
   if (
     source !== undefined ||
     target === undefined ||
-    ![moveId, operation.id].includes(madeFor(target)) ||
+    ![migrationId, operation.id].includes(madeFor(target)) ||
     target.spec.receive !== undefined
   )
     return false
   return target.spec.power === 'running'
     ? hasStarted(target)
-    : hasSeenSpec(target) && target.status?.state === 'stopped'
+    : hasObservedSpec(target) && target.status?.state === 'stopped'
 }
 
 const transferOf = (status: InstanceStatus | undefined, role: 'send' | 'receive', id: string) =>
   status?.transfer?.role === role && status.transfer.id === id ? status.transfer : undefined
 
 /** Nothing is known of what the node does now. */
-export const isSilent = (seen: Seen, node: string): boolean => seen.silentNodes?.includes(node) ?? false
+export const isUnreachable = (observed: Observed, node: string): boolean =>
+  observed.unreachableNodes?.includes(node) ?? false
 /** It was proven that nothing runs on the node. */
-export const isFenced = (seen: Seen, node: string): boolean => seen.fencedNodes?.includes(node) ?? false
+export const isFenced = (observed: Observed, node: string): boolean => observed.fencedNodes?.includes(node) ?? false
 
 /** Whether both nodes can be asked, so that a move that was left can be settled by the platform itself. */
-export function canSettle({ seen }: Turn): boolean {
-  const { claims } = seen
+export function canResolve({ observed }: ReconcileInput): boolean {
+  const { claims } = observed
   if (claims?.target === undefined) return false
-  return [claims.placement.node, claims.target.node].every((node) => isFenced(seen, node) || !isSilent(seen, node))
+  return [claims.placement.node, claims.target.node].every(
+    (node) => isFenced(observed, node) || !isUnreachable(observed, node),
+  )
 }
 
 /** What the server's owner allows a move to cost. */
@@ -152,22 +157,25 @@ export const policyOf = ({ spec }: ServerObject): MigrationPolicy => MIGRATION_P
 
 /** Whether the guest runs once the move is over. A server whose plan is changed stands still until it has the new one.
  */
-export const shallRun = ({ server, operation }: Work): boolean =>
+export const shouldRun = ({ server, operation }: OperationInput): boolean =>
   server.spec.desiredPower === 'running' && operation.kind !== 'server.change_plan'
 
 /** How the operation was asked to move the server; what it does not say, the server's policy does. */
-export function modeOf({ server, operation }: Pick<Work, 'server' | 'operation'>): MigrationMode {
-  const said = MIGRATION_MODES.find((mode) => mode === operation.arguments?.['mode'])
-  return said ?? (policyOf(server).isColdAllowed ? 'live_then_cold' : 'live')
+export function modeOf({ server, operation }: Pick<OperationInput, 'server' | 'operation'>): MigrationMode {
+  const mode = MIGRATION_MODES.find((known) => known === operation.arguments?.['mode'])
+  return mode ?? (policyOf(server).isColdAllowed ? 'live_then_cold' : 'live')
 }
 
 /** The disk on the target is the one that this move is given there. What an earlier move left there, or is on its way
  *  out, would go with the guest on it. */
-export function hasDiskThere({ seen: { targetVolume }, storage, moveId }: Moving, kind: 'mirror' | 'copy'): boolean {
+export function hasTargetDisk(
+  { observed: { targetVolume }, storage, migrationId }: MigrationInput,
+  kind: 'mirror' | 'copy',
+): boolean {
   if (targetVolume === undefined || targetVolume.metadata.deletionTimestamp !== undefined) return false
   const { pool, source, arrivingFor } = targetVolume.spec
   const isShared = pool !== undefined && pool === storage.status?.pool && source === undefined
-  return (isShared && arrivingFor === moveId) || (source?.kind === kind && source.name === moveId)
+  return (isShared && arrivingFor === migrationId) || (source?.kind === kind && source.name === migrationId)
 }
 
 /** Disks that go with the guest, because the target does not reach them where they are. */
@@ -178,7 +186,7 @@ export const mirroredVolumes = (storage: StorageObject): string[] =>
 const UNDO_SECONDS = 120
 
 /** Why a move is over for a reason that lies outside of it. */
-export function reasonToEnd({ operation, now }: Work): string | undefined {
+export function reasonToAbort({ operation, now }: OperationInput): string | undefined {
   if (isCancelled(operation)) return 'It was cancelled.'
   return now.getTime() >= Date.parse(operation.deadlineAt) - UNDO_SECONDS * 1_000
     ? 'It was not done in time.'
@@ -186,56 +194,60 @@ export function reasonToEnd({ operation, now }: Work): string | undefined {
 }
 
 /** Until then; nothing once it has come. */
-const secondsToEnd = ({ operation, now }: Work): number | undefined => {
+const secondsToEnd = ({ operation, now }: OperationInput): number | undefined => {
   const seconds = (Date.parse(operation.deadlineAt) - now.getTime()) / 1_000 - UNDO_SECONDS
   return seconds > 0 ? seconds : undefined
 }
 
 /** What has to be sent, in GiB. */
-export const sentGibibytes = ({
+export const gibibytesToSend = ({
   claims: {
     placement: { memoryMebibytes, storageGibibytes },
   },
   storage,
-}: Moving): number =>
+}: MigrationInput): number =>
   gibibytesOf({ memoryMebibytes, ...(mirroredVolumes(storage).length > 0 ? { storageGibibytes } : {}) })
 
 /** Between two writes of mere figures. */
 const REPORT_MILLISECONDS = 1_000
 
 /** What is written down of the move in this state; the nodes' figures no more than once a second. */
-export function progressOf(moving: Moving, state: MigrationState, detail = ''): MigrationProgress {
-  const { source, target, moveId, sourceNode, targetNode, claims, written } = moving
-  const [sent, received] = [transferOf(source?.status, 'send', moveId), transferOf(target?.status, 'receive', moveId)]
-  const told = sent !== undefined && sent.attempt >= (received?.attempt ?? 0) ? sent : received
+export function progressOf(input: MigrationInput, state: MigrationState, detail = ''): MigrationProgress {
+  const { source, target, migrationId, sourceNode, targetNode, claims, recorded } = input
+  const [sent, received] = [
+    transferOf(source?.status, 'send', migrationId),
+    transferOf(target?.status, 'receive', migrationId),
+  ]
+  const reported = sent !== undefined && sent.attempt >= (received?.attempt ?? 0) ? sent : received
   const attempt = Math.max(
-    written.attempt,
-    source?.spec.send?.id === moveId ? source.spec.send.attempt : 1,
-    target?.spec.receive?.id === moveId ? target.spec.receive.attempt : 1,
+    recorded.attempt,
+    source?.spec.send?.id === migrationId ? source.spec.send.attempt : 1,
+    target?.spec.receive?.id === migrationId ? target.spec.receive.attempt : 1,
   )
   const next: MigrationProgress = {
-    operationId: moveId,
+    operationId: migrationId,
     state,
     sourceNode,
     targetNode,
     ...(claims.target === undefined ? {} : { targetZone: claims.target.zone }),
     attempt,
-    phase: received?.phase === 'completed' ? 'completed' : (told?.phase ?? (state === 'reserved' ? '' : 'preparing')),
-    iteration: told?.iteration ?? 0,
-    transferredBytes: told?.transferredBytes ?? 0,
-    totalBytes: told?.totalBytes ?? 0,
-    dirtyBytesPerSecond: told?.dirtyBytesPerSecond ?? 0,
+    phase:
+      received?.phase === 'completed' ? 'completed' : (reported?.phase ?? (state === 'reserved' ? '' : 'preparing')),
+    iteration: reported?.iteration ?? 0,
+    transferredBytes: reported?.transferredBytes ?? 0,
+    totalBytes: reported?.totalBytes ?? 0,
+    dirtyBytesPerSecond: reported?.dirtyBytesPerSecond ?? 0,
     downtimeMilliseconds: Math.max(sent?.downtimeMilliseconds ?? 0, received?.downtimeMilliseconds ?? 0),
-    detail: detail === '' ? (told?.detail ?? '') : detail,
-    ...(told === undefined ? {} : { reportedAt: told.reportedAt }),
+    detail: detail === '' ? (reported?.detail ?? '') : detail,
+    ...(reported === undefined ? {} : { reportedAt: reported.reportedAt }),
   }
   const isNews =
-    written.state !== next.state ||
-    written.phase !== next.phase ||
-    written.attempt !== next.attempt ||
-    written.detail !== next.detail
-  const isFresh = Date.parse(next.reportedAt ?? '') - Date.parse(written.reportedAt ?? '') < REPORT_MILLISECONDS
-  return !isNews && isFresh ? written : next
+    recorded.state !== next.state ||
+    recorded.phase !== next.phase ||
+    recorded.attempt !== next.attempt ||
+    recorded.detail !== next.detail
+  const isFresh = Date.parse(next.reportedAt ?? '') - Date.parse(recorded.reportedAt ?? '') < REPORT_MILLISECONDS
+  return !isNews && isFresh ? recorded : next
 }
 
 const STEPS = {
@@ -249,16 +261,16 @@ const STEPS = {
 
 /** The move is in this state, and the server as it was unless something else is said. */
 export const inState = (
-  moving: Moving,
+  input: MigrationInput,
   state: MigrationState,
   rest: Partial<Decision> & { readonly reason?: string } = {},
 ): Decision => {
   const { reason, ...decision } = rest
-  const waitSeconds = secondsToEnd(moving)
+  const waitSeconds = secondsToEnd(input)
   return {
-    ...asBefore(moving),
+    ...unchanged(input),
     step: STEPS[state],
-    status: { migration: progressOf(moving, state, reason) },
+    status: { migration: progressOf(input, state, reason) },
     ...(waitSeconds === undefined ? {} : { waitSeconds }),
     ...decision,
   }

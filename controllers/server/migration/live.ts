@@ -5,103 +5,105 @@
  *  server's policy says, then undone, or the server is stopped and moved where that is allowed. */
 import { sendSeconds } from '../../../domain/migration-policies.ts'
 import type { InstanceSpec } from '../../../resources/instance/index.ts'
-import type { Decision, Work } from '../decision.ts'
+import type { Decision, OperationInput } from '../decision.ts'
 import { ensureInstance, powerOf } from '../drafts.ts'
-import { awaitArrival, receiver } from './handover.ts'
-import { moveStopped } from './cold.ts'
+import { awaitArrival, prepareReceiver } from './handover.ts'
+import { transferStopped } from './cold.ts'
 import {
-  hasDiskThere,
+  hasTargetDisk,
   inState,
   isFenced,
-  isLost,
-  isSilent,
+  isGuestLost,
+  isUnreachable,
   modeOf,
-  type Moving,
+  type MigrationInput,
   policyOf,
-  reasonToEnd,
+  reasonToAbort,
   sentAttempt,
-  sentGibibytes,
-  sourceWord,
-  targetWord,
+  gibibytesToSend,
+  sourceState,
+  targetState,
 } from './input.ts'
 import { shareKeys } from './effects.ts'
-import { first, present, type Rule } from '../power/index.ts'
-import { reserved } from './reservation.ts'
-import { switched } from './cutover.ts'
+import { firstDecision, present, type Rule } from '../power/index.ts'
+import { withReservation } from './reservation.ts'
+import { cutOver } from './cutover.ts'
 import { removeTarget, undo } from './undo.ts'
 
 /** `server.migrate`: the first rule that applies decides. */
-export const migrate = (work: Work): Decision => reserved(work, (moving) => first(moving, RULES))
+export const migrateLive = (input: OperationInput): Decision =>
+  withReservation(input, (input) => firstDecision(input, RULES))
 
 /** Asked for, or fallen back to. */
-const isCold = (moving: Moving): boolean =>
-  moving.written.state === 'detached' || modeOf(moving) === 'cold' || moving.source?.spec.stop?.id === moving.moveId
+const isCold = (input: MigrationInput): boolean =>
+  input.recorded.state === 'detached' || modeOf(input) === 'cold' || input.source?.spec.stop?.id === input.migrationId
 
-const arrived: Rule<Moving> = (moving) => (targetWord(moving) === 'arrived' ? switched(moving) : undefined)
+const arrived: Rule<MigrationInput> = (input) => (targetState(input) === 'arrived' ? cutOver(input) : undefined)
 
 /** Both ends have let go of the guest: it is started again where its disks are. */
-const lost: Rule<Moving> = (moving) => {
-  if (sourceWord(moving) !== 'handed_over') return undefined
-  return isLost(moving) ? undo(moving, 'The guest was lost when it was handed over.') : awaitArrival(moving)
+const handedOver: Rule<MigrationInput> = (input) => {
+  if (sourceState(input) !== 'handed_over') return undefined
+  return isGuestLost(input) ? undo(input, 'The guest was lost when it was handed over.') : awaitArrival(input)
 }
 
-const cold: Rule<Moving> = (moving) => (isCold(moving) ? moveStopped(moving) : undefined)
+const cold: Rule<MigrationInput> = (input) => (isCold(input) ? transferStopped(input) : undefined)
 
-const hopeless: Rule<Moving> = (moving) => {
-  const { written, source, seen, sourceNode, targetNode } = moving
-  const word = sourceWord(moving)
-  if (written.state === 'aborting') return undo(moving, written.detail)
+const aborted: Rule<MigrationInput> = (input) => {
+  const { recorded, source, observed, sourceNode, targetNode } = input
+  const senderState = sourceState(input)
+  if (recorded.state === 'aborting') return undo(input, recorded.detail)
   const reason =
-    reasonToEnd(moving) ??
-    (isFenced(seen, sourceNode) ? `Node ${sourceNode} was lost.` : undefined) ??
-    (word === 'ended' || source?.spec.power === 'stopped'
+    reasonToAbort(input) ??
+    (isFenced(observed, sourceNode) ? `Node ${sourceNode} was lost.` : undefined) ??
+    (senderState === 'ended' || source?.spec.power === 'stopped'
       ? 'The guest ended while it was to be moved.'
-      : word === 'gone'
+      : senderState === 'gone'
         ? 'The instance of the server was removed.'
         : undefined) ??
-    (isSilent(seen, targetNode) ? `Node ${targetNode} does not answer.` : undefined)
-  return reason === undefined ? undefined : undo(moving, reason)
+    (isUnreachable(observed, targetNode) ? `Node ${targetNode} does not answer.` : undefined)
+  return reason === undefined ? undefined : undo(input, reason)
 }
 
 /** A receiver for the first attempt, or for the next one after the sender has said that the guest goes on there. */
-const received: Rule<Moving> = (moving) => {
-  const { server, source, target, targetNode } = moving
+const receiverPrepared: Rule<MigrationInput> = (input) => {
+  const { server, source, target, targetNode } = input
   if (source === undefined) return undefined
-  const word = targetWord(moving)
-  const state = moving.written.state === 'sending' ? 'sending' : 'preparing'
-  if (word === 'in_the_way')
-    return inState(moving, state, {
-      actions: removeTarget(moving),
+  const receiverState = targetState(input)
+  const state = input.recorded.state === 'sending' ? 'sending' : 'preparing'
+  if (receiverState === 'in_the_way')
+    return inState(input, state, {
+      actions: removeTarget(input),
       waitFor: `the instance before to be gone from node ${targetNode}`,
     })
-  const sent = sentAttempt(moving)
+  const sent = sentAttempt(input)
   const held = target?.spec.receive?.attempt ?? 0
-  if (sourceWord(moving) !== 'stays' || (word !== 'gone' && word !== 'failed' && sent !== held)) return undefined
+  if (sourceState(input) !== 'stays' || (receiverState !== 'gone' && receiverState !== 'failed' && sent !== held))
+    return undefined
   const tried = Math.max(sent, held)
   if (tried >= policyOf(server).attemptsMaximum)
     return undo(
-      moving,
-      `The guest could not be sent in ${tried} ${tried === 1 ? 'attempt' : 'attempts'}: ${failureOf(moving)}`,
+      input,
+      `The guest could not be sent in ${tried} ${tried === 1 ? 'attempt' : 'attempts'}: ${failureOf(input)}`,
     )
-  if (!hasDiskThere(moving, 'mirror'))
-    return inState(moving, state, {
-      actions: removeTarget(moving),
+  if (!hasTargetDisk(input, 'mirror'))
+    return inState(input, state, {
+      actions: removeTarget(input),
       waitFor: `the disk to be made on node ${targetNode}`,
     })
-  return inState(moving, state, {
-    actions: [shareKeys(moving), ...receiver(moving, source, tried + 1)],
+  return inState(input, state, {
+    actions: [shareKeys(input), ...prepareReceiver(input, source, tried + 1)],
     waitFor: `node ${targetNode} to be ready for the guest`,
   })
 }
 
-const failureOf = ({ source, target }: Moving): string =>
+const failureOf = ({ source, target }: MigrationInput): string =>
   source?.status?.transfer?.detail || target?.status?.transfer?.detail || 'the nodes do not say why.'
 
 /** The sender is told where the receiver listens. */
-const sent: Rule<Moving> = (moving) => {
-  const { server, seen, claims, storage, source, target, sourceNode } = moving
-  if (source === undefined || targetWord(moving) !== 'listening' || sourceWord(moving) !== 'stays') return undefined
-  if (source.status?.state !== 'running') return inState(moving, 'preparing', { waitFor: 'the guest to run' })
+const sendStarted: Rule<MigrationInput> = (input) => {
+  const { server, observed, claims, storage, source, target, sourceNode } = input
+  if (source === undefined || targetState(input) !== 'listening' || sourceState(input) !== 'stays') return undefined
+  if (source.status?.state !== 'running') return inState(input, 'preparing', { waitFor: 'the guest to run' })
   const { receive } = target?.spec ?? {}
   const { host, port, diskPort } = target?.status?.transfer ?? {}
   if (receive === undefined || host === undefined || port === undefined) return undefined
@@ -113,11 +115,11 @@ const sent: Rule<Moving> = (moving) => {
     ...(diskPort === undefined ? {} : { diskPort }),
     downtimeLimitMilliseconds: policy.downtimeLimitMilliseconds,
     isThrottled: policy.mayThrottle && receive.attempt > 1,
-    timeoutSeconds: sendSeconds(policy, sentGibibytes(moving)),
+    timeoutSeconds: sendSeconds(policy, gibibytesToSend(input)),
     isCancelled: false,
   }
-  return inState(moving, 'sending', {
-    actions: present(ensureInstance(server, seen, claims, storage, { ...powerOf(source), send })),
+  return inState(input, 'sending', {
+    actions: present(ensureInstance(server, observed, claims, storage, { ...powerOf(source), send })),
     waitFor: `node ${sourceNode} to send the guest`,
     events: [
       {
@@ -129,11 +131,19 @@ const sent: Rule<Moving> = (moving) => {
   })
 }
 
-const transferring: Rule<Moving> = (moving) => {
-  const isSending = sourceWord(moving) === 'sending'
-  return inState(moving, isSending || moving.written.state === 'sending' ? 'sending' : 'preparing', {
-    waitFor: isSending ? 'the guest to be sent' : `node ${moving.targetNode} to be ready for the guest`,
+const transferring: Rule<MigrationInput> = (input) => {
+  const isSending = sourceState(input) === 'sending'
+  return inState(input, isSending || input.recorded.state === 'sending' ? 'sending' : 'preparing', {
+    waitFor: isSending ? 'the guest to be sent' : `node ${input.targetNode} to be ready for the guest`,
   })
 }
 
-const RULES: readonly Rule<Moving>[] = [arrived, lost, cold, hopeless, received, sent, transferring]
+const RULES: readonly Rule<MigrationInput>[] = [
+  arrived,
+  handedOver,
+  cold,
+  aborted,
+  receiverPrepared,
+  sendStarted,
+  transferring,
+]

@@ -3,19 +3,19 @@
  *  changed in a turn of its own: the last of the process that has moved it, so that the next one begins when the move
  *  is behind it. */
 import type { MigrationProgress } from '../../../resources/server/stored.ts'
-import { asBefore, type Decision, type Turn } from '../decision.ts'
+import { unchanged, type Decision, type ReconcileInput } from '../decision.ts'
 
 /** Of a server that has come to another zone; undefined once its spec says so. The kind lets the zone change only when
  *  the status has told of the move. */
-export function newZone(turn: Turn): Decision | undefined {
+export function followZone(input: ReconcileInput): Decision | undefined {
   const {
     server: { spec, status },
-    seen: { claims },
-  } = turn
+    observed: { claims },
+  } = input
   if (claims === undefined || claims.placement.zone === spec.zone) return undefined
   const { zone, node } = claims.placement
   const decision = {
-    ...asBefore(turn),
+    ...unchanged(input),
     step: status?.operation?.step ?? '',
     waitFor: `the server to be in zone ${zone}`,
     waitSeconds: 0,

@@ -4,58 +4,67 @@
 import { UNMADE } from '../../../domain/server-rules.ts'
 import type { Action } from '../../../kit/reconcile/action.ts'
 import { refusalOf } from '../../refusal.ts'
-import { asBefore, type Decision, type Work } from '../decision.ts'
+import { unchanged, type Decision, type OperationInput } from '../decision.ts'
 import { RESERVED } from './effects.ts'
-import { inState, type Moving, reasonToEnd, writtenMove } from './input.ts'
-import { cleaned } from './cutover.ts'
-import { ended } from './undo.ts'
+import { inState, type MigrationInput, reasonToAbort, recordedMigration } from './input.ts'
+import { cleanUpSource } from './cutover.ts'
+import { finishUndone } from './undo.ts'
 
 /** Goes on with the flow once room is held for the operation's move. Guards in order: disk unknown, not whole, over,
  *  moved, refused, not held, not written. */
-export function reserved(work: Work, flow: (moving: Moving) => Decision): Decision {
+export function withReservation(input: OperationInput, flow: (input: MigrationInput) => Decision): Decision {
   const {
     server,
-    seen: { claims, storage },
+    observed: { claims, storage },
     operation,
-  } = work
-  const written = writtenMove(server, operation.id)
-  if (written !== undefined && storage === undefined) return diskUnknown(work)
+  } = input
+  const recorded = recordedMigration(server, operation.id)
+  if (recorded !== undefined && storage === undefined) return waitForStorage(input)
   if (claims === undefined || storage === undefined)
-    return { ...asBefore(work), step: 'reserved', outcome: 'failed', error: UNMADE }
+    return { ...unchanged(input), step: 'reserved', outcome: 'failed', error: UNMADE }
   if (claims.target?.operationId === operation.id) {
-    const moving = movingTo(work, claims.target)
-    return moving.written.state === 'reserved' && written?.targetNode !== moving.targetNode
-      ? writeDown(moving)
-      : flow(moving)
+    const migration = migrationInput(input, claims.target)
+    return migration.recorded.state === 'reserved' && recorded?.targetNode !== migration.targetNode
+      ? recordMigration(migration)
+      : flow(migration)
   }
-  if (written?.targetNode === claims.placement.node) return cleaned(work, written)
-  if (written?.state === 'aborting') return ended(work, written.detail)
-  const reason = reasonToEnd(work) ?? refusal(work)
+  if (recorded?.targetNode === claims.placement.node) return cleanUpSource(input, recorded)
+  if (recorded?.state === 'aborting') return finishUndone(input, recorded.detail)
+  const reason = reasonToAbort(input) ?? refusal(input)
   return reason === undefined
-    ? { ...asBefore(work), step: 'reserved', actions: [reserve(work)], waitFor: 'room on another node', waitSeconds: 1 }
-    : ended(work, reason)
+    ? {
+        ...unchanged(input),
+        step: 'reserved',
+        actions: [reserve(input)],
+        waitFor: 'room on another node',
+        waitSeconds: 1,
+      }
+    : finishUndone(input, reason)
 }
 
 /** What moves has a disk: who looks after its zone since a moment ago may know the server before it knows the disk. */
-export const diskUnknown = (work: Work): Decision => ({
-  ...asBefore(work),
-  step: work.server.status?.operation?.step ?? 'reserved',
+export const waitForStorage = (input: OperationInput): Decision => ({
+  ...unchanged(input),
+  step: input.server.status?.operation?.step ?? 'reserved',
   waitFor: 'the disk of the server to be known',
   waitSeconds: 1,
 })
 
 /** The turn as the flow of a move sees it. The server must be whole. */
-export function movingTo(work: Work, target: NonNullable<Moving['claims']['target']>): Moving {
+export function migrationInput(
+  input: OperationInput,
+  target: NonNullable<MigrationInput['claims']['target']>,
+): MigrationInput {
   const {
     server,
-    seen: { claims, storage, instance: source, targetInstance },
-  } = work
+    observed: { claims, storage, instance: source, targetInstance },
+  } = input
   if (claims === undefined || storage === undefined) throw new Error('a server that is not whole cannot move')
-  const { operationId: moveId, node: targetNode } = target
+  const { operationId: migrationId, node: targetNode } = target
   const sourceNode = claims.placement.node
-  const written = writtenMove(server, moveId)
-  const fresh: Moving['written'] = {
-    operationId: moveId,
+  const recorded = recordedMigration(server, migrationId)
+  const fresh: MigrationInput['recorded'] = {
+    operationId: migrationId,
     state: 'reserved',
     sourceNode,
     targetNode,
@@ -69,25 +78,25 @@ export function movingTo(work: Work, target: NonNullable<Moving['claims']['targe
     detail: '',
   }
   return {
-    ...work,
+    ...input,
     claims,
     storage,
-    moveId,
+    migrationId,
     sourceNode,
     targetNode,
     source,
     target: targetInstance,
-    written: written?.targetNode === targetNode ? written : fresh,
+    recorded: recorded?.targetNode === targetNode ? recorded : fresh,
   }
 }
 
-const writeDown = (moving: Moving): Decision =>
-  inState(moving, 'reserved', {
+const recordMigration = (input: MigrationInput): Decision =>
+  inState(input, 'reserved', {
     events: [
       {
         kind: 'target_chosen',
-        message: `The server goes to node ${moving.targetNode}.`,
-        data: { node_id: moving.targetNode },
+        message: `The server goes to node ${input.targetNode}.`,
+        data: { node_id: input.targetNode },
       },
     ],
     waitSeconds: 0,
@@ -95,9 +104,9 @@ const writeDown = (moving: Moving): Decision =>
   })
 
 /** Asked once for each generation: a zone without room now is asked again by whoever wants the move. */
-const refusal = ({ server }: Work): string | undefined => refusalOf(server, RESERVED)?.message
+const refusal = ({ server }: OperationInput): string | undefined => refusalOf(server, RESERVED)?.message
 
-function reserve({ server, seen: { accountId, plan, storage }, operation }: Work): Action {
+function reserve({ server, observed: { accountId, plan, storage }, operation }: OperationInput): Action {
   const { target_node_id: node, target_zone: zone } = operation.arguments ?? {}
   const input = {
     accountId,

@@ -4,53 +4,61 @@
  *  On both cannot
  *  be; were it so, the source's would be ended, because the server lives on the target then. A silent node proves
  *  nothing. */
-import { asBefore, type Decision, type Work } from '../decision.ts'
-import { moveStopped, reasonAgainst } from './cold.ts'
-import { inState, isLost, isMadeAnew, type Moving, sourceWord, targetWord, writtenMove } from './input.ts'
+import { unchanged, type Decision, type OperationInput } from '../decision.ts'
+import { transferStopped, reasonAgainst } from './cold.ts'
+import {
+  inState,
+  isGuestLost,
+  isRunningOnTarget,
+  type MigrationInput,
+  sourceState,
+  targetState,
+  recordedMigration,
+} from './input.ts'
 import { awaitArrival } from './handover.ts'
 import { removeInstances } from '../removal.ts'
-import { diskUnknown, movingTo } from './reservation.ts'
-import { cleaned, switched } from './cutover.ts'
-import { settledAs, undo } from './undo.ts'
+import { waitForStorage, migrationInput } from './reservation.ts'
+import { cleanUpSource, cutOver } from './cutover.ts'
+import { outcomeOf, undo } from './undo.ts'
 
 /** The flow of server.settle_migration. */
-export function settleMigration(work: Work): Decision {
-  const { server, seen } = work
-  const { claims, storage } = seen
-  if (claims?.target !== undefined) return settle(work)
-  if (claims === undefined || storage === undefined) return { ...asBefore(work), step: 'done', outcome: 'succeeded' }
-  const written = server.status?.migration
+export function resolveMigration(input: OperationInput): Decision {
+  const { server, observed } = input
+  const { claims, storage } = observed
+  if (claims?.target !== undefined) return resolve(input)
+  if (claims === undefined || storage === undefined) return { ...unchanged(input), step: 'done', outcome: 'succeeded' }
+  const recorded = server.status?.migration
   if (
-    written !== undefined &&
-    written.targetNode === claims.placement.node &&
-    writtenMove(server, written.operationId) !== undefined
+    recorded !== undefined &&
+    recorded.targetNode === claims.placement.node &&
+    recordedMigration(server, recorded.operationId) !== undefined
   )
-    return asWanted(work, cleaned(work, written))
-  return { ...asBefore(work), step: 'done', actions: removeInstances(seen.strayInstances), outcome: 'succeeded' }
+    return asRequested(input, cleanUpSource(input, recorded))
+  return { ...unchanged(input), step: 'done', actions: removeInstances(observed.strayInstances), outcome: 'succeeded' }
 }
 
-const asWanted = (work: Work, decision: Decision): Decision =>
-  decision.outcome === undefined ? decision : { ...decision, ...settledAs('target', work) }
+const asRequested = (input: OperationInput, decision: Decision): Decision =>
+  decision.outcome === undefined ? decision : { ...decision, ...outcomeOf('target', input) }
 
 /** Brings the move for which room is still held to its end. An operator may name the winner; the nodes' words go before
  *  it. Where they leave it
  *  open, because the server stands still, the source has it unless the target was named. */
-export function settle(work: Work): Decision {
-  const { claims: { target } = {}, storage } = work.seen
-  if (target === undefined) return asBefore(work)
-  if (storage === undefined) return diskUnknown(work)
-  const moving = movingTo(work, target)
-  if (targetWord(moving) === 'arrived' || isMadeAnew(moving)) return switched(moving)
-  if (sourceWord(moving) === 'handed_over' && !isLost(moving)) return awaitArrival(moving)
-  if (shallArrive(moving))
-    return moving.written.state === 'detached'
-      ? moveStopped(moving)
-      : inState(moving, 'detached', { waitSeconds: 0, waitFor: 'the next look' })
-  return undo(moving, 'The move was left in the middle.')
+export function resolve(input: OperationInput): Decision {
+  const { claims: { target } = {}, storage } = input.observed
+  if (target === undefined) return unchanged(input)
+  if (storage === undefined) return waitForStorage(input)
+  const migration = migrationInput(input, target)
+  if (targetState(migration) === 'arrived' || isRunningOnTarget(migration)) return cutOver(migration)
+  if (sourceState(migration) === 'handed_over' && !isGuestLost(migration)) return awaitArrival(migration)
+  if (shouldResumeOnTarget(migration))
+    return migration.recorded.state === 'detached'
+      ? transferStopped(migration)
+      : inState(migration, 'detached', { waitSeconds: 0, waitFor: 'the next look' })
+  return undo(migration, 'The move was left in the middle.')
 }
 
 /** An operator wants the server there, and it runs nowhere: either end may have it. */
-const shallArrive = (moving: Moving): boolean =>
-  moving.operation.arguments?.['winner'] === 'target' &&
-  ['ended', 'gone'].includes(sourceWord(moving)) &&
-  reasonAgainst(moving) === undefined
+const shouldResumeOnTarget = (input: MigrationInput): boolean =>
+  input.operation.arguments?.['winner'] === 'target' &&
+  ['ended', 'gone'].includes(sourceState(input)) &&
+  reasonAgainst(input) === undefined

@@ -5,36 +5,47 @@ import { isCancelled } from '../../../domain/operations.ts'
 import { Secret } from '../../../kit/kube/object.ts'
 import type { Action } from '../../../kit/reconcile/action.ts'
 import { Instance } from '../../../resources/instance/index.ts'
-import { asBefore, type Decision, type Work } from '../decision.ts'
-import { ensureInstance, instanceKey, madeFor, moveKeyKey, powerOf, userDataKey } from '../drafts.ts'
-import { inState, isFenced, isSilent, type Moving, modeOf, reasonToEnd, shallRun, sourceWord } from './input.ts'
+import { unchanged, type Decision, type OperationInput } from '../decision.ts'
+import { ensureInstance, instanceKey, madeFor, migrationKeyKey, powerOf, userDataKey } from '../drafts.ts'
+import {
+  inState,
+  isFenced,
+  isUnreachable,
+  type MigrationInput,
+  modeOf,
+  reasonToAbort,
+  shouldRun,
+  sourceState,
+} from './input.ts'
 import { nextIncarnation, present } from '../power/index.ts'
 import type { ServerObject } from '../observed.ts'
 
 /** Guards in order: not written, sender silent or busy, receiver there, cold instead, guest to be brought back, all
  *  done. */
-export function undo(moving: Moving, reason: string): Decision {
-  const { server, seen, claims, storage, source, target, sourceNode, targetNode, written } = moving
-  const why = written.state === 'aborting' && written.detail !== '' ? written.detail : reason
-  const decision = inState(moving, 'aborting', {
+export function undo(input: MigrationInput, reason: string): Decision {
+  const { server, observed, claims, storage, source, target, sourceNode, targetNode, recorded } = input
+  const why = recorded.state === 'aborting' && recorded.detail !== '' ? recorded.detail : reason
+  const decision = inState(input, 'aborting', {
     reason: why,
     events: [{ kind: 'undoing', message: `The move is undone: ${why}` }],
   })
-  if (written.state !== 'aborting')
-    return { ...decision, actions: cancelSend(moving), waitSeconds: 0, waitFor: 'the next look' }
+  if (recorded.state !== 'aborting')
+    return { ...decision, actions: cancelSend(input), waitSeconds: 0, waitFor: 'the next look' }
 
-  const word = sourceWord(moving)
-  if (word === 'sending')
+  const senderState = sourceState(input)
+  if (senderState === 'sending')
     return {
       ...decision,
-      actions: cancelSend(moving),
+      actions: cancelSend(input),
       waitFor: `node ${sourceNode} to say that the guest goes on there`,
     }
-  const isSafe = isFenced(seen, targetNode) || ((word === 'stays' || word === 'ended') && isSilent(seen, targetNode))
+  const isSafe =
+    isFenced(observed, targetNode) ||
+    ((senderState === 'stays' || senderState === 'ended') && isUnreachable(observed, targetNode))
   if (target !== undefined && !isSafe)
-    return { ...decision, actions: removeTarget(moving), waitFor: `node ${targetNode} to let go of the guest` }
-  if (mayGoCold(moving))
-    return inState(moving, 'detached', {
+    return { ...decision, actions: removeTarget(input), waitFor: `node ${targetNode} to let go of the guest` }
+  if (mayFallBackToCold(input))
+    return inState(input, 'detached', {
       events: [{ kind: 'cold_fallback', message: `The server is stopped and moved: ${why}` }],
       waitSeconds: 0,
       waitFor: 'the next look',
@@ -42,39 +53,39 @@ export function undo(moving: Moving, reason: string): Decision {
 
   if (
     source === undefined ||
-    ((source.status?.state === 'handed_over' || isStoppedForMove(moving)) && madeFor(source) !== moving.operation.id)
+    ((source.status?.state === 'handed_over' || isStoppedForMove(input)) && madeFor(source) !== input.operation.id)
   ) {
-    const isRunning = shallRun(moving)
+    const isRunning = shouldRun(input)
     const power = {
       power: isRunning ? 'running' : 'stopped',
-      incarnation: isRunning ? nextIncarnation(moving) : (server.status?.incarnation ?? 0),
-      operationId: moving.operation.id,
+      incarnation: isRunning ? nextIncarnation(input) : (server.status?.incarnation ?? 0),
+      operationId: input.operation.id,
     } as const
     return {
       ...decision,
       state: isRunning ? 'starting' : 'stopped',
-      actions: present(ensureInstance(server, seen, claims, storage, power)),
+      actions: present(ensureInstance(server, observed, claims, storage, power)),
       waitFor: `node ${sourceNode} to take the server back`,
     }
   }
   const kept = present(
-    ensureInstance(server, seen, claims, storage, { ...powerOf(source), send: undefined, receive: undefined }),
+    ensureInstance(server, observed, claims, storage, { ...powerOf(source), send: undefined, receive: undefined }),
   )
   const held: Action = {
     do: 'effect',
     name: 'release',
-    input: { accountId: seen.accountId, serverId: server.metadata.name, operationId: moving.moveId },
+    input: { accountId: observed.accountId, serverId: server.metadata.name, operationId: input.migrationId },
   }
-  const end = ended(moving, why)
+  const end = finishUndone(input, why)
   return {
     ...decision,
     ...end,
     state: decision.state,
     actions: [
-      ...removeTarget(moving),
+      ...removeTarget(input),
       ...kept,
-      ...forgetKeys(server, [sourceNode, targetNode]),
-      ...forgetUserData(server, targetNode),
+      ...removeMigrationKeys(server, [sourceNode, targetNode]),
+      ...removeUserDataCopy(server, targetNode),
       held,
     ],
     events: [...(decision.events ?? []), ...(end.events ?? [])],
@@ -82,42 +93,42 @@ export function undo(moving: Moving, reason: string): Decision {
 }
 
 /** What the other node has of the server goes; free when it is going. */
-export const removeTarget = ({ server, target, targetNode }: Moving): readonly Action[] =>
+export const removeTarget = ({ server, target, targetNode }: MigrationInput): readonly Action[] =>
   target === undefined || target.metadata.deletionTimestamp !== undefined
     ? []
     : [{ do: 'remove', type: Instance, key: instanceKey(server, targetNode) }]
 
 /** The sender is told to stop sending, where it was told to send. */
-function cancelSend(moving: Moving): readonly Action[] {
-  const { server, seen, claims, storage, source } = moving
+function cancelSend(input: MigrationInput): readonly Action[] {
+  const { server, observed, claims, storage, source } = input
   const send = source?.spec.send
-  if (source === undefined || send === undefined || send.isCancelled || sourceWord(moving) !== 'sending') return []
+  if (source === undefined || send === undefined || send.isCancelled || sourceState(input) !== 'sending') return []
   return present(
-    ensureInstance(server, seen, claims, storage, { ...powerOf(source), send: { ...send, isCancelled: true } }),
+    ensureInstance(server, observed, claims, storage, { ...powerOf(source), send: { ...send, isCancelled: true } }),
   )
 }
 
-const isStoppedForMove = ({ server, source, moveId, operation }: Moving): boolean =>
+const isStoppedForMove = ({ server, source, migrationId, operation }: MigrationInput): boolean =>
   source?.spec.power === 'stopped' &&
   server.spec.desiredPower === 'running' &&
-  [moveId, operation.id].includes(source.spec.stop?.id ?? '')
+  [migrationId, operation.id].includes(source.spec.stop?.id ?? '')
 
 /** A guest that could not be sent while it runs, where its owner or the operator prefers a moved server to an
  *  undisturbed one. */
-function mayGoCold(moving: Moving): boolean {
-  const { operation, source, moveId, seen, targetNode } = moving
-  if (operation.id !== moveId || operation.kind !== 'server.migrate' || modeOf(moving) !== 'live_then_cold')
+function mayFallBackToCold(input: MigrationInput): boolean {
+  const { operation, source, migrationId, observed, targetNode } = input
+  if (operation.id !== migrationId || operation.kind !== 'server.migrate' || modeOf(input) !== 'live_then_cold')
     return false
   if (source?.status?.state !== 'running' || source.spec.power !== 'running' || madeFor(source) === operation.id)
     return false
-  return reasonToEnd(moving) === undefined && sourceWord(moving) === 'stays' && !isSilent(seen, targetNode)
+  return reasonToAbort(input) === undefined && sourceState(input) === 'stays' && !isUnreachable(observed, targetNode)
 }
 
 /** The operation that began the move ends as it deserves; one that settles a move has done so. */
-export function ended(work: Work, reason: string): Decision {
-  const { operation } = work
-  const decision = { ...asBefore(work), step: 'reserved' }
-  if (operation.kind === 'server.settle_migration') return { ...decision, ...settledAs('source', work) }
+export function finishUndone(input: OperationInput, reason: string): Decision {
+  const { operation } = input
+  const decision = { ...unchanged(input), step: 'reserved' }
+  if (operation.kind === 'server.settle_migration') return { ...decision, ...outcomeOf('source', input) }
   return isCancelled(operation)
     ? {
         ...decision,
@@ -128,7 +139,10 @@ export function ended(work: Work, reason: string): Decision {
 }
 
 /** How settling ends when the nodes' words have made this end the winner, whichever an operator had asked for. */
-export const settledAs = (winner: 'source' | 'target', { operation }: Work): Pick<Decision, 'outcome' | 'error'> => {
+export const outcomeOf = (
+  winner: 'source' | 'target',
+  { operation }: OperationInput,
+): Pick<Decision, 'outcome' | 'error'> => {
   const wanted = operation.arguments?.['winner'] ?? 'auto'
   return wanted === 'auto' || wanted === winner
     ? { outcome: 'succeeded' }
@@ -136,9 +150,9 @@ export const settledAs = (winner: 'source' | 'target', { operation }: Work): Pic
 }
 
 /** What only the move needed. */
-export const forgetKeys = (server: ServerObject, nodes: readonly string[]): readonly Action[] =>
-  nodes.map((node) => ({ do: 'remove', type: Secret, key: moveKeyKey(server, node) }))
+export const removeMigrationKeys = (server: ServerObject, nodes: readonly string[]): readonly Action[] =>
+  nodes.map((node) => ({ do: 'remove', type: Secret, key: migrationKeyKey(server, node) }))
 
 /** Removes the copy that the node has. */
-export const forgetUserData = (server: ServerObject, node: string): readonly Action[] =>
+export const removeUserDataCopy = (server: ServerObject, node: string): readonly Action[] =>
   server.spec.userDataSecretName === undefined ? [] : [{ do: 'remove', type: Secret, key: userDataKey(server, node) }]

@@ -6,26 +6,28 @@ import type { InstanceSpec } from '../../../resources/instance/index.ts'
 import { STOP_TIMEOUT_SECONDS_DEFAULT, STOP_TIMEOUT_SECONDS_MAXIMUM } from '../../../resources/server/stored.ts'
 import type { OperationStanza } from '../../../resources/shapes.ts'
 import { refusalOf } from '../../refusal.ts'
-import type { Decision, Work } from '../decision.ts'
+import type { Decision, OperationInput } from '../decision.ts'
 import { ensureInstance, ensureStorage, ensureUserData, madeFor, type Power, powerOf } from '../drafts.ts'
-import type { InstanceObject, Seen, ServerObject } from '../observed.ts'
+import type { InstanceObject, Observed, ServerObject } from '../observed.ts'
 
-export type Rule<W extends Work = Work> = (work: W) => Decision | undefined
+export type Rule<W extends OperationInput = OperationInput> = (input: W) => Decision | undefined
 /** The decision of the first rule that has one. */
-export const first = <W extends Work>(work: W, rules: readonly Rule<W>[]): Decision => {
+export const firstDecision = <W extends OperationInput>(input: W, rules: readonly Rule<W>[]): Decision => {
   for (const rule of rules) {
-    const decision = rule(work)
+    const decision = rule(input)
     if (decision !== undefined) return decision
   }
-  throw new Error(`no rule decides ${work.operation.kind}`)
+  throw new Error(`no rule decides ${input.operation.kind}`)
 }
 
-export const create = (work: Work): Decision =>
-  first(work, [refusedForGood, claimed, stored, instanced, broken, poweredAsCreated])
-export const start = (work: Work): Decision => first(work, [refusedForGood, claimed, stored, raised, broken, running])
-export const restart = (work: Work): Decision =>
-  first(work, [refusedForGood, claimed, stored, raised, timedOut, broken, running])
-export const stop = (work: Work): Decision => first(work, [absent, told, timedOut, ended])
+export const create = (input: OperationInput): Decision =>
+  firstDecision(input, [refusedPermanently, claimed, storageReady, instanceEnsured, bootFailed, poweredAsCreated])
+export const start = (input: OperationInput): Decision =>
+  firstDecision(input, [refusedPermanently, claimed, storageReady, powerOrdered, bootFailed, running])
+export const restart = (input: OperationInput): Decision =>
+  firstDecision(input, [refusedPermanently, claimed, storageReady, powerOrdered, timedOut, bootFailed, running])
+export const stop = (input: OperationInput): Decision =>
+  firstDecision(input, [instanceAbsent, stopOrdered, timedOut, guestEnded])
 
 /** Others may leave. */
 const ROOM_REFUSALS: readonly string[] = ['NoCapacity', 'NoDistinctFailureDomain', 'NoFreeAddress']
@@ -35,38 +37,38 @@ const GROUP_WAIT_SECONDS = 2
 const NO_CAPACITY_WAIT_SECONDS = 20
 
 /** What waiting does not change. */
-const refusedForGood: Rule = (work) => {
+const refusedPermanently: Rule = (input) => {
   const {
     server: { spec },
-    seen,
-  } = work
-  if (seen.accountId === undefined) return failed(work, 'claimed', 'The namespace belongs to no account.')
-  if (seen.claims !== undefined) return undefined
-  if (seen.zone === undefined) return failed(work, 'claimed', `There is no zone ${spec.zone}.`)
-  if (seen.plan === undefined) return failed(work, 'claimed', `There is no plan ${spec.plan}.`)
-  if (spec.customImageId !== undefined) return failed(work, 'claimed', 'There are no custom images in this zone.')
-  if (!seen.isTemplateKnown)
-    return failed(work, 'claimed', `There is no template ${spec.template ?? ''} in zone ${spec.zone}.`)
-  if (spec.userDataSecretName !== undefined && seen.userData === undefined)
-    return failed(work, 'claimed', `There is no Secret ${spec.userDataSecretName}.`)
-  const refusal = refusalOf(work.server, 'Claimed')
+    observed,
+  } = input
+  if (observed.accountId === undefined) return failed(input, 'claimed', 'The namespace belongs to no account.')
+  if (observed.claims !== undefined) return undefined
+  if (observed.zone === undefined) return failed(input, 'claimed', `There is no zone ${spec.zone}.`)
+  if (observed.plan === undefined) return failed(input, 'claimed', `There is no plan ${spec.plan}.`)
+  if (spec.customImageId !== undefined) return failed(input, 'claimed', 'There are no custom images in this zone.')
+  if (!observed.isTemplateKnown)
+    return failed(input, 'claimed', `There is no template ${spec.template ?? ''} in zone ${spec.zone}.`)
+  if (spec.userDataSecretName !== undefined && observed.userData === undefined)
+    return failed(input, 'claimed', `There is no Secret ${spec.userDataSecretName}.`)
+  const refusal = refusalOf(input.server, 'Claimed')
   return refusal === undefined || ROOM_REFUSALS.includes(refusal.reason)
     ? undefined
-    : failed(work, 'claimed', refusal.message)
+    : failed(input, 'claimed', refusal.message)
 }
 
-const claimed: Rule = (work) => {
-  const { server, seen } = work
-  if (seen.claims !== undefined || seen.accountId === undefined || seen.plan === undefined) return undefined
-  if (seen.isGroupMissing)
+const claimed: Rule = (input) => {
+  const { server, observed } = input
+  if (observed.claims !== undefined || observed.accountId === undefined || observed.plan === undefined) return undefined
+  if (observed.isGroupMissing)
     return {
-      ...atWork(work, 'claimed'),
+      ...atWork(input, 'claimed'),
       waitFor: `the server group ${server.spec.serverGroupId ?? ''}`,
       waitSeconds: GROUP_WAIT_SECONDS,
     }
-  const { cores, memoryMebibytes, storageGibibytes, cpuPool } = seen.plan
-  const input = {
-    accountId: seen.accountId,
+  const { cores, memoryMebibytes, storageGibibytes, cpuPool } = observed.plan
+  const demand = {
+    accountId: observed.accountId,
     serverId: server.metadata.name,
     hostname: server.spec.hostname,
     zone: server.spec.zone,
@@ -77,157 +79,161 @@ const claimed: Rule = (work) => {
     publicIpv4: server.spec.publicIpv4,
     ...(server.spec.serverGroupId === undefined
       ? {}
-      : { serverGroupId: server.spec.serverGroupId, region: seen.zone?.region }),
+      : { serverGroupId: server.spec.serverGroupId, region: observed.zone?.region }),
   }
   return {
-    ...atWork(work, 'claimed'),
-    actions: [{ do: 'effect', name: 'claim', input }],
+    ...atWork(input, 'claimed'),
+    actions: [{ do: 'effect', name: 'claim', input: demand }],
     waitFor: 'room in the zone',
     waitSeconds: NO_CAPACITY_WAIT_SECONDS,
   }
 }
 
-const stored: Rule = (work) => {
-  const { server, seen } = work
-  if (seen.claims === undefined) return undefined
-  const decision = { ...atWork(work, 'storage'), waitFor: 'the boot storage' }
-  if (seen.storage === undefined) return { ...decision, actions: [ensureStorage(server, seen, seen.claims)] }
-  if (seen.storage.metadata.deletionTimestamp !== undefined)
-    return failed(work, 'storage', 'The boot storage is being deleted.')
-  if (seen.storage.status?.state === 'error')
-    return failed(work, 'storage', seen.storage.status.stateDetail ?? 'The boot storage could not be made.')
-  return seen.storage.status?.state === 'online' ? undefined : decision
+const storageReady: Rule = (input) => {
+  const { server, observed } = input
+  if (observed.claims === undefined) return undefined
+  const decision = { ...atWork(input, 'storage'), waitFor: 'the boot storage' }
+  if (observed.storage === undefined)
+    return { ...decision, actions: [ensureStorage(server, observed, observed.claims)] }
+  if (observed.storage.metadata.deletionTimestamp !== undefined)
+    return failed(input, 'storage', 'The boot storage is being deleted.')
+  if (observed.storage.status?.state === 'error')
+    return failed(input, 'storage', observed.storage.status.stateDetail ?? 'The boot storage could not be made.')
+  return observed.storage.status?.state === 'online' ? undefined : decision
 }
 
 /** The instance is there, running unless the server was asked for stopped. */
-const instanced: Rule = (work) => {
-  const current = work.seen.instance
+const instanceEnsured: Rule = (input) => {
+  const current = input.observed.instance
   if (current !== undefined && (current.spec.incarnation > 0 || current.spec.power === 'stopped'))
-    return leaving(work, current)
-  const isRunning = work.server.spec.desiredPower === 'running'
-  return withPower(work, 'instance', {
+    return waitForDeletion(input, current)
+  const isRunning = input.server.spec.desiredPower === 'running'
+  return withPower(input, 'instance', {
     power: isRunning ? 'running' : 'stopped',
-    incarnation: isRunning ? nextIncarnation(work) : 0,
-    operationId: work.operation.id,
+    incarnation: isRunning ? nextIncarnation(input) : 0,
+    operationId: input.operation.id,
   })
 }
 
 /** A new incarnation was ordered for this operation; a restart ends the one before. */
-const raised: Rule = (work) => {
+const powerOrdered: Rule = (input) => {
   const {
     operation,
-    seen: { instance },
-  } = work
-  if (instance !== undefined && madeFor(instance) === operation.id) return leaving(work, instance)
+    observed: { instance },
+  } = input
+  if (instance !== undefined && madeFor(instance) === operation.id) return waitForDeletion(input, instance)
   if (
     operation.kind === 'server.start' &&
     instance?.spec.power === 'running' &&
     instance.status?.state === 'running' &&
-    hasSeenSpec(instance)
+    hasObservedSpec(instance)
   )
     return undefined // it runs already
   const stopOrder = operation.kind === 'server.restart' ? stopOf(operation) : undefined
-  return withPower(work, firstStep(operation), {
+  return withPower(input, firstStep(operation), {
     power: 'running',
-    incarnation: nextIncarnation(work),
+    incarnation: nextIncarnation(input),
     stop: stopOrder,
     operationId: operation.id,
   })
 }
 
-const leaving = (work: Work, instance: InstanceObject): Decision | undefined =>
+const waitForDeletion = (input: OperationInput, instance: InstanceObject): Decision | undefined =>
   instance.metadata.deletionTimestamp === undefined
     ? undefined
-    : { ...atWork(work, firstStep(work.operation)), waitFor: 'the instance before to be gone' }
+    : { ...atWork(input, firstStep(input.operation)), waitFor: 'the instance before to be gone' }
 
 /** Numbers only go up, whatever was lost: a node starts each at most once. */
-export const nextIncarnation = ({ server, seen: { instance, targetInstance } }: Work): number =>
+export const nextIncarnation = ({ server, observed: { instance, targetInstance } }: OperationInput): number =>
   Math.max(
     ...[instance, targetInstance].flatMap((one) => [one?.spec.incarnation ?? 0, one?.status?.incarnation ?? 0]),
     server.status?.incarnation ?? 0,
   ) + 1
 
 /** The node tried and could not. */
-export const broken: Rule = (work) => {
-  const status = work.seen.instance?.status
-  return status?.state === 'error' && hasSeenSpec(work.seen.instance)
-    ? failed(work, 'started', status.detail ?? 'The guest could not be started.')
+export const bootFailed: Rule = (input) => {
+  const status = input.observed.instance?.status
+  return status?.state === 'error' && hasObservedSpec(input.observed.instance)
+    ? failed(input, 'started', status.detail ?? 'The guest could not be started.')
     : undefined
 }
 
 /** The guest has booted with the incarnation that was asked for. */
-export const running: Rule = (work) => {
-  const { instance } = work.seen
+export const running: Rule = (input) => {
+  const { instance } = input.observed
   if (instance === undefined) return undefined
   if (hasStarted(instance))
     return {
       state: 'started',
       step: 'started',
       outcome: 'succeeded',
-      status: { startedAt: instance.status?.startedAt ?? work.now.toISOString() },
+      status: { startedAt: instance.status?.startedAt ?? input.now.toISOString() },
     }
   const hasToEndFirst =
-    work.operation.kind === 'server.restart' && isLive(instance) && !runsFor(instance, work.operation)
+    input.operation.kind === 'server.restart' && isLive(instance) && !runsFor(instance, input.operation)
   return hasToEndFirst
-    ? { ...atWork(work, 'stopped'), waitFor: 'the guest to end' }
-    : { ...atWork(work, 'started'), waitFor: 'the guest to start' }
+    ? { ...atWork(input, 'stopped'), waitFor: 'the guest to end' }
+    : { ...atWork(input, 'started'), waitFor: 'the guest to start' }
 }
 
-const poweredAsCreated: Rule = (work) => {
-  const { instance } = work.seen
-  if (instance?.spec.power !== 'stopped') return running(work)
+const poweredAsCreated: Rule = (input) => {
+  const { instance } = input.observed
+  if (instance?.spec.power !== 'stopped') return running(input)
   return hasEnded(instance)
     ? { state: 'stopped', step: 'started', outcome: 'succeeded' }
-    : { ...atWork(work, 'started'), waitFor: 'the node to be ready for the guest' }
+    : { ...atWork(input, 'started'), waitFor: 'the node to be ready for the guest' }
 }
 
-const absent: Rule = ({ seen: { instance } }) =>
+const instanceAbsent: Rule = ({ observed: { instance } }) =>
   instance === undefined ? { state: 'stopped', step: 'stopped', outcome: 'succeeded' } : undefined
 
-const told: Rule = (work) => {
-  const { instance } = work.seen
-  if (instance === undefined || (instance.spec.power === 'stopped' && instance.spec.stop?.id === work.operation.id))
+const stopOrdered: Rule = (input) => {
+  const { instance } = input.observed
+  if (instance === undefined || (instance.spec.power === 'stopped' && instance.spec.stop?.id === input.operation.id))
     return undefined
-  return withPower(work, 'stopped', { ...powerOf(instance), power: 'stopped', stop: stopOf(work.operation) })
+  return withPower(input, 'stopped', { ...powerOf(instance), power: 'stopped', stop: stopOf(input.operation) })
 }
 
-const timedOut: Rule = (work) => {
-  const outcome = work.seen.instance?.status?.stop
-  if (outcome?.id !== work.operation.id || outcome.outcome !== 'timed_out') return undefined
+const timedOut: Rule = (input) => {
+  const outcome = input.observed.instance?.status?.stop
+  if (outcome?.id !== input.operation.id || outcome.outcome !== 'timed_out') return undefined
   return failed(
-    work,
+    input,
     'stopped',
-    `The guest did not shut down within ${stopOf(work.operation).timeoutSeconds} seconds. It still runs; stop it ` +
+    `The guest did not shut down within ${stopOf(input.operation).timeoutSeconds} seconds. It still runs; stop it ` +
       'hard, or from inside.',
   )
 }
 
-const ended: Rule = (work) =>
-  work.seen.instance !== undefined && hasEnded(work.seen.instance)
+const guestEnded: Rule = (input) =>
+  input.observed.instance !== undefined && hasEnded(input.observed.instance)
     ? { state: 'stopped', step: 'stopped', outcome: 'succeeded' }
-    : { ...atWork(work, 'stopped'), waitFor: 'the guest to end' }
+    : { ...atWork(input, 'stopped'), waitFor: 'the guest to end' }
 
 /** Orders the power, once storage and claims are there. */
-export function withPower(work: Work, step: string, power: Power): Decision {
-  const { server, seen } = work
-  const decision = { ...atWork(work, step), waitFor: 'the host' }
-  if (seen.claims === undefined || seen.storage === undefined) return decision
-  if (server.spec.userDataSecretName !== undefined && !seen.hasUserDataCopy && seen.userData === undefined)
+export function withPower(input: OperationInput, step: string, power: Power): Decision {
+  const { server, observed } = input
+  const decision = { ...atWork(input, step), waitFor: 'the host' }
+  if (observed.claims === undefined || observed.storage === undefined) return decision
+  if (server.spec.userDataSecretName !== undefined && !observed.hasUserDataCopy && observed.userData === undefined)
     return { ...decision, waitFor: `the Secret ${server.spec.userDataSecretName}` }
   return {
     ...decision,
-    actions: [...userData(server, seen), ...present(ensureInstance(server, seen, seen.claims, seen.storage, power))],
+    actions: [
+      ...userData(server, observed),
+      ...present(ensureInstance(server, observed, observed.claims, observed.storage, power)),
+    ],
   }
 }
 
 /** The copy for the host, where the server has user data and the host has none yet. */
-export const userData = (server: ServerObject, seen: Seen): readonly Action[] =>
+export const userData = (server: ServerObject, observed: Observed): readonly Action[] =>
   server.spec.userDataSecretName === undefined ||
-  seen.hasUserDataCopy ||
-  seen.claims === undefined ||
-  seen.userData === undefined
+  observed.hasUserDataCopy ||
+  observed.claims === undefined ||
+  observed.userData === undefined
     ? []
-    : [ensureUserData(server, seen, seen.claims.placement.node)]
+    : [ensureUserData(server, observed, observed.claims.placement.node)]
 
 /** What is there, as a list. */
 export const present = <T>(value: T | undefined): readonly T[] => (value === undefined ? [] : [value])
@@ -250,13 +256,13 @@ const STEPS_BEFORE: Readonly<Record<string, string>> = {
 const firstStep = (operation: OperationStanza): string => STEPS_BEFORE[operation.kind] ?? 'done'
 
 /** Only server.create shows how it comes to be; the other kinds have it behind them. */
-export function atWork({ operation, seen }: Work, step: string): Pick<Decision, 'state' | 'step'> {
+export function atWork({ operation, observed }: OperationInput, step: string): Pick<Decision, 'state' | 'step'> {
   const isCreate = operation.kind === 'server.create'
   const isEnding =
     operation.kind === 'server.restart' &&
-    seen.instance !== undefined &&
-    isLive(seen.instance) &&
-    !runsFor(seen.instance, operation)
+    observed.instance !== undefined &&
+    isLive(observed.instance) &&
+    !runsFor(observed.instance, operation)
   // these rules run for these kinds only
   const state = isEnding ? 'stopping' : (STATES_AT_WORK[operation.kind as keyof typeof STATES_AT_WORK] ?? 'error')
   return { state, step: isCreate || step === 'stopped' || step === 'started' ? step : firstStep(operation) }
@@ -268,13 +274,13 @@ const runsFor = (instance: InstanceObject, operation: OperationStanza): boolean 
 
 /** How an operation that cannot be done leaves the server (supplement to the interface specification, transitions of a
  *  server). */
-export function failed(work: Work, step: string, error: string): Decision {
+export function failed(input: OperationInput, step: string, error: string): Decision {
   const {
     server,
-    seen: { instance, claims, storage },
+    observed: { instance, claims, storage },
     operation,
-  } = work
-  const decision = { step: atWork(work, step).step ?? step, outcome: 'failed' as const, error }
+  } = input
+  const decision = { step: atWork(input, step).step ?? step, outcome: 'failed' as const, error }
   if (instance === undefined || claims === undefined || storage === undefined)
     return { ...decision, state: 'error', detail: error }
   if (operation.kind === 'server.create') {
@@ -282,7 +288,9 @@ export function failed(work: Work, step: string, error: string): Decision {
       ...decision,
       state: 'error',
       detail: error,
-      actions: present(ensureInstance(server, work.seen, claims, storage, { ...powerOf(instance), power: 'stopped' })),
+      actions: present(
+        ensureInstance(server, input.observed, claims, storage, { ...powerOf(instance), power: 'stopped' }),
+      ),
     }
   }
   const keepsRunning =
@@ -302,27 +310,27 @@ export function failed(work: Work, step: string, error: string): Decision {
       ...(server.spec.desiredPower === desiredPower
         ? []
         : [{ do: 'change', patch: { spec: { desiredPower } } } as const]),
-      ...present(ensureInstance(server, work.seen, claims, storage, power)),
+      ...present(ensureInstance(server, input.observed, claims, storage, power)),
     ],
   }
 }
 
 /** How a guest is ended, from the arguments of the operation; what is not said or makes no sense is the default. */
-export function stopOf({ id, arguments: said = {} }: OperationStanza): NonNullable<InstanceSpec['stop']> {
-  const seconds = Number(said['timeout_seconds'])
+export function stopOf({ id, arguments: args = {} }: OperationStanza): NonNullable<InstanceSpec['stop']> {
+  const seconds = Number(args['timeout_seconds'])
   return {
     id,
-    type: said['stop_type'] === 'hard' ? 'hard' : 'soft',
+    type: args['stop_type'] === 'hard' ? 'hard' : 'soft',
     timeoutSeconds:
       Number.isInteger(seconds) && seconds >= 1 && seconds <= STOP_TIMEOUT_SECONDS_MAXIMUM
         ? seconds
         : STOP_TIMEOUT_SECONDS_DEFAULT,
-    timeoutAction: said['timeout_action'] === 'fail' ? 'fail' : 'hard',
+    timeoutAction: args['timeout_action'] === 'fail' ? 'fail' : 'hard',
   }
 }
 
 /** The node has acted on the spec as it is now. */
-export const hasSeenSpec = (instance: InstanceObject | undefined): boolean =>
+export const hasObservedSpec = (instance: InstanceObject | undefined): boolean =>
   instance?.status?.observedGeneration !== undefined &&
   instance.status.observedGeneration >= (instance.metadata.generation ?? 0)
 
@@ -338,4 +346,4 @@ export const hasStarted = (instance: InstanceObject): boolean =>
 
 /** The host has followed the newest spec and runs no guest. */
 export const hasEnded = (instance: InstanceObject): boolean =>
-  hasSeenSpec(instance) && (instance.status?.state === 'stopped' || instance.status?.state === 'error')
+  hasObservedSpec(instance) && (instance.status?.state === 'stopped' || instance.status?.state === 'error')

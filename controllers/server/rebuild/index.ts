@@ -5,13 +5,13 @@ import { UNMADE } from '../../../domain/server-rules.ts'
 import type { Action } from '../../../kit/reconcile/action.ts'
 import { type Key, Secret } from '../../../kit/kube/object.ts'
 import { Storage } from '../../../resources/storage/index.ts'
-import type { Decision, Work } from '../decision.ts'
+import type { Decision, OperationInput } from '../decision.ts'
 import { bootStorageName, ensureInstance, ensureStorage, madeFor, powerOf, storageKey, userDataKey } from '../drafts.ts'
 import {
   atWork,
-  first,
+  firstDecision,
   hasEnded,
-  hasSeenSpec,
+  hasObservedSpec,
   isLive,
   nextIncarnation,
   present,
@@ -23,29 +23,39 @@ import {
 } from '../power/index.ts'
 import type { ServerObject } from '../observed.ts'
 
-export const rebuild = (work: Work): Decision =>
-  first(work, [unmade, stopping, building, exchanging, told, cleaned, raised, broken, started])
+export const rebuild = (input: OperationInput): Decision =>
+  firstDecision(input, [
+    neverProvisioned,
+    guestStopped,
+    newDiskReady,
+    diskExchanged,
+    instanceUpdated,
+    oldDiskRemoved,
+    powerRestored,
+    bootFailed,
+    started,
+  ])
 
 /** The new boot storage has the name of the operation. */
-const hasNewDisk = ({ server, operation }: Work): boolean => bootStorageName(server) === operation.id
+const hasNewDisk = ({ server, operation }: OperationInput): boolean => bootStorageName(server) === operation.id
 
 const atRest = (step: string, rest: Partial<Decision>): Decision => ({ state: 'stopped', step, ...rest })
 
-const unmade: Rule = (work) => {
-  const { claims, storage } = work.seen
-  if (claims === undefined || (storage === undefined && !hasNewDisk(work)))
+const neverProvisioned: Rule = (input) => {
+  const { claims, storage } = input.observed
+  if (claims === undefined || (storage === undefined && !hasNewDisk(input)))
     return { state: 'error', detail: UNMADE, step: 'stopped', outcome: 'failed', error: UNMADE }
   return undefined
 }
 
-const stopping: Rule = (work) => {
+const guestStopped: Rule = (input) => {
   const {
-    seen: { instance, claims, storage },
+    observed: { instance, claims, storage },
     server,
     operation,
-  } = work
+  } = input
   if (
-    hasNewDisk(work) ||
+    hasNewDisk(input) ||
     instance === undefined ||
     claims === undefined ||
     storage === undefined ||
@@ -57,7 +67,7 @@ const stopping: Rule = (work) => {
   return {
     ...decision,
     actions: present(
-      ensureInstance(server, work.seen, claims, storage, {
+      ensureInstance(server, input.observed, claims, storage, {
         ...powerOf(instance),
         power: 'stopped',
         stop: stopOf(operation),
@@ -66,23 +76,23 @@ const stopping: Rule = (work) => {
   }
 }
 
-const building: Rule = (work) => {
-  const { server, seen, operation } = work
-  const { claims, newStorage } = seen
-  if (hasNewDisk(work) || claims === undefined) return undefined
+const newDiskReady: Rule = (input) => {
+  const { server, observed, operation } = input
+  const { claims, newStorage } = observed
+  if (hasNewDisk(input) || claims === undefined) return undefined
   const waiting = atRest('storage', { waitFor: 'the new boot storage' })
-  if (server.spec.userDataSecretName !== undefined && seen.userData === undefined && !seen.hasUserDataCopy)
+  if (server.spec.userDataSecretName !== undefined && observed.userData === undefined && !observed.hasUserDataCopy)
     return { ...waiting, waitFor: `the Secret ${server.spec.userDataSecretName}` }
-  if (newStorage === undefined) return { ...waiting, actions: [ensureStorage(server, seen, claims, operation.id)] }
+  if (newStorage === undefined) return { ...waiting, actions: [ensureStorage(server, observed, claims, operation.id)] }
   if (newStorage.status?.state === 'error')
-    return rebuildFailed(work, 'storage', newStorage.status.stateDetail ?? 'The new boot storage could not be made.')
+    return rebuildFailed(input, 'storage', newStorage.status.stateDetail ?? 'The new boot storage could not be made.')
   return newStorage.status?.state === 'online' ? undefined : waiting
 }
 
 /** From here on there is no way back. */
-const exchanging: Rule = (work) => {
-  const { operation } = work
-  if (hasNewDisk(work)) return undefined
+const diskExchanged: Rule = (input) => {
+  const { operation } = input
+  if (hasNewDisk(input)) return undefined
   return atRest('instance', {
     actions: [{ do: 'change', patch: { spec: { bootStorageId: operation.id } } }],
     waitFor: 'the server to take the new boot storage',
@@ -91,17 +101,17 @@ const exchanging: Rule = (work) => {
 }
 
 /** The instance has the new disk, and what the first boot reads. */
-const told: Rule = (work) => {
-  const { server, seen } = work
-  const { claims, storage, instance } = seen
+const instanceUpdated: Rule = (input) => {
+  const { server, observed } = input
+  const { claims, storage, instance } = observed
   if (claims === undefined || storage === undefined)
     return atRest('instance', { waitFor: 'the new boot storage to be seen', waitSeconds: 1 })
   if (instance === undefined) return undefined
   if (instance.metadata.deletionTimestamp !== undefined)
     return atRest('instance', { waitFor: 'the instance before to be gone' })
   const actions = [
-    ...userData(server, seen),
-    ...present(ensureInstance(server, seen, claims, storage, powerOf(instance))),
+    ...userData(server, observed),
+    ...present(ensureInstance(server, observed, claims, storage, powerOf(instance))),
   ]
   return actions.length === 0
     ? undefined
@@ -109,11 +119,11 @@ const told: Rule = (work) => {
 }
 
 /** What only the system before needed goes; the disk itself as soon as its host has let go of it. */
-const cleaned: Rule = (work) => {
+const oldDiskRemoved: Rule = (input) => {
   const {
     server,
-    seen: { oldStorage, obsoleteSecrets = [] },
-  } = work
+    observed: { oldStorage, obsoleteSecrets = [] },
+  } = input
   const actions: readonly Action[] = [
     ...obsoleteSecrets.map((key) => ({ do: 'remove', type: Secret, key }) as const),
     ...(oldStorage === undefined || oldStorage.metadata.deletionTimestamp !== undefined
@@ -126,51 +136,55 @@ const cleaned: Rule = (work) => {
 }
 
 /** A server that ran runs again. */
-const raised: Rule = (work) => {
+const powerRestored: Rule = (input) => {
   const {
     server,
     operation,
-    seen: { instance },
-  } = work
+    observed: { instance },
+  } = input
   if (server.spec.desiredPower === 'stopped')
-    return instance === undefined || hasSeenSpec(instance)
+    return instance === undefined || hasObservedSpec(instance)
       ? atRest('started', { outcome: 'succeeded' })
       : atRest('started', { waitFor: 'the host to take over the new disk' })
   if (instance !== undefined && madeFor(instance) === operation.id && instance.spec.power === 'running')
     return undefined
-  return withPower(work, 'started', { power: 'running', incarnation: nextIncarnation(work), operationId: operation.id })
+  return withPower(input, 'started', {
+    power: 'running',
+    incarnation: nextIncarnation(input),
+    operationId: operation.id,
+  })
 }
 
-const broken: Rule = (work) => {
-  const { instance } = work.seen
-  return instance?.status?.state === 'error' && hasSeenSpec(instance)
-    ? rebuildFailed(work, 'started', instance.status.detail ?? 'The guest could not be started.')
+const bootFailed: Rule = (input) => {
+  const { instance } = input.observed
+  return instance?.status?.state === 'error' && hasObservedSpec(instance)
+    ? rebuildFailed(input, 'started', instance.status.detail ?? 'The guest could not be started.')
     : undefined
 }
 
-const started: Rule = (work) => running(work) ?? { ...atWork(work, 'started'), waitFor: 'the guest to start' }
+const started: Rule = (input) => running(input) ?? { ...atWork(input, 'started'), waitFor: 'the guest to start' }
 
 /** Before the exchange the new disk goes and the server is what it was: one that ran is started again. After it the
  *  server is rebuilt, and off. */
-export function rebuildFailed(work: Work, step: string, error: string): Decision {
+export function rebuildFailed(input: OperationInput, step: string, error: string): Decision {
   const {
     server,
-    seen: { claims, storage, instance, newStorage },
+    observed: { claims, storage, instance, newStorage },
     operation,
-  } = work
-  const said = operation.arguments ?? {}
-  if (hasNewDisk(work)) {
+  } = input
+  const args = operation.arguments ?? {}
+  if (hasNewDisk(input)) {
     const stop =
       instance === undefined || claims === undefined || storage === undefined || isLive(instance)
         ? []
-        : present(ensureInstance(server, work.seen, claims, storage, { ...powerOf(instance), power: 'stopped' }))
+        : present(ensureInstance(server, input.observed, claims, storage, { ...powerOf(instance), power: 'stopped' }))
     return atRest(step, {
       outcome: 'failed',
       error: `${error} The boot storage is the new one, the old one is gone.`,
       actions: [{ do: 'change', patch: { spec: { desiredPower: 'stopped' } } }, ...stop],
     })
   }
-  const before = (name: string): string | null => said[name] ?? null
+  const before = (name: string): string | null => args[name] ?? null
   const given = server.spec.userDataSecretName
   return atRest(step, {
     outcome: 'failed',
@@ -179,7 +193,9 @@ export function rebuildFailed(work: Work, step: string, error: string): Decision
       ...(newStorage === undefined
         ? []
         : [{ do: 'remove', type: Storage, key: { ...storageKey(server), name: operation.id } } as const]),
-      ...(given !== undefined && given !== before('previous_user_data_secret') && isGiven(server.metadata.name, given)
+      ...(given !== undefined &&
+      given !== before('previous_user_data_secret') &&
+      isManagedUserData(server.metadata.name, given)
         ? [{ do: 'remove', type: Secret, key: { ...storageKey(server), name: given } } as const]
         : []),
       {
@@ -204,7 +220,7 @@ export function obsoleteUserData(server: ServerObject, node: string | undefined)
   } = server
   const previous = operation?.arguments?.['previous_user_data_secret']
   return [
-    ...(previous !== undefined && previous !== current && isGiven(name, previous)
+    ...(previous !== undefined && previous !== current && isManagedUserData(name, previous)
       ? [{ ...storageKey(server), name: previous }]
       : []),
     ...(current === undefined && node !== undefined ? [userDataKey(server, node)] : []),
@@ -212,4 +228,5 @@ export function obsoleteUserData(server: ServerObject, node: string | undefined)
 }
 
 /** Made by the API server for user data that came with a request. One of another name is its maker's. */
-export const isGiven = (serverId: string, secretName: string): boolean => secretName.startsWith(`${serverId}-user-data`)
+export const isManagedUserData = (serverId: string, secretName: string): boolean =>
+  secretName.startsWith(`${serverId}-user-data`)

@@ -4,15 +4,15 @@
 import type { Effect } from '../../../kit/reconcile/reconciler.ts'
 import { NODE_REPORT_NAME, nodeNamespace, NodeReport } from '../../../resources/instance/index.ts'
 import { Node } from '../../../resources/catalog/stored.ts'
-import { letGo } from '../../fencing/agent-finalizer.ts'
+import { removeAgentFinalizer } from '../../fencing/agent-finalizer.ts'
 import type { Parts } from '../../parts.ts'
-import type { Decision, Work } from '../decision.ts'
+import type { Decision, OperationInput } from '../decision.ts'
 import { uidOf } from '../drafts.ts'
 import { removal } from '../removal.ts'
 
 const LOOK_SECONDS = 2
 
-interface Lost {
+interface LostNode {
   readonly node: string
   /** Names of what the server has there. */
   readonly instance: string
@@ -21,15 +21,15 @@ interface Lost {
 }
 
 /** As a deletion, which does not wait for what the lost node holds. */
-export function forceRelease(work: Work): Decision {
-  const { server, seen, operation } = work
-  const decision = removal(work)
+export function forceRelease(input: OperationInput): Decision {
+  const { server, observed, operation } = input
+  const decision = removal(input)
   const { lost_node_id: node, attest } = operation.arguments ?? {}
   if (node === undefined || decision.isGone === true) return decision
-  const lost: Lost = {
+  const lost: LostNode = {
     node,
     instance: uidOf(server),
-    volume: seen.storage === undefined ? undefined : uidOf(seen.storage),
+    volume: observed.storage === undefined ? undefined : uidOf(observed.storage),
     isAttested: attest !== undefined,
   }
   return {
@@ -43,15 +43,15 @@ export function forceRelease(work: Work): Decision {
 export const forceReleaseEffect =
   ({ store }: Pick<Parts, 'store'>): Effect =>
   async (input) => {
-    const lost = input as unknown as Lost // the plan of this file writes it
-    if (!(await isLost(store, lost))) return undefined
+    const lost = input as unknown as LostNode // the plan of this file writes it
+    if (!(await isNodeLost(store, lost))) return undefined
     const namespace = nodeNamespace(lost.node)
-    await letGo(store, 'Instance', { namespace, name: lost.instance })
-    if (lost.volume !== undefined) await letGo(store, 'Volume', { namespace, name: lost.volume })
+    await removeAgentFinalizer(store, 'Instance', { namespace, name: lost.instance })
+    if (lost.volume !== undefined) await removeAgentFinalizer(store, 'Volume', { namespace, name: lost.volume })
     return undefined
   }
 
-async function isLost(store: Parts['store'], { node, isAttested }: Lost): Promise<boolean> {
+async function isNodeLost(store: Parts['store'], { node, isAttested }: LostNode): Promise<boolean> {
   const { status } = (await store.get(Node, { name: node })) ?? {}
   if (isAttested) return status === undefined || ['unreachable', 'fencing', 'fenced'].includes(status.state ?? '')
   // its guest may still answer at its addresses

@@ -4,32 +4,32 @@
  *  (`controllers/node/recovery.ts`). */
 import { UNMADE } from '../../../domain/server-rules.ts'
 import type { Action } from '../../../kit/reconcile/action.ts'
-import { asBefore, type Decision, findCondition, type Turn, type Work } from '../decision.ts'
+import { unchanged, type Decision, findCondition, type ReconcileInput, type OperationInput } from '../decision.ts'
 import { ensureInstance, madeFor } from '../drafts.ts'
-import { bringUserData, RESERVED } from '../migration/effects.ts'
+import { moveUserData, RESERVED } from '../migration/effects.ts'
 import { isFenced } from '../migration/input.ts'
-import { broken, first, hasEnded, nextIncarnation, present, type Rule, running } from '../power/index.ts'
+import { bootFailed, firstDecision, hasEnded, nextIncarnation, present, type Rule, running } from '../power/index.ts'
 import { removeInstances } from '../removal.ts'
 
 /** How often a zone without room is asked again. */
 const NO_CAPACITY_WAIT_SECONDS = 20
 const RELEASE_WAIT_SECONDS = 5
 
-const lostNodeOf = ({ operation, seen: { claims } }: Work): string =>
+const lostNodeOf = ({ operation, observed: { claims } }: OperationInput): string =>
   operation.arguments?.['lost_node_id'] ?? claims?.placement.node ?? ''
 
-const isLeft = (work: Work): boolean => work.seen.claims?.placement.node !== lostNodeOf(work)
+const hasLeftNode = (input: OperationInput): boolean => input.observed.claims?.placement.node !== lostNodeOf(input)
 
 /** Guards in order: on its way already, never made whole, node not lost (any more), disk lost with it. */
-const refused: Rule = (work) => {
-  const { seen } = work
-  const { claims, storage } = seen
+const refused: Rule = (input) => {
+  const { observed } = input
+  const { claims, storage } = observed
   if (claims === undefined || storage === undefined)
-    return { ...asBefore(work), step: 'reserved', outcome: 'failed', error: UNMADE }
-  if (isLeft(work)) return undefined
-  if (!isFenced(seen, lostNodeOf(work))) return stays(work)
+    return { ...unchanged(input), step: 'reserved', outcome: 'failed', error: UNMADE }
+  if (hasLeftNode(input)) return undefined
+  if (!isFenced(observed, lostNodeOf(input))) return nodeReturned(input)
   return storage.status?.pool === undefined
-    ? { ...asBefore(work), state: 'error', detail: DISK_LOST, step: 'reserved', outcome: 'failed', error: DISK_LOST }
+    ? { ...unchanged(input), state: 'error', detail: DISK_LOST, step: 'reserved', outcome: 'failed', error: DISK_LOST }
     : undefined
 }
 
@@ -38,44 +38,44 @@ const DISK_LOST =
   'the host comes back.'
 
 /** The node has come back, or was never fenced: the server is where it was. */
-function stays(work: Work): Decision {
+function nodeReturned(input: OperationInput): Decision {
   const {
-    seen: { claims },
+    observed: { claims },
     operation,
-  } = work
+  } = input
   const isHeld = claims?.target?.operationId === operation.id
-  const actions: readonly Action[] = isHeld ? [{ do: 'effect', name: 'release', input: moveOf(work) }] : []
-  const decision = { ...asBefore(work), step: 'reserved', actions }
+  const actions: readonly Action[] = isHeld ? [{ do: 'effect', name: 'release', input: migrationRefOf(input) }] : []
+  const decision = { ...unchanged(input), step: 'reserved', actions }
   return operation.actor.startsWith('system:')
     ? {
         ...decision,
         outcome: 'cancelled',
-        events: [{ kind: 'node_returned', message: `Node ${lostNodeOf(work)} has come back.` }],
+        events: [{ kind: 'node_returned', message: `Node ${lostNodeOf(input)} has come back.` }],
       }
     : {
         ...decision,
         outcome: 'failed',
-        error: `There is no proof that the server does not run on node ${lostNodeOf(work)} any more.`,
+        error: `There is no proof that the server does not run on node ${lostNodeOf(input)} any more.`,
       }
 }
 
-const moveOf = ({ server, seen: { accountId }, operation }: Work) => ({
+const migrationRefOf = ({ server, observed: { accountId }, operation }: OperationInput) => ({
   accountId,
   serverId: server.metadata.name,
   operationId: operation.id,
 })
 
 /** Room on a node that reaches the disk. */
-const reserved: Rule = (work) => {
+const reserved: Rule = (input) => {
   const {
-    seen: { claims, plan, storage },
+    observed: { claims, plan, storage },
     operation,
     server,
-  } = work
-  if (isLeft(work) || claims?.target?.operationId === operation.id) return undefined
+  } = input
+  if (hasLeftNode(input) || claims?.target?.operationId === operation.id) return undefined
   const node = operation.arguments?.['target_node_id']
-  const input = {
-    ...moveOf(work),
+  const reservation = {
+    ...migrationRefOf(input),
     pool: storage?.status?.pool,
     ...(plan?.cpuPool === undefined ? {} : { cpuPool: plan.cpuPool }),
     ...(node === undefined ? {} : { node }),
@@ -89,27 +89,27 @@ const reserved: Rule = (work) => {
     state: 'error',
     detail,
     step: 'reserved',
-    actions: [{ do: 'effect', name: 'reserve', input }],
+    actions: [{ do: 'effect', name: 'reserve', input: reservation }],
     waitFor: 'room on another node',
     waitSeconds: NO_CAPACITY_WAIT_SECONDS,
   }
 }
 
 /** From here on the server lives on the other node. */
-const moved: Rule = (work) => {
+const moved: Rule = (input) => {
   const {
-    seen: { claims },
-  } = work
-  if (isLeft(work) || claims?.target === undefined) return undefined
+    observed: { claims },
+  } = input
+  if (hasLeftNode(input) || claims?.target === undefined) return undefined
   return {
-    ...stateOnTheWay(work),
+    ...stateWhileRecovering(input),
     step: 'moved',
-    actions: [{ do: 'effect', name: 'switch', input: moveOf(work) }],
+    actions: [{ do: 'effect', name: 'switch', input: migrationRefOf(input) }],
     events: [
       {
         kind: 'recovery_started',
         message: `The server goes on on node ${claims.target.node}.`,
-        data: { lost_node_id: lostNodeOf(work), node_id: claims.target.node },
+        data: { lost_node_id: lostNodeOf(input), node_id: claims.target.node },
       },
     ],
     waitSeconds: 0,
@@ -117,77 +117,79 @@ const moved: Rule = (work) => {
   }
 }
 
-const stateOnTheWay = (work: Work): Pick<Decision, 'state'> => ({ state: shallRun(work) ? 'starting' : 'stopped' })
+const stateWhileRecovering = (input: OperationInput): Pick<Decision, 'state'> => ({
+  state: shouldRun(input) ? 'starting' : 'stopped',
+})
 
 /** Without an order of its own, as the owner wants it: a server without high availability waits for its owner. */
-const shallRun = ({ server: { spec }, operation }: Work): boolean => {
-  const said = operation.arguments?.['start']
-  return said === undefined ? spec.haPolicy === 'restart' && spec.desiredPower === 'running' : said === 'true'
+const shouldRun = ({ server: { spec }, operation }: OperationInput): boolean => {
+  const requested = operation.arguments?.['start']
+  return requested === undefined ? spec.haPolicy === 'restart' && spec.desiredPower === 'running' : requested === 'true'
 }
 
 /** What the lost node has of the server goes before the server is made elsewhere. */
-const released: Rule = (work) => {
-  const { strayInstances = [] } = work.seen
+const released: Rule = (input) => {
+  const { strayInstances = [] } = input.observed
   if (strayInstances.length === 0) return undefined
   return {
-    ...stateOnTheWay(work),
+    ...stateWhileRecovering(input),
     step: 'released',
     actions: removeInstances(strayInstances),
-    waitFor: `node ${lostNodeOf(work)} to lose the server`,
+    waitFor: `node ${lostNodeOf(input)} to lose the server`,
     waitSeconds: RELEASE_WAIT_SECONDS,
   }
 }
 
-const stored: Rule = (work) => {
-  const { storage, claims } = work.seen
+const storageReady: Rule = (input) => {
+  const { storage, claims } = input.observed
   const isThere = storage?.status?.state === 'online' && storage.status.nodeName === claims?.placement.node
-  return isThere ? undefined : { ...stateOnTheWay(work), step: 'storage', waitFor: 'the boot storage' }
+  return isThere ? undefined : { ...stateWhileRecovering(input), step: 'storage', waitFor: 'the boot storage' }
 }
 
-const powered: Rule = (work) => {
-  const { server, seen, operation } = work
-  const { claims, storage, instance } = seen
+const powered: Rule = (input) => {
+  const { server, observed, operation } = input
+  const { claims, storage, instance } = observed
   if (claims === undefined || storage === undefined || (instance !== undefined && madeFor(instance) === operation.id))
     return undefined
-  const isRunning = shallRun(work)
+  const isRunning = shouldRun(input)
   const desiredPower = isRunning ? 'running' : 'stopped'
   const power = {
     power: desiredPower,
-    incarnation: isRunning ? nextIncarnation(work) : (server.status?.incarnation ?? 0),
+    incarnation: isRunning ? nextIncarnation(input) : (server.status?.incarnation ?? 0),
     operationId: operation.id,
   } as const
   return {
-    ...stateOnTheWay(work),
+    ...stateWhileRecovering(input),
     step: 'started',
     waitFor: 'the host',
     actions: [
-      ...bringUserData(server, lostNodeOf(work), claims.placement.node),
+      ...moveUserData(server, lostNodeOf(input), claims.placement.node),
       ...(server.spec.desiredPower === desiredPower
         ? []
         : [{ do: 'change', patch: { spec: { desiredPower } } } as const]),
-      ...present(ensureInstance(server, seen, claims, storage, power)),
+      ...present(ensureInstance(server, observed, claims, storage, power)),
     ],
   }
 }
 
-const stopped: Rule = (work) => {
-  const { instance } = work.seen
+const stopped: Rule = (input) => {
+  const { instance } = input.observed
   if (instance?.spec.power !== 'stopped') return undefined
   const detail =
-    work.server.spec.haPolicy === 'none'
+    input.server.spec.haPolicy === 'none'
       ? { detail: 'The host of the server was lost. The server is on another one now, stopped as its policy wants it.' }
       : {}
   return hasEnded(instance)
     ? { state: 'stopped', ...detail, step: 'started', outcome: 'succeeded' }
-    : { ...stateOnTheWay(work), step: 'started', waitFor: 'the node to be ready for the guest' }
+    : { ...stateWhileRecovering(input), step: 'started', waitFor: 'the node to be ready for the guest' }
 }
 
-export const recover = (work: Work): Decision =>
-  first(work, [refused, reserved, moved, released, stored, powered, stopped, broken, running])
+export const recover = (input: OperationInput): Decision =>
+  firstDecision(input, [refused, reserved, moved, released, storageReady, powered, stopped, bootFailed, running])
 
 /** A recovery that is given up: what did not come about is not shown as on its way. */
-export const recoverFailed = (work: Work, step: string, error: string): Decision => ({
-  ...asBefore(work),
+export const recoverFailed = (input: OperationInput, step: string, error: string): Decision => ({
+  ...unchanged(input),
   state: 'error',
   detail: error,
   step,
@@ -196,18 +198,18 @@ export const recoverFailed = (work: Work, step: string, error: string): Decision
 })
 
 /** Of a server at rest whose node was fenced, for people. */
-export const detailOfLost = ({ seen: { storage } }: Turn): string =>
+export const lostHostDetail = ({ observed: { storage } }: ReconcileInput): string =>
   storage?.status?.pool === undefined ? DISK_LOST : 'The host of the server was lost. The server goes on elsewhere.'
 
 /** An operation that a lost host can never do ends at once, so that the server can recover. Undefined for those that it
  *  does not concern. */
-export function endedByLoss(work: Work): Decision | undefined {
-  const { seen, operation } = work
-  if (seen.claims === undefined || !isFenced(seen, seen.claims.placement.node)) return undefined
+export function endedByLoss(input: OperationInput): Decision | undefined {
+  const { observed, operation } = input
+  if (observed.claims === undefined || !isFenced(observed, observed.claims.placement.node)) return undefined
   const lost: Decision = {
-    ...asBefore(work),
+    ...unchanged(input),
     state: 'error',
-    detail: detailOfLost(work),
+    detail: lostHostDetail(input),
     outcome: 'failed',
     error: 'The host of the server was lost.',
   }
@@ -219,7 +221,7 @@ export function endedByLoss(work: Work): Decision | undefined {
     case 'server.stop':
       return { state: 'stopped', step: 'stopped', outcome: 'succeeded' } // nothing of it runs any more
     case 'server.metadata':
-      return { ...asBefore(work), step: 'done', outcome: 'succeeded' } // the next instance is made with the setting
+      return { ...unchanged(input), step: 'done', outcome: 'succeeded' } // the next instance is made with the setting
     default:
       return undefined
   }

@@ -163,16 +163,16 @@ describe('a BMC that speaks Redfish', () => {
   })
 
   it('never makes the password go to another host', async () => {
-    const heard: string[] = []
+    const reachable: string[] = []
     const other = await service((path) => {
-      heard.push(path)
+      reachable.push(path)
       return { body: '{"PowerState":"Off"}' }
     })
     const address = await service(() => ({
       body: JSON.stringify({ Members: [{ '@odata.id': `${other}/redfish/v1/Systems/1` }] }),
     }))
     await expect(open({ address }).powerState()).rejects.toThrow('refers to another host')
-    expect(heard).toEqual([])
+    expect(reachable).toEqual([])
   })
 
   it('is not spoken to in the clear across a network', () => {

@@ -5,7 +5,7 @@ import type { ChildProcess } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { bring, networkOf } from '../../../controllers/network/index.ts'
+import { applyNetwork, networkOf } from '../../../controllers/network/index.ts'
 import { openOvsdb, type Ovsdb } from '../../../controllers/network/ovsdb.ts'
 import { nodeBinary, signalProcess } from '../../../kit/sys/process.ts'
 import { type InstanceStatus, NODE_REPORT_NAME, nodeNamespace } from '../../../resources/instance/index.ts'
@@ -51,7 +51,7 @@ beforeAll(async () => {
   await tinyLinux()
   world = await openOvnWorld()
   northbound = openOvsdb(world.remote)
-  await bring(
+  await applyNetwork(
     northbound,
     networkOf(
       ZONE_NAME,
@@ -113,8 +113,8 @@ afterAll(async () => {
 })
 
 const PATIENCE = { timeout: 90_000, interval: 200 }
-const said = () => readFile(join(folderOf(), 'guests', NAME, 'console.log'), 'utf8').catch(() => '')
-const latest = async () => (await said()).trimEnd().split('\n').at(-1) ?? ''
+const args = () => readFile(join(folderOf(), 'guests', NAME, 'console.log'), 'utf8').catch(() => '')
+const latest = async () => (await args()).trimEnd().split('\n').at(-1) ?? ''
 
 test('the agent says what its host offers, and runs its guest with what the metadata service tells', async () => {
   await expect
@@ -139,7 +139,7 @@ test('the agent says what its host offers, and runs its guest with what the meta
       PATIENCE,
     )
     .toBe('running')
-  await expect.poll(said, PATIENCE).toContain('user data ran on web-1')
+  await expect.poll(args, PATIENCE).toContain('user data ran on web-1')
 })
 
 test('which can be switched off and on while it runs', async () => {
@@ -157,7 +157,7 @@ test('and answers again after the agent was killed', async () => {
   await expect
     .poll(async () => (await world.run(HOST, 'ip', '-brief', 'link')).includes('svcmetadata'), PATIENCE)
     .toBe(false)
-  const before = (await said()).length
+  const before = (await args()).length
   agent = startAgent()
-  await expect.poll(async () => (await said()).slice(before), PATIENCE).toContain('the service answers 200')
+  await expect.poll(async () => (await args()).slice(before), PATIENCE).toContain('the service answers 200')
 })

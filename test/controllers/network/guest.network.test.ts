@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { tapOf } from '../../../agents/node/drivers/network/ovn.ts'
 import type { Guest } from '../../../agents/node/drivers/hypervisor/hypervisor.ts'
-import { bring, networkOf } from '../../../controllers/network/index.ts'
+import { applyNetwork, networkOf } from '../../../controllers/network/index.ts'
 import { openOvsdb, type Ovsdb } from '../../../controllers/network/ovsdb.ts'
 import type { InstanceSpec } from '../../../resources/instance/index.ts'
 import { nodeNamespace } from '../../../resources/instance/index.ts'
@@ -73,7 +73,7 @@ const on = (host: HostName): GuestHost => {
   return known
 }
 const bringInstances = (instances: readonly ReturnType<typeof instance>[]) =>
-  bring(northbound, networkOf(ZONE_NAME, ZONE, instances, nodes))
+  applyNetwork(northbound, networkOf(ZONE_NAME, ZONE, instances, nodes))
 
 beforeAll(async () => {
   world = await openOvnWorld()

@@ -15,10 +15,10 @@ export interface LineProcess {
 export function asLineProcess(child: ChildProcess, name: string): LineProcess {
   const { stdout, stdin, pid = 0 } = child
   if (stdout === null || stdin === null) throw new Error(`nobody hears ${name}`)
-  const said = createInterface({ input: stdout })[Symbol.asyncIterator]()
+  const args = createInterface({ input: stdout })[Symbol.asyncIterator]()
   let turn: Promise<unknown> = Promise.resolve()
   const next = async () => {
-    const line = await said.next()
+    const line = await args.next()
     if (line.done === true) throw new Error(`${name} has ended`)
     return JSON.parse(line.value) as unknown
   }

@@ -63,12 +63,11 @@ describe('the network of a zone', () => {
 test('what was brought about is left alone until it changes', () => {
   const zone = { apiVersion: API_VERSION, kind: 'Zone', metadata: { name: 'z1' }, spec: ZONE }
   const network = networkOf('z1', ZONE, [instance('n1')], [])
-  const [first] = plan(zone, { network, brought: undefined }, NOW)
+  const [first] = plan(zone, { network, appliedDigest: undefined }, NOW)
   expect(first).toMatchObject({ do: 'effect', name: 'converge', input: { network } })
-  const brought = first?.do === 'effect' ? String(first.input['digest']) : ''
-  expect(plan(zone, { network, brought }, NOW).map((action) => action.do)).toEqual(['wait'])
-  expect(plan(zone, { network: networkOf('z1', ZONE, [], []), brought }, NOW).map((action) => action.do)).toEqual([
-    'effect',
-    'wait',
-  ])
+  const appliedDigest = first?.do === 'effect' ? String(first.input['digest']) : ''
+  expect(plan(zone, { network, appliedDigest }, NOW).map((action) => action.do)).toEqual(['wait'])
+  expect(plan(zone, { network: networkOf('z1', ZONE, [], []), appliedDigest }, NOW).map((action) => action.do)).toEqual(
+    ['effect', 'wait'],
+  )
 })

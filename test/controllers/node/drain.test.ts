@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { MOVES_PER_SERVER_MAXIMUM } from '../../../controllers/node/drain.ts'
 import { plan } from '../../../controllers/node/plan.ts'
-import type { Guest, Seen } from '../../../controllers/node/observed.ts'
+import type { TenantServer, Observed } from '../../../controllers/node/observed.ts'
 import type { Room } from '../../../domain/placement.ts'
-import { candidate, guest, node, NOW, operationOf, seen, stanza, statusOf, told } from './worlds.ts'
+import { candidate, guest, node, NOW, operationOf, observed, stanza, statusOf, actionLines } from './worlds.ts'
 
 const BEFORE = { isCordoned: false, isInMaintenance: false }
 const running = {
@@ -19,7 +19,7 @@ const running = {
 } as const
 /** A node that is being drained; `step` once the draining has begun. */
 const draining = (
-  said: Readonly<Record<string, string>> = {},
+  args: Readonly<Record<string, string>> = {},
   {
     step,
     spec = {},
@@ -31,22 +31,22 @@ const draining = (
     {
       isCordoned: true,
       isInMaintenance: true,
-      operation: stanza('node.drain', { arguments: { ...said }, ...operation }),
+      operation: stanza('node.drain', { arguments: { ...args }, ...operation }),
       ...spec,
     },
   )
-const world = (guests: readonly Guest[], changes: Partial<Seen> = {}): Seen =>
-  seen({ mirror: candidate({ isSchedulable: false }), guests, instanceCount: guests.length, ...changes })
+const world = (guests: readonly TenantServer[], changes: Partial<Observed> = {}): Observed =>
+  observed({ mirror: candidate({ isSchedulable: false }), guests, instanceCount: guests.length, ...changes })
 const moveFor = (turn: number) =>
   stanza('server.migrate', { id: 'move', arguments: { node_operation_id: 'op', node_operation_turn: String(turn) } })
 const room: Room = { cores: 0, memoryMebibytes: 0, storageGibibytes: 0 }
 
 describe('draining', () => {
-  test.each<readonly [string, ReturnType<typeof draining>, Seen, readonly string[]]>([
+  test.each<readonly [string, ReturnType<typeof draining>, Observed, readonly string[]]>([
     [
       'ready or cordoned: placement is told first',
       draining(),
-      seen(),
+      observed(),
       ['effect mirror false', 'effect audit', 'operation cordoned', 'state draining'],
     ],
     [
@@ -151,7 +151,7 @@ describe('draining', () => {
       world([guest('a', 'started')]),
       ['change {"isInMaintenance":false}', 'operation failed', 'state draining'],
     ],
-  ])('%s', (_why, object, what, expected) => expect(told(plan(object, what, NOW))).toEqual(expected))
+  ])('%s', (_why, object, what, expected) => expect(actionLines(plan(object, what, NOW))).toEqual(expected))
 
   test('fails before the first server leaves when not all of them would find room, and names those', () => {
     const full = [
@@ -160,7 +160,7 @@ describe('draining', () => {
     ]
     const actions = plan(draining(), world([guest('a', 'started'), guest('b', 'started')], { zoneNodes: full }), NOW)
     expect(operationOf(actions)).toMatchObject({ outcome: 'failed', error: 'The zone has no room for b.' })
-    expect(told(actions)).not.toContain('effect order server.migrate a')
+    expect(actionLines(actions)).not.toContain('effect order server.migrate a')
   })
   test('goes on when room becomes short after the first has left', () => {
     const full = [candidate({ isSchedulable: false })]
@@ -172,7 +172,7 @@ describe('draining', () => {
     ['live_only', 'live'],
     ['live_then_cold', 'live_then_cold'],
     [undefined, 'live'],
-  ] as const)('in the mode %s asks for %s', (mode, asked) => {
+  ] as const)('in the mode %s asks for %s', (mode, requested) => {
     const [order] = plan(
       draining(mode === undefined ? {} : { mode }, { step: 'emptied' }),
       world([guest('a', 'started')]),
@@ -184,13 +184,13 @@ describe('draining', () => {
       input: {
         serverId: 'a',
         actor: 'system:nodes',
-        arguments: { mode: asked, node_operation_id: 'op', node_operation_turn: '1' },
+        arguments: { mode: requested, node_operation_id: 'op', node_operation_turn: '1' },
       },
     })
   })
   test('tells those whose servers are on the node when and why, until it has ended', () => {
-    const said = { notify_hours: '2', reason: 'New memory' }
-    expect(statusOf(plan(draining(said), world([guest('a', 'started')]), NOW))).toMatchObject({
+    const args = { notify_hours: '2', reason: 'New memory' }
+    expect(statusOf(plan(draining(args), world([guest('a', 'started')]), NOW))).toMatchObject({
       plannedWork: { operationId: 'op', plannedAt: '2026-01-01T13:00:00.000Z', reason: 'New memory', action: 'live' },
     })
     expect(statusOf(plan(draining({}, { step: 'emptied' }), world([]), NOW))).toMatchObject({
@@ -213,10 +213,12 @@ describe('draining', () => {
 describe('a drained node', () => {
   const drained = { isCordoned: true, isInMaintenance: true }
   test('is in maintenance', () =>
-    expect(told(plan(node({ state: 'draining', ...drained }, drained), world([]), NOW))).toEqual(['state maintenance']))
+    expect(actionLines(plan(node({ state: 'draining', ...drained }, drained), world([]), NOW))).toEqual([
+      'state maintenance',
+    ]))
   test('is ready when it is uncordoned', () => {
     const object = node({ state: 'maintenance', ...drained }, { isCordoned: false, operation: stanza('node.uncordon') })
-    expect(told(plan(object, world([]), NOW))).toEqual([
+    expect(actionLines(plan(object, world([]), NOW))).toEqual([
       'effect mirror true',
       'effect audit',
       'operation succeeded',
@@ -228,19 +230,19 @@ describe('a drained node', () => {
     expect(statusOf(plan(object, world([]), NOW))).toMatchObject({ isInMaintenance: false })
   })
   test('of which only the maintenance was taken back is cordoned', () =>
-    expect(told(plan(node({ state: 'maintenance', ...drained }, { isCordoned: true }), world([]), NOW))).toEqual([
-      'state cordoned',
-    ]))
+    expect(actionLines(plan(node({ state: 'maintenance', ...drained }, { isCordoned: true }), world([]), NOW))).toEqual(
+      ['state cordoned'],
+    ))
 })
 
 describe('another agent', () => {
   const upgrading = (version: string) =>
     node({ state: 'ready', ...BEFORE }, { operation: stanza('node.agent_upgrade', { arguments: { version } }) })
-  test.each<readonly [string, string, Seen, readonly string[]]>([
+  test.each<readonly [string, string, Observed, readonly string[]]>([
     [
       'keeps new servers away first',
       '2',
-      seen(),
+      observed(),
       ['effect mirror false', 'effect audit', 'operation cordoned', 'state cordoned'],
     ],
     ['is waited for', '2', world([guest('a', 'started')]), ['effect audit', 'operation upgraded', 'state cordoned']],
@@ -253,10 +255,12 @@ describe('another agent', () => {
     [
       'does not count while it is silent',
       '1',
-      world([], { heartbeat: { renewedAt: 't', silentSeconds: 20 } }),
+      world([], { heartbeat: { renewedAt: 't', ageSeconds: 20 } }),
       ['effect audit', 'operation upgraded', 'state unreachable'],
     ],
-  ])('%s', (_why, version, what, expected) => expect(told(plan(upgrading(version), what, NOW))).toEqual(expected))
+  ])('%s', (_why, version, what, expected) =>
+    expect(actionLines(plan(upgrading(version), what, NOW))).toEqual(expected),
+  )
 
   test('is not wanted any more once that is cancelled, unless yet another is by now', () => {
     const cancelled = (desiredAgentVersion: string) =>
@@ -268,7 +272,7 @@ describe('another agent', () => {
         },
       )
     const lines = (desired: string) =>
-      told(plan(cancelled(desired), world([]), NOW)).filter(
+      actionLines(plan(cancelled(desired), world([]), NOW)).filter(
         (line) => line.startsWith('change') || line.startsWith('operation'),
       )
     expect(lines('2')).toEqual(['change {"desiredAgentVersion":null}', 'operation cancelled'])

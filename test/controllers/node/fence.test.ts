@@ -3,10 +3,10 @@ import { describe, expect, test } from 'vitest'
 import { POWER_TRIES_MAXIMUM, STORAGE_TRIES_MAXIMUM } from '../../../controllers/node/fence.ts'
 import { plan } from '../../../controllers/node/plan.ts'
 import { RECOVERIES_MAXIMUM } from '../../../controllers/node/recovery.ts'
-import type { Guest, NodeObject, ObservationObject, Seen } from '../../../controllers/node/observed.ts'
+import type { TenantServer, NodeObject, ObservationObject, Observed } from '../../../controllers/node/observed.ts'
 import type { Action } from '../../../kit/reconcile/action.ts'
 import type { NodePower, NodeSpec, NodeStatus, NodeStorageBlock } from '../../../resources/catalog/stored.ts'
-import { candidate, guest, node, NOW, operationOf, report, seen, stanza, statusOf, told } from './worlds.ts'
+import { candidate, guest, node, NOW, operationOf, report, observed, stanza, statusOf, actionLines } from './worlds.ts'
 
 const closed = candidate({ isSchedulable: false })
 const bmc: NonNullable<NodeSpec['bmc']> = { address: 'https://192.0.2.7', protocol: 'redfish', secretName: 'bmc' }
@@ -36,8 +36,8 @@ const power = (state: NodePower['state'], changes: Partial<NodePower> = {}): Nod
   ...changes,
 })
 
-const silent = (changes: Partial<Seen> = {}) =>
-  seen({ mirror: closed, heartbeat: { renewedAt: 't1', silentSeconds: 20 }, ...changes })
+const withoutHeartbeat = (changes: Partial<Observed> = {}) =>
+  observed({ mirror: closed, heartbeat: { renewedAt: 't1', ageSeconds: 20 }, ...changes })
 const unreachable = (status: Partial<NodeStatus> = {}, spec: Partial<NodeSpec> = {}): NodeObject =>
   node({ state: 'unreachable', lastSeenAt: 't1', isCordoned: false, isInMaintenance: false, endpoint, ...status }, spec)
 const answered = (
@@ -54,44 +54,47 @@ const answered = (
 const observers = ['n2', 'n3', 'n4']
 const fiveObservers = [...observers, 'n5', 'n6']
 const heardBy = (...answers: readonly ('agent' | 'host' | 'nothing' | undefined)[]) =>
-  silent({
+  withoutHeartbeat({
     observers: answers.length > observers.length ? fiveObservers : observers,
     observations: answers.map((answer, index) => answered(fiveObservers[index] ?? '', answer)),
   })
 const kindsOf = (actions: readonly Action[]) =>
-  told(actions).map((line) => /"kind":"([a-z._]+)"/.exec(line)?.[1] ?? line)
-const planned = (object: NodeObject, world: Seen) => kindsOf(plan(object, world, NOW))
+  actionLines(actions).map((line) => /"kind":"([a-z._]+)"/.exec(line)?.[1] ?? line)
+const planned = (object: NodeObject, world: Observed) => kindsOf(plan(object, world, NOW))
 
 describe('a node that has fallen silent', () => {
-  test.each<readonly [string, NodeObject, Seen, readonly string[]]>([
+  test.each<readonly [string, NodeObject, Observed, readonly string[]]>([
     [
       'is asked after at other nodes',
       unreachable(),
-      silent({ observers }),
+      withoutHeartbeat({ observers }),
       ['ensure Observation', 'ensure Observation', 'ensure Observation', 'state unreachable'],
     ],
     [
       'is not asked after where fewer than two could answer',
       unreachable(),
-      silent({ observers: ['n2'] }),
+      withoutHeartbeat({ observers: ['n2'] }),
       ['state unreachable'],
     ],
     [
       'whose endpoint nobody knows is not asked after',
       unreachable({ endpoint: undefined }),
-      silent({ observers }),
+      withoutHeartbeat({ observers }),
       ['state unreachable'],
     ],
     [
       'is asked after again later',
       unreachable(),
-      silent({ observers: ['n2', 'n3'], observations: [answered('n2', 'agent', ago(11)), answered('n3', 'agent')] }),
+      withoutHeartbeat({
+        observers: ['n2', 'n3'],
+        observations: [answered('n2', 'agent', ago(11)), answered('n3', 'agent')],
+      }),
       ['ensure Observation', 'state unreachable'],
     ],
     [
       'is no more business of nodes that are silent themselves',
       unreachable(),
-      silent({
+      withoutHeartbeat({
         observers: ['n2', 'n3'],
         observations: [answered('n2', 'agent'), answered('n3', 'agent'), answered('n9', 'nothing')],
       }),
@@ -100,13 +103,13 @@ describe('a node that has fallen silent', () => {
     [
       'has its power looked at, which harms nobody',
       unreachable({}, { bmc }),
-      silent(),
+      withoutHeartbeat(),
       ['effect power', 'state unreachable'],
     ],
     [
       'has its power looked at from time to time',
       unreachable({ power: power('on', { readAt: ago(2) }) }, { bmc }),
-      silent(),
+      withoutHeartbeat(),
       ['state unreachable'],
     ],
     [
@@ -160,7 +163,7 @@ describe('a node that has fallen silent', () => {
     [
       'is not fenced on old answers',
       unreachable({}, {}),
-      silent({ observers, observations: observers.map((name) => answered(name, 'nothing', ago(25))) }),
+      withoutHeartbeat({ observers, observations: observers.map((name) => answered(name, 'nothing', ago(25))) }),
       ['ensure Observation', 'ensure Observation', 'ensure Observation', 'state unreachable'],
     ],
     [
@@ -184,13 +187,13 @@ describe('a node that has fallen silent', () => {
     [
       'is fenced when its power is off, whoever could observe it',
       unreachable({ power: power('off') }, { bmc }),
-      silent(),
+      withoutHeartbeat(),
       ['node.fence'],
     ],
     [
       'is not fenced on one reading of its power',
       unreachable({ power: power('off', { since: ago(6) }) }, { bmc }),
-      silent(),
+      withoutHeartbeat(),
       ['effect power', 'state unreachable'],
     ],
     [
@@ -199,13 +202,13 @@ describe('a node that has fallen silent', () => {
         { power: power('off') },
         { bmc, isCordoned: true, isInMaintenance: true, operation: stanza('node.drain') },
       ),
-      silent(),
+      withoutHeartbeat(),
       ['node.fence'],
     ],
     [
       'is asked after also while it is being drained',
       unreachable({}, { isCordoned: true, isInMaintenance: true, operation: stanza('node.drain') }),
-      silent({
+      withoutHeartbeat({
         observers: ['n2', 'n3'],
         guests: [guest('a', 'started', { operation: stanza('server.migrate', { id: 'm' }), progress: 'running' })],
       }),
@@ -232,7 +235,7 @@ describe('a node that has fallen silent', () => {
         },
         { bmc },
       ),
-      silent(),
+      withoutHeartbeat(),
       ['effect power', 'state unreachable'],
     ],
     [
@@ -256,15 +259,15 @@ describe('a node that has fallen silent', () => {
         },
         { bmc },
       ),
-      silent(),
+      withoutHeartbeat(),
       ['node.fence'],
     ],
     [
       'takes the questions back when it is heard again (unreachable to ready)',
       unreachable({ power: power('on') }, { bmc }),
-      seen({
+      observed({
         mirror: closed,
-        heartbeat: { renewedAt: 't2', silentSeconds: 0 },
+        heartbeat: { renewedAt: 't2', ageSeconds: 0 },
         observations: [answered('n2', 'nothing'), answered('n3', 'nothing')],
       }),
       ['effect mirror true', 'remove Observation', 'remove Observation', 'state ready'],
@@ -275,7 +278,7 @@ describe('a node that has fallen silent', () => {
     const status = statusOf(
       plan(
         unreachable({ power: power('off') }, { bmc }),
-        seen({ heartbeat: { renewedAt: 't2', silentSeconds: 0 } }),
+        observed({ heartbeat: { renewedAt: 't2', ageSeconds: 0 } }),
         NOW,
       ),
     )
@@ -285,201 +288,205 @@ describe('a node that has fallen silent', () => {
 })
 
 describe('fencing', () => {
-  const asked = (
-    said: Readonly<Record<string, string>> = {},
+  const requested = (
+    args: Readonly<Record<string, string>> = {},
     status: Partial<NodeStatus> = {},
     spec: Partial<NodeSpec> = { bmc },
-  ) => unreachable(status, { ...spec, operation: stanza('node.fence', { arguments: { method: 'auto', ...said } }) })
-  test.each<readonly [string, NodeObject, Seen, readonly string[]]>([
+  ) => unreachable(status, { ...spec, operation: stanza('node.fence', { arguments: { method: 'auto', ...args } }) })
+  test.each<readonly [string, NodeObject, Observed, readonly string[]]>([
     [
       'reads the power first (unreachable to fencing)',
-      asked(),
-      silent(),
+      requested(),
+      withoutHeartbeat(),
       ['effect audit', 'effect power', 'operation proof', 'state fencing'],
     ],
     [
       'cuts it when it is on',
-      asked({}, { power: power('on') }),
-      silent(),
+      requested({}, { power: power('on') }),
+      withoutHeartbeat(),
       ['effect audit', 'effect power', 'operation proof', 'state fencing'],
     ],
     [
       'waits between two readings',
-      asked({}, { power: power('off', { readAt: ago(4), since: ago(4) }) }),
-      silent(),
+      requested({}, { power: power('off', { readAt: ago(4), since: ago(4) }) }),
+      withoutHeartbeat(),
       ['effect audit', 'operation proof', 'state fencing'],
     ],
     [
       'reads once more when power is off',
-      asked({}, { power: power('off', { since: ago(6) }) }),
-      silent(),
+      requested({}, { power: power('off', { since: ago(6) }) }),
+      withoutHeartbeat(),
       ['effect audit', 'effect power', 'operation proof', 'state fencing'],
     ],
     [
       'is done when power was off twice, five seconds apart (fencing to fenced)',
-      asked({}, { power: power('off', { since: ago(11), readAt: ago(6) }) }),
-      silent(),
+      requested({}, { power: power('off', { since: ago(11), readAt: ago(6) }) }),
+      withoutHeartbeat(),
       ['effect audit', 'operation succeeded', 'state fenced'],
     ],
     [
       'asks a controller that does not answer again',
-      asked({}, { power: power('unknown', { failures: POWER_TRIES_MAXIMUM - 1 }) }),
-      silent(),
+      requested({}, { power: power('unknown', { failures: POWER_TRIES_MAXIMUM - 1 }) }),
+      withoutHeartbeat(),
       ['effect audit', 'effect power', 'operation proof', 'state fencing'],
     ],
     [
       'fails without proof (fencing to unreachable)',
-      asked({}, { power: power('unknown', { failures: POWER_TRIES_MAXIMUM }) }),
-      silent(),
+      requested({}, { power: power('unknown', { failures: POWER_TRIES_MAXIMUM }) }),
+      withoutHeartbeat(),
       ['effect audit', 'operation failed', 'state unreachable'],
     ],
     [
       'fails when power does not go',
-      asked({}, { power: power('on', { cuts: POWER_TRIES_MAXIMUM }) }),
-      silent(),
+      requested({}, { power: power('on', { cuts: POWER_TRIES_MAXIMUM }) }),
+      withoutHeartbeat(),
       ['effect audit', 'operation failed', 'state unreachable'],
     ],
     [
       'goes on to the next rung: a controller that lost its power with the host holds nobody up',
-      asked(
+      requested(
         { approver: 'ada@example.com', second_approver: 'bob@example.com' },
         { power: power('unknown', { failures: POWER_TRIES_MAXIMUM }) },
       ),
-      silent(),
+      withoutHeartbeat(),
       ['effect audit', 'operation succeeded', 'state fenced'],
     ],
     [
       'by attest needs two',
-      asked({ method: 'attest' }),
-      silent(),
+      requested({ method: 'attest' }),
+      withoutHeartbeat(),
       ['effect audit', 'operation failed', 'state unreachable'],
     ],
     [
       'by attest asks no controller',
-      asked({ method: 'attest', approver: 'ada@example.com', second_approver: 'bob@example.com' }),
-      silent(),
+      requested({ method: 'attest', approver: 'ada@example.com', second_approver: 'bob@example.com' }),
+      withoutHeartbeat(),
       ['effect audit', 'operation succeeded', 'state fenced'],
     ],
     [
       'by attest is no proof while the node answers, by whatever force',
-      asked({ method: 'attest', force: 'true', approver: 'ada@example.com', second_approver: 'bob@example.com' }),
-      seen({ mirror: closed, heartbeat: { renewedAt: 't2', silentSeconds: 1 } }),
+      requested({ method: 'attest', force: 'true', approver: 'ada@example.com', second_approver: 'bob@example.com' }),
+      observed({ mirror: closed, heartbeat: { renewedAt: 't2', ageSeconds: 1 } }),
       ['effect mirror true', 'effect audit', 'operation failed', 'state ready'],
     ],
     [
       'by storage is no proof where the storage cannot refuse a host',
-      asked({ method: 'storage_block', second_approver: 'bob@example.com' }),
-      silent(),
+      requested({ method: 'storage_block', second_approver: 'bob@example.com' }),
+      withoutHeartbeat(),
       ['effect audit', 'operation failed', 'state unreachable'],
     ],
     [
       'by storage writes down what it is about to take, and takes nothing before',
-      asked({ method: 'storage_block' }, {}, { storageAccess }),
-      silent(),
+      requested({ method: 'storage_block' }, {}, { storageAccess }),
+      withoutHeartbeat(),
       ['effect audit', 'operation proof', 'state fencing'],
     ],
     [
       'by storage takes what was written down',
-      asked({ method: 'storage_block' }, { storageBlock: block() }, { storageAccess }),
-      silent(),
+      requested({ method: 'storage_block' }, { storageBlock: block() }, { storageAccess }),
+      withoutHeartbeat(),
       ['effect audit', 'effect storage', 'operation proof', 'state fencing'],
     ],
     [
       'by storage takes what was written down for an earlier fencing anew',
-      asked(
+      requested(
         { method: 'storage_block' },
         { storageBlock: block({ operationId: 'before', isTaken: true }) },
         { storageAccess },
       ),
-      silent(),
+      withoutHeartbeat(),
       ['effect audit', 'operation proof', 'state fencing'],
     ],
     [
       'by storage is done when the storage has acknowledged it (fencing to fenced)',
-      asked({ method: 'storage_block' }, { storageBlock: block({ isTaken: true }) }, { storageAccess }),
-      silent(),
+      requested({ method: 'storage_block' }, { storageBlock: block({ isTaken: true }) }, { storageAccess }),
+      withoutHeartbeat(),
       ['effect audit', 'operation succeeded', 'state fenced'],
     ],
     [
       'by storage waits before it asks again',
-      asked({ method: 'storage_block' }, { storageBlock: block({ failures: 1, readAt: ago(2) }) }, { storageAccess }),
-      silent(),
+      requested(
+        { method: 'storage_block' },
+        { storageBlock: block({ failures: 1, readAt: ago(2) }) },
+        { storageAccess },
+      ),
+      withoutHeartbeat(),
       ['effect audit', 'operation proof', 'state fencing'],
     ],
     [
       'by storage asks again',
-      asked(
+      requested(
         { method: 'storage_block' },
         { storageBlock: block({ failures: STORAGE_TRIES_MAXIMUM - 1 }) },
         { storageAccess },
       ),
-      silent(),
+      withoutHeartbeat(),
       ['effect audit', 'effect storage', 'operation proof', 'state fencing'],
     ],
     [
       'by storage fails when the storage does not acknowledge it',
-      asked(
+      requested(
         { method: 'storage_block' },
         { storageBlock: block({ failures: STORAGE_TRIES_MAXIMUM }) },
         { storageAccess },
       ),
-      silent(),
+      withoutHeartbeat(),
       ['effect audit', 'operation failed', 'state unreachable'],
     ],
     [
       'by storage asks no controller',
-      asked({ method: 'storage_block' }, { storageBlock: block() }, { bmc, storageAccess }),
-      silent(),
+      requested({ method: 'storage_block' }, { storageBlock: block() }, { bmc, storageAccess }),
+      withoutHeartbeat(),
       ['effect audit', 'effect storage', 'operation proof', 'state fencing'],
     ],
     [
       'begins with power where there is both',
-      asked({}, {}, { bmc, storageAccess }),
-      silent(),
+      requested({}, {}, { bmc, storageAccess }),
+      withoutHeartbeat(),
       ['effect audit', 'effect power', 'operation proof', 'state fencing'],
     ],
     [
       'goes on with storage when the controller does not answer',
-      asked(
+      requested(
         {},
         { power: power('unknown', { failures: POWER_TRIES_MAXIMUM }), storageBlock: block() },
         { bmc, storageAccess },
       ),
-      silent(),
+      withoutHeartbeat(),
       ['effect audit', 'effect storage', 'operation proof', 'state fencing'],
     ],
     [
       'goes on with two who attest it when the storage does not answer',
-      asked(
+      requested(
         { approver: 'ada@example.com', second_approver: 'bob@example.com' },
         { storageBlock: block({ failures: STORAGE_TRIES_MAXIMUM }) },
         { storageAccess },
       ),
-      silent(),
+      withoutHeartbeat(),
       ['effect audit', 'operation succeeded', 'state fenced'],
     ],
     [
       'of a node that answers takes no storage',
-      asked({ method: 'storage_block' }, {}, { storageAccess }),
-      seen({ heartbeat: { renewedAt: 't2', silentSeconds: 1 } }),
+      requested({ method: 'storage_block' }, {}, { storageAccess }),
+      observed({ heartbeat: { renewedAt: 't2', ageSeconds: 1 } }),
       ['effect audit', 'operation failed', 'state ready'],
     ],
     [
       'of a node without a controller fails',
-      asked({ method: 'power_off' }, {}, {}),
-      silent(),
+      requested({ method: 'power_off' }, {}, {}),
+      withoutHeartbeat(),
       ['effect audit', 'operation failed', 'state unreachable'],
     ],
     [
       'of a node that answers fails',
-      asked(),
-      seen({ heartbeat: { renewedAt: 't2', silentSeconds: 1 } }),
+      requested(),
+      observed({ heartbeat: { renewedAt: 't2', ageSeconds: 1 } }),
       ['effect audit', 'operation failed', 'state ready'],
     ],
     [
       'of a node that answers goes on by force',
-      asked({ force: 'true' }),
-      seen({ mirror: closed, heartbeat: { renewedAt: 't2', silentSeconds: 1 } }),
+      requested({ force: 'true' }),
+      observed({ mirror: closed, heartbeat: { renewedAt: 't2', ageSeconds: 1 } }),
       ['effect audit', 'effect power', 'operation proof', 'state fencing'],
     ],
     [
@@ -491,7 +498,7 @@ describe('fencing', () => {
         },
         { operation: stanza('node.fence') },
       ),
-      silent(),
+      withoutHeartbeat(),
       ['effect audit', 'operation succeeded', 'state fenced'],
     ],
   ])('%s', (_why, object, world, expected) => expect(planned(object, world)).toEqual(expected))
@@ -501,12 +508,12 @@ describe('fencing', () => {
       { power: power('on') },
       { bmc, operation: stanza('node.fence', { actor: 'system:fencing' }) },
     )
-    expect(operationOf(plan(object, seen({ heartbeat: { renewedAt: 't2', silentSeconds: 1 } }), NOW))).toMatchObject({
+    expect(operationOf(plan(object, observed({ heartbeat: { renewedAt: 't2', ageSeconds: 1 } }), NOW))).toMatchObject({
       outcome: 'cancelled',
     })
   })
   test('keeps the proof, and of which boot it is', () => {
-    const status = statusOf(plan(asked({}, { power: power('off') }), silent(), NOW))
+    const status = statusOf(plan(requested({}, { power: power('off') }), withoutHeartbeat(), NOW))
     expect(status?.['fence']).toMatchObject({
       operationId: 'op',
       at: NOW.toISOString(),
@@ -518,11 +525,11 @@ describe('fencing', () => {
   test('says every way that brought no proof', () => {
     const operation = operationOf(
       plan(
-        asked(
+        requested(
           {},
           { power: power('unknown', { failures: POWER_TRIES_MAXIMUM, detail: 'The BMC did not answer in time.' }) },
         ),
-        silent(),
+        withoutHeartbeat(),
         NOW,
       ),
     )
@@ -538,18 +545,20 @@ describe('fencing', () => {
   })
   test('begins anew the next time', () => {
     expect(
-      statusOf(plan(asked({}, { power: power('unknown', { failures: POWER_TRIES_MAXIMUM }) }), silent(), NOW)),
+      statusOf(
+        plan(requested({}, { power: power('unknown', { failures: POWER_TRIES_MAXIMUM }) }), withoutHeartbeat(), NOW),
+      ),
     ).toHaveProperty('power', undefined)
   })
 })
 
 describe('access to shared storage', () => {
-  const asked = (status: Partial<NodeStatus> = {}, spec: Partial<NodeSpec> = { storageAccess }) =>
+  const requested = (status: Partial<NodeStatus> = {}, spec: Partial<NodeSpec> = { storageAccess }) =>
     unreachable(status, { ...spec, operation: stanza('node.fence', { arguments: { method: 'storage_block' } }) })
-  const heard = seen({ mirror: closed, heartbeat: { renewedAt: 't2', silentSeconds: 1 } })
+  const reachable = observed({ mirror: closed, heartbeat: { renewedAt: 't2', ageSeconds: 1 } })
 
   test('is written down as it will be taken, with whatever may still be taken from before', () => {
-    expect(statusOf(plan(asked(), silent(), NOW))).toMatchObject({
+    expect(statusOf(plan(requested(), withoutHeartbeat(), NOW))).toMatchObject({
       storageBlock: { operationId: 'op', access: storageAccess, isTaken: false, failures: 0 },
     })
     const earlier = block({
@@ -558,7 +567,7 @@ describe('access to shared storage', () => {
       failures: 2,
       access: { ...storageAccess, addresses: ['192.0.2.6', '192.0.2.7'] },
     })
-    expect(statusOf(plan(asked({ storageBlock: earlier }), silent(), NOW))).toMatchObject({
+    expect(statusOf(plan(requested({ storageBlock: earlier }), withoutHeartbeat(), NOW))).toMatchObject({
       storageBlock: {
         operationId: 'op',
         access: { addresses: ['192.0.2.6', '192.0.2.7', '2001:db8::7'] },
@@ -568,7 +577,7 @@ describe('access to shared storage', () => {
     })
   })
   test('that is gone is the proof, and stays written down', () => {
-    const actions = plan(asked({ storageBlock: block({ isTaken: true }) }), silent(), NOW)
+    const actions = plan(requested({ storageBlock: block({ isTaken: true }) }), withoutHeartbeat(), NOW)
     expect(statusOf(actions)).toMatchObject({
       fence: {
         operationId: 'op',
@@ -580,23 +589,23 @@ describe('access to shared storage', () => {
     expect(statusOf(actions)).not.toHaveProperty('storageBlock')
     expect(operationOf(actions)).toMatchObject({ events: [{ kind: 'evidence', data: { method: 'storage_block' } }] })
   })
-  test.each<readonly [string, NodeObject, Seen, readonly string[]]>([
+  test.each<readonly [string, NodeObject, Observed, readonly string[]]>([
     [
       'stays away while a node that was not fenced is silent',
       unreachable({ storageBlock: block() }),
-      silent(),
+      withoutHeartbeat(),
       ['state unreachable'],
     ],
     [
       'is given back when a fencing without proof may have taken it and the node answers',
       unreachable({ storageBlock: block() }),
-      heard,
+      reachable,
       ['effect mirror true', 'effect storage', 'state ready'],
     ],
     [
       'is given back even when nobody knows any more that it could be taken',
       node({ state: 'ready', isCordoned: false, isInMaintenance: false, storageBlock: block() }),
-      seen(),
+      observed(),
       ['effect storage', 'state ready'],
     ],
     [
@@ -607,7 +616,7 @@ describe('access to shared storage', () => {
         isInMaintenance: false,
         storageBlock: block({ failures: 7, readAt: ago(2) }),
       }),
-      seen(),
+      observed(),
       ['state ready'],
     ],
     [
@@ -616,13 +625,13 @@ describe('access to shared storage', () => {
         { state: 'ready', isCordoned: false, isInMaintenance: false, storageBlock: block() },
         { storageAccess, operation: stanza('node.fence', { arguments: { method: 'storage_block', force: 'true' } }) },
       ),
-      seen({ mirror: closed }),
+      observed({ mirror: closed }),
       ['effect audit', 'effect storage', 'operation proof', 'state fencing'],
     ],
   ])('%s', (_why, object, world, expected) => expect(planned(object, world)).toEqual(expected))
   test('is never asked for back by a fencing', () => {
     const inputs = [block(), block({ isTaken: true }), block({ failures: 9 })]
-      .flatMap((storageBlock) => plan(asked({ storageBlock }), silent(), NOW))
+      .flatMap((storageBlock) => plan(requested({ storageBlock }), withoutHeartbeat(), NOW))
       .filter((action) => action.do === 'effect' && action.name === 'storage')
     expect(inputs).toEqual([{ do: 'effect', name: 'storage', input: { ask: 'take' } }])
   })
@@ -643,19 +652,19 @@ const fencedBy = (method: typeof fence.method) =>
   )
 
 describe('a fenced node', () => {
-  const back = (changes: Partial<NonNullable<Seen['report']>>, renewedAt = 't2') =>
-    seen({
+  const back = (changes: Partial<NonNullable<Observed['report']>>, renewedAt = 't2') =>
+    observed({
       mirror: closed,
       hasAccess: true,
-      heartbeat: { renewedAt, silentSeconds: 1 },
+      heartbeat: { renewedAt, ageSeconds: 1 },
       report: { ...report, ...changes },
     })
-  test.each<readonly [string, NodeObject, Seen, readonly string[]]>([
-    ['stays fenced while it is silent', fenced(), silent(), ['state fenced']],
+  test.each<readonly [string, NodeObject, Observed, readonly string[]]>([
+    ['stays fenced while it is silent', fenced(), withoutHeartbeat(), ['state fenced']],
     [
       'has what is deleted on it go by the proof',
       fenced(),
-      silent({ stuck: [{ kind: 'Instance', name: 'i' }] }),
+      withoutHeartbeat({ blockedDeletions: [{ kind: 'Instance', name: 'i' }] }),
       ['effect vacate', 'state fenced'],
     ],
     [
@@ -705,7 +714,7 @@ describe('a fenced node', () => {
     [
       'that was cordoned meanwhile stays fenced',
       fenced({ isCordoned: true, operation: stanza('node.cordon') }),
-      silent(),
+      withoutHeartbeat(),
       ['effect audit', 'operation succeeded', 'state fenced'],
     ],
   ])('%s', (_why, object, world, expected) => expect(planned(object, world)).toEqual(expected))
@@ -726,19 +735,19 @@ describe('a node that is removed', () => {
     node({ state: 'cordoned', lastSeenAt: 't1', ...status }, { isCordoned: true }, ago(1))
   const gone = ['effect forget', 'state retired', 'remove Namespace', 'finalized']
   const empty = { mirror: closed }
-  test.each<readonly [string, NodeObject, Seen, readonly string[]]>([
+  test.each<readonly [string, NodeObject, Observed, readonly string[]]>([
     [
       'has its access to shared storage first, when it was not fenced',
       removed({ storageBlock: block() }),
-      silent(empty),
+      withoutHeartbeat(empty),
       ['effect storage', 'state undefined'],
     ],
     [
       'has it first, when it was fenced and has come back',
       removed({ fence, storageBlock: block({ isTaken: true }) }),
-      seen({
+      observed({
         ...empty,
-        heartbeat: { renewedAt: 't2', silentSeconds: 1 },
+        heartbeat: { renewedAt: 't2', ageSeconds: 1 },
         report: { ...report, bootId: 'c', guestCount: 0 },
       }),
       ['effect storage', 'state undefined'],
@@ -746,10 +755,10 @@ describe('a node that is removed', () => {
     [
       'does not have it, when it was fenced and its old guests may run',
       removed({ state: 'fenced', fence, storageBlock: block({ isTaken: true }) }),
-      silent(empty),
+      withoutHeartbeat(empty),
       gone,
     ],
-    ['goes when it has it', removed({}), silent(empty), gone],
+    ['goes when it has it', removed({}), withoutHeartbeat(empty), gone],
   ])('%s', (_why, object, world, expected) => expect(planned(object, world)).toEqual(expected))
 })
 
@@ -762,8 +771,8 @@ describe('the servers of a fenced node', () => {
   const lost = (
     name: string,
     { age = 0, haPolicy = 'restart', desiredPower = 'running' }: Lost = {},
-    base: Guest = guest(name, 'error'),
-  ): Guest => ({
+    base: TenantServer = guest(name, 'error'),
+  ): TenantServer => ({
     ...base,
     ...(base.server === undefined
       ? {}
@@ -775,8 +784,8 @@ describe('the servers of a fenced node', () => {
           },
         }),
   })
-  const orders = (...guests: readonly Guest[]) =>
-    told(plan(fenced(), silent({ guests }), NOW)).filter((line) => line.startsWith('effect order'))
+  const orders = (...guests: readonly TenantServer[]) =>
+    actionLines(plan(fenced(), withoutHeartbeat({ guests }), NOW)).filter((line) => line.startsWith('effect order'))
   const recover = (...names: readonly string[]) => names.map((name) => `effect order server.recover ${name}`)
 
   test('are told to recover, the oldest first', () =>
@@ -809,7 +818,7 @@ describe('the servers of a fenced node', () => {
     expect(orders(busy, { ...lost('local'), isOnPool: false }, { ...lost('arriving'), isArriving: true })).toEqual([])
   })
   test('whose recovery failed are told again later, and hold nobody up meanwhile', () => {
-    const failed = (finishedAt: string): Guest => {
+    const failed = (finishedAt: string): TenantServer => {
       const base = lost(
         'failed',
         { age: 9 },
@@ -831,7 +840,9 @@ describe('the servers of a fenced node', () => {
   })
   test('are not told to recover by a node that is only silent', () => {
     expect(
-      told(plan(unreachable(), silent({ guests: [lost('a')] }), NOW)).filter((line) => line.startsWith('effect order')),
+      actionLines(plan(unreachable(), withoutHeartbeat({ guests: [lost('a')] }), NOW)).filter((line) =>
+        line.startsWith('effect order'),
+      ),
     ).toEqual([])
   })
 })

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { plan } from '../../../controllers/node/plan.ts'
-import type { NodeObject, Seen } from '../../../controllers/node/observed.ts'
+import type { NodeObject, Observed } from '../../../controllers/node/observed.ts'
 import type { NodeSpec } from '../../../resources/catalog/stored.ts'
-import { candidate, guest, node, NOW, operationOf, seen, stanza, statusOf, told } from './worlds.ts'
+import { candidate, guest, node, NOW, operationOf, observed, stanza, statusOf, actionLines } from './worlds.ts'
 
 const closed = candidate({ isSchedulable: false })
 const holding = (isSchedulable: boolean) =>
@@ -11,67 +11,67 @@ const open = { isCordoned: false, isInMaintenance: false }
 const cordoned = { isCordoned: true, isInMaintenance: false }
 
 describe('a node', () => {
-  test.each<readonly [string, NodeObject, Seen, readonly string[]]>([
-    ['gets its namespace first', node(), seen({ hasNamespace: false }), ['ensure Namespace']],
+  test.each<readonly [string, NodeObject, Observed, readonly string[]]>([
+    ['gets its namespace first', node(), observed({ hasNamespace: false }), ['ensure Namespace']],
     [
       'then the secret of its agent',
       node(),
-      seen({ hasAccess: false, report: undefined, heartbeat: undefined, mirror: undefined }),
+      observed({ hasAccess: false, report: undefined, heartbeat: undefined, mirror: undefined }),
       ['effect grant', 'state provisioning'],
     ],
     [
       'waits for its agent',
       node(),
-      seen({ report: undefined, heartbeat: undefined, mirror: undefined }),
+      observed({ report: undefined, heartbeat: undefined, mirror: undefined }),
       ['state provisioning'],
     ],
     [
       'is nothing to placement when its agent has reported and is not heard yet',
       node(),
-      seen({ heartbeat: undefined, mirror: undefined }),
+      observed({ heartbeat: undefined, mirror: undefined }),
       ['state provisioning'],
     ],
     [
       'is ready when its agent is heard, and placement learns of it',
       node(),
-      seen({ mirror: undefined }),
+      observed({ mirror: undefined }),
       ['effect mirror true', 'state ready'],
     ],
     [
       'that is not for servers is nothing to placement',
       node({ state: 'ready' }, { roles: ['network'] }),
-      seen({ mirror: undefined }),
+      observed({ mirror: undefined }),
       ['state ready'],
     ],
     [
       'that is not for servers any more takes nothing new',
       node({ state: 'ready' }, { roles: ['storage'] }),
-      seen(),
+      observed(),
       ['effect mirror false', 'state ready'],
     ],
-    ['at rest changes nothing', node({ state: 'ready' }), seen(), ['state ready']],
+    ['at rest changes nothing', node({ state: 'ready' }), observed(), ['state ready']],
     [
       'that is made cordoned takes nothing new, and that is no operation',
       node({ state: 'provisioning' }, { isCordoned: true }),
-      seen(),
+      observed(),
       ['effect mirror false', 'state cordoned'],
     ],
     [
       'is well up to the third missed heartbeat',
       node({ state: 'ready' }),
-      seen({ heartbeat: { renewedAt: 't1', silentSeconds: 14.9 } }),
+      observed({ heartbeat: { renewedAt: 't1', ageSeconds: 14.9 } }),
       ['state ready'],
     ],
     [
       'is unreachable with it, and takes nothing new',
       node({ state: 'ready' }),
-      seen({ heartbeat: { renewedAt: 't1', silentSeconds: 15 } }),
+      observed({ heartbeat: { renewedAt: 't1', ageSeconds: 15 } }),
       ['effect mirror false', 'state unreachable'],
     ],
     [
       'that is cordoned and silent is unreachable',
       node({ state: 'cordoned', ...cordoned }, { isCordoned: true }),
-      seen({ mirror: closed, heartbeat: { renewedAt: 't1', silentSeconds: 15 } }),
+      observed({ mirror: closed, heartbeat: { renewedAt: 't1', ageSeconds: 15 } }),
       ['state unreachable'],
     ],
     [
@@ -80,69 +80,69 @@ describe('a node', () => {
         { state: 'draining', ...open },
         { isCordoned: true, isInMaintenance: true, operation: stanza('node.drain') },
       ),
-      seen({
+      observed({
         mirror: closed,
         guests: [guest('a', 'started', { operation: stanza('server.migrate', { id: 'm' }), progress: 'running' })],
-        heartbeat: { renewedAt: 't1', silentSeconds: 15 },
+        heartbeat: { renewedAt: 't1', ageSeconds: 15 },
       }),
       ['effect audit', 'operation emptied', 'state unreachable'],
     ],
     [
       'stays so for a controller that has only begun to listen',
       node({ state: 'unreachable', lastSeenAt: 't1' }),
-      seen({ mirror: closed, heartbeat: { renewedAt: 't1', silentSeconds: 0 } }),
+      observed({ mirror: closed, heartbeat: { renewedAt: 't1', ageSeconds: 0 } }),
       ['state unreachable'],
     ],
     [
       'is ready again with the next heartbeat',
       node({ state: 'unreachable', lastSeenAt: 't1' }),
-      seen({ mirror: closed, heartbeat: { renewedAt: 't2', silentSeconds: 0 } }),
+      observed({ mirror: closed, heartbeat: { renewedAt: 't2', ageSeconds: 0 } }),
       ['effect mirror true', 'state ready'],
     ],
     [
       'whose lease was removed is unreachable',
       node({ state: 'ready' }),
-      seen({ heartbeat: undefined }),
+      observed({ heartbeat: undefined }),
       ['effect mirror false', 'state unreachable'],
     ],
     [
       'that grew is mirrored again',
       node({ state: 'ready' }, { cpuOvercommit: 8 }),
-      seen(),
+      observed(),
       ['effect mirror true', 'state ready'],
     ],
     [
       'that leaves takes nothing new while servers are on it',
       node({ state: 'ready' }, {}, 'now'),
-      seen({ mirror: holding(true) }),
+      observed({ mirror: holding(true) }),
       ['effect forget', 'state undefined'],
     ],
-    ['then only waits', node({ state: 'ready' }, {}, 'now'), seen({ mirror: holding(false) }), ['state undefined']],
+    ['then only waits', node({ state: 'ready' }, {}, 'now'), observed({ mirror: holding(false) }), ['state undefined']],
     [
       'that is cordoned and empty is retired when it is deleted',
       node({ state: 'cordoned', ...cordoned }, { isCordoned: true }, 'now'),
-      seen({ mirror: closed }),
+      observed({ mirror: closed }),
       ['effect forget', 'state retired', 'remove Namespace', 'finalized'],
     ],
     [
       'that leaves cancels what was under way',
       node({ state: 'provisioning' }, { operation: stanza('node.provision') }, 'now'),
-      seen({ mirror: undefined }),
+      observed({ mirror: undefined }),
       ['operation cancelled', 'state retired', 'remove Namespace', 'finalized'],
     ],
-  ])('%s', (_why, object, world, expected) => expect(told(plan(object, world, NOW))).toEqual(expected))
+  ])('%s', (_why, object, world, expected) => expect(actionLines(plan(object, world, NOW))).toEqual(expected))
 
   test('writes when it was seen last only while it is silent, so that a heartbeat is no write', () => {
-    expect(statusOf(plan(node({ state: 'ready' }), seen(), NOW))?.['lastSeenAt']).toBeUndefined()
+    expect(statusOf(plan(node({ state: 'ready' }), observed(), NOW))?.['lastSeenAt']).toBeUndefined()
     expect(
-      statusOf(plan(node({ state: 'ready' }), seen({ heartbeat: { renewedAt: 't1', silentSeconds: 20 } }), NOW))?.[
+      statusOf(plan(node({ state: 'ready' }), observed({ heartbeat: { renewedAt: 't1', ageSeconds: 20 } }), NOW))?.[
         'lastSeenAt'
       ],
     ).toBe('t1')
   })
   test('is looked at again no later than its third missed heartbeat', () => {
-    const wait = (silentSeconds: number) =>
-      plan(node({ state: 'ready' }), seen({ heartbeat: { renewedAt: 't1', silentSeconds } }), NOW).find(
+    const wait = (ageSeconds: number) =>
+      plan(node({ state: 'ready' }), observed({ heartbeat: { renewedAt: 't1', ageSeconds } }), NOW).find(
         (action) => action.do === 'wait',
       )?.seconds
     expect([wait(1), wait(12), wait(14.5), wait(100)]).toEqual([5, 3, 1, 1])
@@ -150,51 +150,51 @@ describe('a node', () => {
 })
 
 describe('cordoning', () => {
-  const asked = (kind: 'node.cordon' | 'node.uncordon', isCordoned: boolean) =>
+  const requested = (kind: 'node.cordon' | 'node.uncordon', isCordoned: boolean) =>
     node({ state: 'ready', ...open }, { isCordoned, operation: stanza(kind) })
-  test.each<readonly [string, NodeObject, Seen, readonly string[]]>([
+  test.each<readonly [string, NodeObject, Observed, readonly string[]]>([
     [
       'tells placement first',
-      asked('node.cordon', true),
-      seen(),
+      requested('node.cordon', true),
+      observed(),
       ['effect mirror false', 'effect audit', 'operation cordoned', 'state cordoned'],
     ],
     [
       'is done when placement knows',
-      asked('node.cordon', true),
-      seen({ mirror: closed }),
+      requested('node.cordon', true),
+      observed({ mirror: closed }),
       ['effect audit', 'operation succeeded', 'state cordoned'],
     ],
     [
       'of a node that placement does not know is done',
-      asked('node.cordon', true),
-      seen({ mirror: undefined, report: undefined, heartbeat: undefined }),
+      requested('node.cordon', true),
+      observed({ mirror: undefined, report: undefined, heartbeat: undefined }),
       ['effect audit', 'operation succeeded', 'state unreachable'],
     ],
     [
       'ends as cancelled when the cordon was taken back',
-      asked('node.cordon', false),
-      seen(),
+      requested('node.cordon', false),
+      observed(),
       ['effect audit', 'operation cancelled', 'state ready'],
     ],
     [
       'is undone by uncordoning',
-      asked('node.uncordon', false),
-      seen({ mirror: closed }),
+      requested('node.uncordon', false),
+      observed({ mirror: closed }),
       ['effect mirror true', 'effect audit', 'operation succeeded', 'state ready'],
     ],
-  ])('%s', (_why, object, world, expected) => expect(told(plan(object, world, NOW))).toEqual(expected))
+  ])('%s', (_why, object, world, expected) => expect(actionLines(plan(object, world, NOW))).toEqual(expected))
 
   test('is ready, as kubectl waits for it, only when it has ended', () => {
-    const readyOf = (world: Seen) =>
-      plan(asked('node.cordon', true), world, NOW)
+    const readyOf = (world: Observed) =>
+      plan(requested('node.cordon', true), world, NOW)
         .flatMap((action) => (action.do === 'status' ? (action.conditions ?? []) : []))
         .find(({ type }) => type === 'Ready')?.status
-    expect([readyOf(seen()), readyOf(seen({ mirror: closed }))]).toEqual(['False', 'True'])
+    expect([readyOf(observed()), readyOf(observed({ mirror: closed }))]).toEqual(['False', 'True'])
   })
   test('is remembered as brought about only when it has ended', () => {
-    expect(statusOf(plan(asked('node.cordon', true), seen(), NOW))).not.toHaveProperty('isCordoned')
-    expect(statusOf(plan(asked('node.cordon', true), seen({ mirror: closed }), NOW))).toMatchObject({
+    expect(statusOf(plan(requested('node.cordon', true), observed(), NOW))).not.toHaveProperty('isCordoned')
+    expect(statusOf(plan(requested('node.cordon', true), observed({ mirror: closed }), NOW))).toMatchObject({
       isCordoned: true,
     })
   })
@@ -202,7 +202,7 @@ describe('cordoning', () => {
 
 describe('an edit with kubectl', () => {
   const kindOf = (object: NodeObject) =>
-    told(plan(object, seen(), NOW)).map((line) => /"kind":"([a-z._]+)"/.exec(line)?.[1] ?? line)
+    actionLines(plan(object, observed(), NOW)).map((line) => /"kind":"([a-z._]+)"/.exec(line)?.[1] ?? line)
   test.each<readonly [string, NodeObject, readonly string[]]>([
     ['that cordons becomes an operation', node({ state: 'ready', ...open }, { isCordoned: true }), ['node.cordon']],
     ['that uncordons too', node({ state: 'cordoned', ...cordoned }, { isCordoned: false }), ['node.uncordon']],
@@ -225,21 +225,21 @@ describe('an edit with kubectl', () => {
       ['effect mirror false', 'effect audit', 'operation cordoned', 'state cordoned'],
     ],
   ])('%s', (_why, object, expected) => expect(kindOf(object)).toEqual(expected))
-  test.each<readonly [string, Partial<NodeSpec>, Seen]>([
+  test.each<readonly [string, Partial<NodeSpec>, Observed]>([
     [
       'an empty node while it is cordoned',
       { isCordoned: true, isInMaintenance: true, operation: stanza('node.cordon') },
-      seen({ mirror: closed }),
+      observed({ mirror: closed }),
     ],
     [
       'an empty node while it is uncordoned',
       { isCordoned: true, isInMaintenance: true, operation: stanza('node.uncordon') },
-      seen({ mirror: closed }),
+      observed({ mirror: closed }),
     ],
     [
       'another agent while it is cordoned',
       { isCordoned: true, desiredAgentVersion: '2', operation: stanza('node.cordon') },
-      seen({ mirror: closed }),
+      observed({ mirror: closed }),
     ],
     [
       'a cordon while it gets another agent',
@@ -247,13 +247,13 @@ describe('an edit with kubectl', () => {
         isCordoned: true,
         operation: stanza('node.agent_upgrade', { arguments: { version: '1' }, deadlineAt: NOW.toISOString() }),
       },
-      seen({ mirror: closed }),
+      observed({ mirror: closed }),
     ],
   ])('that asks for %s is not taken for done with that', (_what, spec, world) => {
-    const asked = node({ state: 'ready', ...open }, spec)
-    const [status, before] = [statusOf(plan(asked, world, NOW)), asked.status]
+    const requested = node({ state: 'ready', ...open }, spec)
+    const [status, before] = [statusOf(plan(requested, world, NOW)), requested.status]
     const after = {
-      ...asked,
+      ...requested,
       status: {
         ...before,
         ...status,
@@ -264,11 +264,11 @@ describe('an edit with kubectl', () => {
   })
   test('carries its editor, and is the same operation when it is tried again', () => {
     const edit = node({ state: 'ready', ...open }, { isCordoned: true })
-    expect(plan(edit, seen(), NOW)).toEqual(plan(edit, seen(), NOW))
-    expect(JSON.stringify(plan(edit, seen(), NOW))).toContain('"actor":"user:kubectl"')
+    expect(plan(edit, observed(), NOW)).toEqual(plan(edit, observed(), NOW))
+    expect(JSON.stringify(plan(edit, observed(), NOW))).toContain('"actor":"user:kubectl"')
   })
   test('that asks for an empty node cordons it', () => {
-    expect(plan(node({ state: 'ready', ...open }, { isInMaintenance: true }), seen(), NOW)[0]).toMatchObject({
+    expect(plan(node({ state: 'ready', ...open }, { isInMaintenance: true }), observed(), NOW)[0]).toMatchObject({
       do: 'change',
       patch: { spec: { isCordoned: true } },
     })
@@ -277,27 +277,27 @@ describe('an edit with kubectl', () => {
 
 describe('provisioning', () => {
   const joining = node({ state: 'provisioning' }, { operation: stanza('node.provision') })
-  test.each<readonly [string, Seen, readonly string[]]>([
+  test.each<readonly [string, Observed, readonly string[]]>([
     [
       'gives the agent its access',
-      seen({ hasAccess: false, report: undefined, heartbeat: undefined, mirror: undefined }),
+      observed({ hasAccess: false, report: undefined, heartbeat: undefined, mirror: undefined }),
       ['effect grant', 'effect audit', 'operation access', 'state provisioning'],
     ],
     [
       'waits for the agent',
-      seen({ report: undefined, heartbeat: undefined, mirror: undefined }),
+      observed({ report: undefined, heartbeat: undefined, mirror: undefined }),
       ['effect audit', 'operation reported', 'state provisioning'],
     ],
     [
       'tells placement',
-      seen({ mirror: undefined }),
+      observed({ mirror: undefined }),
       ['effect mirror true', 'effect audit', 'operation placeable', 'state ready'],
     ],
-    ['is done when servers can come', seen(), ['effect audit', 'operation succeeded', 'state ready']],
-  ])('%s', (_why, world, expected) => expect(told(plan(joining, world, NOW))).toEqual(expected))
+    ['is done when servers can come', observed(), ['effect audit', 'operation succeeded', 'state ready']],
+  ])('%s', (_why, world, expected) => expect(actionLines(plan(joining, world, NOW))).toEqual(expected))
   test('of a node that is not for servers does not wait for placement', () => {
     const gateway = node({ state: 'provisioning' }, { roles: ['network'], operation: stanza('node.provision') })
-    expect(told(plan(gateway, seen({ mirror: undefined }), NOW))).toEqual([
+    expect(actionLines(plan(gateway, observed({ mirror: undefined }), NOW))).toEqual([
       'effect audit',
       'operation succeeded',
       'state ready',
@@ -308,11 +308,9 @@ describe('provisioning', () => {
       { state: 'provisioning' },
       { operation: stanza('node.provision', { arguments: { cancel: 'true' } }) },
     )
-    expect(told(plan(given, seen({ report: undefined, heartbeat: undefined, mirror: undefined }), NOW))).toEqual([
-      'effect audit',
-      'operation cancelled',
-      'state provisioning',
-    ])
+    expect(
+      actionLines(plan(given, observed({ report: undefined, heartbeat: undefined, mirror: undefined }), NOW)),
+    ).toEqual(['effect audit', 'operation cancelled', 'state provisioning'])
   })
   test('fails at its deadline', () => {
     const late = node(
@@ -320,7 +318,7 @@ describe('provisioning', () => {
       { operation: stanza('node.provision', { deadlineAt: '2026-01-01T11:59:59Z' }) },
     )
     expect(
-      operationOf(plan(late, seen({ report: undefined, heartbeat: undefined, mirror: undefined }), NOW)),
+      operationOf(plan(late, observed({ report: undefined, heartbeat: undefined, mirror: undefined }), NOW)),
     ).toMatchObject({ outcome: 'failed', error: 'It was not done in time: still waiting for its agent to report.' })
   })
 })

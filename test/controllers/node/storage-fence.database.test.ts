@@ -44,19 +44,19 @@ const inState = (node: string, state: NodeStatus['state']) =>
   until(
     state ?? '',
     () => nodeOf(node),
-    (seen) => seen?.status?.state === state,
+    (observed) => observed?.status?.state === state,
   )
 const read = () => cloud.kubectl.get(Server, { namespace, name: 'web' })
-const stanza = (kind: OperationKind, said: Record<string, string>): OperationStanza => ({
+const stanza = (kind: OperationKind, args: Record<string, string>): OperationStanza => ({
   id: newUuid(systemRandom),
   kind,
   requestedAt: fastClock.now().toISOString(),
   deadlineAt: new Date(fastClock.now().getTime() + 600_000).toISOString(),
   actor: 'user:1',
   requestId: newUuid(systemRandom),
-  arguments: said,
+  arguments: args,
 })
-const fence = (node: string, said: Record<string, string> = {}) =>
+const fence = (node: string, args: Record<string, string> = {}) =>
   cloud.kubectl.patch(
     Node,
     { name: node },
@@ -66,7 +66,7 @@ const fence = (node: string, said: Record<string, string> = {}) =>
           method: 'storage_block',
           reason: 'x',
           approver: 'olga@example.com',
-          ...said,
+          ...args,
         }),
       },
     },

@@ -1,5 +1,5 @@
 /** Nodes and what is seen of them, for tests of the plan; and the plan told in words. */
-import type { Guest, NodeObject, Seen } from '../../../controllers/node/observed.ts'
+import type { TenantServer, NodeObject, Observed } from '../../../controllers/node/observed.ts'
 import type { OperationKind } from '../../../domain/operations.ts'
 import type { Candidate } from '../../../domain/placement.ts'
 import type { Action } from '../../../kit/reconcile/action.ts'
@@ -47,14 +47,14 @@ export const candidate = (changes: Partial<Candidate> = {}): Candidate => ({
   ...changes,
 })
 
-export const seen = (changes: Partial<Seen> = {}): Seen => ({
+export const observed = (changes: Partial<Observed> = {}): Observed => ({
   hasNamespace: true,
   hasAccess: true,
   report,
-  heartbeat: { renewedAt: 't1', silentSeconds: 1 },
+  heartbeat: { renewedAt: 't1', ageSeconds: 1 },
   mirror: candidate(),
   editor: 'user:kubectl',
-  stuck: [],
+  blockedDeletions: [],
   observers: [],
   observations: [],
   guests: [],
@@ -86,7 +86,7 @@ export const guest = (
     readonly progress?: 'running' | 'succeeded' | 'failed'
     readonly isArriving?: boolean
   } = {},
-): Guest => ({
+): TenantServer => ({
   accountId: 'a',
   namespace: 'acct-a',
   serverId,
@@ -128,7 +128,7 @@ export const guest = (
   },
 })
 
-export const told = (actions: readonly Action[]) =>
+export const actionLines = (actions: readonly Action[]) =>
   actions.flatMap((action) => {
     switch (action.do) {
       case 'status':

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { ENDED_KEPT_MILLISECONDS, plan, type Seen } from '../../../controllers/operation/reconciler.ts'
+import { ENDED_KEPT_MILLISECONDS, plan, type Observed } from '../../../controllers/operation/reconciler.ts'
 import { advance, eventsAfter, pendingProgress } from '../../../controllers/operation/progress.ts'
 import type { OperationObject } from '../../../controllers/operation/record.ts'
 import { type FinishedOperation, OPERATION_EVENTS_MAXIMUM, stepsOf } from '../../../domain/operations.ts'
@@ -87,9 +87,9 @@ describe('events', () => {
     expect(eventsAfter(record(first), running, [], NOW)).toEqual(first)
   })
   test('that a plan tells twice are there once', () => {
-    const told = [{ kind: 'target_chosen', message: 'Host found.' }]
-    const once = [...eventsAfter(record([]), running, told, NOW)] as NonNullable<OperationState['events']>
-    expect(eventsAfter(record(once), running, told, NOW)).toHaveLength(1)
+    const actionLines = [{ kind: 'target_chosen', message: 'Host found.' }]
+    const once = [...eventsAfter(record([]), running, actionLines, NOW)] as NonNullable<OperationState['events']>
+    expect(eventsAfter(record(once), running, actionLines, NOW)).toHaveLength(1)
   })
   test('keep the newest hundred', () => {
     const many = Array.from({ length: OPERATION_EVENTS_MAXIMUM }, (_, index) => ({
@@ -142,15 +142,15 @@ describe('the record', () => {
     events: [],
   }
   const late = new Date(NOW.getTime() + ENDED_KEPT_MILLISECONDS)
-  const told = (object: OperationObject, seen: Seen, now = NOW) =>
-    plan(object, seen, now).map((action) =>
+  const actionLines = (object: OperationObject, observed: Observed, now = NOW) =>
+    plan(object, observed, now).map((action) =>
       action.do === 'status'
         ? `status ${String(action.status['status'])}`
         : action.do === 'effect'
           ? action.name
           : action.do,
     )
-  test.each<readonly [string, OperationObject, Seen, Date, readonly string[]]>([
+  test.each<readonly [string, OperationObject, Observed, Date, readonly string[]]>([
     ['of an operation that runs is left to its target', operation({}), { history: undefined, target: 'busy' }, NOW, []],
     ['does not end before its target is free', operation({}), { history, target: 'busy' }, NOW, []],
     ['ends when its target is free', operation({}), { history, target: 'free' }, NOW, ['status succeeded']],
@@ -183,5 +183,5 @@ describe('the record', () => {
       late,
       ['keep', 'remove'],
     ],
-  ])('%s', (_why, object, seen, now, expected) => expect(told(object, seen, now)).toEqual(expected))
+  ])('%s', (_why, object, observed, now, expected) => expect(actionLines(object, observed, now)).toEqual(expected))
 })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { plan, type PoolAction, type PoolObject, poolOf, type Seen } from '../../../controllers/public-pool/plan.ts'
+import { plan, type PoolAction, type PoolObject, poolOf, type Observed } from '../../../controllers/public-pool/plan.ts'
 import type { PublicPoolSpec, PublicPoolStatus } from '../../../resources/public-pool/index.ts'
 import { pendingProgress } from '../../../controllers/operation/progress.ts'
 import type { OperationStanza } from '../../../resources/shapes.ts'
@@ -25,14 +25,14 @@ const CREATED = stanza('create', 'op-0')
 interface Changes {
   readonly spec?: Partial<PublicPoolSpec>
   readonly status?: Partial<PublicPoolStatus>
-  readonly seen?: Partial<Seen>
+  readonly observed?: Partial<Observed>
   readonly isDeleted?: boolean
 }
 
 /** A pool at rest, taken over and in use. */
-function pool({ spec, status, seen, isDeleted = false }: Changes = {}): {
+function pool({ spec, status, observed, isDeleted = false }: Changes = {}): {
   readonly object: PoolObject
-  readonly seen: Seen
+  readonly observed: Observed
 } {
   const object: PoolObject = {
     apiVersion: 'svccloud.dev/v1alpha1',
@@ -58,17 +58,17 @@ function pool({ spec, status, seen, isDeleted = false }: Changes = {}): {
   }
   return {
     object,
-    seen: {
+    observed: {
       mirror: { ...poolOf(object), state: object.status?.state ?? 'active' },
       allocated: 0,
       editor: 'user:kubectl-edit',
-      ...seen,
+      ...observed,
     },
   }
 }
 
-const told = ({ object, seen }: ReturnType<typeof pool>, now = NOW): string[] =>
-  plan(object, seen, now).map((action) => {
+const actionLines = ({ object, observed }: ReturnType<typeof pool>, now = NOW): string[] =>
+  plan(object, observed, now).map((action) => {
     switch (action.do) {
       case 'effect':
         return `${action.name}${typeof action.input['state'] === 'string' ? ` ${action.input['state']}` : ''}${action.name === 'audit' ? ` ${String(action.input['action'])}` : ''}`
@@ -110,13 +110,13 @@ describe('a new pool', () => {
     ],
     [
       'is taken over by the database first',
-      pool({ ...fresh, seen: { mirror: undefined } }),
+      pool({ ...fresh, observed: { mirror: undefined } }),
       ['audit public_pool.create', 'mirror active', 'operation mirrored', 'wait for the database'],
     ],
     ['is active then', pool(fresh), ['audit public_pool.create', 'operation told succeeded', 'state active, Ready']],
     [
       'that overlaps another fails',
-      pool({ ...fresh, status: { ...fresh.status, conditions: REFUSED }, seen: { mirror: undefined } }),
+      pool({ ...fresh, status: { ...fresh.status, conditions: REFUSED }, observed: { mirror: undefined } }),
       ['audit public_pool.create', 'operation mirrored failed: It overlaps.', 'state undefined, Stalled'],
     ],
     [
@@ -124,7 +124,7 @@ describe('a new pool', () => {
       pool({
         spec: { ...fresh.spec, cidr: '2001:db8::1/40' },
         status: { ...fresh.status, total: undefined },
-        seen: { mirror: undefined },
+        observed: { mirror: undefined },
       }),
       [
         'audit public_pool.create',
@@ -137,14 +137,14 @@ describe('a new pool', () => {
       pool({
         spec: { operation: CREATED },
         status: { state: undefined, operation: { ...done(CREATED), status: 'failed' } },
-        seen: { mirror: undefined },
+        observed: { mirror: undefined },
       }),
       [],
     ],
-  ])('%s', (_what, world, expected) => expect(told(world)).toEqual(expected))
+  ])('%s', (_what, world, expected) => expect(actionLines(world)).toEqual(expected))
 
   test('fails at its deadline', () =>
-    expect(told(pool({ ...fresh, seen: { mirror: undefined } }), LATER).slice(1)).toEqual([
+    expect(actionLines(pool({ ...fresh, observed: { mirror: undefined } }), LATER).slice(1)).toEqual([
       'operation mirrored failed: It was not done in time.',
       'state undefined, Stalled',
     ]))
@@ -162,14 +162,14 @@ describe('active, draining, retired', () => {
     ],
     [
       'active to draining: then the owners get a mail',
-      pool({ ...draining, seen: { mirror: { ...poolOf(pool(draining).object) }, allocated: 3 } }),
+      pool({ ...draining, observed: { mirror: { ...poolOf(pool(draining).object) }, allocated: 3 } }),
       ['audit public_pool.update', 'notify', 'operation told succeeded', 'state draining, Ready'],
     ],
     [
       'an IPv4 pool has nothing to exchange',
       pool({
         spec: { ...draining.spec, family: 'ipv4', cidr: '203.0.113.0/24', use: 'server_ipv4' },
-        seen: {
+        observed: {
           mirror: {
             id: 'pool-1',
             zone: 'zone-1',
@@ -192,7 +192,7 @@ describe('active, draining, retired', () => {
       pool({
         spec: { operation: stanza('update') },
         status: { state: 'draining' },
-        seen: { mirror: poolOf(pool().object) },
+        observed: { mirror: poolOf(pool().object) },
       }),
       ['audit public_pool.update', 'operation told succeeded', 'state active, Ready'],
     ],
@@ -204,7 +204,7 @@ describe('active, draining, retired', () => {
     ['to retired with kubectl', pool({ isDeleted: true }), ['adopt delete']],
     [
       'to retired: not while an address is used, and none is given',
-      pool({ spec: { operation: stanza('delete') }, isDeleted: true, seen: { allocated: 1 } }),
+      pool({ spec: { operation: stanza('delete') }, isDeleted: true, observed: { allocated: 1 } }),
       [
         'audit public_pool.delete',
         'mirror draining',
@@ -220,7 +220,7 @@ describe('active, draining, retired', () => {
     ],
     [
       'a mirror that was lost is made again',
-      pool({ seen: { mirror: undefined } }),
+      pool({ observed: { mirror: undefined } }),
       ['mirror active', 'wait for the database'],
     ],
     [
@@ -228,17 +228,17 @@ describe('active, draining, retired', () => {
       pool({ spec: { operation: stanza('delete') }, status: { operation: pendingProgress(stanza('update', 'op-9')) } }),
       ['operation mirrored cancelled'],
     ],
-  ])('%s', (_what, world, expected) => expect(told(world)).toEqual(expected))
+  ])('%s', (_what, world, expected) => expect(actionLines(world)).toEqual(expected))
 
   test('a deletion past its deadline has failed, and the pool goes all the same when it can', () => {
     const late = { spec: { operation: stanza('delete') }, isDeleted: true }
-    expect(told(pool({ ...late, seen: { allocated: 1 } }), LATER)).toContain(
+    expect(actionLines(pool({ ...late, observed: { allocated: 1 } }), LATER)).toContain(
       'operation told failed: 1 of its addresses are in use; it goes when they are not.',
     )
     const failed = {
       ...late,
       status: { state: 'draining' as const, operation: { ...done(stanza('delete')), status: 'failed' as const } },
     }
-    expect(told(pool(failed), LATER)).toEqual(['forget', 'state retired, Reconciling', 'finalized'])
+    expect(actionLines(pool(failed), LATER)).toEqual(['forget', 'state retired, Reconciling', 'finalized'])
   })
 })

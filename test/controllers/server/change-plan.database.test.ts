@@ -39,7 +39,7 @@ beforeAll(async () => {
     await until(
       'ready',
       () => cloud.kubectl.get(Node, { name: node }),
-      (seen) => seen?.status?.state === 'ready',
+      (observed) => observed?.status?.state === 'ready',
     )
 })
 afterAll(() => cloud.close())

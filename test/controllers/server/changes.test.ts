@@ -1,17 +1,17 @@
 /** Rows of the transitions of a server: stopped | rebuild, change_plan | stopped. Each row is one turn. */
 import { describe, expect, test } from 'vitest'
 import { plan } from '../../../controllers/server/plan.ts'
-import type { Seen } from '../../../controllers/server/observed.ts'
+import type { Observed } from '../../../controllers/server/observed.ts'
 import type { MigrationProgress } from '../../../resources/server/stored.ts'
 import { disk as diskThere, stray, TARGET, there, written } from './migration/worlds.ts'
-import { instance, newborn, NOW, storage, told, working, type World } from './worlds.ts'
+import { instance, newborn, NOW, storage, actionLines, working, type World } from './worlds.ts'
 
 type Row = readonly [string, World, readonly string[]]
-const turn = ({ server, seen }: World) => told(plan(server, seen, NOW))
+const turn = ({ server, observed }: World) => actionLines(plan(server, observed, NOW))
 const LATE = new Date(NOW.getTime() + 86_400_000)
 const room = (cores: number, storageGibibytes: number) => ({ cores, memoryMebibytes: cores * 192, storageGibibytes })
-const claims = newborn().seen.claims as NonNullable<Seen['claims']>
-const holding = (cores: number, storageGibibytes: number, more: Partial<NonNullable<Seen['claims']>> = {}) => ({
+const claims = newborn().observed.claims as NonNullable<Observed['claims']>
+const holding = (cores: number, storageGibibytes: number, more: Partial<NonNullable<Observed['claims']>> = {}) => ({
   ...claims,
   ...more,
   placement: { ...claims.placement, ...room(cores, storageGibibytes) },
@@ -31,7 +31,7 @@ describe('stopped | change_plan | stopped', () => {
   const SMALL = { family: 'starter', ...room(2, 3), priceMonthlyCents: 200 } as const
   const change = { operationId: 'op-1', before: room(1, 1), after: room(2, 3) }
   const at = (
-    seen: Partial<Seen>,
+    observed: Partial<Observed>,
     migration?: MigrationProgress,
     desiredPower: 'running' | 'stopped' = 'stopped',
   ): World =>
@@ -40,7 +40,7 @@ describe('stopped | change_plan | stopped', () => {
       {
         spec: { plan: 'small', storageGibibytes: 3, desiredPower },
         status: { state: 'stopped', ...(migration === undefined ? {} : { migration }) },
-        seen: { plan: SMALL, instance: off, ...seen },
+        observed: { plan: SMALL, instance: off, ...observed },
       },
       { previous_plan: 'tiny', previous_storage_gibibytes: '1' },
     )
@@ -105,7 +105,7 @@ describe('stopped | change_plan | stopped', () => {
 
   const target = { operationId: 'op-1', zone: 'zone-1', node: TARGET }
   const leaving = holding(1, 1, { sizeChange: change, target })
-  const arrived: NonNullable<Seen['claims']> = {
+  const arrived: NonNullable<Observed['claims']> = {
     ...holding(2, 3, { sizeChange: change }),
     placement: { ...claims.placement, ...room(2, 3), node: TARGET },
   }
@@ -171,8 +171,8 @@ describe('stopped | change_plan | stopped', () => {
   test.each(moves)('%s', (_why, world, expected) => expect(turn(world)).toEqual(expected))
 
   test('what is not done in time leaves the server as it was, and the disk as it has become', () => {
-    const { server, seen } = at({ claims: holding(2, 3, { sizeChange: change }), storage: disk(3, 1) })
-    expect(told(plan(server, seen, LATE))).toEqual([
+    const { server, observed } = at({ claims: holding(2, 3, { sizeChange: change }), storage: disk(3, 1) })
+    expect(actionLines(plan(server, observed, LATE))).toEqual([
       'effect sized',
       'change {"plan":"tiny","storageGibibytes":3,"desiredPower":"stopped"}',
       'operation op-1 storage failed: It was not done in time: still waiting for the boot storage to grow.',
@@ -186,7 +186,7 @@ describe('stopped | rebuild | stopped', () => {
     ...storage(state, state === 'error' ? 'No such template.' : undefined),
     metadata: { ...storage(state).metadata, name: 'op-1', uid: 'storage-uid-2' },
   })
-  const at = (seen: Partial<Seen>, { isExchanged = false, isOn = false } = {}): World =>
+  const at = (observed: Partial<Observed>, { isExchanged = false, isOn = false } = {}): World =>
     working(
       'server.rebuild',
       {
@@ -196,10 +196,10 @@ describe('stopped | rebuild | stopped', () => {
           ...(isExchanged ? { bootStorageId: 'op-1' } : {}),
         },
         status: { state: isOn ? 'started' : 'stopped' },
-        seen: {
+        observed: {
           instance: isOn ? instance({}, {}) : off,
           ...(isExchanged ? { storage: newDisk('online') } : {}),
-          ...seen,
+          ...observed,
         },
       },
       { previous_template: 'tiny-linux', previous_boot_storage: 'web-id' },

@@ -159,8 +159,8 @@ test('turns at the same time read what their servers hold by one statement', asy
     transformResult: async ({ result }) => result,
   })
   const { observe } = serverReconciler(partsWith(counting))
-  const seen = await Promise.all([...servers, unclaimed].map((server) => observe(server, fastClock.now())))
-  expect(seen.map(({ claims }) => claims?.placement.serverId)).toEqual([...NAMES, undefined])
+  const observed = await Promise.all([...servers, unclaimed].map((server) => observe(server, fastClock.now())))
+  expect(observed.map(({ claims }) => claims?.placement.serverId)).toEqual([...NAMES, undefined])
   expect(statements).toBe(1)
 
   const storages = storageReconciler(partsWith(counting))

@@ -96,7 +96,7 @@ const anyWorld: fc.Arbitrary<World> = fc
         crashedAt: drawn.crashedAt,
         operation: drawn.isEnded ? progress : ended('server.create').progress,
       },
-      seen: {
+      observed: {
         isHostReachable: drawn.isHostReachable,
         storage: drawn.hasStorage && storage(drawn.hasStorage),
         ...(drawn.hasClaims ? {} : { claims: undefined }),
@@ -113,13 +113,13 @@ function dropUndefined<T extends object>(value: T): T {
 function rested(from: World): World | 'gone' {
   let world = from
   for (let turn = 0; turn < TURNS_MAXIMUM; turn++) {
-    const actions = plan(world.server, world.seen, NOW)
+    const actions = plan(world.server, world.observed, NOW)
     if (isQuiet(world, actions, NOW)) return world
     const next = applied(world, actions, NOW)
     if (next === 'gone') return 'gone'
     world = next
   }
-  throw new Error(`does not come to rest: ${JSON.stringify(plan(world.server, world.seen, NOW))}`)
+  throw new Error(`does not come to rest: ${JSON.stringify(plan(world.server, world.observed, NOW))}`)
 }
 
 test('a plan comes to rest when the world stands still', () => {
@@ -142,10 +142,10 @@ test('incarnations only ever rise, but for the way back of a restart that was no
   fc.assert(
     fc.property(anyWorld, (world) => {
       const rest = rested(world)
-      const before = world.seen.instance
-      if (rest === 'gone' || before === undefined || rest.seen.instance === undefined) return
+      const before = world.observed.instance
+      if (rest === 'gone' || before === undefined || rest.observed.instance === undefined) return
       const live = before.status?.incarnation ?? 0
-      expect(rest.seen.instance.spec.incarnation).toBeGreaterThanOrEqual(Math.min(before.spec.incarnation, live))
+      expect(rest.observed.instance.spec.incarnation).toBeGreaterThanOrEqual(Math.min(before.spec.incarnation, live))
     }),
   )
 })
@@ -154,7 +154,7 @@ test('a server whose deletion was accepted is never started', () => {
   fc.assert(
     fc.property(anyWorld, (world) => {
       if (world.server.spec.operation?.kind !== 'server.delete') return
-      const actions = plan(world.server, world.seen, NOW)
+      const actions = plan(world.server, world.observed, NOW)
       expect(actions.some((action) => action.do === 'ensure')).toBe(false)
     }),
   )
@@ -162,12 +162,12 @@ test('a server whose deletion was accepted is never started', () => {
 
 test('past its deadline every operation ends in one turn, or its record does', () => {
   fc.assert(
-    fc.property(anyWorld, ({ server, seen }) => {
+    fc.property(anyWorld, ({ server, observed }) => {
       const late = new Date(NOW.getTime() + 24 * 3_600_000)
       const stanza = server.spec.operation
       if (stanza === undefined || server.status?.operation?.id === stanza.id) return
       if (server.metadata.deletionTimestamp !== undefined || stanza.kind === 'server.delete') return
-      const end = plan(server, seen, late).find((action) => action.do === 'operation')
+      const end = plan(server, observed, late).find((action) => action.do === 'operation')
       expect(end?.do === 'operation' && end.outcome !== undefined).toBe(true)
     }),
   )
@@ -175,8 +175,8 @@ test('past its deadline every operation ends in one turn, or its record does', (
 
 test('a turn that ends an operation leaves a state that needs none', () => {
   fc.assert(
-    fc.property(anyWorld, ({ server, seen }) => {
-      const actions = plan(server, seen, NOW)
+    fc.property(anyWorld, ({ server, observed }) => {
+      const actions = plan(server, observed, NOW)
       const end = actions.find((action) => action.do === 'operation')
       if (
         end?.do !== 'operation' ||
@@ -197,12 +197,12 @@ test('a turn that ends an operation leaves a state that needs none', () => {
 
 test('a server that comes to an error says why', () => {
   fc.assert(
-    fc.property(anyWorld, ({ server, seen }) => {
-      const status = plan(server, seen, NOW).find((action) => action.do === 'status')?.status
+    fc.property(anyWorld, ({ server, observed }) => {
+      const status = plan(server, observed, NOW).find((action) => action.do === 'status')?.status
       if (server.status?.state !== 'error' && status?.['state'] === 'error') expect(status['stateDetail']).toMatch(/./)
     }),
   )
 })
 
 test('a world that was never disturbed is quiet', () =>
-  expect(isQuiet(rested(started()) as World, plan(started().server, started().seen, NOW), NOW)).toBe(true))
+  expect(isQuiet(rested(started()) as World, plan(started().server, started().observed, NOW), NOW)).toBe(true))

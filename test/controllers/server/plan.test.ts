@@ -9,14 +9,14 @@ import {
   operation,
   started,
   storage,
-  told,
+  actionLines,
   working,
   type World,
 } from './worlds.ts'
 
 const DELETED = { metadata: { deletionTimestamp: NOW.toISOString() } }
-const lines = ({ server, seen }: World, now = NOW) => told(plan(server, seen, now))
-const statusOf = ({ server, seen }: World) => plan(server, seen, NOW).find((action) => action.do === 'status')
+const lines = ({ server, observed }: World, now = NOW) => actionLines(plan(server, observed, now))
+const statusOf = ({ server, observed }: World) => plan(server, observed, NOW).find((action) => action.do === 'status')
 const ready = (world: World) => statusOf(world)?.conditions?.find((condition) => condition.type === 'Ready')
 
 const health = (world: World) =>
@@ -28,7 +28,7 @@ test.each<readonly [why: string, world: World, expected: string]>([
   ['a server that runs as wanted', started(), 'Ready'],
   ['one that is being made', newborn(), 'Reconciling'],
   ['one that an operation works on', working('server.stop'), 'Reconciling'],
-  ['one whose host is silent', started({ seen: { isHostReachable: false } }), 'Stalled'],
+  ['one whose host is silent', started({ observed: { isHostReachable: false } }), 'Stalled'],
 ])('tools see %s as it is', (_why, world, expected) => expect(health(world)).toEqual([expected]))
 
 type Row = readonly [why: string, world: World, expected: readonly string[]]
@@ -37,40 +37,40 @@ describe('creating', () => {
   test.each<Row>([
     [
       'takes its claims first when nobody has',
-      newborn({ seen: { claims: undefined } }),
+      newborn({ observed: { claims: undefined } }),
       ['effect claim', 'operation op-1 claimed', 'state creating', 'wait for room in the zone'],
     ],
     ['then makes the boot storage', newborn(), ['ensure Storage', 'operation op-1 storage', 'state creating']],
     [
       'waits for the boot storage',
-      newborn({ seen: { storage: storage('creating') } }),
+      newborn({ observed: { storage: storage('creating') } }),
       ['operation op-1 storage', 'state creating'],
     ],
     [
       'then makes the instance, to run',
-      newborn({ seen: { storage: storage('online') } }),
+      newborn({ observed: { storage: storage('online') } }),
       ['ensure Instance running 1', 'operation op-1 instance', 'state creating'],
     ],
     [
       'or to stay off when it was not to be started',
-      newborn({ spec: { desiredPower: 'stopped' }, seen: { storage: storage('online') } }),
+      newborn({ spec: { desiredPower: 'stopped' }, observed: { storage: storage('online') } }),
       ['ensure Instance stopped 0', 'operation op-1 instance', 'state creating'],
     ],
     [
       'waits until the node has begun',
-      newborn({ seen: { storage: storage('online'), instance: instance({}, undefined, 'op-1') } }),
+      newborn({ observed: { storage: storage('online'), instance: instance({}, undefined, 'op-1') } }),
       ['operation op-1 started', 'state creating'],
     ],
     [
       'ends when the guest runs',
-      newborn({ seen: { storage: storage('online'), instance: instance({}, {}, 'op-1') } }),
+      newborn({ observed: { storage: storage('online'), instance: instance({}, {}, 'op-1') } }),
       ['operation op-1 started succeeded', 'state started'],
     ],
     [
       'ends when the node holds the guest that stays off',
       newborn({
         spec: { desiredPower: 'stopped' },
-        seen: {
+        observed: {
           storage: storage('online'),
           instance: instance({ power: 'stopped', incarnation: 0 }, { state: 'stopped', incarnation: 0 }, 'op-1'),
         },
@@ -80,7 +80,7 @@ describe('creating', () => {
     [
       'ends also when the guest has ended since',
       newborn({
-        seen: {
+        observed: {
           storage: storage('online'),
           instance: instance({}, { state: 'stopped', endReason: 'guest_shutdown' }, 'op-1'),
         },
@@ -89,12 +89,12 @@ describe('creating', () => {
     ],
     [
       'waits for its group, which may be made after it',
-      newborn({ spec: { serverGroupId: 'front' }, seen: { claims: undefined, isGroupMissing: true } }),
+      newborn({ spec: { serverGroupId: 'front' }, observed: { claims: undefined, isGroupMissing: true } }),
       ['operation op-1 claimed', 'state creating', 'wait for the server group front'],
     ],
     [
       'fails without an account',
-      newborn({ seen: { accountId: undefined, claims: undefined } }),
+      newborn({ observed: { accountId: undefined, claims: undefined } }),
       [
         'operation op-1 claimed failed: The namespace belongs to no account.',
         'state error: The namespace belongs to no account.',
@@ -102,17 +102,17 @@ describe('creating', () => {
     ],
     [
       'fails without its plan',
-      newborn({ seen: { claims: undefined, plan: undefined } }),
+      newborn({ observed: { claims: undefined, plan: undefined } }),
       ['operation op-1 claimed failed: There is no plan tiny.', 'state error: There is no plan tiny.'],
     ],
     [
       'fails without its zone',
-      newborn({ seen: { claims: undefined, zone: undefined } }),
+      newborn({ observed: { claims: undefined, zone: undefined } }),
       ['operation op-1 claimed failed: There is no zone zone-1.', 'state error: There is no zone zone-1.'],
     ],
     [
       'fails without its template',
-      newborn({ seen: { claims: undefined, isTemplateKnown: false } }),
+      newborn({ observed: { claims: undefined, isTemplateKnown: false } }),
       [
         'operation op-1 claimed failed: There is no template tiny-linux in zone zone-1.',
         'state error: There is no template tiny-linux in zone zone-1.',
@@ -120,13 +120,13 @@ describe('creating', () => {
     ],
     [
       'fails when the disk cannot be made',
-      newborn({ seen: { storage: storage('error', 'The disk of the host is full.') } }),
+      newborn({ observed: { storage: storage('error', 'The disk of the host is full.') } }),
       ['operation op-1 storage failed: The disk of the host is full.', 'state error: The disk of the host is full.'],
     ],
     [
       'fails when the guest cannot be started, and leaves it off',
       newborn({
-        seen: {
+        observed: {
           storage: storage('online'),
           instance: instance({}, { state: 'error', detail: 'No such image.' }, 'op-1'),
         },
@@ -139,7 +139,7 @@ describe('creating', () => {
     const refused = (reason: string, generation: number) =>
       newborn({
         metadata: { generation: 2 },
-        seen: { claims: undefined },
+        observed: { claims: undefined },
         status: {
           conditions: [
             {
@@ -162,21 +162,21 @@ describe('creating', () => {
   })
 
   test('fails at its deadline with what it waited for', () =>
-    expect(lines(newborn({ seen: { storage: storage('creating') } }), after(1_800))).toEqual([
+    expect(lines(newborn({ observed: { storage: storage('creating') } }), after(1_800))).toEqual([
       'operation op-1 storage failed: It was not done in time: still waiting for the boot storage.',
       'state error: It was not done in time: still waiting for the boot storage.',
     ]))
 
   test('brings the user data to the node before the instance', () => {
     const given = { spec: { userDataSecretName: 'web-id-user-data' } }
-    const seen = { storage: storage('online'), hasUserDataCopy: false }
-    expect(lines(newborn({ ...given, seen: { ...seen, userData: { userData: 'eA==' } } }))).toEqual([
+    const observed = { storage: storage('online'), hasUserDataCopy: false }
+    expect(lines(newborn({ ...given, observed: { ...observed, userData: { userData: 'eA==' } } }))).toEqual([
       'ensure Secret',
       'ensure Instance running 1',
       'operation op-1 instance',
       'state creating',
     ])
-    expect(lines(newborn({ ...given, seen }))).toEqual(['operation op-1 instance', 'state creating'])
+    expect(lines(newborn({ ...given, observed }))).toEqual(['operation op-1 instance', 'state creating'])
   })
 })
 
@@ -189,22 +189,22 @@ describe('starting', () => {
   test.each<Row>([
     [
       'orders a new incarnation',
-      started({ ...off, seen: { instance: stopped } }),
+      started({ ...off, observed: { instance: stopped } }),
       ['ensure Instance running 2', 'operation op-1 started', 'state starting'],
     ],
     [
       'never orders a second one',
-      started({ ...off, seen: { instance: instance({ incarnation: 2 }, { state: 'stopped' }, 'op-1', 2) } }),
+      started({ ...off, observed: { instance: instance({ incarnation: 2 }, { state: 'stopped' }, 'op-1', 2) } }),
       ['operation op-1 started', 'state starting'],
     ],
     [
       'never reuses a number that the node has seen',
-      started({ ...off, status: { state: 'stopped', incarnation: 7 }, seen: { instance: stopped } }),
+      started({ ...off, status: { state: 'stopped', incarnation: 7 }, observed: { instance: stopped } }),
       ['ensure Instance running 8', 'operation op-1 started', 'state starting'],
     ],
     [
       'ends when the guest runs',
-      started({ ...off, seen: { instance: instance({ incarnation: 2 }, { incarnation: 2 }, 'op-1') } }),
+      started({ ...off, observed: { instance: instance({ incarnation: 2 }, { incarnation: 2 }, 'op-1') } }),
       ['operation op-1 started succeeded', 'state started'],
     ],
     [
@@ -216,7 +216,9 @@ describe('starting', () => {
       'fails back to stopped when the node cannot',
       started({
         ...off,
-        seen: { instance: instance({ incarnation: 2 }, { incarnation: 2, state: 'error', detail: 'No KVM.' }, 'op-1') },
+        observed: {
+          instance: instance({ incarnation: 2 }, { incarnation: 2, state: 'error', detail: 'No KVM.' }, 'op-1'),
+        },
       }),
       [
         'change {"desiredPower":"stopped"}',
@@ -230,7 +232,7 @@ describe('starting', () => {
       started({
         spec: { operation: operation('server.start') },
         status: { state: 'error' },
-        seen: { instance: instance({}, { state: 'stopped', endReason: 'crashed' }) },
+        observed: { instance: instance({}, { state: 'stopped', endReason: 'crashed' }) },
       }),
       ['ensure Instance running 2', 'operation op-1 started', 'state starting'],
     ],
@@ -241,10 +243,10 @@ describe('stopping', () => {
   const off = { spec: { desiredPower: 'stopped' as const } }
   const soft = { stop_type: 'soft', timeout_seconds: '30', timeout_action: 'fail' }
   const stop = { id: 'op-1', type: 'soft' as const, timeoutSeconds: 30, timeoutAction: 'fail' as const }
-  const with_ = (seen: World['seen']['instance']) =>
+  const with_ = (observed: World['observed']['instance']) =>
     working('server.stop', {
       spec: { ...off.spec, operation: operation('server.stop', 'op-1', soft) },
-      seen: { instance: seen },
+      observed: { instance: observed },
     })
   test.each<Row>([
     [
@@ -301,8 +303,8 @@ describe('stopping', () => {
 
 describe('restarting', () => {
   const stop = { id: 'op-1', type: 'hard' as const, timeoutSeconds: 60, timeoutAction: 'hard' as const }
-  const hard = (seen: World['seen']['instance']) =>
-    working('server.restart', { seen: { instance: seen } }, { stop_type: 'hard' })
+  const hard = (observed: World['observed']['instance']) =>
+    working('server.restart', { observed: { instance: observed } }, { stop_type: 'hard' })
   test.each<Row>([
     [
       'orders the next incarnation and how the last ends',
@@ -350,12 +352,12 @@ describe('restarting', () => {
 describe('switching the metadata service', () => {
   const off = { spec: { metadataEnabled: false, operation: operation('server.metadata') } }
   const made = instance({}, {})
-  const told = instance({ metadata: { ...made.spec.metadata, isEnabled: false } }, {}, 'op-0', 2)
-  const heard = (observedGeneration: number) => ({
-    ...told,
+  const actionLines = instance({ metadata: { ...made.spec.metadata, isEnabled: false } }, {}, 'op-0', 2)
+  const reachable = (observedGeneration: number) => ({
+    ...actionLines,
     status: { state: 'running' as const, incarnation: 1, observedGeneration },
   })
-  const changing = { ...off, seen: { instance: heard(1) } }
+  const changing = { ...off, observed: { instance: reachable(1) } }
   test.each<Row>([
     [
       'tells the node and leaves the guest alone',
@@ -365,12 +367,12 @@ describe('switching the metadata service', () => {
     ['waits until the node has seen it', started(changing), ['operation op-1 done', 'state started']],
     [
       'ends when it has',
-      started({ ...off, seen: { instance: heard(2) } }),
+      started({ ...off, observed: { instance: reachable(2) } }),
       ['operation op-1 done succeeded', 'state started'],
     ],
     [
       'ends at once where no node has the server',
-      started({ ...off, status: { state: 'error' }, seen: { instance: undefined } }),
+      started({ ...off, status: { state: 'error' }, observed: { instance: undefined } }),
       ['operation op-1 done succeeded', 'state error'],
     ],
   ])('%s', (_why, world, expected) => expect(lines(world)).toEqual(expected))
@@ -383,7 +385,7 @@ describe('switching the metadata service', () => {
 })
 
 describe('deleting', () => {
-  const deleting = (seen: Partial<World['seen']>) => working('server.delete', { ...DELETED, seen })
+  const deleting = (observed: Partial<World['observed']>) => working('server.delete', { ...DELETED, observed })
   test.each<Row>([
     ['begins with the object', working('server.delete'), ['remove Server']],
     ['then ends the guest', deleting({}), ['remove Instance', 'operation op-1 instance', 'state deleting']],
@@ -476,7 +478,7 @@ describe('deleting', () => {
         working('server.delete', {
           ...DELETED,
           spec: { operation: operation('server.delete'), userDataSecretName },
-          seen: { instance: undefined, storage: undefined },
+          observed: { instance: undefined, storage: undefined },
         }),
       )
     expect(gone('web-id-user-data').filter((line) => line === 'remove Secret')).toHaveLength(2)
@@ -498,7 +500,7 @@ describe('an edit without an operation', () => {
       'that switches it on',
       started({
         status: { state: 'stopped' },
-        seen: { instance: instance({ power: 'stopped' }, { state: 'stopped' }) },
+        observed: { instance: instance({ power: 'stopped' }, { state: 'stopped' }) },
       }),
       ['change {"operation":{"kind":"server.start","actor":"user:kubectl-edit"}}'],
     ],
@@ -523,7 +525,10 @@ describe('an edit without an operation', () => {
 
 describe('at rest', () => {
   const crash = (at: string, changes: Parameters<typeof started>[0] = {}) =>
-    started({ ...changes, seen: { instance: instance({}, { state: 'stopped', endReason: 'crashed', endedAt: at }) } })
+    started({
+      ...changes,
+      observed: { instance: instance({}, { state: 'stopped', endReason: 'crashed', endedAt: at }) },
+    })
   const t = (seconds: number) => after(seconds).toISOString()
   test.each<Row>([
     ['a running server runs', started(), ['state started']],
@@ -532,7 +537,7 @@ describe('at rest', () => {
       started({
         spec: { desiredPower: 'stopped' },
         status: { state: 'stopped' },
-        seen: { instance: instance({ power: 'stopped' }, { state: 'stopped' }) },
+        observed: { instance: instance({ power: 'stopped' }, { state: 'stopped' }) },
       }),
       ['state stopped'],
     ],
@@ -543,7 +548,7 @@ describe('at rest', () => {
     ],
     [
       'a guest that shut itself down stays off and is audited',
-      started({ seen: { instance: instance({}, { state: 'stopped', endReason: 'guest_shutdown' }) } }),
+      started({ observed: { instance: instance({}, { state: 'stopped', endReason: 'guest_shutdown' }) } }),
       [
         'effect audit server.guest_shutdown',
         'change {"desiredPower":"stopped"}',
@@ -584,7 +589,7 @@ describe('at rest', () => {
     ],
     [
       'a silent host is an error',
-      started({ seen: { isHostReachable: false } }),
+      started({ observed: { isHostReachable: false } }),
       ['state error: The host of the server does not answer. The server shows its state again when the host is back.'],
     ],
     [
@@ -594,17 +599,17 @@ describe('at rest', () => {
     ],
     [
       'a silent host says nothing of a crash',
-      { ...crash(t(-5)), seen: { ...crash(t(-5)).seen, isHostReachable: false } },
+      { ...crash(t(-5)), observed: { ...crash(t(-5)).observed, isHostReachable: false } },
       ['state error: The host of the server does not answer. The server shows its state again when the host is back.'],
     ],
     [
       'a removed instance is made again and started',
-      started({ seen: { instance: undefined } }),
+      started({ observed: { instance: undefined } }),
       ['change {"operation":{"kind":"server.start","actor":"system:controllers"}}', 'state starting'],
     ],
     [
       'a removed instance of a stopped server is made again',
-      started({ spec: { desiredPower: 'stopped' }, status: { state: 'stopped' }, seen: { instance: undefined } }),
+      started({ spec: { desiredPower: 'stopped' }, status: { state: 'stopped' }, observed: { instance: undefined } }),
       ['ensure Instance stopped 1', 'state stopped'],
     ],
     [
@@ -616,7 +621,7 @@ describe('at rest', () => {
           stateDetail: 'No.',
           operation: { ...ended('server.create').progress, status: 'failed' },
         },
-        seen: { claims: undefined },
+        observed: { claims: undefined },
       }),
       ['state error: No.'],
     ],
@@ -640,7 +645,7 @@ describe('NetworkReachable', () => {
     ['is not said before the host has spoken', started(), undefined],
     [
       'names what is off without a network for servers',
-      started({ seen: { hostFeatures: ['user-network-outbound', 'metadata-service'] } }),
+      started({ observed: { hostFeatures: ['user-network-outbound', 'metadata-service'] } }),
       {
         status: 'False',
         reason: 'UserModeNetworking',
@@ -649,12 +654,12 @@ describe('NetworkReachable', () => {
     ],
     [
       'is true where the zone has one that leads outside',
-      started({ seen: { zone: wayOutside, hostFeatures: ['public-network', 'metadata-service'] } }),
+      started({ observed: { zone: wayOutside, hostFeatures: ['public-network', 'metadata-service'] } }),
       { status: 'True', reason: 'PublicNetwork', message: '' },
     ],
   ])('%s', (_why, world, expected) => {
-    const told = statusOf(world)?.conditions?.find(({ type }) => type === 'NetworkReachable')
-    expect(told).toEqual(expected === undefined ? undefined : expect.objectContaining(expected))
+    const actionLines = statusOf(world)?.conditions?.find(({ type }) => type === 'NetworkReachable')
+    expect(actionLines).toEqual(expected === undefined ? undefined : expect.objectContaining(expected))
   })
 })
 
@@ -666,15 +671,15 @@ describe('Ready', () => {
       started({
         spec: { desiredPower: 'stopped' },
         status: { state: 'stopped' },
-        seen: { instance: instance({ power: 'stopped' }, { state: 'stopped' }) },
+        observed: { instance: instance({ power: 'stopped' }, { state: 'stopped' }) },
       }),
       'True',
     ],
     ['is false while an operation runs', working('server.restart'), 'False'],
-    ['is false on a silent host', started({ seen: { isHostReachable: false } }), 'False'],
+    ['is false on a silent host', started({ observed: { isHostReachable: false } }), 'False'],
     [
       'is true again in the turn that ends the operation',
-      newborn({ seen: { storage: storage('online'), instance: instance({}, {}, 'op-1') } }),
+      newborn({ observed: { storage: storage('online'), instance: instance({}, {}, 'op-1') } }),
       'True',
     ],
   ])('%s', (_why, world, expected) => expect(ready(world)?.status).toBe(expected))

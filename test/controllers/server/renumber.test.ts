@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { plan } from '../../../controllers/server/plan.ts'
 import type { HeldAddress } from '../../../db/public-pool/index.ts'
-import { after, instance, NOW, started, told, working, type World } from './worlds.ts'
+import { after, instance, NOW, started, actionLines, working, type World } from './worlds.ts'
 
 const OLD: HeldAddress = {
   use: 'server_ipv6_prefix',
@@ -39,15 +39,16 @@ const [OLD_INTERFACE, NEW_INTERFACE] = [
 
 const withAddresses = (world: World, addresses: readonly HeldAddress[]): World => ({
   ...world,
-  seen: { ...world.seen, claims: world.seen.claims && { ...world.seen.claims, addresses } },
+  observed: { ...world.observed, claims: world.observed.claims && { ...world.observed.claims, addresses } },
 })
 const renumbering = (
   addresses: readonly HeldAddress[],
-  seen: Partial<World['seen']> = { instance: instance({ interfaces: [OLD_INTERFACE] }, {}) },
+  observed: Partial<World['observed']> = { instance: instance({ interfaces: [OLD_INTERFACE] }, {}) },
   status: Partial<World['server']['status'] & object> = {},
-) => withAddresses(working('server.renumber_ipv6', { seen, status }), addresses)
-const lines = ({ server, seen }: World, now = NOW) => told(plan(server, seen, now))
-const statusOf = ({ server, seen }: World) => plan(server, seen, NOW).find((action) => action.do === 'status')?.status
+) => withAddresses(working('server.renumber_ipv6', { observed, status }), addresses)
+const lines = ({ server, observed }: World, now = NOW) => actionLines(plan(server, observed, now))
+const statusOf = ({ server, observed }: World) =>
+  plan(server, observed, NOW).find((action) => action.do === 'status')?.status
 const refused = (observedGeneration: number) => ({
   conditions: [
     {
@@ -127,7 +128,7 @@ describe('the addresses of a server', () => {
   const running = (addresses: readonly HeldAddress[]) => withAddresses(started(), addresses)
 
   test('are told to its host', () => {
-    const action = plan(running([IPV4, ...REPLACED]).server, running([IPV4, ...REPLACED]).seen, NOW).find(
+    const action = plan(running([IPV4, ...REPLACED]).server, running([IPV4, ...REPLACED]).observed, NOW).find(
       ({ do: what }) => what === 'ensure',
     )
     expect(action).toMatchObject({

@@ -1,5 +1,5 @@
 /** Servers and what surrounds them, for tests of the plan; and a model of what the plan's actions do to them. */
-import type { Seen, ServerObject } from '../../../controllers/server/observed.ts'
+import type { Observed, ServerObject } from '../../../controllers/server/observed.ts'
 import { deadlineOf, isFinal, type OperationKind } from '../../../domain/operations.ts'
 import { advance, pendingProgress } from '../../../controllers/operation/progress.ts'
 import type { Action } from '../../../kit/reconcile/action.ts'
@@ -15,21 +15,21 @@ export const after = (seconds: number): Date => new Date(NOW.getTime() + seconds
 
 export interface World {
   readonly server: ServerObject
-  readonly seen: Seen
+  readonly observed: Observed
 }
 
 export const ACCOUNT = 'aaaaaaaa-0000-4000-8000-000000000001'
 const NAMESPACE = `acct-${ACCOUNT}`
 const NODE = 'node-1'
 
-export const operation = (kind: OperationKind, id = 'op-1', said: Record<string, string> = {}): OperationStanza => ({
+export const operation = (kind: OperationKind, id = 'op-1', args: Record<string, string> = {}): OperationStanza => ({
   id,
   kind,
   requestedAt: NOW.toISOString(),
   deadlineAt: deadlineOf(kind, NOW).toISOString(),
   actor: 'user:1',
   requestId: `request-of-${id}`,
-  ...(Object.keys(said).length === 0 ? {} : { arguments: said }),
+  ...(Object.keys(args).length === 0 ? {} : { arguments: args }),
 })
 export const ended = (kind: OperationKind, id = 'op-0'): { stanza: OperationStanza; progress: OperationProgress } => {
   const stanza = operation(kind, id)
@@ -43,7 +43,7 @@ interface Changes {
   readonly spec?: Partial<ServerSpec>
   readonly status?: Partial<ServerStatus>
   readonly metadata?: Partial<ServerObject['metadata']>
-  readonly seen?: Partial<Seen>
+  readonly observed?: Partial<Observed>
 }
 
 const bareSpec: ServerSpec = {
@@ -79,7 +79,7 @@ export function newborn(changes: Changes = {}): World {
     spec: { ...bareSpec, operation: operation('server.create'), ...changes.spec },
     ...(changes.status === undefined ? {} : { status: { state: 'creating', ...changes.status } }),
   }
-  const seen: Seen = {
+  const observed: Observed = {
     accountId: ACCOUNT,
     isTemplateKnown: true,
     isGroupMissing: false,
@@ -105,15 +105,15 @@ export function newborn(changes: Changes = {}): World {
     },
     storage: undefined,
     instance: undefined,
-    ...changes.seen,
+    ...changes.observed,
   }
-  return { server, seen }
+  return { server, observed }
 }
 
 export const storage = (
   state: 'creating' | 'online' | 'error',
   stateDetail?: string,
-): NonNullable<Seen['storage']> => ({
+): NonNullable<Observed['storage']> => ({
   apiVersion: 'svccloud.dev/v1alpha1',
   kind: 'Storage',
   metadata: { name: 'web-id', namespace: NAMESPACE, uid: 'storage-uid-1' },
@@ -135,7 +135,7 @@ export const instance = (
   status: Partial<InstanceStatus> | undefined,
   madeFor = 'op-0',
   generation = 1,
-): NonNullable<Seen['instance']> => ({
+): NonNullable<Observed['instance']> => ({
   apiVersion: 'svccloud.dev/v1alpha1',
   kind: 'Instance',
   metadata: {
@@ -187,16 +187,16 @@ export function started(changes: Changes = {}): World {
     ...changes,
     spec: { operation: stanza, ...changes.spec },
     status: { state: 'started', operation: progress, incarnation: 1, nodeName: NODE, ...changes.status },
-    seen: { storage: storage('online'), instance: instance({}, {}), ...changes.seen },
+    observed: { storage: storage('online'), instance: instance({}, {}), ...changes.observed },
   })
 }
 
 /** The same with an operation of the kind under way. */
-export const working = (kind: OperationKind, changes: Changes = {}, said: Record<string, string> = {}): World =>
-  started({ ...changes, spec: { operation: operation(kind, 'op-1', said), ...changes.spec } })
+export const working = (kind: OperationKind, changes: Changes = {}, args: Record<string, string> = {}): World =>
+  started({ ...changes, spec: { operation: operation(kind, 'op-1', args), ...changes.spec } })
 
 /** One line for each action, short enough for a table. */
-export const told = (actions: readonly Action[]): readonly string[] =>
+export const actionLines = (actions: readonly Action[]): readonly string[] =>
   actions.flatMap((action) => {
     switch (action.do) {
       case 'ensure':
@@ -235,9 +235,9 @@ const detailOf = (spec: unknown): string => {
 }
 
 /** What the actions make of the world, as the interpreter would; the agent and the other controllers do not move. */
-export function applied({ server, seen }: World, actions: readonly Action[], now: Date): World | 'gone' {
+export function applied({ server, observed }: World, actions: readonly Action[], now: Date): World | 'gone' {
   let root = server
-  let world = seen
+  let world = observed
   for (const action of actions) {
     if (action.do === 'finalized') return 'gone'
     if (action.do === 'change') root = raise({ ...root, spec: patched(root.spec, action.patch['spec']) })
@@ -259,7 +259,7 @@ export function applied({ server, seen }: World, actions: readonly Action[], now
         },
       }
     }
-    if (action.do === 'effect' && action.name === 'claim') world = { ...world, claims: newborn().seen.claims }
+    if (action.do === 'effect' && action.name === 'claim') world = { ...world, claims: newborn().observed.claims }
     if (action.do === 'effect' && action.name === 'give_back') world = { ...world, claims: undefined }
     if (action.do === 'operation') {
       const stanza = root.spec.operation
@@ -280,7 +280,7 @@ export function applied({ server, seen }: World, actions: readonly Action[], now
       root = { ...root, status: { ...plain({ ...root.status, ...action.status } as ServerStatus), conditions } }
     }
   }
-  return { server: root, seen: world }
+  return { server: root, observed: world }
 }
 
 /** Whether the actions would change anything at all. */

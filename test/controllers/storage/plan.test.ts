@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { plan, type Seen } from '../../../controllers/storage/plan.ts'
+import { plan, type Observed } from '../../../controllers/storage/plan.ts'
 import type { StorageObject, VolumeObject } from '../../../controllers/storage/volumes.ts'
 import type { Action } from '../../../kit/reconcile/action.ts'
 import type { VolumeSpec, VolumeStatus } from '../../../resources/instance/index.ts'
@@ -49,7 +49,7 @@ const volume = (
   spec: { ...reference, ...spec },
   ...(status === undefined ? {} : { status }),
 })
-const seen = (changes: Partial<Seen> = {}): Seen => ({
+const observed = (changes: Partial<Observed> = {}): Observed => ({
   node: 'n1',
   zone: 'z1',
   region: 'eu',
@@ -63,7 +63,7 @@ const seen = (changes: Partial<Seen> = {}): Seen => ({
 const READY: VolumeStatus = { state: 'ready', origin: { name: 'tiny-linux', version: 'v1' } }
 
 /** One line for each action; a volume with its node and what is its own. */
-const told = (actions: readonly Action[]) =>
+const actionLines = (actions: readonly Action[]) =>
   actions.map((action) => {
     if (action.do === 'status')
       return `state ${String(action.status['state'])}${action.status['stateDetail'] === undefined ? '' : `: ${String(action.status['stateDetail'])}`}`
@@ -83,76 +83,76 @@ const told = (actions: readonly Action[]) =>
       .filter(Boolean)
       .join(' ')
   })
-type Row = readonly [string, StorageObject, Seen, readonly string[]]
+type Row = readonly [string, StorageObject, Observed, readonly string[]]
 
 test.each<Row>([
-  ['waits for its server to be placed', storage(), seen({ node: undefined }), ['state creating', 'wait']],
+  ['waits for its server to be placed', storage(), observed({ node: undefined }), ['state creating', 'wait']],
   [
     'becomes a volume on the host of its server',
     storage(),
-    seen(),
+    observed(),
     ['ensure node-n1 template tiny-linux', 'state creating'],
   ],
   [
     'lies on shared storage where there is some',
     storage(),
-    seen({ pools: ['p1'] }),
+    observed({ pools: ['p1'] }),
     ['ensure node-n1 template tiny-linux on p1', 'state creating'],
   ],
   [
     'of a local tier never does',
     storage({ tier: 'local-nvme' }),
-    seen({ pools: ['p1'] }),
+    observed({ pools: ['p1'] }),
     ['ensure node-n1 template tiny-linux', 'state creating'],
   ],
   [
     'stays on the disks of its node when that got shared storage later',
     storage({}, undefined, { state: 'creating', nodeName: 'n1' }),
-    seen({ pools: ['p1'] }),
+    observed({ pools: ['p1'] }),
     ['ensure node-n1 template tiny-linux', 'state creating'],
   ],
   [
     'is being made while the host works',
     storage(),
-    seen({ volumes: [volume()] }),
+    observed({ volumes: [volume()] }),
     ['ensure node-n1', 'state creating'],
   ],
   [
     'is online when the volume is ready',
     storage(),
-    seen({ volumes: [volume(READY)] }),
+    observed({ volumes: [volume(READY)] }),
     ['ensure node-n1', 'state online'],
   ],
   [
     'shows why the host could not make it',
     storage(),
-    seen({ volumes: [volume({ state: 'error', detail: 'Disk full.' })] }),
+    observed({ volumes: [volume({ state: 'error', detail: 'Disk full.' })] }),
     ['ensure node-n1', 'state error: Disk full.'],
   ],
   [
     'of another kind is refused',
     storage({ isBoot: false }),
-    seen(),
+    observed(),
     ['state error: Only boot storages, which are made with their server, are offered here.'],
   ],
   [
     'that is deleted under its server stays',
     storage({}, 'now'),
-    seen({ volumes: [volume(READY)] }),
+    observed({ volumes: [volume(READY)] }),
     ['ensure node-n1', 'state online'],
   ],
   [
     'goes with its server: the volume first',
     storage({}, 'now'),
-    seen({ isInUse: false, volumes: [volume(READY)] }),
+    observed({ isInUse: false, volumes: [volume(READY)] }),
     ['ensure node-n1', 'remove node-n1', 'state deleting'],
   ],
-  ['then itself', storage({}, 'now'), seen({ isInUse: false }), ['finalized']],
-  ['that never had a host goes too', storage({}, 'now'), seen({ isInUse: false, node: undefined }), ['finalized']],
-])('a storage %s', (_why, object, world, expected) => expect(told(plan(object, world))).toEqual(expected))
+  ['then itself', storage({}, 'now'), observed({ isInUse: false }), ['finalized']],
+  ['that never had a host goes too', storage({}, 'now'), observed({ isInUse: false, node: undefined }), ['finalized']],
+])('a storage %s', (_why, object, world, expected) => expect(actionLines(plan(object, world))).toEqual(expected))
 
 test('the volume has what the host must know', () => {
-  const ensured = plan(storage(), seen()).find((action) => action.do === 'ensure')
+  const ensured = plan(storage(), observed()).find((action) => action.do === 'ensure')
   expect(ensured?.draft).toEqual({
     metadata: { namespace: 'node-n1', name: 's1' },
     spec: { ...reference, source: { kind: 'template', name: 'tiny-linux' } },
@@ -161,8 +161,8 @@ test('the volume has what the host must know', () => {
 
 describe('while its server moves', () => {
   const target = { node: 'n2', zone: 'z1', operationId: 'op-1', pools: [] as readonly string[] }
-  const moving = (state: NonNullable<Seen['migration']>['state'], changes: Partial<Seen> = {}) =>
-    seen({
+  const moving = (state: NonNullable<Observed['migration']>['state'], changes: Partial<Observed> = {}) =>
+    observed({
       target,
       migration: { operationId: 'op-1', state },
       moveSecretName: 'move-1',
@@ -261,70 +261,70 @@ describe('while its server moves', () => {
     [
       'what the target had goes afterwards',
       storage(),
-      seen({ volumes: [volume(READY), mirror] }),
+      observed({ volumes: [volume(READY), mirror] }),
       ['remove node-n2', 'ensure node-n1', 'state online'],
     ],
     [
       'a shared disk is kept when the target loses it',
       storage(),
-      seen({ volumes: [shared(), shared({ isRetained: true }, 'n2')] }),
+      observed({ volumes: [shared(), shared({ isRetained: true }, 'n2')] }),
       ['ensure node-n2 on p1 retained', 'remove node-n2', 'ensure node-n1 on p1', 'state online'],
     ],
     [
       'nothing is taken from under an instance',
       storage(),
-      seen({ volumes: [volume(READY), mirror], usedOn: ['n2'] }),
+      observed({ volumes: [volume(READY), mirror], usedOn: ['n2'] }),
       ['ensure node-n1', 'state online'],
     ],
-  ])('%s', (_why, object, world, expected) => expect(told(plan(object, world))).toEqual(expected))
+  ])('%s', (_why, object, world, expected) => expect(actionLines(plan(object, world))).toEqual(expected))
 
   test.each<Row>([
     [
       'the shared data stays when the node before loses it',
       storage(),
-      seen({ node: 'n2', volumes: [shared(), shared({ isRetained: true }, 'n2')] }),
+      observed({ node: 'n2', volumes: [shared(), shared({ isRetained: true }, 'n2')] }),
       ['ensure node-n1 on p1 retained', 'remove node-n1', 'ensure node-n2 on p1', 'state online'],
     ],
     [
       'the disk before goes once the new one is whole',
       storage(),
-      seen({ node: 'n2', volumes: [volume(READY), copy] }),
+      observed({ node: 'n2', volumes: [volume(READY), copy] }),
       ['remove node-n1', 'ensure node-n2 copy op-1', 'state online'],
     ],
     [
       'never before',
       storage(),
-      seen({ node: 'n2', volumes: [volume(READY), { ...copy, status: { state: 'creating' } }] }),
+      observed({ node: 'n2', volumes: [volume(READY), { ...copy, status: { state: 'creating' } }] }),
       ['ensure node-n2 copy op-1', 'state creating'],
     ],
     [
       'a disk that only another node has is not made a second time',
       storage(),
-      seen({ node: 'n2', volumes: [volume(READY)] }),
+      observed({ node: 'n2', volumes: [volume(READY)] }),
       ['state error: The disk lies on node n1, which the server is not on.'],
     ],
     [
       'a shared disk that the new node does not show yet is not made a second time',
       storage(),
-      seen({ node: 'n2', volumes: [shared()] }),
+      observed({ node: 'n2', volumes: [shared()] }),
       ['ensure node-n2 on p1', 'ensure node-n1 on p1 retained', 'remove node-n1', 'state creating'],
     ],
     [
       'deleted in the middle, the data goes with the last volume: the others first',
       storage({}, 'now'),
-      seen({ isInUse: false, node: 'n2', volumes: [shared(), shared({ isRetained: true }, 'n2')] }),
+      observed({ isInUse: false, node: 'n2', volumes: [shared(), shared({ isRetained: true }, 'n2')] }),
       ['ensure node-n1 on p1 retained', 'remove node-n1', 'state deleting'],
     ],
     [
       'and then that of its node, with the data',
       storage({}, 'now'),
-      seen({ isInUse: false, node: 'n2', volumes: [shared({ isRetained: true }, 'n2')] }),
+      observed({ isInUse: false, node: 'n2', volumes: [shared({ isRetained: true }, 'n2')] }),
       ['ensure node-n2 on p1', 'remove node-n2', 'state deleting'],
     ],
     [
       'deleted after its server, the volume that may end the data waits for one that may not',
       storage({}, 'now'),
-      seen({
+      observed({
         isInUse: false,
         node: undefined,
         volumes: [volume(READY, { pool: 'p1', isRetained: true }, 'n1', 'now'), shared({}, 'n2')],
@@ -334,13 +334,15 @@ describe('while its server moves', () => {
     [
       'and ends them then',
       storage({}, 'now'),
-      seen({ isInUse: false, node: undefined, volumes: [shared({}, 'n2')] }),
+      observed({ isInUse: false, node: undefined, volumes: [shared({}, 'n2')] }),
       ['ensure node-n2 on p1', 'remove node-n2', 'state deleting'],
     ],
-  ])('after it moved, %s', (_why, object, world, expected) => expect(told(plan(object, world))).toEqual(expected))
+  ])('after it moved, %s', (_why, object, world, expected) =>
+    expect(actionLines(plan(object, world))).toEqual(expected),
+  )
 
   const away = { ...target, zone: 'z2', pools: ['p2'] }
-  const leaving = (changes: Partial<Seen> = {}) =>
+  const leaving = (changes: Partial<Observed> = {}) =>
     moving('detached', { target: away, isGuestOff: true, volumes: [shared()], ...changes })
   const served = volume({ ...READY, serving: { id: 'op-1', host: 'h', port: 9 } }, { pool: 'p1' })
   const copied = volume(
@@ -348,8 +350,8 @@ describe('while its server moves', () => {
     { source: { kind: 'copy', name: 'op-1' }, pool: 'p2', origin: { name: 'tiny-linux', version: 'v1' } },
     'n2',
   )
-  const isThere = (changes: Partial<Seen> = {}) =>
-    seen({ node: 'n2', zone: 'z2', volumes: [shared(), copied], ...changes })
+  const isThere = (changes: Partial<Observed> = {}) =>
+    observed({ node: 'n2', zone: 'z2', volumes: [shared(), copied], ...changes })
   const moved = storage({ zone: 'z2' })
 
   test.each<Row>([
@@ -392,7 +394,7 @@ describe('while its server moves', () => {
     [
       'what was copied goes when the server stays',
       storage(),
-      seen({ volumes: [shared(), copied] }),
+      observed({ volumes: [shared(), copied] }),
       ['remove node-n2', 'ensure node-n1 on p1', 'state online'],
     ],
     [
@@ -416,12 +418,15 @@ describe('while its server moves', () => {
     [
       'deleted on the way, both data go',
       storage({}, 'now'),
-      seen({ isInUse: false, volumes: [shared(), copied] }),
+      observed({ isInUse: false, volumes: [shared(), copied] }),
       ['remove node-n2', 'state deleting'],
     ],
-  ])('to another zone, %s', (_why, object, world, expected) => expect(told(plan(object, world))).toEqual(expected))
+  ])('to another zone, %s', (_why, object, world, expected) =>
+    expect(actionLines(plan(object, world))).toEqual(expected),
+  )
 
-  const given = (changes: Partial<Seen>) => seen({ isInUse: false, lostNodes: ['n1'], heirNode: 'n2', ...changes })
+  const given = (changes: Partial<Observed>) =>
+    observed({ isInUse: false, lostNodes: ['n1'], heirNode: 'n2', ...changes })
   const { status: _status, ...justMade } = shared({ isRetained: true }, 'n2')
   const going = volume(READY, { pool: 'p1' }, 'n1', 'now')
 
@@ -481,6 +486,6 @@ describe('while its server moves', () => {
       ['ensure node-n1', 'remove node-n1', 'state deleting'],
     ],
   ])('deleted after its node was lost, %s', (_why, object, world, expected) =>
-    expect(told(plan(object, world))).toEqual(expected),
+    expect(actionLines(plan(object, world))).toEqual(expected),
   )
 })

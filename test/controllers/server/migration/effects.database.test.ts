@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Parts } from '../../../../controllers/parts.ts'
 import { serverReconciler } from '../../../../controllers/server/index.ts'
-import { moveEffects } from '../../../../controllers/server/migration/effects.ts'
+import { migrationEffects } from '../../../../controllers/server/migration/effects.ts'
 import { mirrorNode } from '../../../../db/placement/nodes.ts'
 import { claimServer, findServerClaims, releaseServer } from '../../../../db/server/claims.ts'
 import { openCaches } from '../../../../kit/kube/caches.ts'
@@ -79,7 +79,7 @@ function parts(): Parts {
 }
 
 function reserve(accountId: string, server: KubeObject<ServerSpec, ServerStatus>): Promise<unknown> {
-  const effects = moveEffects(parts())
+  const effects = migrationEffects(parts())
   const input = { accountId, serverId: server.metadata.name, operationId: 'op-1' }
   return effects['reserve']?.(input, server) ?? Promise.reject(new Error('there is no such effect'))
 }

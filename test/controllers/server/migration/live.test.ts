@@ -68,7 +68,7 @@ describe('migration states', () => {
     ],
     [
       'reserved: cold move, stopped for the move: detached',
-      moving({ said: { mode: 'cold' }, migration: written('reserved') }),
+      moving({ args: { mode: 'cold' }, migration: written('reserved') }),
       [
         'ensure Instance stopped 1 soft 60s hard on node-node-1',
         'operation op-1 prepared',
@@ -154,7 +154,7 @@ describe('migration states', () => {
         power: 'stopped',
         source: off,
         migration: written('detached'),
-        seen: { targetVolume: disk('creating') },
+        observed: { targetVolume: disk('creating') },
       }),
       ['effect shareKeys', 'operation op-1 prepared', 'state stopped', 'detached'],
     ],
@@ -165,28 +165,28 @@ describe('migration states', () => {
         power: 'stopped',
         source: off,
         migration: written('detached'),
-        seen: { targetVolume: disk('ready') },
+        observed: { targetVolume: disk('ready') },
       }),
       ['remove Instance on node-node-1', 'operation op-1 prepared', 'state stopped', 'detached'],
     ],
     [
       'detached: then made on the target',
       moving({
-        said: { mode: 'cold' },
+        args: { mode: 'cold' },
         source: undefined,
         migration: written('detached'),
-        seen: { targetVolume: disk('ready') },
+        observed: { targetVolume: disk('ready') },
       }),
       ['ensure Instance running 2 on node-node-2', 'operation op-1 moved', 'state starting', 'detached'],
     ],
     [
       'detached: started on the target: switched',
       moving({
-        said: { mode: 'cold' },
+        args: { mode: 'cold' },
         source: undefined,
         target: there({ incarnation: 2 }, { incarnation: 2 }, 'op-1'),
         migration: written('detached'),
-        seen: { targetVolume: disk('ready') },
+        observed: { targetVolume: disk('ready') },
       }),
       ['effect switch', 'operation op-1 cleaned', 'state started', 'event handed_over', 'switched'],
     ],
@@ -198,7 +198,7 @@ describe('migration states', () => {
         source: undefined,
         target: there({ power: 'stopped' }, { state: 'stopped', incarnation: 0 }, 'op-1'),
         migration: written('detached'),
-        seen: { targetVolume: disk('ready') },
+        observed: { targetVolume: disk('ready') },
       }),
       ['effect switch', 'operation op-1 cleaned', 'state stopped', 'event handed_over', 'switched'],
     ],
@@ -240,7 +240,7 @@ describe('migration states', () => {
     ],
     [
       'sending: cancel: aborting',
-      moving({ said: CANCEL, migration: written('sending'), source: sendingNow(), target: waiting() }),
+      moving({ args: CANCEL, migration: written('sending'), source: sendingNow(), target: waiting() }),
       [
         'ensure Instance running 1 on node-node-1 sends 1 cancelled',
         'operation op-1 reserved',
@@ -251,7 +251,7 @@ describe('migration states', () => {
     ],
     [
       'preparing: cancel: aborting',
-      moving({ said: CANCEL, migration: written('preparing'), target: waiting() }),
+      moving({ args: CANCEL, migration: written('preparing'), target: waiting() }),
       ['operation op-1 reserved', 'state started', 'event undoing', 'aborting: It was cancelled.'],
     ],
     [
@@ -260,7 +260,7 @@ describe('migration states', () => {
         migration: written('sending'),
         source: sendingNow(),
         target: waiting(),
-        seen: { silentNodes: [TARGET] },
+        observed: { unreachableNodes: [TARGET] },
       }),
       [
         'ensure Instance running 1 on node-node-1 sends 1 cancelled',
@@ -273,7 +273,7 @@ describe('migration states', () => {
     [
       'aborting: nothing is undone before the source is confirmed running',
       moving({
-        said: CANCEL,
+        args: CANCEL,
         migration: written('aborting', { detail: 'It was cancelled.' }),
         source: instance(send(1, true), { transfer: transfer('send', 'transferring') }),
         target: waiting(),
@@ -283,7 +283,7 @@ describe('migration states', () => {
     [
       'aborting: source confirmed running: the target is cleaned',
       moving({
-        said: CANCEL,
+        args: CANCEL,
         migration: written('aborting', { detail: 'It was cancelled.' }),
         source: keptOn(),
         target: waiting(),
@@ -308,7 +308,7 @@ describe('migration states', () => {
     [
       'aborting: cleaned, cold allowed by who asked: detached',
       moving({
-        said: { mode: 'live_then_cold' },
+        args: { mode: 'live_then_cold' },
         migration: written('aborting', { attempt: 3, detail: 'too slow' }),
         source: keptOn(3),
       }),
@@ -332,7 +332,7 @@ describe('migration states', () => {
       'aborting: cleaned, cancelled: (end: cancelled), also where cold is allowed',
       moving({
         policy: 'relaxed',
-        said: CANCEL,
+        args: CANCEL,
         migration: written('aborting', { detail: 'It was cancelled.' }),
         source: keptOn(),
       }),
@@ -351,18 +351,18 @@ describe('migration states', () => {
     [
       'detached: target fails before the guest ran: the target is cleaned',
       moving({
-        said: { mode: 'cold' },
+        args: { mode: 'cold' },
         source: undefined,
         target: there({ incarnation: 2 }, { state: 'error', detail: 'No such image.' }, 'op-1'),
         migration: written('detached'),
-        seen: { targetVolume: disk('ready') },
+        observed: { targetVolume: disk('ready') },
       }),
       ['operation op-1 reserved', 'state started', 'event undoing', 'aborting: No such image.'],
     ],
     [
       'detached: target fails before the guest ran: started again on the source',
       moving({
-        said: { mode: 'cold' },
+        args: { mode: 'cold' },
         source: undefined,
         migration: written('aborting', { detail: 'No such image.' }),
       }),
@@ -377,7 +377,7 @@ describe('migration states', () => {
     [
       'detached: started again on the source: (end: failed)',
       moving({
-        said: { mode: 'cold' },
+        args: { mode: 'cold' },
         source: instance({ incarnation: 2 }, undefined, 'op-1'),
         migration: written('aborting', { detail: 'No such image.' }),
       }),
@@ -398,7 +398,7 @@ describe('migration states', () => {
         isSwitched: true,
         migration: written('switched'),
         source: arrived(),
-        seen: { strayInstances: [stray()] },
+        observed: { strayInstances: [stray()] },
       }),
       ['remove Instance on node-node-1', 'operation op-1 cleaned', 'state started', 'event handed_over', 'switched'],
     ],
@@ -447,7 +447,7 @@ describe('migration states', () => {
         isSwitched: true,
         migration: written('switched'),
         source: arrived(),
-        seen: { strayInstances: [stray()] },
+        observed: { strayInstances: [stray()] },
       }),
       [
         'remove Instance on node-node-1',
@@ -467,7 +467,7 @@ describe('migration states', () => {
         isSwitched: true,
         migration: written('switched'),
         source: arrived(),
-        seen: { strayInstances: [stray()], silentNodes: ['node-1'] },
+        observed: { strayInstances: [stray()], unreachableNodes: ['node-1'] },
       }),
       [
         'remove Instance on node-node-1',
@@ -567,7 +567,7 @@ describe('after anything was killed, both nodes are asked', () => {
       'target, but it is on the source',
       moving({
         ...left,
-        said: { winner: 'target' },
+        args: { winner: 'target' },
         migration: before('aborting', 'too slow'),
         source: of(keptOn()) as never,
       }),
@@ -577,7 +577,7 @@ describe('after anything was killed, both nodes are asked', () => {
       'source, but it is on the target',
       moving({
         ...left,
-        said: { winner: 'source' },
+        args: { winner: 'source' },
         held: undefined,
         isSwitched: true,
         migration: before('switched'),
@@ -589,7 +589,7 @@ describe('after anything was killed, both nodes are asked', () => {
       'target, where it is',
       moving({
         ...left,
-        said: { winner: 'target' },
+        args: { winner: 'target' },
         held: undefined,
         isSwitched: true,
         migration: before('switched'),
@@ -601,7 +601,7 @@ describe('after anything was killed, both nodes are asked', () => {
       'the source, and it runs nowhere',
       moving({
         ...left,
-        said: { winner: 'source' },
+        args: { winner: 'source' },
         power: 'stopped',
         migration: before('aborting', 'x'),
         source: off,
@@ -614,7 +614,7 @@ describe('after anything was killed, both nodes are asked', () => {
 
   const there0 = (state: Parameters<typeof disk>[0]) => of(disk(state)) as ReturnType<typeof disk>
   const toTarget = (scene: Parameters<typeof moving>[0]) =>
-    moving({ ...left, said: { winner: 'target' }, power: 'stopped', source: off, ...scene })
+    moving({ ...left, args: { winner: 'target' }, power: 'stopped', source: off, ...scene })
   test.each<Row>([
     [
       'the move goes on, also when it was being undone',
@@ -623,12 +623,12 @@ describe('after anything was killed, both nodes are asked', () => {
     ],
     [
       'disks first',
-      toTarget({ migration: before('detached'), seen: { targetVolume: there0('creating') } }),
+      toTarget({ migration: before('detached'), observed: { targetVolume: there0('creating') } }),
       ['effect shareKeys', 'operation op-1 prepared', 'state stopped', 'detached'],
     ],
     [
       'then the server',
-      toTarget({ migration: before('detached'), seen: { targetVolume: there0('ready') } }),
+      toTarget({ migration: before('detached'), observed: { targetVolume: there0('ready') } }),
       ['remove Instance on node-node-1', 'operation op-1 prepared', 'state stopped', 'detached'],
     ],
     [
@@ -637,18 +637,18 @@ describe('after anything was killed, both nodes are asked', () => {
         migration: before('detached'),
         source: undefined,
         target: there({ power: 'stopped' }, { state: 'stopped', incarnation: 0 }, 'op-1'),
-        seen: { targetVolume: there0('ready') },
+        observed: { targetVolume: there0('ready') },
       }),
       ['effect switch', 'operation op-1 cleaned', 'state stopped', 'event handed_over', 'switched'],
     ],
     [
       'it is undone where it cannot go on',
-      toTarget({ migration: before('detached'), seen: { targetVolume: there0('error') } }),
+      toTarget({ migration: before('detached'), observed: { targetVolume: there0('error') } }),
       ['operation op-1 reserved', 'state stopped', 'event undoing', 'aborting: The move was left in the middle.'],
     ],
     [
       'and not where the node is silent',
-      toTarget({ migration: before('aborting', 'x'), seen: { silentNodes: [TARGET] } }),
+      toTarget({ migration: before('aborting', 'x'), observed: { unreachableNodes: [TARGET] } }),
       [
         'remove Secret on node-node-1',
         'remove Secret on node-node-2',
@@ -680,11 +680,11 @@ describe('whoever is not heard', () => {
     [
       'a sender that is silent is waited for, never given up',
       moving({
-        said: CANCEL,
+        args: CANCEL,
         migration: written('aborting', { detail: 'x' }),
         source: sendingNow(),
         target: waiting(),
-        seen: { isHostReachable: false, silentNodes: ['node-1'] },
+        observed: { isHostReachable: false, unreachableNodes: ['node-1'] },
       }),
       [
         'ensure Instance running 1 on node-node-1 sends 1 cancelled',
@@ -716,7 +716,7 @@ describe('whoever is not heard', () => {
     [
       'a cancel that comes too late changes nothing',
       moving({
-        said: CANCEL,
+        args: CANCEL,
         migration: written('aborting', { detail: 'It was cancelled.' }),
         source: handedOver(),
         target: waiting(),
@@ -726,7 +726,7 @@ describe('whoever is not heard', () => {
     [
       'a guest that arrives although its move was to be undone has arrived',
       moving({
-        said: CANCEL,
+        args: CANCEL,
         migration: written('aborting', { detail: 'It was cancelled.' }),
         source: handedOver(),
         target: arrived(),
@@ -749,7 +749,7 @@ describe('whoever is not heard', () => {
         migration: written('aborting', { detail: 'lost' }),
         source: handedOver(),
         target: waiting(),
-        seen: { silentNodes: [TARGET], fencedNodes: [TARGET] },
+        observed: { unreachableNodes: [TARGET], fencedNodes: [TARGET] },
       }),
       [
         'ensure Instance running 2 on node-node-1',
@@ -766,27 +766,27 @@ describe('whoever is not heard', () => {
     ],
     [
       'a receiver waits for the disk of its move',
-      moving({ migration: written('reserved'), seen: { targetVolume: undefined } }),
+      moving({ migration: written('reserved'), observed: { targetVolume: undefined } }),
       ['operation op-1 prepared', 'state started', 'preparing'],
     ],
     [
       'a receiver never gets the disk that an earlier move left',
-      moving({ migration: written('preparing'), seen: { targetVolume: leftBefore } }),
+      moving({ migration: written('preparing'), observed: { targetVolume: leftBefore } }),
       ['operation op-1 prepared', 'state started', 'preparing'],
     ],
     [
       'a receiver never gets a disk that is on its way out',
-      moving({ migration: written('preparing'), seen: { targetVolume: leaving } }),
+      moving({ migration: written('preparing'), observed: { targetVolume: leaving } }),
       ['operation op-1 prepared', 'state started', 'preparing'],
     ],
     [
       'a receiver lets go of a disk that is not of its move',
-      moving({ migration: written('preparing'), target: failedToReceive(), seen: { targetVolume: leftBefore } }),
+      moving({ migration: written('preparing'), target: failedToReceive(), observed: { targetVolume: leftBefore } }),
       ['remove Instance on node-node-2', 'operation op-1 prepared', 'state started', 'preparing'],
     ],
     [
       'a receiver gets a shared disk as it is',
-      moving({ migration: written('preparing'), seen: { storage: pooled, targetVolume: shared('op-1') } }),
+      moving({ migration: written('preparing'), observed: { storage: pooled, targetVolume: shared('op-1') } }),
       [
         'effect shareKeys',
         'ensure Instance running 1 on node-node-2 receives 1',
@@ -797,7 +797,7 @@ describe('whoever is not heard', () => {
     ],
     [
       'but never what another move had it for, which may be on its way out',
-      moving({ migration: written('preparing'), seen: { storage: pooled, targetVolume: shared('op-0') } }),
+      moving({ migration: written('preparing'), observed: { storage: pooled, targetVolume: shared('op-0') } }),
       ['operation op-1 prepared', 'state started', 'preparing'],
     ],
     [
@@ -836,7 +836,7 @@ describe('whoever is not heard', () => {
         migration: written('sending'),
         source: sendingNow(),
         target: waiting(),
-        seen: { silentNodes: ['node-1'], fencedNodes: ['node-1'] },
+        observed: { unreachableNodes: ['node-1'], fencedNodes: ['node-1'] },
       }),
       ['operation op-1 reserved', 'state started', 'event undoing', 'aborting: Node node-1 was lost.'],
     ],
@@ -858,7 +858,7 @@ describe('whoever is not heard', () => {
         power: 'stopped',
         source: off,
         migration: written('detached'),
-        seen: { targetVolume: disk('error') },
+        observed: { targetVolume: disk('error') },
       }),
       ['operation op-1 reserved', 'state stopped', 'event undoing', 'aborting: Disk full.'],
     ],
@@ -886,7 +886,7 @@ test('a refused reservation ends the move in its words', () => {
 
 test('a pause that was too long is told with both figures', () => {
   const world = moving({ migration: written('sending'), source: handedOver(2_417), target: arrived() })
-  const events = plan(world.server, world.seen, world.now).flatMap((action) =>
+  const events = plan(world.server, world.observed, world.now).flatMap((action) =>
     action.do === 'operation' ? (action.events ?? []) : [],
   )
   expect(events.find(({ kind }) => kind === 'downtime_exceeded')).toEqual({
@@ -916,7 +916,7 @@ test('figures alone are written at most once a second', () => {
       reportedAt: NOW.toISOString(),
     })
     const world = moving({ migration, source, target: waiting() })
-    const status = plan(world.server, world.seen, NOW).find((action) => action.do === 'status')
+    const status = plan(world.server, world.observed, NOW).find((action) => action.do === 'status')
     return status?.do === 'status'
       ? (status.status['migration'] as { transferredBytes: number }).transferredBytes
       : undefined

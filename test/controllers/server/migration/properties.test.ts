@@ -78,7 +78,7 @@ function* combinations(): Generator<Combination> {
     for (const target of Object.keys(TARGETS) as (keyof typeof TARGETS)[]) {
       if (MADE_THERE.includes(target) && source !== 'is gone') continue // the second of the rules below
       for (const state of MIGRATION_STATES)
-        for (const said of [{}, { cancel: 'true' }, { mode: 'cold' }, { mode: 'live_then_cold' }] as Record<
+        for (const args of [{}, { cancel: 'true' }, { mode: 'cold' }, { mode: 'live_then_cold' }] as Record<
           string,
           string
         >[]) {
@@ -87,17 +87,17 @@ function* combinations(): Generator<Combination> {
               for (const now of [NOW, after(60), after(3_599)]) {
                 const world = moving({
                   kind,
-                  said,
+                  args,
                   now,
                   migration: written(state, { detail: state === 'aborting' ? 'why' : '' }),
                   source: SOURCES[source],
                   target: TARGETS[target],
-                  seen: {
+                  observed: {
                     targetVolume: disk(
                       'ready',
-                      kind === 'server.migrate' && said['mode'] !== 'cold' && state !== 'detached' ? 'mirror' : 'copy',
+                      kind === 'server.migrate' && args['mode'] !== 'cold' && state !== 'detached' ? 'mirror' : 'copy',
                     ),
-                    silentNodes: isTargetSilent ? [TARGET] : [],
+                    unreachableNodes: isTargetSilent ? [TARGET] : [],
                   },
                 })
                 yield { source, target, world, isTargetSilent }
@@ -132,9 +132,9 @@ interface Done extends Combination {
 
 const ALL: readonly Done[] = [...combinations()].map((combination) => {
   const {
-    world: { server, seen, now },
+    world: { server, observed, now },
   } = combination
-  const actions = plan(server, seen, now)
+  const actions = plan(server, observed, now)
   const specs = (node: string) => actions.map(onNode(node)).filter((spec) => spec !== undefined)
   return { ...combination, here: specs('node-1'), there: specs(TARGET), actions }
 })

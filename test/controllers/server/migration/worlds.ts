@@ -1,10 +1,10 @@
 /** Servers on their way from node-1 to node-2, for tests of the flows that take them there. */
-import type { Seen, VolumeObject } from '../../../../controllers/server/observed.ts'
+import type { Observed, VolumeObject } from '../../../../controllers/server/observed.ts'
 import type { OperationKind } from '../../../../domain/operations.ts'
 import type { InstanceSpec, InstanceStatus } from '../../../../resources/instance/index.ts'
 import type { MigrationProgress } from '../../../../resources/server/stored.ts'
 import { plan } from '../../../../controllers/server/plan.ts'
-import { instance, NOW, newborn, storage, told, working, type World } from '../worlds.ts'
+import { instance, NOW, newborn, storage, actionLines, working, type World } from '../worlds.ts'
 
 export const TARGET = 'node-2'
 
@@ -69,7 +69,7 @@ export function there(
   status: Partial<InstanceStatus> | undefined,
   madeFor = 'op-0',
   isLeaving = false,
-): NonNullable<Seen['instance']> {
+): NonNullable<Observed['instance']> {
   const made = instance(spec, status, madeFor)
   return {
     ...made,
@@ -80,7 +80,7 @@ export function there(
     },
   }
 }
-export const stray = (): NonNullable<Seen['instance']> => instance({}, {})
+export const stray = (): NonNullable<Observed['instance']> => instance({}, {})
 
 export const disk = (state: 'creating' | 'ready' | 'error', source: 'copy' | 'mirror' = 'copy'): VolumeObject => ({
   apiVersion: 'svccloud.dev/v1alpha1',
@@ -96,13 +96,13 @@ export const disk = (state: 'creating' | 'ready' | 'error', source: 'copy' | 'mi
 
 interface Scene {
   readonly kind?: OperationKind
-  readonly said?: Record<string, string>
+  readonly args?: Record<string, string>
   readonly migration?: MigrationProgress
-  readonly source?: Seen['instance']
-  readonly target?: Seen['instance']
+  readonly source?: Observed['instance']
+  readonly target?: Observed['instance']
   readonly policy?: 'default' | 'relaxed' | 'strict'
   readonly power?: 'running' | 'stopped'
-  readonly seen?: Partial<Seen>
+  readonly observed?: Partial<Observed>
   /** Whether room is held, and for which operation. */
   readonly held?: string | undefined
   /** The server lives on its target by now. */
@@ -119,14 +119,14 @@ export interface Move extends World {
 export function moving(scene: Scene): Move {
   const {
     kind = 'server.migrate',
-    said = {},
+    args = {},
     migration,
     policy = 'default',
     power = 'running',
     isSwitched = false,
     now = NOW,
   } = scene
-  const claims = newborn().seen.claims
+  const claims = newborn().observed.claims
   if (claims === undefined) throw new Error('a newborn has claims')
   const held = 'held' in scene ? scene.held : 'op-1'
   const world = working(
@@ -134,29 +134,29 @@ export function moving(scene: Scene): Move {
     {
       spec: { migrationPolicy: policy, desiredPower: power },
       status: { state: power === 'running' ? 'started' : 'stopped', ...(migration === undefined ? {} : { migration }) },
-      seen: {
+      observed: {
         storage: storage('online'),
         targetVolume: disk('ready', 'mirror'),
         instance: 'source' in scene ? scene.source : instance({}, {}),
         targetInstance: scene.target,
-        silentNodes: [],
+        unreachableNodes: [],
         fencedNodes: [],
         claims: {
           ...claims,
           placement: { ...claims.placement, ...(isSwitched ? { node: TARGET } : {}) },
           ...(held === undefined ? {} : { target: { operationId: held, zone: 'zone-1', node: TARGET } }),
         },
-        ...scene.seen,
+        ...scene.observed,
       },
     },
-    said,
+    args,
   )
   return { ...world, now }
 }
 
 /** What the plan does, and at the end how far the move is then. */
-export function moved({ server, seen, now }: Move): readonly string[] {
-  const actions = plan(server, seen, now)
+export function moved({ server, observed, now }: Move): readonly string[] {
+  const actions = plan(server, observed, now)
   const events = actions.flatMap((action) =>
     action.do === 'operation' ? (action.events ?? []).map(({ kind }) => `event ${kind}`) : [],
   )
@@ -165,7 +165,7 @@ export function moved({ server, seen, now }: Move): readonly string[] {
   return [
     ...actions
       .filter((action) => action.do !== 'wait')
-      .flatMap((action) => told([action]).map((line) => withPlace(line, action))),
+      .flatMap((action) => actionLines([action]).map((line) => withPlace(line, action))),
     ...events,
     ...(after === undefined ? [] : [`${after.state}${after.detail === '' ? '' : `: ${after.detail}`}`]),
   ]

@@ -76,7 +76,7 @@ async function create(state: 'started' | 'stopped', spec: Partial<ServerSpec> = 
 async function begin(
   kind: 'server.rebuild' | 'server.change_plan',
   spec: Partial<Record<keyof ServerSpec, unknown>>,
-  said: Record<string, string>,
+  args: Record<string, string>,
   { deadlineSeconds = 600 } = {},
 ): Promise<OperationStanza> {
   const now = fastClock.now()
@@ -87,16 +87,16 @@ async function begin(
     deadlineAt: new Date(now.getTime() + deadlineSeconds * 1_000).toISOString(),
     actor: 'user:1',
     requestId: newUuid(systemRandom),
-    arguments: said,
+    arguments: args,
   }
   await cloud.kubectl.patch(Server, { namespace, name: 'web' }, { spec: { ...spec, operation } })
   return operation
 }
 const rebuild = (
   spec: Partial<Record<keyof ServerSpec, unknown>> = { template: 'other-linux' },
-  said: Record<string, string> = {},
+  args: Record<string, string> = {},
   rest = {},
-) => begin('server.rebuild', spec, { previous_boot_storage: 'web', previous_template: 'tiny-linux', ...said }, rest)
+) => begin('server.rebuild', spec, { previous_boot_storage: 'web', previous_template: 'tiny-linux', ...args }, rest)
 const changePlan = (plan: string, storageGibibytes: number, { start = false } = {}) =>
   begin(
     'server.change_plan',
@@ -165,9 +165,9 @@ describe('with controllers that live', () => {
     await until(
       'one disk',
       async () => disks(),
-      (seen) => JSON.stringify(seen) === '["other-linux 1"]',
+      (observed) => JSON.stringify(observed) === '["other-linux 1"]',
     )
-    await until('one storage', storages, (seen) => JSON.stringify(seen) === JSON.stringify([operation.id]))
+    await until('one storage', storages, (observed) => JSON.stringify(observed) === JSON.stringify([operation.id]))
     expect([(await instanceOf(after))?.template, after.spec.desiredPower]).toEqual(['other-linux', 'stopped'])
     const again = await rebuild(
       { template: 'tiny-linux' },
@@ -177,7 +177,7 @@ describe('with controllers that live', () => {
     await until(
       'one disk',
       async () => disks(),
-      (seen) => JSON.stringify(seen) === '["tiny-linux 1"]',
+      (observed) => JSON.stringify(observed) === '["tiny-linux 1"]',
     )
   })
 
@@ -194,13 +194,13 @@ describe('with controllers that live', () => {
     await until(
       'one disk',
       async () => disks(),
-      (seen) => JSON.stringify(seen) === '["other-linux 1"]',
+      (observed) => JSON.stringify(observed) === '["other-linux 1"]',
     )
     await until(
       'its records',
       operations,
-      (seen) =>
-        JSON.stringify(seen) ===
+      (observed) =>
+        JSON.stringify(observed) ===
         JSON.stringify(['server.create succeeded user:kubectl-edit', 'server.rebuild succeeded user:1']),
     )
   })
@@ -258,7 +258,7 @@ describe('with controllers that live', () => {
     })
     expect(after?.spec).toMatchObject({ template: 'tiny-linux' })
     expect([after?.spec.userDataSecretName, await storages(), disks()]).toEqual([undefined, ['web'], ['tiny-linux 1']])
-    await until('its start', operations, (seen) => seen.includes('server.start succeeded system:controllers'))
+    await until('its start', operations, (observed) => observed.includes('server.start succeeded system:controllers'))
   })
 
   test('stopped | change_plan up: cores, memory and disk grow, with what is claimed for them', async () => {
@@ -303,9 +303,9 @@ describe('with controllers that live', () => {
     await until(
       'its records',
       operations,
-      (seen) =>
-        seen.includes('server.change_plan succeeded user:1') &&
-        seen.includes('server.start succeeded system:controllers'),
+      (observed) =>
+        observed.includes('server.change_plan succeeded user:1') &&
+        observed.includes('server.start succeeded system:controllers'),
     )
     expect(cloud.host.running()).toHaveLength(1)
   })
@@ -345,7 +345,7 @@ describe('with controllers that die', () => {
     await until(
       'one disk',
       async () => disks(),
-      (seen) => JSON.stringify(seen) === '["other-linux 3"]',
+      (observed) => JSON.stringify(observed) === '["other-linux 3"]',
     )
     await removeServer()
   })

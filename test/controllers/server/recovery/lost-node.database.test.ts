@@ -41,17 +41,17 @@ const inState = (node: string, state: NodeStatus['state']) =>
   until(
     state ?? '',
     () => cloud.kubectl.get(Node, { name: node }),
-    (seen) => seen?.status?.state === state,
+    (observed) => observed?.status?.state === state,
   )
 const read = () => cloud.kubectl.get(Server, { namespace, name: 'web' })
-const stanza = (kind: OperationKind, said: Record<string, string>): OperationStanza => ({
+const stanza = (kind: OperationKind, args: Record<string, string>): OperationStanza => ({
   id: newUuid(systemRandom),
   kind,
   requestedAt: fastClock.now().toISOString(),
   deadlineAt: new Date(fastClock.now().getTime() + 600_000).toISOString(),
   actor: 'user:1',
   requestId: newUuid(systemRandom),
-  arguments: said,
+  arguments: args,
 })
 
 /** A started server whose node has fallen silent; the answer names the node. */

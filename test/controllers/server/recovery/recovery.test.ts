@@ -2,21 +2,32 @@
  *  takes the server. */
 import { describe, expect, test } from 'vitest'
 import { plan } from '../../../../controllers/server/plan.ts'
-import type { Seen } from '../../../../controllers/server/observed.ts'
+import type { Observed } from '../../../../controllers/server/observed.ts'
 import type { OperationKind } from '../../../../domain/operations.ts'
 import type { ServerSpec, ServerStatus } from '../../../../resources/server/stored.ts'
-import { after, ended, instance, NOW, operation, started, storage, told, working, type World } from '../worlds.ts'
+import {
+  after,
+  ended,
+  instance,
+  NOW,
+  operation,
+  started,
+  storage,
+  actionLines,
+  working,
+  type World,
+} from '../worlds.ts'
 
 const LOST = 'node-1'
 const TARGET = 'node-2'
-const fenced: Partial<Seen> = { fencedNodes: [LOST], silentNodes: [LOST], isHostReachable: false }
+const fenced: Partial<Observed> = { fencedNodes: [LOST], unreachableNodes: [LOST], isHostReachable: false }
 
-const onPool = (node = LOST): NonNullable<Seen['storage']> => {
+const onPool = (node = LOST): NonNullable<Observed['storage']> => {
   const made = storage('online')
   return { ...made, status: { ...made.status, state: 'online', pool: 'pool-1', nodeName: node } }
 }
-const claims = (node: string, target?: string): NonNullable<Seen['claims']> => {
-  const { claims: known } = started().seen
+const claims = (node: string, target?: string): NonNullable<Observed['claims']> => {
+  const { claims: known } = started().observed
   if (known === undefined) throw new Error('a started server has claims')
   return {
     ...known,
@@ -31,19 +42,19 @@ const there = (spec: Parameters<typeof instance>[0], status: Parameters<typeof i
 interface Scene {
   readonly spec?: Partial<ServerSpec>
   readonly status?: Partial<ServerStatus>
-  readonly seen?: Partial<Seen>
-  readonly said?: Record<string, string>
+  readonly observed?: Partial<Observed>
+  readonly args?: Record<string, string>
   readonly actor?: string
 }
-const recovering = ({ spec, status, seen, said = {}, actor = 'system:fencing' }: Scene = {}): World => {
+const recovering = ({ spec, status, observed, args = {}, actor = 'system:fencing' }: Scene = {}): World => {
   const world = working(
     'server.recover',
     {
       status: { state: 'error', ...status },
-      seen: { ...fenced, storage: onPool(), ...seen },
+      observed: { ...fenced, storage: onPool(), ...observed },
       ...(spec === undefined ? {} : { spec }),
     },
-    { lost_node_id: LOST, ...said },
+    { lost_node_id: LOST, ...args },
   )
   return {
     ...world,
@@ -51,12 +62,12 @@ const recovering = ({ spec, status, seen, said = {}, actor = 'system:fencing' }:
       ...world.server,
       spec: {
         ...world.server.spec,
-        operation: { ...operation('server.recover', 'op-1', { lost_node_id: LOST, ...said }), actor },
+        operation: { ...operation('server.recover', 'op-1', { lost_node_id: LOST, ...args }), actor },
       },
     },
   }
 }
-const left = (changes: Partial<Seen> = {}): Partial<Seen> => ({
+const left = (changes: Partial<Observed> = {}): Partial<Observed> => ({
   claims: claims(TARGET),
   instance: undefined,
   storage: onPool(TARGET),
@@ -64,24 +75,24 @@ const left = (changes: Partial<Seen> = {}): Partial<Seen> => ({
   strayInstances: [],
   ...changes,
 })
-const lines = ({ server, seen }: World, now = NOW) =>
-  told(plan(server, seen, now)).filter((line) => !line.startsWith('effect audit'))
+const lines = ({ server, observed }: World, now = NOW) =>
+  actionLines(plan(server, observed, now)).filter((line) => !line.startsWith('effect audit'))
 
 describe('a server whose node was lost', () => {
   test.each<readonly [string, World, readonly string[]]>([
     [
       'started, node lost, cannot be fenced: error, and it says so',
-      started({ seen: { silentNodes: [LOST], isHostReachable: false } }),
+      started({ observed: { unreachableNodes: [LOST], isHostReachable: false } }),
       ['state error: The host of the server does not answer. The server shows its state again when the host is back.'],
     ],
     [
       'started, node lost and fenced, disk on shared storage: error until it recovers',
-      started({ seen: { ...fenced, storage: onPool() } }),
+      started({ observed: { ...fenced, storage: onPool() } }),
       ['state error: The host of the server was lost. The server goes on elsewhere.'],
     ],
     [
       'started, node lost and fenced, disk lost with it: error, and it says so',
-      started({ seen: fenced }),
+      started({ observed: fenced }),
       [
         'state error: The host of the server was lost, and the disk of the server is on that host alone. The ' +
           'server runs again when the host comes back.',
@@ -92,7 +103,7 @@ describe('a server whose node was lost', () => {
       started({
         spec: { desiredPower: 'stopped' },
         status: { state: 'stopped' },
-        seen: { ...fenced, instance: instance({ power: 'stopped' }, { state: 'stopped' }) },
+        observed: { ...fenced, instance: instance({ power: 'stopped' }, { state: 'stopped' }) },
       }),
       ['state stopped'],
     ],
@@ -104,7 +115,7 @@ describe('recovery', () => {
   test.each<readonly [string, World, readonly string[]]>([
     [
       'is refused while the node is not fenced',
-      recovering({ actor: 'operator', seen: { fencedNodes: [] } }),
+      recovering({ actor: 'operator', observed: { fencedNodes: [] } }),
       [
         'operation op-1 reserved failed: There is no proof that the server does not run on node node-1 any more.',
         'state error',
@@ -112,17 +123,17 @@ describe('recovery', () => {
     ],
     [
       'ends quietly when the node has come back',
-      recovering({ seen: { fencedNodes: [], silentNodes: [], isHostReachable: true } }),
+      recovering({ observed: { fencedNodes: [], unreachableNodes: [], isHostReachable: true } }),
       ['operation op-1 reserved cancelled', 'state error'],
     ],
     [
       'gives back what it held when the node has come back',
-      recovering({ seen: { fencedNodes: [], claims: claims(LOST, TARGET) } }),
+      recovering({ observed: { fencedNodes: [], claims: claims(LOST, TARGET) } }),
       ['effect release', 'operation op-1 reserved cancelled', 'state error'],
     ],
     [
       'of a server whose disk was lost too is refused',
-      recovering({ seen: { storage: storage('online') } }),
+      recovering({ observed: { storage: storage('online') } }),
       [
         expect.stringContaining('operation op-1 reserved failed: The host of the server was lost, and the disk'),
         expect.stringContaining('state error'),
@@ -162,27 +173,27 @@ describe('recovery', () => {
     ],
     [
       'then the server lives there',
-      recovering({ seen: { claims: claims(LOST, TARGET) } }),
+      recovering({ observed: { claims: claims(LOST, TARGET) } }),
       ['effect switch', 'operation op-1 moved', 'state starting', 'wait for the next look'],
     ],
     [
       'then the lost node loses what it had',
-      recovering({ seen: left({ strayInstances: [instance({}, {})] }) }),
+      recovering({ observed: left({ strayInstances: [instance({}, {})] }) }),
       ['remove Instance', 'operation op-1 released', 'state starting', 'wait for node node-1 to lose the server'],
     ],
     [
       'then the disk is there',
-      recovering({ seen: left({ storage: onPool(LOST) }) }),
+      recovering({ observed: left({ storage: onPool(LOST) }) }),
       ['operation op-1 storage', 'state starting'],
     ],
     [
       'then it is started with an incarnation that nobody had',
-      recovering({ status: { incarnation: 4 }, seen: left() }),
+      recovering({ status: { incarnation: 4 }, observed: left() }),
       ['ensure Instance running 5', 'operation op-1 started', 'state starting'],
     ],
     [
       'brings the user data along, and leaves none behind',
-      recovering({ spec: { userDataSecretName: 'web-user-data' }, status: { incarnation: 4 }, seen: left() }),
+      recovering({ spec: { userDataSecretName: 'web-user-data' }, status: { incarnation: 4 }, observed: left() }),
       [
         'effect bringUserData',
         'remove Secret',
@@ -193,24 +204,24 @@ describe('recovery', () => {
     ],
     [
       'waits for the guest',
-      recovering({ seen: left({ instance: there({ incarnation: 2 }, undefined) }) }),
+      recovering({ observed: left({ instance: there({ incarnation: 2 }, undefined) }) }),
       ['operation op-1 started', 'state starting'],
     ],
     [
       'is done when the guest runs (ha restart: starting to started)',
-      recovering({ seen: left({ instance: there({ incarnation: 2 }, { incarnation: 2 }) }) }),
+      recovering({ observed: left({ instance: there({ incarnation: 2 }, { incarnation: 2 }) }) }),
       ['operation op-1 started succeeded', 'state started'],
     ],
     [
       'without high availability leaves it stopped (ha none)',
-      recovering({ spec: { haPolicy: 'none' }, seen: left() }),
+      recovering({ spec: { haPolicy: 'none' }, observed: left() }),
       ['change {"desiredPower":"stopped"}', 'ensure Instance stopped 1', 'operation op-1 started', 'state stopped'],
     ],
     [
       'without high availability is done when the node has it',
       recovering({
         spec: { haPolicy: 'none', desiredPower: 'stopped' },
-        seen: left({ instance: there({ power: 'stopped' }, { state: 'stopped' }) }),
+        observed: left({ instance: there({ power: 'stopped' }, { state: 'stopped' }) }),
       }),
       [
         'operation op-1 started succeeded',
@@ -220,18 +231,20 @@ describe('recovery', () => {
     ],
     [
       'of a server that was off leaves it off',
-      recovering({ spec: { desiredPower: 'stopped' }, seen: left() }),
+      recovering({ spec: { desiredPower: 'stopped' }, observed: left() }),
       ['ensure Instance stopped 1', 'operation op-1 started', 'state stopped'],
     ],
     [
       'starts it when an operator says so',
-      recovering({ spec: { haPolicy: 'none' }, said: { start: 'true' }, seen: left() }),
+      recovering({ spec: { haPolicy: 'none' }, args: { start: 'true' }, observed: left() }),
       ['ensure Instance running 2', 'operation op-1 started', 'state starting'],
     ],
     [
       'fails when the other node cannot run it',
       recovering({
-        seen: left({ instance: there({ incarnation: 2 }, { state: 'error', detail: 'No memory.', incarnation: 2 }) }),
+        observed: left({
+          instance: there({ incarnation: 2 }, { state: 'error', detail: 'No memory.', incarnation: 2 }),
+        }),
       }),
       [
         expect.stringContaining('desiredPower'),
@@ -243,17 +256,19 @@ describe('recovery', () => {
   ])('%s', (_why, world, expected) => expect(lines(world)).toEqual(expected))
 
   test('goes on beyond the point where the lost node is back', () => {
-    expect(lines(recovering({ seen: left({ fencedNodes: [], silentNodes: [] }) }))).toContain(
+    expect(lines(recovering({ observed: left({ fencedNodes: [], unreachableNodes: [] }) }))).toContain(
       'ensure Instance running 2',
     )
   })
   test('is an event that names both nodes', () => {
-    const { server, seen } = recovering({ seen: { claims: claims(LOST, TARGET) } })
-    const told = plan(server, seen, NOW).find((action) => action.do === 'operation')
-    expect(told?.events).toMatchObject([{ kind: 'recovery_started', data: { lost_node_id: LOST, node_id: TARGET } }])
+    const { server, observed } = recovering({ observed: { claims: claims(LOST, TARGET) } })
+    const actionLines = plan(server, observed, NOW).find((action) => action.do === 'operation')
+    expect(actionLines?.events).toMatchObject([
+      { kind: 'recovery_started', data: { lost_node_id: LOST, node_id: TARGET } },
+    ])
   })
   test('that does not come to an end in time does not leave the server on its way', () => {
-    const world = recovering({ seen: left({ instance: there({ incarnation: 2 }, undefined) }) })
+    const world = recovering({ observed: left({ instance: there({ incarnation: 2 }, undefined) }) })
     const error = 'It was not done in time: still waiting for the guest to start.'
     expect(lines(world, after(31 * 60))).toEqual([`operation op-1 started failed: ${error}`, `state error: ${error}`])
   })
@@ -268,23 +283,23 @@ describe('recovery', () => {
 
 describe('what was under way on a node that is fenced', () => {
   const under = (kind: OperationKind, spec: Partial<ServerSpec> = {}) =>
-    lines(working(kind, { seen: { ...fenced, storage: onPool() }, spec }))
+    lines(working(kind, { observed: { ...fenced, storage: onPool() }, spec }))
   test.each<readonly [OperationKind, Partial<ServerSpec>, string]>([
     ['server.start', {}, 'failed'],
     ['server.restart', {}, 'failed'],
     ['server.stop', { desiredPower: 'stopped' }, 'succeeded'],
     ['server.metadata', {}, 'succeeded'],
   ])('%s ends at once, so that the server can recover, and changes no wish', (kind, spec, outcome) => {
-    const seen = under(kind, spec)
-    expect(seen.filter((line) => line.startsWith('operation'))).toEqual([expect.stringContaining(outcome)])
-    expect(seen.filter((line) => line.startsWith('change') || line.startsWith('ensure'))).toEqual([])
+    const observed = under(kind, spec)
+    expect(observed.filter((line) => line.startsWith('operation'))).toEqual([expect.stringContaining(outcome)])
+    expect(observed.filter((line) => line.startsWith('change') || line.startsWith('ensure'))).toEqual([])
   })
   test('is not begun again by itself', () => {
     const { stanza, progress } = ended('server.start', 'op-9')
     const world = started({
       spec: { operation: stanza },
       status: { state: 'error', operation: { ...progress, status: 'failed' } },
-      seen: { ...fenced, storage: onPool() },
+      observed: { ...fenced, storage: onPool() },
     })
     expect(lines(world).filter((line) => line.startsWith('change'))).toEqual([])
   })
