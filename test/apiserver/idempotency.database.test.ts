@@ -1,7 +1,13 @@
 /** A POST that is sent twice is done once. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { forgetIdempotencyKeys, takeIdempotencyKey } from '../../db/request/idempotency-keys.ts'
+import {
+  answerIdempotencyKey,
+  forgetIdempotencyKeys,
+  releaseIdempotencyKey,
+  takeIdempotencyKey,
+} from '../../db/request/idempotency-keys.ts'
+import { createAccount } from '../accounts.ts'
 import { useDatabase } from '../database.ts'
 import { type Cloud, openCloud, type Person, PUBLIC_KEY } from './cloud.ts'
 
@@ -79,6 +85,24 @@ test('keys belong to their account, and must be UUIDs', async () => {
   expect((await create('/v1/ssh-keys', body, 'not-a-uuid')).body['errors']).toMatchObject([
     { field: 'Idempotency-Key' },
   ])
+})
+
+test('one account neither answers nor frees the key of another', async () => {
+  const key = randomUUID()
+  const [mine, theirs] = [
+    { accountId: owner.accountId, key },
+    { accountId: await createAccount(cloud.db), key },
+  ]
+  const now = new Date('2026-01-01T00:00:00Z')
+  const take = (of: typeof mine) => takeIdempotencyKey(cloud.db, of, 'a', now)
+  expect([await take(mine), await take(theirs)]).toEqual([{ is: 'new' }, { is: 'new' }])
+  await releaseIdempotencyKey(cloud.db, theirs)
+  expect(await take(mine)).toEqual({ is: 'open', hash: 'a' })
+  expect(await take(theirs)).toEqual({ is: 'new' })
+  await answerIdempotencyKey(cloud.db, mine, { status: 201, body: '{}' })
+  expect(await take(theirs)).toEqual({ is: 'open', hash: 'a' })
+  await releaseIdempotencyKey(cloud.db, mine)
+  expect(await take(mine)).toEqual({ is: 'answered', hash: 'a', status: 201, body: '{}' })
 })
 
 test('after a day a key is as good as new', async () => {

@@ -16,6 +16,7 @@ import {
   verifyAudit,
 } from '../../db/audit/index.ts'
 import type { UnsealedAuditEntry } from '../../domain/audit.ts'
+import { seal } from '../../domain/audit-chain.ts'
 import { silentLog } from '../../kit/sys/log.ts'
 import { newUuid, systemRandom } from '../../kit/sys/random.ts'
 import { createAccount } from '../accounts.ts'
@@ -165,6 +166,38 @@ test.each<[string, (accountId: string) => Promise<void>, number]>([
     break: { sequence, reason: expect.stringMatching(/./) },
   })
   expect(await readIntegrity(database.db, accountId)).toMatchObject({ status: 'broken', break: { sequence } })
+})
+
+test('a verified tail that was written anew, hashes and head and all, is found', async () => {
+  const accountId = await chainOf(5)
+  expect((await verifyAudit(database.db, accountId, clock)).status).toBe('verified')
+  const rows = await database.db
+    .selectFrom('audit_entry')
+    .selectAll()
+    .where('account_id', '=', accountId)
+    .orderBy('sequence')
+    .execute()
+  let head = { sequence: 2, entryHash: rows[1]?.entry_hash ?? '' }
+  for (const { sequence, id, at, request_id } of rows.slice(2)) {
+    const { entry, body } = seal(head, entryOf(accountId, request_id, { detail: { zone: 'bern' } }), { id, at })
+    head = { sequence, entryHash: entry.entry_hash }
+    await database.db
+      .updateTable('audit_entry')
+      .set({ body, previous_hash: entry.previous_hash, entry_hash: entry.entry_hash })
+      .where('account_id', '=', accountId)
+      .where('sequence', '=', sequence)
+      .execute()
+  }
+  await database.db
+    .updateTable('audit_head')
+    .set({ entry_hash: head.entryHash })
+    .where('account_id', '=', accountId)
+    .execute()
+  await database.db.transaction().execute((tx) => appendAudit(tx, entryOf(accountId, 'after'), by))
+  expect(await verifyAudit(database.db, accountId, clock)).toMatchObject({
+    status: 'broken',
+    break: { sequence: 5, reason: 'the entry is not the one that was verified before' },
+  })
 })
 
 test('retention removes old entries; the rest verifies from there, and nothing unverified goes', async () => {

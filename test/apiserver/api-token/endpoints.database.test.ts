@@ -103,6 +103,21 @@ test('a membership that ends takes tokens and sessions with it within half a sec
   expect(await use()).toEqual([401, 401])
 })
 
+test('a token of a user who is disabled stops within half a second, and works again when they are not', async () => {
+  const person = await harness.signUpAndIn('disabled@example.com')
+  const { token, view } = await create({ name: 'theirs', scope: 'read' }, person)
+  const use = async () => (await harness.openBrowser().send('GET', '/v1/audit', { token })).status
+  const disable = (disabled_at: Date | null) =>
+    database.db.updateTable('app_user').set({ disabled_at }).where('id', '=', String(view['user_id'])).execute()
+  expect(await use()).toBe(200)
+  await disable(harness.clock.now())
+  harness.clock.move(0.5)
+  expect(await use()).toBe(401)
+  await disable(null)
+  harness.clock.move(0.5)
+  expect(await use()).toBe(200)
+})
+
 test('a token is used from its allowed addresses only', async () => {
   const { token } = await create({
     name: 'fenced',

@@ -92,6 +92,42 @@ test('a person with a user joins with their own password and goes back to their 
   expect(again.body['user']).toMatchObject({ account_id: own.account_id, role: 'owner' })
 })
 
+test('the tokens of a member who was removed stay dead when they join again', async () => {
+  const owner = await harness.signUpAndIn('owner3@example.com')
+  const member = await join(owner, 'returning@example.com', 'admin')
+  const { user } = await meOf(member)
+  const { token } = (await member.send('POST', '/v1/account/tokens', { body: { name: 'old', scope: 'read' } })).body
+  const use = async () => (await harness.openBrowser().send('GET', '/v1/audit', { token: String(token) })).status
+  expect(await use()).toBe(200)
+  expect((await owner.send('DELETE', `/v1/account/members/${user.id}`)).status).toBe(204)
+  const again = await join(owner, 'returning@example.com', 'admin')
+  expect((await meOf(again)).user.id).toBe(user.id)
+  harness.clock.move(1)
+  expect(await use()).toBe(401)
+})
+
+test('who guesses at the password of an invited user is locked out, and the right one waits too', async () => {
+  const owner = await harness.signUpAndIn('owner4@example.com')
+  await harness.signUpAndIn('guessed@example.com')
+  await invite(owner, 'guessed@example.com', 'viewer')
+  const invitation = await harness.mailedSecret('guessed@example.com')
+  const accept = async (password: string, address: string) => {
+    harness.clock.move(7)
+    const body = { invitation, password }
+    return (await harness.openBrowser(address).send('POST', '/v1/auth/accept-invitation', { body })).status
+  }
+  // Each from another address: it is the user who is guessed at.
+  for (let guess = 0; guess < 5; guess++)
+    expect(await accept(`not the password ${guess}`, `203.0.113.${guess + 70}`)).toBe(400)
+  expect(await accept(GOOD_PASSWORD, '203.0.113.80')).toBe(429)
+  const logIn = await harness
+    .openBrowser('203.0.113.81')
+    .send('POST', '/v1/auth/login', { body: { email: 'guessed@example.com', password: GOOD_PASSWORD } })
+  expect(logIn.status).toBe(429)
+  harness.clock.move(900)
+  expect(await accept(GOOD_PASSWORD, '203.0.113.82')).toBe(201)
+})
+
 test('roles change at once; nobody changes the owner or themselves; only those who manage members may', async () => {
   const owner = await harness.signUpAndIn('roles@example.com')
   const [admin, member] = [

@@ -135,6 +135,18 @@ describe('create_server', () => {
     expect(operation.body.operation).toEqual({ ...body.operation, events: [] })
   })
 
+  test("is found by nobody else's filters, whatever names and labels they have in common", async () => {
+    const hers = (await create({ hostname: 'shared', labels: { app: 'common' } })).body.server
+    const cy = await cloud.signUp('cy@example.com')
+    await cy.send('POST', '/v1/ssh-keys', { body: { name: 'laptop', public_key: PUBLIC_KEY } })
+    const his = (await create({ hostname: 'shared', labels: { app: 'common' } }, cy)).body.server
+    for (const query of ['?hostname=shared', '?label=app%3Dcommon', '?hostname=shared&label=app%3Dcommon']) {
+      const idsOf = async (person: Person) =>
+        (await person.send('GET', `/v1/servers${query}`)).body.items.map(({ id }: { id: string }) => id)
+      expect([await idsOf(ada), await idsOf(cy)], query).toEqual([[hers.id], [his.id]])
+    }
+  })
+
   test('keeps user data in a Secret that belongs to the server, never in the server', async () => {
     const { body } = await create({ user_data: '#!/bin/sh\necho hello' })
     const server = await cloud.admin.get(Server, keyOf(body.server.id))
