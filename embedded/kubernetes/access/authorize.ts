@@ -22,7 +22,7 @@ export function authorize(engine: Engine, user: User, request: Request, query: Q
     group: definition.group,
     resource: definition.resource + (subresource === '' ? '' : `/${subresource}`),
     namespace: definition.storageKey === '/namespaces' ? name : namespace,
-    name: name === '' ? selectedName(query) : name,
+    name: name === '' && request.method === 'GET' ? selectedName(query) : name,
   }
   if (!engine.authorizer.allows(user, attributes))
     throw forbidden(
@@ -32,7 +32,8 @@ export function authorize(engine: Engine, user: User, request: Request, query: Q
     )
 }
 
-/** A list of one named object is covered by a role that names it. */
+/** A list or watch of one named object is covered by a role that names it; what creates objects or deletes them
+ *  together never is, as in Kubernetes. */
 const selectedName = (query: Query): string =>
   parseFieldSelector(query.get('fieldSelector') ?? undefined).find(
     ({ field, isNegated }) => field === 'metadata.name' && !isNegated,

@@ -67,6 +67,27 @@ test('a role may name its objects', async () => {
   expect((await as(world, alice, 'GET', `${WIDGETS}?fieldSelector=metadata.name%3Dmine`)).status).toBe(200)
 })
 
+test('a role that names its objects allows neither lists of others nor what has no name yet', async () => {
+  const world = await withRole([
+    { ...READ, verbs: ['list', 'watch', 'create', 'deletecollection'], resourceNames: ['mine'] },
+  ])
+  await world.post(WIDGETS, widget('mine'))
+  const status = async (method: 'GET' | 'POST' | 'DELETE', query: string, body?: unknown) =>
+    (await as(world, alice, method, `${WIDGETS}${query}`, body)).status
+  const [mine, other] = ['fieldSelector=metadata.name%3Dmine', 'fieldSelector=metadata.name%3Dother']
+  expect(await status('GET', '')).toBe(403)
+  expect(await status('GET', `?${other}`)).toBe(403)
+  expect(await status('GET', '?fieldSelector=metadata.name!%3Dmine')).toBe(403)
+  expect(await status('GET', '?watch=true&timeoutSeconds=1')).toBe(403)
+  expect(await status('GET', `?watch=true&timeoutSeconds=1&${other}`)).toBe(403)
+  expect(await status('DELETE', '')).toBe(403)
+  expect(await status('POST', '', widget('mine'))).toBe(403)
+  expect(await status('POST', `?${mine}`, widget('another'))).toBe(403)
+  expect(await status('GET', `?${mine}`)).toBe(200)
+  expect(await status('GET', `?watch=true&timeoutSeconds=1&${mine}`)).toBe(200)
+  expect(await status('DELETE', `?${mine}`)).toBe(403)
+})
+
 test('cluster roles gather the rules of others by label', async () => {
   const world = await openWidgetWorld()
   await world.post(`${RBAC}/clusterroles`, {
