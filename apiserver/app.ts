@@ -18,34 +18,18 @@ import { Unavailable } from '../domain/problem.ts'
 import { ROUTES } from '../resources/index.ts'
 import { VERSION } from '../resources/version.ts'
 import { Undecided } from './change/accept.ts'
-import { type AgentConnections, openConsoles } from './console/consoles.ts'
-import { capacityEndpoints } from './capacity/endpoints.ts'
-import { catalogEndpoints } from './catalog/endpoints.ts'
-import { changePlanEndpoint } from './server/change-plan.ts'
-import { consoleEndpoints } from './console/endpoints.ts'
-import { createServerEndpoint } from './server/create.ts'
-import { initScriptEndpoints } from './init-script/endpoints.ts'
-import { nodeEndpoints } from './node/endpoints.ts'
-import { operationEndpoints } from './operation/endpoints.ts'
-import { operatorOperationEndpoints } from './operation/operator-endpoints.ts'
-import { repairEndpoints } from './repair/endpoints.ts'
-import { publicPoolEndpoints } from './public-pool/endpoints.ts'
-import { quotaEndpoints } from './quota/endpoints.ts'
-import { moveEndpoints } from './server/move.ts'
-import { rebuildServerEndpoint } from './server/rebuild.ts'
-import { renumberIpv6Endpoint } from './server/renumber-ipv6.ts'
-import { serverEndpoints } from './server/endpoints.ts'
-import { serverGroupEndpoints } from './server-group/endpoints.ts'
-import { sshKeyEndpoints } from './ssh-key/endpoints.ts'
-import { usageEndpoints } from './usage/endpoints.ts'
+import type { AgentConnections } from './console/index.ts'
 import { openIdentity } from './identity/identity.ts'
 import type { ProviderConfiguration } from './identity/providers/configuration.ts'
 import { auditRefused } from './change/staff-audit.ts'
 import type { SealingKey } from './identity/sealing.ts'
+import { openNodes } from './node/index.ts'
+import { KINDS, NOUNS, type NounParts } from './nouns.ts'
 import { mcpEndpoint } from './mcp/mcp.ts'
-import { openNodes } from './node/nodes.ts'
+import type { IdentityParts } from './identity/parts.ts'
 import type { Parts } from './parts.ts'
-import { openServers } from './server/servers.ts'
+import { openServers } from './server/index.ts'
+import { openTargets } from './change/targets.ts'
 import { openSettlement } from './change/commit-audit.ts'
 
 export interface AppOptions extends Pick<Parts, 'store' | 'caches' | 'db' | 'clock' | 'random' | 'log' | 'hasPeers'> {
@@ -86,6 +70,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     requireAccess: identity.requireAccess,
     cursors: createCursors(await deploymentSecret(db, 'cursor', CURSOR_KEY_BYTES, options)),
   }
+  const all = nounParts(parts, identity.parts, options.agents)
   const shared = {
     ...options,
     ...identity,
@@ -108,7 +93,7 @@ export async function createApp(options: AppOptions): Promise<App> {
       return customers(request)
     },
   })
-  const endpoints = complete([...identity.endpoints, ...resourceEndpoints(parts, options.agents), mcp])
+  const endpoints = complete([...NOUNS.flatMap((noun) => noun.endpoints(all)), mcp])
   const of = (audience: Route['audience']) => endpoints.filter(({ route }) => route.audience === audience)
   customers = createPipeline({ ...shared, endpoints: of('customer') })
   return {
@@ -128,31 +113,15 @@ const storeUnavailable = (error: unknown): unknown =>
     ? new Unavailable('the Kubernetes API', error)
     : error
 
-function resourceEndpoints(parts: Parts, agents: AgentConnections): Endpoint[] {
-  const servers = openServers(parts)
-  const nodes = openNodes(parts)
-  return [
-    ...catalogEndpoints(parts),
-    ...quotaEndpoints(parts),
-    ...initScriptEndpoints(parts),
-    ...serverGroupEndpoints(parts),
-    ...sshKeyEndpoints(parts),
-    ...operationEndpoints(parts, servers),
-    createServerEndpoint(parts, servers),
-    rebuildServerEndpoint(parts, servers),
-    changePlanEndpoint(parts, servers),
-    ...serverEndpoints(parts, servers),
-    ...moveEndpoints(parts, servers),
-    renumberIpv6Endpoint(parts, servers),
-    ...consoleEndpoints(parts, servers, openConsoles(parts, servers, agents)),
-    ...usageEndpoints(parts, servers),
-    ...nodeEndpoints(parts, nodes),
-    ...publicPoolEndpoints(parts),
-    ...repairEndpoints(parts, nodes),
-    ...operatorOperationEndpoints(parts, nodes),
-    ...capacityEndpoints(parts),
-  ]
-}
+/** What the endpoints of every noun are built from. */
+const nounParts = (parts: Parts, identity: IdentityParts, agents: AgentConnections): NounParts => ({
+  ...identity,
+  ...parts,
+  agents,
+  servers: openServers(parts),
+  nodes: openNodes(parts),
+  targets: openTargets(parts.caches, KINDS),
+})
 
 /** Every route has one handler, and every handler a route of the list. */
 function complete(endpoints: readonly Endpoint[]): readonly Endpoint[] {

@@ -15,10 +15,10 @@ import { type Logger, openLog } from '../kit/sys/log.ts'
 import { openRegistry } from '../kit/sys/metrics.ts'
 import { environment, exitProcess, onFatal, stopSignal, sendToParent } from '../kit/sys/process.ts'
 import { newUuid, type Random, systemRandom } from '../kit/sys/random.ts'
-import { type AdmissionOptions, startAdmission } from './admission/start.ts'
+import { startAdmission, type WebhookOptions } from './admission/start.ts'
 import type { Listener } from './admission/listener.ts'
 import { createApp } from './app.ts'
-import { openAgents } from './console/agents.ts'
+import { openAgents } from './console/index.ts'
 import { documentFor } from './pages/documents.ts'
 import { openIdentityMetrics } from './identity/metrics.ts'
 import { PAGES } from './identity/pages.ts'
@@ -27,6 +27,7 @@ import { parseSealingKeys } from './identity/sealing.ts'
 import { AUDIT_RETENTION_DAYS, AUDIT_VERIFY_SECONDS, runUpkeep } from './identity/upkeep.ts'
 import { openMailTransport } from './mail/transport.ts'
 import { runMailWorker } from './mail/worker.ts'
+import { KINDS } from './nouns.ts'
 import { createOperatorPages } from './pages/operator.ts'
 import { createPages } from './pages/customer.ts'
 
@@ -181,7 +182,7 @@ async function run(settings: z.infer<typeof Environment>, log: Logger, stop: Abo
 
 function openAdmission(
   settings: z.infer<typeof Environment>,
-  parts: Pick<AdmissionOptions, 'store' | 'caches' | 'db' | 'clock' | 'random' | 'log'>,
+  parts: Pick<WebhookOptions, 'store' | 'caches' | 'db' | 'clock' | 'random' | 'log'>,
 ): Promise<Listener> | undefined {
   const {
     SVCCLOUD_WEBHOOK_PORT: port,
@@ -192,6 +193,7 @@ function openAdmission(
     ? undefined
     : startAdmission({
         ...parts,
+        kinds: KINDS,
         host: settings.SVCCLOUD_WEBHOOK_HOST,
         port,
         certificateFiles: certificate === undefined || key === undefined ? undefined : { certificate, key },

@@ -1,6 +1,7 @@
 /** What strangers may ask identity, for benchmarks that compare the time of an answer about somebody with that of one
  *  about nobody. */
 import { openIdentity } from '../apiserver/identity/identity.ts'
+import { IDENTITY_NOUNS } from '../apiserver/nouns.ts'
 import { createPasswords } from '../apiserver/identity/passwords.ts'
 import { createAccount } from '../db/account/accounts.ts'
 import type { Database } from '../db/open.ts'
@@ -58,7 +59,9 @@ export async function openStrangers(): Promise<Strangers> {
   })
   const pipeline = createPipeline({
     ...identity,
-    endpoints: identity.endpoints.filter(({ route }) => route.audience === 'customer'),
+    endpoints: IDENTITY_NOUNS.flatMap((noun) => noun.endpoints(identity.parts)).filter(
+      ({ route }) => route.audience === 'customer',
+    ),
     countRequest: async () => 0,
     auditRefusal: async () => undefined,
     translate: (error) => error,

@@ -1,48 +1,35 @@
-/** Judges a write to Kubernetes that did not come from the platform itself: by the rules of the API, in the name of who
- *  asks.
- *  What passes is written down, because the object does not say who changed it; what is refused is in the audit log, as
- *  it is
- *  when the API refuses it. A dry run leaves nothing behind. */
+/** Admits or refuses a write to Kubernetes that did not come from the platform itself: by the rules of the API, in the
+ *  name of the user who sends it. What is admitted is recorded, because the object does not say who changed it; what is
+ *  refused is in the audit log, as it is when the API refuses it. A dry run leaves nothing behind. */
 import { forbidden, Problem } from '../../domain/problem.ts'
 import { appendAudit } from '../../db/audit/index.ts'
 import { databaseUnavailable } from '../../db/failures.ts'
 import { recordKubernetesRequest } from '../../db/request/kubernetes-requests.ts'
 import { accountExists } from '../../db/server/claims.ts'
-import type { KubeObject } from '../../kit/kube/object.ts'
 import type { Logger } from '../../kit/sys/log.ts'
 import { API_GROUP } from '../../resources/define.ts'
 import { accountOfNamespace } from '../../resources/index.ts'
-import { Node, type NodeSpec, type NodeStatus, Plan, Region, Template, Zone } from '../../resources/catalog/stored.ts'
-import type { ServerGroupSpec, ServerGroupStatus } from '../../resources/server-group/index.ts'
-import { PublicPool, type PublicPoolSpec, type PublicPoolStatus } from '../../resources/public-pool/index.ts'
-import type { ServerSpec, ServerStatus } from '../../resources/server/stored.ts'
 import { auditEntry, kubernetesActor } from '../change/audit.ts'
-import { judgeNodeChange, judgeNodeCreation, judgeNodeDeletion } from '../node/admission.ts'
-import { judgePoolChange, judgePoolCreation, judgePoolDeletion } from '../public-pool/admission.ts'
-import { type AdmissionRequest, allowed, refused, typed } from './review.ts'
-import { judgeGroupChange, judgeGroupCreation, judgeGroupDeletion } from '../server-group/admission.ts'
-import { type Asked, judgeChange, judgeCreation, judgeDeletion, type JudgeParts } from '../server/admission.ts'
+import type { AdmissionParts, AdmittedChange, Kind } from './kind.ts'
+import { type AdmissionRequest, allowed, refused } from './review.ts'
 
-export interface AdmissionParts extends JudgeParts {
+export interface AdmissionOptions extends AdmissionParts {
   readonly log: Logger
   /** Kubernetes users of the platform's own processes, who are never refused. */
   readonly platformUsers: readonly string[]
+  /** Everything that the platform has rules for. */
+  readonly kinds: readonly Kind[]
 }
 
-export type Judge = (request: AdmissionRequest) => Promise<object>
+export type Admit = (request: AdmissionRequest) => Promise<object>
 
 /** The cluster's own controllers, which clean up behind owners and namespaces. */
 const CLUSTER_CONTROLLERS = 'system:serviceaccount:kube-system:'
 
 /** Answers AdmissionReview responses. Throws Unavailable when it cannot know; whether the write may happen then is the
  *  caller's choice. */
-export function openJudge(parts: AdmissionParts): Judge {
-  parts.caches.of(Node)
-  parts.caches.of(Plan)
-  parts.caches.of(Region)
-  parts.caches.of(Template)
-  parts.caches.of(Zone)
-  parts.caches.of(PublicPool)
+export function openAdmission(parts: AdmissionOptions): Admit {
+  for (const type of parts.kinds.flatMap(({ reads }) => reads)) parts.caches.of(type)
   return async (request) => {
     const {
       uid,
@@ -51,8 +38,8 @@ export function openJudge(parts: AdmissionParts): Judge {
     } = request
     if (group !== API_GROUP || parts.platformUsers.includes(username)) return allowed(uid)
     try {
-      const asked = await judge(parts, request)
-      if (request.dryRun !== true) await record(parts, request, asked)
+      const admitted = await admit(parts, request)
+      if (request.dryRun !== true) await record(parts, request, admitted)
       return allowed(uid)
     } catch (error) {
       if (!(error instanceof Problem)) throw databaseUnavailable(error)
@@ -68,78 +55,32 @@ export function openJudge(parts: AdmissionParts): Judge {
   }
 }
 
-/** What each kind says to a new object, to a change, and to the end of one. */
-interface Rules<Spec, Status> {
-  readonly create: (parts: AdmissionParts, object: KubeObject<Spec, Status>) => Verdict
-  readonly change: (
-    parts: AdmissionParts,
-    object: KubeObject<Spec, Status>,
-    before: KubeObject<Spec, Status>,
-  ) => Verdict
-  readonly remove: (parts: AdmissionParts, before: KubeObject<Spec, Status>) => Verdict
-}
-type Verdict = readonly Asked[] | Promise<readonly Asked[]>
-
-const judging =
-  <Spec, Status>({ create, change, remove }: Rules<Spec, Status>) =>
-  (parts: AdmissionParts, { operation, object, oldObject }: AdmissionRequest): Verdict => {
-    const [after, before] = [typed<Spec, Status>(object), typed<Spec, Status>(oldObject)]
-    if (operation === 'CREATE' && after !== undefined) return create(parts, after)
-    if (operation === 'UPDATE' && after !== undefined && before !== undefined) return change(parts, after, before)
-    if (operation === 'DELETE' && before !== undefined) return remove(parts, before)
-    throw new Error(`a review of ${operation} lacks the object`)
-  }
-
-const judgeServer = judging<ServerSpec, ServerStatus>({
-  create: judgeCreation,
-  change: (_parts, server, before) => judgeChange(server, before),
-  remove: (_parts, before) => judgeDeletion(before),
-})
-const judgeGroup = judging<ServerGroupSpec, ServerGroupStatus>({
-  create: judgeGroupCreation,
-  change: judgeGroupChange,
-  remove: judgeGroupDeletion,
-})
-const judgeNode = judging<NodeSpec, NodeStatus>({
-  create: judgeNodeCreation,
-  change: judgeNodeChange,
-  remove: judgeNodeDeletion,
-})
-const judgePool = judging<PublicPoolSpec, PublicPoolStatus>({
-  create: judgePoolCreation,
-  change: (_parts, pool, before) => judgePoolChange(pool, before),
-  remove: judgePoolDeletion,
-})
-
-async function judge(parts: AdmissionParts, request: AdmissionRequest): Promise<readonly Asked[]> {
+/** Throws the Problem that refuses the write. A kind that nobody registered is refused like one without rules. */
+async function admit(
+  { kinds, ...parts }: AdmissionOptions,
+  request: AdmissionRequest,
+): Promise<readonly AdmittedChange[]> {
   const {
     operation,
-    resource: { resource },
+    resource: { resource: plural },
     subResource,
     userInfo: { username },
   } = request
   if (subResource === 'status') throw forbidden('The status is written by the platform only.')
-  // A protected server stays, whoever cleans up around it.
-  if (resource === 'servers') return judgeServer(parts, request)
-  if (operation === 'DELETE' && username.startsWith(CLUSTER_CONTROLLERS)) return []
-  if (resource === 'servergroups') return judgeGroup(parts, request)
-  if (resource === 'nodes') return judgeNode(parts, request)
-  if (resource === 'publicpools') return judgePool(parts, request)
-  if (resource === 'storages' && operation === 'CREATE')
-    throw new Problem(501, 'Only boot storages are offered here: they are made with their server.')
-  if (resource === 'storages' || resource === 'operations')
-    throw forbidden(`${resource} are written by the platform only.`)
-  return []
+  const kind = kinds.find(({ resource }) => resource.plural === plural)
+  if (kind === undefined) return []
+  if (operation === 'DELETE' && username.startsWith(CLUSTER_CONTROLLERS) && !kind.validatesCleanUp) return []
+  return kind.admit(parts, request)
 }
 
 async function record(
-  { db, clock }: AdmissionParts,
+  { db, clock }: AdmissionOptions,
   { operation, object, oldObject, userInfo: { username } }: AdmissionRequest,
-  asked: readonly Asked[],
+  admitted: readonly AdmittedChange[],
 ): Promise<void> {
   const { uid, generation = 0 } = (object ?? oldObject)?.metadata ?? {}
   if (uid === undefined) return
-  for (const { action, changes } of asked) {
+  for (const { action, changes } of admitted) {
     await recordKubernetesRequest(db, {
       uid,
       action,
@@ -163,7 +104,7 @@ const AUDITED: Readonly<Record<number, 'denied' | 'failed'>> = {
 const ACTIONS = { CREATE: 'create', UPDATE: 'update', DELETE: 'delete', CONNECT: 'connect' } as const
 
 async function auditRefusal(
-  { db, clock, random }: AdmissionParts,
+  { db, clock, random }: AdmissionOptions,
   { uid, operation, namespace, object, oldObject, userInfo: { username } }: AdmissionRequest,
   { status, members: { reason } }: Problem,
 ): Promise<void> {

@@ -6,7 +6,7 @@ import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import type { Certificate } from '../../kit/sys/certificate.ts'
 import type { Logger } from '../../kit/sys/log.ts'
-import type { Judge } from './admit.ts'
+import type { Admit } from './admit.ts'
 import { AdmissionReview } from './review.ts'
 
 export const WEBHOOK_PATH = '/admission'
@@ -16,7 +16,7 @@ export interface ListenerOptions {
   /** 0 takes a free one. */
   readonly port: number
   readonly certificate: Certificate
-  readonly judge: Judge
+  readonly admit: Admit
   readonly log: Logger
 }
 
@@ -32,7 +32,7 @@ const CONNECTIONS_MAXIMUM = 256
 const REQUEST_TIMEOUT_MILLISECONDS = 30_000
 
 /** Resolves when it listens. */
-export async function startListener({ host, port, certificate, judge, log }: ListenerOptions): Promise<Listener> {
+export async function startListener({ host, port, certificate, admit, log }: ListenerOptions): Promise<Listener> {
   const server = createServer({
     cert: certificate.certificate,
     key: certificate.key,
@@ -41,7 +41,7 @@ export async function startListener({ host, port, certificate, judge, log }: Lis
   })
   server.maxConnections = CONNECTIONS_MAXIMUM
   server.on('request', (request, response) => {
-    answer(request, response, judge).catch((error: unknown) => {
+    answer(request, response, admit).catch((error: unknown) => {
       log.warn('review failed', { error })
       if (response.headersSent) response.destroy()
       else reply(response, 500, { message: 'The review could not be made now.' })
@@ -64,7 +64,7 @@ export async function startListener({ host, port, certificate, judge, log }: Lis
   }
 }
 
-async function answer(request: IncomingMessage, response: ServerResponse, judge: Judge): Promise<void> {
+async function answer(request: IncomingMessage, response: ServerResponse, admit: Admit): Promise<void> {
   if (request.url?.split('?')[0] !== WEBHOOK_PATH) return reply(response, 404, { message: 'There is nothing here.' })
   if (request.method !== 'POST') return reply(response, 405, { message: 'Only POST is offered.' }, { allow: 'POST' })
   const body = await readBody(request)
@@ -73,7 +73,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, judge:
   const review = AdmissionReview.safeParse(parse(body))
   if (!review.success)
     return reply(response, 400, { message: 'The body is not an AdmissionReview of admission.k8s.io/v1.' })
-  reply(response, 200, await judge(review.data.request))
+  reply(response, 200, await admit(review.data.request))
 }
 
 /** Undefined when it is too large. */

@@ -6,7 +6,7 @@ import { forbidden } from '../../domain/problem.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import { LAST_CHANGE_ANNOTATION } from '../../resources/labels.ts'
 
-export interface Protected {
+export interface PlatformFields {
   /** The kind, as people call it. */
   readonly noun: string
   readonly finalizer: string
@@ -17,10 +17,10 @@ export interface Protected {
 /** Throws 403 for another operation stanza, another note of the last change, and a finalizer that was taken away.
  *  `before` is undefined for
  *  an object that is being made. */
-export function requireUnforged(
+export function denyPlatformFields(
   object: KubeObject,
   before: KubeObject | undefined,
-  { noun, finalizer, goesWhen }: Protected,
+  { noun, finalizer, goesWhen }: PlatformFields,
 ): void {
   if (!isDeepStrictEqual(stanzaOf(object), stanzaOf(before)))
     throw forbidden(

@@ -3,12 +3,8 @@
 import type { ResourceType } from '../../kit/kube/object.ts'
 import type { Store } from '../../kit/kube/store.ts'
 import { API_GROUP } from '../../resources/define.ts'
-import { Operation } from '../../resources/operation/index.ts'
-import { Node } from '../../resources/catalog/stored.ts'
-import { ServerGroup } from '../../resources/server-group/index.ts'
-import { PublicPool } from '../../resources/public-pool/index.ts'
-import { Server } from '../../resources/server/stored.ts'
-import { Storage } from '../../resources/storage/index.ts'
+import type { Kind } from './kind.ts'
+import { webhookRules } from './webhook.ts'
 
 const ValidatingWebhookConfiguration: ResourceType<undefined> = {
   group: 'admissionregistration.k8s.io',
@@ -26,17 +22,18 @@ export interface Registration {
   readonly authority: string
   /** Their writes are never asked about: an API server that is down does not stop the platform itself. */
   readonly platformUsers: readonly string[]
+  readonly kinds: readonly Kind[]
 }
 
 /** Nobody but the platform writes while the webhook cannot be asked. */
-function webhookConfiguration({ url, authority, platformUsers }: Registration) {
+function webhookConfiguration({ url, authority, platformUsers, kinds }: Registration) {
   return {
     metadata: { name: NAME },
     webhooks: [
       {
         name: `admission.${API_GROUP}`,
         clientConfig: { url, caBundle: Buffer.from(authority).toString('base64') },
-        rules: [rule('Namespaced', [Server, ServerGroup, Storage, Operation]), rule('Cluster', [Node, PublicPool])],
+        rules: webhookRules(kinds),
         matchConditions: [
           { name: 'people', expression: `!(request.userInfo.username in ${JSON.stringify(platformUsers)})` },
         ],
@@ -48,14 +45,6 @@ function webhookConfiguration({ url, authority, platformUsers }: Registration) {
     ],
   }
 }
-
-const rule = (scope: 'Namespaced' | 'Cluster', types: readonly ResourceType[]) => ({
-  apiGroups: [API_GROUP],
-  apiVersions: ['*'],
-  resources: types.flatMap(({ plural }) => [plural, `${plural}/status`]),
-  operations: ['CREATE', 'UPDATE', 'DELETE'],
-  scope,
-})
 
 /** Brings the configuration up to date; other processes may do the same. Throws ApiError. */
 export async function registerWebhook(store: Store, registration: Registration): Promise<void> {

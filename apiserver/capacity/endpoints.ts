@@ -4,7 +4,7 @@ import { listAllCandidates } from '../../db/placement/placement.ts'
 import { type Endpoint, operatorEndpoint } from '../../kit/http/endpoint.ts'
 import { getCapacity } from '../../resources/operator/index.ts'
 import { Node, Plan } from '../../resources/catalog/stored.ts'
-import { listEvacuees } from '../node/nodes.ts'
+import { listEvacuees } from '../node/index.ts'
 import type { Parts } from '../parts.ts'
 
 export function capacityEndpoints(parts: Parts): readonly Endpoint[] {

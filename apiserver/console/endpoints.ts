@@ -10,7 +10,7 @@ import { type ConsoleStatus, sendServerConsoleInput, streamServerConsole } from 
 import { auditEntryOf } from '../change/audit.ts'
 import type { Consoles } from './consoles.ts'
 import type { Parts } from '../parts.ts'
-import type { Servers } from '../server/servers.ts'
+import type { Servers } from '../server/index.ts'
 
 const STREAM_MINUTES_MAXIMUM = 30
 const KEEPALIVE_MILLISECONDS = 15_000

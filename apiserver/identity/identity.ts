@@ -1,5 +1,5 @@
-/** Identity as the rest of the API server sees it: who calls, what is counted, and the routes of people and
- *  credentials. */
+/** Identity as the rest of the API server sees it: who calls, what is counted, and what the nouns of people and
+ *  credentials are built from. */
 import { createHmac } from 'node:crypto'
 import type { CustomFetch } from 'openid-client'
 import { checkStanding, type StandingFacts, standingOf } from '../../domain/standing.ts'
@@ -9,7 +9,6 @@ import { countRequest } from '../../db/request/rate-limits.ts'
 import { readStanding } from '../../db/account/standing.ts'
 import type { Caller, Customer, Operator, RequestFacts } from '../../kit/http/call.ts'
 import { createCursors } from '../../kit/http/cursor.ts'
-import type { Endpoint } from '../../kit/http/endpoint.ts'
 import type { CountRequest } from '../../kit/http/rates.ts'
 import type { OperatorAccess } from '../../kit/http/route.ts'
 import type { Transport } from '../../kit/kube/transport.ts'
@@ -17,20 +16,6 @@ import { inBatches } from '../../kit/sys/batches.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { Logger } from '../../kit/sys/log.ts'
 import type { Random } from '../../kit/sys/random.ts'
-import { auditEndpoints } from '../audit/endpoints.ts'
-import { signInEndpoints } from '../sign-in/endpoints.ts'
-import { creditEndpoints } from '../credit/endpoints.ts'
-import { identityProviderEndpoints } from '../identity-provider/endpoints.ts'
-import { memberEndpoints } from '../member/endpoints.ts'
-import { organisationEndpoints } from '../organisation/endpoints.ts'
-import { passwordEndpoints } from '../sign-in/passwords.ts'
-import { secondFactorEndpoints } from '../second-factor/endpoints.ts'
-import { sessionEndpoints } from '../session/endpoints.ts'
-import { couponEndpoints } from '../staff/coupons.ts'
-import { staffAccountEndpoints } from '../staff/accounts.ts'
-import { staffSignInEndpoints } from '../staff/sign-in.ts'
-import { supportEndpoints } from '../support/endpoints.ts'
-import { apiTokenEndpoints } from '../api-token/endpoints.ts'
 import { createCallers } from './callers.ts'
 import type { IdentityParts } from './parts.ts'
 import { createPasswords } from './passwords.ts'
@@ -80,7 +65,8 @@ export interface Identity {
   readonly countRequest: CountRequest
   /** Throws 402 when the account may not create billable resources now. */
   requireStanding(customer: Customer): Promise<void>
-  readonly endpoints: readonly Endpoint[]
+  /** What the endpoints of people and credentials are built from. */
+  readonly parts: IdentityParts
 }
 
 /** Makes the deployment's own secrets where there are none yet. */
@@ -142,21 +128,6 @@ export async function openIdentity(options: IdentityOptions): Promise<Identity> 
     async requireStanding(customer) {
       checkStanding(standingOf(await standings(customer.accountId, undefined)))
     },
-    endpoints: [
-      ...signInEndpoints(parts),
-      ...passwordEndpoints(parts),
-      ...sessionEndpoints(parts),
-      ...apiTokenEndpoints(parts),
-      ...secondFactorEndpoints(parts),
-      ...identityProviderEndpoints(parts),
-      ...memberEndpoints(parts),
-      ...organisationEndpoints(parts),
-      ...supportEndpoints(parts),
-      ...staffSignInEndpoints(parts),
-      ...staffAccountEndpoints(parts),
-      ...couponEndpoints(parts),
-      ...creditEndpoints(parts),
-      ...auditEndpoints(parts),
-    ],
+    parts,
   }
 }

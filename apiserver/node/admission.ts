@@ -14,17 +14,17 @@ import { badField, badRequest } from '../../domain/problem.ts'
 import { accountExists } from '../../db/server/claims.ts'
 import { NODE_FINALIZER } from '../../resources/labels.ts'
 import { HOSTNAME_LENGTH_MAXIMUM } from '../../resources/node/routes.ts'
-import { Node, type NodeSpec, Zone } from '../../resources/catalog/stored.ts'
+import { Node, type NodeSpec, type NodeStatus, Plan, Zone } from '../../resources/catalog/stored.ts'
 import { Labels } from '../../resources/shapes.ts'
 import { factsOf, type NodeObject, othersOf, requireRoomElsewhere } from './nodes.ts'
-import type { Asked, JudgeParts } from '../server/admission.ts'
-import { type Protected, requireUnforged } from '../admission/platform-fields.ts'
+import { type PlatformFields, denyPlatformFields } from '../admission/platform-fields.ts'
+import type { AdmissionParts, AdmissionRules, AdmittedChange } from '../admission/kind.ts'
 
-const PROTECTED: Protected = { noun: 'node', finalizer: NODE_FINALIZER, goesWhen: 'nothing is left on the node' }
+const PLATFORM: PlatformFields = { noun: 'node', finalizer: NODE_FINALIZER, goesWhen: 'nothing is left on the node' }
 
 /** Throws the Problem that the API would answer. */
-export async function judgeNodeCreation(parts: JudgeParts, node: NodeObject): Promise<readonly Asked[]> {
-  requireUnforged(node, undefined, PROTECTED)
+async function validateCreation(parts: AdmissionParts, node: NodeObject): Promise<readonly AdmittedChange[]> {
+  denyPlatformFields(node, undefined, PLATFORM)
   requireReadable(node)
   if (node.metadata.name.length > HOSTNAME_LENGTH_MAXIMUM)
     throw badRequest(`The name of a node has at most ${HOSTNAME_LENGTH_MAXIMUM} characters.`)
@@ -35,12 +35,12 @@ export async function judgeNodeCreation(parts: JudgeParts, node: NodeObject): Pr
 }
 
 /** Throws the Problem that the API would answer. */
-export async function judgeNodeChange(
-  parts: JudgeParts,
+async function validateChange(
+  parts: AdmissionParts,
   node: NodeObject,
   before: NodeObject,
-): Promise<readonly Asked[]> {
-  requireUnforged(node, before, PROTECTED)
+): Promise<readonly AdmittedChange[]> {
+  denyPlatformFields(node, before, PLATFORM)
   requireReadable(node)
   const isChanged = (field: keyof NodeSpec): boolean => !isDeepStrictEqual(node.spec[field], before.spec[field])
   const facts = await factsOf(parts, before)
@@ -51,34 +51,41 @@ export async function judgeNodeChange(
   if (isChanged('desiredAgentVersion') && node.spec.desiredAgentVersion !== undefined) {
     const version = node.spec.desiredAgentVersion
     requireUpgradable(facts, version, othersOf(parts.caches.of(Node), facts))
-    return asked('node.agent_upgrade')
+    return starts('node.agent_upgrade')
   }
   if (isChanged('isInMaintenance') && node.spec.isInMaintenance === true) {
     requireDrainable(facts)
     await requireRoomElsewhere(parts, before)
-    return asked('node.maintenance')
+    return starts('node.maintenance')
   }
   if (isChanged('isInMaintenance') && node.spec.isCordoned) requireNodeIdle(facts)
   if (!isChanged('isCordoned')) return []
   if (node.spec.isCordoned) requireCordonable(facts)
   else requireUncordonable(facts)
-  return asked(node.spec.isCordoned ? 'node.cordon' : 'node.uncordon')
+  return starts(node.spec.isCordoned ? 'node.cordon' : 'node.uncordon')
 }
 
 /** Throws the Problem that the API would answer. */
-export async function judgeNodeDeletion(parts: JudgeParts, node: NodeObject): Promise<readonly Asked[]> {
+async function validateDeletion(parts: AdmissionParts, node: NodeObject): Promise<readonly AdmittedChange[]> {
   if (node.metadata.deletionTimestamp === undefined) requireRemovable(await factsOf(parts, node))
   return []
 }
 
-const asked = (action: Asked['action']): readonly Asked[] => [{ action, changes: [] }]
+const starts = (action: AdmittedChange['action']): readonly AdmittedChange[] => [{ action, changes: [] }]
 
 function requireReadable({ spec }: NodeObject): void {
   const fault = Labels.safeParse(spec.labels ?? {}).error?.issues[0]
   if (fault !== undefined) throw badField(['spec.labels', ...fault.path].join('.'), fault.message)
 }
 
-async function requireAccount({ db }: JudgeParts, { dedicatedAccountId }: NodeSpec): Promise<void> {
+async function requireAccount({ db }: AdmissionParts, { dedicatedAccountId }: NodeSpec): Promise<void> {
   if (dedicatedAccountId !== undefined && !(await accountExists(db, dedicatedAccountId)))
     throw badField('spec.dedicatedAccountId', 'there is no such account')
+}
+
+export const nodeAdmission: AdmissionRules<NodeSpec, NodeStatus> = {
+  create: validateCreation,
+  update: validateChange,
+  delete: validateDeletion,
+  reads: [Node, Plan, Zone],
 }

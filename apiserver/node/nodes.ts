@@ -17,7 +17,6 @@ import { activeOperationOf } from '../../resources/server/routes.ts'
 import { Server } from '../../resources/server/stored.ts'
 import { sortNewestFirst } from '../list/newest-first.ts'
 import type { Parts } from '../parts.ts'
-import { OPERATION_INDEX } from '../server/servers.ts'
 import { storedOf } from '../list/stored.ts'
 
 export type NodeObject = KubeObject<NodeSpec, NodeStatus>
@@ -34,7 +33,6 @@ export interface Nodes {
 
 export function openNodes({ store, caches, db }: Pick<Parts, 'store' | 'caches' | 'db'>): Nodes {
   const cache = caches.of(Node)
-  cache.addIndex(OPERATION_INDEX, ({ spec }) => (spec.operation === undefined ? [] : [spec.operation.id]))
   const lastSeenOf = async ({ metadata: { name } }: NodeObject) =>
     (await store.get(Lease, { namespace: nodeNamespace(name), name: HEARTBEAT_LEASE_NAME }))?.spec.renewTime
   const viewsOf = async (nodes: readonly NodeObject[]): Promise<readonly NodeView[]> => {

@@ -18,22 +18,22 @@ import {
   toOperationView,
 } from '../../resources/operation/index.ts'
 import { activeOperationOf } from '../../resources/server/routes.ts'
-import { requireUnswitched } from '../server/destination.ts'
 import { listedViews, type OperationObject, ofHistory, ofObject, placeOf, withProgress } from './views.ts'
 import { readPageByTime } from '../list/page.ts'
 import type { Parts } from '../parts.ts'
-import { OPERATION_INDEX, type Servers } from '../server/servers.ts'
-import { storedOf } from '../list/stored.ts'
-import { change } from '../server/endpoints.ts'
+import type { Targets } from '../change/targets.ts'
+import { change, requireUnswitched, type Servers } from '../server/index.ts'
 
 type OperationCache = Cache<OperationSpec, OperationState>
 
-export function operationEndpoints(parts: Parts, servers: Servers): readonly Endpoint[] {
+type Needs = Parts & { readonly servers: Servers; readonly targets: Targets }
+
+export function operationEndpoints(parts: Needs): readonly Endpoint[] {
   const cache = parts.caches.of(Operation)
   const wait = createWaiting(parts, cache)
   return [
     customerEndpoint(getOperation, async ({ caller, params, query, request }) => {
-      const read = () => readOperation(parts, servers, caller.accountId, params.id)
+      const read = () => readOperation(parts, caller.accountId, params.id)
       const found = await read()
       if (query.wait === undefined || isFinal(found.view.status))
         return { status: 200, body: { operation: found.view } }
@@ -48,7 +48,7 @@ export function operationEndpoints(parts: Parts, servers: Servers): readonly End
       return { status: 200, body: { operation: (await read()).view } }
     }),
     customerEndpoint(listOperations, (call) => list(parts, cache, call)),
-    customerEndpoint(cancelOperation, (call) => cancel(parts, servers, call)),
+    customerEndpoint(cancelOperation, (call) => cancel(parts, call)),
   ]
 }
 
@@ -56,18 +56,18 @@ export function operationEndpoints(parts: Parts, servers: Servers): readonly End
 const isAskedFor = (actor: string): boolean => /^(user|token):/.test(actor)
 
 /** The wish is written beside the operation; its reconciler undoes it, or has come to the point of no return before. */
-async function cancel(parts: Parts, servers: Servers, call: Call<typeof cancelOperation, Customer>): Promise<Answer> {
+async function cancel(parts: Needs, call: Call<typeof cancelOperation, Customer>): Promise<Answer> {
   const {
     caller,
     params: { id },
   } = call
-  const { view } = await readOperation(parts, servers, caller.accountId, id)
+  const { view } = await readOperation(parts, caller.accountId, id)
   if (isFinal(view.status)) throw conflict('state_not_allowed', 'The operation has ended.')
   if (!CANCELLABLE_KINDS.includes(view.kind) || view.server_id === null || !isAskedFor(view.actor))
     throw conflict('state_not_allowed', `This operation ${view.kind} cannot be cancelled.`)
   await change(
     parts,
-    servers,
+    parts.servers,
     call,
     {
       resourceId: id,
@@ -81,7 +81,7 @@ async function cancel(parts: Parts, servers: Servers, call: Call<typeof cancelOp
     },
     view.server_id,
   )
-  return { status: 202, body: { operation: (await readOperation(parts, servers, caller.accountId, id)).view } }
+  return { status: 202, body: { operation: (await readOperation(parts, caller.accountId, id)).view } }
 }
 
 interface Found {
@@ -90,12 +90,7 @@ interface Found {
   readonly version: string
 }
 
-async function readOperation(
-  { store, db }: Pick<Parts, 'store' | 'db'>,
-  servers: Servers,
-  accountId: string,
-  id: string,
-): Promise<Found> {
+async function readOperation({ store, db, servers, targets }: Needs, accountId: string, id: string): Promise<Found> {
   const namespace = accountNamespace(accountId)
   const object = await store.get(Operation, { namespace, name: id })
   if (object !== undefined) {
@@ -107,12 +102,11 @@ async function readOperation(
   }
   const finished = isUuid(id) ? await findOperation(db, accountId, id) : undefined
   if (finished !== undefined) return { view: ofHistory(finished), version: '' }
-  const [server] = servers.cache
-    .by(OPERATION_INDEX, id)
-    .filter((candidate) => candidate.metadata.namespace === namespace)
-  const active = server && activeOperationOf(storedOf(server))
-  if (server === undefined || active === undefined) throw notFound('operation')
-  return { view: { ...toOperationView(active, { type: 'server', id: server.metadata.name }), events: [] }, version: '' }
+  const target = targets.find(id)
+  const active = target && activeOperationOf(target.object)
+  if (target?.object.metadata.namespace !== namespace || active === undefined) throw notFound('operation')
+  const { name } = target.object.metadata
+  return { view: { ...toOperationView(active, { type: target.type, id: name }), events: [] }, version: '' }
 }
 
 interface Waiting {

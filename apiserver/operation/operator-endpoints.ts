@@ -6,7 +6,7 @@ import { isUuid } from '../../domain/uuid.ts'
 import { findOperationOfAny, listOperationRowsOfAll } from '../../db/operation/index.ts'
 import type { Answer, Call, Operator } from '../../kit/http/call.ts'
 import { type Endpoint, operatorEndpoint } from '../../kit/http/endpoint.ts'
-import { keyOf, type KubeObject, type ResourceType } from '../../kit/kube/object.ts'
+import { keyOf } from '../../kit/kube/object.ts'
 import { accountOfNamespace } from '../../resources/index.ts'
 import { Operation, type OperationView, toOperationView } from '../../resources/operation/index.ts'
 import {
@@ -16,22 +16,23 @@ import {
   retryOperatorOperation,
 } from '../../resources/operator/index.ts'
 import { Node } from '../../resources/catalog/stored.ts'
-import { PublicPool } from '../../resources/public-pool/index.ts'
-import { activeOperationOf, type Operable } from '../../resources/server/routes.ts'
+import { activeOperationOf } from '../../resources/server/routes.ts'
 import { Server } from '../../resources/server/stored.ts'
 import type { OperationStanza } from '../../resources/shapes.ts'
-import { requireUnswitched } from '../server/destination.ts'
-import { type Nodes, othersOf } from '../node/nodes.ts'
 import { listedViews, type OperationObject, ofHistory, ofObject, placeOf, withProgress } from './views.ts'
 import { changeAsOperator } from '../change/operator-change.ts'
 import { readPageByTime } from '../list/page.ts'
 import type { Parts } from '../parts.ts'
-import { OPERATION_INDEX, type ServerObject } from '../server/servers.ts'
-import { beginOnNode } from '../node/endpoints.ts'
+import type { Targets } from '../change/targets.ts'
+import { requireUnswitched, type ServerObject } from '../server/index.ts'
+import { beginOnNode, type Nodes, othersOf } from '../node/index.ts'
 
 const ID_INDEX = 'operation id'
 
-export function operatorOperationEndpoints(parts: Parts, nodes: Nodes): readonly Endpoint[] {
+type Needs = Parts & { readonly nodes: Nodes; readonly targets: Targets }
+
+export function operatorOperationEndpoints(parts: Needs): readonly Endpoint[] {
+  const { nodes, targets } = parts
   const cache = parts.caches.of(Operation)
   cache.addIndex(ID_INDEX, ({ metadata }) => [metadata.name])
   const read = (id: string) => readOperation(parts, id)
@@ -65,9 +66,9 @@ export function operatorOperationEndpoints(parts: Parts, nodes: Nodes): readonly
           `An operation ${view.kind} is not tried again: ask for what is wanted now.`,
           { resource },
         )
-      const [node] = nodes.cache.by(OPERATION_INDEX, id)
-      const failed = node?.spec.operation
-      if (node === undefined || failed === undefined)
+      const target = targets.find(id)
+      const failed = target?.object.spec.operation
+      if (target?.type !== 'node' || failed === undefined)
         throw conflict('state_not_allowed', 'Another operation came after it: ask for what is wanted now.', {
           resource,
         })
@@ -75,7 +76,7 @@ export function operatorOperationEndpoints(parts: Parts, nodes: Nodes): readonly
       const operation = await beginOnNode(
         parts,
         nodes,
-        { ...call, params: { id: node.metadata.name } },
+        { ...call, params: { id: target.object.metadata.name } },
         {
           kind: failed.kind,
           action: 'operation.retry',
@@ -106,23 +107,7 @@ const SPEC_OF: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   'node.maintenance': { isCordoned: true, isInMaintenance: true },
 }
 
-/** What carries the operation as its newest. */
-interface Carrier {
-  readonly type: ResourceType<Operable['spec'], Operable['status']>
-  readonly target: 'node' | 'public_pool' | 'server'
-  readonly object: KubeObject<Operable['spec'], Operable['status']>
-}
-
-function findCarrier({ caches }: Pick<Parts, 'caches'>, id: string): Carrier | undefined {
-  const [node] = caches.of(Node).by(OPERATION_INDEX, id)
-  if (node !== undefined) return { type: Node, target: 'node', object: node }
-  const [pool] = caches.of(PublicPool).by(OPERATION_INDEX, id)
-  if (pool !== undefined) return { type: PublicPool, target: 'public_pool', object: pool }
-  const [server] = caches.of(Server).by(OPERATION_INDEX, id)
-  return server && { type: Server, target: 'server', object: server }
-}
-
-async function readOperation(parts: Pick<Parts, 'caches' | 'store' | 'db'>, id: string): Promise<OperationView> {
+async function readOperation(parts: Needs, id: string): Promise<OperationView> {
   const [known] = parts.caches.of(Operation).by(ID_INDEX, id)
   const object = known === undefined ? undefined : await parts.store.get(Operation, keyOf(known))
   if (object !== undefined) {
@@ -134,41 +119,37 @@ async function readOperation(parts: Pick<Parts, 'caches' | 'store' | 'db'>, id: 
   }
   const finished = isUuid(id) ? await findOperationOfAny(parts.db, id) : undefined
   if (finished !== undefined) return ofHistory(finished)
-  const carrier = findCarrier(parts, id)
-  const active = carrier && activeOperationOf(carrier.object)
-  if (carrier === undefined || active === undefined) throw notFound('operation')
-  return { ...toOperationView(active, { type: carrier.target, id: carrier.object.metadata.name }), events: [] }
+  const target = parts.targets.find(id)
+  const active = target && activeOperationOf(target.object)
+  if (target === undefined || active === undefined) throw notFound('operation')
+  return { ...toOperationView(active, { type: target.type, id: target.object.metadata.name }), events: [] }
 }
 
 /** Lays the wish to cancel over the operation, as long as it is the newest of its target and has not ended. */
 async function cancel(
-  parts: Parts,
+  parts: Needs,
   call: Pick<Call, 'request'> & { readonly caller: Operator },
   id: string,
 ): Promise<void> {
   const resource = { type: 'operation', id }
   const ended = () => conflict('state_not_allowed', 'The operation has ended.', { resource })
-  const carrier = findCarrier(parts, id)
-  if (carrier === undefined) throw ended()
-  const {
-    type,
-    object: {
-      metadata: { namespace, name },
-    },
-  } = carrier
-  await parts.requireAccess(call.caller, { verb: 'update', resource: type.plural }, namespace)
+  const target = parts.targets.find(id)
+  if (target === undefined) throw ended()
+  const { type, resource: kind, object } = target
+  const { namespace, name } = object.metadata
+  await parts.requireAccess(call.caller, { verb: 'update', resource: kind.plural }, namespace)
   const accountId = accountOfNamespace(namespace ?? '')
   await changeAsOperator(parts, call, {
     resource,
-    audit: { action: 'operation.cancel', detail: { [`${carrier.target}_id`]: name } },
+    audit: { action: 'operation.cancel', detail: { [`${type}_id`]: name } },
     ...(accountId === undefined ? {} : { accountIds: [accountId] }),
     async write() {
-      const target = await parts.store.get(type, namespace === undefined ? { name } : { namespace, name })
-      if (target === undefined || activeOperationOf(target)?.id !== id) throw ended()
-      if (carrier.target === 'server') requireUnswitched((target as ServerObject).status, id) // the type says so
-      parts.caches.of(type).apply(
-        await parts.store.patch(type, keyOf(target), {
-          metadata: { resourceVersion: target.metadata.resourceVersion },
+      const read = await parts.store.get(kind, keyOf(object))
+      if (read === undefined || activeOperationOf(read)?.id !== id) throw ended()
+      if (type === 'server') requireUnswitched((read as ServerObject).status, id) // the kind of that type
+      parts.caches.of(kind).apply(
+        await parts.store.patch(kind, keyOf(read), {
+          metadata: { resourceVersion: read.metadata.resourceVersion },
           spec: { operation: { arguments: cancelling } },
         }),
       )

@@ -8,9 +8,9 @@ import {
   type OperationView,
   toOperationView,
 } from '../../resources/operation/index.ts'
-import { activeOperationOf, type Operable, progressOfMove } from '../../resources/server/routes.ts'
+import { progressOfMove } from '../../resources/server/routes.ts'
 import type { OperationProgress } from '../../resources/shapes.ts'
-import type { ServerObject } from '../server/servers.ts'
+import type { ServerObject } from '../server/index.ts'
 import { storedOf } from '../list/stored.ts'
 
 export type OperationObject = KubeObject<OperationSpec, OperationState>
@@ -75,13 +75,6 @@ export function withProgress(view: OperationView, server: ServerObject | undefin
       ? undefined
       : progressOfMove(storedOf(server), view.id)
   return progress === undefined ? view : { ...view, progress }
-}
-
-/** The operation that a change of its target began just now. */
-export function begunView(target: Operable, reference: OperationSpec['target']): Omit<OperationView, 'events'> {
-  const active = activeOperationOf(target)
-  if (active === undefined) throw new Error('the operation ended before it was answered')
-  return toOperationView(active, reference)
 }
 
 /** Of an operation that only history has. */

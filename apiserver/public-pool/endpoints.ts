@@ -22,20 +22,17 @@ import { activeOperationOf } from '../../resources/server/routes.ts'
 import type { OperationStanza } from '../../resources/shapes.ts'
 import { newStanza } from '../change/accept.ts'
 import { positionOf, sortNewestFirst } from '../list/newest-first.ts'
-import { begunView } from '../operation/views.ts'
+import { begunView } from '../change/begun.ts'
 import { changeAsOperator } from '../change/operator-change.ts'
 import { readPage } from '../list/page.ts'
 import type { Parts } from '../parts.ts'
 import { isPrivateOf, type PoolObject, requireApart, requireSound, requireUnused } from './rules.ts'
-import { OPERATION_INDEX } from '../server/servers.ts'
 import { storedOf } from '../list/stored.ts'
 
 type Action = 'create' | 'update' | 'delete'
 
 export function publicPoolEndpoints(parts: Parts): readonly Endpoint[] {
-  parts.caches
-    .of(PublicPool)
-    .addIndex(OPERATION_INDEX, ({ spec }) => (spec.operation === undefined ? [] : [spec.operation.id]))
+  parts.caches.of(PublicPool)
   parts.caches.of(Zone)
   return [
     operatorEndpoint(routes.listPublicPools, (call) => list(parts, call)),

@@ -6,18 +6,24 @@ import { addServerGroup, removeServerGroup, renameServerGroup } from '../../db/s
 import type { KubeObject } from '../../kit/kube/object.ts'
 import { accountOfNamespace } from '../../resources/index.ts'
 import { SERVER_GROUP_FINALIZER } from '../../resources/labels.ts'
+import { Region, Zone } from '../../resources/catalog/stored.ts'
 import type { ServerGroupSpec, ServerGroupStatus } from '../../resources/server-group/index.ts'
 import { PrintableName } from '../../resources/shapes.ts'
 import { chooseDomain } from './endpoints.ts'
-import { type Asked, type JudgeParts, rehearse } from '../server/admission.ts'
-import { type Protected, requireUnforged } from '../admission/platform-fields.ts'
+import { type PlatformFields, denyPlatformFields } from '../admission/platform-fields.ts'
+import type { AdmissionParts, AdmissionRules, AdmittedChange } from '../admission/kind.ts'
+import { rehearse } from '../admission/rehearse.ts'
 
-const PROTECTED: Protected = { noun: 'group', finalizer: SERVER_GROUP_FINALIZER, goesWhen: 'the group has no servers' }
+const PLATFORM: PlatformFields = {
+  noun: 'group',
+  finalizer: SERVER_GROUP_FINALIZER,
+  goesWhen: 'the group has no servers',
+}
 
-export type ServerGroupObject = KubeObject<ServerGroupSpec, ServerGroupStatus>
+type ServerGroupObject = KubeObject<ServerGroupSpec, ServerGroupStatus>
 
 /** Throws the Problem that the API would answer. */
-export async function judgeGroupCreation(parts: JudgeParts, group: ServerGroupObject): Promise<readonly Asked[]> {
+async function validateCreation(parts: AdmissionParts, group: ServerGroupObject): Promise<readonly AdmittedChange[]> {
   const {
     metadata: { name: id, namespace = '' },
     spec,
@@ -25,7 +31,7 @@ export async function judgeGroupCreation(parts: JudgeParts, group: ServerGroupOb
   const accountId = accountOfNamespace(namespace)
   if (accountId === undefined || !(await accountExists(parts.db, accountId)))
     throw badRequest('The namespace belongs to no account: server groups live in acct-<id of the account>.')
-  requireUnforged(group, undefined, PROTECTED)
+  denyPlatformFields(group, undefined, PLATFORM)
   requireReadable(spec)
   const domain = chooseDomain(parts, {
     spread: spec.spread,
@@ -46,12 +52,12 @@ export async function judgeGroupCreation(parts: JudgeParts, group: ServerGroupOb
 }
 
 /** Throws the Problem that the API would answer. The kind itself refuses everything but another name. */
-export async function judgeGroupChange(
-  parts: JudgeParts,
+async function validateChange(
+  parts: AdmissionParts,
   group: ServerGroupObject,
   before: ServerGroupObject,
-): Promise<readonly Asked[]> {
-  requireUnforged(group, before, PROTECTED)
+): Promise<readonly AdmittedChange[]> {
+  denyPlatformFields(group, before, PLATFORM)
   const [{ name }, accountId] = [group.spec, accountOfNamespace(group.metadata.namespace ?? '')]
   if (name === before.spec.name || accountId === undefined) return []
   requireReadable(group.spec)
@@ -60,10 +66,10 @@ export async function judgeGroupChange(
 }
 
 /** Throws the Problem that the API would answer. */
-export async function judgeGroupDeletion(
-  parts: JudgeParts,
+async function validateDeletion(
+  parts: AdmissionParts,
   { metadata: { name: groupId, namespace = '', deletionTimestamp } }: ServerGroupObject,
-): Promise<readonly Asked[]> {
+): Promise<readonly AdmittedChange[]> {
   const accountId = accountOfNamespace(namespace)
   if (deletionTimestamp !== undefined || accountId === undefined) return []
   await rehearse(parts, (tx) => removeServerGroup(tx, { accountId, groupId }))
@@ -73,4 +79,11 @@ export async function judgeGroupDeletion(
 function requireReadable({ name }: ServerGroupSpec): void {
   const fault = PrintableName.safeParse(name).error?.issues[0]
   if (fault !== undefined) throw badField('spec.name', fault.message)
+}
+
+export const serverGroupAdmission: AdmissionRules<ServerGroupSpec, ServerGroupStatus> = {
+  create: validateCreation,
+  update: validateChange,
+  delete: validateDeletion,
+  reads: [Region, Zone],
 }

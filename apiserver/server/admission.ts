@@ -2,8 +2,6 @@
  *  judged by the same
  *  rules. Everything is checked and nothing is claimed: that is the controller's part, once the object is there. */
 import { isDeepStrictEqual } from 'node:util'
-import type { Transaction } from 'kysely'
-import type { AuditChange } from '../../domain/audit.ts'
 import { badField, badRequest, emailUnverified, forbidden } from '../../domain/problem.ts'
 import { requireDeletable, requireIdle, requireStartable, requireStoppable } from '../../domain/server-rules.ts'
 import { parsePublicKey } from '../../domain/ssh-key.ts'
@@ -13,42 +11,27 @@ import { hasVerifiedOwner } from '../../db/account/members.ts'
 import { accountExists, claimServer, type ServerDemand } from '../../db/server/claims.ts'
 import { findServerGroup } from '../../db/server-group/index.ts'
 import { readStanding } from '../../db/account/standing.ts'
-import type { Tables } from '../../db/tables.ts'
 import { accountOfNamespace } from '../../resources/index.ts'
 import { SERVER_FINALIZER } from '../../resources/labels.ts'
-import type { ServerSpec } from '../../resources/server/stored.ts'
+import { Plan, Template, Zone } from '../../resources/catalog/stored.ts'
+import type { ServerSpec, ServerStatus } from '../../resources/server/stored.ts'
 import { factsOf } from '../../resources/server/routes.ts'
 import { Labels, Printable } from '../../resources/shapes.ts'
 import { chooseSize } from './create.ts'
-import type { Parts } from '../parts.ts'
 import type { ServerObject } from './servers.ts'
 import { storedOf } from '../list/stored.ts'
-import { type Protected, requireUnforged } from '../admission/platform-fields.ts'
+import { type PlatformFields, denyPlatformFields } from '../admission/platform-fields.ts'
+import type { AdmissionParts, AdmissionRules, AdmittedChange } from '../admission/kind.ts'
+import { rehearse } from '../admission/rehearse.ts'
 
-const PROTECTED: Protected = {
+const PLATFORM: PlatformFields = {
   noun: 'server',
   finalizer: SERVER_FINALIZER,
   goesWhen: 'the host side of the server is gone',
 }
 
-export type JudgeParts = Pick<Parts, 'db' | 'caches' | 'clock' | 'random'>
-
-/** A change that may happen, by the name that the audit log has for it. */
-export interface Asked {
-  readonly action:
-    | 'server.create'
-    | 'server.start'
-    | 'server.stop'
-    | 'server.metadata'
-    | 'server.delete'
-    | EditAction
-    | `node.${'cordon' | 'uncordon' | 'maintenance' | 'agent_upgrade'}`
-    | `server_group.${'create' | 'update' | 'delete'}`
-  readonly changes: readonly AuditChange[]
-}
-
 /** Throws the Problem that the API would answer. */
-export async function judgeCreation(parts: JudgeParts, server: ServerObject): Promise<readonly Asked[]> {
+async function validateCreation(parts: AdmissionParts, server: ServerObject): Promise<readonly AdmittedChange[]> {
   const { db, caches, clock } = parts
   const {
     metadata: { name, namespace = '' },
@@ -57,7 +40,7 @@ export async function judgeCreation(parts: JudgeParts, server: ServerObject): Pr
   const accountId = accountOfNamespace(namespace)
   if (accountId === undefined || !(await accountExists(db, accountId)))
     throw badRequest('The namespace belongs to no account: servers live in acct-<id of the account>.')
-  requireUnforged(server, undefined, PROTECTED)
+  denyPlatformFields(server, undefined, PLATFORM)
   requireReadable(spec)
   requireOffered(spec)
   const now = clock.now()
@@ -92,7 +75,7 @@ export async function judgeCreation(parts: JudgeParts, server: ServerObject): Pr
 
 /** Claims everything in a transaction that is rolled back: quota, hostname and room are judged by the code that takes
  *  them. */
-async function rehearseClaims(parts: JudgeParts, demand: ServerDemand): Promise<void> {
+async function rehearseClaims(parts: AdmissionParts, demand: ServerDemand): Promise<void> {
   const { clock, random } = parts
   const { accountId, serverGroupId: groupId, ...rest } = demand
   // A group of the same manifest may come later, or its controller is about to claim it: the server waits for it.
@@ -104,19 +87,6 @@ async function rehearseClaims(parts: JudgeParts, demand: ServerDemand): Promise<
       { now: clock.now(), random },
     ),
   )
-}
-
-/** Does the work in a transaction that is rolled back. */
-export async function rehearse(
-  { db }: Pick<JudgeParts, 'db'>,
-  work: (tx: Transaction<Tables>) => Promise<unknown>,
-): Promise<void> {
-  const transaction = await db.startTransaction().execute()
-  try {
-    await work(transaction)
-  } finally {
-    await transaction.rollback().execute()
-  }
 }
 
 /** What is decided at creation. The kind refuses it too, unless an operation of the platform changes it. */
@@ -141,23 +111,23 @@ const FREE: Readonly<Record<EditAction, readonly (keyof ServerSpec)[]>> = {
 }
 
 /** Throws the Problem that the API would answer. */
-export function judgeChange(server: ServerObject, before: ServerObject): readonly Asked[] {
-  requireUnforged(server, before, PROTECTED)
+function validateChange(server: ServerObject, before: ServerObject): readonly AdmittedChange[] {
+  denyPlatformFields(server, before, PLATFORM)
   const isChanged = (field: keyof ServerSpec): boolean => !isDeepStrictEqual(server.spec[field], before.spec[field])
   const moved = FIXED.find(isChanged)
   if (moved !== undefined) throw badField(`spec.${moved}`, 'cannot be changed')
   if (isChanged('title') || isChanged('labels') || isChanged('sshKeys')) requireReadable(server.spec)
   const facts = factsOf(storedOf(before))
-  const asked: Asked[] = []
+  const admitted: AdmittedChange[] = []
   if (isChanged('desiredPower')) {
     const isStart = server.spec.desiredPower === 'running'
     if (isStart) requireStartable(facts)
     else requireStoppable(facts)
-    asked.push({ action: isStart ? 'server.start' : 'server.stop', changes: [] })
+    admitted.push({ action: isStart ? 'server.start' : 'server.stop', changes: [] })
   }
   if (isChanged('metadataEnabled')) {
     requireIdle(facts)
-    asked.push({ action: 'server.metadata', changes: [] })
+    admitted.push({ action: 'server.metadata', changes: [] })
   }
   const edits = EDIT_ACTIONS.map((action) => ({
     action,
@@ -165,11 +135,11 @@ export function judgeChange(server: ServerObject, before: ServerObject): readonl
       .filter(isChanged)
       .map((field) => ({ field: snakeCase(field), before: before.spec[field], after: server.spec[field] })),
   }))
-  return [...asked, ...edits.filter(({ changes }) => changes.length > 0)]
+  return [...admitted, ...edits.filter(({ changes }) => changes.length > 0)]
 }
 
 /** Throws the Problem that the API would answer. Asking again for what happens already is no fault. */
-export function judgeDeletion(server: ServerObject): readonly Asked[] {
+function validateDeletion(server: ServerObject): readonly AdmittedChange[] {
   if (server.metadata.deletionTimestamp !== undefined) return []
   requireDeletable(factsOf(storedOf(server)))
   return [{ action: 'server.delete', changes: [] }]
@@ -198,3 +168,12 @@ function requireOffered({ bootStorageId, customImageId, initScriptId }: ServerSp
 }
 
 const snakeCase = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+
+export const serverAdmission: AdmissionRules<ServerSpec, ServerStatus> = {
+  create: validateCreation,
+  update: (_parts, server, before) => validateChange(server, before),
+  delete: (_parts, before) => validateDeletion(before),
+  reads: [Plan, Template, Zone],
+  // A protected server stays, whoever cleans up around it.
+  validatesCleanUp: true,
+}

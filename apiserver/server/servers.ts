@@ -40,8 +40,6 @@ export const etagOfServer = ({ metadata }: ServerObject): string => etagOf(metad
 const ZONE_UNKNOWN = 'The zone is not known yet.'
 const LABEL_INDEX = 'api label'
 const HOSTNAME_INDEX = 'hostname'
-/** Finds the server whose stanza has the id. */
-export const OPERATION_INDEX = 'operation'
 const within = (namespace: string | undefined, text: string): string => `${namespace ?? ''}\n${text}`
 
 export function openServers({
@@ -59,7 +57,6 @@ export function openServers({
     Object.entries(spec.labels).map(([key, value]) => within(metadata.namespace, `${key}=${value}`)),
   )
   cache.addIndex(HOSTNAME_INDEX, ({ metadata, spec }) => [within(metadata.namespace, spec.hostname)])
-  cache.addIndex(OPERATION_INDEX, ({ spec }) => (spec.operation === undefined ? [] : [spec.operation.id]))
   const ordered = newestFirst(cache)
   const nodes = caches.of(Node)
   const obstacleOf = (name: string) => {

@@ -29,8 +29,8 @@ import { CLEARED_COOKIES, userView } from '../identity/sessions.ts'
 import { answerSignIn } from '../identity/sign-in-answer.ts'
 import { addressSubject, emailSubject } from '../identity/subjects.ts'
 import { mailTo, mailVerification } from '../identity/verification.ts'
-import { closeSupportSession, impersonationView } from '../support/endpoints.ts'
-import { linkedIdentityView, logoutUrlOf, PROVIDER_COOKIE } from '../identity-provider/endpoints.ts'
+import { closeSupportSession, impersonationView } from '../support/index.ts'
+import { linkedIdentityView, logoutUrlOf, PROVIDER_COOKIE } from '../identity-provider/index.ts'
 import { signUpAttemptMail } from '../mail/templates.ts'
 
 /** Notices of sign-up attempts that one address gets. */

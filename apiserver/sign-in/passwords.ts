@@ -17,7 +17,7 @@ import type { IdentityParts } from '../identity/parts.ts'
 import { emailSubject } from '../identity/subjects.ts'
 import { MAILED_SECRET_BYTES, mailTo } from '../identity/verification.ts'
 import { passwordChangedMail, resetPasswordMail } from '../mail/templates.ts'
-import { requireProof } from '../second-factor/endpoints.ts'
+import { requireProof } from '../second-factor/index.ts'
 
 const PASSWORD_RESET_SECONDS = 30 * 60
 

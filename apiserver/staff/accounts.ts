@@ -22,9 +22,9 @@ import * as routes from '../../resources/staff/index.ts'
 import type { IdentityParts } from '../identity/parts.ts'
 import { auditStaff } from '../change/staff-audit.ts'
 import { readPageByTime } from '../list/page.ts'
-import { integrityView } from '../audit/endpoints.ts'
-import { creditView } from '../credit/endpoints.ts'
-import { impersonationView } from '../support/endpoints.ts'
+import { integrityView } from '../audit/index.ts'
+import { creditView } from '../credit/index.ts'
+import { impersonationView } from '../support/index.ts'
 
 const CODE_SECONDS = 120
 const SECRET_BYTES = 32

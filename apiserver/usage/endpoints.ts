@@ -11,7 +11,7 @@ import {
   toNetworkTransfer,
 } from '../../resources/usage/index.ts'
 import type { Parts } from '../parts.ts'
-import type { Servers } from '../server/servers.ts'
+import type { Servers } from '../server/index.ts'
 
 export function usageEndpoints({ db }: Parts, servers: Servers): readonly Endpoint[] {
   return [

@@ -2,6 +2,7 @@
 import { request } from 'node:https'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { startAdmission } from '../../../apiserver/admission/start.ts'
+import { KINDS } from '../../../apiserver/nouns.ts'
 import { listAudit } from '../../../db/audit/index.ts'
 import { listKubernetesRequests } from '../../../db/request/kubernetes-requests.ts'
 import { mirrorNode } from '../../../db/placement/nodes.ts'
@@ -131,6 +132,7 @@ const admissionWith = (caches: Caches) =>
     random,
     log,
     platformUsers: [PLATFORM],
+    kinds: KINDS,
     host: '127.0.0.1',
     port: 0,
     certificateFiles: undefined,

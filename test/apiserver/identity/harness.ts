@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Identity, type IdentityOptions, openIdentity } from '../../../apiserver/identity/identity.ts'
 import { auditRefused } from '../../../apiserver/change/staff-audit.ts'
+import { IDENTITY_NOUNS } from '../../../apiserver/nouns.ts'
 import { folderTransport } from '../../../apiserver/mail/transport.ts'
 import { sendOne } from '../../../apiserver/mail/worker.ts'
 import type { Database } from '../../../db/open.ts'
@@ -77,7 +78,7 @@ export async function openHarness(
     canSendMail: true,
     ...options,
   })
-  const endpoints = [...identity.endpoints, ...(options.endpoints ?? [])]
+  const endpoints = [...IDENTITY_NOUNS.flatMap((noun) => noun.endpoints(identity.parts)), ...(options.endpoints ?? [])]
   const pipelineOf = (audience: 'customer' | 'operator') =>
     documented(
       audience,

@@ -1,0 +1,87 @@
+/** What the API server does with a kind, and what people may do with it past the API. A kind without rules is written
+ *  by the platform only: what nobody wrote down is refused, never admitted. */
+import type { AuditChange } from '../../domain/audit.ts'
+import { forbidden } from '../../domain/problem.ts'
+import type { KubeObject, ResourceType } from '../../kit/kube/object.ts'
+import type { OperationSpec } from '../../resources/operation/index.ts'
+import type { Parts } from '../parts.ts'
+import { type AdmissionRequest, typed } from './review.ts'
+
+export type AdmissionParts = Pick<Parts, 'db' | 'caches' | 'clock' | 'random'>
+
+/** A change that is admitted, by the name that the audit log has for it. */
+export interface AdmittedChange {
+  readonly action: `${string}.${string}`
+  readonly changes: readonly AuditChange[]
+}
+
+type Admitted = readonly AdmittedChange[] | Promise<readonly AdmittedChange[]>
+
+/** What each verb must satisfy: throws the Problem that the API would answer. A verb that is left out is refused. */
+export interface AdmissionRules<Spec, Status> {
+  readonly create?: (parts: AdmissionParts, object: KubeObject<Spec, Status>) => Admitted
+  readonly update?: (
+    parts: AdmissionParts,
+    object: KubeObject<Spec, Status>,
+    before: KubeObject<Spec, Status>,
+  ) => Admitted
+  readonly delete?: (parts: AdmissionParts, before: KubeObject<Spec, Status>) => Admitted
+  /** Kinds that the rules look up in the caches. */
+  readonly reads?: readonly ResourceType[]
+  /** Deletions by the cluster's own controllers, which clean up behind owners and namespaces, are validated too. */
+  readonly validatesCleanUp?: boolean
+}
+
+export interface Kind {
+  readonly resource: ResourceType
+  /** What the API server itself does with its objects. */
+  readonly access: 'read' | 'write' | 'none'
+  /** What operations call it, when it can be the target of one. */
+  readonly target?: OperationSpec['target']['type']
+  /** Why the webhook is not called for it; undefined for kinds that it is called for. */
+  readonly exemptBecause?: string
+  readonly validatesCleanUp: boolean
+  readonly reads: readonly ResourceType[]
+  /** Throws the Problem that refuses the write. */
+  readonly admit: (parts: AdmissionParts, request: AdmissionRequest) => Admitted
+}
+
+/** A kind whose writes by people the webhook validates. */
+export const kind = <Spec, Status>(
+  resource: ResourceType<Spec, Status>,
+  {
+    admission: { create, update, delete: remove, reads = [], validatesCleanUp = false } = {},
+    ...registration
+  }: Pick<Kind, 'access' | 'target'> & { readonly admission?: AdmissionRules<Spec, Status> },
+): Kind => ({
+  ...registration,
+  resource,
+  reads,
+  validatesCleanUp,
+  admit(parts, { operation, object, oldObject }) {
+    const [after, before] = [typed<Spec, Status>(object), typed<Spec, Status>(oldObject)]
+    if (operation === 'CREATE' && after !== undefined && create !== undefined) return create(parts, after)
+    if (operation === 'UPDATE' && after !== undefined && before !== undefined && update !== undefined)
+      return update(parts, after, before)
+    if (operation === 'DELETE' && before !== undefined && remove !== undefined) return remove(parts, before)
+    throw writtenByPlatform(resource.plural)
+  },
+})
+
+/** A kind that the webhook is never called for: rights alone decide who writes it. Asked all the same, it refuses. */
+export const exemptKind = (
+  resource: ResourceType,
+  registration: Pick<Kind, 'access'> & { readonly because: string },
+): Kind => ({
+  resource,
+  access: registration.access,
+  exemptBecause: registration.because,
+  reads: [],
+  validatesCleanUp: false,
+  admit: () => {
+    throw writtenByPlatform(resource.plural)
+  },
+})
+
+/** 403 for what has no rule. */
+export const writtenByPlatform = (plural: string) => forbidden(`${plural} are written by the platform only.`)

@@ -1,0 +1,41 @@
+/** What operations are done to: the objects of the kinds that carry one in their spec. */
+import type { Caches } from '../../kit/kube/caches.ts'
+import type { KubeObject, ResourceType } from '../../kit/kube/object.ts'
+import type { OperationSpec } from '../../resources/operation/index.ts'
+import type { Operable } from '../../resources/server/routes.ts'
+
+export interface Target {
+  readonly type: OperationSpec['target']['type']
+  readonly resource: ResourceType<Operable['spec'], Operable['status']>
+  readonly object: KubeObject<Operable['spec'], Operable['status']>
+}
+
+export interface Targets {
+  /** The object that carries the operation as its newest, as the caches know it. */
+  find(operationId: string): Target | undefined
+}
+
+const INDEX = 'operation'
+
+/** Indexes the kinds that can be targets by the operation that their objects carry. */
+export function openTargets(
+  caches: Caches,
+  kinds: readonly { readonly resource: ResourceType; readonly target?: Target['type'] }[],
+): Targets {
+  const carriers = kinds.flatMap(({ resource, target: type }) => {
+    if (type === undefined) return []
+    const carrier = resource as Target['resource'] // a kind that is registered as a target has the stanza
+    const cache = caches.of(carrier)
+    cache.addIndex(INDEX, ({ spec: { operation } }) => (operation === undefined ? [] : [operation.id]))
+    return [{ type, resource: carrier, cache }]
+  })
+  return {
+    find(operationId) {
+      for (const { type, resource, cache } of carriers) {
+        const [object] = cache.by(INDEX, operationId)
+        if (object !== undefined) return { type, resource, object }
+      }
+      return undefined
+    },
+  }
+}

@@ -1,0 +1,13 @@
+import { noun } from '../noun.ts'
+import type { Parts } from '../parts.ts'
+import type { Servers } from '../server/index.ts'
+import { type AgentConnections, openConsoles } from './consoles.ts'
+import { consoleEndpoints } from './endpoints.ts'
+
+export { openAgents } from './agents.ts'
+export type { AgentConnections } from './consoles.ts'
+
+export const serverConsole = noun<Parts & { readonly servers: Servers; readonly agents: AgentConnections }>({
+  name: 'console',
+  endpoints: (parts) => consoleEndpoints(parts, parts.servers, openConsoles(parts, parts.servers, parts.agents)),
+})

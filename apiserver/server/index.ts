@@ -1,0 +1,29 @@
+import { Server } from '../../resources/server/stored.ts'
+import { kind } from '../admission/kind.ts'
+import { noun } from '../noun.ts'
+import type { Parts } from '../parts.ts'
+import { serverAdmission } from './admission.ts'
+import { changePlanEndpoint } from './change-plan.ts'
+import { createServerEndpoint } from './create.ts'
+import { serverEndpoints } from './endpoints.ts'
+import { moveEndpoints } from './move.ts'
+import { rebuildServerEndpoint } from './rebuild.ts'
+import { renumberIpv6Endpoint } from './renumber-ipv6.ts'
+import type { Servers } from './servers.ts'
+
+export { moveOf, requireDestination, requireUnswitched } from './destination.ts'
+export { change } from './endpoints.ts'
+export { openServers, type ServerObject, type Servers } from './servers.ts'
+
+export const server = noun<Parts & { readonly servers: Servers }>({
+  name: 'server',
+  kinds: [kind(Server, { access: 'write', target: 'server', admission: serverAdmission })],
+  endpoints: (parts) => [
+    createServerEndpoint(parts, parts.servers),
+    rebuildServerEndpoint(parts, parts.servers),
+    changePlanEndpoint(parts, parts.servers),
+    ...serverEndpoints(parts, parts.servers),
+    ...moveEndpoints(parts, parts.servers),
+    renumberIpv6Endpoint(parts, parts.servers),
+  ],
+})

@@ -1,0 +1,56 @@
+/** The registrations of nouns: nothing that the platform stores is left out, and what is made from them is committed. */
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { webhookRules } from '../../apiserver/admission/webhook.ts'
+import { KINDS, NOUNS } from '../../apiserver/nouns.ts'
+import { OPERATION_TARGETS } from '../../resources/operation/index.ts'
+import { RESOURCES, ROUTES } from '../../resources/index.ts'
+import { CHART_FOLDER, chartFiles } from '../../tools/generate.ts'
+
+const ROOT = join(import.meta.dirname, '../..')
+
+test('every kind belongs to exactly one noun', () => {
+  expect(KINDS.map(({ resource }) => resource.plural).toSorted()).toEqual(
+    RESOURCES.map(({ plural }) => plural).toSorted(),
+  )
+})
+
+test('nouns have names of their own', () => {
+  const names = NOUNS.map(({ name }) => name)
+  expect(new Set(names).size).toBe(names.length)
+})
+
+test.each(RESOURCES.map((resource) => [resource.plural, resource]))(
+  'the webhook is called for %s and its status, or it says why not',
+  (plural, { scope }) => {
+    const called = webhookRules(KINDS).find((rule) => rule.scope === scope)?.resources ?? []
+    const kind = KINDS.find(({ resource }) => resource.plural === plural)
+    const isCalled = called.includes(plural) && called.includes(`${plural}/status`)
+    expect(isCalled ? kind?.exemptBecause : (kind?.exemptBecause ?? '').length > 10).toBe(isCalled ? undefined : true)
+  },
+)
+
+test('what customers may write with kubectl, the webhook validates', () => {
+  const writable = RESOURCES.filter(({ customers }) => customers === 'write').map(({ plural }) => plural)
+  const validated = KINDS.filter(({ exemptBecause }) => exemptBecause === undefined)
+  expect(validated.map(({ resource }) => resource.plural)).toEqual(expect.arrayContaining(writable))
+})
+
+test('a noun whose routes start operations can be their target', () => {
+  const started = new Set(ROUTES.flatMap(({ starts }) => starts.map((kind) => kind.split('.')[0] ?? '')))
+  const targets = KINDS.flatMap(({ target }) => target ?? [])
+  expect(targets.toSorted()).toEqual([...started].toSorted())
+  expect(OPERATION_TARGETS).toEqual(expect.arrayContaining(targets))
+})
+
+test.each([...chartFiles()])('%s of the chart is what the nouns make', async (file, text) => {
+  expect(await readFile(join(ROOT, CHART_FOLDER, file), 'utf8')).toBe(text)
+})
+
+test.each([
+  ['templates/webhook.yaml', '.Files.Get "files/webhook-rules.yaml"'],
+  ['templates/access.yaml', '.Files.Get "files/apiserver-rights.yaml"'],
+])('%s of the chart holds them', async (template, reference) => {
+  expect(await readFile(join(ROOT, 'charts/svccloud', template), 'utf8')).toContain(reference)
+})
