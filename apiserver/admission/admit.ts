@@ -10,7 +10,7 @@ import type { Logger } from '../../kit/sys/log.ts'
 import { API_GROUP } from '../../resources/define.ts'
 import { accountOfNamespace } from '../../resources/index.ts'
 import { auditEntry, kubernetesActor } from '../change/audit.ts'
-import type { AdmissionParts, AdmittedChange, Kind } from './kind.ts'
+import { type AdmissionParts, type AdmittedChange, type Kind, writtenByPlatform } from './kind.ts'
 import { type AdmissionRequest, allowed, refused } from './review.ts'
 
 export interface AdmissionOptions extends AdmissionParts {
@@ -68,7 +68,7 @@ async function admit(
   } = request
   if (subResource === 'status') throw forbidden('The status is written by the platform only.')
   const kind = kinds.find(({ resource }) => resource.plural === plural)
-  if (kind === undefined) return []
+  if (kind === undefined) throw writtenByPlatform(plural)
   if (operation === 'DELETE' && username.startsWith(CLUSTER_CONTROLLERS) && !kind.validatesCleanUp) return []
   return kind.admit(parts, request)
 }

@@ -1,6 +1,8 @@
 /** The webhook over HTTPS, asked by the embedded Kubernetes API about what people do there. */
 import { request } from 'node:https'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { openAdmission } from '../../../apiserver/admission/admit.ts'
+import { AdmissionReview } from '../../../apiserver/admission/review.ts'
 import { startAdmission } from '../../../apiserver/admission/start.ts'
 import { KINDS } from '../../../apiserver/nouns.ts'
 import { listAudit } from '../../../db/audit/index.ts'
@@ -22,7 +24,7 @@ import { systemClock as clock } from '../../../kit/sys/clock.ts'
 import { silentLog as log } from '../../../kit/sys/log.ts'
 import { openRegistry } from '../../../kit/sys/metrics.ts'
 import { newUuid, systemRandom as random } from '../../../kit/sys/random.ts'
-import { accountNamespace } from '../../../resources/index.ts'
+import { accountNamespace, RESOURCES } from '../../../resources/index.ts'
 import {
   LAST_CHANGE_ANNOTATION,
   NODE_FINALIZER,
@@ -792,4 +794,62 @@ test('the platform goes on when the webhook is gone, and nobody else writes', as
   await away.stop()
   expect(await said(create())).toContain('500 Internal error occurred: failed calling webhook')
   await expect(create({}, platform)).resolves.toBeDefined()
+})
+
+describe('no kind is admitted without rules of its own', () => {
+  const FORGED = { id: 'forged', kind: 'server.start', actor: 'user:somebody' }
+  const ask = (plural: string, request: object): Promise<object> => {
+    const caches = openCaches({ store: platform, clock, random, log, registry: openRegistry({ isProcessWide: false }) })
+    const admit = openAdmission({
+      caches,
+      db: database.db,
+      clock,
+      random,
+      log,
+      platformUsers: [PLATFORM],
+      kinds: KINDS,
+    })
+    const object = { apiVersion: 'svccloud.dev/v1alpha1', kind: 'Any', metadata: { name: 'any', namespace }, spec: {} }
+    const review = AdmissionReview.parse({
+      apiVersion: 'admission.k8s.io/v1',
+      kind: 'AdmissionReview',
+      request: {
+        uid: newUuid(random),
+        resource: { group: 'svccloud.dev', resource: plural },
+        userInfo: { username: 'grace@example.com' },
+        namespace,
+        operation: 'CREATE',
+        object,
+        dryRun: true,
+        ...request,
+      },
+    })
+    return admit(review.request)
+  }
+  const REFUSED = { response: { allowed: false } }
+
+  test('one that nobody registered is refused, whatever is done with it', async () => {
+    const object = { apiVersion: 'svccloud.dev/v1alpha1', kind: 'Widget', metadata: { name: 'any' }, spec: {} }
+    for (const request of [
+      { operation: 'CREATE' },
+      { operation: 'UPDATE', oldObject: object },
+      { operation: 'DELETE', object: null, oldObject: object },
+      { operation: 'DELETE', userInfo: { username: 'system:serviceaccount:kube-system:namespace-controller' } },
+    ])
+      expect(await ask('widgets', request)).toMatchObject(REFUSED)
+  })
+
+  test.each(RESOURCES.map(({ plural }) => plural))('a person cannot forge an operation in %s', async (plural) => {
+    const object = {
+      apiVersion: 'svccloud.dev/v1alpha1',
+      kind: 'Any',
+      metadata: { name: 'any', namespace },
+      spec: { operation: FORGED },
+    }
+    expect(await ask(plural, { object })).toMatchObject(REFUSED)
+  })
+
+  test.each(RESOURCES.map(({ plural }) => plural))('a person cannot write the status of %s', async (plural) => {
+    expect(await ask(plural, { operation: 'UPDATE', subResource: 'status' })).toMatchObject(REFUSED)
+  })
 })
