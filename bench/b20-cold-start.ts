@@ -122,7 +122,8 @@ async function seed({ store, db, accountId, namespace }: Cloud, index: number): 
   const name = newUuid(random)
   const now = clock.now()
   const holder = `server/${name}`
-  const macAddress = `52:54:00:${[16, 8, 0].map((shift) => ((index >> shift) & 255).toString(16).padStart(2, '0')).join(':')}`
+  const macBytes = [16, 8, 0].map((shift) => ((index >> shift) & 255).toString(16).padStart(2, '0'))
+  const macAddress = `52:54:00:${macBytes.join(':')}`
   const size = { cores: 1, memoryMebibytes: 256, storageGibibytes: 1 }
   await db
     .insertInto('placement')

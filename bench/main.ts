@@ -49,14 +49,21 @@ function figure(value: number): string {
 }
 
 function page(results: readonly { bench: Bench; result: BenchResult }[]): string {
-  const lines = results.map(
-    ({ bench, result }) =>
-      `| ${bench.name} | ${bench.question} | ${bench.peerName} | ${result.ratio.toFixed(2)} (${result.low.toFixed(2)}-${result.high.toFixed(2)}${result.isNoisy ? ', noisy' : ''}) | ${bench.goal} | ${figure(result.subjectPerSecond)} / ${figure(result.peerPerSecond)} ${bench.unit}/s | ${Object.entries(
-        result.facts,
-      )
+  const lines = results.map(({ bench, result }) => {
+    const range = `${result.low.toFixed(2)}-${result.high.toFixed(2)}${result.isNoisy ? ', noisy' : ''}`
+    const cells = [
+      bench.name,
+      bench.question,
+      bench.peerName,
+      `${result.ratio.toFixed(2)} (${range})`,
+      bench.goal,
+      `${figure(result.subjectPerSecond)} / ${figure(result.peerPerSecond)} ${bench.unit}/s`,
+      Object.entries(result.facts)
         .map(([name, value]) => `${name}: ${value}`)
-        .join(', ')} |`,
-  )
+        .join(', '),
+    ]
+    return `| ${cells.join(' | ')} |`
+  })
   return [
     '# Benchmarks',
     '',

@@ -5,14 +5,21 @@ import { Unavailable } from '../domain/problem.ts'
  *  long or lost against others. */
 const NOT_NOW = /^(08...|53...|57P0[123]|25P03|40001|40P01)$/
 const SOCKET_ERRORS = ['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EHOSTUNREACH']
-/** What pg says, without a code, of a connection that ended or could not be had. */
-const CONNECTION_WORDS =
-  /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Query read timeout)/
+/** How the messages of pg begin, which have no code, when a connection ended or could not be had. */
+const CONNECTION_ERRORS = [
+  'Connection terminated',
+  'timeout exceeded when trying to connect',
+  'Client has encountered a connection error',
+  'Query read timeout',
+]
 
 /** Unavailable for an error that passes with time; the error itself otherwise. */
 export function databaseUnavailable(error: unknown): unknown {
   if (!(error instanceof Error)) return error
   const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
-  const isNotNow = NOT_NOW.test(code) || SOCKET_ERRORS.includes(code) || CONNECTION_WORDS.test(error.message)
+  const isNotNow =
+    NOT_NOW.test(code) ||
+    SOCKET_ERRORS.includes(code) ||
+    CONNECTION_ERRORS.some((start) => error.message.startsWith(start))
   return isNotNow ? new Unavailable('the database', error) : error
 }

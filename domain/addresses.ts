@@ -49,7 +49,9 @@ export function formatAddress(family: AddressFamily, value: bigint): string {
   const text = groups.join(':')
   const [longest] = [...text.matchAll(/\b0(:0)+\b/g)].sort((one, other) => other[0].length - one[0].length)
   if (longest === undefined) return text
-  return `${text.slice(0, longest.index).replace(/:$/, '')}::${text.slice(longest.index + longest[0].length).replace(/^:/, '')}`
+  const before = text.slice(0, longest.index).replace(/:$/, '')
+  const after = text.slice(longest.index + longest[0].length).replace(/^:/, '')
+  return `${before}::${after}`
 }
 
 /** Undefined when the text is no network, or one whose address has bits beyond its prefix. */

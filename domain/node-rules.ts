@@ -98,13 +98,15 @@ export function requireUpgradable(
 export function requireRemovable(node: NodeFacts): void {
   requireNodeIdle(node)
   if (node.serverCount > 0)
-    throw conflict(
-      'in_use',
-      `${placed(node)} ${node.state === 'fenced' ? wordFor(node, 'Bring it elsewhere or give it up', 'Bring them elsewhere or give them up') : 'Drain it'} first.`,
-      { resource: referenceOf(node) },
-    )
+    throw conflict('in_use', `${placed(node)} ${remedy(node)} first.`, { resource: referenceOf(node) })
   if (!node.isCordoned) throw stateNotAllowed(node, 'The node is not cordoned. Cordon it first.')
 }
+
+/** How the servers of a node come away from it. */
+const remedy = (node: NodeFacts): string =>
+  node.state === 'fenced'
+    ? byCount(node, 'Bring it elsewhere or give it up', 'Bring them elsewhere or give them up')
+    : 'Drain it'
 
 /** A node goes to one account, or back to all, only while nobody is on it. */
 export function requireEmptyToDedicate(node: NodeFacts): void {
@@ -112,9 +114,9 @@ export function requireEmptyToDedicate(node: NodeFacts): void {
     throw conflict('in_use', `${placed(node)} Only an empty node changes hands.`, { resource: referenceOf(node) })
 }
 
-const wordFor = ({ serverCount }: NodeFacts, one: string, many: string): string => (serverCount === 1 ? one : many)
+const byCount = ({ serverCount }: NodeFacts, one: string, many: string): string => (serverCount === 1 ? one : many)
 const placed = (node: NodeFacts): string =>
-  wordFor(node, 'A server has its place on the node.', `${node.serverCount} servers have their place on the node.`)
+  byCount(node, 'A server has its place on the node.', `${node.serverCount} servers have their place on the node.`)
 
 const stateNotAllowed = (node: NodeFacts, detail: string): Problem =>
   conflict('state_not_allowed', detail, { resource: referenceOf(node) })

@@ -28,16 +28,18 @@ export function acceptPassword(password: string, email: string): string {
 /** Known words that people stretch to the minimum length with digits, signs or repetition. Lower case, letters only. */
 const WORDS = new Set(
   `
-password passwort passw pass motdepasse contrasena senha wachtwoord parola haslo heslo salasana lozinka
-qwerty qwertyuiop qwertz qwertzuiop azerty azertyuiop asdf asdfgh asdfghjkl zxcvbn zxcvbnm yxcvbnm qazwsx qazwsxedc qweasd qweasdzxc
-letmein welcome welcometo willkommen bienvenue bienvenido iloveyou loveyou lovely princess princesse monkey dragon football baseball basketball
-superman batman spiderman starwars pokemon minecraft sunshine shadow master killer freedom whatever trustnoone nothing secret topsecret
-administrator admin administration root toor superuser user guest test testing tester testtest demo default changeme changeit changemenow
-login logmein access server database internet computer google facebook microsoft windows samsung apple linkedin amazon cloud svccloud
-correcthorsebatterystaple abcdefgh abcdefghij abcdefghijkl abcdefghijklm abc abcd abcde abcdef hello helloworld summer winter spring autumn
-january february march april june july august september october november december monday tuesday wednesday thursday friday saturday sunday
-charlie michael jordan jennifer jessica ashley michelle daniel andrew joshua matthew thomas robert george nicole hunter buster soccer hockey
-ranger harley mustang corvette ferrari mercedes porsche yankees dallas arsenal liverpool chelsea barcelona realmadrid juventus
+password passwort passw pass motdepasse contrasena senha wachtwoord parola haslo heslo salasana lozinka qwerty
+qwertyuiop qwertz qwertzuiop azerty azertyuiop asdf asdfgh asdfghjkl zxcvbn zxcvbnm yxcvbnm qazwsx qazwsxedc qweasd
+qweasdzxc letmein welcome welcometo willkommen bienvenue bienvenido iloveyou loveyou lovely princess princesse monkey
+dragon football baseball basketball superman batman spiderman starwars pokemon minecraft sunshine shadow master killer
+freedom whatever trustnoone nothing secret topsecret administrator admin administration root toor superuser user guest
+test testing tester testtest demo default changeme changeit changemenow login logmein access server database internet
+computer google facebook microsoft windows samsung apple linkedin amazon cloud svccloud correcthorsebatterystaple
+abcdefgh abcdefghij abcdefghijkl abcdefghijklm abc abcd abcde abcdef hello helloworld summer winter spring autumn
+january february march april june july august september october november december monday tuesday wednesday thursday
+friday saturday sunday charlie michael jordan jennifer jessica ashley michelle daniel andrew joshua matthew thomas
+robert george nicole hunter buster soccer hockey ranger harley mustang corvette ferrari mercedes porsche yankees
+dallas arsenal liverpool chelsea barcelona realmadrid juventus
 `
     .trim()
     .split(/\s+/),

@@ -105,9 +105,11 @@ const HOST_SILENT =
 const wrongState = (server: ServerFacts, rule: string): Problem =>
   stateNotAllowed(
     server,
-    `The server is in state ${server.state}; ` +
-      `${rule}.${server.state !== 'error' ? '' : server.isHostSilent ? ` ${HOST_SILENT}` : ' Start it first, or delete it.'}`,
+    `The server is in state ${server.state}; ${rule}.${server.state === 'error' ? ` ${wayOutOfError(server)}` : ''}`,
   )
+
+const wayOutOfError = ({ isHostSilent }: ServerFacts): string =>
+  isHostSilent ? HOST_SILENT : 'Start it first, or delete it.'
 
 const stateNotAllowed = (server: ServerFacts, detail: string): Problem =>
   conflict('state_not_allowed', detail, { resource: referenceOf(server) })

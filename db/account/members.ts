@@ -32,11 +32,9 @@ export async function listMembers(queries: Queries, accountId: string, userId?: 
       'membership.joined_at',
       'membership.last_active_at',
       'second_factor.user_id as factor_of',
-      sql<
-        string[]
-      >`array(select distinct provider from linked_identity where linked_identity.user_id = app_user.id order by provider)`.as(
-        'providers',
-      ),
+      sql<string[]>`array(
+        select distinct provider from linked_identity where linked_identity.user_id = app_user.id order by provider
+      )`.as('providers'),
     ])
     .where('membership.account_id', '=', accountId)
     .$if(userId !== undefined, (query) => query.where('membership.user_id', '=', userId ?? ''))

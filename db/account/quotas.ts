@@ -39,22 +39,27 @@ export async function takeQuotas(
       .filter(([, amount]) => amount > 0)
       .map(([name, amount]) => ({ holder, name, amount })),
   )
+  const holders = wanted.map(({ holder }) => holder)
+  const names = wanted.map(({ name }) => name)
+  const amounts = wanted.map(({ amount }) => amount)
   // One statement for all of them: other changes of the account wait for these rows until this transaction ends.
   const { rows: refused } = await sql<{ name: QuotaName; amount: number }>`
     with held as (
       insert into quota_holding (account_id, holder, name, amount)
       select ${accountId}::uuid, holder, name, amount
-      from unnest(${wanted.map(({ holder }) => holder)}::text[], ${wanted.map(({ name }) => name)}::text[], ${wanted.map(({ amount }) => amount)}::bigint[]) as wanted (holder, name, amount)
+      from unnest(${holders}::text[], ${names}::text[], ${amounts}::bigint[]) as wanted (holder, name, amount)
       on conflict do nothing returning name, amount
-    ), asked as (
+    ), requested as (
       select name, sum(amount)::bigint as amount from held group by name
     ), locked as (
-      select name from account_quota where account_id = ${accountId} and name in (select name from asked) order by name for update
+      select name from account_quota where account_id = ${accountId} and name in (select name from requested)
+      order by name for update
     ), taken as (
-      update account_quota quota set used = used + amount from asked join locked using (name)
-      where quota.account_id = ${accountId} and quota.name = asked.name and used + amount <= quota."limit" returning quota.name
+      update account_quota quota set used = used + amount from requested join locked using (name)
+      where quota.account_id = ${accountId} and quota.name = requested.name and used + amount <= quota."limit"
+      returning quota.name
     )
-    select name, amount from asked where name not in (select name from taken) order by name`.execute(tx)
+    select name, amount from requested where name not in (select name from taken) order by name`.execute(tx)
   for (const { name, amount } of refused) await addOrRefuse(tx, accountId, name, amount)
 }
 

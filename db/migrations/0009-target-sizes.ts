@@ -8,8 +8,10 @@ export async function up(db: Kysely<unknown>): Promise<void> {
 const STATEMENTS = [
   'alter table placement_target add column cores bigint, add column memory_mebibytes bigint, add column ' +
     'storage_gibibytes bigint',
-  `update placement_target set cores = placement.cores, memory_mebibytes = placement.memory_mebibytes, storage_gibibytes = placement.storage_gibibytes
-   from placement where placement.account_id = placement_target.account_id and placement.server_id = placement_target.server_id`,
+  `update placement_target set cores = placement.cores, memory_mebibytes = placement.memory_mebibytes,
+       storage_gibibytes = placement.storage_gibibytes
+     from placement
+     where placement.account_id = placement_target.account_id and placement.server_id = placement_target.server_id`,
   'alter table placement_target alter column cores set not null, alter column memory_mebibytes set not null, ' +
     'alter column storage_gibibytes set not null',
 ]

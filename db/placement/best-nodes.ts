@@ -37,7 +37,9 @@ export async function listBestNodes(
     .orderBy(sql`case when ${sameAccount(accountId)} then 0 else 1 end`)
     .$if(members.length > 0, (query) => query.orderBy(domain).orderBy(shared('host')).orderBy(shared('rack')))
     .orderBy(
-      sql`${free('cores', demand.cores)} + ${free('memory_mebibytes', demand.memoryMebibytes)} + ${free('storage_gibibytes', demand.storageGibibytes)}`,
+      sql`${free('cores', demand.cores)}
+        + ${free('memory_mebibytes', demand.memoryMebibytes)}
+        + ${free('storage_gibibytes', demand.storageGibibytes)}`,
     )
     .orderBy(sql`node collate "C"`)
     .limit(limit)
@@ -59,7 +61,8 @@ const countOf = (spread: Spread, members: readonly Place[]): Expression<number> 
 /** The fraction of the node that would stay free. */
 const free = (resource: 'cores' | 'memory_mebibytes' | 'storage_gibibytes', amount: number): Expression<number> => {
   const [total, used] = [sql.ref<number>(resource), sql.ref<number>(`${resource}_used`)]
-  return sql<number>`case when ${total} = 0 then 0 else 1 - (${used} + ${amount}::bigint)::float8 / ${total}::float8 end`
+  const share = sql`(${used} + ${amount}::bigint)::float8 / ${total}::float8`
+  return sql<number>`case when ${total} = 0 then 0 else 1 - ${share} end`
 }
 
 /** Of a whole row of `node_capacity`. */

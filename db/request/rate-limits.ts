@@ -11,13 +11,14 @@ export interface RateWindow {
 export async function countRequest(queries: Queries, key: string, window: RateWindow, now: Date): Promise<number> {
   const nowMilliseconds = now.getTime()
   const ends = nowMilliseconds + window.windowSeconds * 1000
+  const isOver = sql`rate_limit.expire <= ${nowMilliseconds}`
   const counted = await queries
     .insertInto('rate_limit')
     .values({ key, points: 1, expire: ends })
     .onConflict((conflict) =>
       conflict.column('key').doUpdateSet({
-        points: sql<number>`case when rate_limit.expire <= ${nowMilliseconds} then 1 else least(rate_limit.points + 1, 1000000) end`,
-        expire: sql<number>`case when rate_limit.expire <= ${nowMilliseconds} then ${ends}::bigint else rate_limit.expire end`,
+        points: sql<number>`case when ${isOver} then 1 else least(rate_limit.points + 1, 1000000) end`,
+        expire: sql<number>`case when ${isOver} then ${ends}::bigint else rate_limit.expire end`,
       }),
     )
     .returning(['points', 'expire'])

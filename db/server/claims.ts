@@ -163,11 +163,13 @@ export async function findServersClaims(
   db: Queries,
   servers: readonly ServerId[],
 ): Promise<readonly (ServerClaims | undefined)[]> {
+  const accounts = servers.map(({ accountId }) => accountId)
+  const ids = servers.map(({ serverId }) => serverId)
   const wanted = sql<{
     account_id: string
     server_id: string
     position: number
-  }>`unnest(${servers.map(({ accountId }) => accountId)}::uuid[], ${servers.map(({ serverId }) => serverId)}::text[]) with ordinality`
+  }>`unnest(${accounts}::uuid[], ${ids}::text[]) with ordinality`
   const rows = await db
     .selectFrom(wanted.as<'wanted'>(sql`wanted(account_id, server_id, position)`))
     .innerJoin('placement', (join) =>

@@ -214,11 +214,10 @@ export async function listAccounts(
       'suspended_for_payment_at',
       'suspended_by_staff_at',
       'requires_second_factor',
-      sql<
-        string | null
-      >`(select email from membership join app_user on app_user.id = user_id where account_id = account.id and role = 'owner' limit 1)`.as(
-        'owner_email',
-      ),
+      sql<string | null>`(
+        select email from membership join app_user on app_user.id = user_id
+        where account_id = account.id and role = 'owner' limit 1
+      )`.as('owner_email'),
       sql<number>`(select count(*) from membership where account_id = account.id)`.as('member_count'),
     ])
     .where(comesAfter(after))
@@ -228,7 +227,10 @@ export async function listAccounts(
   if (id !== undefined) query = query.where(sql<boolean>`account.id::text = ${id}`)
   if (email !== undefined)
     query = query.where(
-      sql<boolean>`exists (select from membership join app_user on app_user.id = user_id where account_id = account.id and email = ${email.trim().toLowerCase()})`,
+      sql<boolean>`exists (
+        select from membership join app_user on app_user.id = user_id
+        where account_id = account.id and email = ${email.trim().toLowerCase()}
+      )`,
     )
   if (name !== undefined) query = query.where(sql<boolean>`position(lower(${name}) in lower(account.name)) > 0`)
   return (await query.execute()).map((row) => ({ ...row, member_count: Number(row.member_count) }))

@@ -182,20 +182,21 @@ const NAMED_WHEN_TARGET = [
 
 /** Ids of targets for which the public shape has no field: told with the first event. */
 export const unnamedTarget = ({ type, id }: OperationSpec['target']): Readonly<Record<string, string>> | undefined =>
-  ([...ALWAYS_NAMED, ...NAMED_WHEN_TARGET] as readonly string[]).includes(type) ? undefined : { [`${type}_id`]: id }
+  [...ALWAYS_NAMED, ...NAMED_WHEN_TARGET].some((named) => named === type) ? undefined : { [`${type}_id`]: id }
 
 /** From progress, as it stands on the target (`active_operation`) or in the Operation object; without events. */
 export function toOperationView(progress: OperationProgress, target: OperationSpec['target']): OperationView {
-  const ids: Record<string, string | null> = {}
-  for (const type of ALWAYS_NAMED) ids[`${type}_id`] = target.type === type ? target.id : null
-  for (const type of NAMED_WHEN_TARGET) if (target.type === type) ids[`${type}_id`] = target.id
+  const idOf = (type: OperationSpec['target']['type']): string | null => (target.type === type ? target.id : null)
   return {
     id: progress.id,
     kind: progress.kind,
-    ...(ids as Pick<
-      OperationView,
-      'server_id' | 'storage_id' | 'backup_id' | 'template_id' | 'router_id' | 'floating_ip_id'
-    >), // filled by the first loop
+    server_id: idOf('server'),
+    storage_id: idOf('storage'),
+    backup_id: idOf('backup'),
+    template_id: idOf('template'),
+    router_id: idOf('router'),
+    floating_ip_id: idOf('floating_ip'),
+    ...(NAMED_WHEN_TARGET.some((type) => type === target.type) ? { [`${target.type}_id`]: target.id } : {}),
     status: progress.status,
     step: progress.step,
     step_index: progress.stepIndex,

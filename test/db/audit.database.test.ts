@@ -152,7 +152,9 @@ test.each<[string, (accountId: string) => Promise<void>, number]>([
     'the last entry away and the head back',
     change(
       (id) => sql`with gone as (delete from audit_entry where account_id = ${id} and sequence = 5)
-    update audit_head set sequence = 4, entry_hash = (select entry_hash from audit_entry where account_id = ${id} and sequence = 4) where account_id = ${id}`,
+    update audit_head
+    set sequence = 4, entry_hash = (select entry_hash from audit_entry where account_id = ${id} and sequence = 4)
+    where account_id = ${id}`,
     ),
     5,
   ],

@@ -15,6 +15,9 @@ function rsa(bits: number): string {
   return keyOf('ssh-rsa', Buffer.from(e, 'base64url'), Buffer.concat([Buffer.of(0), Buffer.from(n, 'base64url')]))
 }
 const ED25519 = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBv7nS1hUS8W4v8Yw0OeTZcJ6pHJXnpmmGBR9XdKLMDu'
+/** The base64 of the bytes with one more after them. */
+const withByteAfter = (base64: string): string =>
+  Buffer.concat([Buffer.from(base64, 'base64'), Buffer.of(0)]).toString('base64')
 
 describe('accepted', () => {
   test.each([
@@ -47,10 +50,7 @@ test.each([
   ['a type without a key', 'ssh-ed25519'],
   ['no base64', 'ssh-ed25519 %%%%'],
   ['a key that ends early', ED25519.slice(0, -8)],
-  [
-    'bytes after the key',
-    `ssh-ed25519 ${Buffer.concat([Buffer.from(ED25519.split(' ')[1] ?? '', 'base64'), Buffer.of(0)]).toString('base64')}`,
-  ],
+  ['bytes after the key', `ssh-ed25519 ${withByteAfter(ED25519.split(' ')[1] ?? '')}`],
   ['another type inside', ED25519.replace('ssh-ed25519', 'ssh-rsa')],
   ['rsa of 1024 bits', rsa(1024)],
   ['two lines', `${ED25519}\n${ED25519}`],

@@ -27,8 +27,8 @@ const forwards = [{ guestPort: 22, host: '127.0.0.1', hostPort: 2222 }]
 const UUID = guestUuid(guest.name)
 
 /** One option a line. */
-const story = (words: readonly string[]): string =>
-  `${words.map((word, index) => (index > 0 && word.startsWith('-') ? `\n${word}` : index > 0 ? ` ${word}` : word)).join('')}\n`
+const linesOf = (commandLine: readonly string[]): string =>
+  `${commandLine.join(' ').replaceAll(/ (?=-[a-z])/g, '\n')}\n`
 
 function matchesGolden(name: string, text: string): void {
   const file = join(import.meta.dirname, 'golden', name)
@@ -43,7 +43,7 @@ describe('the command line of a guest', () => {
   it('emulated, with two disks and two interfaces', () => {
     matchesGolden(
       'qemu-emulated.txt',
-      story(
+      linesOf(
         qemuArguments(
           guest,
           UUID,
@@ -57,7 +57,7 @@ describe('the command line of a guest', () => {
   it('on KVM, small, isolated, without disks', () => {
     matchesGolden(
       'qemu-kvm.txt',
-      story(
+      linesOf(
         qemuArguments(
           { ...guest, memoryMebibytes: 128, interfaces: [{ macAddress: '52:54:00:12:34:56' }], disks: [] },
           UUID,
