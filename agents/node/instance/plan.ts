@@ -170,7 +170,7 @@ function planReception(
   ]
 }
 
-/** A transfer that this host has not begun: reported by the order alone, with the time at which it was reported first. */
+/** The report of a transfer that this host has not begun. Keeps the time at which it was reported first. */
 function pendingTransfer(
   { id, attempt }: ReceiveOrder | SendOrder,
   role: Transfer['role'],
@@ -228,8 +228,8 @@ function planRunning(
   return [effect('send', { attempt: order.attempt }), requeue]
 }
 
-/** What was reported of the attempt less than PROGRESS_SECONDS ago, and when to tell more: what is written wakes whoever
- *  writes it. */
+/** The report of the attempt of less than PROGRESS_SECONDS ago, and when the next is due. A status write wakes the
+ *  reconciler itself, so reports that follow each other at once would never end. */
 function recentReport(
   status: InstanceStatus | undefined,
   { id, attempt, role, phase }: Transfer,

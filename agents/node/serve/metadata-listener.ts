@@ -48,7 +48,8 @@ export async function startMetadataListener(options: MetadataHttpOptions): Promi
 function readLine(socket: Socket, take: (line: string) => void): void {
   let head = Buffer.alloc(0)
   const look = () => {
-    for (let chunk = socket.read() as Buffer | null; chunk !== null; chunk = socket.read() as Buffer | null) {
+    const read = (): Buffer | null => socket.read() // a socket without an encoding yields bytes
+    for (let chunk = read(); chunk !== null; chunk = read()) {
       head = Buffer.concat([head, chunk])
       const end = head.indexOf('\n')
       if (end < 0 && head.length > SECRET_LENGTH_MAXIMUM) return void socket.destroy()

@@ -10,6 +10,7 @@ import {
   resumeReceived,
   handOver,
   observeSend,
+  queryStatus,
   type MigrationInfo,
   type Move,
   nextSendStep,
@@ -147,8 +148,7 @@ function sender(
 
 function receiver({ qmp, move, clock, persist, report }: MigrationDriverOptions): Advance {
   return async () => {
-    // shape of QEMU's documented answer
-    const { status } = (await qmp.execute('query-status')) as { readonly status: string }
+    const status = await queryStatus(qmp)
     if (status === 'inmigrate') return 'waiting'
     if (HELD_STATES.includes(status)) {
       if (move.mirroredDisks.length === 0) return 'waiting' // it starts by itself, at once

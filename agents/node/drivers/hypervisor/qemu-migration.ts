@@ -169,21 +169,32 @@ export interface ObservedSend {
   readonly copies: readonly CopyJob[]
 }
 
-/** What QEMU says of the sending now. Rejects when it does not answer. */
+/** QEMU's run state, such as `running`. Rejects when it does not answer. */
+export async function queryStatus(qmp: Qmp): Promise<string> {
+  // shape of QEMU's documented answer
+  return ((await qmp.execute('query-status')) as { readonly status: string }).status
+}
+
+async function queryJobs(qmp: Qmp): Promise<readonly CopyJob[]> {
+  // shape of QEMU's documented answer
+  return (await qmp.execute('query-jobs')) as readonly CopyJob[]
+}
+
+/** How far QEMU is with the sending. Rejects when it does not answer. */
 export async function observeSend(qmp: Qmp, { mirroredDisks }: Move): Promise<ObservedSend> {
-  // shape of QEMU's documented answer; so below
+  // shape of QEMU's documented answer
   const look = async () => (await qmp.execute('query-migrate')) as MigrationInfo
   let migration = await look()
   if (migration.status === 'completed') {
     // QEMU says so a moment before it has reckoned the downtime. And of a guest that goes on it says how that came
     // here: it was never told to send it.
-    const { status } = (await qmp.execute('query-status')) as { readonly status: string }
+    const status = await queryStatus(qmp)
     migration =
       status === 'postmigrate'
         ? await look()
         : { ...migration, status: status === 'finish-migrate' ? 'device' : 'none' }
   }
-  const jobs = mirroredDisks.length === 0 ? [] : ((await qmp.execute('query-jobs')) as readonly CopyJob[])
+  const jobs = mirroredDisks.length === 0 ? [] : await queryJobs(qmp)
   const ids = mirroredDisks.map(copyJob)
   return { migration, copies: jobs.filter(({ id }) => ids.includes(id)) }
 }
@@ -277,8 +288,7 @@ const JOB_END_LOOKS = 100
 
 /** Takes away what copies an attempt left. The guest goes on meanwhile. */
 export async function endCopies(qmp: Qmp, pause: () => Promise<void> = async () => {}): Promise<void> {
-  const mine = async () =>
-    ((await qmp.execute('query-jobs')) as readonly CopyJob[]).filter(({ id }) => id.startsWith('copy-job'))
+  const mine = async () => (await queryJobs(qmp)).filter(({ id }) => id.startsWith('copy-job'))
   for (let look = 0; look < JOB_END_LOOKS; look++) {
     const jobs = await mine()
     if (jobs.length === 0) break
@@ -289,6 +299,7 @@ export async function endCopies(qmp: Qmp, pause: () => Promise<void> = async () 
     }
     await pause()
   }
+  // shape of QEMU's documented answer
   const nodes = (await qmp.execute('query-named-block-nodes', { flat: true })) as readonly {
     readonly 'node-name': string
   }[]

@@ -40,7 +40,16 @@ import {
 } from './hypervisor.ts'
 import { freePort, type PortRange } from './listening-port.ts'
 import { GUEST_FILES, qemuArguments, type QemuMachine } from './qemu-arguments.ts'
-import { beginReceive, beginSend, KEY_FILE, keyFileText, type Move, sendMemory, transferOf } from './qemu-migration.ts'
+import {
+  beginReceive,
+  beginSend,
+  KEY_FILE,
+  keyFileText,
+  type Move,
+  queryStatus,
+  sendMemory,
+  transferOf,
+} from './qemu-migration.ts'
 import { type MigrationDriver, startMigrationDriver } from './qemu-migration-driver.ts'
 import { connectQmp, type Qmp } from './qmp.ts'
 import { assertReachable } from './assert-reachable.ts'
@@ -484,7 +493,7 @@ class QemuHypervisor implements Hypervisor {
     try {
       const answer = (await qmp.execute('query-uuid')) as { readonly UUID: string } // shape of QEMU's documented answer
       if (answer.UUID !== uuid) throw new Error(`the process in the folder of ${name} is another guest`)
-      const { status } = (await qmp.execute('query-status')) as { readonly status: string }
+      const status = await queryStatus(qmp)
       const console = this.#console(name)
       const line = openSerialLine({
         folder,

@@ -23,8 +23,8 @@ export interface SimulatedGuestRecord extends GuestIdentity {
   readonly startedAt: string
   readonly disks: readonly string[]
   readonly state: Guest['state']
-  /** Made at its boot, and kept wherever it migrations: two guests that run with one execution id are two copies. Empty while none
-   *  is here. */
+  /** Made at its boot and kept while it migrates: two running guests with one execution id are two copies. Empty while
+   *  it has not arrived. */
   readonly executionId: string
   readonly transfer?: Transfer | undefined
 }
