@@ -6,7 +6,7 @@
 import { mirrorNode } from '../db/placement/nodes.ts'
 import { listBestNodes } from '../db/placement/best-nodes.ts'
 import type { Database } from '../db/open.ts'
-import { claimPlacement, listCandidates, takeBestRoom } from '../db/placement/placement.ts'
+import { claimPlacement, listCandidates, claimBestRoom } from '../db/placement/placement.ts'
 import type { Room } from '../domain/placement.ts'
 import { systemClock as clock } from '../kit/sys/clock.ts'
 import { newUuid, systemRandom } from '../kit/sys/random.ts'
@@ -111,7 +111,7 @@ const claim = (db: Database, size: Room): Promise<void> =>
 const scan = (db: Database, size: Room): Promise<void> =>
   db.transaction().execute(async (tx) => {
     const { accountId, serverId, zone, ...room } = demandOf(size)
-    const node = await takeBestRoom(tx, { accountId, zone, ...room }, () => listCandidates(tx, zone))
+    const node = await claimBestRoom(tx, { accountId, zone, ...room }, () => listCandidates(tx, zone))
     await tx
       .insertInto('placement')
       .values({

@@ -32,7 +32,7 @@ export function openGroupCommit<Item, Result>(
       )
       for (const [index, { resolve }] of group.entries()) resolve(results[index] as Result) // one for each
     } catch (error) {
-      // After an outage nobody knows whether it was committed: nothing is done twice.
+      // After an outage it is unknown whether it was committed, so it is not repeated.
       if (group.length === 1 || databaseUnavailable(error) !== error)
         return group.forEach(({ reject }) => reject(error))
       const half = group.length >> 1

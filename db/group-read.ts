@@ -1,6 +1,5 @@
-/** Group read: what is asked for while a statement is under way waits for its end, and is then read by one statement
- *  together. Each sees what was
- *  committed before it was asked for, as by a statement of its own. */
+/** Group read: requests that come while a statement is under way wait for its end and are then read together by one
+ *  statement. Each sees what was committed before it came, as by a statement of its own. */
 import { inBatches } from '../kit/sys/batches.ts'
 import { databaseUnavailable } from './failures.ts'
 

@@ -72,10 +72,10 @@ export function openDatabase(options: DatabaseOptions): Database {
     connectionTimeoutMillis: connectMillisecondsMaximum,
     idle_in_transaction_session_timeout: idleTransactionMillisecondsMaximum,
   })
-  // A connection that breaks in somebody's hands says so on the client only, and an error that nobody hears ends the
+  // A connection that breaks in use reports it on the client only, and an unhandled error ends the
   // process.
   pool.on('connect', (client) => client.on('error', (error) => options.onConnectionLost?.(error)))
-  pool.on('error', () => {}) // the client has said it
+  pool.on('error', () => {}) // the client reports it too
   return new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })
 }
 

@@ -39,9 +39,9 @@ export function seal(
   entry: UnsealedAuditEntry,
   made: { readonly id: string; readonly at: Date },
 ): SealedEntry {
-  const { account_id: _account, ...said } = entry
+  const { account_id: _account, ...content } = entry
   const unhashed = clean({
-    ...said,
+    ...content,
     id: made.id,
     sequence: head.sequence + 1,
     at: made.at.toISOString(),
@@ -95,15 +95,15 @@ export function checkLink(head: ChainHead, row: StoredEntry): ChainBreak | undef
   }
   if (row.previous_hash !== head.entryHash) return broken('previous_hash is not the hash of the entry before')
   if (sha256Hex(row.body) !== row.entry_hash) return broken('the content does not have the entry_hash')
-  const said = parse(row.body)
-  if (said === undefined) return broken('the content is not JSON')
+  const content = parse(row.body)
+  if (content === undefined) return broken('the content is not JSON')
   const repeats =
-    said.sequence === row.sequence &&
-    said.id === row.id &&
-    said.previous_hash === row.previous_hash &&
-    said.action === row.action &&
-    said.request_id === row.request_id &&
-    said.at === row.at.toISOString()
+    content.sequence === row.sequence &&
+    content.id === row.id &&
+    content.previous_hash === row.previous_hash &&
+    content.action === row.action &&
+    content.request_id === row.request_id &&
+    content.at === row.at.toISOString()
   return repeats ? undefined : broken('the stored columns are not those of the content')
 }
 

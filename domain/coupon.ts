@@ -26,7 +26,7 @@ export interface CouponFacts {
 
 /** Whether the coupon can be redeemed now, and else the first reason why not. `validFrom` is the first instant,
  *  `validUntil` the first that is too late. */
-export function judgeCoupon(coupon: CouponFacts | undefined, now: Date): 'applied' | CouponRefusal {
+export function checkCoupon(coupon: CouponFacts | undefined, now: Date): 'applied' | CouponRefusal {
   if (coupon === undefined) return 'unknown'
   if (!coupon.isActive) return 'inactive'
   if (coupon.validFrom !== null && now < coupon.validFrom) return 'not_yet_valid'

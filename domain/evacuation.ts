@@ -7,13 +7,13 @@ export interface Evacuee {
   readonly room: Room
   readonly cpuPool?: string | undefined
   /** The group that it is a member of. */
-  readonly group?: GroupOfOthers | undefined
+  readonly group?: SpreadGroup | undefined
 }
 
 /** Servers of two accounts may have one name. */
 export const evacueeKey = (accountId: string, serverId: string): string => `${accountId}/${serverId}`
 
-export interface GroupOfOthers extends Omit<Apartness, 'members'> {
+export interface SpreadGroup extends Omit<Apartness, 'members'> {
   /** Where the other members are, and where they are on their way to. */
   readonly others: readonly (Place & { readonly serverId: string })[]
 }

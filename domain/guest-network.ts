@@ -36,7 +36,7 @@ const NO_METADATA = 'The metadata service does not answer.'
 export const NO_PUBLIC_NETWORK = 'The zone has no public network: nothing outside reaches its servers.'
 
 /** `features` are those of the server's host; `hasWayOutside`: its zone has a public network. */
-export function judgeNetwork(features: readonly string[], hasWayOutside: boolean): NetworkVerdict {
+export function networkVerdict(features: readonly string[], hasWayOutside: boolean): NetworkVerdict {
   const has = (feature: keyof typeof NETWORK_FEATURES) => features.includes(NETWORK_FEATURES[feature])
   const reason = has('public')
     ? hasWayOutside

@@ -7,11 +7,11 @@ import type { Candidate } from './placement.ts'
 /** A node as far as that goes. */
 export interface Host {
   readonly node: string
-  /** Its agent is heard. */
-  readonly isHeard: boolean
+  /** Its agent renews its heartbeat. */
+  readonly isReachable: boolean
   /** Shared storage that it reaches. */
   readonly pools: readonly string[]
-  /** Its power can be cut and seen to be off, or its shared storage can refuse it. */
+  /** Its power can be cut and confirmed to be off, or its shared storage can refuse it. */
   readonly isFenceCapable: boolean
 }
 
@@ -30,10 +30,10 @@ export function haObstacle(
   nodes: readonly Candidate[],
   guests: readonly Evacuee[],
 ): string | undefined {
-  const heard = hosts.filter(({ isHeard }) => isHeard)
-  if (heard.length < 2) return HA_REASONS.one_node
-  const reached = heard.flatMap(({ pools }) => pools)
-  if (!reached.some((pool, index) => reached.indexOf(pool) !== index)) return HA_REASONS.no_shared_storage
+  const reachable = hosts.filter(({ isReachable }) => isReachable)
+  if (reachable.length < 2) return HA_REASONS.one_node
+  const pools = reachable.flatMap(({ pools }) => pools)
+  if (!pools.some((pool, index) => pools.indexOf(pool) !== index)) return HA_REASONS.no_shared_storage
   if (!hosts.every((host) => host.isFenceCapable)) return HA_REASONS.no_fencing
   const fullest = fullestOf(nodes)
   const others = nodes.filter(({ node, isSchedulable }) => node !== fullest && isSchedulable)

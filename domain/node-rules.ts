@@ -15,9 +15,9 @@ export const NODE_STATES = [
 ] as const
 export type NodeState = (typeof NODE_STATES)[number]
 
-const HEARD_STATES: readonly (NodeState | undefined)[] = ['ready', 'cordoned', 'draining', 'maintenance']
-/** Whether the agent of a node in this state is heard. */
-export const isHeardState = (state: NodeState | undefined): boolean => HEARD_STATES.includes(state)
+const REACHABLE_STATES: readonly (NodeState | undefined)[] = ['ready', 'cordoned', 'draining', 'maintenance']
+/** Whether the agent of a node in this state renews its heartbeat. */
+export const isReachableState = (state: NodeState | undefined): boolean => REACHABLE_STATES.includes(state)
 
 export interface NodeFacts {
   readonly id: string
@@ -54,7 +54,7 @@ export function requireUncordonable(node: NodeFacts): void {
     throw stateNotAllowed(node, 'The node is fenced: it joins again when its host has booted anew.')
 }
 
-/** What answers is fenced by force only: its guests run. What was never heard has none. */
+/** A node that is reachable is fenced by force only, because its guests run. One that never reported has no guests. */
 export function requireFenceable(node: NodeFacts, isForced: boolean): void {
   if (node.isDeleting) throw stateNotAllowed(node, 'The node is being removed.')
   if (node.state === 'fenced') throw stateNotAllowed(node, 'The node is fenced already.')

@@ -154,18 +154,18 @@ export function deadlineOf(kind: OperationKind, now: Date, { gibibytes = 0, grac
   return new Date(now.getTime() + Math.max(minutes, graceSeconds / 60 + MINUTES_AFTER_GRACE) * 60_000)
 }
 
-/** The argument of an operation that was asked to be undone. */
+/** The argument of an operation that has been requested to be undone. */
 const CANCEL = 'cancel'
-/** Lays the wish to cancel over the arguments of an operation. */
+/** Adds the request to cancel to the arguments of an operation. */
 export const cancelling: Readonly<Record<string, string>> = { [CANCEL]: 'true' }
-/** Whether somebody has asked the operation to end early. */
+/** Whether cancellation of the operation was requested. */
 export const isCancelled = ({
   arguments: said,
 }: {
   readonly arguments?: Readonly<Record<string, string>> | undefined
 }): boolean => said?.[CANCEL] === 'true'
 
-/** Kinds that whoever asked for them may cancel. */
+/** Kinds that their requester may cancel. */
 export const CANCELLABLE_KINDS: readonly OperationKind[] = ['server.move', 'server.migrate']
 /** Kinds that operators may cancel. */
 export const OPERATOR_CANCELLABLE_KINDS: readonly OperationKind[] = [

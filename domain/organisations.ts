@@ -2,7 +2,7 @@
 import type { Role } from './permissions.ts'
 import { isUuid } from './uuid.ts'
 
-/** How long what the platform said at a sign-in counts as fresh. */
+/** How long the platform's statement of a sign-in counts as fresh. */
 const FRESH_MILLISECONDS = 3_600_000
 const ORGANISATIONS_MAXIMUM = 200
 const NAME_CHARACTERS_MAXIMUM = 200
@@ -46,6 +46,6 @@ export const roleOfPlatform = (platformRole: string): Exclude<Role, 'owner'> =>
 /** Whether the role at the identity platform is an administrator's here. */
 export const isAdministrator = (platformRole: string): boolean => roleOfPlatform(platformRole) === 'admin'
 
-/** Whether the person has to sign in again before what the platform said counts. */
+/** Whether the person has to sign in again before the platform's statement counts. */
 export const isStale = (confirmedAt: Date, now: Date): boolean =>
   now.getTime() - confirmedAt.getTime() > FRESH_MILLISECONDS

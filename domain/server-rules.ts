@@ -13,7 +13,7 @@ export interface ServerFacts {
   /** The object itself is going away, whoever asked for it. */
   readonly isDeleting: boolean
   /** Its host does not answer. */
-  readonly isHostSilent: boolean
+  readonly isHostUnreachable: boolean
   readonly activeOperation: { readonly id: string; readonly kind: OperationKind } | undefined
 }
 
@@ -82,7 +82,8 @@ export function requireRebuildable(server: ServerFacts, mayStop: boolean): void 
 
 /** What only its host can do would wait for it until the deadline. */
 function requireHost(server: ServerFacts): void {
-  if (server.isHostSilent) throw unavailable('host_unreachable', HOST_SILENT, { resource: referenceOf(server) })
+  if (server.isHostUnreachable)
+    throw unavailable('host_unreachable', HOST_UNREACHABLE, { resource: referenceOf(server) })
 }
 
 const isOn = ({ state }: ServerFacts): boolean => state === 'started' || state === 'starting' || state === 'stopping'
@@ -98,7 +99,7 @@ export function requireDeletable(server: ServerFacts): void {
   if (server.isProtected) throw protectedServer(server)
 }
 
-const HOST_SILENT =
+const HOST_UNREACHABLE =
   'The host of the server does not answer. The server shows its state again when the host is back; try again then.'
 
 /** Out of an error a server comes by being started, where its host answers. */
@@ -108,8 +109,8 @@ const wrongState = (server: ServerFacts, rule: string): Problem =>
     `The server is in state ${server.state}; ${rule}.${server.state === 'error' ? ` ${wayOutOfError(server)}` : ''}`,
   )
 
-const wayOutOfError = ({ isHostSilent }: ServerFacts): string =>
-  isHostSilent ? HOST_SILENT : 'Start it first, or delete it.'
+const wayOutOfError = ({ isHostUnreachable }: ServerFacts): string =>
+  isHostUnreachable ? HOST_UNREACHABLE : 'Start it first, or delete it.'
 
 const stateNotAllowed = (server: ServerFacts, detail: string): Problem =>
   conflict('state_not_allowed', detail, { resource: referenceOf(server) })

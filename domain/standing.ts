@@ -5,7 +5,7 @@ export interface StandingFacts {
   readonly suspendedForPaymentAt: Date | null
   readonly suspendedByStaffAt: Date | null
   readonly requiresBillingApproval: boolean
-  /** The owner agreed to paid usage; only asked for when approval is required. */
+  /** The owner agreed to paid usage; only needed when approval is required. */
   readonly isBillingApproved: boolean
   readonly hasPaymentMethod: boolean
   /** A credit that is neither spent nor expired nor revoked. */

@@ -8,7 +8,7 @@ import type { UnsealedAuditEntry } from '../../domain/audit.ts'
 import { deadlineOf, type Extent, type OperationKind, stepsOf } from '../../domain/operations.ts'
 import { conflict, Problem, Unavailable } from '../../domain/problem.ts'
 import { appendAudit } from '../../db/audit/index.ts'
-import { type ChangeIntent, recordIntent, settleIntent, takeIntent } from '../../db/change/intents.ts'
+import { type ChangeIntent, recordIntent, closeIntent, takeIntent } from '../../db/change/intents.ts'
 import type { Tables } from '../../db/tables.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import { ApiError, isAlreadyExists, isConflict, isNotFound } from '../../kit/kube/store.ts'
@@ -160,7 +160,7 @@ async function withdraw<Claims, Spec, Status>(
   change: Acceptance<Claims, Spec, Status>,
 ): Promise<void> {
   await db.transaction().execute(async (tx) => {
-    if (await settleIntent(tx, change.id)) await change.giveBack?.(tx)
+    if (await closeIntent(tx, change.id)) await change.giveBack?.(tx)
   })
 }
 

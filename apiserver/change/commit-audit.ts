@@ -3,7 +3,7 @@
  *  an account wait for the head of its chain anyway, so those that end at the same time end in one transaction. */
 import type { UnsealedAuditEntry } from '../../domain/audit.ts'
 import { appendAudits, type Sealing } from '../../db/audit/index.ts'
-import { settleIntents } from '../../db/change/intents.ts'
+import { closeIntents } from '../../db/change/intents.ts'
 import { type GroupCommit, openGroupCommit } from '../../db/group-commit.ts'
 import type { Database } from '../../db/open.ts'
 import { type RecentWrite, recordWrites } from '../../db/change/recent-writes.ts'
@@ -23,7 +23,7 @@ export function openSettlement({
 }: Sealing & { readonly db: Database; readonly hasPeers?: boolean }): GroupCommit<Settlement, void> {
   return openGroupCommit(db, async (tx, changes) => {
     if (hasPeers) await recordWrites(tx, changes, by.clock.now())
-    const settled = await settleIntents(
+    const settled = await closeIntents(
       tx,
       changes.map(({ id }) => id),
     )

@@ -5,7 +5,7 @@ import type { Transaction } from 'kysely'
 import { forbidden, unauthenticated } from '../../domain/problem.ts'
 import { findUser, type UserRow } from '../../db/account/accounts.ts'
 import { appendAudit } from '../../db/audit/index.ts'
-import { settleActiveAccount } from '../../db/account/members.ts'
+import { resolveActiveAccount } from '../../db/account/members.ts'
 import { findSecondFactor, isSecondFactorRequired } from '../../db/identity/second-factors.ts'
 import { markActive } from '../../db/identity/sessions.ts'
 import type { Tables } from '../../db/tables.ts'
@@ -99,7 +99,7 @@ export async function completeSignIn(
   detail: Readonly<Record<string, string>> = {},
 ): Promise<{ readonly view: Awaited<ReturnType<typeof issuedSessionView>>; readonly cookies: readonly Cookie[] }> {
   const { request, endsOthers } = signIn
-  const accountId = await settleActiveAccount(tx, signIn.user.id)
+  const accountId = await resolveActiveAccount(tx, signIn.user.id)
   if (accountId === undefined) throw forbidden('You belong to no account any more. Ask for an invitation.')
   const user = { ...signIn.user, active_account_id: accountId }
   await markActive(tx, accountId, user.id, parts.clock.now())

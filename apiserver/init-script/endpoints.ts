@@ -12,7 +12,7 @@ import {
   updateInitScriptRow,
 } from '../../db/init-script/index.ts'
 import type { Queries } from '../../db/open.ts'
-import { giveBackQuotas, takeQuotas } from '../../db/account/quotas.ts'
+import { releaseQuotas, takeQuotas } from '../../db/account/quotas.ts'
 import { etagOf, requireMatch } from '../../kit/http/conditional.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
 import { newUuid } from '../../kit/sys/random.ts'
@@ -108,7 +108,7 @@ export function initScriptEndpoints(parts: Pick<Parts, 'db' | 'cursors' | 'clock
         await lockInitScripts(tx, caller.accountId)
         const row = await deleteInitScriptRow(tx, caller.accountId, params.id)
         if (row === undefined) throw notFound('init script')
-        await giveBackQuotas(tx, { accountId: caller.accountId, holder: holderOf(row.id) })
+        await releaseQuotas(tx, { accountId: caller.accountId, holder: holderOf(row.id) })
         await appendAudit(tx, auditEntryOf(call, { resourceId: row.id, detail: { name: row.name } }), parts)
       })
       return { status: 204 }

@@ -1,7 +1,7 @@
 /** Fencing nodes, and what operators do with servers of theirs that are lost, stuck or in the wrong place. Each is one
  *  conditional write with
  *  its operation; the operators' log and the chain of the account that a server belongs to say who asked for what. */
-import { isHeardState, requireFenceable } from '../../domain/node-rules.ts'
+import { isReachableState, requireFenceable } from '../../domain/node-rules.ts'
 import type { Extent, OperationKind } from '../../domain/operations.ts'
 import { badField, conflict, notFound, unavailable } from '../../domain/problem.ts'
 import { requireIdle, requireReleasable, type ServerFacts } from '../../domain/server-rules.ts'
@@ -51,7 +51,7 @@ async function fence(parts: Parts, nodes: Nodes, call: Call<typeof routes.fenceN
     throw unavailable('not_configured', NO_WAY[method] ?? NO_WAY.auto, {
       resource: { type: 'node', id: call.params.id },
     })
-  if (!hasPower && !hasStorage && isHeardState(node.status?.state))
+  if (!hasPower && !hasStorage && isReachableState(node.status?.state))
     throw conflict(
       'state_not_allowed',
       'The node answers: nobody can attest that nothing of it runs. Drain it instead.',
@@ -252,7 +252,7 @@ async function forceRelease(
     throw refuse(
       'Only its shared storage refuses the node: the server may still answer at its addresses. Give attest instead.',
     )
-  if (attest !== undefined && node !== undefined && isHeardState(node.status?.state))
+  if (attest !== undefined && node !== undefined && isReachableState(node.status?.state))
     throw refuse('The node of the server answers: delete the server instead.')
   return begin(parts, call, found, {
     kind: 'server.force_release',

@@ -7,7 +7,7 @@ import { type ChangeIntent, recordIntents } from '../../db/change/intents.ts'
 import { type GroupCommit, openGroupCommit } from '../../db/group-commit.ts'
 import {
   claimServers,
-  likenessOf,
+  batchKeyOf,
   releaseServer,
   type ServerClaims,
   type ServerDemand,
@@ -119,7 +119,7 @@ async function create(
       resourceId: id,
       detail: { hostname: body.hostname, zone: body.zone, plan: body.plan },
     }),
-    claimTogether: (intent) => parts.claim(likenessOf(demand), { demand, intent }),
+    claimTogether: (intent) => parts.claim(batchKeyOf(demand), { demand, intent }),
     giveBack: (tx) => releaseServer(tx, { accountId: caller.accountId, serverId: id }),
     write: async (claims) => {
       if (claims === undefined) throw new Error('a server is written with its claims')

@@ -2,7 +2,7 @@
 import { gibibytesOf } from '../../domain/migration-policies.ts'
 import { conflict } from '../../domain/problem.ts'
 import { requireMovable } from '../../domain/server-rules.ts'
-import { requireTarget, type TargetWish } from '../../db/server/moves.ts'
+import { requireTarget, type TargetRequest } from '../../db/server/moves.ts'
 import { newUuid } from '../../kit/sys/random.ts'
 import { Plan } from '../../resources/catalog/stored.ts'
 import { factsOf, stateOf } from '../../resources/server/routes.ts'
@@ -40,7 +40,7 @@ export function requireUnswitched(status: ServerObject['status'], operationId: s
 export async function requireDestination(
   { caches, db, random }: Parts,
   { accountId, server }: { readonly accountId: string; readonly server: ServerObject },
-  wish: Pick<TargetWish, 'zone' | 'node'>,
+  wish: Pick<TargetRequest, 'zone' | 'node'>,
   now: Date,
 ): Promise<void> {
   const { cpuPool } = caches.of(Plan).get({ name: server.spec.plan })?.spec ?? {}

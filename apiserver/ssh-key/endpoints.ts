@@ -2,7 +2,7 @@
 import { badField, conflict, notFound } from '../../domain/problem.ts'
 import { parsePublicKey } from '../../domain/ssh-key.ts'
 import { appendAudit } from '../../db/audit/index.ts'
-import { giveBackQuotas, takeQuotas } from '../../db/account/quotas.ts'
+import { releaseQuotas, takeQuotas } from '../../db/account/quotas.ts'
 import {
   deleteSshKeyRow,
   findSshKey,
@@ -87,7 +87,7 @@ export function sshKeyEndpoints(parts: Pick<Parts, 'db' | 'cursors' | 'clock' | 
       await db.transaction().execute(async (tx) => {
         const row = await deleteSshKeyRow(tx, caller.accountId, params.id)
         if (row === undefined) throw notFound('SSH key')
-        await giveBackQuotas(tx, { accountId: caller.accountId, holder: holderOf(row.id) })
+        await releaseQuotas(tx, { accountId: caller.accountId, holder: holderOf(row.id) })
         await appendAudit(tx, auditEntryOf(call, { resourceId: row.id, detail: { name: row.name } }), parts)
       })
       return { status: 204 }

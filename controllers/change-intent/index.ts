@@ -3,7 +3,7 @@
  *  then writes the entry and, for what did not happen, gives the claims back. */
 import type { UnsealedAuditEntry } from '../../domain/audit.ts'
 import { appendAudit } from '../../db/audit/index.ts'
-import { type ChangeIntent, listIntents, settleIntent } from '../../db/change/intents.ts'
+import { type ChangeIntent, listIntents, closeIntent } from '../../db/change/intents.ts'
 import { findOperation } from '../../db/operation/index.ts'
 import { releaseServer } from '../../db/server/claims.ts'
 import { removeServerGroup } from '../../db/server-group/index.ts'
@@ -54,7 +54,7 @@ async function resolveIntent(parts: Parts, intent: ChangeIntent): Promise<void> 
   const audit: UnsealedAuditEntry = { ...intent.audit, outcome: hasHappened ? 'success' : 'failed' }
   await orUnavailable(
     db.transaction().execute(async (tx) => {
-      if (!(await settleIntent(tx, intent.operationId))) return
+      if (!(await closeIntent(tx, intent.operationId))) return
       if (isLostServer) await releaseServer(tx, server)
       if (!hasHappened && intent.audit.action === 'server.change_plan')
         await endSizeChange(tx, { ...server, operationId: intent.operationId, isDone: false })

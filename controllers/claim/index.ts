@@ -1,7 +1,7 @@
 /** Gives back what servers hold that are gone. Their controller does so before they go; this is for one whose finalizer
  *  somebody took
  *  off, and never before the host has let go of the guest. */
-import { listClaimants, releaseServer, type ServerId } from '../../db/server/claims.ts'
+import { listServersWithClaims, releaseServer, type ServerId } from '../../db/server/claims.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import { Instance } from '../../resources/instance/index.ts'
 import { Server } from '../../resources/server/stored.ts'
@@ -26,7 +26,7 @@ export async function sweepClaims(parts: Parts): Promise<number> {
   const { db, clock, log } = parts
   const before = new Date(clock.now().getTime() - CLAIM_AGE_MILLISECONDS)
   let released = 0
-  for (const claimant of await orUnavailable(listClaimants(db, before))) {
+  for (const claimant of await orUnavailable(listServersWithClaims(db, before))) {
     if (!(await isServerGone(parts, claimant))) continue
     await orUnavailable(db.transaction().execute((tx) => releaseServer(tx, claimant)))
     log.warn('claims of a lost server released', { account_id: claimant.accountId, server_id: claimant.serverId })

@@ -4,7 +4,7 @@ import { forgetNode, listTenants, mirrorNode } from '../../db/placement/nodes.ts
 import { findCandidate, listCandidates } from '../../db/placement/placement.ts'
 import { listGroupsOn } from '../../db/server-group/index.ts'
 import { evacueeKey } from '../../domain/evacuation.ts'
-import { isHeardState } from '../../domain/node-rules.ts'
+import { isReachableState } from '../../domain/node-rules.ts'
 import type { Candidate } from '../../domain/placement.ts'
 import { type KubeObject, Lease, type LeaseSpec, Namespace, Secret } from '../../kit/kube/object.ts'
 import { isAlreadyExists } from '../../kit/kube/store.ts'
@@ -157,7 +157,7 @@ const observersOf = ({ caches }: Parts, { metadata, spec }: NodeObject): readonl
     .list()
     .filter(
       (other) =>
-        other.spec.zone === spec.zone && other.metadata.name !== metadata.name && isHeardState(other.status?.state),
+        other.spec.zone === spec.zone && other.metadata.name !== metadata.name && isReachableState(other.status?.state),
     )
     .map((other) => other.metadata.name)
     .sort()

@@ -1,5 +1,5 @@
 /** What the node reconciler knows of the world when it decides. */
-import type { GroupOfOthers } from '../../domain/evacuation.ts'
+import type { SpreadGroup } from '../../domain/evacuation.ts'
 import type { Candidate, Room } from '../../domain/placement.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import type { NodeReportSpec, ObservationSpec, ObservationStatus } from '../../resources/instance/index.ts'
@@ -55,7 +55,7 @@ export interface TenantServer {
   readonly room: Room
   readonly cpuPool: string | undefined
   /** Where it lives; undefined when no other server is in its group. */
-  readonly group: GroupOfOthers | undefined
+  readonly group: SpreadGroup | undefined
   /** Undefined while it is only claimed, or gone. */
   readonly server: KubeObject<ServerSpec, ServerStatus> | undefined
   /** Held for it, while it lives on another node. */

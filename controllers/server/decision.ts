@@ -1,7 +1,7 @@
 /** One turn of a server: what it is now, what shall be done, and how that looks to people. `toActions` is the only
  *  place where a
  *  decision becomes status, conditions and operation progress. */
-import { judgeNetwork } from '../../domain/guest-network.ts'
+import { networkVerdict } from '../../domain/guest-network.ts'
 import type { Action, ConditionDraft } from '../../kit/reconcile/action.ts'
 import {
   HOST_CONDITION,
@@ -140,7 +140,7 @@ const hostCondition = (isReachable: boolean): ConditionDraft =>
     : { type: HOST_CONDITION, status: 'False', reason: 'Silent', message: 'The host of the server does not answer.' }
 
 function networkCondition(features: readonly string[], hasWayOutside: boolean): ConditionDraft {
-  const { isWhole, reason, message } = judgeNetwork(features, hasWayOutside)
+  const { isWhole, reason, message } = networkVerdict(features, hasWayOutside)
   return { type: NETWORK_CONDITION, status: isWhole ? 'True' : 'False', reason, message }
 }
 

@@ -11,7 +11,7 @@ import {
   type ClaimsReading,
   claimServers,
   findServerClaims,
-  likenessOf,
+  batchKeyOf,
   openClaimsReading,
   releaseServer,
   renumberServer,
@@ -292,7 +292,7 @@ function claimEffect({ store, db, clock, random }: Parts): Effect {
   return withRefusalCondition('Claimed', async (input, server) => {
     await requireNewest(store, Server, server)
     const demand = input as unknown as ServerDemand // the plan of this folder writes it
-    await orUnavailable(claim(likenessOf(demand), demand))
+    await orUnavailable(claim(batchKeyOf(demand), demand))
     return grantedCondition('Claimed')
   })
 }

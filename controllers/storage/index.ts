@@ -1,7 +1,7 @@
 /** The storage controller: what wakes it and what it reads. What it decides is `plan.ts`. A boot storage is made by the
  *  server controller,
  *  and gone before its server. */
-import { isHeardState } from '../../domain/node-rules.ts'
+import { isReachableState } from '../../domain/node-rules.ts'
 import { isUuid } from '../../domain/uuid.ts'
 import { type ClaimsReading, openClaimsReading } from '../../db/server/claims.ts'
 import { type Key, keyOf, type KubeObject } from '../../kit/kube/object.ts'
@@ -86,7 +86,7 @@ function lostNodes(
   const released = kind === 'server.force_release' ? args?.['lost_node_id'] : undefined
   return held.map(nodeOf).filter((name) => {
     const state = caches.of(Node).get({ name })?.status?.state
-    return state === 'fenced' || (name === released && !isHeardState(state))
+    return state === 'fenced' || (name === released && !isReachableState(state))
   })
 }
 
@@ -97,7 +97,7 @@ const heirOf = (caches: Parts['caches'], pool: string | undefined): string | und
     : caches
         .of(Node)
         .list()
-        .filter(({ metadata: { name }, status }) => isHeardState(status?.state) && hasPool(caches, name, pool))
+        .filter(({ metadata: { name }, status }) => isReachableState(status?.state) && hasPool(caches, name, pool))
         .map(({ metadata }) => metadata.name)
         .sort()[0]
 

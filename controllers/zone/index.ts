@@ -2,7 +2,7 @@
  *  loss of a node. */
 import { type Evacuee, evacueeKey } from '../../domain/evacuation.ts'
 import { fullestOf, haObstacle, type Host } from '../../domain/high-availability.ts'
-import { isHeardState } from '../../domain/node-rules.ts'
+import { isReachableState } from '../../domain/node-rules.ts'
 import { type Candidate, rankNodes } from '../../domain/placement.ts'
 import { listTenants } from '../../db/placement/nodes.ts'
 import { listCandidates } from '../../db/placement/placement.ts'
@@ -76,7 +76,7 @@ async function observe({ caches, db }: Parts, zone: string): Promise<Observed> {
       .filter((node) => node.spec.zone === zone && isHost(node))
       .map(({ metadata: { name }, spec, status }) => ({
         node: name,
-        isHeard: isHeardState(status?.state),
+        isReachable: isReachableState(status?.state),
         isFenceCapable: isFenceCapable(spec),
         pools: caches.of(NodeReport).get({ namespace: nodeNamespace(name), name: NODE_REPORT_NAME })?.spec.pools ?? [],
       })),

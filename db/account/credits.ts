@@ -1,6 +1,6 @@
 /** Credits of accounts, and the coupons that give them. */
 import { sql, type Transaction } from 'kysely'
-import { couponHint, type CouponOutcome, type CouponRefusal, judgeCoupon } from '../../domain/coupon.ts'
+import { couponHint, type CouponOutcome, type CouponRefusal, checkCoupon } from '../../domain/coupon.ts'
 import { newUuid, type Random } from '../../kit/sys/random.ts'
 import type { Queries } from '../open.ts'
 import { comesAfter, type ListPlace } from '../page.ts'
@@ -136,7 +136,7 @@ export async function redeemCoupon(
       .where('account_id', '=', accountId)
       .where('coupon_id', '=', coupon.id)
       .executeTakeFirst())
-  const outcome = judgeCoupon(
+  const outcome = checkCoupon(
     coupon && {
       isActive: coupon.is_active,
       validFrom: coupon.valid_from,

@@ -35,7 +35,7 @@ export {
   renewInvitation,
   setActiveAccount,
   setRole,
-  settleActiveAccount,
+  resolveActiveAccount,
 } from './members.ts'
 export {
   type MembershipRow,
@@ -48,5 +48,5 @@ export {
   seat,
   stateOrganisations,
 } from './organisations.ts'
-export { type Holding, changeQuotas, giveBackQuotas, listQuotas, openQuotas, takeQuotas } from './quotas.ts'
+export { type Holding, changeQuotas, releaseQuotas, listQuotas, openQuotas, takeQuotas } from './quotas.ts'
 export { readStanding } from './standing.ts'

@@ -113,12 +113,12 @@ export async function removeMembership(
     .executeTakeFirstOrThrow()
   if (user.active_account_id !== accountId) return
   await endSessionsOfUser(tx, userId, now)
-  await settleActiveAccount(tx, userId)
+  await resolveActiveAccount(tx, userId)
 }
 
 /** Makes the active account one that the person belongs to: the present one, their own, or the one they joined first.
  *  Answers it; undefined when they belong to none. */
-export async function settleActiveAccount(tx: Transaction<Tables>, userId: string): Promise<string | undefined> {
+export async function resolveActiveAccount(tx: Transaction<Tables>, userId: string): Promise<string | undefined> {
   const best = await tx
     .selectFrom('membership')
     .innerJoin('app_user', 'app_user.id', 'membership.user_id')

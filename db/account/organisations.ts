@@ -1,4 +1,4 @@
-/** Organisations: what the platform said of people, and the accounts that belong to them. */
+/** Organisations: the platform's statements of who belongs to them, and the accounts that belong to them. */
 import type { Transaction } from 'kysely'
 import { isAdministrator, roleOfPlatform, type StatedOrganisation } from '../../domain/organisations.ts'
 import type { Role } from '../../domain/permissions.ts'
@@ -25,20 +25,20 @@ export interface StatementRow {
 
 const selectStatements = (queries: Queries) =>
   queries
-    .selectFrom('organisation_membership as said')
-    .innerJoin('organisation', 'organisation.id', 'said.organisation_id')
-    .innerJoin('app_user', 'app_user.id', 'said.user_id')
+    .selectFrom('organisation_membership as statement')
+    .innerJoin('organisation', 'organisation.id', 'statement.organisation_id')
+    .innerJoin('app_user', 'app_user.id', 'statement.user_id')
     .select([
       'organisation.id',
       'organisation.name',
       'organisation.account_id',
       'organisation.linked_at',
       'organisation.is_synced',
-      'said.user_id',
+      'statement.user_id',
       'app_user.email',
-      'said.platform_role',
-      'said.confirmed_at',
-      'said.is_listed',
+      'statement.platform_role',
+      'statement.confirmed_at',
+      'statement.is_listed',
     ])
 type Selected = Awaited<ReturnType<ReturnType<typeof selectStatements>['execute']>>[number]
 const toRow = (row: Selected): StatementRow => ({
@@ -54,25 +54,26 @@ const toRow = (row: Selected): StatementRow => ({
   isListed: row.is_listed,
 })
 
-/** What the platform said of the person, by name of the organisation. */
+/** The platform's statements of the person, by name of the organisation. */
 export async function listStatements(queries: Queries, userId: string): Promise<StatementRow[]> {
   return (
     await selectStatements(queries)
-      .where('said.user_id', '=', userId)
+      .where('statement.user_id', '=', userId)
       .orderBy('organisation.name')
       .orderBy('organisation.id')
       .execute()
   ).map(toRow)
 }
 
-/** What the platform said of everybody in the organisation of the account. */
+/** The platform's statements of everybody in the organisation of the account. */
 export async function listOrganisationMembers(queries: Queries, accountId: string): Promise<StatementRow[]> {
   return (
     await selectStatements(queries).where('organisation.account_id', '=', accountId).orderBy('app_user.email').execute()
   ).map(toRow)
 }
 
-/** Replaces what the platform said of the person. Organisations with an account let them in with their role there, an
+/** Replaces the platform's statements of the person.
+ *  Organisations with an account let them in with their role there, an
  *  administrator
  *  takes an owner seat that is free; who is no longer listed leaves, except from an owner seat. */
 export async function stateOrganisations(
@@ -87,11 +88,16 @@ export async function stateOrganisations(
       .values({ id, name })
       .onConflict((conflict) => conflict.column('id').doUpdateSet({ name }))
       .execute()
-    const said = { platform_role: platformRole, role: roleOfPlatform(platformRole), confirmed_at: now, is_listed: true }
+    const statement = {
+      platform_role: platformRole,
+      role: roleOfPlatform(platformRole),
+      confirmed_at: now,
+      is_listed: true,
+    }
     await tx
       .insertInto('organisation_membership')
-      .values({ organisation_id: id, user_id: userId, ...said })
-      .onConflict((conflict) => conflict.columns(['organisation_id', 'user_id']).doUpdateSet(said))
+      .values({ organisation_id: id, user_id: userId, ...statement })
+      .onConflict((conflict) => conflict.columns(['organisation_id', 'user_id']).doUpdateSet(statement))
       .execute()
     const { account_id: accountId } = await tx
       .selectFrom('organisation')
@@ -177,12 +183,12 @@ export async function linkOrganisation(
 /** Whether the platform manages the person's role in the account. */
 export async function isOrganisationManaged(queries: Queries, accountId: string, userId: string): Promise<boolean> {
   const row = await queries
-    .selectFrom('organisation_membership as said')
-    .innerJoin('organisation', 'organisation.id', 'said.organisation_id')
+    .selectFrom('organisation_membership as statement')
+    .innerJoin('organisation', 'organisation.id', 'statement.organisation_id')
     .select('organisation.id')
     .where('organisation.account_id', '=', accountId)
-    .where('said.user_id', '=', userId)
-    .where('said.is_listed', '=', true)
+    .where('statement.user_id', '=', userId)
+    .where('statement.is_listed', '=', true)
     .executeTakeFirst()
   return row !== undefined
 }

@@ -118,7 +118,7 @@ export async function changeQuotas(
 }
 
 /** Gives everything back that the holder holds; nothing when it was given back before. */
-export async function giveBackQuotas(tx: Transaction<Tables>, { accountId, holder }: Holding): Promise<void> {
+export async function releaseQuotas(tx: Transaction<Tables>, { accountId, holder }: Holding): Promise<void> {
   const held = await tx
     .deleteFrom('quota_holding')
     .where('account_id', '=', accountId)

@@ -5,8 +5,8 @@ export {
   listIntents,
   recordIntent,
   recordIntents,
-  settleIntent,
-  settleIntents,
+  closeIntent,
+  closeIntents,
   takeIntent,
 } from './intents.ts'
 export { type RecentWrite, listRecentWrites, recordWrites } from './recent-writes.ts'

@@ -35,7 +35,7 @@ export async function recordIntents(tx: Transaction<Tables>, intents: readonly C
     .execute()
 }
 
-/** Whether nobody has settled it. */
+/** Whether it is unresolved. */
 export const hasIntent = async (db: Queries, operationId: string): Promise<boolean> =>
   (await db
     .selectFrom('change_intent')
@@ -43,12 +43,12 @@ export const hasIntent = async (db: Queries, operationId: string): Promise<boole
     .where('operation_id', '=', operationId)
     .executeTakeFirst()) !== undefined
 
-/** Removes the intent. False when somebody else has settled it: then nothing more may be done for it. */
-export const settleIntent = async (tx: Transaction<Tables>, operationId: string): Promise<boolean> =>
-  (await settleIntents(tx, [operationId])).has(operationId)
+/** Removes the intent. False when it was resolved elsewhere: then nothing more may be done for it. */
+export const closeIntent = async (tx: Transaction<Tables>, operationId: string): Promise<boolean> =>
+  (await closeIntents(tx, [operationId])).has(operationId)
 
-/** Removes the intents. Answers those that nobody else has settled: only for these may anything be done. */
-export async function settleIntents(
+/** Removes the intents. Answers those that were not resolved elsewhere: only for these may anything be done. */
+export async function closeIntents(
   tx: Transaction<Tables>,
   operationIds: readonly string[],
 ): Promise<ReadonlySet<string>> {
@@ -60,7 +60,7 @@ export async function settleIntents(
   return new Set(settled.map((row) => row.operation_id))
 }
 
-/** Removes the intent and answers the entry of its success; undefined when somebody else has settled it. */
+/** Removes the intent and answers the entry of its success; undefined when it was resolved elsewhere. */
 export async function takeIntent(
   tx: Transaction<Tables>,
   operationId: string,

@@ -1,6 +1,6 @@
 /** What was written to Kubernetes for an account lately. Each replica of the API server answers lists from a cache of
  *  its own, which
- *  follows the others' writes with a delay: by these rows it knows what it has to catch up with first. */
+ *  follows the others' writes with a delay: these rows tell which writes it has to catch up with first. */
 import type { Transaction } from 'kysely'
 import type { Queries } from '../open.ts'
 import type { Tables } from '../tables.ts'

@@ -62,7 +62,7 @@ export async function enableSecondFactor(
   return updated.numUpdatedRows === 1n
 }
 
-/** Spends a time step: true for the first that asks, false when it or a later one was used before. */
+/** Spends a time step: true for the first caller, false when it or a later one was used before. */
 export async function spendStep(queries: Queries, userId: string, step: number): Promise<boolean> {
   const updated = await queries
     .updateTable('second_factor')
@@ -126,7 +126,7 @@ export async function countRecoveryCodes(queries: Queries, userId: string): Prom
   return Number(counted.count)
 }
 
-/** Whether an account that the person belongs to asks a second factor of every member. */
+/** Whether an account that the person belongs to requires a second factor of every member. */
 export async function isSecondFactorRequired(queries: Queries, userId: string): Promise<boolean> {
   const row = await queries
     .selectFrom('membership')

@@ -9,11 +9,11 @@ export const SESSION_SECONDS = 7 * 86_400
 /** And this long after it was used last. */
 const SESSION_IDLE_SECONDS = 86_400
 /** Use is written down at most this often. */
-const SEEN_SECONDS = 60
+const LAST_SEEN_UPDATE_SECONDS = 60
 const SESSIONS_LISTED_MAXIMUM = 1_000
 const USER_AGENT_CHARACTERS_MAXIMUM = 512
 
-/** Whoever was seen last at this instant or before is idle for too long. */
+/** A session last used at this instant or before has been idle for too long. */
 const idleSince = (now: Date): Date => new Date(now.getTime() - SESSION_IDLE_SECONDS * 1000)
 
 /** As secrets are stored and found: by their SHA-256, which is good enough for what is random. */
@@ -83,8 +83,8 @@ export async function findSession(queries: Queries, secret: string, now: Date): 
     .where('session.last_seen_at', '>', idleSince(now))
     .executeTakeFirst()
   if (row === undefined) return undefined
-  if (now.getTime() - row.last_seen_at.getTime() >= SEEN_SECONDS * 1000)
-    await markSeen(queries, row.id, row.active_account_id, row.user_id, now)
+  if (now.getTime() - row.last_seen_at.getTime() >= LAST_SEEN_UPDATE_SECONDS * 1000)
+    await updateLastSeen(queries, row.id, row.active_account_id, row.user_id, now)
   return {
     id: row.id,
     userId: row.user_id,
@@ -96,7 +96,13 @@ export async function findSession(queries: Queries, secret: string, now: Date): 
   }
 }
 
-async function markSeen(queries: Queries, id: string, accountId: string, userId: string, now: Date): Promise<void> {
+async function updateLastSeen(
+  queries: Queries,
+  id: string,
+  accountId: string,
+  userId: string,
+  now: Date,
+): Promise<void> {
   await queries.updateTable('session').set({ last_seen_at: now }).where('id', '=', id).execute()
   await markActive(queries, accountId, userId, now)
 }

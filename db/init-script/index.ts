@@ -76,7 +76,7 @@ export async function lockInitScripts(tx: Transaction<Tables>, accountId: string
     .execute()
 }
 
-/** The name must be free: whoever asks holds the quota's lock. */
+/** The name must be free: the caller holds the quota's lock. */
 export async function insertInitScript(queries: Queries, accountId: string, row: InitScriptRow): Promise<void> {
   await queries
     .insertInto('init_script')

@@ -1,6 +1,6 @@
 /** The best nodes for a demand, chosen by PostgreSQL: only these few rows come over the wire, however many nodes a zone
  *  has. What is best
- *  is said in `domain/placement.ts`; a test holds this query against it. */
+ *  is defined in `domain/placement.ts`; a test holds this query against it. */
 import { type Expression, type Selectable, type SqlBool, sql } from 'kysely'
 import type { Candidate, Demand, Place, Spread } from '../../domain/placement.ts'
 import type { Queries } from '../open.ts'
@@ -47,7 +47,7 @@ export async function listBestNodes(
   return rows.map(toCandidate)
 }
 
-/** Compared as text: who asks may be no account at all. */
+/** Compared as text: the caller's id may be no UUID. */
 const sameAccount = (accountId: string): Expression<SqlBool> =>
   sql<SqlBool>`dedicated_account_id::text is not distinct from ${accountId}`
 

@@ -9,11 +9,11 @@ export {
   columnsOf,
   findCandidate,
   findPlacement,
-  giveBackRoom,
+  releaseRoom,
   listAllCandidates,
   listCandidates,
   listPlaced,
   releasePlacement,
   roomOf,
-  takeBestRoom,
+  claimBestRoom,
 } from './placement.ts'

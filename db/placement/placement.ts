@@ -74,7 +74,7 @@ export async function claimFirstPlacements(
   const candidates = (wanted: Demand) => listBestNodes(tx, wanted)
   const node =
     demands.length === 1
-      ? await takeBestRoom(tx, { ...first, apartness }, candidates)
+      ? await claimBestRoom(tx, { ...first, apartness }, candidates)
       : await takeRoomTogether(tx, first, demands.length, candidates)
   return insertPlacements(tx, demands, node, now)
 }
@@ -96,7 +96,7 @@ async function takeRoomTogether(
 /** Takes the room on the best of the candidates that still has it, and answers with its name.
  *  Throws the Problem `no_capacity` (503) when no node can hold it, `no_distinct_failure_domain` (503) when only its
  *  group is in the way. */
-export async function takeBestRoom(
+export async function claimBestRoom(
   tx: Transaction<Tables>,
   demand: Demand,
   candidates: (demand: Demand) => Promise<readonly Candidate[]>,
@@ -129,7 +129,7 @@ const noCapacity = (zone: string): Problem =>
     `Zone ${zone} has no room for this plan now. Choose a smaller plan or another zone, or try again later.`,
   )
 
-interface Terms {
+interface RoomConditions {
   /** A guest that is there may grow where nothing new is taken, but never leaves its pool. */
   readonly mustBeSchedulable?: boolean
   readonly cpuPool?: string | undefined
@@ -138,7 +138,12 @@ interface Terms {
 /** Takes the room on the node, if it has it. A failed try is rolled back to its savepoint, because PostgreSQL keeps the
  *  lock of a row that turned out
  *  not to match: two transactions that try nodes in different orders would wait for each other. */
-export async function addRoom(tx: Transaction<Tables>, node: string, room: Room, terms: Terms = {}): Promise<boolean> {
+export async function addRoom(
+  tx: Transaction<Tables>,
+  node: string,
+  room: Room,
+  terms: RoomConditions = {},
+): Promise<boolean> {
   await sql`savepoint placement`.execute(tx)
   const isTaken = await tryToAddRoom(tx, node, room, terms)
   await (isTaken ? sql`release savepoint placement` : sql`rollback to savepoint placement`).execute(tx)
@@ -149,7 +154,7 @@ async function tryToAddRoom(
   tx: Transaction<Tables>,
   node: string,
   room: Room,
-  { mustBeSchedulable = false, cpuPool }: Terms,
+  { mustBeSchedulable = false, cpuPool }: RoomConditions,
 ): Promise<boolean> {
   const taken = await tx
     .updateTable('node_capacity')
@@ -217,11 +222,11 @@ export async function releasePlacement(
     .returningAll()
     .executeTakeFirst()
   if (released === undefined) return
-  for (const row of [released, target]) if (row !== undefined) await giveBackRoom(tx, row.node, roomOf(row))
+  for (const row of [released, target]) if (row !== undefined) await releaseRoom(tx, row.node, roomOf(row))
 }
 
 /** The node may sell the room again. */
-export async function giveBackRoom(tx: Transaction<Tables>, node: string, room: Room): Promise<void> {
+export async function releaseRoom(tx: Transaction<Tables>, node: string, room: Room): Promise<void> {
   await tx
     .updateTable('node_capacity')
     .set((row) => ({

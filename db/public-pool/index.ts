@@ -137,7 +137,7 @@ export interface HeldAddress extends PublicAddress {
 export const listAddresses = async (db: Queries, holding: Holding): Promise<readonly HeldAddress[]> =>
   (await heldAddresses(db, holding).execute()).map(toHeldAddress)
 
-/** The query of `listAddresses`, also as part of another that says by its own columns whose they are. */
+/** The query of `listAddresses`, also as part of another query whose columns name the holder. */
 export const heldAddresses = (
   db: Queries,
   { accountId, holder }: { readonly [Name in keyof Holding]: string | Expression<string> },
@@ -145,7 +145,7 @@ export const heldAddresses = (
   db
     .selectFrom('public_address')
     .innerJoin('public_pool', 'public_pool.id', 'public_address.pool_id')
-    .select(HELD)
+    .select(HELD_COLUMNS)
     .where('public_address.account_id', '=', accountId)
     .where('public_address.holder', '=', holder)
     .orderBy('public_address.use')
@@ -153,7 +153,7 @@ export const heldAddresses = (
     .orderBy('public_address.index')
     .orderBy('public_address.pool_id')
 
-const HELD = [
+const HELD_COLUMNS = [
   'public_address.index',
   'public_address.use',
   'public_address.is_current',
@@ -282,7 +282,7 @@ export async function takeAddress(
     .execute()
 }
 
-/** Of a server: a /64 in a zone that has prefixes to give, and the IPv4 address that was asked for. In the order of the
+/** Of a server: a /64 in a zone that has prefixes to give, and the requested IPv4 address. In the order of the
  *  uses, so that transactions lock pools in one order. */
 export async function claimAddresses(
   tx: Transaction<Tables>,

@@ -7,20 +7,20 @@ export interface KeyOf {
   readonly key: string
 }
 
-export type Remembered =
+export type KeyedAnswer =
   | { readonly is: 'new' }
   | { readonly is: 'open'; readonly hash: string }
   | { readonly is: 'answered'; readonly hash: string; readonly status: number; readonly body: string }
 
 const KEPT_MILLISECONDS = 24 * 3_600_000
 
-/** Takes the key for the request of the hash; says who has it when somebody has. */
+/** Takes the key for the request of the hash; answers its holder when it is taken. */
 export async function takeIdempotencyKey(
   db: Database,
   { accountId, key }: KeyOf,
   hash: string,
   now: Date,
-): Promise<Remembered> {
+): Promise<KeyedAnswer> {
   const row = { account_id: accountId, key, request_hash: hash, created_at: now, status: null, body: null }
   const oldest = new Date(now.getTime() - KEPT_MILLISECONDS)
   // One statement, so that of two requests at the same moment one is the first. A key of yesterday is a new one.

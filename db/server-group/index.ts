@@ -2,12 +2,12 @@
  *  it first, so that
  *  a group never goes while a server comes. A server is a member as long as it holds room on a node. */
 import type { Selectable, Transaction } from 'kysely'
-import { evacueeKey, type GroupOfOthers } from '../../domain/evacuation.ts'
+import { evacueeKey, type SpreadGroup } from '../../domain/evacuation.ts'
 import type { Apartness, Place, Spread } from '../../domain/placement.ts'
 import { badField, conflict } from '../../domain/problem.ts'
 import type { Queries } from '../open.ts'
 import { comesAfter, type ListPlace } from '../page.ts'
-import { giveBackQuotas, takeQuotas } from '../account/index.ts'
+import { releaseQuotas, takeQuotas } from '../account/index.ts'
 import type { Tables } from '../tables.ts'
 
 export interface GroupId {
@@ -122,7 +122,7 @@ export async function removeServerGroup(
   tx: Transaction<Tables>,
   { accountId, groupId }: GroupId,
 ): Promise<ServerGroup | undefined> {
-  await giveBackQuotas(tx, { accountId, holder: holderOf(groupId) })
+  await releaseQuotas(tx, { accountId, holder: holderOf(groupId) })
   const group = await lockServerGroup(tx, { accountId, groupId })
   if (group === undefined) return undefined
   const [count = 0] = (await countMembers(tx, accountId, [groupId])).values()
@@ -210,7 +210,7 @@ async function listDestinations(
 
 /** The groups of the servers that live on the node, as far as they have other members, by `evacueeKey`. Nothing is
  *  locked: the answer is of an instant. */
-export async function listGroupsOn(db: Queries, node: string): Promise<ReadonlyMap<string, GroupOfOthers>> {
+export async function listGroupsOn(db: Queries, node: string): Promise<ReadonlyMap<string, SpreadGroup>> {
   const rows = await db
     .selectFrom('placement as own')
     .where('own.node', '=', node)

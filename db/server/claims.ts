@@ -22,7 +22,7 @@ import {
   takeAddress,
   toHeldAddress,
 } from '../public-pool/index.ts'
-import { giveBackQuotas, takeQuotas } from '../account/index.ts'
+import { releaseQuotas, takeQuotas } from '../account/index.ts'
 import { arrivingServerHolder, serverHolder, storageHolder } from './holders.ts'
 import { SIZE_CHANGE_COLUMNS, type SizeChange, type SizeColumns, toSizeChange } from './size-changes.ts'
 import type { Queries } from '../open.ts'
@@ -120,7 +120,7 @@ export async function claimServers(
 
 /** The same for servers of one account that differ in id and host name only. A server of a group is like no other: each
  *  keeps from the others. */
-export const likenessOf = ({ serverId, hostname: _, ...shared }: ServerDemand): string =>
+export const batchKeyOf = ({ serverId, hostname: _, ...shared }: ServerDemand): string =>
   JSON.stringify(shared.serverGroupId === undefined ? shared : serverId)
 
 /** Gives the server another /64 when the pool of its own is draining; the one before goes on leading to it.
@@ -145,8 +145,8 @@ export async function renumberServer(
 export async function releaseServer(tx: Transaction<Tables>, { accountId, serverId }: ServerId): Promise<void> {
   const holding = { accountId, holder: serverHolder(serverId) }
   const arriving = { accountId, holder: arrivingServerHolder(serverId) }
-  await giveBackQuotas(tx, holding)
-  await giveBackQuotas(tx, { accountId, holder: storageHolder(serverId) })
+  await releaseQuotas(tx, holding)
+  await releaseQuotas(tx, { accountId, holder: storageHolder(serverId) })
   for (const each of [holding, arriving]) await releaseClaims(tx, each)
   await releasePlacement(tx, { accountId, serverId })
   for (const each of [holding, arriving]) await releaseAddresses(tx, each)
@@ -258,7 +258,7 @@ function toServerClaims(row: ClaimsRow): ServerClaims {
 }
 
 /** Servers that have claimed their room before the given time. */
-export async function listClaimants(db: Queries, claimedBefore: Date): Promise<readonly ServerId[]> {
+export async function listServersWithClaims(db: Queries, claimedBefore: Date): Promise<readonly ServerId[]> {
   const rows = await db
     .selectFrom('placement')
     .select(['account_id', 'server_id'])

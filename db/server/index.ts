@@ -8,12 +8,12 @@ export {
   claimServer,
   claimServers,
   findServerClaims,
-  likenessOf,
-  listClaimants,
+  batchKeyOf,
+  listServersWithClaims,
   openClaimsReading,
   releaseServer,
   renumberServer,
 } from './claims.ts'
-export { type TargetWish, releaseTarget, requireTarget, reserveTarget, switchPlacement } from './moves.ts'
+export { type TargetRequest, releaseTarget, requireTarget, reserveTarget, cutOverPlacement } from './moves.ts'
 export { type SizeChange } from './size-changes.ts'
 export { acceptSizeChange, beginSizeChange, endSizeChange } from './sizes.ts'

@@ -1,6 +1,6 @@
 /** The move of a server from one node to another, as PostgreSQL sees it: room is held on both until the server lives on
  *  exactly one.
- *  Which node a server is on is the row of `placement`; `switchPlacement` is the moment at which it changes. A host
+ *  Which node a server is on is the row of `placement`; `cutOverPlacement` is the moment at which it changes. A host
  *  name and public addresses
  *  are of one zone: a server that goes to another holds those of both until then. */
 import type { Transaction } from 'kysely'
@@ -8,7 +8,7 @@ import { type Demand, difference, largest } from '../../domain/placement.ts'
 import { conflict, Unavailable } from '../../domain/problem.ts'
 import { UNMADE } from '../../domain/server-rules.ts'
 import { claimHostname, findHostname, passClaims, releaseClaims } from '../claim/index.ts'
-import { columnsOf, giveBackRoom, listCandidates, roomOf, takeBestRoom } from '../placement/index.ts'
+import { columnsOf, releaseRoom, listCandidates, roomOf, claimBestRoom } from '../placement/index.ts'
 import { claimAddresses, listAddresses, passAddresses, releaseAddresses } from '../public-pool/index.ts'
 import { lockApartness } from '../server-group/index.ts'
 import { arrivingServerHolder, serverHolder } from './holders.ts'
@@ -29,12 +29,12 @@ export interface MoveTarget {
 }
 
 /** What a move may ask of its target: a zone other than its own, nodes that it must not be. `node` is the very node. */
-export type TargetWish = MoveId &
+export type TargetRequest = MoveId &
   Partial<Pick<Demand, 'zone' | 'cpuPool' | 'excludedNodes'>> & { readonly node?: string | undefined }
 
 /** Holds room for the server on the best node but its own, once: an earlier hold of the operation is the answer as it
  *  stands, one of
- *  another operation is given back. The server keeps apart from its group. `node` asks for that very node.
+ *  another operation is given back. The server keeps apart from its group. `node` requests that very node.
  *  An operation that changes the server's size holds the larger of both sizes there.
  *  Throws the Problems `no_capacity` and `no_distinct_failure_domain` (503) when no node can take it,
  *  `state_not_allowed` (409) when it lives nowhere, and Unavailable while another operation changes its size;
@@ -42,7 +42,7 @@ export type TargetWish = MoveId &
  */
 export async function reserveTarget(
   tx: Transaction<Tables>,
-  { accountId, serverId, operationId, node, ...wish }: TargetWish,
+  { accountId, serverId, operationId, node, ...request }: TargetRequest,
   now: Date,
 ): Promise<MoveTarget> {
   const placement = await tx
@@ -65,7 +65,7 @@ export async function reserveTarget(
   const change = await findSizeChange(tx, { accountId, serverId })
   if (change !== undefined && change.operationId !== operationId) throw new Unavailable('the size of the server')
   const room = change === undefined ? roomOf(placement) : largest(roomOf(placement), change.after)
-  const { zone = placement.zone } = wish
+  const { zone = placement.zone } = request
   const isLeaving = zone !== placement.zone
   // Before the room, as everywhere: whoever waits for the name may hold no room that others wait for.
   if (isLeaving) await claimHostnameThere(tx, { accountId, serverId, zone }, now)
@@ -73,8 +73,8 @@ export async function reserveTarget(
     accountId,
     zone,
     ...room,
-    cpuPool: wish.cpuPool,
-    excludedNodes: [placement.node, ...(wish.excludedNodes ?? [])],
+    cpuPool: request.cpuPool,
+    excludedNodes: [placement.node, ...(request.excludedNodes ?? [])],
     apartness:
       placement.group_id === null
         ? undefined
@@ -82,7 +82,7 @@ export async function reserveTarget(
   }
   const candidates = async () =>
     (await listCandidates(tx, demand.zone)).filter((candidate) => node === undefined || candidate.node === node)
-  const target = await takeBestRoom(tx, demand, candidates)
+  const target = await claimBestRoom(tx, demand, candidates)
   await tx
     .insertInto('placement_target')
     .values({
@@ -99,7 +99,7 @@ export async function reserveTarget(
     const publicIpv4 = (await listAddresses(tx, { accountId, holder: serverHolder(serverId) })).some(
       ({ use }) => use === 'server_ipv4',
     )
-    await claimAddresses(tx, holderThere({ accountId, serverId }), { zone, publicIpv4 })
+    await claimAddresses(tx, arrivingHolderOf({ accountId, serverId }), { zone, publicIpv4 })
   }
   return { operationId, zone: demand.zone, node: target }
 }
@@ -111,19 +111,19 @@ async function claimHostnameThere(
 ): Promise<void> {
   const hostname = await findHostname(tx, { accountId: server.accountId, holder: serverHolder(server.serverId) })
   if (hostname === undefined) throw new Error('a server that holds room has a host name')
-  await claimHostname(tx, { ...holderThere(server), zone, hostname }, now)
+  await claimHostname(tx, { ...arrivingHolderOf(server), zone, hostname }, now)
 }
 
-const holderThere = ({ accountId, serverId }: Pick<MoveId, 'accountId' | 'serverId'>) => ({
+const arrivingHolderOf = ({ accountId, serverId }: Pick<MoveId, 'accountId' | 'serverId'>) => ({
   accountId,
   holder: arrivingServerHolder(serverId),
 })
 
 /** Throws what `reserveTarget` would, and holds nothing. */
-export async function requireTarget(db: Database, wish: TargetWish, now: Date): Promise<void> {
+export async function requireTarget(db: Database, request: TargetRequest, now: Date): Promise<void> {
   const trial = await db.startTransaction().execute()
   try {
-    await reserveTarget(trial, wish, now)
+    await reserveTarget(trial, request, now)
   } finally {
     await trial.rollback().execute()
   }
@@ -131,7 +131,7 @@ export async function requireTarget(db: Database, wish: TargetWish, now: Date): 
 
 /** The server lives on its target from now on, and what it held on the node and in the zone before is given back. Free
  *  when that was done before. */
-export async function switchPlacement(
+export async function cutOverPlacement(
   tx: Transaction<Tables>,
   { accountId, serverId, operationId }: MoveId,
 ): Promise<void> {
@@ -160,12 +160,12 @@ export async function switchPlacement(
     .where('account_id', '=', accountId)
     .where('server_id', '=', serverId)
     .execute()
-  await giveBackRoom(tx, target.node, difference(held, size))
+  await releaseRoom(tx, target.node, difference(held, size))
   if (placement.zone !== target.zone) {
-    await passClaims(tx, holderThere({ accountId, serverId }), serverHolder(serverId))
-    await passAddresses(tx, holderThere({ accountId, serverId }), serverHolder(serverId))
+    await passClaims(tx, arrivingHolderOf({ accountId, serverId }), serverHolder(serverId))
+    await passAddresses(tx, arrivingHolderOf({ accountId, serverId }), serverHolder(serverId))
   }
-  await giveBackRoom(tx, placement.node, before)
+  await releaseRoom(tx, placement.node, before)
 }
 
 /** The server stays where it is, and what was held for it elsewhere is given back. Free when that was done before. */
@@ -189,8 +189,8 @@ export async function releaseTarget(
     .executeTakeFirst()
   if (placement === undefined || target === undefined) return
   if (placement.zone !== target.zone) {
-    await releaseClaims(tx, holderThere({ accountId, serverId }))
-    await releaseAddresses(tx, holderThere({ accountId, serverId }))
+    await releaseClaims(tx, arrivingHolderOf({ accountId, serverId }))
+    await releaseAddresses(tx, arrivingHolderOf({ accountId, serverId }))
   }
-  await giveBackRoom(tx, target.node, roomOf(target))
+  await releaseRoom(tx, target.node, roomOf(target))
 }

@@ -7,7 +7,7 @@ import { conflict, Unavailable } from '../../domain/problem.ts'
 import { serverQuota, storageQuota } from '../../domain/quota.ts'
 import { UNMADE } from '../../domain/server-rules.ts'
 import { reserveTarget } from './moves.ts'
-import { addRoom, columnsOf, findPlacement, giveBackRoom, roomOf } from '../placement/index.ts'
+import { addRoom, columnsOf, findPlacement, releaseRoom, roomOf } from '../placement/index.ts'
 import { changeQuotas } from '../account/index.ts'
 import { serverHolder, storageHolder } from './holders.ts'
 import { findSizeChange, type SizeChange } from './size-changes.ts'
@@ -19,7 +19,7 @@ interface SizeChangeId {
   readonly operationId: string
 }
 
-type SizeWish = SizeChangeId &
+type SizeChangeRequest = SizeChangeId &
   Room & {
     readonly cpuPool?: string | undefined
     /** Where the server cannot be moved to. */
@@ -37,7 +37,7 @@ type SizeWish = SizeChangeId &
  *  `no_capacity` (503) when no node of the zone has the room. */
 export async function beginSizeChange(
   tx: Transaction<Tables>,
-  { cpuPool, excludedNodes, ...change }: SizeWish,
+  { cpuPool, excludedNodes, ...change }: SizeChangeRequest,
   now: Date,
 ): Promise<SizeChange> {
   const known = await findSizeChange(tx, change)
@@ -49,8 +49,8 @@ export async function beginSizeChange(
   if (known !== undefined) throw busy
   const placement = await findPlacement(tx, change)
   if (placement === undefined) throw conflict('state_not_allowed', UNMADE, { resource })
-  const before = justRoom(placement)
-  const after = { ...justRoom(change), storageGibibytes: Math.max(before.storageGibibytes, change.storageGibibytes) }
+  const before = roomOnly(placement)
+  const after = { ...roomOnly(change), storageGibibytes: Math.max(before.storageGibibytes, change.storageGibibytes) }
   const held = largest(before, after)
   // first of all, as everywhere: whoever locks quotas later may wait for one who waits for it
   await holdQuotas(tx, change, held)
@@ -105,7 +105,11 @@ export async function beginSizeChange(
 /** As `beginSizeChange` where the server's own node has the room. Where only others have it nothing is taken: which of
  *  them reach the disk is for
  *  the operation to find out. Throws what that does. */
-export async function acceptSizeChange(tx: Transaction<Tables>, change: SizeWish, now: Date): Promise<SizeChange> {
+export async function acceptSizeChange(
+  tx: Transaction<Tables>,
+  change: SizeChangeRequest,
+  now: Date,
+): Promise<SizeChange> {
   await sql`savepoint size_change`.execute(tx)
   const begun = await beginSizeChange(tx, change, now)
   const elsewhere = await tx
@@ -165,7 +169,7 @@ export async function endSizeChange(
     .where('storage_gibibytes', '=', placement.storage_gibibytes)
     .executeTakeFirst()
   if (numUpdatedRows === 0n) throw new Unavailable('the room of the server') // it was moved in this moment
-  await giveBackRoom(tx, placement.node, difference(roomOf(placement), size))
+  await releaseRoom(tx, placement.node, difference(roomOf(placement), size))
 }
 
 const holdQuotas = async (
@@ -177,7 +181,7 @@ const holdQuotas = async (
   await changeQuotas(tx, { accountId, holder: storageHolder(serverId), amounts: storageQuota(size.storageGibibytes) })
 }
 
-const justRoom = ({ cores, memoryMebibytes, storageGibibytes }: Room): Room => ({
+const roomOnly = ({ cores, memoryMebibytes, storageGibibytes }: Room): Room => ({
   cores,
   memoryMebibytes,
   storageGibibytes,

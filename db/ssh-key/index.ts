@@ -57,7 +57,7 @@ export async function findTakenBy(
   return rows.find((row) => row.name === key.name) ?? rows[0]
 }
 
-/** Name and fingerprint must be free: whoever asks holds the quota's lock. */
+/** Name and fingerprint must be free: the caller holds the quota's lock. */
 export async function insertSshKey(queries: Queries, accountId: string, row: SshKeyRow): Promise<void> {
   await queries
     .insertInto('ssh_key')

@@ -8,7 +8,7 @@ import type { Tables } from '../tables.ts'
 
 export const STAFF_SESSION_SECONDS = 12 * 3600
 const STAFF_IDLE_SECONDS = 30 * 60
-const SEEN_SECONDS = 60
+const LAST_SEEN_UPDATE_SECONDS = 60
 
 export interface StaffRow {
   readonly id: string
@@ -58,7 +58,7 @@ export async function createStaff(queries: Queries, made: NewStaff): Promise<boo
   return added.numInsertedOrUpdatedRows === 1n
 }
 
-/** Spends a time step of the person's authenticator: true for the first that asks. */
+/** Spends a time step of the person's authenticator: true for the first caller. */
 export async function spendStaffStep(queries: Queries, id: string, step: number): Promise<boolean> {
   const updated = await queries
     .updateTable('staff_user')
@@ -108,7 +108,7 @@ export async function findStaffSession(
     .executeTakeFirst()
   const staff = session && (await findStaff(queries, session.staff_id))
   if (session === undefined || staff === undefined || staff.disabled_at !== null) return undefined
-  if (now.getTime() - session.last_seen_at.getTime() >= SEEN_SECONDS * 1000)
+  if (now.getTime() - session.last_seen_at.getTime() >= LAST_SEEN_UPDATE_SECONDS * 1000)
     await queries.updateTable('staff_session').set({ last_seen_at: now }).where('id', '=', session.id).execute()
   return { sessionId: session.id, staff }
 }

@@ -67,9 +67,9 @@ export async function recordReadings(db: Database, readings: readonly Reading[],
   })
 }
 
-type Grown = readonly (Reading & { readonly added: Counters })[]
+type GrownReadings = readonly (Reading & { readonly added: Counters })[]
 
-async function addToSeries(tx: Queries, grown: Grown, now: Date): Promise<void> {
+async function addToSeries(tx: Queries, grown: GrownReadings, now: Date): Promise<void> {
   const moved = sumBy(grown, ({ serverUid }) => serverUid).filter(({ added }) =>
     Object.values(added).some((count) => count > 0),
   )
@@ -110,7 +110,7 @@ async function addToSeries(tx: Queries, grown: Grown, now: Date): Promise<void> 
     .execute()
 }
 
-async function addToTransfer(tx: Queries, grown: Grown, now: Date): Promise<void> {
+async function addToTransfer(tx: Queries, grown: GrownReadings, now: Date): Promise<void> {
   const moved = sumBy(grown, ({ accountId, serverId }) => `${accountId}/${serverId}`).filter(
     ({ added }) => added.networkReceivedBytes > 0 || added.networkTransmittedBytes > 0,
   )
@@ -140,8 +140,8 @@ async function addToTransfer(tx: Queries, grown: Grown, now: Date): Promise<void
 const DATE_LENGTH = 'YYYY-MM-DD'.length
 
 /** One entry a key, in the order of keys: an upsert may touch a row once, and always in the same order. */
-function sumBy(grown: Grown, keyOf: (reading: Reading) => string): Grown {
-  const sums = new Map<string, Grown[number]>()
+function sumBy(grown: GrownReadings, keyOf: (reading: Reading) => string): GrownReadings {
+  const sums = new Map<string, GrownReadings[number]>()
   for (const reading of grown) {
     const known = sums.get(keyOf(reading))
     sums.set(keyOf(reading), known === undefined ? reading : { ...reading, added: add(known.added, reading.added) })

@@ -89,13 +89,13 @@ function capabilitiesOf({
   spec,
   status,
 }: Pick<Stored<ZoneSpec, ZoneStatus>, 'spec' | 'status'>): ZoneView['capabilities'] {
-  const isSeen: Partial<Record<(typeof ZONE_CAPABILITIES)[number], boolean>> = {
+  const observed: Partial<Record<(typeof ZONE_CAPABILITIES)[number], boolean>> = {
     ...(spec.publicNetwork === undefined ? { public_ipv4: false, public_ipv6: false } : {}),
     ...(status === undefined
       ? {}
       : { live_migration: status.haObstacle !== HA_REASONS.one_node, ha_restart: status.haObstacle === undefined }),
   }
-  return ZONE_CAPABILITIES.filter((capability) => isSeen[capability] ?? spec.capabilities.includes(capability))
+  return ZONE_CAPABILITIES.filter((capability) => observed[capability] ?? spec.capabilities.includes(capability))
 }
 
 export function toZoneView({ name, spec, status }: Stored<ZoneSpec, ZoneStatus>): ZoneView {

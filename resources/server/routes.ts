@@ -217,7 +217,7 @@ export function factsOf(server: StoredServer): ServerFacts {
     state: stateOf(server),
     isProtected: server.spec.isProtected,
     isDeleting: server.isDeleting,
-    isHostSilent:
+    isHostUnreachable:
       server.status?.conditions?.some(({ type, status }) => type === HOST_CONDITION && status === 'False') === true,
     activeOperation: operation === undefined ? undefined : { id: operation.id, kind: operation.kind },
   }

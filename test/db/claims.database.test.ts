@@ -2,13 +2,13 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { findMacAddress } from '../../db/claim/index.ts'
 import { forgetNode, mirrorNode } from '../../db/placement/nodes.ts'
 import { listCandidates } from '../../db/placement/placement.ts'
-import { giveBackQuotas, listQuotas, takeQuotas } from '../../db/account/quotas.ts'
+import { releaseQuotas, listQuotas, takeQuotas } from '../../db/account/quotas.ts'
 import {
   claimServer,
   claimServers,
   findServerClaims,
   findServersClaims,
-  likenessOf,
+  batchKeyOf,
   releaseServer,
   type ServerDemand,
 } from '../../db/server/claims.ts'
@@ -176,7 +176,7 @@ describe('a quota', () => {
     const holding = { accountId, holder: 'ssh_key/1' }
     await database.db.transaction().execute((tx) => takeQuotas(tx, { ...holding, amounts: { ssh_keys: 1 } }))
     expect(await usedQuota('ssh_keys')).toBe(1)
-    await database.db.transaction().execute((tx) => giveBackQuotas(tx, holding))
+    await database.db.transaction().execute((tx) => releaseQuotas(tx, holding))
     expect(await usedQuota('ssh_keys')).toBe(0)
   })
 })
@@ -266,7 +266,7 @@ describe('servers that are alike', () => {
 
   test('differ in id and host name only, and members of a group are never alike', () => {
     const [one, other] = [demandOf(), demandOf()]
-    expect(likenessOf(one)).toBe(likenessOf(other))
+    expect(batchKeyOf(one)).toBe(batchKeyOf(other))
     for (const change of [
       { cores: 2 },
       { zone: 'elsewhere' },
@@ -274,8 +274,8 @@ describe('servers that are alike', () => {
       { cpuPool: 'fast' },
       { accountId: newUuid(systemRandom) },
     ])
-      expect(likenessOf({ ...other, ...change })).not.toBe(likenessOf(one))
-    expect(likenessOf({ ...one, serverGroupId: 'g' })).not.toBe(likenessOf({ ...other, serverGroupId: 'g' }))
+      expect(batchKeyOf({ ...other, ...change })).not.toBe(batchKeyOf(one))
+    expect(batchKeyOf({ ...one, serverGroupId: 'g' })).not.toBe(batchKeyOf({ ...other, serverGroupId: 'g' }))
   })
 })
 

@@ -1,7 +1,7 @@
 /** What a server holds in PostgreSQL while it goes to another zone: host name, room and addresses of both until it
  *  lives in exactly one. */
 import { beforeEach, describe, expect, test } from 'vitest'
-import { releaseTarget, reserveTarget, switchPlacement, type TargetWish } from '../../db/server/moves.ts'
+import { releaseTarget, reserveTarget, cutOverPlacement, type TargetRequest } from '../../db/server/moves.ts'
 import { mirrorNode } from '../../db/placement/nodes.ts'
 import { hasFreeAddress, mirrorPool } from '../../db/public-pool/index.ts'
 import { addServerGroup } from '../../db/server-group/index.ts'
@@ -66,7 +66,7 @@ const demandOf = (zone: string, changes: Partial<ServerDemand> = {}): ServerDema
 }
 const claim = (demand: ServerDemand) => transaction((tx) => claimServer(tx, demand, { now, random: systemRandom }))
 const idOf = ({ serverId }: ServerDemand) => ({ accountId, serverId, operationId: OPERATION })
-const reserve = (demand: ServerDemand, wish: Partial<TargetWish> = {}) =>
+const reserve = (demand: ServerDemand, wish: Partial<TargetRequest> = {}) =>
   transaction((tx) => reserveTarget(tx, { ...idOf(demand), zone: zones[1], ...wish }, now))
 const claimsOf = (demand: ServerDemand) => findServerClaims(database.db, demand)
 const refusal = (work: Promise<unknown>) =>
@@ -132,7 +132,7 @@ describe('a server on its way to another zone', () => {
     async () => {
       const demand = await moved()
       const before = await claimsOf(demand)
-      for (const _again of [1, 2]) await transaction((tx) => switchPlacement(tx, idOf(demand)))
+      for (const _again of [1, 2]) await transaction((tx) => cutOverPlacement(tx, idOf(demand)))
       const after = await claimsOf(demand)
       expect(after).toMatchObject({
         macAddress: before?.macAddress,
@@ -170,9 +170,9 @@ describe('a server on its way to another zone', () => {
 
   test('goes back, and has an address of its first zone again', async () => {
     const demand = await moved()
-    await transaction((tx) => switchPlacement(tx, idOf(demand)))
+    await transaction((tx) => cutOverPlacement(tx, idOf(demand)))
     await transaction((tx) => reserveTarget(tx, { ...idOf(demand), operationId: 'op-2', zone: zones[0] }, now))
-    await transaction((tx) => switchPlacement(tx, { ...idOf(demand), operationId: 'op-2' }))
+    await transaction((tx) => cutOverPlacement(tx, { ...idOf(demand), operationId: 'op-2' }))
     expect(await claimsOf(demand)).toMatchObject({
       placement: { zone: zones[0] },
       addresses: [{ address: `198.18.${tests}.3` }, { use: 'server_ipv6_prefix', isCurrent: true }],

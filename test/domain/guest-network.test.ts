@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { judgeNetwork, NETWORK_FEATURES } from '../../domain/guest-network.ts'
+import { networkVerdict, NETWORK_FEATURES } from '../../domain/guest-network.ts'
 
 const { public: publicNetwork, outbound, isolated, metadata } = NETWORK_FEATURES
 
@@ -48,7 +48,7 @@ describe('what is off for a server', () => {
     ['everything, where guests are isolated', [isolated, metadata], false, false, 'Isolated', /reaches nothing/],
     ['everything, where guests are simulated', [], false, false, 'Simulated', /only simulated/],
   ] as const)('%s', (_what, features, hasWayOutside, isWhole, reason, message) => {
-    const verdict = judgeNetwork(features, hasWayOutside)
+    const verdict = networkVerdict(features, hasWayOutside)
     expect(verdict).toMatchObject({ isWhole, reason })
     expect(verdict.message).toMatch(message)
   })

@@ -4,7 +4,7 @@ import type { Candidate } from '../../domain/placement.ts'
 
 const host = (node: string, changes: Partial<Host> = {}): Host => ({
   node,
-  isHeard: true,
+  isReachable: true,
   pools: ['p'],
   isFenceCapable: true,
   ...changes,
@@ -34,7 +34,7 @@ describe('a zone', () => {
     expect(haObstacle('z', hosts, nodes, [guest('s', 600)])).toBeUndefined())
   test.each<readonly [string, readonly Host[], readonly Candidate[], keyof typeof HA_REASONS]>([
     ['of one node could not', [host('n1')], [candidate('n1', 600)], 'one_node'],
-    ['of whose nodes one answers could not', [host('n1'), host('n2', { isHeard: false })], nodes, 'one_node'],
+    ['of whose nodes one answers could not', [host('n1'), host('n2', { isReachable: false })], nodes, 'one_node'],
     [
       'without shared storage could not',
       [host('n1', { pools: [] }), host('n2', { pools: [] })],
@@ -49,7 +49,7 @@ describe('a zone', () => {
     ],
     [
       'whose shared storage only a lost node reaches too could not',
-      [host('n1'), host('n2', { pools: [] }), host('n3', { isHeard: false })],
+      [host('n1'), host('n2', { pools: [] }), host('n3', { isReachable: false })],
       nodes,
       'no_shared_storage',
     ],

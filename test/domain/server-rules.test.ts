@@ -15,7 +15,7 @@ const server = (facts: Partial<ServerFacts>): ServerFacts => ({
   state: 'started',
   isProtected: false,
   isDeleting: false,
-  isHostSilent: false,
+  isHostUnreachable: false,
   activeOperation: undefined,
   ...facts,
 })
@@ -103,7 +103,7 @@ describe('what is allowed', () => {
     ],
     [
       'of one whose host is silent',
-      { state: 'error', isHostSilent: true },
+      { state: 'error', isHostUnreachable: true },
       {
         start: SILENT,
         stop: WRONG,
@@ -116,7 +116,7 @@ describe('what is allowed', () => {
     ],
     [
       'of a stopped one whose host is silent',
-      { state: 'stopped', isHostSilent: true },
+      { state: 'stopped', isHostUnreachable: true },
       {
         start: SILENT,
         stop: WRONG,
@@ -143,7 +143,7 @@ describe('what is allowed', () => {
   ])('%s', (_which, facts, expected) => expect(table(facts)).toEqual(expected))
 
   test('nothing while an operation runs, whatever else is in the way', () => {
-    const busy = { activeOperation: BUSY, isProtected: true, isHostSilent: true, state: 'error' } as const
+    const busy = { activeOperation: BUSY, isProtected: true, isHostUnreachable: true, state: 'error' } as const
     expect(new Set(Object.values(table(busy)))).toEqual(new Set(['409 operation_in_progress']))
   })
   test('only deletion while the server is being made', () => {
@@ -171,7 +171,7 @@ describe('a refusal says what to do', () => {
     ],
     [
       'move',
-      { state: 'error', isHostSilent: true },
+      { state: 'error', isHostUnreachable: true },
       'The server is in state error; only a started or a stopped one can be moved. The host of the server does ' +
         'not answer. The server shows its state again when the host is back; try again then.',
     ],

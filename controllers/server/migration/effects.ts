@@ -1,6 +1,6 @@
 /** What moves do in PostgreSQL, and the key that both ends of a move share. */
 import { isDeepStrictEqual } from 'node:util'
-import { releaseTarget, reserveTarget, switchPlacement } from '../../../db/server/moves.ts'
+import { releaseTarget, reserveTarget, cutOverPlacement } from '../../../db/server/moves.ts'
 import { type Key, Secret } from '../../../kit/kube/object.ts'
 import type { Action } from '../../../kit/reconcile/action.ts'
 import type { Effect } from '../../../kit/reconcile/reconciler.ts'
@@ -73,7 +73,7 @@ export const migrationEffects = (parts: Parts): Readonly<Record<string, Effect>>
     return grantedCondition(RESERVED)
   }),
   switch: async (input) => {
-    await orUnavailable(parts.db.transaction().execute((tx) => switchPlacement(tx, input as unknown as MigrationRef)))
+    await orUnavailable(parts.db.transaction().execute((tx) => cutOverPlacement(tx, input as unknown as MigrationRef)))
     return undefined
   },
   release: async (input) => {

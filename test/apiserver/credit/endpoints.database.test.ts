@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'vitest'
-import { judgeCoupon } from '../../../domain/coupon.ts'
+import { checkCoupon } from '../../../domain/coupon.ts'
 import { newUuid, systemRandom } from '../../../kit/sys/random.ts'
 import { useDatabase } from '../../database.ts'
 import { GOOD_PASSWORD, openHarness } from '../identity/harness.ts'
@@ -25,7 +25,7 @@ test.each([
   ['exhausted', { ...facts, redemptionsMaximum: 5 }],
   ['already_redeemed', { ...facts, isRedeemed: true, redemptionsMaximum: 5 }],
   ['applied', { ...facts, validFrom: now, redemptionsMaximum: 6 }],
-] as const)('a coupon is %s', (outcome, coupon) => expect(judgeCoupon(coupon, now)).toBe(outcome))
+] as const)('a coupon is %s', (outcome, coupon) => expect(checkCoupon(coupon, now)).toBe(outcome))
 
 const makeCoupon = (code: string, rest: object = {}) =>
   database.db

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { INTENT_AGE_MILLISECONDS, sweepIntents } from '../../../controllers/change-intent/index.ts'
 import type { Parts } from '../../../controllers/parts.ts'
 import { listAudit } from '../../../db/audit/index.ts'
-import { recordIntent, settleIntent } from '../../../db/change/intents.ts'
+import { recordIntent, closeIntent } from '../../../db/change/intents.ts'
 import { mirrorNode } from '../../../db/placement/nodes.ts'
 import { recordOperation } from '../../../db/operation/index.ts'
 import { listQuotas } from '../../../db/account/quotas.ts'
@@ -217,7 +217,7 @@ test('an intent that its maker settles meanwhile gets no second entry', async ()
   const store: Parts['store'] = {
     ...cloud.kubectl,
     get: async (type, key) => {
-      await database.db.transaction().execute((tx) => settleIntent(tx, operationId))
+      await database.db.transaction().execute((tx) => closeIntent(tx, operationId))
       return cloud.kubectl.get(type, key)
     },
   }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type ChangeIntent, listIntents, recordIntent, settleIntent } from '../../../db/change/intents.ts'
+import { type ChangeIntent, listIntents, recordIntent, closeIntent } from '../../../db/change/intents.ts'
 import { findOperation, recordOperation } from '../../../db/operation/index.ts'
 import type { FinishedOperation } from '../../../domain/operations.ts'
 import { newUuid, systemRandom } from '../../../kit/sys/random.ts'
@@ -31,7 +31,7 @@ const intentAt = (createdAt: string): ChangeIntent => ({
     changes: [],
   },
 })
-const settle = (intent: ChangeIntent) => database.db.transaction().execute((tx) => settleIntent(tx, intent.operationId))
+const settle = (intent: ChangeIntent) => database.db.transaction().execute((tx) => closeIntent(tx, intent.operationId))
 
 test('an intent is settled by exactly one of those who try', async () => {
   const intent = intentAt('2026-01-01T00:00:00Z')

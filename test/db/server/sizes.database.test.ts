@@ -3,7 +3,7 @@ import { mirrorNode } from '../../../db/placement/nodes.ts'
 import { findCandidate } from '../../../db/placement/placement.ts'
 import { listQuotas } from '../../../db/account/quotas.ts'
 import { claimServer, findServerClaims, releaseServer } from '../../../db/server/claims.ts'
-import { releaseTarget, switchPlacement } from '../../../db/server/moves.ts'
+import { releaseTarget, cutOverPlacement } from '../../../db/server/moves.ts'
 import { acceptSizeChange, beginSizeChange, endSizeChange } from '../../../db/server/sizes.ts'
 import { Problem } from '../../../domain/problem.ts'
 import type { Room } from '../../../domain/placement.ts'
@@ -171,7 +171,7 @@ describe('a change that only another node of the zone has room for', () => {
   const SIZE = room(10)
   const usedOn = async (name: string) => (await findCandidate(database.db, name))?.used
   const nodesUsed = async () => [await usedOn(node), await usedOn(OTHER())]
-  const settle = (server: Server, work: typeof switchPlacement) =>
+  const settle = (server: Server, work: typeof cutOverPlacement) =>
     database.db.transaction().execute((tx) => work(tx, { ...server, operationId: 'op-1' }))
 
   test('holds the room there, and the server has its own size until it has arrived', async () => {
@@ -183,7 +183,7 @@ describe('a change that only another node of the zone has room for', () => {
       zone: node,
       node: OTHER(),
     })
-    await settle(server, switchPlacement)
+    await settle(server, cutOverPlacement)
     expect([await held(server), ...(await nodesUsed())]).toEqual([SIZE, room(0), SIZE])
     await end(server, { isDone: true })
     expect([await held(server), ...(await nodesUsed()), await used()]).toEqual([SIZE, room(0), SIZE, SIZE])
@@ -191,7 +191,7 @@ describe('a change that only another node of the zone has room for', () => {
 
   test.each([
     ['everything as it was when the server stays', releaseTarget, [room(2), room(0)]],
-    ['the old size on the other node when it is given up there', switchPlacement, [room(0), room(2)]],
+    ['the old size on the other node when it is given up there', cutOverPlacement, [room(0), room(2)]],
   ] as const)('leaves %s', async (_what, settling, left) => {
     const server = await place(room(2))
     await begin(server, SIZE)
@@ -205,7 +205,7 @@ describe('a change that only another node of the zone has room for', () => {
     await begin(server, SIZE)
     await end(server, { isDone: false })
     expect([await held(server), ...(await nodesUsed()), await used()]).toEqual([room(2), room(2), SIZE, room(2)])
-    await settle(server, switchPlacement)
+    await settle(server, cutOverPlacement)
     expect([await held(server), ...(await nodesUsed())]).toEqual([room(2), room(0), room(2)])
   })
 
