@@ -1,5 +1,6 @@
 /** The tiers of the test suite: which files belong to each, how long it may take, and what it needs of this machine.
- *  A file's tier stands in its name (`x.database.test.ts`); everything in `test/sim/` is the simulation. */
+ *  A file's tier stands in its name (`x.database.test.ts`); what is in `test/sim/` is of the simulation, or of endurance
+ *  where its name says so. */
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { isRoot } from '../kit/sys/process.ts'
@@ -71,7 +72,8 @@ async function fencingMissing(): Promise<string | undefined> {
 
 interface TierInput {
   readonly name: string
-  readonly folder?: string
+  /** Those with the tier in their name, unless it says otherwise. */
+  readonly files?: string
   readonly setup?: string
   readonly workersMaximum: number
   readonly testTimeoutMilliseconds: number
@@ -80,12 +82,13 @@ interface TierInput {
   readonly missing?: () => Promise<string | undefined>
 }
 
-const SIMULATION_FOLDER = 'test/sim/**'
+const SIMULATION = 'test/sim/**/*.test.ts'
+const ENDURANCE = 'test/**/*.endurance.test.ts'
 
 const named = (input: TierInput): Tier => ({
   name: input.name,
-  include: [input.folder ?? `test/**/*.${input.name}.test.ts`],
-  exclude: input.folder === undefined ? [SIMULATION_FOLDER] : [],
+  include: [input.files ?? `test/**/*.${input.name}.test.ts`],
+  exclude: input.files === SIMULATION ? [ENDURANCE] : [],
   ...(input.setup === undefined ? {} : { setup: input.setup }),
   workersMaximum: input.workersMaximum,
   testTimeoutMilliseconds: input.testTimeoutMilliseconds,
@@ -132,9 +135,9 @@ const special: readonly Tier[] = [
   }),
   named({
     name: 'simulation',
-    folder: 'test/sim/**/*.test.ts',
+    files: SIMULATION,
     setup: 'test/database.ts',
-    workersMaximum: 3,
+    workersMaximum: 2,
     testTimeoutMilliseconds: 480_000,
     deadlineMinutes: 14,
   }),
@@ -149,7 +152,7 @@ const special: readonly Tier[] = [
     name: 'endurance',
     workersMaximum: 1,
     testTimeoutMilliseconds: 300_000,
-    deadlineMinutes: 20,
+    deadlineMinutes: 32,
     isOptIn: true,
     missing: qemuMissing,
   }),

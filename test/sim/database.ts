@@ -116,8 +116,9 @@ class SimulatedConnection implements DatabaseConnection {
   async run(sql: string, parameters: readonly unknown[]): Promise<pg.QueryResult> {
     if (this.isBroken) throw new ConnectionLost()
     if (this.#faults.breaksBefore(this.#process.name, sql)) return await this.#break()
-    const result = await this.#process.bound(this.#postgres.query(sql, parameters))
+    // Before it is answered: a process that dies meanwhile leaves a transaction.
     if (sql === 'begin') this.isInTransaction = true
+    const result = await this.#process.bound(this.#postgres.query(sql, parameters))
     if (sql === 'commit' || sql === 'rollback') this.isInTransaction = false
     if (this.#faults.crashesAfter(this.#process.name)) {
       this.#process.crash()

@@ -1,8 +1,8 @@
 /** Which faults a seed throws, and how often. Every seed draws its own subset, so that one kind of fault cannot hide
  *  another for ever;
  *  after the chaos everything is calm and liveness must hold. */
-import type { Random } from '../../kit/sys/random.ts'
 import type { DatabaseFaults } from './database.ts'
+import type { Scheduler } from './scheduler.ts'
 import type { TransportFaults } from './transport.ts'
 
 /** Probabilities per effect. */
@@ -55,7 +55,8 @@ export interface FaultOptions {
   readonly mayCrash: (processName: string) => boolean
 }
 
-export function drawFaults(random: Random, options: FaultOptions): FaultPlan {
+export function drawFaults(scheduler: Scheduler, options: FaultOptions): FaultPlan {
+  const { random } = scheduler
   const drawn = Object.fromEntries(
     Object.entries(STRONGEST).map(([name, strongest]) => [
       name,
@@ -63,7 +64,11 @@ export function drawFaults(random: Random, options: FaultOptions): FaultPlan {
     ]),
   ) as unknown as Rates // the same keys
   let rates = drawn
-  const hits = (rate: number) => rate > 0 && random.fraction() < rate
+  const strikes = (name: keyof Rates): boolean => {
+    if (rates[name] === 0 || random.fraction() >= rates[name]) return false
+    scheduler.note(`fault ${name}`)
+    return true
+  }
   const names = Object.entries(drawn)
     .filter(([, rate]) => rate > 0)
     .map(([name, rate]) => `${name}=${rate.toFixed(4)}`)
@@ -72,19 +77,19 @@ export function drawFaults(random: Random, options: FaultOptions): FaultPlan {
     calm: () => void (rates = CALM),
     latencyMilliseconds: () => 1 + random.fraction() * (rates === CALM ? 3 : 40),
     failsBefore: () =>
-      hits(rates.apiFailsBefore) ? [409, 429, 500, 503, 0][Math.floor(random.fraction() * 5)] : undefined,
-    losesReply: () => hits(rates.apiLosesReply),
-    crashesAfterRequest: (processName) => options.mayCrash(processName) && hits(rates.crashAfterApi),
+      strikes('apiFailsBefore') ? [409, 429, 500, 503, 0][Math.floor(random.fraction() * 5)] : undefined,
+    losesReply: () => strikes('apiLosesReply'),
+    crashesAfterRequest: (processName) => options.mayCrash(processName) && strikes('crashAfterApi'),
     watchFault: () =>
-      hits(rates.watchCut)
+      strikes('watchCut')
         ? 'cut'
-        : hits(rates.watchSilent)
+        : strikes('watchSilent')
           ? 'silent'
-          : hits(rates.watchDuplicate)
+          : strikes('watchDuplicate')
             ? 'duplicate'
             : undefined,
-    breaksBefore: () => hits(rates.databaseBreaks),
-    losesCommit: () => hits(rates.commitLost),
-    crashesAfter: (processName) => options.mayCrash(processName) && hits(rates.crashAfterStatement),
+    breaksBefore: () => strikes('databaseBreaks'),
+    losesCommit: () => strikes('commitLost'),
+    crashesAfter: (processName) => options.mayCrash(processName) && strikes('crashAfterStatement'),
   }
 }

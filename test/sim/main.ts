@@ -1,9 +1,12 @@
-/** `npm run sim -- [--seeds N] [--first SEED] [--trace] [--losses]`: runs seeds one after the other and prints those
- *  that break an invariant, and a line every
- *  fiftieth. Every hundredth seed runs twice and must end the same. */
+/** `npm run sim -- [--seeds N] [--first SEED] [--losses] [--threads N] [--record FILE] [--trace]`: runs seeds and
+ *  prints those that break an invariant, and a line every fiftieth. Every hundredth seed runs twice and must end the
+ *  same. `--record` appends what each run reached to a file, of which `choose.ts` chooses seeds; `--trace` prints what
+ *  the product logs, one seed at a time. */
+import { appendFile } from 'node:fs/promises'
 import { parseArgs } from 'node:util'
 import { printLine, processArguments, setExitCode } from '../../kit/sys/process.ts'
-import { startPostgres } from '../database.ts'
+import { startPostgres, type TestServer } from '../database.ts'
+import { openPool, type SeedResult } from './pool.ts'
 import { connectSimulation, simulate } from './simulate.ts'
 
 const { values } = parseArgs({
@@ -11,48 +14,71 @@ const { values } = parseArgs({
   options: {
     seeds: { type: 'string', default: '200' },
     first: { type: 'string', default: '1' },
+    threads: { type: 'string', default: '2' },
+    record: { type: 'string' },
     trace: { type: 'boolean', default: false },
     losses: { type: 'boolean', default: false },
   },
 })
 const REPEAT_EVERY = 100
 const PROGRESS_EVERY = 50
+const VIOLATIONS_PRINTED_MAXIMUM = 20
+
+const hasLosses = values.losses
+const seeds = Array.from({ length: Number(values.seeds) }, (_, index) => Number(values.first) + index)
+const totals = { seeds: 0, failed: 0, steps: 0, crashes: 0, operations: 0, virtualSeconds: 0 }
+
+async function take(result: SeedResult): Promise<void> {
+  const { seed, violations, steps, reached } = result
+  totals.seeds += 1
+  totals.steps += steps
+  totals.crashes += result.crashes
+  totals.operations += result.operations
+  totals.virtualSeconds += result.virtualSeconds
+  if (violations.length > 0) {
+    totals.failed += 1
+    setExitCode(1)
+    printLine(`seed ${seed} broke ${violations.length} (faults: ${result.faults})`)
+    for (const violation of violations.slice(0, VIOLATIONS_PRINTED_MAXIMUM)) printLine(`  ${violation}`)
+  }
+  if (totals.seeds % PROGRESS_EVERY === 0)
+    printLine(`up to seed ${seed}: ${totals.seeds} seeds, ${totals.failed} failed`)
+  if (values.record !== undefined)
+    await appendFile(values.record, `${JSON.stringify({ seed, hasLosses, steps, reached })}\n`)
+}
+
+async function runTraced(server: TestServer): Promise<void> {
+  const client = await connectSimulation((await server.createDatabase()).url)
+  try {
+    for (const seed of seeds) {
+      const result = await simulate(seed, client, { trace: printLine, hasLosses })
+      await take(result)
+      printLine(JSON.stringify({ ...result, reached: result.reached.length }))
+    }
+  } finally {
+    await client.end()
+  }
+}
+
+async function runPooled(server: TestServer): Promise<void> {
+  const databases = await Promise.all(Array.from({ length: Number(values.threads) }, () => server.createDatabase()))
+  const pool = openPool(databases.map(({ url }) => url))
+  try {
+    const results = seeds.map((seed) => pool.run({ seed, hasLosses, isRepeated: seed % REPEAT_EVERY === 0 }))
+    for (const result of results) result.catch(() => {}) // thrown below, in the order of the seeds
+    for (const result of results) await take(await result)
+  } finally {
+    await pool.close()
+  }
+}
 
 const server = await startPostgres()
-const { url } = await server.createDatabase()
-const database = await connectSimulation(url)
-const totals = { seeds: 0, failed: 0, steps: 0, crashes: 0, operations: 0, virtualSeconds: 0 }
 try {
-  const first = Number(values.first)
-  for (let seed = first; seed < first + Number(values.seeds); seed++) {
-    const result = await simulate(seed, database, {
-      trace: values.trace ? printLine : undefined,
-      hasLosses: values.losses,
-    })
-    const again = seed % REPEAT_EVERY === 0 ? await simulate(seed, database, { hasLosses: values.losses }) : result
-    const violations = [
-      ...result.violations,
-      ...(again.fingerprint === result.fingerprint ? [] : ['the same seed ran differently']),
-    ]
-    totals.seeds += 1
-    totals.steps += result.steps
-    totals.crashes += result.crashes
-    totals.operations += result.operations
-    totals.virtualSeconds += result.virtualSeconds
-    if (violations.length > 0) {
-      totals.failed += 1
-      setExitCode(1)
-      printLine(`seed ${seed} broke ${violations.length} (faults: ${result.faults})`)
-      for (const violation of violations.slice(0, 20)) printLine(`  ${violation}`)
-    } else if (values.trace) printLine(JSON.stringify(result))
-    if (totals.seeds % PROGRESS_EVERY === 0)
-      printLine(`up to seed ${seed}: ${totals.seeds} seeds, ${totals.failed} failed`)
-  }
+  await (values.trace ? runTraced(server) : runPooled(server))
 } catch (error) {
   setExitCode(1)
   printLine(`the simulation itself failed: ${error instanceof Error ? error.stack : String(error)}`)
 } finally {
-  await database.end()
   await server.stop()
 }
 printLine(

@@ -59,6 +59,7 @@ export function runMoves(world: World, accounts: readonly Account[], send: Send,
       if (dice < 0.2 && guest !== undefined)
         host.machine.keepGuestBusy(guest.name, random.fraction() < 0.5 ? 1_000 : 60_000)
       else if (dice < 0.4) {
+        scheduler.note(`cut off ${host.name}`)
         network.cut(host.name)
         scheduler.after(random.fraction() * 8_000, () => network.mend(host.name))
       } else if (dice < 0.55) world.processes.find(({ name }) => name === `agent-${host.name}`)?.crash()

@@ -21,7 +21,7 @@ export interface Power {
   isHidden(host: string): boolean
   hide(host: string, milliseconds: number): void
   /** Its management controller does not answer. */
-  silence(host: string, milliseconds: number): void
+  disconnectController(host: string, milliseconds: number): void
   /** As a process of the control plane reaches the controllers. */
   controlFrom(process: SimulatedProcess): OpenPowerControl
   /** As the agent of a host sees other hosts. */
@@ -51,7 +51,7 @@ export function newPower({ scheduler, hosts, onCut, onRestore, isLying }: PowerO
   const { random } = scheduler
   const off = new Set<string>()
   let isCalm = false
-  const until = { hidden: new Map<string, number>(), silent: new Map<string, number>() }
+  const until = { hidden: new Map<string, number>(), disconnected: new Map<string, number>() }
   const isUntil = (times: ReadonlyMap<string, number>, host: string) =>
     (times.get(host) ?? 0) > scheduler.nowMilliseconds
   const answer = () =>
@@ -78,20 +78,26 @@ export function newPower({ scheduler, hosts, onCut, onRestore, isLying }: PowerO
       onRestore(host)
     },
     isHidden: (host) => isUntil(until.hidden, host),
-    hide: (host, milliseconds) => void until.hidden.set(host, scheduler.nowMilliseconds + milliseconds),
-    silence: (host, milliseconds) => void until.silent.set(host, scheduler.nowMilliseconds + milliseconds),
+    hide(host, milliseconds) {
+      scheduler.note(`hide ${host}`)
+      until.hidden.set(host, scheduler.nowMilliseconds + milliseconds)
+    },
+    disconnectController(host, milliseconds) {
+      scheduler.note(`disconnect ${host}`)
+      until.disconnected.set(host, scheduler.nowMilliseconds + milliseconds)
+    },
     controlFrom:
       (process) =>
       async ({ address }) =>
         process.boundTo<PowerControl>({
           async powerState() {
             await answer()
-            if (isUntil(until.silent, address)) throw new PowerControlFailed('The BMC did not answer in time.')
+            if (isUntil(until.disconnected, address)) throw new PowerControlFailed('The BMC did not answer in time.')
             return isLying || off.has(address) ? 'off' : 'on'
           },
           async powerOff() {
             await answer()
-            if (isUntil(until.silent, address)) throw new PowerControlFailed('The BMC did not answer in time.')
+            if (isUntil(until.disconnected, address)) throw new PowerControlFailed('The BMC did not answer in time.')
             if (!isLying) power.cut(address)
           },
         }),
@@ -136,7 +142,7 @@ export function runLosses(
       power.cut(host.name)
       if (random.fraction() < 0.7) scheduler.after(2_000 + random.fraction() * 80_000, () => power.restore(host.name))
     } else if (dice < 0.85) power.hide(host.name, 10_000 + random.fraction() * 110_000)
-    else power.silence(host.name, 5_000 + random.fraction() * 30_000)
+    else power.disconnectController(host.name, 5_000 + random.fraction() * 30_000)
   })
 }
 

@@ -108,10 +108,13 @@ export class Scheduler {
   #standingCount = 0
   #clockReads = 0
   #endless: Endless | undefined
+  readonly #onNote: ((at: Date, text: string) => void) | undefined
   steps = 0
 
-  constructor(seed: number) {
+  /** `onNote` is called with each note. */
+  constructor(seed: number, onNote?: (at: Date, text: string) => void) {
     this.random = seededRandom(seed)
+    this.#onNote = onNote
   }
 
   get nowMilliseconds(): number {
@@ -181,6 +184,7 @@ export class Scheduler {
   /** Adds to the fingerprint of the run; two runs of one seed must end with the same. */
   note(text: string): void {
     this.#digest.update(`${Math.round(this.#nowMilliseconds)} ${text}\n`)
+    this.#onNote?.(this.now(), text)
   }
   fingerprint(): string {
     return this.#digest.copy().digest('hex').slice(0, 16)

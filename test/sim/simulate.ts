@@ -16,6 +16,7 @@ import { checkChanges } from './changes.ts'
 import { checkRecoveries, runLosses } from './nodes.ts'
 import { type Account, ask, openAccounts, runWorkload } from './workload.ts'
 import { checkEmptyNodes } from './operators.ts'
+import { newReached } from './reached.ts'
 import { checkTraffic } from './traffic.ts'
 import { Endless } from './scheduler.ts'
 import { openWorld, type World, type WorldOptions } from './world.ts'
@@ -48,6 +49,8 @@ export interface SimulationResult {
   readonly operations: number
   readonly requests: number
   readonly faults: string
+  /** See `reached.ts`. */
+  readonly reached: readonly string[]
   readonly virtualSeconds: number
 }
 
@@ -67,9 +70,11 @@ export async function simulate(
 ): Promise<SimulationResult> {
   await empty(client)
   const addresses = watchAddresses()
+  const reached = newReached()
   const world = await openWorld(seed, (scheduler) => new SimulatedPostgres(client, scheduler), {
     ...options,
     storage: addresses.storage,
+    onNote: reached.note,
   })
   const { scheduler } = world
   const violations = new Set<string>()
@@ -83,6 +88,7 @@ export async function simulate(
   for (const found of [...world.bugs, ...addresses.violations()]) violations.add(found)
   const { crashes, faults } = world
   const fingerprint = scheduler.fingerprint()
+  if (options.isChaosOnly !== true) await inWorld(world, reached.addOperations(world.db))
   world.end()
   await scheduler.settle()
   return {
@@ -93,6 +99,7 @@ export async function simulate(
     crashes,
     ...counts,
     faults: faults.summary,
+    reached: reached.list(),
     virtualSeconds: Math.round(scheduler.nowMilliseconds / 1000),
   }
 }

@@ -123,14 +123,16 @@ export interface WorldOptions {
   readonly hasLosses?: boolean
   /** What Kubernetes writes to. */
   readonly storage?: Storage
+  /** Called with each step that counts for the fingerprint. */
+  readonly onNote?: (at: Date, text: string) => void
 }
 
 export async function openWorld(
   seed: number,
   postgres: (scheduler: Scheduler) => SimulatedPostgres,
-  { trace, without, hasLosses = false, storage = memoryStorage() }: WorldOptions = {},
+  { trace, without, hasLosses = false, storage = memoryStorage(), onNote }: WorldOptions = {},
 ): Promise<World> {
-  const scheduler = new Scheduler(seed)
+  const scheduler = new Scheduler(seed, onNote)
   const database = postgres(scheduler)
   const outside = new SimulatedProcess('world', scheduler)
   outside.begin()
@@ -143,7 +145,7 @@ export async function openWorld(
 
   const byName = new Map<string, SimulatedProcess>()
   const partitionedUntil = new Map<string, number>()
-  const faults = drawFaults(scheduler.random, {
+  const faults = drawFaults(scheduler, {
     mayCrash: (name) => byName.has(name),
     crash: (name) => byName.get(name)?.crash(),
   })
@@ -183,7 +185,7 @@ export async function openWorld(
     admin,
     db: databaseOf(outside, database, NO_FAULTS),
     hosts: NODES.map(({ name }) =>
-      newHost(name, {
+      newHost(name, scheduler, {
         clock: worldClock,
         random: scheduler.random,
         network: shared.network,
@@ -198,7 +200,10 @@ export async function openWorld(
     signedIn,
     crashes: 0,
     api: () => undefined,
-    partition: (name, milliseconds) => void partitionedUntil.set(name, scheduler.nowMilliseconds + milliseconds),
+    partition(name, milliseconds) {
+      scheduler.note(`partition ${name}`)
+      partitionedUntil.set(name, scheduler.nowMilliseconds + milliseconds)
+    },
     reboot(host) {
       if (!power.isOn(host.name)) return
       scheduler.note(`reboot ${host.name}`)
@@ -451,15 +456,44 @@ async function prepare(admin: Store, clock: Clock, hasLosses: boolean): Promise<
 
 export const zoneOf = (node: string): string => NODES.find(({ name }) => name === node)?.zone ?? ''
 
-function newHost(name: string, options: SimulatedHostOptions & { readonly random: Random }): Host {
+function newHost(
+  name: string,
+  scheduler: Scheduler,
+  options: SimulatedHostOptions & { readonly random: Random },
+): Host {
   return {
     name,
-    machine: newSimulatedHost({ ...options, name }),
+    machine: noted(newSimulatedHost({ ...options, name }), scheduler),
     volumes: new Map(),
     ledger: ledgerInMemory(),
     bootId: newUuid(options.random),
   }
 }
+
+/** The same host, whose misfortunes are noted. */
+const noted = (machine: SimulatedHost, scheduler: Scheduler): SimulatedHost => ({
+  ...machine,
+  crashGuest(name) {
+    scheduler.note('guest crashes')
+    machine.crashGuest(name)
+  },
+  powerOffGuest(name) {
+    scheduler.note('guest powers off')
+    machine.powerOffGuest(name)
+  },
+  hangGuest(name) {
+    scheduler.note('guest hangs')
+    machine.hangGuest(name)
+  },
+  keepGuestBusy(name, neededDowntimeMilliseconds) {
+    if (neededDowntimeMilliseconds > 0) scheduler.note('guest is busy')
+    machine.keepGuestBusy(name, neededDowntimeMilliseconds)
+  },
+  failNextStart(reason) {
+    scheduler.note('guest will not start')
+    machine.failNextStart(reason)
+  },
+})
 
 const NO_FAULTS: DatabaseFaults = { breaksBefore: () => false, losesCommit: () => false, crashesAfter: () => false }
 

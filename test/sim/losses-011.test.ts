@@ -1,3 +1,0 @@
-import { describeSeeds } from './seeds.ts'
-
-describeSeeds(11, 10, { hasLosses: true })

@@ -1,0 +1,51 @@
+/** As many of the first thousand seeds as the time allows, beside the chosen ones of `seeds.test.ts`. */
+import { availableParallelism } from 'node:os'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { printLine } from '../../kit/sys/process.ts'
+import { type TestServer, startPostgres } from '../database.ts'
+import { openPool, type Pool } from './pool.ts'
+
+const MINUTE_MILLISECONDS = 60_000
+const SEEDS = 1_000
+/** With every so manieth seed hosts are lost. */
+const LOSSES_EVERY = 10
+const REPEAT_EVERY = 50
+/** No seed is begun after it. */
+const BUDGET_MILLISECONDS = 11 * MINUTE_MILLISECONDS
+const TIMEOUT_MILLISECONDS = 14 * MINUTE_MILLISECONDS
+/** Of a machine that is so slow that less is run, the result would say little. */
+const SEEDS_MINIMUM = 150
+
+let server: TestServer | undefined
+let pool: Pool | undefined
+const threads = Math.max(2, availableParallelism())
+
+beforeAll(async () => {
+  const started = (server = await startPostgres())
+  const databases = await Promise.all(Array.from({ length: threads }, () => started.createDatabase()))
+  pool = openPool(databases.map(({ url }) => url))
+})
+afterAll(async () => {
+  await pool?.close()
+  await server?.stop()
+})
+
+it('keeps every invariant for up to a thousand seeds', { timeout: TIMEOUT_MILLISECONDS }, async () => {
+  const broken: Record<string, readonly string[]> = {}
+  const end = performance.now() + BUDGET_MILLISECONDS
+  let [next, count] = [1, 0]
+  async function runSeeds(): Promise<void> {
+    while (next <= SEEDS && performance.now() < end) {
+      const seed = next++
+      const hasLosses = seed % LOSSES_EVERY === 0
+      const result = await pool?.run({ seed, hasLosses, isRepeated: seed % REPEAT_EVERY === 0 })
+      count += 1
+      if (result === undefined || result.violations.length > 0)
+        broken[`seed ${seed}${hasLosses ? ' with losses' : ''}`] = result?.violations ?? []
+    }
+  }
+  await Promise.all(Array.from({ length: threads }, runSeeds))
+  printLine(`${count} seeds were run`)
+  expect(broken).toEqual({})
+  expect(count).toBeGreaterThanOrEqual(SEEDS_MINIMUM)
+})
