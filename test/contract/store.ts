@@ -3,7 +3,15 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { crdOf, installCrds, type KindDefinition } from '../../kit/kube/crd.ts'
-import { keyOf, Lease, Namespace, Secret, type KubeObject, type ResourceType } from '../../kit/kube/object.ts'
+import {
+  CustomResourceDefinition,
+  keyOf,
+  Lease,
+  Namespace,
+  Secret,
+  type KubeObject,
+  type ResourceType,
+} from '../../kit/kube/object.ts'
 import { ApiError, type Draft, type Store, type WatchEvent } from '../../kit/kube/store.ts'
 import { systemClock } from '../../kit/sys/clock.ts'
 import { newUuid, systemRandom } from '../../kit/sys/random.ts'
@@ -96,7 +104,13 @@ export function storeContract(name: string, open: () => Promise<OpenStore>): voi
     })
 
     test('installing definitions again changes nothing', async () => {
+      const definition = () => store.get(CustomResourceDefinition, { name: `${widget.plural}.${widget.group}` })
+      const before = await definition()
+      expect(before?.metadata.generation).toBe(1)
       await installCrds(store, [crdOf(widget, 'contract')], systemClock)
+      const after = await definition()
+      expect(after?.metadata.resourceVersion).toBe(before?.metadata.resourceVersion)
+      expect(after?.spec).toEqual(before?.spec)
     })
 
     test('creates with defaults, identity and generation; a status in the draft is not taken', async () => {
