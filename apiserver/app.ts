@@ -17,7 +17,7 @@ import type { Registry } from '../kit/sys/metrics.ts'
 import { Unavailable } from '../domain/problem.ts'
 import { ROUTES } from '../resources/index.ts'
 import { VERSION } from '../resources/version.ts'
-import { Undecided } from './change/accept.ts'
+import { OutcomeUnknown } from './change/accept.ts'
 import type { AgentConnections } from './console/index.ts'
 import { openIdentity } from './identity/identity.ts'
 import type { ProviderConfiguration } from './identity/providers/configuration.ts'
@@ -30,7 +30,7 @@ import type { IdentityParts } from './identity/parts.ts'
 import type { Parts } from './parts.ts'
 import { openServers } from './server/index.ts'
 import { openTargets } from './change/targets.ts'
-import { openSettlement } from './change/commit-audit.ts'
+import { openAuditCommit } from './change/commit-audit.ts'
 
 export interface AppOptions extends Pick<Parts, 'store' | 'caches' | 'db' | 'clock' | 'random' | 'log' | 'hasPeers'> {
   readonly metrics: Registry
@@ -65,7 +65,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   const identity = await openIdentity(options)
   const parts: Parts = {
     ...options,
-    settle: openSettlement(options),
+    commitAudit: openAuditCommit(options),
     authenticate: identity.authenticate,
     requireAccess: identity.requireAccess,
     cursors: createCursors(await deploymentSecret(db, 'cursor', CURSOR_KEY_BYTES, options)),
@@ -76,7 +76,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     ...identity,
     // The intent of a change whose outcome is open gets its entry from the sweeper.
     auditRefusal: async (refusal: Refusal) =>
-      refusal.problem.cause instanceof Undecided ? undefined : auditRefused(refusal, options),
+      refusal.problem.cause instanceof OutcomeUnknown ? undefined : auditRefused(refusal, options),
     translate: (error: unknown) => storeUnavailable(databaseUnavailable(error)),
     trustedProxies: options.trustedProxies ?? [],
     origins: ownOrigins(options.publicUrl),

@@ -10,7 +10,7 @@ import type { Store } from '../kit/kube/store.ts'
 import type { Clock } from '../kit/sys/clock.ts'
 import type { Logger } from '../kit/sys/log.ts'
 import type { Random } from '../kit/sys/random.ts'
-import type { Settlement } from './change/commit-audit.ts'
+import type { CommittedChange } from './change/commit-audit.ts'
 
 export interface Parts {
   readonly store: Store
@@ -21,7 +21,7 @@ export interface Parts {
   readonly log: Logger
   readonly cursors: Cursors
   /** Ends accepted changes, those of an account together. */
-  readonly settle: GroupCommit<Settlement, void>
+  readonly commitAudit: GroupCommit<CommittedChange, void>
   /** Other replicas answer customers too: what one has written, every other shows at once. */
   readonly hasPeers?: boolean
   /** Throws 403 unless the management cluster allows it to the operator; free for staff sessions, which have roles. */

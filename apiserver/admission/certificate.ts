@@ -1,6 +1,5 @@
 /** The certificate of the webhook: from files where the cluster hands them out, otherwise made here at every start. One
- *  that is made
- *  here is its own authority, and the registration says so to the Kubernetes API. */
+ *  that is made here is its own authority, and the registration gives it to the Kubernetes API. */
 import { readFile } from 'node:fs/promises'
 import { type Certificate, makeCertificate } from '../../kit/sys/certificate.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
@@ -17,7 +16,7 @@ export async function readCertificate(files: {
   return { certificate, key }
 }
 
-/** Its own authority: the API server of Kubernetes is told to believe this one only. */
+/** Its own authority: the API server of Kubernetes trusts this one only. */
 export const makeOwnCertificate = (
   host: string,
   { clock, random }: { readonly clock: Clock; readonly random: Random },

@@ -68,7 +68,7 @@ export const kind = <Spec, Status>(
   },
 })
 
-/** A kind that the webhook is never called for: rights alone decide who writes it. Asked all the same, it refuses. */
+/** A kind that the webhook is never called for: rights alone decide who writes it. Called all the same, it refuses. */
 export const exemptKind = (
   resource: ResourceType,
   registration: Pick<Kind, 'access'> & { readonly because: string },

@@ -1,6 +1,5 @@
 /** The webhook's HTTPS listener: one path, one method, bounded bodies. Whether a caller is the Kubernetes API cannot be
- *  told, as that
- *  shows no credentials: nothing here changes an object, and networks keep everybody else out. */
+ *  known, as that shows no credentials: nothing here changes an object, and networks keep everybody else out. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'

@@ -1,6 +1,5 @@
 /** What only the platform writes into an object. Whoever could write it could act in another's name, or make the
- *  platform forget what
- *  it holds. */
+ *  platform forget what it holds. */
 import { isDeepStrictEqual } from 'node:util'
 import { forbidden } from '../../domain/problem.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
@@ -15,8 +14,7 @@ export interface PlatformFields {
 }
 
 /** Throws 403 for another operation stanza, another note of the last change, and a finalizer that was taken away.
- *  `before` is undefined for
- *  an object that is being made. */
+ *  `before` is undefined for an object that is being made. */
 export function denyPlatformFields(
   object: KubeObject,
   before: KubeObject | undefined,

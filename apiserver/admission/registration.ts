@@ -1,4 +1,4 @@
-/** How the Kubernetes API comes to ask the webhook. A chart installs the same configuration where the platform runs in
+/** How the Kubernetes API comes to call the webhook. A chart installs the same configuration where the platform runs in
  *  a cluster. */
 import type { ResourceType } from '../../kit/kube/object.ts'
 import type { Store } from '../../kit/kube/store.ts'
@@ -20,12 +20,12 @@ export interface Registration {
   readonly url: string
   /** PEM of the authority of the webhook's certificate. */
   readonly authority: string
-  /** Their writes are never asked about: an API server that is down does not stop the platform itself. */
+  /** The webhook is never called for their writes: an API server that is down does not stop the platform itself. */
   readonly platformUsers: readonly string[]
   readonly kinds: readonly Kind[]
 }
 
-/** Nobody but the platform writes while the webhook cannot be asked. */
+/** Nobody but the platform writes while the webhook cannot be reached. */
 function webhookConfiguration({ url, authority, platformUsers, kinds }: Registration) {
   return {
     metadata: { name: NAME },

@@ -46,7 +46,7 @@ export const typed = <Spec, Status>(object: AdmissionRequest['object']): KubeObj
   // the API server has checked it against its kind
   object == null ? undefined : (object as unknown as KubeObject<Spec, Status>)
 
-/** What clients of Kubernetes call the status. 422 has no word: of what is Invalid, kubectl shows fields and never the
+/** What clients of Kubernetes call the status. 422 has none: of what is Invalid, kubectl shows fields and never the
  *  message. */
 const REASONS: Partial<Readonly<Record<ProblemStatus, string>>> = {
   400: 'BadRequest',

@@ -1,8 +1,6 @@
 /** Accepts a change: claims and an intent in one transaction, ONE write to Kubernetes, then the audit entry in the
- *  transaction that
- *  settles the intent. The write is the commit point. Whatever dies in between, the intent's sweeper finds out whether
- *  the
- *  write happened and writes the entry, so that every accepted change has exactly one. */
+ *  transaction that removes the intent. The write is the commit point. Whatever dies in between, the intent's sweeper
+ *  finds out whether the write happened and writes the entry, so that every accepted change has exactly one. */
 import type { Transaction } from 'kysely'
 import type { UnsealedAuditEntry } from '../../domain/audit.ts'
 import { deadlineOf, type Extent, type OperationKind, stepsOf } from '../../domain/operations.ts'
@@ -20,7 +18,7 @@ import type { ServerSpec, ServerStatus } from '../../resources/server/stored.ts'
 import type { OperationStanza } from '../../resources/shapes.ts'
 import type { Parts } from '../parts.ts'
 
-export type AcceptParts = Pick<Parts, 'store' | 'caches' | 'db' | 'clock' | 'random' | 'log' | 'settle'>
+export type AcceptParts = Pick<Parts, 'store' | 'caches' | 'db' | 'clock' | 'random' | 'log' | 'commitAudit'>
 
 export interface Acceptance<Claims, Spec, Status> {
   /** Also the operation's id, where the change starts one. */
@@ -34,21 +32,21 @@ export interface Acceptance<Claims, Spec, Status> {
   /** Does what `claim` does and notes the intent, in one transaction with other changes. */
   readonly claimTogether?: (intent: ChangeIntent) => Promise<Claims>
   /** Gives back what was claimed, when the change did not happen. */
-  readonly giveBack?: (tx: Transaction<Tables>) => Promise<void>
-  /** The one write. Called again after a 409: reads and judges anew each time, throws a Problem to refuse. */
+  readonly release?: (tx: Transaction<Tables>) => Promise<void>
+  /** The one write. Called again after a 409: reads and validates anew each time, throws a Problem to refuse. */
   readonly write: (claims: Claims | undefined) => Promise<KubeObject<Spec, Status>>
   /** The object as the store has it now. */
-  readonly look: () => Promise<KubeObject<Spec, Status> | undefined>
+  readonly read: () => Promise<KubeObject<Spec, Status> | undefined>
   /** Whether the object shows that this change was made. */
-  readonly wasMade: (object: KubeObject<Spec, Status>) => boolean
+  readonly wasApplied: (object: KubeObject<Spec, Status>) => boolean
   readonly operation?: OperationStanza
 }
 
 /** A write whose outcome nobody knows: the intent stays, and its sweeper writes the audit entry. */
-export class Undecided extends Unavailable {}
+export class OutcomeUnknown extends Unavailable {}
 
 const WRITE_ATTEMPTS_MAXIMUM = 5
-/** An intent older than this is never written on: its sweeper may be about to judge it. */
+/** An intent older than this is never written on: its sweeper may be about to look at it. */
 const INTENT_WRITABLE_MILLISECONDS = 20_000
 
 export const newStanza = (
@@ -93,11 +91,11 @@ export async function accept<Claims, Spec, Status>(
   try {
     object = await write(parts, change, claims, startedAt)
   } catch (error) {
-    if (error instanceof Undecided) throw error
+    if (error instanceof OutcomeUnknown) throw error
     await withdraw(parts, change)
     throw error
   }
-  await Promise.all([settle(parts, change, object), announce(parts, change)])
+  await Promise.all([commit(parts, change, object), announce(parts, change)])
   return object
 }
 
@@ -137,12 +135,12 @@ async function find<Claims, Spec, Status>(
   change: Acceptance<Claims, Spec, Status>,
   cause: unknown,
 ): Promise<KubeObject<Spec, Status>> {
-  const object = await change.look().catch(() => undefined)
-  if (object !== undefined && change.wasMade(object)) return object
-  throw new Undecided('the Kubernetes API', cause)
+  const object = await change.read().catch(() => undefined)
+  if (object !== undefined && change.wasApplied(object)) return object
+  throw new OutcomeUnknown('the Kubernetes API', cause)
 }
 
-/** What the API server says no to is a bug here or a rule there; both are told to the caller in its words. */
+/** What the Kubernetes API refuses is a bug here or a rule of the kind; the caller gets its message in both cases. */
 const refusalOf = (error: ApiError): Error =>
   error.reason === 'Invalid'
     ? new Problem(
@@ -160,18 +158,18 @@ async function withdraw<Claims, Spec, Status>(
   change: Acceptance<Claims, Spec, Status>,
 ): Promise<void> {
   await db.transaction().execute(async (tx) => {
-    if (await closeIntent(tx, change.id)) await change.giveBack?.(tx)
+    if (await closeIntent(tx, change.id)) await change.release?.(tx)
   })
 }
 
 /** A failure here changes nothing for the caller: the sweeper does the same later. */
-async function settle<Claims, Spec, Status>(
+async function commit<Claims, Spec, Status>(
   parts: AcceptParts,
   change: Acceptance<Claims, Spec, Status>,
   { metadata: { resourceVersion = '' } }: KubeObject<Spec, Status>,
 ): Promise<void> {
   try {
-    await parts.settle(change.accountId, {
+    await parts.commitAudit(change.accountId, {
       id: change.id,
       accountId: change.accountId,
       resource: change.resource,
@@ -183,9 +181,9 @@ async function settle<Claims, Spec, Status>(
   }
 }
 
-/** Settles an earlier change that is known to have happened, before its evidence is overwritten. Free when it is
- *  settled. */
-export async function settleEarlier(parts: AcceptParts, id: string): Promise<void> {
+/** Writes the audit entry of an earlier change that is known to have happened, before its evidence is overwritten. Free
+ *  when the entry is written. */
+export async function commitEarlier(parts: AcceptParts, id: string): Promise<void> {
   await parts.db.transaction().execute(async (tx) => {
     const audit = await takeIntent(tx, id)
     if (audit !== undefined) await appendAudit(tx, audit, parts)
@@ -206,8 +204,7 @@ async function announce<Claims, Spec, Status>(
 }
 
 /** Makes the Operation of the stanza that is about to be replaced, when its reconciler has not come to it: nothing else
- *  would remember it.
- *  Throws what the store says when it cannot be made. */
+ *  would remember it. Throws what the store says when it cannot be made. */
 export async function announceEarlier(
   parts: AcceptParts,
   { accountId, server }: { readonly accountId: string; readonly server: KubeObject<ServerSpec, ServerStatus> },

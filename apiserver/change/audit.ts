@@ -78,7 +78,7 @@ export interface AuditFacts {
   readonly outcome?: AuditOutcome
 }
 
-/** An entry that is not part of a chain yet. Without a resource type it is the first word of the action. */
+/** An entry that is not part of a chain yet. Without a resource type it is the noun of the action. */
 export function auditEntry(
   accountId: string,
   actor: AuditActor,

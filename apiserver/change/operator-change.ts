@@ -1,8 +1,6 @@
-/** Changes that operators ask for: the entry in the operators' log and ONE write to Kubernetes, both or neither. The
- *  entry is written
- *  first and committed last. Should this process die between write and commit, the reconciler of the resource writes
- *  the entry of the
- *  operation that it finds; the log takes each request once. */
+/** Changes by operators: the entry in the operators' log and ONE write to Kubernetes, both or neither. The entry is
+ *  written first and committed last. Should this process die between write and commit, the reconciler of the resource
+ *  writes the entry of the operation that it finds; the log takes each request once. */
 import type { Operator, RequestFacts } from '../../kit/http/call.ts'
 import { isConflict } from '../../kit/kube/store.ts'
 import { conflict, type ResourceReference } from '../../domain/problem.ts'
@@ -17,7 +15,7 @@ export interface OperatorChange<T> {
   readonly audit: AuditFacts
   /** Accounts that it touches: the entry enters their chains too. */
   readonly accountIds?: readonly string[]
-  /** Called again after a 409: reads and judges anew each time, throws a Problem to refuse. */
+  /** Called again after a 409: reads and validates anew each time, throws a Problem to refuse. */
   readonly write: () => Promise<T>
 }
 

@@ -1,6 +1,6 @@
 /** HTTPS to the agents of the hosts: the certificate is pinned by its fingerprint, the caller known by the host's
- *  access token.
- *  Connections for input are kept, so that a keystroke costs one round trip; a stream has a connection of its own. */
+ *  access token. Connections for input are kept, so that a keystroke costs one round trip; a stream has a connection of
+ *  its own. */
 import { Agent } from 'node:https'
 import { createInterface } from 'node:readline'
 import { Unavailable } from '../../domain/problem.ts'

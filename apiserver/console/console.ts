@@ -58,7 +58,7 @@ export function openConsole(options: ConsoleOptions): Console {
   let lost: 'host_unreachable' | 'moved' = 'host_unreachable'
   /** Watchers wait for their tail until the host has been met, or could not be. */
   let hasMet = false
-  let told = ''
+  let shown = ''
   let running: AbortController | undefined
   let stopWatching = () => {}
   let nudge = new AbortController()
@@ -73,8 +73,8 @@ export function openConsole(options: ConsoleOptions): Console {
   const tellStatus = () => {
     const status = statusOf(now, host, lost)
     const text = JSON.stringify(status)
-    if (text === told) return
-    told = text
+    if (text === shown) return
+    shown = text
     if (hasMet) tell({ event: 'status', status })
     else for (const watcher of watchers) greet(watcher)
     hasMet = true
@@ -110,7 +110,7 @@ export function openConsole(options: ConsoleOptions): Console {
     }
   }
 
-  /** Whether anything came. A connection that breaks is told as a status, and tried again. */
+  /** Whether anything came. A connection that breaks is shown as a status, and tried again. */
   async function relay(node: string, signal: AbortSignal): Promise<boolean> {
     let hasCome = false
     try {

@@ -266,8 +266,7 @@ async function arrive(
 }
 
 /** Where the browser ends its session at the provider that it signed in with, or else at the first one, whose silent
- *  sign-in
- *  would undo the sign-out; undefined when there is none. */
+ *  sign-in would undo the sign-out; undefined when there is none. */
 export async function logoutUrlOf(parts: IdentityParts, request: RequestFacts): Promise<string | undefined> {
   const name = request.cookie(PROVIDER_COOKIE)
   const provider = parts.providers.find(({ configuration }) => configuration.name === name) ?? parts.providers[0]

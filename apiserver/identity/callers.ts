@@ -1,6 +1,6 @@
-/** Who calls: from a bearer token or a session cookie to a Customer. What the database said holds for half a second, so
- *  that a busy
- *  client costs no query per request and a revoked credential still stops within a second on every replica. */
+/** Who calls: from a bearer token or a session cookie to a Customer. What the database answered holds for half a
+ *  second, so that a busy client costs no query per request and a revoked credential still stops within a second on
+ *  every replica. */
 import { BlockList, isIP, isIPv6 } from 'node:net'
 import { forbidden, unauthenticated } from '../../domain/problem.ts'
 import { ROLE_PERMISSIONS, SUPPORT_PERMISSIONS, tokenPermissions } from '../../domain/permissions.ts'
@@ -25,8 +25,7 @@ const SECRET_CHARACTERS_MAXIMUM = 128
 
 export interface Callers {
   /** Undefined without a credential, or with a session cookie that is dead. Throws 401 for a bearer token that is not
-   *  good
-   *  and 403 for one used from an address that it does not allow. A bearer token wins over cookies. */
+   *  good and 403 for one used from an address that it does not allow. A bearer token wins over cookies. */
   authenticate(request: RequestFacts): Promise<Customer | undefined>
   /** Forgets what is kept; called by whatever changes a session, a token, a role or a user. */
   forget(): void

@@ -1,8 +1,6 @@
 /** The API tokens that are in use, as the database has them. What is known holds for half a second. Tokens that are
- *  asked for
- *  at the same time are read together, and those in use are read anew together before they are needed: however many
- *  clients
- *  there are, a replica asks the database a few times a second. */
+ *  asked for at the same time are read together, and those in use are read anew together before they are needed:
+ *  however many clients there are, a replica asks the database a few times a second. */
 import { findTokens, type LiveToken } from '../../db/identity/tokens.ts'
 import type { Database } from '../../db/open.ts'
 import { hashSecret } from '../../db/identity/sessions.ts'
@@ -43,7 +41,7 @@ interface Entry<Known> {
 export function createKnownTokens<Known>(options: KnownTokenOptions<Known>): KnownTokens<Known> {
   const { db, clock, keptMilliseconds, keptMaximum, toKnown } = options
   const kept = new Map<string, Entry<Known>>()
-  let asked: Buffer[] = []
+  let wanted: Buffer[] = []
   let batch: Promise<ReadonlyMap<string, Known>> | undefined
   let isRenewing = false
   let renewAt = 0
@@ -53,12 +51,12 @@ export function createKnownTokens<Known>(options: KnownTokenOptions<Known>): Kno
       (await findTokens(db, hashes, clock.now())).map(({ secretHash, token }) => [keyOf(secretHash), toKnown(token)]),
     )
 
-  /** Reads one token, together with all others that are asked for in this turn. */
+  /** Reads one token, together with all others that are asked for at this moment. */
   const ask = async (hash: Buffer): Promise<Known | undefined> => {
-    asked.push(hash)
+    wanted.push(hash)
     batch ??= Promise.resolve().then(() => {
-      const hashes = asked
-      asked = []
+      const hashes = wanted
+      wanted = []
       batch = undefined
       return read(hashes)
     })

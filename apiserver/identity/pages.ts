@@ -1,7 +1,6 @@
 /** The small pages behind the links of mails and of the support handoff, for deployments without a portal: each posts
- *  the secret from the fragment to
- *  the API of the same origin. One inline script and style, named by hash in the content security policy; no other
- *  origin. */
+ *  the secret from the fragment to the API of the same origin. One inline script and style, named by hash in the
+ *  content security policy; no other origin. */
 import { createHash } from 'node:crypto'
 
 export interface Page {

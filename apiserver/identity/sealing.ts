@@ -1,6 +1,5 @@
 /** Secrets at rest: AES-256-GCM under a key of the deployment that is not in the database. The first key seals; the
- *  others
- *  only open, so that keys can be replaced one after the other. A text is bound to what it belongs to. */
+ *  others only open, so that keys can be replaced one after the other. A text is bound to what it belongs to. */
 import { createCipheriv, createDecipheriv } from 'node:crypto'
 import type { Random } from '../../kit/sys/random.ts'
 

@@ -1,6 +1,5 @@
 /** Second factors: setting up an authenticator (RFC 6238: SHA-1, six digits, 30 seconds), judging codes, recovery
- *  codes.
- *  A wrong code and a code that was used before are told apart nowhere. */
+ *  codes. A wrong code and a code that was used before are answered alike. */
 import { createHmac } from 'node:crypto'
 import { generateURI, ScureBase32Plugin, verify } from 'otplib'
 import type { Transaction } from 'kysely'
@@ -82,8 +81,7 @@ export async function beginSetup(
 }
 
 /** Enables the pending authenticator with its first code and answers ten new recovery codes; undefined for a wrong
- *  code.
- *  Throws 409 without a pending setup. The first code cannot be used again to sign in. */
+ *  code. Throws 409 without a pending setup. The first code cannot be used again to sign in. */
 export async function confirmSetup(
   tx: Transaction<Tables>,
   parts: IdentityParts,
@@ -153,7 +151,7 @@ export async function mailWhenLocked(
 export const forgetProofs = (queries: Queries, userId: string): Promise<void> =>
   forgetAttempts(queries, subjectOf(userId))
 
-/** Judges and spends a proof of the enabled factor. Each code is accepted once, however many requests bring it at a
+/** Verifies and spends a proof of the enabled factor. Each code is accepted once, however many requests bring it at a
  *  time. */
 export async function spendProof(
   queries: Queries,

@@ -1,6 +1,5 @@
 /** From a proven first factor to a session, with the second factor between them where one is due. Every way of signing
- *  in
- *  comes through here. */
+ *  in comes through here. */
 import type { Transaction } from 'kysely'
 import { forbidden, unauthenticated } from '../../domain/problem.ts'
 import { findUser, type UserRow } from '../../db/account/accounts.ts'

@@ -1,6 +1,6 @@
 /** People of the staff: their sessions on the operator listener, and tokens of the management cluster, which one RBAC
- *  governs
- *  together with kubectl. A customer's credential is nothing here, and theirs nothing on the customer listener. */
+ *  governs together with kubectl. A customer's credential is nothing here, and theirs nothing on the customer listener.
+ */
 import { STAFF_ROLES, type StaffRole } from '../../domain/permissions.ts'
 import { forbidden, unauthenticated } from '../../domain/problem.ts'
 import type { Database } from '../../db/open.ts'

@@ -1,6 +1,6 @@
 /** Short-lived sealed notes to ourselves that a client carries: a sign-in that waits for its second factor, a sign-in
- *  that is
- *  at an identity provider. Encrypted JWTs; one audience for each purpose, so that none can stand in for another. */
+ *  that is at an identity provider. Encrypted JWTs; one audience for each purpose, so that none can stand in for
+ *  another. */
 import { EncryptJWT, jwtDecrypt } from 'jose'
 import type { Clock } from '../../kit/sys/clock.ts'
 

@@ -1,6 +1,6 @@
 /** The text of an API token: `svccloud_` + `r_` (scope read) or `w_` + 40 base62 characters + 6 characters of the
- *  CRC-32 of all before them,
- *  so that scanners find leaked tokens offline and typing errors are refused without a lookup. */
+ *  CRC-32 of all before them, so that scanners find leaked tokens offline and typing errors are refused without a
+ *  lookup. */
 import { crc32 } from 'node:zlib'
 import type { TokenScope } from '../../domain/permissions.ts'
 

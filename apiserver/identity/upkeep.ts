@@ -1,6 +1,5 @@
 /** What identity does by itself: verifies every audit chain hourly, prunes old entries, forgets what can no longer be
- *  used.
- *  Any number of replicas may run it; one does the work at a time. */
+ *  used. Any number of replicas may run it; one does the work at a time. */
 import { sql } from 'kysely'
 import { accountsToPrune, accountsToVerify, pruneAudit, verifyAudit } from '../../db/audit/index.ts'
 import { forgetOldEmailTokens } from '../../db/identity/email-tokens.ts'

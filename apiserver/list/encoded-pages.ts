@@ -1,6 +1,5 @@
 /** Pages of lists as bytes, joined once for as long as the same pieces are asked for in the same order: most clients
- *  ask for
- *  what they asked for before. Pieces are never changed in place. */
+ *  ask for what they asked for before. Pieces are never changed in place. */
 
 export interface EncodedPages {
   /** `{"items":[…],"next_cursor":…}`. */

@@ -45,7 +45,7 @@ export function newestFirst<Spec, Status>(cache: Cache<Spec, Status>): NewestFir
     else lists.set(namespace, list)
   }
   cache.subscribe((news) => {
-    // Another object of the same name, made later, may come without word of the end of the first.
+    // Another object of the same name, made later, may come before the end of the first is known.
     if (
       news.is === 'set' &&
       news.previous !== undefined &&

@@ -18,8 +18,7 @@ export interface Page<Item> {
 }
 
 /** `find` answers the items after the position in the order of the list, from its start when that is undefined, and at
- *  least `count` of them
- *  when there are so many. Throws a Problem (400) for a cursor of another list. */
+ *  least `count` of them when there are so many. Throws a Problem (400) for a cursor of another list. */
 export async function readPage<Item>(
   cursors: Cursors,
   { route, caller, query: { cursor, limit } }: ListCall,

@@ -1,6 +1,5 @@
 /** A mail as RFC 5322 text. Always unfolded plain text (7bit or 8bit), so that a link stands alone on its line and can
- *  be
- *  copied from the raw file; encoders would cut it. */
+ *  be copied from the raw file; encoders would cut it. */
 
 export interface Message {
   /** Also the Message-ID: a mail that is sent twice is recognized as the same. */

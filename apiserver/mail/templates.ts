@@ -1,6 +1,6 @@
 /** Every mail that people get, as subject and plain text. Links stand alone on a line and carry the secret in the
- *  fragment,
- *  so that it reaches no server's log. Subjects are ASCII and constant: nothing that a stranger chose is in them. */
+ *  fragment, so that it reaches no server's log. Subjects are ASCII and constant: nothing that a stranger chose is in
+ *  them. */
 
 export interface MailText {
   readonly subject: string

@@ -1,6 +1,5 @@
 /** Sends what the outbox holds. Any number of replicas may run it: a mail is leased to one at a time, retried with
- *  back-off,
- *  and sent at least once. */
+ *  back-off, and sent at least once. */
 import { claimMail, forgetOldMails, markMailFailed, markMailSent } from '../../db/mail/index.ts'
 import type { Database } from '../../db/open.ts'
 import { backoffMilliseconds } from '../../kit/sys/backoff.ts'

@@ -17,7 +17,7 @@ const INSTRUCTIONS = `svccloud is a cloud: servers (virtual machines) and what b
 - Amounts ending in _cents are 1/100 EUR, in _millicents 1/100000 EUR. Times are UTC.`
 
 export interface McpParts {
-  /** The whole customer API. Asked only when a tool is called. */
+  /** The whole customer API. Called only when a tool is called. */
   readonly service: HttpService
   readonly version: string
 }

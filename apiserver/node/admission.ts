@@ -1,4 +1,4 @@
-/** Nodes that operators make, change and remove with kubectl are judged as the operator API would: everything is
+/** Nodes that operators make, change and remove with kubectl must satisfy the rules of the operator API: everything is
  *  checked, nothing is claimed. */
 import { isDeepStrictEqual } from 'node:util'
 import {

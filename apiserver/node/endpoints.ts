@@ -1,6 +1,5 @@
 /** Nodes for operators: reading, joining, changing, emptying and removing them. Each change is one conditional write of
- *  the Node, the
- *  desired state together with the operation that brings it about. */
+ *  the Node, the desired state together with the operation that brings it about. */
 import {
   type NodeFacts,
   requireCordonable,
@@ -47,7 +46,7 @@ export function nodeEndpoints(parts: Parts, nodes: Nodes): readonly Endpoint[] {
     operatorEndpoint(routes.cordonNode, (call) =>
       begin(parts, nodes, call, {
         kind: 'node.cordon',
-        judge: requireCordonable,
+        validate: requireCordonable,
         spec: { isCordoned: true },
         arguments: { reason: call.body.reason },
       }),
@@ -55,7 +54,7 @@ export function nodeEndpoints(parts: Parts, nodes: Nodes): readonly Endpoint[] {
     operatorEndpoint(routes.uncordonNode, (call) =>
       begin(parts, nodes, call, {
         kind: 'node.uncordon',
-        judge: requireUncordonable,
+        validate: requireUncordonable,
         spec: { isCordoned: false, isInMaintenance: null },
       }),
     ),
@@ -82,7 +81,7 @@ export function nodeEndpoints(parts: Parts, nodes: Nodes): readonly Endpoint[] {
         spec: { desiredAgentVersion: call.body.version },
         arguments: { version: call.body.version },
         detail: { version: call.body.version },
-        judge: (node) => requireUpgradable(node, call.body.version, othersOf(nodes.cache, node)),
+        validate: (node) => requireUpgradable(node, call.body.version, othersOf(nodes.cache, node)),
       }),
     ),
     operatorEndpoint(routes.removeNode, (call) => remove(parts, nodes, call)),
@@ -192,7 +191,7 @@ async function update(parts: Parts, nodes: Nodes, call: Call<typeof routes.updat
 interface Verb {
   readonly kind: OperationKind
   /** Throws a Problem when the state does not allow it. */
-  readonly judge: (node: NodeFacts) => void
+  readonly validate: (node: NodeFacts) => void
   readonly spec: Readonly<Record<string, unknown>>
   readonly arguments?: Readonly<Record<string, string>>
   readonly deadlineAt?: Date
@@ -210,7 +209,7 @@ async function begin(
   return { status: 202, body: { operation: await beginOnNode(parts, nodes, call, verb) } }
 }
 
-/** Answers the operation as it is then. Throws what `judge` throws, 404 for an unknown node, and 409 when others keep
+/** Answers the operation as it is then. Throws what `validate` throws, 404 for an unknown node, and 409 when others keep
  *  changing it. */
 export async function beginOnNode(
   parts: Parts,
@@ -223,17 +222,17 @@ export async function beginOnNode(
   }: Pick<Call, 'request' | 'now'> & { readonly caller: Operator; readonly params: { readonly id: string } },
   verb: Verb & { readonly action?: string },
 ): Promise<OperationView> {
-  const { deadlineAt, arguments: said } = verb
+  const { deadlineAt, arguments: given } = verb
   const stanza: OperationStanza = {
     ...newStanza(parts, verb.kind, {
       actor: caller.actor,
       requestId: request.requestId,
       now,
-      ...(said === undefined ? {} : { arguments: said }),
+      ...(given === undefined ? {} : { arguments: given }),
     }),
     ...(deadlineAt === undefined ? {} : { deadlineAt: deadlineAt.toISOString() }),
   }
-  const detail = { ...(said?.['reason'] === undefined ? {} : { reason: said['reason'] }), ...verb.detail }
+  const detail = { ...(given?.['reason'] === undefined ? {} : { reason: given['reason'] }), ...verb.detail }
   const written = await changeAsOperator(
     parts,
     { caller, request },
@@ -242,7 +241,7 @@ export async function beginOnNode(
       audit: { action: verb.action ?? verb.kind, detail },
       async write() {
         const node = await nodes.read(id)
-        verb.judge(await factsOf(parts, node))
+        verb.validate(await factsOf(parts, node))
         return parts.store.patch(
           Node,
           { name: id },
@@ -252,7 +251,7 @@ export async function beginOnNode(
               ...verb.spec,
               operation: {
                 ...stanza,
-                arguments: said === undefined ? null : replacing(node.spec.operation?.arguments ?? {}, said),
+                arguments: given === undefined ? null : replacing(node.spec.operation?.arguments ?? {}, given),
               },
             },
           },
@@ -283,7 +282,7 @@ async function emptying(
   nodes: Nodes,
   { params, now, body }: Emptying,
   kind: 'node.drain' | 'node.maintenance',
-  said: Readonly<Record<string, string>>,
+  given: Readonly<Record<string, string>>,
 ): Promise<Verb> {
   const node = await nodes.read(params.id)
   requireDrainable(await factsOf(parts, node))
@@ -291,9 +290,9 @@ async function emptying(
   const { mode, max_parallel, deadline_minutes, notify_hours } = body
   return {
     kind,
-    judge: requireDrainable,
+    validate: requireDrainable,
     spec: { isCordoned: true, isInMaintenance: true },
-    arguments: { mode, max_parallel: String(max_parallel), notify_hours: String(notify_hours), ...said },
+    arguments: { mode, max_parallel: String(max_parallel), notify_hours: String(notify_hours), ...given },
     deadlineAt: new Date(
       now.getTime() +
         notify_hours * HOUR_MILLISECONDS +

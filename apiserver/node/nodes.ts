@@ -65,7 +65,7 @@ export function openNodes({ store, caches, db }: Pick<Parts, 'store' | 'caches' 
   }
 }
 
-/** What rules judge of a node. */
+/** What rules validate of a node. */
 export async function factsOf({ db }: Pick<Parts, 'db'>, node: NodeObject): Promise<NodeFacts> {
   return nodeFactsOf(storedOf(node), (await listTenants(db, node.metadata.name)).length)
 }

@@ -22,7 +22,7 @@ import { listedViews, type OperationObject, ofHistory, ofObject, placeOf, withPr
 import { readPageByTime } from '../list/page.ts'
 import type { Parts } from '../parts.ts'
 import type { Targets } from '../change/targets.ts'
-import { change, requireUnswitched, type Servers } from '../server/index.ts'
+import { change, requireBeforeCutover, type Servers } from '../server/index.ts'
 
 type OperationCache = Cache<OperationSpec, OperationState>
 
@@ -52,10 +52,10 @@ export function operationEndpoints(parts: Needs): readonly Endpoint[] {
   ]
 }
 
-/** Who may cancel: whoever could have asked. What the platform began for reasons of its own goes on. */
-const isAskedFor = (actor: string): boolean => /^(user|token):/.test(actor)
+/** Only what a caller requested can be cancelled. What the platform began for reasons of its own goes on. */
+const isRequested = (actor: string): boolean => /^(user|token):/.test(actor)
 
-/** The wish is written beside the operation; its reconciler undoes it, or has come to the point of no return before. */
+/** The mark is written beside the operation; its reconciler undoes it, unless it has passed the point of no return. */
 async function cancel(parts: Needs, call: Call<typeof cancelOperation, Customer>): Promise<Answer> {
   const {
     caller,
@@ -63,7 +63,7 @@ async function cancel(parts: Needs, call: Call<typeof cancelOperation, Customer>
   } = call
   const { view } = await readOperation(parts, caller.accountId, id)
   if (isFinal(view.status)) throw conflict('state_not_allowed', 'The operation has ended.')
-  if (!CANCELLABLE_KINDS.includes(view.kind) || view.server_id === null || !isAskedFor(view.actor))
+  if (!CANCELLABLE_KINDS.includes(view.kind) || view.server_id === null || !isRequested(view.actor))
     throw conflict('state_not_allowed', `This operation ${view.kind} cannot be cancelled.`)
   await change(
     parts,
@@ -75,7 +75,7 @@ async function cancel(parts: Needs, call: Call<typeof cancelOperation, Customer>
       patch: ({ spec, status }) => {
         if (spec.operation?.id !== id || (status?.operation?.id === id && isFinal(status.operation.status)))
           throw conflict('state_not_allowed', 'The operation has ended.')
-        requireUnswitched(status, id)
+        requireBeforeCutover(status, id)
         return { operation: { arguments: cancelling } }
       },
     },

@@ -24,7 +24,7 @@ import { changeAsOperator } from '../change/operator-change.ts'
 import { readPageByTime } from '../list/page.ts'
 import type { Parts } from '../parts.ts'
 import type { Targets } from '../change/targets.ts'
-import { requireUnswitched, type ServerObject } from '../server/index.ts'
+import { requireBeforeCutover, type ServerObject } from '../server/index.ts'
 import { beginOnNode, type Nodes, othersOf } from '../node/index.ts'
 
 const ID_INDEX = 'operation id'
@@ -72,7 +72,7 @@ export function operatorOperationEndpoints(parts: Needs): readonly Endpoint[] {
         throw conflict('state_not_allowed', 'Another operation came after it: ask for what is wanted now.', {
           resource,
         })
-      const { cancel: _cancel, ...said } = failed.arguments ?? {}
+      const { cancel: _cancel, ...given } = failed.arguments ?? {}
       const operation = await beginOnNode(
         parts,
         nodes,
@@ -80,9 +80,9 @@ export function operatorOperationEndpoints(parts: Needs): readonly Endpoint[] {
         {
           kind: failed.kind,
           action: 'operation.retry',
-          judge: (facts) => judgeAgain(nodes, facts, failed),
+          validate: (facts) => validateAgain(nodes, facts, failed),
           spec: SPEC_OF[failed.kind] ?? {},
-          arguments: said,
+          arguments: given,
           detail: { operation_id: id },
           deadlineAt: new Date(call.now.getTime() + Date.parse(failed.deadlineAt) - Date.parse(failed.requestedAt)),
         },
@@ -92,14 +92,14 @@ export function operatorOperationEndpoints(parts: Needs): readonly Endpoint[] {
   ]
 }
 
-/** As it would be judged if it were asked for anew; that its node is cordoned by it already is no obstacle. */
-function judgeAgain({ cache }: Nodes, facts: NodeFacts, { kind, arguments: said = {} }: OperationStanza): void {
+/** Validates as a new request would be; that its node is cordoned by it already is no obstacle. */
+function validateAgain({ cache }: Nodes, facts: NodeFacts, { kind, arguments: given = {} }: OperationStanza): void {
   requireNodeIdle(facts)
   if (kind === 'node.drain' || kind === 'node.maintenance') requireDrainable(facts)
-  if (kind === 'node.agent_upgrade') requireUpgradable(facts, said['version'] ?? '', othersOf(cache, facts))
+  if (kind === 'node.agent_upgrade') requireUpgradable(facts, given['version'] ?? '', othersOf(cache, facts))
 }
 
-/** What the spec of a node says again when its operation is tried again. */
+/** The spec of a node whose operation is tried again. */
 const SPEC_OF: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   'node.cordon': { isCordoned: true },
   'node.uncordon': { isCordoned: false, isInMaintenance: null },
@@ -125,7 +125,7 @@ async function readOperation(parts: Needs, id: string): Promise<OperationView> {
   return { ...toOperationView(active, { type: target.type, id: target.object.metadata.name }), events: [] }
 }
 
-/** Lays the wish to cancel over the operation, as long as it is the newest of its target and has not ended. */
+/** Marks the operation as cancelled, as long as it is the newest of its target and has not ended. */
 async function cancel(
   parts: Needs,
   call: Pick<Call, 'request'> & { readonly caller: Operator },
@@ -146,7 +146,7 @@ async function cancel(
     async write() {
       const read = await parts.store.get(kind, keyOf(object))
       if (read === undefined || activeOperationOf(read)?.id !== id) throw ended()
-      if (type === 'server') requireUnswitched((read as ServerObject).status, id) // the kind of that type
+      if (type === 'server') requireBeforeCutover((read as ServerObject).status, id) // the kind of that type
       parts.caches.of(kind).apply(
         await parts.store.patch(kind, keyOf(read), {
           metadata: { resourceVersion: read.metadata.resourceVersion },

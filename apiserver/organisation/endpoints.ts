@@ -40,26 +40,26 @@ const signInWithPlatform = () =>
     'sign_in_with_platform_required',
   )
 
-const membershipView = (said: StatementRow, activeAccountId: string, now: Date) => ({
-  organisation: { id: said.organisationId, name: said.organisationName },
-  platform_role: said.platformRole,
-  role: roleOfPlatform(said.platformRole),
-  is_current: said.accountId === activeAccountId,
-  is_stale: isStale(said.confirmedAt, now),
-  confirmed_at: said.confirmedAt.toISOString(),
-  ...(said.accountId === null || needsSignIn(said, now) ? {} : { account_id: said.accountId }),
+const membershipView = (statement: StatementRow, activeAccountId: string, now: Date) => ({
+  organisation: { id: statement.organisationId, name: statement.organisationName },
+  platform_role: statement.platformRole,
+  role: roleOfPlatform(statement.platformRole),
+  is_current: statement.accountId === activeAccountId,
+  is_stale: isStale(statement.confirmedAt, now),
+  confirmed_at: statement.confirmedAt.toISOString(),
+  ...(statement.accountId === null || needsSignIn(statement, now) ? {} : { account_id: statement.accountId }),
 })
 
-/** Whether the platform must say it again before it counts: it was said too long ago, or before the account was linked.
+/** Whether the platform must say it again before it counts: the statement is too old, or before the account was linked.
  */
-const needsSignIn = (said: StatementRow, now: Date): boolean =>
-  isStale(said.confirmedAt, now) || (said.linkedAt !== null && said.confirmedAt < said.linkedAt)
+const needsSignIn = (statement: StatementRow, now: Date): boolean =>
+  isStale(statement.confirmedAt, now) || (statement.linkedAt !== null && statement.confirmedAt < statement.linkedAt)
 
 async function organisationView(parts: IdentityParts, caller: Customer, now: Date) {
-  const said = await listOrganisationMembers(parts.db, caller.accountId)
+  const statements = await listOrganisationMembers(parts.db, caller.accountId)
   const roles = new Map((await listMembers(parts.db, caller.accountId)).map((member) => [member.userId, member.role]))
-  const [any] = said
-  const owner = said.find(({ userId }) => roles.get(userId) === 'owner')
+  const [any] = statements
+  const owner = statements.find(({ userId }) => roles.get(userId) === 'owner')
   const isOwnAccount =
     caller.role === 'owner' && (await findUser(parts.db, caller.userId))?.own_account_id === caller.accountId
   const candidates =
@@ -80,11 +80,13 @@ async function organisationView(parts: IdentityParts, caller: Customer, now: Dat
         : {
             organisation: { id: any.organisationId, name: any.organisationName },
             linked_at: (any.linkedAt ?? any.confirmedAt).toISOString(),
-            confirmed_at: new Date(Math.max(...said.map(({ confirmedAt }) => confirmedAt.getTime()))).toISOString(),
+            confirmed_at: new Date(
+              Math.max(...statements.map(({ confirmedAt }) => confirmedAt.getTime())),
+            ).toISOString(),
             has_owner_seat: owner !== undefined,
             is_owner_retained: owner?.isListed === false,
           },
-    members: said.map((row) => ({
+    members: statements.map((row) => ({
       user_id: row.userId,
       email: row.email,
       platform_role: row.platformRole,
@@ -106,14 +108,14 @@ async function link(
   if (platformOf(parts) === undefined)
     throw unavailable('not_configured', 'This deployment follows no platform organisations.')
   if (caller.role !== 'owner') throw forbidden('Only the owner of the account may link it.')
-  const said = (await listStatements(parts.db, caller.userId)).find(
+  const statement = (await listStatements(parts.db, caller.userId)).find(
     ({ organisationId, isListed }) => organisationId === body.organisation_id && isListed,
   )
-  if (said === undefined || isStale(said.confirmedAt, now)) throw signInWithPlatform()
-  if (!isAdministrator(said.platformRole))
+  if (statement === undefined || isStale(statement.confirmedAt, now)) throw signInWithPlatform()
+  if (!isAdministrator(statement.platformRole))
     throw forbidden('Only an owner or administrator of the organisation may link it.')
   await parts.db.transaction().execute(async (tx) => {
-    if (!(await linkOrganisation(tx, said.organisationId, caller.accountId, now)))
+    if (!(await linkOrganisation(tx, statement.organisationId, caller.accountId, now)))
       throw conflict('in_use', 'The organisation has an account already, or this account an organisation.')
     await tx
       .updateTable('invitation')
@@ -123,7 +125,7 @@ async function link(
       .execute()
     await appendAudit(
       tx,
-      auditEntryOf(call, { resourceId: said.organisationId, detail: { name: said.organisationName } }),
+      auditEntryOf(call, { resourceId: statement.organisationId, detail: { name: statement.organisationName } }),
       parts,
     )
   })
@@ -132,7 +134,7 @@ async function link(
 
 const switchableView = (
   row: MembershipRow,
-  said: StatementRow | undefined,
+  statement: StatementRow | undefined,
   person: { readonly ownAccountId: string | null; readonly activeAccountId: string },
   now: Date,
 ) => ({
@@ -142,15 +144,15 @@ const switchableView = (
   is_own_account: row.accountId === person.ownAccountId,
   is_active: row.accountId === person.activeAccountId,
   organisation:
-    said === undefined
+    statement === undefined
       ? null
       : {
-          id: said.organisationId,
-          name: said.organisationName,
-          platform_role: row.accountId === person.ownAccountId ? '' : said.platformRole,
-          is_stale: isStale(said.confirmedAt, now),
-          is_owner_retained: row.role === 'owner' && !said.isListed,
-          confirmed_at: said.confirmedAt.toISOString(),
+          id: statement.organisationId,
+          name: statement.organisationName,
+          platform_role: row.accountId === person.ownAccountId ? '' : statement.platformRole,
+          is_stale: isStale(statement.confirmedAt, now),
+          is_owner_retained: row.role === 'owner' && !statement.isListed,
+          confirmed_at: statement.confirmedAt.toISOString(),
         },
 })
 
@@ -159,12 +161,12 @@ async function list(
   { caller, now }: Call<typeof routes.listAccounts, Customer>,
 ): Promise<Answer> {
   const user = await findUser(parts.db, caller.userId)
-  const said = await listStatements(parts.db, caller.userId)
+  const statements = await listStatements(parts.db, caller.userId)
   const person = { ownAccountId: user?.own_account_id ?? null, activeAccountId: caller.accountId }
   const items = (await listMemberships(parts.db, caller.userId)).map((row) =>
     switchableView(
       row,
-      said.find(({ accountId }) => accountId === row.accountId),
+      statements.find(({ accountId }) => accountId === row.accountId),
       person,
       now,
     ),
@@ -175,7 +177,9 @@ async function list(
     body: {
       items: items.toSorted((a, b) => Number(b.is_own_account) - Number(a.is_own_account)),
       active_account_id: caller.accountId,
-      organisations: said.filter(({ isListed }) => isListed).map((row) => membershipView(row, caller.accountId, now)),
+      organisations: statements
+        .filter(({ isListed }) => isListed)
+        .map((row) => membershipView(row, caller.accountId, now)),
       connected: platform !== undefined,
       create_organisation_url: platform?.create_organisation_url ?? null,
     },
@@ -184,7 +188,7 @@ async function list(
 
 async function switchTo(parts: IdentityParts, call: Call<typeof routes.switchAccount, Customer>): Promise<Answer> {
   const { caller, body, now } = call
-  const said = (await listStatements(parts.db, caller.userId)).find((row) =>
+  const statement = (await listStatements(parts.db, caller.userId)).find((row) =>
     body.organisation_id === undefined
       ? row.accountId === body.account_id
       : row.organisationId === body.organisation_id && row.isListed,
@@ -192,28 +196,28 @@ async function switchTo(parts: IdentityParts, call: Call<typeof routes.switchAcc
   if (body.organisation_id !== undefined) {
     if (platformOf(parts) === undefined)
       throw unavailable('not_configured', 'This deployment follows no platform organisations.')
-    if (said === undefined) throw notFound('organisation')
-    if (said.isSynced)
+    if (statement === undefined) throw notFound('organisation')
+    if (statement.isSynced)
       throw conflict('in_use', 'A workspace sync made the account of this organisation for another account.')
   }
   const account = await parts.db.transaction().execute(async (tx) => {
     const memberships = await listMemberships(tx, caller.userId)
-    const accountId = body.account_id ?? said?.accountId ?? undefined
+    const accountId = body.account_id ?? statement?.accountId ?? undefined
     const before = memberships.find((row) => row.accountId === accountId)
     if (body.account_id !== undefined && before === undefined) throw notFound('account')
-    if (said !== undefined && needsSignIn(said, now) && before?.role !== 'owner') throw signInWithPlatform()
-    const target = before?.accountId ?? (said === undefined ? undefined : await openOrganisation(tx, said))
+    if (statement !== undefined && needsSignIn(statement, now) && before?.role !== 'owner') throw signInWithPlatform()
+    const target = before?.accountId ?? (statement === undefined ? undefined : await openOrganisation(tx, statement))
     if (target === undefined) throw notFound('account')
     await setActiveAccount(tx, caller.userId, target)
     // Both entries belong to the account that the person acts for from now on.
     const there = { ...call, caller: { ...caller, accountId: target } }
-    if (before === undefined && said?.accountId === null)
+    if (before === undefined && statement?.accountId === null)
       await appendAudit(
         tx,
         auditEntryOf(there, {
           action: 'organisation.account_opened',
-          resourceId: said.organisationId,
-          detail: { name: said.organisationName },
+          resourceId: statement.organisationId,
+          detail: { name: statement.organisationName },
         }),
         parts,
       )
@@ -221,7 +225,8 @@ async function switchTo(parts: IdentityParts, call: Call<typeof routes.switchAcc
     const row = (await listMemberships(tx, caller.userId)).find((membership) => membership.accountId === target)
     const user = await findUser(tx, caller.userId)
     return (
-      row && switchableView(row, said, { ownAccountId: user?.own_account_id ?? null, activeAccountId: target }, now)
+      row &&
+      switchableView(row, statement, { ownAccountId: user?.own_account_id ?? null, activeAccountId: target }, now)
     )
   })
   parts.callers.forget()

@@ -1,5 +1,5 @@
-/** Pools of public addresses that operators make, change and remove with kubectl are judged as the operator API would.
- */
+/** Pools of public addresses that operators make, change and remove with kubectl must satisfy the rules of the operator
+ *  API. */
 import { PUBLIC_POOL_FINALIZER } from '../../resources/labels.ts'
 import { Zone } from '../../resources/catalog/stored.ts'
 import { PublicPool, type PublicPoolSpec, type PublicPoolStatus } from '../../resources/public-pool/index.ts'

@@ -160,7 +160,7 @@ async function update(parts: Parts, call: Call<typeof routes.updatePublicPool, O
     async write() {
       const pool = await read(parts, id)
       requireMatch(call.request, etagOfPool(pool))
-      if (isAsAsked(pool, call.body)) return pool
+      if (isAlreadyDesired(pool, call.body)) return pool
       requireIdle(pool)
       if (pool.status?.state === undefined)
         throw conflict('state_not_allowed', 'The pool was refused, and gives nothing: delete it.', { resource })
@@ -175,7 +175,7 @@ async function update(parts: Parts, call: Call<typeof routes.updatePublicPool, O
 }
 
 /** The state only once it has been brought about: what an operation did not reach is tried again by asking again. */
-const isAsAsked = (
+const isAlreadyDesired = (
   { spec, status }: PoolObject,
   { state, note }: Call<typeof routes.updatePublicPool, Operator>['body'],
 ): boolean =>
@@ -199,7 +199,7 @@ async function remove(parts: Parts, call: Call<typeof routes.deletePublicPool, O
   return { status: 202, body: { operation: operationOf(written) } }
 }
 
-/** Counts only when the pool is still the one that was judged. */
+/** Conflicts unless the pool is still the one that was validated. */
 const patch = (
   { store }: Parts,
   { metadata: { name, resourceVersion }, spec }: PoolObject,

@@ -1,4 +1,4 @@
-/** What a pool of public addresses must be, said by every door alike. The database has the last word about overlaps. */
+/** What a pool of public addresses must be, whichever way it comes. The database decides about overlaps. */
 import { isPrivateNetwork } from '../../domain/addresses.ts'
 import { badField, conflict } from '../../domain/problem.ts'
 import { poolFault, poolsOverlap } from '../../domain/public-pool.ts'
@@ -10,7 +10,7 @@ import type { Parts } from '../parts.ts'
 
 export type PoolObject = KubeObject<PublicPoolSpec, PublicPoolStatus>
 
-/** What the pool says of itself, and else what its network is. */
+/** As its spec has it, otherwise as its network is. */
 export const isPrivateOf = ({ cidr, isPrivate }: Pick<PublicPoolSpec, 'cidr' | 'isPrivate'>): boolean =>
   isPrivate ?? isPrivateNetwork(cidr)
 

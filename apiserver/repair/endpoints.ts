@@ -1,6 +1,6 @@
 /** Fencing nodes, and what operators do with servers of theirs that are lost, stuck or in the wrong place. Each is one
- *  conditional write with
- *  its operation; the operators' log and the chain of the account that a server belongs to say who asked for what. */
+ *  conditional write with its operation; the operators' log and the chain of the account that a server belongs to say
+ *  who requested what. */
 import { isReachableState, requireFenceable } from '../../domain/node-rules.ts'
 import type { Extent, OperationKind } from '../../domain/operations.ts'
 import { badField, conflict, notFound, unavailable } from '../../domain/problem.ts'
@@ -33,7 +33,7 @@ export function repairEndpoints(parts: Parts, nodes: Nodes): readonly Endpoint[]
     operatorEndpoint(routes.fenceNode, (call) => fence(parts, nodes, call)),
     operatorEndpoint(routes.migrateServer, (call) => migrate(parts, call)),
     operatorEndpoint(routes.recoverServer, (call) => recover(parts, nodes, call)),
-    operatorEndpoint(routes.settleServerMigration, (call) => settle(parts, call)),
+    operatorEndpoint(routes.settleServerMigration, (call) => resolve(parts, call)),
     operatorEndpoint(routes.forceReleaseServer, (call) => forceRelease(parts, nodes, call)),
   ]
 }
@@ -59,7 +59,7 @@ async function fence(parts: Parts, nodes: Nodes, call: Call<typeof routes.fenceN
     )
   const operation = await beginOnNode(parts, nodes, call, {
     kind: 'node.fence',
-    judge: (facts) => requireFenceable(facts, force),
+    validate: (facts) => requireFenceable(facts, force),
     spec: {},
     detail: { method, ...(second_approver === undefined ? {} : { second_approver }) },
     arguments: {
@@ -84,7 +84,7 @@ const NO_WAY: Partial<Readonly<Record<(typeof routes.FENCE_METHODS)[number], str
 
 const nameOf = ({ staff, name }: Operator): string => staff?.email ?? name
 
-/** Two people are two: the other one is of the staff, may do the same, and is not who asks. */
+/** Two people are two: the other one is of the staff, may do the same, and is not the caller. */
 async function requireSecond({ db }: Pick<Parts, 'db'>, caller: Operator, field: string, email: string): Promise<void> {
   const other = await findStaffByEmail(db, email)
   if (other === undefined || other.disabled_at !== null || other.role !== 'operations')
@@ -105,7 +105,7 @@ async function find({ caches, store, requireAccess }: Parts, { caller, params: {
   const known = caches.of(Server).by(NAME_INDEX, id)
   const { namespace = '' } = (known.length === 1 ? known[0]?.metadata : undefined) ?? {}
   const accountId = accountOfNamespace(namespace)
-  // Who may not touch every account's servers is not told which ids there are.
+  // Who may not touch every account's servers must not learn which ids there are.
   await requireAccess(caller, { verb: 'update', resource: 'servers' }, accountId === undefined ? undefined : namespace)
   if (known.length > 1)
     throw conflict(
@@ -121,7 +121,7 @@ async function find({ caches, store, requireAccess }: Parts, { caller, params: {
 
 interface Verb extends Extent {
   readonly kind: OperationKind
-  readonly judge: (server: ServerFacts) => void
+  readonly validate: (server: ServerFacts) => void
   readonly arguments: Readonly<Record<string, string>>
   readonly detail?: Readonly<Record<string, string>>
 }
@@ -150,7 +150,7 @@ async function begin(
       async write() {
         const server = await parts.store.get(Server, key)
         if (server === undefined) throw notFound('server')
-        verb.judge(factsOf(storedOf(server)))
+        verb.validate(factsOf(storedOf(server)))
         await announceEarlier(parts, { accountId, server })
         return parts.store.patch(Server, key, {
           metadata: { resourceVersion: server.metadata.resourceVersion },
@@ -209,7 +209,7 @@ async function recover(parts: Parts, nodes: Nodes, call: Call<typeof routes.reco
   const lost_node_id = lost.metadata.name
   return begin(parts, call, found, {
     kind: 'server.recover',
-    judge: requireIdle,
+    validate: requireIdle,
     detail: { lost_node_id },
     arguments: {
       lost_node_id,
@@ -220,7 +220,7 @@ async function recover(parts: Parts, nodes: Nodes, call: Call<typeof routes.reco
   })
 }
 
-async function settle(parts: Parts, call: Call<typeof routes.settleServerMigration, Operator>): Promise<Answer> {
+async function resolve(parts: Parts, call: Call<typeof routes.settleServerMigration, Operator>): Promise<Answer> {
   const found = await find(parts, call)
   const claims = await claimsOf(parts, found)
   if (claims?.target === undefined)
@@ -229,7 +229,7 @@ async function settle(parts: Parts, call: Call<typeof routes.settleServerMigrati
     })
   return begin(parts, call, found, {
     kind: 'server.settle_migration',
-    judge: requireIdle,
+    validate: requireIdle,
     arguments: { winner: call.body.winner },
   })
 }
@@ -256,7 +256,7 @@ async function forceRelease(
     throw refuse('The node of the server answers: delete the server instead.')
   return begin(parts, call, found, {
     kind: 'server.force_release',
-    judge: requireReleasable,
+    validate: requireReleasable,
     detail: {
       reason,
       ...(attest === undefined ? { fence_operation_id: fence_operation_id ?? '' } : { second_approver: attest }),

@@ -1,6 +1,5 @@
 /** Server groups of an account. Answers come from PostgreSQL, where groups are claimed and servers placed by them; the
- *  object in Kubernetes
- *  says the same to kubectl and is written in one step with it. */
+ *  object in Kubernetes says the same to kubectl and is written in one step with it. */
 import { badField, badRequest, notFound } from '../../domain/problem.ts'
 import { unmetMembers } from '../../domain/placement.ts'
 import {
@@ -32,7 +31,7 @@ import {
   type ServerGroupView,
   updateServerGroup,
 } from '../../resources/server-group/index.ts'
-import { accept, settleEarlier } from '../change/accept.ts'
+import { accept, commitEarlier } from '../change/accept.ts'
 import { auditEntryOf } from '../change/audit.ts'
 import { ensureNamespace } from '../change/namespaces.ts'
 import { readPageByTime } from '../list/page.ts'
@@ -145,7 +144,7 @@ async function create(parts: Parts, call: Call<typeof createServerGroup, Custome
     resource: { type: 'server_group', id },
     audit: auditEntryOf(call, { resourceId: id, detail: { name: body.name } }),
     claim: (tx) => addServerGroup(tx, accountId, group),
-    giveBack: async (tx) => void (await removeServerGroup(tx, { accountId, groupId: id })),
+    release: async (tx) => void (await removeServerGroup(tx, { accountId, groupId: id })),
     write: async () => {
       await ensureNamespace(parts, accountId)
       const metadata = {
@@ -157,8 +156,8 @@ async function create(parts: Parts, call: Call<typeof createServerGroup, Custome
       }
       return parts.store.create(ServerGroup, { metadata, spec: specOf(group) })
     },
-    look: () => parts.store.get(ServerGroup, { namespace, ...key }),
-    wasMade: () => true, // nobody else has the id
+    read: () => parts.store.get(ServerGroup, { namespace, ...key }),
+    wasApplied: () => true, // nobody else has the id
   })
   return group
 }
@@ -224,20 +223,20 @@ async function rename(parts: Parts, call: Call<typeof updateServerGroup, Custome
       group = renamed
       requireMatch(request, etagOf(renamed.name === before.name ? renamed.generation : renamed.generation - 1))
     },
-    giveBack: async (tx) => void (await renameServerGroup(tx, { accountId, groupId: id }, before.name)),
+    release: async (tx) => void (await renameServerGroup(tx, { accountId, groupId: id }, before.name)),
     write: async () => {
       const object = await parts.store.get(ServerGroup, key)
       if (object === undefined || object.metadata.deletionTimestamp !== undefined) throw notFound('server group')
       const earlier = object.metadata.annotations?.[LAST_CHANGE_ANNOTATION]
-      if (earlier !== undefined) await settleEarlier(parts, earlier)
+      if (earlier !== undefined) await commitEarlier(parts, earlier)
       const { resourceVersion } = object.metadata
       return parts.store.patch(ServerGroup, key, {
         metadata: { resourceVersion, annotations: { [LAST_CHANGE_ANNOTATION]: changeId } },
         spec: { name: body.name },
       })
     },
-    look: () => parts.store.get(ServerGroup, key),
-    wasMade: (object) => object.metadata.annotations?.[LAST_CHANGE_ANNOTATION] === changeId,
+    read: () => parts.store.get(ServerGroup, key),
+    wasApplied: (object) => object.metadata.annotations?.[LAST_CHANGE_ANNOTATION] === changeId,
   })
   return group
 }
@@ -258,18 +257,18 @@ async function remove(parts: Parts, call: Call<typeof deleteServerGroup, Custome
     claim: async (tx) => {
       if ((await removeServerGroup(tx, { accountId, groupId: id })) === undefined) throw notFound('server group')
     },
-    giveBack: (tx) => addServerGroup(tx, accountId, before),
+    release: (tx) => addServerGroup(tx, accountId, before),
     write: async () => {
       const object = await parts.store.get(ServerGroup, key)
       if (object === undefined)
         // it is gone already
         return { apiVersion: apiVersionOf(ServerGroup), kind: ServerGroup.kind, metadata: key, spec: specOf(before) }
       const earlier = object.metadata.annotations?.[LAST_CHANGE_ANNOTATION]
-      if (earlier !== undefined) await settleEarlier(parts, earlier)
+      if (earlier !== undefined) await commitEarlier(parts, earlier)
       await parts.store.delete(ServerGroup, key, object.metadata.uid === undefined ? {} : { uid: object.metadata.uid })
       return object
     },
-    look: async () => undefined,
-    wasMade: () => false,
+    read: async () => undefined,
+    wasApplied: () => false,
   })
 }

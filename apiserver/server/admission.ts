@@ -1,6 +1,5 @@
-/** What the API says no to, said to kubectl as well: servers that people make, change and delete past the API are
- *  judged by the same
- *  rules. Everything is checked and nothing is claimed: that is the controller's part, once the object is there. */
+/** Servers that people make, change and delete past the API must satisfy its rules. Everything is checked and nothing is
+ *  claimed: that is the controller's part, once the object is there. */
 import { isDeepStrictEqual } from 'node:util'
 import { badField, badRequest, emailUnverified, forbidden } from '../../domain/problem.ts'
 import { requireDeletable, requireIdle, requireStartable, requireStoppable } from '../../domain/server-rules.ts'
@@ -73,7 +72,7 @@ async function validateCreation(parts: AdmissionParts, server: ServerObject): Pr
   return [{ action: 'server.create', changes: [] }]
 }
 
-/** Claims everything in a transaction that is rolled back: quota, hostname and room are judged by the code that takes
+/** Claims everything in a transaction that is rolled back: quota, hostname and room are checked by the code that takes
  *  them. */
 async function rehearseClaims(parts: AdmissionParts, demand: ServerDemand): Promise<void> {
   const { clock, random } = parts

@@ -1,31 +1,31 @@
-/** Where there is room when a zone has none for a plan. It follows from what the zones last said of themselves: a hint
- *  and no promise. */
+/** Where there is room when a zone has none for a plan. It follows from the last reports of the zones: a hint and no
+ *  promise. */
 import { Problem } from '../../domain/problem.ts'
 import { isOffered, Plan, Template, Zone } from '../../resources/catalog/stored.ts'
 import type { CreateServer } from '../../resources/server/routes.ts'
 import type { Parts } from '../parts.ts'
 
-type Wish = Pick<CreateServer, 'zone' | 'plan' | 'template' | 'server_group_id' | 'storage_gibibytes'>
+type Demand = Pick<CreateServer, 'zone' | 'plan' | 'template' | 'server_group_id' | 'storage_gibibytes'>
 type Alternative = NonNullable<Problem['members']['alternatives']>[number]
 
 const ALTERNATIVES_MAXIMUM = 8
 
 /** Rethrows what it is given; a refusal for want of room names where there is some. */
 export const namingAlternatives =
-  (parts: Pick<Parts, 'caches'>, wish: Wish, now: Date) =>
+  (parts: Pick<Parts, 'caches'>, demand: Demand, now: Date) =>
   (error: unknown): never => {
     if (!(error instanceof Problem) || error.members.reason !== 'no_capacity') throw error
-    const alternatives = listAlternatives(parts, wish, now)
+    const alternatives = listAlternatives(parts, demand, now)
     throw alternatives.length === 0
       ? error
       : new Problem(error.status, error.message, { ...error.members, alternatives }, error.cause)
   }
 
 /** The plan in other zones of the region first, then smaller plans in the zone, the largest first. */
-function listAlternatives({ caches }: Pick<Parts, 'caches'>, wish: Wish, now: Date): readonly Alternative[] {
+function listAlternatives({ caches }: Pick<Parts, 'caches'>, demand: Demand, now: Date): readonly Alternative[] {
   const [zones, plans] = [caches.of(Zone), caches.of(Plan)]
-  const [own, wanted] = [zones.get({ name: wish.zone }), plans.get({ name: wish.plan })?.spec]
-  const template = caches.of(Template).get({ name: wish.template ?? '' })?.spec
+  const [own, wanted] = [zones.get({ name: demand.zone }), plans.get({ name: demand.plan })?.spec]
+  const template = caches.of(Template).get({ name: demand.template ?? '' })?.spec
   if (own === undefined || wanted === undefined || template === undefined) return []
   const hasRoom = ({ spec, status }: typeof own, plan: string): boolean =>
     !spec.isClosed && status?.unavailablePlans?.includes(plan) === false
@@ -35,10 +35,10 @@ function listAlternatives({ caches }: Pick<Parts, 'caches'>, wish: Wish, now: Da
       (zone) =>
         zone !== own &&
         zone.spec.region === own.spec.region &&
-        hasRoom(zone, wish.plan) &&
+        hasRoom(zone, demand.plan) &&
         isOffered(template, zone.metadata.name, now),
     )
-    .map(({ metadata: { name } }) => ({ zone: name, plan: wish.plan }))
+    .map(({ metadata: { name } }) => ({ zone: name, plan: demand.plan }))
     .sort((one, other) => (one.zone < other.zone ? -1 : 1))
   const smaller = plans
     .list()
@@ -46,7 +46,7 @@ function listAlternatives({ caches }: Pick<Parts, 'caches'>, wish: Wish, now: Da
       ({ metadata: { name }, spec }) =>
         spec.memoryMebibytes < wanted.memoryMebibytes &&
         spec.memoryMebibytes >= template.minMemoryMebibytes &&
-        (wish.storage_gibibytes ?? spec.storageGibibytes) >=
+        (demand.storage_gibibytes ?? spec.storageGibibytes) >=
           Math.max(spec.storageGibibytes, template.minStorageGibibytes) &&
         hasRoom(own, name),
     )
@@ -54,7 +54,7 @@ function listAlternatives({ caches }: Pick<Parts, 'caches'>, wish: Wish, now: Da
       (one, other) =>
         other.spec.memoryMebibytes - one.spec.memoryMebibytes || (one.metadata.name < other.metadata.name ? -1 : 1),
     )
-    .map(({ metadata: { name } }) => ({ zone: wish.zone, plan: name }))
+    .map(({ metadata: { name } }) => ({ zone: demand.zone, plan: name }))
   // The other members of a group are in this zone, as far as anybody knows here.
-  return [...(typeof wish.server_group_id === 'string' ? [] : elsewhere), ...smaller].slice(0, ALTERNATIVES_MAXIMUM)
+  return [...(typeof demand.server_group_id === 'string' ? [] : elsewhere), ...smaller].slice(0, ALTERNATIVES_MAXIMUM)
 }

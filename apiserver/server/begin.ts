@@ -34,7 +34,7 @@ export interface Beginning<Claims> {
 export interface Verb<Claims = void> extends Extent {
   readonly kind: OperationKind
   /** Throws a Problem when the state does not allow it. */
-  readonly judge: (server: ServerFacts) => void
+  readonly validate: (server: ServerFacts) => void
   /** For the audit log. */
   readonly changes?: (server: ServerObject) => readonly AuditChange[]
   /** Merge patch of the spec. */
@@ -44,7 +44,7 @@ export interface Verb<Claims = void> extends Extent {
     | ((beginning: Beginning<Claims>) => Readonly<Record<string, string>>)
   /** Takes what the operation needs, and gives it back when it was not begun. */
   readonly claim?: (tx: Transaction<Tables>, operation: OperationStanza) => Promise<Claims>
-  readonly giveBack?: (tx: Transaction<Tables>, operation: OperationStanza) => Promise<void>
+  readonly release?: (tx: Transaction<Tables>, operation: OperationStanza) => Promise<void>
   /** Makes what the change names, right before it is written; may be called again. */
   readonly prepare?: (beginning: Pick<Beginning<Claims>, 'server' | 'operation'>) => Promise<void>
 }
@@ -66,12 +66,12 @@ export async function begin<R extends Route, Claims = void>(
 ): Promise<OperationView> {
   const { id } = call.params as { readonly id: string } // every route of a verb has it
   const { caller, request, now } = call
-  const judge = (server: ServerObject) => {
+  const validate = (server: ServerObject) => {
     requireMatch(request, etagOfServer(server))
-    verb.judge(factsOf(storedOf(server)))
+    verb.validate(factsOf(storedOf(server)))
   }
   const before = await servers.read(caller.accountId, id)
-  judge(before)
+  validate(before)
   const operation = newStanza(parts, verb.kind, {
     actor: caller.actor,
     requestId: request.requestId,
@@ -87,25 +87,25 @@ export async function begin<R extends Route, Claims = void>(
     operation,
     audit: auditEntryOf(call, { resourceId: id, changes: verb.changes?.(before) ?? [] }),
     claim: async (tx) => verb.claim?.(tx, operation),
-    ...(verb.giveBack === undefined ? {} : { giveBack: (tx) => verb.giveBack?.(tx, operation) ?? Promise.resolve() }),
+    ...(verb.release === undefined ? {} : { release: (tx) => verb.release?.(tx, operation) ?? Promise.resolve() }),
     write: async (claimed) => {
       const server = await read()
-      judge(server)
+      validate(server)
       await announceEarlier(parts, { accountId: caller.accountId, server })
       await verb.prepare?.({ server, operation })
       const beginning = { server, operation, claims: claimed as Claims } // what its own `claim` has answered
       const { arguments: earlier = {} } = server.spec.operation ?? {}
-      const said = typeof verb.arguments === 'function' ? verb.arguments(beginning) : verb.arguments
+      const added = typeof verb.arguments === 'function' ? verb.arguments(beginning) : verb.arguments
       return parts.store.patch(Server, keyOf(server), {
         metadata: { resourceVersion: server.metadata.resourceVersion },
         spec: {
           ...(typeof verb.spec === 'function' ? verb.spec(beginning) : verb.spec),
-          operation: { ...operation, arguments: said === undefined ? null : replacing(earlier, said) },
+          operation: { ...operation, arguments: added === undefined ? null : replacing(earlier, added) },
         },
       })
     },
-    look: () => parts.store.get(Server, { namespace: accountNamespace(caller.accountId), name: id }),
-    wasMade: (server) => server.spec.operation?.id === operation.id,
+    read: () => parts.store.get(Server, { namespace: accountNamespace(caller.accountId), name: id }),
+    wasApplied: (server) => server.spec.operation?.id === operation.id,
   })
   servers.cache.apply(written)
   return begunView(written, { type: 'server', id })

@@ -24,7 +24,7 @@ export const changePlanEndpoint = (parts: Parts, servers: Servers): Endpoint =>
     const start: Readonly<Record<string, string>> = body.start === true ? { start: 'true' } : {}
     return operate<typeof changeServerPlan, SizeChange>(parts, servers, call, {
       kind: 'server.change_plan',
-      judge: requireStopped,
+      validate: requireStopped,
       gibibytes: server.status?.storageGibibytes ?? 0,
       changes: ({ spec }) => [{ field: 'plan', before: spec.plan, after: body.plan }],
       claim: (tx, { id: operationId }) =>
@@ -41,7 +41,7 @@ export const changePlanEndpoint = (parts: Parts, servers: Servers): Endpoint =>
           },
           now,
         ),
-      giveBack: (tx, { id: operationId }) => endSizeChange(tx, { accountId, serverId, operationId, isDone: false }),
+      release: (tx, { id: operationId }) => endSizeChange(tx, { accountId, serverId, operationId, isDone: false }),
       spec: ({ claims }) => ({
         plan: body.plan,
         storageGibibytes: claims.after.storageGibibytes,
@@ -59,9 +59,9 @@ export const changePlanEndpoint = (parts: Parts, servers: Servers): Endpoint =>
 function choosePlan(
   { caches }: Pick<Parts, 'caches'>,
   { spec, status }: ServerObject,
-  wish: { readonly plan: string; readonly grow_storage: boolean },
+  wanted: { readonly plan: string; readonly grow_storage: boolean },
 ): PlanSpec {
-  const plan = caches.of(Plan).get({ name: wish.plan })?.spec
+  const plan = caches.of(Plan).get({ name: wanted.plan })?.spec
   if (plan === undefined) throw badField('plan', 'there is no such plan')
   const held = status?.storageGibibytes ?? spec.storageGibibytes ?? 0
   if (plan.storageGibibytes < held)
@@ -70,7 +70,7 @@ function choosePlan(
       `its storage of ${plan.storageGibibytes} GiB is smaller than the boot storage of ${held} GiB, which never ` +
         'shrinks',
     )
-  if (wish.plan === spec.plan && !(wish.grow_storage && plan.storageGibibytes > held))
+  if (wanted.plan === spec.plan && !(wanted.grow_storage && plan.storageGibibytes > held))
     throw badField('plan', 'is the plan of the server')
   const template = spec.template === undefined ? undefined : caches.of(Template).get({ name: spec.template })?.spec
   if (template !== undefined && plan.memoryMebibytes < template.minMemoryMebibytes)

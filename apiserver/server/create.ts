@@ -24,7 +24,7 @@ import { Server, type ServerSpec, type ServerStatus } from '../../resources/serv
 import { type CreateServer, createServer, SSH_KEYS_PER_SERVER_MAXIMUM } from '../../resources/server/routes.ts'
 import type { OperationStanza } from '../../resources/shapes.ts'
 import { toOperationView } from '../../resources/operation/index.ts'
-import { accept, newStanza, Undecided } from '../change/accept.ts'
+import { accept, newStanza, OutcomeUnknown } from '../change/accept.ts'
 import { namingAlternatives } from './alternatives.ts'
 import { auditEntryOf } from '../change/audit.ts'
 import { ensureNamespace } from '../change/namespaces.ts'
@@ -40,23 +40,23 @@ export const createServerEndpoint = (parts: Parts, servers: Servers): Endpoint =
   )
 }
 
-interface Wish {
+interface ClaimRequest {
   readonly demand: ServerDemand
   readonly intent: ChangeIntent
 }
 
-/** Servers of an account wait for its quotas anyway, so those that are alike and wanted at the same time are claimed in
+/** Servers of an account wait for its quotas anyway, so those that are alike and come at the same time are claimed in
  *  one transaction. */
-const openClaims = ({ db, clock, random }: Parts): GroupCommit<Wish, ServerClaims> =>
-  openGroupCommit(db, async (tx, wishes) => {
+const openClaims = ({ db, clock, random }: Parts): GroupCommit<ClaimRequest, ServerClaims> =>
+  openGroupCommit(db, async (tx, requests) => {
     const claims = await claimServers(
       tx,
-      wishes.map(({ demand }) => demand),
+      requests.map(({ demand }) => demand),
       { now: clock.now(), random },
     )
     await recordIntents(
       tx,
-      wishes.map(({ intent }) => intent),
+      requests.map(({ intent }) => intent),
     )
     return claims
   })
@@ -75,7 +75,7 @@ function claimedArguments({ macAddress, addresses }: ServerClaims): Record<strin
 type CreateCall = Call<typeof createServer, Customer>
 
 async function create(
-  parts: Parts & { readonly claim: GroupCommit<Wish, ServerClaims> },
+  parts: Parts & { readonly claim: GroupCommit<ClaimRequest, ServerClaims> },
   servers: Servers,
   call: CreateCall,
 ): Promise<Answer> {
@@ -120,7 +120,7 @@ async function create(
       detail: { hostname: body.hostname, zone: body.zone, plan: body.plan },
     }),
     claimTogether: (intent) => parts.claim(batchKeyOf(demand), { demand, intent }),
-    giveBack: (tx) => releaseServer(tx, { accountId: caller.accountId, serverId: id }),
+    release: (tx) => releaseServer(tx, { accountId: caller.accountId, serverId: id }),
     write: async (claims) => {
       if (claims === undefined) throw new Error('a server is written with its claims')
       await ensureNamespace(parts, caller.accountId)
@@ -128,10 +128,10 @@ async function create(
         await writeUserData(parts, { namespace, name: secretName, serverId: id, text: userData ?? '' })
       return parts.store.create(Server, draft(claims))
     },
-    look: () => parts.store.get(Server, { namespace, name: id }),
-    wasMade: (object) => object.spec.operation?.id === operation.id || object.status !== undefined,
+    read: () => parts.store.get(Server, { namespace, name: id }),
+    wasApplied: (object) => object.spec.operation?.id === operation.id || object.status !== undefined,
   }).catch(async (error: unknown) => {
-    if (secretName !== undefined && !(error instanceof Undecided))
+    if (secretName !== undefined && !(error instanceof OutcomeUnknown))
       await parts.store.delete(Secret, { namespace, name: secretName }).catch(() => {})
     throw error
   })

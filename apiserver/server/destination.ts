@@ -11,7 +11,7 @@ import type { Parts } from '../parts.ts'
 import type { ServerObject } from './servers.ts'
 import { storedOf } from '../list/stored.ts'
 
-export interface Move extends Required<Pick<Verb, 'kind' | 'judge' | 'gibibytes'>> {
+export interface Move extends Required<Pick<Verb, 'kind' | 'validate' | 'gibibytes'>> {
   /** What the server is now; the move is off when it is something else. */
   readonly power: 'started' | 'stopped'
 }
@@ -20,18 +20,18 @@ export interface Move extends Required<Pick<Verb, 'kind' | 'judge' | 'gibibytes'
 export function moveOf(server: ServerObject): Move {
   const stored = storedOf(server)
   const power = stateOf(stored) === 'stopped' ? 'stopped' : 'started'
-  const judge: Move['judge'] = (facts) => requireMovable(facts, power)
-  judge(factsOf(stored))
+  const validate: Move['validate'] = (facts) => requireMovable(facts, power)
+  validate(factsOf(stored))
   return {
     power,
-    judge,
+    validate,
     kind: power === 'started' ? 'server.migrate' : 'server.move',
     gibibytes: gibibytesOf(server.status ?? {}),
   }
 }
 
 /** Throws 409 beyond the point of no return of the operation's move. */
-export function requireUnswitched(status: ServerObject['status'], operationId: string): void {
+export function requireBeforeCutover(status: ServerObject['status'], operationId: string): void {
   if (status?.migration?.operationId === operationId && status.migration.state === 'switched')
     throw conflict('state_not_allowed', 'The server is on its new node already.')
 }
@@ -40,13 +40,13 @@ export function requireUnswitched(status: ServerObject['status'], operationId: s
 export async function requireDestination(
   { caches, db, random }: Parts,
   { accountId, server }: { readonly accountId: string; readonly server: ServerObject },
-  wish: Pick<TargetRequest, 'zone' | 'node'>,
+  wanted: Pick<TargetRequest, 'zone' | 'node'>,
   now: Date,
 ): Promise<void> {
   const { cpuPool } = caches.of(Plan).get({ name: server.spec.plan })?.spec ?? {}
   await requireTarget(
     db,
-    { accountId, serverId: server.metadata.name, operationId: newUuid(random), cpuPool, ...wish },
+    { accountId, serverId: server.metadata.name, operationId: newUuid(random), cpuPool, ...wanted },
     now,
   )
 }

@@ -27,7 +27,7 @@ import {
   stopServer,
   updateServer,
 } from '../../resources/server/routes.ts'
-import { accept, settleEarlier } from '../change/accept.ts'
+import { accept, commitEarlier } from '../change/accept.ts'
 import { auditEntryOf } from '../change/audit.ts'
 import { begin, operate, readAgain } from './begin.ts'
 import { createEncodedPages, type EncodedPages } from '../list/encoded-pages.ts'
@@ -54,19 +54,19 @@ export function serverEndpoints(parts: Parts, servers: Servers): readonly Endpoi
     }),
     customerEndpoint(updateServer, async (call) => update(parts, servers, call)),
     customerEndpoint(deleteServer, (call) =>
-      operate(parts, servers, call, { kind: 'server.delete', judge: requireDeletable, spec: {} }),
+      operate(parts, servers, call, { kind: 'server.delete', validate: requireDeletable, spec: {} }),
     ),
     customerEndpoint(startServer, (call) =>
       operate(parts, servers, call, {
         kind: 'server.start',
-        judge: requireStartable,
+        validate: requireStartable,
         spec: { desiredPower: 'running' },
       }),
     ),
     customerEndpoint(stopServer, (call) =>
       operate(parts, servers, call, {
         kind: 'server.stop',
-        judge: requireStoppable,
+        validate: requireStoppable,
         spec: { desiredPower: 'stopped' },
         graceSeconds: graceOf(call.body),
         arguments: stopArguments(call.body),
@@ -75,7 +75,7 @@ export function serverEndpoints(parts: Parts, servers: Servers): readonly Endpoi
     customerEndpoint(restartServer, (call) =>
       operate(parts, servers, call, {
         kind: 'server.restart',
-        judge: requireStoppable,
+        validate: requireStoppable,
         spec: { desiredPower: 'running' },
         graceSeconds: graceOf(call.body),
         arguments: stopArguments(call.body),
@@ -113,7 +113,7 @@ export function serverEndpoints(parts: Parts, servers: Servers): readonly Endpoi
           enabled,
           operation: await begin(parts, servers, call, {
             kind: 'server.metadata',
-            judge: requireIdle,
+            validate: requireIdle,
             spec: { metadataEnabled: enabled },
           }),
         },
@@ -206,14 +206,14 @@ export async function change<R extends Route>(
       const server = await read()
       requireMatch(request, etagOfServer(server))
       const earlier = server.metadata.annotations?.[LAST_CHANGE_ANNOTATION]
-      if (earlier !== undefined) await settleEarlier(parts, earlier)
+      if (earlier !== undefined) await commitEarlier(parts, earlier)
       return parts.store.patch(Server, keyOf(server), {
         metadata: { resourceVersion: server.metadata.resourceVersion, annotations: { [LAST_CHANGE_ANNOTATION]: id } },
         spec: edit.patch(server),
       })
     },
-    look: () => parts.store.get(Server, { namespace: accountNamespace(caller.accountId), name: serverId }),
-    wasMade: (server) => server.metadata.annotations?.[LAST_CHANGE_ANNOTATION] === id,
+    read: () => parts.store.get(Server, { namespace: accountNamespace(caller.accountId), name: serverId }),
+    wasApplied: (server) => server.metadata.annotations?.[LAST_CHANGE_ANNOTATION] === id,
   })
   servers.cache.apply(written)
   return written

@@ -11,7 +11,7 @@ import { rebuildServerEndpoint } from './rebuild.ts'
 import { renumberIpv6Endpoint } from './renumber-ipv6.ts'
 import type { Servers } from './servers.ts'
 
-export { moveOf, requireDestination, requireUnswitched } from './destination.ts'
+export { moveOf, requireDestination, requireBeforeCutover } from './destination.ts'
 export { change } from './endpoints.ts'
 export { openServers, type ServerObject, type Servers } from './servers.ts'
 

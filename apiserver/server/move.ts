@@ -1,6 +1,5 @@
 /** Moving a server to another node, and one that is stopped to another zone too. The node is chosen when the operation
- *  begins; that there is
- *  one is asked before. */
+ *  begins; that there is one is checked before. */
 import { badField, conflict, unavailable } from '../../domain/problem.ts'
 import { findServerGroup } from '../../db/server-group/index.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'

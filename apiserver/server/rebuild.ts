@@ -7,7 +7,7 @@ import { accountNamespace } from '../../resources/index.ts'
 import { isOffered, Template } from '../../resources/catalog/stored.ts'
 import { type RebuildServer, rebuildServer } from '../../resources/server/routes.ts'
 import type { OperationStanza } from '../../resources/shapes.ts'
-import { Undecided } from '../change/accept.ts'
+import { OutcomeUnknown } from '../change/accept.ts'
 import { operate } from './begin.ts'
 import type { Parts } from '../parts.ts'
 import type { ServerObject, Servers } from './servers.ts'
@@ -33,7 +33,7 @@ export const rebuildServerEndpoint = (parts: Parts, servers: Servers): Endpoint 
     const secretNameOf = ({ id }: OperationStanza): string => `${serverId}-user-data-${id}`
     return operate(parts, servers, call, {
       kind: 'server.rebuild',
-      judge: (server) => requireRebuildable(server, body.stop),
+      validate: (server) => requireRebuildable(server, body.stop),
       ...(userData === undefined
         ? {}
         : {
@@ -59,7 +59,7 @@ export const rebuildServerEndpoint = (parts: Parts, servers: Servers): Endpoint 
         ...(spec.initScriptId === undefined ? {} : { previous_init_script: spec.initScriptId }),
       }),
     }).catch(async (error: unknown) => {
-      if (made !== undefined && !(error instanceof Undecided))
+      if (made !== undefined && !(error instanceof OutcomeUnknown))
         await parts.store.delete(Secret, { namespace, name: made }).catch(() => {})
       throw error
     })

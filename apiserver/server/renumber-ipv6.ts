@@ -1,5 +1,5 @@
 /** Exchanging the IPv6 prefix of a server whose pool is being emptied. The prefix is taken when the operation begins;
- *  that there is one is asked before. */
+ *  that there is one is checked before. */
 import { requireRenumberable } from '../../domain/server-rules.ts'
 import { hasFreeAddress, noFreeAddress } from '../../db/public-pool/index.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
@@ -22,7 +22,7 @@ export const renumberIpv6Endpoint = (parts: Parts, servers: Servers): Endpoint =
       )
     return operate(parts, servers, call, {
       kind: 'server.renumber_ipv6',
-      judge: (facts) => requireRenumberable(facts, isAvailable),
+      validate: (facts) => requireRenumberable(facts, isAvailable),
       spec: {},
     })
   })

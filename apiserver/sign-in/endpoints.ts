@@ -1,5 +1,5 @@
-/** Sign-up, sign-in with a password, sign-out, who is signed in, and verification of the email address.
- *  What is the same for everybody here: no answer tells whether an address has a user, by body, status or time. */
+/** Sign-up, sign-in with a password, sign-out, who is signed in, and verification of the email address. What is the
+ *  same for everybody here: no answer tells whether an address has a user, by body, status or time. */
 import { badField, conflict, forbidden, rateLimited, unauthenticated, unavailable } from '../../domain/problem.ts'
 import { ADDRESS_LOCKOUT, EMAIL_LOCKOUT } from '../../domain/lockout.ts'
 import { acceptPassword, normalizePassword } from '../../domain/password.ts'

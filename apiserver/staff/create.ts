@@ -1,6 +1,5 @@
 /** Makes a member of the staff, on the machine: the only way to the first one. Answers the password and the
- *  authenticator
- *  secret, which are shown once; both are needed to sign in. */
+ *  authenticator secret, which are shown once; both are needed to sign in. */
 import { generateURI, ScureBase32Plugin } from 'otplib'
 import type { StaffRole } from '../../domain/permissions.ts'
 import type { Database } from '../../db/open.ts'

@@ -1,6 +1,5 @@
 /** `npm run staff -- create EMAIL --role support|finance|operations [--name NAME]`: makes a member of the staff, with
- *  the database
- *  and the sealing keys of the environment. */
+ *  the database and the sealing keys of the environment. */
 import { parseArgs } from 'node:util'
 import { STAFF_ROLES } from '../../domain/permissions.ts'
 import { migrate, openDatabase } from '../../db/open.ts'

@@ -1,7 +1,6 @@
 /** The whole API in one process: real PostgreSQL, the embedded Kubernetes API in memory, the real pipeline with answers
- *  checked
- *  against the published documents; no sockets, no controllers, no hosts. People sign up, verify and sign in as anybody
- *  does. */
+ *  checked against the published documents; no sockets, no controllers, no hosts. People sign up, verify and sign in as
+ *  anybody does. */
 import { parseAllDocuments } from 'yaml'
 import { readFile } from 'node:fs/promises'
 import { type App, createApp } from '../../apiserver/app.ts'

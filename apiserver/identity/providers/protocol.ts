@@ -1,6 +1,5 @@
 /** OpenID Connect with one provider: authorization code flow with state, nonce and PKCE; the ID token's signature is
- *  always
- *  verified. What goes wrong is told apart as the sign-in page needs it. */
+ *  always verified. Faults are distinguished as the sign-in page needs it. */
 import { decodeProtectedHeader } from 'jose'
 import * as client from 'openid-client'
 import type { Clock } from '../../../kit/sys/clock.ts'

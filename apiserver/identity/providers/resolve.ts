@@ -1,7 +1,6 @@
 /** From the person whom a provider vouches for to a user of ours, in the contract's order: a linked subject, a user
- *  with the
- *  same address (both sides verified), a pending invitation, a new account. The order keeps accounts safe from whoever
- *  signed up with somebody else's address first. */
+ *  with the same address (both sides verified), a pending invitation, a new account. The order keeps accounts safe from
+ *  whoever signed up with somebody else's address first. */
 import type { Transaction } from 'kysely'
 import type { CouponOutcome } from '../../../domain/coupon.ts'
 import { addMember, createAccount, findUserByEmail, lockUser, type UserRow } from '../../../db/account/accounts.ts'

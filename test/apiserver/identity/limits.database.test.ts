@@ -1,6 +1,5 @@
 /** The contract's limits of requests, each driven to its edge: the last one is let in, one more is told how long to
- *  wait, other
- *  addresses are not touched, and the window passes. */
+ *  wait, other addresses are not touched, and the window passes. */
 import { beforeAll, expect, test } from 'vitest'
 import { useDatabase } from '../../database.ts'
 import { type Browser, GOOD_PASSWORD, openHarness } from './harness.ts'

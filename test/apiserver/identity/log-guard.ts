@@ -1,6 +1,5 @@
 /** Looks for secrets in everything that is logged while tests run: what went over the wire under a secret's name, as a
- *  cookie or
- *  in a mail must be in no line. */
+ *  cookie or in a mail must be in no line. */
 import { describeError, type LogFields, type Logger } from '../../../kit/sys/log.ts'
 
 const SECRET_FIELDS = new Set([

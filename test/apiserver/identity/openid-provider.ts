@@ -1,6 +1,5 @@
 /** Two OpenID providers for tests: the real `oidc-provider` on a loopback port with a browser that walks through it,
- *  and a
- *  fake one behind `fetch` that says whatever a test wants, for what a real one never does. */
+ *  and a fake one behind `fetch` that says whatever a test wants, for what a real one never does. */
 import { createServer } from 'node:http'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import Provider from 'oidc-provider'

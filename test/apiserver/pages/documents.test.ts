@@ -1,6 +1,5 @@
 /** The documents that this service publishes, in the eyes of programs that were not made for it: two linters with the
- *  rule sets of the repository,
- *  and a validator that holds every example against its schema. */
+ *  rule sets of the repository, and a validator that holds every example against its schema. */
 import { execFile } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
