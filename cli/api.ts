@@ -3,6 +3,12 @@ import { EXIT, Failure, refusalOf } from './exit.ts'
 
 export type Members = Readonly<Record<string, unknown>>
 
+/** Whether the value is a JSON object. */
+export const isMembers = (value: unknown): value is Members =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+/** The members of a JSON object; none of any other value. */
+export const membersOf = (value: unknown): Members => (isMembers(value) ? value : {})
+
 export interface Request {
   readonly method: string
   /** With its query. */
@@ -82,8 +88,7 @@ const DETAIL_CHARACTERS_MAXIMUM = 200
 
 function members(text: string): Members {
   try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null ? (value as Members) : {}
+    return membersOf(JSON.parse(text))
   } catch {
     return { detail: text.slice(0, DETAIL_CHARACTERS_MAXIMUM) }
   }

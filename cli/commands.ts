@@ -95,6 +95,7 @@ interface Property {
 function flagsOf(schema: z.ZodType | null, place: Flag['place']): readonly Flag[] {
   if (!(schema instanceof z.ZodObject)) return []
   // Without its name: a named schema would be a reference to itself.
+  // the schema of an object, in the members that are read here
   const { properties = {}, required = [] } = z.toJSONSchema(z.strictObject(schema.shape), {
     io: 'input',
     unrepresentable: 'any',

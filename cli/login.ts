@@ -3,7 +3,7 @@
 import { hostname } from 'node:os'
 import type { Clock } from '../kit/sys/clock.ts'
 import type { Terminal } from '../kit/sys/terminal.ts'
-import { createApi, type Members } from './api.ts'
+import { createApi, membersOf } from './api.ts'
 import { EXIT, Failure, usage } from './exit.ts'
 import { DEFAULT_PROFILE, DEFAULT_URL, type Environment, readProfiles, writeProfiles } from './profiles.ts'
 
@@ -63,7 +63,7 @@ async function makeToken(
   const password = environment['SVCCLOUD_PASSWORD'] ?? (await terminal.ask('Password: ', true))
   const api = createApi({ url, token: undefined, userAgent })
   let session = await api.send({ method: 'POST', path: '/v1/auth/login', body: { email: address, password } })
-  const step = session.body as Members
+  const step = membersOf(session.body)
   if (step['mfa_required'] === true) {
     if (step['mfa_step'] !== 'verify')
       throw new Failure(
@@ -83,7 +83,7 @@ async function makeToken(
       .getSetCookie()
       .map((cookie) => cookie.split(';')[0])
       .join('; '),
-    'x-csrf-token': String((session.body as Members)['csrf_token']),
+    'x-csrf-token': String(membersOf(session.body)['csrf_token']),
   }
   try {
     // names of tokens are unique
@@ -94,7 +94,7 @@ async function makeToken(
       headers,
       body: { name, scope: scopeOf(scope) },
     })
-    return String((made.body as Members)['token'])
+    return String(membersOf(made.body)['token'])
   } finally {
     await api.send({ method: 'POST', path: '/v1/auth/logout', headers })
   }

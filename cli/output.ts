@@ -1,6 +1,6 @@
 /** Answers for people and for programs: tables, JSON, YAML, or ids alone. */
 import { stringify } from 'yaml'
-import type { Members } from './api.ts'
+import { isMembers, type Members, membersOf } from './api.ts'
 
 export type Format = 'table' | 'json' | 'yaml' | 'name'
 
@@ -42,15 +42,13 @@ const PREFERRED = [
 ]
 const COLUMNS_MAXIMUM = 8
 
-const isMembers = (value: unknown): value is Members =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
 /** The text of an answer, with its line end; empty when there is nothing to say. */
 export function render(body: unknown, style: Style): string {
   if (body === undefined) return ''
   if (style.format === 'json') return `${JSON.stringify(body, null, 2)}\n`
   if (style.format === 'yaml') return stringify(body)
-  const items = isMembers(body) && Array.isArray(body['items']) ? (body['items'] as readonly unknown[]) : undefined
+  const { items: listed } = membersOf(body)
+  const items: readonly unknown[] | undefined = Array.isArray(listed) ? listed : undefined
   const resource = items === undefined ? resourceOf(body) : undefined
   if (style.format === 'name')
     return lines((items ?? [resource]).map((item) => (isMembers(item) ? text(item['id'] ?? item['name']) : text(item))))

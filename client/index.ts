@@ -51,8 +51,9 @@ export async function unwrap<Data>(
   if (!response.ok)
     throw new SvccloudError(
       response,
+      // refusals are problem documents
       typeof error === 'object' && error !== null ? (error as Partial<Problem>) : undefined,
-    ) // refusals are problem documents
+    )
   return data as Data // of a success
 }
 

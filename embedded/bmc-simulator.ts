@@ -115,6 +115,7 @@ async function reset(machine: Machine, body: string): Promise<Reply> {
 
 function resetTypeOf(body: string): unknown {
   try {
+    // any JSON but an object answers undefined
     return (JSON.parse(body) as { readonly ResetType?: unknown } | null)?.ResetType
   } catch {
     return undefined
@@ -170,6 +171,7 @@ function send(response: ServerResponse, status: number, body: object | undefined
 async function readBody(request: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = []
   let length = 0
+  // without an encoding, requests give buffers
   for await (const chunk of request as AsyncIterable<Buffer>) {
     length += chunk.length
     if (length > BODY_BYTES_MAXIMUM) return ''

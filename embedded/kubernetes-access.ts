@@ -100,7 +100,7 @@ export async function ownAccess(
   const path = resolve(file)
   const config =
     (await readFile(path, 'utf8')
-      .then((text) => parse(text) as Kubeconfig | null)
+      .then((text) => parse(text) as Kubeconfig | null) // every member of it is optional
       .catch(() => undefined)) ?? undefined
   const context = config?.contexts?.find(({ name }) => name === config['current-context'])?.context
   const cluster = config?.clusters?.find(({ name }) => name === context?.cluster)?.cluster

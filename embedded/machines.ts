@@ -48,9 +48,9 @@ export class EmbeddedMachine implements Machine {
   static async open(name: string, folder: DataFolder, clock: Clock): Promise<EmbeddedMachine> {
     const file = join(folder.bmc, `${name}.json`)
     const kept = await readFile(file, 'utf8').then(
-      (text) => JSON.parse(text) as PowerState,
+      (text) => JSON.parse(text) as PowerState, // this class alone writes it
       (): PowerState => ({ isOn: true, cycle: 0 }),
-    ) // written below only
+    )
     const nodeFolder = join(folder.nodes, name)
     await mkdir(nodeFolder, { recursive: true, mode: 0o700 })
     const state = { isOn: true, cycle: kept.isOn ? kept.cycle : kept.cycle + 1 }
@@ -144,9 +144,10 @@ export async function startMachines(
 ): Promise<{ readonly simulator: BmcSimulator; readonly access: BmcAccess }> {
   const file = join(folder.bmc, 'access.json')
   const kept = await readFile(file, 'utf8').then(
+    // written below only
     (text) => JSON.parse(text) as { readonly port: number; readonly password: string },
     () => undefined,
-  ) // written below only
+  )
   const { authority, certificate, key } = await openCertificates({ folder: folder.bmc, hosts: [HOST], clock, random })
   const password = kept?.password ?? newBase62(random, PASSWORD_LENGTH)
   const port = await probePort(HOST, kept?.port ?? 0).catch(async () => {

@@ -52,9 +52,9 @@ try {
   await server.stop()
   exitProcess(0)
 } catch (error) {
-  const code = (error as NodeJS.ErrnoException).code // undefined for errors that are not the system's
+  const { code, message } = error as NodeJS.ErrnoException // errors that are not the system's have no code
   if (error instanceof FolderLocked || error instanceof LogDamaged) refuse(error.message)
   if (code === 'EADDRINUSE') refuse(`port ${port} on ${host} is in use`)
-  if (code === 'EACCES') refuse(`no permission: ${String((error as Error).message)}`)
+  if (code === 'EACCES') refuse(`no permission: ${message}`)
   throw error
 }

@@ -22,8 +22,8 @@ export const operatorEndpoint = <R extends Route>(route: R, handle: Handler<R, O
     return handle({ ...call, caller: call.caller })
   })
 
-/** The pipeline parses params, query and body with this very route's schemas before it calls the handler. */
 const erase = <R extends Route, C extends Caller>(route: R, handle: Handler<R, C>): Endpoint => ({
   route,
+  // the pipeline parses params, query and body with this very route's schemas before it calls the handler
   handle: handle as unknown as Endpoint['handle'],
 })

@@ -156,6 +156,7 @@ function responsesOf(route: Route): ZodOpenApiResponsesObject {
   const responses: Record<string, ZodOpenApiResponsesObject[`2${string}`]> = {}
   for (const [status, schema] of Object.entries(route.answers)) {
     responses[status] = {
+      // other numbers find nothing
       description: TITLES[Number(status) as keyof typeof TITLES] ?? (schema === null ? 'Done; no body.' : 'Done.'),
       headers: HEADERS,
       ...(schema === null

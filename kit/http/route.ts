@@ -146,7 +146,7 @@ export function route<
     budget: 'requests',
     ...input,
     params: (input.params ?? NoParameters) as Params, // the default type parameter is NoParameters' type
-    query: (input.query ?? NoParameters) as Query,
+    query: (input.query ?? NoParameters) as Query, // as above
     body: input.body ?? null,
   }
 }

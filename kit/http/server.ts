@@ -109,7 +109,7 @@ async function handle(
     response.end(answer.body)
     return
   }
-  response.writeHead(answer.status, answer.headers as Record<string, string | string[]>)
+  response.writeHead(answer.status, answer.headers as Record<string, string | string[]>) // as above
   response.flushHeaders()
   request.socket.setTimeout(0)
   await pour(answer.body, response)

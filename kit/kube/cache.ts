@@ -2,7 +2,7 @@
  *  the process's own writes, so that a process always sees what it wrote. An object never goes back to an older version
  *  and never comes back to life.
  *  Objects are frozen and without managedFields. */
-import { keyOf, keyText, type Key, type KubeObject, type ObjectMeta, type ResourceType } from './object.ts'
+import { keyOf, keyText, type Key, type KubeObject, type ResourceType } from './object.ts'
 import type { ObjectList, WatchEvent } from './store.ts'
 
 export type Change<Spec = unknown, Status = unknown> =
@@ -222,7 +222,7 @@ class Index<Spec, Status> {
 }
 
 function withoutManagedFields<Spec, Status>(object: KubeObject<Spec, Status>): KubeObject<Spec, Status> {
-  const { managedFields: _managed, ...metadata } = object.metadata as ObjectMeta
+  const { managedFields: _managed, ...metadata } = object.metadata
   return { ...object, metadata }
 }
 

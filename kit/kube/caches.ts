@@ -50,6 +50,7 @@ export function openCaches(options: CachesOptions): Caches {
       const name = nameOf(type)
       let cache = caches.get(name)
       if (cache === undefined) {
+        // a cache never looks inside spec and status
         cache = new Cache(type as ResourceType, (error) =>
           options.log.error('a listener failed', { kind: type.kind, error }),
         )

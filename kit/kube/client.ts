@@ -252,15 +252,16 @@ function requestOf(method: TransportRequest['method'], path: string, write?: Wri
   return { method, path, headers: { ...headers, 'content-type': write.contentType }, body: JSON.stringify(write.body) }
 }
 
-/** Items of a list of built-in kinds come without apiVersion and kind. The server enforces the schema of the body. */
+/** Items of a list of built-in kinds come without apiVersion and kind. */
 const objectOf = <Spec, Status>(type: ResourceType<Spec, Status>, body: unknown): KubeObject<Spec, Status> =>
-  ({ ...identityOf(type), ...(body as object) }) as KubeObject<Spec, Status>
+  ({ ...identityOf(type), ...(body as object) }) as KubeObject<Spec, Status> // the server enforces the schema
 
 function listOf(body: unknown): { items: unknown[]; resourceVersion: string; position: string | undefined } {
+  // the answer to a list
   const { items, metadata } = body as {
     items?: unknown[] | null
     metadata: { resourceVersion: string; continue?: string }
-  } // a list, as asked for
+  }
   return { items: items ?? [], resourceVersion: metadata.resourceVersion, position: metadata.continue || undefined }
 }
 
@@ -300,7 +301,8 @@ function errorOf(status: StatusBody, retryAfterHeaderSeconds?: number): ApiError
 function statusIn(text: string): StatusBody | undefined {
   try {
     const body: unknown = JSON.parse(text)
-    return typeof body === 'object' && body !== null && (body as StatusBody).kind === 'Status' ? body : undefined
+    const isStatus = typeof body === 'object' && body !== null && 'kind' in body && body.kind === 'Status'
+    return isStatus ? (body as StatusBody) : undefined // its kind says so
   } catch {
     return undefined
   }
@@ -311,7 +313,7 @@ const isAbsent = (error: unknown): boolean =>
 
 function eventOf<Spec, Status>(type: ResourceType<Spec, Status>, line: string): WatchEvent<Spec, Status> {
   const { type: what, object } = JSON.parse(line) as { type: string; object: unknown } // one frame of a watch
-  if (what === 'ERROR') throw errorOf(object as StatusBody)
+  if (what === 'ERROR') throw errorOf(object as StatusBody) // what errors carry
   const changed = objectOf(type, object)
   if (what === 'BOOKMARK') return { type: 'BOOKMARK', resourceVersion: changed.metadata.resourceVersion ?? '' }
   if (what === 'ADDED' || what === 'MODIFIED' || what === 'DELETED') return { type: what, object: changed }

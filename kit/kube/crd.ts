@@ -83,10 +83,26 @@ export function crdOf(kind: KindDefinition, category: string): Crd {
   }
 }
 
-type JsonSchema = Readonly<Record<string, unknown>>
+/** The members of a JSON Schema that are read here; others are passed on. */
+interface JsonSchema {
+  readonly [member: string]: unknown
+  readonly type?: string
+  readonly format?: string
+  readonly pattern?: string
+  readonly minimum?: number
+  readonly maximum?: number
+  readonly enum?: readonly unknown[]
+  readonly items?: JsonSchema
+  readonly properties?: Readonly<Record<string, JsonSchema>>
+  readonly additionalProperties?: JsonSchema | boolean
+  readonly required?: readonly string[]
+  readonly anyOf?: readonly JsonSchema[]
+  readonly oneOf?: readonly JsonSchema[]
+}
 
 /** The structural schema of a zod schema. `at` names the place in errors. */
 export function schemaOf(schema: z.ZodType, at: string): JsonSchema {
+  // the members named in JsonSchema have these types in every JSON Schema
   return structural(z.toJSONSchema(schema, { target: 'openapi-3.0', io: 'input', reused: 'inline' }) as JsonSchema, at)
 }
 
@@ -101,12 +117,12 @@ const BEYOND_RE2 = /\(\?<?[=!]|\\[1-9]|\\k</
 function structural(node: JsonSchema, at: string): JsonSchema {
   const { $schema: _schema, ...plain } = node
   if (Object.keys(plain).length === 0) return { 'x-kubernetes-preserve-unknown-fields': true }
-  const branches = (plain['anyOf'] ?? plain['oneOf']) as JsonSchema[] | undefined
+  const branches = plain.anyOf ?? plain.oneOf
   if (branches !== undefined) {
     const { anyOf: _any, oneOf: _one, ...around } = plain
     return { ...around, ...unionOf(branches, at) }
   }
-  switch (plain['type']) {
+  switch (plain.type) {
     case 'object':
       return objectOf(plain, at)
     case 'array':
@@ -124,12 +140,7 @@ function structural(node: JsonSchema, at: string): JsonSchema {
 }
 
 function objectOf(node: JsonSchema, at: string): JsonSchema {
-  const {
-    properties,
-    additionalProperties,
-    propertyNames: _names,
-    ...rest
-  } = node as JsonSchema & { properties?: Record<string, JsonSchema>; additionalProperties?: JsonSchema | boolean }
+  const { properties, additionalProperties, propertyNames: _names, ...rest } = node
   const isOpen =
     additionalProperties === true ||
     (typeof additionalProperties === 'object' && Object.keys(additionalProperties).length === 0)
@@ -154,16 +165,15 @@ function objectOf(node: JsonSchema, at: string): JsonSchema {
 
 function arrayOf(node: JsonSchema, at: string): JsonSchema {
   if (node['maxItems'] === undefined) throw new Error(`${at}: a list needs a maximum`)
-  const items = node['items'] as JsonSchema | undefined
-  if (items === undefined) throw new Error(`${at}: a list needs the schema of its items`)
-  return { ...node, items: structural(items, `${at}[]`) }
+  if (node.items === undefined) throw new Error(`${at}: a list needs the schema of its items`)
+  return { ...node, items: structural(node.items, `${at}[]`) }
 }
 
 function stringOf(node: JsonSchema, at: string): JsonSchema {
-  const { pattern, ...rest } = node as JsonSchema & { pattern?: string }
-  const format = rest['format'] as string | undefined
+  const { pattern, ...rest } = node
+  const { format } = rest
   const isShort = format !== undefined && BOUNDED_FORMATS.has(format)
-  if (rest['maxLength'] === undefined && rest['enum'] === undefined && !isShort)
+  if (rest['maxLength'] === undefined && rest.enum === undefined && !isShort)
     throw new Error(`${at}: a string needs a maximum`)
   const bound = isShort && rest['maxLength'] === undefined ? { maxLength: BOUNDED_FORMAT_LENGTH } : {}
   if (pattern === undefined || (format !== undefined && BEYOND_RE2.test(pattern))) return { ...rest, ...bound }
@@ -172,11 +182,7 @@ function stringOf(node: JsonSchema, at: string): JsonSchema {
 }
 
 function integerOf(node: JsonSchema): JsonSchema {
-  const {
-    minimum = -INTEGER_LIMIT,
-    maximum = INTEGER_LIMIT,
-    ...rest
-  } = node as JsonSchema & { minimum?: number; maximum?: number }
+  const { minimum = -INTEGER_LIMIT, maximum = INTEGER_LIMIT, ...rest } = node
   return {
     ...rest,
     format: minimum >= INT32.least && maximum <= INT32.most ? 'int32' : 'int64',
@@ -187,29 +193,20 @@ function integerOf(node: JsonSchema): JsonSchema {
 
 /** Text or number; one of several literals; or objects told apart by one field that each fixes to a literal. */
 function unionOf(branches: readonly JsonSchema[], at: string): JsonSchema {
-  const types = new Set(branches.map((branch) => branch['type']))
+  const types = new Set(branches.map(({ type }) => type))
   if (types.size === 2 && types.has('string') && types.has('integer')) return { 'x-kubernetes-int-or-string': true }
-  if (types.size === 1 && branches.every((branch) => Array.isArray(branch['enum']))) {
-    return {
-      type: branches[0]?.['type'],
-      enum: [...new Set(branches.flatMap((branch) => branch['enum'] as unknown[]))],
-    }
-  }
-  if (types.size === 1 && types.has('object')) return taggedUnionOf(branches as ObjectBranch[], at)
+  const [type] = types
+  if (types.size === 1 && type !== undefined && branches.every((branch) => branch.enum !== undefined))
+    return { type, enum: [...new Set(branches.flatMap((branch) => branch.enum ?? []))] }
+  if (types.size === 1 && type === 'object') return taggedUnionOf(branches, at)
   throw new Error(`${at}: a CRD cannot say this union; name its members by a discriminator`)
-}
-
-type ObjectBranch = JsonSchema & {
-  readonly properties: Readonly<Record<string, JsonSchema>>
-  readonly required?: readonly string[]
 }
 
 /** Every member's fields side by side, none required but the common ones, and a CEL rule for each that belongs to some
  *  members only. */
-function taggedUnionOf(branches: readonly ObjectBranch[], at: string): JsonSchema {
-  const tagOf = (branch: ObjectBranch, name: string) =>
-    (branch.properties[name]?.['enum'] as unknown[] | undefined)?.map(String) ?? []
-  const names = [...new Set(branches.flatMap((branch) => Object.keys(branch.properties)))]
+function taggedUnionOf(branches: readonly JsonSchema[], at: string): JsonSchema {
+  const tagOf = (branch: JsonSchema, name: string) => branch.properties?.[name]?.enum?.map(String) ?? []
+  const names = [...new Set(branches.flatMap((branch) => Object.keys(branch.properties ?? {})))]
   const tag = names.find((name) =>
     branches.every((branch) => tagOf(branch, name).length > 0 && branch.required?.includes(name)),
   )
@@ -219,16 +216,16 @@ function taggedUnionOf(branches: readonly ObjectBranch[], at: string): JsonSchem
   const properties: Record<string, JsonSchema> = {}
   const rules: Rule[] = []
   for (const name of names) {
-    const holders = branches.filter((branch) => name in branch.properties)
+    const holders = branches.filter((branch) => name in (branch.properties ?? {}))
     if (name === tag) {
       properties[name] = { type: 'string', enum: branches.flatMap((branch) => tagOf(branch, name)) }
       continue
     }
-    const [first, ...others] = holders.map((branch) => structural(branch.properties[name] ?? {}, `${at}.${name}`))
+    const [first, ...others] = holders.map((branch) => structural(branch.properties?.[name] ?? {}, `${at}.${name}`))
     if (first === undefined || others.some((other) => JSON.stringify(other) !== JSON.stringify(first)))
       throw new Error(`${at}.${name}: members of the union disagree on it`)
     properties[name] = first
-    const oneOf = (members: readonly ObjectBranch[]) =>
+    const oneOf = (members: readonly JsonSchema[]) =>
       `self.${tag} in [${members
         .flatMap((branch) => tagOf(branch, tag))
         .map((value) => `'${value}'`)
@@ -261,14 +258,15 @@ export async function installCrds(store: Store, crds: readonly Crd[], clock: Clo
   for (const {
     metadata: { name },
   } of crds) {
-    while (
-      !isEstablished(name, await store.get(CustomResourceDefinition as ResourceType<unknown, CrdStatus>, { name }))
-    ) {
+    while (!isEstablished(name, await store.get(ServedDefinition, { name }))) {
       if (clock.monotonicMilliseconds() > deadline) throw new Error(`the API server does not serve ${name} in time`)
       await clock.sleep(ESTABLISHED_POLL_MILLISECONDS)
     }
   }
 }
+
+/** A definition with what is read of its status. */
+const ServedDefinition: ResourceType<unknown, CrdStatus> = CustomResourceDefinition
 
 interface CrdStatus {
   readonly conditions?: readonly { readonly type: string; readonly status: string; readonly message?: string }[]

@@ -132,11 +132,11 @@ class PlanExecution {
 
   #decideStatus({ status, conditions = [] }: Extract<Action, { do: 'status' }>): void {
     const generation = this.#root.metadata.generation
-    // a status is an object
-    const before = this.#status ?? (this.#root.status as Record<string, unknown> | undefined) ?? {}
+    const before = this.#status ?? recordOf(this.#root.status)
     const next: Record<string, unknown> = { ...before, ...status }
     if (generation !== undefined) next['observedGeneration'] = generation
     if (conditions.length > 0)
+      // only mergeConditions writes them
       next['conditions'] = mergeConditions((before['conditions'] as KeptCondition[] | undefined) ?? [], conditions, {
         generation,
         now: this.#in.clock.now(),
@@ -164,7 +164,7 @@ class PlanExecution {
     const progress = await this.#in.operations.record(this.#root, action, this.#in.clock.now())
     if (isDeepStrictEqual(progress, mirror)) return
     this.done.push(`operation ${action.outcome ?? action.step}`)
-    this.#status = { ...(this.#status ?? (this.#root.status as object | undefined)), operation: progress }
+    this.#status = { ...(this.#status ?? recordOf(this.#root.status)), operation: progress }
   }
 
   async #effect({ name, input }: Extract<Action, { do: 'effect' }>): Promise<void> {
@@ -187,7 +187,7 @@ class PlanExecution {
   /** A merge patch of the root that only counts when the root is still the observed one. */
   async #writeRoot(what: string, patch: Readonly<Record<string, unknown>>, subresource?: 'status'): Promise<void> {
     const { uid, resourceVersion } = this.#root.metadata
-    const metadata = { ...(patch['metadata'] as object | undefined), uid, resourceVersion }
+    const metadata = { ...recordOf(patch['metadata']), uid, resourceVersion }
     this.#act(what)
     try {
       this.#root = await this.#in.store.patch(this.#type, keyOf(this.#root), { ...patch, metadata }, subresource)
@@ -210,10 +210,12 @@ class PlanExecution {
 }
 
 /** As it will be on the wire: without undefined. */
-const plain = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T
+const plain = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T // its copy
 
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const recordOf = (value: unknown): Readonly<Record<string, unknown>> => (isRecord(value) ? value : {})
 
 /** The JSON merge patch from one value to the other; undefined when there is no difference. */
 export function mergePatch(from: unknown, to: unknown): unknown {

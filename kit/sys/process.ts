@@ -25,8 +25,9 @@ export function signalProcess(pid: number, signal: NodeJS.Signals | 0): boolean 
   try {
     return process.kill(pid, signal)
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ESRCH') return false // process.kill throws errno errors only
-    if ((error as NodeJS.ErrnoException).code === 'EPERM') return true
+    const { code } = error as NodeJS.ErrnoException // process.kill throws errno errors only
+    if (code === 'ESRCH') return false
+    if (code === 'EPERM') return true
     throw error
   }
 }

@@ -40,7 +40,7 @@ const userInfo = ({ name, uid, groups, extra }: User): JsonObject => ({
   username: name,
   ...(uid === undefined ? {} : { uid }),
   groups,
-  ...(extra === undefined ? {} : { extra: extra as unknown as JsonObject }),
+  ...(extra === undefined ? {} : { extra }),
 })
 
 const ANSWERS: Readonly<Record<string, Answering>> = {

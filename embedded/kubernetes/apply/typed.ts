@@ -1,5 +1,5 @@
 /** How a schema shapes values for field sets and merging: which objects and lists are whole, which have parts. */
-import { asObject, isList, isObject, type Json, type JsonObject } from '../core/json.ts'
+import { asObject, isList, isObject, type Json } from '../core/json.ts'
 import { memberSchema, type Schema } from '../schema/schema.ts'
 
 export type Shape = 'scalar' | 'atomic' | 'map' | 'set' | 'keyed'
@@ -47,7 +47,7 @@ function keyElement(item: Json, schema: Schema | undefined): string {
 /** Puts parts back together. */
 export const assemble = (shape: Shape, parts: readonly Part[]): Json =>
   shape === 'map'
-    ? (Object.fromEntries(parts.map(({ element, value }) => [element.slice(2), value])) as JsonObject)
+    ? Object.fromEntries(parts.map(({ element, value }) => [element.slice(2), value]))
     : parts.map(({ value }) => value)
 
 export const hasParts = (value: Json, schema: Schema | undefined): boolean => {

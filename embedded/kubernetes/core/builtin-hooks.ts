@@ -228,6 +228,6 @@ const FROM_CORE = Object.fromEntries(Object.entries(TO_CORE).map(([from, to]) =>
 export const eventsEventHooks: Hooks = {
   // Renaming keeps kind and metadata.
   fromStored: (object) => ({ ...renamed(object, FROM_CORE), apiVersion: 'events.k8s.io/v1' }) as KubeObject,
-  toStored: (object) => ({ ...renamed(object, TO_CORE), apiVersion: 'v1' }) as KubeObject,
+  toStored: (object) => ({ ...renamed(object, TO_CORE), apiVersion: 'v1' }) as KubeObject, // as above
   keepsSeconds: EVENT_KEEPS_SECONDS,
 }

@@ -4,7 +4,7 @@
 import { CLEANUP, CRD_KEY } from './crd.ts'
 import type { Definition } from './definition.ts'
 import type { Engine } from './engine.ts'
-import { asList, asString, at } from './json.ts'
+import { asList, asObject, asString, at } from './json.ts'
 import { withMetadata, type KubeObject, type OwnerReference } from './object.ts'
 import { openOwnership, type ObjectRef, type Ownership } from './ownership.ts'
 import { FOREGROUND, ORPHAN, removeNow, type Propagation } from './remove.ts'
@@ -227,7 +227,7 @@ function emptyNamespace(engine: Engine, namespace: KubeObject): void {
   const emptied: KubeObject = {
     ...namespace,
     spec: {
-      ...(at(namespace, 'spec') as object),
+      ...asObject(at(namespace, 'spec')),
       finalizers: asList(at(namespace, 'spec', 'finalizers')).filter((finalizer) => finalizer !== 'kubernetes'),
     },
   }

@@ -3,13 +3,12 @@ import { type CallWebhook, webhookAdmission } from '../admission/webhooks.ts'
 import { openAuthorizer } from '../access/rbac.ts'
 import { accountOfToken } from '../access/service-accounts.ts'
 import type { Clock } from '../../../kit/sys/clock.ts'
-import { describeError, type Logger } from '../../../kit/sys/log.ts'
+import type { Logger } from '../../../kit/sys/log.ts'
 import type { Random } from '../../../kit/sys/random.ts'
 import type { Storage } from '../storage/storage.ts'
 import { builtInDefinitions } from './builtin.ts'
 import { CRD_KEY, customDefinitions, nameConflict } from './crd.ts'
 import type { Answer, Engine } from './engine.ts'
-import { asObject } from './json.ts'
 import type { KubeObject, User } from './object.ts'
 import { openRegistry, type Registry } from './registry.ts'
 import type { Request, Response } from './request.ts'
@@ -101,7 +100,7 @@ async function answer(engine: Engine, request: Request, user: User): Promise<Ans
       return { status: 404, headers: { 'content-type': 'text/plain; charset=utf-8' }, body: '404 page not found\n' }
     if (error instanceof Refusal) return refused(error)
     engine.log.error('request failed', { method: request.method, path: request.path.split('?')[0], error })
-    return refused(internal(String(asObject(describeError(error) as never).message ?? 'unknown')))
+    return refused(internal(error instanceof Error ? error.message : 'unknown'))
   }
 }
 

@@ -38,8 +38,8 @@ export function customDefinitions(crd: KubeObject): Definition[] {
         storing: 'record',
         isCustom: true,
         hasStatus: at(version, 'subresources', 'status') !== undefined,
-        // The shapes were checked when the definition was written.
-        ...(isObject(scale) ? { scale: scale as unknown as ScalePaths } : {}),
+        ...(isObject(scale) ? { scale: scalePathsOf(scale) } : {}),
+        // structural.ts checked it when the definition was written
         ...(isObject(schema) ? { schema: schema as Schema } : {}),
         ...(version.additionalPrinterColumns === undefined
           ? {}
@@ -58,6 +58,12 @@ export function customDefinitions(crd: KubeObject): Definition[] {
       }
     })
 }
+
+const scalePathsOf = ({ specReplicasPath, statusReplicasPath, labelSelectorPath }: JsonObject): ScalePaths => ({
+  specReplicasPath: asString(specReplicasPath),
+  statusReplicasPath: asString(statusReplicasPath),
+  ...(typeof labelSelectorPath === 'string' ? { labelSelectorPath } : {}),
+})
 
 function columnOf(value: Json): Column {
   const { name, type, format, description, priority, jsonPath } = asObject(value)

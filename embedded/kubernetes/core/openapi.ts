@@ -77,29 +77,28 @@ const LIST_META = 'io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta'
 /** Metadata and its parts as components, so that they are shown with their names. */
 function metadataSchemas(): Record<string, Json> {
   const part = (name: string): string => `${OBJECT_META.slice(0, -'ObjectMeta'.length)}${name}`
-  const listOf = (name: string): Json => ({
+  const listOf = (name: string): JsonObject => ({
     type: 'array',
     items: { allOf: [{ $ref: `#/components/schemas/${part(name)}` }] },
   })
   const { ownerReferences, managedFields, ...others } = METADATA_SCHEMA.properties ?? {}
-  // Schemas are JSON by their definition.
   return {
     [OBJECT_META]: {
       ...METADATA_SCHEMA,
       properties: {
         ...others,
-        ownerReferences: { ...ownerReferences, ...(listOf('OwnerReference') as object) },
-        managedFields: { ...managedFields, ...(listOf('ManagedFieldsEntry') as object) },
+        ownerReferences: { ...ownerReferences, ...listOf('OwnerReference') },
+        managedFields: { ...managedFields, ...listOf('ManagedFieldsEntry') },
       },
-    } as unknown as Json,
-    [part('OwnerReference')]: ownerReferences?.items as unknown as Json,
+    },
+    [part('OwnerReference')]: ownerReferences?.items ?? {},
     [part('ManagedFieldsEntry')]: {
       ...managedFields?.items,
       properties: {
         ...managedFields?.items?.properties,
         fieldsV1: { allOf: [{ $ref: `#/components/schemas/${part('FieldsV1')}` }] },
       },
-    } as unknown as Json,
+    },
     [part('FieldsV1')]: { type: 'object', description: 'The fields, as a tree of names.' },
   }
 }
@@ -138,7 +137,7 @@ function documentOf(path: string, definitions: readonly Definition[]): JsonObjec
   return {
     openapi: '3.0.0',
     info: { title: 'Kubernetes CRD Swagger', version: 'v0.1.0' },
-    paths: Object.assign({}, ...definitions.map((definition) => pathsOf(path, definition))) as JsonObject,
+    paths: Object.fromEntries(definitions.flatMap((definition) => Object.entries(pathsOf(path, definition)))),
     components: { schemas },
   }
 }
@@ -163,9 +162,9 @@ const TYPE_MEMBERS: JsonObject = {
 function objectSchema(definition: Definition): JsonObject {
   const own: Schema = definition.schema ?? { type: 'object', 'x-kubernetes-preserve-unknown-fields': true }
   return {
-    ...(own as unknown as JsonObject),
+    ...own,
     properties: {
-      ...(own.properties as unknown as JsonObject | undefined),
+      ...own.properties,
       ...TYPE_MEMBERS,
       metadata: {
         description:

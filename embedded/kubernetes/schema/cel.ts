@@ -100,9 +100,10 @@ export function compileCel(
   const known = compiled.get(name)
   if (known) return known
   const { parsed, checked } = compile(environmentOf(type, isOldOptional), expression)
+  // cel-js types both loosely: the type of a message has a name, and the tree is of its nodes
   const found = String((checked.type as { readonly name?: string } | undefined)?.name ?? checked.type)
   if (found !== result && found !== 'dyn') throw new WrongResult(`cel expression must evaluate to a ${result}`)
-  checkNode(parsed.ast as Node, schema)
+  checkNode(parsed.ast as Node, schema) // as above
   if (compiled.size < COMPILED_MOST) compiled.set(name, parsed)
   return parsed
 }

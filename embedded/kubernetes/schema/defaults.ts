@@ -3,12 +3,11 @@ import { isList, isObject, setMember, type Json, type JsonObject, type MutableOb
 import { memberSchema, type Schema } from './schema.ts'
 
 export function withDefaults<T extends Json>(value: T, schema: Schema): T {
-  // Each branch answers a value of the shape it was given.
-  if (isObject(value)) return objectWithDefaults(value, schema) as T
+  if (isObject(value)) return objectWithDefaults(value, schema) as T // an object for an object
   if (isList(value) && schema.items) {
     const { items } = schema
     const filled = value.map((item) => withDefaults(item, items))
-    return filled.every((item, index) => item === value[index]) ? value : (filled as readonly Json[] as T)
+    return filled.every((item, index) => item === value[index]) ? value : (filled as Json as T) // a list for a list
   }
   return value
 }

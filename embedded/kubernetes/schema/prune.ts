@@ -16,18 +16,19 @@ export function pruned<T extends Json>(value: T, schema: Schema, unknown: string
       ? Object.fromEntries(Object.entries(metadata).filter(([key]) => !odd.includes(`metadata.${key}`)))
       : metadata
     // An embedded resource keeps its type and metadata whatever its schema says.
-    return {
+    const resource: JsonObject = {
       ...(apiVersion === undefined ? {} : { apiVersion }),
       ...(kind === undefined ? {} : { kind }),
       ...(known === undefined ? {} : { metadata: known }),
       ...kept,
-    } as Json as T
+    }
+    return resource as T // an object for an object
   }
-  if (isObject(value)) return prunedObject(value, schema, unknown, path) as T
+  if (isObject(value)) return prunedObject(value, schema, unknown, path) as T // as above
   if (isList(value) && schema.items) {
     const { items } = schema
     const kept = value.map((item, index) => pruned(item, items, unknown, `${path}[${index}]`))
-    return kept.every((item, index) => item === value[index]) ? value : (kept as readonly Json[] as T)
+    return kept.every((item, index) => item === value[index]) ? value : (kept as Json as T) // a list for a list
   }
   return value
 }

@@ -10,7 +10,8 @@ export interface Rule extends JsonObject {
   readonly optionalOldSelf?: boolean
 }
 
-export interface Schema {
+/** A type rather than an interface: so it is assignable to Json. */
+export type Schema = {
   readonly type?: string
   readonly description?: string
   readonly format?: string

@@ -131,6 +131,7 @@ async function requestOf(incoming: IncomingMessage, signal: AbortSignal): Promis
 async function bodyOf(incoming: IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = []
   let length = 0
+  // without an encoding, requests give buffers
   for await (const chunk of incoming as AsyncIterable<Buffer>) {
     length += chunk.length
     if (length > BODY_MOST_BYTES) throw bodyTooLarge(BODY_MOST_BYTES)

@@ -85,6 +85,7 @@ const SPECIAL: Readonly<Record<string, (fields: JsonObject) => Json>> = {
   Time: (fields) => timeOf(fields, 0),
   MicroTime: (fields) => timeOf(fields, 6),
   IntOrString: ({ isText = 0, number = 0, text = '' }) => (isText === 0 ? number : text),
+  // JSON.parse answers JSON
   FieldsV1: ({ raw }) => JSON.parse(Buffer.from(asString(raw), 'base64').toString() || '{}') as Json,
   ExtraValue: ({ items = [] }) => items,
 }

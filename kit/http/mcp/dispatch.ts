@@ -42,13 +42,13 @@ export async function dispatch(dispatcher: Dispatcher, call: ToolCall): Promise<
   const response = await dispatcher.service(incoming)
   const text = await textOf(response)
   const { status, headers } = response
+  const document = text === '' ? {} : (JSON.parse(text) as Members) // refusals and answers are JSON objects
   if (status >= 400)
-    // refusals are problem documents
-    return failure(dispatcher, call, { status, document: text === '' ? {} : (JSON.parse(text) as Members), headers })
+    return failure(dispatcher, call, { status, document, headers })
   return {
     content: [{ type: 'text', text: text === '' ? `Done (${status}).` : text }],
-    structuredContent: text === '' ? {} : (JSON.parse(text) as Members),
-    isError: false, // answers are JSON objects
+    structuredContent: document,
+    isError: false,
     _meta: metaOf(dispatcher, { status, headers }),
   }
 }

@@ -187,7 +187,7 @@ function decideTools({ method, params }: Request, id: MessageId, isStateless: bo
 }
 
 const isOneOf = <Value extends string>(values: readonly Value[], value: unknown): value is Value =>
-  (values as readonly unknown[]).includes(value)
+  values.some((one) => one === value)
 const mismatch = (header: string, member: string): Decision =>
   malformed(HEADER_MISMATCH, `The header ${header} must be sent and equal ${member}.`)
 const unsupported = (requested: string): Decision =>

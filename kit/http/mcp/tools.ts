@@ -90,7 +90,7 @@ export function placesOf(route: Route): { readonly path: readonly string[]; read
   }
 }
 
-const shapeOf = (schema: z.ZodType | null): z.core.$ZodShape => (schema instanceof z.ZodObject ? schema.shape : {})
+const shapeOf = (schema: z.ZodType | null): z.ZodRawShape => (schema instanceof z.ZodObject ? schema.shape : {})
 
 function inputSchemaOf(route: Route): Members {
   const { path, query } = placesOf(route)
@@ -99,9 +99,10 @@ function inputSchemaOf(route: Route): Members {
   if (new Set(names).size !== names.length || (route.body !== null && !(route.body instanceof z.ZodObject)))
     throw new Error(`${route.id}: path, query and body do not fit into one object`)
   const schema = schemaOf(
-    z.strictObject({ ...shapeOf(route.params), ...shapeOf(route.query), ...shapeOf(route.body) } as z.ZodRawShape),
+    z.strictObject({ ...shapeOf(route.params), ...shapeOf(route.query), ...shapeOf(route.body) }),
     'input',
-  ) // Zod's own shapes
+  )
+  // the schema of an object has the schemas of its properties
   const { limit } = (schema['properties'] ?? {}) as { readonly limit?: { default?: number } }
   if (query.includes('limit') && limit !== undefined) limit.default = LIMIT_DEFAULT
   return schema
