@@ -1,6 +1,8 @@
 /** A command line as values: flags that a table knows, and the rest in order. Everything unknown is refused by name. */
+import { parseArgs } from 'node:util'
 import type { Command, Flag } from './commands.ts'
 import { usage } from './exit.ts'
+import { FORMATS } from './output.ts'
 
 export interface GlobalFlag {
   readonly flag: string
@@ -16,7 +18,7 @@ export const GLOBAL_FLAGS = [
     flag: 'output',
     short: 'o',
     value: 'FORMAT',
-    choices: ['table', 'json', 'yaml', 'name'],
+    choices: FORMATS,
     description: 'How answers are shown (default table; name shows ids alone).',
   },
   {
@@ -53,39 +55,43 @@ interface Known {
   readonly takesValue: boolean
 }
 
-/** Splits a command line. `known` are the command's own flags. */
+/** Splits a command line. `known` are the command's own flags; a boolean one is also given as `--no-FLAG`. Throws a
+ *  Failure for flags that are not known, lack a value or take none. */
 export function split(line: readonly string[], known: readonly Known[]): Split {
   const globals: Record<string, string> = {}
   const own = new Map<string, (string | undefined)[]>()
-  const words: string[] = []
-  for (let index = 0; index < line.length; index += 1) {
-    const text = line[index] ?? ''
-    if (text === '--') {
-      words.push(...line.slice(index + 1))
-      break
-    }
-    if (!text.startsWith('-') || text === '-') {
-      words.push(text)
-      continue
-    }
-    const equals = text.indexOf('=')
-    const name = text.slice(0, equals < 0 ? undefined : equals)
-    const mine = known.find(({ flag }) => `--${flag}` === name || `--no-${flag}` === name)
-    const global: GlobalFlag | undefined =
-      mine === undefined
-        ? GLOBAL_FLAGS.find((candidate: GlobalFlag) => `--${candidate.flag}` === name || `-${candidate.short}` === name)
-        : undefined
-    if (mine === undefined && global === undefined) throw usage(`there is no flag ${name}`)
-    const takesValue = mine === undefined ? global?.value !== undefined : mine.takesValue && name === `--${mine.flag}`
-    const value = equals >= 0 ? text.slice(equals + 1) : takesValue ? line[(index += 1)] : undefined
-    if (takesValue && value === undefined) throw usage(`${name} needs a value`)
-    if (!takesValue && equals >= 0 && mine === undefined) throw usage(`${name} takes no value`)
-    if (mine !== undefined)
-      own.set(mine.flag, [...(own.get(mine.flag) ?? []), name === `--no-${mine.flag}` ? 'false' : value])
+  const { tokens, positionals } = parseArgs({
+    args: [...line],
+    // the checks below name what is wrong in the words of the other refusals
+    strict: false,
+    allowPositionals: true,
+    tokens: true,
+    options: Object.fromEntries([
+      ...GLOBAL_FLAGS.map((flag: GlobalFlag) => [flag.flag, optionOf(flag.value !== undefined, flag.short)] as const),
+      ...known.map(({ flag, takesValue }) => [flag, optionOf(takesValue)] as const),
+    ]),
+  })
+  for (const token of tokens) {
+    if (token.kind !== 'option') continue
+    const { name, rawName, inlineValue } = token
+    // -o=json, as kubectl takes it
+    const value = rawName.startsWith('--') ? token.value : token.value?.replace(/^=/, '')
+    const mine = known.find(({ flag }) => flag === name || `no-${flag}` === name)
+    const global: GlobalFlag | undefined = GLOBAL_FLAGS.find(({ flag }) => flag === name)
+    if (mine === undefined && global === undefined) throw usage(`there is no flag ${rawName}`)
+    const takesValue = mine === undefined ? global?.value !== undefined : mine.takesValue && mine.flag === name
+    if (takesValue && value === undefined) throw usage(`${rawName} needs a value`)
+    if (mine !== undefined) own.set(mine.flag, [...(own.get(mine.flag) ?? []), mine.flag === name ? value : 'false'])
+    else if (!takesValue && inlineValue === true) throw usage(`${rawName} takes no value`)
     else if (global !== undefined) globals[global.flag] = oneOf(global, value ?? 'true')
   }
-  return { globals, own, words }
+  return { globals, own, words: positionals }
 }
+
+const optionOf = (takesValue: boolean, short?: string) => ({
+  type: takesValue ? ('string' as const) : ('boolean' as const),
+  ...(short === undefined ? {} : { short }),
+})
 
 function oneOf({ flag, choices }: GlobalFlag, value: string): string {
   if (choices !== undefined && !choices.includes(value)) throw usage(`--${flag} is one of ${choices.join(', ')}`)

@@ -95,11 +95,11 @@ interface Property {
 function flagsOf(schema: z.ZodType | null, place: Flag['place']): readonly Flag[] {
   if (!(schema instanceof z.ZodObject)) return []
   // Without its name: a named schema would be a reference to itself.
-  // the schema of an object, in the members that are read here
   const { properties = {}, required = [] } = z.toJSONSchema(z.strictObject(schema.shape), {
     io: 'input',
     unrepresentable: 'any',
     reused: 'inline',
+    // the schema of an object, in the members that are read here
   }) as { readonly properties?: Readonly<Record<string, Property>>; readonly required?: readonly string[] }
   return Object.entries(properties)
     .filter(([, property]) => isOffered(property))

@@ -2,7 +2,8 @@
 import { stringify } from 'yaml'
 import { isMembers, type Members, membersOf } from './api.ts'
 
-export type Format = 'table' | 'json' | 'yaml' | 'name'
+export const FORMATS = ['table', 'json', 'yaml', 'name'] as const
+export type Format = (typeof FORMATS)[number]
 
 export interface Style {
   readonly format: Format

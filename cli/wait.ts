@@ -2,7 +2,7 @@
  *  line by line. */
 import type { Clock } from '../kit/sys/clock.ts'
 import type { Terminal } from '../kit/sys/terminal.ts'
-import type { Api } from './api.ts'
+import { type Api, membersOf } from './api.ts'
 import { EXIT, Failure } from './exit.ts'
 
 export interface Operation {
@@ -40,11 +40,8 @@ export async function waitFor(parts: WaitParts, id: string): Promise<Operation> 
   for (;;) {
     let operation: Operation
     try {
-      operation = (
-        (await api.send({ method: 'GET', path: `/v1/operations/${id}${query}`, signal })).body as {
-          readonly operation: Operation
-        }
-      ).operation // the contract's shape
+      const { body } = await api.send({ method: 'GET', path: `/v1/operations/${id}${query}`, signal })
+      operation = membersOf(body)['operation'] as Operation // the contract's shape
       lost = 0
       query = `?wait=${WAIT_SECONDS}`
     } catch (error) {

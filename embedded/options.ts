@@ -1,5 +1,6 @@
 /** The options of `npm start`: one table that gives the flags, their environment variables and the help text.
  *  A flag wins over its variable, a variable over the default. Pure. */
+import { parseArgs } from 'node:util'
 
 export type HypervisorChoice = 'auto' | 'qemu' | 'simulated'
 
@@ -104,20 +105,29 @@ function switchValue(text: string, source: string): string {
 }
 
 function readFlags(texts: readonly string[]): Given {
+  const { tokens } = parseArgs({
+    args: [...texts],
+    // the checks below name what is wrong in the words of the other refusals
+    strict: false,
+    allowPositionals: true,
+    tokens: true,
+    options: Object.fromEntries(
+      FLAGS.map(({ name, value }) => [
+        name,
+        { type: value === undefined ? ('boolean' as const) : ('string' as const) },
+      ]),
+    ),
+  })
   const given = new Map<string, string>()
-  for (let index = 0; index < texts.length; index += 1) {
-    const text = texts[index] ?? ''
-    const [written = '', inline] = text.split(/=(.*)/s)
-    const flag = FLAGS.find((candidate) => `--${candidate.name}` === written)
-    if (flag === undefined) throw new UsageError(`${text} is not known. See: npm start -- --help`)
-    if (flag.value === undefined) {
-      given.set(flag.name, switchValue(inline ?? 'true', written))
-      continue
-    }
-    const value = inline ?? texts[++index]
-    if (value === undefined || value === '' || (inline === undefined && value.startsWith('--')))
-      throw new UsageError(`${written} needs a value: ${written} ${flag.value}`)
-    given.set(flag.name, value)
+  for (const token of tokens) {
+    const flag = token.kind === 'option' ? FLAGS.find(({ name }) => `--${name}` === token.rawName) : undefined
+    if (token.kind !== 'option' || flag === undefined)
+      throw new UsageError(`${texts[token.index]} is not known. See: npm start -- --help`)
+    const { rawName, value, inlineValue } = token
+    if (flag.value === undefined) given.set(flag.name, switchValue(value ?? 'true', rawName))
+    else if (value === undefined || value === '' || (inlineValue !== true && value.startsWith('--')))
+      throw new UsageError(`${rawName} needs a value: ${rawName} ${flag.value}`)
+    else given.set(flag.name, value)
   }
   return given
 }

@@ -5,7 +5,7 @@ import { type Command, commandsOf, nameOf } from '../../cli/commands.ts'
 import { candidates, completionScript } from '../../cli/completion.ts'
 import { Failure, refusalOf } from '../../cli/exit.ts'
 import { render } from '../../cli/output.ts'
-import { COMMANDS } from '../../cli/run.ts'
+import { COMMANDS } from '../../cli/session.ts'
 import { route } from '../../kit/http/route.ts'
 
 const routeOf = (id: string, path: string, more: object = {}) =>

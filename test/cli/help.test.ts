@@ -2,7 +2,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { reference } from '../../cli/help.ts'
-import { COMMANDS } from '../../cli/run.ts'
+import { COMMANDS } from '../../cli/session.ts'
 import { environment } from '../../kit/sys/process.ts'
 
 const file = new URL('../../docs/cli-reference.md', import.meta.url)
