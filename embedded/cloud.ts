@@ -161,48 +161,10 @@ export class Cloud {
       options.kubeconfig === undefined
         ? await this.#startKubernetes(kubernetesPort)
         : await ownAccess(options.kubeconfig, { folder, hasOwnUsers: options.webhookHost !== undefined })
-    await this.#startComponent('controllers', 'controllers/main.ts', async () => ({
-      ...(await this.#succession()),
-      SVCCLOUD_DATABASE_URL: databaseUrl,
-      SVCCLOUD_KUBECONFIG: access.controllers,
-      SVCCLOUD_INSTALL_CRDS: 'true',
-      SVCCLOUD_CATALOG_FILE: folder.catalogFile,
-    }))
-    const apiUrl = `http://${reachable(options.host)}:${port}`
-    const mail = environment()['SVCCLOUD_SMTP_URL'] ? {} : { SVCCLOUD_MAIL_DIRECTORY: folder.mail }
+    await this.#startControllers(access, databaseUrl)
     await Promise.all([
-      this.#startComponent('apiserver', 'apiserver/main.ts', {
-        ...mail,
-        ...given(PASSED_ON_TO_APISERVER),
-        SVCCLOUD_SEALING_KEYS:
-          environment()['SVCCLOUD_SEALING_KEYS'] ?? (await readSealingKeys(folder, this.#options.random)),
-        SVCCLOUD_HOST: options.host,
-        SVCCLOUD_PORT: String(port),
-        SVCCLOUD_OPERATOR_HOST: LOOPBACK,
-        SVCCLOUD_OPERATOR_PORT: String(operatorPort),
-        SVCCLOUD_DATABASE_URL: databaseUrl,
-        SVCCLOUD_KUBECONFIG: access.apiserver,
-        ...webhookSettings(access, options.webhookHost ?? LOOPBACK),
-      }),
-      ...machines.map((machine) => {
-        const { name } = machine
-        return this.#startComponent(
-          `agent-${name}`,
-          'agents/node/main.ts',
-          async () => ({
-            SVCCLOUD_POWER_CYCLE: machine.cycle,
-            SVCCLOUD_NODE_NAME: name,
-            SVCCLOUD_KUBECONFIG: access.agent(name),
-            SVCCLOUD_DATA: join(folder.nodes, name),
-            SVCCLOUD_HYPERVISOR: this.#options.hypervisor,
-            SVCCLOUD_IMAGE_CACHE: environment()['SVCCLOUD_IMAGE_CACHE'] ?? folder.images,
-            SVCCLOUD_STOP_GUESTS: String(options.isEphemeral),
-            SVCCLOUD_SHARED_VOLUMES:
-              environment()['SVCCLOUD_SHARED_VOLUMES'] ?? sharedVolumes(name, options.nodes, folder),
-          }),
-          (component) => machine.run(component),
-        )
-      }),
+      this.#startApiserver(access, databaseUrl, { port, operatorPort }),
+      ...machines.map((machine) => this.#startAgent(machine, access)),
     ])
     const nodes = planNodes(options.nodes).map(({ name }) => name)
     const late = await waitForNodes({ databaseUrl, nodes, clock, signal: this.#stopping.signal })
@@ -211,7 +173,7 @@ export class Cloud {
     const endpoints: Endpoints = {
       version,
       pid,
-      api_url: apiUrl,
+      api_url: `http://${reachable(options.host)}:${port}`,
       operator_url: `http://${LOOPBACK}:${operatorPort}`,
       kubernetes_url: access.url,
       kubeconfig: access.kubeconfig,
@@ -238,6 +200,58 @@ export class Cloud {
     await this.#starting // a start that is under way writes files until it notices
     await this.#recording
     for (const file of [folder.endpointsFile, folder.processesFile]) await rm(file, { force: true })
+  }
+
+  #startControllers(access: Access, databaseUrl: string): Promise<ReadyMessage> {
+    return this.#startComponent('controllers', 'controllers/main.ts', async () => ({
+      ...(await this.#succession()),
+      SVCCLOUD_DATABASE_URL: databaseUrl,
+      SVCCLOUD_KUBECONFIG: access.controllers,
+      SVCCLOUD_INSTALL_CRDS: 'true',
+      SVCCLOUD_CATALOG_FILE: this.#options.folder.catalogFile,
+    }))
+  }
+
+  async #startApiserver(
+    access: Access,
+    databaseUrl: string,
+    { port, operatorPort }: { readonly port: number; readonly operatorPort: number },
+  ): Promise<ReadyMessage> {
+    const { options, folder, random } = this.#options
+    const { SVCCLOUD_SMTP_URL, SVCCLOUD_SEALING_KEYS } = environment()
+    return this.#startComponent('apiserver', 'apiserver/main.ts', {
+      ...(SVCCLOUD_SMTP_URL ? {} : { SVCCLOUD_MAIL_DIRECTORY: folder.mail }),
+      ...given(PASSED_ON_TO_APISERVER),
+      SVCCLOUD_SEALING_KEYS: SVCCLOUD_SEALING_KEYS ?? (await readSealingKeys(folder, random)),
+      SVCCLOUD_HOST: options.host,
+      SVCCLOUD_PORT: String(port),
+      SVCCLOUD_OPERATOR_HOST: LOOPBACK,
+      SVCCLOUD_OPERATOR_PORT: String(operatorPort),
+      SVCCLOUD_DATABASE_URL: databaseUrl,
+      SVCCLOUD_KUBECONFIG: access.apiserver,
+      ...webhookSettings(access, options.webhookHost ?? LOOPBACK),
+    })
+  }
+
+  #startAgent(machine: EmbeddedMachine, access: Access): Promise<ReadyMessage> {
+    const { options, folder, hypervisor } = this.#options
+    const { name } = machine
+    const { SVCCLOUD_IMAGE_CACHE, SVCCLOUD_SHARED_VOLUMES } = environment()
+    return this.#startComponent(
+      `agent-${name}`,
+      'agents/node/main.ts',
+      async () => ({
+        SVCCLOUD_POWER_CYCLE: machine.cycle,
+        SVCCLOUD_NODE_NAME: name,
+        SVCCLOUD_KUBECONFIG: access.agent(name),
+        SVCCLOUD_DATA: join(folder.nodes, name),
+        SVCCLOUD_HYPERVISOR: hypervisor,
+        SVCCLOUD_IMAGE_CACHE: SVCCLOUD_IMAGE_CACHE ?? folder.images,
+        SVCCLOUD_STOP_GUESTS: String(options.isEphemeral),
+        SVCCLOUD_SHARED_VOLUMES: SVCCLOUD_SHARED_VOLUMES ?? sharedVolumes(name, options.nodes, folder),
+      }),
+      (component) => machine.run(component),
+    )
   }
 
   async #startPostgres(): Promise<string> {

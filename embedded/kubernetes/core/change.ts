@@ -2,7 +2,7 @@
  *  meanwhile. */
 import { trackUpdate } from '../apply/managers.ts'
 import { negotiate } from './accept.ts'
-import { asStored } from './definition.ts'
+import { asStored, type Definition } from './definition.ts'
 import { json, keyOf, type Answer, type Engine } from './engine.ts'
 import { asList, asObject, asString, at, isEqual, sortedText, strings, type Json, type JsonObject } from './json.ts'
 import { finalizerWarnings } from './metadata.ts'
@@ -128,6 +128,8 @@ interface Changing {
   readonly make: (current: KubeObject | undefined) => ProposedObject
 }
 
+/** Carries out one write: computed from the stored object, admitted, stored; begun again when another write came
+ *  meanwhile. Resolves when the change is durable. */
 export async function change(engine: Engine, write: Write, changing: Changing): Promise<Outcome> {
   const { target, request, query, user } = write
   const { definition, namespace, name, subresource } = target
@@ -136,33 +138,7 @@ export async function change(engine: Engine, write: Write, changing: Changing): 
   const key = keyOf(namespace, name)
   for (let attempt = 0; attempt < CHANGE_MOST_ATTEMPTS; attempt++) {
     const stored = table.get(key)
-    const old = stored && viewOf(definition, stored)
-    const proposed = changing.make(old)
-    if (old === undefined) checkNamespace(engine, target)
-    const now = engine.clock.now()
-    const { object: shaped, unknown } = shape({
-      definition,
-      given: proposed.given,
-      old,
-      namespace,
-      name,
-      subresource: ownPart(subresource),
-      now,
-      random: engine.random,
-    })
-    const managedFields =
-      proposed.managedFields ??
-      trackUpdate({ definition, manager: managerOf(write), subresource, now }, proposed.given, old, shaped)
-    const object = withMetadata(shaped, { managedFields: managedFields.length === 0 ? undefined : managedFields })
-    const strict = strictness(write, proposed, unknown)
-    if (old && proposed.isRevisionNeeded !== undefined)
-      checkPreconditions(target, proposed.given, old, proposed.isRevisionNeeded)
-    const warnings = [
-      ...strict,
-      ...finalizerWarnings(strings(looseMetadata(proposed.given).finalizers), old?.metadata.finalizers ?? []),
-    ]
-    checkReadable(definition, object)
-    warnings.push(...checkValid(definition, object, old, ownPart(subresource)))
+    const { object, old, warnings } = prepare(engine, write, changing, stored)
     const admission = engine.admit({
       operation: old ? 'UPDATE' : 'CREATE',
       definition,
@@ -181,32 +157,72 @@ export async function change(engine: Engine, write: Write, changing: Changing): 
     }
     const next = asStored(definition, object)
     const status = old ? 200 : 201
-    if (isDry)
-      return {
-        object: viewOf(
-          definition,
-          next.metadata.resourceVersion === '' ? withMetadata(next, { resourceVersion: undefined }) : next,
-        ),
-        warnings,
-        status,
-      }
-    if (stored && isSameState(next, stored))
-      return whenDurable(engine, { object: viewOf(definition, stored), warnings, status })
-    const isGone =
-      next.metadata.deletionTimestamp !== undefined &&
-      (next.metadata.finalizers ?? []).length === 0 &&
-      definition.hooks.isHeld?.(next) !== true
-    // The answer to the write that lets an object go shows it as it was at its last revision.
-    if (isGone) engine.store.remove(definition.storageKey, key, next)
-    const kept = isGone ? next : engine.store.put(definition.storageKey, key, next)
-    return whenDurable(engine, { object: viewOf(definition, kept), warnings, status })
+    if (isDry) return { object: viewOf(definition, withoutEmptyRevision(next)), warnings, status }
+    const kept = store(engine, definition, key, stored, next)
+    await engine.store.durable()
+    return { object: viewOf(definition, kept), warnings, status }
   }
   throw unavailable('the object changes too fast')
 }
 
-async function whenDurable(engine: Engine, outcome: Outcome): Promise<Outcome> {
-  await engine.store.durable()
-  return outcome
+interface Prepared {
+  readonly object: KubeObject
+  readonly old: KubeObject | undefined
+  readonly warnings: string[]
+}
+
+/** The object that the change makes of the stored one, shaped and checked. */
+function prepare(engine: Engine, write: Write, { make }: Changing, stored: KubeObject | undefined): Prepared {
+  const { target } = write
+  const { definition, namespace, name, subresource } = target
+  const old = stored && viewOf(definition, stored)
+  const proposed = make(old)
+  const { given } = proposed
+  if (old === undefined) checkNamespace(engine, target)
+  const now = engine.clock.now()
+  const { object: shaped, unknown } = shape({
+    definition,
+    given,
+    old,
+    namespace,
+    name,
+    subresource: ownPart(subresource),
+    now,
+    random: engine.random,
+  })
+  const managedFields =
+    proposed.managedFields ??
+    trackUpdate({ definition, manager: managerOf(write), subresource, now }, given, old, shaped)
+  const object = withMetadata(shaped, { managedFields: managedFields.length === 0 ? undefined : managedFields })
+  const strict = strictness(write, proposed, unknown)
+  if (old && proposed.isRevisionNeeded !== undefined) checkPreconditions(target, given, old, proposed.isRevisionNeeded)
+  const finalizers = finalizerWarnings(strings(looseMetadata(given).finalizers), old?.metadata.finalizers ?? [])
+  checkReadable(definition, object)
+  return {
+    object,
+    old,
+    warnings: [...strict, ...finalizers, ...checkValid(definition, object, old, ownPart(subresource))],
+  }
+}
+
+const withoutEmptyRevision = (object: KubeObject): KubeObject =>
+  object.metadata.resourceVersion === '' ? withMetadata(object, { resourceVersion: undefined }) : object
+
+/** Puts the next state in the place of the stored one; answers the object as it is then. */
+function store(
+  engine: Engine,
+  { storageKey, hooks }: Definition,
+  key: string,
+  stored: KubeObject | undefined,
+  next: KubeObject,
+): KubeObject {
+  if (stored && isSameState(next, stored)) return stored
+  const { deletionTimestamp, finalizers = [] } = next.metadata
+  const isGone = deletionTimestamp !== undefined && finalizers.length === 0 && hooks.isHeld?.(next) !== true
+  if (!isGone) return engine.store.put(storageKey, key, next)
+  // The answer to the write that removes the last finalizer shows the object as it was at its last revision.
+  engine.store.remove(storageKey, key, next)
+  return next
 }
 
 const ownPart = (subresource: string): string => (subresource === 'scale' ? '' : subresource)

@@ -72,17 +72,9 @@ export async function openStore(options: { readonly storage: Storage; readonly c
   const loaded = await storage.load()
   revision = floor = published = loaded.revision
   for (const record of loaded.snapshot) table(record.storageKey).set(record.key, record.object)
-  for (const { storageKey, key, object, revision: at } of loaded.records) {
-    const old = table(storageKey).get(key)
-    revision = at
-    table(storageKey).set(key, object)
-    const last = object ?? old
-    if (last === undefined) continue
-    table(storageKey).window.add(
-      { revision: at, key, object, old, last: object ?? withRevision(last, at) },
-      clock.monotonicMilliseconds(),
-    )
-    published = at
+  for (const record of loaded.records) {
+    revision = record.revision
+    if (replay(table(record.storageKey), record, clock.monotonicMilliseconds())) published = revision
   }
 
   return {
@@ -115,6 +107,16 @@ export async function openStore(options: { readonly storage: Storage; readonly c
       await storage.close()
     },
   }
+}
+
+/** Applies a logged record; false when it changed nothing that a watch could show. */
+function replay(table: Table, { revision, key, object }: StoredRecord, atMilliseconds: number): boolean {
+  const old = table.get(key)
+  table.set(key, object)
+  const last = object ?? old
+  if (last === undefined) return false
+  table.window.add({ revision, key, object, old, last: object ?? withRevision(last, revision) }, atMilliseconds)
+  return true
 }
 
 const withRevision = (object: KubeObject, revision: number): KubeObject =>

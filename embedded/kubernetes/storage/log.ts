@@ -43,99 +43,116 @@ interface Waiting {
 
 /** Throws when another process has the folder. */
 export async function openLogStorage(options: LogOptions): Promise<LogStorage> {
-  const { folder, log, snapshotAfterBytes = SNAPSHOT_AFTER_BYTES, onFailure = () => {} } = options
+  const { folder } = options
   await mkdir(folder, { recursive: true, mode: 0o700 })
   const unlock = tryLock(join(folder, 'in-use'))
   if (!unlock) throw new FolderLocked(`the folder ${folder} is in use by another process`)
-  let file: FileHandle | undefined
-  let bytes = 0
-  let waiting: Waiting[] = []
-  let isWriting = false
-  let failure: unknown
-  let source: StateSource | undefined
-  let snapshotting: Promise<void> | undefined
-  let idle: Promise<void> = Promise.resolve()
+  return new FolderLog(options, unlock)
+}
 
-  /** After a failed write nobody knows what the disk holds: no later write may succeed. */
-  const fail = (error: unknown) => {
-    if (failure === undefined) onFailure(error)
-    failure ??= error
+class FolderLog implements LogStorage {
+  readonly #options: LogOptions
+  readonly #unlock: () => void
+  #file: FileHandle | undefined
+  #bytes = 0
+  #waiting: Waiting[] = []
+  #isWriting = false
+  #failure: unknown
+  #source: StateSource | undefined
+  #snapshotting: Promise<void> | undefined
+  #idle: Promise<void> = Promise.resolve()
+
+  constructor(options: LogOptions, unlock: () => void) {
+    this.#options = options
+    this.#unlock = unlock
   }
 
-  const writeBatches = async () => {
-    while (waiting.length > 0) {
-      const batch = waiting
-      waiting = []
-      try {
-        if (failure !== undefined) throw failure
-        if (!file) throw new Error('the storage was not loaded')
-        const frame = Buffer.from(frameOf(batch.map(({ record }) => record)))
-        await writeAll(file, frame)
-        await file.datasync()
-        bytes += frame.length
-        for (const { resolve } of batch) resolve()
-      } catch (error) {
-        fail(error)
-        for (const { reject } of batch) reject(error)
-      }
-      if (bytes > snapshotAfterBytes && source && failure === undefined) await rotate(source)
+  setSource(source: StateSource): void {
+    this.#source = source
+  }
+
+  async load(): Promise<Loaded> {
+    const { folder, log } = this.#options
+    const loaded = await loadFolder(folder, log)
+    this.#file = await open(join(folder, `log-${loaded.logRevision}`), 'a', 0o600)
+    this.#bytes = (await this.#file.stat()).size
+    await syncToDisk(folder)
+    return loaded
+  }
+
+  append(record: StoredRecord): Promise<void> {
+    const appended = new Promise<void>((resolve, reject) => this.#waiting.push({ record, resolve, reject }))
+    if (!this.#isWriting) {
+      this.#isWriting = true
+      // Starts in a microtask: all writes of the same task become one batch.
+      this.#idle = Promise.resolve().then(() => this.#writeBatches())
     }
-    isWriting = false
+    return appended
+  }
+
+  async close(): Promise<void> {
+    await this.#idle
+    await this.#snapshotting
+    await this.#file?.close()
+    this.#file = undefined
+    this.#unlock()
+  }
+
+  async #writeBatches(): Promise<void> {
+    const { snapshotAfterBytes = SNAPSHOT_AFTER_BYTES } = this.#options
+    while (this.#waiting.length > 0) {
+      const batch = this.#waiting
+      this.#waiting = []
+      try {
+        if (this.#failure !== undefined) throw this.#failure
+        await this.#write(batch)
+      } catch (error) {
+        this.#fail(error, batch)
+      }
+      if (this.#bytes > snapshotAfterBytes && this.#source && this.#failure === undefined)
+        await this.#rotate(this.#source)
+    }
+    this.#isWriting = false
+  }
+
+  async #write(batch: readonly Waiting[]): Promise<void> {
+    if (!this.#file) throw new Error('the storage was not loaded')
+    const frame = Buffer.from(frameOf(batch.map(({ record }) => record)))
+    await writeAll(this.#file, frame)
+    await this.#file.datasync()
+    this.#bytes += frame.length
+    for (const { resolve } of batch) resolve()
   }
 
   /** Begins a new log at the revision of the state, then writes the snapshot without holding up writers. */
-  const rotate = async (from: StateSource) => {
-    if (snapshotting) return
-    const { revision, records } = from()
-    const behind = waiting // the state holds them already
-    waiting = []
+  async #rotate(source: StateSource): Promise<void> {
+    if (this.#snapshotting) return
+    const { folder, log } = this.#options
+    const { revision, records } = source()
+    const behind = this.#waiting // the state holds them already
+    this.#waiting = []
     try {
-      if (behind.length > 0 && file) {
-        await writeAll(file, Buffer.from(frameOf(behind.map(({ record }) => record))))
-        await file.datasync()
-        for (const { resolve } of behind) resolve()
-      }
+      if (behind.length > 0) await this.#write(behind)
       const next = await open(join(folder, `log-${revision}`), 'a', 0o600)
       await syncToDisk(folder)
-      await file?.close()
-      file = next
-      bytes = 0
+      await this.#file?.close()
+      this.#file = next
+      this.#bytes = 0
     } catch (error) {
-      fail(error)
-      for (const { reject } of behind) reject(error)
+      this.#fail(error, behind)
       return
     }
-    snapshotting = writeSnapshot(folder, revision, records)
+    this.#snapshotting = writeSnapshot(folder, revision, records)
       .then(() => removeOlder(folder, revision))
       .catch((error: unknown) => log.error('snapshot failed, the logs are kept', { error }))
-      .finally(() => (snapshotting = undefined))
+      .finally(() => (this.#snapshotting = undefined))
   }
 
-  return {
-    setSource: (from) => void (source = from),
-    async load() {
-      const loaded = await loadFolder(folder, log)
-      file = await open(join(folder, `log-${loaded.logRevision}`), 'a', 0o600)
-      bytes = (await file.stat()).size
-      await syncToDisk(folder)
-      return loaded
-    },
-    append(record) {
-      const appended = new Promise<void>((resolve, reject) => waiting.push({ record, resolve, reject }))
-      if (!isWriting) {
-        isWriting = true
-        // Starts in a microtask: all writes of this turn become one batch.
-        idle = Promise.resolve().then(writeBatches)
-      }
-      return appended
-    },
-    async close() {
-      await idle
-      await snapshotting
-      await file?.close()
-      file = undefined
-      unlock()
-    },
+  /** After a failed write nobody knows what the disk holds: no later write may succeed. */
+  #fail(error: unknown, batch: readonly Waiting[]): void {
+    if (this.#failure === undefined) this.#options.onFailure?.(error)
+    this.#failure ??= error
+    for (const { reject } of batch) reject(error)
   }
 }
 
