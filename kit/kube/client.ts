@@ -43,37 +43,8 @@ interface Write {
 }
 
 export function openClient(options: ClientOptions): Store {
-  const { transport, clock, random, fieldManager } = options
-  const timeoutMilliseconds = options.requestTimeoutMilliseconds ?? REQUEST_TIMEOUT_MILLISECONDS
-  const writeOptions: Query = { fieldManager, fieldValidation: 'Strict' }
-
-  /** One request with its whole answer, within the deadline. */
-  const once = (request: TransportRequest): Promise<unknown> =>
-    within(clock, timeoutMilliseconds, async (signal) => {
-      const response = await transport({ ...request, signal })
-      const text = await response.text()
-      if (response.status >= 400) throw refusalOf(response, text)
-      return JSON.parse(text)
-    })
-
-  async function call(method: TransportRequest['method'], path: string, write?: Write): Promise<unknown> {
-    const request = requestOf(method, path, write)
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await once(request)
-      } catch (error) {
-        const failure = error instanceof ApiError ? error : new Unavailable(WHAT, error)
-        const retryAfterSeconds = error instanceof ApiError ? (error.retryAfterSeconds ?? 0) : 0
-        if (
-          attempt >= ATTEMPTS_MAXIMUM ||
-          retryAfterSeconds > RETRY_AFTER_MAXIMUM_SECONDS ||
-          !canRepeat(method, failure)
-        )
-          throw failure
-        await clock.sleep(Math.max(retryAfterSeconds * 1000, backoffMilliseconds(attempt - 1, RETRY_BACKOFF, random)))
-      }
-    }
-  }
+  const call = openCaller(options)
+  const written: Query = { fieldManager: options.fieldManager, fieldValidation: 'Strict' }
 
   const object = async <Spec, Status>(
     type: ResourceType<Spec, Status>,
@@ -81,30 +52,6 @@ export function openClient(options: ClientOptions): Store {
     path: string,
     write?: Write,
   ): Promise<KubeObject<Spec, Status>> => objectOf(type, await call(method, path, write))
-
-  async function listPages<Spec, Status>(
-    type: ResourceType<Spec, Status>,
-    selection: ListOptions,
-    limit: number | undefined,
-  ): Promise<ObjectList<Spec, Status>> {
-    const items: KubeObject<Spec, Status>[] = []
-    let position: string | undefined
-    for (;;) {
-      const page = listOf(
-        await call(
-          'GET',
-          pathOf(
-            type,
-            { namespace: selection.namespace },
-            { ...selectors(selection), limit: limit?.toString(), continue: position },
-          ),
-        ),
-      )
-      for (const item of page.items) items.push(objectOf(type, item))
-      position = page.position
-      if (position === undefined) return { items, resourceVersion: page.resourceVersion }
-    }
-  }
 
   return {
     async get(type, key) {
@@ -118,90 +65,151 @@ export function openClient(options: ClientOptions): Store {
 
     async list(type, selection = {}) {
       try {
-        return await listPages(type, selection, PAGE_LIMIT)
+        return await listPages(call, type, selection, PAGE_LIMIT)
       } catch (error) {
         // The pages' snapshot was compacted meanwhile: ask for everything at once.
-        if (error instanceof ApiError && error.code === 410) return listPages(type, selection, undefined)
+        if (error instanceof ApiError && error.code === 410) return listPages(call, type, selection, undefined)
         throw error
       }
     },
 
     create: (type, draft) =>
-      object(type, 'POST', pathOf(type, { namespace: draft.metadata.namespace }, writeOptions), {
+      object(type, 'POST', pathOf(type, { namespace: draft.metadata.namespace }, written), {
         contentType: CONTENT_TYPES.json,
         body: { ...identityOf(type), ...draft },
       }),
 
     replace: (type, next) =>
-      object(type, 'PUT', pathOf(type, next.metadata, writeOptions), { contentType: CONTENT_TYPES.json, body: next }),
+      object(type, 'PUT', pathOf(type, next.metadata, written), { contentType: CONTENT_TYPES.json, body: next }),
 
     replaceStatus: (type, next) =>
-      object(type, 'PUT', pathOf(type, { ...keyIn(next), subresource: 'status' }, writeOptions), {
+      object(type, 'PUT', pathOf(type, { ...keyIn(next), subresource: 'status' }, written), {
         contentType: CONTENT_TYPES.json,
         body: next,
       }),
 
     patch: (type, key, patch, subresource) =>
-      object(type, 'PATCH', pathOf(type, { ...key, subresource }, writeOptions), {
+      object(type, 'PATCH', pathOf(type, { ...key, subresource }, written), {
         contentType: CONTENT_TYPES.merge,
         body: patch,
       }),
 
     apply: (type, draft, subresource) =>
-      object(type, 'PATCH', pathOf(type, { ...keyIn(draft), subresource }, { ...writeOptions, force: 'true' }), {
+      object(type, 'PATCH', pathOf(type, { ...keyIn(draft), subresource }, { ...written, force: 'true' }), {
         contentType: CONTENT_TYPES.apply,
         body: { ...identityOf(type), ...draft },
       }),
 
-    async delete(type, key, { uid, resourceVersion, propagation = 'Background' } = {}) {
-      const preconditions =
-        uid === undefined && resourceVersion === undefined ? {} : { preconditions: { uid, resourceVersion } }
-      try {
-        await call('DELETE', pathOf(type, key), {
-          contentType: CONTENT_TYPES.json,
-          body: { kind: 'DeleteOptions', apiVersion: 'v1', propagationPolicy: propagation, ...preconditions },
-        })
-      } catch (error) {
-        const isAnother =
-          uid !== undefined && resourceVersion === undefined && error instanceof ApiError && error.code === 409
-        if (!isAbsent(error) && !isAnother) throw error
-      }
-    },
+    delete: (type, key, deletion) => remove(call, type, key, deletion),
+    watch: (type, watched) => watch(options, type, watched),
+  }
+}
 
-    async *watch(type, { resourceVersion, signal, ...selection }) {
-      const seconds = Math.round(WATCH_SECONDS.least + random.fraction() * (WATCH_SECONDS.most - WATCH_SECONDS.least))
-      const path = pathOf(
-        type,
-        { namespace: selection.namespace },
-        {
-          ...selectors(selection),
-          watch: 'true',
-          allowWatchBookmarks: 'true',
-          timeoutSeconds: seconds.toString(),
-          resourceVersion,
-        },
-      )
-      const ended = new AbortController()
-      const end = () => ended.abort()
-      signal.addEventListener('abort', end, { once: true })
-      if (signal.aborted) end()
+/** One request with its whole answer as a value. Throws ApiError and Unavailable. */
+type Call = (method: TransportRequest['method'], path: string, write?: Write) => Promise<unknown>
+
+/** Requests within their deadline, repeated where that is safe. */
+function openCaller({ transport, clock, random, requestTimeoutMilliseconds: timeout }: ClientOptions): Call {
+  const once = (request: TransportRequest): Promise<unknown> =>
+    within(clock, timeout ?? REQUEST_TIMEOUT_MILLISECONDS, async (signal) => {
+      const response = await transport({ ...request, signal })
+      const text = await response.text()
+      if (response.status >= 400) throw refusalOf(response, text)
+      return JSON.parse(text)
+    })
+
+  return async (method, path, write) => {
+    const request = requestOf(method, path, write)
+    for (let attempt = 1; ; attempt++) {
       try {
-        const response = await within(clock, timeoutMilliseconds, () =>
-          transport({ ...requestOf('GET', path), signal: ended.signal }),
-        )
-        if (response.status >= 400) throw refusalOf(response, await response.text())
-        for await (const line of response.lines()) {
-          if (signal.aborted) return
-          if (line !== '') yield eventOf(type, line)
-        }
+        return await once(request)
       } catch (error) {
-        if (signal.aborted) return
-        throw error instanceof ApiError ? error : new Unavailable(WHAT, error)
-      } finally {
-        signal.removeEventListener('abort', end)
-        end()
+        const failure = error instanceof ApiError ? error : new Unavailable(WHAT, error)
+        const retryAfterSeconds = error instanceof ApiError ? (error.retryAfterSeconds ?? 0) : 0
+        const isTooLong = retryAfterSeconds > RETRY_AFTER_MAXIMUM_SECONDS
+        if (attempt >= ATTEMPTS_MAXIMUM || isTooLong || !canRepeat(method, failure)) throw failure
+        const backoff = backoffMilliseconds(attempt - 1, RETRY_BACKOFF, random)
+        await clock.sleep(Math.max(retryAfterSeconds * 1000, backoff))
       }
+    }
+  }
+}
+
+async function listPages<Spec, Status>(
+  call: Call,
+  type: ResourceType<Spec, Status>,
+  selection: ListOptions,
+  limit: number | undefined,
+): Promise<ObjectList<Spec, Status>> {
+  const items: KubeObject<Spec, Status>[] = []
+  let position: string | undefined
+  for (;;) {
+    const query = { ...selectors(selection), limit: limit?.toString(), continue: position }
+    const page = listOf(await call('GET', pathOf(type, { namespace: selection.namespace }, query)))
+    for (const item of page.items) items.push(objectOf(type, item))
+    position = page.position
+    if (position === undefined) return { items, resourceVersion: page.resourceVersion }
+  }
+}
+
+async function remove(
+  call: Call,
+  type: ResourceType,
+  key: Key,
+  { uid, resourceVersion, propagation = 'Background' }: Parameters<Store['delete']>[2] = {},
+): Promise<void> {
+  const preconditions =
+    uid === undefined && resourceVersion === undefined ? {} : { preconditions: { uid, resourceVersion } }
+  try {
+    await call('DELETE', pathOf(type, key), {
+      contentType: CONTENT_TYPES.json,
+      body: { kind: 'DeleteOptions', apiVersion: 'v1', propagationPolicy: propagation, ...preconditions },
+    })
+  } catch (error) {
+    const isAnother =
+      uid !== undefined && resourceVersion === undefined && error instanceof ApiError && error.code === 409
+    if (!isAbsent(error) && !isAnother) throw error
+  }
+}
+
+async function* watch<Spec, Status>(
+  { transport, clock, random, requestTimeoutMilliseconds: timeout = REQUEST_TIMEOUT_MILLISECONDS }: ClientOptions,
+  type: ResourceType<Spec, Status>,
+  {
+    resourceVersion,
+    signal,
+    ...selection
+  }: ListOptions & { readonly resourceVersion: string; readonly signal: AbortSignal },
+): AsyncGenerator<WatchEvent<Spec, Status>> {
+  const seconds = Math.round(WATCH_SECONDS.least + random.fraction() * (WATCH_SECONDS.most - WATCH_SECONDS.least))
+  const path = pathOf(
+    type,
+    { namespace: selection.namespace },
+    {
+      ...selectors(selection),
+      watch: 'true',
+      allowWatchBookmarks: 'true',
+      timeoutSeconds: seconds.toString(),
+      resourceVersion,
     },
+  )
+  const ended = new AbortController()
+  const end = () => ended.abort()
+  signal.addEventListener('abort', end, { once: true })
+  if (signal.aborted) end()
+  try {
+    const response = await within(clock, timeout, () => transport({ ...requestOf('GET', path), signal: ended.signal }))
+    if (response.status >= 400) throw refusalOf(response, await response.text())
+    for await (const line of response.lines()) {
+      if (signal.aborted) return
+      if (line !== '') yield eventOf(type, line)
+    }
+  } catch (error) {
+    if (signal.aborted) return
+    throw error instanceof ApiError ? error : new Unavailable(WHAT, error)
+  } finally {
+    signal.removeEventListener('abort', end)
+    end()
   }
 }
 

@@ -62,49 +62,85 @@ export function openReflectorMetrics(registry: Registry): ReflectorMetrics {
 }
 
 /** Runs until the signal aborts; never throws. */
-export async function runReflector<Spec, Status>(
+export const runReflector = <Spec, Status>(
   options: ReflectorOptions<Spec, Status>,
   signal: AbortSignal,
-): Promise<void> {
-  const { store, cache, clock, random, metrics } = options
-  const name = cache.type.plural
-  const log = options.log.with({ kind: cache.type.kind })
-  const selection = options.selection ?? {}
-  let listedOnce = false
-  let relistAt = 0 // monotonic; due
-  let failures = 0
+): Promise<void> => new Reflector(options, signal).run()
 
-  async function list(): Promise<void> {
+class Reflector<Spec, Status> {
+  readonly #options: ReflectorOptions<Spec, Status>
+  readonly #signal: AbortSignal
+  readonly #name: string
+  readonly #log: Logger
+  #hasListed = false
+  /** Monotonic milliseconds; a list is due at once. */
+  #relistAt = 0
+  #failures = 0
+
+  constructor(options: ReflectorOptions<Spec, Status>, signal: AbortSignal) {
+    this.#options = options
+    this.#signal = signal
+    this.#name = options.cache.type.plural
+    this.#log = options.log.with({ kind: options.cache.type.kind })
+  }
+
+  async run(): Promise<void> {
+    const { clock, random, metrics } = this.#options
+    while (!this.#signal.aborted) {
+      let retryAfterMilliseconds = 0
+      let limits = BACKOFF
+      try {
+        if (clock.monotonicMilliseconds() >= this.#relistAt) await this.#list()
+        if (this.#signal.aborted) return
+        if (await this.#follow()) {
+          this.#failures = 0
+          continue
+        }
+      } catch (error) {
+        metrics.failures.inc({ name: this.#name })
+        if (!canResume(error)) this.#relistAt = 0
+        if (error instanceof ApiError) retryAfterMilliseconds = (error.retryAfterSeconds ?? 0) * 1000
+        if (isNotFound(error)) limits = { ...BACKOFF, maximumMilliseconds: ABSENT_MAXIMUM_MILLISECONDS }
+        this.#log.warn(isNotFound(error) ? 'kind not served yet' : 'watch failed', { error })
+      }
+      const backoff = backoffMilliseconds(this.#failures++, limits, random)
+      await clock.sleep(Math.max(retryAfterMilliseconds, backoff), this.#signal)
+    }
+  }
+
+  async #list(): Promise<void> {
+    const { store, cache, clock, random, metrics, selection = {} } = this.#options
+    const name = this.#name
     metrics.lists.inc({ name })
     const found = await store.list(cache.type, selection)
-    if (signal.aborted) return
+    if (this.#signal.aborted) return
     if (isNewer(cache.syncedVersion, found.resourceVersion))
       throw new Error(
         `the API server answered with version ${found.resourceVersion}, older than ${cache.syncedVersion} that was ` +
           'seen before',
       )
     const differences = cache.takeList(found)
-    if (listedOnce) metrics.corrections.inc({ name }, differences)
-    listedOnce = true
+    if (this.#hasListed) metrics.corrections.inc({ name }, differences)
+    this.#hasListed = true
     metrics.objects.set({ name }, cache.size)
-    relistAt = clock.monotonicMilliseconds() + RELIST_MILLISECONDS * (1 + random.fraction() / 2)
+    this.#relistAt = clock.monotonicMilliseconds() + RELIST_MILLISECONDS * (1 + random.fraction() / 2)
   }
 
   /** Follows one watch until it ends, has been idle for too long or a list is due. Answers whether the watch was
    *  healthy. */
-  function follow(): Promise<boolean> {
+  #follow(): Promise<boolean> {
+    const { store, cache, clock, metrics, selection = {} } = this.#options
+    const name = this.#name
     metrics.watches.inc({ name })
     const openedAt = clock.monotonicMilliseconds()
     let lastEventAt = openedAt
     let hasProgressed = false
     const ended = new AbortController()
+    const { signal } = ended
     const pump = async () => {
-      for await (const event of store.watch(cache.type, {
-        ...selection,
-        resourceVersion: cache.syncedVersion,
-        signal: ended.signal,
-      })) {
-        if (ended.signal.aborted) return
+      const events = store.watch(cache.type, { ...selection, resourceVersion: cache.syncedVersion, signal })
+      for await (const event of events) {
+        if (signal.aborted) return
         lastEventAt = clock.monotonicMilliseconds()
         if (cache.takeEvent(event)) hasProgressed = true
         metrics.objects.set({ name }, cache.size)
@@ -114,7 +150,7 @@ export async function runReflector<Spec, Status>(
       let cancel = () => {}
       const stop = () => {
         cancel()
-        signal.removeEventListener('abort', finish)
+        this.#signal.removeEventListener('abort', finish)
         ended.abort()
       }
       const finish = () => {
@@ -125,36 +161,17 @@ export async function runReflector<Spec, Status>(
         const now = clock.monotonicMilliseconds()
         const isIdle = now - lastEventAt >= WATCH_IDLE_MAXIMUM_MILLISECONDS
         if (isIdle) metrics.idleWatches.inc({ name })
-        if (isIdle || now >= relistAt) return finish()
-        cancel = clock.after(Math.min(lastEventAt + WATCH_IDLE_MAXIMUM_MILLISECONDS, relistAt) - now, guard)
+        if (isIdle || now >= this.#relistAt) return finish()
+        const nextAt = Math.min(lastEventAt + WATCH_IDLE_MAXIMUM_MILLISECONDS, this.#relistAt)
+        cancel = clock.after(nextAt - now, guard)
       }
       guard()
-      signal.addEventListener('abort', finish, { once: true })
+      this.#signal.addEventListener('abort', finish, { once: true })
       pump().then(finish, (error: unknown) => {
         stop()
         reject(error)
       })
     })
-  }
-
-  while (!signal.aborted) {
-    let retryAfterMilliseconds = 0
-    let limits = BACKOFF
-    try {
-      if (clock.monotonicMilliseconds() >= relistAt) await list()
-      if (signal.aborted) return
-      if (await follow()) {
-        failures = 0
-        continue
-      }
-    } catch (error) {
-      metrics.failures.inc({ name })
-      if (!canResume(error)) relistAt = 0
-      if (error instanceof ApiError) retryAfterMilliseconds = (error.retryAfterSeconds ?? 0) * 1000
-      if (isNotFound(error)) limits = { ...BACKOFF, maximumMilliseconds: ABSENT_MAXIMUM_MILLISECONDS }
-      log.warn(isNotFound(error) ? 'kind not served yet' : 'watch failed', { error })
-    }
-    await clock.sleep(Math.max(retryAfterMilliseconds, backoffMilliseconds(failures++, limits, random)), signal)
   }
 }
 

@@ -3,6 +3,7 @@
  *  The loop owns what is the same for every reconciler: queueing, back-off, waits, finalizers, deadlines of operations,
  *  resync. */
 import { Unavailable } from '../../domain/problem.ts'
+import type { Cache } from '../kube/cache.ts'
 import type { Caches } from '../kube/caches.ts'
 import { keyFromText, keyText, type KubeObject } from '../kube/object.ts'
 import { ApiError, isConflict, isNotFound, type Store } from '../kube/store.ts'
@@ -14,7 +15,7 @@ import { interpret, type Interpreted, type Interpreter } from './interpret.ts'
 import type { ControllerMetrics } from './metrics.ts'
 import { activeOperation, progressOf, type Operations } from './operation.ts'
 import { WorkQueue } from './queue.ts'
-import type { Reconciler } from './reconciler.ts'
+import type { Reconciler, Watch } from './reconciler.ts'
 
 export interface ControllerOptions {
   readonly store: Store
@@ -47,98 +48,161 @@ export interface Controller {
 }
 
 /** The controller of a reconciler. Asks for the caches it needs, so it is made before they are awaited. */
-export function openController<Spec, Status, Observed>(
+export const openController = <Spec, Status, Observed>(
   reconciler: Reconciler<Spec, Status, Observed>,
   options: ControllerOptions,
-): Controller {
-  const { store, caches, clock, random, metrics } = options
-  const { name, type } = reconciler
-  const controller = { controller: name }
-  const log = options.log.with(controller)
-  const roots = caches.of(type)
-  const watched = reconciler.watches.map(({ type: kind, toKeys }) => ({ cache: caches.of(kind), toKeys }))
-  const interpreter: Interpreter = {
-    store,
-    caches,
-    clock,
-    operations: options.operations,
-    finalizer: reconciler.finalizer,
-    mayAct: options.mayAct ?? (() => true),
-    effects: reconciler.effects as Interpreter['effects'], // they are handed roots of `type` only
+): Controller => new ReconcileLoop(reconciler, options)
+
+class ReconcileLoop<Spec, Status, Observed> implements Controller {
+  readonly name: string
+  readonly #reconciler: Reconciler<Spec, Status, Observed>
+  readonly #options: ControllerOptions
+  readonly #labels: { readonly controller: string }
+  readonly #log: Logger
+  readonly #roots: Cache<Spec, Status>
+  readonly #watched: readonly (Pick<Watch, 'toKeys'> & { readonly cache: Cache })[]
+  readonly #interpreter: Interpreter
+
+  constructor(reconciler: Reconciler<Spec, Status, Observed>, options: ControllerOptions) {
+    const { store, caches, clock, operations, mayAct = () => true } = options
+    const { name, type, finalizer } = reconciler
+    this.name = name
+    this.#reconciler = reconciler
+    this.#options = options
+    this.#labels = { controller: name }
+    this.#log = options.log.with(this.#labels)
+    this.#roots = caches.of(type)
+    this.#watched = reconciler.watches.map((watch) => ({ cache: caches.of(watch.type), toKeys: watch.toKeys }))
+    const effects = reconciler.effects as Interpreter['effects'] // they are handed roots of `type` only
+    this.#interpreter = { store, caches, clock, operations, finalizer, mayAct, effects }
   }
 
-  /** The root with the reconciler's finalizer; undefined when it is none of ours any more. */
-  async function withFinalizer(root: KubeObject<Spec, Status>): Promise<KubeObject<Spec, Status> | undefined> {
-    const { finalizer } = reconciler
-    const { finalizers = [], deletionTimestamp, uid, resourceVersion } = root.metadata
-    if (finalizer === undefined || finalizers.includes(finalizer)) return root
-    if (deletionTimestamp !== undefined) return undefined
-    if (!interpreter.mayAct()) throw new Unavailable('the lead of the controllers')
-    const written = await store.patch(type, keyFromText(keyOfRoot(root)), {
-      metadata: { uid, resourceVersion, finalizers: [...finalizers, finalizer] },
-    })
-    caches.apply(type, written)
-    return written
+  async run(signal: AbortSignal): Promise<void> {
+    const { caches, clock, random, metrics, workers = WORKERS } = this.#options
+    await Promise.race([caches.ready(), aborted(signal)])
+    if (signal.aborted) return
+    const queue = new WorkQueue({ name: this.name, clock, random, metrics })
+    const unsubscribe = this.#subscribe(queue)
+    const stop = () => {
+      for (const end of unsubscribe) end()
+      queue.stop()
+    }
+    signal.addEventListener('abort', stop, { once: true })
+    if (signal.aborted) stop()
+    metrics.workers.set(this.#labels, workers)
+    this.#log.info('controller started')
+    await Promise.all([this.#resync(queue, signal), ...Array.from({ length: workers }, () => this.#work(queue))])
+    this.#log.info('controller stopped')
   }
 
-  async function attempt(root: KubeObject<Spec, Status>): Promise<Interpreted | undefined> {
-    const owned = await withFinalizer(root)
-    if (owned === undefined) return undefined
-    const now = clock.now()
-    const observed = await reconciler.observe(owned, now)
-    return interpret(type, owned, reconciler.plan(owned, observed, now), interpreter)
+  /** Queues roots for every change that concerns them; the answers end it. */
+  #subscribe(queue: WorkQueue): (() => void)[] {
+    return [
+      this.#roots.subscribe((change) =>
+        queue.add(keyOfRoot(change.object), change.is === 'set' && change.isInitial ? 'low' : 'normal'),
+      ),
+      ...this.#watched.map(({ cache, toKeys }) =>
+        cache.subscribe((change) => {
+          if (change.is === 'set' && change.isInitial) return // every root is queued by its own subscription
+          const before = change.is === 'set' && change.previous !== undefined ? toKeys(change.previous) : []
+          for (const key of new Set([...before, ...toKeys(change.object)].map(keyText))) queue.add(key)
+        }),
+      ),
+      this.#reconciler.wakes?.((key) => queue.add(keyText(key))) ?? (() => {}),
+    ]
+  }
+
+  async #resync(queue: WorkQueue, signal: AbortSignal): Promise<void> {
+    const { clock, random } = this.#options
+    while (!signal.aborted) {
+      await clock.sleep(RESYNC_MILLISECONDS * (1 + random.fraction() / 2), signal)
+      if (!signal.aborted) for (const root of this.#roots.list()) queue.add(keyOfRoot(root), 'low')
+    }
+  }
+
+  async #work(queue: WorkQueue): Promise<void> {
+    const { metrics } = this.#options
+    for (let key = await queue.take(); key !== undefined; key = await queue.take()) {
+      metrics.activeWorkers.inc(this.#labels)
+      await this.#reconcile(key, queue)
+      metrics.activeWorkers.dec(this.#labels)
+      queue.done(key)
+    }
   }
 
   /** One reconcile of a key. Never throws. */
-  async function reconcile(key: string, queue: WorkQueue): Promise<void> {
-    const root = roots.get(keyFromText(key))
-    if (root === undefined || options.selects?.(root) === false) return queue.forget(key)
+  async #reconcile(key: string, queue: WorkQueue): Promise<void> {
+    const { clock, metrics, selects } = this.#options
+    const root = this.#roots.get(keyFromText(key))
+    if (root === undefined || selects?.(root) === false) return queue.forget(key)
     const startedAt = clock.monotonicMilliseconds()
     const planned = clock.now()
     try {
-      const result = await attempt(root)
+      const result = await this.#attempt(root)
       queue.forget(key)
       if (result?.waitSeconds !== undefined) queue.addAfter(key, result.waitSeconds * 1000)
-      metrics.reconciles.inc({ ...controller, result: result?.waitSeconds === undefined ? 'success' : 'requeue_after' })
+      const outcome = result?.waitSeconds === undefined ? 'success' : 'requeue_after'
+      metrics.reconciles.inc({ ...this.#labels, result: outcome })
+      const milliseconds = Math.round(clock.monotonicMilliseconds() - startedAt)
       if (result !== undefined && result.done.length > 0)
-        log.info('reconciled', {
-          key,
-          did: result.done,
-          milliseconds: Math.round(clock.monotonicMilliseconds() - startedAt),
-        })
+        this.#log.info('reconciled', { key, did: result.done, milliseconds })
     } catch (error) {
-      metrics.reconciles.inc({ ...controller, result: 'error' })
-      metrics.errors.inc(controller)
-      report(key, error)
+      metrics.reconciles.inc({ ...this.#labels, result: 'error' })
+      metrics.errors.inc(this.#labels)
+      this.#report(key, error)
       queue.addFailed(key, error instanceof Unavailable ? UNAVAILABLE_MAXIMUM_MILLISECONDS : undefined)
-      await endOverdue(root)
+      await this.#endOverdue(root)
     }
-    metrics.reconcileSeconds.observe(controller, (clock.monotonicMilliseconds() - startedAt) / 1000)
-    wakeAtDeadline(key, queue, planned)
+    metrics.reconcileSeconds.observe(this.#labels, (clock.monotonicMilliseconds() - startedAt) / 1000)
+    this.#wakeAtDeadline(key, queue, planned)
   }
 
-  function report(key: string, error: unknown): void {
-    if (isConflict(error) || isNotFound(error)) return log.debug('seen too early', { key, error })
-    if (error instanceof ApiError || error instanceof Unavailable) return log.warn('reconcile failed', { key, error })
-    metrics.panics.inc(controller)
-    log.error('reconcile failed by a bug', { key, error })
+  async #attempt(root: KubeObject<Spec, Status>): Promise<Interpreted | undefined> {
+    const owned = await this.#withFinalizer(root)
+    if (owned === undefined) return undefined
+    const now = this.#options.clock.now()
+    const observed = await this.#reconciler.observe(owned, now)
+    return interpret(this.#reconciler.type, owned, this.#reconciler.plan(owned, observed, now), this.#interpreter)
+  }
+
+  /** The root with the reconciler's finalizer; undefined when it is none of ours any more. */
+  async #withFinalizer(root: KubeObject<Spec, Status>): Promise<KubeObject<Spec, Status> | undefined> {
+    const { finalizer, type } = this.#reconciler
+    const { finalizers = [], deletionTimestamp, uid, resourceVersion } = root.metadata
+    if (finalizer === undefined || finalizers.includes(finalizer)) return root
+    if (deletionTimestamp !== undefined) return undefined
+    if (!this.#interpreter.mayAct()) throw new Unavailable('the lead of the controllers')
+    const written = await this.#options.store.patch(type, keyFromText(keyOfRoot(root)), {
+      metadata: { uid, resourceVersion, finalizers: [...finalizers, finalizer] },
+    })
+    this.#options.caches.apply(type, written)
+    return written
+  }
+
+  #report(key: string, error: unknown): void {
+    if (isConflict(error) || isNotFound(error)) return this.#log.debug('seen too early', { key, error })
+    if (error instanceof ApiError || error instanceof Unavailable)
+      return this.#log.warn('reconcile failed', { key, error })
+    this.#options.metrics.panics.inc(this.#labels)
+    this.#log.error('reconcile failed by a bug', { key, error })
   }
 
   /** A plan that was made before the deadline is always followed by one made after it, also when the deadline passed in
    *  between. */
-  function wakeAtDeadline(key: string, queue: WorkQueue, planned: Date): void {
-    const root = roots.get(keyFromText(key))
+  #wakeAtDeadline(key: string, queue: WorkQueue, planned: Date): void {
+    const root = this.#roots.get(keyFromText(key))
     const active = root === undefined ? undefined : activeOperation(root)
     if (active === undefined) return
     const deadline = Date.parse(active.deadlineAt)
-    if (planned.getTime() < deadline) queue.addAfter(key, Math.max(0, deadline - clock.now().getTime()))
+    if (planned.getTime() < deadline) queue.addAfter(key, Math.max(0, deadline - this.#options.clock.now().getTime()))
   }
 
   /** An operation whose reconciler keeps failing ends as failed, so that no client waits for ever. */
-  async function endOverdue(root: KubeObject<Spec, Status>): Promise<void> {
-    const current = roots.get(keyFromText(keyOfRoot(root)))
+  async #endOverdue(root: KubeObject<Spec, Status>): Promise<void> {
+    const { clock, operations } = this.#options
+    const current = this.#roots.get(keyFromText(keyOfRoot(root)))
     const active = current === undefined ? undefined : activeOperation(current)
-    if (current === undefined || active === undefined || options.operations === undefined) return
+    if (current === undefined || active === undefined || operations === undefined) return
     if (clock.now().getTime() < Date.parse(active.deadlineAt) + OVERDUE_GRACE_MILLISECONDS) return
     const progress = progressOf(current)
     const end: Action = {
@@ -149,59 +213,10 @@ export function openController<Spec, Status, Observed>(
       error: 'the operation did not end before its deadline',
     }
     try {
-      await interpret(type, current, [end], interpreter)
+      await interpret(this.#reconciler.type, current, [end], this.#interpreter)
     } catch (error) {
-      log.warn('an overdue operation could not be ended', { key: keyOfRoot(current), error })
+      this.#log.warn('an overdue operation could not be ended', { key: keyOfRoot(current), error })
     }
-  }
-
-  async function work(queue: WorkQueue): Promise<void> {
-    for (let key = await queue.take(); key !== undefined; key = await queue.take()) {
-      metrics.activeWorkers.inc(controller)
-      await reconcile(key, queue)
-      metrics.activeWorkers.dec(controller)
-      queue.done(key)
-    }
-  }
-
-  async function resync(queue: WorkQueue, signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
-      await clock.sleep(RESYNC_MILLISECONDS * (1 + random.fraction() / 2), signal)
-      if (!signal.aborted) for (const root of roots.list()) queue.add(keyOfRoot(root), 'low')
-    }
-  }
-
-  return {
-    name,
-    async run(signal) {
-      await Promise.race([caches.ready(), aborted(signal)])
-      if (signal.aborted) return
-      const queue = new WorkQueue({ name, clock, random, metrics })
-      const unsubscribe = [
-        roots.subscribe((change) =>
-          queue.add(keyOfRoot(change.object), change.is === 'set' && change.isInitial ? 'low' : 'normal'),
-        ),
-        ...watched.map(({ cache, toKeys }) =>
-          cache.subscribe((change) => {
-            if (change.is === 'set' && change.isInitial) return // every root is queued by its own subscription
-            const before = change.is === 'set' && change.previous !== undefined ? toKeys(change.previous) : []
-            for (const key of new Set([...before, ...toKeys(change.object)].map(keyText))) queue.add(key)
-          }),
-        ),
-        reconciler.wakes?.((key) => queue.add(keyText(key))) ?? (() => {}),
-      ]
-      const stop = () => {
-        for (const end of unsubscribe) end()
-        queue.stop()
-      }
-      signal.addEventListener('abort', stop, { once: true })
-      if (signal.aborted) stop()
-      const workers = options.workers ?? WORKERS
-      metrics.workers.set(controller, workers)
-      log.info('controller started')
-      await Promise.all([resync(queue, signal), ...Array.from({ length: workers }, () => work(queue))])
-      log.info('controller stopped')
-    },
   }
 }
 

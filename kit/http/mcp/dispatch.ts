@@ -43,8 +43,7 @@ export async function dispatch(dispatcher: Dispatcher, call: ToolCall): Promise<
   const text = await textOf(response)
   const { status, headers } = response
   const document = text === '' ? {} : (JSON.parse(text) as Members) // refusals and answers are JSON objects
-  if (status >= 400)
-    return failure(dispatcher, call, { status, document, headers })
+  if (status >= 400) return failure(dispatcher, call, { status, document, headers })
   return {
     content: [{ type: 'text', text: text === '' ? `Done (${status}).` : text }],
     structuredContent: document,
