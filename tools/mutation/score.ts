@@ -1,0 +1,83 @@
+/** What is known of the mutants: the committed score, and what a run adds to it. */
+import { createHash } from 'node:crypto'
+import type { Mutant } from './operators.ts'
+
+/** `timeout`: the mutant made a test hang, which counts as noticed. `untested`: no test is near enough to be run. */
+export type Outcome = 'killed' | 'timeout' | 'survived' | 'untested'
+
+export interface Judged {
+  readonly mutant: Mutant
+  /** What tells the mutant from all others, for as long as its file and its tests stay the same. */
+  readonly key: string
+  readonly outcome: Outcome
+}
+
+export interface Survivor {
+  readonly line: number
+  readonly operator: string
+  /** The line of the source, and what stands in the place of a part of it. */
+  readonly source: string
+  readonly from: string
+  readonly to: string
+}
+
+export interface FileScore {
+  readonly mutants: number
+  readonly judged: number
+  readonly killed: number
+  readonly survivors: readonly Survivor[]
+}
+
+export interface Score {
+  readonly seed: number
+  /** In percent of those judged, rounded down. */
+  readonly percent: number
+  readonly mutants: number
+  readonly judged: number
+  readonly killed: number
+  readonly files: Readonly<Record<string, FileScore>>
+}
+
+export const isKilled = (outcome: Outcome): boolean => outcome === 'killed' || outcome === 'timeout'
+
+/** Same source, same tests, same change: same key. */
+export const keyOf = ({ file, start, end, replacement }: Mutant, source: string, tests: string): string =>
+  createHash('sha256')
+    .update(JSON.stringify([file, source, tests, start, end, replacement]))
+    .digest('hex')
+    .slice(0, 24)
+
+/** The score of one file. Survivors in the order of the source. */
+export function scoreOfFile(source: string, mutants: number, judged: readonly Judged[]): FileScore {
+  const lines = source.split('\n')
+  return {
+    mutants,
+    judged: judged.length,
+    killed: judged.filter(({ outcome }) => isKilled(outcome)).length,
+    survivors: judged
+      .filter(({ outcome }) => !isKilled(outcome))
+      .map(({ mutant }) => mutant)
+      .sort((a, b) => a.start - b.start)
+      .map(({ line, operator, start, end, replacement }) => ({
+        line,
+        operator,
+        source: (lines[line - 1] ?? '').trim(),
+        from: source.slice(start, end),
+        to: replacement,
+      })),
+  }
+}
+
+/** Puts the files that were judged in the place of what was known of them; files that are no more go. */
+export function mergeScores(
+  before: Score | undefined,
+  judged: Readonly<Record<string, FileScore>>,
+  { seed, exists }: { readonly seed: number; readonly exists: (file: string) => boolean },
+): Score {
+  const merged = Object.entries({ ...before?.files, ...judged }).filter(([file]) => exists(file))
+  const files = Object.fromEntries(merged.sort(([a], [b]) => (a < b ? -1 : 1)))
+  const sum = (member: 'mutants' | 'judged' | 'killed') =>
+    Object.values(files).reduce((total, file) => total + file[member], 0)
+  const [mutants, all, killed] = [sum('mutants'), sum('judged'), sum('killed')]
+  return { seed, percent: all === 0 ? 0 : Math.floor((100 * killed) / all), mutants, judged: all, killed, files }
+}
