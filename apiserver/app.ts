@@ -66,7 +66,6 @@ export async function createApp(options: AppOptions): Promise<App> {
   const parts: Parts = {
     ...options,
     commitAudit: openAuditCommit(options),
-    authenticate: identity.authenticate,
     requireAccess: identity.requireAccess,
     cursors: createCursors(await deploymentSecret(db, 'cursor', CURSOR_KEY_BYTES, options)),
   }

@@ -1,9 +1,8 @@
 /** What handlers are built from. Each takes the few members it needs. */
 import type { GroupCommit } from '../db/group-commit.ts'
 import type { Database } from '../db/open.ts'
-import type { RequestFacts } from '../kit/http/call.ts'
 import type { Cursors } from '../kit/http/cursor.ts'
-import type { Caller, Operator } from '../kit/http/call.ts'
+import type { Operator } from '../kit/http/call.ts'
 import type { OperatorAccess } from '../kit/http/route.ts'
 import type { Caches } from '../kit/kube/caches.ts'
 import type { Store } from '../kit/kube/store.ts'
@@ -30,6 +29,4 @@ export interface Parts {
     access: Pick<OperatorAccess, 'verb' | 'resource'>,
     namespace?: string,
   ) => Promise<void>
-  /** Whether a credential is good at this moment; for answers that last. */
-  readonly authenticate: (request: RequestFacts) => Promise<Caller | undefined>
 }

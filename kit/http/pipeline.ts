@@ -10,6 +10,7 @@ import type { Endpoint } from './endpoint.ts'
 import type { HttpRequest, HttpResponse, HttpService } from './exchange.ts'
 import { factsReader } from './facts.ts'
 import { type IdempotencyKeys, idempotencyKeyOf, once } from './idempotency.ts'
+import { holdAccess, type LastingAccess } from './lasting.ts'
 import { compileMatcher } from './match.ts'
 import { isSignedIn, isUnsafe, type StepContext, type Step, type StepMaker, type StepParts } from './step.ts'
 import { createBuckets } from './rates.ts'
@@ -44,6 +45,16 @@ const STEPS: readonly StepMaker[] = [
   parseInput,
   limitCaller,
   checkStanding,
+]
+
+/** Those of the steps that say whether the caller may; asked again while a stream lasts. */
+const ACCESS_STEPS: readonly StepMaker[] = [
+  authenticate,
+  checkCredentialKind,
+  checkVerifiedEmail,
+  guardCredentials,
+  checkPermission,
+  checkOperator,
 ]
 
 export type RequestDurations = Histogram<'operation_id' | 'method' | 'status'>
@@ -91,6 +102,8 @@ export interface PipelineOptions extends Omit<StepParts, 'takeBudget'> {
 interface Compiled {
   readonly route: Route
   readonly steps: readonly Step[]
+  /** Of routes that answer with a stream of events. */
+  readonly lastingSteps: readonly Step[] | undefined
   readonly handle: Endpoint['handle']
 }
 
@@ -107,6 +120,10 @@ export function createPipeline(options: PipelineOptions): HttpService {
         route,
         handle,
         steps: STEPS.flatMap((make) => make(route, parts) ?? []),
+        lastingSteps:
+          route.mediaType === 'text/event-stream'
+            ? ACCESS_STEPS.flatMap((make) => make(route, parts) ?? [])
+            : undefined,
       }),
     ),
   )
@@ -144,15 +161,17 @@ export function createPipeline(options: PipelineOptions): HttpService {
       params: undefined,
       query: undefined,
       body: null,
+      lasting: undefined,
       headers: { ...headers, ...deprecationHeaders(target.route) },
     }
     const response = await answer(target, context, options)
-    return report(response, { incoming, request, startedAt, operationId: target.route.id, caller: context.caller })
+    const { caller, lasting } = context
+    return report(response, { incoming, request, startedAt, operationId: target.route.id, caller, lasting })
   }
 }
 
 async function answer(
-  { route, steps, handle }: Compiled,
+  { route, steps, lastingSteps, handle }: Compiled,
   context: StepContext,
   options: PipelineOptions,
 ): Promise<HttpResponse> {
@@ -161,7 +180,9 @@ async function answer(
       const pending = step(context)
       if (pending !== undefined) await pending
     }
-    const { caller, params, query, body, request } = context
+    const { caller, params, query, body } = context
+    context.lasting = lastingSteps && holdAccess(context, lastingSteps, options.clock)
+    const request = context.lasting?.request ?? context.request
     const now = options.clock.now()
     const carryOut = async () => {
       // parsed by this route's schemas
@@ -250,6 +271,7 @@ interface RequestSummary {
   readonly startedAt: number
   readonly operationId: string
   readonly caller: Caller
+  readonly lasting?: LastingAccess | undefined
 }
 
 /** One log line and one measurement for each request, when its response is known; for a stream when that has ended. */
@@ -275,7 +297,14 @@ function reporter({
             : {}),
       })
     if (typeof response.body !== 'string' && !(response.body instanceof Uint8Array))
-      return { ...response, body: untilEnd(response.body, write) }
+      return {
+        ...response,
+        body: untilEnd(response.body, () => {
+          summary.lasting?.end()
+          write()
+        }),
+      }
+    summary.lasting?.end()
     const method = operationId === UNMATCHED ? 'any' : incoming.method
     durations.observe(
       { operation_id: operationId, method, status: response.status },

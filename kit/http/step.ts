@@ -3,6 +3,7 @@
 import type { Clock } from '../sys/clock.ts'
 import type { Caller, Customer, Operator, RequestFacts } from './call.ts'
 import type { HttpRequest } from './exchange.ts'
+import type { LastingAccess } from './lasting.ts'
 import type { BudgetState, Budget, CountRequest } from './rates.ts'
 import type { OperatorAccess, Route } from './route.ts'
 
@@ -18,6 +19,8 @@ export interface StepContext {
   params: unknown
   query: unknown
   body: unknown
+  /** Of a route that answers with a stream of events, once the caller was let through. */
+  lasting: LastingAccess | undefined
   /** Sent with the answer, whatever it is. */
   readonly headers: Record<string, string>
 }

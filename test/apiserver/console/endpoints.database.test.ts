@@ -3,10 +3,11 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { ConsoleLine } from '../../../apiserver/console/console.ts'
 import type { AgentConnections } from '../../../apiserver/console/consoles.ts'
 import { createChannel, type Channel } from '../../../kit/http/channel.ts'
+import type { HttpRequest } from '../../../kit/http/exchange.ts'
 import { accountNamespace } from '../../../resources/index.ts'
 import { Server } from '../../../resources/server/stored.ts'
 import { useDatabase } from '../../database.ts'
-import { type Cloud, openCloud, type Person, PUBLIC_KEY } from '../cloud.ts'
+import { type Cloud, openCloud, PASSWORD, type Person, PUBLIC_KEY } from '../cloud.ts'
 
 const database = useDatabase()
 let cloud: Cloud
@@ -75,12 +76,12 @@ interface Event {
   readonly data: string
 }
 /** Opens a stream; `next` reads its next event. */
-async function watch(token: string) {
+async function watch(token: string, headers: HttpRequest['headers'] = { authorization: `Bearer ${token}` }) {
   const stop = new AbortController()
   const response = await cloud.app.customers({
     method: 'GET',
     target: `/v1/servers/${id}/console/stream`,
-    headers: { authorization: `Bearer ${token}` },
+    headers,
     remoteAddress: '192.0.2.9',
     signal: stop.signal,
   })
@@ -182,13 +183,59 @@ describe('stream', () => {
     const quick = await watch(await ada.token('read_write'))
     for (let sent = 0; sent < 200; sent++)
       host.connections[0]?.push({ type: 'output', data: base64(sent === 199 ? 'last' : 'x'.repeat(16_000)) })
-    while ((await quick.next()).data !== 'last');
+    for (let data = ''; data !== 'last'; ) {
+      const next = await quick.next()
+      expect(next.event).not.toBe('closed')
+      data = next.data
+    }
     quick.close()
     let events = 0
     while ((await stream.next()).event !== 'closed') events++
     expect(events).toBeLessThan(200)
     await quick.next()
     await until(() => host.connections.length === 0)
+  })
+
+  test('ends for who loses the right to it, and goes on for who keeps it', { timeout: 30_000 }, async () => {
+    const join = async (email: string) => {
+      const person = await cloud.signUp(email)
+      const accountId = ada.accountId
+      const membership = {
+        account_id: accountId,
+        user_id: person.userId,
+        role: 'member',
+        joined_at: new Date(),
+      } as const
+      await cloud.db.insertInto('membership').values(membership).execute()
+      await person.send('POST', '/v1/accounts/active', { body: { account_id: accountId } })
+      return person
+    }
+    const [demoted, removed, leaving, staying] = await Promise.all(
+      ['demoted', 'removed', 'leaving', 'staying'].map((name) => join(`${name}@example.com`)),
+    )
+    if (!demoted || !removed || !leaving || !staying) throw new Error('four people were asked for')
+    const signedIn = await cloud.send('POST', '/v1/auth/login', { body: { email: leaving.email, password: PASSWORD } })
+    const cookie = [signedIn.headers['set-cookie'] ?? []].flat().map((set) => set.split(';')[0])
+    const streams = await Promise.all([
+      watch(await demoted.token('read_write')),
+      watch(await removed.token('read_write')),
+      watch('', { cookie: cookie.join('; ') }),
+      watch(await staying.token('read_write')),
+    ])
+    expect(streams.map(({ response }) => response.status)).toEqual([200, 200, 200, 200])
+    const ended = new Set<number>()
+    const reading = streams.map(async (stream, index) => {
+      while ((await stream.next()).event !== 'closed');
+      ended.add(index)
+    })
+    const member = (person: Person) => `/v1/account/members/${person.userId}`
+    await ada.send('PATCH', member(demoted), { body: { role: 'viewer' } })
+    await ada.send('DELETE', member(removed))
+    await leaving.send('POST', '/v1/accounts/active', { body: { account_id: leaving.accountId } })
+    await expect.poll(() => [...ended].sort(), { timeout: 20_000 }).toEqual([0, 1, 2])
+    host.connections[0]?.push({ type: 'output', data: base64('still there') })
+    streams[3].close()
+    await Promise.all(reading)
   })
 })
 

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { conflict, Problem, unauthenticated, Unavailable } from '../../../domain/problem.ts'
 import type { Permission } from '../../../domain/permissions.ts'
 import type { Answer, Caller, Customer } from '../../../kit/http/call.ts'
+import { createChannel } from '../../../kit/http/channel.ts'
 import { publicEndpoint } from '../../../kit/http/endpoint.ts'
 import type { HttpRequest } from '../../../kit/http/exchange.ts'
 import type { IdempotencyKeys, KeyOf, Remembered } from '../../../kit/http/idempotency.ts'
@@ -236,7 +237,7 @@ function openPipeline(
     })
     return { ...response, json: (response.body === '' ? undefined : JSON.parse(String(response.body))) as Document }
   }
-  return { send, refusals, calls, clock }
+  return { service, send, refusals, calls, clock }
 }
 const thing = (more: object = {}) => JSON.stringify({ name: 'abc', ...more })
 
@@ -662,5 +663,85 @@ describe('answers', () => {
     expect((await openPipeline(() => answer).send('/v1/things', { as: 'writer' })).headers['set-cookie']).not.toContain(
       'Secure',
     )
+  })
+})
+
+describe('a stream of events', () => {
+  const follow = route({ ...AREA, id: 'follow', method: 'GET', path: '/v1/follow', mediaType: 'text/event-stream' })
+
+  /** The stream of the caller that `now` answers; `pass` lets five seconds go by. */
+  async function open(now: () => Customer | undefined, signal = new AbortController().signal) {
+    const waiting: (() => void)[] = []
+    let given: AbortSignal | undefined
+    const { service } = openPipeline(undefined, {
+      clock: { ...movableClock(), after: (_milliseconds, work) => (waiting.push(work), () => void waiting.splice(0)) },
+      authenticate: async () => now(),
+      endpoints: [
+        publicEndpoint(follow, async ({ request }) => {
+          given = request.signal
+          const events = createChannel<string>({
+            sizeMaximum: 1e3,
+            sizeOf: () => 1,
+            signal: request.signal,
+            onClosed: () => {},
+          })
+          events.push('event')
+          return { status: 200, stream: events }
+        }),
+      ],
+    })
+    const response = await service({ method: 'GET', target: '/v1/follow', headers: {}, remoteAddress: '::1', signal })
+    const chunks = (response.body as AsyncIterable<string>)[Symbol.asyncIterator]() // of a stream
+    return {
+      status: response.status,
+      chunks,
+      waiting,
+      isOver: () => given?.aborted,
+      async pass() {
+        waiting.shift()?.()
+        await new Promise(setImmediate)
+      },
+    }
+  }
+  const { writer } = CALLERS
+  const other = (more: Partial<Customer>): Customer => customer({ token: writer!.token!, ...more }) // listed above
+
+  test.each<[string, Customer | undefined]>([
+    ['the credential is not good any more', undefined],
+    ['the role has lost the permission', other({ permissions: ['operate'] })],
+    ['the credential acts for another account', other({ accountId: 'elsewhere' })],
+    ['the credential is of somebody else', other({ userId: 'somebody' })],
+  ])('ends within seconds when %s', async (_what, later) => {
+    let caller: Customer | undefined = writer
+    const stream = await open(() => caller)
+    expect(stream.status).toBe(200)
+    await stream.pass()
+    expect(stream.isOver()).toBe(false)
+    caller = later
+    await stream.pass()
+    expect(stream.isOver()).toBe(true)
+    expect(stream.waiting).toEqual([])
+  })
+
+  test('goes on while nobody can say who calls, and asks again', async () => {
+    let isDown = false
+    const stream = await open(() => {
+      if (isDown) throw new Error('the database does not answer')
+      return writer
+    })
+    isDown = true
+    await stream.pass()
+    expect(stream.isOver()).toBe(false)
+    expect(stream.waiting.length).toBe(1)
+  })
+
+  test('asks nothing any more once it is over', async () => {
+    const gone = new AbortController()
+    const [left, read] = [await open(() => writer, gone.signal), await open(() => writer)]
+    gone.abort()
+    expect(left.waiting).toEqual([])
+    await read.chunks.next()
+    await read.chunks.return?.()
+    expect(read.waiting).toEqual([])
   })
 })

@@ -1,0 +1,56 @@
+/** Streams last longer than what they were allowed by: roles change, members leave, tokens are revoked. While one lasts,
+ *  every question about who calls is asked again. */
+import { Problem } from '../../domain/problem.ts'
+import type { Clock } from '../sys/clock.ts'
+import type { Caller, RequestFacts } from './call.ts'
+import { isSignedIn, type Step, type StepContext } from './step.ts'
+
+const ACCESS_SECONDS = 5
+
+export interface LastingAccess {
+  /** The request as the handler gets it: its signal aborts too when the access is lost. */
+  readonly request: RequestFacts
+  /** The answer is complete: nothing is asked any more. */
+  end(): void
+}
+
+/** Repeats the steps every few seconds, as whoever the request's credential is then. Access is lost when one of them
+ *  refuses, or the caller is another than before. What cannot be asked now is asked again. */
+export function holdAccess(context: StepContext, steps: readonly Step[], clock: Clock): LastingAccess {
+  const { request } = context
+  const lost = new AbortController()
+  const subject = subjectOf(context.caller)
+  let cancel = () => {}
+  let hasEnded = false
+  const end = () => {
+    hasEnded = true
+    cancel()
+    request.signal.removeEventListener('abort', end)
+  }
+  const askLater = () => {
+    cancel = clock.after(ACCESS_SECONDS * 1000, () => {
+      isAllowed(context, steps, subject).then((isGood) => {
+        if (hasEnded) return
+        if (isGood) return askLater()
+        end()
+        lost.abort('access lost')
+      })
+    })
+  }
+  request.signal.addEventListener('abort', end, { once: true })
+  askLater()
+  return { request: { ...request, signal: AbortSignal.any([request.signal, lost.signal]) }, end }
+}
+
+async function isAllowed(context: StepContext, steps: readonly Step[], subject: string): Promise<boolean> {
+  const again: StepContext = { ...context, caller: { kind: 'public' } }
+  try {
+    for (const step of steps) await step(again)
+    return subjectOf(again.caller) === subject
+  } catch (error) {
+    return !(error instanceof Problem)
+  }
+}
+
+const subjectOf = (caller: Caller): string =>
+  isSignedIn(caller) ? `${caller.accountId} ${caller.userId}` : caller.kind === 'operator' ? caller.name : ''
