@@ -11,6 +11,7 @@ import * as publicPools from './migrations/0006-public-pools.ts'
 import * as usage from './migrations/0007-usage.ts'
 import * as operators from './migrations/0008-operators.ts'
 import * as targetSizes from './migrations/0009-target-sizes.ts'
+import * as secondFactorPolicy from './migrations/0010-second-factor-policy.ts'
 import type { Tables } from './tables.ts'
 
 export type Database = Kysely<Tables>
@@ -28,6 +29,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0007-usage': usage,
   '0008-operators': operators,
   '0009-target-sizes': targetSizes,
+  '0010-second-factor-policy': secondFactorPolicy,
 }
 
 const BIGINT_OID = 20

@@ -30,6 +30,8 @@ export interface Tables extends IdentityTables {
     suspended_by_staff_at: OptionalInstant
     requires_billing_approval: Generated<boolean>
     requires_second_factor: Generated<boolean>
+    /** When it was asked for; null while it is not. */
+    second_factor_required_since: OptionalInstant
   }
   app_user: {
     id: string
@@ -59,6 +61,8 @@ export interface Tables extends IdentityTables {
     expires_at: Instant
     user_agent: Generated<string>
     source_ip: Generated<string>
+    /** A second factor was proven in it. */
+    has_second_factor: Generated<boolean>
   }
   api_token: {
     id: string

@@ -13,6 +13,7 @@ export type Reason =
   | 'sign_in_with_platform_required'
   | 'allowance_used'
   | 'second_factor_invalid'
+  | 'second_factor_required'
   | 'address_not_allowed'
   // 409
   | 'operation_in_progress'

@@ -23,9 +23,14 @@ export interface OpenedSession {
 export async function openSession(
   tx: Transaction<Tables>,
   parts: IdentityParts,
-  opening: { readonly userId: string; readonly request: RequestFacts; readonly endsOthers: boolean },
+  opening: {
+    readonly userId: string
+    readonly request: RequestFacts
+    readonly endsOthers: boolean
+    readonly hasSecondFactor: boolean
+  },
 ): Promise<OpenedSession> {
-  const { userId, request } = opening
+  const { userId, request, hasSecondFactor } = opening
   const now = parts.clock.now()
   const replaced = request.cookie(SESSION_COOKIE)
   if (replaced !== undefined) await endSessionOf(tx, replaced)
@@ -41,6 +46,7 @@ export async function openSession(
     expiresAt,
     userAgent: request.userAgent,
     sourceIp: request.sourceIp,
+    hasSecondFactor,
   })
   const csrfToken = parts.csrfTokenOf(id)
   return { csrfToken, expiresAt, endedSessions, cookies: sessionCookies(secret, csrfToken, SESSION_SECONDS) }

@@ -95,14 +95,16 @@ export async function completeSignIn(
   tx: Transaction<Tables>,
   parts: IdentityParts,
   signIn: SignIn,
-  detail: Readonly<Record<string, string>> = {},
+  /** Which proof was given is written into the audit log, and the session remembers that one was. */
+  detail: { readonly second_factor?: 'totp' | 'recovery_code'; readonly provider?: string } = {},
 ): Promise<{ readonly view: Awaited<ReturnType<typeof issuedSessionView>>; readonly cookies: readonly Cookie[] }> {
   const { request, endsOthers } = signIn
   const accountId = await resolveActiveAccount(tx, signIn.user.id)
   if (accountId === undefined) throw forbidden('You belong to no account any more. Ask for an invitation.')
   const user = { ...signIn.user, active_account_id: accountId }
   await markActive(tx, accountId, user.id, parts.clock.now())
-  const session = await openSession(tx, parts, { userId: user.id, request, endsOthers })
+  const hasSecondFactor = detail.second_factor !== undefined
+  const session = await openSession(tx, parts, { userId: user.id, request, endsOthers, hasSecondFactor })
   const view = await issuedSessionView(tx, user, session)
   await appendAudit(
     tx,

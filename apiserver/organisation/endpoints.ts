@@ -13,6 +13,7 @@ import {
   seat,
   type StatementRow,
 } from '../../db/account/organisations.ts'
+import { mayActFor } from '../../db/identity/sessions.ts'
 import type { Answer, Call, Customer } from '../../kit/http/call.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
 import { newUuid } from '../../kit/sys/random.ts'
@@ -39,6 +40,9 @@ const signInWithPlatform = () =>
     'Sign in with your platform account first: what it said about your organisations is older than an hour.',
     'sign_in_with_platform_required',
   )
+
+const secondFactorRequired = () =>
+  forbidden('This account asks for a second factor: sign in again, with yours.', 'second_factor_required')
 
 const membershipView = (statement: StatementRow, activeAccountId: string, now: Date) => ({
   organisation: { id: statement.organisationId, name: statement.organisationName },
@@ -208,6 +212,7 @@ async function switchTo(parts: IdentityParts, call: Call<typeof routes.switchAcc
     if (statement !== undefined && needsSignIn(statement, now) && before?.role !== 'owner') throw signInWithPlatform()
     const target = before?.accountId ?? (statement === undefined ? undefined : await openOrganisation(tx, statement))
     if (target === undefined) throw notFound('account')
+    if (caller.session === undefined || !(await mayActFor(tx, caller.session.id, target))) throw secondFactorRequired()
     await setActiveAccount(tx, caller.userId, target)
     // Both entries belong to the account that the person acts for from now on.
     const there = { ...call, caller: { ...caller, accountId: target } }

@@ -8,6 +8,7 @@ import {
   isSecondFactorRequired,
   removeSecondFactor,
 } from '../../db/identity/second-factors.ts'
+import { markSecondFactor } from '../../db/identity/sessions.ts'
 import type { Answer, Call, Customer, RequestFacts } from '../../kit/http/call.ts'
 import { customerEndpoint, type Endpoint, publicEndpoint } from '../../kit/http/endpoint.ts'
 import {
@@ -172,13 +173,14 @@ async function setPolicy(parts: IdentityParts, call: Call<typeof setAccountMfaPo
   await parts.db.transaction().execute(async (tx) => {
     const account = await tx
       .selectFrom('account')
-      .select('requires_second_factor')
+      .select(['requires_second_factor', 'second_factor_required_since'])
       .where('id', '=', caller.accountId)
       .forUpdate()
       .executeTakeFirstOrThrow()
+    const since = body.required ? (account.second_factor_required_since ?? now) : null
     await tx
       .updateTable('account')
-      .set({ requires_second_factor: body.required })
+      .set({ requires_second_factor: body.required, second_factor_required_since: since })
       .where('id', '=', caller.accountId)
       .execute()
     const changes = [{ field: 'required', before: account.requires_second_factor, after: body.required }]
@@ -203,6 +205,7 @@ async function finishSetup(parts: IdentityParts, call: Call<typeof finishAccount
     const issued = await confirmSetup(tx, parts, caller.userId, call.body.code)
     if (issued === undefined) return undefined
     await forgetProofs(tx, caller.userId)
+    if (caller.session !== undefined) await markSecondFactor(tx, caller.session.id)
     await appendAudit(tx, auditEntryOf(call, { resourceType: 'user', resourceId: caller.userId }), parts)
     return issued
   })

@@ -88,6 +88,7 @@ export async function resealSecret(queries: Queries, userId: string, before: str
 export async function removeSecondFactor(tx: Transaction<Tables>, userId: string): Promise<void> {
   await tx.deleteFrom('second_factor').where('user_id', '=', userId).execute()
   await tx.deleteFrom('recovery_code').where('user_id', '=', userId).execute()
+  await tx.updateTable('session').set({ has_second_factor: false }).where('user_id', '=', userId).execute()
 }
 
 /** Replaces every recovery code of the person. */

@@ -27,6 +27,7 @@ export interface NewSession {
   readonly expiresAt: Date
   readonly userAgent: string
   readonly sourceIp: string
+  readonly hasSecondFactor: boolean
 }
 
 /** The secret itself is not kept. */
@@ -42,6 +43,7 @@ export async function createSession(queries: Queries, made: NewSession): Promise
       expires_at: made.expiresAt,
       user_agent: made.userAgent.slice(0, USER_AGENT_CHARACTERS_MAXIMUM),
       source_ip: made.sourceIp,
+      has_second_factor: made.hasSecondFactor,
     })
     .execute()
 }
@@ -56,8 +58,32 @@ export interface LiveSession {
   readonly expiresAt: Date
 }
 
+/** Whether the session may act for the account of the membership: a second factor was proven in it, or the account asks
+ *  for none, or it did not yet when the person belonged to it and the session was open. */
+const meetsPolicy = sql<boolean>`(not account.requires_second_factor or session.has_second_factor
+  or greatest(session.created_at, membership.joined_at) <= account.second_factor_required_since)`
+
+/** Whether the session may act for that account of its user's: see the policy of second factors. */
+export async function mayActFor(queries: Queries, id: string, accountId: string): Promise<boolean> {
+  const found = await queries
+    .selectFrom('session')
+    .innerJoin('membership', 'membership.user_id', 'session.user_id')
+    .innerJoin('account', 'account.id', 'membership.account_id')
+    .select('session.id')
+    .where('session.id', '=', id)
+    .where('membership.account_id', '=', accountId)
+    .where(meetsPolicy)
+    .executeTakeFirst()
+  return found !== undefined
+}
+
+/** The person proved a second factor in the session. */
+export async function markSecondFactor(queries: Queries, id: string): Promise<void> {
+  await queries.updateTable('session').set({ has_second_factor: true }).where('id', '=', id).execute()
+}
+
 /** The live session with that secret: not ended, not expired, not idle for too long, of a user who is not disabled and
- *  belongs to the active account. */
+ *  belongs to the active account, whose policy it meets. */
 export async function findSession(queries: Queries, secret: string, now: Date): Promise<LiveSession | undefined> {
   const row = await queries
     .selectFrom('session')
@@ -67,6 +93,7 @@ export async function findSession(queries: Queries, secret: string, now: Date): 
         .onRef('membership.user_id', '=', 'app_user.id')
         .onRef('membership.account_id', '=', 'app_user.active_account_id'),
     )
+    .innerJoin('account', 'account.id', 'membership.account_id')
     .select([
       'session.id',
       'session.user_id',
@@ -81,6 +108,7 @@ export async function findSession(queries: Queries, secret: string, now: Date): 
     .where('app_user.disabled_at', 'is', null)
     .where('session.expires_at', '>', now)
     .where('session.last_seen_at', '>', idleSince(now))
+    .where(meetsPolicy)
     .executeTakeFirst()
   if (row === undefined) return undefined
   if (now.getTime() - row.last_seen_at.getTime() >= LAST_SEEN_UPDATE_SECONDS * 1000)

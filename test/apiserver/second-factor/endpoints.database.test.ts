@@ -242,6 +242,64 @@ test(
   },
 )
 
+describe('an account that asks for a second factor is not entered by', () => {
+  let count = 0
+  /** The owner of such an account, and a person with a session of their own, from before they joined it. */
+  async function join(prepare: (person: Browser) => Promise<unknown> = async () => undefined) {
+    const name = `entering-${(count += 1)}`
+    const owner = await harness.signUpAndIn(`owner-of-${name}@example.com`)
+    await enable(owner)
+    expect((await owner.send('PUT', '/v1/account/mfa/policy', { body: { required: true } })).status).toBe(200)
+    const person = await harness.signUpAndIn(`${name}@example.com`)
+    await prepare(person)
+    harness.clock.move(60)
+    const body = { email: `${name}@example.com`, role: 'member' }
+    expect((await owner.send('POST', '/v1/account/invitations', { body })).status).toBe(201)
+    const invitation = await harness.mailedSecret(body.email)
+    const elsewhere = harness.openBrowser(`203.0.113.${200 + count}`)
+    const accepted = await elsewhere.send('POST', '/v1/auth/accept-invitation', {
+      body: { invitation, password: GOOD_PASSWORD },
+    })
+    const accountId = (await owner.send('GET', '/v1/auth/me')).body['account_id']
+    return { person, elsewhere, accepted, accountId, email: body.email }
+  }
+
+  test('an older session of a new member, until they proved one', async () => {
+    const { person, elsewhere, accepted, accountId } = await join()
+    expect(accepted.body).toMatchObject({ mfa_required: true, mfa_step: 'enroll' })
+    expect((await person.send('GET', '/v1/auth/me')).status).toBe(401)
+
+    const { challenge } = accepted.body
+    const setup = await elsewhere.send('POST', '/v1/auth/login/mfa/enroll', { body: { challenge } })
+    const code = await codeOf(String(setup.body['secret']))
+    const entered = await elsewhere.send('POST', '/v1/auth/login/mfa/enroll/confirm', { body: { challenge, code } })
+    expect(entered.body).toMatchObject({ user: { account_id: accountId, role: 'member' } })
+    expect((await elsewhere.send('GET', '/v1/auth/me')).body).toMatchObject({ account_id: accountId })
+    expect((await person.send('GET', '/v1/auth/me')).status).toBe(401)
+
+    // Of their own account, which asks for nothing, the older session is as good as it was.
+    const { items } = (await elsewhere.send('GET', '/v1/accounts')).body as { items: { id: string }[] }
+    const own = items.find(({ id }) => id !== accountId)
+    const active = '/v1/accounts/active'
+    expect((await elsewhere.send('POST', active, { body: { account_id: own?.id } })).status).toBe(200)
+    expect((await person.send('GET', '/v1/auth/me')).body).toMatchObject({ account_id: own?.id })
+    const refused = await person.send('POST', active, { body: { account_id: accountId } })
+    expect([refused.status, refused.body['reason']]).toEqual([403, 'second_factor_required'])
+    expect((await elsewhere.send('POST', active, { body: { account_id: accountId } })).status).toBe(200)
+  })
+
+  test('a session whose factor was taken away; one in which it was proven enters', async () => {
+    const proven = await join(enable)
+    expect((await proven.person.send('GET', '/v1/auth/me')).body).toMatchObject({ account_id: proven.accountId })
+    const removed = await join(async (person) => {
+      const { codes } = await enable(person)
+      const body = { recovery_code: codes[0] }
+      expect((await person.send('DELETE', '/v1/account/mfa/totp', { body })).status).toBe(204)
+    })
+    expect((await removed.person.send('GET', '/v1/auth/me')).status).toBe(401)
+  })
+})
+
 test('replacing codes and disabling ask for a proof', async () => {
   const browser = await harness.signUpAndIn('off@example.com')
   expect((await browser.send('DELETE', '/v1/account/mfa/totp', { body: { code: '123456' } })).status).toBe(404)
