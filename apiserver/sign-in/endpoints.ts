@@ -33,7 +33,7 @@ import { closeSupportSession, impersonationView } from '../support/index.ts'
 import { linkedIdentityView, logoutUrlOf, PROVIDER_COOKIE } from '../identity-provider/index.ts'
 import { signUpAttemptMail } from '../mail/templates.ts'
 
-/** Notices of sign-up attempts that one address gets. */
+/** Notices of sign-up attempts that one address gets, however often somebody tries. */
 const NOTICES = { requestsMaximum: 3, windowSeconds: 3600 }
 
 export const signInEndpoints = (parts: IdentityParts): readonly Endpoint[] => [
@@ -93,8 +93,9 @@ async function signUpNow(parts: IdentityParts, { body, request, now }: Call<type
 /** Rolls a sign-up back whose email has a user. */
 class EmailTaken extends Error {}
 
+/** Counted apart from sign-ins: a sign-up that counted as a failed one would tell that the address has a user, and let
+ *  anybody lock them out. */
 async function noticeAttempt(parts: IdentityParts, email: string, now: Date): Promise<void> {
-  await beginAttempt(parts.db, emailSubject(email), EMAIL_LOCKOUT, now)
   const waitSeconds = await countRequest(parts.db, `sign_up_notice ${email}`, NOTICES, now)
   if (waitSeconds === 0) await mailTo(parts.db, parts, email, signUpAttemptMail(parts.origin))
 }

@@ -118,6 +118,28 @@ test(
   },
 )
 
+test('sign-ups with the address of a user lock nobody out and tell nothing at sign-in; few of them are told to it', async () => {
+  const email = 'pestered@example.com'
+  await harness.signUpAndIn(email)
+  const signUp = async (address: string) => {
+    for (let index = 0; index < 12; index++) {
+      const browser = harness.openBrowser(`2001:db8:2:${index}::1`)
+      const body = { name: 'Eve', email: address, password: 'another fine passphrase 1' }
+      expect((await browser.send('POST', '/v1/auth/signup', { body })).status).toBe(202)
+    }
+  }
+  const logIn = async (address: string, password: string) =>
+    (await harness.openBrowser('2001:db8:3::1').send('POST', '/v1/auth/login', { body: { email: address, password } }))
+      .status
+  await signUp(email)
+  const notices = (await harness.readMails()).filter((mail) => mail.includes('Sign-up with your email address'))
+  expect(notices).toHaveLength(3)
+  await signUp('unheard-of@example.com')
+  for (const address of [email, 'unheard-of@example.com'])
+    for (let index = 0; index < 4; index++) expect(await logIn(address, 'wrong password here')).toBe(401)
+  expect(await logIn(email, GOOD_PASSWORD)).toBe(200)
+})
+
 test('many sign-ups of one address at the same moment make one account', async () => {
   const replies = await Promise.all(
     Array.from({ length: 8 }, (_, index) =>
