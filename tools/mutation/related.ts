@@ -6,7 +6,7 @@ import { parseSync } from 'oxc-parser'
 
 /** How far away, by imports, a test may be to be run for a file. */
 const DISTANCE_MAXIMUM = 2
-const TESTS_MAXIMUM = 5
+const TESTS_MAXIMUM = 4
 
 export interface Imports {
   /** The files of the tree that the file imports. */
