@@ -30,6 +30,8 @@ export function useWorld(options: { readonly agents?: AgentConnections } = {}): 
   const database = useDatabase()
   let world: World | undefined
   let server: RunningServer | undefined
+  const ending = new AbortController()
+  const lines = new Set<Promise<Ended>>()
   beforeAll(async () => {
     const cloud = await openCloud(database.db, options)
     const folder = await mkdtemp(join(tmpdir(), 'svccloud-cli-'))
@@ -59,17 +61,24 @@ export function useWorld(options: { readonly agents?: AgentConnections } = {}): 
         await running.stop(0)
         running = server = await listen(port)
       },
-      svccloud: (line, options = {}) =>
-        runLine(line, {
+      svccloud(line, options = {}) {
+        const ended = runLine(line, {
           ...options,
+          signal: AbortSignal.any([ending.signal, ...(options.signal === undefined ? [] : [options.signal])]),
           environment: { XDG_CONFIG_HOME: folder, SVCCLOUD_URL: url, SVCCLOUD_TOKEN: token, ...options.environment },
-        }),
+        })
+        lines.add(ended)
+        return ended
+      },
     }
   })
   afterAll(async () => {
+    ending.abort()
     await server?.stop(1_000)
+    // A command that a failed test left behind still writes to the folder.
+    await Promise.allSettled(lines)
     await world?.cloud.close()
-    if (world !== undefined) await rm(world.folder, { recursive: true, force: true })
+    if (world !== undefined) await rm(world.folder, { recursive: true, force: true, maxRetries: 5 })
   })
   return {
     get world() {

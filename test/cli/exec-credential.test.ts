@@ -69,7 +69,11 @@ beforeAll(async () => {
   await new Promise<void>((resolve) => service.listen(0, '127.0.0.1', resolve))
   url = `http://127.0.0.1:${(service.address() as AddressInfo).port}` // of a server that listens on TCP
 })
-afterAll(() => new Promise((resolve) => service.close(resolve)))
+afterAll(async () => {
+  const closed = new Promise((resolve) => service.close(resolve))
+  service.closeAllConnections() // clients keep theirs open for the next request
+  await closed
+})
 
 const svccloud = (line: readonly string[], environment: Readonly<Record<string, string>> = {}): Promise<Ended> =>
   runLine(['exec-credential', ...line], {
