@@ -15,14 +15,23 @@ function verbOf(method: Request['method'], name: string, query: Query): string {
 
 /** Throws 403 as Kubernetes words it. */
 export function authorize(engine: Engine, user: User, request: Request, query: Query, target: Target): void {
-  const { definition, namespace, name, subresource } = target
+  const { name } = target
   const verb = verbOf(request.method, name, query)
+  requireVerb(engine, user, verb, target, name === '' && request.method === 'GET' ? selectedName(query) : name)
+}
+
+/** Throws 403 unless the user may create the target: for writes that make what does not exist. */
+export const authorizeCreate = (engine: Engine, user: User, target: Target): void =>
+  requireVerb(engine, user, 'create', target, target.name)
+
+function requireVerb(engine: Engine, user: User, verb: string, target: Target, objectName: string): void {
+  const { definition, namespace, name, subresource } = target
   const attributes: Attributes = {
     verb,
     group: definition.group,
     resource: definition.resource + (subresource === '' ? '' : `/${subresource}`),
     namespace: definition.storageKey === '/namespaces' ? name : namespace,
-    name: name === '' && request.method === 'GET' ? selectedName(query) : name,
+    name: objectName,
   }
   if (!engine.authorizer.allows(user, attributes))
     throw forbidden(

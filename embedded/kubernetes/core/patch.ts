@@ -1,4 +1,5 @@
 /** Patches: computed from the object as it is, again when another write came first. */
+import { authorizeCreate } from '../access/authorize.ts'
 import { apply } from '../apply/managers.ts'
 import { strategicMerge } from '../apply/strategic.ts'
 import { typeSchemaOf } from '../apply/type-schema.ts'
@@ -68,9 +69,9 @@ export async function patch(engine: Engine, write: Write): Promise<Answer> {
   return renderOutcome(engine, write, outcome)
 }
 
-/** Server-side apply: creates what does not exist. */
+/** Server-side apply: creates what does not exist, for users who may create. */
 async function applyPatch(engine: Engine, write: Write): Promise<Answer> {
-  const { target, request, query } = write
+  const { target, request, query, user } = write
   const { definition, name, subresource } = target
   if (query.get('fieldManager') === null || query.get('fieldManager') === '')
     throw invalid(PATCH_OPTIONS, '', [fieldRequired('fieldManager', 'is required for apply patch')])
@@ -95,6 +96,7 @@ async function applyPatch(engine: Engine, write: Write): Promise<Answer> {
           `uid mismatch: the provided object specified uid ${String(uid)}, and no existing object was found`,
         )
       if (!current && subresource !== '') throw notFound(definition, name)
+      if (!current) authorizeCreate(engine, user, target)
       const { object, managedFields } = apply(
         { definition, manager: managerOf(write), subresource, now: engine.clock.now() },
         config,

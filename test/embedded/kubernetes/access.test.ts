@@ -59,6 +59,24 @@ test('a role allows its verbs on its resources in its namespace, and nothing els
   expect((await as(world, alice, 'GET', '/apis/example.dev/v1/widgets')).status).toBe(403)
 })
 
+test('server-side apply creates only for users who may create, and changes for those who may patch', async () => {
+  const world = await withRole([{ ...READ, verbs: ['patch'] }])
+  const headers = { 'content-type': 'application/apply-patch+yaml' }
+  const apply = (name: string) =>
+    world.call('PATCH', `${WIDGETS}/${name}?fieldManager=alice`, widget(name), headers, alice)
+  expect((await apply('new')).body).toMatchObject({
+    code: 403,
+    reason: 'Forbidden',
+    message: expect.stringContaining('User "alice" cannot create resource "widgets" in API group "example.dev"'),
+  })
+  expect((await world.get(`${WIDGETS}/new`)).status).toBe(404)
+  await world.post(WIDGETS, widget('old'))
+  expect((await apply('old')).status).toBe(200)
+  await world.post(`${RBAC}/namespaces/default/roles`, role('Role', 'c', [{ ...READ, verbs: ['create'] }]))
+  await world.post(`${RBAC}/namespaces/default/rolebindings`, bind('RoleBinding', 'c', 'Role', 'c'))
+  expect((await apply('new')).status).toBe(201)
+})
+
 test('a role may name its objects', async () => {
   const world = await withRole([{ ...READ, resourceNames: ['mine'] }])
   await world.post(WIDGETS, widget('mine'))
