@@ -120,6 +120,7 @@ function respond({ status, headers, body }: Answer): Response {
   return {
     status,
     headers,
+    isStream: typeof body !== 'string',
     async text() {
       if (typeof body === 'string') return body
       let whole = ''

@@ -13,6 +13,8 @@ export interface Request {
 export interface Response {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
+  /** Whether the body comes line by line as things change: a watch. */
+  readonly isStream: boolean
   text(): Promise<string>
   lines(): AsyncIterable<string>
 }
@@ -58,6 +60,12 @@ function decode(part: string): string {
 }
 
 export type Query = URLSearchParams
+
+/** The query of a path as it came; names and values are decoded. */
+export function queryOf(path: string): Query {
+  const cut = path.indexOf('?')
+  return new URLSearchParams(cut < 0 ? '' : path.slice(cut + 1))
+}
 
 export const isTrue = (query: Query, name: string): boolean => ['true', '1'].includes(query.get(name) ?? '')
 

@@ -7,7 +7,7 @@ import type { Answer, Engine } from './engine.ts'
 import type { User } from './object.ts'
 import { get, listOrWatch, type Target } from './read.ts'
 import { remove, removeCollection } from './remove.ts'
-import { parseResourcePath, type Query, type Request } from './request.ts'
+import { parseResourcePath, type Query, queryOf, type Request } from './request.ts'
 import { badRequest, methodNotAllowed, noSuchResource, notFound, NoSuchPath, notSupported } from './status.ts'
 import { patch } from './patch.ts'
 import { create, replace } from './write.ts'
@@ -15,7 +15,7 @@ import { create, replace } from './write.ts'
 export async function route(engine: Engine, request: Request, user: User): Promise<Answer> {
   const cut = request.path.indexOf('?')
   const path = cut < 0 ? request.path : request.path.slice(0, cut)
-  const query: Query = new URLSearchParams(cut < 0 ? '' : request.path.slice(cut + 1))
+  const query = queryOf(request.path)
   const named = parseResourcePath(path)
   if (!named) {
     authorizePath(engine, user, request, path)

@@ -6,6 +6,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
+import { authorizePath } from '../access/authorize.ts'
 import { actingUser } from '../access/impersonate.ts'
 import type { Clock } from '../../../kit/sys/clock.ts'
 import type { Logger } from '../../../kit/sys/log.ts'
@@ -88,7 +89,9 @@ async function serve(options: HttpsOptions, incoming: IncomingMessage, outgoing:
     const path = (incoming.url ?? '/').split('?')[0] ?? '/'
     const user = userOf(options.core, incoming)
     if (!user && !OPEN_PATHS.has(path)) throw unauthorized()
-    if (path === '/metrics')
+    const request = await requestOf(incoming, gone.signal)
+    if (path === '/metrics') {
+      authorizePath(options.core.engine, user ?? ANONYMOUS, request, path)
       return await send(
         outgoing,
         incoming,
@@ -96,7 +99,7 @@ async function serve(options: HttpsOptions, incoming: IncomingMessage, outgoing:
         { 'content-type': options.metrics.contentType },
         await options.metrics.text(),
       )
-    const request = await requestOf(incoming, gone.signal)
+    }
     await reply(await options.core.handle(request, user ?? ANONYMOUS), incoming, outgoing, gone.signal)
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
@@ -146,7 +149,7 @@ async function reply(
   outgoing: ServerResponse,
   gone: AbortSignal,
 ): Promise<void> {
-  if (!isStream(incoming)) return send(outgoing, incoming, response.status, response.headers, await response.text())
+  if (!response.isStream) return send(outgoing, incoming, response.status, response.headers, await response.text())
   outgoing.writeHead(response.status, { 'cache-control': 'no-cache, private', ...response.headers })
   outgoing.flushHeaders() // clients start their timeout when they see the headers
   for await (const line of response.lines()) {
@@ -156,8 +159,6 @@ async function reply(
   }
   outgoing.end()
 }
-
-const isStream = (incoming: IncomingMessage): boolean => /[?&]watch=(true|1)/.test(incoming.url ?? '')
 
 async function send(
   outgoing: ServerResponse,

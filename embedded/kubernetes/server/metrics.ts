@@ -2,7 +2,7 @@
 import { Counter, Gauge, Histogram, openRegistry } from '../../../kit/sys/metrics.ts'
 import type { Clock } from '../../../kit/sys/clock.ts'
 import type { Engine } from '../core/engine.ts'
-import { parseResourcePath } from '../core/request.ts'
+import { isTrue, parseResourcePath, queryOf } from '../core/request.ts'
 
 export interface RequestMetrics {
   /** Counts a request; the answer is called with its status when it is over. */
@@ -49,7 +49,7 @@ export function openMetrics(engine: Engine, clock: Clock): RequestMetrics {
   return {
     began(method, url) {
       const startedAt = clock.monotonicMilliseconds()
-      const isWatch = /[?&]watch=(true|1)/.test(url)
+      const isWatch = isTrue(queryOf(url), 'watch')
       const verb = isWatch ? 'WATCH' : method
       const resource = resourceOf(engine, url)
       return (status) => {
