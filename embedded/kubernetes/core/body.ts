@@ -1,6 +1,6 @@
 /** Request bodies: JSON or YAML into a value, with the duplicate members that a parser would hide. */
 import { parse as parseYaml } from 'yaml'
-import { asObject, asString, isObject, type Json, type JsonObject } from './json.ts'
+import { asObject, asString, isList, isObject, type Json, type JsonObject } from './json.ts'
 import { metadataTypeError } from './metadata.ts'
 import {
   badRequest,
@@ -15,6 +15,26 @@ import { groupVersionOf, type Definition } from './definition.ts'
 
 export const BODY_MOST_BYTES = 3 * 1024 * 1024
 const DEPTH_MOST = 200
+const TOO_DEEP = `the object is nested deeper than ${DEPTH_MOST} levels`
+
+/** About how many letters the JSON text of the value has. Stops counting above the limit, so that a value which shares
+ *  its parts costs no more than one that does not. Throws 400 for one that is nested too deep. */
+export function lettersOf(value: Json | undefined, limit: number, depth = 0): number {
+  if (depth > DEPTH_MOST) throw badRequest(TOO_DEEP)
+  if (typeof value === 'string') return value.length + 2
+  if (typeof value !== 'object' || value === null) return 1
+  let letters = 2
+  for (const [key, member] of Object.entries(value)) {
+    letters += (isList(value) ? 1 : key.length + 4) + lettersOf(member, limit - letters, depth + 1)
+    if (letters > limit) break
+  }
+  return letters
+}
+
+/** Throws 413 for a value that is larger than a body may be, 400 for one that is nested too deep. */
+export function checkSize(value: Json): void {
+  if (lettersOf(value, BODY_MOST_BYTES) > BODY_MOST_BYTES) throw bodyTooLarge(BODY_MOST_BYTES)
+}
 
 export interface Body {
   readonly value: Json
@@ -42,10 +62,11 @@ export function parseYamlOrJson(text: string): Body {
   if (text.trimStart().startsWith('{')) return parseJson(text)
   if (text.length > BODY_MOST_BYTES) throw bodyTooLarge(BODY_MOST_BYTES)
   try {
-    const value: unknown = parseYaml(text, { maxAliasCount: 100, schema: 'core' })
-    // plain JSON after the round trip
-    return { value: JSON.parse(JSON.stringify(value ?? null)) as Json, duplicates: [] }
+    const value = (parseYaml(text, { maxAliasCount: 100, schema: 'core' }) ?? null) as Json // as JSON can say it
+    checkSize(value) // aliases multiply what they name
+    return { value: JSON.parse(JSON.stringify(value)) as Json, duplicates: [] } // plain JSON after the round trip
   } catch (error) {
+    if (error instanceof Refusal) throw error
     throw badRequest(`error decoding YAML: ${error instanceof Error ? error.message : String(error)}`)
   }
 }
@@ -82,7 +103,7 @@ export function checkType(
   if (missing !== undefined && definition.isCustom)
     throw badRequest(
       `the object provided is unrecognized (must be of type ${definition.kind}): Object '${missing}' is missing ` +
-        `in '${text}' (${clipped(text)})`,
+        `in '${clipped(text, TEXT_MOST_LETTERS)}' (${clipped(text, CLIP_LETTERS)})`,
     )
   const isOther = apiVersion !== undefined && apiVersion !== '' && apiVersion !== expected
   if (isOther)
@@ -108,7 +129,9 @@ export function checkType(
 }
 
 const CLIP_LETTERS = 30
-const clipped = (text: string): string => (text.length > CLIP_LETTERS ? `${text.slice(0, CLIP_LETTERS)} ...` : text)
+const TEXT_MOST_LETTERS = 1_000
+const clipped = (text: string, letters: number): string =>
+  text.length > letters ? `${text.slice(0, letters)} ...` : text
 
 /** Walks valid JSON text; JSON.parse keeps the last of equal members without a word. */
 function duplicateMembers(text: string): readonly string[] {
@@ -124,7 +147,7 @@ function duplicateMembers(text: string): readonly string[] {
     return text.slice(start, position)
   }
   const readValue = (path: string, depth: number): void => {
-    if (depth > DEPTH_MOST) throw badRequest(`the object is nested deeper than ${DEPTH_MOST} levels`)
+    if (depth > DEPTH_MOST) throw badRequest(TOO_DEEP)
     skipSpace()
     const first = text[position]
     if (first === '"') return void readString()

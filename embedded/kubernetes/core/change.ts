@@ -235,6 +235,9 @@ function isSameState(a: KubeObject, b: KubeObject): boolean {
   return isEqual(content(a), content(b)) && isEqual(owners(a), owners(b))
 }
 
+/** The most unknown and duplicate members that one answer names. */
+const FAULTS_MAXIMUM = 100
+
 /** Unknown and duplicate members: an error, a warning, or nothing, as the client asked. */
 function strictness(
   { target: { definition }, request, query }: Write,
@@ -247,8 +250,8 @@ function strictness(
     ...proposed.duplicates.map((path) => `duplicate field ${JSON.stringify(path)}`),
     ...unknown.map((path) => `unknown field ${JSON.stringify(path)}`),
   ]
-  if (validation === 'Warn' || faults.length === 0) return faults
-  const detail = `strict decoding error: ${faults.join(', ')}`
+  if (validation === 'Warn' || faults.length === 0) return faults.slice(0, FAULTS_MAXIMUM)
+  const detail = `strict decoding error: ${faults.slice(0, FAULTS_MAXIMUM).join(', ')}`
   if (proposed.source === 'patch')
     throw invalid({ group: '', kind: '' }, '', [fieldInvalid('patch', sortedText(proposed.given), detail)])
   throw badRequest(

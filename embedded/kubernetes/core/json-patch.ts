@@ -1,8 +1,11 @@
 /** RFC 6902 and RFC 7386 over immutable values. */
 import { isEqual, isList, isObject, setMember, type Json, type JsonObject, type MutableObject } from './json.ts'
+import { BODY_MOST_BYTES, lettersOf } from './body.ts'
 import { badRequest, Refusal } from './status.ts'
 
 const PATCH_MOST_OPERATIONS = 10_000
+/** What all copies of one patch may add. */
+const COPIES_MOST_LETTERS = BODY_MOST_BYTES
 
 /** A JSON merge patch: null removes, objects merge, anything else replaces. */
 export function mergePatch(target: Json | undefined, patch: Json): Json {
@@ -28,11 +31,24 @@ export function jsonPatch(target: Json, operations: Json): Json {
       'RequestEntityTooLarge',
       `The allowed maximum operations in a JSON patch is ${PATCH_MOST_OPERATIONS}, got ${operations.length}`,
     )
+  let copied = 0
   return operations.reduce<Json>((document, operation) => {
     if (!isObject(operation)) throw badRequest('error decoding patch: an operation must be an object')
+    if (operation.op === 'copy')
+      copied += lettersOf(lookup(document, pointer(operation.from)), COPIES_MOST_LETTERS - copied)
+    if (copied > COPIES_MOST_LETTERS) throw copiesTooLarge(copied)
     return apply(document, operation)
   }, target)
 }
+
+const copiesTooLarge = (letters: number): Refusal =>
+  new Refusal(
+    422,
+    'Invalid',
+    `Unable to complete the copy, the accumulated size increase of copy is ${letters}, exceeding the limit ` +
+      `${COPIES_MOST_LETTERS}`,
+    {},
+  )
 
 function apply(document: Json, operation: JsonObject): Json {
   const path = pointer(operation.path)

@@ -3,7 +3,7 @@ import { authorizeCreate } from '../access/authorize.ts'
 import { apply } from '../apply/managers.ts'
 import { strategicMerge } from '../apply/strategic.ts'
 import { typeSchemaOf } from '../apply/type-schema.ts'
-import { checkType, mediaType, parseJson, parseYamlOrJson } from './body.ts'
+import { checkSize, checkType, mediaType, parseJson, parseYamlOrJson } from './body.ts'
 import {
   change,
   checkPreconditions,
@@ -59,6 +59,7 @@ export async function patch(engine: Engine, write: Write): Promise<Answer> {
       const old = existing(target, current)
       const before: JsonObject = target.subresource === 'scale' ? toScale(definition, old) : old
       const after = compute.patch(before)
+      checkSize(after)
       if (!isObject(after)) throw badRequest('the patch does not leave an object')
       if (target.subresource === 'scale')
         return { given: fromScale(definition, old, after), source: 'patch', duplicates: compute.duplicates }

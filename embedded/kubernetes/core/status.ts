@@ -118,12 +118,16 @@ export const forbidden = (resource: ResourceName, name: string, why: string, cau
 export const unexpected = (message: string): Refusal => new Refusal(500, '', message)
 export const expired = (message: string): Refusal => new Refusal(410, 'Expired', message)
 
+/** The most faults that one refusal names. */
+const CAUSES_MAXIMUM = 100
+
 /** Many faults in one object: `Server.svccloud.dev "x" is invalid: [...]`. */
 export function invalid(
   kind: { readonly group: string; readonly kind: string },
   name: string,
-  causes: readonly Cause[],
+  faults: readonly Cause[],
 ): Refusal {
+  const causes = faults.slice(0, CAUSES_MAXIMUM)
   const lines = [
     ...new Set(
       causes.map(({ field, message }) => (field === undefined || field === '' ? message : `${field}: ${message}`)),
@@ -159,7 +163,12 @@ export const bodyTooLarge = (limitBytes: number): Refusal =>
 
 /** Faults of one field, with the reasons and texts of Kubernetes. */
 const fault = (kind: string, field: string, message: string): Cause => ({ reason: `FieldValue${kind}`, message, field })
-const shown = (value: unknown): string => (value === undefined ? 'null' : JSON.stringify(value))
+const SHOWN_MOST_LETTERS = 1_000
+/** A value inside an error text: its beginning, where it is long. */
+export function shown(value: unknown): string {
+  const text = value === undefined ? 'null' : JSON.stringify(value)
+  return text.length > SHOWN_MOST_LETTERS ? `${text.slice(0, SHOWN_MOST_LETTERS)} ...` : text
+}
 
 export const fieldRequired = (field: string, detail = ''): Cause =>
   fault('Required', field, detail === '' ? 'Required value' : `Required value: ${detail}`)
