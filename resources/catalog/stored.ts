@@ -11,6 +11,7 @@ const Observed = z
 export const Region = resource({
   kind: 'Region',
   plural: 'regions',
+  shortNames: ['reg'],
   scope: 'Cluster',
   description:
     'A place with one or more zones, near enough to each other for copies of data. Its name is what the API shows.',
@@ -51,6 +52,7 @@ export const ZONE_CAPABILITIES = [
 export const Zone = resource({
   kind: 'Zone',
   plural: 'zones',
+  shortNames: ['zn'],
   scope: 'Cluster',
   description:
     'A failure domain of a region: nodes that share power and network. Its name is what the API shows; servers ' +
@@ -121,6 +123,7 @@ export type ZoneStatus = z.infer<typeof Zone.status>
 export const Plan = resource({
   kind: 'Plan',
   plural: 'plans',
+  shortNames: ['pln'],
   scope: 'Cluster',
   description:
     'A size and a price of servers. The size of a plan never changes, because servers were sold with it: offer ' +

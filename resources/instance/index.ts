@@ -11,11 +11,112 @@ const Reference = z.strictObject({
   name: z.string().max(253).describe('Its name.'),
   uid: z.string().max(64).describe('Its uid, which no other ever has.'),
 })
-/** What a guest is given to use: an address, the length of its prefix in bits, and where the rest of the world is. */
+/** Of the operation that a part of the spec is for, so that what was done for another is never taken for it. */
+const OperationId = z.string().max(253).describe('Id of the operation that it is for.')
+const Port = z.int().min(1).max(65_535)
+const MigrationSecretName = z
+  .string()
+  .max(253)
+  .describe("Secret of this node's namespace whose key `psk` both ends know (64 hex digits).")
+const Attempt = z.int().min(1).max(100)
+const MirroredVolumes = z
+  .array(z.string().max(253))
+  .max(32)
+  .describe('Volumes that are copied from the sender while the guest runs; the others are shared.')
+const HypervisorName = z
+  .enum(['qemu-kvm', 'qemu-tcg', 'simulated'])
+  .describe('What runs guests: QEMU with hardware acceleration or without, or a simulation.')
+
+/** What a guest is given to use. */
 const InterfaceAddress = z.strictObject({
-  address: z.string().max(45),
-  prefix: z.int().min(0).max(128),
-  gateway: z.string().max(45),
+  address: z.string().max(45).describe('The address.'),
+  prefix: z.int().min(0).max(128).describe('Length of its network prefix in bits.'),
+  gateway: z.string().max(45).describe('Router that leads to everything else.'),
+})
+
+const NetworkInterface = z.strictObject({
+  macAddress: z.string().max(17).describe('Its MAC address, as in 52:54:00:12:34:56.'),
+  kind: z.enum(['public', 'private']).describe('Whether it leads to the Internet or to a private network.'),
+  ipv4: InterfaceAddress.optional().describe('Its IPv4 address.'),
+  ipv6: InterfaceAddress.optional().describe('Its IPv6 address: the first one of its prefix.'),
+  routedPrefixes: z
+    .array(z.string().max(49))
+    .max(PREFIXES_OF_SERVER_MAXIMUM)
+    .optional()
+    .describe(
+      'IPv6 prefixes that lead to the guest: that of its address, and those that it had before and may still use.',
+    ),
+})
+
+const StopRequest = z.strictObject({
+  id: OperationId,
+  type: z.enum(['soft', 'hard']).describe('soft presses the power button, hard cuts the power.'),
+  timeoutSeconds: z.int().min(1).max(600).describe('How long a soft stop may take.'),
+  timeoutAction: z.enum(['fail', 'hard']).describe('What follows when it takes longer.'),
+})
+
+const Receive = z.strictObject({
+  id: OperationId,
+  attempt: Attempt.describe('A higher one begins anew; what the attempt before had received is thrown away.'),
+  mirroredVolumes: MirroredVolumes,
+  secretName: MigrationSecretName,
+})
+
+const Send = z.strictObject({
+  id: OperationId,
+  attempt: Attempt.describe('A higher one begins anew.'),
+  host: z.string().max(253).describe('Host on which the receiver listens.'),
+  port: Port.describe('Port on which it takes memory and device state.'),
+  diskPort: Port.optional().describe('Port on which it takes the copies of mirrored volumes.'),
+  mirroredVolumes: MirroredVolumes,
+  secretName: MigrationSecretName,
+  downtimeLimitMilliseconds: z.int().min(1).max(60_000).describe('How long the guest may stand still at most.'),
+  isThrottled: z.boolean().describe('Whether the guest may be slowed down so that the transfer ends.'),
+  timeoutSeconds: z.int().min(1).max(86_400).describe('After which the attempt has failed.'),
+  isCancelled: z
+    .boolean()
+    .describe('Whether the transfer is cancelled: the guest goes on here, unless it was handed over already.'),
+})
+
+const GuestMetadata = z.strictObject({
+  isEnabled: z.boolean().describe('Whether the guest may read the rest from its metadata service.'),
+  id: z.string().max(253).describe('Id of the server.'),
+  title: z.string().max(255).describe('Title of the server.'),
+  zone: z.string().max(63).describe('Zone of the server.'),
+  region: z.string().max(63).describe('Region of the zone.'),
+  plan: z.string().max(63).describe('Plan of the server.'),
+  publicKeys: z.array(z.string().max(16_384)).max(100).describe('SSH keys of its default user, in OpenSSH format.'),
+  labels: StoredLabels.describe('Labels of the server.'),
+  userDataSecretName: z
+    .string()
+    .max(253)
+    .optional()
+    .describe("Secret of this node's namespace whose key userData holds the user data."),
+})
+
+const Transfer = z.strictObject({
+  id: OperationId,
+  attempt: Attempt.describe('The attempt of spec.receive or spec.send that this speaks of.'),
+  role: z.enum(['receive', 'send']).describe('Which end this node is.'),
+  phase: z
+    .enum(['preparing', 'transferring', 'completed', 'failed'])
+    .describe(
+      'Of the receiver: preparing until it listens, transferring while it waits and takes, completed when the guest ' +
+        'runs here, failed when the attempt is over without that. Of the sender: failed when the guest goes on here; ' +
+        'completed when it does not, because it was handed over, or because it ended while it was sent: only the ' +
+        'receiver knows whether it arrived. A receiver may go on waiting after its sender has completed: then what ' +
+        'was sent is lost.',
+    ),
+  host: z.string().max(253).optional().describe('Host on which the receiver listens.'),
+  port: z.int().optional().describe('Port on which it takes memory and device state.'),
+  diskPort: z.int().optional().describe('Port on which it takes the copies of mirrored volumes.'),
+  iteration: z.int().min(0).describe('How often memory was gone through.'),
+  transferredBytes: z.int().min(0).describe('Bytes that were sent.'),
+  totalBytes: z.int().min(0).describe('Bytes that are to be sent; 0 when the hypervisor does not say.'),
+  dirtyBytesPerSecond: z.int().min(0).describe('Bytes of memory that the guest changes in a second.'),
+  downtimeMilliseconds: z.int().min(0).describe('How long the guest stood still; 0 until completed.'),
+  detail: z.string().max(1024).describe('Why it failed, for people; may be empty.'),
+  reportedAt: z.string().max(64).describe('When this was observed, RFC 3339.'),
 })
 
 export const Instance = resource({
@@ -25,139 +126,91 @@ export const Instance = resource({
   scope: 'Namespaced',
   description:
     'A guest that this node must run. Made by the platform from a Server; its name is the uid of the Server.',
-  spec: z.strictObject({
-    server: Reference,
-    hostname: z.string().max(63),
-    power: z.enum(['running', 'stopped']),
-    /** The agent starts each incarnation once: a guest that ended is never restarted without a higher number. */
-    incarnation: z.int().min(0),
-    /** How a running guest is ended when power is stopped or the incarnation rises. `id` is the operation's. */
-    stop: z
-      .strictObject({
-        id: z.string().max(253),
-        type: z.enum(['soft', 'hard']),
-        timeoutSeconds: z.int().min(1).max(600),
-        timeoutAction: z.enum(['fail', 'hard']),
-      })
-      .optional(),
-    cores: z.int().min(1).max(512),
-    memoryMebibytes: z.int().min(32).max(4_194_304),
-    /** In order; the first one is booted from. */
-    disks: z
-      .array(z.strictObject({ volume: z.string().max(253), serial: z.string().max(20) }))
-      .min(1)
-      .max(32),
-    interfaces: z
-      .array(
-        z.strictObject({
-          macAddress: z.string().max(17),
-          kind: z.enum(['public', 'private']),
-          ipv4: InterfaceAddress.optional(),
-          /** The first address of the prefix. */
-          ipv6: InterfaceAddress.optional(),
-          /** IPv6 prefixes that lead to the guest: that of its address, and those that it had before and may still use.
-           */
-          routedPrefixes: z.array(z.string().max(49)).max(PREFIXES_OF_SERVER_MAXIMUM).optional(),
-        }),
-      )
-      .max(8),
-    template: z.string().max(63),
-    /** The incarnation comes here from another node instead of being started: the node waits for it, and never boots it
-     *  itself. */
-    receive: z
-      .strictObject({
-        id: z.string().max(253).describe('Of the operation that moves the guest.'),
-        /** A higher one than was tried begins anew; what the attempt before had received is thrown away. */
-        attempt: z.int().min(1).max(100),
-        /** Disks that are copied from the sender while the guest runs; the others are shared. */
-        mirroredVolumes: z.array(z.string().max(253)).max(32),
-        /** Secret of this node's namespace whose key `psk` both ends know (64 hex digits). */
-        secretName: z.string().max(253),
-      })
-      .optional(),
-    /** The running guest goes to another node. */
-    send: z
-      .strictObject({
-        id: z.string().max(253),
-        attempt: z.int().min(1).max(100),
-        host: z.string().max(253),
-        port: z.int().min(1).max(65_535),
-        /** Where the receiver takes the copies of mirrored disks. */
-        diskPort: z.int().min(1).max(65_535).optional(),
-        mirroredVolumes: z.array(z.string().max(253)).max(32),
-        secretName: z.string().max(253),
-        downtimeLimitMilliseconds: z.int().min(1).max(60_000),
-        /** Whether the guest may be slowed so that the transfer ends. */
-        isThrottled: z.boolean(),
-        timeoutSeconds: z.int().min(1).max(86_400),
-        /** Given up: the guest goes on here, unless it was handed over already. */
-        isCancelled: z.boolean(),
-      })
-      .optional(),
-    metadata: z.strictObject({
-      isEnabled: z.boolean(),
-      id: z.string().max(253),
-      title: z.string().max(255),
-      zone: z.string().max(63),
-      region: z.string().max(63),
-      plan: z.string().max(63),
-      publicKeys: z.array(z.string().max(16_384)).max(100),
-      labels: StoredLabels,
-      /** Secret of the node's namespace whose key userData holds the user data. */
-      userDataSecretName: z.string().max(253).optional(),
-    }),
-  }),
-  status: z.strictObject({
-    observedGeneration: z.int().optional(),
-    conditions: Conditions.optional(),
-    /** receiving: waits for a guest that another node sends. handed_over: the guest was sent whole and stands still
-     *  here; it must not go on. */
-    state: z.enum(['waiting', 'starting', 'running', 'stopping', 'stopped', 'error', 'receiving', 'handed_over']),
-    detail: z.string().max(1024).optional(),
-    /** The incarnation that `state` speaks of: the newest that was started. 0 before the first. */
-    incarnation: z.int().min(0),
-    startedAt: z.string().max(64).optional(),
-    endedAt: z.string().max(64).optional(),
-    /** Why the incarnation ended: asked for, by the guest itself, or neither (also: nobody was watching, or the host
-     *  restarted). */
-    endReason: z.enum(['requested', 'guest_shutdown', 'crashed']).optional(),
-    /** The last stop request that is over. */
-    stop: z.strictObject({ id: z.string().max(253), outcome: z.enum(['stopped', 'timed_out']) }).optional(),
-    /** How far the last attempt of spec.receive or spec.send is. Of the receiver: preparing until it listens,
-     *  transferring while it waits and takes,
-     *  completed when the guest runs here, failed when the attempt is over without that. Of the sender: failed when the
-     *  guest goes on here;
-     *  completed when it does not, because it was handed over, or because it ended while it was sent (whether it
-     *  arrived only the receiver
-     *  knows). A receiver may go on waiting after its sender has completed: then what was sent is lost. */
-    transfer: z
-      .strictObject({
-        id: z.string().max(253),
-        attempt: z.int().min(1).max(100),
-        role: z.enum(['receive', 'send']),
-        phase: z.enum(['preparing', 'transferring', 'completed', 'failed']),
-        /** Where the receiver listens. */
-        host: z.string().max(253).optional(),
-        port: z.int().optional(),
-        diskPort: z.int().optional(),
-        iteration: z.int().min(0),
-        transferredBytes: z.int().min(0),
-        /** 0 when the hypervisor does not tell. */
-        totalBytes: z.int().min(0),
-        dirtyBytesPerSecond: z.int().min(0),
-        /** How long the guest stood still; 0 until completed. */
-        downtimeMilliseconds: z.int().min(0),
-        detail: z.string().max(1024),
-        reportedAt: z.string().max(64),
-      })
-      .optional(),
-    hypervisor: z.enum(['qemu-kvm', 'qemu-tcg', 'simulated']).optional(),
-    /** Host ports that reach guest ports where the guest has no address of its own (user-mode networking). */
-    forwards: z
-      .array(z.strictObject({ guestPort: z.int(), host: z.string().max(253), hostPort: z.int() }))
-      .max(16)
-      .optional(),
-  }),
+  spec: z
+    .strictObject({
+      server: Reference.describe('Server that it is the guest of. Cannot be changed.'),
+      hostname: z.string().max(63).describe('Host name of the guest.'),
+      power: z.enum(['running', 'stopped']).describe('Whether the guest shall run.'),
+      incarnation: z
+        .int()
+        .min(0)
+        .describe(
+          'The agent starts each incarnation once: a guest that ended is never restarted without a higher number.',
+        ),
+      stop: StopRequest.optional().describe(
+        'How a running guest is ended when power is stopped or the incarnation rises.',
+      ),
+      cores: z.int().min(1).max(512).describe('Virtual cores.'),
+      memoryMebibytes: z.int().min(32).max(4_194_304).describe('Memory in MiB.'),
+      disks: z
+        .array(
+          z.strictObject({
+            volume: z.string().max(253).describe("Volume of this node's namespace."),
+            serial: z.string().max(20).describe('Serial number by which the guest finds the disk.'),
+          }),
+        )
+        .min(1)
+        .max(32)
+        .describe('Disks in their order; the guest boots from the first one.'),
+      interfaces: z.array(NetworkInterface).max(8).describe('Network interfaces in their order.'),
+      template: z.string().max(63).describe('Template that the boot disk was made from.'),
+      receive: Receive.optional().describe(
+        'The incarnation comes here from another node instead of being started: the node waits for it, and never ' +
+          'boots it itself.',
+      ),
+      send: Send.optional().describe('The running guest goes to another node.'),
+      metadata: GuestMetadata.describe('What the metadata service tells the guest.'),
+    })
+    .describe('What the node must run. Written by the platform.'),
+  status: z
+    .strictObject({
+      observedGeneration: ObservedGeneration,
+      conditions: Conditions.optional(),
+      state: z
+        .enum(['waiting', 'starting', 'running', 'stopping', 'stopped', 'error', 'receiving', 'handed_over'])
+        .describe(
+          'What the guest does. receiving waits for a guest that another node sends; handed_over was sent whole, ' +
+            'stands still here and must not go on.',
+        ),
+      detail: z.string().max(1024).optional().describe('Why it is so, for people.'),
+      incarnation: z
+        .int()
+        .min(0)
+        .describe('The incarnation that state speaks of: the newest that was started; 0 before the first.'),
+      startedAt: z.string().max(64).optional().describe('When the incarnation was started, RFC 3339.'),
+      endedAt: z.string().max(64).optional().describe('When it ended, RFC 3339.'),
+      endReason: z
+        .enum(['requested', 'guest_shutdown', 'crashed'])
+        .optional()
+        .describe(
+          'Why it ended: because that was requested, by the guest itself, or neither (also when the host restarted ' +
+            'or the agent was not there).',
+        ),
+      stop: z
+        .strictObject({
+          id: OperationId,
+          outcome: z.enum(['stopped', 'timed_out']).describe('How it ended.'),
+        })
+        .optional()
+        .describe('The last stop request that is over.'),
+      transfer: Transfer.optional().describe('How far the last attempt of spec.receive or spec.send is.'),
+      hypervisor: HypervisorName.optional(),
+      forwards: z
+        .array(
+          z.strictObject({
+            guestPort: z.int().describe('Port of the guest.'),
+            host: z.string().max(253).describe('Address of the host that leads there.'),
+            hostPort: z.int().describe('Port of the host that leads there.'),
+          }),
+        )
+        .max(16)
+        .optional()
+        .describe(
+          'Ports of the host that lead to ports of the guest, where the guest has no address of its own ' +
+            '(user-mode networking).',
+        ),
+    })
+    .describe('What the guest does. Written by the agent of the node.'),
   columns: [
     { name: 'Hostname', type: 'string', jsonPath: '.spec.hostname' },
     { name: 'Power', type: 'string', jsonPath: '.spec.power' },
@@ -173,6 +226,11 @@ export const Instance = resource({
 export type InstanceSpec = z.infer<typeof Instance.spec>
 export type InstanceStatus = z.infer<typeof Instance.status>
 
+const Origin = z.strictObject({
+  name: z.string().max(253).describe('Name of the template.'),
+  version: z.string().max(253).describe('Version of its image.'),
+})
+
 export const Volume = resource({
   kind: 'Volume',
   plural: 'volumes',
@@ -180,51 +238,76 @@ export const Volume = resource({
   scope: 'Namespaced',
   description:
     'A disk that this node must hold. Made by the platform from a Storage; its name is the uid of the Storage.',
-  spec: z.strictObject({
-    storage: Reference,
-    sizeGibibytes: z.int().min(1).max(65_536),
-    /** What it begins as: a template; or what another node holds, for the operation of that name: empty, because the
-     *  disk comes with the running
-     *  guest (mirror), or all of it before it is ready (copy), from where copyFrom says. */
-    source: z.strictObject({ kind: z.enum(['template', 'mirror', 'copy']), name: z.string().max(253) }).optional(),
-    /** With a source copy, as soon as the other node serves the disk. `id` is the operation's. */
-    copyFrom: z
-      .strictObject({
-        id: z.string().max(253),
-        host: z.string().max(253),
-        port: z.int().min(1).max(65_535),
-        /** Secret of this node's namespace whose key `psk` both ends know (64 hex digits). */
-        secretName: z.string().max(253),
-      })
-      .optional(),
-    /** No guest has the disk open, and another node may read it, for the operation `id`. Says where in status.serving.
-     */
-    serve: z.strictObject({ id: z.string().max(253), secretName: z.string().max(253) }).optional(),
-    /** Of what another node holds: the template that its data began as, as status.origin says there. Guests boot the
-     *  kernel of that version. */
-    origin: z.strictObject({ name: z.string().max(253), version: z.string().max(253) }).optional(),
-    /** Shared storage that all nodes with the pool see as one; the host's own disks when absent. Where data lies is
-     *  said once: a change
-     *  made by who does not know that it is there already would lose sight of them. */
-    pool: z.string().max(63).optional(),
-    /** The data stays when this object goes: another node holds the volume now. */
-    isRetained: z.boolean().optional(),
-    /** Of data that both nodes of a move see: the operation of that move, until the server lives here. */
-    arrivingFor: z.string().max(253).optional(),
-  }),
-  status: z.strictObject({
-    observedGeneration: z.int().optional(),
-    conditions: Conditions.optional(),
-    state: z.enum(['creating', 'ready', 'error']),
-    detail: z.string().max(1024).optional(),
-    sizeGibibytes: z.int().optional(),
-    /** The version of a template that the data began as. */
-    origin: z.strictObject({ name: z.string().max(253), version: z.string().max(253) }).optional(),
-    /** Where the disk is served, for the operation of spec.serve. */
-    serving: z
-      .strictObject({ id: z.string().max(253), host: z.string().max(253), port: z.int().min(1).max(65_535) })
-      .optional(),
-  }),
+  spec: z
+    .strictObject({
+      storage: Reference.describe('Storage that it holds the data of. Cannot be changed.'),
+      sizeGibibytes: z.int().min(1).max(65_536).describe('Size in GiB; it may grow.'),
+      source: z
+        .strictObject({
+          kind: z
+            .enum(['template', 'mirror', 'copy'])
+            .describe(
+              'template: its image. mirror: empty, because the data comes with the running guest. copy: all of what ' +
+                'another node holds, before the volume is ready, from where copyFrom says.',
+            ),
+          name: z.string().max(253).describe('Name of the template, or of the operation that moves the data.'),
+        })
+        .optional()
+        .describe('What the disk begins as; empty when absent.'),
+      copyFrom: z
+        .strictObject({
+          id: OperationId,
+          host: z.string().max(253).describe('Host that serves the disk.'),
+          port: Port.describe('Port on which it does.'),
+          secretName: MigrationSecretName,
+        })
+        .optional()
+        .describe('Where a source of kind copy is read from, as soon as the other node serves the disk.'),
+      serve: z
+        .strictObject({ id: OperationId, secretName: MigrationSecretName })
+        .optional()
+        .describe('Another node may read the disk while no guest has it open; status.serving says where.'),
+      origin: Origin.optional().describe(
+        'Of data that another node held: the template that it began as, as status.origin says there. Guests boot the ' +
+          'kernel of that version.',
+      ),
+      // Where the data is can be set only once: a later edit would lose sight of it.
+      pool: z
+        .string()
+        .max(63)
+        .optional()
+        .describe(
+          "Shared storage that all nodes with the pool see as one; the host's own disks when absent. Cannot be changed.",
+        ),
+      isRetained: z
+        .boolean()
+        .optional()
+        .describe('Whether the data stays when this object goes, because another node holds the volume now.'),
+      arrivingFor: z
+        .string()
+        .max(253)
+        .optional()
+        .describe('Of data that both nodes of a move see: the operation of that move, until the server lives here.'),
+    })
+    .describe('What the node must hold. Written by the platform.'),
+  status: z
+    .strictObject({
+      observedGeneration: ObservedGeneration,
+      conditions: Conditions.optional(),
+      state: z.enum(['creating', 'ready', 'error']).describe('Whether guests may open the disk.'),
+      detail: z.string().max(1024).optional().describe('Why it is so, for people.'),
+      sizeGibibytes: z.int().optional().describe('Size in GiB that the disk has.'),
+      origin: Origin.optional().describe('The version of a template that the data began as.'),
+      serving: z
+        .strictObject({
+          id: OperationId,
+          host: z.string().max(253).describe('Host on which it is read.'),
+          port: Port.describe('Port on which it is read.'),
+        })
+        .optional()
+        .describe('Where the disk is served for spec.serve.'),
+    })
+    .describe('What the node holds. Written by its agent.'),
   columns: [
     { name: 'Size', type: 'integer', jsonPath: '.spec.sizeGibibytes' },
     { name: 'State', type: 'string', jsonPath: '.status.state' },
@@ -239,28 +322,37 @@ export type VolumeStatus = z.infer<typeof Volume.status>
 export const NodeReport = resource({
   kind: 'NodeReport',
   plural: 'nodereports',
+  shortNames: ['nr'],
   scope: 'Namespaced',
   description:
     'What a node says of itself: one object named `node` in its namespace, written by its agent. Being alive is ' +
     'said by renewing the Lease `heartbeat`.',
-  spec: z.strictObject({
-    agentVersion: z.string().max(63),
-    bootId: z.string().max(64),
-    logicalCpus: z.int(),
-    memoryMebibytes: z.int(),
-    storageGibibytes: z.int(),
-    hypervisor: z.enum(['qemu-kvm', 'qemu-tcg', 'simulated']),
-    features: z.array(z.string().max(63)).max(32),
-    /** Shared storage that the host has mounted. */
-    pools: z.array(z.string().max(63)).max(16).optional(),
-    /** Guests that live, when this was written: none where the host has just started. */
-    guestCount: z.int().min(0).optional(),
-    /** Where other hosts reach this one for guests that move. */
-    migrationHost: z.string().max(253).optional(),
-    /** Where the agent's HTTPS listener (console) is, and the SHA-256 of its certificate in hex. */
-    endpoint: z.strictObject({ url: z.string().max(253), certificateFingerprint: z.string().max(64) }).optional(),
-  }),
-  status: z.strictObject({}),
+  spec: z
+    .strictObject({
+      agentVersion: z.string().max(63).describe('Version of the agent.'),
+      bootId: z.string().max(64).describe('Changes with every boot of the host.'),
+      logicalCpus: z.int().describe('Logical processors of the host.'),
+      memoryMebibytes: z.int().describe('Memory of the host in MiB.'),
+      storageGibibytes: z.int().describe('Room for disks in GiB.'),
+      hypervisor: HypervisorName,
+      features: z.array(z.string().max(63)).max(32).describe('What the host offers beyond running guests.'),
+      pools: z.array(z.string().max(63)).max(16).optional().describe('Shared storage that the host has mounted.'),
+      guestCount: z
+        .int()
+        .min(0)
+        .optional()
+        .describe('Guests that were alive when this was written: none where the host has just started.'),
+      migrationHost: z.string().max(253).optional().describe('Where other hosts reach this one for guests that move.'),
+      endpoint: z
+        .strictObject({
+          url: z.string().max(253).describe('Address of the HTTPS listener.'),
+          certificateFingerprint: z.string().max(64).describe('SHA-256 of its certificate in hex.'),
+        })
+        .optional()
+        .describe('Where the agent lets the platform reach consoles.'),
+    })
+    .describe('What the node is. Written by its agent.'),
+  status: z.strictObject({}).describe('Empty: nobody judges a report.'),
   columns: [
     { name: 'Version', type: 'string', jsonPath: '.spec.agentVersion' },
     { name: 'Hypervisor', type: 'string', jsonPath: '.spec.hypervisor' },

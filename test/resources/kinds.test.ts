@@ -10,33 +10,41 @@ import type { Resource } from '../../resources/define.ts'
 import { RESOURCES } from '../../resources/index.ts'
 import { tryKindRules } from './kind-rules.ts'
 
-/** Kinds that only controllers and agents write: their fields are explained where they are defined. */
-const INTERNAL = ['Instance', 'Volume', 'NodeReport']
-const forPeople = RESOURCES.filter(({ kind }) => !INTERNAL.includes(kind)).map(
-  (resource) => [resource.kind, resource] as const,
-)
+const kinds = RESOURCES.map((resource) => [resource.kind, resource] as const)
 
 interface Schema {
   readonly description?: string
   readonly properties?: Readonly<Record<string, Schema>>
   readonly items?: Schema
+  readonly additionalProperties?: Schema
 }
 
-/** Paths of the fields that say nothing of themselves. */
-const silent = ({ properties = {}, items }: Schema, path: string): string[] => [
+/** Paths of the fields without a description. */
+const undescribed = ({ properties = {}, items, additionalProperties }: Schema, path: string): string[] => [
   ...Object.entries(properties).flatMap(([name, field]) => [
     ...(field.description === undefined ? [`${path}.${name}`] : []),
-    ...silent(field, `${path}.${name}`),
+    ...undescribed(field, `${path}.${name}`),
   ]),
-  ...(items === undefined ? [] : silent(items, `${path}[]`)),
+  ...(items === undefined ? [] : undescribed(items, `${path}[]`)),
+  ...(additionalProperties === undefined ? [] : undescribed(additionalProperties, `${path}.*`)),
 ]
 
-test.each(forPeople)('kubectl explains every field of %s', (_kind, { spec, status }: Resource) => {
+test.each(kinds)('kubectl explains %s and every field of it', (_kind, { description, spec, status }: Resource) => {
   const schema: Schema = { properties: { spec: schemaOf(spec, 'spec'), status: schemaOf(status, 'status') } }
-  expect(silent(schema, '')).toEqual([])
+  expect(description).not.toBe('')
+  expect(undescribed(schema, '')).toEqual([])
 })
 
-test.each(forPeople)('health and newest generation of %s can be told by tools', (_kind, { kind, status }: Resource) => {
+test('every kind has short names of its own', () => {
+  expect(RESOURCES.filter(({ shortNames }) => shortNames.length === 0).map(({ kind }) => kind)).toEqual([])
+  const names = RESOURCES.flatMap(({ shortNames, singular, plural }) => [...shortNames, singular, plural])
+  expect(new Set(names).size).toBe(names.length)
+})
+
+/** A NodeReport has no health: its age is that of the Lease beside it. */
+const judged = kinds.filter(([kind]) => kind !== 'NodeReport')
+
+test.each(judged)('health and newest generation of %s can be told by tools', (_kind, { kind, status }: Resource) => {
   const { properties = {} } = schemaOf(status, 'status') as Schema
   expect(Object.keys(properties)).toEqual(
     expect.arrayContaining(kind === 'Operation' ? ['observedGeneration'] : ['observedGeneration', 'conditions']),
