@@ -16,7 +16,7 @@ interface Schema {
   readonly description?: string
   readonly properties?: Readonly<Record<string, Schema>>
   readonly items?: Schema
-  readonly additionalProperties?: Schema
+  readonly additionalProperties?: Schema | boolean
 }
 
 /** Paths of the fields without a description. */
@@ -26,7 +26,7 @@ const undescribed = ({ properties = {}, items, additionalProperties }: Schema, p
     ...undescribed(field, `${path}.${name}`),
   ]),
   ...(items === undefined ? [] : undescribed(items, `${path}[]`)),
-  ...(additionalProperties === undefined ? [] : undescribed(additionalProperties, `${path}.*`)),
+  ...(typeof additionalProperties === 'object' ? undescribed(additionalProperties, `${path}.*`) : []),
 ]
 
 test.each(kinds)('kubectl explains %s and every field of it', (_kind, { description, spec, status }: Resource) => {
