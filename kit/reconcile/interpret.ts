@@ -7,8 +7,8 @@ import canonicalize from 'canonicalize'
 import { isFinal } from '../../domain/operations.ts'
 import { Unavailable } from '../../domain/problem.ts'
 import type { Caches } from '../kube/caches.ts'
-import { keyOf, keyText, type KubeObject, type ResourceType } from '../kube/object.ts'
-import { isNotFound, type Draft, type Store } from '../kube/store.ts'
+import { keyOf, type KubeObject, type ResourceType } from '../kube/object.ts'
+import type { Draft, Store } from '../kube/store.ts'
 import type { Clock } from '../sys/clock.ts'
 import type { Action, OperationAction } from './action.ts'
 import { mergeConditions, type KeptCondition } from './conditions.ts'
@@ -189,13 +189,7 @@ class PlanExecution {
     const { uid, resourceVersion } = this.#root.metadata
     const metadata = { ...recordOf(patch['metadata']), uid, resourceVersion }
     this.#act(what)
-    try {
-      this.#root = await this.#in.store.patch(this.#type, keyOf(this.#root), { ...patch, metadata }, subresource)
-    } catch (error) {
-      // gone meanwhile; the watch will say so
-      if (isNotFound(error)) throw new Unavailable(`${this.#type.kind} ${keyText(keyOf(this.#root))}`, error)
-      throw error
-    }
+    this.#root = await this.#in.store.patch(this.#type, keyOf(this.#root), { ...patch, metadata }, subresource)
     this.#in.caches.apply(this.#type, this.#root)
   }
 

@@ -6,7 +6,7 @@ import { Unavailable } from '../../domain/problem.ts'
 import type { Cache } from '../kube/cache.ts'
 import type { Caches } from '../kube/caches.ts'
 import { keyFromText, keyText, type KubeObject } from '../kube/object.ts'
-import { ApiError, isConflict, isNotFound, type Store } from '../kube/store.ts'
+import { ApiError, isConflict, isNamespaceTerminating, isNotFound, type Store } from '../kube/store.ts'
 import type { Clock } from '../sys/clock.ts'
 import type { Logger } from '../sys/log.ts'
 import type { Random } from '../sys/random.ts'
@@ -180,7 +180,7 @@ class ReconcileLoop<Spec, Status, Observed> implements Controller {
   }
 
   #report(key: string, error: unknown): void {
-    if (isConflict(error) || isNotFound(error)) return this.#log.debug('seen too early', { key, error })
+    if (isLostRace(error)) return this.#log.debug('changed meanwhile', { key, error })
     if (error instanceof ApiError || error instanceof Unavailable)
       return this.#log.warn('reconcile failed', { key, error })
     this.#options.metrics.panics.inc(this.#labels)
@@ -215,10 +215,15 @@ class ReconcileLoop<Spec, Status, Observed> implements Controller {
     try {
       await interpret(this.#reconciler.type, current, [end], this.#interpreter)
     } catch (error) {
-      this.#log.warn('an overdue operation could not be ended', { key: keyOfRoot(current), error })
+      if (!isLostRace(error))
+        this.#log.warn('an overdue operation could not be ended', { key: keyOfRoot(current), error })
     }
   }
 }
+
+/** Somebody else changed or deleted what the plan was made from. It is expected: the next reconcile plans from what
+ *  there is then. */
+const isLostRace = (error: unknown): boolean => isConflict(error) || isNotFound(error) || isNamespaceTerminating(error)
 
 const keyOfRoot = ({ metadata }: KubeObject): string => keyText(metadata)
 

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { Unavailable } from '../../../domain/problem.ts'
 import { openCaches, type Caches } from '../../../kit/kube/caches.ts'
-import type { KubeObject } from '../../../kit/kube/object.ts'
+import { type KubeObject, Namespace } from '../../../kit/kube/object.ts'
 import type { Store } from '../../../kit/kube/store.ts'
 import type { Transport } from '../../../kit/kube/transport.ts'
 import type { Action } from '../../../kit/reconcile/action.ts'
@@ -11,7 +11,7 @@ import { openControllerMetrics } from '../../../kit/reconcile/metrics.ts'
 import { activeOperation, isOverdue, type Operations } from '../../../kit/reconcile/operation.ts'
 import { watch, type Reconciler } from '../../../kit/reconcile/reconciler.ts'
 import type { Clock } from '../../../kit/sys/clock.ts'
-import { silentLog } from '../../../kit/sys/log.ts'
+import { type Logger, silentLog } from '../../../kit/sys/log.ts'
 import { openRegistry } from '../../../kit/sys/metrics.ts'
 import { Child, NAMESPACE, openWorld, Parent, type ParentSpec, type ParentStatus, type World } from '../world.ts'
 
@@ -84,6 +84,7 @@ function run(
     disturb?: (serve: Transport, clock: Clock) => Transport
     workers?: number
     mayAct?: () => boolean
+    log?: Logger
   } = {},
 ): Running & { crash(): void } {
   const { process, store, clock } = world.join('controller', more.disturb)
@@ -95,7 +96,7 @@ function run(
     caches,
     clock,
     random,
-    log: silentLog,
+    log: more.log ?? silentLog,
     metrics: openControllerMetrics(registry),
     operations: more.operations ?? keeping(),
     ...(more.workers !== undefined && { workers: more.workers }),
@@ -230,6 +231,75 @@ test('a bug in a plan harms nobody else, and is counted', async () => {
     /controller_runtime_reconcile_panics_total\{controller="parent"\} [1-9]/,
   )
   await controller.stop()
+})
+
+describe('a reconcile that loses a race is no warning', () => {
+  const recording = (warnings: string[]): Logger => {
+    const log: Logger = {
+      ...silentLog,
+      warn: (message, fields) => void warnings.push(`${message}: ${String(fields?.error)}`),
+      error: (message, fields) => void warnings.push(`${message}: ${String(fields?.error)}`),
+      with: () => log,
+    }
+    return log
+  }
+  /** Lets something else happen right before the first request that matches. */
+  const before =
+    (isMeant: (method: string, path: string) => boolean, event: () => Promise<unknown>, races: { count: number }) =>
+    (serve: Transport): Transport =>
+    async (request) => {
+      if (races.count === 0 && isMeant(request.method, request.path)) {
+        races.count += 1
+        await event()
+      }
+      return serve(request)
+    }
+
+  test('when the root is deleted between reading and writing', async () => {
+    const world = await openWorld()
+    const warnings: string[] = []
+    const races = { count: 0 }
+    const controller = run(
+      world,
+      (caches) => {
+        const { finalizer: _none, ...reconciler } = sizing(caches)
+        return reconciler
+      },
+      {
+        log: recording(warnings),
+        disturb: before(
+          (method, path) => method === 'PATCH' && path.includes('/parents/a/status'),
+          () => world.admin.delete(Parent, key('a')),
+          races,
+        ),
+      },
+    )
+    await create(world, 'a', { size: 0 })
+    await untilRoot(world, 'a', (root) => root === undefined, 60_000)
+    await world.pass(60_000)
+    expect(races.count).toBe(1)
+    expect(warnings).toEqual([])
+    await controller.stop()
+  })
+
+  test('when its namespace is deleted meanwhile', async () => {
+    const world = await openWorld()
+    const warnings: string[] = []
+    const races = { count: 0 }
+    const controller = run(world, sizing, {
+      log: recording(warnings),
+      disturb: before(
+        (method, path) => method === 'PATCH' && path.includes('/children/a-0'),
+        () => world.admin.delete(Namespace, { name: NAMESPACE }),
+        races,
+      ),
+    })
+    await create(world, 'a', { size: 1 })
+    await untilRoot(world, 'a', (root) => root === undefined)
+    expect(races.count).toBe(1)
+    expect(warnings).toEqual([])
+    await controller.stop()
+  })
 })
 
 test('an object that goes from one root to another wakes both', async () => {
