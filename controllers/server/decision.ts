@@ -111,7 +111,9 @@ function conditionsOf(
   const isStalled = !isAtWork && state === 'error'
   const blocked = isDeletionBlocked(server)
   return [
-    ...healthConditions(isReady ? 'ready' : isStalled ? 'stalled' : 'reconciling', toReason(state), cut(detail)),
+    ...(blocked && !isAtWork
+      ? healthConditions('stalled', PROTECTED.reason, PROTECTED.message)
+      : healthConditions(isReady ? 'ready' : isStalled ? 'stalled' : 'reconciling', toReason(state), cut(detail))),
     isAtWork
       ? {
           type: 'Progressing',
@@ -148,13 +150,17 @@ function networkCondition(features: readonly string[], hasWayOutside: boolean): 
 const isDeletionBlocked = (server: ServerObject): boolean =>
   server.metadata.deletionTimestamp !== undefined && server.spec.isProtected && !isDeleting(server)
 
+const PROTECTED = {
+  reason: 'Protected',
+  message: 'The server is protected. It is deleted as soon as spec.isProtected is false.',
+} as const
+
 const blockedCondition = (isBlocked: boolean): ConditionDraft =>
   isBlocked
     ? {
         type: 'DeletionBlocked',
         status: 'True',
-        reason: 'Protected',
-        message: 'The server is protected. It is deleted as soon as spec.isProtected is false.',
+        ...PROTECTED,
       }
     : { type: 'DeletionBlocked', status: 'False', reason: 'NotProtected', message: '' }
 

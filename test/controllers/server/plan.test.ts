@@ -472,6 +472,12 @@ describe('deleting', () => {
     expect(statusOf(started({ ...DELETED, spec: { isProtected: true } }))?.conditions).toContainEqual(
       expect.objectContaining({ type: 'DeletionBlocked', status: 'True', reason: 'Protected' }),
     ))
+  test('of a protected server is not ready, for the same reason, until the protection is lifted', () => {
+    const held = started({ ...DELETED, spec: { isProtected: true } })
+    expect(ready(held)).toMatchObject({ status: 'False', reason: 'Protected' })
+    expect(health(held)).toEqual(['Stalled'])
+    expect(lines(started(DELETED))).toEqual([expect.stringContaining('"kind":"server.delete"')])
+  })
   test('takes the Secret that the API server made with it, and no other', () => {
     const gone = (userDataSecretName: string) =>
       lines(
