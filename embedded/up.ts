@@ -20,7 +20,7 @@ import { systemRandom } from '../kit/sys/random.ts'
 import { Cloud, type Endpoints } from './cloud.ts'
 import { lockDataFolder, prepareDataFolder, StartRefused } from './data-folder.ts'
 import { ensureHypervisor } from './hypervisor.ts'
-import { helpText, type Options, parseOptions, UsageError } from './options.ts'
+import { helpText, type Options, parseOptions, UsageError, warningsOf } from './options.ts'
 
 const PROJECT = join(import.meta.dirname, '..')
 const USAGE_EXIT_CODE = 2
@@ -77,6 +77,7 @@ async function run(options: Options, stop: AbortSignal): Promise<void> {
   try {
     const hypervisor = await ensureHypervisor({ hypervisor: options.hypervisor, mayInstall: options.mayInstall, print })
     print(`Starting svccloud in ${root} ...`)
+    for (const warning of warningsOf(options)) print(warning)
     cloud = new Cloud({
       options,
       hypervisor,
