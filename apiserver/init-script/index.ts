@@ -1,8 +1,8 @@
 import { noun } from '../noun.ts'
-import type { Parts } from '../parts.ts'
+import type { RowParts } from '../plain/rows.ts'
 import { initScriptEndpoints } from './endpoints.ts'
 
-export const initScript = noun<Pick<Parts, 'db' | 'cursors' | 'clock' | 'random'>>({
+export const initScript = noun<RowParts>({
   name: 'init_script',
   endpoints: initScriptEndpoints,
 })

@@ -1,8 +1,8 @@
 import { noun } from '../noun.ts'
-import type { Parts } from '../parts.ts'
+import type { RowParts } from '../plain/rows.ts'
 import { sshKeyEndpoints } from './endpoints.ts'
 
-export const sshKey = noun<Pick<Parts, 'db' | 'cursors' | 'clock' | 'random'>>({
+export const sshKey = noun<RowParts>({
   name: 'ssh_key',
   endpoints: sshKeyEndpoints,
 })
