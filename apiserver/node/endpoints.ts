@@ -14,7 +14,7 @@ import type { OperationKind } from '../../domain/operations.ts'
 import { badField, conflict } from '../../domain/problem.ts'
 import { accountExists } from '../../db/server/claims.ts'
 import type { Answer, Call, Operator } from '../../kit/http/call.ts'
-import { etagOf, requireMatch } from '../../kit/http/conditional.ts'
+import { requireMatch } from '../../kit/http/conditional.ts'
 import { type Endpoint, operatorEndpoint } from '../../kit/http/endpoint.ts'
 import { replacing } from '../../kit/kube/merge-patch.ts'
 import { isAlreadyExists } from '../../kit/kube/store.ts'
@@ -30,6 +30,7 @@ import { begunView } from '../change/begun.ts'
 import { changeAsOperator } from '../change/operator-change.ts'
 import { readPage } from '../list/page.ts'
 import type { Parts } from '../parts.ts'
+import { etagOfObject } from '../plain/objects.ts'
 
 const HOUR_MILLISECONDS = 3_600_000
 const MINUTE_MILLISECONDS = 60_000
@@ -89,10 +90,8 @@ export function nodeEndpoints(parts: Parts, nodes: Nodes): readonly Endpoint[] {
 }
 
 async function answerOf(nodes: Nodes, node: NodeObject): Promise<Answer> {
-  return { status: 200, body: { node: await nodes.viewOf(node) }, headers: { etag: etagOfNode(node) } }
+  return { status: 200, body: { node: await nodes.viewOf(node) }, headers: { etag: etagOfObject(node) } }
 }
-
-const etagOfNode = ({ metadata }: NodeObject): string => etagOf(metadata.generation ?? 0)
 
 async function list({ cursors }: Parts, nodes: Nodes, call: Call<typeof routes.listNodes, Operator>): Promise<Answer> {
   const { zone, rack, cpu_pool: cpuPool, state } = call.query
@@ -163,7 +162,7 @@ async function update(parts: Parts, nodes: Nodes, call: Call<typeof routes.updat
     audit: { action: 'node.update', detail: { fields: Object.keys(body).sort().join(' ') } },
     async write() {
       const node = await nodes.read(params.id)
-      requireMatch(request, etagOfNode(node))
+      requireMatch(request, etagOfObject(node))
       const facts = await factsOf(parts, node)
       if (facts.isDeleting) requireNodeIdle(facts)
       if (dedicated_account_id !== undefined && (dedicated_account_id ?? undefined) !== node.spec.dedicatedAccountId)

@@ -22,7 +22,8 @@ import { listedViews, type OperationObject, ofHistory, ofObject, placeOf, withPr
 import { readPageByTime } from '../list/page.ts'
 import type { Parts } from '../parts.ts'
 import type { Targets } from '../change/targets.ts'
-import { change, requireBeforeCutover, type Servers } from '../server/index.ts'
+import { changeObject } from '../plain/change-object.ts'
+import { requireBeforeCutover, type Servers } from '../server/index.ts'
 
 type OperationCache = Cache<OperationSpec, OperationState>
 
@@ -65,7 +66,7 @@ async function cancel(parts: Needs, call: Call<typeof cancelOperation, Customer>
   if (isFinal(view.status)) throw conflict('state_not_allowed', 'The operation has ended.')
   if (!CANCELLABLE_KINDS.includes(view.kind) || view.server_id === null || !isRequested(view.actor))
     throw conflict('state_not_allowed', `This operation ${view.kind} cannot be cancelled.`)
-  await change(
+  await changeObject(
     parts,
     parts.servers,
     call,

@@ -15,6 +15,7 @@ import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
 import type { Route } from '../../kit/http/route.ts'
 import { newUuid } from '../../kit/sys/random.ts'
 import { auditEntryOf } from '../change/audit.ts'
+import { idOf } from '../change/id-of.ts'
 import { readPageByTime } from '../list/page.ts'
 import type { Parts } from '../parts.ts'
 
@@ -148,6 +149,3 @@ export const deleteRow = <Item extends Row>(
   })
 
 const holderOf = ({ name }: { readonly name: string }, id: string): string => `${name}/${id}`
-
-/** Of a call of a route that has it. */
-const idOf = ({ params }: { readonly params: unknown }): string => (params as { readonly id: string }).id // the route's schema has it; its type is lost with that of the body

@@ -4,7 +4,7 @@ import { isPrivateNetwork } from '../../domain/addresses.ts'
 import { conflict, notFound, operationInProgress } from '../../domain/problem.ts'
 import { countAllocated } from '../../db/public-pool/index.ts'
 import type { Answer, Call, Operator } from '../../kit/http/call.ts'
-import { etagOf, requireMatch } from '../../kit/http/conditional.ts'
+import { requireMatch } from '../../kit/http/conditional.ts'
 import { type Endpoint, operatorEndpoint } from '../../kit/http/endpoint.ts'
 import { replacing } from '../../kit/kube/merge-patch.ts'
 import { newOrderedUuid } from '../../kit/sys/random.ts'
@@ -26,6 +26,7 @@ import { begunView } from '../change/begun.ts'
 import { changeAsOperator } from '../change/operator-change.ts'
 import { readPage } from '../list/page.ts'
 import type { Parts } from '../parts.ts'
+import { etagOfObject } from '../plain/objects.ts'
 import { isPrivateOf, type PoolObject, requireApart, requireSound, requireUnused } from './rules.ts'
 import { storedOf } from '../list/stored.ts'
 
@@ -42,8 +43,6 @@ export function publicPoolEndpoints(parts: Parts): readonly Endpoint[] {
     operatorEndpoint(routes.deletePublicPool, (call) => remove(parts, call)),
   ]
 }
-
-const etagOfPool = ({ metadata }: PoolObject): string => etagOf(metadata.generation ?? 0)
 
 async function read({ store, caches }: Parts, id: string): Promise<PoolObject> {
   const pool = await store.get(PublicPool, { name: id })
@@ -127,7 +126,7 @@ async function create(parts: Parts, call: Call<typeof routes.createPublicPool, O
 }
 
 async function found(parts: Parts, pool: PoolObject): Promise<Answer> {
-  return { status: 200, body: { public_pool: await viewOf(parts, pool) }, headers: { etag: etagOfPool(pool) } }
+  return { status: 200, body: { public_pool: await viewOf(parts, pool) }, headers: { etag: etagOfObject(pool) } }
 }
 
 async function accepted(parts: Parts, pool: PoolObject): Promise<Answer> {
@@ -159,7 +158,7 @@ async function update(parts: Parts, call: Call<typeof routes.updatePublicPool, O
     },
     async write() {
       const pool = await read(parts, id)
-      requireMatch(call.request, etagOfPool(pool))
+      requireMatch(call.request, etagOfObject(pool))
       if (isAlreadyDesired(pool, call.body)) return pool
       requireIdle(pool)
       if (pool.status?.state === undefined)

@@ -19,7 +19,10 @@ import { accept, announceEarlier, newStanza } from '../change/accept.ts'
 import { auditEntryOf } from '../change/audit.ts'
 import { begunView } from '../change/begun.ts'
 import type { Parts } from '../parts.ts'
-import { etagOfServer, type ServerObject, type Servers } from './servers.ts'
+import { idOf } from '../change/id-of.ts'
+import { readAgain } from '../plain/change-object.ts'
+import { etagOfObject } from '../plain/objects.ts'
+import type { ServerObject, Servers } from './servers.ts'
 import { storedOf } from '../list/stored.ts'
 
 type Patch = Readonly<Record<string, unknown>>
@@ -64,10 +67,10 @@ export async function begin<R extends Route, Claims = void>(
   call: Call<R, Customer>,
   verb: Verb<Claims>,
 ): Promise<OperationView> {
-  const { id } = call.params as { readonly id: string } // every route of a verb has it
+  const id = idOf(call)
   const { caller, request, now } = call
   const validate = (server: ServerObject) => {
-    requireMatch(request, etagOfServer(server))
+    requireMatch(request, etagOfObject(server))
     verb.validate(factsOf(storedOf(server)))
   }
   const before = await servers.read(caller.accountId, id)
@@ -79,7 +82,7 @@ export async function begin<R extends Route, Claims = void>(
     gibibytes: verb.gibibytes,
     graceSeconds: verb.graceSeconds,
   })
-  const read = readAgain(servers, { caller, params: { id } }, before)
+  const read = readAgain(servers, { accountId: caller.accountId, id }, before)
   const written = await accept(parts, {
     id: operation.id,
     accountId: caller.accountId,
@@ -109,18 +112,4 @@ export async function begin<R extends Route, Claims = void>(
   })
   servers.cache.apply(written)
   return begunView(written, { type: 'server', id })
-}
-
-/** The object that was read already, then, after a conflict, the one that the store has by now. */
-export function readAgain(
-  servers: Servers,
-  call: { readonly caller: Customer; readonly params: { readonly id: string } },
-  first: ServerObject,
-): () => Promise<ServerObject> {
-  let known: ServerObject | undefined = first
-  return async () => {
-    const server = known ?? (await servers.read(call.caller.accountId, call.params.id))
-    known = undefined
-    return server
-  }
 }

@@ -12,7 +12,6 @@ import { renumberIpv6Endpoint } from './renumber-ipv6.ts'
 import type { Servers } from './servers.ts'
 
 export { moveOf, requireDestination, requireBeforeCutover } from './destination.ts'
-export { change } from './endpoints.ts'
 export { openServers, type ServerObject, type Servers } from './servers.ts'
 
 export const server = noun<Parts & { readonly servers: Servers }>({
