@@ -53,6 +53,7 @@ const Environment = z.object({
   SVCCLOUD_KUBECONFIG: z.string().optional(),
   SVCCLOUD_PUBLIC_URL: z.url().optional(),
   SVCCLOUD_SMTP_URL: z.string().optional(),
+  SVCCLOUD_SMTP_ALLOW_PLAIN: z.enum(['true', 'false']).default('false'),
   SVCCLOUD_MAIL_DIRECTORY: z.string().optional(),
   SVCCLOUD_MAIL_FROM: z.string().default('svccloud <no-reply@localhost>'),
   SVCCLOUD_TRUSTED_PROXIES: List,
@@ -108,7 +109,11 @@ async function run(settings: z.infer<typeof Environment>, log: Logger, stop: Abo
   })
   const apiUrl = `http://${hostInUrl(settings.SVCCLOUD_HOST)}:${customers.port}`
 
-  const mail = openMailTransport({ smtpUrl: settings.SVCCLOUD_SMTP_URL, folder: settings.SVCCLOUD_MAIL_DIRECTORY })
+  const mail = openMailTransport({
+    smtpUrl: settings.SVCCLOUD_SMTP_URL,
+    allowsPlain: settings.SVCCLOUD_SMTP_ALLOW_PLAIN === 'true',
+    folder: settings.SVCCLOUD_MAIL_DIRECTORY,
+  })
   const app = await createApp({
     store,
     caches,

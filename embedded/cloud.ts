@@ -60,6 +60,7 @@ const LOOPBACK = '127.0.0.1'
 /** Read by the components themselves and handed through as they are. */
 const PASSED_ON = [
   'SVCCLOUD_SMTP_URL',
+  'SVCCLOUD_SMTP_ALLOW_PLAIN',
   'SVCCLOUD_MAIL_FROM',
   'SVCCLOUD_TRUSTED_PROXIES',
   'SVCCLOUD_GUEST_NETWORK',

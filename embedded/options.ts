@@ -234,8 +234,8 @@ export function helpText(): string {
     `Each flag is also an environment variable: --operator-port is ${variableOf('operator-port')}, switches take ` +
       'true or false.',
     'DATABASE_URL is read when neither --database-url nor SVCCLOUD_DATABASE_URL is given.',
-    'Passed on to the components: SVCCLOUD_PUBLIC_URL, SVCCLOUD_SMTP_URL, SVCCLOUD_MAIL_FROM, ' +
-      'SVCCLOUD_TRUSTED_PROXIES, SVCCLOUD_LOG_LEVEL,',
+    'Passed on to the components: SVCCLOUD_PUBLIC_URL, SVCCLOUD_SMTP_URL, SVCCLOUD_SMTP_ALLOW_PLAIN, ' +
+      'SVCCLOUD_MAIL_FROM, SVCCLOUD_TRUSTED_PROXIES, SVCCLOUD_LOG_LEVEL,',
     'SVCCLOUD_GUEST_NETWORK (outbound or isolated), SVCCLOUD_IMAGE_CACHE (folder of built guest images, to share ' +
       'them between data folders),',
     'SVCCLOUD_SHARED_VOLUMES (none: the nodes of a zone share no storage), SVCCLOUD_MIGRATION_BANDWIDTH (MiB per ' +

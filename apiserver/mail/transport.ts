@@ -2,6 +2,7 @@
 import { mkdir, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createTransport } from 'nodemailer'
+import { LOOPBACK_HOSTS } from '../../kit/http/loopback.ts'
 import { type Message, toMessage } from './message.ts'
 
 export interface MailTransport {
@@ -13,13 +14,15 @@ export interface MailTransport {
 const SMTP_TIMEOUT_MILLISECONDS = 20_000
 const SMTP_CONNECTIONS_MAXIMUM = 2
 
-/** `url`: smtp://user:password@host:port or smtps://… */
-export function smtpTransport(url: string): MailTransport {
+/** `url`: smtp://user:password@host:port or smtps://… A mail and the password go in the clear to this machine only: a
+ *  server elsewhere that offers no TLS gets neither, unless `allowsPlain`. */
+export function smtpTransport(url: string, { allowsPlain = false } = {}): MailTransport {
   const address = new URL(url)
   const transporter = createTransport({
     host: address.hostname.replace(/^\[|\]$/g, ''),
     port: Number(address.port || (address.protocol === 'smtps:' ? 465 : 587)),
     secure: address.protocol === 'smtps:',
+    requireTLS: !allowsPlain && !LOOPBACK_HOSTS.includes(address.hostname),
     ...(address.username === ''
       ? {}
       : { auth: { user: decodeURIComponent(address.username), pass: decodeURIComponent(address.password) } }),
@@ -58,8 +61,10 @@ export function folderTransport(folder: string): MailTransport {
 /** The configured transport; undefined when the deployment sends no mail. */
 export function openMailTransport(options: {
   readonly smtpUrl?: string | undefined
+  readonly allowsPlain?: boolean
   readonly folder?: string | undefined
 }): MailTransport | undefined {
-  if (options.smtpUrl !== undefined) return smtpTransport(options.smtpUrl)
+  const { smtpUrl, allowsPlain = false } = options
+  if (smtpUrl !== undefined) return smtpTransport(smtpUrl, { allowsPlain })
   return options.folder === undefined ? undefined : folderTransport(options.folder)
 }

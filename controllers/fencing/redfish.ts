@@ -5,6 +5,7 @@ import { request as sendPlain, type ClientRequest, type IncomingMessage } from '
 import { request as sendSecure } from 'node:https'
 import { TLSSocket } from 'node:tls'
 import { z } from 'zod'
+import { LOOPBACK_HOSTS } from '../../kit/http/loopback.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import { type Login, type PowerControl, PowerControlFailed } from './power-control.ts'
 
@@ -18,7 +19,6 @@ export interface RedfishOptions extends Login {
 const SYSTEMS_PATH = '/redfish/v1/Systems'
 const ANSWER_MILLISECONDS_MAXIMUM = 10_000
 const ANSWER_BYTES_MAXIMUM = 1_048_576
-const LOOPBACK_HOSTS = ['127.0.0.1', '[::1]', 'localhost']
 
 const Link = z.looseObject({ '@odata.id': z.string() })
 const Systems = z.looseObject({ Members: z.array(Link) })

@@ -1,4 +1,5 @@
 import { readdir, readFile } from 'node:fs/promises'
+import type { AddressInfo } from 'node:net'
 import { type ParsedMail, simpleParser } from 'mailparser'
 import { SMTPServer } from 'smtp-server'
 import { expect, test } from 'vitest'
@@ -79,6 +80,36 @@ test('a real SMTP server gets the mail once, with the link whole on its own line
   expect(raw?.split('\r\n')).toContain(link)
   expect(raw?.split('\r\n')).toContain('To: ada@example.com')
   expect(received).toHaveLength(1)
+})
+
+test('a server that offers no TLS gets no mail, unless that is allowed or it is on this machine', async () => {
+  const received: ParsedMail[] = []
+  const receive = (mail: ParsedMail) => void received.push(mail)
+  await withServer(receive, async (url) => {
+    // The kernel takes this address for the machine's own; the mail transport must not.
+    const elsewhere = url.replace('127.0.0.1', '0.0.0.0').replace('smtp://', 'smtp://ada:secret@')
+    const send = async (transport: MailTransport) => {
+      const [from, to] = [FROM, 'ada@example.com']
+      const message = { id: newUuid(systemRandom), at: new Date(), from, to, subject: 'Hello', text: 'Hello' }
+      await transport.send(message).finally(() => transport.close())
+    }
+    await expect(send(smtpTransport(elsewhere))).rejects.toMatchObject({ command: 'STARTTLS' })
+    expect(received).toEqual([])
+    await send(smtpTransport(elsewhere, { allowsPlain: true }))
+    await send(smtpTransport(url))
+    expect(received).toHaveLength(2)
+  })
+})
+
+test('a server whose certificate nobody vouches for gets no mail', async () => {
+  const server = new SMTPServer({ authOptional: true, onData: (_stream, _session, done) => done() })
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.server.address() as AddressInfo // it listens on a port
+  const transport = smtpTransport(`smtp://0.0.0.0:${port}`)
+  const message = { id: 'x', at: new Date(), from: FROM, to: 'ada@example.com', subject: 'Hello', text: 'Hello' }
+  await expect(transport.send(message)).rejects.toThrow(/certificate/)
+  transport.close()
+  await new Promise<void>((resolve) => server.close(() => resolve()))
 })
 
 test('a refused mail is tried again later, and two workers never send one mail twice', async () => {
