@@ -86,6 +86,15 @@ test('NUL and halves of surrogate pairs leave names and values, however deep', (
   expect(body.isWellFormed()).toBe(true)
 })
 
+test('null is kept, and an empty list', () => {
+  const { entry } = seal(
+    { sequence: 0, entryHash: GENESIS_HASH },
+    { ...said, changes: [{ field: 'f', before: null, after: [] }] },
+    { id: 'i', at },
+  )
+  expect([entry.changes, entry.staff_id]).toEqual([[{ field: 'f', before: null, after: [] }], null])
+})
+
 const rows = chainOf([{}, {}, {}, {}])
 const edit = (index: number, change: Partial<StoredEntry>) =>
   rows.map((row, at) => (at === index ? { ...row, ...change } : row))
@@ -102,3 +111,35 @@ test.each<[string, readonly StoredEntry[], number]>([
 ])('changing %s breaks the chain there', (_what, changed, sequence) =>
   expect(firstBreak(changed)?.sequence).toBe(sequence),
 )
+
+test('a break says what is wrong: the number that is missing, or the row and the reason', () => {
+  expect(firstBreak(rows.filter((_, index) => index !== 1))).toEqual({
+    sequence: 2,
+    id: null,
+    reason: 'entry 2 is missing; the next one kept is 3',
+  })
+  const reasonOf = (changed: readonly StoredEntry[]) => firstBreak(changed)?.reason
+  expect(reasonOf(edit(2, { previous_hash: 'aa' }))).toBe('previous_hash is not the hash of the entry before')
+  expect(reasonOf(edit(1, { entry_hash: '0'.repeat(64) }))).toBe('the content does not have the entry_hash')
+  expect(reasonOf(edit(0, { body: 'x', entry_hash: sha256Hex('x') }))).toBe('the content is not JSON')
+  expect(firstBreak(edit(0, { action: 'server.delete' }))).toEqual({
+    sequence: 1,
+    id: 'id-0',
+    reason: 'the stored columns are not those of the content',
+  })
+})
+
+test.each<[keyof StoredEntry, Partial<StoredEntry>]>([
+  ['id', { id: 'other' }],
+  ['action', { action: 'other' }],
+  ['request_id', { request_id: 'other' }],
+  ['at', { at: new Date(0) }],
+])('the column %s alone breaks the chain', (_column, change) => expect(firstBreak(edit(3, change))?.sequence).toBe(4))
+
+test.each(['sequence', 'previous_hash'])('a content of another %s breaks the chain, its hash or not', (name) => {
+  const [row] = rows
+  const body = JSON.stringify({ ...JSON.parse(row!.body), [name]: 'other' }) // there are four
+  expect(firstBreak([{ ...row!, body, entry_hash: sha256Hex(body) }])?.reason).toBe(
+    'the stored columns are not those of the content',
+  )
+})

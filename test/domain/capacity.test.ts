@@ -76,6 +76,25 @@ describe('capacity', () => {
     expect(summariseCapacity(nodes, plans, nobody)[0]?.largestPlaceablePlan).toBe(plan),
   )
 
+  test.each([
+    ['of most memory', { cores: 1, memoryMebibytes: 2_048, storageGibibytes: 1 }],
+    ['then of most cores', { cores: 3, memoryMebibytes: 1_024, storageGibibytes: 1 }],
+    ['then of most storage', { cores: 2, memoryMebibytes: 1_024, storageGibibytes: 30 }],
+  ])('the largest plan is the one %s', (_what, size) => {
+    const offered = [
+      { name: 'a', cores: 2, memoryMebibytes: 1_024, storageGibibytes: 20 },
+      { name: 'wanted', ...size },
+      { name: 'b', cores: 2, memoryMebibytes: 1_024, storageGibibytes: 20 },
+    ]
+    expect(summariseCapacity([node('n1', 8)], offered, nobody)[0]?.largestPlaceablePlan).toBe('wanted')
+  })
+  test('of plans of one size the first by name is named', () => {
+    const offered = ['c', 'a', 'b'].map((name) => ({ name, ...room(2) }))
+    expect(summariseCapacity([node('n1', 8)], offered, nobody)[0]?.largestPlaceablePlan).toBe('a')
+  })
+  test('of nodes of one size and load the first by name is reckoned with', () =>
+    expect(largestNodes([node('n2', 4, 1), node('n1', 4, 1), node('n3', 4, 1)])).toEqual(['n1']))
+
   test('reckons with the loss of the largest node of each zone and pool, of equals the fullest', () =>
     expect(
       largestNodes([

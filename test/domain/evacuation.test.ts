@@ -40,6 +40,26 @@ describe('those who would find no room', () => {
     ['nobody, when there is room', [guest('a', 2), guest('b', 2)], [node('n1', 8), node('n2', 4)], []],
     ['nobody leaves to the node that is left', [guest('a', 1)], [node('n1', 8)], ['a']],
     ['the last to choose, when room is short', [guest('a', 1), guest('b', 3)], [node('n2', 3)], ['a']],
+    [
+      'of equal memory the one with fewer cores',
+      [
+        { serverId: 'a', accountId: 'a', room: { cores: 1, memoryMebibytes: 1_024, storageGibibytes: 2 } },
+        { serverId: 'b', accountId: 'a', room: { cores: 2, memoryMebibytes: 1_024, storageGibibytes: 1 } },
+      ],
+      [node('n2', 2)],
+      ['a'],
+    ],
+    [
+      'of equal memory and cores the one with less storage',
+      [
+        { serverId: 'a', accountId: 'a', room: { cores: 1, memoryMebibytes: 1_024, storageGibibytes: 1 } },
+        { serverId: 'b', accountId: 'a', room: { cores: 1, memoryMebibytes: 1_024, storageGibibytes: 2 } },
+      ],
+      [node('n2', 2)],
+      ['a'],
+    ],
+    ['of equals the last by id', [guest('b', 1), guest('c', 1), guest('a', 1)], [node('n2', 2)], ['c']],
+    ['in the order of their ids', [guest('b', 2), guest('c', 1), guest('a', 3)], [], ['a', 'b', 'c']],
     ['the large find room on the second node', [guest('a', 3), guest('b', 3)], [node('n2', 4), node('n3', 3)], []],
     ['one in pieces of the room of two nodes', [guest('a', 3)], [node('n2', 2), node('n3', 2)], ['a']],
     ['those of another pool', [guest('a', 1, 'fast')], [node('n2', 8)], ['a']],

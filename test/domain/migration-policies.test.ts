@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { MIGRATION_POLICIES, sendSeconds } from '../../domain/migration-policies.ts'
+import { gibibytesOf, MIGRATION_POLICIES, sendSeconds } from '../../domain/migration-policies.ts'
 import { deadlineOf, isCancelled, cancelling } from '../../domain/operations.ts'
 
 test.each([
@@ -19,6 +19,23 @@ test('relaxed prefers a finished move: it waits longer for each send, and alone 
       .filter(([, policy]) => policy.isColdAllowed)
       .map(([name]) => name),
   ).toEqual(['relaxed'])
+})
+
+test('what is sent is the memory and the disks, in GiB', () => {
+  expect(gibibytesOf({ memoryMebibytes: 2_048, storageGibibytes: 10 })).toBe(12)
+  expect([gibibytesOf({ memoryMebibytes: 512 }), gibibytesOf({ storageGibibytes: 3 }), gibibytesOf({})]).toEqual([
+    0.5, 3, 0,
+  ])
+})
+
+test.each([
+  ['default', 120, 600],
+  ['relaxed', 120, 1_320],
+  ['strict', 120, 600],
+] as const)('one send under %s may take %i seconds, and %i for four GiB', (name, least, forFour) => {
+  expect(sendSeconds(MIGRATION_POLICIES[name], 0)).toBe(least)
+  expect(sendSeconds(MIGRATION_POLICIES[name], 4)).toBe(forFour)
+  expect(sendSeconds(MIGRATION_POLICIES[name], 0.001)).toBe(least + 1)
 })
 
 test('a move has an hour, and two minutes more for each GiB; other operations have no more for their size', () => {

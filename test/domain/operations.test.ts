@@ -1,5 +1,13 @@
 import { expect, test } from 'vitest'
-import { deadlineOf, OPERATION_KINDS, type OperationKind, stepsOf } from '../../domain/operations.ts'
+import {
+  deadlineOf,
+  isFinal,
+  OPERATION_EVENTS_MAXIMUM,
+  OPERATION_KINDS,
+  OPERATION_STATUSES,
+  type OperationKind,
+  stepsOf,
+} from '../../domain/operations.ts'
 
 const NOW = new Date('2026-01-01T00:00:00Z')
 const minutesOf = (kind: OperationKind, gibibytes?: number): number =>
@@ -27,6 +35,29 @@ test.each<readonly [OperationKind, number]>([
 
 test('a migration has two more for each GiB', () =>
   expect([minutesOf('server.migrate', 1), minutesOf('server.migrate', 100)]).toEqual([62, 260]))
+
+test.each<readonly [OperationKind, number]>([
+  ['server.rebuild', 30],
+  ['server.change_plan', 30],
+  ['server.recover', 30],
+  ['server.move', 60],
+  ['node.maintenance', 24 * 60],
+  ['node.provision', 24 * 60],
+  ['node.agent_upgrade', 60],
+])('%s has %i minutes here, of which the contract says nothing', (kind, minutes) =>
+  expect(minutesOf(kind)).toBe(minutes),
+)
+
+test('a move and a change of plan have two more for each GiB, nothing else has', () => {
+  const longer = OPERATION_KINDS.filter((kind) => minutesOf(kind, 10) !== minutesOf(kind))
+  expect(longer).toEqual(['server.change_plan', 'server.move', 'server.migrate'])
+  expect(longer.map((kind) => minutesOf(kind, 10) - minutesOf(kind))).toEqual([20, 20, 20])
+})
+
+test('what has ended stays ended; a hundred events are kept', () => {
+  expect(OPERATION_STATUSES.filter(isFinal)).toEqual(['succeeded', 'failed', 'cancelled'])
+  expect(OPERATION_EVENTS_MAXIMUM).toBe(100)
+})
 
 test('every kind has a deadline and steps of different names', () => {
   expect(

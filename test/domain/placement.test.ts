@@ -53,6 +53,26 @@ describe('among nodes that can hold it', () => {
     expect(
       names(rankNodes(demand(), [node(), node({ node: 'b', used: room(5) }), node({ node: 'c', used: room(3) })])),
     ).toEqual(['b', 'c', 'a']))
+  test('what nobody sells on a node neither fills nor empties it', () => {
+    const without = node({ node: 'b', total: room(8, 8_192, 0) })
+    const wanted = demand({ ...room(2, 2_048, 0) })
+    // b: 2 × 0.75 free; a: 2 × 0.75 and a whole disk; c: 2 × 0.75 and half a disk
+    expect(names(rankNodes(wanted, [node(), without, node({ node: 'c', used: room(0, 0, 40) })]))).toEqual([
+      'b',
+      'c',
+      'a',
+    ])
+  })
+  test('each of cores, memory and storage counts by its share of the node', () =>
+    expect(
+      names(
+        rankNodes(demand(), [
+          node({ node: 'cores', used: room(2, 0, 0) }),
+          node({ node: 'memory', used: room(0, 4_096, 0) }),
+          node({ node: 'storage', used: room(0, 0, 60) }),
+        ]),
+      ),
+    ).toEqual(['storage', 'memory', 'cores']))
   test("the account's own nodes come before shared ones", () =>
     expect(
       names(rankNodes(demand(), [node({ used: room(6) }), node({ node: 'own', dedicatedAccountId: 'mine' })])),
@@ -101,6 +121,11 @@ describe('apart from the members of its group', () => {
       'zone, soft: on another node of the zone',
       { spread: 'zone', isStrict: false, members: [at('b', 'r1')] },
       ['c', 'a', 'b'],
+    ],
+    [
+      'zone, soft: where all share a rack, with fewer members in it',
+      { spread: 'zone', isStrict: false, members: [at('x', 'r1'), at('y', 'r1'), at('z', 'r2')] },
+      ['c', 'b', 'a'],
     ],
     [
       'with fewer members rather than with more',

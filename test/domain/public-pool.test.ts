@@ -1,7 +1,15 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { contains, parseAddress, parseNetwork } from '../../domain/addresses.ts'
-import { poolAddress, poolFault, type PoolNetwork, poolTotal, prefixOf } from '../../domain/public-pool.ts'
+import {
+  poolAddress,
+  poolFault,
+  type PoolNetwork,
+  poolsOverlap,
+  poolTotal,
+  prefixOf,
+  PREFIXES_OF_SERVER_MAXIMUM,
+} from '../../domain/public-pool.ts'
 
 const ipv4: PoolNetwork = { family: 'ipv4', cidr: '203.0.113.0/29', use: 'server_ipv4', isPrivate: false }
 const ipv6: PoolNetwork = { family: 'ipv6', cidr: '2001:db8::/40', use: 'server_ipv6_prefix', isPrivate: false }
@@ -12,6 +20,18 @@ describe('a pool', () => {
     ['of IPv6 prefixes', ipv6, undefined],
     ['of unique local prefixes that says so', { ...ipv6, cidr: 'fd12:3456::/48', isPrivate: true }, undefined],
     ['with a gateway of its own', { ...ipv4, gateway: '203.0.113.6' }, undefined],
+    ['as large as one may be', { ...ipv4, cidr: '8.0.0.0/8' }, undefined],
+    ['larger than one may be', { ...ipv4, cidr: '8.0.0.0/7' }, 'cidr'],
+    ['as small as one may be', { ...ipv4, cidr: '203.0.113.0/30' }, undefined],
+    ['of IPv6 as large as one may be', { ...ipv6, cidr: '2a00::/16' }, undefined],
+    ['of IPv6 larger than one may be', { ...ipv6, cidr: '2a00::/15' }, 'cidr'],
+    ['of IPv6 for one server', { ...ipv6, cidr: '2001:db8::/64' }, undefined],
+    ['for floating addresses', { ...ipv4, use: 'floating_ipv4' }, undefined],
+    ['of IPv4 for prefixes', { ...ipv4, use: 'server_ipv6_prefix' }, 'use'],
+    ['with a link-local gateway in capitals', { ...ipv6, gateway: 'FE80::2' }, undefined],
+    ['whose gateway is of the other family', { ...ipv4, gateway: 'fe80::1' }, 'gateway'],
+    ['whose gateway is no address', { ...ipv4, gateway: 'router' }, 'gateway'],
+    ['whose gateway is its first address', { ...ipv4, gateway: '203.0.113.1' }, undefined],
     ['of another family than it says', { ...ipv4, family: 'ipv6' }, 'cidr'],
     ['with bits beyond the prefix', { ...ipv4, cidr: '203.0.113.1/29' }, 'cidr'],
     ['without room', { ...ipv4, cidr: '203.0.113.0/31' }, 'cidr'],
@@ -26,6 +46,25 @@ describe('a pool', () => {
     ['whose gateway lies outside', { ...ipv4, gateway: '203.0.112.1' }, 'gateway'],
     ['whose gateway could be a server', { ...ipv6, gateway: '2001:db8::1' }, 'gateway'],
   ])('%s', (_what, pool, field) => expect(poolFault(pool)?.field).toBe(field))
+
+  test.each<[PoolNetwork, string]>([
+    [{ ...ipv4, cidr: 'x' }, 'must be an IPv4 network whose address has no bits beyond its prefix'],
+    [{ ...ipv6, cidr: 'x' }, 'must be an IPv6 network whose address has no bits beyond its prefix'],
+    [{ ...ipv4, use: 'server_ipv6_prefix' }, 'is not for IPv4 pools'],
+    [{ ...ipv6, use: 'server_ipv4' }, 'is not for IPv6 pools'],
+    [{ ...ipv4, isPrivate: true }, 'the network is a public one'],
+    [{ ...ipv4, cidr: '10.0.0.0/24' }, 'the network is a private one, which the Internet does not route'],
+    [{ ...ipv6, cidr: '2001:db8::/65' }, 'must have a prefix of 16 to 64 bits'],
+  ])('is refused in words: %o', (pool, detail) => expect(poolFault(pool)?.detail).toBe(detail))
+
+  test('overlaps what holds one of its addresses', () => {
+    expect(poolsOverlap('203.0.113.0/29', '203.0.113.0/24')).toBe(true)
+    expect(poolsOverlap('203.0.113.0/29', '203.0.113.8/29')).toBe(false)
+    expect(() => poolsOverlap('203.0.113.0/29', 'x')).toThrow('x is no network')
+  })
+
+  test('leaves a server its newest prefix and fifteen that were replaced', () =>
+    expect(PREFIXES_OF_SERVER_MAXIMUM).toBe(16))
 
   test('hands out every address but network, broadcast and gateway', () => {
     const all = (pool: PoolNetwork) =>

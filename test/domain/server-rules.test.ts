@@ -4,6 +4,8 @@ import {
   requireDeletable,
   requireMovable,
   requireRebuildable,
+  requireReleasable,
+  requireRenumberable,
   requireStartable,
   requireStoppable,
   requireStopped,
@@ -33,9 +35,10 @@ const VERBS = {
 type Verb = keyof typeof VERBS
 
 /** The refusal, or `accepted`. */
-function judged(verb: Verb, facts: Partial<ServerFacts>): string {
+const judged = (verb: Verb, facts: Partial<ServerFacts>): string => judgedBy(() => VERBS[verb](server(facts)))
+function judgedBy(judge: () => void): string {
   try {
-    VERBS[verb](server(facts))
+    judge()
     return 'accepted'
   } catch (error) {
     const {
@@ -162,6 +165,39 @@ describe('what is allowed', () => {
     expect(new Set(Object.values(table({ state: 'deleting', isDeleting: true })))).toEqual(new Set([WRONG])))
 })
 
+describe('a server of a lost node', () => {
+  const release = (facts: Partial<ServerFacts>) =>
+    judgedBy(() => requireReleasable(server({ isHostUnreachable: true, ...facts })))
+  test('is given up whatever waits for its node', () => {
+    expect(release({ state: 'error' })).toBe(ALLOWED)
+    expect(release({ activeOperation: BUSY })).toBe(ALLOWED)
+    expect(release({ isDeleting: true, state: 'deleting' })).toBe(ALLOWED)
+  })
+  test('is given up once, and not while it is protected', () => {
+    const activeOperation = { id: 'op', kind: 'server.force_release' } as const
+    expect(release({ activeOperation, isProtected: true })).toBe('409 operation_in_progress')
+    expect(release({ isProtected: true })).toBe('409 protected')
+  })
+})
+
+test('an IPv6 prefix is exchanged where that is offered, of an idle server', () => {
+  const renumber = (facts: Partial<ServerFacts>, isAvailable: boolean) =>
+    judgedBy(() => requireRenumberable(server(facts), isAvailable))
+  expect(renumber({}, true)).toBe(ALLOWED)
+  expect(renumber({}, false)).toBe(WRONG)
+  expect(renumber({ activeOperation: BUSY }, true)).toBe('409 operation_in_progress')
+})
+
+test('what is on while it starts or stops', () => {
+  for (const state of ['starting', 'started', 'stopping'] as const) {
+    expect(judged('change plan', { state })).toBe(ON)
+    expect(judged('rebuild', { state })).toBe(ON)
+  }
+  expect(judged('rebuild with stop', { state: 'starting' })).toBe(WRONG)
+  expect(judged('change plan', { state: 'creating' })).toBe(WRONG)
+  expect(table({ state: 'deleting' })).toEqual(table({ isDeleting: true }))
+})
+
 describe('a refusal says what to do', () => {
   test.each<readonly [Verb, Partial<ServerFacts>, string]>([
     [
@@ -176,6 +212,13 @@ describe('a refusal says what to do', () => {
         'not answer. The server shows its state again when the host is back; try again then.',
     ],
     ['rebuild', {}, 'The server is started. Stop it first, or send stop: true.'],
+    ['start', {}, 'The server is in state started; only a stopped one can be started.'],
+    ['stop', { state: 'stopped' }, 'The server is in state stopped; only a started one can be stopped or restarted.'],
+    [
+      'rebuild',
+      { state: 'creating' },
+      'The server is in state creating; only a started or a stopped one can be rebuilt.',
+    ],
     ['change plan', {}, 'The server is started. Stop it first.'],
     ['delete', { isProtected: true }, 'The server is protected. Set is_protected to false first.'],
   ])('to %s %o', (verb, facts, text) => expect(saying(verb, facts)).toBe(text))

@@ -60,6 +60,57 @@ test.each([
   expect(parsePublicKey(text)).toEqual(expect.any(String))
 })
 
+describe('RSA keys', () => {
+  /** One whose modulus has so many bits. */
+  const modulus = (bits: number) => {
+    const bytes = Buffer.alloc(Math.ceil(bits / 8), 0xff)
+    bytes[0] = 0xff >> (bytes.length * 8 - bits)
+    return parsePublicKey(keyOf('ssh-rsa', Buffer.of(1, 0, 1), Buffer.concat([Buffer.of(0), bytes])))
+  }
+  test.each([2_048, 2_049, 4_096, 16_384])('of %i bits are accepted', (bits) =>
+    expect(modulus(bits)).toMatchObject({ fingerprint: expect.any(String) }),
+  )
+  test('are refused below and above, with their size', () => {
+    expect(modulus(2_047)).toBe('is an RSA key of 2047 bits; at least 2048 are needed')
+    expect(modulus(1)).toBe('is an RSA key of 1 bits; at least 2048 are needed')
+    expect(modulus(16_385)).toBe('is an RSA key of more than 16384 bits')
+    expect(parsePublicKey(keyOf('ssh-rsa', Buffer.of(1), Buffer.alloc(0)))).toBe(
+      'is an RSA key of 0 bits; at least 2048 are needed',
+    )
+    expect(parsePublicKey(keyOf('ssh-rsa', Buffer.of(1), Buffer.alloc(9)))).toMatch(/^is an RSA key of 0 bits/)
+  })
+})
+
+test.each([
+  ['ssh-ed25519 of 31 bytes', keyOf('ssh-ed25519', Buffer.alloc(31)), 'does not hold an ed25519 key'],
+  [
+    'a security key of 33 bytes',
+    keyOf('sk-ssh-ed25519@openssh.com', Buffer.alloc(33), 'ssh:'),
+    'does not hold an ed25519 key',
+  ],
+  ['a part too many', keyOf('ssh-ed25519', Buffer.alloc(32), 'x'), 'does not hold a ssh-ed25519 key'],
+  ['a part too few', keyOf('ssh-rsa', 'x'), 'does not hold a ssh-rsa key'],
+  ['a curve without a name', keyOf('ecdsa-sha2-nistp384', 'nistp256', 'x'), 'does not hold a ecdsa-sha2-nistp384 key'],
+  [
+    'a length that is cut off',
+    `ssh-ed25519 ${Buffer.of(0, 0, 0).toString('base64')}`,
+    'does not hold a ssh-ed25519 key',
+  ],
+  [
+    'a length beyond the end',
+    `ssh-ed25519 ${Buffer.of(0, 0, 0, 9, 1).toString('base64')}`,
+    'does not hold a ssh-ed25519 key',
+  ],
+  ['no bytes', 'ssh-ed25519 ', 'does not hold base64 after the type'],
+  ['base64 with something behind it', `${ED25519}*`, 'does not hold base64 after the type'],
+])('refused for its reason: %s', (_what, text, reason) => expect(parsePublicKey(text)).toBe(reason))
+
+test('padding may be left out', () => {
+  const key = keyOf('ecdsa-sha2-nistp521', 'nistp521', Buffer.alloc(133, 4))
+  expect(key).toMatch(/=$/)
+  expect(parsePublicKey(key.replace(/=+$/, ''))).toEqual(parsePublicKey(key))
+})
+
 test('the fingerprint is what the usual tool prints', () => {
   expect(parsePublicKey(ED25519)).toMatchObject({ fingerprint: 'SHA256:lI1zim2TOA54QhUGYANxDW6h0ERcDWoyWS1QtBKvIvM' })
 })

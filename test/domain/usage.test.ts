@@ -7,6 +7,8 @@ import {
   newest,
   NO_COUNTERS,
   seriesOf,
+  seriesStart,
+  STEPS,
   stepOf,
   stepSecondsOf,
 } from '../../domain/usage.ts'
@@ -46,6 +48,33 @@ describe('a series', () => {
         ({ at }, index) => index === 0 || at.getTime() - (series[index - 1]?.at.getTime() ?? 0) === stepSeconds * 1_000,
       ),
     ).toBe(true)
+  })
+
+  it('begins with the step that is as long ago as the period is long', () => {
+    expect(seriesStart('1h', now)).toEqual(new Date('2026-03-01T09:18:00Z'))
+    expect(seriesStart('24h', now)).toEqual(new Date('2026-02-28T10:30:00Z'))
+    for (const period of METRICS_PERIODS) expect(seriesOf(period, [], now)[0]?.at).toEqual(seriesStart(period, now))
+  })
+
+  it('is kept for its period and one step more', () =>
+    expect(STEPS).toEqual([
+      { stepSeconds: 60, keptSeconds: 3_660 },
+      { stepSeconds: 900, keptSeconds: 87_300 },
+      { stepSeconds: 3_600, keptSeconds: 608_400 },
+      { stepSeconds: 14_400, keptSeconds: 2_606_400 },
+    ]))
+
+  it('is zero where nothing was counted', () => {
+    const [first] = seriesOf('1h', [], now)
+    expect(first).toEqual({
+      at: new Date('2026-03-01T09:18:00Z'),
+      networkReceivedBytes: 0,
+      networkTransmittedBytes: 0,
+      diskReadBytes: 0,
+      diskWrittenBytes: 0,
+      diskReadOperations: 0,
+      diskWriteOperations: 0,
+    })
   })
 
   it('shows what was counted in its step, and nothing outside of the period', () => {
