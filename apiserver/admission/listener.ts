@@ -79,6 +79,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, admit:
 async function readBody(request: IncomingMessage): Promise<string | undefined> {
   const chunks: Buffer[] = []
   let length = 0
+  // without an encoding, a request gives its body as Buffers
   for await (const chunk of request as AsyncIterable<Buffer>) {
     length += chunk.length
     if (length > BODY_BYTES_MAXIMUM) return undefined

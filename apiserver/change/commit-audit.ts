@@ -1,6 +1,6 @@
 /** The end of an accepted change in PostgreSQL: its intent goes, its audit entry is written, and other replicas learn
- *  of the write. The changes of an account wait for the head of its chain anyway, so those that end at the same time end
- *  in one transaction. */
+ *  of the write. The changes of an account wait for the head of its chain anyway, so those that end at the same time
+ *  end in one transaction. */
 import type { UnsealedAuditEntry } from '../../domain/audit.ts'
 import { appendAudits, type Sealing } from '../../db/audit/index.ts'
 import { closeIntents } from '../../db/change/intents.ts'

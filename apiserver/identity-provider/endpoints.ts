@@ -253,10 +253,12 @@ async function arrive(
   const signIn = { user, request, endsOthers: false, returnTo: landing }
   const challenge = await challengeFor(parts, signIn)
   if (challenge !== undefined) {
-    return redirect(
-      `/login/mfa#${new URLSearchParams({ challenge: challenge.challenge, mfa_step: challenge.step, challenge_expires_at: challenge.expiresAt.toISOString() })}`,
-      [remembered],
-    )
+    const fragment = new URLSearchParams({
+      challenge: challenge.challenge,
+      mfa_step: challenge.step,
+      challenge_expires_at: challenge.expiresAt.toISOString(),
+    })
+    return redirect(`/login/mfa#${fragment}`, [remembered])
   }
   const { cookies } = await parts.db
     .transaction()

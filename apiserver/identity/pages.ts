@@ -26,7 +26,16 @@ interface PageText {
   readonly asksPassword: boolean
 }
 
+/** The field for a new password, and how the script sends it. */
+const PASSWORD = {
+  input:
+    '<label for="password">New password (at least 12 characters)</label><input id="password" name="password" ' +
+    'type="password" autocomplete="new-password" minlength="12" maxlength="128" required>',
+  value: ', password: form.elements.password.value',
+}
+
 function page(text: PageText): Page {
+  const password = text.asksPassword ? PASSWORD : { value: '', input: '' }
   const script = `'use strict';
 const secret = new URLSearchParams(location.hash.slice(1)).get(${JSON.stringify(text.secret)});
 history.replaceState(null, '', location.pathname);
@@ -36,22 +45,21 @@ if (!secret) { form.hidden = true; say.textContent = 'This link is incomplete. O
 form.addEventListener('submit', async (event) => {
   event.preventDefault();
   form.querySelector('button').disabled = true;
-  const body = { ${JSON.stringify(text.secret)}: secret${text.asksPassword ? ', password: form.elements.password.value' : ''} };
+  const body = { ${JSON.stringify(text.secret)}: secret${password.value} };
   try {
-    const answer = await fetch(${JSON.stringify(text.action)}, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
+    const answer = await fetch(${JSON.stringify(text.action)}, {
+      method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
     if (answer.ok) { form.hidden = true; say.textContent = ${JSON.stringify(text.done)}; return; }
     say.textContent = (await answer.json()).detail;
   } catch { say.textContent = 'The service does not answer. Try again.'; }
   form.querySelector('button').disabled = false;
 });`
-  const password = text.asksPassword
-    ? '<label for="password">New password (at least 12 characters)</label><input id="password" name="password" ' +
-      'type="password" autocomplete="new-password" minlength="12" maxlength="128" required>'
-    : ''
   const html = `<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><meta name="referrer" content="no-referrer">
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
+<meta name="referrer" content="no-referrer">
 <title>${text.title}</title><style>${STYLE}</style></head>
-<body><h1>${text.title}</h1><p>${text.explanation}</p><form>${password}<button>${text.button}</button></form><p><output></output></p>
+<body><h1>${text.title}</h1><p>${text.explanation}</p>
+<form>${password.input}<button>${text.button}</button></form><p><output></output></p>
 <script>${script}</script></body></html>
 `
   const hashOf = (content: string): string => `'sha256-${createHash('sha256').update(content).digest('base64')}'`

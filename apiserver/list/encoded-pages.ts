@@ -12,7 +12,8 @@ interface Page {
   readonly json: Buffer
 }
 
-const [OPENS, COMMA] = ['{"items":[', ','].map((text) => Buffer.from(text)) as [Buffer, Buffer]
+const OPENS = Buffer.from('{"items":[')
+const COMMA = Buffer.from(',')
 
 /** The pages that were joined last are kept, until together they are larger than `bytesMaximum`. */
 export function createEncodedPages(bytesMaximum: number): EncodedPages {

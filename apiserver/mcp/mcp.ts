@@ -6,13 +6,17 @@ import type { RequestFacts } from '../../kit/http/call.ts'
 import { ROUTES } from '../../resources/index.ts'
 import { sendMcpMessage } from '../../resources/mcp/index.ts'
 
-const INSTRUCTIONS = `svccloud is a cloud: servers (virtual machines) and what belongs to them. Every tool is one operation of its REST API.
+const INSTRUCTIONS = `svccloud is a cloud: servers (virtual machines) and what belongs to them. Every tool is one \
+operation of its REST API.
 
-- To make a server: list_zones, list_plans and list_templates say what there is; the account needs an SSH key (list_ssh_keys, create_ssh_key); then create_server.
-- Changes of infrastructure answer at once with an operation that is still running. Call get_operation with its id and wait (up to 30 seconds) until status is succeeded, failed or cancelled; failed ones say why in error.
+- To make a server: list_zones, list_plans and list_templates say what there is; the account needs an SSH key \
+(list_ssh_keys, create_ssh_key); then create_server.
+- Changes of infrastructure answer at once with an operation that is still running. Call get_operation with its id \
+and wait (up to 30 seconds) until status is succeeded, failed or cancelled; failed ones say why in error.
 - A resource with an active_operation refuses other changes with 409 operation_in_progress. Wait for that operation.
 - Lists answer {items, next_cursor}. Pass next_cursor as cursor for the next page; null means that was the last.
-- A refused call is an error result with HTTP status, detail and often a reason. 403: the token or its user may not. 422 quota_exceeded: ask for more or delete something. 429: wait.
+- A refused call is an error result with HTTP status, detail and often a reason. 403: the token or its user may not. \
+422 quota_exceeded: ask for more or delete something. 429: wait.
 - Deleting cannot be undone. Ask the person before you call a tool that is marked as destructive.
 - Amounts ending in _cents are 1/100 EUR, in _millicents 1/100000 EUR. Times are UTC.`
 
@@ -31,8 +35,9 @@ export function mcpEndpoint({ service, version }: McpParts): Endpoint {
     metaPrefix: 'svccloud.dev/',
   })
   return customerEndpoint(sendMcpMessage, ({ caller, request, query, body }) =>
+    // the route reads bytes
     send({ caller, request, view: viewOf(query, request), body: body as unknown as Uint8Array }),
-  ) // the route reads bytes
+  )
 }
 
 type Query = {

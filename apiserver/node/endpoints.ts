@@ -208,8 +208,8 @@ async function begin(
   return { status: 202, body: { operation: await beginOnNode(parts, nodes, call, verb) } }
 }
 
-/** Answers the operation as it is then. Throws what `validate` throws, 404 for an unknown node, and 409 when others keep
- *  changing it. */
+/** Answers the operation as it is then. Throws what `validate` throws, 404 for an unknown node, and 409 when others
+ *  keep changing it. */
 export async function beginOnNode(
   parts: Parts,
   nodes: Nodes,

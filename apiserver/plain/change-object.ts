@@ -21,8 +21,8 @@ export interface Edit<Spec, Status> {
   readonly patch: (object: KubeObject<Spec, Status>) => Readonly<Record<string, unknown>>
 }
 
-/** One conditional write, tried again after conflicts. Answers the object as it is then. Throws 404, and 409 for another
- *  version than the one that the request names. */
+/** One conditional write, tried again after conflicts. Answers the object as it is then. Throws 404, and 409 for
+ *  another version than the one that the request names. */
 export async function changeObject<R extends Route, Spec, Status, View>(
   parts: Parts,
   objects: Objects<Spec, Status, View>,

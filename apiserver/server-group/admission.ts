@@ -1,5 +1,5 @@
-/** Server groups that people make, rename and delete past the API must satisfy its rules: everything is checked, nothing
- *  is claimed. */
+/** Server groups that people make, rename and delete past the API must satisfy its rules: everything is checked,
+ *  nothing is claimed. */
 import { badField, badRequest } from '../../domain/problem.ts'
 import { accountExists } from '../../db/server/claims.ts'
 import { addServerGroup, removeServerGroup, renameServerGroup } from '../../db/server-group/index.ts'

@@ -1,5 +1,5 @@
-/** Servers that people make, change and delete past the API must satisfy its rules. Everything is checked and nothing is
- *  claimed: that is the controller's part, once the object is there. */
+/** Servers that people make, change and delete past the API must satisfy its rules. Everything is checked and nothing
+ *  is claimed: that is the controller's part, once the object is there. */
 import { isDeepStrictEqual } from 'node:util'
 import { badField, badRequest, emailUnverified, forbidden } from '../../domain/problem.ts'
 import { requireDeletable, requireIdle, requireStartable, requireStoppable } from '../../domain/server-rules.ts'

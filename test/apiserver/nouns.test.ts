@@ -1,4 +1,4 @@
-/** The registrations of nouns: nothing that the platform stores is left out, and what is made from them is committed. */
+/** The registrations of nouns: no kind is left out, and what is generated from them is committed. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'

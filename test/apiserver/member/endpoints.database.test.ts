@@ -220,7 +220,7 @@ test(
   },
 )
 
-test('a password is reset by mail: one answer for everybody, once, within half an hour, and every session ends', async () => {
+test('a password is reset by mail: one answer for everybody, once, within half an hour, ending sessions', async () => {
   const browser = await harness.signUpAndIn('forgot@example.com')
   const stranger = harness.openBrowser('203.0.113.61')
   const request = async (email: string) => {
