@@ -37,6 +37,9 @@ const WORKERS = 8
 const RESYNC_MILLISECONDS = 600_000
 /** The longest back-off while a dependency is unavailable. */
 const UNAVAILABLE_MAXIMUM_MILLISECONDS = 30_000
+/** So often a plan may do the same to a root that does not change; then it waits longer each time. */
+const REPEATS_TOLERATED = 10
+const REPEATED_MAXIMUM_MILLISECONDS = 30_000
 /** A reconcile that still fails this long after its operation's deadline ends the operation without the reconciler. */
 const OVERDUE_GRACE_MILLISECONDS = 60_000
 
@@ -62,6 +65,8 @@ class ReconcileLoop<Spec, Status, Observed> implements Controller {
   readonly #roots: Cache<Spec, Status>
   readonly #watched: readonly (Pick<Watch, 'toKeys'> & { readonly cache: Cache })[]
   readonly #interpreter: Interpreter
+  /** What the newest plan of a root did, and how often in a row it did exactly that to the same version of the root. */
+  readonly #repeats = new Map<string, { readonly what: string; readonly count: number }>()
 
   constructor(reconciler: Reconciler<Spec, Status, Observed>, options: ControllerOptions) {
     const { store, caches, clock, operations, mayAct = () => true } = options
@@ -134,13 +139,17 @@ class ReconcileLoop<Spec, Status, Observed> implements Controller {
   async #reconcile(key: string, queue: WorkQueue): Promise<void> {
     const { clock, metrics, selects } = this.#options
     const root = this.#roots.get(keyFromText(key))
-    if (root === undefined || selects?.(root) === false) return queue.forget(key)
+    if (root === undefined || selects?.(root) === false) {
+      this.#repeats.delete(key)
+      return queue.forget(key)
+    }
     const startedAt = clock.monotonicMilliseconds()
     const planned = clock.now()
     try {
       const result = await this.#attempt(root)
       queue.forget(key)
-      if (result?.waitSeconds !== undefined) queue.addAfter(key, result.waitSeconds * 1000)
+      const backoff = this.#backoffOf(key, root, result)
+      if (result?.waitSeconds !== undefined) queue.addAfter(key, Math.max(result.waitSeconds * 1000, backoff))
       const outcome = result?.waitSeconds === undefined ? 'success' : 'requeue_after'
       metrics.reconciles.inc({ ...this.#labels, result: outcome })
       const milliseconds = Math.round(clock.monotonicMilliseconds() - startedAt)
@@ -155,6 +164,23 @@ class ReconcileLoop<Spec, Status, Observed> implements Controller {
     }
     metrics.reconcileSeconds.observe(this.#labels, (clock.monotonicMilliseconds() - startedAt) / 1000)
     this.#wakeAtDeadline(key, queue, planned)
+  }
+
+  /** How long a root rests at least whose plan did the same again without any trace in the root, in milliseconds: what
+   *  it did does not take, and doing it every second until the deadline helps nobody. 0 in every other case. */
+  #backoffOf(key: string, { metadata }: KubeObject<Spec, Status>, result: Interpreted | undefined): number {
+    if (result === undefined || result.done.length === 0) {
+      this.#repeats.delete(key)
+      return 0
+    }
+    const what = `${metadata.uid}/${metadata.resourceVersion} ${result.done.join(', ')}`
+    const before = this.#repeats.get(key)
+    const count = before?.what === what ? before.count + 1 : 0
+    this.#repeats.set(key, { what, count })
+    if (count < REPEATS_TOLERATED) return 0
+    if (count === REPEATS_TOLERATED)
+      this.#log.warn('what the plan does takes no effect; it is tried ever more rarely', { key, did: result.done })
+    return Math.min(1_000 * 2 ** (count - REPEATS_TOLERATED), REPEATED_MAXIMUM_MILLISECONDS)
   }
 
   async #attempt(root: KubeObject<Spec, Status>): Promise<Interpreted | undefined> {

@@ -316,6 +316,35 @@ test('an object that goes from one root to another wakes both', async () => {
   await controller.stop()
 })
 
+test('an effect that does not take is tried ever more rarely, and the log says so', async () => {
+  const world = await openWorld()
+  const warnings: string[] = []
+  let attempts = 0
+  const log: Logger = { ...silentLog, warn: (message) => void warnings.push(message), with: () => log }
+  const controller = run(
+    world,
+    (caches) => ({
+      ...sizing(caches),
+      plan: () => [
+        { do: 'effect', name: 'mirror', input: {} },
+        { do: 'wait', seconds: 1, for: 'the mirror' },
+      ],
+      effects: { mirror: async () => void (attempts += 1) },
+    }),
+    { log },
+  )
+  await create(world, 'a', { size: 0 })
+  await world.pass(600_000)
+  expect(attempts).toBeGreaterThan(10)
+  expect(attempts, 'ten times each second, then every half minute').toBeLessThan(45)
+  expect(warnings).toEqual(['what the plan does takes no effect; it is tried ever more rarely'])
+  await world.settled(world.admin.patch(Parent, key('a'), { spec: { size: 1 } }))
+  const before = attempts
+  await world.pass(5_000)
+  expect(attempts - before, 'a change of the root begins anew').toBeGreaterThan(3)
+  await controller.stop()
+})
+
 test('a wait brings the root back', async () => {
   const world = await openWorld()
   const visits: number[] = []
