@@ -69,6 +69,19 @@ const hostMask = (family: AddressFamily, prefix: number): bigint => (1n << BigIn
 /** As `parseNetwork` reads it. */
 export const formatNetwork = ({ family, first, prefix }: Network): string => `${formatAddress(family, first)}/${prefix}`
 
+/** The one text of the address, which two texts of the same address share. What is no address stays as it is. */
+export function canonicalAddress(text: string): string {
+  const parsed = parseAddress(text)
+  return parsed === undefined ? text : formatAddress(parsed.family, parsed.value)
+}
+
+/** The one text of an address with the length of its prefix; bits beyond the prefix stay. What is none stays as it
+ *  is. */
+export function canonicalCidr(text: string): string {
+  const [address = '', length = '', ...more] = text.split('/')
+  return more.length > 0 || !/^\d{1,3}$/.test(length) ? text : `${canonicalAddress(address)}/${Number(length)}`
+}
+
 /** `address` is one of the same family. */
 export const contains = (network: Network, address: bigint): boolean =>
   address >= network.first && address <= network.first + hostMask(network.family, network.prefix)

@@ -3,6 +3,8 @@
  *  `db/public-pool/index.ts`. IPv4 pools hand out single addresses, IPv6 pools a /64 each. */
 import {
   type AddressFamily,
+  canonicalAddress,
+  canonicalCidr,
   contains,
   formatAddress,
   type Network,
@@ -27,10 +29,18 @@ export interface PoolNetwork {
   readonly gateway?: string | undefined
 }
 
+/** The pool with its network and gateway as the platform writes addresses: it is stored and compared so. */
+export const canonicalPool = <Pool extends Pick<PoolNetwork, 'cidr' | 'gateway'>>(pool: Pool): Pool => ({
+  ...pool,
+  cidr: canonicalCidr(pool.cidr),
+  ...(pool.gateway === undefined ? {} : { gateway: canonicalAddress(pool.gateway) }),
+})
+
 /** Longer prefixes hold nothing beside their own gateway, shorter ones are more than one pool should be. */
 const POOL_PREFIXES = { ipv4: { least: 8, most: 30 }, ipv6: { least: 16, most: 64 } } as const
 const HANDED_OUT_PREFIX = { ipv4: 32, ipv6: 64 } as const
 const IPV6_ROUTER = 'fe80::1'
+const LINK_LOCAL: Network = { family: 'ipv6', first: 0xfe80n << 112n, prefix: 10 }
 const FAMILIES: Partial<Readonly<Record<PoolUse, AddressFamily>>> = {
   server_ipv4: 'ipv4',
   floating_ipv4: 'ipv4',
@@ -77,7 +87,7 @@ function gatewayFault(network: Network, text: string | undefined): PoolFault | u
   const gateway = parseAddress(text)
   if (gateway?.family !== network.family) return { field: 'gateway', detail: "must be an address of the pool's family" }
   if (network.family === 'ipv6')
-    return /^fe80:/i.test(text)
+    return contains(LINK_LOCAL, gateway.value)
       ? undefined
       : { field: 'gateway', detail: 'must be a link-local address: every server has a network of its own' }
   const isHost =

@@ -1,4 +1,5 @@
 /** API tokens: listing, creating, revoking. */
+import { canonicalCidr } from '../../domain/addresses.ts'
 import { badField, conflict, notFound, quotaExceeded } from '../../domain/problem.ts'
 import { ROLE_PERMISSIONS, type TokenScope } from '../../domain/permissions.ts'
 import { isUuid } from '../../domain/uuid.ts'
@@ -90,7 +91,7 @@ async function create(parts: IdentityParts, call: Call<typeof createApiToken, Cu
       name: body.name,
       token,
       scope,
-      allowedCidrs: body.allowed_cidrs,
+      allowedCidrs: [...new Set(body.allowed_cidrs.map(canonicalCidr))],
       createdAt: now,
       expiresAt,
     })

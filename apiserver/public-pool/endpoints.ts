@@ -1,6 +1,7 @@
 /** Pools of public addresses for operators. Each change is one conditional write of the PublicPool, with the operation
  *  that brings it about. */
 import { isPrivateNetwork } from '../../domain/addresses.ts'
+import { canonicalPool } from '../../domain/public-pool.ts'
 import { conflict, notFound, operationInProgress } from '../../domain/problem.ts'
 import { countAllocated } from '../../db/public-pool/index.ts'
 import type { Answer, Call, Operator } from '../../kit/http/call.ts'
@@ -100,7 +101,9 @@ const operationOf = (pool: PoolObject): OperationView =>
 
 async function create(parts: Parts, call: Call<typeof routes.createPublicPool, Operator>): Promise<Answer> {
   const { body, now } = call
-  const { zone, family, cidr, use, announce, gateway, is_private: isPrivate = isPrivateNetwork(cidr) } = body
+  const { zone, family, use, announce } = body
+  const { cidr, gateway } = canonicalPool({ cidr: body.cidr, gateway: body.gateway ?? undefined })
+  const isPrivate = body.is_private ?? isPrivateNetwork(cidr)
   const id = newOrderedUuid(parts.random, now)
   const spec: PublicPoolSpec = {
     zone,
@@ -110,7 +113,7 @@ async function create(parts: Parts, call: Call<typeof routes.createPublicPool, O
     isPrivate,
     announce,
     state: 'active',
-    ...(gateway == null ? {} : { gateway }),
+    ...(gateway === undefined ? {} : { gateway }),
     operation: stanzaOf(parts, call, 'create'),
   }
   requireSound(parts, spec, (field) => field)

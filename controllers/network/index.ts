@@ -2,7 +2,7 @@
  *  the Zone, and no status of
  *  its own: what guests are told of their addresses is not said by whether the network was brought there yet. */
 import { createHash } from 'node:crypto'
-import { formatNetwork, parseAddress } from '../../domain/addresses.ts'
+import { canonicalAddress, canonicalCidr, formatNetwork, parseAddress } from '../../domain/addresses.ts'
 import type { Action } from '../../kit/reconcile/action.ts'
 import { type Effect, type Reconciler, watch } from '../../kit/reconcile/reconciler.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
@@ -25,7 +25,7 @@ import type { Parts } from '../parts.ts'
 import { converge, heldAddresses } from './converge.ts'
 import { withLinkLocals } from './link-local.ts'
 import type { Ovsdb } from './ovsdb.ts'
-import { type PublicNetwork, type PublicPort, rowsOf } from './topology.ts'
+import { type Outside, type PublicNetwork, type PublicPort, rowsOf } from './topology.ts'
 
 type InstanceObject = KubeObject<InstanceSpec, InstanceStatus>
 
@@ -122,10 +122,17 @@ export function networkOf(
   return {
     zone,
     ports: [...byName.values()].flatMap(portOf).sort((one, other) => (one.name < other.name ? -1 : 1)),
-    ...(publicNetwork === undefined ? {} : { outside: publicNetwork }),
+    ...(publicNetwork === undefined ? {} : { outside: canonicalOutside(publicNetwork) }),
     gatewayNodes: (ofNetwork.length > 0 ? ofNetwork : gateways).map(({ metadata }) => metadata.name).sort(),
   }
 }
+
+/** OVN compares texts: another form of the same address would be another row. */
+const canonicalOutside = ({ physicalNetwork, addresses, gateways }: Outside): Outside => ({
+  physicalNetwork,
+  addresses: [...new Set(addresses.map(canonicalCidr))],
+  gateways: [...new Set(gateways.map(canonicalAddress))],
+})
 
 /** Where the guest is comes first, where it goes to second. */
 function portOf(instances: readonly InstanceObject[]): readonly PublicPort[] {

@@ -4,7 +4,7 @@
  *  kept right. */
 import { isDeepStrictEqual } from 'node:util'
 import type { Pool } from '../../db/public-pool/index.ts'
-import { poolFault, poolTotal, type PoolState } from '../../domain/public-pool.ts'
+import { canonicalPool, poolFault, poolTotal, type PoolState } from '../../domain/public-pool.ts'
 import { isPrivateNetwork } from '../../domain/addresses.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import type { Action, OperationOutcome } from '../../kit/reconcile/action.ts'
@@ -157,13 +157,12 @@ const step = (operation: OperationStanza, name: string, outcome?: OperationOutco
   ...(error === undefined ? {} : { error }),
 })
 
-/** As PostgreSQL shall have it. */
-export const poolOf = ({
-  metadata: { name },
-  spec: { zone, family, cidr, use, gateway, state },
-}: PoolObject): Pool => ({ id: name, zone, family, cidr, use, state, ...(gateway === undefined ? {} : { gateway }) })
+/** As PostgreSQL shall have it. With kubectl addresses come in any form. */
+export const poolOf = ({ metadata: { name }, spec: { zone, family, cidr, use, gateway, state } }: PoolObject): Pool =>
+  canonicalPool({ id: name, zone, family, cidr, use, state, ...(gateway === undefined ? {} : { gateway }) })
 
-const isMirrored = (pool: PoolObject, { mirror: known }: Observed): boolean => isDeepStrictEqual(known, poolOf(pool))
+const isMirrored = (pool: PoolObject, { mirror: known }: Observed): boolean =>
+  known !== undefined && isDeepStrictEqual(canonicalPool(known), poolOf(pool))
 const mirror = (pool: PoolObject): Action => ({ do: 'effect', name: 'mirror', input: { ...poolOf(pool) } })
 
 function faultOf({ spec }: PoolObject): string | undefined {

@@ -1,6 +1,7 @@
 /** Public pools: the networks whose addresses servers and services get. Stored and public shape, and the operators'
  *  routes. */
 import { z } from 'zod'
+import { canonicalCidr } from '../../domain/addresses.ts'
 import { POOL_STATES, POOL_USES, poolTotal } from '../../domain/public-pool.ts'
 import { fixed, resource, route } from '../define.ts'
 import { activeOperationOf, OperationEnvelope, OperationView, toOperationView } from '../operation/index.ts'
@@ -136,7 +137,7 @@ export function toPublicPoolView(
     id: name,
     zone,
     family,
-    cidr,
+    cidr: canonicalCidr(cidr),
     use,
     is_private: isPrivate,
     state: status?.state ?? (isRefusedPool({ spec, status }) ? 'retired' : spec.state),

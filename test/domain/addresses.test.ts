@@ -2,6 +2,8 @@ import fc from 'fast-check'
 import { isIPv6 } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import {
+  canonicalAddress,
+  canonicalCidr,
   formatAddress,
   formatNetwork,
   isPrivateAddress,
@@ -115,4 +117,17 @@ test.each([
   ['nonsense', false],
 ])('all of %s is private: %s', (cidr, expected) => {
   expect(isPrivateNetwork(cidr)).toBe(expected)
+})
+
+test.each([
+  ['2001:db8:70da:0000::/56', '2001:db8:70da::/56'],
+  ['2001:DB8:0:0:0:0:0:0/32', '2001:db8::/32'],
+  ['FE80::0001/064', 'fe80::1/64'],
+  ['192.0.2.0/24', '192.0.2.0/24'],
+  ['nonsense', 'nonsense'],
+])('%s is written %s', (text, expected) => expect(canonicalCidr(text)).toBe(expected))
+
+test('the texts of one address have one canonical text', () => {
+  for (const text of ['FE80:0::1', 'fe80:0:0:0:0:0:0:1', 'fe80::0:1']) expect(canonicalAddress(text)).toBe('fe80::1')
+  expect(canonicalAddress('gateway.example')).toBe('gateway.example')
 })

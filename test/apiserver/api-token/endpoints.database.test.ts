@@ -119,11 +119,12 @@ test('a token of a user who is disabled stops within half a second, and works ag
 })
 
 test('a token is used from its allowed addresses only', async () => {
-  const { token } = await create({
+  const { token, view } = await create({
     name: 'fenced',
     scope: 'read',
-    allowed_cidrs: ['203.0.113.0/28', '2001:db8:7::/48'],
+    allowed_cidrs: ['203.0.113.0/28', '2001:DB8:7:0::/48', '2001:db8:7::/48'],
   })
+  expect(view['allowed_cidrs'], 'in their canonical form, each once').toEqual(['203.0.113.0/28', '2001:db8:7::/48'])
   const status = async (from: string) => {
     const reply = await harness.openBrowser().send('GET', '/v1/audit', { token, from })
     return [reply.status, reply.body['reason']]

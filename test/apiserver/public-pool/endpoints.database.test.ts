@@ -134,6 +134,12 @@ describe('a pool', () => {
     })
   })
 
+  test('has its addresses in their canonical form, however they were written', async () => {
+    const made = await make({ ...IPV6, cidr: '2001:DB8:70da:0000::/56', gateway: 'FE80::0001' })
+    expect(made.body).toMatchObject({ public_pool: { cidr: '2001:db8:70da::/56' } })
+    expect((await stored(idOf(made))).spec).toMatchObject({ cidr: '2001:db8:70da::/56', gateway: 'fe80::1' })
+  })
+
   test.each<[string, object, number, string]>([
     ['in a zone that is not there', { zone: 'nowhere' }, 400, 'zone'],
     ['with bits beyond its prefix', { cidr: '2001:db8::1/40' }, 400, 'cidr'],

@@ -49,6 +49,19 @@ describe('the network of a zone', () => {
     ).toEqual([['n1', 'n2']])
   })
 
+  test('has the addresses outside in their canonical form, each once', () => {
+    const publicNetwork = {
+      physicalNetwork: 'wire',
+      addresses: ['2001:DB8:0::2/64', '2001:db8::2/64', '198.51.100.2/24'],
+      gateways: ['FE80::0001'],
+    }
+    expect(networkOf('z1', { ...ZONE, publicNetwork }, [], []).outside).toEqual({
+      physicalNetwork: 'wire',
+      addresses: ['2001:db8::2/64', '198.51.100.2/24'],
+      gateways: ['fe80::1'],
+    })
+  })
+
   test('goes outside by nodes for the network that are alive, else by any that is', () => {
     expect(
       networkOf('z1', ZONE, [], [node('b', 'cordoned'), node('a', 'ready'), node('c', 'unreachable')]).gatewayNodes,

@@ -102,6 +102,14 @@ const REFUSED = [
 
 describe('a new pool', () => {
   const fresh = { spec: { operation: stanza('create') }, status: { state: undefined, operation: undefined } }
+  test('whose network was written otherwise is done as soon as the database has it', () => {
+    const { object, observed } = pool({
+      ...fresh,
+      spec: { ...fresh.spec, cidr: '2001:DB8:70da:0000::/56', gateway: 'FE80::0001' },
+    })
+    const mirror = { ...poolOf(object), state: 'active' as const, cidr: '2001:db8:70da::/56', gateway: 'fe80::1' }
+    expect(actionLines({ object, observed: { ...observed, mirror } })).toContain('operation told succeeded')
+  })
   test.each<Row>([
     [
       'made with kubectl gets its operation',
