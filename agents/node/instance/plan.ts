@@ -31,7 +31,7 @@ export interface InstanceEffects {
   readonly accept: { readonly generation: number; readonly incarnation: number }
   readonly prepare: Record<string, never>
   readonly start: { readonly incarnation: number }
-  readonly askToStop: { readonly id: string }
+  readonly requestStop: { readonly id: string }
   readonly giveUpStop: { readonly id: string }
   readonly noteStopped: { readonly id: string }
   readonly end: { readonly reason: EndReason; readonly stopId?: string }
@@ -252,11 +252,11 @@ function planStop(spec: InstanceSpec, observed: ObservedInstance, entry: LedgerE
   const request = entry.stop?.id === stop.id ? entry.stop : undefined
   if (request?.outcome === 'timed_out') return [statusOf('running', observed, entry, 'the guest did not stop in time')]
   if (stop.type === 'hard') return [effect('end', { reason: 'requested', stopId: stop.id }), requeue]
-  if (request === undefined) return [effect('askToStop', { id: stop.id }), requeue]
+  if (request === undefined) return [effect('requestStop', { id: stop.id }), requeue]
   const remainingSeconds = stop.timeoutSeconds - (now.getTime() - Date.parse(request.since)) / 1000
   if (remainingSeconds > 0)
     return [
-      effect('askToStop', { id: stop.id }),
+      effect('requestStop', { id: stop.id }),
       statusOf('stopping', observed, entry),
       wait(Math.min(POWER_BUTTON_SECONDS, remainingSeconds), 'the guest to stop'),
     ]

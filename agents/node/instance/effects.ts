@@ -1,0 +1,215 @@
+/** The effects of the plan for Instances. Each may be repeated: it may have happened already, wholly, when it is called
+ *  again. What must outlive the guest is written to the ledger before the guest changes. */
+import { type InstanceSpec } from '../../../resources/instance/index.ts'
+import { GuestStartFailed, type Transfer } from '../drivers/hypervisor/hypervisor.ts'
+import type { Ledger, LedgerEntry } from '../ledger.ts'
+import { readMoveKey } from '../secrets.ts'
+import { definitionOf, type InstanceOptions, requireNewest, volumesOf, withDisks } from './guest-definition.ts'
+import { DETAIL_CHARACTERS_MAXIMUM, type InstanceEffects, type InstanceObject, POWER_BUTTON_SECONDS } from './plan.ts'
+
+interface Parts extends InstanceOptions {
+  /** When the power button of each guest was pressed last, by the monotonic clock. */
+  readonly lastPress: Map<string, number>
+}
+
+type Handler<Name extends keyof InstanceEffects> = (
+  input: InstanceEffects[Name],
+  instance: InstanceObject,
+) => Promise<void>
+type Handlers = { readonly [Name in keyof InstanceEffects]: Handler<Name> }
+
+/** The handlers by name of the effect. */
+export function instanceEffects(options: InstanceOptions): Handlers {
+  const parts: Parts = { ...options, lastPress: new Map() }
+  const { hypervisor, images, ledger, usage } = options
+  return {
+    start: (input, instance) => withDisks(options, instance.spec, () => start(parts, input, instance)),
+    receive: (input, instance) => withDisks(options, instance.spec, () => receive(parts, input, instance)),
+    send: (input, instance) => send(parts, input, instance),
+    requestStop: (input, instance) => requestStop(parts, input, instance),
+    end: (input, instance) => end(parts, input, instance),
+    accept: (input, instance) => accept(parts, input, instance),
+    async cancelSend(_input, { metadata: { name } }) {
+      await hypervisor.cancelSend(name)
+    },
+    async noteTransfer({ transfer }, { metadata: { name } }) {
+      recordTransfer(parts, name, transfer)
+    },
+    async endReception({ transfer }, { metadata: { name } }) {
+      recordTransfer(parts, name, transfer)
+      await hypervisor.destroy(name)
+    },
+    async prepare(_input, { spec }) {
+      images.prepare(spec.template)
+    },
+    async giveUpStop({ id }, { metadata: { name } }) {
+      const now = nowText(parts)
+      changeEntry(ledger, name, (entry) => ({
+        ...entry,
+        stop: { id, since: entry.stop?.since ?? now, outcome: 'timed_out' },
+      }))
+    },
+    async noteStopped({ id }, { metadata: { name } }) {
+      const since = nowText(parts)
+      changeEntry(ledger, name, (entry) => ({ ...entry, stop: { id, since, outcome: 'stopped' } }))
+    },
+    async discard(_input, { metadata: { name } }) {
+      await usage.takeReading(name)
+      await hypervisor.destroy(name)
+    },
+    async forget(_input, { metadata: { name } }) {
+      await usage.takeReading(name)
+      await hypervisor.forget(name)
+      ledger.remove(name)
+    },
+  }
+}
+
+const nowText = ({ clock }: Parts): string => clock.now().toISOString()
+
+function changeEntry(ledger: Ledger, name: string, update: (entry: LedgerEntry) => LedgerEntry): void {
+  const entry = ledger.get(name)
+  if (entry === undefined) throw new Error(`the ledger has no entry of ${name}`)
+  ledger.put(name, update(entry))
+}
+
+async function accept(
+  parts: Parts,
+  { generation, incarnation }: InstanceEffects['accept'],
+  { metadata: { name, uid = '' } }: InstanceObject,
+): Promise<void> {
+  const { ledger } = parts
+  const known = ledger.get(name)
+  if (known?.uid !== uid) ledger.put(name, { uid, generation, incarnation })
+  else if (incarnation === known.incarnation) ledger.put(name, { ...known, generation })
+  // The guest is here, and its start is missing in the ledger.
+  else ledger.put(name, { uid, generation, incarnation, startedAt: nowText(parts) })
+}
+
+async function start(parts: Parts, { incarnation }: InstanceEffects['start'], instance: InstanceObject): Promise<void> {
+  const { hypervisor, volumes, ledger, lastPress, log } = parts
+  const { name } = instance.metadata
+  const definition = await definitionOf(parts, instance, incarnation)
+  for (const { volume } of instance.spec.disks) await volumes.stopServing(volume)
+  await requireNewest(parts, instance)
+  // Before the process, so that a crash in between costs an incarnation and never makes a second copy.
+  changeEntry(ledger, name, ({ uid, generation, stop }) => ({
+    uid,
+    generation,
+    incarnation,
+    startedAt: nowText(parts),
+    volumes: volumesOf(instance.spec),
+    ...(stop === undefined ? {} : { stop }),
+  }))
+  lastPress.delete(name)
+  try {
+    await hypervisor.start(definition)
+    log.info('guest started', { instance: name, incarnation })
+  } catch (error) {
+    if (!(error instanceof GuestStartFailed)) throw error
+    log.warn('guest did not start', { instance: name, incarnation, error })
+    const ended = { at: nowText(parts), reason: 'crashed', detail: error.message } as const
+    changeEntry(ledger, name, (entry) => ({ ...entry, ended }))
+  }
+}
+
+/** Positions of the mirrored volumes among the disks. */
+const positionsOf = (mirrored: readonly string[], { disks }: InstanceSpec): number[] =>
+  disks.flatMap(({ volume }, position) => (mirrored.includes(volume) ? [position] : []))
+
+async function receive(parts: Parts, { attempt }: InstanceEffects['receive'], instance: InstanceObject): Promise<void> {
+  const { store, hypervisor, ledger, log, namespace } = parts
+  const { spec } = instance
+  const { name } = instance.metadata
+  const order = spec.receive
+  if (order?.attempt !== attempt) return
+  const key = await readMoveKey(store, namespace, order.secretName)
+  const definition = await definitionOf(parts, instance, spec.incarnation)
+  await requireNewest(parts, instance)
+  changeEntry(ledger, name, (entry) => ({ ...entry, volumes: volumesOf(spec) }))
+  try {
+    const mirroredDisks = positionsOf(order.mirroredVolumes, spec)
+    await hypervisor.receive(definition, { id: order.id, attempt, key, mirroredDisks })
+    log.info('guest awaited', { instance: name, attempt })
+  } catch (error) {
+    if (!(error instanceof GuestStartFailed)) throw error
+    log.warn('guest cannot be received', { instance: name, attempt, error })
+    const transfer = failedReception(order.id, attempt, error.message, nowText(parts))
+    changeEntry(ledger, name, (entry) => ({ ...entry, transfer }))
+  }
+}
+
+const failedReception = (id: string, attempt: number, detail: string, reportedAt: string): Transfer => ({
+  id,
+  attempt,
+  role: 'receive',
+  phase: 'failed',
+  iteration: 0,
+  transferredBytes: 0,
+  totalBytes: 0,
+  dirtyBytesPerSecond: 0,
+  downtimeMilliseconds: 0,
+  detail: detail.slice(0, DETAIL_CHARACTERS_MAXIMUM),
+  reportedAt,
+})
+
+async function send(
+  { store, hypervisor, log, namespace }: Parts,
+  { attempt }: InstanceEffects['send'],
+  { metadata: { name }, spec }: InstanceObject,
+): Promise<void> {
+  if (spec.send?.attempt !== attempt) return
+  const { mirroredVolumes, secretName, isCancelled: _isCancelled, ...order } = spec.send
+  await hypervisor.send(name, {
+    ...order,
+    key: await readMoveKey(store, namespace, secretName),
+    mirroredDisks: positionsOf(mirroredVolumes, spec),
+  })
+  log.info('guest is being sent', { instance: name, attempt })
+}
+
+/** Presses the power button, at most every POWER_BUTTON_SECONDS. */
+async function requestStop(
+  parts: Parts,
+  { id }: InstanceEffects['requestStop'],
+  { metadata: { name } }: InstanceObject,
+): Promise<void> {
+  const { hypervisor, ledger, lastPress, clock, log } = parts
+  if (ledger.get(name)?.stop?.id !== id)
+    changeEntry(ledger, name, (entry) => ({ ...entry, stop: { id, since: nowText(parts) } }))
+  const now = clock.monotonicMilliseconds()
+  if (now - (lastPress.get(name) ?? Number.NEGATIVE_INFINITY) < POWER_BUTTON_SECONDS * 1000 - TIMER_SLACK_MILLISECONDS)
+    return
+  lastPress.set(name, now)
+  await hypervisor
+    .pressPowerButton(name)
+    .catch((error: unknown) => log.warn('power button not pressed', { instance: name, error }))
+}
+
+/** A timer may fire this much early. */
+const TIMER_SLACK_MILLISECONDS = 100
+
+async function end(
+  parts: Parts,
+  { reason, stopId }: InstanceEffects['end'],
+  { metadata: { name } }: InstanceObject,
+): Promise<void> {
+  const { hypervisor, ledger, usage, lastPress, log } = parts
+  // Written first: once the guest is gone nothing but the ledger has the reason.
+  changeEntry(ledger, name, (entry) => ({ ...entry, ended: entry.ended ?? { at: nowText(parts), reason } }))
+  await usage.takeReading(name)
+  await hypervisor.destroy(name)
+  lastPress.delete(name)
+  log.info('guest ended', { instance: name, reason })
+  if (stopId === undefined) return
+  changeEntry(ledger, name, (entry) => ({
+    ...entry,
+    stop: { id: stopId, since: entry.stop?.since ?? nowText(parts), outcome: 'stopped' },
+  }))
+}
+
+function recordTransfer({ ledger, log }: Parts, name: string, transfer: Transfer): void {
+  changeEntry(ledger, name, (entry) => ({ ...entry, transfer }))
+  const { role, attempt, phase, detail } = transfer
+  log.info('guest transfer ended', { instance: name, role, attempt, phase, detail })
+}

@@ -1,0 +1,111 @@
+/** What the reconciler of Instances works with, and what of it each start and each observation needs. */
+import { Unavailable } from '../../../domain/problem.ts'
+import type { Caches } from '../../../kit/kube/caches.ts'
+import { keyOf } from '../../../kit/kube/object.ts'
+import type { Store } from '../../../kit/kube/store.ts'
+import type { Clock } from '../../../kit/sys/clock.ts'
+import type { Logger } from '../../../kit/sys/log.ts'
+import { Instance, Volume, type InstanceSpec } from '../../../resources/instance/index.ts'
+import type { GuestDefinition, Hypervisor } from '../drivers/hypervisor/hypervisor.ts'
+import type { VolumeStore } from '../drivers/storage/volume-store.ts'
+import type { ImageState, TemplateStore } from '../images/template-store.ts'
+import type { KeyedMutex } from '../keyed-mutex.ts'
+import type { Ledger } from '../ledger.ts'
+import { readUserData } from '../secrets.ts'
+import { metadataDocument, seedDisk, seedUserData } from '../serve/metadata.ts'
+import type { Usage } from '../usage.ts'
+import type { InstanceObject } from './plan.ts'
+
+export interface InstanceOptions {
+  readonly store: Store
+  readonly caches: Caches
+  readonly hypervisor: Hypervisor
+  readonly volumes: VolumeStore
+  readonly images: TemplateStore
+  readonly ledger: Ledger
+  readonly diskLocks: KeyedMutex
+  readonly usage: Pick<Usage, 'takeReading'>
+  /** Guests reach the metadata service. */
+  readonly isMetadataServed?: boolean
+  readonly clock: Clock
+  readonly log: Logger
+  readonly namespace: string
+}
+
+/** Reached from outside through the host, where guests have no address of their own. */
+const FORWARDED_PORTS = [22]
+
+export const volumesOf = ({ disks }: InstanceSpec): string[] => disks.map(({ volume }) => volume)
+
+/** The version of the template that the boot volume began as; the newest one while there is no boot volume. */
+export async function imageOf(
+  { volumes, images }: Pick<InstanceOptions, 'volumes' | 'images'>,
+  spec: InstanceSpec,
+): Promise<ImageState> {
+  const bootVolume = await volumes.inspect(spec.disks[0]?.volume ?? '')
+  return bootVolume?.source === undefined
+    ? images.newest(spec.template)
+    : images.version(bootVolume.source.name, bootVolume.source.version)
+}
+
+/** Whether a guest may begin with the volume: it is on the host and is not being deleted. */
+export const isUsable = async (
+  { caches, volumes, namespace }: Pick<InstanceOptions, 'caches' | 'volumes' | 'namespace'>,
+  volume: string,
+): Promise<boolean> =>
+  caches.of(Volume).get({ namespace, name: volume })?.metadata.deletionTimestamp === undefined &&
+  (await volumes.inspect(volume)) !== undefined
+
+/** Does the work while nothing else changes the disks. Throws Unavailable when one of them is not usable. */
+export const withDisks = <T>(options: InstanceOptions, spec: InstanceSpec, work: () => Promise<T>): Promise<T> =>
+  options.diskLocks.runAll(volumesOf(spec), async () => {
+    for (const volume of volumesOf(spec))
+      if (!(await isUsable(options, volume))) throw new Unavailable(`disk ${volume}`, undefined)
+    return work()
+  })
+
+/** Throws Unavailable unless this is the newest spec: the cache of an agent that has just connected may be stale, and
+ *  no guest is started by a stale spec. */
+export async function requireNewest(
+  { store }: Pick<InstanceOptions, 'store'>,
+  instance: InstanceObject,
+): Promise<void> {
+  const newest = (await store.get(Instance, keyOf(instance)))?.metadata
+  const { uid, generation } = instance.metadata
+  if (
+    newest === undefined ||
+    newest.deletionTimestamp !== undefined ||
+    newest.uid !== uid ||
+    newest.generation !== generation
+  )
+    throw new Unavailable(`the newest spec of ${instance.metadata.name}`, undefined)
+}
+
+/** What the hypervisor is given. Throws Unavailable while the template is not ready. */
+export async function definitionOf(
+  options: InstanceOptions,
+  { metadata: { name, uid = '' }, spec }: InstanceObject,
+  incarnation: number,
+): Promise<GuestDefinition> {
+  const { store, volumes, namespace, isMetadataServed = false } = options
+  const image = await imageOf(options, spec)
+  if (image.is !== 'ready') throw new Unavailable(`template ${spec.template}`, undefined)
+  return {
+    name,
+    uid,
+    incarnation,
+    hostname: spec.hostname,
+    cores: spec.cores,
+    memoryMebibytes: spec.memoryMebibytes,
+    boot: image.image.boot,
+    disks: await Promise.all(
+      spec.disks.map(async ({ volume, serial }) => ({ path: await volumes.pathOf(volume), serial })),
+    ),
+    interfaces: spec.interfaces.map(({ macAddress }) => ({ macAddress })),
+    forwardedPorts: FORWARDED_PORTS,
+    seed: seedDisk(
+      metadataDocument(spec),
+      seedUserData(await readUserData(store, namespace, spec), isMetadataServed && spec.metadata.isEnabled),
+    ),
+  }
+}

@@ -1,0 +1,157 @@
+/** The effects of the plan for Volumes. Each may be repeated: it may have happened already, wholly, when it is called
+ *  again. A disk is never changed while a guest may have it open. */
+import { Unavailable } from '../../../domain/problem.ts'
+import type { Caches } from '../../../kit/kube/caches.ts'
+import type { Store } from '../../../kit/kube/store.ts'
+import type { Clock } from '../../../kit/sys/clock.ts'
+import type { Logger } from '../../../kit/sys/log.ts'
+import { Instance, type VolumeSpec, type VolumeStatus } from '../../../resources/instance/index.ts'
+import type { Hypervisor } from '../drivers/hypervisor/hypervisor.ts'
+import type { NewVolume, VolumeStore } from '../drivers/storage/volume-store.ts'
+import type { TemplateStore } from '../images/template-store.ts'
+import type { KeyedMutex } from '../keyed-mutex.ts'
+import type { Ledger } from '../ledger.ts'
+import { readMoveKey } from '../secrets.ts'
+import type { Copies } from './copies.ts'
+import type { VolumeEffects, VolumeObject } from './plan.ts'
+
+export interface VolumeOptions {
+  readonly store: Store
+  readonly caches: Caches
+  readonly hypervisor: Hypervisor
+  readonly volumes: VolumeStore
+  readonly images: TemplateStore
+  readonly ledger: Pick<Ledger, 'get'>
+  readonly diskLocks: KeyedMutex
+  readonly clock: Clock
+  readonly log: Logger
+  readonly namespace: string
+}
+
+export interface VolumeParts extends VolumeOptions {
+  readonly copies: Copies
+  /** The operation that each served disk is served for. */
+  readonly servedFor: Map<string, string>
+}
+
+type Handlers = {
+  readonly [Name in keyof VolumeEffects]: (input: VolumeEffects[Name], volume: VolumeObject) => Promise<void>
+}
+
+/** The guest that has the disk open, or may open it at any moment. */
+export async function userOf(
+  { caches, hypervisor, ledger, namespace }: VolumeOptions,
+  volume: string,
+): Promise<string | undefined> {
+  for (const { metadata, spec } of caches.of(Instance).inNamespace(namespace)) {
+    const { name } = metadata
+    const isUser =
+      spec.disks.some((disk) => disk.volume === volume) || ledger.get(name)?.volumes?.includes(volume) === true
+    if (isUser && (await hypervisor.inspect(name)) !== undefined) return name
+  }
+  return undefined
+}
+
+/** Does the work while no guest can begin to use the disk. Throws Unavailable when one has it. */
+const whileUnused = (parts: VolumeParts, name: string, work: () => Promise<void>): Promise<void> =>
+  parts.diskLocks.run(name, async () => {
+    const user = await userOf(parts, name)
+    if (user !== undefined) throw new Unavailable(`disk ${name}, which guest ${user} has`, undefined)
+    await work()
+  })
+
+/** Where the disk is served and for which operation; undefined when it is not. */
+export function servingOf({ servedFor, volumes }: VolumeParts, name: string): VolumeStatus['serving'] {
+  const [id, at] = [servedFor.get(name), volumes.servedAt(name)]
+  return id === undefined || at === undefined ? undefined : { id, ...at }
+}
+
+const draftOf = (name: string, { sizeGibibytes, origin, pool }: VolumeSpec): NewVolume => ({
+  name,
+  sizeGibibytes,
+  ...(origin === undefined ? {} : { origin }),
+  ...(pool === undefined ? {} : { pool }),
+})
+
+/** The handlers by name of the effect. */
+export const volumeEffects = (parts: VolumeParts): Handlers => ({
+  ...makingEffects(parts),
+  ...servingEffects(parts),
+  ...endingEffects(parts),
+})
+
+const makingEffects = ({
+  store,
+  volumes,
+  images,
+  copies,
+  log,
+  namespace,
+}: VolumeParts): Pick<Handlers, 'prepare' | 'create' | 'adopt' | 'copy'> => ({
+  async prepare(_input, { spec }) {
+    if (spec.source?.kind === 'template') images.prepare(spec.source.name)
+  },
+  async create(_input, { metadata: { name }, spec }) {
+    const { source } = spec
+    const image = source?.kind === 'template' ? await images.newest(source.name) : undefined
+    if (image !== undefined && image.is !== 'ready') throw new Unavailable(`template ${source?.name}`, undefined)
+    await volumes.create({ ...draftOf(name, spec), ...(image === undefined ? {} : { source: image.image }) })
+    log.info('volume created', { volume: name })
+  },
+  async adopt({ pool }, { metadata: { name } }) {
+    await volumes.adopt(name, pool)
+    log.info('volume taken over', { volume: name, pool })
+  },
+  async copy({ host, port }, { metadata: { name }, spec }) {
+    if (spec.copyFrom === undefined) return
+    const key = await readMoveKey(store, namespace, spec.copyFrom.secretName)
+    await copies.begin(name, `${host}:${port}`, async (signal) => {
+      await volumes.create({ ...draftOf(name, spec), from: { host, port, key } }, signal)
+      log.info('volume copied', { volume: name })
+    })
+  },
+})
+
+const servingEffects = (parts: VolumeParts): Pick<Handlers, 'grow' | 'serve' | 'stopServing'> => {
+  const { store, volumes, servedFor, log, namespace } = parts
+  return {
+    async grow(_input, { metadata: { name }, spec }) {
+      await whileUnused(parts, name, async () => {
+        await volumes.stopServing(name)
+        await volumes.grow(name, spec.sizeGibibytes)
+      })
+      log.info('volume grown', { volume: name, size_gibibytes: spec.sizeGibibytes })
+    },
+    async serve({ id }, { metadata: { name }, spec: { serve } }) {
+      if (serve?.id !== id) return
+      const key = await readMoveKey(store, namespace, serve.secretName)
+      await whileUnused(parts, name, async () => void (await volumes.serve(name, key)))
+      servedFor.set(name, id)
+      log.info('volume served', { volume: name })
+    },
+    async stopServing(_input, { metadata: { name } }) {
+      await volumes.stopServing(name)
+      servedFor.delete(name)
+    },
+  }
+}
+
+const endingEffects = (parts: VolumeParts): Pick<Handlers, 'remove' | 'release'> => {
+  const { volumes, copies, log } = parts
+  return {
+    async remove(_input, { metadata: { name }, spec: { pool } }) {
+      await copies.end(name)
+      await whileUnused(parts, name, async () => {
+        // Also when this host has never held it: it removes the data for a host that was lost.
+        if (pool !== undefined && (await volumes.inspect(name)) === undefined) await volumes.adopt(name, pool)
+        await volumes.remove(name)
+      })
+      log.info('volume removed', { volume: name })
+    },
+    async release(_input, { metadata: { name } }) {
+      await copies.end(name)
+      await whileUnused(parts, name, () => volumes.release(name))
+      log.info('volume left to its pool', { volume: name })
+    },
+  }
+}
