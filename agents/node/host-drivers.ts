@@ -185,17 +185,9 @@ async function openSimulation({ folder, bootId, migrationHost, clock, random }: 
       save()
     },
   })
-  const disks = simulatedVolumes(volumes)
   return {
     hypervisor: host.attach(),
-    volumes: {
-      ...disks,
-      // There are no data to be copied.
-      create: ({ from: _from, ...volume }) => disks.create(volume).then(save),
-      grow: (name, sizeGibibytes) => disks.grow(name, sizeGibibytes).then(save),
-      remove: (name) => disks.remove(name).then(save),
-      release: (name) => disks.release(name).then(save),
-    },
+    volumes: simulatedVolumes(volumes, { onChange: save }),
     images: simulatedTemplates(),
     features: [],
   }

@@ -47,28 +47,10 @@ export function openTemplateStore({ folder, clock, log }: TemplateStoreOptions):
   const failures = new Map<string, { readonly reason: string; readonly atMilliseconds: number }>()
   const listeners = new Set<() => void>()
 
-  async function prepareTinyLinux(): Promise<void> {
-    const version = await tinyLinuxRecipeDigest()
-    await mkdir(join(folder, TINY_LINUX), { recursive: true })
-    const unlock = await lockFolder(folder, clock)
-    try {
-      if ((await readImage(folder, TINY_LINUX, version)) !== undefined) return // another agent was faster
-      log.info('building template', { template: TINY_LINUX, version })
-      await removeAbandonedWork(folder)
-      const work = await mkdtemp(join(folder, WORK_PREFIX))
-      await buildTinyLinux(join(work, 'image'), work)
-      await publish(join(work, 'image'), join(folder, TINY_LINUX, version))
-      await rm(work, { recursive: true, force: true })
-      log.info('built template', { template: TINY_LINUX, version })
-    } finally {
-      unlock()
-    }
-  }
-
   async function attempt(name: string): Promise<void> {
     preparing.add(name)
     try {
-      await prepareTinyLinux()
+      await prepareTinyLinux({ folder, clock, log })
       failures.delete(name)
     } catch (error) {
       log.error('template not built', { template: name, error })
@@ -118,6 +100,25 @@ export function openTemplateStore({ folder, clock, log }: TemplateStoreOptions):
 const TINY_LINUX = 'tiny-linux'
 const RETRY_MILLISECONDS = 60_000
 const WORK_PREFIX = 'work-'
+
+/** Builds the newest version unless it is there. */
+async function prepareTinyLinux({ folder, clock, log }: TemplateStoreOptions): Promise<void> {
+  const version = await tinyLinuxRecipeDigest()
+  await mkdir(join(folder, TINY_LINUX), { recursive: true })
+  const unlock = await lockFolder(folder, clock)
+  try {
+    if ((await readImage(folder, TINY_LINUX, version)) !== undefined) return // another agent was faster
+    log.info('building template', { template: TINY_LINUX, version })
+    await removeAbandonedWork(folder)
+    const work = await mkdtemp(join(folder, WORK_PREFIX))
+    await buildTinyLinux(join(work, 'image'), work)
+    await publish(join(work, 'image'), join(folder, TINY_LINUX, version))
+    await rm(work, { recursive: true, force: true })
+    log.info('built template', { template: TINY_LINUX, version })
+  } finally {
+    unlock()
+  }
+}
 
 /** What builders that were killed left behind. Only for the holder of the lock. */
 async function removeAbandonedWork(folder: string): Promise<void> {

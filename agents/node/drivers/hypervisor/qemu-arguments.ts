@@ -31,18 +31,16 @@ const SMALL_GUEST_MEBIBYTES = 256
 /** The step in which QEMU takes sizes of memory. */
 const WITHHELD_KIBIBYTES = 8
 
-/** An emulated guest has a little less, so that its memory does not end where a word of QEMU's record of written pages
- *  does: QEMU before 9.0 clears a
- *  record of whole words without looking at what the processor may still write unrecorded, and what a guest writes then
- *  while it is moved is lost. */
+/** An emulated guest has a little less, so that its memory does not end at a word of QEMU's dirty bitmap: QEMU before
+ *  9.0 clears a bitmap of whole words without flushing the translated code that still writes unrecorded, and what a
+ *  guest writes then during a migration is lost. */
 const memoryKibibytes = (mebibytes: number, { accelerator }: QemuMachine): number =>
   mebibytes * 1024 - (accelerator === 'tcg' ? WITHHELD_KIBIBYTES : 0)
 
 const json = (fields: object): string => JSON.stringify(fields)
 
 /** `uuid` is what the guest sees as its machine id, and what its process is recognised by. `incoming`: it waits for its
- *  memory, and is `held` when
- *  even with that it shall not go on by itself. */
+ *  memory, and is `held` when it must not go on by itself once it has that. */
 export function qemuArguments(
   guest: GuestDefinition,
   uuid: string,
@@ -51,88 +49,85 @@ export function qemuArguments(
   forwards: readonly Forward[],
   incoming?: 'free' | 'held',
 ): string[] {
-  const translationMebibytes =
-    guest.memoryMebibytes <= SMALL_GUEST_MEBIBYTES ? TRANSLATION_MEBIBYTES.small : TRANSLATION_MEBIBYTES.large
   return [
-    '-name',
-    `guest=${guest.name},debug-threads=on`,
-    '-uuid',
-    uuid,
-    '-nodefaults',
-    '-no-user-config',
-    '-display',
-    'none',
-    // What joins guests of user-mode networking to the metadata service is a program that QEMU starts.
-    '-sandbox',
-    `on,obsolete=deny${isOvn(network) || network.metadata === undefined ? ',elevateprivileges=deny,spawn=deny' : ''}`,
-    // Nothing follows the end of a guest's memory on its way: whoever has read the end has everything, and whoever has
-    // not has not.
-    '-machine',
-    `${machine.machine},suppress-vmdesc=on`,
-    '-accel',
-    machine.accelerator === 'kvm' ? 'kvm' : `tcg,tb-size=${translationMebibytes}`,
-    '-cpu',
-    machine.cpu,
-    '-smp',
-    String(guest.cores),
-    '-m',
-    `${memoryKibibytes(guest.memoryMebibytes, machine)}K`,
-    '-rtc',
-    'base=utc',
-    // A guest that powers itself off stays, paused, until the agent has seen it.
-    '-action',
-    'shutdown=pause',
-    '-kernel',
-    guest.boot.kernel,
-    '-initrd',
-    guest.boot.initialRamdisk,
-    '-append',
-    guest.boot.commandLine,
-    '-qmp',
-    `unix:${GUEST_FILES.qmp},server=on,wait=off`,
-    // Standard input and output are what `serial-line.ts` says.
-    '-chardev',
-    'stdio,id=console,signal=off',
-    '-serial',
-    'chardev:console',
+    ...['-name', `guest=${guest.name},debug-threads=on`],
+    ...['-uuid', uuid],
+    ...processArguments(network),
+    ...machineArguments(guest, machine),
+    ...['-kernel', guest.boot.kernel],
+    ...['-initrd', guest.boot.initialRamdisk],
+    ...['-append', guest.boot.commandLine],
+    ...['-qmp', `unix:${GUEST_FILES.qmp},server=on,wait=off`],
+    // Standard input and output are the files of `serial-line.ts`.
+    ...['-chardev', 'stdio,id=console,signal=off'],
+    ...['-serial', 'chardev:console'],
     ...range(SPARE_PORTS).flatMap((index) => ['-device', `pcie-root-port,id=spare${index},chassis=${index + 1}`]),
-    ...guest.disks.flatMap((disk, index) => [
-      '-blockdev',
-      json({ driver: 'file', 'node-name': `file${index}`, filename: disk.path, locking: 'on', discard: 'unmap' }),
-      '-blockdev',
-      json({ driver: 'qcow2', 'node-name': `disk${index}`, file: `file${index}`, discard: 'unmap' }),
-      '-device',
-      json({ driver: 'virtio-blk-pci', id: `vd${index}`, drive: `disk${index}`, serial: disk.serial }),
-    ]),
-    '-blockdev',
-    json({ driver: 'file', 'node-name': 'seed-file', filename: GUEST_FILES.seed, 'read-only': true }),
-    '-blockdev',
-    json({ driver: 'raw', 'node-name': 'seed', file: 'seed-file', 'read-only': true }),
-    '-device',
-    json({ driver: 'virtio-blk-pci', id: 'seed-disk', drive: 'seed', serial: 'cidata' }),
-    ...guest.interfaces.flatMap(({ macAddress }, index) => [
-      ...(isOvn(network)
-        ? ovnArguments(guest.name, index)
-        : userModeArguments(network, index, index === 0 ? forwards : [])),
-      '-device',
-      json({
-        driver: 'virtio-net-pci',
-        id: `nic${index}`,
-        netdev: `net${index}`,
-        mac: macAddress,
-        romfile: '',
-        ...(isOvn(network) ? OVN_DEVICE : {}),
-      }),
-    ]),
-    '-device',
-    'virtio-balloon-pci,id=balloon',
-    '-device',
-    'virtio-rng-pci,id=rng',
-    '-pidfile',
-    GUEST_FILES.pid,
+    ...diskArguments(guest),
+    ...interfaceArguments(guest, network, forwards),
+    ...['-device', 'virtio-balloon-pci,id=balloon'],
+    ...['-device', 'virtio-rng-pci,id=rng'],
+    ...['-pidfile', GUEST_FILES.pid],
     ...(incoming === undefined ? [] : ['-incoming', 'defer']),
     ...(incoming === 'held' ? ['-S'] : []),
   ]
 }
+
+function processArguments(network: GuestNetwork): string[] {
+  // What joins guests of user-mode networking to the metadata service is a program that QEMU starts.
+  const denied = isOvn(network) || network.metadata === undefined ? ',elevateprivileges=deny,spawn=deny' : ''
+  return ['-nodefaults', '-no-user-config', '-display', 'none', '-sandbox', `on,obsolete=deny${denied}`]
+}
+
+function machineArguments(guest: GuestDefinition, machine: QemuMachine): string[] {
+  const translationMebibytes =
+    guest.memoryMebibytes <= SMALL_GUEST_MEBIBYTES ? TRANSLATION_MEBIBYTES.small : TRANSLATION_MEBIBYTES.large
+  return [
+    // Without the description the stream of a migration ends with the guest's memory: a receiver that has read its end
+    // has everything.
+    ...['-machine', `${machine.machine},suppress-vmdesc=on`],
+    ...['-accel', machine.accelerator === 'kvm' ? 'kvm' : `tcg,tb-size=${translationMebibytes}`],
+    ...['-cpu', machine.cpu],
+    ...['-smp', String(guest.cores)],
+    ...['-m', `${memoryKibibytes(guest.memoryMebibytes, machine)}K`],
+    ...['-rtc', 'base=utc'],
+    // A guest that powers itself off stays, paused, until the agent has observed it.
+    ...['-action', 'shutdown=pause'],
+  ]
+}
+
+const diskArguments = ({ disks }: GuestDefinition): string[] => [
+  ...disks.flatMap((disk, index) => [
+    '-blockdev',
+    json({ driver: 'file', 'node-name': `file${index}`, filename: disk.path, locking: 'on', discard: 'unmap' }),
+    '-blockdev',
+    json({ driver: 'qcow2', 'node-name': `disk${index}`, file: `file${index}`, discard: 'unmap' }),
+    '-device',
+    json({ driver: 'virtio-blk-pci', id: `vd${index}`, drive: `disk${index}`, serial: disk.serial }),
+  ]),
+  '-blockdev',
+  json({ driver: 'file', 'node-name': 'seed-file', filename: GUEST_FILES.seed, 'read-only': true }),
+  '-blockdev',
+  json({ driver: 'raw', 'node-name': 'seed', file: 'seed-file', 'read-only': true }),
+  '-device',
+  json({ driver: 'virtio-blk-pci', id: 'seed-disk', drive: 'seed', serial: 'cidata' }),
+]
+
+const interfaceArguments = (
+  { name, interfaces }: GuestDefinition,
+  network: GuestNetwork,
+  forwards: readonly Forward[],
+): string[] =>
+  interfaces.flatMap(({ macAddress }, index) => [
+    ...(isOvn(network) ? ovnArguments(name, index) : userModeArguments(network, index, index === 0 ? forwards : [])),
+    '-device',
+    json({
+      driver: 'virtio-net-pci',
+      id: `nic${index}`,
+      netdev: `net${index}`,
+      mac: macAddress,
+      romfile: '',
+      ...(isOvn(network) ? OVN_DEVICE : {}),
+    }),
+  ])
 
 const range = (count: number): number[] => Array.from({ length: count }, (_, index) => index)

@@ -61,48 +61,14 @@ export async function openDiskServer({ folder, host, ports, clock }: DiskServerO
     await mkdir(own, { mode: 0o700 })
     await writeFile(join(own, KEY_FILE), keyFileText(key), { mode: 0o600 })
     const port = await freePort(host, ports)
-    const child = spawn(
-      SERVER_PROGRAM,
-      [
-        '--read-only',
-        '--persistent',
-        `--shared=${READERS_MAXIMUM}`,
-        `--bind=${host}`,
-        `--port=${port}`,
-        `--export-name=${EXPORT}`,
-        '--format=qcow2',
-        '--object',
-        `tls-creds-psk,id=key,dir=${own.replaceAll(',', ',,')},endpoint=server`,
-        '--tls-creds=key',
-        path,
-      ],
-      { stdio: 'ignore', env: { PATH: environment()['PATH'] } },
-    )
-    let failure: string | undefined
-    child.once('error', (error) => void (failure = error.message))
-    child.once('exit', (code) => {
-      failure ??= `${SERVER_PROGRAM} ended with code ${code}`
+    const child = spawnServer({ own, host, port, path })
+    child.once('exit', () => {
       if (served.get(name)?.child === child) served.delete(name)
     })
-    await writeFile(join(own, PID_FILE), String(child.pid ?? 0))
-    for (
-      const deadline = clock.monotonicMilliseconds() + READY_MILLISECONDS;
-      failure === undefined;
-      await clock.sleep(POLL_MILLISECONDS)
-    ) {
-      if (
-        await assertReachable(host, port, clock).then(
-          () => true,
-          () => false,
-        )
-      )
-        break
-      if (clock.monotonicMilliseconds() > deadline) failure = `${SERVER_PROGRAM} does not listen`
-    }
-    if (failure !== undefined) {
-      child.kill('SIGKILL')
-      throw new Error(failure)
-    }
+    await Promise.all([
+      untilListening(child, { host, port, clock }),
+      writeFile(join(own, PID_FILE), String(child.pid ?? 0)),
+    ])
     const found = { child, host, port }
     served.set(name, found)
     return found
@@ -121,6 +87,61 @@ export async function openDiskServer({ folder, host, ports, clock }: DiskServerO
   }
 }
 
+const spawnServer = ({
+  own,
+  host,
+  port,
+  path,
+}: {
+  /** The folder with the key. */
+  readonly own: string
+  readonly host: string
+  readonly port: number
+  /** The disk. */
+  readonly path: string
+}): ChildProcess =>
+  spawn(
+    SERVER_PROGRAM,
+    [
+      '--read-only',
+      '--persistent',
+      `--shared=${READERS_MAXIMUM}`,
+      `--bind=${host}`,
+      `--port=${port}`,
+      `--export-name=${EXPORT}`,
+      '--format=qcow2',
+      '--object',
+      `tls-creds-psk,id=key,dir=${own.replaceAll(',', ',,')},endpoint=server`,
+      '--tls-creds=key',
+      path,
+    ],
+    { stdio: 'ignore', env: { PATH: environment()['PATH'] } },
+  )
+
+/** Rejects, and ends the process, when it has ended or does not listen in time. */
+async function untilListening(
+  child: ChildProcess,
+  { host, port, clock }: { readonly host: string; readonly port: number; readonly clock: Clock },
+): Promise<void> {
+  let failure: string | undefined
+  child.once('error', (error) => void (failure ??= error.message))
+  child.once('exit', (code) => void (failure ??= `${SERVER_PROGRAM} ended with code ${code}`))
+  const isListening = () =>
+    assertReachable(host, port, clock).then(
+      () => true,
+      () => false,
+    )
+  const deadline = clock.monotonicMilliseconds() + READY_MILLISECONDS
+  while (failure === undefined && !(await isListening())) {
+    if (clock.monotonicMilliseconds() > deadline) failure ??= `${SERVER_PROGRAM} does not listen`
+    else await clock.sleep(POLL_MILLISECONDS)
+  }
+  if (failure === undefined) return
+  child.kill('SIGKILL')
+  throw new Error(failure)
+}
+
+/** Ends the process that an agent has left in the folder. */
 async function endLeftover(folder: string, clock: Clock): Promise<void> {
   const pid = Number(await readFile(join(folder, PID_FILE), 'utf8').catch(() => '0'))
   const isOurs = async () =>
