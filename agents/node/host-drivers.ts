@@ -185,9 +185,17 @@ async function openSimulation({ folder, bootId, migrationHost, clock, random }: 
       save()
     },
   })
+  const disks = simulatedVolumes(volumes)
   return {
     hypervisor: host.attach(),
-    volumes: simulatedVolumes(volumes, { onChange: save }),
+    volumes: {
+      ...disks,
+      // There are no data to be copied.
+      create: ({ from: _from, ...volume }) => disks.create(volume).then(save),
+      grow: (name, sizeGibibytes) => disks.grow(name, sizeGibibytes).then(save),
+      remove: (name) => disks.remove(name).then(save),
+      release: (name) => disks.release(name).then(save),
+    },
     images: simulatedTemplates(),
     features: [],
   }

@@ -49,51 +49,10 @@ const MESSAGES = {
 } as const
 
 /** Resolves when it listens. */
-export async function startListener({
-  host,
-  port,
-  certificate,
-  isAuthorized,
-  consoleOf,
-  usage,
-  clock,
-  log,
-}: ListenerOptions): Promise<Listener> {
+export async function startListener(options: ListenerOptions): Promise<Listener> {
+  const { host, port, certificate, clock, log } = options
   const stopping = new AbortController()
-  const streams = new Map<string, number>()
-  const refuse = (response: ServerResponse, status: number, reason: keyof typeof MESSAGES) =>
-    void response
-      .writeHead(status, { 'content-type': 'application/json', 'cache-control': 'no-store', connection: 'close' })
-      .end(JSON.stringify({ reason, message: MESSAGES[reason] }))
-
-  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const isAllowed = await isAuthorized(request.headers.authorization).catch(() => undefined)
-    if (isAllowed === undefined) return refuse(response, 503, 'unavailable')
-    if (!isAllowed) return refuse(response, 401, 'unauthorized')
-    if (request.url === USAGE_PATH && request.method === 'GET') {
-      return void response
-        .writeHead(200, { 'content-type': 'application/json', 'cache-control': 'no-store' })
-        .end(JSON.stringify({ guests: await usage() }))
-    }
-    const name = PATH.exec(request.url ?? '')?.[1] ?? ''
-    const console = consoleOf(name)
-    if (console === undefined) return refuse(response, 404, 'not_found')
-    if (request.method === 'POST') {
-      const refusal = await takeInput(console, request)
-      return refusal === undefined
-        ? void response.writeHead(204).end()
-        : refuse(response, refusal.status, refusal.reason)
-    }
-    if (request.method !== 'GET') return refuse(response, 405, 'method_not_allowed')
-    const open = streams.get(name) ?? 0
-    if (open >= STREAMS_MAXIMUM) return refuse(response, 429, 'too_many_streams')
-    streams.set(name, open + 1)
-    await streamConsole(console, response, clock, stopping.signal)
-    const left = (streams.get(name) ?? 1) - 1
-    if (left === 0) streams.delete(name)
-    else streams.set(name, left)
-  }
-
+  const answer = answerRequests(options, stopping.signal)
   const server = createServer(
     {
       cert: certificate.certificate,
@@ -132,6 +91,46 @@ export async function startListener({
     },
   }
 }
+
+function answerRequests(
+  { isAuthorized, consoleOf, usage, clock }: ListenerOptions,
+  stopping: AbortSignal,
+): (request: IncomingMessage, response: ServerResponse) => Promise<void> {
+  const streams = new Map<string, number>()
+
+  async function stream(name: string, console: GuestConsole, response: ServerResponse): Promise<void> {
+    const open = streams.get(name) ?? 0
+    if (open >= STREAMS_MAXIMUM) return refuse(response, 429, 'too_many_streams')
+    streams.set(name, open + 1)
+    await streamConsole(console, response, clock, stopping)
+    const left = (streams.get(name) ?? 1) - 1
+    if (left === 0) streams.delete(name)
+    else streams.set(name, left)
+  }
+
+  return async (request, response) => {
+    const isAllowed = await isAuthorized(request.headers.authorization).catch(() => undefined)
+    if (isAllowed === undefined) return refuse(response, 503, 'unavailable')
+    if (!isAllowed) return refuse(response, 401, 'unauthorized')
+    if (request.url === USAGE_PATH && request.method === 'GET')
+      return void response
+        .writeHead(200, { 'content-type': 'application/json', 'cache-control': 'no-store' })
+        .end(JSON.stringify({ guests: await usage() }))
+    const name = PATH.exec(request.url ?? '')?.[1] ?? ''
+    const console = consoleOf(name)
+    if (console === undefined) return refuse(response, 404, 'not_found')
+    if (request.method === 'GET') return stream(name, console, response)
+    if (request.method !== 'POST') return refuse(response, 405, 'method_not_allowed')
+    const refusal = await takeInput(console, request)
+    if (refusal !== undefined) return refuse(response, refusal.status, refusal.reason)
+    response.writeHead(204).end()
+  }
+}
+
+const refuse = (response: ServerResponse, status: number, reason: keyof typeof MESSAGES): void =>
+  void response
+    .writeHead(status, { 'content-type': 'application/json', 'cache-control': 'no-store', connection: 'close' })
+    .end(JSON.stringify({ reason, message: MESSAGES[reason] }))
 
 /** For the last lines of streams to leave. */
 const STOP_MILLISECONDS = 500
