@@ -1,6 +1,7 @@
 /** The Model Context Protocol as one pure decision: what a posted message is, and what answers it. Stateless, JSON
  *  only, for the handshake revisions and for 2026-07-28 at the same endpoint. Knows no tool and no noun.
  *  Not decided here: method, Origin, token and rate limit, which come before, and tools, which come after. */
+import { DEPTH_MAXIMUM, parseJson } from '../json.ts'
 
 /** Revisions that begin with `initialize`; the newest first. */
 const HANDSHAKE_REVISIONS = ['2025-11-25', '2025-06-18', '2025-03-26'] as const
@@ -56,7 +57,7 @@ export interface Posted {
 /** Decides about one posted message. Never throws. */
 export function decide({ body, header }: Posted): Decision {
   const message = parse(body)
-  if (message === undefined) return malformed(PARSE_ERROR, 'The body is not JSON.')
+  if (message === undefined) return malformed(PARSE_ERROR, `The body is not JSON of at most ${DEPTH_MAXIMUM} levels.`)
   if (Array.isArray(message)) return malformed(INVALID_REQUEST, 'Send one message at a time; batches are not taken.')
   if (!isObject(message) || message['jsonrpc'] !== '2.0')
     return malformed(INVALID_REQUEST, 'The body is not a JSON-RPC 2.0 message.')
@@ -83,7 +84,7 @@ interface Request {
 
 function parse(body: Uint8Array): unknown {
   try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body))
+    return parseJson(new TextDecoder('utf-8', { fatal: true }).decode(body))
   } catch {
     return undefined
   }

@@ -2,6 +2,7 @@
  *  name. */
 import { z } from 'zod'
 import { badRequest, type FieldError, notFound, Problem } from '../../../domain/problem.ts'
+import { DEPTH_MAXIMUM, parseJson } from '../json.ts'
 import type { StepContext, StepMaker } from '../step.ts'
 import type { Route } from '../route.ts'
 
@@ -106,9 +107,13 @@ function decode(bytes: Uint8Array): unknown {
   }
   let value: unknown
   try {
-    value = JSON.parse(text)
-  } catch {
-    throw badRequest('The body is not valid JSON.')
+    value = parseJson(text)
+  } catch (error) {
+    throw badRequest(
+      error instanceof RangeError
+        ? `The body is nested deeper than ${DEPTH_MAXIMUM} levels.`
+        : 'The body is not valid JSON.',
+    )
   }
   if (/\\u(0000|d[89a-f])/i.test(text)) refuseBrokenText(value, '')
   return value

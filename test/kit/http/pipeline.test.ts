@@ -745,3 +745,16 @@ describe('a stream of events', () => {
     expect(read.waiting).toEqual([])
   })
 })
+
+test.each([101, 170_000])(
+  'a body that is nested %i levels deep is refused without an error in the log',
+  async (levels) => {
+    const errors: string[] = []
+    const { send } = openPipeline(undefined, { log: { ...silentLog, error: (message) => void errors.push(message) } })
+    for (const body of ['['.repeat(levels) + ']'.repeat(levels), '{"a":'.repeat(levels) + '1' + '}'.repeat(levels)]) {
+      const refused = await send('/v1/things', { method: 'POST', as: 'writer', body })
+      expect([refused.status, refused.json.detail]).toEqual([400, 'The body is nested deeper than 100 levels.'])
+    }
+    expect(errors).toEqual([])
+  },
+)

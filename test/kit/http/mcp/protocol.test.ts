@@ -27,12 +27,15 @@ const codeOf = (decision: Decision): [string, number | undefined] => [
   'error' in decision ? decision.error.code : undefined,
 ]
 
+const NESTED = `${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`
+
 describe('what is no message at all is malformed', () => {
   test.each<[string, string | Uint8Array, number]>([
     ['no JSON', '{"jsonrpc":', -32700],
     ['an empty body', '', -32700],
     ['no UTF-8', Uint8Array.of(0x22, 0xff, 0x22), -32700],
     ['a batch', '[{"jsonrpc":"2.0","id":1,"method":"ping"}]', -32600],
+    ['nesting without end', `{"jsonrpc":"2.0","id":1,"method":"ping","params":${NESTED}}`, -32700],
     ['an empty batch', '[]', -32600],
     ['text', '"ping"', -32600],
     ['null', 'null', -32600],
