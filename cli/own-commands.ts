@@ -128,7 +128,7 @@ const profile: OwnRun = async ({ words, globals }, parts) => {
     )
   }
   if (verb !== 'use' || name === undefined || more.length > 0) throw usage('profile takes list, or use and a name')
-  if (known.profiles[name] === undefined) throw usage(`there is no profile ${name}`)
+  if (!Object.hasOwn(known.profiles, name)) throw usage(`there is no profile ${name}`)
   await writeProfiles(parts.environment, { ...known, current: name })
   return EXIT.ok
 }

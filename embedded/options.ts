@@ -88,18 +88,13 @@ const variableOf = (flag: string): string => `SVCCLOUD_${flag.toUpperCase().repl
 
 type Given = ReadonlyMap<string, string>
 
-const SWITCH_VALUES: Readonly<Record<string, string>> = {
-  '': '',
-  false: '',
-  '0': '',
-  no: '',
-  true: 'true',
-  '1': 'true',
-  yes: 'true',
-}
+const SWITCH_VALUES: ReadonlyMap<string, string> = new Map([
+  ...['', 'false', '0', 'no'].map((text) => [text, ''] as const),
+  ...['true', '1', 'yes'].map((text) => [text, 'true'] as const),
+])
 
 function switchValue(text: string, source: string): string {
-  const value = SWITCH_VALUES[text.toLowerCase()]
+  const value = SWITCH_VALUES.get(text.toLowerCase())
   if (value === undefined) throw new UsageError(`${source} must be true or false, not "${text}".`)
   return value
 }

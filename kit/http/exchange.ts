@@ -9,6 +9,8 @@ export interface HttpRequest {
   /** The peer of the connection. */
   readonly remoteAddress: string
   readonly body?: string | Uint8Array | AsyncIterable<Uint8Array>
+  /** Of the request that this one is made for: it goes by the same id. A new one, when absent. */
+  readonly requestId?: string
   /** Aborts when the client goes away or the server stops. */
   readonly signal: AbortSignal
 }

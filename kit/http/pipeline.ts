@@ -132,7 +132,7 @@ export function createPipeline(options: PipelineOptions): HttpService {
 
   return async (incoming) => {
     const startedAt = clock.monotonicMilliseconds()
-    const headers: Record<string, string> = { 'x-request-id': newUuid(random) }
+    const headers: Record<string, string> = { 'x-request-id': incoming.requestId ?? newUuid(random) }
     const request = readFacts(incoming, headers['x-request-id'] ?? '')
     const queryAt = incoming.target.indexOf('?')
     const path = queryAt < 0 ? incoming.target : incoming.target.slice(0, queryAt)
@@ -201,9 +201,14 @@ async function answer(
           carryOut,
         )
   } catch (error) {
-    return renderProblem(await refuse(context, options.translate(error), options), context.headers)
+    const problem = await refuse(context, options.translate(error), options)
+    return renderProblem(problem, context.headers, challengeOf(context.request))
   }
 }
+
+/** RFC 6750: a token that was sent and not taken is named as the error. */
+const challengeOf = (request: RequestFacts): string =>
+  /^bearer /i.test(request.header('authorization') ?? '') ? 'Bearer error="invalid_token"' : 'Bearer'
 
 /** The Problem that the caller gets. A refusal that cannot be written down becomes an outage: nothing goes by
  *  unrecorded. */

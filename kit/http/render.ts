@@ -37,7 +37,12 @@ export function renderAnswer(answer: Answer, route: Route, options: RenderOption
 const encode = (body: unknown, route: Route): string =>
   typeof body === 'string' && route.mediaType !== 'application/json' ? body : JSON.stringify(body)
 
-export function renderProblem(problem: Problem, headers: Readonly<Record<string, string>>): HttpResponse {
+/** `challenge` goes with 401: how to authenticate, and what was wrong with the token that was sent. */
+export function renderProblem(
+  problem: Problem,
+  headers: Readonly<Record<string, string>>,
+  challenge = 'Bearer',
+): HttpResponse {
   const { retryAfterSeconds, allow } = problem.members
   return {
     status: problem.status,
@@ -47,7 +52,7 @@ export function renderProblem(problem: Problem, headers: Readonly<Record<string,
       'content-type': 'application/problem+json',
       ...(retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) }),
       ...(allow === undefined ? {} : { allow: allow.join(', ') }),
-      ...(problem.status === 401 ? { 'www-authenticate': 'Bearer' } : {}),
+      ...(problem.status === 401 ? { 'www-authenticate': challenge } : {}),
     },
     body: JSON.stringify(problem.toDocument()),
   }

@@ -209,15 +209,19 @@ const plain = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T // its 
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
+/** Never what every object inherits, such as `constructor`. */
+const own = (record: Readonly<Record<string, unknown>>, name: string): unknown =>
+  Object.hasOwn(record, name) ? record[name] : undefined
 const recordOf = (value: unknown): Readonly<Record<string, unknown>> => (isRecord(value) ? value : {})
 
 /** The JSON merge patch from one value to the other; undefined when there is no difference. */
 export function mergePatch(from: unknown, to: unknown): unknown {
   if (!isRecord(from) || !isRecord(to)) return isDeepStrictEqual(from, to) ? undefined : to
   const patch: Record<string, unknown> = {}
-  for (const name of Object.keys(from)) if (to[name] === undefined) patch[name] = null
+  for (const name of Object.keys(from)) if (own(to, name) === undefined) patch[name] = null
   for (const [name, value] of Object.entries(to)) {
-    const change = from[name] === undefined ? value : mergePatch(from[name], value)
+    const before = own(from, name)
+    const change = before === undefined ? value : mergePatch(before, value)
     if (change !== undefined) patch[name] = change
   }
   return Object.keys(patch).length === 0 ? undefined : patch
@@ -229,7 +233,7 @@ function mergePatchChangesNothing(value: unknown, patch: unknown): boolean {
   return (
     isRecord(value) &&
     Object.entries(patch).every(
-      ([name, change]) => change === undefined || mergePatchChangesNothing(value[name], change),
+      ([name, change]) => change === undefined || mergePatchChangesNothing(own(value, name), change),
     )
   )
 }
@@ -244,5 +248,5 @@ function covers(object: unknown, draft: unknown): boolean {
       draft.every((item, index) => covers(object[index], item))
     )
   if (!isRecord(draft)) return isDeepStrictEqual(object, draft)
-  return isRecord(object) && Object.entries(draft).every(([name, value]) => covers(object[name], value))
+  return isRecord(object) && Object.entries(draft).every(([name, value]) => covers(own(object, name), value))
 }

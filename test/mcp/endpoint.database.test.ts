@@ -80,11 +80,22 @@ describe('before a message is read', () => {
   test('no token, a bad one, a session: 401 with WWW-Authenticate', async () => {
     const session = await shared.world.owner.send('POST', '/mcp', { body: { jsonrpc: '2.0', id: 1, method: 'ping' } })
     expect([session.status, session.headers['www-authenticate']]).toEqual([401, 'Bearer'])
-    for (const authorization of [undefined, 'Bearer nonsense']) {
+    for (const [authorization, challenge] of [
+      [undefined, 'Bearer'],
+      ['Bearer nonsense', 'Bearer error="invalid_token"'],
+    ] as const) {
       const reply = await ask('ping', {}, { authorization })
-      expect([reply.status, reply.headers.get('www-authenticate'), reply.body['status']]).toEqual([401, 'Bearer', 401])
+      expect([reply.status, reply.headers.get('www-authenticate'), reply.body['status']]).toEqual([401, challenge, 401])
     }
   })
+})
+
+test('a tool call has one request id: in the answer, in its result', async () => {
+  for (const name of ['list_servers', 'get_server']) {
+    const { headers, body } = await ask('tools/call', { name, arguments: { id: crypto.randomUUID() } })
+    expect(headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/)
+    expect(body['result']._meta['svccloud.dev/request_id']).toBe(headers.get('x-request-id'))
+  }
 })
 
 describe('statuses of messages', () => {

@@ -1,5 +1,5 @@
 /** Role-based access: may this user do that? Bindings are indexed by subject and read anew when one of them changes. */
-import { asList, asObject, asString, at, strings, type Json, type JsonObject } from '../core/json.ts'
+import { asList, asObject, asString, at, ownMember, strings, type Json, type JsonObject } from '../core/json.ts'
 import type { KubeObject, User } from '../core/object.ts'
 import type { Store } from '../core/store.ts'
 import { NODE_RULES } from './default-roles.ts'
@@ -132,12 +132,12 @@ function aggregatedRules(store: Store, role: KubeObject, seen = new Set<string>(
 /** A label selector as objects write it. */
 export function matchesLabels(selector: Json | undefined, labels: Readonly<Record<string, string>>): boolean {
   const { matchLabels, matchExpressions } = asObject(selector)
-  const isEvery = Object.entries(asObject(matchLabels)).every(([key, value]) => labels[key] === value)
+  const isEvery = Object.entries(asObject(matchLabels)).every(([key, value]) => ownMember(labels, key) === value)
   return (
     isEvery &&
     asList(matchExpressions).every((expression) => {
       const { key, operator, values } = asObject(expression)
-      const value = labels[asString(key)]
+      const value = ownMember(labels, asString(key))
       if (operator === 'Exists') return value !== undefined
       if (operator === 'DoesNotExist') return value === undefined
       if (operator === 'In') return value !== undefined && strings(values).includes(value)

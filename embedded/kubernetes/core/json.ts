@@ -15,13 +15,17 @@ export const asList = (value: Json | undefined): readonly Json[] => (isList(valu
 export const asString = (value: Json | undefined): string => (typeof value === 'string' ? value : '')
 export const strings = (value: Json | undefined): string[] => asList(value).filter((item) => typeof item === 'string')
 
+/** The member of the name; never what every object inherits, such as `constructor`. */
+export const ownMember = <Value>(value: Readonly<Record<string, Value>>, key: string): Value | undefined =>
+  Object.hasOwn(value, key) ? value[key] : undefined
+
 /** Deep equality; a member that is undefined counts as absent, the order of members does not matter. */
 export function isEqual(a: Json | undefined, b: Json | undefined): boolean {
   if (a === b) return true
   if (isList(a)) return isList(b) && a.length === b.length && a.every((item, index) => isEqual(item, b[index]))
   if (!isObject(a) || !isObject(b)) return false
-  for (const key in a) if (!isEqual(a[key], b[key])) return false
-  for (const key in b) if (b[key] !== undefined && a[key] === undefined) return false
+  for (const key of Object.keys(a)) if (!isEqual(a[key], ownMember(b, key))) return false
+  for (const key of Object.keys(b)) if (b[key] !== undefined && ownMember(a, key) === undefined) return false
   return true
 }
 

@@ -1,4 +1,5 @@
 /** Label and field selectors: parsed once per request, asked once per object. */
+import { ownMember } from './json.ts'
 import { badRequest } from './status.ts'
 
 type Labels = Readonly<Record<string, string>>
@@ -36,18 +37,20 @@ function labelTest(part: string, whole: string): LabelSelector {
     )
   const { absentKey, key = '', equals, value = '', set, values = '', than, number } = groups
   if (absentKey !== undefined) return (labels) => !Object.hasOwn(labels, absentKey)
-  if (equals === '!=') return (labels) => labels[key] !== value
-  if (equals !== undefined) return (labels) => labels[key] === value
+  if (equals === '!=') return (labels) => ownMember(labels, key) !== value
+  if (equals !== undefined) return (labels) => ownMember(labels, key) === value
   if (than !== undefined) {
     const limit = Number(number)
-    return (labels) =>
-      /^\d+$/.test(labels[key] ?? '') && (than === '>' ? Number(labels[key]) > limit : Number(labels[key]) < limit)
+    return (labels) => {
+      const text = ownMember(labels, key) ?? ''
+      return /^\d+$/.test(text) && (than === '>' ? Number(text) > limit : Number(text) < limit)
+    }
   }
   if (set === undefined) return (labels) => Object.hasOwn(labels, key)
   const wanted = new Set(values.split(',').map((item) => item.trim()))
   return set === 'in'
-    ? (labels) => labels[key] !== undefined && wanted.has(labels[key])
-    : (labels) => !wanted.has(labels[key] ?? '\0')
+    ? (labels) => wanted.has(ownMember(labels, key) ?? '\0')
+    : (labels) => !wanted.has(ownMember(labels, key) ?? '\0')
 }
 
 /** `metadata.name=x,spec.node!=y`. Which fields exist is the resource's affair. */

@@ -78,6 +78,7 @@ function requestOf({ route, arguments: given, request }: ToolCall): HttpRequest 
     method: route.method,
     target: search.size === 0 ? target : `${target}?${search}`,
     remoteAddress: request.sourceIp,
+    requestId: request.requestId,
     signal: request.signal,
     headers: route.body === null ? headers : { ...headers, 'content-type': 'application/json' },
     ...(route.body === null

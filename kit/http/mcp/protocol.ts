@@ -153,7 +153,7 @@ function decideStateless(request: Request): Decision {
   }
   if (!isOneOf(STATELESS_REVISIONS, revision)) return unsupported(revision)
   if (header(METHOD_HEADER)?.trim() !== method) return mismatch('Mcp-Method', 'method')
-  const named = NAMED_METHODS[method]
+  const named = NAMED_METHODS.get(method)
   if (named !== undefined) {
     const name = request.params[named]
     if (typeof name !== 'string') return malformed(INVALID_PARAMS, `params.${named} must be a string.`)
@@ -165,11 +165,11 @@ function decideStateless(request: Request): Decision {
 }
 
 /** Methods whose target a header repeats, and the parameter that names it. */
-const NAMED_METHODS: Readonly<Record<string, string | undefined>> = {
-  'tools/call': 'name',
-  'prompts/get': 'name',
-  'resources/read': 'uri',
-}
+const NAMED_METHODS: ReadonlyMap<string, string> = new Map([
+  ['tools/call', 'name'],
+  ['prompts/get', 'name'],
+  ['resources/read', 'uri'],
+])
 
 function decideTools({ method, params }: Request, id: MessageId, isStateless: boolean): Decision {
   if (method === 'tools/list') {

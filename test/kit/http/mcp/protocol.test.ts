@@ -112,6 +112,8 @@ describe('revisions with a handshake', () => {
     ['server/discover', {}],
     ['subscriptions/listen', {}],
     ['nonsense', {}],
+    ['__proto__', {}],
+    ['constructor', {}],
   ])('%s is no method here', (method, params) => {
     expect(codeOf(legacy({ method, params }))).toEqual(['error', -32601])
   })
@@ -126,6 +128,9 @@ describe('revisions with a handshake', () => {
 })
 
 describe(`revision ${MODERN}`, () => {
+  test.each(['__proto__', 'constructor', 'toString'])('%s is no method here', (method) => {
+    expect(codeOf(modern({ method, params: meta() }))).toEqual(['error', -32601])
+  })
   test('answers what it has', () => {
     expect(modern({ method: 'server/discover', params: meta() })).toMatchObject({
       kind: 'answer',
