@@ -6,6 +6,7 @@ import type { Duplex } from 'node:stream'
 import type { Clock } from '../sys/clock.ts'
 import type { Logger } from '../sys/log.ts'
 import { newUuid, type Random } from '../sys/random.ts'
+import { drained } from '../sys/drain.ts'
 import type { HttpRequest, HttpResponse, HttpService } from './exchange.ts'
 import { API_HEADERS } from './render.ts'
 
@@ -92,7 +93,7 @@ async function stop(server: Server, stopping: AbortController, graceMilliseconds
 async function handle(
   request: IncomingMessage,
   response: ServerResponse,
-  { service }: ServerOptions,
+  { service, clock }: ServerOptions,
   stopping: AbortSignal,
 ): Promise<void> {
   const incoming = incomingOf(request, response, stopping)
@@ -112,7 +113,7 @@ async function handle(
   response.writeHead(answer.status, answer.headers as Record<string, string | string[]>) // as above
   response.flushHeaders()
   request.socket.setTimeout(0)
-  await pour(answer.body, response)
+  await pour(answer.body, response, clock)
 }
 
 function incomingOf(request: IncomingMessage, response: ServerResponse, stopping: AbortSignal): HttpRequest {
@@ -137,22 +138,15 @@ function goneSignal(response: ServerResponse): AbortSignal {
   return gone.signal
 }
 
-/** Writes chunks as they come and waits while the client is slower; a client that is gone ends the stream. */
-async function pour(chunks: AsyncIterable<string | Uint8Array>, response: ServerResponse): Promise<void> {
+/** Writes chunks as they come and waits while the client is slower. A client that is gone, or takes nothing any more,
+ *  ends the stream. */
+async function pour(chunks: AsyncIterable<string | Uint8Array>, response: ServerResponse, clock: Clock): Promise<void> {
   for await (const chunk of chunks) {
     if (response.destroyed) return
-    if (!response.write(chunk))
-      await new Promise<void>((resolve) => {
-        const go = () => {
-          response.off('drain', go)
-          response.off('close', go)
-          resolve()
-        }
-        response.once('drain', go)
-        response.once('close', go)
-      })
+    if (!response.write(chunk) && !(await drained(response, 'drain', clock))) return
   }
   response.end()
+  await drained(response, 'finish', clock)
 }
 
 /** Lets a stream that nobody will read run its clean-up. */

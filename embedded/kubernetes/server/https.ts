@@ -8,6 +8,7 @@ import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { authorizePath } from '../access/authorize.ts'
 import { actingUser } from '../access/impersonate.ts'
+import { drained } from '../../../kit/sys/drain.ts'
 import type { Clock } from '../../../kit/sys/clock.ts'
 import type { Logger } from '../../../kit/sys/log.ts'
 import { BODY_MOST_BYTES } from '../core/body.ts'
@@ -100,7 +101,7 @@ async function serve(options: HttpsOptions, incoming: IncomingMessage, outgoing:
         await options.metrics.text(),
       )
     }
-    await reply(await options.core.handle(request, user ?? ANONYMOUS), incoming, outgoing, gone.signal)
+    await reply(await options.core.handle(request, user ?? ANONYMOUS), incoming, outgoing, options.clock)
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
     await send(outgoing, incoming, error.code, { 'content-type': 'application/json' }, JSON.stringify(toStatus(error)))
@@ -147,17 +148,17 @@ async function reply(
   response: Response,
   incoming: IncomingMessage,
   outgoing: ServerResponse,
-  gone: AbortSignal,
+  clock: Clock,
 ): Promise<void> {
   if (!response.isStream) return send(outgoing, incoming, response.status, response.headers, await response.text())
   outgoing.writeHead(response.status, { 'cache-control': 'no-cache, private', ...response.headers })
   outgoing.flushHeaders() // clients start their timeout when they see the headers
   for await (const line of response.lines()) {
-    if (gone.aborted) break
-    // gone: the next turn ends it
-    if (!outgoing.write(`${line}\n`)) await once(outgoing, 'drain', { signal: gone }).catch(() => {})
+    if (outgoing.destroyed) return
+    if (!outgoing.write(`${line}\n`) && !(await drained(outgoing, 'drain', clock))) return
   }
   outgoing.end()
+  await drained(outgoing, 'finish', clock)
 }
 
 async function send(

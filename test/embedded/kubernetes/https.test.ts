@@ -73,6 +73,37 @@ test('a watch is counted as one however its query is written', async () => {
     .toMatch(/apiserver_request_total{verb="WATCH",resource="services",code="200"} 1/)
 })
 
+test('a watch whose client stops reading ends after a while, and gives its slot back', async () => {
+  const own = await mkdtemp(join(tmpdir(), 'svccloud-https-'))
+  // what comes later comes a hundred times sooner
+  const clock = { ...systemClock, after: (late: number, work: () => void) => systemClock.after(late / 100, work) }
+  const hurried = await startServer({
+    folder: own,
+    host: '127.0.0.1',
+    port: 0,
+    clock,
+    random: systemRandom,
+    log: silentLog,
+  })
+  try {
+    const { watches, store } = hurried.core.engine
+    const headers = { authorization: `Bearer ${await tokenIn(hurried.kubeconfig)}` }
+    const path = '/api/v1/namespaces/default/configmaps?watch=1&timeoutSeconds=86400'
+    const response = await new Promise<IncomingMessage>((resolve, reject) => {
+      request(`${hurried.url}${path}`, { ca: hurried.authority, headers }, resolve).on('error', reject).end()
+    })
+    response.on('error', () => {}) // its head was read, its body never is
+    expect(watches.count()).toBe(1)
+    const metadata = { name: 'a', namespace: 'default', uid: 'u', resourceVersion: '', creationTimestamp: '' }
+    const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { text: 'x'.repeat(500_000) } }
+    for (let count = 0; count < 60; count += 1) store.put('/configmaps', 'default/a', object)
+    await expect.poll(() => watches.count(), { timeout: 10_000 }).toBe(0)
+  } finally {
+    await hurried.stop()
+    await rm(own, { recursive: true, force: true })
+  }
+})
+
 test('metrics are for users who may get their path', async () => {
   expect((await get('/metrics')).status).toBe(401)
   const refused = await get('/metrics', 'alice')

@@ -4,9 +4,15 @@ import { request } from 'node:http'
 import { afterEach, expect, test } from 'vitest'
 import type { HttpResponse, HttpService } from '../../../kit/http/exchange.ts'
 import { type RunningServer, startServer } from '../../../kit/http/server.ts'
-import { systemClock } from '../../../kit/sys/clock.ts'
+import { type Clock, systemClock } from '../../../kit/sys/clock.ts'
 import { silentLog } from '../../../kit/sys/log.ts'
 import { systemRandom } from '../../../kit/sys/random.ts'
+
+/** Lets what comes later come a hundred times sooner. */
+const hurriedClock: Clock = {
+  ...systemClock,
+  after: (milliseconds, work) => systemClock.after(milliseconds / 100, work),
+}
 
 let server: RunningServer | undefined
 afterEach(async () => {
@@ -114,6 +120,39 @@ test('the head of a stream arrives before its first chunk, and the stream hears 
   await head.promise
   first.resolve()
   await ended.promise
+})
+
+test('a stream whose client stops reading ends after a while, and lets its connection go', async () => {
+  const ended = Promise.withResolvers<void>()
+  let written = 0
+  server = await startServer({
+    host: '127.0.0.1',
+    port: 0,
+    service: async () => ({
+      status: 200,
+      headers: {},
+      body: (async function* () {
+        try {
+          for (;;) {
+            yield 'x'.repeat(65_536)
+            written += 1
+          }
+        } finally {
+          ended.resolve()
+        }
+      })(),
+    }),
+    clock: hurriedClock,
+    random: systemRandom,
+    log: silentLog,
+  })
+  const closed = Promise.withResolvers<void>()
+  const socket = connect(server.port, '127.0.0.1', () => socket.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n'))
+  socket.on('error', () => {}).on('close', () => closed.resolve())
+  await ended.promise // nothing was read
+  expect(written).toBeGreaterThan(0)
+  socket.resume()
+  await closed.promise
 })
 
 test('stopping refuses new connections, ends streams, and lets a running request finish', async () => {
