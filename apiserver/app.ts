@@ -2,7 +2,7 @@
  *  function. */
 import { deploymentSecret } from '../db/deployment/index.ts'
 import { databaseUnavailable } from '../db/failures.ts'
-import { answerIdempotencyKey, releaseIdempotencyKey, takeIdempotencyKey } from '../db/request/idempotency-keys.ts'
+import { answerIdempotencyKey, releaseIdempotencyKey, takeIdempotencyKey } from '../db/request/index.ts'
 import type { Database } from '../db/open.ts'
 import { createCursors } from '../kit/http/cursor.ts'
 import type { Endpoint } from '../kit/http/endpoint.ts'
@@ -24,7 +24,7 @@ import type { ProviderConfiguration } from './identity/providers/configuration.t
 import { auditRefused } from './change/staff-audit.ts'
 import type { SealingKey } from './identity/sealing.ts'
 import { openNodes } from './node/index.ts'
-import { KINDS, NOUNS, type NounParts } from './nouns.ts'
+import { KINDS, type NounParts, NOUNS } from './nouns.ts'
 import { mcpEndpoint } from './mcp/mcp.ts'
 import type { IdentityParts } from './identity/parts.ts'
 import type { Parts } from './parts.ts'

@@ -1,7 +1,7 @@
 /** Accepted server creations (claims, audit, operation; durable) against raw creations in the embedded store (durable
  *  as well). */
 import { newUuid, systemRandom as random } from '../kit/sys/random.ts'
-import { Server } from '../resources/server/stored.ts'
+import { Server } from '../resources/server/index.ts'
 import { KEY, openCloud, PLAN, TEMPLATE, ZONE } from './cloud.ts'
 import { type Bench, closedLoop } from './runner.ts'
 

@@ -12,7 +12,7 @@ import { systemClock as clock } from '../kit/sys/clock.ts'
 import { silentLog as log } from '../kit/sys/log.ts'
 import { openRegistry } from '../kit/sys/metrics.ts'
 import { newUuid, systemRandom as random } from '../kit/sys/random.ts'
-import { Server, type ServerSpec } from '../resources/server/stored.ts'
+import { Server, type ServerSpec } from '../resources/server/index.ts'
 import { KEY, openCloud, PLAN, TEMPLATE, ZONE } from './cloud.ts'
 import { type Bench, closedLoop } from './runner.ts'
 

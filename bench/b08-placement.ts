@@ -3,10 +3,8 @@
  *  facts are of 10 000 servers placed on 1 000 empty nodes: how many nodes they take against the fewest that could hold
  *  them, and how long
  *  choosing and the whole claim take. */
-import { mirrorNode } from '../db/placement/nodes.ts'
-import { listBestNodes } from '../db/placement/best-nodes.ts'
+import { claimBestRoom, claimPlacement, listBestNodes, listCandidates, mirrorNode } from '../db/placement/index.ts'
 import type { Database } from '../db/open.ts'
-import { claimPlacement, listCandidates, claimBestRoom } from '../db/placement/placement.ts'
 import type { Room } from '../domain/placement.ts'
 import { systemClock as clock } from '../kit/sys/clock.ts'
 import { newUuid, systemRandom } from '../kit/sys/random.ts'

@@ -1,5 +1,5 @@
 /** Confirming an address: a link that was mailed once and has expired against one that nobody ever got. */
-import { createEmailToken } from '../db/identity/email-tokens.ts'
+import { createEmailToken } from '../db/identity/index.ts'
 import { systemRandom as random } from '../kit/sys/random.ts'
 import type { Bench } from './runner.ts'
 import { openStrangers } from './strangers.ts'

@@ -1,5 +1,5 @@
 /** Looking an invitation up: one that has expired against one that nobody ever got. */
-import { createInvitation } from '../db/account/members.ts'
+import { createInvitation } from '../db/account/index.ts'
 import { newUuid, systemRandom as random } from '../kit/sys/random.ts'
 import type { Bench } from './runner.ts'
 import { openStrangers } from './strangers.ts'

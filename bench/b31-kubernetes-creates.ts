@@ -1,5 +1,5 @@
 /** Durable creations of a Server, 16 in flight. */
-import { Server } from '../resources/server/stored.ts'
+import { Server } from '../resources/server/index.ts'
 import { compare, draft } from './kubernetes.ts'
 import { closedLoop } from './runner.ts'
 

@@ -1,5 +1,5 @@
 /** Durable status patches, 16 in flight, each on an object of its own. */
-import { Server } from '../resources/server/stored.ts'
+import { Server } from '../resources/server/index.ts'
 import { compare, draft, NAMESPACE } from './kubernetes.ts'
 import { closedLoop } from './runner.ts'
 

@@ -1,5 +1,5 @@
 /** Reads of one object, 16 in flight. */
-import { Server } from '../resources/server/stored.ts'
+import { Server } from '../resources/server/index.ts'
 import { compare, draft, NAMESPACE } from './kubernetes.ts'
 import { closedLoop } from './runner.ts'
 

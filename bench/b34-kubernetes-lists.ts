@@ -1,5 +1,5 @@
 /** Lists of 2 000 objects, two at a time, pages followed as the client does. */
-import { Server } from '../resources/server/stored.ts'
+import { Server } from '../resources/server/index.ts'
 import { compare, LISTED_OBJECTS } from './kubernetes.ts'
 import { closedLoop } from './runner.ts'
 

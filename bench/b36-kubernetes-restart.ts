@@ -11,7 +11,7 @@ import { readKubeconfig } from '../kit/kube/kubeconfig.ts'
 import { Namespace } from '../kit/kube/object.ts'
 import { systemClock as clock } from '../kit/sys/clock.ts'
 import { systemRandom as random } from '../kit/sys/random.ts'
-import { Server } from '../resources/server/stored.ts'
+import { Server } from '../resources/server/index.ts'
 import { draft, NAMESPACE, startEmbedded } from './kubernetes.ts'
 import { type Bench, median } from './runner.ts'
 

@@ -3,7 +3,7 @@
 import { openIdentity } from '../apiserver/identity/identity.ts'
 import { IDENTITY_NOUNS } from '../apiserver/nouns.ts'
 import { createPasswords } from '../apiserver/identity/passwords.ts'
-import { createAccount } from '../db/account/accounts.ts'
+import { createAccount } from '../db/account/index.ts'
 import type { Database } from '../db/open.ts'
 import { createPipeline, requestDurations } from '../kit/http/pipeline.ts'
 import { systemClock as clock } from '../kit/sys/clock.ts'

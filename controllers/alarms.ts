@@ -3,8 +3,8 @@
 import { NODE_STATES } from '../domain/node-rules.ts'
 import type { KubeObject } from '../kit/kube/object.ts'
 import { Gauge, type Registry } from '../kit/sys/metrics.ts'
-import type { NodeSpec, NodeStatus } from '../resources/catalog/stored.ts'
-import type { ServerSpec, ServerStatus } from '../resources/server/stored.ts'
+import type { NodeSpec, NodeStatus } from '../resources/node/index.ts'
+import type { ServerSpec, ServerStatus } from '../resources/server/index.ts'
 import type { OperationObject } from './operation/record.ts'
 import { DOWNTIME_EXCEEDED } from './server/migration/cutover.ts'
 

@@ -1,5 +1,5 @@
 /** Accounts for tests that need one and no sign-up. */
-import { openQuotas } from '../db/account/quotas.ts'
+import { openQuotas } from '../db/account/index.ts'
 import type { Database } from '../db/open.ts'
 import { newUuid, systemRandom } from '../kit/sys/random.ts'
 

@@ -3,7 +3,7 @@ import { canonicalCidr } from '../../domain/addresses.ts'
 import { badField, conflict, notFound, quotaExceeded } from '../../domain/problem.ts'
 import { ROLE_PERMISSIONS, type TokenScope } from '../../domain/permissions.ts'
 import { isUuid } from '../../domain/uuid.ts'
-import { lockUser } from '../../db/account/accounts.ts'
+import { lockUser } from '../../db/account/index.ts'
 import { appendAudit } from '../../db/audit/index.ts'
 import {
   countLiveTokens,
@@ -12,7 +12,7 @@ import {
   readToken,
   revokeToken,
   type TokenRow,
-} from '../../db/identity/tokens.ts'
+} from '../../db/identity/index.ts'
 import type { Answer, Call, Customer } from '../../kit/http/call.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
 import { newBase62, newUuid } from '../../kit/sys/random.ts'

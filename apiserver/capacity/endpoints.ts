@@ -1,9 +1,10 @@
 /** What the zones have room for. */
 import { largestNodes, summariseCapacity } from '../../domain/capacity.ts'
-import { listAllCandidates } from '../../db/placement/placement.ts'
+import { listAllCandidates } from '../../db/placement/index.ts'
 import { type Endpoint, operatorEndpoint } from '../../kit/http/endpoint.ts'
 import { getCapacity } from '../../resources/operator/index.ts'
-import { Node, Plan } from '../../resources/catalog/stored.ts'
+import { Node } from '../../resources/node/index.ts'
+import { Plan } from '../../resources/catalog/index.ts'
 import { listEvacuees } from '../node/index.ts'
 import type { Parts } from '../parts.ts'
 

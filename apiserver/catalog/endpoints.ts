@@ -5,16 +5,20 @@ import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
 import type { Cache } from '../../kit/kube/cache.ts'
 import {
   getTemplate,
+  isAvailable,
   listPlans,
   listRegions,
   listTemplates,
   listZones,
+  Plan,
+  Region,
+  Template,
   toPlanView,
   toRegionView,
   toTemplateView,
   toZoneView,
-} from '../../resources/catalog/routes.ts'
-import { isAvailable, Plan, Region, Template, Zone } from '../../resources/catalog/stored.ts'
+  Zone,
+} from '../../resources/catalog/index.ts'
 import type { Stored } from '../../resources/shapes.ts'
 import type { Parts } from '../parts.ts'
 import { storedOf } from '../list/stored.ts'

@@ -1,4 +1,4 @@
-import { Plan, Region, Template, Zone } from '../../resources/catalog/stored.ts'
+import { Plan, Region, Template, Zone } from '../../resources/catalog/index.ts'
 import { exemptKind } from '../admission/kind.ts'
 import { noun } from '../noun.ts'
 import type { Parts } from '../parts.ts'

@@ -1,6 +1,11 @@
 /** The answer to a change that began an operation. */
-import { type OperationSpec, type OperationView, toOperationView } from '../../resources/operation/index.ts'
-import { activeOperationOf, type Operable } from '../../resources/server/routes.ts'
+import {
+  activeOperationOf,
+  type Operable,
+  type OperationSpec,
+  type OperationView,
+  toOperationView,
+} from '../../resources/operation/index.ts'
 
 /** The operation that a change of its target began just now. */
 export function begunView(target: Operable, reference: OperationSpec['target']): Omit<OperationView, 'events'> {

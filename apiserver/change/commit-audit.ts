@@ -3,10 +3,9 @@
  *  end in one transaction. */
 import type { UnsealedAuditEntry } from '../../domain/audit.ts'
 import { appendAudits, type Sealing } from '../../db/audit/index.ts'
-import { closeIntents } from '../../db/change/intents.ts'
+import { closeIntents, type RecentWrite, recordWrites } from '../../db/change/index.ts'
 import { type GroupCommit, openGroupCommit } from '../../db/group-commit.ts'
 import type { Database } from '../../db/open.ts'
-import { type RecentWrite, recordWrites } from '../../db/change/recent-writes.ts'
 
 export interface CommittedChange extends RecentWrite {
   /** Of the intent. */

@@ -2,7 +2,7 @@
  */
 import type { Transaction } from 'kysely'
 import { appendAudit } from '../../db/audit/index.ts'
-import { appendStaffAudit } from '../../db/staff/staff.ts'
+import { appendStaffAudit } from '../../db/staff/index.ts'
 import type { Tables } from '../../db/tables.ts'
 import type { Database } from '../../db/open.ts'
 import type { Operator, RequestFacts } from '../../kit/http/call.ts'

@@ -1,8 +1,7 @@
 /** What operations are done to: the objects of the kinds that carry one in their spec. */
 import type { Caches } from '../../kit/kube/caches.ts'
 import type { KubeObject, ResourceType } from '../../kit/kube/object.ts'
-import type { OperationSpec } from '../../resources/operation/index.ts'
-import type { Operable } from '../../resources/server/routes.ts'
+import type { Operable, OperationSpec } from '../../resources/operation/index.ts'
 
 export interface Target {
   readonly type: OperationSpec['target']['type']

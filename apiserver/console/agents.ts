@@ -10,7 +10,7 @@ import { Secret } from '../../kit/kube/object.ts'
 import type { Store } from '../../kit/kube/store.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import { AGENT_ACCESS_SECRET_NAME, nodeNamespace } from '../../resources/instance/index.ts'
-import { Node } from '../../resources/catalog/stored.ts'
+import { Node } from '../../resources/node/index.ts'
 import type { ConsoleLine } from './console.ts'
 import type { AgentConnections } from './consoles.ts'
 

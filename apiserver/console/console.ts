@@ -1,7 +1,7 @@
 /** One server's console, shared by everyone who watches it: one connection to the host, one tail, one encoding of every
  *  chunk. */
 import type { ConsoleStatus } from '../../resources/console/index.ts'
-import type { ServerState } from '../../resources/server/stored.ts'
+import type { ServerState } from '../../resources/server/index.ts'
 import { backoffMilliseconds } from '../../kit/sys/backoff.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { Random } from '../../kit/sys/random.ts'

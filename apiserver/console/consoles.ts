@@ -4,7 +4,7 @@ import { keyText } from '../../kit/kube/object.ts'
 import type { Parts } from '../parts.ts'
 import type { ServerObject, Servers } from '../server/index.ts'
 import { storedOf } from '../list/stored.ts'
-import { stateOf } from '../../resources/server/routes.ts'
+import { stateOf } from '../../resources/server/index.ts'
 import { type Console, type ConsoleLine, openConsole, type Whereabouts } from './console.ts'
 
 /** The agents of the hosts, as the console needs them. `instance` is the uid of the Server. */

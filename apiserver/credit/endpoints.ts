@@ -8,7 +8,7 @@ import {
   listCouponAttempts,
   listCredits,
   redeemCoupon,
-} from '../../db/account/credits.ts'
+} from '../../db/account/index.ts'
 import type { Answer, Call, Customer } from '../../kit/http/call.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
 import * as routes from '../../resources/credit/index.ts'

@@ -1,9 +1,8 @@
 /** The API tokens that are in use, as the database has them. What is known holds for half a second. Tokens that are
  *  asked for at the same time are read together, and those in use are read anew together before they are needed:
  *  however many clients there are, a replica asks the database a few times a second. */
-import { findTokens, type LiveToken } from '../../db/identity/tokens.ts'
+import { findTokens, hashSecret, type LiveToken } from '../../db/identity/index.ts'
 import type { Database } from '../../db/open.ts'
-import { hashSecret } from '../../db/identity/sessions.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 
 export interface KnownTokens<Known> {

@@ -11,18 +11,20 @@ import {
   RECOVERY_CODE_BYTES,
   RECOVERY_CODES,
 } from '../../domain/recovery-code.ts'
-import { beginAttempt, forgetAttempts, waitForAttempt } from '../../db/identity/lockouts.ts'
-import type { Queries } from '../../db/open.ts'
-import { enqueueMail } from '../../db/mail/index.ts'
 import {
+  beginAttempt,
   enableSecondFactor,
   findSecondFactor,
+  forgetAttempts,
   replaceRecoveryCodes,
   resealSecret,
   spendRecoveryCode,
   spendStep,
   startSetup,
-} from '../../db/identity/second-factors.ts'
+  waitForAttempt,
+} from '../../db/identity/index.ts'
+import type { Queries } from '../../db/open.ts'
+import { enqueueMail } from '../../db/mail/index.ts'
 import type { Tables } from '../../db/tables.ts'
 import { newUuid } from '../../kit/sys/random.ts'
 import { secondFactorLockedMail } from '../mail/templates.ts'

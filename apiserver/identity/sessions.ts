@@ -1,7 +1,7 @@
 /** Opening and ending portal sessions: secret, cookies, CSRF token. */
 import type { Transaction } from 'kysely'
-import { findRole, type UserRow } from '../../db/account/accounts.ts'
-import { createSession, endSessionOf, endSessionsOfUser, SESSION_SECONDS } from '../../db/identity/sessions.ts'
+import { findRole, type UserRow } from '../../db/account/index.ts'
+import { createSession, endSessionOf, endSessionsOfUser, SESSION_SECONDS } from '../../db/identity/index.ts'
 import type { Tables } from '../../db/tables.ts'
 import type { Role } from '../../domain/permissions.ts'
 import type { Cookie, RequestFacts } from '../../kit/http/call.ts'

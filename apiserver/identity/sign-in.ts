@@ -2,11 +2,9 @@
  *  in comes through here. */
 import type { Transaction } from 'kysely'
 import { forbidden, unauthenticated } from '../../domain/problem.ts'
-import { findUser, type UserRow } from '../../db/account/accounts.ts'
+import { findUser, resolveActiveAccount, type UserRow } from '../../db/account/index.ts'
 import { appendAudit } from '../../db/audit/index.ts'
-import { resolveActiveAccount } from '../../db/account/members.ts'
-import { findSecondFactor, isSecondFactorRequired } from '../../db/identity/second-factors.ts'
-import { markActive } from '../../db/identity/sessions.ts'
+import { findSecondFactor, isSecondFactorRequired, markActive } from '../../db/identity/index.ts'
 import type { Tables } from '../../db/tables.ts'
 import type { Cookie, RequestFacts } from '../../kit/http/call.ts'
 import { auditEntry, userActor } from '../change/audit.ts'

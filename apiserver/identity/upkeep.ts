@@ -2,12 +2,9 @@
  *  used. Any number of replicas may run it; one does the work at a time. */
 import { sql } from 'kysely'
 import { accountsToPrune, accountsToVerify, pruneAudit, verifyAudit } from '../../db/audit/index.ts'
-import { forgetOldEmailTokens } from '../../db/identity/email-tokens.ts'
-import { forgetOldAttempts } from '../../db/identity/lockouts.ts'
-import { forgetIdempotencyKeys } from '../../db/request/idempotency-keys.ts'
+import { forgetOldAttempts, forgetOldEmailTokens, forgetOldSessions } from '../../db/identity/index.ts'
+import { forgetIdempotencyKeys, forgetOldRequests } from '../../db/request/index.ts'
 import type { Database } from '../../db/open.ts'
-import { forgetOldRequests } from '../../db/request/rate-limits.ts'
-import { forgetOldSessions } from '../../db/identity/sessions.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import type { Logger } from '../../kit/sys/log.ts'
 

@@ -1,6 +1,6 @@
 /** Mails to people, and the link that verifies an address. */
-import type { UserRow } from '../../db/account/accounts.ts'
-import { createEmailToken, dropEmailTokens } from '../../db/identity/email-tokens.ts'
+import type { UserRow } from '../../db/account/index.ts'
+import { createEmailToken, dropEmailTokens } from '../../db/identity/index.ts'
 import type { Queries } from '../../db/open.ts'
 import { enqueueMail } from '../../db/mail/index.ts'
 import { newUuid } from '../../kit/sys/random.ts'

@@ -11,26 +11,28 @@ import {
 import { EMAIL_LOCKOUT } from '../../domain/lockout.ts'
 import { acceptPassword, normalizePassword } from '../../domain/password.ts'
 import { isUuid } from '../../domain/uuid.ts'
-import { addMember, findUserByEmail, lockUser } from '../../db/account/accounts.ts'
-import { appendAudit } from '../../db/audit/index.ts'
-import { beginAttempt, forgetAttempts } from '../../db/identity/lockouts.ts'
 import {
+  addMember,
   createInvitation,
   decideInvitation,
   findInvitation,
+  findUserByEmail,
   type InvitationRow,
+  isOrganisationManaged,
   listInvitations,
   listMembers,
   lockInvitation,
   lockMember,
   lockPendingInvitations,
+  lockUser,
   type MemberRow,
   removeMembership,
   renewInvitation,
   setActiveAccount,
   setRole,
-} from '../../db/account/members.ts'
-import { isOrganisationManaged } from '../../db/account/organisations.ts'
+} from '../../db/account/index.ts'
+import { appendAudit } from '../../db/audit/index.ts'
+import { beginAttempt, forgetAttempts } from '../../db/identity/index.ts'
 import { enqueueMail } from '../../db/mail/index.ts'
 import type { Answer, Call, Customer } from '../../kit/http/call.ts'
 import { customerEndpoint, type Endpoint, publicEndpoint } from '../../kit/http/endpoint.ts'

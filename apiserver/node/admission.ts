@@ -11,13 +11,13 @@ import {
   requireUpgradable,
 } from '../../domain/node-rules.ts'
 import { badField, badRequest } from '../../domain/problem.ts'
-import { accountExists } from '../../db/server/claims.ts'
+import { accountExists } from '../../db/server/index.ts'
 import { NODE_FINALIZER } from '../../resources/labels.ts'
-import { HOSTNAME_LENGTH_MAXIMUM } from '../../resources/node/routes.ts'
-import { Node, type NodeSpec, type NodeStatus, Plan, Zone } from '../../resources/catalog/stored.ts'
+import { HOSTNAME_LENGTH_MAXIMUM, Node, type NodeSpec, type NodeStatus } from '../../resources/node/index.ts'
+import { Plan, Zone } from '../../resources/catalog/index.ts'
 import { Labels } from '../../resources/shapes.ts'
 import { factsOf, type NodeObject, othersOf, requireRoomElsewhere } from './nodes.ts'
-import { type PlatformFields, denyPlatformFields } from '../admission/platform-fields.ts'
+import { denyPlatformFields, type PlatformFields } from '../admission/platform-fields.ts'
 import type { AdmissionParts, AdmissionRules, AdmittedChange } from '../admission/kind.ts'
 
 const PLATFORM: PlatformFields = { noun: 'node', finalizer: NODE_FINALIZER, goesWhen: 'nothing is left on the node' }

@@ -1,4 +1,4 @@
-import { Node } from '../../resources/catalog/stored.ts'
+import { Node } from '../../resources/node/index.ts'
 import { kind } from '../admission/kind.ts'
 import { noun } from '../noun.ts'
 import type { Parts } from '../parts.ts'

@@ -3,18 +3,24 @@
 import { type Evacuee, evacueeKey, findHomeless } from '../../domain/evacuation.ts'
 import type { NodeFacts } from '../../domain/node-rules.ts'
 import { notFound, unavailable } from '../../domain/problem.ts'
-import { countTenants, listTenants } from '../../db/placement/nodes.ts'
-import { listAllCandidates, listCandidates } from '../../db/placement/placement.ts'
+import { countTenants, listAllCandidates, listCandidates, listTenants } from '../../db/placement/index.ts'
 import { listGroupsOn } from '../../db/server-group/index.ts'
 import type { Position } from '../../kit/http/cursor.ts'
 import type { Cache } from '../../kit/kube/cache.ts'
 import { type KubeObject, Lease } from '../../kit/kube/object.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import { HEARTBEAT_LEASE_NAME, nodeNamespace } from '../../resources/instance/index.ts'
-import { nodeFactsOf, type NodeView, toNodeView } from '../../resources/node/routes.ts'
-import { Node, type NodeSpec, type NodeStatus, Plan } from '../../resources/catalog/stored.ts'
-import { activeOperationOf } from '../../resources/server/routes.ts'
-import { Server } from '../../resources/server/stored.ts'
+import {
+  Node,
+  nodeFactsOf,
+  type NodeSpec,
+  type NodeStatus,
+  type NodeView,
+  toNodeView,
+} from '../../resources/node/index.ts'
+import { Plan } from '../../resources/catalog/index.ts'
+import { activeOperationOf } from '../../resources/operation/index.ts'
+import { Server } from '../../resources/server/index.ts'
 import { sortNewestFirst } from '../list/newest-first.ts'
 import type { Parts } from '../parts.ts'
 import { storedOf } from '../list/stored.ts'

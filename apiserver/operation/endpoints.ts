@@ -8,6 +8,7 @@ import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
 import { type Cache, isNewer } from '../../kit/kube/cache.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import {
+  activeOperationOf,
   cancelOperation,
   getOperation,
   listOperations,
@@ -17,8 +18,7 @@ import {
   type OperationView,
   toOperationView,
 } from '../../resources/operation/index.ts'
-import { activeOperationOf } from '../../resources/server/routes.ts'
-import { listedViews, type OperationObject, ofHistory, ofObject, placeOf, withProgress } from './views.ts'
+import { listedViews, ofHistory, ofObject, type OperationObject, placeOf, withProgress } from './views.ts'
 import { readPageByTime } from '../list/page.ts'
 import type { Parts } from '../parts.ts'
 import type { Targets } from '../change/targets.ts'

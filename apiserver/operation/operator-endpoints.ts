@@ -8,18 +8,17 @@ import type { Answer, Call, Operator } from '../../kit/http/call.ts'
 import { type Endpoint, operatorEndpoint } from '../../kit/http/endpoint.ts'
 import { keyOf } from '../../kit/kube/object.ts'
 import { accountOfNamespace } from '../../resources/index.ts'
-import { Operation, type OperationView, toOperationView } from '../../resources/operation/index.ts'
+import { activeOperationOf, Operation, type OperationView, toOperationView } from '../../resources/operation/index.ts'
 import {
   cancelOperatorOperation,
   getOperatorOperation,
   listOperatorOperations,
   retryOperatorOperation,
 } from '../../resources/operator/index.ts'
-import { Node } from '../../resources/catalog/stored.ts'
-import { activeOperationOf } from '../../resources/server/routes.ts'
-import { Server } from '../../resources/server/stored.ts'
+import { Node } from '../../resources/node/index.ts'
+import { Server } from '../../resources/server/index.ts'
 import type { OperationStanza } from '../../resources/shapes.ts'
-import { listedViews, type OperationObject, ofHistory, ofObject, placeOf, withProgress } from './views.ts'
+import { listedViews, ofHistory, ofObject, type OperationObject, placeOf, withProgress } from './views.ts'
 import { changeAsOperator } from '../change/operator-change.ts'
 import { readPageByTime } from '../list/page.ts'
 import type { Parts } from '../parts.ts'

@@ -8,7 +8,7 @@ import {
   type OperationView,
   toOperationView,
 } from '../../resources/operation/index.ts'
-import { progressOfMove } from '../../resources/server/routes.ts'
+import { progressOfMove } from '../../resources/server/index.ts'
 import type { OperationProgress } from '../../resources/shapes.ts'
 import type { ServerObject } from '../server/index.ts'
 import { storedOf } from '../list/stored.ts'

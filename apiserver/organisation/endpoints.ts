@@ -1,19 +1,21 @@
 /** Accounts of a person, and organisations of the identity platform that have accounts here. */
 import { isAdministrator, isStale, roleOfPlatform } from '../../domain/organisations.ts'
 import { conflict, forbidden, notFound, unavailable } from '../../domain/problem.ts'
-import { findUser, openAccount } from '../../db/account/accounts.ts'
-import { appendAudit } from '../../db/audit/index.ts'
-import { listMembers, setActiveAccount } from '../../db/account/members.ts'
 import {
+  findUser,
   linkOrganisation,
+  listMembers,
   listMemberships,
   listOrganisationMembers,
   listStatements,
   type MembershipRow,
+  openAccount,
   seat,
+  setActiveAccount,
   type StatementRow,
-} from '../../db/account/organisations.ts'
-import { mayActFor } from '../../db/identity/sessions.ts'
+} from '../../db/account/index.ts'
+import { appendAudit } from '../../db/audit/index.ts'
+import { mayActFor } from '../../db/identity/index.ts'
 import type { Answer, Call, Customer } from '../../kit/http/call.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
 import { newUuid } from '../../kit/sys/random.ts'

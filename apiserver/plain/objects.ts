@@ -2,7 +2,7 @@
  *  once per object. The plain reads of every noun with objects are here; what changes them is `change-object.ts`. */
 import type { z } from 'zod'
 import { notFound } from '../../domain/problem.ts'
-import { listRecentWrites, type RecentWrite } from '../../db/change/recent-writes.ts'
+import { listRecentWrites, type RecentWrite } from '../../db/change/index.ts'
 import type { Call, Customer } from '../../kit/http/call.ts'
 import { etagOf } from '../../kit/http/conditional.ts'
 import type { Position } from '../../kit/http/cursor.ts'

@@ -1,10 +1,10 @@
 /** Pools of public addresses that operators make, change and remove with kubectl must satisfy the rules of the operator
  *  API. */
 import { PUBLIC_POOL_FINALIZER } from '../../resources/labels.ts'
-import { Zone } from '../../resources/catalog/stored.ts'
+import { Zone } from '../../resources/catalog/index.ts'
 import { PublicPool, type PublicPoolSpec, type PublicPoolStatus } from '../../resources/public-pool/index.ts'
 import { type PoolObject, requireApart, requireSound, requireUnused } from './rules.ts'
-import { type PlatformFields, denyPlatformFields } from '../admission/platform-fields.ts'
+import { denyPlatformFields, type PlatformFields } from '../admission/platform-fields.ts'
 import type { AdmissionParts, AdmissionRules, AdmittedChange } from '../admission/kind.ts'
 
 const PLATFORM: PlatformFields = {

@@ -10,8 +10,8 @@ import { type Endpoint, operatorEndpoint } from '../../kit/http/endpoint.ts'
 import { replacing } from '../../kit/kube/merge-patch.ts'
 import { newOrderedUuid } from '../../kit/sys/random.ts'
 import { PUBLIC_POOL_FINALIZER } from '../../resources/labels.ts'
-import type { OperationView } from '../../resources/operation/index.ts'
-import { Zone } from '../../resources/catalog/stored.ts'
+import { activeOperationOf, type OperationView } from '../../resources/operation/index.ts'
+import { Zone } from '../../resources/catalog/index.ts'
 import * as routes from '../../resources/public-pool/index.ts'
 import {
   PublicPool,
@@ -19,7 +19,6 @@ import {
   type PublicPoolView,
   toPublicPoolView,
 } from '../../resources/public-pool/index.ts'
-import { activeOperationOf } from '../../resources/server/routes.ts'
 import type { OperationStanza } from '../../resources/shapes.ts'
 import { newStanza } from '../change/accept.ts'
 import { positionOf, sortNewestFirst } from '../list/newest-first.ts'

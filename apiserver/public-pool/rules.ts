@@ -4,7 +4,7 @@ import { badField, conflict } from '../../domain/problem.ts'
 import { poolFault, poolsOverlap } from '../../domain/public-pool.ts'
 import { countAllocated, poolOverlap } from '../../db/public-pool/index.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
-import { Zone } from '../../resources/catalog/stored.ts'
+import { Zone } from '../../resources/catalog/index.ts'
 import { isRefusedPool, type PublicPoolSpec, type PublicPoolStatus } from '../../resources/public-pool/index.ts'
 import type { Parts } from '../parts.ts'
 

@@ -1,5 +1,5 @@
 /** Quotas of an account. */
-import { listQuotas } from '../../db/account/quotas.ts'
+import { listQuotas } from '../../db/account/index.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
 import { listAccountQuotas } from '../../resources/quota/index.ts'
 import type { Parts } from '../parts.ts'

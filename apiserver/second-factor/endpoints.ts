@@ -1,14 +1,14 @@
 /** Second factors: the steps of a sign-in that needs one, and everyone's own in the account. */
 import { conflict, forbidden, notFound, unauthenticated } from '../../domain/problem.ts'
-import { lockUser, type UserRow } from '../../db/account/accounts.ts'
+import { lockUser, type UserRow } from '../../db/account/index.ts'
 import { appendAudit } from '../../db/audit/index.ts'
 import {
   countRecoveryCodes,
   findSecondFactor,
   isSecondFactorRequired,
+  markSecondFactor,
   removeSecondFactor,
-} from '../../db/identity/second-factors.ts'
-import { markSecondFactor } from '../../db/identity/sessions.ts'
+} from '../../db/identity/index.ts'
 import type { Answer, Call, Customer, RequestFacts } from '../../kit/http/call.ts'
 import { customerEndpoint, type Endpoint, publicEndpoint } from '../../kit/http/endpoint.ts'
 import {

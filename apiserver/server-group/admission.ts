@@ -1,16 +1,16 @@
 /** Server groups that people make, rename and delete past the API must satisfy its rules: everything is checked,
  *  nothing is claimed. */
 import { badField, badRequest } from '../../domain/problem.ts'
-import { accountExists } from '../../db/server/claims.ts'
+import { accountExists } from '../../db/server/index.ts'
 import { addServerGroup, removeServerGroup, renameServerGroup } from '../../db/server-group/index.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import { accountOfNamespace } from '../../resources/index.ts'
 import { SERVER_GROUP_FINALIZER } from '../../resources/labels.ts'
-import { Region, Zone } from '../../resources/catalog/stored.ts'
+import { Region, Zone } from '../../resources/catalog/index.ts'
 import type { ServerGroupSpec, ServerGroupStatus } from '../../resources/server-group/index.ts'
 import { PrintableName } from '../../resources/shapes.ts'
 import { chooseDomain } from './endpoints.ts'
-import { type PlatformFields, denyPlatformFields } from '../admission/platform-fields.ts'
+import { denyPlatformFields, type PlatformFields } from '../admission/platform-fields.ts'
 import type { AdmissionParts, AdmissionRules, AdmittedChange } from '../admission/kind.ts'
 import { rehearse } from '../admission/rehearse.ts'
 

@@ -19,7 +19,7 @@ import { apiVersionOf } from '../../kit/kube/object.ts'
 import { newOrderedUuid, newUuid } from '../../kit/sys/random.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import { ACCOUNT_LABEL, LAST_CHANGE_ANNOTATION, SERVER_GROUP_FINALIZER } from '../../resources/labels.ts'
-import { Region, Zone } from '../../resources/catalog/stored.ts'
+import { Region, Zone } from '../../resources/catalog/index.ts'
 import {
   type CreateServerGroup,
   createServerGroup,

@@ -1,8 +1,8 @@
 /** Where there is room when a zone has none for a plan. It follows from the last reports of the zones: a hint and no
  *  promise. */
 import { Problem } from '../../domain/problem.ts'
-import { isOffered, Plan, Template, Zone } from '../../resources/catalog/stored.ts'
-import type { CreateServer } from '../../resources/server/routes.ts'
+import { isOffered, Plan, Template, Zone } from '../../resources/catalog/index.ts'
+import type { CreateServer } from '../../resources/server/index.ts'
 import type { Parts } from '../parts.ts'
 
 type Demand = Pick<CreateServer, 'zone' | 'plan' | 'template' | 'server_group_id' | 'storage_gibibytes'>

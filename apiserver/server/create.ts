@@ -3,15 +3,9 @@ import { badField, badRequest, type FieldError, unavailable } from '../../domain
 import type { PoolUse } from '../../domain/public-pool.ts'
 import { parsePublicKey } from '../../domain/ssh-key.ts'
 import { findInitScript } from '../../db/init-script/index.ts'
-import { type ChangeIntent, recordIntents } from '../../db/change/intents.ts'
+import { type ChangeIntent, recordIntents } from '../../db/change/index.ts'
 import { type GroupCommit, openGroupCommit } from '../../db/group-commit.ts'
-import {
-  claimServers,
-  batchKeyOf,
-  releaseServer,
-  type ServerClaims,
-  type ServerDemand,
-} from '../../db/server/claims.ts'
+import { batchKeyOf, claimServers, releaseServer, type ServerClaims, type ServerDemand } from '../../db/server/index.ts'
 import type { Answer, Call, Customer } from '../../kit/http/call.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
 import { type KubeObject, Namespace, Secret } from '../../kit/kube/object.ts'
@@ -19,9 +13,15 @@ import { isAlreadyExists } from '../../kit/kube/store.ts'
 import { newOrderedUuid } from '../../kit/sys/random.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import { ACCOUNT_LABEL, SERVER_FINALIZER, SERVER_LABEL } from '../../resources/labels.ts'
-import { isOffered, Plan, type PlanSpec, Template, Zone } from '../../resources/catalog/stored.ts'
-import { Server, type ServerSpec, type ServerStatus } from '../../resources/server/stored.ts'
-import { type CreateServer, createServer, SSH_KEYS_PER_SERVER_MAXIMUM } from '../../resources/server/routes.ts'
+import { isOffered, Plan, type PlanSpec, Template, Zone } from '../../resources/catalog/index.ts'
+import {
+  type CreateServer,
+  createServer,
+  Server,
+  type ServerSpec,
+  type ServerStatus,
+  SSH_KEYS_PER_SERVER_MAXIMUM,
+} from '../../resources/server/index.ts'
 import type { OperationStanza } from '../../resources/shapes.ts'
 import { toOperationView } from '../../resources/operation/index.ts'
 import { accept, newStanza, OutcomeUnknown } from '../change/accept.ts'

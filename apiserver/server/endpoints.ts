@@ -14,11 +14,11 @@ import {
   setServerHaPolicy,
   setServerMetadataSetting,
   setServerMigrationPolicy,
-  type StopOptions,
   startServer,
+  type StopOptions,
   stopServer,
   updateServer,
-} from '../../resources/server/routes.ts'
+} from '../../resources/server/index.ts'
 import { auditEntryOf } from '../change/audit.ts'
 import { begin, operate } from './begin.ts'
 import type { Parts } from '../parts.ts'

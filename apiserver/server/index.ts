@@ -1,4 +1,4 @@
-import { Server } from '../../resources/server/stored.ts'
+import { Server } from '../../resources/server/index.ts'
 import { kind } from '../admission/kind.ts'
 import { noun } from '../noun.ts'
 import type { Parts } from '../parts.ts'

@@ -3,7 +3,7 @@
 import { requireRenumberable } from '../../domain/server-rules.ts'
 import { hasFreeAddress, noFreeAddress } from '../../db/public-pool/index.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
-import { factsOf, renumberServerIpv6 } from '../../resources/server/routes.ts'
+import { factsOf, renumberServerIpv6 } from '../../resources/server/index.ts'
 import { operate } from './begin.ts'
 import type { Parts } from '../parts.ts'
 import type { Servers } from './servers.ts'

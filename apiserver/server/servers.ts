@@ -1,8 +1,15 @@
 /** Servers as requests find them, with what their view shows besides them. */
 import type { KubeObject } from '../../kit/kube/object.ts'
-import { Node, Plan, Template, Zone } from '../../resources/catalog/stored.ts'
-import { type ServerSurroundings, type ServerView, toServerView } from '../../resources/server/routes.ts'
-import { Server, type ServerSpec, type ServerStatus } from '../../resources/server/stored.ts'
+import { Node } from '../../resources/node/index.ts'
+import { Plan, Template, Zone } from '../../resources/catalog/index.ts'
+import {
+  Server,
+  type ServerSpec,
+  type ServerStatus,
+  type ServerSurroundings,
+  type ServerView,
+  toServerView,
+} from '../../resources/server/index.ts'
 import type { Parts } from '../parts.ts'
 import { type Objects, openObjects } from '../plain/objects.ts'
 

@@ -1,7 +1,7 @@
 /** The sessions of a person: where they are signed in, and ending one of them. */
 import { notFound } from '../../domain/problem.ts'
 import { appendAudit } from '../../db/audit/index.ts'
-import { endSessionsOfUser, listSessions, type SessionRow } from '../../db/identity/sessions.ts'
+import { endSessionsOfUser, listSessions, type SessionRow } from '../../db/identity/index.ts'
 import type { Answer, Call, Customer } from '../../kit/http/call.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
 import * as routes from '../../resources/session/index.ts'

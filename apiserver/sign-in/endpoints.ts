@@ -3,13 +3,24 @@
 import { badField, conflict, forbidden, rateLimited, unauthenticated, unavailable } from '../../domain/problem.ts'
 import { ADDRESS_LOCKOUT, EMAIL_LOCKOUT } from '../../domain/lockout.ts'
 import { acceptPassword, normalizePassword } from '../../domain/password.ts'
-import { createAccount, findUser, findUserByEmail, lockUser, type UserRow } from '../../db/account/accounts.ts'
+import {
+  createAccount,
+  findUser,
+  findUserByEmail,
+  lockUser,
+  redeemCoupon,
+  type UserRow,
+} from '../../db/account/index.ts'
 import { appendAudit } from '../../db/audit/index.ts'
-import { redeemCoupon } from '../../db/account/credits.ts'
-import { spendEmailToken } from '../../db/identity/email-tokens.ts'
-import { beginAttempt, forgetAttempts, waitForAttempt } from '../../db/identity/lockouts.ts'
-import { countRequest } from '../../db/request/rate-limits.ts'
-import { endSession } from '../../db/identity/sessions.ts'
+import {
+  beginAttempt,
+  endSession,
+  forgetAttempts,
+  listIdentities,
+  spendEmailToken,
+  waitForAttempt,
+} from '../../db/identity/index.ts'
+import { countRequest } from '../../db/request/index.ts'
 import type { Answer, Call, Customer, RequestFacts } from '../../kit/http/call.ts'
 import { customerEndpoint, type Endpoint, publicEndpoint } from '../../kit/http/endpoint.ts'
 import { newUuid } from '../../kit/sys/random.ts'
@@ -22,7 +33,6 @@ import {
   signUp,
 } from '../../resources/identity/index.ts'
 import { auditEntry, auditEntryOf, userActor } from '../change/audit.ts'
-import { listIdentities } from '../../db/identity/identities.ts'
 import { startPace } from '../identity/pace.ts'
 import type { IdentityParts } from '../identity/parts.ts'
 import { CLEARED_COOKIES, userView } from '../identity/sessions.ts'

@@ -2,12 +2,18 @@
 import { badField, conflict, forbidden, rateLimited } from '../../domain/problem.ts'
 import { EMAIL_LOCKOUT } from '../../domain/lockout.ts'
 import { acceptPassword, normalizePassword } from '../../domain/password.ts'
-import { findUser, findUserByEmail, lockUser } from '../../db/account/accounts.ts'
+import { findUser, findUserByEmail, lockUser } from '../../db/account/index.ts'
 import { appendAudit } from '../../db/audit/index.ts'
-import { createEmailToken, dropEmailTokens, findEmailToken, spendEmailToken } from '../../db/identity/email-tokens.ts'
-import { beginAttempt, forgetAttempts } from '../../db/identity/lockouts.ts'
-import { findSecondFactor } from '../../db/identity/second-factors.ts'
-import { endSessionsOfUser } from '../../db/identity/sessions.ts'
+import {
+  beginAttempt,
+  createEmailToken,
+  dropEmailTokens,
+  endSessionsOfUser,
+  findEmailToken,
+  findSecondFactor,
+  forgetAttempts,
+  spendEmailToken,
+} from '../../db/identity/index.ts'
 import type { Answer, Call, Customer } from '../../kit/http/call.ts'
 import { customerEndpoint, type Endpoint, publicEndpoint } from '../../kit/http/endpoint.ts'
 import { changePassword, confirmPasswordReset, requestPasswordReset } from '../../resources/identity/index.ts'

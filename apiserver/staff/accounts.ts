@@ -1,19 +1,20 @@
 /** What staff do with accounts and people. */
 import { badField, conflict, forbidden, notFound } from '../../domain/problem.ts'
 import { isUuid } from '../../domain/uuid.ts'
-import { findUser } from '../../db/account/accounts.ts'
+import { addCredit, creditBalance, findUser } from '../../db/account/index.ts'
 import { readIntegrity, verifyAudit } from '../../db/audit/index.ts'
-import { addCredit, creditBalance } from '../../db/account/credits.ts'
-import { removeSecondFactor } from '../../db/identity/second-factors.ts'
-import { endSessionsOfUser } from '../../db/identity/sessions.ts'
-import { type AccountRow, listAccounts, listStaffAudit, setSuspension } from '../../db/staff/staff.ts'
+import { endSessionsOfUser, removeSecondFactor } from '../../db/identity/index.ts'
 import {
+  type AccountRow,
   endSupportSession,
   issueSupportSession,
+  listAccounts,
   listOpenSupportSessions,
+  listStaffAudit,
   lockLiveConsent,
+  setSuspension,
   SUPPORT_SESSION_SECONDS,
-} from '../../db/staff/support.ts'
+} from '../../db/staff/index.ts'
 import type { Answer, Call, Operator } from '../../kit/http/call.ts'
 import { type Endpoint, operatorEndpoint } from '../../kit/http/endpoint.ts'
 import type { Route } from '../../kit/http/route.ts'

@@ -3,7 +3,7 @@
 import { generateURI, ScureBase32Plugin } from 'otplib'
 import type { StaffRole } from '../../domain/permissions.ts'
 import type { Database } from '../../db/open.ts'
-import { createStaff } from '../../db/staff/staff.ts'
+import { createStaff } from '../../db/staff/index.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import { newBase62, newUuid, type Random } from '../../kit/sys/random.ts'
 import { createPasswords } from '../identity/passwords.ts'

@@ -2,7 +2,7 @@
 import { forbidden, rateLimited, unauthenticated } from '../../domain/problem.ts'
 import { EMAIL_LOCKOUT, SECOND_FACTOR_LOCKOUT } from '../../domain/lockout.ts'
 import { normalizePassword } from '../../domain/password.ts'
-import { beginAttempt, forgetAttempts } from '../../db/identity/lockouts.ts'
+import { beginAttempt, forgetAttempts } from '../../db/identity/index.ts'
 import {
   createStaffSession,
   endStaffSession,
@@ -11,7 +11,7 @@ import {
   spendStaffStep,
   STAFF_SESSION_SECONDS,
   type StaffRow,
-} from '../../db/staff/staff.ts'
+} from '../../db/staff/index.ts'
 import type { Answer, Call, Cookie, Operator } from '../../kit/http/call.ts'
 import { type Endpoint, publicEndpoint } from '../../kit/http/endpoint.ts'
 import { newUuid } from '../../kit/sys/random.ts'

@@ -3,9 +3,9 @@ import type { Transaction } from 'kysely'
 import { conflict, notFound, unauthenticated } from '../../domain/problem.ts'
 import type { SupportMode } from '../../domain/permissions.ts'
 import { isUuid } from '../../domain/uuid.ts'
-import { findUser } from '../../db/account/accounts.ts'
+import { findUser } from '../../db/account/index.ts'
 import { appendAudit } from '../../db/audit/index.ts'
-import { endSessionOf } from '../../db/identity/sessions.ts'
+import { endSessionOf } from '../../db/identity/index.ts'
 import {
   type ConsentRow,
   endSupportSession,
@@ -15,7 +15,7 @@ import {
   redeemSupportCode,
   revokeConsent,
   type SupportSessionRow,
-} from '../../db/staff/support.ts'
+} from '../../db/staff/index.ts'
 import type { Tables } from '../../db/tables.ts'
 import type { Answer, Call, Customer, RequestFacts } from '../../kit/http/call.ts'
 import { customerEndpoint, type Endpoint, publicEndpoint } from '../../kit/http/endpoint.ts'

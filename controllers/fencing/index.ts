@@ -12,7 +12,7 @@ import {
   type NodeSpec,
   type NodeStatus,
   type NodeStorageBlock,
-} from '../../resources/catalog/stored.ts'
+} from '../../resources/node/index.ts'
 import { requireNewest } from '../newest.ts'
 import { openCeph } from './ceph.ts'
 import { openIpmi } from './ipmi.ts'

@@ -13,14 +13,8 @@ import {
   nodeOf,
   nodeOfNamespace,
 } from '../../resources/instance/index.ts'
-import {
-  Node,
-  type NodeSpec,
-  type NodeStatus,
-  Zone,
-  type ZoneSpec,
-  type ZoneStatus,
-} from '../../resources/catalog/stored.ts'
+import { Node, type NodeSpec, type NodeStatus } from '../../resources/node/index.ts'
+import { Zone, type ZoneSpec, type ZoneStatus } from '../../resources/catalog/index.ts'
 import type { Parts } from '../parts.ts'
 import { converge, heldAddresses } from './converge.ts'
 import { withLinkLocals } from './link-local.ts'

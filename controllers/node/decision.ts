@@ -3,10 +3,10 @@
  *  conditions and operation progress. */
 import type { NodeState } from '../../domain/node-rules.ts'
 import type { Action } from '../../kit/reconcile/action.ts'
-import type { NodeStatus } from '../../resources/catalog/stored.ts'
+import type { NodeStatus } from '../../resources/node/index.ts'
 import type { OperationDecision } from '../operation/decision.ts'
 import { type Health, healthConditions } from '../health.ts'
-import { type NodeStateReport, stateOf, heartbeatCheckSeconds, mirrorActions, reportedStatus } from './state.ts'
+import { heartbeatCheckSeconds, mirrorActions, type NodeStateReport, reportedStatus, stateOf } from './state.ts'
 import { activeOperation } from '../operation/stanza.ts'
 import { hasBegun, type ReconcileInput } from './observed.ts'
 

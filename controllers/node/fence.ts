@@ -3,11 +3,11 @@
  *  each rung holds, is being climbed, or fails and leaves it to the next, so that a management controller which lost
  *  its power together
  *  with its host holds nobody up. Without proof the node stays unreachable: nothing here ever guesses. */
-import type { NodeFence, NodePower, NodeStorageBlock } from '../../resources/catalog/stored.ts'
+import type { NodeFence, NodePower, NodeStorageBlock } from '../../resources/node/index.ts'
 import type { Action, OperationEvent } from '../../kit/reconcile/action.ts'
 import type { Decision } from './decision.ts'
 import { fencedState, isReachable, type NodeStateReport } from './state.ts'
-import type { ReconcileInput, OperationInput } from './observed.ts'
+import type { OperationInput, ReconcileInput } from './observed.ts'
 
 export type FenceMethod = NodeFence['method']
 

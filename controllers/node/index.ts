@@ -1,7 +1,6 @@
 /** The node controller: what wakes it, how it hears heartbeats, and its effects. What it decides is `plan.ts`. */
-import { listKubernetesRequests } from '../../db/request/kubernetes-requests.ts'
-import { forgetNode, listTenants, mirrorNode } from '../../db/placement/nodes.ts'
-import { findCandidate, listCandidates } from '../../db/placement/placement.ts'
+import { listKubernetesRequests } from '../../db/request/index.ts'
+import { findCandidate, forgetNode, listCandidates, listTenants, mirrorNode } from '../../db/placement/index.ts'
 import { listGroupsOn } from '../../db/server-group/index.ts'
 import { evacueeKey } from '../../domain/evacuation.ts'
 import { isReachableState } from '../../domain/node-rules.ts'
@@ -27,8 +26,9 @@ import {
   type VolumeSpec,
 } from '../../resources/instance/index.ts'
 import { NODE_FINALIZER } from '../../resources/labels.ts'
-import { Node, type NodeSpec, type NodeStatus, Plan } from '../../resources/catalog/stored.ts'
-import { Server } from '../../resources/server/stored.ts'
+import { Node, type NodeSpec, type NodeStatus } from '../../resources/node/index.ts'
+import { Plan } from '../../resources/catalog/index.ts'
+import { Server } from '../../resources/server/index.ts'
 import { Storage, type StorageSpec, type StorageStatus } from '../../resources/storage/index.ts'
 import { staffAuditEffect } from '../audit.ts'
 import { cpuPoolOf } from '../catalog/cpu-pool.ts'
@@ -44,13 +44,13 @@ import {
 import { removeAgentFinalizer } from '../fencing/agent-finalizer.ts'
 import { requireNewest } from '../newest.ts'
 import type { Parts } from '../parts.ts'
-import { requesterOf, editorOf } from '../server/direct-edit.ts'
+import { editorOf, requesterOf } from '../server/direct-edit.ts'
 import { bootStorageName } from '../server/drafts.ts'
 import { isDeleting } from '../server/observed.ts'
 import { detectEdit } from './direct-edit.ts'
 import { serverOperationEffect } from './server-operation.ts'
 import { plan } from './plan.ts'
-import { type TenantServer, type Heartbeat, needsServers, type NodeObject, type Observed } from './observed.ts'
+import { type Heartbeat, needsServers, type NodeObject, type Observed, type TenantServer } from './observed.ts'
 import { OBSERVERS_MAXIMUM } from './unreachable.ts'
 
 const TOKEN_LENGTH = 43

@@ -7,7 +7,7 @@ import { replacing } from '../../kit/kube/merge-patch.ts'
 import { isConflict } from '../../kit/kube/store.ts'
 import type { Action } from '../../kit/reconcile/action.ts'
 import type { Effect } from '../../kit/reconcile/reconciler.ts'
-import { Server } from '../../resources/server/stored.ts'
+import { Server } from '../../resources/server/index.ts'
 import { activeOperation, derivedStanza } from '../operation/stanza.ts'
 import type { Parts } from '../parts.ts'
 

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { NodeState } from '../../domain/node-rules.ts'
 import { offeredRoom } from '../../domain/placement.ts'
 import type { Action } from '../../kit/reconcile/action.ts'
-import type { NodeFence, NodeStatus } from '../../resources/catalog/stored.ts'
+import type { NodeFence, NodeStatus } from '../../resources/node/index.ts'
 import { activeOperation } from '../operation/stanza.ts'
 import { isCompute, type NodeObject, type Observed } from './observed.ts'
 

@@ -6,12 +6,12 @@
 import { replacing } from '../../kit/kube/merge-patch.ts'
 import type { Action } from '../../kit/reconcile/action.ts'
 import { nodeNamespace, Observation } from '../../resources/instance/index.ts'
-import { isFenceCapable } from '../../resources/catalog/stored.ts'
+import { isFenceCapable } from '../../resources/node/index.ts'
 import { activeOperation, derivedStanza } from '../operation/stanza.ts'
 import type { Decision } from './decision.ts'
-import { restoreStorageAccess, isOffConfirmed, OFF_SECONDS, readPower } from './fence.ts'
+import { isOffConfirmed, OFF_SECONDS, readPower, restoreStorageAccess } from './fence.ts'
 import { isReachable } from './state.ts'
-import { type ObservationObject, type ReconcileInput } from './observed.ts'
+import type { ObservationObject, ReconcileInput } from './observed.ts'
 
 /** Fewer cannot tell a dead host from a broken line of their own. */
 const OBSERVERS_MINIMUM = 2

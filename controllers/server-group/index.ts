@@ -2,8 +2,8 @@
  *  group goes when it has
  *  no servers. Placing itself is part of a server's claims. */
 import { unmetMembers } from '../../domain/placement.ts'
-import { listKubernetesRequests, type KubernetesRequest } from '../../db/request/kubernetes-requests.ts'
-import { accountExists } from '../../db/server/claims.ts'
+import { type KubernetesRequest, listKubernetesRequests } from '../../db/request/index.ts'
+import { accountExists } from '../../db/server/index.ts'
 import {
   addServerGroup,
   findServerGroup,
@@ -18,8 +18,8 @@ import type { Action } from '../../kit/reconcile/action.ts'
 import { type Effect, type Reconciler, watch } from '../../kit/reconcile/reconciler.ts'
 import { accountOfNamespace } from '../../resources/index.ts'
 import { SERVER_GROUP_FINALIZER } from '../../resources/labels.ts'
-import { Zone } from '../../resources/catalog/stored.ts'
-import { Server } from '../../resources/server/stored.ts'
+import { Zone } from '../../resources/catalog/index.ts'
+import { Server } from '../../resources/server/index.ts'
 import {
   ServerGroup,
   type ServerGroupSpec,

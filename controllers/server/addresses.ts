@@ -1,9 +1,9 @@
 /** The public addresses of a server, as its host, its guest and people are told of them. */
 import type { HeldAddress } from '../../db/public-pool/index.ts'
-import type { ServerClaims } from '../../db/server/claims.ts'
+import type { ServerClaims } from '../../db/server/index.ts'
 import { prefixOf, type PublicAddress } from '../../domain/public-pool.ts'
 import type { InstanceSpec } from '../../resources/instance/index.ts'
-import type { ServerStatus } from '../../resources/server/stored.ts'
+import type { ServerStatus } from '../../resources/server/index.ts'
 
 /** The one that was not replaced; undefined when the server has none of the use. */
 export const currentAddress = ({ addresses }: ServerClaims, use: HeldAddress['use']): HeldAddress | undefined =>

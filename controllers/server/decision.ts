@@ -3,12 +3,7 @@
  *  decision becomes status, conditions and operation progress. */
 import { networkVerdict } from '../../domain/guest-network.ts'
 import type { Action, ConditionDraft } from '../../kit/reconcile/action.ts'
-import {
-  HOST_CONDITION,
-  NETWORK_CONDITION,
-  type ServerState,
-  type ServerStatus,
-} from '../../resources/server/stored.ts'
+import { HOST_CONDITION, NETWORK_CONDITION, type ServerState, type ServerStatus } from '../../resources/server/index.ts'
 import type { OperationStanza } from '../../resources/shapes.ts'
 import type { OperationDecision } from '../operation/decision.ts'
 import { healthConditions, toReason } from '../health.ts'

@@ -2,11 +2,11 @@
  *  operation here,
  *  so that the operation log and the audit log are complete whichever door was used. */
 import type { OperationKind } from '../../domain/operations.ts'
-import { isEdit } from '../../db/request/kubernetes-requests.ts'
+import { isEdit } from '../../db/request/index.ts'
 import type { ObjectMeta } from '../../kit/kube/object.ts'
 import type { Action } from '../../kit/reconcile/action.ts'
 import type { OperationStanza } from '../../resources/shapes.ts'
-import { activeOperation, derivedId, hasNoRequest, derivedStanza } from '../operation/stanza.ts'
+import { activeOperation, derivedId, derivedStanza, hasNoRequest } from '../operation/stanza.ts'
 import type { ReconcileInput } from './decision.ts'
 import { uidOf } from './drafts.ts'
 import { hasBegun, type InstanceObject, isDeleting, type ServerObject } from './observed.ts'

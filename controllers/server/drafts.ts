@@ -1,10 +1,10 @@
 /** The children of a server as they shall be: boot storage, instance and the copy of its user data. */
 import { isDeepStrictEqual } from 'node:util'
-import type { ServerClaims } from '../../db/server/claims.ts'
+import type { ServerClaims } from '../../db/server/index.ts'
 import { apiVersionOf, type Key, type KubeObject, Secret } from '../../kit/kube/object.ts'
 import type { Action } from '../../kit/reconcile/action.ts'
 import { Instance, type InstanceSpec, nodeNamespace } from '../../resources/instance/index.ts'
-import { Server } from '../../resources/server/stored.ts'
+import { Server } from '../../resources/server/index.ts'
 import { Storage, type StorageSpec } from '../../resources/storage/index.ts'
 import { ACCOUNT_LABEL, OPERATION_ANNOTATION, SERVER_LABEL } from '../../resources/labels.ts'
 import { publicInterface } from './addresses.ts'

@@ -1,9 +1,9 @@
 /** A server that no operation works on: its children follow its spec, and what its guest did by itself becomes its
  *  state. */
 import type { Action } from '../../kit/reconcile/action.ts'
-import type { ServerClaims } from '../../db/server/claims.ts'
+import type { ServerClaims } from '../../db/server/index.ts'
 import { adopt, SYSTEM_ACTOR } from './direct-edit.ts'
-import { unchanged, type Decision, type ReconcileInput } from './decision.ts'
+import { type Decision, type ReconcileInput, unchanged } from './decision.ts'
 import { ensureInstance, type Power, powerOf, uidOf } from './drafts.ts'
 import { canResolve, isFenced } from './migration/input.ts'
 import { hasObservedSpec, present, userData } from './power/index.ts'

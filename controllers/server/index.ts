@@ -2,23 +2,24 @@
 import { isDeepStrictEqual } from 'node:util'
 import { isUuid } from '../../domain/uuid.ts'
 import { appendAudit } from '../../db/audit/index.ts'
-import { hasIntent, takeIntent } from '../../db/change/intents.ts'
+import { hasIntent, takeIntent } from '../../db/change/index.ts'
 import { openGroupCommit } from '../../db/group-commit.ts'
-import { listKubernetesRequests } from '../../db/request/kubernetes-requests.ts'
+import { listKubernetesRequests } from '../../db/request/index.ts'
 import { findServerGroup } from '../../db/server-group/index.ts'
 import {
   accountExists,
-  type ClaimsReading,
-  claimServers,
-  findServerClaims,
   batchKeyOf,
+  beginSizeChange,
+  claimServers,
+  type ClaimsReading,
+  endSizeChange,
+  findServerClaims,
   openClaimsReading,
   releaseServer,
   renumberServer,
   type ServerDemand,
   type ServerId,
-} from '../../db/server/claims.ts'
-import { beginSizeChange, endSizeChange } from '../../db/server/sizes.ts'
+} from '../../db/server/index.ts'
 import { type Key, keyOf, Secret } from '../../kit/kube/object.ts'
 import { type Effect, type Reconciler, watch } from '../../kit/reconcile/reconciler.ts'
 import { accountOfNamespace } from '../../resources/index.ts'
@@ -31,16 +32,17 @@ import {
   Volume,
 } from '../../resources/instance/index.ts'
 import { LAST_CHANGE_ANNOTATION, SERVER_FINALIZER } from '../../resources/labels.ts'
-import { Node, Plan, Template, Zone } from '../../resources/catalog/stored.ts'
+import { Node } from '../../resources/node/index.ts'
+import { Plan, Template, Zone } from '../../resources/catalog/index.ts'
 import { PublicPool } from '../../resources/public-pool/index.ts'
-import { Server, type ServerSpec, type ServerStatus } from '../../resources/server/stored.ts'
+import { Server, type ServerSpec, type ServerStatus } from '../../resources/server/index.ts'
 import { Storage } from '../../resources/storage/index.ts'
 import { auditEffect } from '../audit.ts'
 import { orUnavailable } from '../database.ts'
 import { requireNewest } from '../newest.ts'
 import type { Parts } from '../parts.ts'
 import { grantedCondition, withRefusalCondition } from '../refusal.ts'
-import { requesterOf, editorOf, detectEdit } from './direct-edit.ts'
+import { detectEdit, editorOf, requesterOf } from './direct-edit.ts'
 import { RESIZED } from './change-plan.ts'
 import { storageKey, uidOf, userDataKey } from './drafts.ts'
 import { forceReleaseEffect } from './recovery/force-release.ts'
@@ -49,7 +51,7 @@ import { plan } from './plan.ts'
 import { obsoleteUserData } from './rebuild/index.ts'
 import { RENUMBERED } from './renumber.ts'
 import { activeOperation } from '../operation/stanza.ts'
-import { type InstanceObject, type Observed, type ServerObject } from './observed.ts'
+import type { InstanceObject, Observed, ServerObject } from './observed.ts'
 
 const ZONE_INDEX = 'zone'
 

@@ -1,10 +1,10 @@
 /** What the server reconciler knows of the world when it decides. */
-import type { KubernetesRequest } from '../../db/request/kubernetes-requests.ts'
-import type { ServerClaims } from '../../db/server/claims.ts'
+import type { KubernetesRequest } from '../../db/request/index.ts'
+import type { ServerClaims } from '../../db/server/index.ts'
 import type { Key, KubeObject } from '../../kit/kube/object.ts'
 import type { InstanceSpec, InstanceStatus, VolumeSpec, VolumeStatus } from '../../resources/instance/index.ts'
-import type { PlanSpec, ZoneSpec } from '../../resources/catalog/stored.ts'
-import type { ServerSpec, ServerStatus } from '../../resources/server/stored.ts'
+import type { PlanSpec, ZoneSpec } from '../../resources/catalog/index.ts'
+import type { ServerSpec, ServerStatus } from '../../resources/server/index.ts'
 import type { OperationStanza } from '../../resources/shapes.ts'
 import type { StorageSpec, StorageStatus } from '../../resources/storage/index.ts'
 

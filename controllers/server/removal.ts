@@ -2,7 +2,7 @@
 import { Instance } from '../../resources/instance/index.ts'
 import { Secret } from '../../kit/kube/object.ts'
 import type { Action } from '../../kit/reconcile/action.ts'
-import { Server } from '../../resources/server/stored.ts'
+import { Server } from '../../resources/server/index.ts'
 import { Storage } from '../../resources/storage/index.ts'
 import type { Decision, ReconcileInput } from './decision.ts'
 import { migrationKeyKey, storageKey, userDataKey } from './drafts.ts'

@@ -3,7 +3,7 @@
  *  and gone before its server. */
 import { isReachableState } from '../../domain/node-rules.ts'
 import { isUuid } from '../../domain/uuid.ts'
-import { type ClaimsReading, openClaimsReading } from '../../db/server/claims.ts'
+import { type ClaimsReading, openClaimsReading } from '../../db/server/index.ts'
 import { type Key, keyOf, type KubeObject } from '../../kit/kube/object.ts'
 import { type Reconciler, watch } from '../../kit/reconcile/reconciler.ts'
 import { accountOfNamespace } from '../../resources/index.ts'
@@ -18,15 +18,16 @@ import {
   Volume,
 } from '../../resources/instance/index.ts'
 import { STORAGE_FINALIZER } from '../../resources/labels.ts'
-import { Node, Zone } from '../../resources/catalog/stored.ts'
-import { Server, type ServerSpec } from '../../resources/server/stored.ts'
+import { Node } from '../../resources/node/index.ts'
+import { Zone } from '../../resources/catalog/index.ts'
+import { Server, type ServerSpec } from '../../resources/server/index.ts'
 import { Storage, type StorageSpec, type StorageStatus } from '../../resources/storage/index.ts'
 import { orUnavailable } from '../database.ts'
 import type { Parts } from '../parts.ts'
 import { bootStorageName, migrationKeyKey } from '../server/drafts.ts'
 import { hasPool } from '../server/migration/effects.ts'
 import { isDeleting } from '../server/observed.ts'
-import { plan, type Observed } from './plan.ts'
+import { type Observed, plan } from './plan.ts'
 import { isTerminating, type StorageObject, type VolumeObject } from './volumes.ts'
 
 export function storageReconciler(parts: Parts): Reconciler<StorageSpec, StorageStatus, Observed> {

@@ -5,7 +5,7 @@
  *  never before the server's own node has it. */
 import type { Action, ConditionDraft } from '../../kit/reconcile/action.ts'
 import { nodeOf, type VolumeSpec } from '../../resources/instance/index.ts'
-import type { MigrationProgress } from '../../resources/server/stored.ts'
+import type { MigrationProgress } from '../../resources/server/index.ts'
 import { healthConditions } from '../health.ts'
 import { syncVolumes } from './carry.ts'
 import {

@@ -5,7 +5,7 @@ import { pruneUsage, type Reading, recordReadings } from '../../db/usage/index.t
 import type { KubeObject } from '../../kit/kube/object.ts'
 import { accountOfNamespace } from '../../resources/index.ts'
 import { type GuestUsage, Instance, nodeNamespace } from '../../resources/instance/index.ts'
-import { Node, type NodeSpec, type NodeStatus } from '../../resources/catalog/stored.ts'
+import { Node, type NodeSpec, type NodeStatus } from '../../resources/node/index.ts'
 import { orUnavailable } from '../database.ts'
 import type { Parts } from '../parts.ts'
 import { type Shard, WHOLE } from '../shard.ts'

@@ -4,24 +4,16 @@ import { type Evacuee, evacueeKey } from '../../domain/evacuation.ts'
 import { fullestOf, haObstacle, type Host } from '../../domain/high-availability.ts'
 import { isReachableState } from '../../domain/node-rules.ts'
 import { type Candidate, rankNodes } from '../../domain/placement.ts'
-import { listTenants } from '../../db/placement/nodes.ts'
-import { listCandidates } from '../../db/placement/placement.ts'
+import { listCandidates, listTenants } from '../../db/placement/index.ts'
 import { listGroupsOn } from '../../db/server-group/index.ts'
 import type { Action } from '../../kit/reconcile/action.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import { type Reconciler, watch } from '../../kit/reconcile/reconciler.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import { NODE_REPORT_NAME, nodeNamespace, NodeReport } from '../../resources/instance/index.ts'
-import {
-  isFenceCapable,
-  Node,
-  Plan,
-  type PlanSpec,
-  Zone,
-  type ZoneSpec,
-  type ZoneStatus,
-} from '../../resources/catalog/stored.ts'
-import { Server } from '../../resources/server/stored.ts'
+import { isFenceCapable, Node } from '../../resources/node/index.ts'
+import { Plan, type PlanSpec, Zone, type ZoneSpec, type ZoneStatus } from '../../resources/catalog/index.ts'
+import { Server } from '../../resources/server/index.ts'
 import { cpuPoolOf } from '../catalog/cpu-pool.ts'
 import { orUnavailable } from '../database.ts'
 import { isCompute, type NodeObject } from '../node/observed.ts'

@@ -39,6 +39,8 @@ export {
   hashSecret,
   listSessions,
   markActive,
+  markSecondFactor,
+  mayActFor,
 } from './sessions.ts'
 export {
   type LiveToken,

@@ -210,6 +210,3 @@ export const isAvailable = ({ unavailableAt }: TemplateSpec, now: Date): boolean
 /** Whether servers of the zone can be made from the template now. */
 export const isOffered = (template: TemplateSpec, zone: string, now: Date): boolean =>
   (template.zones.length === 0 || template.zones.includes(zone)) && isAvailable(template, now)
-
-export * from '../node/stored.ts'
-export { fixed } from '../define.ts'

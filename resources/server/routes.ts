@@ -185,8 +185,6 @@ export function toServerView(
 export const stateOf = ({ isDeleting, status }: StoredServer): ServerView['state'] =>
   isDeleting ? 'deleting' : (status?.state ?? 'creating')
 
-export { activeOperationOf, type Operable } from '../operation/index.ts'
-
 /** How far the move of the operation is, as its server shows it; undefined when the server speaks of another. */
 export function progressOfMove(
   { status }: Pick<StoredServer, 'status'>,

@@ -24,8 +24,6 @@ export const HOST_CONDITION = 'HostReachable'
 export const STOP_TIMEOUT_SECONDS_DEFAULT = 60
 export const STOP_TIMEOUT_SECONDS_MAXIMUM = 600
 
-export { MIGRATION_STATES, MIGRATION_PHASES, type MigrationState } from '../operation/index.ts'
-
 /** MigrationProgress as it is stored. */
 const Migration = z.strictObject({
   operationId: z.string().max(253).describe('Name of the Operation that moves the server.'),

@@ -6,7 +6,7 @@ import {
   forgetIdempotencyKeys,
   releaseIdempotencyKey,
   takeIdempotencyKey,
-} from '../../db/request/idempotency-keys.ts'
+} from '../../db/request/index.ts'
 import { createAccount } from '../accounts.ts'
 import { useDatabase } from '../database.ts'
 import { type Cloud, openCloud, type Person, PUBLIC_KEY } from './cloud.ts'

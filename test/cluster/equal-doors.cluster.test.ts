@@ -1,7 +1,7 @@
 /** kubectl and REST on a real Kubernetes API, whose writes go through the webhook; the guests are simulated. */
 import { afterAll, beforeAll, it } from 'vitest'
 import type { ResourceType } from '../../kit/kube/object.ts'
-import { Server } from '../../resources/server/stored.ts'
+import { Server } from '../../resources/server/index.ts'
 import { buildTool } from '../../tools/cluster/build.ts'
 import { Customer } from '../e2e/customer.ts'
 import { kubectlOf, tryEqualDoors } from '../e2e/equal-doors.ts'

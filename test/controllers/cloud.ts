@@ -28,8 +28,9 @@ import { openRegistry } from '../../kit/sys/metrics.ts'
 import { systemRandom } from '../../kit/sys/random.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import { Instance } from '../../resources/instance/index.ts'
-import { Server } from '../../resources/server/stored.ts'
-import { Node, Plan, Region, Template, Zone } from '../../resources/catalog/stored.ts'
+import { Server } from '../../resources/server/index.ts'
+import { Node } from '../../resources/node/index.ts'
+import { Plan, Region, Template, Zone } from '../../resources/catalog/index.ts'
 
 const SPEED = 10
 const startedAt = systemClock.now().getTime()

@@ -6,7 +6,8 @@ import { type KubeObject, Lease, Namespace, type ResourceType, Secret } from '..
 import { ApiError, type Store } from '../../kit/kube/store.ts'
 import { Instance, NodeReport, Volume } from '../../resources/instance/index.ts'
 import { Operation } from '../../resources/operation/index.ts'
-import { Node, Plan, Zone } from '../../resources/catalog/stored.ts'
+import { Node } from '../../resources/node/index.ts'
+import { Plan, Zone } from '../../resources/catalog/stored.ts'
 import { Server } from '../../resources/server/stored.ts'
 import { Storage } from '../../resources/storage/index.ts'
 

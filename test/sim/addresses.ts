@@ -10,7 +10,7 @@ import type { Storage } from '../../embedded/kubernetes/storage/storage.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import { Instance, type InstanceSpec } from '../../resources/instance/index.ts'
 import { PublicPool, type PublicPoolSpec } from '../../resources/public-pool/index.ts'
-import { Server } from '../../resources/server/stored.ts'
+import { Server } from '../../resources/server/index.ts'
 import type { Account, Send } from './workload.ts'
 import { type World, ZONES } from './world.ts'
 

@@ -1,6 +1,6 @@
 /** Servers that move while everything is shaken: asked for, cancelled, cut off, never converging, and left in the
  *  middle at their deadline. */
-import { Server } from '../../resources/server/stored.ts'
+import { Server } from '../../resources/server/index.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import type { Account, Send } from './workload.ts'
 import { type World, ZONES } from './world.ts'

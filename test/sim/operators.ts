@@ -2,7 +2,7 @@
  *  of an empty node. */
 import type { Database } from '../../db/open.ts'
 import { Instance, nodeNamespace } from '../../resources/instance/index.ts'
-import { Node } from '../../resources/catalog/stored.ts'
+import { Node } from '../../resources/node/index.ts'
 import type { World } from './world.ts'
 
 export function runOperators({ scheduler, admin, hosts }: World, isOver: () => boolean): void {

@@ -21,7 +21,7 @@ import { checkTraffic } from './traffic.ts'
 import { Endless } from './scheduler.ts'
 import { openWorld, type World, type WorldOptions } from './world.ts'
 import { accountNamespace } from '../../resources/index.ts'
-import { Server } from '../../resources/server/stored.ts'
+import { Server } from '../../resources/server/index.ts'
 
 const CHAOS_MILLISECONDS = 45_000
 /** To be found silent, fenced and recovered from takes a while. */

@@ -1,15 +1,15 @@
 /** What people do to the cloud while it is shaken: two accounts that create, change and delete servers through the API,
  *  an operator
  *  with kubectl, and hardware that has its own ideas. Everything that was answered is remembered for the checks. */
-import { createToken } from '../../db/identity/tokens.ts'
+import { createToken } from '../../db/identity/index.ts'
 import { openChain } from '../../db/audit/index.ts'
-import { openQuotas } from '../../db/account/quotas.ts'
+import { openQuotas } from '../../db/account/index.ts'
 import type { Database } from '../../db/open.ts'
 import { formatToken } from '../../apiserver/identity/token-format.ts'
 import type { HttpResponse } from '../../kit/http/exchange.ts'
 import { newBase62, newUuid } from '../../kit/sys/random.ts'
 import { accountNamespace } from '../../resources/index.ts'
-import { Server } from '../../resources/server/stored.ts'
+import { Server } from '../../resources/server/index.ts'
 import { runAddresses } from './addresses.ts'
 import { runChanges } from './changes.ts'
 import { runMoves } from './moves.ts'

@@ -2,7 +2,7 @@
  *  processes
  *  (API server, two controllers, one agent per host), each of which can die at any effect and comes back by itself. */
 import { type Agent, openAgent } from '../../agents/node/loop.ts'
-import { ledgerInMemory, type Ledger } from '../../agents/node/ledger.ts'
+import { type Ledger, ledgerInMemory } from '../../agents/node/ledger.ts'
 import {
   newSimulatedHost,
   type SimulatedHost,
@@ -34,9 +34,10 @@ import type { Clock } from '../../kit/sys/clock.ts'
 import { describeError, type Logger, silentLog } from '../../kit/sys/log.ts'
 import { openRegistry } from '../../kit/sys/metrics.ts'
 import { newUuid, type Random } from '../../kit/sys/random.ts'
-import { Node, Plan, Region, Template, Zone } from '../../resources/catalog/stored.ts'
+import { Node } from '../../resources/node/index.ts'
+import { Plan, Region, Template, Zone } from '../../resources/catalog/index.ts'
 import { documented } from '../contract/document-check.ts'
-import { databaseOf, type DatabaseFaults, type SimulatedPostgres } from './database.ts'
+import { type DatabaseFaults, databaseOf, type SimulatedPostgres } from './database.ts'
 import { type Disks, newDisks } from './disks.ts'
 import { drawFaults, type FaultPlan } from './faults.ts'
 import { bmcOf, endpointOf, newPower, type Power } from './nodes.ts'

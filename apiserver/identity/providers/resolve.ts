@@ -3,11 +3,18 @@
  *  whoever signed up with somebody else's address first. */
 import type { Transaction } from 'kysely'
 import type { CouponOutcome } from '../../../domain/coupon.ts'
-import { addMember, createAccount, findUserByEmail, lockUser, type UserRow } from '../../../db/account/accounts.ts'
+import {
+  addMember,
+  createAccount,
+  decideInvitation,
+  findPendingInvitation,
+  findUserByEmail,
+  lockUser,
+  redeemCoupon,
+  type UserRow,
+} from '../../../db/account/index.ts'
 import { appendAudit } from '../../../db/audit/index.ts'
-import { redeemCoupon } from '../../../db/account/credits.ts'
-import { findIdentity, linkIdentity, markIdentityUsed } from '../../../db/identity/identities.ts'
-import { decideInvitation, findPendingInvitation } from '../../../db/account/members.ts'
+import { findIdentity, linkIdentity, markIdentityUsed } from '../../../db/identity/index.ts'
 import type { Tables } from '../../../db/tables.ts'
 import type { RequestFacts } from '../../../kit/http/call.ts'
 import { newUuid } from '../../../kit/sys/random.ts'

@@ -1,8 +1,8 @@
 /** Beyond the point of no return: the server lives on the other node, and what is left of it where it was goes. */
 import type { Action, OperationEvent } from '../../../kit/reconcile/action.ts'
 import { nodeOf } from '../../../resources/instance/index.ts'
-import type { MigrationProgress } from '../../../resources/server/stored.ts'
-import { unchanged, type Decision, type ReconcileInput, type OperationInput } from '../decision.ts'
+import type { MigrationProgress } from '../../../resources/server/index.ts'
+import { type Decision, type OperationInput, type ReconcileInput, unchanged } from '../decision.ts'
 import { ensureInstance, powerOf } from '../drafts.ts'
 import { inState, isUnreachable, type MigrationInput, policyOf } from './input.ts'
 import { hasStarted, present } from '../power/index.ts'

@@ -2,8 +2,8 @@
  *  names, and that is
  *  changed in a turn of its own: the last of the process that has moved it, so that the next one begins when the move
  *  is behind it. */
-import type { MigrationProgress } from '../../../resources/server/stored.ts'
-import { unchanged, type Decision, type ReconcileInput } from '../decision.ts'
+import type { MigrationProgress } from '../../../resources/server/index.ts'
+import { type Decision, type ReconcileInput, unchanged } from '../decision.ts'
 
 /** Of a server that has come to another zone; undefined once its spec says so. The kind lets the zone change only when
  *  the status has told of the move. */

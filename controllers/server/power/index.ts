@@ -3,7 +3,7 @@
  *  is the current step, so that a crash anywhere loses nothing. */
 import type { Action } from '../../../kit/reconcile/action.ts'
 import type { InstanceSpec } from '../../../resources/instance/index.ts'
-import { STOP_TIMEOUT_SECONDS_DEFAULT, STOP_TIMEOUT_SECONDS_MAXIMUM } from '../../../resources/server/stored.ts'
+import { STOP_TIMEOUT_SECONDS_DEFAULT, STOP_TIMEOUT_SECONDS_MAXIMUM } from '../../../resources/server/index.ts'
 import type { OperationStanza } from '../../../resources/shapes.ts'
 import { refusalOf } from '../../refusal.ts'
 import type { Decision, OperationInput } from '../decision.ts'

@@ -3,7 +3,7 @@
  *  node's word, by the proof that the node was fenced, or because two people attest that the host is gone. */
 import type { Effect } from '../../../kit/reconcile/reconciler.ts'
 import { NODE_REPORT_NAME, nodeNamespace, NodeReport } from '../../../resources/instance/index.ts'
-import { Node } from '../../../resources/catalog/stored.ts'
+import { Node } from '../../../resources/node/index.ts'
 import { removeAgentFinalizer } from '../../fencing/agent-finalizer.ts'
 import type { Parts } from '../../parts.ts'
 import type { Decision, OperationInput } from '../decision.ts'

@@ -6,11 +6,11 @@ import { AdmissionReview } from '../../../apiserver/admission/review.ts'
 import { startAdmission } from '../../../apiserver/admission/start.ts'
 import { KINDS } from '../../../apiserver/nouns.ts'
 import { listAudit } from '../../../db/audit/index.ts'
-import { listKubernetesRequests } from '../../../db/request/kubernetes-requests.ts'
-import { mirrorNode } from '../../../db/placement/nodes.ts'
+import { listKubernetesRequests } from '../../../db/request/index.ts'
+import { mirrorNode } from '../../../db/placement/index.ts'
 import { mirrorPool, takeAddress } from '../../../db/public-pool/index.ts'
-import { claimServer } from '../../../db/server/claims.ts'
-import { listQuotas } from '../../../db/account/quotas.ts'
+import { claimServer } from '../../../db/server/index.ts'
+import { listQuotas } from '../../../db/account/index.ts'
 import { addServerGroup } from '../../../db/server-group/index.ts'
 import { type Core, openCore } from '../../../embedded/kubernetes/core/core.ts'
 import { callWebhook } from '../../../embedded/kubernetes/server/call-webhook.ts'
@@ -32,18 +32,11 @@ import {
   SERVER_FINALIZER,
 } from '../../../resources/labels.ts'
 import { Operation } from '../../../resources/operation/index.ts'
-import {
-  Node,
-  type NodeSpec,
-  type NodeStatus,
-  Plan,
-  Region,
-  Template,
-  Zone,
-} from '../../../resources/catalog/stored.ts'
+import { Node, type NodeSpec, type NodeStatus } from '../../../resources/node/index.ts'
+import { Plan, Region, Template, Zone } from '../../../resources/catalog/index.ts'
 import { PublicPool, type PublicPoolSpec } from '../../../resources/public-pool/index.ts'
 import { ServerGroup, type ServerGroupSpec } from '../../../resources/server-group/index.ts'
-import { Server, type ServerSpec, type ServerState } from '../../../resources/server/stored.ts'
+import { Server, type ServerSpec, type ServerState } from '../../../resources/server/index.ts'
 import { Storage } from '../../../resources/storage/index.ts'
 import { createAccount } from '../../accounts.ts'
 import { useDatabase } from '../../database.ts'

@@ -1,6 +1,6 @@
 /** What the cloud offers, as customers see it. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { Template, type TemplateSpec, Zone } from '../../../resources/catalog/stored.ts'
+import { Template, type TemplateSpec, Zone } from '../../../resources/catalog/index.ts'
 import { useDatabase } from '../../database.ts'
 import { until } from '../../eventually.ts'
 import { type Cloud, openCloud, type Person } from '../cloud.ts'

@@ -1,9 +1,9 @@
 /** What becomes of a change when Kubernetes or PostgreSQL fail in the middle of it. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { listQuotas } from '../../../db/account/quotas.ts'
+import { listQuotas } from '../../../db/account/index.ts'
 import type { Transport, TransportRequest, TransportResponse } from '../../../kit/kube/transport.ts'
 import { accountNamespace } from '../../../resources/index.ts'
-import { Server } from '../../../resources/server/stored.ts'
+import { Server } from '../../../resources/server/index.ts'
 import { useDatabase } from '../../database.ts'
 import { type Cloud, openCloud, type Person, PUBLIC_KEY } from '../cloud.ts'
 

@@ -15,7 +15,7 @@ import type { Store } from '../../../kit/kube/store.ts'
 import { systemClock } from '../../../kit/sys/clock.ts'
 import { silentLog } from '../../../kit/sys/log.ts'
 import { systemRandom } from '../../../kit/sys/random.ts'
-import { Node } from '../../../resources/catalog/stored.ts'
+import { Node } from '../../../resources/node/index.ts'
 
 const INSTANCE = '0b7f7a5c-5a0e-4a53-9b62-2f9d4c1a7b11'
 const guest = {

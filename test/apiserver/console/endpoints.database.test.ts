@@ -2,10 +2,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { ConsoleLine } from '../../../apiserver/console/console.ts'
 import type { AgentConnections } from '../../../apiserver/console/consoles.ts'
-import { createChannel, type Channel } from '../../../kit/http/channel.ts'
+import { type Channel, createChannel } from '../../../kit/http/channel.ts'
 import type { HttpRequest } from '../../../kit/http/exchange.ts'
 import { accountNamespace } from '../../../resources/index.ts'
-import { Server } from '../../../resources/server/stored.ts'
+import { Server } from '../../../resources/server/index.ts'
 import { useDatabase } from '../../database.ts'
 import { type Cloud, openCloud, PASSWORD, type Person, PUBLIC_KEY } from '../cloud.ts'
 

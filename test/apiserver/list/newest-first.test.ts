@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { compareNewestFirst, newestFirst, positionOf } from '../../../apiserver/list/newest-first.ts'
 import { Cache } from '../../../kit/kube/cache.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
-import { Server } from '../../../resources/server/stored.ts'
+import { Server } from '../../../resources/server/index.ts'
 
 const objectOf = (name: number, second: number, version: number, namespace: string) =>
   ({

@@ -2,12 +2,12 @@
  *  tests say what they would. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { mirrorNode } from '../../../db/placement/nodes.ts'
+import { mirrorNode } from '../../../db/placement/index.ts'
 import type { FinishedOperation } from '../../../domain/operations.ts'
 import { recordOperation } from '../../../db/operation/index.ts'
 import { accountNamespace } from '../../../resources/index.ts'
-import { Node, type NodeSpec, type NodeStatus } from '../../../resources/catalog/stored.ts'
-import { Server } from '../../../resources/server/stored.ts'
+import { Node, type NodeSpec, type NodeStatus } from '../../../resources/node/index.ts'
+import { Server } from '../../../resources/server/index.ts'
 import { useDatabase } from '../../database.ts'
 import { type Cloud, openCloud, OPERATOR_TOKEN, type Person, PUBLIC_KEY, type Reply } from '../cloud.ts'
 

@@ -2,12 +2,12 @@
  *  what they would. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { listAddresses, mirrorPool } from '../../../db/public-pool/index.ts'
-import { claimServer } from '../../../db/server/claims.ts'
+import { claimServer } from '../../../db/server/index.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
 import { newUuid, systemRandom } from '../../../kit/sys/random.ts'
 import { accountNamespace } from '../../../resources/index.ts'
 import { PublicPool, type PublicPoolSpec, type PublicPoolStatus } from '../../../resources/public-pool/index.ts'
-import { Server } from '../../../resources/server/stored.ts'
+import { Server } from '../../../resources/server/index.ts'
 import { useDatabase } from '../../database.ts'
 import { type Cloud, openCloud, OPERATOR_TOKEN, type Person, PUBLIC_KEY, type Reply } from '../cloud.ts'
 

@@ -1,13 +1,13 @@
 /** The operators' routes about lost hosts, with tokens of the management cluster and sessions' people. No controllers
  *  run: tests say what they would. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createStaff } from '../../../db/staff/staff.ts'
-import { mirrorNode } from '../../../db/placement/nodes.ts'
+import { createStaff } from '../../../db/staff/index.ts'
+import { mirrorNode } from '../../../db/placement/index.ts'
 import { Namespace } from '../../../kit/kube/object.ts'
 import { newUuid, systemRandom } from '../../../kit/sys/random.ts'
 import { accountNamespace } from '../../../resources/index.ts'
-import { Node, type NodeSpec, type NodeStatus } from '../../../resources/catalog/stored.ts'
-import { Server, type ServerStatus } from '../../../resources/server/stored.ts'
+import { Node, type NodeSpec, type NodeStatus } from '../../../resources/node/index.ts'
+import { Server, type ServerStatus } from '../../../resources/server/index.ts'
 import { useDatabase } from '../../database.ts'
 import { type Cloud, openCloud, type Person, PUBLIC_KEY, type Reply } from '../cloud.ts'
 

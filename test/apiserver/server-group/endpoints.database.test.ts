@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { listQuotas } from '../../../db/account/quotas.ts'
-import { mirrorNode } from '../../../db/placement/nodes.ts'
+import { listQuotas } from '../../../db/account/index.ts'
+import { mirrorNode } from '../../../db/placement/index.ts'
 import { accountNamespace } from '../../../resources/index.ts'
 import { ServerGroup } from '../../../resources/server-group/index.ts'
-import { Zone } from '../../../resources/catalog/stored.ts'
+import { Zone } from '../../../resources/catalog/index.ts'
 import { useDatabase } from '../../database.ts'
 import { type Cloud, openCloud, type Person, PUBLIC_KEY } from '../cloud.ts'
 

@@ -1,12 +1,12 @@
 /** change_server_plan and rebuild_server as their callers see them. */
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { mirrorNode } from '../../../db/placement/nodes.ts'
-import { findServerClaims } from '../../../db/server/claims.ts'
+import { mirrorNode } from '../../../db/placement/index.ts'
+import { findServerClaims } from '../../../db/server/index.ts'
 import { type KubeObject, Secret } from '../../../kit/kube/object.ts'
 import { accountNamespace } from '../../../resources/index.ts'
 import { Operation } from '../../../resources/operation/index.ts'
-import { Template } from '../../../resources/catalog/stored.ts'
-import { Server, type ServerSpec, type ServerState, type ServerStatus } from '../../../resources/server/stored.ts'
+import { Template } from '../../../resources/catalog/index.ts'
+import { Server, type ServerSpec, type ServerState, type ServerStatus } from '../../../resources/server/index.ts'
 import { useDatabase } from '../../database.ts'
 import { type Cloud, openCloud, type Person, PUBLIC_KEY } from '../cloud.ts'
 

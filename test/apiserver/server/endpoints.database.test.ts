@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { listQuotas } from '../../../db/account/quotas.ts'
+import { listQuotas } from '../../../db/account/index.ts'
 import { Secret } from '../../../kit/kube/object.ts'
 import { accountNamespace } from '../../../resources/index.ts'
 import { Operation } from '../../../resources/operation/index.ts'
-import { Zone } from '../../../resources/catalog/stored.ts'
-import { Server } from '../../../resources/server/stored.ts'
+import { Zone } from '../../../resources/catalog/index.ts'
+import { Server } from '../../../resources/server/index.ts'
 import { useDatabase } from '../../database.ts'
 import { type Cloud, openCloud, type Person, PUBLIC_KEY } from '../cloud.ts'
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { networkOf, plan } from '../../../controllers/network/index.ts'
 import type { InstanceSpec } from '../../../resources/instance/index.ts'
-import type { NodeSpec, NodeStatus } from '../../../resources/catalog/stored.ts'
+import type { NodeSpec, NodeStatus } from '../../../resources/node/index.ts'
 import { instanceSpec } from '../../agents/node/instance-spec.ts'
 
 const NOW = new Date('2026-01-01T00:00:00Z')

@@ -3,10 +3,10 @@ import { describe, expect, test } from 'vitest'
 import { POWER_TRIES_MAXIMUM, STORAGE_TRIES_MAXIMUM } from '../../../controllers/node/fence.ts'
 import { plan } from '../../../controllers/node/plan.ts'
 import { RECOVERIES_MAXIMUM } from '../../../controllers/node/recovery.ts'
-import type { TenantServer, NodeObject, ObservationObject, Observed } from '../../../controllers/node/observed.ts'
+import type { NodeObject, ObservationObject, Observed, TenantServer } from '../../../controllers/node/observed.ts'
 import type { Action } from '../../../kit/reconcile/action.ts'
-import type { NodePower, NodeSpec, NodeStatus, NodeStorageBlock } from '../../../resources/catalog/stored.ts'
-import { candidate, guest, node, NOW, operationOf, report, observed, stanza, statusOf, actionLines } from './worlds.ts'
+import type { NodePower, NodeSpec, NodeStatus, NodeStorageBlock } from '../../../resources/node/index.ts'
+import { actionLines, candidate, guest, node, NOW, observed, operationOf, report, stanza, statusOf } from './worlds.ts'
 
 const closed = candidate({ isSchedulable: false })
 const bmc: NonNullable<NodeSpec['bmc']> = { address: 'https://192.0.2.7', protocol: 'redfish', secretName: 'bmc' }

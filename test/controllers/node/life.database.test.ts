@@ -1,13 +1,13 @@
 /** Nodes as their operators live with them: three hosts with real agents and simulated guests, the real controllers,
  *  kubectl. */
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { listStaffAudit } from '../../../db/staff/staff.ts'
+import { listStaffAudit } from '../../../db/staff/index.ts'
 import { newUuid, systemRandom } from '../../../kit/sys/random.ts'
 import { accountNamespace } from '../../../resources/index.ts'
 import { Instance, nodeNamespace } from '../../../resources/instance/index.ts'
 import { Operation } from '../../../resources/operation/index.ts'
-import { Node, type NodeStatus } from '../../../resources/catalog/stored.ts'
-import { Server, type ServerSpec, type ServerStatus } from '../../../resources/server/stored.ts'
+import { Node, type NodeStatus } from '../../../resources/node/index.ts'
+import { Server, type ServerSpec, type ServerStatus } from '../../../resources/server/index.ts'
 import { createAccount } from '../../accounts.ts'
 import { useDatabase } from '../../database.ts'
 import { type Cloud, fastClock, openCloud, ZONE } from '../cloud.ts'

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { plan } from '../../../controllers/node/plan.ts'
 import type { NodeObject, Observed } from '../../../controllers/node/observed.ts'
-import type { NodeSpec } from '../../../resources/catalog/stored.ts'
-import { candidate, guest, node, NOW, operationOf, observed, stanza, statusOf, actionLines } from './worlds.ts'
+import type { NodeSpec } from '../../../resources/node/index.ts'
+import { actionLines, candidate, guest, node, NOW, observed, operationOf, stanza, statusOf } from './worlds.ts'
 
 const closed = candidate({ isSchedulable: false })
 const holding = (isSchedulable: boolean) =>

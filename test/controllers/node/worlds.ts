@@ -1,11 +1,11 @@
 /** Nodes and what is seen of them, for tests of the plan; and the plan told in words. */
-import type { TenantServer, NodeObject, Observed } from '../../../controllers/node/observed.ts'
+import type { NodeObject, Observed, TenantServer } from '../../../controllers/node/observed.ts'
 import type { OperationKind } from '../../../domain/operations.ts'
 import type { Candidate } from '../../../domain/placement.ts'
 import type { Action } from '../../../kit/reconcile/action.ts'
 import type { NodeReportSpec } from '../../../resources/instance/index.ts'
-import type { NodeSpec, NodeStatus } from '../../../resources/catalog/stored.ts'
-import type { ServerSpec, ServerStatus } from '../../../resources/server/stored.ts'
+import type { NodeSpec, NodeStatus } from '../../../resources/node/index.ts'
+import type { ServerSpec, ServerStatus } from '../../../resources/server/index.ts'
 import type { OperationStanza } from '../../../resources/shapes.ts'
 
 export const NOW = new Date('2026-01-01T12:00:00Z')

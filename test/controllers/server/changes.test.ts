@@ -2,9 +2,9 @@
 import { describe, expect, test } from 'vitest'
 import { plan } from '../../../controllers/server/plan.ts'
 import type { Observed } from '../../../controllers/server/observed.ts'
-import type { MigrationProgress } from '../../../resources/server/stored.ts'
+import type { MigrationProgress } from '../../../resources/server/index.ts'
 import { disk as diskThere, stray, TARGET, there, written } from './migration/worlds.ts'
-import { instance, newborn, NOW, storage, actionLines, working, type World } from './worlds.ts'
+import { actionLines, instance, newborn, NOW, storage, working, type World } from './worlds.ts'
 
 type Row = readonly [string, World, readonly string[]]
 const turn = ({ server, observed }: World) => actionLines(plan(server, observed, NOW))

@@ -7,7 +7,7 @@ import { mergeConditions } from '../../../kit/reconcile/conditions.ts'
 import { mergePatch } from '../../../kit/reconcile/interpret.ts'
 import type { InstanceSpec, InstanceStatus } from '../../../resources/instance/index.ts'
 import { OPERATION_ANNOTATION } from '../../../resources/labels.ts'
-import type { ServerSpec, ServerStatus } from '../../../resources/server/stored.ts'
+import type { ServerSpec, ServerStatus } from '../../../resources/server/index.ts'
 import type { OperationProgress, OperationStanza } from '../../../resources/shapes.ts'
 
 export const NOW = new Date('2026-01-01T12:00:00.000Z')

@@ -2,7 +2,8 @@ import { expect, test } from 'vitest'
 import { isHost, plan } from '../../../controllers/zone/index.ts'
 import type { Candidate } from '../../../domain/placement.ts'
 import type { KubeObject } from '../../../kit/kube/object.ts'
-import type { NodeSpec, NodeStatus, PlanSpec, ZoneSpec, ZoneStatus } from '../../../resources/catalog/stored.ts'
+import type { NodeSpec, NodeStatus } from '../../../resources/node/index.ts'
+import type { PlanSpec, ZoneSpec, ZoneStatus } from '../../../resources/catalog/index.ts'
 
 const zone = (isClosed = false): KubeObject<ZoneSpec, ZoneStatus> => ({
   apiVersion: 'svccloud.dev/v1alpha1',

@@ -1,7 +1,7 @@
 /** The table of migration states (supplement to the interface specification, section 7.3), a row at a time, and what
  *  surrounds it. */
 import { describe, expect, test } from 'vitest'
-import type { ServerStatus } from '../../../../resources/server/stored.ts'
+import type { ServerStatus } from '../../../../resources/server/index.ts'
 import { plan } from '../../../../controllers/server/plan.ts'
 import { disk, type Move, moved, moving, receive, send, stray, TARGET, there, transfer, written } from './worlds.ts'
 import { after, instance, NOW, storage } from '../worlds.ts'

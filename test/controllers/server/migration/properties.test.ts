@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { plan } from '../../../../controllers/server/plan.ts'
 import type { Action } from '../../../../kit/reconcile/action.ts'
 import type { InstanceSpec } from '../../../../resources/instance/index.ts'
-import { MIGRATION_STATES } from '../../../../resources/server/stored.ts'
+import { MIGRATION_STATES } from '../../../../resources/operation/index.ts'
 import { disk, type Move, moving, receive, send, TARGET, there, transfer, written } from './worlds.ts'
 import { after, instance, NOW } from '../worlds.ts'
 

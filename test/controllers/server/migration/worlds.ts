@@ -2,9 +2,9 @@
 import type { Observed, VolumeObject } from '../../../../controllers/server/observed.ts'
 import type { OperationKind } from '../../../../domain/operations.ts'
 import type { InstanceSpec, InstanceStatus } from '../../../../resources/instance/index.ts'
-import type { MigrationProgress } from '../../../../resources/server/stored.ts'
+import type { MigrationProgress } from '../../../../resources/server/index.ts'
 import { plan } from '../../../../controllers/server/plan.ts'
-import { instance, NOW, newborn, storage, actionLines, working, type World } from '../worlds.ts'
+import { actionLines, instance, newborn, NOW, storage, working, type World } from '../worlds.ts'
 
 export const TARGET = 'node-2'
 

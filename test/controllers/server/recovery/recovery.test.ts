@@ -4,8 +4,9 @@ import { describe, expect, test } from 'vitest'
 import { plan } from '../../../../controllers/server/plan.ts'
 import type { Observed } from '../../../../controllers/server/observed.ts'
 import type { OperationKind } from '../../../../domain/operations.ts'
-import type { ServerSpec, ServerStatus } from '../../../../resources/server/stored.ts'
+import type { ServerSpec, ServerStatus } from '../../../../resources/server/index.ts'
 import {
+  actionLines,
   after,
   ended,
   instance,
@@ -13,7 +14,6 @@ import {
   operation,
   started,
   storage,
-  actionLines,
   working,
   type World,
 } from '../worlds.ts'
