@@ -1,5 +1,5 @@
-/** Streams last longer than what they were allowed by: roles change, members leave, tokens are revoked. While one lasts,
- *  every question about who calls is asked again. */
+/** Streams last longer than what they were allowed by: roles change, members leave, tokens are revoked. While one
+ *  lasts, every question about who calls is asked again. */
 import { Problem } from '../../domain/problem.ts'
 import type { Clock } from '../sys/clock.ts'
 import type { Caller, RequestFacts } from './call.ts'

@@ -21,7 +21,8 @@ type Scripted = readonly [status: number, operation: Partial<typeof OPERATION>]
 const SUCCEEDED: Scripted = [200, { status: 'succeeded' }]
 const refusal = (status: number): Scripted => [status, {}]
 
-/** Starts a server and waits; each look at the operation is answered by the next of the script, by its last for ever. */
+/** Starts a server and waits; each look at the operation is answered by the next of the script, by its last for
+ *  ever. */
 async function waitThrough(...script: readonly Scripted[]) {
   let looks = 0
   const service = createServer((request, response) => {

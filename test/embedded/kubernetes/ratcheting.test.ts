@@ -8,7 +8,7 @@ import { openWidgetWorld, widget, WIDGETS } from './world.ts'
 const DEFINITION = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.dev'
 const SPEC = '/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties'
 
-test('an object that a stricter schema would refuse can be changed everywhere else, and nowhere for the worse', async () => {
+test('an object that a stricter schema would refuse can be changed elsewhere, and nowhere for the worse', async () => {
   const world = await openWidgetWorld()
   await world.post(WIDGETS, widget('a', { replicas: 8, image: 'abcdef', parts: [{ name: 'p', weight: 50 }] }))
   const stricter = await world.call(
