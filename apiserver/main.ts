@@ -1,5 +1,6 @@
 /** The API server's process: reads its environment, opens what it stands on, listens for customers and operators, stops
  *  cleanly. */
+import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
 import { Problem } from '../domain/problem.ts'
 import { migrate, openDatabase } from '../db/open.ts'
@@ -69,6 +70,9 @@ const Environment = z.object({
   SVCCLOUD_WEBHOOK_PORT: Port.optional(),
   SVCCLOUD_WEBHOOK_CERTIFICATE_FILE: z.string().optional(),
   SVCCLOUD_WEBHOOK_KEY_FILE: z.string().optional(),
+  /** How the Kubernetes API proves itself to the webhook: a bearer token, an authority of client certificates. */
+  SVCCLOUD_WEBHOOK_TOKEN_FILE: z.string().optional(),
+  SVCCLOUD_WEBHOOK_CLIENT_AUTHORITY_FILE: z.string().optional(),
   SVCCLOUD_WEBHOOK_REGISTER: z.enum(['true', 'false']).default('false'),
   SVCCLOUD_PLATFORM_USERS: List,
   SVCCLOUD_LOG_LEVEL: z.string().default('info'),
@@ -185,26 +189,34 @@ async function run(settings: z.infer<typeof Environment>, log: Logger, stop: Abo
   await db.destroy()
 }
 
-function openAdmission(
+async function openAdmission(
   settings: z.infer<typeof Environment>,
   parts: Pick<WebhookOptions, 'store' | 'caches' | 'db' | 'clock' | 'random' | 'log'>,
-): Promise<Listener> | undefined {
+): Promise<Listener | undefined> {
   const {
     SVCCLOUD_WEBHOOK_PORT: port,
     SVCCLOUD_WEBHOOK_CERTIFICATE_FILE: certificate,
     SVCCLOUD_WEBHOOK_KEY_FILE: key,
+    SVCCLOUD_WEBHOOK_TOKEN_FILE: token,
+    SVCCLOUD_WEBHOOK_CLIENT_AUTHORITY_FILE: clientAuthority,
   } = settings
-  return port === undefined
-    ? undefined
-    : startAdmission({
-        ...parts,
-        kinds: KINDS,
-        host: settings.SVCCLOUD_WEBHOOK_HOST,
-        port,
-        certificateFiles: certificate === undefined || key === undefined ? undefined : { certificate, key },
-        isRegistering: settings.SVCCLOUD_WEBHOOK_REGISTER === 'true',
-        platformUsers: settings.SVCCLOUD_PLATFORM_USERS,
-      })
+  if (port === undefined) {
+    parts.log.warn('no webhook: what people write to Kubernetes is judged only after it is stored')
+    return undefined
+  }
+  return startAdmission({
+    ...parts,
+    kinds: KINDS,
+    host: settings.SVCCLOUD_WEBHOOK_HOST,
+    port,
+    callers: {
+      token: token === undefined ? undefined : (await readFile(token, 'utf8')).trim(),
+      clientAuthority: clientAuthority === undefined ? undefined : await readFile(clientAuthority, 'utf8'),
+    },
+    certificateFiles: certificate === undefined || key === undefined ? undefined : { certificate, key },
+    isRegistering: settings.SVCCLOUD_WEBHOOK_REGISTER === 'true',
+    platformUsers: settings.SVCCLOUD_PLATFORM_USERS,
+  })
 }
 
 /** Answers until the caches are filled. */

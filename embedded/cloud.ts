@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import type { Clock } from '../kit/sys/clock.ts'
 import { writeDurably } from '../kit/sys/durable-file.ts'
 import { environment } from '../kit/sys/process.ts'
-import { newUuid, type Random } from '../kit/sys/random.ts'
+import { newBase62, newUuid, type Random } from '../kit/sys/random.ts'
 import { catalogFor, planNodes } from './catalog.ts'
 import {
   type DataFolder,
@@ -56,6 +56,7 @@ export interface CloudOptions {
 
 const PROJECT = join(import.meta.dirname, '..')
 const LOOPBACK = '127.0.0.1'
+const WEBHOOK_TOKEN_CHARACTERS = 43
 
 /** Read by the components themselves and handed through as they are. */
 const PASSED_ON = [
@@ -75,6 +76,8 @@ const PASSED_ON_TO_APISERVER = [
   'SVCCLOUD_SUPPORT_READ_NEEDS_CONSENT',
   'SVCCLOUD_AUDIT_VERIFY_SECONDS',
   'SVCCLOUD_AUDIT_RETENTION_DAYS',
+  'SVCCLOUD_WEBHOOK_TOKEN_FILE',
+  'SVCCLOUD_WEBHOOK_CLIENT_AUTHORITY_FILE',
 ] as const
 
 type Settings = Readonly<Record<string, string | undefined>>
@@ -106,7 +109,10 @@ const reachable = (host: string): string => {
 /** The webhook tells the Kubernetes API by itself where it listens. A cluster of one's own may be unable to reach this
  *  machine, and the components cannot be told from the person whose kubeconfig they use: unless somebody names an
  *  address, the controllers refuse what is not allowed. */
-const webhookSettings = ({ platformUsers }: Access, host: string): Settings =>
+const webhookSettings = (
+  { platformUsers }: Access,
+  { host, folder, isEmbedded }: { readonly host: string; readonly folder: DataFolder; readonly isEmbedded: boolean },
+): Settings =>
   platformUsers.length === 0
     ? {}
     : {
@@ -114,6 +120,7 @@ const webhookSettings = ({ platformUsers }: Access, host: string): Settings =>
         SVCCLOUD_WEBHOOK_PORT: '0',
         SVCCLOUD_WEBHOOK_REGISTER: 'true',
         SVCCLOUD_PLATFORM_USERS: platformUsers.join(','),
+        ...(isEmbedded ? { SVCCLOUD_WEBHOOK_TOKEN_FILE: folder.webhookTokenFile } : {}),
       }
 
 const textOf = (message: ReadyMessage, name: string): string => {
@@ -230,7 +237,11 @@ export class Cloud {
       SVCCLOUD_OPERATOR_PORT: String(operatorPort),
       SVCCLOUD_DATABASE_URL: databaseUrl,
       SVCCLOUD_KUBECONFIG: access.apiserver,
-      ...webhookSettings(access, options.webhookHost ?? LOOPBACK),
+      ...webhookSettings(access, {
+        host: options.webhookHost ?? LOOPBACK,
+        folder,
+        isEmbedded: options.kubeconfig === undefined,
+      }),
     })
   }
 
@@ -269,7 +280,9 @@ export class Cloud {
 
   async #startKubernetes(port: number): Promise<Access> {
     const { folder, options, random } = this.#options
+    await writeDurably(folder.webhookTokenFile, newBase62(random, WEBHOOK_TOKEN_CHARACTERS))
     const ready = await this.#startComponent('kubernetes', 'embedded/kubernetes/main.ts', {
+      SVCCLOUD_WEBHOOK_TOKEN_FILE: folder.webhookTokenFile,
       SVCCLOUD_DATA: folder.kubernetes,
       SVCCLOUD_HOST: LOOPBACK,
       SVCCLOUD_PORT: String(port),

@@ -32,6 +32,8 @@ export interface DataFolder {
   /** Identity of the newest controllers in their election. */
   readonly leaderFile: string
   readonly operatorTokenFile: string
+  /** What the embedded Kubernetes API shows the webhook. */
+  readonly webhookTokenFile: string
   /** Keys that seal what the database holds of authenticators; never in the database. */
   readonly sealingKeysFile: string
   readonly authorityFile: string
@@ -53,6 +55,7 @@ export const layout = (root: string): DataFolder => ({
   catalogFile: join(root, 'catalog.yaml'),
   leaderFile: join(root, 'leader'),
   operatorTokenFile: join(root, 'operator-token'),
+  webhookTokenFile: join(root, 'access', 'webhook-token'),
   sealingKeysFile: join(root, 'sealing-keys'),
   authorityFile: join(root, 'kubernetes-ca.pem'),
 })

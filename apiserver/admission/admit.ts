@@ -1,6 +1,7 @@
 /** Admits or refuses a write to Kubernetes that did not come from the platform itself: by the rules of the API, in the
  *  name of the user who sends it. What is admitted is recorded, because the object does not say who changed it; what is
- *  refused is in the audit log, as it is when the API refuses it. A dry run leaves nothing behind. */
+ *  refused is in the audit log, as it is when the API refuses it. A dry run leaves nothing behind, and neither does a
+ *  caller that has not proven to be the Kubernetes API. */
 import { forbidden, Problem } from '../../domain/problem.ts'
 import { appendAudit } from '../../db/audit/index.ts'
 import { databaseUnavailable } from '../../db/failures.ts'
@@ -21,7 +22,12 @@ export interface AdmissionOptions extends AdmissionParts {
   readonly kinds: readonly Kind[]
 }
 
-export type Admit = (request: AdmissionRequest) => Promise<object>
+export interface AdmissionCaller {
+  /** Whether the caller has proven to be the Kubernetes API. */
+  readonly isAuthenticated: boolean
+}
+
+export type Admit = (request: AdmissionRequest, caller: AdmissionCaller) => Promise<object>
 
 /** The cluster's own controllers, which clean up behind owners and namespaces. */
 const CLUSTER_CONTROLLERS = 'system:serviceaccount:kube-system:'
@@ -30,16 +36,17 @@ const CLUSTER_CONTROLLERS = 'system:serviceaccount:kube-system:'
  *  caller's choice. */
 export function openAdmission(parts: AdmissionOptions): Admit {
   for (const type of parts.kinds.flatMap(({ reads }) => reads)) parts.caches.of(type)
-  return async (request) => {
+  return async (request, { isAuthenticated }) => {
     const {
       uid,
       userInfo: { username },
       resource: { group },
     } = request
     if (group !== API_GROUP || parts.platformUsers.includes(username)) return allowed(uid)
+    const isRecorded = isAuthenticated && request.dryRun !== true
     try {
       const admitted = await admit(parts, request)
-      if (request.dryRun !== true) await record(parts, request, admitted)
+      if (isRecorded) await record(parts, request, admitted)
       return allowed(uid)
     } catch (error) {
       if (!(error instanceof Problem)) throw databaseUnavailable(error)
@@ -49,7 +56,7 @@ export function openAdmission(parts: AdmissionOptions): Admit {
         status: error.status,
         reason: error.members.reason,
       })
-      if (request.dryRun !== true) await auditRefusal(parts, request, error)
+      if (isRecorded) await auditRefusal(parts, request, error)
       return refused(uid, error)
     }
   }

@@ -1,7 +1,10 @@
-/** The webhook's HTTPS listener: one path, one method, bounded bodies. Whether a caller is the Kubernetes API cannot be
- *  known, as that shows no credentials: nothing here changes an object, and networks keep everybody else out. */
+/** The webhook's HTTPS listener: one path, one method, bounded bodies. The Kubernetes API proves itself by a bearer
+ *  token or a client certificate; where neither is configured nobody can, and what anybody asks is judged but never
+ *  recorded. */
+import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer } from 'node:https'
+import type { TLSSocket } from 'node:tls'
 import type { AddressInfo } from 'node:net'
 import type { Certificate } from '../../kit/sys/certificate.ts'
 import type { Logger } from '../../kit/sys/log.ts'
@@ -10,11 +13,19 @@ import { AdmissionReview } from './review.ts'
 
 export const WEBHOOK_PATH = '/admission'
 
+/** How the Kubernetes API proves itself; any of the given ways does. */
+export interface CallerCredentials {
+  readonly token?: string | undefined
+  /** PEM of the authority that signs client certificates of the Kubernetes API, and of nobody else. */
+  readonly clientAuthority?: string | undefined
+}
+
 export interface ListenerOptions {
   readonly host: string
   /** 0 takes a free one. */
   readonly port: number
   readonly certificate: Certificate
+  readonly callers: CallerCredentials
   readonly admit: Admit
   readonly log: Logger
 }
@@ -31,16 +42,26 @@ const CONNECTIONS_MAXIMUM = 256
 const REQUEST_TIMEOUT_MILLISECONDS = 30_000
 
 /** Resolves when it listens. */
-export async function startListener({ host, port, certificate, admit, log }: ListenerOptions): Promise<Listener> {
+export async function startListener({
+  host,
+  port,
+  certificate,
+  callers,
+  admit,
+  log,
+}: ListenerOptions): Promise<Listener> {
   const server = createServer({
     cert: certificate.certificate,
     key: certificate.key,
     minVersion: 'TLSv1.2',
     requestTimeout: REQUEST_TIMEOUT_MILLISECONDS,
+    ...(callers.clientAuthority === undefined
+      ? {}
+      : { requestCert: true, rejectUnauthorized: false, ca: callers.clientAuthority }),
   })
   server.maxConnections = CONNECTIONS_MAXIMUM
   server.on('request', (request, response) => {
-    answer(request, response, admit).catch((error: unknown) => {
+    answer(request, response, { callers, admit }).catch((error: unknown) => {
       log.warn('review failed', { error })
       if (response.headersSent) response.destroy()
       else reply(response, 500, { message: 'The review could not be made now.' })
@@ -63,16 +84,32 @@ export async function startListener({ host, port, certificate, admit, log }: Lis
   }
 }
 
-async function answer(request: IncomingMessage, response: ServerResponse, admit: Admit): Promise<void> {
+async function answer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { callers, admit }: Pick<ListenerOptions, 'callers' | 'admit'>,
+): Promise<void> {
   if (request.url?.split('?')[0] !== WEBHOOK_PATH) return reply(response, 404, { message: 'There is nothing here.' })
   if (request.method !== 'POST') return reply(response, 405, { message: 'Only POST is offered.' }, { allow: 'POST' })
+  const isAuthenticated = isCaller(request, callers)
+  if (!isAuthenticated && (callers.token !== undefined || callers.clientAuthority !== undefined))
+    return reply(response, 401, { message: 'Only the Kubernetes API is answered.' }, { connection: 'close' })
   const body = await readBody(request)
   if (body === undefined)
     return reply(response, 413, { message: `At most ${BODY_BYTES_MAXIMUM} bytes are taken.` }, { connection: 'close' })
   const review = AdmissionReview.safeParse(parse(body))
   if (!review.success)
     return reply(response, 400, { message: 'The body is not an AdmissionReview of admission.k8s.io/v1.' })
-  reply(response, 200, await admit(review.data.request))
+  reply(response, 200, await admit(review.data.request, { isAuthenticated }))
+}
+
+const digestOf = (text: string): Buffer => createHash('sha256').update(text).digest()
+
+/** Without credentials to compare with nobody is. */
+function isCaller({ headers, socket }: IncomingMessage, { token, clientAuthority }: CallerCredentials): boolean {
+  // the server speaks HTTPS only
+  if (clientAuthority !== undefined && (socket as TLSSocket).authorized) return true
+  return token !== undefined && timingSafeEqual(digestOf(headers.authorization ?? ''), digestOf(`Bearer ${token}`))
 }
 
 /** Undefined when it is too large. */

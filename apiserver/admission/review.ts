@@ -3,10 +3,15 @@ import { z } from 'zod'
 import type { Problem, ProblemStatus } from '../../domain/problem.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 
+/** What is stored of a review has bounds; the Kubernetes API keeps to them by itself, but for the name of a user. */
+const NAME_LENGTH_MAXIMUM = 253
+const UID_LENGTH_MAXIMUM = 64
+const USERNAME_LENGTH_MAXIMUM = 512
+
 const Metadata = z.looseObject({
-  name: z.string().default(''),
-  namespace: z.string().optional(),
-  uid: z.string().optional(),
+  name: z.string().max(NAME_LENGTH_MAXIMUM).default(''),
+  namespace: z.string().max(NAME_LENGTH_MAXIMUM).optional(),
+  uid: z.string().max(UID_LENGTH_MAXIMUM).optional(),
   generation: z.number().optional(),
   deletionTimestamp: z
     .string()
@@ -18,7 +23,7 @@ const Metadata = z.looseObject({
 /** Its kind has checked it already; only what is read of every object is looked at again. */
 const Reviewed = z.looseObject({
   apiVersion: z.string(),
-  kind: z.string(),
+  kind: z.string().max(63),
   metadata: Metadata,
   spec: z.looseObject({}).optional(),
   status: z.looseObject({}).optional(),
@@ -28,12 +33,12 @@ export const AdmissionReview = z.looseObject({
   apiVersion: z.literal('admission.k8s.io/v1'),
   kind: z.literal('AdmissionReview'),
   request: z.looseObject({
-    uid: z.string().min(1).max(64),
+    uid: z.string().min(1).max(UID_LENGTH_MAXIMUM),
     operation: z.enum(['CREATE', 'UPDATE', 'DELETE', 'CONNECT']),
     resource: z.looseObject({ group: z.string(), resource: z.string() }),
     subResource: z.string().default(''),
     namespace: z.string().default(''),
-    userInfo: z.looseObject({ username: z.string().default('') }),
+    userInfo: z.looseObject({ username: z.string().max(USERNAME_LENGTH_MAXIMUM).default('') }),
     object: Reviewed.nullish(),
     oldObject: Reviewed.nullish(),
     dryRun: z.boolean().nullish(),

@@ -1,6 +1,7 @@
 /** The process of the embedded Kubernetes API.
  *  Environment: SVCCLOUD_DATA (its folder, required), SVCCLOUD_HOST (127.0.0.1), SVCCLOUD_PORT (0 takes a free one),
- *  SVCCLOUD_LOG_LEVEL (info). Tells its parent `{ready, url, port, kubeconfig, ca_certificate}` when it serves. */
+ *  SVCCLOUD_LOG_LEVEL (info), SVCCLOUD_WEBHOOK_TOKEN_FILE (what it shows to webhooks on this machine). Tells its parent `{ready, url, port, kubeconfig, ca_certificate}` when it serves. */
+import { readFile } from 'node:fs/promises'
 import { systemClock } from '../../kit/sys/clock.ts'
 import { openLog } from '../../kit/sys/log.ts'
 import { environment, exitProcess, onFatal, printErrorLine, stopSignal, sendToParent } from '../../kit/sys/process.ts'
@@ -13,6 +14,7 @@ const {
   SVCCLOUD_HOST: host = '127.0.0.1',
   SVCCLOUD_PORT: port = '0',
   SVCCLOUD_LOG_LEVEL: level = 'info',
+  SVCCLOUD_WEBHOOK_TOKEN_FILE: webhookTokenFile,
 } = environment()
 const log = openLog('kubernetes', level)
 onFatal((error) => log.error('unexpected error', { error }))
@@ -36,6 +38,7 @@ try {
     clock: systemClock,
     random: systemRandom,
     log,
+    webhookToken: webhookTokenFile === undefined ? undefined : (await readFile(webhookTokenFile, 'utf8')).trim(),
     onStorageFailure,
   })
   log.info('serving', { url: server.url })

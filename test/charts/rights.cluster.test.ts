@@ -134,6 +134,7 @@ async function webhookSettings(): Promise<Readonly<Record<string, string>>> {
     SVCCLOUD_WEBHOOK_PORT: String(port),
     SVCCLOUD_WEBHOOK_CERTIFICATE_FILE: join(folder, 'tls.crt'),
     SVCCLOUD_WEBHOOK_KEY_FILE: join(folder, 'tls.key'),
+    SVCCLOUD_WEBHOOK_TOKEN_FILE: cluster.webhookTokenFile,
     SVCCLOUD_PLATFORM_USERS: ['apiserver', 'controllers']
       .map((name) => `system:serviceaccount:${NAMESPACE}:cloud-${name}`)
       .join(','),

@@ -170,6 +170,7 @@ export async function startProcesses(cluster: RealCluster): Promise<Processes> {
       SVCCLOUD_OPERATOR_PORT: '0',
       SVCCLOUD_MAIL_DIRECTORY: mail,
       SVCCLOUD_WEBHOOK_PORT: '0',
+      SVCCLOUD_WEBHOOK_TOKEN_FILE: cluster.webhookTokenFile,
       SVCCLOUD_WEBHOOK_REGISTER: 'true',
       SVCCLOUD_PLATFORM_USERS: `${users.apiserver.username},${users.controllers.username}`,
     })

@@ -33,6 +33,7 @@ beforeAll(async () => {
   product = await Product.start({
     data,
     flags: ['--kubeconfig', cluster.kubeconfigFile, '--webhook-host', '127.0.0.1', '--hypervisor', 'qemu'],
+    environment: { SVCCLOUD_WEBHOOK_TOKEN_FILE: cluster.webhookTokenFile },
   })
 }, START_MILLISECONDS)
 

@@ -19,6 +19,8 @@ export interface RealCluster {
   readonly url: string
   /** Speaks as an administrator (group system:masters) by bearer token. */
   readonly kubeconfigFile: string
+  /** What its kube-apiserver shows webhooks. */
+  readonly webhookTokenFile: string
   readonly caFile: string
   readonly ca: string
   readonly token: string
@@ -54,6 +56,19 @@ export function kubeconfig({ url, ca, user }: { url: string; ca: string; user: {
     contexts: [{ name: 'real', context: { cluster: 'real', user: 'user' } }],
     'current-context': 'real',
   })
+}
+
+/** Has kube-apiserver show the token to every webhook. Both files are JSON, which is YAML. */
+async function admissionConfiguration(
+  write: (name: string, text: string) => Promise<string>,
+  token: string,
+): Promise<string> {
+  const users = [{ name: '*', user: { token } }]
+  const kubeConfigFile = await write('webhooks.kubeconfig', JSON.stringify({ apiVersion: 'v1', kind: 'Config', users }))
+  const apiVersion = 'apiserver.config.k8s.io/v1'
+  const configuration = { apiVersion, kind: 'WebhookAdmissionConfiguration', kubeConfigFile }
+  const plugins = [{ name: 'ValidatingAdmissionWebhook', configuration }]
+  return JSON.stringify({ apiVersion, kind: 'AdmissionConfiguration', plugins })
 }
 
 /** One child process whose output goes to a file, so that a failure to start can be explained. */
@@ -169,6 +184,8 @@ export async function startRealCluster({ durable = false }: ClusterOptions = {})
     })
     const controllerManager = await authority.issue({ commonName: 'system:kube-controller-manager' })
     const token = randomUUID()
+    const webhookToken = randomUUID()
+    const webhookTokenFile = await write('webhook-token', webhookToken)
     const caFile = await write('ca.pem', ca)
     const serviceAccountKeyFile = await write('service-account.pem', newServiceAccountKey())
     const kubeconfigFile = await write('kubeconfig', kubeconfig({ url, ca, user: { token } }))
@@ -183,6 +200,7 @@ export async function startRealCluster({ durable = false }: ClusterOptions = {})
       `--unsafe-no-fsync=${!durable}`,
       '--log-level=warn',
     ])
+    const admissionFile = await write('admission.json', await admissionConfiguration(write, webhookToken))
     const serverFlags = [
       `--etcd-servers=${etcdUrl}`,
       '--bind-address=127.0.0.1',
@@ -199,6 +217,7 @@ export async function startRealCluster({ durable = false }: ClusterOptions = {})
       '--service-cluster-ip-range=10.0.0.0/24',
       // Webhooks behind a Service are asked at its endpoints: no kube-proxy makes the Service's own address work here.
       '--enable-aggregator-routing=true',
+      `--admission-control-config-file=${admissionFile}`,
       // Pods would wait for a token that nobody mounts here.
       '--disable-admission-plugins=ServiceAccount',
     ]
@@ -226,7 +245,7 @@ export async function startRealCluster({ durable = false }: ClusterOptions = {})
       apiserver = start('kube-apiserver', serverBinary, serverFlags)
       await waitUntil(isServing, components)
     }
-    return { url, kubeconfigFile, caFile, ca, token, crash, stop }
+    return { webhookTokenFile, url, kubeconfigFile, caFile, ca, token, crash, stop }
   } catch (error) {
     await stop()
     throw error

@@ -1,15 +1,27 @@
 /** Calls a webhook over HTTPS, trusting the authority that its configuration names. */
 import { request } from 'node:https'
-import type { WebhookCall } from '../admission/webhooks.ts'
+import type { CallWebhook, WebhookCall } from '../admission/webhooks.ts'
 
 const ANSWER_MOST_BYTES = 1024 * 1024
+const LOOPBACK_HOSTS = ['127.0.0.1', '[::1]', 'localhost']
 
-export function callWebhook({ url, authority, timeoutSeconds, body }: WebhookCall): Promise<string> {
+/** Whoever listens elsewhere is not the platform of this machine and is shown no token; undefined shows none to
+ *  anybody. */
+export const webhookCaller =
+  (token: string | undefined): CallWebhook =>
+  (call) =>
+    callWebhook(call, token !== undefined && LOOPBACK_HOSTS.includes(new URL(call.url).hostname) ? token : undefined)
+
+function callWebhook(
+  { url, authority, timeoutSeconds, body }: WebhookCall,
+  token: string | undefined,
+): Promise<string> {
   return new Promise((resolve, reject) => {
     const headers = {
       'content-type': 'application/json',
       'content-length': Buffer.byteLength(body),
       accept: 'application/json',
+      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
     }
     const call = request(
       url,

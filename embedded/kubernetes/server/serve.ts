@@ -6,7 +6,7 @@ import type { Logger } from '../../../kit/sys/log.ts'
 import type { Random } from '../../../kit/sys/random.ts'
 import { openCore, type Core } from '../core/core.ts'
 import { openLogStorage } from '../storage/log.ts'
-import { callWebhook } from './call-webhook.ts'
+import { webhookCaller } from './call-webhook.ts'
 import { openCertificates } from './certificates.ts'
 import { ADMIN_USER, issueKubeconfig, tokenFile, tokenKeyOf } from './credentials.ts'
 import { serveHttps } from './https.ts'
@@ -20,6 +20,8 @@ export interface ServerOptions {
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger
+  /** Bearer token that is shown to webhooks on the loopback address. */
+  readonly webhookToken?: string | undefined
   /** Called once when the disk failed: nothing can be written any more, the process should end. */
   readonly onStorageFailure?: (error: unknown) => void
 }
@@ -46,6 +48,7 @@ export async function startServer({
   clock,
   random,
   log,
+  webhookToken,
   onStorageFailure = () => {},
 }: ServerOptions): Promise<EmbeddedServer> {
   await mkdir(folder, { recursive: true, mode: 0o700 })
@@ -57,7 +60,7 @@ export async function startServer({
     storage,
     authenticate: tokenFile(folder),
     tokenKey: await tokenKeyOf(folder, random),
-    callWebhook,
+    callWebhook: webhookCaller(webhookToken),
   })
   storage.setSource(() => core.engine.store.state())
   const certificates = await openCertificates({

@@ -13,7 +13,7 @@ import { claimServer } from '../../../db/server/index.ts'
 import { listQuotas } from '../../../db/account/index.ts'
 import { addServerGroup } from '../../../db/server-group/index.ts'
 import { type Core, openCore } from '../../../embedded/kubernetes/core/core.ts'
-import { callWebhook } from '../../../embedded/kubernetes/server/call-webhook.ts'
+import { webhookCaller } from '../../../embedded/kubernetes/server/call-webhook.ts'
 import { memoryStorage } from '../../../embedded/kubernetes/storage/memory.ts'
 import { type Caches, openCaches } from '../../../kit/kube/caches.ts'
 import { openClient } from '../../../kit/kube/client.ts'
@@ -43,6 +43,7 @@ import { useDatabase } from '../../database.ts'
 import { PUBLIC_KEY } from '../cloud.ts'
 
 const database = useDatabase()
+const TOKEN = 'the-token-of-the-kubernetes-api'
 const PLATFORM = 'system:svccloud:apiserver'
 const AT = '2026-01-01T00:00:00Z'
 const stop = new AbortController()
@@ -54,7 +55,7 @@ let accountId: string
 let namespace: string
 
 beforeAll(async () => {
-  core = await openCore({ clock, random, log, storage: memoryStorage(), callWebhook })
+  core = await openCore({ clock, random, log, storage: memoryStorage(), callWebhook: webhookCaller(TOKEN) })
   const storeOf = (name: string) =>
     openClient({
       transport: (call) => core.handle(call, { name, groups: ['system:masters'] }),
@@ -130,6 +131,7 @@ const admissionWith = (caches: Caches) =>
     kinds: KINDS,
     host: '127.0.0.1',
     port: 0,
+    callers: { token: TOKEN },
     certificateFiles: undefined,
     isRegistering: true,
   })
@@ -761,11 +763,72 @@ describe('a node', () => {
   })
 })
 
+test('a caller that has not proven to be the Kubernetes API is answered, and leaves nothing behind', async () => {
+  const caches = openCaches({ store: platform, clock, random, log, registry: openRegistry({ isProcessWide: false }) })
+  const parts = { caches, db: database.db, clock, random, log, platformUsers: [PLATFORM], kinds: KINDS }
+  const admit = openAdmission(parts)
+  const stopCaches = new AbortController()
+  caches.start(stopCaches.signal)
+  await caches.ready()
+  const review = (spec: object) =>
+    AdmissionReview.parse({
+      apiVersion: 'admission.k8s.io/v1',
+      kind: 'AdmissionReview',
+      request: {
+        uid: newUuid(random),
+        resource: { group: 'svccloud.dev', resource: 'servers' },
+        userInfo: { username: 'mallory' },
+        namespace,
+        operation: 'CREATE',
+        object: {
+          apiVersion: 'svccloud.dev/v1alpha1',
+          kind: 'Server',
+          metadata: { name: 'forged', namespace, uid: newUuid(random), generation: 1 },
+          spec: Server.spec.parse({ sshKeys: [PUBLIC_KEY], ...spec }),
+        },
+      },
+    }).request
+  const good = { hostname: 'forged', zone: 'z1', plan: 'tiny', template: 'tiny-linux' }
+  const bad = { ...good, storageGibibytes: 20_000 }
+  const written = async () => [
+    (await listAudit(database.db, accountId, { limit: 100 })).length,
+    Number(
+      (
+        await database.db
+          .selectFrom('kubernetes_request')
+          .select(({ fn }) => fn.countAll<string>().as('count'))
+          .where('username', '=', 'mallory')
+          .executeTakeFirstOrThrow()
+      ).count,
+    ),
+  ]
+  const before = await written()
+  const verdicts = async (isAuthenticated: boolean) =>
+    (
+      (await Promise.all([good, bad].map((spec) => admit(review(spec), { isAuthenticated })))) as {
+        readonly response: { readonly allowed: boolean }
+      }[]
+    ).map(({ response }) => response.allowed)
+  expect(await verdicts(false)).toEqual([true, false])
+  expect(await written()).toEqual(before)
+  expect(await verdicts(true)).toEqual([true, false])
+  expect(await written(), 'the same reviews of the Kubernetes API are recorded').toEqual(before.map((one) => one + 1))
+  stopCaches.abort()
+})
+
 test('the listener answers reviews and nothing else', async () => {
   const send = (method: string, path: string, body = '') =>
     new Promise<number>((resolve, reject) => {
       request(
-        { host: '127.0.0.1', port: listener.port, method, path, rejectUnauthorized: false, agent: false },
+        {
+          host: '127.0.0.1',
+          port: listener.port,
+          method,
+          path,
+          headers: { authorization: `Bearer ${TOKEN}` },
+          rejectUnauthorized: false,
+          agent: false,
+        },
         (response) => {
           response.resume()
           resolve(response.statusCode ?? 0)
@@ -817,7 +880,7 @@ describe('no kind is admitted without rules of its own', () => {
         ...request,
       },
     })
-    return admit(review.request)
+    return admit(review.request, { isAuthenticated: true })
   }
   const REFUSED = { response: { allowed: false } }
 
