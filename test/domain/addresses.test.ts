@@ -26,6 +26,9 @@ describe('an address', () => {
     ['1:2:3:4:5:6:0:0', '1:2:3:4:5:6::'],
     ['1:0:2:3:4:5:6:7', '1:0:2:3:4:5:6:7'],
     ['192.0.2.1', '192.0.2.1'],
+    ['255.255.255.255', '255.255.255.255'],
+    ['1:2:3:4:5:6::8', '1:2:3:4:5:6:0:8'],
+    ['ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff', 'ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff'],
   ])('%s is written %s', (text, canonical) => {
     const parsed = parseAddress(text)
     expect(parsed && formatAddress(parsed.family, parsed.value)).toBe(canonical)
@@ -131,3 +134,11 @@ test('the texts of one address have one canonical text', () => {
   for (const text of ['FE80:0::1', 'fe80:0:0:0:0:0:0:1', 'fe80::0:1']) expect(canonicalAddress(text)).toBe('fe80::1')
   expect(canonicalAddress('gateway.example')).toBe('gateway.example')
 })
+
+test.each(['192.0.2.1/32', '2001:db8::1/128', '0.0.0.0/0', '::/0'])('%s is a network', (text) =>
+  expect(parseNetwork(text)).toBeDefined(),
+)
+test.each(['192.0.2.1/33', '2001:db8::1/129', '10.0.0.0/8/8', '10.0.0.0/8/', '10.0.0.0', '10.0.0.0/08', '10.0.0.1/31'])(
+  '%s is no network',
+  (text) => expect(parseNetwork(text)).toBeUndefined(),
+)

@@ -1,6 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { countAttempt, EMAIL_LOCKOUT, type LockoutState } from '../../domain/lockout.ts'
+import {
+  ADDRESS_LOCKOUT,
+  countAttempt,
+  EMAIL_LOCKOUT,
+  type LockoutState,
+  SECOND_FACTOR_LOCKOUT,
+} from '../../domain/lockout.ts'
 
 const start = new Date('2026-03-01T12:00:00Z')
 const after = (seconds: number): Date => new Date(start.getTime() + seconds * 1000)
@@ -14,8 +20,8 @@ const state = (part: Partial<LockoutState>): LockoutState => ({
 
 describe('an attempt', () => {
   test.each<[string, LockoutState | undefined, number, number, Partial<LockoutState>]>([
-    ['the first opens a window', undefined, 0, 0, { failures: 1, lockedUntil: null }],
-    ['a further one counts', state({ failures: 2 }), 10, 0, { failures: 3 }],
+    ['the first opens a window', undefined, 0, 0, { failures: 1, locks: 0, windowStartedAt: start, lockedUntil: null }],
+    ['a further one counts', state({ failures: 2 }), 10, 0, { failures: 3, windowStartedAt: start }],
     [
       'the fifth locks until it proves right',
       state({ failures: 4 }),
@@ -46,7 +52,14 @@ describe('an attempt', () => {
       { locks: 2, lockedUntil: after(1_800) },
     ],
     ['no lock is longer than a day', state({ failures: 4, locks: 20 }), 0, 0, { lockedUntil: after(86_400) }],
-    ['a window that ended counts no more', state({ failures: 4 }), 900, 0, { failures: 1 }],
+    [
+      'a window that ended counts no more',
+      state({ failures: 4 }),
+      900,
+      0,
+      { failures: 1, windowStartedAt: after(900) },
+    ],
+    ['a window counts until its end', state({ failures: 3 }), 899, 0, { failures: 4 }],
     [
       'a quiet day forgets earlier locks',
       state({ failures: 5, locks: 4, lockedUntil: after(0) }),
@@ -54,11 +67,27 @@ describe('an attempt', () => {
       0,
       { failures: 1, locks: 0 },
     ],
+    [
+      'a day that is not over forgets none',
+      state({ failures: 5, locks: 4, lockedUntil: after(0) }),
+      86_400,
+      0,
+      { failures: 1, locks: 4 },
+    ],
+    ['a quiet day counts from the last window', state({ failures: 2, locks: 4 }), 86_401, 0, { failures: 1, locks: 0 }],
+    ['so many locks are a day too', state({ failures: 4, locks: 5_000 }), 0, 0, { lockedUntil: after(86_400) }],
   ])('%s', (_what, before, seconds, waitSeconds, expected) => {
     const verdict = countAttempt(before, EMAIL_LOCKOUT, after(seconds))
     expect(verdict.waitSeconds).toBe(waitSeconds)
     expect(verdict.state).toMatchObject(expected)
   })
+})
+
+test('an address may fail a hundred times in a quarter of an hour, an email and a second factor five times', () => {
+  const rule = { windowSeconds: 900, lockSeconds: 900, lockSecondsMaximum: 86_400 }
+  expect(EMAIL_LOCKOUT).toEqual({ ...rule, failuresMaximum: 5 })
+  expect(SECOND_FACTOR_LOCKOUT).toEqual({ ...rule, failuresMaximum: 5 })
+  expect(ADDRESS_LOCKOUT).toEqual({ ...rule, failuresMaximum: 100 })
 })
 
 test('never are more than nine attempts judged in any quarter of an hour, however they come', () => {

@@ -8,6 +8,7 @@ test.each([
   ['twelve characters', 'xK9#mP2$vL5q'],
   ['other scripts', 'пароль для входа сюда'],
   ['emoji count as one each', '🐎🔋📎🧷🐎🔋📎🧷🌊🌋🏔🗻'],
+  ['five different characters', 'zqxwvvwxqzqz'],
   ['128 characters', 'correct horse '.repeat(9) + 'xy'],
 ])('%s is accepted', (_what, password) => expect(accepts(password)).toBe(password.normalize('NFKC')))
 
@@ -16,6 +17,8 @@ test.each([
   ['129 characters', 'correct horse '.repeat(9) + 'xyz'],
   ['a word with digits', 'password2026!'],
   ['a word in look-alikes', 'P4$$w0rd!!!!'],
+  ['four different characters', 'zqxwwxqzqzqx'],
+  ['a word exactly twice', 'passwordpassword'],
   ['a word twice', 'adminadminadmin'],
   ['a keyboard run', 'asdfghjklzxcvb'],
   ['digits in order', '1234567890123'],

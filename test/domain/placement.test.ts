@@ -4,6 +4,9 @@ import {
   type Apartness,
   type Candidate,
   canHold,
+  difference,
+  largest,
+  times,
   type Demand,
   offeredRoom,
   type Place,
@@ -154,6 +157,13 @@ describe('apart from the members of its group', () => {
       [members[1], members[2], members[3]],
     ])
   })
+})
+
+test('rooms are reckoned in every respect', () => {
+  const [one, other] = [room(4, 1_000, 30), room(1, 3_000, 20)]
+  expect(times(one, 3)).toEqual(room(12, 3_000, 90))
+  expect(largest(one, other)).toEqual(room(4, 3_000, 30))
+  expect(difference(one, other)).toEqual(room(3, -2_000, 10))
 })
 
 test('a node offers overcommitted cores and keeps its own memory', () => {

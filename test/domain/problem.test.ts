@@ -50,7 +50,8 @@ test('what is sent as a header is no member of the document, and what is not giv
     reason: 'rate_limited',
   })
   expect(new problems.Problem(405, 'No.', { allow: ['GET'] }).toDocument()).not.toHaveProperty('allow')
-  for (const problem of [problems.badRequest('No.'), problems.forbidden('No.')]) expect(problem.members).toEqual({})
+  for (const problem of [problems.badRequest('No.'), problems.forbidden('No.')])
+    expect(problem.members).toStrictEqual({})
 })
 
 test('the cause is kept where there is one', () => {

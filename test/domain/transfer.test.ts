@@ -46,6 +46,8 @@ describe('a month', () => {
     })
     expect(monthAround(new Date('2026-01-31T23:59:59.999Z'))).toEqual(monthOf('2026-01'))
   })
+  it('may be the first that a clock knows', () =>
+    expect(monthOf('1970-01')?.start).toEqual(new Date('1970-01-01T00:00:00Z')))
   it.each(['2026-13', '2026-1', '2026', '0000-01', '0050-01', '1969-12', 'x'])('is not %s', (text) =>
     expect(monthOf(text)).toBeUndefined(),
   )
