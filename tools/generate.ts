@@ -1,5 +1,7 @@
-/** Writes the generated files: `npm run generate`. The CRDs, one per kind, the ClusterRoles of accounts and the types of
- *  the client, from the definitions in `resources/`; what the chart gives the webhook and the API server, from the nouns
+/** Writes the generated files: `npm run generate`. The CRDs, one per kind, the ClusterRoles of accounts and the types
+ *  of
+ *  the client, from the definitions in `resources/`; what the chart gives the webhook and the API server, from the
+ *  nouns
  *  in `apiserver/`. Unit tests compare what is committed with what this makes. */
 import { mkdir, readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -35,7 +37,8 @@ export const crdFiles = (): Files =>
 export const roleFiles = (): Files =>
   new Map(ACCOUNT_ROLES.map((role) => [`${role.metadata.name.split(':').at(-1)}.yaml`, textOf(role)]))
 
-/** Text by file name: for which kinds the Kubernetes API calls the webhook, and what the API server may do with them. */
+/** Text by file name: for which kinds the Kubernetes API calls the webhook, and what the API server may do with them.
+ */
 export const chartFiles = (): Files =>
   new Map([
     ['webhook-rules.yaml', textOf(webhookRules(KINDS), 'apiserver/nouns.ts')],

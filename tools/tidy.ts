@@ -125,7 +125,8 @@ const importFindings = (file: string, source: string): Finding[] =>
     return fault === undefined ? [] : [{ file, line: lineOf(source, match.index + match[0].length), rule: fault }]
   })
 
-/** The layers whose nouns have a folder each; a folder with an `index.ts` is a noun, the others are what nouns share. */
+/** The layers whose nouns have a folder each; a folder with an `index.ts` is a noun, the others are what nouns share.
+ */
 const NOUN_LAYERS = ['resources', 'db', 'apiserver', 'controllers']
 
 /** Within a layer a noun is known by its `index.ts` only: `files` are all files of the repository. */
@@ -201,7 +202,8 @@ const nameFindings = (file: string): Finding[] => {
 /** Written by a generator, in its own layout. */
 const GENERATED = ['client/schema.ts']
 
-/** Checks one TypeScript file. `file` is its path from the root of the repository, with slashes; `files` are all there are. */
+/** Checks one TypeScript file. `file` is its path from the root of the repository, with slashes; `files` are all there
+ *  are. */
 export function findings(file: string, source: string, files: ReadonlySet<string> = new Set()): Finding[] {
   if (GENERATED.includes(file)) return []
   const code = withoutWords(source)

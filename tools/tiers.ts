@@ -1,5 +1,6 @@
 /** The tiers of the test suite: which files belong to each, how long it may take, and what it needs of this machine.
- *  A file's tier stands in its name (`x.database.test.ts`); what is in `test/sim/` is of the simulation, or of endurance
+ *  A file's tier stands in its name (`x.database.test.ts`); what is in `test/sim/` is of the simulation, or of
+ *  endurance
  *  where its name says so. */
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'

@@ -1,4 +1,5 @@
-/** A session remembers whether a second factor was proven in it, and an account since when it asks for one: sessions that
+/** A session remembers whether a second factor was proven in it, and an account since when it asks for one: sessions
+ *  that
  *  were open in it then keep running, later ones must have met the policy. */
 import { type Kysely, sql } from 'kysely'
 

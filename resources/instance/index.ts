@@ -277,7 +277,8 @@ export const Volume = resource({
         .max(63)
         .optional()
         .describe(
-          "Shared storage that all nodes with the pool see as one; the host's own disks when absent. Cannot be changed.",
+          "Shared storage that all nodes with the pool see as one; the host's own disks when absent. " +
+            'Cannot be changed.',
         ),
       isRetained: z
         .boolean()

@@ -23,25 +23,39 @@ interface Registered {
   readonly labels: readonly string[]
 }
 
+const wordsIn = (list = ''): string[] => [...list.matchAll(/'([a-z_]+)'/g)].map(([, word = '']) => word)
+const labelsIn = (text: string): string[] | undefined =>
+  /labelNames: \[([^\]]*)\]/.test(text) ? wordsIn(/labelNames: \[([^\]]*)\]/.exec(text)?.[1]) : undefined
+
+/** The metrics of one file: each where it is made, with its own labels or those that its siblings share (`...labelled`),
+ *  and those that a local `gauge` makes. */
+function registeredIn(text: string): [string, Registered][] {
+  const made = [...text.matchAll(/new (Counter|Gauge|Histogram)\(\{([^}]*)/g)].flatMap(([, type = '', body = '']) => {
+    const name = /\bname: '([a-z_]+)'/.exec(body)?.[1]
+    const shared = /\.\.\.(labelled|timed)\b/.test(body) ? sharedLabels(text, name ?? '') : []
+    return name === undefined ? [] : [[name, { type, labels: labelsIn(body) ?? shared }] as const]
+  })
+  const maker = /const gauge = [\s\S]*?new Gauge\(\{([\s\S]*?)\}\)/.exec(text)?.[1] ?? ''
+  const gauges = [...text.matchAll(/^\s*gauge\(\s*'([a-z_]+)'/gm)].map(
+    ([, name = '']) => [name, { type: 'Gauge', labels: labelsIn(maker) ?? [] }] as const,
+  )
+  return [...made, ...gauges].map(([name, metric]) => [name, metric])
+}
+
+/** The labels of the last `const labelled` before the metric. */
+function sharedLabels(text: string, name: string): string[] {
+  const before = text.slice(0, text.indexOf(`'${name}'`))
+  return labelsIn(before.slice(before.lastIndexOf('const labelled'))) ?? []
+}
+
 /** Every metric that the sources register, by its name. */
 async function registered(): Promise<Map<string, Registered>> {
   const found = new Map<string, Registered>()
   for (const folder of SOURCES) {
     for (const file of await readdir(join(ROOT, folder), { recursive: true })) {
       if (!file.endsWith('.ts')) continue
-      const text = await readFile(join(ROOT, folder, file), 'utf8')
-      for (const [, type = '', name = '', rest = ''] of text.matchAll(
-        /new (Counter|Gauge|Histogram)\(\{\s*name: '([a-z_]+)'([^}]*)/g,
-      )) {
-        found.set(name, {
-          type,
-          labels: [...(/labelNames: \[([^\]]*)\]/.exec(rest)?.[1] ?? '').matchAll(/'([a-z_]+)'/g)].map(
-            ([, label]) => label ?? '',
-          ),
-        })
-      }
-      for (const [, name = ''] of text.matchAll(/^\s*gauge\('([a-z_]+)'/gm))
-        found.set(name, { type: 'Gauge', labels: [] })
+      for (const [name, metric] of registeredIn(await readFile(join(ROOT, folder, file), 'utf8')))
+        found.set(name, metric)
     }
   }
   return found

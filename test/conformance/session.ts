@@ -307,7 +307,8 @@ class Session {
         const opened = new OpenWatch()
         this.#watches.set(step.name, opened)
         const headers = { authorization: `Bearer ${this.#target.token}`, accept: step.accept ?? 'application/json' }
-        return `WATCH ${step.path}\n${await opened.open(this.#target.url + this.#fill(step.path), { dispatcher: this.#dispatcher, headers })}`
+        const options = { dispatcher: this.#dispatcher, headers }
+        return `WATCH ${step.path}\n${await opened.open(this.#target.url + this.#fill(step.path), options)}`
       }
       case 'frames':
         return `FRAMES ${step.name}\n${this.#frames(await this.#watch(step.name).next(step.count), step.only)}`

@@ -55,7 +55,8 @@ export function openDocumentCheck(published: object): DocumentCheck {
 
   /** What is wrong with the value at the pointer's schema. */
   function faultsOf(pointer: readonly string[], value: unknown): string | undefined {
-    const reference = `document#/${pointer.map((part) => encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1'))).join('/')}`
+    const words = pointer.map((part) => encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1')))
+    const reference = `document#/${words.join('/')}`
     const validate = validators.get(reference) ?? ajv.compile({ $ref: reference })
     validators.set(reference, validate)
     return validate(value) ? undefined : ajv.errorsText(validate.errors, { dataVar: 'answer' })

@@ -1,4 +1,5 @@
-/** What `npm run check` finds besides the types: each program is run, as the check runs it, on a file with one fault. */
+/** What `npm run check` finds besides the types: each program is run, as the check runs it, on a file with one fault.
+ */
 import { execFile } from 'node:child_process'
 import { copyFile, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
