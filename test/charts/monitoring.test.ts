@@ -27,8 +27,8 @@ const wordsIn = (list = ''): string[] => [...list.matchAll(/'([a-z_]+)'/g)].map(
 const labelsIn = (text: string): string[] | undefined =>
   /labelNames: \[([^\]]*)\]/.test(text) ? wordsIn(/labelNames: \[([^\]]*)\]/.exec(text)?.[1]) : undefined
 
-/** The metrics of one file: each where it is made, with its own labels or those that its siblings share (`...labelled`),
- *  and those that a local `gauge` makes. */
+/** The metrics of one file: each where it is made, with its own labels or those that its siblings share
+ *  (`...labelled`), and those that a local `gauge` makes. */
 function registeredIn(text: string): [string, Registered][] {
   const made = [...text.matchAll(/new (Counter|Gauge|Histogram)\(\{([^}]*)/g)].flatMap(([, type = '', body = '']) => {
     const name = /\bname: '([a-z_]+)'/.exec(body)?.[1]
