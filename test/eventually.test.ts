@@ -1,18 +1,18 @@
 import { expect, test } from 'vitest'
-import { eventually, Hopeless, until } from './eventually.ts'
+import { eventually, Unrecoverable, until } from './eventually.ts'
 
 test('what becomes true is waited for and answered, also over failures', async () => {
-  let looks = 0
+  let count = 0
   const look = () => {
-    looks++
-    if (looks === 2) throw new Error('away')
-    return looks
+    count++
+    if (count === 2) throw new Error('away')
+    return count
   }
-  expect(await until('the third look', look, (seen) => seen > 2)).toBe(3)
+  expect(await until('the third look', look, (count) => count > 2)).toBe(3)
   expect(await eventually('the sixth look', () => look() > 5 && 'here')).toBe('here')
 })
 
-test('what never does is told with what was seen last, or with why nothing was', async () => {
+test('what never does fails with what was observed last, or with why nothing was', async () => {
   await expect(
     until(
       'a prompt',
@@ -29,12 +29,12 @@ test('what never does is told with what was seen last, or with why nothing was',
 })
 
 test('what is hopeless is not waited for', async () => {
-  let looks = 0
+  let count = 0
   await expect(
     eventually('the dead', () => {
-      looks++
-      throw new Hopeless('it is dead')
+      count++
+      throw new Unrecoverable('it is dead')
     }),
   ).rejects.toThrow('it is dead')
-  expect(looks).toBe(1)
+  expect(count).toBe(1)
 })

@@ -2,38 +2,38 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
 const PATIENCE_MILLISECONDS = 90_000
-const LOOK_MILLISECONDS = 20
-/** Of what was seen last, and of the end of each text in it. */
-const SEEN_CHARACTERS_MAXIMUM = 4_000
+const POLL_MILLISECONDS = 20
+/** Of what was observed last, and of the end of each text in it. */
+const OBSERVED_CHARACTERS_MAXIMUM = 4_000
 const TEXT_CHARACTERS_MAXIMUM = 1_000
 
-/** Thrown by a look: waiting longer would not help. */
-export class Hopeless extends Error {}
+/** Thrown by an observation: waiting longer would not help. */
+export class Unrecoverable extends Error {}
 
-/** Looks until what is seen is so, and answers it. A look that throws saw nothing. When it never is, says what was seen
- *  last, or why nothing was. */
-export async function until<Seen>(
+/** Observes until the condition is met, and answers what was observed. An observation that throws is made again. Throws
+ *  with what was observed last, or why nothing was, when the condition is not met in time. */
+export async function until<Observed>(
   what: string,
-  look: () => Seen | Promise<Seen>,
-  isSo: (seen: Seen) => boolean,
+  observe: () => Observed | Promise<Observed>,
+  isMet: (observed: Observed) => boolean,
   milliseconds = PATIENCE_MILLISECONDS,
-): Promise<Seen> {
+): Promise<Observed> {
   const deadline = performance.now() + milliseconds
-  let last: { readonly seen: Seen } | { readonly failure: unknown }
+  let last: { readonly observed: Observed } | { readonly failure: unknown }
   do {
     try {
-      const seen = await look()
-      if (isSo(seen)) return seen
-      last = { seen }
+      const observed = await observe()
+      if (isMet(observed)) return observed
+      last = { observed }
     } catch (failure) {
-      if (failure instanceof Hopeless) throw failure
+      if (failure instanceof Unrecoverable) throw failure
       last = { failure }
     }
-    await sleep(LOOK_MILLISECONDS)
+    await sleep(POLL_MILLISECONDS)
   } while (performance.now() < deadline)
   const vain = `waited ${milliseconds} ms in vain for ${what}`
-  throw 'seen' in last
-    ? new Error(`${vain}; there was ${inWords(last.seen)}`)
+  throw 'observed' in last
+    ? new Error(`${vain}; there was ${describeValue(last.observed)}`)
     : new Error(vain, { cause: last.failure })
 }
 
@@ -47,9 +47,9 @@ export async function eventually<Value>(
   return (await until(what, condition, (value) => value !== undefined && value !== false, milliseconds)) as Value
 }
 
-const inWords = (seen: unknown): string =>
+const describeValue = (observed: unknown): string =>
   String(
-    JSON.stringify(seen, (key, value: unknown) =>
+    JSON.stringify(observed, (key, value: unknown) =>
       key === 'managedFields' ? undefined : typeof value === 'string' ? value.slice(-TEXT_CHARACTERS_MAXIMUM) : value,
     ),
-  ).slice(0, SEEN_CHARACTERS_MAXIMUM)
+  ).slice(0, OBSERVED_CHARACTERS_MAXIMUM)

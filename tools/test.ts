@@ -1,5 +1,5 @@
 /** Runs the test suite tier by tier and sums up: `npm test`, `npm test -- --only unit`, `npm run test:cluster`.
- *  A tier that cannot run here is skipped, counts as one skipped test and says why; where it was asked for by name it
+ *  A tier that cannot run here is skipped, counts as one skipped test and says why; where it is requested by name it
  *  fails, unless `--skip-unavailable` is given. The last line is always `N passed, N failed, N skipped`; the exit code
  *  is 1 when anything failed. */
 import { spawn } from 'node:child_process'
@@ -149,9 +149,9 @@ async function section(name: string, work: () => Promise<Tally>): Promise<Tally>
 const CHECK = 'check'
 
 export interface Selection {
-  /** The tiers asked for by name; none means all that are not opt-in. */
+  /** The tiers requested by name; none means all that are not opt-in. */
   readonly only: readonly string[]
-  /** Whether a tier that was asked for by name is skipped, and does not fail, where it cannot run. */
+  /** Whether a tier that is requested by name is skipped, and does not fail, where it cannot run. */
   readonly canSkip: boolean
 }
 
@@ -167,7 +167,7 @@ export async function chooseTiers(
     const isNamed = only.includes(tier.name)
     if (only.length > 0 && !isNamed) continue
     if (tier.isOptIn && !isNamed) {
-      lines.push(`tier ${tier.name} runs when asked for: npm test -- --only ${tier.name}`)
+      lines.push(`tier ${tier.name} runs on request: npm test -- --only ${tier.name}`)
       continue
     }
     const missing = await tier.missing()

@@ -1,7 +1,6 @@
 /** The tiers of the test suite: which files belong to each, how long it may take, and what it needs of this machine.
  *  A file's tier stands in its name (`x.database.test.ts`); what is in `test/sim/` is of the simulation, or of
- *  endurance
- *  where its name says so. */
+ *  endurance where its name says so. */
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { isRoot } from '../kit/sys/process.ts'
@@ -20,7 +19,7 @@ export interface Tier {
   readonly testTimeoutMilliseconds: number
   /** The whole tier; the runner ends it then and counts it as failed. */
   readonly deadlineMilliseconds: number
-  /** Runs only when it is asked for by name. */
+  /** Runs only when it is requested by name. */
   readonly isOptIn: boolean
   /** Undefined when the tier can run here, else why it cannot, in words for people. */
   readonly missing: () => Promise<string | undefined>

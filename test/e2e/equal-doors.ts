@@ -222,7 +222,7 @@ async function operationsOf(kubectl: Kubectl, id: string): Promise<readonly stri
       ) as { items: { spec: Operation; status?: Operation }[] } // a list of Operations
       return items.map(({ spec, status }) => `${spec.kind} ${spec.actor} ${status?.status}`).sort()
     },
-    (told) => told.every((text) => text.endsWith('succeeded')),
+    (states) => states.every((text) => text.endsWith('succeeded')),
     PATIENCE_MILLISECONDS,
   )
 }

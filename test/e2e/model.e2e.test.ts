@@ -71,7 +71,7 @@ async function use<Answer>(model: Model, name: string, given: Record<string, unk
   return result.structuredContent
 }
 
-/** As a model is told to: asks with wait until it has ended. */
+/** As a model is instructed to: waits until it has ended. */
 const ended = (model: Model, id: string) =>
   eventually(
     `operation ${id} to end`,
@@ -169,8 +169,8 @@ it('stands in the audit log by the names of its tokens', async () => {
     'GET',
     '/v1/audit',
   )
-  const seen = body.items
+  const entries = body.items
     .filter(({ action }) => action.startsWith('server.'))
     .map(({ action, outcome, token_name }) => `${token_name} ${action} ${outcome}`)
-  expect(seen).toEqual(['works server.delete success', 'looks server.delete denied', 'works server.create success'])
+  expect(entries).toEqual(['works server.delete success', 'looks server.delete denied', 'works server.create success'])
 })

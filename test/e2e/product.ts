@@ -9,7 +9,7 @@ import { promisify } from 'node:util'
 import pg from 'pg'
 import type { Endpoints } from '../../embedded/cloud.ts'
 import { signalProcess } from '../../kit/sys/process.ts'
-import { eventually, Hopeless } from '../eventually.ts'
+import { eventually, Unrecoverable } from '../eventually.ts'
 
 const run = promisify(execFile)
 const ROOT = join(import.meta.dirname, '../..')
@@ -88,7 +88,7 @@ export class Product {
       const endpoints = await eventually(
         'the product to start',
         async () => {
-          if (child.exitCode !== null) throw new Hopeless(`npm start ended with ${child.exitCode}`)
+          if (child.exitCode !== null) throw new Unrecoverable(`npm start ended with ${child.exitCode}`)
           if (!output().includes('Ctrl-C stops it')) return undefined
           // checked by the tests that read it
           return JSON.parse(await readFile(join(data, 'endpoints.json'), 'utf8')) as Endpoints

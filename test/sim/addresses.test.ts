@@ -5,7 +5,7 @@ import { watchAddresses } from './addresses.ts'
 
 const REVISION = 1
 const storageKey = `${Instance.group}/${Instance.plural}`
-const toldOf = (server: string, address: string) => ({
+const instanceOf = (server: string, address: string) => ({
   apiVersion: 'svccloud.dev/v1',
   kind: 'Instance',
   metadata: { name: server, uid: server, creationTimestamp: '2026-01-01T00:00:00Z', resourceVersion: '1' },
@@ -24,14 +24,14 @@ const toldOf = (server: string, address: string) => ({
 
 it('finds an address that two servers have at once, and no other', () => {
   const watch = watchAddresses()
-  const write = (key: string, object: ReturnType<typeof toldOf> | undefined) =>
+  const write = (key: string, object: ReturnType<typeof instanceOf> | undefined) =>
     void watch.storage.append({ revision: REVISION, storageKey, key, object })
-  write('node-a/one', toldOf('one', '198.51.100.2'))
-  write('node-b/one', toldOf('one', '198.51.100.2')) // it moves
-  write('node-b/two', toldOf('two', '198.51.100.3'))
+  write('node-a/one', instanceOf('one', '198.51.100.2'))
+  write('node-b/one', instanceOf('one', '198.51.100.2')) // it moves
+  write('node-b/two', instanceOf('two', '198.51.100.3'))
   write('node-b/two', undefined)
-  write('node-c/three', toldOf('three', '198.51.100.3'))
+  write('node-c/three', instanceOf('three', '198.51.100.3'))
   expect(watch.violations()).toEqual([])
-  write('node-c/four', toldOf('four', '198.51.100.3'))
+  write('node-c/four', instanceOf('four', '198.51.100.3'))
   expect(watch.violations()).toEqual(['198.51.100.3 is of the servers three and four at once'])
 })

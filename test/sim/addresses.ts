@@ -27,13 +27,13 @@ const POOLS_MAXIMUM = 3
 export interface AddressWatch {
   /** Sees every version of every object at the instant at which it is written. */
   readonly storage: Storage
-  /** What hosts were told and must not have been, so far. */
+  /** Addresses that two servers had at once, so far. */
   violations(): readonly string[]
 }
 
-/** Looks for two servers whose hosts were told of one address at the same time. */
+/** Looks for two servers whose Instances have one address at the same time. */
 export function watchAddresses(): AddressWatch {
-  const told = new Map<string, { readonly server: string; readonly addresses: readonly string[] }>()
+  const held = new Map<string, { readonly server: string; readonly addresses: readonly string[] }>()
   const violations: string[] = []
   const storage = memoryStorage()
   const kind = `${Instance.group}/${Instance.plural}`
@@ -42,17 +42,17 @@ export function watchAddresses(): AddressWatch {
       ...storage,
       append(record) {
         if (record.storageKey === kind) {
-          if (record.object === undefined) told.delete(record.key)
+          if (record.object === undefined) held.delete(record.key)
           else {
             const spec = record.object['spec'] as InstanceSpec // of the kind's own schema
             const [server, addresses] = [spec.server.uid, spec.interfaces.flatMap(addressesOf)]
-            for (const other of told.values()) {
+            for (const other of held.values()) {
               const shared =
                 other.server === server ? [] : addresses.filter((address) => other.addresses.includes(address))
               for (const address of shared)
                 violations.push(`${address} is of the servers ${other.server} and ${server} at once`)
             }
-            told.set(record.key, { server, addresses })
+            held.set(record.key, { server, addresses })
           }
         }
         return storage.append(record)
@@ -163,7 +163,7 @@ export async function checkAddresses({ admin }: World, db: Database): Promise<st
     const server = servers.find(
       ({ metadata }) => metadata.namespace === accountNamespace(accountId) && metadata.name === serverId,
     )
-    if (server === undefined) continue // told by those that look at placements
+    if (server === undefined) continue // reported by `checkHoldings`
     const held = await listAddresses(db, { accountId, holder: serverHolder(serverId) })
     const current = (use: Use) => held.filter((one) => one.use === use && one.isCurrent)
     const [ipv4, ipv6] = [current('server_ipv4'), current('server_ipv6_prefix')]
@@ -184,12 +184,12 @@ export async function checkAddresses({ admin }: World, db: Database): Promise<st
           `${ipv6[0]?.isDraining === true ? 'draining' : 'active'}`,
       )
     for (const { spec } of instances.filter(({ metadata }) => metadata.name === server.metadata.uid)) {
-      const [own, told] = [
+      const [own, onHost] = [
         held.map((one) => (one.use === 'server_ipv4' ? one.address : prefixOf(one.address))),
         spec.interfaces.flatMap(addressesOf).filter((address) => address !== server.status?.macAddress),
       ]
-      if (own.toSorted().join() !== told.toSorted().join())
-        violations.push(`server ${serverId} has ${own.join(', ')}, and its host was told of ${told.join(', ')}`)
+      if (own.toSorted().join() !== onHost.toSorted().join())
+        violations.push(`server ${serverId} has ${own.join(', ')}, and its Instance has ${onHost.join(', ')}`)
     }
   }
   const rows = await db.selectFrom('public_pool').select(['id', 'state']).execute()

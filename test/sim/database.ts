@@ -1,4 +1,4 @@
-/** A real PostgreSQL under the simulation. Connections are handed out one at a time, in the order they were asked for,
+/** A real PostgreSQL under the simulation. Connections are handed out one at a time, in the order of the requests,
  *  so that
  *  the run does not depend on the database's speed; a process that dies in a transaction loses it; faults break
  *  connections before a
@@ -131,7 +131,7 @@ class SimulatedConnection implements DatabaseConnection {
   async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
     const result = await this.run(query.sql, query.parameters)
     const changesRows = result.command === 'INSERT' || result.command === 'UPDATE' || result.command === 'DELETE'
-    // rows are what the statement asked for
+    // rows are of the shape that the statement selects
     return { rows: result.rows as R[], ...(changesRows ? { numAffectedRows: BigInt(result.rowCount ?? 0) } : {}) }
   }
 

@@ -239,7 +239,7 @@ export async function checkHosts(world: World): Promise<string[]> {
     if (server === undefined) violations.push(`Instance ${metadata.namespace}/${metadata.name} of no server`)
     else if (spec.metadata.isEnabled !== server.spec.metadataEnabled)
       violations.push(
-        `server ${server.metadata.name} shall have metadata ${server.spec.metadataEnabled}, its host was told ` +
+        `server ${server.metadata.name} shall have metadata ${server.spec.metadataEnabled}, its Instance has ` +
           `${spec.metadata.isEnabled}`,
       )
   }
@@ -268,7 +268,7 @@ export async function checkHosts(world: World): Promise<string[]> {
     )
     if (state === 'error') {
       if ((server.status?.stateDetail ?? '') === '')
-        violations.push(`server ${server.metadata.name} is in error without a word`)
+        violations.push(`server ${server.metadata.name} is in error without a detail`)
     } else if (state !== 'started' && state !== 'stopped')
       violations.push(`server ${server.metadata.name} came to rest as ${state}`)
     else if ((state === 'started') !== isRunning)

@@ -54,7 +54,7 @@ async function loseHost(options: WorldOptions): Promise<{
   await pass(3 * MINUTE_MILLISECONDS)
   const after = hostsInUse()
   world.end()
-  await scheduler.settle()
+  await scheduler.drain()
   return { before, after, violations: [...violations] }
 }
 

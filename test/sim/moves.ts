@@ -1,4 +1,4 @@
-/** Servers that move while everything is shaken: asked for, cancelled, cut off, never converging, and left in the
+/** Servers that move while everything is shaken: requested, cancelled, cut off, never converging, and left in the
  *  middle at their deadline. */
 import { Server } from '../../resources/server/index.ts'
 import { accountNamespace } from '../../resources/index.ts'
@@ -35,7 +35,7 @@ export function runMoves(world: World, accounts: readonly Account[], send: Send,
     await send(account, 'POST', `/v1/operations/${operation}/cancel`)
   }
 
-  /** Its deadline comes at the worst moment. What is left then has to be settled. */
+  /** Its deadline comes at the worst moment. What is left then has to be resolved. */
   async function hurry(account: Account, server: string, operation: string): Promise<void> {
     await scheduler.pause(random.fraction() * 4_000)
     const key = { namespace: accountNamespace(account.id), name: server }

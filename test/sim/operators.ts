@@ -23,7 +23,7 @@ export function runOperators({ scheduler, admin, hosts }: World, isOver: () => b
   })
 }
 
-/** A node that is said to be empty has nothing of any server, and nothing is on its way there. */
+/** A node that its status calls empty has nothing of any server, and nothing is on its way there. */
 export async function checkEmptyNodes({ admin }: World, db: Database): Promise<string[]> {
   const { items: nodes } = await admin.list(Node)
   const { items: instances } = await admin.list(Instance)

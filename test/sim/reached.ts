@@ -12,7 +12,7 @@ export interface Reached {
   list(): readonly string[]
 }
 
-/** Notes of faults: what follows the word is whom it struck. */
+/** Notes of faults: what follows is whom it struck. */
 const FAULT = /^(fault|crash|cut|hide|disconnect|partition|reboot|guest) /
 /** The API server's connections see these all the time. */
 const COMMON = /^\S+ GET /

@@ -11,7 +11,7 @@ it('runs what is due at one instant, however much follows from it', async () => 
   expect(scheduler.nowMilliseconds).toBe(10)
 })
 
-it('tells who keeps time from passing', async () => {
+it('names who keeps time from passing', async () => {
   const scheduler = new Scheduler(1)
   const restless = new SimulatedProcess('agent-a1', scheduler)
   restless.begin()
@@ -20,7 +20,7 @@ it('tells who keeps time from passing', async () => {
   await expect(scheduler.runUntil(1_000)).rejects.toThrow(/^time stands still at 0 ms: agent-a1 ran 20001 times$/)
 })
 
-it('tells of effects that follow each other for ever', async () => {
+it('ends effects that follow each other for ever', async () => {
   const scheduler = new Scheduler(1)
   let isOver = false
   const restless = async (): Promise<void> => {

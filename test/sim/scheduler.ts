@@ -82,9 +82,9 @@ const EPOCH_START = Date.UTC(2030, 0, 1)
 const EVENTS_AT_AN_INSTANT_MAXIMUM = 20_000
 /** By code that loops without an event of its own, which nothing else can stop. */
 const CLOCK_READS_AT_AN_INSTANT_MAXIMUM = 200_000
-/** Turns of the event loop within one event; the longest transactions take a few dozen. */
-const TURNS_OF_AN_EVENT_MAXIMUM = 100_000
-const NAMES_TOLD_MAXIMUM = 3
+/** Rounds of the event loop within one event; the longest transactions take a few dozen. */
+const ROUNDS_OF_AN_EVENT_MAXIMUM = 100_000
+const NAMES_LISTED_MAXIMUM = 3
 /** Of a whole run: one that never becomes quiet takes a third of it. */
 const STEPS_MAXIMUM = 600_000
 
@@ -172,12 +172,12 @@ export class Scheduler {
 
   /** Marks a real effect (a database query) so that virtual time stands still until it is over. */
   async track<T>(effect: Promise<T>): Promise<T> {
-    const settled = effect.catch(() => {})
-    this.#effects.add(settled)
+    const finished = effect.catch(() => {})
+    this.#effects.add(finished)
     try {
       return await effect
     } finally {
-      this.#effects.delete(settled)
+      this.#effects.delete(finished)
     }
   }
 
@@ -191,8 +191,8 @@ export class Scheduler {
   }
 
   /** Lets everything that can go on without time passing go on. Throws `Endless` when that has no end. */
-  async settle(): Promise<void> {
-    for (let turn = 0; turn < TURNS_OF_AN_EVENT_MAXIMUM; turn += 1) {
+  async drain(): Promise<void> {
+    for (let round = 0; round < ROUNDS_OF_AN_EVENT_MAXIMUM; round += 1) {
       await new Promise<void>((resolve) => setImmediate(resolve))
       if (this.#effects.size === 0) return
       await Promise.race(this.#effects)
@@ -212,7 +212,7 @@ export class Scheduler {
     this.#standing.set(name, (this.#standing.get(name) ?? 0) + 1)
     this.#standingCount += 1
     if (this.#standingCount <= EVENTS_AT_AN_INSTANT_MAXIMUM) return
-    const most = [...this.#standing].sort(([, a], [, b]) => b - a).slice(0, NAMES_TOLD_MAXIMUM)
+    const most = [...this.#standing].sort(([, a], [, b]) => b - a).slice(0, NAMES_LISTED_MAXIMUM)
     throw new Endless(
       `time stands still at ${at} ms: ${most.map(([name, count]) => `${name} ran ${count} times`).join(', ')}`,
     )
@@ -225,7 +225,7 @@ export class Scheduler {
     isDone: () => boolean = () => false,
     afterEach?: () => void,
   ): Promise<boolean> {
-    await this.settle()
+    await this.drain()
     while (!isDone()) {
       const next = this.#heap.peek()
       if (next === undefined || next.at > atMilliseconds) {
@@ -237,7 +237,7 @@ export class Scheduler {
       this.#count(next)
       this.#nowMilliseconds = next.at
       next.run()
-      await this.settle()
+      await this.drain()
       if (this.#endless !== undefined) throw this.#endless
       afterEach?.()
     }
@@ -245,7 +245,7 @@ export class Scheduler {
   }
 }
 
-/** Thrown to the world when code of a dead epoch would go on; never seen by product code. */
+/** Thrown to the world when code of a dead epoch would go on; which product code never sees. */
 const never = new Promise<never>(() => {})
 
 /** One simulated operating-system process. Everything that it uses is bound to its current epoch. */

@@ -24,14 +24,15 @@ import { accountNamespace } from '../../resources/index.ts'
 import { Server } from '../../resources/server/index.ts'
 
 const CHAOS_MILLISECONDS = 45_000
-/** To be found silent, fenced and recovered from takes a while. */
+/** That a host is found unreachable, fenced and recovered from takes a while. */
 const CHAOS_WITH_LOSSES_MILLISECONDS = 150_000
 /** The longest deadline of the kinds here, the sweeper's age, and some patience. */
 const QUIET_MILLISECONDS = 90 * 60_000
 const STEP_MILLISECONDS = 10_000
-/** A watch that fell silent during the chaos is found out within a minute; what it had hidden may still be written
+/** A watch that stopped without an end during the chaos is found within a minute; what it had hidden may still be
+ *  written
  *  then. */
-const SILENCE_MILLISECONDS = 120_000
+const STALE_WATCH_MILLISECONDS = 120_000
 /** With nothing left to do nothing is written but leases. */
 const STABLE_MILLISECONDS = 30_000
 
@@ -90,7 +91,7 @@ export async function simulate(
   const fingerprint = scheduler.fingerprint()
   if (options.isChaosOnly !== true) await inWorld(world, reached.addOperations(world.db))
   world.end()
-  await scheduler.settle()
+  await scheduler.drain()
   return {
     seed,
     violations: [...violations],
@@ -159,13 +160,13 @@ async function live(
     for (const violation of await inWorld(world, check)) violations.add(`after the end: ${violation}`)
 }
 
-/** Lets virtual time pass until the promise has settled. */
+/** Lets virtual time pass until the promise is fulfilled or rejected. */
 async function inWorld<T>(world: World, promise: Promise<T>): Promise<T> {
-  let isSettled = false
-  const settled = promise.finally(() => void (isSettled = true))
-  settled.catch(() => {}) // thrown below
-  while (!isSettled) await world.scheduler.runUntil(world.scheduler.nowMilliseconds + 100, () => isSettled)
-  return settled
+  let isOver = false
+  const result = promise.finally(() => void (isOver = true))
+  result.catch(() => {}) // thrown below
+  while (!isOver) await world.scheduler.runUntil(world.scheduler.nowMilliseconds + 100, () => isOver)
+  return result
 }
 
 async function untilQuiet(world: World, db: Database, watch: () => void): Promise<void> {
@@ -178,7 +179,7 @@ async function untilQuiet(world: World, db: Database, watch: () => void): Promis
 
 /** A world at rest stays at rest: no writes besides heartbeats and the leader's lease. */
 async function checkStable(world: World, watch: () => void): Promise<string[]> {
-  await world.scheduler.runUntil(world.scheduler.nowMilliseconds + SILENCE_MILLISECONDS, undefined, watch)
+  await world.scheduler.runUntil(world.scheduler.nowMilliseconds + STALE_WATCH_MILLISECONDS, undefined, watch)
   const before = await versions(world)
   await world.scheduler.runUntil(world.scheduler.nowMilliseconds + STABLE_MILLISECONDS, undefined, watch)
   const after = await versions(world)

@@ -14,8 +14,8 @@ export interface Traffic {
   readonly read: ReadonlyMap<string, number>
 }
 
-/** A host is asked every twenty seconds, and has readings of ten seconds ago at most. */
-const UNTOLD_MILLISECONDS_MAXIMUM = 60_000
+/** Readings are fetched every twenty seconds, and has readings of ten seconds ago at most. */
+const UNCOUNTED_MILLISECONDS_MAXIMUM = 60_000
 
 export function newTraffic(clock: Clock): Traffic {
   const begun = new Map<string, number>()
@@ -42,7 +42,7 @@ const processOf = (
   { uid, incarnation, startedAt }: { readonly uid: string; readonly incarnation: number; readonly startedAt: string },
 ): string => `${host}/${uid}/${incarnation}/${startedAt}`
 
-/** What accounts are told is the sum of what was read of their guests, each once; of guests that run now hardly
+/** What is counted for accounts is the sum of what was read of their guests, each once; of guests that run now hardly
  *  anything is missing. */
 export async function checkTraffic({ traffic, hosts }: World, db: Database): Promise<string[]> {
   const violations: string[] = []
@@ -57,7 +57,7 @@ export async function checkTraffic({ traffic, hosts }: World, db: Database): Pro
     if (most === undefined || received > most)
       violations.push(`${received} bytes are counted of ${process}, which received ${most}`)
   }
-  const told = await db
+  const counted = await db
     .selectFrom('network_transfer')
     .select(({ fn }) => [
       fn.sum<number>('received_bytes').as('received'),
@@ -65,15 +65,15 @@ export async function checkTraffic({ traffic, hosts }: World, db: Database): Pro
     ])
     .executeTakeFirstOrThrow()
   const received = [...readings.values()].reduce((sum, bytes) => sum + bytes, 0)
-  if (Number(told.received) !== received || Number(told.sent) !== 2 * received)
+  if (Number(counted.received) !== received || Number(counted.sent) !== 2 * received)
     violations.push(
-      `accounts are told of ${told.received} bytes received and ${told.sent} sent, and ${received} were read`,
+      `${counted.received} bytes received and ${counted.sent} sent are counted for accounts, and ${received} were read`,
     )
   for (const { name, machine } of hosts) {
     for (const guest of machine.running()) {
-      const [counted, most] = [readings.get(processOf(name, guest)) ?? 0, traffic.read.get(processOf(name, guest)) ?? 0]
-      if (counted < most - UNTOLD_MILLISECONDS_MAXIMUM)
-        violations.push(`guest ${guest.name} on ${name} has received ${most} bytes, and ${counted} are counted`)
+      const [count, most] = [readings.get(processOf(name, guest)) ?? 0, traffic.read.get(processOf(name, guest)) ?? 0]
+      if (count < most - UNCOUNTED_MILLISECONDS_MAXIMUM)
+        violations.push(`guest ${guest.name} on ${name} has received ${most} bytes, and ${count} are counted`)
     }
   }
   return violations

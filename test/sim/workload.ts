@@ -32,13 +32,13 @@ export interface Exchange {
   readonly reason: string | undefined
 }
 
-/** What answers say that goes on. */
-export interface Said {
+/** What is read of the body of an answer. */
+export interface AnswerBody {
   readonly operation?: { readonly id: string }
 }
 
 /** Sends what the account asks for, and remembers what was answered; undefined when no answer came. */
-export type Send = (account: Account, method: string, path: string, body?: unknown) => Promise<Said | undefined>
+export type Send = (account: Account, method: string, path: string, body?: unknown) => Promise<AnswerBody | undefined>
 
 export interface History {
   readonly exchanges: Exchange[]
@@ -170,7 +170,7 @@ export function runWorkload(world: World, accounts: readonly Account[], isOver: 
     if (json?.operation?.id !== undefined && response.status === 202)
       history.operations.set(json.operation.id, account.id)
     if (json?.server?.id !== undefined) account.servers.add(json.server.id)
-    return json as Said | undefined // of the bodies, what is read of them
+    return json as AnswerBody | undefined // what is read of it
   }
 
   const customer = (account: Account, other: Account) =>

@@ -263,12 +263,12 @@ export async function openWorld(
     (partitionedUntil.get(name) ?? 0) > scheduler.nowMilliseconds || power.isHidden(name.replace(/^agent-/, ''))
   /** As controllers ask an agent over the network. */
   const usageOf: UsageSource = async ({ metadata: { name } }) => {
-    const silence = scheduler
+    const timeout = scheduler
       .pause(USAGE_ANSWER_MILLISECONDS)
       .then(() => Promise.reject(new Unavailable(`the agent of ${name}`, undefined)))
     const agent = agents.get(name)
     const isThere = agent !== undefined && byName.get(`agent-${name}`)?.isRunning === true && !isCutOff(`agent-${name}`)
-    return Promise.race([silence, ...(isThere ? [agent.usage.list()] : [])])
+    return Promise.race([timeout, ...(isThere ? [agent.usage.list()] : [])])
   }
   const lives = (process: SimulatedProcess, work: Promise<unknown>) => {
     const epoch = process.epoch

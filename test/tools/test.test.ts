@@ -56,7 +56,7 @@ it.each([
     'all that can run, and counts what cannot as skipped',
     { only: [], canSkip: false },
     ['one'],
-    [/^tier two skipped: no two here$/, /^tier three runs when asked for: /, /^tier four runs when asked for: /],
+    [/^tier two skipped: no two here$/, /^tier three runs on request: /, /^tier four runs on request: /],
     '0 passed, 0 failed, 1 skipped',
   ],
   [

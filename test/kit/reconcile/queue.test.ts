@@ -29,7 +29,7 @@ function open(seed = 1) {
           arrived.push(key)
         })
       }
-      await scheduler.settle()
+      await scheduler.drain()
       const key = arrived.shift()
       if (key === undefined) return keys
       keys.push(key)
@@ -190,7 +190,7 @@ test('no key is ever with two workers, and every key that was added is looked at
       const take = async () => {
         takers++
         void queue.take().then(begin)
-        await scheduler.settle()
+        await scheduler.drain()
       }
       for (const { is, key, amount } of program) {
         if (is === 'take' && takers === 0) await take()
@@ -201,7 +201,7 @@ test('no key is ever with two workers, and every key that was added is looked at
           if (is === 'add' || is === 'low') queue.add(key, is === 'low' ? 'low' : 'normal')
           if (is === 'later') queue.addAfter(key, amount)
           if (is === 'fail') queue.addFailed(key)
-          await scheduler.settle()
+          await scheduler.drain()
         }
       }
       for (let round = 0; round < 20; round++) {
