@@ -12,7 +12,8 @@ import { Instance, type InstanceSpec } from '../../resources/instance/index.ts'
 import { PublicPool, type PublicPoolSpec } from '../../resources/public-pool/index.ts'
 import { Server } from '../../resources/server/index.ts'
 import type { Account, Send } from './workload.ts'
-import { type World, ZONES } from './world.ts'
+import { ZONES } from './catalog.ts'
+import type { World } from './world.ts'
 
 /** Each gives so few that a handful of servers empties it. */
 const CIDRS = {

@@ -15,7 +15,8 @@ import { Server, type ServerSpec, type ServerStatus } from '../../resources/serv
 import { Storage } from '../../resources/storage/index.ts'
 import { type KubeObject, Secret } from '../../kit/kube/object.ts'
 import { type Account, ask, type History } from './workload.ts'
-import { type World, zoneOf } from './world.ts'
+import { zoneOf } from './catalog.ts'
+import type { World } from './world.ts'
 
 type ServerObject = KubeObject<ServerSpec, ServerStatus>
 

@@ -8,7 +8,8 @@ import { SimulatedPostgres } from './database.ts'
 import { watchGuests } from './invariants.ts'
 import { empty } from './simulate.ts'
 import { ask, openAccounts } from './workload.ts'
-import { KEY, openWorld, PLAN, TEMPLATE, type WorldOptions } from './world.ts'
+import { KEY, PLAN, TEMPLATE } from './catalog.ts'
+import { openWorld, type WorldOptions } from './world.ts'
 
 /** In this world zone-a has shared storage. */
 const SEED = 1

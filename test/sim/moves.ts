@@ -3,7 +3,8 @@
 import { Server } from '../../resources/server/index.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import type { Account, Send } from './workload.ts'
-import { type World, ZONES } from './world.ts'
+import { ZONES } from './catalog.ts'
+import type { World } from './world.ts'
 
 export function runMoves(world: World, accounts: readonly Account[], send: Send, isOver: () => boolean): void {
   const { scheduler, network } = world

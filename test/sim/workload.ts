@@ -14,7 +14,8 @@ import { runAddresses } from './addresses.ts'
 import { runChanges } from './changes.ts'
 import { runMoves } from './moves.ts'
 import { runOperators } from './operators.ts'
-import { KEY, PLAN, TEMPLATE, type World, ZONES } from './world.ts'
+import { KEY, PLAN, TEMPLATE, ZONES } from './catalog.ts'
+import type { World } from './world.ts'
 
 export interface Account {
   readonly id: string

@@ -1,0 +1,327 @@
+/** The product's own processes in a simulated world: API server, two controllers, one agent for each host. Each dies
+ *  at any effect and comes back by itself. */
+import { type Agent, openAgent } from '../../agents/node/loop.ts'
+import type { SimulatedStorage } from '../../agents/node/drivers/storage/simulated.ts'
+import { simulatedVolumes } from '../../agents/node/drivers/storage/simulated.ts'
+import { simulatedTemplates } from '../../agents/node/images/simulated.ts'
+import { createApp } from '../../apiserver/app.ts'
+import { openControllers, runControllers } from '../../controllers/index.ts'
+import { parseShard, type Shard, WHOLE } from '../../controllers/shard.ts'
+import type { UsageSource } from '../../controllers/usage/index.ts'
+import { Unavailable } from '../../domain/problem.ts'
+import type { HttpService } from '../../kit/http/exchange.ts'
+import { openCaches } from '../../kit/kube/caches.ts'
+import { openClient } from '../../kit/kube/client.ts'
+import type { Transport } from '../../kit/kube/transport.ts'
+import { LEADER_REQUEST_TIMEOUT_MILLISECONDS, runElected } from '../../kit/reconcile/lease.ts'
+import { openControllerMetrics } from '../../kit/reconcile/metrics.ts'
+import { describeError, type Logger } from '../../kit/sys/log.ts'
+import { openRegistry } from '../../kit/sys/metrics.ts'
+import { newUuid } from '../../kit/sys/random.ts'
+import { documented } from '../contract/document-check.ts'
+import { NODE_CORES, POOLS, zoneOf } from './catalog.ts'
+import { databaseOf, type DatabaseFaults, type SimulatedPostgres } from './database.ts'
+import type { Disks } from './disks.ts'
+import type { FaultPlan } from './faults.ts'
+import type { Host } from './hosts.ts'
+import { endpointOf, type Power } from './nodes.ts'
+import { type Scheduler, SimulatedProcess } from './scheduler.ts'
+import type { Traffic } from './traffic.ts'
+import { simulatedTransport } from './transport.ts'
+import type { Defence } from './world.ts'
+
+const USAGE_ANSWER_MILLISECONDS = 5_000
+const POWER_CHECK_MILLISECONDS = 500
+const RESTART_MILLISECONDS = { least: 500, most: 5_000 }
+const BEGIN_MILLISECONDS_MAXIMUM = 500
+
+/** What the processes run in. */
+export interface Surroundings {
+  readonly scheduler: Scheduler
+  readonly database: SimulatedPostgres
+  /** The Kubernetes API without faults. */
+  readonly serve: Transport
+  readonly faults: FaultPlan
+  readonly power: Power
+  readonly hosts: readonly Host[]
+  readonly disks: Disks
+  readonly storage: SimulatedStorage
+  /** Whether zones have shared storage. */
+  readonly isPooled: boolean
+  readonly traffic: Traffic
+  readonly without: Defence | undefined
+  readonly trace: ((line: string) => void) | undefined
+  /** By name; filled here. */
+  readonly processes: Map<string, SimulatedProcess>
+  /** Until when a process is cut off from Kubernetes, by name. */
+  readonly partitionedUntil: ReadonlyMap<string, number>
+  /** What the product logged as errors that are bugs; filled here. */
+  readonly bugs: string[]
+  /** Requests whose caller the API knew; filled here. */
+  readonly signedIn: Set<string>
+  readonly onCrash: () => void
+  /** The API as clients reach it from now on, if at all. */
+  readonly onServing: (api: HttpService | undefined) => void
+}
+
+/** Starts all of them; the shards of the controllers depend on the seed. */
+export function startProcesses(world: Surroundings, seed: number): void {
+  supervise(world, 'apiserver', (process) => startApiServer(world, process))
+  // Every other seed parts the work by zones; otherwise one leads and one waits.
+  const shards = seed % 2 === 0 ? [parseShard('zones:zone-a'), parseShard('others:zone-a')] : [WHOLE, WHOLE]
+  const agents = new Map<string, Agent>()
+  for (const [index, shard] of shards.entries())
+    supervise(world, `controllers-${index + 1}`, (process) => startControllers(world, process, shard, agents))
+  for (const host of world.hosts)
+    supervise(world, `agent-${host.name}`, (process) => startAgent(world, process, host, agents))
+}
+
+/** Runs `boot` in a process, again after each death. */
+function supervise(
+  { scheduler, processes, power, onCrash }: Surroundings,
+  name: string,
+  boot: (process: SimulatedProcess) => void,
+): void {
+  const process = new SimulatedProcess(name, scheduler)
+  processes.set(name, process)
+  const start = () => {
+    process.begin()
+    scheduler.note(`boot ${name}`)
+    process.onCrash(() => {
+      onCrash()
+      scheduler.after(
+        RESTART_MILLISECONDS.least +
+          scheduler.random.fraction() * (RESTART_MILLISECONDS.most - RESTART_MILLISECONDS.least),
+        startWithPower,
+      )
+    })
+    boot(process)
+  }
+  const startWithPower = () =>
+    power.isOn(name.replace(/^agent-/, '')) ? start() : void scheduler.after(POWER_CHECK_MILLISECONDS, startWithPower)
+  scheduler.after(scheduler.random.fraction() * BEGIN_MILLISECONDS_MAXIMUM, startWithPower)
+}
+
+/** Ends the process with its main, and keeps the error that ended it. */
+function followMain({ bugs }: Surroundings, process: SimulatedProcess, main: Promise<unknown>): void {
+  const epoch = process.epoch
+  main.then(
+    () => process.isAlive(epoch) && process.crash(), // a main that ends ends its process
+    (error: unknown) => {
+      if (!process.isAlive(epoch)) return
+      bugs.push(`${process.name} ended: ${JSON.stringify(describeError(error))}`)
+      process.crash()
+    },
+  )
+}
+
+const never = (): AbortSignal => new AbortController().signal
+
+const isCutOff = ({ scheduler, partitionedUntil, power }: Surroundings, name: string): boolean =>
+  (partitionedUntil.get(name) ?? 0) > scheduler.nowMilliseconds || power.isHidden(name.replace(/^agent-/, ''))
+
+const transportOf = (world: Surroundings, process: SimulatedProcess): Transport =>
+  simulatedTransport({
+    process,
+    scheduler: world.scheduler,
+    faults: world.faults,
+    serve: world.serve,
+    isPartitioned: () => isCutOff(world, process.name),
+  })
+
+function startApiServer(world: Surroundings, process: SimulatedProcess): void {
+  const { scheduler, database, faults, bugs, onServing } = world
+  const clock = process.clock()
+  const [random, log] = [scheduler.random, recorderOf(world, process.name)]
+  const store = openClient({
+    transport: transportOf(world, process),
+    fieldManager: 'svccloud-apiserver',
+    clock,
+    random,
+  })
+  const metrics = openRegistry({ isProcessWide: false })
+  const caches = openCaches({ store, clock, random, log, registry: metrics })
+  const epoch = process.epoch
+  process.onCrash(() => onServing(undefined))
+  // Opening hashes a password in a real thread; nothing fails and no time passes meanwhile.
+  const boot = { isOver: false }
+  const opening = createApp({
+    store,
+    caches,
+    db: databaseOf(process, database, faultsAfter(faults, boot)),
+    clock,
+    random,
+    log,
+    metrics,
+    agents: NO_AGENTS,
+    publicUrl: 'http://127.0.0.1:8080',
+    canSendMail: true,
+    checkAnswers: true,
+  })
+  followMain(
+    world,
+    process,
+    scheduler.track(opening).then(async (app) => {
+      boot.isOver = true
+      caches.start(never())
+      await caches.ready()
+      if (process.isAlive(epoch)) onServing(documented('customer', app.customers, (fault) => void bugs.push(fault)))
+      await new Promise(() => {})
+    }),
+  )
+}
+
+function startControllers(
+  world: Surroundings,
+  process: SimulatedProcess,
+  shard: Shard,
+  agents: ReadonlyMap<string, Agent>,
+): void {
+  const { scheduler, database, faults, power } = world
+  const clock = process.clock()
+  const [random, log] = [scheduler.random, recorderOf(world, process.name)]
+  const store = openClient({
+    transport: transportOf(world, process),
+    fieldManager: 'svccloud-controllers',
+    clock,
+    random,
+    requestTimeoutMilliseconds: LEADER_REQUEST_TIMEOUT_MILLISECONDS,
+  })
+  const registry = openRegistry({ isProcessWide: false })
+  const caches = openCaches({ store, clock, random, log, registry })
+  const parts = { store, caches, db: databaseOf(process, database, faults), clock, random, log, shard }
+  let mayAct = () => false
+  const controllers = openControllers({
+    ...parts,
+    metrics: openControllerMetrics(registry),
+    mayAct: () => mayAct(),
+    openPowerControl: power.controlFrom(process),
+  })
+  followMain(
+    world,
+    process,
+    runElected(
+      {
+        store,
+        namespace: 'svccloud-system',
+        name: shard.name,
+        identity: newUuid(random),
+        clock,
+        random,
+        log,
+        registry,
+      },
+      async (lead) => {
+        mayAct = lead.mayAct
+        caches.start(lead.signal)
+        await runControllers(
+          controllers,
+          { ...parts, usageOf: process.boundTo({ usageOf: usageSource(world, agents) }).usageOf },
+          lead.signal,
+        )
+      },
+      never(),
+    ),
+  )
+}
+
+/** As controllers ask an agent over the network. */
+function usageSource(world: Surroundings, agents: ReadonlyMap<string, Agent>): UsageSource {
+  const { scheduler, processes } = world
+  return async ({ metadata: { name } }) => {
+    const timeout = scheduler
+      .pause(USAGE_ANSWER_MILLISECONDS)
+      .then(() => Promise.reject(new Unavailable(`the agent of ${name}`, undefined)))
+    const agent = agents.get(name)
+    const isThere =
+      agent !== undefined && processes.get(`agent-${name}`)?.isRunning === true && !isCutOff(world, `agent-${name}`)
+    return Promise.race([timeout, ...(isThere ? [agent.usage.list()] : [])])
+  }
+}
+
+function startAgent(world: Surroundings, process: SimulatedProcess, host: Host, agents: Map<string, Agent>): void {
+  const { scheduler, power, traffic, processes } = world
+  const clock = process.clock()
+  const [random, log] = [scheduler.random, recorderOf(world, process.name)]
+  const store = openClient({ transport: transportOf(world, process), fieldManager: 'svccloud-agent', clock, random })
+  const hypervisor = host.machine.attach()
+  const pools = world.isPooled ? [POOLS[zoneOf(host.name)] ?? []].flat() : []
+  const held = simulatedVolumes(host.volumes, { storage: world.storage, mounted: pools, host: host.name })
+  const volumes = world.disks.store(host.name, held)
+  if (world.without === 'retention') volumes.release = volumes.remove
+  process.onCrash(() => void hypervisor.close())
+  const agent = openAgent({
+    nodeName: host.name,
+    store,
+    hypervisor: process.boundTo(traffic.counted(host.name, hypervisor)),
+    volumes: process.boundTo(volumes),
+    images: simulatedTemplates(),
+    ledger: host.ledger,
+    clock,
+    random,
+    log,
+    registry: openRegistry({ isProcessWide: false }),
+    report: async () => ({
+      agentVersion: 'simulated',
+      bootId: host.bootId,
+      logicalCpus: NODE_CORES,
+      memoryMebibytes: 65_536,
+      storageGibibytes: 1_000,
+      hypervisor: 'simulated',
+      features: [],
+      pools,
+      endpoint: endpointOf(host.name),
+    }),
+    probeHost: power.lookFrom(host.name, (other) => processes.get(`agent-${other}`)?.isRunning === true),
+  })
+  agents.set(host.name, agent)
+  followMain(world, process, agent.run(never()))
+}
+
+/** The faults once something is over. */
+const faultsAfter = (faults: DatabaseFaults, opening: { isOver: boolean }): DatabaseFaults => ({
+  breaksBefore: (name, sql) => opening.isOver && faults.breaksBefore(name, sql),
+  losesCommit: (name) => opening.isOver && faults.losesCommit(name),
+  crashesAfter: (name) => opening.isOver && faults.crashesAfter(name),
+})
+
+const NO_AGENTS: Parameters<typeof createApp>[0]['agents'] = {
+  async *follow() {
+    throw new Error('consoles are not simulated')
+  },
+  write: async () => 'unreachable',
+}
+
+/** Errors that the product itself calls bugs are violations; everything else is only traced. */
+function recorderOf({ scheduler, bugs, signedIn, trace }: Surroundings, name: string): Logger {
+  const say = (level: string, message: string, fields?: object) =>
+    trace?.(
+      `${(scheduler.nowMilliseconds / 1000).toFixed(3)} ${name} ${level} ${message} ` +
+        `${fields === undefined ? '' : JSON.stringify(fields)}`,
+    )
+  const logger: Logger = {
+    debug: () => {},
+    info(message, fields) {
+      say('info', message, fields)
+      if (message === 'request' && fields?.['account_id'] !== undefined) signedIn.add(String(fields['request_id']))
+    },
+    warn: (message, fields) =>
+      say('warn', message, fields && { ...fields, ...('error' in fields ? { error: causesOf(fields.error) } : {}) }),
+    error(message, fields) {
+      const error = fields !== undefined && 'error' in fields ? describeError(fields.error) : undefined
+      say('error', message, { ...fields, error })
+      const isOutage = fields !== undefined && fields.error instanceof Unavailable
+      if (!isOutage && (message === 'reconcile failed by a bug' || message === 'request failed'))
+        bugs.push(`${name}: ${message}: ${JSON.stringify(error)}`)
+    },
+    with: () => logger,
+  }
+  return logger
+}
+
+/** The messages of an error and its causes. */
+function causesOf(error: unknown): string {
+  return error instanceof Error
+    ? [error.message, ...(error.cause === undefined ? [] : [causesOf(error.cause)])].join(': ')
+    : String(error)
+}
