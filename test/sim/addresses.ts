@@ -11,7 +11,7 @@ import { accountNamespace } from '../../resources/index.ts'
 import { Instance, type InstanceSpec } from '../../resources/instance/index.ts'
 import { PublicPool, type PublicPoolSpec } from '../../resources/public-pool/index.ts'
 import { Server } from '../../resources/server/index.ts'
-import type { Account, Send } from './workload.ts'
+import type { Account, Send } from './requests.ts'
 import { ZONES } from './catalog.ts'
 import type { World } from './world.ts'
 

@@ -6,7 +6,7 @@ import { accountNamespace } from '../../resources/index.ts'
 import { Plan, Template } from '../../resources/catalog/index.ts'
 import { Server } from '../../resources/server/index.ts'
 import { ServerGroup } from '../../resources/server-group/index.ts'
-import type { Account, Send } from './workload.ts'
+import type { Account, Send } from './requests.ts'
 import { KEY, PLAN, TEMPLATE, ZONES } from './catalog.ts'
 import type { World } from './world.ts'
 

@@ -14,7 +14,7 @@ import { PublicPool } from '../../resources/public-pool/index.ts'
 import { Server, type ServerSpec, type ServerStatus } from '../../resources/server/index.ts'
 import { Storage } from '../../resources/storage/index.ts'
 import { type KubeObject, Secret } from '../../kit/kube/object.ts'
-import { type Account, ask, type History } from './workload.ts'
+import { type Account, ask, type History } from './requests.ts'
 import { zoneOf } from './catalog.ts'
 import type { World } from './world.ts'
 

@@ -2,7 +2,7 @@
  *  middle at their deadline. */
 import { Server } from '../../resources/server/index.ts'
 import { accountNamespace } from '../../resources/index.ts'
-import type { Account, Send } from './workload.ts'
+import type { Account, Send } from './requests.ts'
 import { ZONES } from './catalog.ts'
 import type { World } from './world.ts'
 

@@ -28,12 +28,20 @@ import { endpointOf, type Power } from './nodes.ts'
 import { type Scheduler, SimulatedProcess } from './scheduler.ts'
 import type { Traffic } from './traffic.ts'
 import { simulatedTransport } from './transport.ts'
-import type { Defence } from './world.ts'
 
 const USAGE_ANSWER_MILLISECONDS = 5_000
 const POWER_CHECK_MILLISECONDS = 500
 const RESTART_MILLISECONDS = { least: 500, most: 5_000 }
 const BEGIN_MILLISECONDS_MAXIMUM = 500
+
+/** What keeps guests whole while they move. A world without one of them must break an invariant. */
+export type Defence =
+  /** A guest that was handed over does not go on where it was. */
+  | 'either_or'
+  /** What lies on shared storage stays when a node that has lost the server lets go of it. */
+  | 'retention'
+  /** What management controllers say of power is true. */
+  | 'power'
 
 /** What the processes run in. */
 export interface Surroundings {

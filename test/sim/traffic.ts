@@ -4,7 +4,7 @@
 import type { Hypervisor } from '../../agents/node/drivers/hypervisor/hypervisor.ts'
 import type { Database } from '../../db/open.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
-import type { World } from './world.ts'
+import type { Host } from './hosts.ts'
 
 export interface Traffic {
   /** The hypervisor of the host, whose guests receive a byte a millisecond from when they are first looked at, and send
@@ -44,7 +44,10 @@ const processOf = (
 
 /** What is counted for accounts is the sum of what was read of their guests, each once; of guests that run now hardly
  *  anything is missing. */
-export async function checkTraffic({ traffic, hosts }: World, db: Database): Promise<string[]> {
+export async function checkTraffic(
+  { traffic, hosts }: { readonly traffic: Traffic; readonly hosts: readonly Host[] },
+  db: Database,
+): Promise<string[]> {
   const violations: string[] = []
   const readings = new Map(
     (await db.selectFrom('usage_reading').select(['epoch', 'network_received_bytes']).execute()).map((row) => [

@@ -6,7 +6,6 @@ import { openChain } from '../../db/audit/index.ts'
 import { openQuotas } from '../../db/account/index.ts'
 import type { Database } from '../../db/open.ts'
 import { formatToken } from '../../apiserver/identity/token-format.ts'
-import type { HttpResponse } from '../../kit/http/exchange.ts'
 import { newBase62, newUuid } from '../../kit/sys/random.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import { Server } from '../../resources/server/index.ts'
@@ -15,42 +14,11 @@ import { runChanges } from './changes.ts'
 import { runMoves } from './moves.ts'
 import { runOperators } from './operators.ts'
 import { KEY, PLAN, TEMPLATE, ZONES } from './catalog.ts'
+import { type Account, type AnswerBody, ask, type History, type Send } from './requests.ts'
 import type { World } from './world.ts'
-
-export interface Account {
-  readonly id: string
-  readonly token: string
-  /** Servers that an answer has named, dead or alive. */
-  readonly servers: Set<string>
-}
-
-export interface Exchange {
-  readonly account: string
-  readonly method: string
-  readonly path: string
-  readonly status: number
-  readonly requestId: string
-  readonly reason: string | undefined
-}
-
-/** What is read of the body of an answer. */
-export interface AnswerBody {
-  readonly operation?: { readonly id: string }
-}
-
-/** Sends what the account asks for, and remembers what was answered; undefined when no answer came. */
-export type Send = (account: Account, method: string, path: string, body?: unknown) => Promise<AnswerBody | undefined>
-
-export interface History {
-  readonly exchanges: Exchange[]
-  /** Every operation that an answer promised: id to the account that was promised it. */
-  readonly operations: Map<string, string>
-  readonly foreignReads: { readonly status: number; readonly path: string }[]
-}
 
 const SERVERS_LIMIT = 5
 const HOSTNAMES = ['web', 'db', 'cache', 'mail', 'build', 'proxy']
-const ANSWER_MILLISECONDS = 30_000
 
 export async function openAccounts(db: Database, world: World, count: number): Promise<Account[]> {
   const { random } = world.scheduler
@@ -116,37 +84,6 @@ export async function openAccounts(db: Database, world: World, count: number): P
     accounts.push({ id, token, servers: new Set() })
   }
   return accounts
-}
-
-/** The answer, or undefined when none came: the API is down, or died on the way. */
-export async function ask(
-  world: World,
-  account: Account,
-  method: string,
-  path: string,
-  body?: unknown,
-): Promise<{ response: HttpResponse; json: any } | undefined> {
-  // tests read many shapes
-  const api = world.api()
-  if (api === undefined) return undefined
-  const call = api({
-    method,
-    target: path,
-    remoteAddress: '192.0.2.1',
-    signal: new AbortController().signal,
-    headers: {
-      authorization: `Bearer ${account.token}`,
-      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-    },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  })
-  const response = await Promise.race([
-    call,
-    new Promise<undefined>((resolve) => void world.scheduler.after(ANSWER_MILLISECONDS, () => resolve(undefined))),
-  ])
-  if (response === undefined) return undefined
-  const text = typeof response.body === 'string' ? response.body : ''
-  return { response, json: text === '' ? undefined : JSON.parse(text) }
 }
 
 /** Starts the workload; it goes on until `isOver`. */

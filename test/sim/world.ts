@@ -20,7 +20,7 @@ import { type Disks, newDisks } from './disks.ts'
 import { drawFaults, type FaultPlan } from './faults.ts'
 import { type Host, newHost } from './hosts.ts'
 import { newPower, type Power } from './nodes.ts'
-import { startProcesses } from './processes.ts'
+import { type Defence, startProcesses } from './processes.ts'
 import { Scheduler, SimulatedProcess } from './scheduler.ts'
 import { newTraffic, type Traffic } from './traffic.ts'
 
@@ -58,15 +58,6 @@ export interface World {
   /** Nothing goes on after what goes on now: the database is left to the next world. */
   end(): void
 }
-
-/** What keeps guests whole while they move. A world without one of them must break an invariant. */
-export type Defence =
-  /** A guest that was handed over does not go on where it was. */
-  | 'either_or'
-  /** What lies on shared storage stays when a node that has lost the server lets go of it. */
-  | 'retention'
-  /** What management controllers say of power is true. */
-  | 'power'
 
 export interface WorldOptions {
   readonly trace?: ((line: string) => void) | undefined
