@@ -6,7 +6,7 @@ import { findOperation, recordOperation } from '../../db/operation/index.ts'
 import type { Action } from '../../kit/reconcile/action.ts'
 import { type Effect, type Reconciler, watch } from '../../kit/reconcile/reconciler.ts'
 import { accountOfNamespace } from '../../resources/index.ts'
-import { Operation, type OperationSpec, type OperationState } from '../../resources/operation/index.ts'
+import { type Operable, Operation, type OperationSpec, type OperationState } from '../../resources/operation/index.ts'
 import { Node } from '../../resources/node/index.ts'
 import { PublicPool } from '../../resources/public-pool/index.ts'
 import { Server } from '../../resources/server/index.ts'
@@ -16,7 +16,6 @@ import { orUnavailable } from '../database.ts'
 import type { Parts } from '../parts.ts'
 import { advance, eventsAfter, eventsOf } from './progress.ts'
 import { endedState, finished, type OperationObject, operationsNamespaceOf, targetTypeOf } from './record.ts'
-import type { Operable } from './stanza.ts'
 
 /** How long the object of an ended operation stays beside its row of history. */
 export const ENDED_KEPT_MILLISECONDS = 3_600_000

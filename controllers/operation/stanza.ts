@@ -2,13 +2,8 @@
  *  Pure. */
 import { createHash } from 'node:crypto'
 import { deadlineOf, isFinal, type OperationKind } from '../../domain/operations.ts'
+import type { Operable } from '../../resources/operation/index.ts'
 import type { OperationProgress, OperationStanza } from '../../resources/shapes.ts'
-
-/** What has operations. */
-export interface Operable {
-  readonly spec: { readonly operation?: OperationStanza | undefined }
-  readonly status?: { readonly operation?: OperationProgress | undefined } | undefined
-}
 
 /** The operation under way; undefined when there is none or it has ended. */
 export function activeOperation({ spec, status }: Operable): OperationStanza | undefined {

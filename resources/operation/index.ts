@@ -210,6 +210,7 @@ export function toOperationView(progress: OperationProgress, target: OperationSp
   }
 }
 
+/** What has operations. */
 export interface Operable {
   readonly spec: { readonly operation?: OperationStanza | undefined }
   readonly status?: { readonly operation?: OperationProgress | undefined } | undefined
