@@ -125,7 +125,7 @@ async function auditRefusal(
     kubernetesActor(username),
     { requestId: uid, sourceIp: '', userAgent: '' },
     {
-      action: `${nounOf(target.kind)}.${ACTIONS[operation]}`,
+      action: `${auditNounOf(target.kind)}.${ACTIONS[operation]}`,
       resourceId: target.metadata.name,
       outcome,
       detail: { status: String(status), ...(reason === undefined ? {} : { reason }) },
@@ -134,5 +134,5 @@ async function auditRefusal(
   await db.transaction().execute((tx) => appendAudit(tx, entry, { clock, random }))
 }
 
-/** ServerGroup is server_group, as the actions of the API have it. */
-const nounOf = (kind: string): string => kind.replace(/(?!^)[A-Z]/g, (letter) => `_${letter}`).toLowerCase()
+/** ServerGroup is server_group, as the actions of the API have it: the name of its noun. */
+export const auditNounOf = (kind: string): string => kind.replace(/(?!^)[A-Z]/g, (letter) => `_${letter}`).toLowerCase()

@@ -2,7 +2,9 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
+import { linkIdentity } from '../../db/identity/identities.ts'
 import type { Route } from '../../kit/http/route.ts'
+import { newUuid, systemRandom } from '../../kit/sys/random.ts'
 import { ROUTES } from '../../resources/index.ts'
 import { useDatabase } from '../database.ts'
 import { type Cloud, openCloud, type Person, PUBLIC_KEY, type Reply } from './cloud.ts'
@@ -43,6 +45,20 @@ beforeAll(async () => {
     body: { zone: cloud.zone, hostname: 'web', plan: 'tiny', template: 'tiny-linux' },
   })
   const tokens = await owner.send('GET', '/v1/account/tokens')
+  const sessions = await owner.send('GET', '/v1/account/sessions')
+  const invitation = await owner.send('POST', '/v1/account/invitations', {
+    body: { email: 'invited@example.com', role: 'viewer' },
+  })
+  const consent = await owner.send('POST', '/v1/account/support-consents', { body: { mode: 'read_only' } })
+  const identity = newUuid(systemRandom)
+  await linkIdentity(cloud.db, {
+    id: identity,
+    userId: owner.userId,
+    issuer: 'https://issuer.example.com',
+    subject: 'owner',
+    provider: 'example',
+    now: new Date(),
+  })
   Object.assign(ids, {
     'ssh-keys': key.body['ssh_key'].id,
     'init-scripts': script.body['init_script'].id,
@@ -50,17 +66,23 @@ beforeAll(async () => {
     servers: server.body['server'].id,
     operations: server.body['operation'].id,
     tokens: tokens.body['items'][0].id,
+    sessions: sessions.body['items'][0].id,
+    invitations: invitation.body['invitation'].id,
+    'support-consents': consent.body['support_consent'].id,
+    identities: identity,
+    members: owner.userId,
     templates: 'tiny-linux',
   })
 })
 afterAll(() => cloud.close())
 
-/** With the owner's own ids. */
+/** With the owner's own ids. A noun without one would prove nothing: its loop over foreign ids found none anyway. */
 const pathOf = (route: Route): string =>
-  route.path.replace(
-    /\/([a-z-]+)\/\{\w+\}/,
-    (_all, noun: string) => `/${noun}/${ids[noun] ?? '00000000-0000-4000-8000-000000000000'}`,
-  )
+  route.path.replace(/\/([a-z-]+)\/\{\w+\}/, (_all, noun: string) => {
+    const id = ids[noun]
+    if (id === undefined) throw new Error(`${route.id} needs an object of the owner: make one of ${noun} above`)
+    return `/${noun}/${id}`
+  })
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 const isUnsafe = (route: Route): boolean => route.method !== 'GET'
 const isPublic = (route: Route): boolean => route.credentials.includes('public')
@@ -159,35 +181,39 @@ describe('an unverified address: 403 email_unverified', () => {
   })
 })
 
-const Anything = z.looseObject({})
 describe("another account's ids: 404 and no entry", () => {
-  test.each(routes((route) => route.path.includes('{id}') && !isPublic(route)))('%s', async (_id, route) => {
-    const minimal = route.body === null || route.body.safeParse({}).success ? {} : bodyFor(route.id)
-    const reply = await stranger.send(route.method, pathOf(route), isUnsafe(route) ? { body: minimal } : {})
-    expectProblem(reply, 404)
-    expect(await cloud.auditOf(reply)).toEqual([])
-    const unknown = await stranger.send(
-      route.method,
-      route.path.replace(/\{\w+\}/, '00000000-0000-4000-8000-00000000dead'),
-      isUnsafe(route) ? { body: minimal } : {},
-    )
-    expect({ ...unknown.body }).toEqual({ ...reply.body })
-  })
+  test.each(routes((route) => /\{\w+\}/.test(route.path) && route.id !== 'get_template' && !isPublic(route)))(
+    '%s',
+    async (_id, route) => {
+      const minimal = route.body === null ? {} : leastOf(route.body)
+      const reply = await stranger.send(route.method, pathOf(route), isUnsafe(route) ? { body: minimal } : {})
+      expectProblem(reply, 404)
+      expect(await cloud.auditOf(reply)).toEqual([])
+      const unknown = await stranger.send(
+        route.method,
+        route.path.replace(/\{\w+\}/, UNKNOWN_ID),
+        isUnsafe(route) ? { body: minimal } : {},
+      )
+      expect({ ...unknown.body }).toEqual({ ...reply.body })
+    },
+  )
 })
 
-/** The least that a route with required fields takes. */
-function bodyFor(id: string): object {
-  const bodies: Readonly<Record<string, object>> = {
-    send_server_console_input: { session_id: '00000000-0000-4000-8000-000000000001', data: 'aGk=' },
-    set_server_ha_policy: { ha_policy: 'none' },
-    set_server_migration_policy: { migration_policy: 'strict' },
-    set_server_metadata_setting: { enabled: false },
-    change_server_plan: { plan: 'tiny' },
-    update_server_group: { name: 'other' },
-  }
-  const body = bodies[id]
-  if (body === undefined) throw new Error(`${id} needs a body here`)
-  return Anything.parse(body)
+const UNKNOWN_ID = '00000000-0000-4000-8000-00000000dead'
+/** The first is a name, and base64. */
+const SAMPLES = ['tiny', UNKNOWN_ID, false, 1]
+
+/** The required fields of a body, each with a sample that it takes. Throws for one that takes none of them. */
+function leastOf(body: z.ZodType): object {
+  if (!(body instanceof z.ZodObject)) throw new Error('a body is an object')
+  const required = Object.entries(body.shape).filter(([, field]) => !field.safeParse(undefined).success)
+  const least = required.map(([name, field]) => {
+    const samples = [...(field instanceof z.ZodEnum ? field.options : []), ...SAMPLES]
+    const value = samples.find((sample) => field.safeParse(sample).success)
+    if (value === undefined) throw new Error(`${name} takes no sample: add one above`)
+    return [name, value]
+  })
+  return Object.fromEntries(least)
 }
 
 describe('bodies that are not what the route takes: 400, 413, 415 and no entry', () => {

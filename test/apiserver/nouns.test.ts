@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { auditNounOf } from '../../apiserver/admission/admit.ts'
 import { webhookRules } from '../../apiserver/admission/webhook.ts'
 import { KINDS, NOUNS } from '../../apiserver/nouns.ts'
 import { OPERATION_TARGETS } from '../../resources/operation/index.ts'
@@ -30,6 +31,16 @@ test.each(RESOURCES.map((resource) => [resource.plural, resource]))(
     expect(isCalled ? kind?.exemptBecause : (kind?.exemptBecause ?? '').length > 10).toBe(isCalled ? undefined : true)
   },
 )
+
+test.each(
+  NOUNS.flatMap(({ name, kinds }) =>
+    kinds
+      .filter(({ exemptBecause }) => exemptBecause === undefined)
+      .map(({ resource }) => [resource.kind, name] as const),
+  ),
+)('a refused write of %s is audited by the name of its noun, %s', (kind, name) => {
+  expect(auditNounOf(kind)).toBe(name)
+})
 
 test('what customers may write with kubectl, the webhook validates', () => {
   const writable = RESOURCES.filter(({ customers }) => customers === 'write').map(({ plural }) => plural)
