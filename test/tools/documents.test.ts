@@ -10,6 +10,7 @@ const DOCUMENTS = [
   'ARCHITECTURE.md',
   'CONTRIBUTING.md',
   'docs/operating.md',
+  'docs/testing.md',
   'docs/kubernetes.md',
   ...decisions,
 ]
