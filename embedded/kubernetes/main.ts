@@ -1,6 +1,7 @@
 /** The process of the embedded Kubernetes API.
  *  Environment: SVCCLOUD_DATA (its folder, required), SVCCLOUD_HOST (127.0.0.1), SVCCLOUD_PORT (0 takes a free one),
- *  SVCCLOUD_LOG_LEVEL (info), SVCCLOUD_WEBHOOK_TOKEN_FILE (what it shows to webhooks on this machine). Tells its parent `{ready, url, port, kubeconfig, ca_certificate}` when it serves. */
+ *  SVCCLOUD_LOG_LEVEL (info), SVCCLOUD_WEBHOOK_TOKEN_FILE (what it shows to webhooks on this machine). Tells its parent
+ *  `{ready, url, port, kubeconfig, ca_certificate}` when it serves. */
 import { readFile } from 'node:fs/promises'
 import { systemClock } from '../../kit/sys/clock.ts'
 import { openLog } from '../../kit/sys/log.ts'

@@ -2,17 +2,10 @@
  *  lasts, every question about who calls is asked again. */
 import { Problem } from '../../domain/problem.ts'
 import type { Clock } from '../sys/clock.ts'
-import type { Caller, RequestFacts } from './call.ts'
-import { isSignedIn, type Step, type StepContext } from './step.ts'
+import type { Caller } from './call.ts'
+import { isSignedIn, type LastingAccess, type Step, type StepContext } from './step.ts'
 
 const ACCESS_SECONDS = 5
-
-export interface LastingAccess {
-  /** The request as the handler gets it: its signal aborts too when the access is lost. */
-  readonly request: RequestFacts
-  /** The answer is complete: nothing is asked any more. */
-  end(): void
-}
 
 /** Repeats the steps every few seconds, as whoever the request's credential is then. Access is lost when one of them
  *  refuses, or the caller is another than before. What cannot be asked now is asked again. */
@@ -29,7 +22,7 @@ export function holdAccess(context: StepContext, steps: readonly Step[], clock: 
   }
   const askLater = () => {
     cancel = clock.after(ACCESS_SECONDS * 1000, () => {
-      isAllowed(context, steps, subject).then((isGood) => {
+      void isAllowed(context, steps, subject).then((isGood) => {
         if (hasEnded) return
         if (isGood) return askLater()
         end()

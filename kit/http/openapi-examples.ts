@@ -1,7 +1,7 @@
 /** Examples of answers, put together from their schemas: a field that has a value by its name shows that, others show
  *  what their schema says of them. So every answer has a valid example, and that of a new noun needs nothing but values
  *  for its new words. */
-import type { OpenApiDocument } from './openapi.ts'
+import type { createDocument } from 'zod-openapi'
 
 /** The parts of JSON Schema that tell what a value looks like. */
 interface Schema {
@@ -39,7 +39,7 @@ interface Document {
 
 /** Gives every JSON answer of the document an example. `values` are by the name of their field, by format, or by the
  *  last word of names. */
-export function addExamples(document: OpenApiDocument, values: Values): void {
+export function addExamples(document: ReturnType<typeof createDocument>, values: Values): void {
   const { paths, components } = document as unknown as Document // what createDocument makes
   for (const operation of Object.values(paths).flatMap((methods) => Object.values(methods))) {
     for (const { content } of Object.values(operation.responses)) {

@@ -10,9 +10,17 @@ import type { Endpoint } from './endpoint.ts'
 import type { HttpRequest, HttpResponse, HttpService } from './exchange.ts'
 import { factsReader } from './facts.ts'
 import { type IdempotencyKeys, idempotencyKeyOf, once } from './idempotency.ts'
-import { holdAccess, type LastingAccess } from './lasting.ts'
+import { holdAccess } from './lasting.ts'
 import { compileMatcher } from './match.ts'
-import { isSignedIn, isUnsafe, type StepContext, type Step, type StepMaker, type StepParts } from './step.ts'
+import {
+  isSignedIn,
+  isUnsafe,
+  type LastingAccess,
+  type StepContext,
+  type Step,
+  type StepMaker,
+  type StepParts,
+} from './step.ts'
 import { createBuckets } from './rates.ts'
 import { renderAnswer, renderProblem, toProblem } from './render.ts'
 import type { Route } from './route.ts'

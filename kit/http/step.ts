@@ -3,9 +3,16 @@
 import type { Clock } from '../sys/clock.ts'
 import type { Caller, Customer, Operator, RequestFacts } from './call.ts'
 import type { HttpRequest } from './exchange.ts'
-import type { LastingAccess } from './lasting.ts'
 import type { BudgetState, Budget, CountRequest } from './rates.ts'
 import type { OperatorAccess, Route } from './route.ts'
+
+/** What a stream of events may still do, once its caller was let through. */
+export interface LastingAccess {
+  /** The request as the handler gets it: its signal aborts too when the access is lost. */
+  readonly request: RequestFacts
+  /** The answer is complete: nothing is asked any more. */
+  end(): void
+}
 
 export interface StepContext {
   readonly route: Route

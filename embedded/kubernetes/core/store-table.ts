@@ -1,6 +1,16 @@
 /** The objects of one resource in the order of their keys, and the window of its recent changes. */
 import type { KubeObject } from './object.ts'
-import type { Change } from './store.ts'
+
+/** One visible change, as watches see it. */
+export interface Change {
+  readonly revision: number
+  readonly key: string
+  /** undefined when the object was deleted. */
+  readonly object: KubeObject | undefined
+  readonly old: KubeObject | undefined
+  /** The last state with the revision of the deletion. */
+  readonly last: KubeObject
+}
 
 export interface Table {
   get(key: string): KubeObject | undefined

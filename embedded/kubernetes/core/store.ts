@@ -5,18 +5,7 @@ import type { Clock } from '../../../kit/sys/clock.ts'
 import type { Storage, StoredRecord } from '../storage/storage.ts'
 import type { KubeObject } from './object.ts'
 import { withMetadata } from './object.ts'
-import { openTable, type Table } from './store-table.ts'
-
-/** One visible change, as watches see it. */
-export interface Change {
-  readonly revision: number
-  readonly key: string
-  /** undefined when the object was deleted. */
-  readonly object: KubeObject | undefined
-  readonly old: KubeObject | undefined
-  /** The last state with the revision of the deletion. */
-  readonly last: KubeObject
-}
+import { type Change, openTable, type Table } from './store-table.ts'
 
 export interface Store {
   /** The revision of the newest change, durable or not. */

@@ -1,6 +1,7 @@
 /** Hands durable changes to the watches of their resource. A watch that cannot keep up is ended, so that it resumes; it
  *  never misses a change silently. */
-import type { Change, Store } from './store.ts'
+import type { Store } from './store.ts'
+import type { Change } from './store-table.ts'
 
 export interface Subscription {
   /** Waits for the next change or note; undefined at the end. */

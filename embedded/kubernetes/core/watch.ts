@@ -14,7 +14,7 @@ import {
   unexpected,
   type Cause,
 } from './status.ts'
-import type { Change } from './store.ts'
+import type { Change } from './store-table.ts'
 import type { Subscription } from './watch-hub.ts'
 import { viewOf } from './view.ts'
 
