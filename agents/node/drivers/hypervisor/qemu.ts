@@ -12,7 +12,7 @@ import type { Logger } from '../../../../kit/sys/log.ts'
 import { environment, signalProcess } from '../../../../kit/sys/process.ts'
 import { processCpuMilliseconds } from '../../host.ts'
 import { type GuestNetwork, isOvn, plugIn, tapTraffic, unplug } from '../network/ovn.ts'
-import { countTraffic, type Traffic } from '../network/traffic-log.ts'
+import { countFrames, type Traffic } from '../network/traffic-log.ts'
 import { pipeFile, trafficFiles } from '../network/user-mode.ts'
 import { ConsoleLine } from './console-line.ts'
 import { ConsoleLog } from './console-log.ts'
@@ -235,10 +235,13 @@ class QemuHypervisor implements Hypervisor {
     const folder = this.#folder(name)
     const { macAddresses = [] } = (await readGuestRecord(folder)) ?? {}
     return Promise.all(
-      macAddresses.map((macAddress, index) => {
+      macAddresses.map(async (_macAddress, index) => {
         if (isOvn(this.#options.network)) return tapTraffic(name, index)
-        const { file, countFile } = trafficFiles(index)
-        return countTraffic({ file: join(folder, file), countFile: join(folder, countFile), macAddress })
+        const bytesOf = (direction: 'received' | 'transmitted') => {
+          const { file, countFile } = trafficFiles(index, direction)
+          return countFrames({ file: join(folder, file), countFile: join(folder, countFile) })
+        }
+        return { receivedBytes: await bytesOf('received'), transmittedBytes: await bytesOf('transmitted') }
       }),
     )
   }

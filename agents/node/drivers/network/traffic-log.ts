@@ -1,22 +1,20 @@
 /** Traffic of an interface that nothing else counts: user-mode networking has no device on the host. QEMU writes down
- *  the Ethernet header and
- *  the length of every frame (`filter-dump`, a pcap file); the agent adds them up and empties the file. What was
- *  counted is written down before
- *  the file is emptied, so that no kill counts a frame twice. QEMU goes on writing at its own place: the emptied part
- *  is a hole. Frames of the
- *  very moment of emptying are not counted. */
+ *  the length of every frame (`filter-dump`, a pcap file for each direction); the agent adds them up and empties the
+ *  file. The sum is written down before the file is emptied, so that no kill counts a frame twice. QEMU goes on writing
+ *  at its own place: the emptied part is a hole. Frames that come at the moment of emptying are not counted.
+ *  Nothing that a guest sends decides what is counted: the direction is the file's, and of a frame's own bytes one is
+ *  kept, which is too little to forge a record with. */
 import { open, readFile } from 'node:fs/promises'
 import { z } from 'zod'
 import { writeDurably } from '../../../../kit/sys/durable-file.ts'
 
-/** What QEMU is told to keep of each frame: the Ethernet header. */
-export const FRAME_BYTES_KEPT = 14
+/** How much QEMU keeps of each frame; it cannot be told to keep nothing. */
+export const FRAME_BYTES_KEPT = 1
 const FILE_HEADER_BYTES = 24
 const RECORD_HEADER_BYTES = 16
 const READ_BYTES = 1_048_576
 /** The file is emptied when so much of it was counted. */
 const EMPTY_BYTES = 65_536
-const MAC_BYTES = 6
 
 export interface Traffic {
   readonly receivedBytes: number
@@ -26,57 +24,48 @@ export interface Traffic {
 const Counted = z.strictObject({
   /** How far the file was counted. */
   offset: z.int().min(0),
-  receivedBytes: z.int().min(0),
-  transmittedBytes: z.int().min(0),
+  /** The length of all frames so far. */
+  frameBytes: z.int().min(0),
 })
 type Counted = z.infer<typeof Counted>
-const NOTHING: Counted = { offset: FILE_HEADER_BYTES, receivedBytes: 0, transmittedBytes: 0 }
+const NOTHING: Counted = { offset: FILE_HEADER_BYTES, frameBytes: 0 }
 
-/** Adds the whole frames of the bytes, which begin with a record. Frames that the guest's own address sent are
- *  transmitted; sizes are those
- *  of whole frames, as counters of Linux give them. */
-export function addFrames(counted: Counted, bytes: Buffer, macAddress: string): Counted {
-  const own = Buffer.from(macAddress.replaceAll(':', ''), 'hex')
-  let { offset, receivedBytes, transmittedBytes } = counted
+/** Adds the whole frames of the bytes, which begin with a record. Sizes are those of whole frames, as counters of Linux
+ *  give them. */
+export function addFrames({ offset, frameBytes }: Counted, bytes: Buffer): Counted {
+  let sum = frameBytes
   let at = 0
-  while (at + RECORD_HEADER_BYTES <= bytes.length) {
-    // Frames that came while the file was being emptied left a hole. Every header says the same number here, so its end
+  while (at + RECORD_HEADER_BYTES + FRAME_BYTES_KEPT <= bytes.length) {
+    // Frames that came while the file was being emptied left a hole. Every header has the same number here, so its end
     // is found again.
     if (bytes.readUInt32LE(at + 8) !== FRAME_BYTES_KEPT) {
       at++
       continue
     }
-    const length = bytes.readUInt32LE(at + 12)
-    const frame = at + RECORD_HEADER_BYTES
-    if (frame + FRAME_BYTES_KEPT > bytes.length) break
-    if (own.equals(bytes.subarray(frame + MAC_BYTES, frame + 2 * MAC_BYTES))) transmittedBytes += length
-    else receivedBytes += length
-    at = frame + FRAME_BYTES_KEPT
+    sum += bytes.readUInt32LE(at + 12)
+    at += RECORD_HEADER_BYTES + FRAME_BYTES_KEPT
   }
-  offset += at
-  return { offset, receivedBytes, transmittedBytes }
+  return { offset: offset + at, frameBytes: sum }
 }
 
-/** Counts what is new in the file of the interface; `countFile` keeps the sum. Zero before there is a file. One call at
- *  a time. */
-export async function countTraffic({
+/** The bytes of all frames of one direction, with what is new in its file; `countFile` keeps the sum. Zero before there
+ *  is a file. One call at a time. */
+export async function countFrames({
   file,
   countFile,
-  macAddress,
 }: {
   readonly file: string
   readonly countFile: string
-  readonly macAddress: string
-}): Promise<Traffic> {
+}): Promise<number> {
   let counted = await readCounted(countFile)
   const log = await open(file, 'r+').catch(() => undefined)
-  if (log === undefined) return counted
+  if (log === undefined) return counted.frameBytes
   try {
     const from = counted.offset
     const buffer = Buffer.alloc(READ_BYTES)
     for (;;) {
       const { bytesRead } = await log.read(buffer, 0, READ_BYTES, counted.offset)
-      const next = addFrames(counted, buffer.subarray(0, bytesRead), macAddress)
+      const next = addFrames(counted, buffer.subarray(0, bytesRead))
       const isStuck = next.offset === counted.offset
       counted = next
       if (isStuck || bytesRead < READ_BYTES) break
@@ -88,7 +77,7 @@ export async function countTraffic({
   } finally {
     await log.close()
   }
-  return counted
+  return counted.frameBytes
 }
 
 async function readCounted(countFile: string): Promise<Counted> {

@@ -22,9 +22,24 @@ const PIPE_FILE = 'metadata-pipe'
 /** Connections of one guest to the metadata service at the same time; each costs the host a few processes. */
 const PIPES_MAXIMUM = 8
 
+/** As QEMU names the directions of a network backend: it receives what the guest transmits. */
+const QUEUES = { transmitted: 'rx', received: 'tx' } as const
+type Direction = keyof typeof QUEUES
+const DIRECTIONS: readonly Direction[] = ['transmitted', 'received']
+/** As the schema of Instance has it. */
+const INTERFACES_MAXIMUM = 8
+
 /** In the guest's folder. */
-export const trafficFiles = (index: number) => ({ file: `net${index}.pcap`, countFile: `net${index}.json` })
-export const USER_MODE_FILES: readonly string[] = [PIPE_FILE, ...Object.values(trafficFiles(0))]
+export const trafficFiles = (index: number, direction: Direction) => ({
+  file: `net${index}.${direction}.pcap`,
+  countFile: `net${index}.${direction}.json`,
+})
+export const USER_MODE_FILES: readonly string[] = [
+  PIPE_FILE,
+  ...Array.from({ length: INTERFACES_MAXIMUM }, (_, index) =>
+    DIRECTIONS.flatMap((direction) => Object.values(trafficFiles(index, direction))),
+  ).flat(),
+]
 
 /** `-netdev` and what counts its frames, for the interface of this number. */
 export function userModeArguments(network: UserModeNetwork, index: number, forwards: readonly Forward[]): string[] {
@@ -38,8 +53,13 @@ export function userModeArguments(network: UserModeNetwork, index: number, forwa
   return [
     '-netdev',
     options.join(','),
-    '-object',
-    `filter-dump,id=count${index},netdev=net${index},file=${trafficFiles(index).file},maxlen=${FRAME_BYTES_KEPT}`,
+    ...DIRECTIONS.flatMap((direction) => [
+      '-object',
+      [
+        `filter-dump,id=${direction}${index},netdev=net${index},queue=${QUEUES[direction]}`,
+        `file=${trafficFiles(index, direction).file},maxlen=${FRAME_BYTES_KEPT}`,
+      ].join(','),
+    ]),
   ]
 }
 
