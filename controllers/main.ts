@@ -148,7 +148,7 @@ async function run(settings: z.infer<typeof Environment>, log: Logger, stop: Abo
       mayAct = lead.mayAct
       // not before: a watch may have fallen silent, and what the leader before did last must be seen
       caches.start(lead.signal)
-      await runControllers(controllers, { ...parts, usageOf: usageFromAgents(store) }, lead.signal)
+      await runControllers(controllers, { ...parts, usageOf: usageFromAgents(parts) }, lead.signal)
     },
     stop,
   )

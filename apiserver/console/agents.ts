@@ -1,9 +1,11 @@
 /** HTTPS to the agents of the hosts: the certificate is pinned by its fingerprint, the caller known by the host's
  *  access token. Connections for input are kept, so that a keystroke costs one round trip; a stream has a connection of
  *  its own. */
+import type { IncomingMessage } from 'node:http'
 import { Agent } from 'node:https'
-import { createInterface } from 'node:readline'
+import { z } from 'zod'
 import { Unavailable } from '../../domain/problem.ts'
+import { readLines } from '../../kit/http/bounded.ts'
 import { askPinned, type PinnedTarget } from '../../kit/http/pinned.ts'
 import type { Caches } from '../../kit/kube/caches.ts'
 import { Secret } from '../../kit/kube/object.ts'
@@ -18,6 +20,18 @@ import type { AgentConnections } from './consoles.ts'
 const SILENCE_MAXIMUM_MILLISECONDS = 30_000
 const TOKEN_FRESH_MILLISECONDS = 10_000
 const INPUT_CONNECTIONS_MAXIMUM = 64
+/** A line holds at most the tail of a console: 64 KiB in base64. */
+const LINE_BYTES_MAXIMUM = 128 * 1024
+
+/** From the request to the head of the answer. */
+const INPUT_MILLISECONDS_MAXIMUM = 10_000
+
+/** A line of the agent's protocol, as far as this side reads it. */
+const Line: z.ZodType<ConsoleLine> = z.discriminatedUnion('type', [
+  z.object({ type: z.enum(['tail', 'output']), data: z.base64() }),
+  z.object({ type: z.literal('status'), connected: z.boolean(), running: z.boolean() }),
+  z.object({ type: z.enum(['ping', 'end']) }),
+])
 
 export interface AgentOptions {
   readonly store: Store
@@ -66,42 +80,52 @@ export function openAgents({ store, caches, clock }: AgentOptions): AgentConnect
     instance: string,
     bytes: Uint8Array,
   ): Promise<'written' | 'stopped' | 'unreachable'> {
+    const late = new AbortController()
+    const cancel = clock.after(INPUT_MILLISECONDS_MAXIMUM, () => late.abort())
     try {
       const headers = { 'content-type': 'application/octet-stream', 'content-length': String(bytes.length) }
-      const response = await askPinned(await targetOf(node, instance), { method: 'POST', agent: kept, headers }, bytes)
-      response.resume()
+      const response = await askPinned(
+        await targetOf(node, instance),
+        { method: 'POST', agent: kept, headers, signal: late.signal },
+        bytes,
+      )
+      if (response.statusCode === 204) response.resume()
+      else response.destroy() // its body is of no use, and may have no end
       if (response.statusCode === 401) tokens.delete(node)
       if (response.statusCode === 204) return 'written'
       return response.statusCode === 409 || response.statusCode === 404 ? 'stopped' : 'unreachable'
     } catch {
       return 'unreachable'
+    } finally {
+      cancel()
     }
   }
 
   return {
     async *follow(node, instance, signal) {
       const silence = new AbortController()
-      const response = await askPinned(await targetOf(node, instance), {
-        method: 'GET',
-        agent: false,
-        signal: AbortSignal.any([signal, silence.signal]),
-      })
       let cancel = () => {}
-      const heard = () => {
+      const extend = () => {
         cancel()
         cancel = clock.after(SILENCE_MAXIMUM_MILLISECONDS, () => silence.abort())
       }
+      extend()
+      let response: IncomingMessage | undefined
       try {
+        response = await askPinned(await targetOf(node, instance), {
+          method: 'GET',
+          agent: false,
+          signal: AbortSignal.any([signal, silence.signal]),
+        })
         if (response.statusCode === 401) tokens.delete(node)
         if (response.statusCode !== 200) throw new Unavailable(`the console of ${instance}`)
-        heard()
-        for await (const line of createInterface({ input: response, crlfDelay: Number.POSITIVE_INFINITY })) {
-          heard()
-          yield JSON.parse(line) as ConsoleLine // the agent's protocol
+        for await (const line of readLines(response, LINE_BYTES_MAXIMUM)) {
+          extend()
+          yield Line.parse(JSON.parse(line))
         }
       } finally {
         cancel()
-        response.destroy()
+        response?.destroy()
       }
     },
 

@@ -2,18 +2,24 @@
 import { Agent } from 'node:https'
 import { z } from 'zod'
 import { Unavailable } from '../../domain/problem.ts'
+import { readWhole } from '../../kit/http/bounded.ts'
 import { askPinned } from '../../kit/http/pinned.ts'
 import { Secret } from '../../kit/kube/object.ts'
 import type { Store } from '../../kit/kube/store.ts'
+import type { Clock } from '../../kit/sys/clock.ts'
 import { AGENT_ACCESS_SECRET_NAME, GuestUsage, nodeNamespace } from '../../resources/instance/index.ts'
 import type { UsageSource } from './index.ts'
 
 const Answer = z.strictObject({ guests: z.array(GuestUsage) })
 const CONNECTIONS_MAXIMUM = 64
+/** More than ten thousand guests. */
+const ANSWER_BYTES_MAXIMUM = 8 * 1024 * 1024
+/** From the request to the last byte of the answer. */
+const ANSWER_MILLISECONDS_MAXIMUM = 10_000
 
 /** Asks each agent itself, and trusts only the certificate that its node shows. Throws Unavailable when one does not
  *  answer. */
-export function usageFromAgents(store: Store): UsageSource {
+export function usageFromAgents({ store, clock }: { readonly store: Store; readonly clock: Clock }): UsageSource {
   // A resumed TLS session shows no certificate, so none is resumed.
   const kept = new Agent({
     keepAlive: true,
@@ -35,16 +41,21 @@ export function usageFromAgents(store: Store): UsageSource {
     if (endpoint === undefined) throw new Unavailable(`the agent of ${name}`)
     const token = tokens.get(name) ?? (await tokenOf(name))
     tokens.set(name, token)
-    const response = await askPinned(
-      { url: new URL('/v1/usage', endpoint.url), fingerprint: endpoint.certificateFingerprint.toLowerCase(), token },
-      { method: 'GET', agent: kept },
-    )
-    const chunks: Buffer[] = []
-    for await (const chunk of response) chunks.push(chunk as Buffer) // a response without an encoding yields bytes
-    if (response.statusCode !== 200) {
-      tokens.delete(name) // it may have been made anew
-      throw new Unavailable(`the agent of ${name}`)
+    const target = {
+      url: new URL('/v1/usage', endpoint.url),
+      fingerprint: endpoint.certificateFingerprint.toLowerCase(),
+      token,
     }
-    return Answer.parse(JSON.parse(Buffer.concat(chunks).toString())).guests
+    const late = new AbortController()
+    const cancel = clock.after(ANSWER_MILLISECONDS_MAXIMUM, () => late.abort())
+    try {
+      const response = await askPinned(target, { method: 'GET', agent: kept, signal: late.signal })
+      const body = await readWhole(response, ANSWER_BYTES_MAXIMUM)
+      if (response.statusCode === 200) return Answer.parse(JSON.parse(body.toString())).guests
+    } finally {
+      cancel()
+    }
+    tokens.delete(name) // it may have been made anew
+    throw new Unavailable(`the agent of ${name}`)
   }
 }

@@ -1,10 +1,13 @@
 /** The API server's side of the console protocol against the agent's own listener, over TLS. */
 import { mkdtemp } from 'node:fs/promises'
+import type { ServerResponse } from 'node:http'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { ConsoleEvent, GuestConsole } from '../../../agents/node/drivers/hypervisor/hypervisor.ts'
-import { openCertificate } from '../../../agents/node/serve/certificate.ts'
+import { type AgentCertificate, openCertificate } from '../../../agents/node/serve/certificate.ts'
 import { type Listener, startListener } from '../../../agents/node/serve/listener.ts'
 import { openAgents } from '../../../apiserver/console/agents.ts'
 import type { ConsoleLine } from '../../../apiserver/console/console.ts'
@@ -39,10 +42,12 @@ const console: GuestConsole = {
 let listener: Listener
 let asked = 0
 let fingerprint = ''
+let pinnedCertificate: AgentCertificate
 
 beforeAll(async () => {
   const certificate = await openCertificate(await mkdtemp(join(tmpdir(), 'svccloud-agent-')), systemClock, systemRandom)
   fingerprint = certificate.fingerprint
+  pinnedCertificate = certificate
   listener = await startListener({
     host: '127.0.0.1',
     port: 0,
@@ -58,6 +63,38 @@ beforeAll(async () => {
   })
 })
 afterAll(() => listener.stop())
+
+/** A host in an attacker's hands: it has the pinned certificate and answers as it likes. */
+async function hostileHost(answer: (response: ServerResponse) => void): Promise<AsyncDisposable & { url: string }> {
+  const { certificate, key } = pinnedCertificate
+  const server = createServer({ cert: certificate, key }, (request, response) => {
+    request.resume()
+    answer(response)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo // a listening TCP server has one
+  return {
+    url: `https://127.0.0.1:${port}`,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
+const pour = (response: ServerResponse, bytes: Buffer): void => {
+  const write = (): void => {
+    while (!response.destroyed && response.write(bytes));
+  }
+  response.on('drain', write).on('error', () => {})
+  write()
+}
+const collect = async <T>(items: AsyncIterable<T>): Promise<T[]> => {
+  const all: T[] = []
+  for await (const item of items) all.push(item)
+  return all
+}
+const linesOf = async (url: string): Promise<ConsoleLine[]> =>
+  collect(connect({ url }).follow('n1', INSTANCE, new AbortController().signal))
 
 function connect(
   options: { readonly token?: string; readonly fingerprint?: string; readonly url?: string } = {},
@@ -142,4 +179,22 @@ test('another certificate is never told the token', async () => {
     for await (const _line of agents.follow('n1', INSTANCE, new AbortController().signal));
   }).rejects.toThrow('pinned')
   expect(asked).toBe(before)
+})
+
+test('a host that sends a line without an end, or one of another shape, is given up', async () => {
+  await using endless = await hostileHost((response) => pour(response, Buffer.alloc(65_536, 'x')))
+  await expect(linesOf(endless.url)).rejects.toThrow('bytes were sent')
+  await using other = await hostileHost((response) => response.end('{"type":"output"}\n'))
+  await expect(linesOf(other.url)).rejects.toThrow()
+})
+
+test('a host whose answer to what is typed has no end is not read on', async () => {
+  let isClosed = false
+  await using host = await hostileHost((response) => {
+    response.once('close', () => (isClosed = true))
+    response.writeHead(500)
+    pour(response, Buffer.alloc(65_536, 'x'))
+  })
+  expect(await connect({ url: host.url }).write('n1', INSTANCE, Buffer.from('x'))).toBe('unreachable')
+  await expect.poll(() => isClosed).toBe(true)
 })
