@@ -106,6 +106,7 @@ async function run(settings: z.infer<typeof Environment>, log: Logger, stop: Abo
     host: settings.SVCCLOUD_HOST,
     port: settings.SVCCLOUD_PORT,
     service: (request) => customerApi(request),
+    isSecure: settings.SVCCLOUD_PUBLIC_URL?.startsWith('https:') === true,
     clock,
     random,
     log,

@@ -1,12 +1,10 @@
 /** Audit entries of what the platform does by itself, and of edits that came past the API. */
 import type { AuditChange, UnsealedAuditEntry } from '../domain/audit.ts'
-import { appendAudits, hasAudit } from '../db/audit/index.ts'
+import { appendAudits, hasAudit, STAFF_CHAIN } from '../db/audit/index.ts'
 import { openGroupCommit } from '../db/group-commit.ts'
 import { accountExists } from '../db/server/index.ts'
 import { appendStaffAudit } from '../db/staff/index.ts'
-import type { KubeObject } from '../kit/kube/object.ts'
 import type { Effect } from '../kit/reconcile/reconciler.ts'
-import { newUuid } from '../kit/sys/random.ts'
 import { accountOfNamespace } from '../resources/index.ts'
 import { orUnavailable } from './database.ts'
 import type { Parts } from './parts.ts'
@@ -30,7 +28,10 @@ export function auditEffect({ db, ...by }: Pick<Parts, 'db' | 'clock' | 'random'
   return async (input, root) => {
     const accountId = accountOfNamespace(root.metadata.namespace ?? '')
     // plans of this folder write nothing else
-    const entry = accountId === undefined ? undefined : entryOf(root, accountId, input as unknown as AuditInput)
+    const entry =
+      accountId === undefined
+        ? undefined
+        : { ...entryOf(root.metadata.name, input as unknown as AuditInput), account_id: accountId }
     if (
       accountId === undefined ||
       entry === undefined ||
@@ -50,33 +51,19 @@ export const staffAuditEffect =
   ({ db, clock, random }: Pick<Parts, 'db' | 'clock' | 'random'>, resourceType: 'node' | 'public_pool'): Effect =>
   async (input, { metadata }) => {
     const { action, actor, requestId } = input as unknown as AuditInput // plans of this folder write nothing else
+    const entry = { ...entryOf(metadata.name, { action, actor, requestId }), resource_type: resourceType }
+    if (await orUnavailable(hasAudit(db, { ...entry, account_id: STAFF_CHAIN }))) return undefined
     await orUnavailable(
-      appendStaffAudit(db, {
-        id: newUuid(random),
-        at: clock.now().toISOString(),
-        actor_email: actor,
-        actor_kind: actor.startsWith('system:') ? 'system' : 'operator',
-        staff_id: null,
-        account_id: null,
-        action,
-        resource_type: resourceType,
-        resource_id: metadata.name,
-        detail: {},
-        source_ip: '',
-        user_agent: '',
-        request_id: requestId,
-      }),
+      db.transaction().execute((tx) => appendStaffAudit(tx, { ...entry, account_id: null }, { clock, random })),
     )
     return undefined
   }
 
 function entryOf(
-  root: KubeObject,
-  accountId: string,
+  resourceId: string,
   { action, actor, requestId, changes = [] }: AuditInput,
-): UnsealedAuditEntry {
+): Omit<UnsealedAuditEntry, 'account_id'> {
   return {
-    account_id: accountId,
     actor_email: actor,
     actor_kind: actor.startsWith('system:') ? 'system' : 'operator',
     user_id: null,
@@ -85,7 +72,7 @@ function entryOf(
     token_name: null,
     action,
     resource_type: action.split('.')[0] ?? '',
-    resource_id: root.metadata.name,
+    resource_id: resourceId,
     detail: {},
     outcome: 'success',
     source_ip: '',

@@ -5,7 +5,6 @@ import type { ColumnType, Generated } from 'kysely'
 type Instant = ColumnType<Date, Date, Date>
 type OptionalInstant = ColumnType<Date | null, Date | null | undefined, Date | null>
 type Count = ColumnType<number, number | undefined, number>
-type Json<T> = ColumnType<T, string, string>
 
 export interface IdentityTables {
   second_factor: {
@@ -101,16 +100,6 @@ export interface IdentityTables {
     created_at: Instant
     last_seen_at: Instant
     expires_at: Instant
-  }
-  staff_audit_entry: {
-    id: string
-    at: Instant
-    actor_email: string
-    actor_kind: string
-    staff_id: string | null
-    account_id: string | null
-    action: string
-    body: Json<object>
   }
   organisation: {
     id: string

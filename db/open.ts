@@ -12,6 +12,7 @@ import * as usage from './migrations/0007-usage.ts'
 import * as operators from './migrations/0008-operators.ts'
 import * as targetSizes from './migrations/0009-target-sizes.ts'
 import * as secondFactorPolicy from './migrations/0010-second-factor-policy.ts'
+import * as staffChain from './migrations/0011-staff-chain.ts'
 import type { Tables } from './tables.ts'
 
 export type Database = Kysely<Tables>
@@ -30,6 +31,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0008-operators': operators,
   '0009-target-sizes': targetSizes,
   '0010-second-factor-policy': secondFactorPolicy,
+  '0011-staff-chain': staffChain,
 }
 
 const BIGINT_OID = 20

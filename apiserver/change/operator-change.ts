@@ -1,11 +1,10 @@
 /** Changes by operators: the entry in the operators' log and ONE write to Kubernetes, both or neither. The entry is
  *  written first and committed last. Should this process die between write and commit, the reconciler of the resource
  *  writes the entry of the operation that it finds; the log takes each request once. */
-import type { Operator, RequestFacts } from '../../kit/http/call.ts'
 import { isConflict } from '../../kit/kube/store.ts'
 import { conflict, type ResourceReference } from '../../domain/problem.ts'
 import type { AuditFacts } from './audit.ts'
-import { auditStaff } from './staff-audit.ts'
+import { auditStaff, type OperatorAct } from './staff-audit.ts'
 import type { Parts } from '../parts.ts'
 
 const WRITE_ATTEMPTS_MAXIMUM = 5
@@ -22,7 +21,7 @@ export interface OperatorChange<T> {
 /** Answers what was written. Throws a Problem when the change was refused; nothing has changed then. */
 export async function changeAsOperator<T>(
   parts: Pick<Parts, 'db' | 'clock' | 'random'>,
-  call: { readonly caller: Operator; readonly request: RequestFacts },
+  call: OperatorAct,
   { resource, audit, accountIds = [], write }: OperatorChange<T>,
 ): Promise<T> {
   return await parts.db.transaction().execute(async (tx) => {

@@ -7,15 +7,22 @@ import type { Tables } from '../../db/tables.ts'
 import type { Database } from '../../db/open.ts'
 import type { Operator, RequestFacts } from '../../kit/http/call.ts'
 import type { Refusal } from '../../kit/http/pipeline.ts'
-import { newUuid } from '../../kit/sys/random.ts'
+import type { Route } from '../../kit/http/route.ts'
 import { type AuditActor, auditEntry, type AuditFacts, auditRefusal, detailOfRefusal, throughOutage } from './audit.ts'
 import type { IdentityParts } from '../identity/parts.ts'
 
-function operatorActor(caller: Operator): AuditActor {
-  const { staff, name } = caller
+/** What an entry needs of an operator's call. */
+export interface OperatorAct {
+  readonly caller: Operator
+  readonly request: RequestFacts
+  readonly route: Pick<Route, 'path'>
+}
+
+/** Whoever uses what is for the staff acts as staff, with a token of the management cluster too. */
+function operatorActor({ caller: { staff, name }, route }: OperatorAct): AuditActor {
   return {
     actor_email: staff?.email ?? name,
-    actor_kind: staff === undefined ? 'operator' : 'staff',
+    actor_kind: staff !== undefined || route.path.startsWith('/v1/admin/') ? 'staff' : 'operator',
     user_id: null,
     staff_id: staff?.id ?? null,
     token_id: null,
@@ -28,29 +35,14 @@ function operatorActor(caller: Operator): AuditActor {
 export async function auditStaff(
   tx: Transaction<Tables>,
   parts: Pick<IdentityParts, 'clock' | 'random'>,
-  call: { readonly caller: Operator; readonly request: RequestFacts },
+  act: OperatorAct,
   facts: AuditFacts,
   accountIds: readonly string[] = [],
 ): Promise<void> {
-  const { request } = call
-  const actor = operatorActor(call.caller)
-  await appendStaffAudit(tx, {
-    id: newUuid(parts.random),
-    at: parts.clock.now().toISOString(),
-    actor_email: actor.actor_email,
-    actor_kind: actor.actor_kind === 'staff' ? 'staff' : 'operator',
-    staff_id: actor.staff_id,
-    account_id: accountIds[0] ?? null,
-    action: facts.action,
-    resource_type: facts.resourceType ?? facts.action.split('.')[0] ?? '',
-    resource_id: facts.resourceId ?? '',
-    detail: facts.detail ?? {},
-    source_ip: request.sourceIp,
-    user_agent: request.userAgent,
-    request_id: request.requestId,
-  })
-  for (const accountId of [...accountIds].sort())
-    await appendAudit(tx, auditEntry(accountId, actor, request, facts), parts)
+  const actor = operatorActor(act)
+  const entry = auditEntry('', actor, act.request, facts)
+  await appendStaffAudit(tx, { ...entry, account_id: accountIds[0] ?? null }, parts)
+  for (const account_id of [...accountIds].sort()) await appendAudit(tx, { ...entry, account_id }, parts)
 }
 
 /** Writes down what was refused: a customer's in the chain of the account, an operator's in their log. */
@@ -61,8 +53,9 @@ export async function auditRefused(
   if (caller.kind !== 'operator')
     return await auditRefusal({ caller, route, request, resourceId, outcome, problem }, parts)
   if (route.audit === null) return
-  const facts: AuditFacts = { action: route.audit, resourceId, detail: { outcome, ...detailOfRefusal(problem) } }
+  const detail = { outcome, ...detailOfRefusal(problem) }
+  const facts: AuditFacts = { action: route.audit, resourceId, outcome, detail }
   await throughOutage(parts, () =>
-    parts.db.transaction().execute((tx) => auditStaff(tx, parts, { caller, request }, facts)),
+    parts.db.transaction().execute((tx) => auditStaff(tx, parts, { caller, request, route }, facts)),
   )
 }

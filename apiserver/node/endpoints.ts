@@ -29,6 +29,7 @@ import { positionOf } from '../list/newest-first.ts'
 import { factsOf, type NodeObject, type Nodes, othersOf, requireRoomElsewhere } from './nodes.ts'
 import { begunView } from '../change/begun.ts'
 import { changeAsOperator } from '../change/operator-change.ts'
+import type { OperatorAct } from '../change/staff-audit.ts'
 import { readPage } from '../list/page.ts'
 import type { Parts } from '../parts.ts'
 import { etagOfObject } from '../plain/objects.ts'
@@ -199,13 +200,10 @@ interface Verb {
   readonly detail?: Readonly<Record<string, string>>
 }
 
+type OnNode = OperatorAct & Pick<Call, 'now'> & { readonly params: { readonly id: string } }
+
 /** One conditional write: the desired state together with the operation that brings it about. */
-async function begin(
-  parts: Parts,
-  nodes: Nodes,
-  call: Pick<Call, 'request' | 'now'> & { readonly caller: Operator; readonly params: { readonly id: string } },
-  verb: Verb,
-): Promise<Answer> {
+async function begin(parts: Parts, nodes: Nodes, call: OnNode, verb: Verb): Promise<Answer> {
   return { status: 202, body: { operation: await beginOnNode(parts, nodes, call, verb) } }
 }
 
@@ -214,12 +212,7 @@ async function begin(
 export async function beginOnNode(
   parts: Parts,
   nodes: Nodes,
-  {
-    caller,
-    request,
-    now,
-    params: { id },
-  }: Pick<Call, 'request' | 'now'> & { readonly caller: Operator; readonly params: { readonly id: string } },
+  { caller, request, route, now, params: { id } }: OnNode,
   verb: Verb & { readonly action?: string },
 ): Promise<OperationView> {
   const { deadlineAt, arguments: given } = verb
@@ -235,7 +228,7 @@ export async function beginOnNode(
   const detail = { ...(given?.['reason'] === undefined ? {} : { reason: given['reason'] }), ...verb.detail }
   const written = await changeAsOperator(
     parts,
-    { caller, request },
+    { caller, request, route },
     {
       resource: { type: 'node', id },
       audit: { action: verb.action ?? verb.kind, detail },

@@ -20,6 +20,7 @@ import { Server } from '../../resources/server/index.ts'
 import type { OperationStanza } from '../../resources/shapes.ts'
 import { listedViews, ofHistory, ofObject, type OperationObject, placeOf, withProgress } from './views.ts'
 import { changeAsOperator } from '../change/operator-change.ts'
+import type { OperatorAct } from '../change/staff-audit.ts'
 import { readPageByTime } from '../list/page.ts'
 import type { Parts } from '../parts.ts'
 import type { Targets } from '../change/targets.ts'
@@ -125,11 +126,7 @@ async function readOperation(parts: Needs, id: string): Promise<OperationView> {
 }
 
 /** Marks the operation as cancelled, as long as it is the newest of its target and has not ended. */
-async function cancel(
-  parts: Needs,
-  call: Pick<Call, 'request'> & { readonly caller: Operator },
-  id: string,
-): Promise<void> {
+async function cancel(parts: Needs, call: OperatorAct, id: string): Promise<void> {
   const resource = { type: 'operation', id }
   const ended = () => conflict('state_not_allowed', 'The operation has ended.', { resource })
   const target = parts.targets.find(id)

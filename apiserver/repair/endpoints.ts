@@ -18,6 +18,7 @@ import { factsOf, Server } from '../../resources/server/index.ts'
 import { announceEarlier, newStanza } from '../change/accept.ts'
 import { begunView } from '../change/begun.ts'
 import { changeAsOperator } from '../change/operator-change.ts'
+import type { OperatorAct } from '../change/staff-audit.ts'
 import type { Parts } from '../parts.ts'
 import { moveOf, requireDestination, type ServerObject } from '../server/index.ts'
 import { storedOf } from '../list/stored.ts'
@@ -91,7 +92,7 @@ async function requireSecond({ db }: Pick<Parts, 'db'>, caller: Operator, field:
   if (email === nameOf(caller)) throw badField(field, 'must be somebody else than who asks')
 }
 
-type OnServer = Pick<Call, 'request' | 'now'> & { readonly caller: Operator; readonly params: { readonly id: string } }
+type OnServer = OperatorAct & Pick<Call, 'now'> & { readonly params: { readonly id: string } }
 
 interface Found {
   readonly accountId: string
@@ -127,7 +128,7 @@ interface Verb extends Extent {
 
 async function begin(
   parts: Parts,
-  { caller, request, now, params: { id } }: OnServer,
+  { caller, request, route, now, params: { id } }: OnServer,
   { accountId }: Found,
   verb: Verb,
 ): Promise<Answer> {
@@ -141,7 +142,7 @@ async function begin(
   })
   const written = await changeAsOperator(
     parts,
-    { caller, request },
+    { caller, request, route },
     {
       resource: { type: 'server', id },
       audit: { action: verb.kind, detail: { ...verb.detail } },

@@ -2,7 +2,7 @@
 import { badField, conflict, forbidden, notFound } from '../../domain/problem.ts'
 import { isUuid } from '../../domain/uuid.ts'
 import { addCredit, creditBalance, findUser } from '../../db/account/index.ts'
-import { readIntegrity, verifyAudit } from '../../db/audit/index.ts'
+import { STAFF_CHAIN, verifyAudit } from '../../db/audit/index.ts'
 import { endSessionsOfUser, removeSecondFactor } from '../../db/identity/index.ts'
 import {
   type AccountRow,
@@ -22,7 +22,7 @@ import { newUuid } from '../../kit/sys/random.ts'
 import * as routes from '../../resources/staff/index.ts'
 import type { IdentityParts } from '../identity/parts.ts'
 import { auditStaff } from '../change/staff-audit.ts'
-import { readPageByTime } from '../list/page.ts'
+import { readPage, readPageByTime } from '../list/page.ts'
 import { integrityView } from '../audit/index.ts'
 import { creditView } from '../credit/index.ts'
 import { impersonationView } from '../support/index.ts'
@@ -106,9 +106,8 @@ async function list(parts: IdentityParts, call: Call<typeof routes.listAccountsA
   }
 }
 
-type AccountCall = Pick<Call<Route, Operator>, 'caller' | 'request' | 'now'> & {
+type AccountCall = Pick<Call<Route, Operator>, 'caller' | 'request' | 'now' | 'route'> & {
   readonly params: { readonly account_id: string }
-  readonly route: Pick<Route, 'audit'>
 }
 
 /** Suspends with a reason, unsuspends without one. */
@@ -212,7 +211,7 @@ async function setQuota(parts: IdentityParts, call: Call<typeof routes.setAccoun
   })
 }
 
-type UserCall = Pick<Call<Route, Operator>, 'caller' | 'request' | 'now'> & {
+type UserCall = Pick<Call<Route, Operator>, 'caller' | 'request' | 'now' | 'route'> & {
   readonly params: { readonly user_id: string }
   readonly body: { readonly reason: string }
 }
@@ -370,12 +369,14 @@ async function listAudit(
 ): Promise<Answer> {
   const { account_id: accountId, action, from, to } = call.query
   const instant = (text: string | undefined) => (text === undefined ? undefined : new Date(text))
-  const { items, nextCursor } = await readPageByTime(
+  const { items, nextCursor } = await readPage(
     parts.cursors,
     call,
-    (after, limit) =>
-      listStaffAudit(parts.db, { accountId, action, from: instant(from), to: instant(to), after, limit }),
-    ({ at, id }) => ({ createdAt: new Date(at), id }),
+    (after, limit) => {
+      const before = after === undefined ? undefined : Number(after.sortKey)
+      return listStaffAudit(parts.db, { accountId, action, from: instant(from), to: instant(to), before, limit })
+    },
+    ({ sequence, id }) => ({ sortKey: String(sequence), id }),
   )
   return { status: 200, body: { items, next_cursor: nextCursor } }
 }
@@ -384,10 +385,10 @@ async function verifyChain(
   parts: IdentityParts,
   call: Call<typeof routes.verifyAuditChain, Operator>,
 ): Promise<Answer> {
-  const { id } = await accountView(parts, call.body.account_id)
-  await verifyAudit(parts.db, id, parts.clock)
-  await parts.db
-    .transaction()
-    .execute((tx) => auditStaff(tx, parts, call, { action: 'audit.verify', resourceType: 'account', resourceId: id }))
-  return { status: 200, body: integrityView(await readIntegrity(parts.db, id)) }
+  const { account_id: accountId } = call.body
+  const id = accountId === undefined ? STAFF_CHAIN : (await accountView(parts, accountId)).id
+  // Before the chain is walked: it may be this entry's own.
+  const resource = accountId === undefined ? {} : { resourceType: 'account', resourceId: id }
+  await parts.db.transaction().execute((tx) => auditStaff(tx, parts, call, { action: 'audit.verify', ...resource }))
+  return { status: 200, body: integrityView(await verifyAudit(parts.db, id, parts.clock)) }
 }

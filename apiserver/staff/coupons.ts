@@ -69,7 +69,7 @@ async function list(parts: IdentityParts, call: Call<typeof routes.listCoupons, 
 }
 
 async function create(parts: IdentityParts, call: Call<typeof routes.createCoupon, Operator>): Promise<Answer> {
-  const { caller, body, now, request } = call
+  const { body, now } = call
   const window = { from: dateOf(body.valid_from), until: dateOf(body.valid_until) }
   if (window.from !== null && window.until !== null && window.until <= window.from)
     throw badField('valid_until', 'must be after valid_from')
@@ -92,22 +92,17 @@ async function create(parts: IdentityParts, call: Call<typeof routes.createCoupo
       .returning(COLUMNS)
       .executeTakeFirst()
     if (made === undefined) throw conflict('name_taken', 'There is a coupon of this code.')
-    await auditStaff(
-      tx,
-      parts,
-      { caller, request },
-      {
-        action: 'coupon.create',
-        resourceId: made.id,
-        detail: { code: made.code, amount_cents: String(made.amount_cents) },
-      },
-    )
+    await auditStaff(tx, parts, call, {
+      action: 'coupon.create',
+      resourceId: made.id,
+      detail: { code: made.code, amount_cents: String(made.amount_cents) },
+    })
     return { status: 201, body: { coupon: toView(made) } }
   })
 }
 
 async function update(parts: IdentityParts, call: Call<typeof routes.updateCoupon, Operator>): Promise<Answer> {
-  const { caller, body, params, request } = call
+  const { body, params } = call
   return await parts.db.transaction().execute(async (tx) => {
     const before = await tx
       .selectFrom('coupon')
@@ -128,12 +123,7 @@ async function update(parts: IdentityParts, call: Call<typeof routes.updateCoupo
       .where('id', '=', before.id)
       .returning(COLUMNS)
       .executeTakeFirstOrThrow()
-    await auditStaff(
-      tx,
-      parts,
-      { caller, request },
-      { action: 'coupon.update', resourceId: before.id, detail: { code: before.code } },
-    )
+    await auditStaff(tx, parts, call, { action: 'coupon.update', resourceId: before.id, detail: { code: before.code } })
     return { status: 200, body: { coupon: toView(after) } }
   })
 }

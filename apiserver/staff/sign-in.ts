@@ -61,7 +61,7 @@ async function logIn(parts: IdentityParts, { body, now }: Call<typeof logInStaff
 
 async function verify(
   parts: IdentityParts,
-  { body, request, now }: Call<typeof verifyStaffSecondFactor>,
+  { body, request, route, now }: Call<typeof verifyStaffSecondFactor>,
 ): Promise<Answer> {
   requireSealing(parts)
   const content = await parts.tickets.open('staff-second-factor', body.challenge)
@@ -98,7 +98,7 @@ async function verify(
     await auditStaff(
       tx,
       parts,
-      { caller, request },
+      { caller, request, route },
       { action: 'staff.login', resourceType: 'staff', resourceId: staff.id },
     )
   })

@@ -20,6 +20,9 @@ import type { Tables } from '../tables.ts'
 
 const WALK_ENTRIES = 1000
 
+/** The chain of what staff and operators do stands where an account's would, under the id of none. */
+export const STAFF_CHAIN = '00000000-0000-0000-0000-000000000000'
+
 export interface Sealing {
   readonly clock: Clock
   readonly random: Random

@@ -2,6 +2,7 @@
 export {
   type AccountRow,
   STAFF_SESSION_SECONDS,
+  type StaffAuditEntry,
   type StaffRow,
   appendStaffAudit,
   createStaff,

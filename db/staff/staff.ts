@@ -1,6 +1,9 @@
 /** People of the staff, their sessions, and what they did. */
 import { sql, type Transaction } from 'kysely'
+import type { AuditActorKind, UnsealedAuditEntry } from '../../domain/audit.ts'
+import { type AuditEntry, entryOfRow } from '../../domain/audit-chain.ts'
 import type { StaffRole } from '../../domain/permissions.ts'
+import { appendAudit, type Sealing, STAFF_CHAIN } from '../audit/index.ts'
 import type { Queries } from '../open.ts'
 import { comesAfter, type ListPlace } from '../page.ts'
 import { hashSecret } from '../identity/index.ts'
@@ -120,9 +123,10 @@ export async function endStaffSession(queries: Queries, id: string): Promise<voi
 
 export interface StaffAuditEntry {
   readonly id: string
+  readonly sequence: number
   readonly at: string
   readonly actor_email: string
-  readonly actor_kind: 'staff' | 'operator' | 'system'
+  readonly actor_kind: AuditActorKind
   readonly staff_id: string | null
   readonly account_id: string | null
   readonly action: string
@@ -134,23 +138,18 @@ export interface StaffAuditEntry {
   readonly request_id: string
 }
 
-/** The same action of the same request on the same resource is written once. */
-export async function appendStaffAudit(queries: Queries, entry: StaffAuditEntry): Promise<void> {
-  const { id, at, actor_email, actor_kind, staff_id, account_id, action } = entry
-  await queries
-    .insertInto('staff_audit_entry')
-    .values({
-      id,
-      at: new Date(at),
-      actor_email,
-      actor_kind,
-      staff_id,
-      account_id,
-      action,
-      body: JSON.stringify(entry),
-    })
-    .onConflict((conflict) => conflict.doNothing())
-    .execute()
+/** What staff or operators did, before it is sealed. `account_id`: the account that it touches, if any. */
+export type UnsealedStaffAuditEntry = Omit<UnsealedAuditEntry, 'account_id'> & { readonly account_id: string | null }
+
+/** Seals the entry into the chain of staff and operators, see `appendAudit`; before entries for accounts, whose ids come
+ *  after. */
+export async function appendStaffAudit(
+  tx: Transaction<Tables>,
+  { account_id, detail, ...entry }: UnsealedStaffAuditEntry,
+  by: Sealing,
+): Promise<void> {
+  const touching = account_id === null ? detail : { ...detail, account_id }
+  await appendAudit(tx, { ...entry, account_id: STAFF_CHAIN, detail: touching }, by)
 }
 
 export interface StaffAuditPage {
@@ -158,27 +157,36 @@ export interface StaffAuditPage {
   readonly action?: string | undefined
   readonly from?: Date | undefined
   readonly to?: Date | undefined
-  readonly after?: ListPlace | undefined
+  /** Below this sequence. */
+  readonly before?: number | undefined
   readonly limit: number
 }
 
 /** Newest first. */
 export async function listStaffAudit(
   queries: Queries,
-  { accountId, action, from, to, after, limit }: StaffAuditPage,
+  { accountId, action, from, to, before, limit }: StaffAuditPage,
 ): Promise<StaffAuditEntry[]> {
   let query = queries
-    .selectFrom('staff_audit_entry')
-    .select('body')
-    .where(comesAfter(after, { createdAt: 'at', id: 'id' }))
-    .orderBy('at', 'desc')
-    .orderBy('id', 'desc')
+    .selectFrom('audit_entry')
+    .select(['body', 'entry_hash'])
+    .where('account_id', '=', STAFF_CHAIN)
+    .$if(before !== undefined, (rows) => rows.where('sequence', '<', before ?? 0))
+    .orderBy('sequence', 'desc')
     .limit(limit)
-  if (accountId !== undefined) query = query.where(sql<boolean>`account_id::text = ${accountId}`)
+  if (accountId !== undefined)
+    query = query.where(sql<boolean>`body::jsonb -> 'detail' ->> 'account_id' = ${accountId}`)
   if (action !== undefined) query = query.where('action', '=', action)
   if (from !== undefined) query = query.where('at', '>=', from)
   if (to !== undefined) query = query.where('at', '<', to)
-  return (await query.execute()).map((row) => row.body as StaffAuditEntry) // written by appendStaffAudit only
+  return (await query.execute()).map((row) => toStaffEntry(entryOfRow(row)))
+}
+
+function toStaffEntry({ detail: { account_id, ...detail }, ...entry }: AuditEntry): StaffAuditEntry {
+  const { id, sequence, at, actor_email, actor_kind, staff_id, action, resource_type, resource_id } = entry
+  const { source_ip, user_agent, request_id } = entry
+  const touched = { account_id: account_id ?? null, action, resource_type, resource_id, detail }
+  return { id, sequence, at, actor_email, actor_kind, staff_id, ...touched, source_ip, user_agent, request_id }
 }
 
 export interface AccountRow {

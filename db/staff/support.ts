@@ -1,7 +1,7 @@
 /** Support consents and support sessions. A session is issued with a code, active from its redemption, and ends by its
  *  time,
  *  by the customer, by staff or by itself. */
-import type { Transaction } from 'kysely'
+import { sql, type Transaction } from 'kysely'
 import type { SupportMode } from '../../domain/permissions.ts'
 import type { Queries } from '../open.ts'
 import { hashSecret } from '../identity/index.ts'
@@ -193,7 +193,12 @@ const toRow = (row: Selected): SupportSessionRow => ({
   endedAt: row.ended_at,
 })
 
-/** Redeems a code, once and in time: the session acts under `secret` from now on. Undefined for any other code. */
+/** Whether whoever it was issued to is of the staff now, in a role that may enter accounts. */
+const isOfStaff = sql<boolean>`exists (select from staff_user where staff_user.id = support_session.staff_id
+  and staff_user.disabled_at is null and staff_user.role in ('support', 'operations'))`
+
+/** Redeems a code, once and in time: the session acts under `secret` from now on. Undefined for any other code, and for
+ *  one of somebody who is not of the staff any more. */
 export async function redeemSupportCode(
   tx: Transaction<Tables>,
   code: string,
@@ -207,12 +212,13 @@ export async function redeemSupportCode(
     .where('code_expires_at', '>', now)
     .where('redeemed_at', 'is', null)
     .where('ended_at', 'is', null)
+    .where(isOfStaff)
     .returningAll()
     .executeTakeFirst()
   return row && toRow(row)
 }
 
-/** The active session with that secret. */
+/** The active session with that secret; none of somebody who is not of the staff any more. */
 export async function findSupportSession(
   queries: Queries,
   secret: string,
@@ -224,6 +230,7 @@ export async function findSupportSession(
     .where('secret_hash', '=', hashSecret(secret))
     .where('ended_at', 'is', null)
     .where('expires_at', '>', now)
+    .where(isOfStaff)
     .executeTakeFirst()
   return row && { ...toRow(row), ownerEmail: row.email, ownerVerifiedAt: row.email_verified_at }
 }

@@ -17,6 +17,8 @@ export interface ServerOptions {
   readonly service: HttpService
   /** Answers requests that are not the service's (pages) and says so with true. */
   readonly pages?: (request: IncomingMessage, response: ServerResponse) => boolean
+  /** Whether clients reach this over HTTPS, by way of a proxy: browsers then never try without. */
+  readonly isSecure?: boolean
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger
@@ -38,6 +40,9 @@ const KEEP_ALIVE_TIMEOUT_MILLISECONDS = 65_000
 /** A client that takes nothing of its response for this long is gone. */
 const IDLE_TIMEOUT_MILLISECONDS = 120_000
 
+/** A year. Other hosts of the domain are not ours to speak for. */
+const STRICT_TRANSPORT = 'max-age=31536000'
+
 /** Resolves when it listens; rejects with node's error (EADDRINUSE, EACCES) when it cannot. */
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const stopping = new AbortController()
@@ -56,6 +61,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     response.once('finish', () => {
       if (stopping.signal.aborted) request.socket.end()
     })
+    if (options.isSecure === true) response.setHeader('strict-transport-security', STRICT_TRANSPORT)
     if (options.pages?.(request, response) === true) return
     handle(request, response, options, stopping.signal).catch((error: unknown) => {
       options.log.error('response failed', { error })

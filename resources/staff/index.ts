@@ -68,6 +68,7 @@ const SupportSession = z
 const StaffAuditEntry = z
   .strictObject({
     id: Uuid,
+    sequence: z.int(),
     at: DateTime,
     actor_email: z.string(),
     actor_kind: z.enum(['staff', 'operator', 'system']),
@@ -383,9 +384,10 @@ export const verifyAuditChain = route({
   id: 'verify_audit_chain',
   method: 'POST',
   path: '/v1/admin/audit/verify',
-  summary: 'Verify the audit chain of an account now',
+  summary: 'Verify an audit chain now',
+  description: 'That of an account; without one that of what staff and operators did.',
   audit: 'audit.verify',
-  body: z.strictObject({ account_id: z.string().max(253) }),
+  body: z.strictObject({ account_id: z.string().max(253).optional() }),
   answers: { 200: AuditIntegrity },
   refuses: [400, 404],
 })

@@ -7,6 +7,7 @@ import { type App, createApp } from '../../apiserver/app.ts'
 import type { AgentConnections } from '../../apiserver/console/consoles.ts'
 import type { Database } from '../../db/open.ts'
 import { mirrorNode } from '../../db/placement/index.ts'
+import { listStaffAudit, type StaffAuditEntry } from '../../db/staff/index.ts'
 import { ADMIN, openCore } from '../../embedded/kubernetes/core/core.ts'
 import { memoryStorage } from '../../embedded/kubernetes/storage/memory.ts'
 import type { HttpResponse } from '../../kit/http/exchange.ts'
@@ -263,6 +264,12 @@ export async function openCloud(
     return rows.map((row) => JSON.parse(row.body) as { action: string; outcome: string; resource_id: string })
   }
 
+  /** What the request left in the log of staff and operators. */
+  const staffAuditOf = async (reply: Reply): Promise<StaffAuditEntry[]> =>
+    (await listStaffAudit(db, { limit: 10_000 })).filter(
+      ({ request_id }) => request_id === reply.headers['x-request-id'],
+    )
+
   return {
     /** From now on requests come at once. */
     hurry: () => void (paceMilliseconds = 0),
@@ -279,6 +286,7 @@ export async function openCloud(
     grant,
     signUp,
     auditOf,
+    staffAuditOf,
     async close() {
       stop.abort()
       await core.close()

@@ -154,6 +154,10 @@ beforeAll(async () => {
   for (const mode of ['read_only', 'elevated'] as const) {
     const secret = `support_${newBase62(systemRandom, 43)}`
     const id = newUuid(systemRandom)
+    const staffId = newUuid(systemRandom)
+    const member = { email: `${mode}@staff.example`, name: 'S', role: 'support' } as const
+    const signIn = { passwordHash: GOOD_PASSWORD, sealedSecret: 'x', now: clock.now() }
+    await createStaff(db, { id: staffId, ...member, ...signIn })
     const times = {
       createdAt: clock.now(),
       codeExpiresAt: new Date(clock.now().getTime() + 60_000),
@@ -164,7 +168,7 @@ beforeAll(async () => {
         id,
         ...owner!,
         consentId: null,
-        staffId: newUuid(systemRandom),
+        staffId,
         staffEmail: 's@staff.example',
         staffName: 'S',
         mode,

@@ -158,10 +158,9 @@ describe('fencing a node', () => {
       kind: 'node.fence',
       arguments: { method: 'auto', reason: 'Nobody hears it.', approver: 'olga' },
     })
-    const rows = await cloud.db.selectFrom('staff_audit_entry').select(['action', 'body']).execute()
-    expect(
-      rows.filter(({ body }) => (body as { request_id: string }).request_id === reply.headers['x-request-id']),
-    ).toMatchObject([{ action: 'node.fence', body: { resource_id: name, detail: { method: 'auto' } } }])
+    expect(await cloud.staffAuditOf(reply)).toMatchObject([
+      { action: 'node.fence', resource_id: name, detail: { method: 'auto' } },
+    ])
   })
   test('that answers needs force', async () => {
     await addNode(name, { state: 'ready' })

@@ -1,9 +1,13 @@
 import { generate } from 'otplib'
+import { sql } from 'kysely'
 import { beforeAll, expect, test } from 'vitest'
 import { createSealing } from '../../../apiserver/identity/sealing.ts'
 import { makeStaff } from '../../../apiserver/staff/create.ts'
 import type { StaffRole } from '../../../domain/permissions.ts'
-import { systemRandom } from '../../../kit/sys/random.ts'
+import { STAFF_CHAIN } from '../../../db/audit/index.ts'
+import { createStaff } from '../../../db/staff/staff.ts'
+import { issueSupportSession } from '../../../db/staff/support.ts'
+import { newUuid, systemRandom } from '../../../kit/sys/random.ts'
 import { useDatabase } from '../../database.ts'
 import { type Browser, GOOD_PASSWORD, openHarness } from '../identity/harness.ts'
 
@@ -284,13 +288,66 @@ test(
   },
 )
 
+test.each<[string, object]>([
+  ['is disabled', { disabled_at: new Date() }],
+  ['may not enter accounts any more', { role: 'finance' }],
+])('who %s has no support session, neither one that is open nor one that is issued', async (what, change) => {
+  const email = `left-${what.length}@staff.example`
+  const id = newUuid(systemRandom)
+  const now = harness.clock.now()
+  await createStaff(database.db, { id, email, name: 'Lee', role: 'support', passwordHash: 'x', sealedSecret: 'x', now })
+  const owner = await harness.signUpAndIn(`left-${what.length}@example.com`)
+  const { id: userId } = (await owner.send('GET', '/v1/auth/me')).body['user'] as { id: string }
+  const issue = (code: string) =>
+    database.db.transaction().execute(async (tx) =>
+      issueSupportSession(tx, {
+        ...{ id: newUuid(systemRandom), accountId: await accountOf(owner), userId, consentId: null },
+        ...{ staffId: id, staffEmail: email, staffName: 'Lee', mode: 'read_only', reason: 'why', ticket: null, code },
+        ...{ createdAt: now, codeExpiresAt: new Date(now.getTime() + 60_000) },
+        expiresAt: new Date(now.getTime() + 3_600_000),
+      }),
+    )
+  const [code, later] = [newUuid(systemRandom), newUuid(systemRandom)]
+  for (const each of [code, later]) await issue(each)
+  const open = harness.openBrowser()
+  const redeem = (browser: Browser, each: string) =>
+    browser.send('POST', '/v1/auth/support-handoff', { body: { code: each } })
+  expect((await redeem(open, code)).status).toBe(200)
+  expect((await open.send('GET', '/v1/auth/me')).status).toBe(200)
+  await database.db.updateTable('staff_user').set(change).where('id', '=', id).execute()
+  harness.clock.move(1)
+  expect((await open.send('GET', '/v1/auth/me')).status).toBe(401)
+  expect((await redeem(harness.openBrowser('192.0.2.77'), later)).status).toBe(401)
+})
+
+test('what staff does is in a chain that staff verify: a change by hand is found and named', async () => {
+  const chief = await present('operations')
+  const verify = () => chief.send('POST', '/v1/admin/audit/verify', { body: {} })
+  const before = (await verify()).body
+  expect(before).toMatchObject({ status: 'verified', break: null })
+  const acted = await chief.send('POST', '/v1/admin/coupons', { body: { code: 'sealed-1', amount_cents: 100 } })
+  expect(acted.status).toBe(201)
+  const after = (await verify()).body
+  expect(after).toMatchObject({ status: 'verified', head_sequence: Number(before['head_sequence']) + 2 })
+  const [verified, made] = (await chief.send('GET', '/v1/admin/audit?limit=2')).body['items'] as { action: string }[]
+  expect([verified?.action, made]).toEqual([
+    'audit.verify',
+    expect.objectContaining({ action: 'coupon.create', actor_kind: 'staff', resource_id: expect.any(String) }),
+  ])
+  const sequence = Number(after['head_sequence']) - 1
+  await database.db
+    .updateTable('audit_entry')
+    .set((row) => ({ body: sql<string>`replace(${row.ref('body')}, 'sealed-1', 'another-1')` }))
+    .where('account_id', '=', STAFF_CHAIN)
+    .where('sequence', '=', sequence)
+    .execute()
+  expect((await verify()).body).toMatchObject({ status: 'broken', break: { sequence } })
+})
+
 test.each(['/v1/admin/accounts', '/v1/admin/audit', '/v1/admin/coupons'])(
   'the pages of %s hold what the whole list does, in its order',
   async (path) => {
-    const reader =
-      (await by('operations').send('GET', '/v1/admin/auth/me')).status === 200
-        ? by('operations')
-        : await rehire('operations')
+    const reader = await present('operations')
     for (const code of ['page-1', 'page-2', 'page-3'])
       await reader.send('POST', '/v1/admin/coupons', { body: { code, amount_cents: 100 } })
     const idsOf = (items: unknown) => (items as { id: string }[]).map(({ id }) => id)
@@ -306,6 +363,10 @@ test.each(['/v1/admin/accounts', '/v1/admin/audit', '/v1/admin/coupons'])(
     expect(read).toEqual(whole)
   },
 )
+
+/** Whoever holds the role; somebody new where the session has ended meanwhile. */
+const present = async (role: StaffRole): Promise<Browser> =>
+  (await by(role).send('GET', '/v1/admin/auth/me')).status === 200 ? by(role) : await rehire(role)
 
 async function rehire(role: StaffRole): Promise<Browser> {
   await database.db.deleteFrom('staff_user').where('email', '=', `${role}@staff.example`).execute()

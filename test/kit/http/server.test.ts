@@ -3,7 +3,7 @@ import { connect } from 'node:net'
 import { request } from 'node:http'
 import { afterEach, expect, test } from 'vitest'
 import type { HttpResponse, HttpService } from '../../../kit/http/exchange.ts'
-import { type RunningServer, startServer } from '../../../kit/http/server.ts'
+import { type RunningServer, type ServerOptions, startServer } from '../../../kit/http/server.ts'
 import { type Clock, systemClock } from '../../../kit/sys/clock.ts'
 import { silentLog } from '../../../kit/sys/log.ts'
 import { systemRandom } from '../../../kit/sys/random.ts'
@@ -19,7 +19,7 @@ afterEach(async () => {
   await server?.stop(0)
   server = undefined
 })
-const start = async (service: HttpService): Promise<RunningServer> =>
+const start = async (service: HttpService, more: Partial<ServerOptions> = {}): Promise<RunningServer> =>
   (server = await startServer({
     host: '127.0.0.1',
     port: 0,
@@ -27,6 +27,7 @@ const start = async (service: HttpService): Promise<RunningServer> =>
     clock: systemClock,
     random: systemRandom,
     log: silentLog,
+    ...more,
   }))
 const json = (status: number, value: unknown): HttpResponse => ({
   status,
@@ -46,6 +47,21 @@ function speak(port: number, text: string): Promise<string> {
       .on('error', reject)
   })
 }
+
+test('behind HTTPS everything, pages too, tells browsers to come back over HTTPS only', async () => {
+  for (const isSecure of [true, false]) {
+    await server?.stop(0)
+    const { port } = await start(async () => json(200, {}), {
+      isSecure,
+      pages: (page, response) => page.url === '/page' && (response.writeHead(200, { 'x-page': '1' }).end(), true),
+    })
+    for (const path of ['/page', '/v1/x']) {
+      const { headers } = await fetch(`http://127.0.0.1:${port}${path}`)
+      expect(headers.get('strict-transport-security')).toBe(isSecure ? 'max-age=31536000' : null)
+      expect(headers.get('x-page')).toBe(path === '/page' ? '1' : null)
+    }
+  }
+})
 
 test('a request arrives whole, a response leaves with its length', async () => {
   const { port } = await start(async (incoming) => {
