@@ -20,7 +20,7 @@ import { createApiToken, listApiTokens, revokeApiToken } from '../../resources/a
 import { auditEntryOf } from '../change/audit.ts'
 import type { IdentityParts } from '../identity/parts.ts'
 import { formatToken, TOKEN_SECRET_CHARACTERS } from '../identity/token-format.ts'
-import { readPageByTime } from '../list/page.ts'
+import { pageOfRows } from '../list/page.ts'
 
 const TOKENS_PER_USER_MAXIMUM = 50
 const TOKEN_DAYS_DEFAULT = 90
@@ -51,16 +51,13 @@ const toView = (row: TokenRow, now: Date) => ({
 const ownOnly = (caller: Customer): { readonly userId?: string } =>
   caller.role === 'owner' || caller.role === 'admin' ? {} : { userId: caller.userId }
 
-async function list(parts: IdentityParts, call: Call<typeof listApiTokens, Customer>): Promise<Answer> {
-  const { caller, now } = call
-  const { items, nextCursor } = await readPageByTime(
-    parts.cursors,
+const list = (parts: IdentityParts, call: Call<typeof listApiTokens, Customer>): Promise<Answer> =>
+  pageOfRows(
+    parts,
     call,
-    (after, limit) => listTokens(parts.db, { accountId: caller.accountId, ...ownOnly(caller), after, limit }),
-    (token) => token,
+    (after, limit) => listTokens(parts.db, { accountId: call.caller.accountId, ...ownOnly(call.caller), after, limit }),
+    (rows) => rows.map((row) => toView(row, call.now)),
   )
-  return { status: 200, body: { items: items.map((row) => toView(row, now)), next_cursor: nextCursor } }
-}
 
 async function create(parts: IdentityParts, call: Call<typeof createApiToken, Customer>): Promise<Answer> {
   const { caller, body, now } = call

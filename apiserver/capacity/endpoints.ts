@@ -6,6 +6,7 @@ import { getCapacity } from '../../resources/operator/index.ts'
 import { Node } from '../../resources/node/index.ts'
 import { Plan } from '../../resources/catalog/index.ts'
 import { listEvacuees } from '../node/index.ts'
+import { completeList } from '../list/page.ts'
 import type { Parts } from '../parts.ts'
 
 export function capacityEndpoints(parts: Parts): readonly Endpoint[] {
@@ -46,7 +47,7 @@ export function capacityEndpoints(parts: Parts): readonly Endpoint[] {
         largest_placeable_plan: capacity.largestPlaceablePlan,
         has_ha_headroom: capacity.hasHaHeadroom,
       }))
-      return { status: 200, body: { items, next_cursor: null } }
+      return completeList(items)
     }),
   ]
 }

@@ -21,6 +21,7 @@ import {
 } from '../../resources/catalog/index.ts'
 import type { Stored } from '../../resources/shapes.ts'
 import type { Parts } from '../parts.ts'
+import { completeList } from '../list/page.ts'
 import { storedOf } from '../list/stored.ts'
 
 export function catalogEndpoints({ caches }: Pick<Parts, 'caches'>): readonly Endpoint[] {
@@ -31,25 +32,25 @@ export function catalogEndpoints({ caches }: Pick<Parts, 'caches'>): readonly En
   const zoneNames = () => zones.list().map((zone) => zone.metadata.name)
   return [
     customerEndpoint(listRegions, async () =>
-      complete(byName(regions).map((region) => toRegionView(region, byName(zones)))),
+      completeList(byName(regions).map((region) => toRegionView(region, byName(zones)))),
     ),
     customerEndpoint(listZones, async ({ query }) => {
       if (query.region !== undefined && regions.get({ name: query.region }) === undefined)
         throw badField('region', 'there is no such region')
-      return complete(
+      return completeList(
         byName(zones)
           .filter((zone) => query.region === undefined || zone.spec.region === query.region)
           .map(toZoneView),
       )
     }),
-    customerEndpoint(listPlans, async () => complete(byName(plans).map(toPlanView))),
+    customerEndpoint(listPlans, async () => completeList(byName(plans).map(toPlanView))),
     customerEndpoint(listTemplates, async ({ query, now }) => {
       if (query.zone !== undefined && zones.get({ name: query.zone }) === undefined)
         throw badField('zone', 'there is no such zone')
       const views = byName(templates)
         .filter(({ spec }) => !spec.isHidden && isAvailable(spec, now))
         .map((template) => toTemplateView(template, zoneNames()))
-      return complete(
+      return completeList(
         views.filter(
           (view) =>
             (query.zone === undefined || view.zones.includes(query.zone)) &&
@@ -71,8 +72,6 @@ export function catalogEndpoints({ caches }: Pick<Parts, 'caches'>): readonly En
     }),
   ]
 }
-
-const complete = (items: readonly unknown[]) => ({ status: 200, body: { items, next_cursor: null } })
 
 const byName = <Spec, Status>(cache: Cache<Spec, Status>): Stored<Spec, Status>[] =>
   cache

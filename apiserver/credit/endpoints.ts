@@ -14,7 +14,7 @@ import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
 import * as routes from '../../resources/credit/index.ts'
 import { auditEntryOf } from '../change/audit.ts'
 import type { IdentityParts } from '../identity/parts.ts'
-import { readPageByTime } from '../list/page.ts'
+import { pageOfRows } from '../list/page.ts'
 
 const OUTCOMES_SHOWN = 10
 
@@ -60,18 +60,17 @@ async function list(parts: IdentityParts, call: Call<typeof routes.listCredits, 
     caller: { accountId },
     now,
   } = call
-  const { items, nextCursor } = await readPageByTime(
-    parts.cursors,
+  const { status, body } = await pageOfRows(
+    parts,
     call,
     (after, limit) => listCredits(parts.db, { accountId, after, limit }),
-    (credit) => credit,
+    (credits) => credits.map((credit) => creditView(credit, now)),
   )
   const attempts = await listCouponAttempts(parts.db, accountId, OUTCOMES_SHOWN)
   return {
-    status: 200,
+    status,
     body: {
-      items: items.map((row) => creditView(row, now)),
-      next_cursor: nextCursor,
+      ...body,
       balance_cents: await creditBalance(parts.db, accountId, now),
       coupon_outcomes: attempts.map(({ at, codeHint, outcome }) => ({
         at: at.toISOString(),

@@ -3,6 +3,8 @@
 import type { ListPlace } from '../../db/page.ts'
 import type { Caller } from '../../kit/http/call.ts'
 import type { Cursors, Position } from '../../kit/http/cursor.ts'
+import type { KubeObject } from '../../kit/kube/object.ts'
+import { positionOf, sortNewestFirst } from './newest-first.ts'
 
 /** A call that asks for a page. */
 export interface ListCall {
@@ -55,3 +57,39 @@ export const readPageByTime = <Item>(
       return { sortKey: String(createdAt.getTime()), id }
     },
   )
+
+export interface ListAnswer {
+  readonly status: 200
+  readonly body: { readonly items: readonly object[]; readonly next_cursor: string | null }
+}
+
+/** What shows the items of a page; it may look up at once what all of them need. */
+type ViewsOf<Item> = (items: readonly Item[]) => Promise<readonly object[]> | readonly object[]
+
+/** A list that is never longer than one page. */
+export const completeList = (items: readonly object[]): ListAnswer => ({
+  status: 200,
+  body: { items, next_cursor: null },
+})
+
+/** A page of rows, newest first. */
+export const pageOfRows = async <Item extends ListPlace>(
+  { cursors }: { readonly cursors: Cursors },
+  call: ListCall,
+  find: (after: ListPlace | undefined, count: number) => Promise<readonly Item[]>,
+  viewsOf: ViewsOf<Item>,
+): Promise<ListAnswer> => answerOf(await readPageByTime(cursors, call, find, (item) => item), viewsOf)
+
+/** A page of objects that the caches know, newest first. */
+export const pageOfObjects = async <Item extends KubeObject>(
+  { cursors }: { readonly cursors: Cursors },
+  call: ListCall,
+  objects: readonly Item[],
+  viewsOf: ViewsOf<Item>,
+): Promise<ListAnswer> =>
+  answerOf(await readPage(cursors, call, (after) => sortNewestFirst(objects, after), positionOf), viewsOf)
+
+const answerOf = async <Item>({ items, nextCursor }: Page<Item>, viewsOf: ViewsOf<Item>): Promise<ListAnswer> => ({
+  status: 200,
+  body: { items: await viewsOf(items), next_cursor: nextCursor },
+})

@@ -43,6 +43,7 @@ import type { IdentityParts } from '../identity/parts.ts'
 import { answerSignIn } from '../identity/sign-in-answer.ts'
 import { emailSubject } from '../identity/subjects.ts'
 import { invitationMail } from '../mail/templates.ts'
+import { completeList } from '../list/page.ts'
 
 const SECRET_BYTES = 32
 /** What a mailed secret looks like; anything else was never ours. */
@@ -53,13 +54,9 @@ const LISTED_DAYS = 30
 const DAY_MILLISECONDS = 86_400_000
 
 export const memberEndpoints = (parts: IdentityParts): readonly Endpoint[] => [
-  customerEndpoint(routes.listMembers, async ({ caller }) => ({
-    status: 200,
-    body: {
-      items: (await listMembers(parts.db, caller.accountId)).map((row) => memberView(row, caller)),
-      next_cursor: null,
-    },
-  })),
+  customerEndpoint(routes.listMembers, async ({ caller }) =>
+    completeList((await listMembers(parts.db, caller.accountId)).map((row) => memberView(row, caller))),
+  ),
   customerEndpoint(routes.updateMember, (call) => changeRole(parts, call)),
   customerEndpoint(routes.removeMember, (call) => remove(parts, call)),
   customerEndpoint(routes.listInvitations, async ({ caller, now }) => {
@@ -69,7 +66,7 @@ export const memberEndpoints = (parts: IdentityParts): readonly Endpoint[] => [
       new Date(now.getTime() - LISTED_DAYS * DAY_MILLISECONDS),
       now,
     )
-    return { status: 200, body: { items: rows.map((row) => invitationView(row, now)), next_cursor: null } }
+    return completeList(rows.map((row) => invitationView(row, now)))
   }),
   customerEndpoint(routes.createInvitation, (call) => invite(parts, call)),
   customerEndpoint(routes.resendInvitation, (call) => resend(parts, call)),

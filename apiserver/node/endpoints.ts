@@ -25,12 +25,11 @@ import { Plan, Zone } from '../../resources/catalog/index.ts'
 import { Server } from '../../resources/server/index.ts'
 import type { OperationStanza } from '../../resources/shapes.ts'
 import { newStanza } from '../change/accept.ts'
-import { positionOf } from '../list/newest-first.ts'
 import { factsOf, type NodeObject, type Nodes, othersOf, requireRoomElsewhere } from './nodes.ts'
 import { begunView } from '../change/begun.ts'
 import { changeAsOperator } from '../change/operator-change.ts'
 import type { OperatorAct } from '../change/staff-audit.ts'
-import { readPage } from '../list/page.ts'
+import { pageOfObjects } from '../list/page.ts'
 import type { Parts } from '../parts.ts'
 import { etagOfObject } from '../plain/objects.ts'
 
@@ -95,20 +94,14 @@ async function answerOf(nodes: Nodes, node: NodeObject): Promise<Answer> {
   return { status: 200, body: { node: await nodes.viewOf(node) }, headers: { etag: etagOfObject(node) } }
 }
 
-async function list({ cursors }: Parts, nodes: Nodes, call: Call<typeof routes.listNodes, Operator>): Promise<Answer> {
+function list(parts: Parts, nodes: Nodes, call: Call<typeof routes.listNodes, Operator>): Promise<Answer> {
   const { zone, rack, cpu_pool: cpuPool, state } = call.query
   const isWanted = ({ spec, status }: NodeObject) =>
     (zone === undefined || spec.zone === zone) &&
     (rack === undefined || spec.rack === rack) &&
     (cpuPool === undefined || spec.cpuPool === cpuPool) &&
     (state === undefined || (status?.state ?? 'provisioning') === state)
-  const { items, nextCursor } = await readPage(
-    cursors,
-    call,
-    (after, count) => nodes.page(isWanted, after, count),
-    positionOf,
-  )
-  return { status: 200, body: { items: await nodes.viewsOf(items), next_cursor: nextCursor } }
+  return pageOfObjects(parts, call, nodes.cache.list().filter(isWanted), nodes.viewsOf)
 }
 
 async function provision(

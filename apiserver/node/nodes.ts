@@ -5,7 +5,6 @@ import type { NodeFacts } from '../../domain/node-rules.ts'
 import { notFound, unavailable } from '../../domain/problem.ts'
 import { countTenants, listAllCandidates, listCandidates, listTenants } from '../../db/placement/index.ts'
 import { listGroupsOn } from '../../db/server-group/index.ts'
-import type { Position } from '../../kit/http/cursor.ts'
 import type { Cache } from '../../kit/kube/cache.ts'
 import { type KubeObject, Lease } from '../../kit/kube/object.ts'
 import { accountNamespace } from '../../resources/index.ts'
@@ -21,7 +20,6 @@ import {
 import { Plan } from '../../resources/catalog/index.ts'
 import { activeOperationOf } from '../../resources/operation/index.ts'
 import { Server } from '../../resources/server/index.ts'
-import { sortNewestFirst } from '../list/newest-first.ts'
 import type { Parts } from '../parts.ts'
 import { storedOf } from '../list/stored.ts'
 
@@ -31,8 +29,6 @@ export interface Nodes {
   readonly cache: Cache<NodeSpec, NodeStatus>
   /** As the store has it now. Throws 404 for an unknown one. */
   read(id: string): Promise<NodeObject>
-  /** At most `count` that come after the position, newest first. */
-  page(isWanted: (node: NodeObject) => boolean, after: Position | undefined, count: number): readonly NodeObject[]
   viewsOf(nodes: readonly NodeObject[]): Promise<readonly NodeView[]>
   viewOf(node: NodeObject): Promise<NodeView>
 }
@@ -62,7 +58,6 @@ export function openNodes({ store, caches, db }: Pick<Parts, 'store' | 'caches' 
       cache.apply(node)
       return node
     },
-    page: (isWanted, after, count) => sortNewestFirst(cache.list().filter(isWanted), after).slice(0, count),
     async viewOf(node) {
       const [view] = await viewsOf([node])
       if (view === undefined) throw new Error('one node has one view')

@@ -21,10 +21,9 @@ import {
 } from '../../resources/public-pool/index.ts'
 import type { OperationStanza } from '../../resources/shapes.ts'
 import { newStanza } from '../change/accept.ts'
-import { positionOf, sortNewestFirst } from '../list/newest-first.ts'
 import { begunView } from '../change/begun.ts'
 import { changeAsOperator } from '../change/operator-change.ts'
-import { readPage } from '../list/page.ts'
+import { pageOfObjects } from '../list/page.ts'
 import type { Parts } from '../parts.ts'
 import { etagOfObject } from '../plain/objects.ts'
 import { isPrivateOf, type PoolObject, requireApart, requireSound, requireUnused } from './rules.ts'
@@ -70,17 +69,12 @@ async function viewOf(parts: Parts, pool: PoolObject): Promise<PublicPoolView> {
   return view
 }
 
-async function list(parts: Parts, call: Call<typeof routes.listPublicPools, Operator>): Promise<Answer> {
+function list(parts: Parts, call: Call<typeof routes.listPublicPools, Operator>): Promise<Answer> {
   const { zone, family } = call.query
   const isWanted = ({ spec }: PoolObject) =>
     (zone === undefined || spec.zone === zone) && (family === undefined || spec.family === family)
-  const { items, nextCursor } = await readPage(
-    parts.cursors,
-    call,
-    (after) => sortNewestFirst(parts.caches.of(PublicPool).list().filter(isWanted), after),
-    positionOf,
-  )
-  return { status: 200, body: { items: await viewsOf(parts, items), next_cursor: nextCursor } }
+  const pools = parts.caches.of(PublicPool).list().filter(isWanted)
+  return pageOfObjects(parts, call, pools, (page) => viewsOf(parts, page))
 }
 
 const stanzaOf = (

@@ -6,17 +6,14 @@ import type { Answer, Call, Customer } from '../../kit/http/call.ts'
 import { customerEndpoint, type Endpoint } from '../../kit/http/endpoint.ts'
 import * as routes from '../../resources/session/index.ts'
 import { auditEntryOf } from '../change/audit.ts'
+import { completeList } from '../list/page.ts'
 import type { IdentityParts } from '../identity/parts.ts'
 import { CLEARED_COOKIES } from '../identity/sessions.ts'
 
 export const sessionEndpoints = (parts: IdentityParts): readonly Endpoint[] => [
-  customerEndpoint(routes.listSessions, async ({ caller, now }) => ({
-    status: 200,
-    body: {
-      items: (await listSessions(parts.db, caller.userId, now)).map((row) => sessionView(row, caller)),
-      next_cursor: null,
-    },
-  })),
+  customerEndpoint(routes.listSessions, async ({ caller, now }) =>
+    completeList((await listSessions(parts.db, caller.userId, now)).map((row) => sessionView(row, caller))),
+  ),
   customerEndpoint(routes.endSession, (call) => end(parts, call)),
 ]
 

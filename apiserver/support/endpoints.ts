@@ -25,6 +25,7 @@ import { auditEntry, auditEntryOf, staffActor } from '../change/audit.ts'
 import { SESSION_COOKIE, SUPPORT_SECRET_PREFIX } from '../identity/callers.ts'
 import type { IdentityParts } from '../identity/parts.ts'
 import { CLEARED_COOKIES, sessionCookies, userView } from '../identity/sessions.ts'
+import { completeList } from '../list/page.ts'
 
 const LISTED_DAYS = 90
 const DAY_MILLISECONDS = 86_400_000
@@ -32,15 +33,10 @@ const HOUR_MILLISECONDS = 3_600_000
 const SECRET_BYTES = 32
 
 export const supportEndpoints = (parts: IdentityParts): readonly Endpoint[] => [
-  customerEndpoint(routes.listSupportConsents, async ({ caller, now }) => ({
-    status: 200,
-    body: {
-      items: (
-        await listConsents(parts.db, caller.accountId, new Date(now.getTime() - LISTED_DAYS * DAY_MILLISECONDS))
-      ).map(consentView),
-      next_cursor: null,
-    },
-  })),
+  customerEndpoint(routes.listSupportConsents, async ({ caller, now }) => {
+    const since = new Date(now.getTime() - LISTED_DAYS * DAY_MILLISECONDS)
+    return completeList((await listConsents(parts.db, caller.accountId, since)).map(consentView))
+  }),
   customerEndpoint(routes.grantSupportConsent, (call) => grant(parts, call)),
   customerEndpoint(routes.revokeSupportConsent, (call) => revoke(parts, call)),
   publicEndpoint(routes.redeemSupportHandoff, (call) => redeem(parts, call)),
