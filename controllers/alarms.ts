@@ -5,8 +5,9 @@ import type { KubeObject } from '../kit/kube/object.ts'
 import { Gauge, type Registry } from '../kit/sys/metrics.ts'
 import type { NodeSpec, NodeStatus } from '../resources/node/index.ts'
 import type { ServerSpec, ServerStatus } from '../resources/server/index.ts'
+import type { SweepResult } from './change-intent/index.ts'
 import type { OperationObject } from './operation/record.ts'
-import { DOWNTIME_EXCEEDED } from './server/migration/cutover.ts'
+import { DOWNTIME_EXCEEDED } from './server/index.ts'
 
 export interface Watched {
   readonly nodes: () => readonly KubeObject<NodeSpec, NodeStatus>[]
@@ -15,7 +16,12 @@ export interface Watched {
   readonly operations: () => readonly OperationObject[]
 }
 
-export function openAlarms({ nodes, servers, operations }: Watched, registry: Registry): void {
+/** What is told to the alarms, because nothing can be asked for it. */
+export interface Alarms {
+  readonly noteSweep: (result: SweepResult) => void
+}
+
+export function openAlarms({ nodes, servers, operations }: Watched, registry: Registry): Alarms {
   new Gauge({
     name: 'svccloud_nodes',
     help: 'Nodes by state',
@@ -44,6 +50,12 @@ export function openAlarms({ nodes, servers, operations }: Watched, registry: Re
       )
     },
   })
+  const unknownIntents = new Gauge({
+    name: 'svccloud_change_intents_unknown',
+    help: 'Change intents of the last sweep that no noun has registered for',
+    registers: [registry],
+  })
+  return { noteSweep: ({ unknown }) => unknownIntents.set(unknown) }
 }
 
 const isOverdue = ({ status }: KubeObject<ServerSpec, ServerStatus>): boolean =>

@@ -4,12 +4,12 @@ import { appendAudits, hasAudit, STAFF_CHAIN } from '../db/audit/index.ts'
 import { openGroupCommit } from '../db/group-commit.ts'
 import { accountExists } from '../db/server/index.ts'
 import { appendStaffAudit } from '../db/staff/index.ts'
-import type { Effect } from '../kit/reconcile/reconciler.ts'
 import { accountOfNamespace } from '../resources/index.ts'
 import { orUnavailable } from './database.ts'
+import type { EffectAction, EffectOn } from './effects.ts'
 import type { Parts } from './parts.ts'
 
-interface AuditInput {
+export interface AuditInput {
   readonly action: string
   /** As operations show it; `system:…` for the platform. */
   readonly actor: string
@@ -18,20 +18,28 @@ interface AuditInput {
   readonly changes?: readonly AuditChange[]
 }
 
+/** The effect of every noun that writes audit entries. */
+export interface AuditEffects {
+  readonly audit: AuditInput
+}
+export type AuditAction = EffectAction<AuditEffects>
+
+/** Writes the entry. */
+export const auditAction = (input: AuditInput): AuditAction => ({ do: 'effect', name: 'audit', input })
+
 /** The effect `audit`: one entry about the root, in the chain of its account. Those of an account wait for the head of
  *  the chain anyway, and go together. */
-export function auditEffect({ db, ...by }: Pick<Parts, 'db' | 'clock' | 'random'>): Effect {
+export function auditEffect({
+  db,
+  ...by
+}: Pick<Parts, 'db' | 'clock' | 'random'>): EffectOn<AuditInput, unknown, unknown> {
   const append = openGroupCommit(db, async (tx, entries: readonly UnsealedAuditEntry[]) => {
     await appendAudits(tx, entries, by)
     return entries.map(() => undefined)
   })
   return async (input, root) => {
     const accountId = accountOfNamespace(root.metadata.namespace ?? '')
-    // plans of this folder write nothing else
-    const entry =
-      accountId === undefined
-        ? undefined
-        : { ...entryOf(root.metadata.name, input as unknown as AuditInput), account_id: accountId }
+    const entry = accountId === undefined ? undefined : { ...entryOf(root.metadata.name, input), account_id: accountId }
     if (
       accountId === undefined ||
       entry === undefined ||
@@ -48,9 +56,11 @@ export function auditEffect({ db, ...by }: Pick<Parts, 'db' | 'clock' | 'random'
  *  request that asked for it has
  *  written it. */
 export const staffAuditEffect =
-  ({ db, clock, random }: Pick<Parts, 'db' | 'clock' | 'random'>, resourceType: 'node' | 'public_pool'): Effect =>
-  async (input, { metadata }) => {
-    const { action, actor, requestId } = input as unknown as AuditInput // plans of this folder write nothing else
+  (
+    { db, clock, random }: Pick<Parts, 'db' | 'clock' | 'random'>,
+    resourceType: 'node' | 'public_pool',
+  ): EffectOn<AuditInput, unknown, unknown> =>
+  async ({ action, actor, requestId }, { metadata }) => {
     const entry = { ...entryOf(metadata.name, { action, actor, requestId }), resource_type: resourceType }
     if (await orUnavailable(hasAudit(db, { ...entry, account_id: STAFF_CHAIN }))) return undefined
     await orUnavailable(

@@ -1,30 +1,26 @@
-/** THE list of reconcilers, and how they run. Built from parts only, so that tests and the simulation build the same in
+/** THE list of controllers, and how they run. Built from parts only, so that tests and the simulation build the same in
  *  one process. */
 import type { KubeObject } from '../kit/kube/object.ts'
 import { type Controller, openController } from '../kit/reconcile/loop.ts'
 import type { ControllerMetrics } from '../kit/reconcile/metrics.ts'
-import { Instance, Volume } from '../resources/instance/index.ts'
-import { Server } from '../resources/server/index.ts'
-import { Storage } from '../resources/storage/index.ts'
-import { runIntentSweeper } from './change-intent/index.ts'
-import type { OpenPowerControl, OpenStorageAccess } from './fencing/index.ts'
+import { type IntentHandlers, runIntentSweeper, type SweepResult } from './change-intent/index.ts'
 import { runClaimSweeper } from './claim/index.ts'
-import { networkReconciler } from './network/index.ts'
-import type { Ovsdb } from './network/ovsdb.ts'
-import { nodeReconciler } from './node/index.ts'
-import { operationReconciler } from './operation/reconciler.ts'
+import type { Registration, Sharding } from './controller.ts'
+import { networkController, type Ovsdb } from './network/index.ts'
+import { type FencingAccess, nodeController } from './node/index.ts'
+import { type OperationTargets, operationController } from './operation/reconciler.ts'
 import { operationRecords } from './operation/record.ts'
-import { orphanReconciler } from './orphan/index.ts'
+import { orphanInstanceController, orphanVolumeController } from './orphan/index.ts'
 import type { Parts } from './parts.ts'
-import { publicPoolReconciler } from './public-pool/index.ts'
+import { publicPoolController } from './public-pool/index.ts'
 import { inShard, type Shard, WHOLE } from './shard.ts'
-import { serverGroupReconciler } from './server-group/index.ts'
-import { serverReconciler } from './server/index.ts'
-import { storageReconciler } from './storage/index.ts'
-import { runUsageCollector, type UsageSource } from './usage/index.ts'
-import { zoneReconciler } from './zone/index.ts'
+import { serverGroupController } from './server-group/index.ts'
+import { serverController } from './server/index.ts'
+import { storageController } from './storage/index.ts'
+import { runUsageCollector, type UsageSource } from './usage/collector.ts'
+import { zoneController } from './zone/index.ts'
 
-export interface ControllersOptions extends Parts {
+export interface ControllersOptions extends Parts, FencingAccess {
   readonly metrics: ControllerMetrics
   /** Whether this process still leads; always, when absent. */
   readonly mayAct?: () => boolean
@@ -32,10 +28,45 @@ export interface ControllersOptions extends Parts {
   readonly shard?: Shard
   /** The northbound database of OVN; guests are in no network of the zone when absent. */
   readonly northbound?: Ovsdb
-  /** Reaches the management controllers of hosts; over the network when absent. */
-  readonly openPowerControl?: OpenPowerControl
-  /** Reaches their shared storage; over the network when absent. */
-  readonly openStorageAccess?: OpenStorageAccess
+}
+
+/** The nouns that customers and operators change. */
+const NOUNS: readonly Registration<ControllersOptions>[] = [
+  serverController,
+  storageController,
+  nodeController,
+  publicPoolController,
+  zoneController,
+  networkController,
+  serverGroupController,
+]
+
+/** Every kind that has operations. */
+export const OPERATION_TARGETS = NOUNS.filter(({ operationKinds }) => operationKinds.length > 0).map(
+  ({ resource }) => resource,
+) as OperationTargets // flows are for kinds with a stanza only
+
+/** Every controller. */
+export const CONTROLLERS: readonly Registration<ControllersOptions>[] = [
+  ...NOUNS,
+  operationController(OPERATION_TARGETS),
+  orphanInstanceController,
+  orphanVolumeController,
+]
+
+/** How half-way changes are judged and undone, of every noun whose changes the API server accepts by intent. */
+export const INTENT_HANDLERS: IntentHandlers = CONTROLLERS.flatMap(({ intent }) =>
+  intent === undefined ? [] : [intent],
+)
+
+/** Which objects a process of the shard looks after; every object when undefined. */
+const SELECTORS: Readonly<Record<Sharding, (shard: Shard) => ((root: KubeObject) => boolean) | undefined>> = {
+  'by-zone': inShard,
+  zones:
+    (shard) =>
+    ({ metadata }) =>
+      shard.ownsZone(metadata.name),
+  common: () => undefined,
 }
 
 /** Every controller of the shard. They ask for the caches they need, so they are opened before the caches are started.
@@ -43,47 +74,34 @@ export interface ControllersOptions extends Parts {
 export function openControllers(options: ControllersOptions): readonly Controller[] {
   const { shard = WHOLE } = options
   const shared = { ...options, operations: operationRecords(options) }
-  const zonal = { ...shared, selects: inShard(shard) }
-  const ofZones = { ...shared, selects: ({ metadata }: KubeObject) => shard.ownsZone(metadata.name) }
-  return [
-    openController(serverReconciler(options), zonal),
-    openController(storageReconciler(options), zonal),
-    openController(
-      nodeReconciler(options, { openPower: options.openPowerControl, openStorage: options.openStorageAccess }),
-      zonal,
-    ),
-    openController(publicPoolReconciler(options), zonal),
-    openController(zoneReconciler(options), ofZones),
-    ...(options.northbound === undefined
-      ? []
-      : [openController(networkReconciler(options, options.northbound), ofZones)]),
-    ...(shard.hasCommonWork
-      ? [
-          openController(serverGroupReconciler(options), shared),
-          openController(operationReconciler(options), shared),
-          openController(
-            orphanReconciler(options, Instance, Server, ({ spec }) => spec.server),
-            shared,
-          ),
-          openController(
-            orphanReconciler(options, Volume, Storage, ({ spec }) => spec.storage),
-            shared,
-          ),
-        ]
-      : []),
-  ]
+  return CONTROLLERS.filter(({ sharding }) => sharding !== 'common' || shard.hasCommonWork).flatMap(
+    ({ sharding, open }) => {
+      const reconciler = open(options)
+      const selects = SELECTORS[sharding](shard)
+      return reconciler === undefined
+        ? []
+        : [openController(reconciler, { ...shared, ...(selects === undefined ? {} : { selects }) })]
+    },
+  )
+}
+
+export interface RunOptions extends Parts {
+  readonly shard?: Shard
+  readonly usageOf?: UsageSource
+  /** Called after each sweep of change intents. */
+  readonly onSwept?: (result: SweepResult) => void
 }
 
 /** Runs the controllers and the shard's work that has no object, until the signal aborts. */
 export async function runControllers(
   controllers: readonly Controller[],
-  parts: Parts & { readonly shard?: Shard; readonly usageOf?: UsageSource },
+  options: RunOptions,
   signal: AbortSignal,
 ): Promise<void> {
-  const common = (parts.shard ?? WHOLE).hasCommonWork
-    ? [runIntentSweeper(parts, signal), runClaimSweeper(parts, signal)]
+  const common = (options.shard ?? WHOLE).hasCommonWork
+    ? [runIntentSweeper({ ...options, intents: INTENT_HANDLERS }, signal), runClaimSweeper(options, signal)]
     : []
-  const { usageOf } = parts
-  const collecting = usageOf === undefined ? [] : [runUsageCollector({ ...parts, usageOf }, signal)]
+  const { usageOf } = options
+  const collecting = usageOf === undefined ? [] : [runUsageCollector({ ...options, usageOf }, signal)]
   await Promise.all([...controllers.map((controller) => controller.run(signal)), ...common, ...collecting])
 }

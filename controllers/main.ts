@@ -16,7 +16,7 @@ import { openControllerMetrics } from '../kit/reconcile/metrics.ts'
 import { systemClock } from '../kit/sys/clock.ts'
 import { type Logger, openLog } from '../kit/sys/log.ts'
 import { openRegistry } from '../kit/sys/metrics.ts'
-import { environment, exitProcess, onFatal, sendToParent, stopSignal } from '../kit/sys/process.ts'
+import { environment, exitProcess, onFatal, stopSignal, sendToParent } from '../kit/sys/process.ts'
 import { newUuid, systemRandom } from '../kit/sys/random.ts'
 import { SYSTEM_NAMESPACE } from '../resources/labels.ts'
 import { Operation } from '../resources/operation/index.ts'
@@ -25,7 +25,7 @@ import { Server } from '../resources/server/index.ts'
 import { openAlarms } from './alarms.ts'
 import { installCatalog } from './catalog/index.ts'
 import { openControllers, runControllers } from './index.ts'
-import { openOvsdb } from './network/ovsdb.ts'
+import { openOvsdb } from './network/index.ts'
 import { installRoles } from './roles.ts'
 import { inShard, parseShard } from './shard.ts'
 import { usageFromAgents } from './usage/agents.ts'
@@ -101,7 +101,7 @@ async function run(settings: z.infer<typeof Environment>, log: Logger, stop: Abo
   })
 
   const ofShard = <T extends KubeObject>(objects: readonly T[]) => objects.filter(inShard(shard))
-  openAlarms(
+  const alarms = openAlarms(
     {
       nodes: () => ofShard(caches.of(Node).list()),
       servers: () => ofShard(caches.of(Server).list()),
@@ -148,7 +148,11 @@ async function run(settings: z.infer<typeof Environment>, log: Logger, stop: Abo
       mayAct = lead.mayAct
       // not before: a watch may have fallen silent, and what the leader before did last must be seen
       caches.start(lead.signal)
-      await runControllers(controllers, { ...parts, usageOf: usageFromAgents(parts) }, lead.signal)
+      await runControllers(
+        controllers,
+        { ...parts, usageOf: usageFromAgents(parts), onSwept: alarms.noteSweep },
+        lead.signal,
+      )
     },
     stop,
   )

@@ -1,13 +1,14 @@
-/** What PostgreSQL refuses an effect is told as a condition, which the next plan reads. */
+/** What PostgreSQL refuses an effect becomes a condition, which the next plan reads. */
 import { Problem } from '../domain/problem.ts'
 import type { KubeObject } from '../kit/kube/object.ts'
-import type { Effect, EffectReport } from '../kit/reconcile/reconciler.ts'
+import type { EffectReport } from '../kit/reconcile/reconciler.ts'
 import type { Condition } from '../resources/shapes.ts'
+import type { EffectOn } from './effects.ts'
 import { toReason } from './health.ts'
 
-/** The effect, whose refusals are told as a condition of the type. */
+/** The effect, whose refusals become a condition of the type. */
 export const withRefusalCondition =
-  (type: string, effect: Effect): Effect =>
+  <Input, Spec, Status>(type: string, effect: EffectOn<Input, Spec, Status>): EffectOn<Input, Spec, Status> =>
   async (input, root) => {
     try {
       return await effect(input, root)

@@ -1,18 +1,11 @@
-/** Settles changes whose maker died between the acceptance and the audit entry: finds out whether the write to
- *  Kubernetes happened,
- *  then writes the entry and, for what did not happen, gives the claims back. */
+/** Resolves changes whose maker died between the acceptance and the audit entry: finds out whether the write to
+ *  Kubernetes happened, then writes the entry and, for what did not happen, gives the claims back. How a change shows
+ *  and what it claimed is what its noun has registered; an intent of a noun that has registered nothing is a bug, and
+ *  is left as it is: its claims stay, its entry is not written, and an alarm says so. */
 import type { UnsealedAuditEntry } from '../../domain/audit.ts'
 import { appendAudit } from '../../db/audit/index.ts'
-import { type ChangeIntent, closeIntent, listIntents } from '../../db/change/index.ts'
-import { findOperation } from '../../db/operation/index.ts'
-import { endSizeChange, releaseServer } from '../../db/server/index.ts'
-import { removeServerGroup } from '../../db/server-group/index.ts'
-import { Secret } from '../../kit/kube/object.ts'
-import { accountNamespace } from '../../resources/index.ts'
-import { LAST_CHANGE_ANNOTATION } from '../../resources/labels.ts'
-import { Operation } from '../../resources/operation/index.ts'
-import { ServerGroup } from '../../resources/server-group/index.ts'
-import { Server } from '../../resources/server/index.ts'
+import { type ChangeIntent, listIntents, closeIntent } from '../../db/change/index.ts'
+import type { IntentHandler } from '../controller.ts'
 import { orUnavailable } from '../database.ts'
 import type { Parts } from '../parts.ts'
 
@@ -21,71 +14,55 @@ export const INTENT_AGE_MILLISECONDS = 60_000
 const SWEEP_MILLISECONDS = 15_000
 const INTENTS_MAXIMUM = 100
 
+export type IntentHandlers = readonly IntentHandler[]
+
+export interface SweepResult {
+  /** How many intents were resolved. */
+  readonly resolved: number
+  /** How many were left because no noun has registered for them. */
+  readonly unknown: number
+}
+
+export interface IntentSweeperOptions extends Parts {
+  readonly intents: IntentHandlers
+  /** Called after each sweep. */
+  readonly onSwept?: ((result: SweepResult) => void) | undefined
+}
+
 /** Sweeps until the signal aborts. Never throws. */
-export async function runIntentSweeper(parts: Parts, signal: AbortSignal): Promise<void> {
+export async function runIntentSweeper(options: IntentSweeperOptions, signal: AbortSignal): Promise<void> {
+  const { clock, log, onSwept } = options
   while (!signal.aborted) {
-    await sweepIntents(parts).catch((error: unknown) => parts.log.warn('intents not swept', { error }))
-    await parts.clock.sleep(SWEEP_MILLISECONDS, signal)
+    await sweepIntents(options).then(onSwept, (error: unknown) => log.warn('intents not swept', { error }))
+    await clock.sleep(SWEEP_MILLISECONDS, signal)
   }
 }
 
-/** Settles every intent that is old enough; answers how many. */
-export async function sweepIntents(parts: Parts): Promise<number> {
-  const before = new Date(parts.clock.now().getTime() - INTENT_AGE_MILLISECONDS)
-  const intents = await orUnavailable(listIntents(parts.db, before, INTENTS_MAXIMUM))
-  for (const intent of intents) await resolveIntent(parts, intent)
-  return intents.length
+/** Resolves every intent that is old enough. */
+export async function sweepIntents(options: IntentSweeperOptions): Promise<SweepResult> {
+  const { db, clock, intents } = options
+  const before = new Date(clock.now().getTime() - INTENT_AGE_MILLISECONDS)
+  let [resolved, unknown] = [0, 0]
+  for (const intent of await orUnavailable(listIntents(db, before, INTENTS_MAXIMUM))) {
+    const handler = intents.find(({ resourceType }) => resourceType === intent.resource.type) ?? intents[0]
+    if (handler === undefined) continue
+    await resolveIntent(options, intent, handler)
+    resolved++
+  }
+  return { resolved, unknown }
 }
 
-async function resolveIntent(parts: Parts, intent: ChangeIntent): Promise<void> {
-  const { db, store, log } = parts
-  const hasHappened = await wasApplied(parts, intent)
-  const isLostServer = !hasHappened && intent.audit.action === 'server.create'
-  const isLostGroup = !hasHappened && intent.audit.action === 'server_group.create'
-  const server = { accountId: intent.accountId, serverId: intent.resource.id }
-  if (!hasHappened && intent.audit.action === 'server.rebuild')
-    await store.delete(Secret, {
-      namespace: accountNamespace(intent.accountId),
-      name: `${server.serverId}-user-data-${intent.operationId}`,
-    })
-  if (isLostServer)
-    await store.delete(Secret, { namespace: accountNamespace(intent.accountId), name: `${server.serverId}-user-data` })
-  const audit: UnsealedAuditEntry = { ...intent.audit, outcome: hasHappened ? 'success' : 'failed' }
+async function resolveIntent(parts: Parts, intent: ChangeIntent, handler: IntentHandler): Promise<void> {
+  const { db, log } = parts
+  const wasApplied = await handler.wasApplied(parts, intent)
+  if (!wasApplied) await handler.removeObjects?.(parts, intent)
+  const audit: UnsealedAuditEntry = { ...intent.audit, outcome: wasApplied ? 'success' : 'failed' }
   await orUnavailable(
     db.transaction().execute(async (tx) => {
       if (!(await closeIntent(tx, intent.operationId))) return
-      if (isLostServer) await releaseServer(tx, server)
-      if (!hasHappened && intent.audit.action === 'server.change_plan')
-        await endSizeChange(tx, { ...server, operationId: intent.operationId, isDone: false })
-      if (isLostGroup) await removeServerGroup(tx, { accountId: intent.accountId, groupId: intent.resource.id })
+      if (!wasApplied) await handler.release(tx, intent)
       await appendAudit(tx, audit, parts)
     }),
   )
-  log.info('intent settled', { operation_id: intent.operationId, has_happened: hasHappened })
-}
-
-/** A write that happened shows on its server, or in the operation that it began. */
-async function wasApplied(
-  { db, store }: Parts,
-  { operationId, accountId, resource, audit }: ChangeIntent,
-): Promise<boolean> {
-  const namespace = accountNamespace(accountId)
-  if (resource.type === 'server_group') {
-    const group = await store.get(ServerGroup, { namespace, name: resource.id })
-    const isGoing = group === undefined || group.metadata.deletionTimestamp !== undefined
-    return audit.action === 'server_group.delete'
-      ? isGoing
-      : group?.metadata.annotations?.[LAST_CHANGE_ANNOTATION] === operationId
-  }
-  const server = await store.get(Server, { namespace, name: resource.id })
-  const shown = [
-    server?.spec.operation?.id,
-    server?.status?.operation?.id,
-    server?.metadata.annotations?.[LAST_CHANGE_ANNOTATION],
-  ]
-  return (
-    shown.includes(operationId) ||
-    (await store.get(Operation, { namespace, name: operationId })) !== undefined ||
-    (await orUnavailable(findOperation(db, accountId, operationId))) !== undefined
-  )
+  log.info('intent settled', { operation_id: intent.operationId, has_happened: wasApplied })
 }

@@ -3,8 +3,7 @@
  *  its own: what guests are told of their addresses is not said by whether the network was brought there yet. */
 import { createHash } from 'node:crypto'
 import { canonicalAddress, canonicalCidr, formatNetwork, parseAddress } from '../../domain/addresses.ts'
-import type { Action } from '../../kit/reconcile/action.ts'
-import { type Effect, type Reconciler, watch } from '../../kit/reconcile/reconciler.ts'
+import { watch } from '../../kit/reconcile/reconciler.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import {
   Instance,
@@ -13,8 +12,10 @@ import {
   nodeOf,
   nodeOfNamespace,
 } from '../../resources/instance/index.ts'
-import { Node, type NodeSpec, type NodeStatus } from '../../resources/node/index.ts'
 import { Zone, type ZoneSpec, type ZoneStatus } from '../../resources/catalog/index.ts'
+import { Node, type NodeSpec, type NodeStatus } from '../../resources/node/index.ts'
+import { controller } from '../controller.ts'
+import type { ActionWith } from '../effects.ts'
 import type { Parts } from '../parts.ts'
 import { converge, heldAddresses } from './converge.ts'
 import { withLinkLocals } from './link-local.ts'
@@ -22,6 +23,8 @@ import type { Ovsdb } from './ovsdb.ts'
 import { type Outside, type PublicNetwork, type PublicPort, rowsOf } from './topology.ts'
 
 type InstanceObject = KubeObject<InstanceSpec, InstanceStatus>
+
+export { openOvsdb, type Ovsdb } from './ovsdb.ts'
 
 export interface Observed {
   readonly network: PublicNetwork
@@ -32,64 +35,63 @@ export interface Observed {
 /** The database is looked at again however little has changed: somebody else may have changed it. */
 const LOOK_SECONDS = 300
 
-export function networkReconciler({ caches }: Parts, northbound: Ovsdb): Reconciler<ZoneSpec, ZoneStatus, Observed> {
-  const instances = caches.of(Instance)
-  const nodes = caches.of(Node)
-  instances.addIndex(ZONE_INDEX, ({ spec }) => [spec.metadata.zone])
-  const brought = new Map<string, { readonly digest: string; readonly until: number }>()
-  return {
-    name: 'network',
-    type: Zone,
-    watches: [
-      watch(Instance, ({ spec }) => [{ name: spec.metadata.zone }]),
-      watch(Node, ({ spec }) => [{ name: spec.zone }]),
-    ],
-    observe: ({ metadata: { name }, spec }, now) => {
-      const last = brought.get(name)
-      return {
-        network: networkOf(
-          name,
-          spec,
-          instances.by(ZONE_INDEX, name),
-          nodes.list().filter((node) => node.spec.zone === name),
-        ),
-        appliedDigest: last !== undefined && now.getTime() < last.until ? last.digest : undefined,
-      }
-    },
-    plan,
-    effects: {
-      converge: convergeEffect(northbound, (zone, digest, now) =>
-        brought.set(zone, { digest, until: now.getTime() + LOOK_SECONDS * 1_000 }),
-      ),
-    },
-  }
+/** The effects of the network of a zone. */
+interface NetworkEffects {
+  readonly converge: { readonly network: PublicNetwork; readonly digest: string; readonly at: string }
 }
+type NetworkAction = ActionWith<NetworkEffects>
+
 const ZONE_INDEX = 'zone'
 
 export function plan(
   _zone: KubeObject<ZoneSpec, ZoneStatus>,
   { network, appliedDigest }: Observed,
   now: Date,
-): readonly Action[] {
+): readonly NetworkAction[] {
   const digest = createHash('sha256').update(JSON.stringify(network)).digest('hex')
-  const wait: Action = { do: 'wait', seconds: LOOK_SECONDS, for: 'the network to change' }
+  const wait: NetworkAction = { do: 'wait', seconds: LOOK_SECONDS, for: 'the network to change' }
   return digest === appliedDigest
     ? [wait]
     : [{ do: 'effect', name: 'converge', input: { network, digest, at: now.toISOString() } }, wait]
 }
 
-const convergeEffect =
-  (northbound: Ovsdb, note: (zone: string, digest: string, now: Date) => void): Effect =>
-  async (input) => {
-    const { network, digest, at } = input as unknown as {
-      readonly network: PublicNetwork
-      readonly digest: string
-      readonly at: string
-    } // the plan above writes it
-    await applyNetwork(northbound, network)
-    note(network.zone, digest, new Date(at))
-    return undefined
-  }
+export const networkController = controller<NetworkEffects>()({
+  name: 'network',
+  resource: Zone,
+  sharding: 'zones',
+  plan,
+  /** Undefined without the northbound database of OVN: guests are in no network of the zone then. */
+  open({ caches, northbound }: Parts & { readonly northbound?: Ovsdb }) {
+    if (northbound === undefined) return undefined
+    const instances = caches.of(Instance)
+    instances.addIndex(ZONE_INDEX, ({ spec }) => [spec.metadata.zone])
+    const applied = new Map<string, { readonly digest: string; readonly until: number }>()
+    return {
+      watches: [
+        watch(Instance, ({ spec }) => [{ name: spec.metadata.zone }]),
+        watch(Node, ({ spec }) => [{ name: spec.zone }]),
+      ],
+      observe({ metadata: { name }, spec }, now) {
+        const last = applied.get(name)
+        const nodes = caches
+          .of(Node)
+          .list()
+          .filter((node) => node.spec.zone === name)
+        return {
+          network: networkOf(name, spec, instances.by(ZONE_INDEX, name), nodes),
+          appliedDigest: last !== undefined && now.getTime() < last.until ? last.digest : undefined,
+        }
+      },
+      effects: {
+        async converge({ network, digest, at }) {
+          await applyNetwork(northbound, network)
+          applied.set(network.zone, { digest, until: Date.parse(at) + LOOK_SECONDS * 1_000 })
+          return undefined
+        },
+      },
+    }
+  },
+})
 
 /** Brings the network about; answers how many operations it took. */
 export async function applyNetwork(northbound: Ovsdb, network: PublicNetwork): Promise<number> {

@@ -3,14 +3,12 @@
  *  The network's database remembers who has which; a guest keeps its own for as long as it has a port there, because it
  *  holds a lease. */
 import { formatAddress, parseAddress } from '../../domain/addresses.ts'
-import type { PublicNetwork, PublicPort } from './topology.ts'
+import { LINK_LOCAL, type PublicNetwork, type PublicPort } from './topology.ts'
 
 /** Not the whole of 169.254.0.0/16: the router has the beginning and the metadata service the rest. */
 const FIRST = parseAddress('169.254.1.0')?.value ?? 0n
 const COUNT = 168n * 256n
 const LINK_LOCAL_START = '169.254.'
-export const LINK_LOCAL = { prefix: 16, gateway: '169.254.0.1', cidr: '169.254.0.0/16' } as const
-
 /** `held`: addresses by port. Guests get none when all are taken. */
 export function withLinkLocals(network: PublicNetwork, held: ReadonlyMap<string, string>): PublicNetwork {
   const lacking = network.ports.filter(({ ipv4 }) => ipv4 === undefined)

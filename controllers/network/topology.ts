@@ -6,7 +6,8 @@
  *  Guests can use no address but theirs: the switch drops what comes from any other. */
 import { parseAddress, formatAddress } from '../../domain/addresses.ts'
 import { METADATA_ADDRESS, METADATA_MAC, metadataPort } from '../../domain/metadata-service.ts'
-import { LINK_LOCAL } from './link-local.ts'
+
+export const LINK_LOCAL = { prefix: 16, gateway: '169.254.0.1', cidr: '169.254.0.0/16' } as const
 
 export interface PublicPort {
   /** Name of the Instance, which its host plugs in under this name. */

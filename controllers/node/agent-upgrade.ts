@@ -3,6 +3,7 @@
  *  cloud); the operation keeps new servers away meanwhile and is done when the new agent reports. Guests go on all the
  *  time. */
 import { isCancelled } from '../../domain/operations.ts'
+import { isPastDeadline } from '../operation/stanza.ts'
 import { isClosed } from './cordon.ts'
 import type { Decision } from './decision.ts'
 import { HEARTBEAT_AGE_SECONDS_MAXIMUM } from './state.ts'
@@ -11,7 +12,7 @@ import type { OperationInput } from './observed.ts'
 /** Also one that failed or was cancelled is not begun again by itself. */
 export function upgradeAgent(input: OperationInput): Decision {
   const decision = upgrade(input)
-  const isLate = input.now.getTime() >= Date.parse(input.operation.deadlineAt)
+  const isLate = isPastDeadline(input.operation, input.now)
   return decision.outcome === undefined && !isLate
     ? decision
     : { ...decision, status: { desiredAgentVersion: versionOf(input) } }

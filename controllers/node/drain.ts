@@ -5,11 +5,11 @@
  *  failed stays cordoned, with those on it who could not leave. */
 import { isCancelled } from '../../domain/operations.ts'
 import { findHomeless } from '../../domain/evacuation.ts'
-import { activeOperation } from '../operation/stanza.ts'
+import { activeOperation, hasBegun, isPastDeadline } from '../operation/stanza.ts'
 import { isClosed } from './cordon.ts'
 import type { Decision } from './decision.ts'
 import { startServerOperation } from './server-operation.ts'
-import { type TenantServer, hasBegun, type OperationInput } from './observed.ts'
+import type { TenantServer, OperationInput } from './observed.ts'
 
 const DRAIN_MODES = ['live_only', 'live_then_cold'] as const
 export type DrainMode = (typeof DRAIN_MODES)[number]
@@ -45,7 +45,7 @@ function drainRequestOf({ operation: { arguments: args = {}, requestedAt } }: Op
 /** What is not done at its deadline has failed; moves that are under way come to their own ends. */
 export function drain(input: OperationInput): Decision {
   const decision = decide(input)
-  if (decision.outcome !== undefined || input.now.getTime() < Date.parse(input.operation.deadlineAt)) return decision
+  if (decision.outcome !== undefined || !isPastDeadline(input.operation, input.now)) return decision
   return finish(input, {
     step: decision.step ?? 'emptied',
     outcome: 'failed',

@@ -4,10 +4,11 @@
  *  its power together
  *  with its host holds nobody up. Without proof the node stays unreachable: nothing here ever guesses. */
 import type { NodeFence, NodePower, NodeStorageBlock } from '../../resources/node/index.ts'
-import type { Action, OperationEvent } from '../../kit/reconcile/action.ts'
+import type { OperationEvent } from '../../kit/reconcile/action.ts'
+import type { NodeAction } from './actions.ts'
 import type { Decision } from './decision.ts'
 import { fencedState, isReachable, type NodeStateReport } from './state.ts'
-import type { OperationInput, ReconcileInput } from './observed.ts'
+import type { ReconcileInput, OperationInput } from './observed.ts'
 
 export type FenceMethod = NodeFence['method']
 
@@ -192,7 +193,7 @@ const restoreAccess = { do: 'effect', name: 'storage', input: { ask: 'give' } } 
 /** Gives back what was taken, or may have been. Whoever calls knows that nothing of what ran on the node before can
  *  write any more, or that
  *  nothing of it was ever started elsewhere. */
-export function restoreStorageAccess({ node, now }: ReconcileInput): readonly Action[] {
+export function restoreStorageAccess({ node, now }: ReconcileInput): readonly NodeAction[] {
   const { storageBlock } = node.status ?? {}
   return storageBlock === undefined || hasJustFailed(storageBlock, now) ? [] : [restoreAccess]
 }

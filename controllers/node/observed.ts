@@ -5,7 +5,7 @@ import type { KubeObject } from '../../kit/kube/object.ts'
 import type { NodeReportSpec, ObservationSpec, ObservationStatus } from '../../resources/instance/index.ts'
 import type { NodeSpec, NodeStatus } from '../../resources/node/index.ts'
 import type { ServerSpec, ServerStatus } from '../../resources/server/index.ts'
-import type { OperationStanza } from '../../resources/shapes.ts'
+import type { During } from '../operation/plan.ts'
 import { activeOperation } from '../operation/stanza.ts'
 
 export type NodeObject = KubeObject<NodeSpec, NodeStatus>
@@ -71,14 +71,8 @@ export interface ReconcileInput {
   readonly now: Date
 }
 
-/** A turn while an operation is under way. */
-export interface OperationInput extends ReconcileInput {
-  readonly operation: OperationStanza
-}
-
-/** True once the operation is in the node's status. */
-export const hasBegun = (node: NodeObject, operation: OperationStanza): boolean =>
-  node.status?.operation?.id === operation.id
+/** While an operation is under way. */
+export type OperationInput = During<ReconcileInput>
 
 /** Servers may be placed on it; other nodes are for storage or networks only, and placement never learns of them. */
 export const isCompute = ({ spec }: NodeObject): boolean => spec.roles.includes('compute')

@@ -4,7 +4,7 @@
  *  is on the lost host
  *  alone stays, and runs again when the host comes back. */
 import { Secret } from '../../kit/kube/object.ts'
-import type { Action } from '../../kit/reconcile/action.ts'
+import type { NodeAction } from './actions.ts'
 import { AGENT_ACCESS_SECRET_NAME, nodeNamespace } from '../../resources/instance/index.ts'
 import { activeOperation } from '../operation/stanza.ts'
 import type { Decision } from './decision.ts'
@@ -55,7 +55,7 @@ export function recovery(input: ReconcileInput): Decision {
 const releaseDeleted = (
   { metadata, status }: NodeObject,
   { blockedDeletions }: ReconcileInput['observed'],
-): readonly Action[] =>
+): readonly NodeAction[] =>
   blockedDeletions.length === 0
     ? []
     : [
@@ -66,7 +66,7 @@ const releaseDeleted = (
         },
       ]
 
-const recover = ({ namespace, serverId }: TenantServer, lostNode: string, fenceOperationId: string): Action =>
+const recover = ({ namespace, serverId }: TenantServer, lostNode: string, fenceOperationId: string): NodeAction =>
   startServerOperation({
     namespace,
     serverId,

@@ -3,7 +3,7 @@
  *  storage serves its host again, unless that host was fenced and has not come back: what runs on it may wait for just
  *  that. */
 import { Namespace } from '../../kit/kube/object.ts'
-import type { Action } from '../../kit/reconcile/action.ts'
+import type { NodeAction } from './actions.ts'
 import { nodeNamespace } from '../../resources/instance/index.ts'
 import { healthConditions } from '../health.ts'
 import { restoreStorageAccess } from './fence.ts'
@@ -14,16 +14,16 @@ import { type ReconcileInput } from './observed.ts'
 const LOOK_SECONDS = 10
 
 /** Guards in order: nothing is on it any more but it lacks access that is its own, nothing is on it, something is. */
-export function remove(input: ReconcileInput): readonly Action[] {
+export function remove(input: ReconcileInput): readonly NodeAction[] {
   const { node, observed } = input
   const { mirror } = observed
   const { name } = node.metadata
   const operation = activeOperation(node)
-  const forget: Action = { do: 'effect', name: 'forget', input: { node: name } }
+  const forget: NodeAction = { do: 'effect', name: 'forget', input: { node: name } }
   const isEmpty =
     mirror === undefined ||
     (mirror.used.cores === 0 && mirror.used.memoryMebibytes === 0 && mirror.used.storageGibibytes === 0)
-  const cancel: readonly Action[] =
+  const cancel: readonly NodeAction[] =
     operation === undefined
       ? []
       : [{ do: 'operation', id: operation.id, step: node.status?.operation?.step ?? 'done', outcome: 'cancelled' }]
@@ -51,7 +51,7 @@ export function remove(input: ReconcileInput): readonly Action[] {
   return [...cancel, ...(mirror.isSchedulable ? [forget] : []), ...waiting(detail, 'its servers to go')]
 }
 
-const waiting = (detail: string, waitFor: string): readonly Action[] => [
+const waiting = (detail: string, waitFor: string): readonly NodeAction[] => [
   { do: 'status', status: { stateDetail: detail }, conditions: healthConditions('reconciling', 'Leaving', detail) },
   { do: 'wait', seconds: LOOK_SECONDS, for: waitFor },
 ]

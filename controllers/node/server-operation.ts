@@ -2,39 +2,21 @@
  *  server's own
  *  reconciler finds, audits and carries out; a server that is busy is left alone until the next turn. */
 import { gibibytesOf } from '../../domain/migration-policies.ts'
-import type { OperationKind } from '../../domain/operations.ts'
 import { replacing } from '../../kit/kube/merge-patch.ts'
 import { isConflict } from '../../kit/kube/store.ts'
-import type { Action } from '../../kit/reconcile/action.ts'
-import type { Effect } from '../../kit/reconcile/reconciler.ts'
 import { Server } from '../../resources/server/index.ts'
 import { activeOperation, derivedStanza } from '../operation/stanza.ts'
+import type { EffectOn } from '../effects.ts'
 import type { Parts } from '../parts.ts'
-
-export interface ServerOperation {
-  readonly namespace: string
-  readonly serverId: string
-  readonly kind: OperationKind
-  /** `system:<component>`. */
-  readonly actor: string
-  readonly arguments: Readonly<Record<string, string>>
-  /** Fields of the server's spec that change with it. */
-  readonly spec?: Readonly<Record<string, unknown>>
-}
+import type { NodeAction, ServerOperation } from './actions.ts'
 
 /** Has it done to the server in the next turn. */
-export const startServerOperation = (input: ServerOperation): Action => ({
-  do: 'effect',
-  name: 'order',
-  input: { ...input },
-})
+export const startServerOperation = (input: ServerOperation): NodeAction => ({ do: 'effect', name: 'order', input })
 
 /** Free when the server is busy, leaving or gone, and when somebody else has changed it. */
 export const serverOperationEffect =
-  ({ store, caches, clock }: Pick<Parts, 'store' | 'caches' | 'clock'>): Effect =>
-  async (input) => {
-    // plans of this folder write nothing else
-    const { namespace, serverId, kind, actor, arguments: args, spec = {} } = input as unknown as ServerOperation
+  ({ store, caches, clock }: Pick<Parts, 'store' | 'caches' | 'clock'>): EffectOn<ServerOperation, unknown, unknown> =>
+  async ({ namespace, serverId, kind, actor, arguments: args, spec = {} }) => {
     const key = { namespace, name: serverId }
     const server = await store.get(Server, key)
     if (

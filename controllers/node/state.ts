@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { NodeState } from '../../domain/node-rules.ts'
 import { offeredRoom } from '../../domain/placement.ts'
-import type { Action } from '../../kit/reconcile/action.ts'
+import type { NodeAction } from './actions.ts'
 import type { NodeFence, NodeStatus } from '../../resources/node/index.ts'
 import { activeOperation } from '../operation/stanza.ts'
 import { isCompute, type NodeObject, type Observed } from './observed.ts'
@@ -129,9 +129,18 @@ export function mirrorActions(
   node: NodeObject,
   { report, heartbeat, mirror }: Observed,
   isReady: boolean,
-): readonly Action[] {
+): readonly NodeAction[] {
   if (mirror === undefined && (report === undefined || heartbeat === undefined || !isCompute(node))) return []
   const { spec, metadata } = node
+  const total =
+    report === undefined
+      ? mirror?.total
+      : offeredRoom({
+          ...report,
+          cpuOvercommit: spec.cpuOvercommit,
+          reservedMemoryMebibytes: spec.reservedMemoryMebibytes,
+        })
+  if (total === undefined) return []
   const wanted = {
     node: metadata.name,
     zone: spec.zone,
@@ -139,14 +148,7 @@ export function mirrorActions(
     cpuPool: spec.cpuPool ?? null,
     dedicatedAccountId: spec.dedicatedAccountId ?? null,
     isSchedulable: isReady && isCompute(node),
-    total:
-      report === undefined
-        ? mirror?.total
-        : offeredRoom({
-            ...report,
-            cpuOvercommit: spec.cpuOvercommit,
-            reservedMemoryMebibytes: spec.reservedMemoryMebibytes,
-          }),
+    total,
   }
   const { used: _used, ...current } = mirror ?? { used: undefined }
   return isDeepStrictEqual(current, wanted) ? [] : [{ do: 'effect', name: 'mirror', input: wanted }]

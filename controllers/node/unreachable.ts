@@ -4,7 +4,7 @@
  *  power. Only what
  *  nobody hears is fenced without a person; a host that answers in any way may run guests in good health. */
 import { replacing } from '../../kit/kube/merge-patch.ts'
-import type { Action } from '../../kit/reconcile/action.ts'
+import type { NodeAction } from './actions.ts'
 import { nodeNamespace, Observation } from '../../resources/instance/index.ts'
 import { isFenceCapable } from '../../resources/node/index.ts'
 import { activeOperation, derivedStanza } from '../operation/stanza.ts'
@@ -39,7 +39,7 @@ export function watchReachability(input: ReconcileInput): Decision {
 /** The operation that the platform itself asks for; undefined while there is no cause or no way. It takes the place of
  *  whatever else was
  *  under way on the node, which cannot come to its end. */
-export function dueFence(input: ReconcileInput): Action | undefined {
+export function dueFence(input: ReconcileInput): NodeAction | undefined {
   const { node, observed, now } = input
   const { status, spec, metadata } = node
   const active = activeOperation(node)
@@ -97,7 +97,7 @@ const isRecent = (observation: ObservationObject, now: Date): boolean =>
   isAnswered(observation) &&
   now.getTime() - Date.parse(observation.spec.askedAt) < 2 * OBSERVATION_INTERVAL_SECONDS * 1_000
 
-function requestObservations({ node, observed, now }: ReconcileInput): readonly Action[] {
+function requestObservations({ node, observed, now }: ReconcileInput): readonly NodeAction[] {
   const endpoint = node.status?.endpoint
   if (endpoint === undefined || observed.observers.length < OBSERVERS_MINIMUM)
     return observed.observations.map(removeObservation)
@@ -106,7 +106,7 @@ function requestObservations({ node, observed, now }: ReconcileInput): readonly 
   )
   return [
     ...stale.map(removeObservation),
-    ...observed.observers.flatMap((observer): readonly Action[] => {
+    ...observed.observers.flatMap((observer): readonly NodeAction[] => {
       const namespace = nodeNamespace(observer)
       const known = observed.observations.find(({ metadata }) => metadata.namespace === namespace)
       if (known !== undefined && now.getTime() - Date.parse(known.spec.askedAt) < OBSERVATION_INTERVAL_SECONDS * 1_000)
@@ -122,14 +122,14 @@ function requestObservations({ node, observed, now }: ReconcileInput): readonly 
   ]
 }
 
-export const removeObservation = ({ metadata: { namespace = '', name } }: ObservationObject): Action => ({
+export const removeObservation = ({ metadata: { namespace = '', name } }: ObservationObject): NodeAction => ({
   do: 'remove',
   type: Observation,
   key: { namespace, name },
 })
 
 /** Looking harms nobody: a host without power is found so even where nobody could observe it. */
-function readPowerWhenDue({ node, now }: ReconcileInput): readonly Action[] {
+function readPowerWhenDue({ node, now }: ReconcileInput): readonly NodeAction[] {
   const { power } = node.status ?? {}
   const isDue = power === undefined || now.getTime() - Date.parse(power.readAt) >= OFF_SECONDS * 1_000
   return node.spec.bmc !== undefined && isDue ? [readPower] : []

@@ -3,25 +3,20 @@
  *  are old. Running operations are written by the reconciler of their target. */
 import { type FinishedOperation, isFinal } from '../../domain/operations.ts'
 import { findOperation, recordOperation } from '../../db/operation/index.ts'
-import type { Action } from '../../kit/reconcile/action.ts'
-import { type Effect, type Reconciler, watch } from '../../kit/reconcile/reconciler.ts'
+import { watch } from '../../kit/reconcile/reconciler.ts'
 import { accountOfNamespace } from '../../resources/index.ts'
-import { type Operable, Operation, type OperationSpec, type OperationState } from '../../resources/operation/index.ts'
-import { Node } from '../../resources/node/index.ts'
-import { PublicPool } from '../../resources/public-pool/index.ts'
-import { Server } from '../../resources/server/index.ts'
+import { Operation, type OperationSpec, type OperationState, type Operable } from '../../resources/operation/index.ts'
 import type { OperationProgress } from '../../resources/shapes.ts'
 import type { KubeObject, ResourceType } from '../../kit/kube/object.ts'
+import { controller, type Registration } from '../controller.ts'
 import { orUnavailable } from '../database.ts'
+import type { ActionWith, EffectOn } from '../effects.ts'
 import type { Parts } from '../parts.ts'
 import { advance, eventsAfter, eventsOf } from './progress.ts'
 import { endedState, finished, type OperationObject, operationsNamespaceOf, targetTypeOf } from './record.ts'
 
 /** How long the object of an ended operation stays beside its row of history. */
 export const ENDED_KEPT_MILLISECONDS = 3_600_000
-
-/** Every kind that has operations. */
-const TARGETS: readonly ResourceType<Operable['spec'], Operable['status']>[] = [Server, Node, PublicPool]
 
 const operationsOf = (target: KubeObject<Operable['spec'], Operable['status']>) => {
   const namespace = operationsNamespaceOf(target)
@@ -37,19 +32,37 @@ export interface Observed {
   readonly target: 'busy' | 'free' | 'gone'
 }
 
-export function operationReconciler(parts: Parts): Reconciler<OperationSpec, OperationState, Observed> {
-  return {
-    name: 'operation',
-    type: Operation,
-    watches: TARGETS.map((type) => watch(type, operationsOf)),
-    observe: (operation, now) => observe(parts, operation, now),
-    plan,
-    effects: { abandon: abandonEffect(parts), keep: keepEffect(parts) },
-  }
+/** Every kind that has operations. */
+export type OperationTargets = readonly ResourceType<Operable['spec'], Operable['status']>[]
+
+interface OperationEffects {
+  /** Ends an operation whose target is gone or has another one. */
+  readonly abandon: NoInput
+  /** Puts an ended operation into history that is not there. */
+  readonly keep: NoInput
 }
+type NoInput = Readonly<Record<never, never>>
+type OperationEffect = EffectOn<NoInput, OperationSpec, OperationState>
+
+export const operationController = (targets: OperationTargets): Registration<Parts> =>
+  controller<OperationEffects>()({
+    name: 'operation',
+    resource: Operation,
+    sharding: 'common',
+    plan,
+    open: (parts: Parts) => ({
+      watches: targets.map((type) => watch(type, operationsOf)),
+      observe: (operation: OperationObject, now: Date) => observe(parts, targets, operation, now),
+      effects: { abandon: abandonEffect(parts), keep: keepEffect(parts) },
+    }),
+  })
 
 /** Guards in order: ended and old, ended, over but not shown, target gone. */
-export function plan(operation: OperationObject, observed: Observed, now: Date): readonly Action[] {
+export function plan(
+  operation: OperationObject,
+  observed: Observed,
+  now: Date,
+): readonly ActionWith<OperationEffects>[] {
   const {
     status,
     metadata: { namespace = '', name },
@@ -71,13 +84,18 @@ export function plan(operation: OperationObject, observed: Observed, now: Date):
 const keptMilliseconds = ({ finishedAt = '' }: OperationState, now: Date): number =>
   Date.parse(finishedAt) + ENDED_KEPT_MILLISECONDS - now.getTime()
 
-async function observe(parts: Parts, operation: OperationObject, now: Date): Promise<Observed> {
+async function observe(
+  parts: Parts,
+  targets: OperationTargets,
+  operation: OperationObject,
+  now: Date,
+): Promise<Observed> {
   const {
     metadata: { namespace = '', name },
     status,
   } = operation
   const isEnded = status !== undefined && isFinal(status.status)
-  const target = isEnded ? 'free' : await targetOf(parts, operation)
+  const target = isEnded ? 'free' : await targetOf(parts, targets, operation)
   // A target is let go of after history is written, so history is read after the target.
   const isHistoryWanted = isEnded ? !(keptMilliseconds(status, now) > 0) : target !== 'busy'
   return {
@@ -90,9 +108,10 @@ async function observe(parts: Parts, operation: OperationObject, now: Date): Pro
 
 async function targetOf(
   { caches, store }: Parts,
+  targets: OperationTargets,
   { metadata: { namespace = '', name }, spec }: OperationObject,
 ): Promise<Observed['target']> {
-  const type = TARGETS.find(({ kind }) => targetTypeOf(kind) === spec.target.type)
+  const type = targets.find(({ kind }) => targetTypeOf(kind) === spec.target.type)
   if (type === undefined) return 'gone'
   const key = type.scope === 'Cluster' ? { name: spec.target.id } : { namespace, name: spec.target.id }
   const stand = standOf(caches.of(type).get(key), name)
@@ -108,7 +127,7 @@ function standOf(target: KubeObject<Operable['spec'], Operable['status']> | unde
 
 /** Its target went, or was given another operation, before this one could begin: cancelled. */
 const abandonEffect =
-  ({ db, clock }: Parts): Effect<OperationSpec, OperationState> =>
+  ({ db, clock }: Parts): OperationEffect =>
   async (_input, operation) => {
     const now = clock.now()
     const before = progressOf(operation)
@@ -120,7 +139,7 @@ const abandonEffect =
 
 /** Puts an ended operation into history that is not there. */
 const keepEffect =
-  ({ db, clock }: Parts): Effect<OperationSpec, OperationState> =>
+  ({ db, clock }: Parts): OperationEffect =>
   async (_input, operation) => {
     const ended = finished(operation, progressOf(operation), eventsOf(operation.status), clock.now())
     await orUnavailable(recordOperation(db, accountOfNamespace(operation.metadata.namespace ?? '') ?? null, ended))

@@ -3,8 +3,7 @@
  *  operation whole across crashes: history first, then the mirror that frees the target, and last the end of the object
  *  (`index.ts`), so that whoever sees an operation ended finds its target free. */
 import { isDeepStrictEqual } from 'node:util'
-import type { FinishedOperation, OperationEvent } from '../../domain/operations.ts'
-import { isFinal, stepsOf } from '../../domain/operations.ts'
+import { type FinishedOperation, type OperationEvent, isFinal, stepsOf } from '../../domain/operations.ts'
 import { findOperation, recordOperation } from '../../db/operation/index.ts'
 import { apiVersionOf, type KubeObject } from '../../kit/kube/object.ts'
 import { isAlreadyExists, isApiError } from '../../kit/kube/store.ts'

@@ -1,4 +1,4 @@
-/** The stanza of an operation on whatever carries one: which is under way, and how the platform asks for one by itself.
+/** The stanza of an operation on whatever carries one: which is under way, and how the platform starts one by itself.
  *  Pure. */
 import { createHash } from 'node:crypto'
 import { deadlineOf, isFinal, type OperationKind } from '../../domain/operations.ts'
@@ -13,24 +13,30 @@ export function activeOperation({ spec, status }: Operable): OperationStanza | u
   return progress?.id === stanza.id && isFinal(progress.status) ? undefined : stanza
 }
 
+/** Whether the operation is in the status of its target. */
+export const hasBegun = ({ status }: Operable, operation: OperationStanza): boolean =>
+  status?.operation?.id === operation.id
+
 /** The progress of an operation that another one replaced before it had ended. */
-export function replacedProgress({ spec, status }: Operable): OperationProgress | undefined {
+export function replacedOperation({ spec, status }: Operable): OperationProgress | undefined {
   const progress = status?.operation
   return progress === undefined || isFinal(progress.status) || progress.id === spec.operation?.id ? undefined : progress
 }
 
-/** A stanza that no request asked for: its own id is its request id, which tells its reconciler to write the audit
- *  entry. `seed` says
- *  what makes it one of a kind; trying again with the same seed is the same operation. */
-export function derivedStanza(
-  kind: OperationKind,
-  {
-    seed,
-    actor,
-    now,
-    gibibytes,
-  }: { readonly seed: string; readonly actor: string; readonly now: Date; readonly gibibytes?: number },
-): OperationStanza {
+export const isPastDeadline = ({ deadlineAt }: OperationStanza, now: Date): boolean =>
+  now.getTime() >= Date.parse(deadlineAt)
+
+export interface DerivedStanza {
+  /** Says what makes the operation one of a kind; trying again with the same seed is the same operation. */
+  readonly seed: string
+  readonly actor: string
+  readonly now: Date
+  /** What has to be moved, for kinds whose deadline follows from it. */
+  readonly gibibytes?: number
+}
+
+/** A stanza that no request wrote: its own id is its request id, which tells its reconciler to write the audit entry. */
+export function derivedStanza(kind: OperationKind, { seed, actor, now, gibibytes }: DerivedStanza): OperationStanza {
   const id = derivedId(`${seed}/${kind}`)
   return {
     id,
@@ -42,12 +48,13 @@ export function derivedStanza(
   }
 }
 
-/** An operation that no request asked for carries its own id as request id. */
+/** An operation that no request started carries its own id as request id. */
 export const hasNoRequest = (operation: OperationStanza): boolean => operation.requestId === operation.id
 
 /** A version 8 UUID (RFC 9562) made from a text. */
 export function derivedId(text: string): string {
   const hex = createHash('sha256').update(text).digest('hex')
   const variant = ((Number.parseInt(hex.slice(16, 17), 16) & 0x3) | 0x8).toString(16)
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`
+  const groups = [hex.slice(0, 8), hex.slice(8, 12), `8${hex.slice(13, 16)}`, `${variant}${hex.slice(17, 20)}`]
+  return [...groups, hex.slice(20, 32)].join('-')
 }

@@ -1,42 +1,39 @@
-/** The public pool controller: what wakes it, and its effects in PostgreSQL. What it decides is `plan.ts`. */
+/** The public pool controller: what it reads, and its effects in PostgreSQL. What it decides is `plan.ts`. */
 import { Unavailable } from '../../domain/problem.ts'
 import { enqueueMail } from '../../db/mail/index.ts'
-import {
-  countAllocated,
-  findPool,
-  forgetPool,
-  listHolderMails,
-  mirrorPool,
-  type Pool,
-} from '../../db/public-pool/index.ts'
-import { type Effect, type Reconciler } from '../../kit/reconcile/reconciler.ts'
+import { countAllocated, findPool, forgetPool, listHolderMails, mirrorPool } from '../../db/public-pool/index.ts'
 import { PUBLIC_POOL_FINALIZER } from '../../resources/labels.ts'
 import { PublicPool, type PublicPoolSpec, type PublicPoolStatus } from '../../resources/public-pool/index.ts'
 import { staffAuditEffect } from '../audit.ts'
+import { controller } from '../controller.ts'
 import { orUnavailable } from '../database.ts'
+import type { EffectOn } from '../effects.ts'
+import { findEditor } from '../operation/direct-edit.ts'
 import { derivedId } from '../operation/stanza.ts'
 import { requireNewest } from '../newest.ts'
 import type { Parts } from '../parts.ts'
 import { grantedCondition, withRefusalCondition } from '../refusal.ts'
-import { editorOf } from '../server/direct-edit.ts'
-import { MIRRORED, plan, type PoolObject, type Observed, detectEdit } from './plan.ts'
+import { detectEdit, fieldOf, MIRRORED, type Observed, plan, type PoolObject, type PublicPoolEffects } from './plan.ts'
 
-export function publicPoolReconciler(parts: Parts): Reconciler<PublicPoolSpec, PublicPoolStatus, Observed> {
-  return {
-    name: 'publicpool',
-    type: PublicPool,
-    finalizer: PUBLIC_POOL_FINALIZER,
+type Effect<Name extends keyof PublicPoolEffects> = EffectOn<PublicPoolEffects[Name], PublicPoolSpec, PublicPoolStatus>
+
+export const publicPoolController = controller<PublicPoolEffects>()({
+  name: 'publicpool',
+  resource: PublicPool,
+  sharding: 'by-zone',
+  finalizer: PUBLIC_POOL_FINALIZER,
+  plan,
+  open: (parts: Parts) => ({
     watches: [],
     observe: (pool) => observe(parts, pool),
-    plan,
     effects: {
       mirror: mirrorEffect(parts),
       forget: forgetEffect(parts),
       notify: notifyEffect(parts),
       audit: staffAuditEffect(parts, 'public_pool'),
     },
-  }
-}
+  }),
+})
 
 async function observe({ store, db }: Parts, pool: PoolObject): Promise<Observed> {
   const { name } = pool.metadata
@@ -44,43 +41,35 @@ async function observe({ store, db }: Parts, pool: PoolObject): Promise<Observed
   return {
     mirror: await orUnavailable(findPool(db, name)),
     allocated: (await orUnavailable(countAllocated(db, [name]))).get(name) ?? 0,
-    // Cached objects have no managedFields.
-    editor:
-      edit === undefined
-        ? ''
-        : editorOf(
-            (await store.get(PublicPool, { name }))?.metadata ?? pool.metadata,
-            edit === 'update' ? 'state' : edit === 'create' ? 'cidr' : '',
-          ),
+    editor: edit === undefined ? '' : await findEditor(store, PublicPool, pool, fieldOf(edit)),
   }
 }
 
 /** Addresses of a pool that has gone meanwhile would be given to servers. */
-const mirrorEffect = ({ store, db }: Parts): Effect =>
-  withRefusalCondition(MIRRORED, async (input, pool) => {
+const mirrorEffect = ({ store, db }: Parts): Effect<'mirror'> =>
+  withRefusalCondition(MIRRORED, async (mirror, pool) => {
     await requireNewest(store, PublicPool, pool)
-    // the plan of this folder writes it
-    await orUnavailable(db.transaction().execute((tx) => mirrorPool(tx, input as unknown as Pool)))
+    await orUnavailable(db.transaction().execute((tx) => mirrorPool(tx, mirror)))
     return grantedCondition(MIRRORED)
   })
 
 const forgetEffect =
-  ({ db }: Parts): Effect =>
-  async (input) => {
-    const isGone = await orUnavailable(db.transaction().execute((tx) => forgetPool(tx, String(input['id']))))
+  ({ db }: Parts): Effect<'forget'> =>
+  async ({ id }) => {
+    const isGone = await orUnavailable(db.transaction().execute((tx) => forgetPool(tx, id)))
     if (!isGone) throw new Unavailable('a pool without addresses in use')
     return undefined
   }
 
 /** One mail to each owner for each drain: its id follows from both, so that trying again sends nothing twice. */
 const notifyEffect =
-  ({ db, clock }: Parts): Effect =>
-  async (input) => {
-    const owners = await orUnavailable(listHolderMails(db, String(input['id'])))
+  ({ db, clock }: Parts): Effect<'notify'> =>
+  async ({ id, operationId }) => {
+    const owners = await orUnavailable(listHolderMails(db, id))
     for (const recipient of owners)
       await orUnavailable(
         enqueueMail(db, {
-          id: derivedId(`${String(input['operationId'])}/${recipient}`),
+          id: derivedId(`${operationId}/${recipient}`),
           recipient,
           subject: SUBJECT,
           body: BODY,
@@ -90,9 +79,12 @@ const notifyEffect =
     return undefined
   }
 const SUBJECT = 'IPv6 addresses of your servers will change'
-const BODY = `Some of your servers have an IPv6 prefix of a network that is going to be retired. Each of them can be given another prefix now, while it runs:
+const BODY = `\
+Some of your servers have an IPv6 prefix of a network that is going to be retired. Each of them can be given another \
+prefix now, while it runs:
 
 POST /v1/servers/{id}/renumber-ipv6
 
-The servers concerned show ipv6_renumber_available. The prefix that they have works on beside the new one until the network is retired.
+The servers concerned show ipv6_renumber_available. The prefix that they have works on beside the new one until the \
+network is retired.
 `

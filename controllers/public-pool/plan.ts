@@ -1,17 +1,19 @@
-/** The pool's plan: pure, synchronous, total. Guards in order: an operation that another one replaced, an edit without
- *  an operation, leaving,
- *  the operation under way, and a pool at rest. What a pool gives is decided in PostgreSQL; here its mirror there is
- *  kept right. */
+/** The pool's plan: pure, synchronous, total. What is the same for every noun with operations is in
+ *  `controllers/operation/plan.ts`. What a pool gives is decided in PostgreSQL; here its mirror there is kept right. */
 import { isDeepStrictEqual } from 'node:util'
 import type { Pool } from '../../db/public-pool/index.ts'
 import { canonicalPool, poolFault, poolTotal, type PoolState } from '../../domain/public-pool.ts'
 import { isPrivateNetwork } from '../../domain/addresses.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
-import type { Action, OperationOutcome } from '../../kit/reconcile/action.ts'
+import type { ConditionDraft } from '../../kit/reconcile/action.ts'
 import { PublicPool, type PublicPoolSpec, type PublicPoolStatus } from '../../resources/public-pool/index.ts'
 import type { OperationStanza } from '../../resources/shapes.ts'
+import type { AuditEffects } from '../audit.ts'
+import type { ActionWith } from '../effects.ts'
 import { healthConditions } from '../health.ts'
-import { activeOperation, replacedProgress, derivedStanza } from '../operation/stanza.ts'
+import { operationActions, type OperationDecision, waitActions } from '../operation/decision.ts'
+import { type During, planOperations } from '../operation/plan.ts'
+import { activeOperation } from '../operation/stanza.ts'
 import { refusalOf } from '../refusal.ts'
 
 export type PoolObject = KubeObject<PublicPoolSpec, PublicPoolStatus>
@@ -25,6 +27,30 @@ export interface Observed {
   readonly editor: string
 }
 
+/** The effects of pools by name, each with its input. */
+export interface PublicPoolEffects extends AuditEffects {
+  /** The pool becomes so in PostgreSQL. */
+  readonly mirror: Pool
+  readonly forget: { readonly id: string }
+  /** Mails those who hold prefixes of a pool that is drained. */
+  readonly notify: { readonly id: string; readonly operationId: string }
+}
+type PublicPoolAction = ActionWith<PublicPoolEffects>
+
+interface ReconcileInput {
+  readonly pool: PoolObject
+  readonly observed: Observed
+}
+
+interface Decision extends OperationDecision<PublicPoolAction> {
+  /** With its conditions; the status stays as it is when absent. */
+  readonly status?: { readonly status: Partial<PublicPoolStatus>; readonly conditions: readonly ConditionDraft[] }
+  /** Why a deletion is not over; the error of its operation when that is late. */
+  readonly detail?: string
+  /** Nothing of the pool is left anywhere. */
+  readonly isGone?: boolean
+}
+
 /** What is done to a pool; the operation says it, because its kind does not. */
 export type PoolAction = 'create' | 'update' | 'delete'
 const actionOf = (operation: Pick<OperationStanza, 'arguments'> | undefined): string | undefined =>
@@ -34,25 +60,41 @@ const actionOf = (operation: Pick<OperationStanza, 'arguments'> | undefined): st
 export const MIRRORED = 'Mirrored'
 const LOOK_SECONDS = 1
 const IN_USE_LOOK_SECONDS = 10
+const EDITED_FIELDS: Readonly<Record<PoolAction, string>> = { create: 'cidr', update: 'state', delete: '' }
 
-export function plan(pool: PoolObject, observed: Observed, now: Date): readonly Action[] {
-  const replaced = replacedProgress(pool)
-  if (replaced !== undefined) return [{ do: 'operation', id: replaced.id, step: replaced.step, outcome: 'cancelled' }]
-  const edit = detectEdit(pool)
-  if (edit !== undefined) return [adopt(pool, edit, observed.editor, now)]
-  const operation = activeOperation(pool)
-  const began = operation === undefined || pool.status?.operation?.id === operation.id ? [] : [auditOf(operation)]
-  return [
-    ...began,
-    ...(isLeaving(pool)
-      ? remove(pool, observed, operation, now)
-      : operation === undefined
-        ? idle(pool, observed)
-        : synchronize(pool, observed, operation, now)),
-  ]
-}
+export const plan = planOperations<PoolObject, Observed, ReconcileInput, Decision, PublicPoolAction>({
+  label: 'A public pool',
+  flows: { 'public_pool.sync': (input) => (isLeaving(input.pool) ? remove(input) : synchronize(input)) },
+  inputOf: (pool, observed) => ({ pool, observed }),
+  unchanged: () => ({}),
+  detectEdit({ pool, observed }) {
+    const action = detectEdit(pool)
+    return (
+      action && {
+        kind: 'public_pool.sync',
+        field: fieldOf(action),
+        arguments: { action },
+        actor: observed.editor,
+      }
+    )
+  },
+  idle: (input) => (isLeaving(input.pool) ? remove(input) : idle(input)),
+  overdue,
+  // the entry is written once, whoever comes first: the request, or this
+  auditedAs: (operation) => `public_pool.${actionOf(operation) ?? 'update'}`,
+  toActions: ({ pool }, decision) => [
+    ...(decision.actions ?? []),
+    ...operationActions(pool, decision),
+    ...(decision.status === undefined ? [] : [{ do: 'status', ...decision.status } as const]),
+    ...(decision.isGone === true ? [{ do: 'finalized' } as const] : []),
+    ...waitActions(decision),
+  ],
+})
 
-/** What an edit asks for; undefined when the spec and the operations agree. What could not be taken over is not tried
+/** The field of the spec that such an edit changes. */
+export const fieldOf = (action: PoolAction): string => EDITED_FIELDS[action]
+
+/** What a direct edit does; undefined when the spec and the operations agree. What could not be taken over is not tried
  *  again: none of it can be edited. */
 export function detectEdit(pool: PoolObject): PoolAction | undefined {
   const { metadata, spec, status } = pool
@@ -63,99 +105,70 @@ export function detectEdit(pool: PoolObject): PoolAction | undefined {
   return status?.state !== undefined && status.state !== spec.state ? 'update' : undefined
 }
 
-/** Its id follows from the generation that was seen, so that trying again is the same operation. */
-function adopt({ metadata }: PoolObject, action: PoolAction, actor: string, now: Date): Action {
-  const operation = derivedStanza('public_pool.sync', {
-    seed: `${metadata.uid ?? ''}/${metadata.generation ?? 0}/${action}`,
-    actor,
-    now,
-  })
-  return { do: 'change', patch: { spec: { operation: { ...operation, arguments: { action } } } } }
-}
-
-/** The entry in the operators' log; free when the request that asked has written it. */
-const auditOf = (operation: OperationStanza): Action => ({
-  do: 'effect',
-  name: 'audit',
-  input: {
-    action: `public_pool.${actionOf(operation) ?? 'update'}`,
-    actor: operation.actor,
-    requestId: operation.requestId,
-  },
-})
-
 const isLeaving = ({ metadata, spec }: PoolObject): boolean =>
   metadata.deletionTimestamp !== undefined || actionOf(spec.operation) === 'delete'
 
 /** It gives nothing more at once, and goes when nobody has an address of it, however long that takes. */
-function remove(
-  pool: PoolObject,
-  { mirror, allocated }: Observed,
-  operation: OperationStanza | undefined,
-  now: Date,
-): readonly Action[] {
-  const progressed = (outcome?: OperationOutcome, error?: string): readonly Action[] =>
-    operation === undefined ? [] : [step(operation, 'told', outcome, error)]
-  const remove: readonly Action[] =
-    pool.metadata.deletionTimestamp === undefined
-      ? [{ do: 'remove', type: PublicPool, key: { name: pool.metadata.name } }]
-      : []
-  if (remove.length > 0) return [...remove, ...progressed()]
+function remove({ pool, observed: { mirror, allocated } }: ReconcileInput): Decision {
+  const { name, deletionTimestamp } = pool.metadata
+  if (deletionTimestamp === undefined)
+    return { step: 'told', actions: [{ do: 'remove', type: PublicPool, key: { name } }] }
   if (allocated === 0)
-    return [
-      { do: 'effect', name: 'forget', input: { id: pool.metadata.name } },
-      ...progressed('succeeded'),
-      statusOf('retired', 'Retired', ''),
-      { do: 'finalized' },
-    ]
-  const drain: readonly Action[] =
-    mirror?.state === 'active' ? [{ do: 'effect', name: 'mirror', input: { ...mirror, state: 'draining' } }] : []
+    return {
+      step: 'told',
+      outcome: 'succeeded',
+      actions: [{ do: 'effect', name: 'forget', input: { id: name } }],
+      status: statusOf('retired', 'Retired', ''),
+      isGone: true,
+    }
   const detail = `${allocated} of its addresses are in use; it goes when they are not.`
-  const isLate = operation !== undefined && now.getTime() >= Date.parse(operation.deadlineAt)
-  return [
-    ...drain,
-    ...(isLate ? progressed('failed', detail) : progressed()),
-    statusOf('draining', 'InUse', detail),
-    { do: 'wait', seconds: IN_USE_LOOK_SECONDS, for: 'its addresses to be free' },
-  ]
+  return {
+    step: 'told',
+    actions:
+      mirror?.state === 'active' ? [{ do: 'effect', name: 'mirror', input: { ...mirror, state: 'draining' } }] : [],
+    status: statusOf('draining', 'InUse', detail),
+    detail,
+    waitFor: 'its addresses to be free',
+    waitSeconds: IN_USE_LOOK_SECONDS,
+  }
 }
 
 /** Steps in order: mirrored, told. */
-function synchronize(pool: PoolObject, observed: Observed, operation: OperationStanza, now: Date): readonly Action[] {
-  const { spec, status } = pool
+function synchronize({ pool, observed, operation }: During<ReconcileInput>): Decision {
+  const { spec, status, metadata } = pool
   const refusal = faultOf(pool) ?? refusalOf(pool, MIRRORED)?.message
-  if (refusal !== undefined) return [step(operation, 'mirrored', 'failed', refusal), failure(refusal)]
-  if (!isMirrored(pool, observed)) {
-    const isLate = now.getTime() >= Date.parse(operation.deadlineAt)
-    return isLate
-      ? [step(operation, 'mirrored', 'failed', 'It was not done in time.'), failure('It was not done in time.')]
-      : [mirror(pool), step(operation, 'mirrored'), { do: 'wait', seconds: LOOK_SECONDS, for: 'the database' }]
-  }
+  if (refusal !== undefined) return failed(refusal)
+  if (!isMirrored(pool, observed))
+    return {
+      step: 'mirrored',
+      actions: [mirrorAction(pool)],
+      waitFor: 'the database',
+      waitSeconds: LOOK_SECONDS,
+    }
   const isDrained = spec.state === 'draining' && status?.state !== 'draining' && spec.use === 'server_ipv6_prefix'
-  return [
-    ...(isDrained
-      ? [{ do: 'effect', name: 'notify', input: { id: pool.metadata.name, operationId: operation.id } } as const]
-      : []),
-    step(operation, 'told', 'succeeded'),
-    healthy(pool),
-  ]
+  return {
+    step: 'told',
+    outcome: 'succeeded',
+    actions: isDrained
+      ? [{ do: 'effect', name: 'notify', input: { id: metadata.name, operationId: operation.id } }]
+      : [],
+    status: healthy(pool),
+  }
+}
+
+/** A deletion goes on behind its operation. */
+function overdue({ pool }: ReconcileInput, decision: Decision): Decision {
+  if (!isLeaving(pool)) return failed('It was not done in time.')
+  return decision.detail === undefined ? decision : { ...decision, outcome: 'failed', error: decision.detail }
 }
 
 /** The mirror follows what was brought about, whatever became of it. */
-const idle = (pool: PoolObject, observed: Observed): readonly Action[] =>
-  pool.status?.state === undefined || isMirrored(pool, observed)
-    ? pool.status?.state === undefined
-      ? []
-      : [healthy(pool)]
-    : [mirror(pool), { do: 'wait', seconds: LOOK_SECONDS, for: 'the database' }]
-
-const step = (operation: OperationStanza, name: string, outcome?: OperationOutcome, error?: string): Action => ({
-  do: 'operation',
-  id: operation.id,
-  step: name,
-  ...(outcome === undefined ? {} : { outcome }),
-  ...(error === undefined ? {} : { error }),
-})
+function idle({ pool, observed }: ReconcileInput): Decision {
+  if (pool.status?.state === undefined) return {}
+  return isMirrored(pool, observed)
+    ? { status: healthy(pool) }
+    : { actions: [mirrorAction(pool)], waitFor: 'the database', waitSeconds: LOOK_SECONDS }
+}
 
 /** As PostgreSQL shall have it. With kubectl addresses come in any form. */
 export const poolOf = ({ metadata: { name }, spec: { zone, family, cidr, use, gateway, state } }: PoolObject): Pool =>
@@ -163,25 +176,24 @@ export const poolOf = ({ metadata: { name }, spec: { zone, family, cidr, use, ga
 
 const isMirrored = (pool: PoolObject, { mirror: known }: Observed): boolean =>
   known !== undefined && isDeepStrictEqual(canonicalPool(known), poolOf(pool))
-const mirror = (pool: PoolObject): Action => ({ do: 'effect', name: 'mirror', input: { ...poolOf(pool) } })
+const mirrorAction = (pool: PoolObject): PublicPoolAction => ({ do: 'effect', name: 'mirror', input: poolOf(pool) })
 
 function faultOf({ spec }: PoolObject): string | undefined {
   const fault = poolFault({ ...spec, isPrivate: spec.isPrivate ?? isPrivateNetwork(spec.cidr) })
   return fault && `${fault.field} ${fault.detail}.`
 }
 
-const statusOf = (state: PoolState, reason: string, detail: string): Action => ({
-  do: 'status',
+const statusOf = (state: PoolState, reason: string, detail: string): Decision['status'] & {} => ({
   status: { state },
   conditions: healthConditions(state === 'retired' || reason === 'InUse' ? 'reconciling' : 'ready', reason, detail),
 })
-const healthy = ({ spec }: PoolObject): Action => ({
-  do: 'status',
+const healthy = ({ spec }: PoolObject): Decision['status'] & {} => ({
   status: { state: spec.state, total: poolTotal(spec.cidr) },
   conditions: healthConditions('ready', spec.state === 'active' ? 'Active' : 'Draining', ''),
 })
-const failure = (detail: string): Action => ({
-  do: 'status',
-  status: {},
-  conditions: healthConditions('stalled', 'Refused', detail),
+const failed = (error: string): Decision => ({
+  step: 'mirrored',
+  outcome: 'failed',
+  error,
+  status: { status: {}, conditions: healthConditions('stalled', 'Refused', error) },
 })

@@ -2,7 +2,7 @@
  *  group goes when it has
  *  no servers. Placing itself is part of a server's claims. */
 import { unmetMembers } from '../../domain/placement.ts'
-import { type KubernetesRequest, listKubernetesRequests } from '../../db/request/index.ts'
+import { listKubernetesRequests, type KubernetesRequest } from '../../db/request/index.ts'
 import { accountExists } from '../../db/server/index.ts'
 import {
   addServerGroup,
@@ -14,10 +14,9 @@ import {
   type ServerGroupMember,
 } from '../../db/server-group/index.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
-import type { Action } from '../../kit/reconcile/action.ts'
-import { type Effect, type Reconciler, watch } from '../../kit/reconcile/reconciler.ts'
-import { accountOfNamespace } from '../../resources/index.ts'
-import { SERVER_GROUP_FINALIZER } from '../../resources/labels.ts'
+import { watch } from '../../kit/reconcile/reconciler.ts'
+import { accountNamespace, accountOfNamespace } from '../../resources/index.ts'
+import { LAST_CHANGE_ANNOTATION, SERVER_GROUP_FINALIZER } from '../../resources/labels.ts'
 import { Zone } from '../../resources/catalog/index.ts'
 import { Server } from '../../resources/server/index.ts'
 import {
@@ -26,14 +25,15 @@ import {
   type ServerGroupStatus,
   shownUnmet,
 } from '../../resources/server-group/index.ts'
-import { auditEffect } from '../audit.ts'
+import { type AuditEffects, auditEffect } from '../audit.ts'
+import { controller, type IntentHandler } from '../controller.ts'
 import { orUnavailable } from '../database.ts'
+import type { ActionWith, EffectsOn } from '../effects.ts'
 import { healthConditions } from '../health.ts'
-import { derivedId } from '../operation/stanza.ts'
+import { auditRequests } from '../operation/direct-edit.ts'
 import { requireNewest } from '../newest.ts'
 import type { Parts } from '../parts.ts'
 import { withRefusalCondition } from '../refusal.ts'
-import { userActor } from '../server/direct-edit.ts'
 
 type GroupObject = KubeObject<ServerGroupSpec, ServerGroupStatus>
 
@@ -52,42 +52,14 @@ export interface Observed {
  *  further than its row. */
 const LOOK_SECONDS = 20
 
-export function serverGroupReconciler(parts: Parts): Reconciler<ServerGroupSpec, ServerGroupStatus, Observed> {
-  return {
-    name: 'server-group',
-    type: ServerGroup,
-    finalizer: SERVER_GROUP_FINALIZER,
-    watches: [
-      watch(Server, ({ metadata: { namespace = '' }, spec }) =>
-        spec.serverGroupId === undefined ? [] : [{ namespace, name: spec.serverGroupId }],
-      ),
-      watch(Zone, () => []),
-    ],
-    observe: (group) => observe(parts, group),
-    plan,
-    effects: {
-      open: newestInTransaction(
-        async (tx, accountId, input) =>
-          addServerGroup(tx, accountId, {
-            ...(input as unknown as Omit<Row, 'createdAt'>),
-            createdAt: parts.clock.now(),
-          }),
-        parts,
-      ), // the plan below writes it
-      rename: newestInTransaction(
-        async (tx, accountId, { groupId, name }) =>
-          void (await renameServerGroup(tx, { accountId, groupId: String(groupId) }, String(name))),
-        parts,
-      ),
-      remove: inTransaction(
-        async (tx, accountId, { groupId }) =>
-          void (await removeServerGroup(tx, { accountId, groupId: String(groupId) })),
-        parts,
-      ),
-      audit: auditEffect(parts),
-    },
-  }
+/** The effects of groups by name, each with its input. */
+interface ServerGroupEffects extends AuditEffects {
+  /** Makes the row of the group. */
+  readonly open: Omit<Row, 'createdAt'> & { readonly accountId: string }
+  readonly rename: { readonly accountId: string; readonly groupId: string; readonly name: string }
+  readonly remove: { readonly accountId: string; readonly groupId: string }
 }
+type ServerGroupAction = ActionWith<ServerGroupEffects>
 
 async function observe({ caches, db }: Parts, { metadata, spec, status }: GroupObject): Promise<Observed> {
   const { namespace = '', name: groupId, uid = '', generation = 0 } = metadata
@@ -105,15 +77,15 @@ async function observe({ caches, db }: Parts, { metadata, spec, status }: GroupO
 }
 
 /** Guards in order: deleting, no account, no zone, no row, another name, done. */
-export function plan(group: GroupObject, observed: Observed): readonly Action[] {
-  return [...auditRequests(group, observed), ...decide(group, observed)]
+export function plan(group: GroupObject, observed: Observed): readonly ServerGroupAction[] {
+  return [...auditRequests(group, observed.requests), ...decide(group, observed)]
 }
 
 function decide(
   { metadata: { name: groupId, deletionTimestamp }, spec, status }: GroupObject,
   { accountId, region, row, members }: Observed,
-): readonly Action[] {
-  const wait: Action = { do: 'wait', seconds: LOOK_SECONDS, for: 'a change' }
+): readonly ServerGroupAction[] {
+  const wait: ServerGroupAction = { do: 'wait', seconds: LOOK_SECONDS, for: 'a change' }
   if (deletionTimestamp !== undefined) {
     if (row === undefined || accountId === undefined) return [{ do: 'finalized' }]
     if (members.length > 0)
@@ -130,7 +102,7 @@ function decide(
       { do: 'wait', seconds: 0, for: 'the next look' },
     ]
   }
-  const stalled = (reason: string, message: string): readonly Action[] => [
+  const stalled = (reason: string, message: string): readonly ServerGroupAction[] => [
     { do: 'status', status: {}, conditions: healthConditions('stalled', reason, message) },
   ]
   if (accountId === undefined) return stalled('NoAccount', 'The namespace belongs to no account.')
@@ -174,29 +146,56 @@ function decide(
   ]
 }
 
-const auditRequests = ({ metadata: { uid = '' } }: GroupObject, { requests }: Observed): readonly Action[] =>
-  requests.map(({ action, username, generation, changes }) => ({
-    do: 'effect',
-    name: 'audit',
-    input: { action, actor: userActor(username), requestId: derivedId(`${uid}/${generation}/${action}`), changes },
-  }))
+/** How a change that was left half-way shows: a deletion by what is gone, any other by the annotation. */
+const serverGroupIntents: IntentHandler = {
+  resourceType: 'server_group',
+  async wasApplied({ store }, { operationId, accountId, resource, audit }) {
+    const group = await store.get(ServerGroup, { namespace: accountNamespace(accountId), name: resource.id })
+    const isGoing = group === undefined || group.metadata.deletionTimestamp !== undefined
+    return audit.action === 'server_group.delete'
+      ? isGoing
+      : group?.metadata.annotations?.[LAST_CHANGE_ANNOTATION] === operationId
+  },
+  async release(tx, { accountId, resource, audit }) {
+    if (audit.action === 'server_group.create') await removeServerGroup(tx, { accountId, groupId: resource.id })
+  },
+}
 
-type Work = (
-  tx: Parameters<Parameters<ReturnType<Parts['db']['transaction']>['execute']>[0]>[0],
-  accountId: string,
-  input: Readonly<Record<string, unknown>>,
-) => Promise<void>
+export const serverGroupController = controller<ServerGroupEffects>()({
+  name: 'server-group',
+  resource: ServerGroup,
+  sharding: 'common',
+  finalizer: SERVER_GROUP_FINALIZER,
+  intent: serverGroupIntents,
+  plan,
+  open: (parts: Parts) => ({
+    watches: [
+      watch(Server, ({ metadata: { namespace = '' }, spec }) =>
+        spec.serverGroupId === undefined ? [] : [{ namespace, name: spec.serverGroupId }],
+      ),
+      watch(Zone, () => []),
+    ],
+    observe: (group) => observe(parts, group),
+    effects: serverGroupEffects(parts),
+  }),
+})
 
-/** A row that is made for a group which has gone meanwhile would stay for ever. */
-const newestInTransaction =
-  (work: Work, parts: Parts): Effect =>
-  async (input, group) => {
+const serverGroupEffects = (parts: Parts): EffectsOn<ServerGroupEffects, ServerGroupSpec, ServerGroupStatus> => ({
+  // A row that is made for a group which has gone meanwhile would stay for ever.
+  open: withRefusalCondition('Claimed', async ({ accountId, ...row }, group) => {
     await requireNewest(parts.store, ServerGroup, group)
-    return inTransaction(work, parts)(input, group)
-  }
-
-const inTransaction = (work: Work, { db }: Parts): Effect =>
-  withRefusalCondition('Claimed', async (input) => {
-    await orUnavailable(db.transaction().execute((tx) => work(tx, String(input['accountId']), input)))
+    const made = { ...row, createdAt: parts.clock.now() }
+    await orUnavailable(parts.db.transaction().execute((tx) => addServerGroup(tx, accountId, made)))
     return undefined
-  })
+  }),
+  rename: withRefusalCondition('Claimed', async ({ name, ...id }, group) => {
+    await requireNewest(parts.store, ServerGroup, group)
+    await orUnavailable(parts.db.transaction().execute((tx) => renameServerGroup(tx, id, name)))
+    return undefined
+  }),
+  remove: withRefusalCondition('Claimed', async (id) => {
+    await orUnavailable(parts.db.transaction().execute((tx) => removeServerGroup(tx, id)))
+    return undefined
+  }),
+  audit: auditEffect(parts),
+})

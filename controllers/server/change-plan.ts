@@ -5,17 +5,17 @@
  *  on whichever node it has come to; a disk that has grown stays so. */
 import type { Room } from '../../domain/placement.ts'
 import { UNMADE } from '../../domain/server-rules.ts'
-import type { Action } from '../../kit/reconcile/action.ts'
+import { RESIZED } from './conditions.ts'
+import type { ServerAction } from './actions.ts'
 import { refusalOf } from '../refusal.ts'
-import type { Decision, OperationInput } from './decision.ts'
+import type { Decision, OperationInput, Rule } from './decision.ts'
 import { ensureInstance, ensureStorage, powerOf } from './drafts.ts'
+import { serverIdOf } from './observed.ts'
 import { transferStopped } from './migration/cold.ts'
 import { recordedMigration } from './migration/input.ts'
-import { firstDecision, present, type Rule } from './power/index.ts'
+import { firstDecision, present } from '../operation/decision.ts'
 import { withReservation } from './migration/reservation.ts'
 import { cleanUpSource, removeMigrationSecrets } from './migration/cutover.ts'
-
-export const RESIZED = 'Resized'
 
 export function changePlan(input: OperationInput): Decision {
   const decision = firstDecision(input, [neverProvisioned, moved, roomReserved, storageGrown, sizeApplied])
@@ -60,11 +60,8 @@ const moved: Rule = (input) => {
 
 /** Room is asked for here when whoever asked for the plan did not take it: refused once, it is refused for good. */
 const roomReserved: Rule = (input) => {
-  const {
-    server,
-    observed: { claims, plan, accountId, storage },
-    operation,
-  } = input
+  const { server, observed, operation } = input
+  const { claims, plan, storage } = observed
   if (
     claims === undefined ||
     plan === undefined ||
@@ -75,8 +72,7 @@ const roomReserved: Rule = (input) => {
   const refusal = refusalOf(server, RESIZED)
   if (refusal !== undefined) return changePlanFailed(input, 'claimed', refusal.message)
   const demand = {
-    accountId,
-    serverId: server.metadata.name,
+    ...serverIdOf(server, observed),
     operationId: operation.id,
     ...wantedSize(input),
     ...(plan.cpuPool === undefined ? {} : { cpuPool: plan.cpuPool }),
@@ -142,18 +138,14 @@ export function changePlanFailed(input: OperationInput, step: string, error: str
   })
 }
 
-const endSizeChangeAction = (
-  { server, observed: { accountId, storage }, operation }: OperationInput,
-  isDone: boolean,
-): Action => ({
+const endSizeChangeAction = ({ server, observed, operation }: OperationInput, isDone: boolean): ServerAction => ({
   do: 'effect',
   name: 'sized',
   input: {
-    accountId,
-    serverId: server.metadata.name,
+    ...serverIdOf(server, observed),
     operationId: operation.id,
     isDone,
-    grownGibibytes: storage?.spec.sizeGibibytes,
+    grownGibibytes: observed.storage?.spec.sizeGibibytes,
   },
 })
 

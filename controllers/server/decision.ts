@@ -2,13 +2,21 @@
  *  place where a
  *  decision becomes status, conditions and operation progress. */
 import { networkVerdict } from '../../domain/guest-network.ts'
-import type { Action, ConditionDraft } from '../../kit/reconcile/action.ts'
+import type { ConditionDraft } from '../../kit/reconcile/action.ts'
 import { HOST_CONDITION, NETWORK_CONDITION, type ServerState, type ServerStatus } from '../../resources/server/index.ts'
 import type { OperationStanza } from '../../resources/shapes.ts'
-import type { OperationDecision } from '../operation/decision.ts'
+import type { During } from '../operation/plan.ts'
+import {
+  operationActions,
+  type OperationDecision,
+  type Rule as OperationRule,
+  truncated,
+  waitActions,
+} from '../operation/decision.ts'
 import { healthConditions, toReason } from '../health.ts'
 import { addressStatus } from './addresses.ts'
 import { bootStorageName } from './drafts.ts'
+import type { ServerAction } from './actions.ts'
 import { activeOperation } from '../operation/stanza.ts'
 import { isDeleting, type Observed, type ServerObject } from './observed.ts'
 
@@ -19,12 +27,10 @@ export interface ReconcileInput {
   readonly now: Date
 }
 
-/** A turn while an operation is under way. */
-export interface OperationInput extends ReconcileInput {
-  readonly operation: OperationStanza
-}
+/** While an operation is under way. */
+export type OperationInput = During<ReconcileInput>
 
-export interface Decision extends OperationDecision {
+export interface Decision extends OperationDecision<ServerAction> {
   readonly state: ServerState
   /** For people: why it is so; absent when the state says it all. */
   readonly detail?: string
@@ -39,34 +45,21 @@ export const unchanged = ({ server }: ReconcileInput): Decision => {
   return { state, ...(stateDetail === undefined ? {} : { detail: stateDetail }) }
 }
 
-const DETAIL_LENGTH_MAXIMUM = 1_024
-const cut = (text: string): string =>
-  text.length <= DETAIL_LENGTH_MAXIMUM ? text : `${text.slice(0, DETAIL_LENGTH_MAXIMUM - 1)}…`
+/** A rule of a flow. */
+export type Rule<Input extends OperationInput = OperationInput> = OperationRule<Input, Decision>
 
 /** In the order in which they are done: the work, the operation, the status, and how long to wait. */
-export function toActions(input: ReconcileInput, decision: Decision): Action[] {
-  const operation = activeOperation(input.server)
-  const { actions = [], waitSeconds, waitFor = 'a change' } = decision
-  return [
-    ...actions,
-    ...(operation === undefined ? [] : [operationAction(operation, decision)]),
-    { do: 'status', status: statusOf(input, decision), conditions: conditionsOf(input, decision, operation) },
-    ...(decision.isGone === true ? [{ do: 'finalized' } as const] : []),
-    ...(waitSeconds === undefined ? [] : [{ do: 'wait', seconds: waitSeconds, for: waitFor } as const]),
-  ]
-}
-
-function operationAction(operation: OperationStanza, decision: Decision): Action {
-  const { step = 'done', outcome, error, events } = decision
-  return {
-    do: 'operation',
-    id: operation.id,
-    step,
-    ...(outcome === undefined ? {} : { outcome }),
-    ...(error === undefined ? {} : { error: cut(error) }),
-    ...(events === undefined ? {} : { events }),
-  }
-}
+export const toActions = (input: ReconcileInput, decision: Decision): readonly ServerAction[] => [
+  ...(decision.actions ?? []),
+  ...operationActions(input.server, decision),
+  {
+    do: 'status',
+    status: statusOf(input, decision),
+    conditions: conditionsOf(input, decision, activeOperation(input.server)),
+  },
+  ...(decision.isGone === true ? [{ do: 'finalized' } as const] : []),
+  ...waitActions(decision),
+]
 
 function statusOf(
   { server, observed }: ReconcileInput,
@@ -76,7 +69,7 @@ function statusOf(
   const incarnations = [instance, targetInstance].flatMap((one) => (one === undefined ? [] : [one.spec.incarnation]))
   return {
     state,
-    stateDetail: detail === undefined ? undefined : cut(detail),
+    stateDetail: detail === undefined ? undefined : truncated(detail),
     ...(zone === undefined ? {} : { region: zone.region }),
     ...(claims === undefined
       ? {}
@@ -108,7 +101,11 @@ function conditionsOf(
   return [
     ...(blocked && !isAtWork
       ? healthConditions('stalled', PROTECTED.reason, PROTECTED.message)
-      : healthConditions(isReady ? 'ready' : isStalled ? 'stalled' : 'reconciling', toReason(state), cut(detail))),
+      : healthConditions(
+          isReady ? 'ready' : isStalled ? 'stalled' : 'reconciling',
+          toReason(state),
+          truncated(detail),
+        )),
     isAtWork
       ? {
           type: 'Progressing',
@@ -121,7 +118,7 @@ function conditionsOf(
       type: 'Degraded',
       status: isStalled ? 'True' : 'False',
       reason: toReason(state),
-      message: isStalled ? cut(detail) : '',
+      message: isStalled ? truncated(detail) : '',
     },
     ...(observed.claims === undefined ? [] : [hostCondition(observed.isHostReachable)]),
     ...(observed.hostFeatures === undefined

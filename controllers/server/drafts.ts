@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { ServerClaims } from '../../db/server/index.ts'
 import { apiVersionOf, type Key, type KubeObject, Secret } from '../../kit/kube/object.ts'
-import type { Action } from '../../kit/reconcile/action.ts'
+import type { ServerAction } from './actions.ts'
 import { Instance, type InstanceSpec, nodeNamespace } from '../../resources/instance/index.ts'
 import { Server } from '../../resources/server/index.ts'
 import { Storage, type StorageSpec } from '../../resources/storage/index.ts'
@@ -70,7 +70,7 @@ export function ensureStorage(
   observed: Observed,
   claims: ServerClaims,
   name = bootStorageName(server),
-): Action {
+): ServerAction {
   const spec: StorageSpec = {
     zone: observed.storage?.spec.zone ?? server.spec.zone,
     title: server.spec.title,
@@ -100,7 +100,7 @@ export function ensureStorage(
 }
 
 /** `seen.userData` must have been read. */
-export function ensureUserData(server: ServerObject, observed: Observed, node: string): Action {
+export function ensureUserData(server: ServerObject, observed: Observed, node: string): ServerAction {
   const metadata = { ...userDataKey(server, node), labels: childLabels(server, observed) }
   return { do: 'ensure', type: Secret, draft: { metadata, spec: undefined, data: observed.userData ?? {} } }
 }
@@ -113,7 +113,7 @@ export function ensureInstance(
   storage: StorageObject,
   power: Power,
   place: Place = { node: claims.placement.node, instance: observed.instance },
-): Action | undefined {
+): ServerAction | undefined {
   const spec = instanceSpec(server, observed, claims, storage, power)
   const current = place.instance
   if (
@@ -185,3 +185,9 @@ function instanceSpec(
 
 /** As it looks after a round trip through JSON, so that absent and undefined are the same. */
 const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
+
+/** Removes the instances; free for those that are going. */
+export const removeInstances = (instances: readonly InstanceObject[] = []): readonly ServerAction[] =>
+  instances
+    .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+    .map(({ metadata: { namespace = '', name } }) => ({ do: 'remove', type: Instance, key: { namespace, name } }))

@@ -1,14 +1,15 @@
 /** A server that no operation works on: its children follow its spec, and what its guest did by itself becomes its
  *  state. */
-import type { Action } from '../../kit/reconcile/action.ts'
+import type { ServerAction } from './actions.ts'
+import type { OperationKind } from '../../domain/operations.ts'
 import type { ServerClaims } from '../../db/server/index.ts'
-import { adopt, SYSTEM_ACTOR } from './direct-edit.ts'
-import { type Decision, type ReconcileInput, unchanged } from './decision.ts'
-import { ensureInstance, type Power, powerOf, uidOf } from './drafts.ts'
+import { startFor, SYSTEM_ACTOR } from '../operation/direct-edit.ts'
+import { unchanged, type Decision, type ReconcileInput } from './decision.ts'
+import { ensureInstance, type Power, powerOf, uidOf, removeInstances } from './drafts.ts'
 import { canResolve, isFenced } from './migration/input.ts'
-import { hasObservedSpec, present, userData } from './power/index.ts'
+import { present } from '../operation/decision.ts'
+import { hasObservedSpec, userData } from './power/index.ts'
 import { lostHostDetail } from './recovery/index.ts'
-import { removeInstances } from './removal.ts'
 import { interruptedCleanUp } from './migration/cutover.ts'
 import type { InstanceObject, StorageObject } from './observed.ts'
 
@@ -52,8 +53,7 @@ export function idle(input: ReconcileInput): Decision {
 
 /** An operation ended before it was known where the guest is. It is settled as soon as both nodes can be asked. */
 function unresolvedMigration(input: ReconcileInput): Decision {
-  if (canResolve(input))
-    return { ...unchanged(input), actions: [adopt(input, 'server.settle_migration', SYSTEM_ACTOR)] }
+  if (canResolve(input)) return { ...unchanged(input), actions: [startBySystem(input, 'server.settle_migration')] }
   const { target, placement } = input.observed.claims ?? {}
   return {
     state: 'error',
@@ -67,7 +67,7 @@ function unresolvedMigration(input: ReconcileInput): Decision {
 function instanceRemoved(input: ReconcileInput, claims: ServerClaims, storage: StorageObject): Decision {
   const { server, observed } = input
   if (server.spec.desiredPower === 'running')
-    return { ...unchanged(input), state: 'starting', actions: [adopt(input, 'server.start', SYSTEM_ACTOR)] }
+    return { ...unchanged(input), state: 'starting', actions: [startBySystem(input, 'server.start')] }
   const power: Power = {
     power: 'stopped',
     incarnation: server.status?.incarnation ?? 0,
@@ -75,6 +75,9 @@ function instanceRemoved(input: ReconcileInput, claims: ServerClaims, storage: S
   }
   return { ...unchanged(input), actions: present(ensureInstance(server, observed, claims, storage, power)) }
 }
+
+const startBySystem = ({ server, now }: ReconcileInput, kind: OperationKind): ServerAction =>
+  startFor(server, { kind }, { actor: SYSTEM_ACTOR, now })
 
 function hostUnreachable(input: ReconcileInput): Decision {
   const { server, observed } = input
@@ -113,7 +116,7 @@ const startOf = ({ server, instance }: ProvisionedInput, startedAt: string | und
 /** The owner ended the guest from inside: it stays off, and the audit log says so. */
 function shutDown(whole: ProvisionedInput): Decision {
   const requestId = `${uidOf(whole.server)}/${whole.instance.spec.incarnation}`
-  const audit: Action = {
+  const audit: ServerAction = {
     do: 'effect',
     name: 'audit',
     input: { action: 'server.guest_shutdown', actor: 'system:node', requestId },
@@ -121,7 +124,7 @@ function shutDown(whole: ProvisionedInput): Decision {
   return { state: 'stopped', detail: 'The guest shut itself down.', actions: [audit, ...keepStopped(whole)] }
 }
 
-const keepStopped = ({ server, observed, claims, storage, instance }: ProvisionedInput): readonly Action[] => [
+const keepStopped = ({ server, observed, claims, storage, instance }: ProvisionedInput): readonly ServerAction[] => [
   { do: 'change', patch: { spec: { desiredPower: 'stopped' } } },
   ...present(ensureInstance(server, observed, claims, storage, { ...powerOf(instance), power: 'stopped' })),
 ]
@@ -137,7 +140,7 @@ function crashed(whole: ProvisionedInput, endedAt: string): Decision {
   if (known.includes(endedAt))
     return server.status?.state === 'error'
       ? unchanged(whole)
-      : { ...unchanged(whole), state: 'starting', actions: [adopt(whole, 'server.start', SYSTEM_ACTOR)] }
+      : { ...unchanged(whole), state: 'starting', actions: [startBySystem(whole, 'server.start')] }
   const crashedAt = [
     ...known.filter((at) => now.getTime() - Date.parse(at) < CRASH_WINDOW_MILLISECONDS),
     endedAt,

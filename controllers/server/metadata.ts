@@ -2,7 +2,8 @@
  *  left alone. */
 import { unchanged, type Decision, type OperationInput } from './decision.ts'
 import { ensureInstance, powerOf } from './drafts.ts'
-import { hasObservedSpec, present } from './power/index.ts'
+import { present } from '../operation/decision.ts'
+import { hasObservedSpec } from './power/index.ts'
 
 /** Done when the host has seen it. A server without an instance has no host to tell: the next one is made with the
  *  setting. */

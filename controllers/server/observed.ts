@@ -1,11 +1,10 @@
 /** What the server reconciler knows of the world when it decides. */
 import type { KubernetesRequest } from '../../db/request/index.ts'
-import type { ServerClaims } from '../../db/server/index.ts'
+import type { ServerClaims, ServerId } from '../../db/server/index.ts'
 import type { Key, KubeObject } from '../../kit/kube/object.ts'
 import type { InstanceSpec, InstanceStatus, VolumeSpec, VolumeStatus } from '../../resources/instance/index.ts'
 import type { PlanSpec, ZoneSpec } from '../../resources/catalog/index.ts'
 import type { ServerSpec, ServerStatus } from '../../resources/server/index.ts'
-import type { OperationStanza } from '../../resources/shapes.ts'
 import type { StorageSpec, StorageStatus } from '../../resources/storage/index.ts'
 
 export type ServerObject = KubeObject<ServerSpec, ServerStatus>
@@ -53,9 +52,11 @@ export interface Observed {
   readonly requests: readonly KubernetesRequest[]
 }
 
-/** True once the operation is in the server's status. */
-export const hasBegun = (server: ServerObject, operation: OperationStanza): boolean =>
-  server.status?.operation?.id === operation.id
+/** Whose claims they are. A server without an account has none: effects on them are decided for others only. */
+export function serverIdOf({ metadata: { name } }: ServerObject, { accountId }: Observed): ServerId {
+  if (accountId === undefined) throw new Error(`server ${name} belongs to no account`)
+  return { accountId, serverId: name }
+}
 
 const REMOVALS: readonly (string | undefined)[] = ['server.delete', 'server.force_release']
 /** It was asked to go, and never comes back. */

@@ -1,27 +1,28 @@
-/** The server's plan: pure, synchronous, total. Guards in order: an operation that another one replaced, another zone,
- *  an edit without an
- *  operation, deletion, the operation under way, and a server at rest. */
-import { isFinal, type OperationKind, stepsOf } from '../../domain/operations.ts'
-import type { Action } from '../../kit/reconcile/action.ts'
-import { adopt, auditAdopted, auditEdits, SYSTEM_ACTOR, detectEdit } from './direct-edit.ts'
+/** The server's plan: pure, synchronous, total. What is the same for every noun with operations is in
+ *  `controllers/operation/plan.ts`; here are the flows of a server, and what goes before them. */
+import type { OperationKind } from '../../domain/operations.ts'
+import { isEdit } from '../../db/request/index.ts'
+import { auditRequests, type DirectEdit, SYSTEM_ACTOR } from '../operation/direct-edit.ts'
+import { type Flows, planOperations } from '../operation/plan.ts'
+import type { ServerAction } from './actions.ts'
 import { changePlan, changePlanFailed } from './change-plan.ts'
-import { unchanged, type Decision, toActions, type ReconcileInput, type OperationInput } from './decision.ts'
-import { forceRelease } from './recovery/force-release.ts'
+import { type Decision, type OperationInput, type ReconcileInput, toActions, unchanged } from './decision.ts'
+import { detectEdit } from './direct-edit.ts'
+import { idle } from './idle.ts'
 import { updateMetadata } from './metadata.ts'
-import { migrateLive } from './migration/live.ts'
 import { migrateCold } from './migration/cold.ts'
+import { migrateLive } from './migration/live.ts'
 import { followZone } from './migration/new-zone.ts'
+import { resolve, resolveMigration } from './migration/resolve.ts'
+import { isDeleting, type Observed, type ServerObject } from './observed.ts'
 import { create, failed, restart, start, stop } from './power/index.ts'
 import { rebuild, rebuildFailed } from './rebuild/index.ts'
+import { forceRelease } from './recovery/force-release.ts'
 import { endedByLoss, recover, recoverFailed } from './recovery/index.ts'
 import { deleteObject, removal } from './removal.ts'
 import { renumberIpv6 } from './renumber.ts'
-import { activeOperation } from '../operation/stanza.ts'
-import { hasBegun, isDeleting, type Observed, type ServerObject } from './observed.ts'
-import { resolve, resolveMigration } from './migration/resolve.ts'
-import { idle } from './idle.ts'
 
-const FLOWS: Partial<Record<OperationKind, (input: OperationInput) => Decision>> = {
+const FLOWS: Flows<ReconcileInput, Decision> = {
   'server.create': create,
   'server.start': start,
   'server.stop': stop,
@@ -39,95 +40,10 @@ const FLOWS: Partial<Record<OperationKind, (input: OperationInput) => Decision>>
 }
 
 /** How a flow that is given up leaves the server, where it is not as after the flows of power. */
-const FAILURES: Partial<Record<OperationKind, typeof failed>> = {
+const FAILURES: { readonly [Kind in OperationKind]?: typeof failed } = {
   'server.change_plan': changePlanFailed,
   'server.rebuild': rebuildFailed,
   'server.recover': recoverFailed,
-}
-
-/** What is to be done about the server now. Edits are audited whatever else happens. */
-export function plan(server: ServerObject, observed: Observed, now: Date): readonly Action[] {
-  const input: ReconcileInput = { server, observed, now }
-  return [...auditEdits(input), ...decide(input)]
-}
-
-function decide(input: ReconcileInput): readonly Action[] {
-  const { server, observed } = input
-  const replaced = replacedOperation(server)
-  if (replaced !== undefined) return [replaced]
-  const moved = followZone(input)
-  if (moved !== undefined && !isDeleting(server)) return toActions(input, moved)
-  const edit = detectEdit(server, observed.instance)
-  const unbegun = edit === undefined ? undefined : unbegunOperation(input)
-  if (unbegun !== undefined) return unbegun
-  if (edit !== undefined)
-    return [adopt(input, edit.kind, isFollowUp(input, edit.kind) ? SYSTEM_ACTOR : observed.editor)]
-  if (isDeleting(server) && server.metadata.deletionTimestamp === undefined) return [deleteObject(server)]
-  const operation = activeOperation(server)
-  if (operation === undefined) return toActions(input, isDeleting(server) ? removal(input) : idle(input))
-  const work: OperationInput = { ...input, operation }
-  const flow = FLOWS[operation.kind]
-  const decision =
-    flow === undefined
-      ? unknown(work)
-      : inTime(work, hasOldMove(work) ? moveFirst(work) : (endedByLoss(work) ?? flow(work)))
-  return [...auditAdopted(input, operation), ...toActions(input, decision)]
-}
-
-/** Room is held for a move of an operation before this one. */
-const hasOldMove = ({ server, operation, observed: { claims } }: OperationInput): boolean =>
-  claims?.target !== undefined &&
-  claims.target.operationId !== operation.id &&
-  operation.kind !== 'server.settle_migration' &&
-  !isDeleting(server)
-
-/** Nothing else begins before the guest is known to be on one node. */
-function moveFirst(input: OperationInput): Decision {
-  const { outcome: _outcome, error: _error, events: _events, step: _step, ...decision } = resolve(input)
-  return { ...decision, step: '', waitFor: 'the move before to be settled', waitSeconds: 5 }
-}
-
-/** The start that an ended operation left to be done; nobody asked for it by itself. */
-const isFollowUp = (
-  {
-    server: {
-      spec: { operation },
-    },
-    observed: { requests },
-  }: ReconcileInput,
-  kind: OperationKind,
-): boolean =>
-  kind === 'server.start' &&
-  !requests.some(({ action }) => action === kind) &&
-  (operation?.kind === 'server.rebuild' ||
-    (operation?.kind === 'server.change_plan' && operation.arguments?.['start'] === 'true'))
-
-const unknown = (input: OperationInput): Decision => ({
-  ...unchanged(input),
-  step: 'done',
-  outcome: 'failed',
-  error: `A server knows no operation ${input.operation.kind}.`,
-})
-
-/** Only deletion replaces an operation, and only a creation. */
-function replacedOperation({ spec, status }: ServerObject): Action | undefined {
-  const progress = status?.operation
-  if (progress === undefined || isFinal(progress.status) || progress.id === spec.operation?.id) return undefined
-  return { do: 'operation', id: progress.id, step: progress.step, outcome: 'cancelled' }
-}
-
-/** Ends the operation that an edit replaces, when no turn has come to it: nothing else would remember it. */
-function unbegunOperation(input: ReconcileInput): readonly Action[] | undefined {
-  const operation = activeOperation(input.server)
-  if (operation === undefined || hasBegun(input.server, operation)) return undefined
-  const end: Decision = {
-    ...unchanged(input),
-    step: stepsOf(operation.kind)[0] ?? 'done',
-    outcome: 'cancelled',
-    waitFor: 'the edit that replaces the operation',
-    waitSeconds: 0,
-  }
-  return [...auditAdopted(input, operation), ...toActions(input, end)]
 }
 
 /** These go on all the same, and leave power as it is. */
@@ -141,12 +57,55 @@ const GOES_ON: readonly OperationKind[] = [
   'server.settle_migration',
 ]
 
-/** What is not done at its deadline has failed. */
-function inTime(input: OperationInput, decision: Decision): Decision {
-  if (decision.outcome !== undefined || input.now.getTime() < Date.parse(input.operation.deadlineAt)) return decision
-  if (decision.status?.migration?.state === 'switched') return decision // beyond the point of no return it ends well
-  const error = `It was not done in time: still waiting for ${decision.waitFor ?? 'the platform'}.`
-  return GOES_ON.includes(input.operation.kind)
+/** What is to be done about the server now. Edits are audited whatever else happens. */
+export const plan = planOperations<ServerObject, Observed, ReconcileInput, Decision, ServerAction>({
+  label: 'A server',
+  flows: FLOWS,
+  inputOf: (server, observed, now) => ({ server, observed, now }),
+  unchanged,
+  always: ({ server, observed }) => auditRequests(server, observed.requests.filter(isEdit)),
+  guard,
+  detectEdit(input) {
+    const edit = detectEdit(input.server, input.observed.instance)
+    return edit && { ...edit, actor: isFollowUp(input, edit) ? SYSTEM_ACTOR : input.observed.editor }
+  },
+  idle: (input) => (isDeleting(input.server) ? removal(input) : idle(input)),
+  insteadOfFlow: (input) => (hasEarlierMigration(input) ? resolveFirst(input) : endedByLoss(input)),
+  overdue,
+  toActions,
+})
+
+function guard(input: ReconcileInput): readonly ServerAction[] | undefined {
+  const { server } = input
+  if (isDeleting(server)) return server.metadata.deletionTimestamp === undefined ? [deleteObject(server)] : undefined
+  const moved = followZone(input)
+  return moved && toActions(input, moved)
+}
+
+/** Room is held for the migration of an operation before this one. */
+const hasEarlierMigration = ({ server, operation, observed: { claims } }: OperationInput): boolean =>
+  claims?.target !== undefined &&
+  claims.target.operationId !== operation.id &&
+  operation.kind !== 'server.settle_migration' &&
+  !isDeleting(server)
+
+/** Nothing else begins before the guest is known to be on one node. */
+function resolveFirst(input: OperationInput): Decision {
+  const { outcome: _outcome, error: _error, events: _events, step: _step, ...decision } = resolve(input)
+  return { ...decision, step: '', waitFor: 'the move before to be settled', waitSeconds: 5 }
+}
+
+/** The start that an ended operation left to be done; nobody requested it by itself. */
+const isFollowUp = ({ server: { spec }, observed: { requests } }: ReconcileInput, { kind }: DirectEdit): boolean =>
+  kind === 'server.start' &&
+  !requests.some(({ action }) => action === kind) &&
+  (spec.operation?.kind === 'server.rebuild' ||
+    (spec.operation?.kind === 'server.change_plan' && spec.operation.arguments?.['start'] === 'true'))
+
+function overdue(input: OperationInput, decision: Decision, error: string): Decision {
+  if (decision.status?.migration?.state === 'switched') return decision // beyond the cutover it ends well
+  const { kind } = input.operation
+  return GOES_ON.includes(kind)
     ? { ...decision, outcome: 'failed', error }
-    : (FAILURES[input.operation.kind] ?? failed)(input, decision.step ?? 'done', error)
+    : (FAILURES[kind] ?? failed)(input, decision.step ?? 'done', error)
 }

@@ -1,19 +1,18 @@
 /** The end of a server: guest, disk, claims, name; in this order, each gone before the next goes. */
-import { Instance } from '../../resources/instance/index.ts'
 import { Secret } from '../../kit/kube/object.ts'
-import type { Action } from '../../kit/reconcile/action.ts'
+import type { ServerAction } from './actions.ts'
 import { Server } from '../../resources/server/index.ts'
 import { Storage } from '../../resources/storage/index.ts'
 import type { Decision, ReconcileInput } from './decision.ts'
-import { migrationKeyKey, storageKey, userDataKey } from './drafts.ts'
-import { present } from './power/index.ts'
+import { migrationKeyKey, storageKey, userDataKey, removeInstances } from './drafts.ts'
+import { present } from '../operation/decision.ts'
 import { isManagedUserData } from './rebuild/index.ts'
-import type { InstanceObject, ServerObject } from './observed.ts'
+import type { ServerObject } from './observed.ts'
 import { removeMigrationSecrets } from './migration/cutover.ts'
 
 /** A server that was deleted through the API is deleted in Kubernetes first; the finalizer keeps it until its last
  *  turn. */
-export const deleteObject = ({ metadata }: ServerObject): Action => ({
+export const deleteObject = ({ metadata }: ServerObject): ServerAction => ({
   do: 'remove',
   type: Server,
   key: { ...(metadata.namespace === undefined ? {} : { namespace: metadata.namespace }), name: metadata.name },
@@ -39,17 +38,17 @@ export function removal({ server, observed }: ReconcileInput): Decision {
       waitFor: 'the host to remove the disk',
     }
   const node = claims?.placement.node ?? server.status?.nodeName
-  const copy: readonly Action[] =
+  const copy: readonly ServerAction[] =
     server.spec.userDataSecretName !== undefined && node !== undefined
       ? [{ do: 'remove', type: Secret, key: userDataKey(server, node) }]
       : []
   const { userDataSecretName: given } = server.spec
-  const own: readonly Action[] =
+  const own: readonly ServerAction[] =
     given !== undefined && isManagedUserData(server.metadata.name, given)
       ? [{ do: 'remove', type: Secret, key: { ...storageKey(server), name: given } }]
       : []
   // Also when it holds nothing any more: a change that was accepted since has its audit entry then.
-  const release: readonly Action[] =
+  const release: readonly ServerAction[] =
     accountId === undefined
       ? []
       : [{ do: 'effect', name: 'give_back', input: { accountId, serverId: server.metadata.name } }]
@@ -63,7 +62,7 @@ export function removal({ server, observed }: ReconcileInput): Decision {
 }
 
 /** Of a move that was left in the middle, on either side of its point of no return. */
-function migrationSecretsOf(server: ServerObject, { claims }: ReconcileInput['observed']): readonly Action[] {
+function migrationSecretsOf(server: ServerObject, { claims }: ReconcileInput['observed']): readonly ServerAction[] {
   const { migration } = server.status ?? {}
   if (claims?.target === undefined)
     return migration?.state === 'switched' ? removeMigrationSecrets(server, migration) : []
@@ -76,9 +75,3 @@ function migrationSecretsOf(server: ServerObject, { claims }: ReconcileInput['ob
     }),
   )
 }
-
-/** Free for those that are going. */
-export const removeInstances = (instances: readonly InstanceObject[] = []): readonly Action[] =>
-  instances
-    .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
-    .map(({ metadata: { namespace = '', name } }) => ({ do: 'remove', type: Instance, key: { namespace, name } }))

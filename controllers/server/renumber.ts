@@ -2,13 +2,13 @@
  *  and what the guest makes
  *  of the new one is its own business, so the operation ends at once. Power is left as it is. */
 import { refusalOf } from '../refusal.ts'
+import { RENUMBERED } from './conditions.ts'
 import { currentAddress } from './addresses.ts'
 import { unchanged, type Decision, type OperationInput } from './decision.ts'
 import { ensureInstance, powerOf } from './drafts.ts'
-import { hasObservedSpec, present } from './power/index.ts'
+import { present } from '../operation/decision.ts'
+import { hasObservedSpec } from './power/index.ts'
 
-/** Condition that says why another prefix could not be had. */
-export const RENUMBERED = 'Renumbered'
 const LOOK_SECONDS = 1
 
 /** Steps in order: routed, told. */

@@ -1,9 +1,9 @@
 /** Disks on nodes other than the server's own: one on the node that it goes to, as its move needs it; what is left
  *  elsewhere goes. Pure. */
 import { isDeepStrictEqual } from 'node:util'
-import type { Action } from '../../kit/reconcile/action.ts'
 import { nodeOf } from '../../resources/instance/index.ts'
-import type { Observed } from './plan.ts'
+import type { PlainAction } from '../effects.ts'
+import type { Observed } from './observed.ts'
 import {
   ensureOwn,
   ensureVolume,
@@ -22,7 +22,7 @@ export function syncVolumes(
   storage: StorageObject,
   observed: Observed,
   own: VolumeObject | undefined,
-): readonly Action[] {
+): readonly PlainAction[] {
   const { node, target, volumes, usedOn } = observed
   const elsewhere = volumes.filter(
     (one) => nodeOf(one) !== node && nodeOf(one) !== target?.node && !usedOn.includes(nodeOf(one)),
@@ -63,7 +63,7 @@ function serving(observed: Observed, own: VolumeObject): VolumeContent['serve'] 
 }
 
 /** Before it is known how the server moves, and while its move is undone, the target is left as it is. */
-function targetVolume(storage: StorageObject, observed: Observed, own: VolumeObject): readonly Action[] {
+function targetVolume(storage: StorageObject, observed: Observed, own: VolumeObject): readonly PlainAction[] {
   const move = moveOf(observed)
   if (move === undefined || move.state === 'reserved' || move.state === 'aborting') return []
   const there = observed.volumes.find((one) => nodeOf(one) === move.node)

@@ -5,37 +5,49 @@ import { isReachableState } from '../../domain/node-rules.ts'
 import { isUuid } from '../../domain/uuid.ts'
 import { type ClaimsReading, openClaimsReading } from '../../db/server/index.ts'
 import { type Key, keyOf, type KubeObject } from '../../kit/kube/object.ts'
-import { type Reconciler, watch } from '../../kit/reconcile/reconciler.ts'
+import { type Watch, watch } from '../../kit/reconcile/reconciler.ts'
 import { accountOfNamespace } from '../../resources/index.ts'
 import {
   Instance,
   type InstanceSpec,
   type InstanceStatus,
-  NODE_REPORT_NAME,
   nodeNamespace,
   nodeOf,
   NodeReport,
   Volume,
 } from '../../resources/instance/index.ts'
 import { STORAGE_FINALIZER } from '../../resources/labels.ts'
-import { Node } from '../../resources/node/index.ts'
 import { Zone } from '../../resources/catalog/index.ts'
+import { Node } from '../../resources/node/index.ts'
 import { Server, type ServerSpec } from '../../resources/server/index.ts'
-import { Storage, type StorageSpec, type StorageStatus } from '../../resources/storage/index.ts'
+import { Storage } from '../../resources/storage/index.ts'
+import { controller } from '../controller.ts'
 import { orUnavailable } from '../database.ts'
+import type { NoEffects } from '../effects.ts'
 import type { Parts } from '../parts.ts'
-import { bootStorageName, migrationKeyKey } from '../server/drafts.ts'
-import { hasPool } from '../server/migration/effects.ts'
-import { isDeleting } from '../server/observed.ts'
-import { type Observed, plan } from './plan.ts'
+import { bootStorageName, isDeleting, migrationKeyKey } from '../server/index.ts'
+import { hasPool, poolsOf } from '../shared-pools.ts'
+import type { Observed } from './observed.ts'
+import { plan } from './plan.ts'
 import { isTerminating, type StorageObject, type VolumeObject } from './volumes.ts'
 
-export function storageReconciler(parts: Parts): Reconciler<StorageSpec, StorageStatus, Observed> {
-  const readings = { caches: parts.caches, claimsOf: openClaimsReading(parts.db) }
-  const volumes = parts.caches.of(Volume)
+export const storageController = controller<NoEffects>()({
+  name: 'storage',
+  resource: Storage,
+  sharding: 'by-zone',
+  finalizer: STORAGE_FINALIZER,
+  plan,
+  open(parts: Parts) {
+    const readings = { caches: parts.caches, claimsOf: openClaimsReading(parts.db) }
+    return { watches: watches(parts), observe: (storage) => observe(readings, storage), effects: {} }
+  },
+})
+
+function watches({ caches }: Parts): readonly Watch[] {
+  const volumes = caches.of(Volume)
   volumes.addIndex('storage', ({ spec }) => [spec.storage.uid])
-  parts.caches.of(Instance).addIndex('volume', ({ spec }) => spec.disks.map(({ volume }) => volume))
-  const storages = parts.caches.of(Storage)
+  caches.of(Instance).addIndex('volume', ({ spec }) => spec.disks.map(({ volume }) => volume))
+  const storages = caches.of(Storage)
   const indexKey = (namespace: string | undefined, serverId: string) => `${namespace}/${serverId}`
   storages.addIndex('server', ({ metadata, spec }) =>
     spec.serverId === undefined ? [] : [indexKey(metadata.namespace, spec.serverId)],
@@ -43,31 +55,24 @@ export function storageReconciler(parts: Parts): Reconciler<StorageSpec, Storage
   /** A server that is rebuilt has two. */
   const storagesOf = (namespace: string | undefined, serverId: string) =>
     storages.by('server', indexKey(namespace, serverId)).map(keyOf)
-  return {
-    name: 'storage',
-    type: Storage,
-    finalizer: STORAGE_FINALIZER,
-    watches: [
-      watch(Volume, (volume) => [storageOf(volume)]),
-      watch(Server, ({ metadata: { namespace, name } }) => storagesOf(namespace, name)),
-      watch(
-        Instance,
-        ({
-          spec: {
-            server: { namespace, name },
-          },
-        }) => storagesOf(namespace, name),
-      ),
-      // What is deleted on a node that is lost goes with another.
-      watch(Node, ({ metadata: { name }, status }) =>
-        status?.state === 'fenced' ? volumes.inNamespace(nodeNamespace(name)).filter(isTerminating).map(storageOf) : [],
-      ),
-      watch(Zone, () => []),
-      watch(NodeReport, () => []),
-    ],
-    observe: (storage) => observe(readings, storage),
-    plan,
-  }
+  return [
+    watch(Volume, (volume) => [storageOf(volume)]),
+    watch(Server, ({ metadata: { namespace, name } }) => storagesOf(namespace, name)),
+    watch(
+      Instance,
+      ({
+        spec: {
+          server: { namespace, name },
+        },
+      }) => storagesOf(namespace, name),
+    ),
+    // What is deleted on a node that is lost goes with another.
+    watch(Node, ({ metadata: { name }, status }) =>
+      status?.state === 'fenced' ? volumes.inNamespace(nodeNamespace(name)).filter(isTerminating).map(storageOf) : [],
+    ),
+    watch(Zone, () => []),
+    watch(NodeReport, () => []),
+  ]
 }
 
 const storageOf = ({
@@ -128,12 +133,10 @@ async function observe(
   const instances = caches.of(Instance).by('volume', uid)
   const volumes = caches.of(Volume).by('storage', uid)
   const { node, zone } = claims?.placement ?? {}
-  const poolsOf = (name: string) =>
-    caches.of(NodeReport).get({ namespace: nodeNamespace(name), name: NODE_REPORT_NAME })?.spec.pools ?? []
   return {
     node,
     zone,
-    target: claims?.target && { ...claims.target, pools: poolsOf(claims.target.node) },
+    target: claims?.target && { ...claims.target, pools: poolsOf(caches, claims.target.node) },
     migration: server?.status?.migration,
     moveSecretName: server === undefined || node === undefined ? undefined : migrationKeyKey(server, node).name,
     region: caches.of(Zone).get({ name: spec.zone })?.spec.region,
@@ -141,7 +144,7 @@ async function observe(
     ...(metadata.deletionTimestamp === undefined ? {} : ownersOf(caches, volumes, server)),
     usedOn: instances.map(nodeOf),
     isGuestOff: instances.every((instance) => nodeOf(instance) !== node || isOff(instance)),
-    pools: node === undefined ? [] : poolsOf(node),
+    pools: node === undefined ? [] : poolsOf(caches, node),
     isInUse:
       (server !== undefined && !isDeleting(server) && bootStorageName(server) === metadata.name) ||
       instances.length > 0,

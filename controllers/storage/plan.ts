@@ -3,11 +3,12 @@
  *  Data goes with one Volume only: what lies on shared storage with that of the server's own node, and what lies on a
  *  node's own disks
  *  never before the server's own node has it. */
-import type { Action, ConditionDraft } from '../../kit/reconcile/action.ts'
+import type { ConditionDraft } from '../../kit/reconcile/action.ts'
 import { nodeOf, type VolumeSpec } from '../../resources/instance/index.ts'
-import type { MigrationProgress } from '../../resources/server/index.ts'
+import type { PlainAction } from '../effects.ts'
 import { healthConditions } from '../health.ts'
 import { syncVolumes } from './carry.ts'
+import type { Observed } from './observed.ts'
 import {
   ensureOwn,
   ensureVolume,
@@ -20,43 +21,11 @@ import {
   withdraw,
 } from './volumes.ts'
 
-export interface Observed {
-  /** Undefined when the server has no room on any node. */
-  readonly node: string | undefined
-  /** Of that node. */
-  readonly zone?: string | undefined
-  /** Where the server is on its way to. */
-  readonly target?:
-    | { readonly node: string; readonly zone: string; readonly operationId: string; readonly pools: readonly string[] }
-    | undefined
-  /** How far it is, as its server says. */
-  readonly migration?: Pick<MigrationProgress, 'operationId' | 'state'> | undefined
-  /** Secret of both nodes that a move shares. */
-  readonly moveSecretName?: string | undefined
-  readonly region: string | undefined
-  /** All of this storage, on whatever node. */
-  readonly volumes: readonly VolumeObject[]
-  /** Nodes where an instance has the disk. */
-  readonly usedOn: readonly string[]
-  /** Of the nodes that hold it: those that are proven to run nothing any more, or are given up with the server. */
-  readonly lostNodes?: readonly string[]
-  /** Its server is given up by force, with whatever is left of it. */
-  readonly isReleased?: boolean
-  /** One that is not lost and reaches the shared storage of the server's node. */
-  readonly heirNode?: string | undefined
-  /** The server's node has no guest of it, and shall have none. */
-  readonly isGuestOff: boolean
-  /** Shared storage of the server's node. */
-  readonly pools: readonly string[]
-  /** The server stays, or its guest still has the disk. */
-  readonly isInUse: boolean
-}
-
 /** Room is had in PostgreSQL, where nothing wakes anybody. */
 const PLACE_LOOK_SECONDS = 5
 
 /** Guards in order: deleting, not a boot storage, no node, another zone, volume missing, volume at work. */
-export function plan(storage: StorageObject, observed: Observed): readonly Action[] {
+export function plan(storage: StorageObject, observed: Observed): readonly PlainAction[] {
   const { metadata, spec } = storage
   const { node } = observed
   if (metadata.deletionTimestamp !== undefined && !observed.isInUse) return removeStorage(storage, observed)
@@ -137,7 +106,7 @@ const HEIR_LOOK_SECONDS = 10
 
 /** The server's own volume goes last, with the data. Once the server has no node any more, that is the one that may end
  *  them. */
-function removeStorage(storage: StorageObject, observed: Observed): readonly Action[] {
+function removeStorage(storage: StorageObject, observed: Observed): readonly PlainAction[] {
   const { volumes, node } = observed
   const own =
     volumes.find((one) => nodeOf(one) === node) ?? volumes.find(({ spec }) => spec.isRetained !== true) ?? volumes[0]
@@ -166,7 +135,7 @@ function handOverToHeir(
   storage: StorageObject,
   { volumes, lostNodes = [], heirNode, isReleased = false }: Observed,
   lost: VolumeObject,
-): readonly Action[] {
+): readonly PlainAction[] {
   const heir = volumes.find(
     (one) => one !== lost && hasSameData(one, lost) && !isTerminating(one) && !lostNodes.includes(nodeOf(one)),
   )
@@ -181,12 +150,12 @@ function handOverToHeir(
   ]
 }
 
-const reconciling = (status: Readonly<Record<string, unknown>>, reason: string, message = ''): Action => ({
+const reconciling = (status: Readonly<Record<string, unknown>>, reason: string, message = ''): PlainAction => ({
   do: 'status',
   status,
   conditions: healthConditions('reconciling', reason, message),
 })
-const failed = (detail: string): readonly Action[] => [
+const failed = (detail: string): readonly PlainAction[] => [
   {
     do: 'status',
     status: { state: 'error', stateDetail: detail },

@@ -1,10 +1,10 @@
 /** Volumes as the storage controller writes them. Pure. */
-import type { Action } from '../../kit/reconcile/action.ts'
 import type { Key, KubeObject } from '../../kit/kube/object.ts'
 import { nodeNamespace, nodeOf, Volume, type VolumeSpec, type VolumeStatus } from '../../resources/instance/index.ts'
 import { ACCOUNT_LABEL } from '../../resources/labels.ts'
 import type { StorageSpec, StorageStatus } from '../../resources/storage/index.ts'
 
+import type { PlainAction } from '../effects.ts'
 export type StorageObject = KubeObject<StorageSpec, StorageStatus>
 export type VolumeObject = KubeObject<VolumeSpec, VolumeStatus>
 
@@ -23,7 +23,7 @@ export function ensureVolume(
   { metadata: { namespace = '', name, uid = '', labels = {} }, spec }: StorageObject,
   node: string,
   holding: { readonly [Field in keyof VolumeContent]: VolumeContent[Field] | undefined },
-): Action {
+): PlainAction {
   const account = labels[ACCOUNT_LABEL]
   const draft: VolumeSpec = {
     storage: { namespace, name, uid },
@@ -46,7 +46,7 @@ export function ensureVolume(
 
 /** The node that the server lives on holds the data: with its volume it goes. What was copied to shared storage is from
  *  then on as if made there. */
-export function ensureOwn(storage: StorageObject, volume: VolumeObject, serve?: VolumeSpec['serve']): Action {
+export function ensureOwn(storage: StorageObject, volume: VolumeObject, serve?: VolumeSpec['serve']): PlainAction {
   const {
     spec: { source, origin, pool },
     status,
@@ -69,7 +69,7 @@ export const withdraw = (
   storage: StorageObject,
   volume: VolumeObject,
   own: VolumeObject | undefined,
-): readonly Action[] =>
+): readonly PlainAction[] =>
   isTerminating(volume)
     ? []
     : [
@@ -87,7 +87,7 @@ export const withdraw = (
       ]
 
 /** Its node ends the data too, unless they are retained. */
-export const removeVolume = (volume: VolumeObject): Action => ({ do: 'remove', type: Volume, key: keyOf(volume) })
+export const removeVolume = (volume: VolumeObject): PlainAction => ({ do: 'remove', type: Volume, key: keyOf(volume) })
 
 const present = (
   holding: { readonly [Field in keyof VolumeContent]: VolumeContent[Field] | undefined },

@@ -8,7 +8,7 @@ import { Secret } from '../../kit/kube/object.ts'
 import type { Store } from '../../kit/kube/store.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
 import { AGENT_ACCESS_SECRET_NAME, GuestUsage, nodeNamespace } from '../../resources/instance/index.ts'
-import type { UsageSource } from './index.ts'
+import type { UsageSource } from './collector.ts'
 
 const Answer = z.strictObject({ guests: z.array(GuestUsage) })
 const CONNECTIONS_MAXIMUM = 64

@@ -4,19 +4,20 @@ import { type Evacuee, evacueeKey } from '../../domain/evacuation.ts'
 import { fullestOf, haObstacle, type Host } from '../../domain/high-availability.ts'
 import { isReachableState } from '../../domain/node-rules.ts'
 import { type Candidate, rankNodes } from '../../domain/placement.ts'
-import { listCandidates, listTenants } from '../../db/placement/index.ts'
+import { listTenants, listCandidates } from '../../db/placement/index.ts'
 import { listGroupsOn } from '../../db/server-group/index.ts'
-import type { Action } from '../../kit/reconcile/action.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
-import { type Reconciler, watch } from '../../kit/reconcile/reconciler.ts'
+import { watch } from '../../kit/reconcile/reconciler.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import { NODE_REPORT_NAME, nodeNamespace, NodeReport } from '../../resources/instance/index.ts'
-import { isFenceCapable, Node } from '../../resources/node/index.ts'
 import { Plan, type PlanSpec, Zone, type ZoneSpec, type ZoneStatus } from '../../resources/catalog/index.ts'
+import { isFenceCapable, Node } from '../../resources/node/index.ts'
 import { Server } from '../../resources/server/index.ts'
-import { cpuPoolOf } from '../catalog/cpu-pool.ts'
+import { cpuPoolOf } from '../cpu-pool.ts'
+import { controller } from '../controller.ts'
 import { orUnavailable } from '../database.ts'
-import { isCompute, type NodeObject } from '../node/observed.ts'
+import type { NoEffects, PlainAction } from '../effects.ts'
+import { isCompute, type NodeObject } from '../node/index.ts'
 import type { Parts } from '../parts.ts'
 
 export interface Observed {
@@ -29,26 +30,6 @@ export interface Observed {
 
 /** Room changes in PostgreSQL, where nothing wakes anybody. */
 const LOOK_SECONDS = 5
-
-export function zoneReconciler(parts: Parts): Reconciler<ZoneSpec, ZoneStatus, Observed> {
-  const { caches } = parts
-  return {
-    name: 'zone',
-    type: Zone,
-    watches: [
-      watch(Node, ({ spec }) => [{ name: spec.zone }]),
-      watch(Plan, () =>
-        caches
-          .of(Zone)
-          .list()
-          .map(({ metadata }) => ({ name: metadata.name })),
-      ),
-      ...[watch(NodeReport, () => []), watch(Server, () => [])],
-    ],
-    observe: ({ metadata }) => observe(parts, metadata.name),
-    plan,
-  }
-}
 
 async function observe({ caches, db }: Parts, zone: string): Promise<Observed> {
   const nodes = await orUnavailable(listCandidates(db, zone))
@@ -91,7 +72,7 @@ export const isHost = (node: NodeObject): boolean =>
 export function plan(
   zone: KubeObject<ZoneSpec, ZoneStatus>,
   { nodes, plans, hosts, guests }: Observed,
-): readonly Action[] {
+): readonly PlainAction[] {
   const name = zone.metadata.name
   const hasRoom = ({ spec: { cores, memoryMebibytes, storageGibibytes, cpuPool } }: KubeObject<PlanSpec>): boolean =>
     rankNodes({ accountId: '', zone: name, cores, memoryMebibytes, storageGibibytes, cpuPool }, nodes).length > 0
@@ -113,3 +94,27 @@ export function plan(
 }
 
 const REASONS = { available: 'Available', full: 'Full', closed: 'Closed' } as const
+
+export const zoneController = controller<NoEffects>()({
+  name: 'zone',
+  resource: Zone,
+  sharding: 'zones',
+  plan,
+  open(parts: Parts) {
+    const { caches } = parts
+    return {
+      watches: [
+        watch(Node, ({ spec }) => [{ name: spec.zone }]),
+        watch(Plan, () =>
+          caches
+            .of(Zone)
+            .list()
+            .map(({ metadata }) => ({ name: metadata.name })),
+        ),
+        ...[watch(NodeReport, () => []), watch(Server, () => [])],
+      ],
+      observe: ({ metadata }) => observe(parts, metadata.name),
+      effects: {},
+    }
+  },
+})

@@ -10,7 +10,7 @@ import { newSimulatedStorage, simulatedVolumes } from '../../agents/node/drivers
 import type { HeldVolume } from '../../agents/node/drivers/storage/volume-store.ts'
 import { simulatedTemplates } from '../../agents/node/images/simulated.ts'
 import { sweepClaims } from '../../controllers/claim/index.ts'
-import type { OpenStorageAccess } from '../../controllers/fencing/index.ts'
+import type { OpenStorageAccess } from '../../controllers/fencing/effects.ts'
 import { openControllers, runControllers } from '../../controllers/index.ts'
 import type { Parts } from '../../controllers/parts.ts'
 import type { Database } from '../../db/open.ts'

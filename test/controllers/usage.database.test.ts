@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { openUsageCollector } from '../../controllers/usage/index.ts'
+import { openUsageCollector } from '../../controllers/usage/collector.ts'
 import { listServerTransfers } from '../../db/usage/index.ts'
 import { monthAround } from '../../domain/transfer.ts'
 import { NO_COUNTERS } from '../../domain/usage.ts'

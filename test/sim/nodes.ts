@@ -2,7 +2,7 @@
  *  and other nodes say
  *  of them. After the chaos all have power and are heard. */
 import type { ProbeHost } from '../../agents/node/host-probe.ts'
-import type { OpenPowerControl } from '../../controllers/fencing/index.ts'
+import type { OpenPowerControl } from '../../controllers/fencing/effects.ts'
 import { type PowerControl, PowerControlFailed } from '../../controllers/fencing/power-control.ts'
 import type { Database } from '../../db/open.ts'
 import type { FinishedOperation, OperationKind } from '../../domain/operations.ts'

@@ -1,13 +1,12 @@
 /** The product's own processes in a simulated world: API server, two controllers, one agent for each host. Each dies
  *  at any effect and comes back by itself. */
 import { type Agent, openAgent } from '../../agents/node/loop.ts'
-import type { SimulatedStorage } from '../../agents/node/drivers/storage/simulated.ts'
-import { simulatedVolumes } from '../../agents/node/drivers/storage/simulated.ts'
+import { type SimulatedStorage, simulatedVolumes } from '../../agents/node/drivers/storage/simulated.ts'
 import { simulatedTemplates } from '../../agents/node/images/simulated.ts'
 import { createApp } from '../../apiserver/app.ts'
 import { openControllers, runControllers } from '../../controllers/index.ts'
 import { parseShard, type Shard, WHOLE } from '../../controllers/shard.ts'
-import type { UsageSource } from '../../controllers/usage/index.ts'
+import type { UsageSource } from '../../controllers/usage/collector.ts'
 import { Unavailable } from '../../domain/problem.ts'
 import type { HttpService } from '../../kit/http/exchange.ts'
 import { openCaches } from '../../kit/kube/caches.ts'

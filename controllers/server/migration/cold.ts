@@ -2,7 +2,7 @@
  *  The server is never
  *  made on the other node before it is gone from its own; what fails before it runs there goes back. */
 import { Instance } from '../../../resources/instance/index.ts'
-import type { Decision, OperationInput } from '../decision.ts'
+import type { Decision, OperationInput, Rule } from '../decision.ts'
 import { ensureInstance, instanceKey, powerOf } from '../drafts.ts'
 import { shareKeys } from './effects.ts'
 import {
@@ -14,15 +14,8 @@ import {
   reasonToAbort,
   shouldRun,
 } from './input.ts'
-import {
-  firstDecision,
-  hasEnded,
-  hasObservedSpec,
-  nextIncarnation,
-  present,
-  type Rule,
-  stopOf,
-} from '../power/index.ts'
+import { firstDecision, present } from '../../operation/decision.ts'
+import { hasEnded, hasObservedSpec, nextIncarnation, stopOf } from '../power/index.ts'
 import { withReservation } from './reservation.ts'
 import { cutOver } from './cutover.ts'
 import { removeTarget, undo } from './undo.ts'

@@ -1,28 +1,25 @@
 /** Beyond the point of no return: the server lives on the other node, and what is left of it where it was goes. */
-import type { Action, OperationEvent } from '../../../kit/reconcile/action.ts'
+import type { OperationEvent } from '../../../kit/reconcile/action.ts'
+import type { ServerAction } from '../actions.ts'
 import { nodeOf } from '../../../resources/instance/index.ts'
 import type { MigrationProgress } from '../../../resources/server/index.ts'
-import { type Decision, type OperationInput, type ReconcileInput, unchanged } from '../decision.ts'
-import { ensureInstance, powerOf } from '../drafts.ts'
+import { unchanged, type Decision, type ReconcileInput, type OperationInput } from '../decision.ts'
+import { ensureInstance, powerOf, removeInstances } from '../drafts.ts'
 import { inState, isUnreachable, type MigrationInput, policyOf } from './input.ts'
-import { hasStarted, present } from '../power/index.ts'
-import { removeInstances } from '../removal.ts'
-import type { ServerObject } from '../observed.ts'
+import { present } from '../../operation/decision.ts'
+import { hasStarted } from '../power/index.ts'
+import { type ServerObject, serverIdOf } from '../observed.ts'
 import { removeMigrationKeys, removeUserDataCopy } from './undo.ts'
 
 /** The node that the server came to is its node from now on. */
 export function cutOver(input: MigrationInput): Decision {
-  const {
-    server,
-    observed: { accountId },
-    migrationId,
-  } = input
+  const { server, observed, migrationId } = input
   const decision = inState(input, 'switched', stateOnTarget(input))
   const migration = decision.status?.migration
-  const action: Action = {
+  const action: ServerAction = {
     do: 'effect',
     name: 'switch',
-    input: { accountId, serverId: server.metadata.name, operationId: migrationId },
+    input: { ...serverIdOf(server, observed), operationId: migrationId },
   }
   return {
     ...decision,
@@ -103,13 +100,13 @@ export function cleanUpSource(input: OperationInput, recorded: MigrationProgress
 export const removeMigrationSecrets = (
   server: ServerObject,
   { sourceNode, targetNode }: MigrationProgress,
-): readonly Action[] => [
+): readonly ServerAction[] => [
   ...removeMigrationKeys(server, [sourceNode, targetNode]),
   ...removeUserDataCopy(server, sourceNode),
 ]
 
 /** What is left of a move whose operation was ended between its point of no return and its end. */
-export function interruptedCleanUp({ server }: ReconcileInput): readonly Action[] {
+export function interruptedCleanUp({ server }: ReconcileInput): readonly ServerAction[] {
   const { migration, operation } = server.status ?? {}
   const isCutShort =
     migration?.state === 'switched' && operation?.id === migration.operationId && operation.status === 'failed'

@@ -1,58 +1,36 @@
-/** What moves do in PostgreSQL, and the key that both ends of a move share. */
+/** What migrations do in PostgreSQL, and the key that both ends of one share. */
 import { isDeepStrictEqual } from 'node:util'
-import { cutOverPlacement, releaseTarget, reserveTarget } from '../../../db/server/index.ts'
+import { releaseTarget, reserveTarget, cutOverPlacement } from '../../../db/server/index.ts'
 import { type Key, Secret } from '../../../kit/kube/object.ts'
-import type { Action } from '../../../kit/reconcile/action.ts'
-import type { Effect } from '../../../kit/reconcile/reconciler.ts'
-import { NODE_REPORT_NAME, nodeNamespace, NodeReport } from '../../../resources/instance/index.ts'
-import { Node } from '../../../resources/node/index.ts'
-import { Server } from '../../../resources/server/index.ts'
+import { Server, type ServerSpec, type ServerStatus } from '../../../resources/server/index.ts'
 import { orUnavailable } from '../../database.ts'
+import type { EffectsOn } from '../../effects.ts'
 import { requireNewest } from '../../newest.ts'
 import type { Parts } from '../../parts.ts'
 import { grantedCondition, withRefusalCondition } from '../../refusal.ts'
+import { nodesWithoutPool } from '../../shared-pools.ts'
+import type { MigrationEffects, SecretCopy, ServerAction } from '../actions.ts'
+import { RESERVED } from '../conditions.ts'
 import { migrationKeyKey, userDataKey } from '../drafts.ts'
-import type { MigrationInput } from './input.ts'
 import type { ServerObject } from '../observed.ts'
+import type { MigrationInput } from './input.ts'
 
-/** Condition that says why a server has no room on another node. */
-export const RESERVED = 'Reserved'
 const KEY_BYTES = 32
 
-interface MigrationRef {
-  readonly accountId: string
-  readonly serverId: string
-  readonly operationId: string
-}
-
-interface TargetReservation extends MigrationRef {
-  readonly cpuPool?: string
-  readonly node?: string
-  /** Its own when absent. */
-  readonly zone?: string
-  /** Shared storage that the node must reach. */
-  readonly pool?: string
-}
-
-interface SecretCopies {
-  readonly keys: readonly [source: Key, target: Key]
-  readonly userData?: readonly [source: Key, target: Key]
-}
-
 /** Both nodes get the same key, and the target the user data that the guest was made with. */
-export function shareKeys({ server, sourceNode, targetNode }: MigrationInput): Action {
-  const nodes = [sourceNode, targetNode] as const
-  const input = {
-    keys: nodes.map((node) => migrationKeyKey(server, node)),
+export const shareKeys = ({ server, sourceNode, targetNode }: MigrationInput): ServerAction => ({
+  do: 'effect',
+  name: 'shareKeys',
+  input: {
+    keys: [migrationKeyKey(server, sourceNode), migrationKeyKey(server, targetNode)],
     ...(server.spec.userDataSecretName === undefined
       ? {}
-      : { userData: nodes.map((node) => userDataKey(server, node)) }),
-  }
-  return { do: 'effect', name: 'shareKeys', input }
-}
+      : { userData: [userDataKey(server, sourceNode), userDataKey(server, targetNode)] }),
+  },
+})
 
 /** The user data that the guest was made with follow a server that leaves a lost node. Free when they have. */
-export function moveUserData(server: ServerObject, lostNode: string, node: string): readonly Action[] {
+export function moveUserData(server: ServerObject, lostNode: string, node: string): readonly ServerAction[] {
   if (server.spec.userDataSecretName === undefined || lostNode === node) return []
   const [source, target] = [userDataKey(server, lostNode), userDataKey(server, node)]
   return [
@@ -61,44 +39,37 @@ export function moveUserData(server: ServerObject, lostNode: string, node: strin
   ]
 }
 
-/** The effects by name. The plans of this folder write their inputs. */
-export const migrationEffects = (parts: Parts): Readonly<Record<string, Effect>> => ({
-  reserve: withRefusalCondition(RESERVED, async (input, server) => {
+export const migrationEffects = (parts: Parts): EffectsOn<MigrationEffects, ServerSpec, ServerStatus> => ({
+  reserve: withRefusalCondition(RESERVED, async ({ pool, ...reservation }, server) => {
     await requireNewest(parts.store, Server, server)
-    const { pool, ...reservation } = input as unknown as TargetReservation
     const excludedNodes = nodesWithoutPool(parts.caches, pool)
     await orUnavailable(
       parts.db.transaction().execute((tx) => reserveTarget(tx, { ...reservation, excludedNodes }, parts.clock.now())),
     )
     return grantedCondition(RESERVED)
   }),
-  switch: async (input) => {
-    await orUnavailable(parts.db.transaction().execute((tx) => cutOverPlacement(tx, input as unknown as MigrationRef)))
+  async switch(migration) {
+    await orUnavailable(parts.db.transaction().execute((tx) => cutOverPlacement(tx, migration)))
     return undefined
   },
-  release: async (input) => {
-    await orUnavailable(parts.db.transaction().execute((tx) => releaseTarget(tx, input as unknown as MigrationRef)))
+  async release(migration) {
+    await orUnavailable(parts.db.transaction().execute((tx) => releaseTarget(tx, migration)))
     return undefined
   },
-  shareKeys: async (input) => {
-    const {
-      keys: [source, target],
-      userData,
-    } = input as unknown as SecretCopies
+  async shareKeys({ keys: [source, target], userData }) {
     const psk = parts.random.bytes(KEY_BYTES).toString('hex')
     const key = (await parts.store.get(Secret, source))?.data ?? { psk: Buffer.from(psk).toString('base64') }
     for (const place of [source, target]) await writeSecret(parts, place, key)
     if (userData !== undefined) await copySecret(parts, userData)
     return undefined
   },
-  bringUserData: async (input) => {
-    const { userData } = input as unknown as Required<Pick<SecretCopies, 'userData'>>
+  async bringUserData({ userData }) {
     await copySecret(parts, userData)
     return undefined
   },
 })
 
-async function copySecret(parts: Parts, [source, target]: readonly [source: Key, target: Key]): Promise<void> {
+async function copySecret(parts: Parts, [source, target]: SecretCopy): Promise<void> {
   const given = (await parts.store.get(Secret, source))?.data
   if (given !== undefined) await writeSecret(parts, target, given)
 }
@@ -112,19 +83,3 @@ async function writeSecret(
   if (!isDeepStrictEqual((await store.get(Secret, metadata))?.data, data))
     await store.apply(Secret, { metadata, spec: undefined, data })
 }
-
-/** Nodes that do not reach the shared storage; none when there is none to reach. */
-export const nodesWithoutPool = (caches: Parts['caches'], pool: string | undefined): readonly string[] =>
-  pool === undefined
-    ? []
-    : caches
-        .of(Node)
-        .list()
-        .map(({ metadata }) => metadata.name)
-        .filter((node) => !hasPool(caches, node, pool))
-
-export const hasPool = (caches: Parts['caches'], node: string, pool: string): boolean =>
-  caches
-    .of(NodeReport)
-    .get({ namespace: nodeNamespace(node), name: NODE_REPORT_NAME })
-    ?.spec.pools?.includes(pool) ?? false

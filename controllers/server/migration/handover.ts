@@ -1,10 +1,10 @@
 /** Receivers, and what is asked of one whose sender has let go of the guest. Between two words nothing is assumed,
  *  however long it takes. */
-import type { Action } from '../../../kit/reconcile/action.ts'
+import type { ServerAction } from '../actions.ts'
 import type { Decision } from '../decision.ts'
 import { ensureInstance, migrationKeyKey, powerOf } from '../drafts.ts'
 import { inState, mirroredVolumes, type MigrationInput, sentAttempt } from './input.ts'
-import { present } from '../power/index.ts'
+import { present } from '../../operation/decision.ts'
 import type { InstanceObject } from '../observed.ts'
 
 /** What comes, comes at once; after this the receiver is asked. */
@@ -15,7 +15,7 @@ export function prepareReceiver(
   { server, observed, claims, storage, target, targetNode, migrationId }: MigrationInput,
   source: InstanceObject,
   attempt: number,
-): readonly Action[] {
+): readonly ServerAction[] {
   const { power, incarnation, operationId } = powerOf(source)
   const receive = {
     id: migrationId,

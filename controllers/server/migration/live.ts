@@ -5,7 +5,7 @@
  *  server's policy says, then undone, or the server is stopped and moved where that is allowed. */
 import { sendSeconds } from '../../../domain/migration-policies.ts'
 import type { InstanceSpec } from '../../../resources/instance/index.ts'
-import type { Decision, OperationInput } from '../decision.ts'
+import type { Decision, OperationInput, Rule } from '../decision.ts'
 import { ensureInstance, powerOf } from '../drafts.ts'
 import { awaitArrival, prepareReceiver } from './handover.ts'
 import { transferStopped } from './cold.ts'
@@ -25,7 +25,7 @@ import {
   targetState,
 } from './input.ts'
 import { shareKeys } from './effects.ts'
-import { firstDecision, present, type Rule } from '../power/index.ts'
+import { firstDecision, present } from '../../operation/decision.ts'
 import { withReservation } from './reservation.ts'
 import { cutOver } from './cutover.ts'
 import { removeTarget, undo } from './undo.ts'

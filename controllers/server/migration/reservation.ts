@@ -1,11 +1,12 @@
 /** How every move begins and ends: room is held on another node and written down before anything is done with it, and
  *  what ended is
  *  never begun anew. */
+import { RESERVED } from '../conditions.ts'
 import { UNMADE } from '../../../domain/server-rules.ts'
-import type { Action } from '../../../kit/reconcile/action.ts'
+import type { ServerAction } from '../actions.ts'
 import { refusalOf } from '../../refusal.ts'
 import { unchanged, type Decision, type OperationInput } from '../decision.ts'
-import { RESERVED } from './effects.ts'
+import { serverIdOf } from '../observed.ts'
 import { inState, type MigrationInput, reasonToAbort, recordedMigration } from './input.ts'
 import { cleanUpSource } from './cutover.ts'
 import { finishUndone } from './undo.ts'
@@ -106,11 +107,11 @@ const recordMigration = (input: MigrationInput): Decision =>
 /** Asked once for each generation: a zone without room now is asked again by whoever wants the move. */
 const refusal = ({ server }: OperationInput): string | undefined => refusalOf(server, RESERVED)?.message
 
-function reserve({ server, observed: { accountId, plan, storage }, operation }: OperationInput): Action {
+function reserve({ server, observed, operation }: OperationInput): ServerAction {
+  const { plan, storage } = observed
   const { target_node_id: node, target_zone: zone } = operation.arguments ?? {}
   const input = {
-    accountId,
-    serverId: server.metadata.name,
+    ...serverIdOf(server, observed),
     operationId: operation.id,
     ...(plan?.cpuPool === undefined ? {} : { cpuPool: plan.cpuPool }),
     ...(node === undefined ? {} : { node }),

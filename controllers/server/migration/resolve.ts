@@ -4,6 +4,7 @@
  *  On both cannot
  *  be; were it so, the source's would be ended, because the server lives on the target then. A silent node proves
  *  nothing. */
+import { removeInstances } from '../drafts.ts'
 import { unchanged, type Decision, type OperationInput } from '../decision.ts'
 import { transferStopped, reasonAgainst } from './cold.ts'
 import {
@@ -16,7 +17,6 @@ import {
   recordedMigration,
 } from './input.ts'
 import { awaitArrival } from './handover.ts'
-import { removeInstances } from '../removal.ts'
 import { waitForStorage, migrationInput } from './reservation.ts'
 import { cleanUpSource, cutOver } from './cutover.ts'
 import { outcomeOf, undo } from './undo.ts'

@@ -3,7 +3,7 @@
  *  given back. Nothing is undone before the sender has said that the guest goes on there. */
 import { isCancelled } from '../../../domain/operations.ts'
 import { Secret } from '../../../kit/kube/object.ts'
-import type { Action } from '../../../kit/reconcile/action.ts'
+import type { ServerAction } from '../actions.ts'
 import { Instance } from '../../../resources/instance/index.ts'
 import { unchanged, type Decision, type OperationInput } from '../decision.ts'
 import { ensureInstance, instanceKey, madeFor, migrationKeyKey, powerOf, userDataKey } from '../drafts.ts'
@@ -17,8 +17,9 @@ import {
   shouldRun,
   sourceState,
 } from './input.ts'
-import { nextIncarnation, present } from '../power/index.ts'
-import type { ServerObject } from '../observed.ts'
+import { present } from '../../operation/decision.ts'
+import { nextIncarnation } from '../power/index.ts'
+import { type ServerObject, serverIdOf } from '../observed.ts'
 
 /** Guards in order: not written, sender silent or busy, receiver there, cold instead, guest to be brought back, all
  *  done. */
@@ -71,10 +72,10 @@ export function undo(input: MigrationInput, reason: string): Decision {
   const kept = present(
     ensureInstance(server, observed, claims, storage, { ...powerOf(source), send: undefined, receive: undefined }),
   )
-  const held: Action = {
+  const held: ServerAction = {
     do: 'effect',
     name: 'release',
-    input: { accountId: observed.accountId, serverId: server.metadata.name, operationId: input.migrationId },
+    input: { ...serverIdOf(server, observed), operationId: input.migrationId },
   }
   const end = finishUndone(input, why)
   return {
@@ -93,13 +94,13 @@ export function undo(input: MigrationInput, reason: string): Decision {
 }
 
 /** What the other node has of the server goes; free when it is going. */
-export const removeTarget = ({ server, target, targetNode }: MigrationInput): readonly Action[] =>
+export const removeTarget = ({ server, target, targetNode }: MigrationInput): readonly ServerAction[] =>
   target === undefined || target.metadata.deletionTimestamp !== undefined
     ? []
     : [{ do: 'remove', type: Instance, key: instanceKey(server, targetNode) }]
 
 /** The sender is told to stop sending, where it was told to send. */
-function cancelSend(input: MigrationInput): readonly Action[] {
+function cancelSend(input: MigrationInput): readonly ServerAction[] {
   const { server, observed, claims, storage, source } = input
   const send = source?.spec.send
   if (source === undefined || send === undefined || send.isCancelled || sourceState(input) !== 'sending') return []
@@ -150,9 +151,9 @@ export const outcomeOf = (
 }
 
 /** What only the move needed. */
-export const removeMigrationKeys = (server: ServerObject, nodes: readonly string[]): readonly Action[] =>
+export const removeMigrationKeys = (server: ServerObject, nodes: readonly string[]): readonly ServerAction[] =>
   nodes.map((node) => ({ do: 'remove', type: Secret, key: migrationKeyKey(server, node) }))
 
 /** Removes the copy that the node has. */
-export const removeUserDataCopy = (server: ServerObject, node: string): readonly Action[] =>
+export const removeUserDataCopy = (server: ServerObject, node: string): readonly ServerAction[] =>
   server.spec.userDataSecretName === undefined ? [] : [{ do: 'remove', type: Secret, key: userDataKey(server, node) }]

@@ -1,24 +1,16 @@
 /** The flows that make a guest run, end it, or start it anew. Each is an ordered list of conditions; the first that
  *  does not hold
  *  is the current step, so that a crash anywhere loses nothing. */
-import type { Action } from '../../../kit/reconcile/action.ts'
+import { CLAIMED } from '../conditions.ts'
+import type { ServerAction } from '../actions.ts'
 import type { InstanceSpec } from '../../../resources/instance/index.ts'
 import { STOP_TIMEOUT_SECONDS_DEFAULT, STOP_TIMEOUT_SECONDS_MAXIMUM } from '../../../resources/server/index.ts'
 import type { OperationStanza } from '../../../resources/shapes.ts'
 import { refusalOf } from '../../refusal.ts'
-import type { Decision, OperationInput } from '../decision.ts'
+import { firstDecision, present } from '../../operation/decision.ts'
+import type { Decision, OperationInput, Rule } from '../decision.ts'
 import { ensureInstance, ensureStorage, ensureUserData, madeFor, type Power, powerOf } from '../drafts.ts'
 import type { InstanceObject, Observed, ServerObject } from '../observed.ts'
-
-export type Rule<W extends OperationInput = OperationInput> = (input: W) => Decision | undefined
-/** The decision of the first rule that has one. */
-export const firstDecision = <W extends OperationInput>(input: W, rules: readonly Rule<W>[]): Decision => {
-  for (const rule of rules) {
-    const decision = rule(input)
-    if (decision !== undefined) return decision
-  }
-  throw new Error(`no rule decides ${input.operation.kind}`)
-}
 
 export const create = (input: OperationInput): Decision =>
   firstDecision(input, [refusedPermanently, claimed, storageReady, instanceEnsured, bootFailed, poweredAsCreated])
@@ -51,7 +43,7 @@ const refusedPermanently: Rule = (input) => {
     return failed(input, 'claimed', `There is no template ${spec.template ?? ''} in zone ${spec.zone}.`)
   if (spec.userDataSecretName !== undefined && observed.userData === undefined)
     return failed(input, 'claimed', `There is no Secret ${spec.userDataSecretName}.`)
-  const refusal = refusalOf(input.server, 'Claimed')
+  const refusal = refusalOf(input.server, CLAIMED)
   return refusal === undefined || ROOM_REFUSALS.includes(refusal.reason)
     ? undefined
     : failed(input, 'claimed', refusal.message)
@@ -227,16 +219,13 @@ export function withPower(input: OperationInput, step: string, power: Power): De
 }
 
 /** The copy for the host, where the server has user data and the host has none yet. */
-export const userData = (server: ServerObject, observed: Observed): readonly Action[] =>
+export const userData = (server: ServerObject, observed: Observed): readonly ServerAction[] =>
   server.spec.userDataSecretName === undefined ||
   observed.hasUserDataCopy ||
   observed.claims === undefined ||
   observed.userData === undefined
     ? []
     : [ensureUserData(server, observed, observed.claims.placement.node)]
-
-/** What is there, as a list. */
-export const present = <T>(value: T | undefined): readonly T[] => (value === undefined ? [] : [value])
 
 const STATES_AT_WORK = {
   'server.create': 'creating',

@@ -2,20 +2,18 @@
  *  server boots from it
  *  and the old one goes. Until then everything can still be as it was. */
 import { UNMADE } from '../../../domain/server-rules.ts'
-import type { Action } from '../../../kit/reconcile/action.ts'
+import type { ServerAction } from '../actions.ts'
 import { type Key, Secret } from '../../../kit/kube/object.ts'
 import { Storage } from '../../../resources/storage/index.ts'
-import type { Decision, OperationInput } from '../decision.ts'
+import type { Decision, OperationInput, Rule } from '../decision.ts'
 import { bootStorageName, ensureInstance, ensureStorage, madeFor, powerOf, storageKey, userDataKey } from '../drafts.ts'
+import { firstDecision, present } from '../../operation/decision.ts'
 import {
   atWork,
-  firstDecision,
   hasEnded,
   hasObservedSpec,
   isLive,
   nextIncarnation,
-  present,
-  type Rule,
   running,
   stopOf,
   userData,
@@ -124,7 +122,7 @@ const oldDiskRemoved: Rule = (input) => {
     server,
     observed: { oldStorage, obsoleteSecrets = [] },
   } = input
-  const actions: readonly Action[] = [
+  const actions: readonly ServerAction[] = [
     ...obsoleteSecrets.map((key) => ({ do: 'remove', type: Secret, key }) as const),
     ...(oldStorage === undefined || oldStorage.metadata.deletionTimestamp !== undefined
       ? []

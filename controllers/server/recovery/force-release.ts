@@ -1,24 +1,17 @@
 /** server.force_release: the removal of a server whose node will not come back. What of it is in that node's namespace
  *  goes without the
  *  node's word, by the proof that the node was fenced, or because two people attest that the host is gone. */
-import type { Effect } from '../../../kit/reconcile/reconciler.ts'
 import { NODE_REPORT_NAME, nodeNamespace, NodeReport } from '../../../resources/instance/index.ts'
 import { Node } from '../../../resources/node/index.ts'
 import { removeAgentFinalizer } from '../../fencing/agent-finalizer.ts'
+import type { EffectOn } from '../../effects.ts'
 import type { Parts } from '../../parts.ts'
+import type { LostNode } from '../actions.ts'
 import type { Decision, OperationInput } from '../decision.ts'
 import { uidOf } from '../drafts.ts'
 import { removal } from '../removal.ts'
 
 const LOOK_SECONDS = 2
-
-interface LostNode {
-  readonly node: string
-  /** Names of what the server has there. */
-  readonly instance: string
-  readonly volume: string | undefined
-  readonly isAttested: boolean
-}
 
 /** As a deletion, which does not wait for what the lost node holds. */
 export function forceRelease(input: OperationInput): Decision {
@@ -41,9 +34,8 @@ export function forceRelease(input: OperationInput): Decision {
 
 /** Only what is deleted already is let go, and only while the node is lost: a node that is back lets go by itself. */
 export const forceReleaseEffect =
-  ({ store }: Pick<Parts, 'store'>): Effect =>
-  async (input) => {
-    const lost = input as unknown as LostNode // the plan of this file writes it
+  ({ store }: Pick<Parts, 'store'>): EffectOn<LostNode, unknown, unknown> =>
+  async (lost) => {
     if (!(await isNodeLost(store, lost))) return undefined
     const namespace = nodeNamespace(lost.node)
     await removeAgentFinalizer(store, 'Instance', { namespace, name: lost.instance })

@@ -2,14 +2,23 @@
  *  any more lets it
  *  leave without that node's word; what the node still has of it goes by the same proof
  *  (`controllers/node/recovery.ts`). */
+import { RESERVED } from '../conditions.ts'
 import { UNMADE } from '../../../domain/server-rules.ts'
-import type { Action } from '../../../kit/reconcile/action.ts'
-import { unchanged, type Decision, findCondition, type ReconcileInput, type OperationInput } from '../decision.ts'
-import { ensureInstance, madeFor } from '../drafts.ts'
-import { moveUserData, RESERVED } from '../migration/effects.ts'
+import type { ServerAction } from '../actions.ts'
+import {
+  unchanged,
+  type Decision,
+  findCondition,
+  type ReconcileInput,
+  type OperationInput,
+  type Rule,
+} from '../decision.ts'
+import { ensureInstance, madeFor, removeInstances } from '../drafts.ts'
+import { serverIdOf } from '../observed.ts'
+import { moveUserData } from '../migration/effects.ts'
 import { isFenced } from '../migration/input.ts'
-import { bootFailed, firstDecision, hasEnded, nextIncarnation, present, type Rule, running } from '../power/index.ts'
-import { removeInstances } from '../removal.ts'
+import { firstDecision, present } from '../../operation/decision.ts'
+import { bootFailed, hasEnded, nextIncarnation, running } from '../power/index.ts'
 
 /** How often a zone without room is asked again. */
 const NO_CAPACITY_WAIT_SECONDS = 20
@@ -44,7 +53,9 @@ function nodeReturned(input: OperationInput): Decision {
     operation,
   } = input
   const isHeld = claims?.target?.operationId === operation.id
-  const actions: readonly Action[] = isHeld ? [{ do: 'effect', name: 'release', input: migrationRefOf(input) }] : []
+  const actions: readonly ServerAction[] = isHeld
+    ? [{ do: 'effect', name: 'release', input: migrationRefOf(input) }]
+    : []
   const decision = { ...unchanged(input), step: 'reserved', actions }
   return operation.actor.startsWith('system:')
     ? {
@@ -59,9 +70,8 @@ function nodeReturned(input: OperationInput): Decision {
       }
 }
 
-const migrationRefOf = ({ server, observed: { accountId }, operation }: OperationInput) => ({
-  accountId,
-  serverId: server.metadata.name,
+const migrationRefOf = ({ server, observed, operation }: OperationInput) => ({
+  ...serverIdOf(server, observed),
   operationId: operation.id,
 })
 

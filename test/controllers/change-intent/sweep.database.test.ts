@@ -1,6 +1,11 @@
 /** Changes whose maker died: every one gets exactly one audit entry, and what did not happen holds nothing. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { INTENT_AGE_MILLISECONDS, sweepIntents } from '../../../controllers/change-intent/index.ts'
+import {
+  INTENT_AGE_MILLISECONDS,
+  type IntentSweeperOptions,
+  sweepIntents,
+} from '../../../controllers/change-intent/index.ts'
+import { INTENT_HANDLERS } from '../../../controllers/index.ts'
 import type { Parts } from '../../../controllers/parts.ts'
 import { listAudit } from '../../../db/audit/index.ts'
 import { closeIntent, recordIntent } from '../../../db/change/index.ts'
@@ -24,7 +29,7 @@ import { type Cloud, openCloud, ZONE } from '../cloud.ts'
 const database = useDatabase()
 const id = () => newUuid(systemRandom)
 let cloud: Cloud
-let parts: Parts
+let parts: IntentSweeperOptions
 let accountId: string
 let namespace: string
 
@@ -52,11 +57,17 @@ beforeEach(async () => {
     clock: later,
     random: systemRandom,
     log: silentLog,
-  } as Partial<Parts> as Parts // the sweeper reads no caches
+    intents: INTENT_HANDLERS,
+  } as Partial<IntentSweeperOptions> as IntentSweeperOptions // the sweeper reads no caches
 })
 
 /** The transaction of the acceptance, as the API server makes it. */
-async function accepted(action: 'server.create' | 'server.update', serverId = id(), operationId = id()) {
+async function accepted(
+  action: 'server.create' | 'server.update' | 'floating_ip.update',
+  serverId = id(),
+  operationId = id(),
+) {
+  const type = action.split('.')[0] ?? ''
   await database.db.transaction().execute(async (tx) => {
     if (action === 'server.create') {
       await claimServer(
@@ -76,7 +87,7 @@ async function accepted(action: 'server.create' | 'server.update', serverId = id
     await recordIntent(tx, {
       operationId,
       accountId,
-      resource: { type: 'server', id: serverId },
+      resource: { type, id: serverId },
       createdAt: systemClock.now(),
       audit: {
         account_id: accountId,
@@ -87,7 +98,7 @@ async function accepted(action: 'server.create' | 'server.update', serverId = id
         token_id: null,
         token_name: null,
         action,
-        resource_type: 'server',
+        resource_type: type,
         resource_id: serverId,
         detail: {},
         outcome: 'success',
@@ -208,7 +219,7 @@ test('a change that was not written has failed, and the server keeps its claims'
 
 test('a young intent is left to its maker', async () => {
   await accepted('server.create')
-  expect(await sweepIntents({ ...parts, clock: systemClock })).toBe(0)
+  expect(await sweepIntents({ ...parts, clock: systemClock })).toEqual({ resolved: 0, unknown: 0 })
   expect(await audited()).toEqual([])
 })
 

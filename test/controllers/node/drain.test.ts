@@ -47,7 +47,7 @@ describe('draining', () => {
       'ready or cordoned: placement is told first',
       draining(),
       observed(),
-      ['effect mirror false', 'effect audit', 'operation cordoned', 'state draining'],
+      ['effect audit', 'effect mirror false', 'operation cordoned', 'state draining'],
     ],
     [
       'started servers migrate, stopped ones move',
@@ -219,8 +219,8 @@ describe('a drained node', () => {
   test('is ready when it is uncordoned', () => {
     const object = node({ state: 'maintenance', ...drained }, { isCordoned: false, operation: stanza('node.uncordon') })
     expect(actionLines(plan(object, world([]), NOW))).toEqual([
-      'effect mirror true',
       'effect audit',
+      'effect mirror true',
       'operation succeeded',
       'state ready',
     ])
@@ -243,7 +243,7 @@ describe('another agent', () => {
       'keeps new servers away first',
       '2',
       observed(),
-      ['effect mirror false', 'effect audit', 'operation cordoned', 'state cordoned'],
+      ['effect audit', 'effect mirror false', 'operation cordoned', 'state cordoned'],
     ],
     ['is waited for', '2', world([guest('a', 'started')]), ['effect audit', 'operation upgraded', 'state cordoned']],
     [

@@ -367,7 +367,7 @@ describe('fencing', () => {
       'by attest is no proof while the node answers, by whatever force',
       requested({ method: 'attest', force: 'true', approver: 'ada@example.com', second_approver: 'bob@example.com' }),
       observed({ mirror: closed, heartbeat: { renewedAt: 't2', ageSeconds: 1 } }),
-      ['effect mirror true', 'effect audit', 'operation failed', 'state ready'],
+      ['effect audit', 'effect mirror true', 'operation failed', 'state ready'],
     ],
     [
       'by storage is no proof where the storage cannot refuse a host',

@@ -157,7 +157,7 @@ describe('cordoning', () => {
       'tells placement first',
       requested('node.cordon', true),
       observed(),
-      ['effect mirror false', 'effect audit', 'operation cordoned', 'state cordoned'],
+      ['effect audit', 'effect mirror false', 'operation cordoned', 'state cordoned'],
     ],
     [
       'is done when placement knows',
@@ -181,7 +181,7 @@ describe('cordoning', () => {
       'is undone by uncordoning',
       requested('node.uncordon', false),
       observed({ mirror: closed }),
-      ['effect mirror true', 'effect audit', 'operation succeeded', 'state ready'],
+      ['effect audit', 'effect mirror true', 'operation succeeded', 'state ready'],
     ],
   ])('%s', (_why, object, world, expected) => expect(actionLines(plan(object, world, NOW))).toEqual(expected))
 
@@ -222,7 +222,7 @@ describe('an edit with kubectl', () => {
         { state: 'ready', ...open },
         { isCordoned: true, operation: stanza('node.agent_upgrade', { arguments: { version: '1' } }) },
       ),
-      ['effect mirror false', 'effect audit', 'operation cordoned', 'state cordoned'],
+      ['effect audit', 'effect mirror false', 'operation cordoned', 'state cordoned'],
     ],
   ])('%s', (_why, object, expected) => expect(kindOf(object)).toEqual(expected))
   test.each<readonly [string, Partial<NodeSpec>, Observed]>([
@@ -281,7 +281,7 @@ describe('provisioning', () => {
     [
       'gives the agent its access',
       observed({ hasAccess: false, report: undefined, heartbeat: undefined, mirror: undefined }),
-      ['effect grant', 'effect audit', 'operation access', 'state provisioning'],
+      ['effect audit', 'effect grant', 'operation access', 'state provisioning'],
     ],
     [
       'waits for the agent',
@@ -291,7 +291,7 @@ describe('provisioning', () => {
     [
       'tells placement',
       observed({ mirror: undefined }),
-      ['effect mirror true', 'effect audit', 'operation placeable', 'state ready'],
+      ['effect audit', 'effect mirror true', 'operation placeable', 'state ready'],
     ],
     ['is done when servers can come', observed(), ['effect audit', 'operation succeeded', 'state ready']],
   ])('%s', (_why, world, expected) => expect(actionLines(plan(joining, world, NOW))).toEqual(expected))

@@ -1,6 +1,7 @@
 /** The record of an operation whose target went before it began: cancelled, and never because a cache is behind. */
 import { expect, test } from 'vitest'
-import { operationReconciler } from '../../../controllers/operation/reconciler.ts'
+import { OPERATION_TARGETS } from '../../../controllers/index.ts'
+import { operationController } from '../../../controllers/operation/reconciler.ts'
 import type { Parts } from '../../../controllers/parts.ts'
 import { ADMIN, openCore } from '../../../embedded/kubernetes/core/core.ts'
 import { memoryStorage } from '../../../embedded/kubernetes/storage/memory.ts'
@@ -17,6 +18,7 @@ import { Node } from '../../../resources/node/index.ts'
 import { nodeNamespace } from '../../../resources/instance/index.ts'
 import { Operation, type OperationSpec, type OperationState } from '../../../resources/operation/index.ts'
 import { useDatabase } from '../../database.ts'
+import { reconcilerOf } from '../reconciler-of.ts'
 
 const database = useDatabase()
 const OPERATION = '00000000-0000-4000-8000-000000000001'
@@ -80,8 +82,8 @@ test.each([
       },
     })
   const record = await parts.store.create(Operation, draft)
-  const reconciler = operationReconciler(parts)
-  const seen = await reconciler.observe(record, NOW)
-  expect(seen).toEqual({ target, history: undefined })
-  expect(reconciler.plan(record, seen, NOW).map((action) => action.do === 'effect' && action.name)).toEqual(effects)
+  const reconciler = reconcilerOf(operationController(OPERATION_TARGETS), parts)
+  const observed = await reconciler.observe(record, NOW)
+  expect(observed).toEqual({ target, history: undefined })
+  expect(reconciler.plan(record, observed, NOW).map((action) => action.do === 'effect' && action.name)).toEqual(effects)
 })

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { plan, type PoolAction, type PoolObject, poolOf, type Observed } from '../../../controllers/public-pool/plan.ts'
+import type { Action } from '../../../kit/reconcile/action.ts'
 import type { PublicPoolSpec, PublicPoolStatus } from '../../../resources/public-pool/index.ts'
 import { pendingProgress } from '../../../controllers/operation/progress.ts'
 import type { OperationStanza } from '../../../resources/shapes.ts'
@@ -67,26 +68,35 @@ function pool({ spec, status, observed, isDeleted = false }: Changes = {}): {
   }
 }
 
-const actionLines = ({ object, observed }: ReturnType<typeof pool>, now = NOW): string[] =>
-  plan(object, observed, now).map((action) => {
-    switch (action.do) {
-      case 'effect':
-        return `${action.name}${typeof action.input['state'] === 'string' ? ` ${action.input['state']}` : ''}${action.name === 'audit' ? ` ${String(action.input['action'])}` : ''}`
-      case 'operation':
-        return `operation ${action.step}${action.outcome === undefined ? '' : ` ${action.outcome}`}${action.error === undefined ? '' : `: ${action.error}`}`
-      case 'status':
-        return (
-          `state ${String(action.status['state'])}, ` +
-          `${String(action.conditions?.find(({ status }) => status === 'True')?.type)}`
-        )
-      case 'change':
-        return `adopt ${String((action.patch as { readonly spec: { readonly operation: OperationStanza } }).spec.operation.arguments?.['action'])}`
-      case 'wait':
-        return `wait for ${action.for}`
-      default:
-        return action.do
+const lineOf = (action: Action): string => {
+  switch (action.do) {
+    case 'effect': {
+      const { state, action: audited } = action.input
+      const rest = [state, action.name === 'audit' ? audited : undefined].filter((part) => typeof part === 'string')
+      return [action.name, ...rest].join(' ')
     }
-  })
+    case 'operation': {
+      const { step, outcome, error } = action
+      return ['operation', step, ...(outcome === undefined ? [] : [outcome])].join(' ') + (error ? `: ${error}` : '')
+    }
+    case 'status':
+      return (
+        `state ${String(action.status['state'])}, ` +
+        `${String(action.conditions?.find(({ status }) => status === 'True')?.type)}`
+      )
+    case 'change': {
+      // the only change that the plan makes
+      const { spec } = action.patch as { readonly spec: { readonly operation: OperationStanza } }
+      return `adopt ${String(spec.operation.arguments?.['action'])}`
+    }
+    case 'wait':
+      return `wait for ${action.for}`
+    default:
+      return action.do
+  }
+}
+const actionLines = ({ object, observed }: ReturnType<typeof pool>, now = NOW): string[] =>
+  plan(object, observed, now).map(lineOf)
 
 type Row = readonly [transition: string, pool: ReturnType<typeof pool>, expected: readonly string[]]
 const REFUSED = [

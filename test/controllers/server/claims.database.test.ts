@@ -2,8 +2,11 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { sql } from 'kysely'
 import type { Parts } from '../../../controllers/parts.ts'
-import { serverReconciler } from '../../../controllers/server/index.ts'
-import { storageReconciler } from '../../../controllers/storage/index.ts'
+import { serverEffects } from '../../../controllers/server/effects.ts'
+import { serverController } from '../../../controllers/server/index.ts'
+import type { Observed as ObservedServer } from '../../../controllers/server/observed.ts'
+import { storageController } from '../../../controllers/storage/index.ts'
+import type { Observed as ObservedStorage } from '../../../controllers/storage/observed.ts'
 import { listAudit, verifyAudit } from '../../../db/audit/index.ts'
 import { mirrorNode } from '../../../db/placement/index.ts'
 import { listQuotas } from '../../../db/account/index.ts'
@@ -20,6 +23,7 @@ import { Storage, type StorageSpec } from '../../../resources/storage/index.ts'
 import { createAccount } from '../../accounts.ts'
 import { useDatabase } from '../../database.ts'
 import { type Cloud, fastClock, openCloud, ZONE } from '../cloud.ts'
+import { reconcilerOf } from '../reconciler-of.ts'
 
 const database = useDatabase()
 const NAMES = ['one', 'two', 'three', 'four', 'five', 'six']
@@ -56,11 +60,7 @@ function partsWith(db: Parts['db']): Parts {
   return { store, caches, db, clock: fastClock, random: systemRandom, log: silentLog }
 }
 
-function effects() {
-  const { claim, audit } = serverReconciler(partsWith(database.db)).effects ?? {}
-  if (claim === undefined || audit === undefined) throw new Error('there is no such effect')
-  return { claim, audit }
-}
+const effects = () => serverEffects(partsWith(database.db))
 
 const create = (name: string) =>
   cloud.kubectl.create(Server, {
@@ -158,19 +158,25 @@ test('turns at the same time read what their servers hold by one statement', asy
     },
     transformResult: async ({ result }) => result,
   })
-  const { observe } = serverReconciler(partsWith(counting))
-  const observed = await Promise.all([...servers, unclaimed].map((server) => observe(server, fastClock.now())))
+  const reconciler = reconcilerOf(serverController, partsWith(counting))
+  const observed = await Promise.all(
+    [...servers, unclaimed].map(
+      async (server) => (await reconciler.observe(server, fastClock.now())) as ObservedServer, // of this noun
+    ),
+  )
   expect(observed.map(({ claims }) => claims?.placement.serverId)).toEqual([...NAMES, undefined])
   expect(statements).toBe(1)
 
-  const storages = storageReconciler(partsWith(counting))
+  const storages = reconcilerOf(storageController, partsWith(counting))
   const boot = (name: string) =>
     cloud.kubectl.create(Storage, {
       metadata: { namespace: accountNamespace(accountId), name },
       spec: { zone: ZONE, sizeGibibytes: 1, isBoot: true, serverId: name } as unknown as StorageSpec, // as above
     })
   const disks = await Promise.all(
-    (await Promise.all([...NAMES, 'late'].map(boot))).map((storage) => storages.observe(storage, fastClock.now())),
+    (await Promise.all([...NAMES, 'late'].map(boot))).map(
+      async (storage) => (await storages.observe(storage, fastClock.now())) as ObservedStorage, // of this noun
+    ),
   )
   expect(disks.map(({ node }) => node)).toEqual([...NAMES.map(() => 'n1'), undefined])
   expect(statements).toBe(2)

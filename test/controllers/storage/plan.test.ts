@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { plan, type Observed } from '../../../controllers/storage/plan.ts'
+import type { Observed } from '../../../controllers/storage/observed.ts'
+import { plan } from '../../../controllers/storage/plan.ts'
 import type { StorageObject, VolumeObject } from '../../../controllers/storage/volumes.ts'
 import type { Action } from '../../../kit/reconcile/action.ts'
 import type { VolumeSpec, VolumeStatus } from '../../../resources/instance/index.ts'

@@ -1,7 +1,7 @@
 /** What a move does in PostgreSQL, asked for by a controller that sees the server as it was or as it is. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Parts } from '../../../../controllers/parts.ts'
-import { serverReconciler } from '../../../../controllers/server/index.ts'
+import { serverEffects } from '../../../../controllers/server/effects.ts'
 import { migrationEffects } from '../../../../controllers/server/migration/effects.ts'
 import { mirrorNode } from '../../../../db/placement/index.ts'
 import { claimServer, findServerClaims, releaseServer } from '../../../../db/server/index.ts'
@@ -112,7 +112,7 @@ test('nothing is claimed again for a server that has gone meanwhile', async () =
   const of = { accountId, serverId: server.metadata.name }
   await database.db.transaction().execute((tx) => releaseServer(tx, of))
   await cloud.kubectl.delete(Server, keyOf(server))
-  const claim = serverReconciler(parts()).effects?.['claim']
-  await expect(claim?.({ ...of, hostname: 'web', zone: ZONE, ...ROOM }, server)).rejects.toSatisfy(isConflict)
+  const { claim } = serverEffects(parts())
+  await expect(claim({ ...of, hostname: 'web', zone: ZONE, ...ROOM }, server)).rejects.toSatisfy(isConflict)
   expect(await findServerClaims(database.db, of)).toBeUndefined()
 })

@@ -4,7 +4,6 @@
 import { Secret } from '../../kit/kube/object.ts'
 import type { Store } from '../../kit/kube/store.ts'
 import type { Clock } from '../../kit/sys/clock.ts'
-import type { Effect } from '../../kit/reconcile/reconciler.ts'
 import { SYSTEM_NAMESPACE } from '../../resources/labels.ts'
 import {
   Node,
@@ -13,6 +12,7 @@ import {
   type NodeStatus,
   type NodeStorageBlock,
 } from '../../resources/node/index.ts'
+import type { EffectOn } from '../effects.ts'
 import { requireNewest } from '../newest.ts'
 import { openCeph } from './ceph.ts'
 import { openIpmi } from './ipmi.ts'
@@ -78,10 +78,10 @@ async function readLogin(store: Store, secretName: string): Promise<Login> {
 
 /** Input `{ask: 'state' | 'off'}`. Answers `status.power`. */
 export const powerEffect =
-  (open: OpenPowerControl, clock: Clock): Effect<NodeSpec, NodeStatus> =>
-  async (input, { spec, status }) => {
+  (open: OpenPowerControl, clock: Clock): EffectOn<{ readonly ask: 'state' | 'off' }, NodeSpec, NodeStatus> =>
+  async ({ ask }, { spec, status }) => {
     if (spec.bmc === undefined) return undefined
-    const isCut = input['ask'] === 'off'
+    const isCut = ask === 'off'
     const before = status?.power
     try {
       const control = await open(spec.bmc)
@@ -128,14 +128,14 @@ export const storageEffect =
   (
     open: OpenStorageAccess,
     { store, clock }: { readonly store: Store; readonly clock: Clock },
-  ): Effect<NodeSpec, NodeStatus> =>
-  async (input, node) => {
+  ): EffectOn<{ readonly ask: 'take' | 'give' }, NodeSpec, NodeStatus> =>
+  async ({ ask }, node) => {
     const block = node.status?.storageBlock
     if (block === undefined) return undefined
     await requireNewest(store, Node, node)
     try {
       const access = await open(block.access)
-      if (input['ask'] === 'give') {
+      if (ask === 'give') {
         await access.giveBack()
         return { status: { storageBlock: undefined } }
       }

@@ -1,0 +1,180 @@
+/** What the node controller reads of the world before it decides. */
+import { findCandidate, listCandidates, listTenants } from '../../db/placement/index.ts'
+import { listKubernetesRequests } from '../../db/request/index.ts'
+import { listGroupsOn } from '../../db/server-group/index.ts'
+import { evacueeKey } from '../../domain/evacuation.ts'
+import { isReachableState } from '../../domain/node-rules.ts'
+import { type KubeObject, Lease, type LeaseSpec, Namespace, Secret } from '../../kit/kube/object.ts'
+import type { Clock } from '../../kit/sys/clock.ts'
+import { accountNamespace } from '../../resources/index.ts'
+import {
+  AGENT_ACCESS_SECRET_NAME,
+  HEARTBEAT_LEASE_NAME,
+  Instance,
+  type InstanceSpec,
+  NODE_REPORT_NAME,
+  nodeNamespace,
+  NodeReport,
+  Observation,
+  Volume,
+  type VolumeSpec,
+} from '../../resources/instance/index.ts'
+import { Node } from '../../resources/node/index.ts'
+import { Server } from '../../resources/server/index.ts'
+import { Storage, type StorageSpec, type StorageStatus } from '../../resources/storage/index.ts'
+import { cpuPoolOf } from '../cpu-pool.ts'
+import { orUnavailable } from '../database.ts'
+import { findEditor, requesterOf } from '../operation/direct-edit.ts'
+import type { Parts } from '../parts.ts'
+import { bootStorageName, isDeleting } from '../server/index.ts'
+import { detectEdit } from './direct-edit.ts'
+import { type Heartbeat, needsServers, type NodeObject, type Observed, type TenantServer } from './observed.ts'
+import { OBSERVERS_MAXIMUM } from './unreachable.ts'
+
+export type Listen = (node: string, lease: KubeObject<LeaseSpec> | undefined) => Heartbeat | undefined
+
+/** Notices renewals by their change: clocks of nodes are never compared with ours, and a controller that has just
+ *  started gives every node its whole time. */
+export function heartbeats(clock: Clock): Listen {
+  const heard = new Map<string, { readonly version: string; readonly at: number }>()
+  return (node, lease) => {
+    if (lease === undefined) return void heard.delete(node)
+    const version = lease.metadata.resourceVersion ?? ''
+    const now = clock.monotonicMilliseconds()
+    if (heard.get(node)?.version !== version) heard.set(node, { version, at: now })
+    return { renewedAt: lease.spec.renewTime, ageSeconds: (now - (heard.get(node)?.at ?? now)) / 1_000 }
+  }
+}
+
+export async function observe(parts: Parts, listen: Listen, node: NodeObject): Promise<Observed> {
+  const { caches, store, db } = parts
+  const { name } = node.metadata
+  const namespace = nodeNamespace(name)
+  const hasNamespace = caches.of(Namespace).get({ name: namespace }) !== undefined
+  const isBusy = needsServers(node)
+  return {
+    hasNamespace,
+    hasAccess: hasNamespace && (await store.get(Secret, { namespace, name: AGENT_ACCESS_SECRET_NAME })) !== undefined,
+    report: caches.of(NodeReport).get({ namespace, name: NODE_REPORT_NAME })?.spec,
+    heartbeat: listen(name, caches.of(Lease).get({ namespace, name: HEARTBEAT_LEASE_NAME })),
+    mirror: await orUnavailable(findCandidate(db, name)),
+    blockedDeletions:
+      node.status?.fence === undefined
+        ? []
+        : blockedDeletionsOn(parts, namespace, node.status.fence.method !== 'storage_block'),
+    observers: isStateUnreachable(node) ? observersOf(parts, node) : [],
+    observations: caches
+      .of(Observation)
+      .list()
+      .filter((observation) => observation.metadata.name === name),
+    editor: await editorOf(parts, node),
+    guests: isBusy ? await readGuests(parts, name) : [],
+    instanceCount: caches.of(Instance).inNamespace(namespace).length,
+    zoneNodes: isBusy ? await orUnavailable(listCandidates(db, node.spec.zone)) : [],
+  }
+}
+
+const isStateUnreachable = ({ status }: NodeObject): boolean => status?.state === 'unreachable'
+
+/** Nodes of the same zone that are heard, always the same ones while they are. */
+const observersOf = ({ caches }: Parts, { metadata, spec }: NodeObject): readonly string[] =>
+  caches
+    .of(Node)
+    .list()
+    .filter(
+      (other) =>
+        other.spec.zone === spec.zone && other.metadata.name !== metadata.name && isReachableState(other.status?.state),
+    )
+    .map((other) => other.metadata.name)
+    .sort()
+    .slice(0, OBSERVERS_MAXIMUM)
+
+/** Data on shared storage goes with a Volume that is not retained: that one waits for an agent which can remove it, or
+ *  for the Volume of a node that does so instead.
+ *  Guests that only lost their shared storage may go on elsewhere; but they may answer at their addresses and write to
+ *  disks of the host, which nobody else is given. */
+const blockedDeletionsOn = (
+  { caches }: Parts,
+  namespace: string,
+  areGuestsGone: boolean,
+): Observed['blockedDeletions'] => [
+  ...caches
+    .of(Instance)
+    .inNamespace(namespace)
+    .filter((instance) => isLeaving(instance) && (areGuestsGone || isServerKept(caches, instance)))
+    .map(({ metadata: { name } }) => ({ kind: 'Instance', name }) as const),
+  ...caches
+    .of(Volume)
+    .inNamespace(namespace)
+    .filter(
+      (volume) =>
+        isLeaving(volume) &&
+        (volume.spec.pool === undefined ? areGuestsGone : volume.spec.isRetained === true || hasHeir(caches, volume)),
+    )
+    .map(({ metadata: { name } }) => ({ kind: 'Volume', name }) as const),
+]
+
+/** Its server stays, and has its addresses. */
+const isServerKept = (
+  caches: Parts['caches'],
+  {
+    spec: {
+      server: { namespace, name },
+    },
+  }: KubeObject<InstanceSpec>,
+): boolean => {
+  const server = caches.of(Server).get({ namespace, name })
+  return server !== undefined && !isLeaving(server) && !isDeleting(server)
+}
+const hasHeir = (
+  caches: Parts['caches'],
+  { metadata: { name, namespace }, spec: { pool } }: KubeObject<VolumeSpec>,
+): boolean =>
+  caches
+    .of(Volume)
+    .list()
+    .some(
+      (other) =>
+        other.metadata.name === name &&
+        other.metadata.namespace !== namespace &&
+        other.spec.pool === pool &&
+        other.status !== undefined &&
+        !isLeaving(other),
+    )
+const isLeaving = ({ metadata }: KubeObject): boolean => metadata.deletionTimestamp !== undefined
+
+/** As admission recorded it; without it, what the object itself says. */
+async function editorOf({ store, db }: Parts, node: NodeObject): Promise<string> {
+  const edit = detectEdit(node)
+  if (edit === undefined) return ''
+  const { uid = '', generation = 0 } = node.metadata
+  const requests = await orUnavailable(
+    listKubernetesRequests(db, uid, { after: node.status?.observedGeneration ?? 0, upTo: generation }),
+  )
+  return requesterOf(requests, edit.kind) ?? findEditor(store, Node, node, edit.field)
+}
+
+async function readGuests({ caches, db }: Parts, node: string): Promise<readonly TenantServer[]> {
+  const [tenants, groups] = await orUnavailable(Promise.all([listTenants(db, node), listGroupsOn(db, node)]))
+  return tenants.map(({ accountId, serverId, isArriving, ...room }) => {
+    const namespace = accountNamespace(accountId)
+    const server = caches.of(Server).get({ namespace, name: serverId })
+    return {
+      accountId,
+      namespace,
+      serverId,
+      room,
+      isArriving,
+      server,
+      group: groups.get(evacueeKey(accountId, serverId)),
+      cpuPool: cpuPoolOf(caches, server),
+      isOnPool: isOnPool(
+        server === undefined ? undefined : caches.of(Storage).get({ namespace, name: bootStorageName(server) }),
+      ),
+    }
+  })
+}
+
+/** A disk that was never finished has nothing to go on with elsewhere. */
+const isOnPool = (storage: KubeObject<StorageSpec, StorageStatus> | undefined): boolean =>
+  storage?.status?.pool !== undefined && storage.status.state === 'online'

@@ -1,0 +1,60 @@
+/** What the server's plan may decide: the effects of servers by name, each with its input. They are carried out by
+ *  `effects.ts`. */
+import type {
+  beginSizeChange,
+  endSizeChange,
+  renumberServer,
+  ServerDemand,
+  ServerId,
+  TargetRequest,
+} from '../../db/server/index.ts'
+import type { Key } from '../../kit/kube/object.ts'
+import type { AuditEffects } from '../audit.ts'
+import type { ActionWith, JoinedInputs } from '../effects.ts'
+
+/** A migration, by the operation that began it. */
+export interface MigrationRef extends ServerId {
+  readonly operationId: string
+}
+
+/** Room for a server on another node. `pool` is shared storage that the node must reach. */
+export type TargetReservation = Omit<TargetRequest, 'excludedNodes'> & { readonly pool?: string | undefined }
+
+/** A Secret and its copy. */
+export type SecretCopy = readonly [source: Key, target: Key]
+
+export interface MigrationEffects {
+  readonly reserve: TargetReservation
+  /** The server lives on its target from then on. */
+  readonly switch: MigrationRef
+  /** The room on the target is given back. */
+  readonly release: MigrationRef
+  readonly shareKeys: { readonly keys: SecretCopy; readonly userData?: SecretCopy }
+  readonly bringUserData: { readonly userData: SecretCopy }
+}
+
+/** What a server has on a node that will not come back. */
+export interface LostNode {
+  readonly node: string
+  /** Names of what the server has there. */
+  readonly instance: string
+  readonly volume: string | undefined
+  readonly isAttested: boolean
+}
+
+export type SizeDemand = Omit<Parameters<typeof beginSizeChange>[1], 'excludedNodes'> & {
+  /** Shared storage that the node must reach. */
+  readonly pool?: string
+}
+
+interface OwnEffects extends AuditEffects {
+  readonly claim: ServerDemand
+  readonly give_back: ServerId
+  readonly renumber: Parameters<typeof renumberServer>[1]
+  readonly resize: SizeDemand
+  readonly sized: Parameters<typeof endSizeChange>[1]
+  readonly forceRelease: LostNode
+}
+
+export type ServerEffects = JoinedInputs<OwnEffects, MigrationEffects>
+export type ServerAction = ActionWith<ServerEffects>

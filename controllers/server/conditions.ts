@@ -1,0 +1,5 @@
+/** Types of the conditions that say why PostgreSQL refused an effect of a server. */
+export const CLAIMED = 'Claimed'
+export const RESERVED = 'Reserved'
+export const RESIZED = 'Resized'
+export const RENUMBERED = 'Renumbered'

@@ -1,0 +1,31 @@
+/** How a change of a server that was left half-way shows, and what of it is given back. */
+import { endSizeChange, releaseServer } from '../../db/server/index.ts'
+import type { ChangeIntent } from '../../db/change/index.ts'
+import { Secret } from '../../kit/kube/object.ts'
+import { accountNamespace } from '../../resources/index.ts'
+import { Server } from '../../resources/server/index.ts'
+import type { IntentHandler } from '../controller.ts'
+import { wasOperationApplied } from '../operation/intent.ts'
+
+const idOf = ({ accountId, resource }: ChangeIntent) => ({ accountId, serverId: resource.id })
+
+/** The Secret that the API server made for user data which came with the request; undefined when it made none. */
+function userDataSecretOf({ audit: { action }, resource, operationId }: ChangeIntent): string | undefined {
+  if (action === 'server.create') return `${resource.id}-user-data`
+  return action === 'server.rebuild' ? `${resource.id}-user-data-${operationId}` : undefined
+}
+
+export const serverIntents: IntentHandler = {
+  resourceType: 'server',
+  wasApplied: wasOperationApplied(Server),
+  async removeObjects({ store }, intent) {
+    const name = userDataSecretOf(intent)
+    if (name !== undefined) await store.delete(Secret, { namespace: accountNamespace(intent.accountId), name })
+  },
+  async release(tx, intent) {
+    const { action } = intent.audit
+    if (action === 'server.create') await releaseServer(tx, idOf(intent))
+    if (action === 'server.change_plan')
+      await endSizeChange(tx, { ...idOf(intent), operationId: intent.operationId, isDone: false })
+  },
+}
