@@ -40,12 +40,19 @@ export async function runIntentSweeper(options: IntentSweeperOptions, signal: Ab
 
 /** Resolves every intent that is old enough. */
 export async function sweepIntents(options: IntentSweeperOptions): Promise<SweepResult> {
-  const { db, clock, intents } = options
+  const { db, clock, log, intents } = options
   const before = new Date(clock.now().getTime() - INTENT_AGE_MILLISECONDS)
   let [resolved, unknown] = [0, 0]
   for (const intent of await orUnavailable(listIntents(db, before, INTENTS_MAXIMUM))) {
-    const handler = intents.find(({ resourceType }) => resourceType === intent.resource.type) ?? intents[0]
-    if (handler === undefined) continue
+    const handler = intents.find(({ resourceType }) => resourceType === intent.resource.type)
+    if (handler === undefined) {
+      unknown++
+      log.error('no noun has registered for the change intent', {
+        operation_id: intent.operationId,
+        resource_type: intent.resource.type,
+      })
+      continue
+    }
     await resolveIntent(options, intent, handler)
     resolved++
   }

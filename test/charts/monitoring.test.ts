@@ -105,6 +105,7 @@ it.each([
   'svc_audit_broken_accounts',
   'svccloud_nodes',
   'svccloud_deletions_overdue',
+  'svccloud_change_intents_unknown',
 ])('%s has a panel and an alert', async (name) => {
   expect(
     (await expressions()).filter((expression) => seriesIn(expression).includes(name)).length,

@@ -40,7 +40,7 @@ test(
     const nodes: NodeObject[] = []
     const servers: ServerObject[] = []
     const operations: OperationObject[] = []
-    openAlarms({ nodes: () => nodes, servers: () => servers, operations: () => operations }, registry)
+    const alarms = openAlarms({ nodes: () => nodes, servers: () => servers, operations: () => operations }, registry)
     const linesOf = async () =>
       (await registry.metrics()).split('\n').filter((line) => line.startsWith('svccloud_') && !line.endsWith(' 0'))
     expect(await linesOf()).toEqual([])
@@ -58,6 +58,11 @@ test(
       'svccloud_deletions_overdue 1',
       'svccloud_downtimes_exceeded 1',
     ])
+
+    alarms.noteSweep({ resolved: 3, unknown: 2 })
+    expect(await linesOf()).toContain('svccloud_change_intents_unknown 2')
+    alarms.noteSweep({ resolved: 0, unknown: 0 })
+    expect(await linesOf()).not.toContain('svccloud_change_intents_unknown 2')
 
     nodes.splice(2)
     expect(await linesOf()).not.toContain('svccloud_nodes{state="unreachable"} 2')

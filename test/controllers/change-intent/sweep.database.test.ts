@@ -8,7 +8,7 @@ import {
 import { INTENT_HANDLERS } from '../../../controllers/index.ts'
 import type { Parts } from '../../../controllers/parts.ts'
 import { listAudit } from '../../../db/audit/index.ts'
-import { closeIntent, recordIntent } from '../../../db/change/index.ts'
+import { closeIntent, listIntents, recordIntent } from '../../../db/change/index.ts'
 import { mirrorNode } from '../../../db/placement/index.ts'
 import { recordOperation } from '../../../db/operation/index.ts'
 import { listQuotas } from '../../../db/account/index.ts'
@@ -242,4 +242,24 @@ test('several sweepers at once write one entry', async () => {
   await Promise.all([sweepIntents(parts), sweepIntents(parts), sweepIntents(parts)])
   expect(await audited()).toHaveLength(1)
   expect(await held()).toBe(0)
+})
+
+test('an intent of a noun that nobody has registered is left as it is, said aloud, and holds no other up', async () => {
+  const unknown = await accepted('floating_ip.update')
+  const { serverId, operationId } = await accepted('server.create')
+  await write(serverId, { operation: stanza(operationId, 'server.create') })
+  const errors: unknown[] = []
+  const log = { ...silentLog, error: (message: string, fields?: object) => void errors.push({ message, ...fields }) }
+  expect(await sweepIntents({ ...parts, log })).toEqual({ resolved: 1, unknown: 1 })
+  expect(errors).toEqual([
+    {
+      message: 'no noun has registered for the change intent',
+      operation_id: unknown.operationId,
+      resource_type: 'floating_ip',
+    },
+  ])
+  expect((await audited()).map(({ action }) => action)).toEqual(['server.create'])
+  const kept = await listIntents(database.db, parts.clock.now(), 100)
+  expect(kept.map((intent) => intent.operationId)).toEqual([unknown.operationId])
+  await database.db.transaction().execute((tx) => closeIntent(tx, unknown.operationId))
 })
