@@ -15,6 +15,9 @@ export interface Disks {
 
 const PREFIX = '/simulated/'
 
+const placeOf = (host: string, path: string) => (path.slice(PREFIX.length).includes('/') ? path : `${host}:${path}`)
+const pathOf = (name: string, pool: string | undefined) => `${PREFIX}${pool === undefined ? name : `${pool}/${name}`}`
+
 export function newDisks(): Disks {
   /** By where it lies: the pool's path is the same on every host, another is of its host. */
   const contents = new Map<string, number>()
@@ -24,8 +27,6 @@ export function newDisks(): Disks {
   const served = new Map<string, string>()
   /** The most that was ever written, by volume. */
   const written = new Map<string, number>()
-  const placeOf = (host: string, path: string) => (path.slice(PREFIX.length).includes('/') ? path : `${host}:${path}`)
-  const pathOf = (name: string, pool: string | undefined) => `${PREFIX}${pool === undefined ? name : `${pool}/${name}`}`
 
   function writeBy(host: string, { name, executionId, disks, transfer }: SimulatedGuestRecord): string[] {
     return disks.flatMap((path) => {

@@ -88,15 +88,29 @@ export async function openAccounts(db: Database, world: World, count: number): P
 
 /** Starts the workload; it goes on until `isOver`. */
 export function runWorkload(world: World, accounts: readonly Account[], isOver: () => boolean): History {
-  const { scheduler } = world
-  const { random } = scheduler
   const history: History = { exchanges: [], operations: new Map(), foreignReads: [] }
+  const send = sendInto(world, history)
+  const [first, second] = [accounts[0], accounts[1]]
+  if (first === undefined || second === undefined) throw new Error('the workload needs two accounts')
+  runCustomer({ world, account: first, other: second, history, send, isOver })
+  runCustomer({ world, account: first, other: second, history, send, isOver })
+  runCustomer({ world, account: second, other: first, history, send, isOver })
+  runKubectl(world, accounts, isOver)
+  runNature(world, isOver)
+  runMoves(world, accounts, send, isOver)
+  runChanges(world, accounts, send, isOver)
+  runAddresses(world, accounts, send, isOver)
+  runOperators(world, isOver)
+  return history
+}
 
-  const send: Send = async (account, method, path, body) => {
+/** Sends requests, and adds what was answered to the history. */
+function sendInto(world: World, history: History): Send {
+  return async (account, method, path, body) => {
     const answer = await ask(world, account, method, path, body)
     if (answer === undefined) return undefined
     const { response, json } = answer
-    scheduler.note(`answer ${method} ${path} ${response.status}`)
+    world.scheduler.note(`answer ${method} ${path} ${response.status}`)
     history.exchanges.push({
       account: account.id,
       method,
@@ -110,90 +124,97 @@ export function runWorkload(world: World, accounts: readonly Account[], isOver: 
     if (json?.server?.id !== undefined) account.servers.add(json.server.id)
     return json as AnswerBody | undefined // what is read of it
   }
+}
 
-  const customer = (account: Account, other: Account) =>
-    scheduler.repeat({ least: 200, most: 6_200 }, isOver, async () => {
-      const server = scheduler.pick([...account.servers])
-      const dice = random.fraction()
-      if (server === undefined || dice < 0.3) {
-        await send(account, 'POST', '/v1/servers', {
-          zone: scheduler.pick(ZONES),
-          hostname: scheduler.pick(HOSTNAMES),
-          plan: PLAN,
-          template: TEMPLATE,
-          ssh_keys: [KEY],
-          start: random.fraction() < 0.8,
-          public_ipv4: random.fraction() < 0.3,
-          ...(random.fraction() < 0.3 ? { user_data: '#!/bin/sh\necho hello\n' } : {}),
-        })
-      } else if (dice < 0.42) await send(account, 'DELETE', `/v1/servers/${server}`)
-      else if (dice < 0.54) {
-        await send(account, 'POST', `/v1/servers/${server}/stop`, {
-          stop_type: scheduler.pick(['soft', 'hard']),
-          timeout_seconds: 5,
-          timeout_action: scheduler.pick(['fail', 'hard']),
-        })
-      } else if (dice < 0.66) await send(account, 'POST', `/v1/servers/${server}/start`)
-      else if (dice < 0.76) await send(account, 'POST', `/v1/servers/${server}/restart`, { timeout_seconds: 5 })
-      else if (dice < 0.8)
-        await send(account, 'PATCH', `/v1/servers/${server}`, { title: `Title ${Math.floor(random.fraction() * 100)}` })
-      else if (dice < 0.85)
-        await send(account, 'PUT', `/v1/servers/${server}/metadata`, { enabled: random.fraction() < 0.5 })
-      else if (dice < 0.87)
-        await send(account, 'PUT', `/v1/servers/${server}/ha-policy`, {
-          ha_policy: scheduler.pick(['restart', 'none']),
-        })
-      else if (dice < 0.9) await send(account, 'GET', '/v1/servers')
-      else {
-        const foreign = scheduler.pick([...other.servers])
-        if (foreign === undefined) return
-        const path = `/v1/servers/${foreign}`
-        const answer = await ask(world, account, scheduler.pick(['GET', 'DELETE']) ?? 'GET', path)
-        if (answer !== undefined) history.foreignReads.push({ status: answer.response.status, path })
-      }
-    })
+interface CustomerOptions {
+  readonly world: World
+  readonly account: Account
+  /** Whose servers are not the account's to see. */
+  readonly other: Account
+  readonly history: History
+  readonly send: Send
+  readonly isOver: () => boolean
+}
 
-  const kubectl = () =>
-    scheduler.repeat({ least: 5_000, most: 25_000 }, isOver, async () => {
-      const account = scheduler.pick(accounts)
-      const server = account && scheduler.pick([...account.servers])
-      if (account === undefined || server === undefined) return
-      const key = { namespace: accountNamespace(account.id), name: server }
-      const dice = random.fraction()
-      // What does not exist or may not be changed now is kubectl's error, not ours.
-      if (dice < 0.7)
-        await world.admin
-          .patch(Server, key, { spec: { desiredPower: scheduler.pick(['running', 'stopped']) } })
-          .catch(() => {})
-      else await world.admin.delete(Server, key).catch(() => {})
-    })
+function runCustomer({ world, account, other, history, send, isOver }: CustomerOptions): void {
+  const { scheduler } = world
+  const { random } = scheduler
+  void scheduler.repeat({ least: 200, most: 6_200 }, isOver, async () => {
+    const server = scheduler.pick([...account.servers])
+    const dice = random.fraction()
+    if (server === undefined || dice < 0.3) {
+      await send(account, 'POST', '/v1/servers', {
+        zone: scheduler.pick(ZONES),
+        hostname: scheduler.pick(HOSTNAMES),
+        plan: PLAN,
+        template: TEMPLATE,
+        ssh_keys: [KEY],
+        start: random.fraction() < 0.8,
+        public_ipv4: random.fraction() < 0.3,
+        ...(random.fraction() < 0.3 ? { user_data: '#!/bin/sh\necho hello\n' } : {}),
+      })
+    } else if (dice < 0.42) await send(account, 'DELETE', `/v1/servers/${server}`)
+    else if (dice < 0.54) {
+      await send(account, 'POST', `/v1/servers/${server}/stop`, {
+        stop_type: scheduler.pick(['soft', 'hard']),
+        timeout_seconds: 5,
+        timeout_action: scheduler.pick(['fail', 'hard']),
+      })
+    } else if (dice < 0.66) await send(account, 'POST', `/v1/servers/${server}/start`)
+    else if (dice < 0.76) await send(account, 'POST', `/v1/servers/${server}/restart`, { timeout_seconds: 5 })
+    else if (dice < 0.8)
+      await send(account, 'PATCH', `/v1/servers/${server}`, { title: `Title ${Math.floor(random.fraction() * 100)}` })
+    else if (dice < 0.85)
+      await send(account, 'PUT', `/v1/servers/${server}/metadata`, { enabled: random.fraction() < 0.5 })
+    else if (dice < 0.87)
+      await send(account, 'PUT', `/v1/servers/${server}/ha-policy`, {
+        ha_policy: scheduler.pick(['restart', 'none']),
+      })
+    else if (dice < 0.9) await send(account, 'GET', '/v1/servers')
+    else {
+      const foreign = scheduler.pick([...other.servers])
+      if (foreign === undefined) return
+      const path = `/v1/servers/${foreign}`
+      const answer = await ask(world, account, scheduler.pick(['GET', 'DELETE']) ?? 'GET', path)
+      if (answer !== undefined) history.foreignReads.push({ status: answer.response.status, path })
+    }
+  })
+}
 
-  const nature = () =>
-    scheduler.repeat({ least: 3_000, most: 18_000 }, isOver, async () => {
-      const host = scheduler.pick(world.hosts)
-      const guest = host && scheduler.pick(host.machine.running())
-      if (host === undefined) return
-      const dice = random.fraction()
-      if (dice < 0.2 && guest !== undefined) host.machine.crashGuest(guest.name)
-      else if (dice < 0.4 && guest !== undefined) host.machine.powerOffGuest(guest.name)
-      else if (dice < 0.5 && guest !== undefined) host.machine.hangGuest(guest.name)
-      else if (dice < 0.6) host.machine.failNextStart('no memory left')
-      else if (dice < 0.65) world.reboot(host)
-      else if (dice < 0.8)
-        world.partition(scheduler.pick(world.processes)?.name ?? '', 2_000 + random.fraction() * 40_000)
-      else if (dice < 0.9) scheduler.pick(world.processes.filter((process) => process.isRunning))?.crash()
-    })
+function runKubectl(world: World, accounts: readonly Account[], isOver: () => boolean): void {
+  const { scheduler } = world
+  const { random } = scheduler
+  void scheduler.repeat({ least: 5_000, most: 25_000 }, isOver, async () => {
+    const account = scheduler.pick(accounts)
+    const server = account && scheduler.pick([...account.servers])
+    if (account === undefined || server === undefined) return
+    const key = { namespace: accountNamespace(account.id), name: server }
+    const dice = random.fraction()
+    // What does not exist or may not be changed now is kubectl's error, not ours.
+    if (dice < 0.7)
+      await world.admin
+        .patch(Server, key, { spec: { desiredPower: scheduler.pick(['running', 'stopped']) } })
+        .catch(() => {})
+    else await world.admin.delete(Server, key).catch(() => {})
+  })
+}
 
-  const [first, second] = [accounts[0], accounts[1]]
-  if (first === undefined || second === undefined) throw new Error('the workload needs two accounts')
-  void customer(first, second)
-  void customer(first, second)
-  void customer(second, first)
-  void kubectl()
-  void nature()
-  runMoves(world, accounts, send, isOver)
-  runChanges(world, accounts, send, isOver)
-  runAddresses(world, accounts, send, isOver)
-  runOperators(world, isOver)
-  return history
+/** Guests, hosts, processes and their network have accidents. */
+function runNature(world: World, isOver: () => boolean): void {
+  const { scheduler } = world
+  const { random } = scheduler
+  void scheduler.repeat({ least: 3_000, most: 18_000 }, isOver, async () => {
+    const host = scheduler.pick(world.hosts)
+    const guest = host && scheduler.pick(host.machine.running())
+    if (host === undefined) return
+    const dice = random.fraction()
+    if (dice < 0.2 && guest !== undefined) host.machine.crashGuest(guest.name)
+    else if (dice < 0.4 && guest !== undefined) host.machine.powerOffGuest(guest.name)
+    else if (dice < 0.5 && guest !== undefined) host.machine.hangGuest(guest.name)
+    else if (dice < 0.6) host.machine.failNextStart('no memory left')
+    else if (dice < 0.65) world.reboot(host)
+    else if (dice < 0.8)
+      world.partition(scheduler.pick(world.processes)?.name ?? '', 2_000 + random.fraction() * 40_000)
+    else if (dice < 0.9) scheduler.pick(world.processes.filter((process) => process.isRunning))?.crash()
+  })
 }

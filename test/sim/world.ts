@@ -91,32 +91,12 @@ export async function openWorld(
     mayCrash: (name) => byName.has(name),
     crash: (name) => byName.get(name)?.crash(),
   })
-  // In every other world on average zones have shared storage; in most of those that lose hosts, because servers leave
-  // lost ones over it.
-  const shared = {
-    network: newSimulatedNetwork(),
-    storage: newSimulatedStorage(...Object.values(POOLS)),
-    disks: newDisks(),
-    isPooled: scheduler.random.fraction() < (hasLosses ? 0.85 : 0.5),
-  }
+  const shared = openShared(scheduler, hasLosses)
   const traffic = newTraffic(worldClock)
   const bugs: string[] = []
   const signedIn = new Set<string>()
-  const power = newPower({
-    scheduler,
-    hosts: () => world.hosts,
-    isLying: without === 'power',
-    onCut(name) {
-      byName.get(`agent-${name}`)?.crash()
-      // What was about to start has no power either.
-      for (const milliseconds of [0, START_MILLISECONDS])
-        scheduler.after(milliseconds, () => world.hosts.find((host) => host.name === name)?.machine.reboot())
-    },
-    onRestore(name) {
-      const host = world.hosts.find((one) => one.name === name)
-      if (host !== undefined) host.bootId = newUuid(scheduler.random)
-    },
-  })
+  const hosts = newHosts(scheduler, worldClock, shared.network, without)
+  const power = openPower(scheduler, hosts, byName, without)
   let api: HttpService | undefined
   const world: World = {
     power,
@@ -126,14 +106,7 @@ export async function openWorld(
     clock: worldClock,
     admin,
     db: databaseOf(outside, database, NO_FAULTS),
-    hosts: NODES.map(({ name }) =>
-      newHost(name, scheduler, {
-        clock: worldClock,
-        random: scheduler.random,
-        network: shared.network,
-        isSplitBrainAllowed: without === 'either_or',
-      }),
-    ),
+    hosts,
     get processes() {
       return [...byName.values()]
     },
@@ -144,25 +117,7 @@ export async function openWorld(
     signedIn,
     crashes: 0,
     api: () => api,
-    partition(name, milliseconds) {
-      scheduler.note(`partition ${name}`)
-      partitionedUntil.set(name, scheduler.nowMilliseconds + milliseconds)
-    },
-    reboot(host) {
-      if (!power.isOn(host.name)) return
-      scheduler.note(`reboot ${host.name}`)
-      host.bootId = newUuid(scheduler.random)
-      host.machine.reboot()
-    },
-    calm() {
-      faults.calm()
-      power.calm()
-      for (const { name, machine } of world.hosts) {
-        shared.network.mend(name)
-        for (const guest of machine.running()) machine.keepGuestBusy(guest.name, 0)
-      }
-      partitionedUntil.clear()
-    },
+    ...disturbances({ scheduler, faults, power, hosts, network: shared.network, partitionedUntil }),
     end() {
       for (const process of [outside, ...world.processes]) process.crash()
     },
@@ -185,6 +140,85 @@ export async function openWorld(
     seed,
   )
   return world
+}
+
+/** What hosts have in common. In every other world on average zones have shared storage; in most of those that lose
+ *  hosts, because servers leave lost ones over it. */
+const openShared = (scheduler: Scheduler, hasLosses: boolean) => ({
+  network: newSimulatedNetwork(),
+  storage: newSimulatedStorage(...Object.values(POOLS)),
+  disks: newDisks(),
+  isPooled: scheduler.random.fraction() < (hasLosses ? 0.85 : 0.5),
+})
+
+const newHosts = (
+  scheduler: Scheduler,
+  clock: Clock,
+  network: SimulatedNetwork,
+  without: Defence | undefined,
+): readonly Host[] =>
+  NODES.map(({ name }) =>
+    newHost(name, scheduler, {
+      clock,
+      random: scheduler.random,
+      network,
+      isSplitBrainAllowed: without === 'either_or',
+    }),
+  )
+
+/** The power of the hosts. */
+function openPower(
+  scheduler: Scheduler,
+  hosts: readonly Host[],
+  processes: ReadonlyMap<string, SimulatedProcess>,
+  without: Defence | undefined,
+): Power {
+  const hostOf = (name: string) => hosts.find((host) => host.name === name)
+  return newPower({
+    scheduler,
+    hosts: () => hosts,
+    isLying: without === 'power',
+    onCut(name) {
+      processes.get(`agent-${name}`)?.crash()
+      // What was about to start has no power either.
+      for (const milliseconds of [0, START_MILLISECONDS])
+        scheduler.after(milliseconds, () => hostOf(name)?.machine.reboot())
+    },
+    onRestore(name) {
+      const host = hostOf(name)
+      if (host !== undefined) host.bootId = newUuid(scheduler.random)
+    },
+  })
+}
+
+interface DisturbanceOptions extends Pick<World, 'scheduler' | 'faults' | 'power' | 'hosts' | 'network'> {
+  readonly partitionedUntil: Map<string, number>
+}
+
+/** What disturbs the world from outside, and what ends that. */
+function disturbances(options: DisturbanceOptions): Pick<World, 'partition' | 'reboot' | 'calm'> {
+  const { scheduler, faults, power, hosts, network, partitionedUntil } = options
+  return {
+    partition(name, milliseconds) {
+      scheduler.note(`partition ${name}`)
+      partitionedUntil.set(name, scheduler.nowMilliseconds + milliseconds)
+    },
+    reboot(host) {
+      if (!power.isOn(host.name)) return
+      scheduler.note(`reboot ${host.name}`)
+      host.bootId = newUuid(scheduler.random)
+      host.machine.reboot()
+    },
+    calm() {
+      faults.calm()
+      power.calm()
+      for (const { name, machine } of hosts) {
+        network.mend(name)
+        for (const guest of machine.running()) machine.keepGuestBusy(guest.name, 0)
+      }
+      partitionedUntil.clear()
+    },
+  }
 }
 
 const NO_FAULTS: DatabaseFaults = { breaksBefore: () => false, losesCommit: () => false, crashesAfter: () => false }
