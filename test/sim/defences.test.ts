@@ -9,25 +9,32 @@ const SEEDS_MAXIMUM = 20
 
 const connection = useConnection()
 
-async function firstViolation(options: SimulationOptions, pattern: RegExp): Promise<string | undefined> {
-  for (let seed = 1; seed <= SEEDS_MAXIMUM; seed += 1) {
+/** Begins with the seed that found it last; after a change of the product it may be another. */
+async function firstViolation(
+  options: SimulationOptions,
+  pattern: RegExp,
+  lastSeed: number,
+): Promise<string | undefined> {
+  for (let seed = lastSeed; seed < lastSeed + SEEDS_MAXIMUM; seed += 1) {
     const found = (await simulate(seed, connection(), options)).violations.find((violation) => pattern.test(violation))
     if (found !== undefined) return found
   }
   return undefined
 }
 
-it.each<readonly [string, SimulationOptions, RegExp]>([
+it.each<readonly [string, SimulationOptions, RegExp, number]>([
   [
     'a sender that goes on after the hand-over',
     { without: 'either_or', isChaosOnly: true },
     /^guest \S+ runs on \S+ and \S+ at once$/,
+    1,
   ],
   [
     'a node that takes shared data with it when it lets go',
     { without: 'retention' },
     /disk .*(gone|holds undefined)|is not on/,
+    8,
   ],
-])('finds %s', async (_what, options, pattern) => {
-  expect(await firstViolation(options, pattern)).toMatch(pattern)
+])('finds %s', async (_what, options, pattern, lastSeed) => {
+  expect(await firstViolation(options, pattern, lastSeed)).toMatch(pattern)
 })

@@ -93,8 +93,7 @@ export async function openWorld(
   })
   const shared = openShared(scheduler, hasLosses)
   const traffic = newTraffic(worldClock)
-  const bugs: string[] = []
-  const signedIn = new Set<string>()
+  const [bugs, signedIn] = [[] as string[], new Set<string>()] // filled by the processes
   const hosts = newHosts(scheduler, worldClock, shared.network, without)
   const power = openPower(scheduler, hosts, byName, without)
   let api: HttpService | undefined
