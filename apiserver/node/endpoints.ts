@@ -23,10 +23,10 @@ import type { OperationView } from '../../resources/operation/index.ts'
 import { Node, type NodeSpec } from '../../resources/node/index.ts'
 import { Plan, Zone } from '../../resources/catalog/index.ts'
 import { Server } from '../../resources/server/index.ts'
-import type { OperationStanza } from '../../resources/shapes.ts'
 import { newStanza } from '../change/accept.ts'
 import { factsOf, type NodeObject, type Nodes, othersOf, requireRoomElsewhere } from './nodes.ts'
 import { begunView } from '../change/begun.ts'
+import { beginAsOperator } from '../change/begin.ts'
 import { changeAsOperator } from '../change/operator-change.ts'
 import type { OperatorAct } from '../change/staff-audit.ts'
 import { pageOfObjects } from '../list/page.ts'
@@ -205,48 +205,19 @@ async function begin(parts: Parts, nodes: Nodes, call: OnNode, verb: Verb): Prom
 export async function beginOnNode(
   parts: Parts,
   nodes: Nodes,
-  { caller, request, route, now, params: { id } }: OnNode,
-  verb: Verb & { readonly action?: string },
+  call: OnNode,
+  { validate, detail, ...verb }: Verb & { readonly action?: string },
 ): Promise<OperationView> {
-  const { deadlineAt, arguments: given } = verb
-  const stanza: OperationStanza = {
-    ...newStanza(parts, verb.kind, {
-      actor: caller.actor,
-      requestId: request.requestId,
-      now,
-      ...(given === undefined ? {} : { arguments: given }),
-    }),
-    ...(deadlineAt === undefined ? {} : { deadlineAt: deadlineAt.toISOString() }),
-  }
-  const detail = { ...(given?.['reason'] === undefined ? {} : { reason: given['reason'] }), ...verb.detail }
-  const written = await changeAsOperator(
-    parts,
-    { caller, request, route },
-    {
-      resource: { type: 'node', id },
-      audit: { action: verb.action ?? verb.kind, detail },
-      async write() {
-        const node = await nodes.read(id)
-        verb.validate(await factsOf(parts, node))
-        return parts.store.patch(
-          Node,
-          { name: id },
-          {
-            metadata: { resourceVersion: node.metadata.resourceVersion },
-            spec: {
-              ...verb.spec,
-              operation: {
-                ...stanza,
-                arguments: given === undefined ? null : replacing(node.spec.operation?.arguments ?? {}, given),
-              },
-            },
-          },
-        )
-      },
-    },
-  )
-  nodes.cache.apply(written)
-  return operationOf(written)
+  const { id } = call.params
+  const { reason } = verb.arguments ?? {}
+  return beginAsOperator(parts, call, {
+    ...verb,
+    target: { type: 'node', id },
+    resource: Node,
+    read: () => nodes.read(id),
+    validate: async (node) => validate(await factsOf(parts, node)),
+    detail: { ...(reason === undefined ? {} : { reason }), ...detail },
+  })
 }
 
 const operationOf = (node: NodeObject): OperationView => begunView(node, { type: 'node', id: node.metadata.name })

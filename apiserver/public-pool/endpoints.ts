@@ -7,7 +7,6 @@ import { countAllocated } from '../../db/public-pool/index.ts'
 import type { Answer, Call, Operator } from '../../kit/http/call.ts'
 import { requireMatch } from '../../kit/http/conditional.ts'
 import { type Endpoint, operatorEndpoint } from '../../kit/http/endpoint.ts'
-import { replacing } from '../../kit/kube/merge-patch.ts'
 import { newOrderedUuid } from '../../kit/sys/random.ts'
 import { PUBLIC_POOL_FINALIZER } from '../../resources/labels.ts'
 import { activeOperationOf, type OperationView } from '../../resources/operation/index.ts'
@@ -22,6 +21,7 @@ import {
 import type { OperationStanza } from '../../resources/shapes.ts'
 import { newStanza } from '../change/accept.ts'
 import { begunView } from '../change/begun.ts'
+import { beginAsOperator, patchWithOperation } from '../change/begin.ts'
 import { changeAsOperator } from '../change/operator-change.ts'
 import { pageOfObjects } from '../list/page.ts'
 import type { Parts } from '../parts.ts'
@@ -29,7 +29,7 @@ import { etagOfObject } from '../plain/objects.ts'
 import { isPrivateOf, type PoolObject, requireApart, requireSound, requireUnused } from './rules.ts'
 import { storedOf } from '../list/stored.ts'
 
-type Action = 'create' | 'update' | 'delete'
+type Action = 'create' | 'update'
 
 export function publicPoolEndpoints(parts: Parts): readonly Endpoint[] {
   parts.caches.of(PublicPool)
@@ -159,10 +159,9 @@ async function update(parts: Parts, call: Call<typeof routes.updatePublicPool, O
       requireIdle(pool)
       if (pool.status?.state === undefined)
         throw conflict('state_not_allowed', 'The pool was refused, and gives nothing: delete it.', { resource })
-      return patch(parts, pool, {
+      return patchWithOperation(parts, PublicPool, pool, operation, {
         ...(state === undefined ? {} : { state }),
         ...(note === undefined ? {} : { note }),
-        operation,
       })
     },
   })
@@ -179,38 +178,17 @@ const isAlreadyDesired = (
 
 async function remove(parts: Parts, call: Call<typeof routes.deletePublicPool, Operator>): Promise<Answer> {
   const { id } = call.params
-  const operation = stanzaOf(parts, call, 'delete')
-  const written = await changeAsOperator(parts, call, {
-    resource: { type: 'public_pool', id },
-    audit: { action: 'public_pool.delete' },
-    async write() {
-      const pool = await read(parts, id)
+  const operation = await beginAsOperator(parts, call, {
+    kind: 'public_pool.sync',
+    action: 'public_pool.delete',
+    target: { type: 'public_pool', id },
+    resource: PublicPool,
+    read: () => read(parts, id),
+    async validate(pool) {
       requireIdle(pool)
       await requireUnused(parts, id)
-      return patch(parts, pool, { operation })
     },
+    arguments: { action: 'delete' },
   })
-  parts.caches.of(PublicPool).apply(written)
-  return { status: 202, body: { operation: operationOf(written) } }
+  return { status: 202, body: { operation } }
 }
-
-/** Conflicts unless the pool is still the one that was validated. */
-const patch = (
-  { store }: Parts,
-  { metadata: { name, resourceVersion }, spec }: PoolObject,
-  changes: Partial<PublicPoolSpec>,
-): Promise<PoolObject> =>
-  store.patch(
-    PublicPool,
-    { name },
-    {
-      metadata: { resourceVersion },
-      spec: {
-        ...changes,
-        operation: {
-          ...changes.operation,
-          arguments: replacing(spec.operation?.arguments ?? {}, changes.operation?.arguments ?? {}),
-        },
-      },
-    },
-  )

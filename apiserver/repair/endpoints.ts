@@ -9,15 +9,13 @@ import { findServerClaims, type ServerClaims } from '../../db/server/index.ts'
 import { findStaffByEmail } from '../../db/staff/index.ts'
 import type { Answer, Call, Operator } from '../../kit/http/call.ts'
 import { type Endpoint, operatorEndpoint } from '../../kit/http/endpoint.ts'
-import { replacing } from '../../kit/kube/merge-patch.ts'
 import { accountNamespace, accountOfNamespace } from '../../resources/index.ts'
 import { Node, nodeFactsOf } from '../../resources/node/index.ts'
 import { Plan } from '../../resources/catalog/index.ts'
 import * as routes from '../../resources/repair/index.ts'
 import { factsOf, Server } from '../../resources/server/index.ts'
-import { announceEarlier, newStanza } from '../change/accept.ts'
-import { begunView } from '../change/begun.ts'
-import { changeAsOperator } from '../change/operator-change.ts'
+import { announceEarlier } from '../change/accept.ts'
+import { beginAsOperator } from '../change/begin.ts'
 import type { OperatorAct } from '../change/staff-audit.ts'
 import type { Parts } from '../parts.ts'
 import { moveOf, requireDestination, type ServerObject } from '../server/index.ts'
@@ -126,43 +124,24 @@ interface Verb extends Extent {
   readonly detail?: Readonly<Record<string, string>>
 }
 
-async function begin(
-  parts: Parts,
-  { caller, request, route, now, params: { id } }: OnServer,
-  { accountId }: Found,
-  verb: Verb,
-): Promise<Answer> {
-  const key = { namespace: accountNamespace(accountId), name: id }
-  const stanza = newStanza(parts, verb.kind, {
-    actor: caller.actor,
-    requestId: request.requestId,
-    now,
-    arguments: verb.arguments,
-    gibibytes: verb.gibibytes,
-  })
-  const written = await changeAsOperator(
-    parts,
-    { caller, request, route },
-    {
-      resource: { type: 'server', id },
-      audit: { action: verb.kind, detail: { ...verb.detail } },
-      accountIds: [accountId],
-      async write() {
-        const server = await parts.store.get(Server, key)
-        if (server === undefined) throw notFound('server')
-        verb.validate(factsOf(storedOf(server)))
-        await announceEarlier(parts, { accountId, server })
-        return parts.store.patch(Server, key, {
-          metadata: { resourceVersion: server.metadata.resourceVersion },
-          spec: {
-            operation: { ...stanza, arguments: replacing(server.spec.operation?.arguments ?? {}, verb.arguments) },
-          },
-        })
-      },
+async function begin(parts: Parts, call: OnServer, { accountId }: Found, { validate, ...verb }: Verb): Promise<Answer> {
+  const { id } = call.params
+  const operation = await beginAsOperator(parts, call, {
+    ...verb,
+    target: { type: 'server', id },
+    resource: Server,
+    accountIds: [accountId],
+    async read() {
+      const server = await parts.store.get(Server, { namespace: accountNamespace(accountId), name: id })
+      if (server === undefined) throw notFound('server')
+      return server
     },
-  )
-  parts.caches.of(Server).apply(written)
-  return { status: 202, body: { operation: begunView(written, { type: 'server', id }) } }
+    async validate(server) {
+      validate(factsOf(storedOf(server)))
+      await announceEarlier(parts, { accountId, server })
+    },
+  })
+  return { status: 202, body: { operation } }
 }
 
 const claimsOf = async ({ db }: Pick<Parts, 'db'>, { accountId, server }: Found): Promise<ServerClaims | undefined> =>

@@ -8,13 +8,12 @@ import type { Tables } from '../../db/tables.ts'
 import type { Answer, Call, Customer } from '../../kit/http/call.ts'
 import { requireMatch } from '../../kit/http/conditional.ts'
 import type { Route } from '../../kit/http/route.ts'
-import { replacing } from '../../kit/kube/merge-patch.ts'
-import { keyOf } from '../../kit/kube/object.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import type { OperationView } from '../../resources/operation/index.ts'
 import { factsOf, Server } from '../../resources/server/index.ts'
 import type { OperationStanza } from '../../resources/shapes.ts'
 import { accept, announceEarlier, newStanza } from '../change/accept.ts'
+import { patchWithOperation } from '../change/begin.ts'
 import { auditEntryOf } from '../change/audit.ts'
 import { begunView } from '../change/begun.ts'
 import type { Parts } from '../parts.ts'
@@ -96,15 +95,14 @@ export async function begin<R extends Route, Claims = void>(
       await announceEarlier(parts, { accountId: caller.accountId, server })
       await verb.prepare?.({ server, operation })
       const beginning = { server, operation, claims: claimed as Claims } // what its own `claim` has answered
-      const { arguments: earlier = {} } = server.spec.operation ?? {}
       const added = typeof verb.arguments === 'function' ? verb.arguments(beginning) : verb.arguments
-      return parts.store.patch(Server, keyOf(server), {
-        metadata: { resourceVersion: server.metadata.resourceVersion },
-        spec: {
-          ...(typeof verb.spec === 'function' ? verb.spec(beginning) : verb.spec),
-          operation: { ...operation, arguments: added === undefined ? null : replacing(earlier, added) },
-        },
-      })
+      return patchWithOperation(
+        parts,
+        Server,
+        server,
+        added === undefined ? operation : { ...operation, arguments: { ...added } },
+        typeof verb.spec === 'function' ? verb.spec(beginning) : verb.spec,
+      )
     },
     read: () => parts.store.get(Server, { namespace: accountNamespace(caller.accountId), name: id }),
     wasApplied: (server) => server.spec.operation?.id === operation.id,

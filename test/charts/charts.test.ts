@@ -92,7 +92,7 @@ it('lets the API server do to each kind what its sources do', async () => {
   const targets = KINDS.filter(({ target }) => target !== undefined).map(({ resource }) => resource.kind)
   /** The kinds that come by a variable, where sources are written for several; another variable fails below. */
   const kindsBy: Readonly<Record<string, readonly string[]>> = {
-    resource: matches(text, /\b(?:openObjects\(|: ClaimedNoun<)[^()]*?\bresource: ([A-Z]\w+),/g),
+    resource: [...matches(text, /\b(?:openObjects\(|: ClaimedNoun<)[^()]*?\bresource: ([A-Z]\w+),/g), ...targets],
     kind: targets,
     carrier: targets,
     type: KINDS.flatMap(({ reads }) => reads.map(({ kind }) => kind)),
