@@ -111,9 +111,9 @@ async function link(
   call: Call<typeof routes.linkAccountOrganisation, Customer>,
 ): Promise<Answer> {
   const { caller, body, now } = call
+  if (caller.role !== 'owner') throw forbidden('Only the owner of the account may link it.')
   if (platformOf(parts) === undefined)
     throw unavailable('not_configured', 'This deployment follows no platform organisations.')
-  if (caller.role !== 'owner') throw forbidden('Only the owner of the account may link it.')
   const statement = (await listStatements(parts.db, caller.userId)).find(
     ({ organisationId, isListed }) => organisationId === body.organisation_id && isListed,
   )

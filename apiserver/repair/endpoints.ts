@@ -39,9 +39,8 @@ export function repairEndpoints(parts: Parts, nodes: Nodes): readonly Endpoint[]
 async function fence(parts: Parts, nodes: Nodes, call: Call<typeof routes.fenceNode, Operator>): Promise<Answer> {
   const { method, reason, second_approver, force } = call.body
   const node = await nodes.read(call.params.id)
-  requireFenceable(nodeFactsOf(storedOf(node), 0), force)
   if (second_approver !== undefined) await requireSecond(parts, call.caller, 'second_approver', second_approver)
-  if (method === 'attest' && second_approver === undefined) throw badField('second_approver', 'is required for attest')
+  requireFenceable(nodeFactsOf(storedOf(node), 0), force)
   const hasPower = node.spec.bmc !== undefined && (method === 'auto' || method === 'power_off')
   const hasStorage = node.spec.storageAccess !== undefined && (method === 'auto' || method === 'storage_block')
   const isAttested = second_approver !== undefined && (method === 'auto' || method === 'attest')

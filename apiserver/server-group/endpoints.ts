@@ -75,8 +75,7 @@ export function serverGroupEndpoints(parts: Parts): readonly Endpoint[] {
     }),
     customerEndpoint(updateServerGroup, async (call) => {
       const group = await renameClaimed(parts, SERVER_GROUP, call, call.body.name)
-      const [view] = await viewsOf(parts, call.caller.accountId, [group])
-      return answerOf(200, group, view)
+      return answerOf(200, group, await wholeViewOf(parts, call.caller.accountId, group))
     }),
     customerEndpoint(deleteServerGroup, async (call) => {
       await deleteClaimed(parts, SERVER_GROUP, call)
@@ -126,7 +125,7 @@ const viewOf = (
   created_at: createdAt.toISOString(),
 })
 
-/** As only the single read shows it. */
+/** As the answers about one group show it. */
 async function wholeViewOf({ db }: Parts, accountId: string, group: Group): Promise<ServerGroupView> {
   const members = await listMembers(db, { accountId, groupId: group.id })
   const idsOf = (some: typeof members) => some.map(({ serverId }) => serverId)

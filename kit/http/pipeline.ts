@@ -23,7 +23,7 @@ import {
 } from './step.ts'
 import { createBuckets } from './rates.ts'
 import { renderAnswer, renderProblem, toProblem } from './render.ts'
-import type { Route } from './route.ts'
+import { route, type Route } from './route.ts'
 import { authenticate } from './steps/authenticate.ts'
 import { spendBudget } from './steps/budget.ts'
 import { guardCredentials } from './steps/credential-guard.ts'
@@ -116,7 +116,17 @@ interface Compiled {
 }
 
 const PUBLIC: Caller = { kind: 'public' }
-const UNMATCHED = 'none'
+/** Stands for every path and method that no route has. */
+const UNMATCHED = route({
+  id: 'none',
+  method: 'GET',
+  path: '/',
+  area: '',
+  summary: '',
+  permission: null,
+  credentials: ['public'],
+  answers: {},
+})
 
 /** Compiles every route once. Throws for one that cannot be guarded as it asks. */
 export function createPipeline(options: PipelineOptions): HttpService {
@@ -135,6 +145,7 @@ export function createPipeline(options: PipelineOptions): HttpService {
       }),
     ),
   )
+  const unmatchedSteps = [identify(parts), spendBudget(UNMATCHED, parts) ?? []].flat()
   const readFacts = factsReader(options.trustedProxies)
   const report = reporter(options)
 
@@ -145,36 +156,49 @@ export function createPipeline(options: PipelineOptions): HttpService {
     const queryAt = incoming.target.indexOf('?')
     const path = queryAt < 0 ? incoming.target : incoming.target.slice(0, queryAt)
     const found = match(incoming.method, path)
-    if (!found.found) {
-      const problem =
-        found.allow.length === 0
-          ? new ProblemError(404, 'There is nothing at this path.')
-          : new ProblemError(405, `This path does not take ${incoming.method}.`, { allow: found.allow })
-      return report(renderProblem(problem, headers), {
-        incoming,
-        request,
-        startedAt,
-        operationId: UNMATCHED,
-        caller: PUBLIC,
-      })
-    }
-    const { target } = found
+    const asked = found.found ? found.target.route : UNMATCHED
     const context: StepContext = {
-      route: target.route,
+      route: asked,
       incoming,
       request,
-      rawParams: found.params,
+      rawParams: found.found ? found.params : {},
       rawQuery: queryAt < 0 ? '' : incoming.target.slice(queryAt + 1),
       caller: PUBLIC,
       params: undefined,
       query: undefined,
       body: null,
       lasting: undefined,
-      headers: { ...headers, ...deprecationHeaders(target.route) },
+      headers: { ...headers, ...deprecationHeaders(asked) },
     }
-    const response = await answer(target, context, options)
+    const response = found.found
+      ? await answer(found.target, context, options)
+      : await refuseUnmatched(found.allow, context, unmatchedSteps, options)
     const { caller, lasting } = context
-    return report(response, { incoming, request, startedAt, operationId: target.route.id, caller, lasting })
+    return report(response, { incoming, request, startedAt, operationId: asked.id, caller, lasting })
+  }
+}
+
+/** Who asks for what is nowhere spends their budget all the same; who cannot be told asks as nobody. */
+const identify =
+  ({ authenticate: find }: StepParts): Step =>
+  async (context) => {
+    context.caller = (await find(context.request).catch(() => undefined)) ?? PUBLIC
+  }
+
+async function refuseUnmatched(
+  allow: readonly string[],
+  context: StepContext,
+  steps: readonly Step[],
+  options: PipelineOptions,
+): Promise<HttpResponse> {
+  const { incoming, request, headers } = context
+  try {
+    for (const step of steps) await step(context)
+    throw allow.length === 0
+      ? new ProblemError(404, 'There is nothing at this path.')
+      : new ProblemError(405, `This path does not take ${incoming.method}.`, { allow })
+  } catch (error) {
+    return renderProblem(toProblem(options.translate(error), request.requestId), headers)
   }
 }
 
@@ -318,7 +342,7 @@ function reporter({
         }),
       }
     summary.lasting?.end()
-    const method = operationId === UNMATCHED ? 'any' : incoming.method
+    const method = operationId === UNMATCHED.id ? 'any' : incoming.method
     durations.observe(
       { operation_id: operationId, method, status: response.status },
       (clock.monotonicMilliseconds() - summary.startedAt) / 1000,

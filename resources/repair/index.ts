@@ -36,12 +36,17 @@ export const fenceNode = route({
   starts: ['node.fence'],
   isDestructive: true,
   params: ById,
-  body: z.strictObject({
-    method: z.enum(FENCE_METHODS),
-    reason: Reason,
-    second_approver: SecondApprover.optional(),
-    force: z.boolean().default(false).describe('Also while the node answers: its servers lose their guests.'),
-  }),
+  body: z
+    .strictObject({
+      method: z.enum(FENCE_METHODS),
+      reason: Reason,
+      second_approver: SecondApprover.optional(),
+      force: z.boolean().default(false).describe('Also while the node answers: its servers lose their guests.'),
+    })
+    .refine(({ method, second_approver }) => method !== 'attest' || second_approver !== undefined, {
+      path: ['second_approver'],
+      message: 'is required for attest',
+    }),
   answers: { 202: OperationEnvelope },
   refuses: [400, 404, 409, 503],
 })

@@ -76,11 +76,18 @@ async function parseBody(context: StepContext): Promise<void> {
   else throw badRequest('This operation takes no body.')
 }
 
+/** Nothing is unpacked here: a body that says it is packed would be read as what it is not. */
+function requireNoEncoding(encoding: string | undefined): void {
+  if (encoding !== undefined && !/^\s*(identity)?\s*$/i.test(encoding))
+    throw new Problem(415, 'Send the body as it is, without Content-Encoding.')
+}
+
 async function readBody({ incoming, request, route }: StepContext): Promise<Uint8Array> {
   const tooLarge = () => new Problem(413, `The body is larger than ${route.bodyBytesMaximum} bytes.`)
   const { body } = incoming
   if (Number(request.header('content-length') ?? 0) > route.bodyBytesMaximum) throw tooLarge()
   if (body === undefined) return new Uint8Array()
+  requireNoEncoding(request.header('content-encoding'))
   if (typeof body === 'string' || body instanceof Uint8Array) {
     const bytes = typeof body === 'string' ? Buffer.from(body) : body
     if (bytes.length > route.bodyBytesMaximum) throw tooLarge()

@@ -182,3 +182,18 @@ test('two administrators who open an organisation at the same moment get one acc
   }
   expect(roles.sort()).toEqual(['admin', 'owner'])
 })
+
+test('linking is for the owner, also where no platform is followed', async () => {
+  const plain = await openHarness(database.db)
+  const owner = await plain.signUpAndIn('links@example.com')
+  const admin = await plain.signUpAndIn('links-not@example.com')
+  const { account_id: accountId } = (await owner.send('GET', '/v1/auth/me')).body
+  const { id } = (await admin.send('GET', '/v1/auth/me')).body['user'] as { id: string }
+  const membership = { account_id: String(accountId), user_id: id, role: 'admin', joined_at: new Date() } as const
+  await database.db.insertInto('membership').values(membership).execute()
+  expect((await admin.send('POST', '/v1/accounts/active', { body: { account_id: accountId } })).status).toBe(200)
+  const body = { organisation_id: newUuid(systemRandom) }
+  expect((await admin.send('POST', '/v1/account/organisation', { body })).status).toBe(403)
+  const unconfigured = await owner.send('POST', '/v1/account/organisation', { body })
+  expect([unconfigured.status, unconfigured.body['reason']]).toEqual([503, 'not_configured'])
+})

@@ -260,6 +260,18 @@ describe('fencing a node', () => {
       })
     expect((await cloud.admin.get(Node, { name }))?.spec.operation).toBeUndefined()
   })
+  test('attested by one person alone is no request, whatever the node is like', async () => {
+    await addNode(name, { state: 'ready' })
+    expect((await fenceNode({ method: 'attest' })).body).toMatchObject({
+      status: 400,
+      errors: [{ field: 'second_approver' }],
+    })
+    expect((await fenceNode({ method: 'attest', second_approver: 'sue@example.com' })).body).toMatchObject({
+      status: 400,
+      errors: [{ field: 'second_approver' }],
+    })
+    expect((await fenceNode({ method: 'attest', second_approver: 'bob@example.com' })).status).toBe(409)
+  })
   test('that was never heard has nothing to fence', async () => {
     await addNode(name, { state: 'provisioning' })
     expect((await fenceNode({ force: true })).body).toMatchObject({

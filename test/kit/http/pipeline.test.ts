@@ -422,6 +422,23 @@ describe('input', () => {
     expect((await send('/v1/things', { method: 'POST', as: 'writer', body })).status).toBe(400)
   })
 
+  test.each(['gzip', 'br', 'identity, gzip', 'plain'])(
+    'a body that says it is packed as %s is 415',
+    async (encoding) => {
+      const { send, calls } = openPipeline()
+      const headers = { 'content-encoding': encoding }
+      expect((await send('/v1/things', { as: 'writer', method: 'POST', body: thing(), headers })).status).toBe(415)
+      expect(calls).toEqual([])
+    },
+  )
+
+  test('a body that is not packed may say so, and no body may say anything', async () => {
+    const { send } = openPipeline()
+    const packed = (encoding: string) => ({ as: 'writer', method: 'POST', headers: { 'content-encoding': encoding } })
+    expect((await send('/v1/things', { ...packed('Identity'), body: thing() })).status).toBe(200)
+    expect((await send('/v1/things/1/act', packed('gzip'))).status).toBe(200)
+  })
+
   test('another content type is 415; parameters of the right one are no matter', async () => {
     const { send } = openPipeline()
     for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'application/jsonx', '']) {
@@ -519,6 +536,20 @@ describe('limits', () => {
     expect((await send('/v1/things', { as: 'writer' })).status).toBe(429)
     clock.move(60)
     expect((await send('/v1/things', { as: 'writer' })).headers['ratelimit-remaining']).toBe('119')
+  })
+
+  test('what is at no path, or takes another method, counts and says so too; nobody and a bad credential count nothing', async () => {
+    const { send } = openPipeline()
+    for (const [index, target] of ['/v1/nowhere', '/v1/things'].entries()) {
+      const lost = await send(target, { as: 'writer', method: 'PUT' })
+      expect([lost.status, lost.headers['ratelimit-remaining']]).toEqual([index === 0 ? 404 : 405, String(119 - index)])
+    }
+    for (let sent = 2; sent < 120; sent++) await send('/v1/nowhere', { as: 'writer' })
+    expect((await send('/v1/nowhere', { as: 'writer' })).status).toBe(429)
+    for (const options of [{}, { as: 'unheard of' }]) {
+      const lost = await send('/v1/nowhere', options)
+      expect([lost.status, lost.headers['ratelimit-remaining']]).toEqual([404, undefined])
+    }
   })
 
   test('a rule by address answers with the exact wait', async () => {
