@@ -53,8 +53,7 @@ export function auditEffect({
 }
 
 /** The effect `audit` of what belongs to no account: the entry of an operation in the operators' log, unless the
- *  request that asked for it has
- *  written it. */
+ *  request that asked for it has written it. */
 export const staffAuditEffect =
   (
     { db, clock, random }: Pick<Parts, 'db' | 'clock' | 'random'>,

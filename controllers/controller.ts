@@ -27,7 +27,8 @@ export interface IntentHandler {
 
 /** What a noun reads and does, built from the parts of a process. */
 export interface Opened<Spec, Status, Observed, Inputs> {
-  /** Other kinds that wake roots. Their caches are there for `observe`; children that the plan names belong here too. */
+  /** Other kinds that wake roots. Their caches are there for `observe`; children that the plan names belong here
+   *  too. */
   readonly watches: readonly Watch[]
   /** Reads caches and databases, changes nothing. Throws Unavailable when it cannot know. */
   observe(root: KubeObject<Spec, Status>, now: Date): Promise<Observed> | Observed

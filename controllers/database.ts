@@ -1,5 +1,5 @@
-/** Asks the database; one that is away is Unavailable, so that the turn is tried again without being taken for a bug.
- */
+/** Asks the database; one that is away is Unavailable, so that the reconcile is tried again without being taken for a
+ *  bug. */
 import { databaseUnavailable } from '../db/failures.ts'
 
 /** Awaits what PostgreSQL is asked. Throws Unavailable when it cannot be reached, so that the reconciler comes again;

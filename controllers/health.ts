@@ -1,6 +1,5 @@
 /** The conditions by which kstatus, and with it GitOps tools, tell health: Ready sums up; Reconciling and Stalled say
- *  what it means that
- *  an object is not ready. */
+ *  what it means that an object is not ready. */
 import type { ConditionDraft } from '../kit/reconcile/action.ts'
 
 /** `ready`: as wanted. `reconciling`: on its way there. `stalled`: it will not come about without help. */

@@ -69,8 +69,8 @@ const SELECTORS: Readonly<Record<Sharding, (shard: Shard) => ((root: KubeObject)
   common: () => undefined,
 }
 
-/** Every controller of the shard. They ask for the caches they need, so they are opened before the caches are started.
- */
+/** Every controller of the shard. They ask for the caches they need, so they are opened before the caches are
+ *  started. */
 export function openControllers(options: ControllersOptions): readonly Controller[] {
   const { shard = WHOLE } = options
   const shared = { ...options, operations: operationRecords(options) }

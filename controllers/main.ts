@@ -2,7 +2,7 @@
  *  leads. */
 import { join } from 'node:path'
 import { z } from 'zod'
-import { migrate, openDatabase } from '../db/open.ts'
+import { type Database, migrate, openDatabase } from '../db/open.ts'
 import { startProbes } from '../kit/http/probes.ts'
 import { openCaches } from '../kit/kube/caches.ts'
 import { openClient } from '../kit/kube/client.ts'
@@ -11,23 +11,25 @@ import { openHttpsTransport } from '../kit/kube/https-transport.ts'
 import { readKubeconfig, readServiceAccount } from '../kit/kube/kubeconfig.ts'
 import { type KubeObject, Namespace } from '../kit/kube/object.ts'
 import { isAlreadyExists, type Store } from '../kit/kube/store.ts'
+import type { Transport } from '../kit/kube/transport.ts'
 import { LEADER_REQUEST_TIMEOUT_MILLISECONDS, runElected } from '../kit/reconcile/lease.ts'
 import { openControllerMetrics } from '../kit/reconcile/metrics.ts'
 import { systemClock } from '../kit/sys/clock.ts'
 import { type Logger, openLog } from '../kit/sys/log.ts'
-import { openRegistry } from '../kit/sys/metrics.ts'
+import { openRegistry, type Registry } from '../kit/sys/metrics.ts'
 import { environment, exitProcess, onFatal, stopSignal, sendToParent } from '../kit/sys/process.ts'
 import { newUuid, systemRandom } from '../kit/sys/random.ts'
 import { SYSTEM_NAMESPACE } from '../resources/labels.ts'
 import { Operation } from '../resources/operation/index.ts'
 import { Node } from '../resources/node/index.ts'
 import { Server } from '../resources/server/index.ts'
-import { openAlarms } from './alarms.ts'
+import { type Alarms, openAlarms } from './alarms.ts'
 import { installCatalog } from './catalog/index.ts'
 import { openControllers, runControllers } from './index.ts'
 import { openOvsdb } from './network/index.ts'
 import { installRoles } from './roles.ts'
-import { inShard, parseShard } from './shard.ts'
+import type { Parts } from './parts.ts'
+import { inShard, parseShard, type Shard } from './shard.ts'
 import { usageFromAgents } from './usage/agents.ts'
 
 const Environment = z.object({
@@ -73,20 +75,7 @@ async function run(settings: z.infer<typeof Environment>, log: Logger, stop: Abo
       ? await readServiceAccount(environment(), clock)
       : await readKubeconfig(settings.SVCCLOUD_KUBECONFIG, clock)
   const kubernetes = openHttpsTransport(required('SVCCLOUD_KUBECONFIG', access))
-  const store = openClient({
-    transport: kubernetes.transport,
-    fieldManager: 'svccloud-controllers',
-    clock,
-    random,
-    requestTimeoutMilliseconds: LEADER_REQUEST_TIMEOUT_MILLISECONDS,
-  })
-  if (settings.SVCCLOUD_INSTALL_CRDS === 'true') {
-    await installCrds(store, await readCrds(CRDS_FOLDER), clock)
-    await installRoles(store, ROLES_FOLDER)
-  }
-  await ensureNamespace(store, SYSTEM_NAMESPACE)
-  if (settings.SVCCLOUD_CATALOG_FILE !== undefined) await installCatalog(store, settings.SVCCLOUD_CATALOG_FILE)
-
+  const store = await openStore(settings, kubernetes.transport)
   const caches = openCaches({ store, clock, random, log, registry })
   let mayAct = () => false
   const shard = parseShard(settings.SVCCLOUD_SHARD)
@@ -100,33 +89,15 @@ async function run(settings: z.infer<typeof Environment>, log: Logger, stop: Abo
     mayAct: () => mayAct(),
   })
 
-  const ofShard = <T extends KubeObject>(objects: readonly T[]) => objects.filter(inShard(shard))
-  const alarms = openAlarms(
-    {
-      nodes: () => ofShard(caches.of(Node).list()),
-      servers: () => ofShard(caches.of(Server).list()),
-      operations: () => (shard.hasCommonWork ? caches.of(Operation).list() : []),
-    },
-    registry,
-  )
-
-  const missing = async () => {
-    const isDatabaseThere = await db
-      .selectFrom('node_capacity')
-      .select('node')
-      .limit(1)
-      .execute()
-      .then(
-        () => true,
-        () => false,
-      )
-    return [...(isDatabaseThere ? [] : ['database']), ...(mayAct() && !caches.isReady() ? ['caches'] : [])]
-  }
+  const alarms = alarmsOf(parts, registry)
   const probes = await startProbes({
     host: settings.SVCCLOUD_METRICS_HOST,
     port: settings.SVCCLOUD_METRICS_PORT,
     metrics: registry,
-    missing,
+    missing: async () => [
+      ...((await isReachable(db)) ? [] : ['database']),
+      ...(mayAct() && !caches.isReady() ? ['caches'] : []),
+    ],
   })
   sendToParent({ ready: true, metrics_url: `${probes.url}/metrics` })
 
@@ -163,6 +134,48 @@ async function run(settings: z.infer<typeof Environment>, log: Logger, stop: Abo
   await db.destroy()
   return end
 }
+
+/** The stores' client, once kinds, roles, namespace and catalog are there. */
+async function openStore(settings: z.infer<typeof Environment>, transport: Transport): Promise<Store> {
+  const store = openClient({
+    transport,
+    fieldManager: 'svccloud-controllers',
+    clock: systemClock,
+    random: systemRandom,
+    requestTimeoutMilliseconds: LEADER_REQUEST_TIMEOUT_MILLISECONDS,
+  })
+  if (settings.SVCCLOUD_INSTALL_CRDS === 'true') {
+    await installCrds(store, await readCrds(CRDS_FOLDER), systemClock)
+    await installRoles(store, ROLES_FOLDER)
+  }
+  await ensureNamespace(store, SYSTEM_NAMESPACE)
+  if (settings.SVCCLOUD_CATALOG_FILE !== undefined) await installCatalog(store, settings.SVCCLOUD_CATALOG_FILE)
+  return store
+}
+
+/** Over what the shard looks after. */
+function alarmsOf({ caches, shard }: Pick<Parts, 'caches'> & { readonly shard: Shard }, registry: Registry): Alarms {
+  const ofShard = <T extends KubeObject>(objects: readonly T[]) => objects.filter(inShard(shard))
+  return openAlarms(
+    {
+      nodes: () => ofShard(caches.of(Node).list()),
+      servers: () => ofShard(caches.of(Server).list()),
+      operations: () => (shard.hasCommonWork ? caches.of(Operation).list() : []),
+    },
+    registry,
+  )
+}
+
+const isReachable = (db: Database): Promise<boolean> =>
+  db
+    .selectFrom('node_capacity')
+    .select('node')
+    .limit(1)
+    .execute()
+    .then(
+      () => true,
+      () => false,
+    )
 
 async function ensureNamespace(store: Store, name: string): Promise<void> {
   try {

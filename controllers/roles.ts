@@ -16,10 +16,11 @@ const ClusterRole: ResourceType<undefined, undefined> = {
 /** Safe to repeat: roles that are there become what the files say. */
 export async function installRoles(store: Store, folder: string): Promise<void> {
   for (const file of (await readdir(folder)).filter((name) => name.endsWith('.yaml')).sort()) {
+    // written by the generator
     const { metadata, rules } = parse(await readFile(join(folder, file), 'utf8')) as {
       readonly metadata: ObjectMeta
       readonly rules: unknown
-    } // written by the generator
+    }
     await store.apply(ClusterRole, { ...{ rules }, metadata, spec: undefined })
   }
 }

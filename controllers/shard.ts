@@ -1,8 +1,6 @@
 /** Which part of the work a process of the controllers does. One process does everything until zones are taken out of
- *  it: a shard of
- *  zones brings the servers, storages and nodes of those zones into being, the shard of the others does the rest and
- *  all work that
- *  belongs to no zone. Each shard has a leader of its own. Pure. */
+ *  it: a shard of zones brings the servers, storages and nodes of those zones into being, the shard of the others does
+ *  the rest and all work that belongs to no zone. Each shard has a leader of its own. Pure. */
 import type { KubeObject } from '../kit/kube/object.ts'
 
 export interface Shard {

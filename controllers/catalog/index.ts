@@ -1,6 +1,6 @@
 /** The catalog that a deployment starts with: documents of Region, Zone, PublicPool, Plan, Template and Node. What is
- *  missing is made; what is there is
- *  the operator's and stays. A Secret among them goes into the platform's own namespace, where nodes name it. */
+ *  missing is made; what is there is the operator's and stays. A Secret among them goes into the platform's own
+ *  namespace, where nodes name it. */
 import { readFile } from 'node:fs/promises'
 import { parseAllDocuments } from 'yaml'
 import { z } from 'zod'

@@ -1,6 +1,5 @@
 /** Gives back what servers hold that are gone. Their controller does so before they go; this is for one whose finalizer
- *  somebody took
- *  off, and never before the host has let go of the guest. */
+ *  somebody took off, and never before the host has let go of the guest. */
 import { listServersWithClaims, releaseServer, type ServerId } from '../../db/server/index.ts'
 import { accountNamespace } from '../../resources/index.ts'
 import { Instance } from '../../resources/instance/index.ts'

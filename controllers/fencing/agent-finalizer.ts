@@ -6,7 +6,7 @@ import { AGENT_FINALIZER, Instance, Volume } from '../../resources/instance/inde
 
 const TYPES: Readonly<Record<'Instance' | 'Volume', ResourceType>> = { Instance, Volume }
 
-/** Free for what is gone, and for what is not deleted. What changed meanwhile is left for the next turn. */
+/** Free for what is gone, and for what is not deleted. What changed meanwhile is left for the next reconcile. */
 export async function removeAgentFinalizer(store: Store, kind: 'Instance' | 'Volume', key: Key): Promise<void> {
   const object = await store.get(TYPES[kind], key)
   if (object?.metadata.deletionTimestamp === undefined) return

@@ -1,10 +1,8 @@
 /** Access to the storage of a Ceph cluster, through the program `ceph`: a host is served no more while its addresses
- *  are on the cluster's
- *  blocklist. The monitors agree on that list; every daemon that stores data refuses a blocked client from the first
- *  request on by which
- *  it learns of the list, and whoever reads or writes afterwards brings it along. So nobody who begins after the answer
- *  can be overtaken
- *  by the blocked host. The key goes by the environment, because arguments are for everybody on the machine to read. */
+ *  are on the cluster's blocklist. The monitors agree on that list; every daemon that stores data refuses a blocked
+ *  client from the first request on by which it learns of the list, and whoever reads or writes afterwards brings it
+ *  along. So nobody who begins after the answer can be overtaken by the blocked host. The key goes by the environment,
+ *  because arguments are for everybody on the machine to read. */
 import { execFile } from 'node:child_process'
 import { isIP } from 'node:net'
 import { z } from 'zod'

@@ -1,6 +1,5 @@
 /** The effects `power` and `storage` of a node: ask its management controller, or its shared storage, and write down
- *  what that says. One that
- *  does not answer is news too, not an error: the rules of fencing go on to another way. */
+ *  what that says. One that does not answer is news too, not an error: the rules of fencing go on to another way. */
 import { Secret } from '../../kit/kube/object.ts'
 import type { Store } from '../../kit/kube/store.ts'
 import type { Clock } from '../../kit/sys/clock.ts'

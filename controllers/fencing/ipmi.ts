@@ -1,6 +1,5 @@
 /** Power control by IPMI 2.0 over the network (RMCP+), through the program `ipmitool`. The password goes by the
- *  environment, because arguments
- *  are for everybody on the machine to read. */
+ *  environment, because arguments are for everybody on the machine to read. */
 import { execFile } from 'node:child_process'
 import { environment } from '../../kit/sys/process.ts'
 import { type Login, type PowerControl, PowerControlFailed } from './power-control.ts'

@@ -1,6 +1,5 @@
 /** Power control by Redfish (DMTF DSP0266), as far as fencing needs it: PowerState of one ComputerSystem, and its
- *  action Reset with ForceOff.
- *  Signs in with every request, so that nothing is left behind at the controller. */
+ *  action Reset with ForceOff. Signs in with every request, so that nothing is left behind at the controller. */
 import { request as sendPlain, type ClientRequest, type IncomingMessage } from 'node:http'
 import { request as sendSecure } from 'node:https'
 import { TLSSocket } from 'node:tls'
@@ -164,6 +163,7 @@ function finish(
 async function readAll(response: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = []
   let length = 0
+  // a response without an encoding yields bytes
   for await (const chunk of response as AsyncIterable<Buffer>) {
     length += chunk.length
     if (length > ANSWER_BYTES_MAXIMUM) throw new PowerControlFailed('The BMC answers with more than can be read.')

@@ -4,9 +4,8 @@
 
 export interface StorageAccess {
   /** Resolves when the quorum of the storage has written down that none of the host's addresses is served any more, and
-   *  says so when it is
-   *  asked: from then on it refuses every write of the host, also those that were under way. Free when it is so
-   *  already. Throws StorageAccessFailed. */
+   *  says so when it is asked: from then on it refuses every write of the host, also those that were under way. Free
+   *  when it is so already. Throws StorageAccessFailed. */
   take(): Promise<void>
   /** Resolves when the quorum has written down that all of them are served again. Free when they are. Throws
    *  StorageAccessFailed. */

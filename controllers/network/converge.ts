@@ -1,6 +1,5 @@
 /** Brings the northbound database of OVN to the rows that shall be there: reads what is marked as the zone's, and
- *  writes the difference in one
- *  transaction. What is not marked is somebody else's. */
+ *  writes the difference in one transaction. What is not marked is somebody else's. */
 import type { Ovsdb, OvsdbOperation } from './ovsdb.ts'
 import type { Row, Value } from './topology.ts'
 
@@ -65,19 +64,18 @@ async function read(ovsdb: Ovsdb, zone: string): Promise<ReadonlyMap<string, Kno
     TABLES.flatMap((table, index) =>
       (answers[index]?.rows ?? []).map((row) => {
         const columns = row as Readonly<Record<string, Encoded>> // as RFC 7047 says
-        return [
-          keyOf(columns),
-          { table, uuid: String((columns['_uuid'] as readonly ['uuid', string])[1]), columns },
-        ] as const
+        const [, uuid] = columns['_uuid'] as readonly ['uuid', string] // every row has one, as RFC 7047 says
+        return [keyOf(columns), { table, uuid, columns }] as const
       }),
     ),
   )
 }
 
-const keyOf = ({ external_ids: marks }: Readonly<Record<string, Encoded>>): string =>
-  Array.isArray(marks) && marks[0] === 'map'
-    ? ((marks[1] as readonly (readonly [string, string])[]).find(([name]) => name === KEY_MARK)?.[1] ?? '')
-    : ''
+function keyOf({ external_ids: marks }: Readonly<Record<string, Encoded>>): string {
+  if (!Array.isArray(marks) || marks[0] !== 'map') return ''
+  const pairs = marks[1] as readonly (readonly [string, string])[] // texts: the marks are written here only
+  return pairs.find(([name]) => name === KEY_MARK)?.[1] ?? ''
+}
 
 function difference(zone: string, rows: readonly Row[], known: ReadonlyMap<string, Known>): readonly OvsdbOperation[] {
   const names = new Map(rows.map(({ key }, index) => [key, `row${index}`]))
@@ -147,6 +145,7 @@ const isReference = (value: object): value is { readonly row: string } =>
 function plain(value: Encoded | undefined): string {
   if (value === undefined) return '[]'
   if (Array.isArray(value) && (value[0] === 'set' || value[0] === 'map'))
+    // its members, as RFC 7047 says
     return JSON.stringify([...(value[1] as readonly unknown[])].map((member) => JSON.stringify(member)).sort())
   return JSON.stringify([JSON.stringify(value)])
 }

@@ -1,6 +1,6 @@
 /** The network controller: the public network of each zone in OVN follows the instances that run there. It has a root,
- *  the Zone, and no status of
- *  its own: what guests are told of their addresses is not said by whether the network was brought there yet. */
+ *  the Zone, and no status of its own: what guests are told of their addresses is not said by whether the network was
+ *  brought there yet. */
 import { createHash } from 'node:crypto'
 import { canonicalAddress, canonicalCidr, formatNetwork, parseAddress } from '../../domain/addresses.ts'
 import { watch } from '../../kit/reconcile/reconciler.ts'

@@ -1,7 +1,6 @@
 /** IPv4 addresses by which guests without a public one speak to the metadata service: pure. They are link-local and no
- *  good for anything else.
- *  The network's database remembers who has which; a guest keeps its own for as long as it has a port there, because it
- *  holds a lease. */
+ *  good for anything else. The network's database remembers who has which; a guest keeps its own for as long as it has
+ *  a port there, because it holds a lease. */
 import { formatAddress, parseAddress } from '../../domain/addresses.ts'
 import { LINK_LOCAL, type PublicNetwork, type PublicPort } from './topology.ts'
 

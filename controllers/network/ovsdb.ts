@@ -1,5 +1,5 @@
-/** A connection to a database of Open vSwitch or OVN: JSON-RPC as RFC 7047 says it, as much of it as transactions need.
- */
+/** A connection to a database of Open vSwitch or OVN: JSON-RPC as RFC 7047 says it, as much of it as transactions
+ *  need. */
 import { createConnection, type Socket } from 'node:net'
 import { Unavailable } from '../../domain/problem.ts'
 
@@ -27,10 +27,11 @@ export function openOvsdb(remote: string): Ovsdb {
   return {
     async transact(database, operations) {
       if (current === undefined || current.isOver()) current = connect(remote)
+      // as RFC 7047 says
       const answers = (await current.call('transact', [database, ...operations])) as readonly (OvsdbResult & {
         readonly error?: string
         readonly details?: string
-      })[] // as RFC 7047 says
+      })[]
       const refused = answers.find((answer) => answer?.error !== undefined)
       if (refused !== undefined)
         throw new Error(`the network's database refused: ${refused.error} ${refused.details ?? ''}`)

@@ -1,9 +1,7 @@
 /** The public network of a zone as OVN has it: pure. One switch that the guests are on, with a port for the metadata
- *  service that every host has
- *  for itself, one router behind it, and the way outside.
- *  An IPv4 address is its guest's own on the switch; an IPv6 prefix is routed to its guest, so that no two guests share
- *  one.
- *  Guests can use no address but theirs: the switch drops what comes from any other. */
+ *  service that every host has for itself, one router behind it, and the way outside. An IPv4 address is its guest's
+ *  own on the switch; an IPv6 prefix is routed to its guest, so that no two guests share one. Guests can use no address
+ *  but theirs: the switch drops what comes from any other. */
 import { parseAddress, formatAddress } from '../../domain/addresses.ts'
 import { METADATA_ADDRESS, METADATA_MAC, metadataPort } from '../../domain/metadata-service.ts'
 
@@ -65,8 +63,7 @@ export type Value =
 const GUEST_MTU = 1_400
 const LEASE_SECONDS = 3_600
 /** Routers speak of themselves only where they have a network beside the link-local one; no guest is given an address
- *  of it. By that of IPv4
- *  guests with a public address find the metadata service. */
+ *  of it. By that of IPv4 guests with a public address find the metadata service. */
 const ROUTER_NETWORKS = ['fe80::1/64', 'fd73:7663:636c::1/64', `${LINK_LOCAL.gateway}/${LINK_LOCAL.prefix}`]
 const GATEWAY_PRIORITY_MOST = 100
 

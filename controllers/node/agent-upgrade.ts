@@ -1,7 +1,6 @@
 /** Another version of a node's agent. Who runs the agents replaces it (a DaemonSet's image, a package, the supervisor
- *  of an embedded
- *  cloud); the operation keeps new servers away meanwhile and is done when the new agent reports. Guests go on all the
- *  time. */
+ *  of an embedded cloud); the operation keeps new servers away meanwhile and is done when the new agent reports. Guests
+ *  go on all the time. */
 import { isCancelled } from '../../domain/operations.ts'
 import { isPastDeadline } from '../operation/stanza.ts'
 import { isClosed } from './cordon.ts'

@@ -1,8 +1,6 @@
 /** Emptying a node, for node.drain and node.maintenance: cordoned, announced to those whose servers are on it, then one
- *  move per server
- *  and only so many at a time. Whether everybody finds room elsewhere is asked before the first of them leaves. A node
- *  whose draining
- *  failed stays cordoned, with those on it who could not leave. */
+ *  move per server and only so many at a time. Whether everybody finds room elsewhere is asked before the first of them
+ *  leaves. A node whose draining failed stays cordoned, with those on it who could not leave. */
 import { isCancelled } from '../../domain/operations.ts'
 import { findHomeless } from '../../domain/evacuation.ts'
 import { activeOperation, hasBegun, isPastDeadline } from '../operation/stanza.ts'
@@ -107,9 +105,7 @@ function moveServers(
     return finish(input, {
       step: 'emptied',
       outcome: 'failed',
-      error:
-        'These servers could not leave: ' +
-        `${joinNames(stuck.map(({ serverId, server }) => `${serverId} (${server?.status?.operation?.error || 'its state does not allow it'})`))}.`,
+      error: `These servers could not leave: ${joinNames(stuck.map(withReason))}.`,
     })
   }
   const starting = ready.slice(0, Math.max(0, parallelMaximum - migrating))
@@ -138,6 +134,9 @@ function moveServers(
     })),
   }
 }
+
+const withReason = ({ serverId, server }: TenantServer): string =>
+  `${serverId} (${server?.status?.operation?.error || 'its state does not allow it'})`
 
 const isRunning = ({ server }: TenantServer): boolean => server?.status?.state === 'started'
 const isIdle = ({ server }: TenantServer): boolean =>

@@ -22,8 +22,8 @@ import type { Parts } from '../parts.ts'
 import type { NodeEffects } from './actions.ts'
 import { serverOperationEffect } from './server-operation.ts'
 
-/** How the management controllers of hosts and their shared storage are reached; over the network, as their Secrets
- *  let in, when absent. */
+/** How the management controllers of hosts and their shared storage are reached; over the network, as their Secrets let
+ *  in, when absent. */
 export interface FencingAccess {
   readonly openPowerControl?: OpenPowerControl
   readonly openStorageAccess?: OpenStorageAccess

@@ -1,8 +1,7 @@
 /** node.fence: proof that nothing of a silent node runs any more, so that its servers may live elsewhere. There is a
- *  ladder of ways to it;
- *  each rung holds, is being climbed, or fails and leaves it to the next, so that a management controller which lost
- *  its power together
- *  with its host holds nobody up. Without proof the node stays unreachable: nothing here ever guesses. */
+ *  ladder of ways to it; each rung holds, is being climbed, or fails and leaves it to the next, so that a management
+ *  controller which lost its power together with its host holds nobody up. Without proof the node stays unreachable:
+ *  nothing here ever guesses. */
 import type { NodeFence, NodePower, NodeStorageBlock } from '../../resources/node/index.ts'
 import type { OperationEvent } from '../../kit/reconcile/action.ts'
 import type { NodeAction } from './actions.ts'
@@ -145,11 +144,9 @@ export const readPower = { do: 'effect', name: 'power', input: { ask: 'state' } 
 const cutPower = { do: 'effect', name: 'power', input: { ask: 'off' } } as const
 
 /** A guest that can write nothing any more counts as ended, for those whose disk lies there. Only the storage itself
- *  can say so: locks on files,
- *  and a list of the fenced that agents keep to, do not stop a guest that runs. Guards in order: no way to, not begun,
- *  acknowledged, not
- *  to be had, asked just now. An acknowledgement for an earlier fencing is none: access may have been given back since.
- */
+ *  can say so: locks on files, and a list of the fenced that agents keep to, do not stop a guest that runs. Guards in
+ *  order: no way to, not begun, acknowledged, not to be had, asked just now. An acknowledgement for an earlier fencing
+ *  is none: access may have been given back since. */
 function byStorage({ node, operation, now }: OperationInput): MethodResult {
   const {
     spec: { storageAccess },
@@ -173,15 +170,12 @@ function byStorage({ node, operation, now }: OperationInput): MethodResult {
       events: [{ kind: 'storage_block_requested', message: 'Its shared storage is told to serve it no more.' }],
     }
   }
-  if (known.isTaken)
-    return {
-      is: 'proven',
-      evidence:
-        `The quorum of its shared storage acknowledged at ${known.readAt} that it serves ${known.access.addresses.join(' and ')} no more.`.slice(
-          0,
-          EVIDENCE_LENGTH_MAXIMUM,
-        ),
-    }
+  if (known.isTaken) {
+    const addresses = known.access.addresses.join(' and ')
+    return proof(
+      `The quorum of its shared storage acknowledged at ${known.readAt} that it serves ${addresses} no more.`,
+    )
+  }
   if (known.failures >= STORAGE_TRIES_MAXIMUM)
     return failed(`Its shared storage does not acknowledge that it serves it no more: ${known.detail}`)
   return { is: 'climbed', decision: { actions: hasJustFailed(known, now) ? [] : [blockAccess], ...waiting } }
@@ -191,8 +185,7 @@ const blockAccess = { do: 'effect', name: 'storage', input: { ask: 'take' } } as
 const restoreAccess = { do: 'effect', name: 'storage', input: { ask: 'give' } } as const
 
 /** Gives back what was taken, or may have been. Whoever calls knows that nothing of what ran on the node before can
- *  write any more, or that
- *  nothing of it was ever started elsewhere. */
+ *  write any more, or that nothing of it was ever started elsewhere. */
 export function restoreStorageAccess({ node, now }: ReconcileInput): readonly NodeAction[] {
   const { storageBlock } = node.status ?? {}
   return storageBlock === undefined || hasJustFailed(storageBlock, now) ? [] : [restoreAccess]
@@ -207,15 +200,14 @@ function byAttest({ node, observed, operation }: OperationInput): MethodResult {
   const { second_approver: second, reason = '' } = operation.arguments ?? {}
   if (isReachable(node, observed)) return failed('Nobody can attest it of a node that answers.')
   if (second === undefined) return failed('Nobody attests it.')
-  return {
-    is: 'proven',
-    evidence:
-      `${operation.arguments?.['approver'] ?? operation.actor} and ${second} attest that nothing of it runs${reason === '' ? '' : `: ${reason}`}.`.slice(
-        0,
-        EVIDENCE_LENGTH_MAXIMUM,
-      ),
-  }
+  const approver = operation.arguments?.['approver'] ?? operation.actor
+  const suffix = reason === '' ? '' : `: ${reason}`
+  return proof(`${approver} and ${second} attest that nothing of it runs${suffix}.`)
 }
 
 const EVIDENCE_LENGTH_MAXIMUM = 1_024
+const proof = (evidence: string): MethodResult => ({
+  is: 'proven',
+  evidence: evidence.slice(0, EVIDENCE_LENGTH_MAXIMUM),
+})
 const failed = (reason: string): MethodResult => ({ is: 'failed', reason })

@@ -1,5 +1,5 @@
-/** The node controller: what wakes it, and what it registers. It reads by `observe.ts`, decides by `plan.ts` and acts by
- *  `effects.ts`. */
+/** The node controller: what wakes it, and what it registers. It reads by `observe.ts`, decides by `plan.ts` and acts
+ *  by `effects.ts`. */
 import { Lease, Namespace } from '../../kit/kube/object.ts'
 import { type Watch, watch } from '../../kit/reconcile/reconciler.ts'
 import { Plan } from '../../resources/catalog/index.ts'

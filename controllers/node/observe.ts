@@ -90,9 +90,8 @@ const observersOf = ({ caches }: Parts, { metadata, spec }: NodeObject): readonl
     .slice(0, OBSERVERS_MAXIMUM)
 
 /** Data on shared storage goes with a Volume that is not retained: that one waits for an agent which can remove it, or
- *  for the Volume of a node that does so instead.
- *  Guests that only lost their shared storage may go on elsewhere; but they may answer at their addresses and write to
- *  disks of the host, which nobody else is given. */
+ *  for the Volume of a node that does so instead. Guests that only lost their shared storage may go on elsewhere; but
+ *  they may answer at their addresses and write to disks of the host, which nobody else is given. */
 const blockedDeletionsOn = (
   { caches }: Parts,
   namespace: string,

@@ -1,6 +1,6 @@
 /** The node's plan: pure, synchronous, total. What is the same for every noun with operations is in
- *  `controllers/operation/plan.ts`; here are the flows of a node, and what goes before them: its end, its namespace, and
- *  a fencing that is due. */
+ *  `controllers/operation/plan.ts`; here are the flows of a node, and what goes before them: its end, its namespace,
+ *  and a fencing that is due. */
 import { Namespace } from '../../kit/kube/object.ts'
 import { nodeNamespace } from '../../resources/instance/index.ts'
 import { planOperations } from '../operation/plan.ts'

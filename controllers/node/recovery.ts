@@ -1,8 +1,6 @@
 /** What a fenced node has lost lives on elsewhere: its servers are told to recover, those first that were running and
- *  shall, then the
- *  oldest; and only so many at a time, so that where room is short it goes to them in that order. A server whose disk
- *  is on the lost host
- *  alone stays, and runs again when the host comes back. */
+ *  shall, then the oldest; and only so many at a time, so that where room is short it goes to them in that order. A
+ *  server whose disk is on the lost host alone stays, and runs again when the host comes back. */
 import { Secret } from '../../kit/kube/object.ts'
 import type { NodeAction } from './actions.ts'
 import { AGENT_ACCESS_SECRET_NAME, nodeNamespace } from '../../resources/instance/index.ts'

@@ -1,7 +1,6 @@
 /** A node that was deleted takes nothing new, and goes when nothing is left on it: with its namespace go its agent's
- *  access and report. Shared
- *  storage serves its host again, unless that host was fenced and has not come back: what runs on it may wait for just
- *  that. */
+ *  access and report. Shared storage serves its host again, unless that host was fenced and has not come back: what
+ *  runs on it may wait for just that. */
 import { Namespace } from '../../kit/kube/object.ts'
 import type { NodeAction } from './actions.ts'
 import { nodeNamespace } from '../../resources/instance/index.ts'

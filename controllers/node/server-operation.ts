@@ -1,6 +1,6 @@
 /** The effect `order`: a node has something done to a server. It is one conditional patch with a stanza, which the
- *  server's own
- *  reconciler finds, audits and carries out; a server that is busy is left alone until the next turn. */
+ *  server's own reconciler finds, audits and carries out; a server that is busy is left alone until the next
+ *  reconcile. */
 import { gibibytesOf } from '../../domain/migration-policies.ts'
 import { replacing } from '../../kit/kube/merge-patch.ts'
 import { isConflict } from '../../kit/kube/store.ts'
@@ -10,7 +10,7 @@ import type { EffectOn } from '../effects.ts'
 import type { Parts } from '../parts.ts'
 import type { NodeAction, ServerOperation } from './actions.ts'
 
-/** Has it done to the server in the next turn. */
+/** Has it done to the server in the next reconcile. */
 export const startServerOperation = (input: ServerOperation): NodeAction => ({ do: 'effect', name: 'order', input })
 
 /** Free when the server is busy, leaving or gone, and when somebody else has changed it. */

@@ -4,6 +4,7 @@ import type { NodeState } from '../../domain/node-rules.ts'
 import { offeredRoom } from '../../domain/placement.ts'
 import type { NodeAction } from './actions.ts'
 import type { NodeFence, NodeStatus } from '../../resources/node/index.ts'
+import { present } from '../operation/decision.ts'
 import { activeOperation } from '../operation/stanza.ts'
 import { isCompute, type NodeObject, type Observed } from './observed.ts'
 
@@ -22,8 +23,7 @@ export interface NodeStateReport {
 const UNREACHABLE_STATES: readonly (NodeState | undefined)[] = ['unreachable', 'fencing', 'fenced']
 
 /** The agent renews its heartbeat. Silence is counted from when this process began to look: until it has heard the
- *  agent, what was known
- *  before stands. */
+ *  agent, what was known before stands. */
 export const isReachable = ({ status }: NodeObject, { heartbeat, report }: Observed): boolean =>
   heartbeat !== undefined &&
   report !== undefined &&
@@ -59,8 +59,10 @@ export function stateOf(node: NodeObject, observed: Observed): NodeStateReport {
       ? {
           state: 'fenced',
           reason: 'Blocked',
-          detail:
-            `It has come back, and waits for its shared storage to serve it again. ${status.storageBlock?.detail ?? ''}`.trim(),
+          detail: [
+            'It has come back, and waits for its shared storage to serve it again.',
+            ...present(status.storageBlock?.detail).filter((text) => text !== ''),
+          ].join(' '),
         }
       : fencedState(status.fence)
   }
@@ -123,8 +125,7 @@ export function reportedStatus(
 }
 
 /** The mirror is made when the agent is first heard, so that a node takes servers as soon as placement knows it, and
- *  follows from then on; a node that
- *  is not for servers any more keeps those it has. */
+ *  follows from then on; a node that is not for servers any more keeps those it has. */
 export function mirrorActions(
   node: NodeObject,
   { report, heartbeat, mirror }: Observed,

@@ -66,8 +66,7 @@ const combined = (decision: Decision, other: Decision): Decision => ({
 })
 
 /** At rest, and once it has joined, what the spec says has been brought about. The end of an operation says only what
- *  that one has brought about: what was
- *  edited meanwhile gets its own. */
+ *  that one has brought about: what was edited meanwhile gets its own. */
 const appliedSpec = ({ node }: ReconcileInput, { outcome }: Decision): Decision['status'] => {
   const kind = activeOperation(node)?.kind
   const isTrue = kind === undefined || (kind === 'node.provision' && outcome !== undefined)

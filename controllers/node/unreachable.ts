@@ -1,8 +1,7 @@
 /** A node that has fallen silent. Missed heartbeats may mean that the host is dead, that its agent is, or that only the
- *  line to the
- *  control plane is cut: other nodes are asked whether they hear it, and its management controller whether it has
- *  power. Only what
- *  nobody hears is fenced without a person; a host that answers in any way may run guests in good health. */
+ *  line to the control plane is cut: other nodes are asked whether they hear it, and its management controller whether
+ *  it has power. Only what nobody hears is fenced without a person; a host that answers in any way may run guests in
+ *  good health. */
 import { replacing } from '../../kit/kube/merge-patch.ts'
 import type { NodeAction } from './actions.ts'
 import { nodeNamespace, Observation } from '../../resources/instance/index.ts'
@@ -23,8 +22,7 @@ const FENCE_RETRY_SECONDS = 60
 export const FENCING_ACTOR = 'system:fencing'
 
 /** The rule of a node that is not fenced: asks while it is silent, and takes the questions back when it is heard again,
- *  with what a fencing
- *  without proof may have taken of it. */
+ *  with what a fencing without proof may have taken of it. */
 export function watchReachability(input: ReconcileInput): Decision {
   const { node, observed } = input
   if (isReachable(node, observed))
@@ -37,8 +35,7 @@ export function watchReachability(input: ReconcileInput): Decision {
 }
 
 /** The operation that the platform itself asks for; undefined while there is no cause or no way. It takes the place of
- *  whatever else was
- *  under way on the node, which cannot come to its end. */
+ *  whatever else was under way on the node, which cannot come to its end. */
 export function dueFence(input: ReconcileInput): NodeAction | undefined {
   const { node, observed, now } = input
   const { status, spec, metadata } = node

@@ -26,8 +26,8 @@ export interface DirectEdit extends OperationStart {
   readonly field: string
 }
 
-/** Puts the operation into the spec, beside the edit when there is one. Its id follows from the generation that was observed, so that trying again is
- *  the same operation. */
+/** Puts the operation into the spec, beside the edit when there is one. Its id follows from the generation that was
+ *  observed, so that trying again is the same operation. */
 export function startFor(
   { metadata: { uid = '', generation = 0 } }: KubeObject,
   { kind, spec = {}, arguments: args }: OperationStart,

@@ -39,8 +39,8 @@ export interface OperatedNoun<Root, Observed, Input, Decision, Action> {
   insteadOfFlow?(input: During<Input>): Decision | undefined
   /** The operation has passed its deadline with this decision, which is not its end. It fails when this is absent. */
   overdue?(input: During<Input>, decision: Decision, error: string): Decision
-  /** The action that the audit log names when the operation begins; undefined when whoever requested it has written
-   *  the entry. Operations without a request are audited by their kind when this is absent. */
+  /** The action that the audit log names when the operation begins; undefined when whoever requested it has written the
+   *  entry. Operations without a request are audited by their kind when this is absent. */
   readonly auditedAs?: (operation: OperationStanza) => string | undefined
   toActions(input: Input, decision: Decision): readonly Action[]
 }

@@ -1,6 +1,5 @@
 /** The operation controller: brings the record to the end that history knows, ends what lost its target, and removes
- *  records that
- *  are old. Running operations are written by the reconciler of their target. */
+ *  records that are old. Running operations are written by the reconciler of their target. */
 import { type FinishedOperation, isFinal } from '../../domain/operations.ts'
 import { findOperation, recordOperation } from '../../db/operation/index.ts'
 import { watch } from '../../kit/reconcile/reconciler.ts'

@@ -1,7 +1,6 @@
 /** The records of operations: the Operation object while it runs, a row of history when it has ended. The order is what
- *  keeps every
- *  operation whole across crashes: history first, then the mirror that frees the target, and last the end of the object
- *  (`index.ts`), so that whoever sees an operation ended finds its target free. */
+ *  keeps every operation whole across crashes: history first, then the mirror that frees the target, and last the end
+ *  of the object (`index.ts`), so that whoever sees an operation ended finds its target free. */
 import { isDeepStrictEqual } from 'node:util'
 import { type FinishedOperation, type OperationEvent, isFinal, stepsOf } from '../../domain/operations.ts'
 import { findOperation, recordOperation } from '../../db/operation/index.ts'
@@ -77,8 +76,7 @@ function progressBefore({ spec, status }: Target, id: string): OperationProgress
 }
 
 /** The Operation object, made here when whoever accepted the operation could not. In a namespace that is being deleted
- *  nothing can be
- *  made: there it is only a draft (without uid), and history alone keeps the operation. */
+ *  nothing can be made: there it is only a draft (without uid), and history alone keeps the operation. */
 async function recordOf(
   { caches, store }: Pick<Parts, 'store' | 'caches'>,
   root: KubeObject,

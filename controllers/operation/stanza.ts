@@ -35,7 +35,8 @@ export interface DerivedStanza {
   readonly gibibytes?: number
 }
 
-/** A stanza that no request wrote: its own id is its request id, which tells its reconciler to write the audit entry. */
+/** A stanza that no request wrote: its own id is its request id, which tells its reconciler to write the audit
+ *  entry. */
 export function derivedStanza(kind: OperationKind, { seed, actor, now, gibibytes }: DerivedStanza): OperationStanza {
   const id = derivedId(`${seed}/${kind}`)
   return {

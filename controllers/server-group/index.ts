@@ -1,6 +1,5 @@
 /** The server group controller: groups made with kubectl get their row in PostgreSQL, by which servers are placed; a
- *  group goes when it has
- *  no servers. Placing itself is part of a server's claims. */
+ *  group goes when it has no servers. Placing itself is part of a server's claims. */
 import { unmetMembers } from '../../domain/placement.ts'
 import { listKubernetesRequests, type KubernetesRequest } from '../../db/request/index.ts'
 import { accountExists } from '../../db/server/index.ts'
@@ -44,7 +43,7 @@ export interface Observed {
   readonly row: Row | undefined
   /** Oldest first. */
   readonly members: readonly ServerGroupMember[]
-  /** What people asked the Kubernetes API for since the last turn. */
+  /** What people asked the Kubernetes API for since the last reconcile. */
   readonly requests: readonly KubernetesRequest[]
 }
 

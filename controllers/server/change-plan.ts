@@ -1,8 +1,7 @@
 /** The flow of server.change_plan: the stopped server holds room for both sizes, on another node of its zone where its
- *  own has too little; then it
- *  moves there first. Its boot storage grows where it was asked to, and then it has the new size. What it does not get
- *  leaves it as it was, only
- *  on whichever node it has come to; a disk that has grown stays so. */
+ *  own has too little; then it moves there first. Its boot storage grows where it was asked to, and then it has the new
+ *  size. What it does not get leaves it as it was, only on whichever node it has come to; a disk that has grown stays
+ *  so. */
 import type { Room } from '../../domain/placement.ts'
 import { UNMADE } from '../../domain/server-rules.ts'
 import { RESIZED } from './conditions.ts'

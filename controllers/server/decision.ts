@@ -1,6 +1,5 @@
-/** One turn of a server: what it is now, what shall be done, and how that looks to people. `toActions` is the only
- *  place where a
- *  decision becomes status, conditions and operation progress. */
+/** A decision about a server: what it is now, what shall be done, and how that looks to people. `toActions` is the only
+ *  place where a decision becomes status, conditions and operation progress. */
 import { networkVerdict } from '../../domain/guest-network.ts'
 import type { ConditionDraft } from '../../kit/reconcile/action.ts'
 import { HOST_CONDITION, NETWORK_CONDITION, type ServerState, type ServerStatus } from '../../resources/server/index.ts'

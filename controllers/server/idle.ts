@@ -129,9 +129,8 @@ const keepStopped = ({ server, observed, claims, storage, instance }: Provisione
   ...present(ensureInstance(server, observed, claims, storage, { ...powerOf(instance), power: 'stopped' })),
 ]
 
-/** A crash is written down first, by the instant at which the guest ended; the restart follows in the next turn, so
- *  that no crash is
- *  counted twice or forgotten. */
+/** A crash is written down first, by the instant at which the guest ended; the restart follows in the next reconcile,
+ *  so that no crash is counted twice or forgotten. */
 function crashed(whole: ProvisionedInput, endedAt: string): Decision {
   const { server, now } = whole
   if (server.spec.haPolicy === 'none')

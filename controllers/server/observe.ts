@@ -125,8 +125,7 @@ function instancesByRole(
 const UNREACHABLE_STATES: readonly unknown[] = ['unreachable', 'fencing', 'fenced']
 
 /** How the nodes are that have something of the server. One that is unknown does not answer. One that only its shared
- *  storage refuses is
- *  fenced for those alone whose disk lies there: a guest on a disk of the host may write on. */
+ *  storage refuses is fenced for those alone whose disk lies there: a guest on a disk of the host may write on. */
 function nodesOf(
   caches: Parts['caches'],
   claims: Observed['claims'],

@@ -48,7 +48,7 @@ export interface Observed {
   readonly hasUserDataCopy: boolean
   /** Who made the edit that no operation stands for, as an actor. */
   readonly editor: string
-  /** What people asked the Kubernetes API for since the last turn, as far as admission saw it. */
+  /** What people asked the Kubernetes API for since the last reconcile, as far as admission saw it. */
   readonly requests: readonly KubernetesRequest[]
 }
 

@@ -11,7 +11,7 @@ import type { ServerObject } from './observed.ts'
 import { removeMigrationSecrets } from './migration/cutover.ts'
 
 /** A server that was deleted through the API is deleted in Kubernetes first; the finalizer keeps it until its last
- *  turn. */
+ *  reconcile. */
 export const deleteObject = ({ metadata }: ServerObject): ServerAction => ({
   do: 'remove',
   type: Server,

@@ -1,6 +1,6 @@
 /** The flow of server.renumber_ipv6: another /64 becomes the server's, and its host is told. The one before leads on,
- *  and what the guest makes
- *  of the new one is its own business, so the operation ends at once. Power is left as it is. */
+ *  and what the guest makes of the new one is its own business, so the operation ends at once. Power is left as it
+ *  is. */
 import { refusalOf } from '../refusal.ts'
 import { RENUMBERED } from './conditions.ts'
 import { currentAddress } from './addresses.ts'

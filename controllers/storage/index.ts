@@ -1,6 +1,5 @@
 /** The storage controller: what wakes it and what it reads. What it decides is `plan.ts`. A boot storage is made by the
- *  server controller,
- *  and gone before its server. */
+ *  server controller, and gone before its server. */
 import { isReachableState } from '../../domain/node-rules.ts'
 import { isUuid } from '../../domain/uuid.ts'
 import { type ClaimsReading, openClaimsReading } from '../../db/server/index.ts'

@@ -1,8 +1,6 @@
 /** The storage's plan: a disk is a Volume on the node of its server, and for as long as the server moves another on the
- *  node it goes to. Pure.
- *  Data goes with one Volume only: what lies on shared storage with that of the server's own node, and what lies on a
- *  node's own disks
- *  never before the server's own node has it. */
+ *  node it goes to. Pure. Data goes with one Volume only: what lies on shared storage with that of the server's own
+ *  node, and what lies on a node's own disks never before the server's own node has it. */
 import type { ConditionDraft } from '../../kit/reconcile/action.ts'
 import { nodeOf, type VolumeSpec } from '../../resources/instance/index.ts'
 import type { PlainAction } from '../effects.ts'
@@ -36,7 +34,7 @@ export function plan(storage: StorageObject, observed: Observed): readonly Plain
       reconciling({ state: 'creating' }, 'Waiting', 'The server has no room on any host yet.'),
       { do: 'wait', seconds: PLACE_LOOK_SECONDS, for: 'the server to be placed' },
     ]
-  // The last turn in this zone: whoever looks after the other goes on.
+  // The last reconcile in this zone: whoever looks after the other goes on.
   if (observed.zone !== undefined && observed.zone !== spec.zone)
     return [
       { do: 'change', patch: { spec: { zone: observed.zone } } },
@@ -128,9 +126,8 @@ function removeStorage(storage: StorageObject, observed: Observed): readonly Pla
 }
 
 /** Data on shared storage that only a lost node could end go with another node that reaches them. As soon as that one
- *  knows of them the lost one's
- *  volume is withdrawn, and goes by the proof that the node is lost. Where nobody else reaches them, only a release by
- *  force goes on without. */
+ *  knows of them the lost one's volume is withdrawn, and goes by the proof that the node is lost. Where nobody else
+ *  reaches them, only a release by force goes on without. */
 function handOverToHeir(
   storage: StorageObject,
   { volumes, lostNodes = [], heirNode, isReleased = false }: Observed,

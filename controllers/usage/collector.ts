@@ -1,6 +1,5 @@
 /** Asks every host what its guests have moved, and adds it to their series. A host that does not answer loses nothing:
- *  its counters go on
- *  growing, and the next answer holds what the last ones missed. */
+ *  its counters go on growing, and the next answer holds what the last ones missed. */
 import { pruneUsage, type Reading, recordReadings } from '../../db/usage/index.ts'
 import type { KubeObject } from '../../kit/kube/object.ts'
 import { accountOfNamespace } from '../../resources/index.ts'
@@ -41,8 +40,7 @@ export async function runUsageCollector(options: CollectorOptions, signal: Abort
 type GuestOwners = ReadonlyMap<string, Pick<Reading, 'accountId' | 'serverId' | 'serverUid' | 'serverName'>>
 
 /** Answers one look at every node of the shard that answers. What a guest moved at its end is told when its Instance
- *  has gone already, so
- *  looks remember whose it was. */
+ *  has gone already, so looks remember whose it was. */
 export function openUsageCollector(options: CollectorOptions): () => Promise<void> {
   const { caches, log, shard = WHOLE } = options
   const known = new Map<string, GuestOwners>()

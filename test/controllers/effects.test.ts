@@ -1,5 +1,5 @@
-/** What the compiler refuses: an effect that a plan asks for and nobody has, one that is missing or too many, and two of
- *  one name. `tsc` checks this file: where a mistake compiles, its directive is an error. */
+/** What the compiler refuses: an effect that a plan asks for and nobody has, one that is missing or too many, and two
+ *  of one name. `tsc` checks this file: where a mistake compiles, its directive is an error. */
 import { expect, test } from 'vitest'
 import { type ActionWith, type EffectsOn, joinEffects, type JoinedInputs } from '../../controllers/effects.ts'
 import { controller } from '../../controllers/controller.ts'

@@ -1,6 +1,6 @@
 /** The flow of server.move, and of server.migrate once its guest may be stopped for it: disks first, then the instance.
- *  The server is never
- *  made on the other node before it is gone from its own; what fails before it runs there goes back. */
+ *  The server is never made on the other node before it is gone from its own; what fails before it runs there goes
+ *  back. */
 import { Instance } from '../../../resources/instance/index.ts'
 import type { Decision, OperationInput, Rule } from '../decision.ts'
 import { ensureInstance, instanceKey, powerOf } from '../drafts.ts'
@@ -85,8 +85,8 @@ const stateWhileMoved = (
   state: shouldRun(input) ? state : 'stopped',
 })
 
-/** The disk is where the other node reaches it. The storage controller sees to that, as soon as the move is detached.
- */
+/** The disk is where the other node reaches it. The storage controller sees to that, as soon as the move is
+ *  detached. */
 const diskCopied: Rule<MigrationInput> = (input) => {
   const {
     observed: { targetVolume },

@@ -63,8 +63,7 @@ function cutoverEvents(
 }
 
 /** Guards in order: instances left, the instance here still marked as received, keys. A node that is silent, or takes
- *  longer than the operation
- *  may, is cleaned by a server at rest. */
+ *  longer than the operation may, is cleaned by a server at rest. */
 export function cleanUpSource(input: OperationInput, recorded: MigrationProgress): Decision {
   const { server, observed, now, operation } = input
   const { claims, storage, instance } = observed

@@ -36,8 +36,7 @@ export function prepareReceiver(
 }
 
 /** The guest has left and has not arrived. A receiver that has got nothing is told of another attempt: either it says
- *  that the guest runs there,
- *  or it throws away what it had and says so; the guest can never come after that. */
+ *  that the guest runs there, or it throws away what it had and says so; the guest can never come after that. */
 export function awaitArrival(input: MigrationInput): Decision {
   const { source, target, targetNode, now, recorded } = input
   const leftAt = Date.parse(source?.status?.transfer?.reportedAt ?? '')

@@ -1,6 +1,5 @@
 /** What every flow that takes a server to another node looks at: the two ends of the move, and what each of them says
- *  of the guest.
- *  Only what an agent has said counts, never the absence of a word; pure. */
+ *  of the guest. Only what an agent has said counts, never the absence of a word; pure. */
 import {
   gibibytesOf,
   MIGRATION_MODES,
@@ -18,7 +17,7 @@ import { madeFor, uidOf } from '../drafts.ts'
 import { hasEnded, hasObservedSpec, hasStarted } from '../power/index.ts'
 import type { InstanceObject, Observed, ServerObject, StorageObject } from '../observed.ts'
 
-/** A turn of a server for which room is held on another node, by the move of this id. */
+/** The input of a server for which room is held on another node, by the move of this id. */
 export interface MigrationInput extends OperationInput {
   readonly claims: ServerClaims
   readonly storage: StorageObject
@@ -105,8 +104,7 @@ export function targetState({
 }
 
 /** Of a guest that its sender has let go: whether its receiver has said that it never came. One that was told to wait
- *  for the next attempt
- *  and does so has not got this one. */
+ *  for the next attempt and does so has not got this one. */
 export function isGuestLost(
   input: Pick<MigrationInput, 'source' | 'target' | 'targetNode' | 'migrationId' | 'observed'>,
 ): boolean {
@@ -156,8 +154,8 @@ export function canResolve({ observed }: ReconcileInput): boolean {
 /** What the server's owner allows a move to cost. */
 export const policyOf = ({ spec }: ServerObject): MigrationPolicy => MIGRATION_POLICIES[spec.migrationPolicy]
 
-/** Whether the guest runs once the move is over. A server whose plan is changed stands still until it has the new one.
- */
+/** Whether the guest runs once the move is over. A server whose plan is changed stands still until it has the new
+ *  one. */
 export const shouldRun = ({ server, operation }: OperationInput): boolean =>
   server.spec.desiredPower === 'running' && operation.kind !== 'server.change_plan'
 

@@ -1,8 +1,7 @@
 /** The flow of server.migrate: the running guest is sent to another node. It goes on where it is until the other node
- *  says that it runs
- *  there; whoever is killed in between, the next turn reads from both nodes how far it is. Attempts that fail are tried
- *  again as the
- *  server's policy says, then undone, or the server is stopped and moved where that is allowed. */
+ *  says that it runs there; whoever is killed in between, the next reconcile reads from both nodes how far it is.
+ *  Attempts that fail are tried again as the server's policy says, then undone, or the server is stopped and moved
+ *  where that is allowed. */
 import { sendSeconds } from '../../../domain/migration-policies.ts'
 import type { InstanceSpec } from '../../../resources/instance/index.ts'
 import type { Decision, OperationInput, Rule } from '../decision.ts'

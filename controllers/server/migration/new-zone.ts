@@ -1,7 +1,6 @@
 /** The zone of a server is where its room is. Which process looks after a server follows from the zone that its spec
- *  names, and that is
- *  changed in a turn of its own: the last of the process that has moved it, so that the next one begins when the move
- *  is behind it. */
+ *  names, and that is changed in a reconcile of its own: the last of the process that has moved it, so that the next
+ *  one begins when the move is behind it. */
 import type { MigrationProgress } from '../../../resources/server/index.ts'
 import { type Decision, type ReconcileInput, unchanged } from '../decision.ts'
 

@@ -1,6 +1,5 @@
 /** How every move begins and ends: room is held on another node and written down before anything is done with it, and
- *  what ended is
- *  never begun anew. */
+ *  what ended is never begun anew. */
 import { RESERVED } from '../conditions.ts'
 import { UNMADE } from '../../../domain/server-rules.ts'
 import type { ServerAction } from '../actions.ts'
@@ -51,7 +50,7 @@ export const waitForStorage = (input: OperationInput): Decision => ({
   waitSeconds: 1,
 })
 
-/** The turn as the flow of a move sees it. The server must be whole. */
+/** The input of the flow of a migration. The server must be whole. */
 export function migrationInput(
   input: OperationInput,
   target: NonNullable<MigrationInput['claims']['target']>,

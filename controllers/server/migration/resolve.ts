@@ -1,9 +1,7 @@
 /** A move that was left in the middle, by an operation that ended at its deadline: what both nodes say decides. The
- *  guest runs on the
- *  target: the server lives there. Only on its source: it stays. On neither: it is started again where its disks are.
- *  On both cannot
- *  be; were it so, the source's would be ended, because the server lives on the target then. A silent node proves
- *  nothing. */
+ *  guest runs on the target: the server lives there. Only on its source: it stays. On neither: it is started again
+ *  where its disks are. On both cannot be; were it so, the source's would be ended, because the server lives on the
+ *  target then. A silent node proves nothing. */
 import { removeInstances } from '../drafts.ts'
 import { unchanged, type Decision, type OperationInput } from '../decision.ts'
 import { transferStopped, reasonAgainst } from './cold.ts'
@@ -41,8 +39,7 @@ const asRequested = (input: OperationInput, decision: Decision): Decision =>
   decision.outcome === undefined ? decision : { ...decision, ...outcomeOf('target', input) }
 
 /** Brings the move for which room is still held to its end. An operator may name the winner; the nodes' words go before
- *  it. Where they leave it
- *  open, because the server stands still, the source has it unless the target was named. */
+ *  it. Where they leave it open, because the server stands still, the source has it unless the target was named. */
 export function resolve(input: OperationInput): Decision {
   const { claims: { target } = {}, storage } = input.observed
   if (target === undefined) return unchanged(input)

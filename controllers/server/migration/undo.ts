@@ -1,6 +1,5 @@
 /** The end of a move that does not come about: the guest is known to go on where it was, or is made to, and what the
- *  other node holds is
- *  given back. Nothing is undone before the sender has said that the guest goes on there. */
+ *  other node holds is given back. Nothing is undone before the sender has said that the guest goes on there. */
 import { isCancelled } from '../../../domain/operations.ts'
 import { Secret } from '../../../kit/kube/object.ts'
 import type { ServerAction } from '../actions.ts'

@@ -1,6 +1,5 @@
 /** The flows that make a guest run, end it, or start it anew. Each is an ordered list of conditions; the first that
- *  does not hold
- *  is the current step, so that a crash anywhere loses nothing. */
+ *  does not hold is the current step, so that a crash anywhere loses nothing. */
 import { CLAIMED } from '../conditions.ts'
 import type { ServerAction } from '../actions.ts'
 import type { InstanceSpec } from '../../../resources/instance/index.ts'

@@ -1,6 +1,5 @@
 /** The flow of server.rebuild: a new boot storage is made beside the old one while the server stands still, then the
- *  server boots from it
- *  and the old one goes. Until then everything can still be as it was. */
+ *  server boots from it and the old one goes. Until then everything can still be as it was. */
 import { UNMADE } from '../../../domain/server-rules.ts'
 import type { ServerAction } from '../actions.ts'
 import { type Key, Secret } from '../../../kit/kube/object.ts'

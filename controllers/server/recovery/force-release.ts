@@ -1,6 +1,6 @@
 /** server.force_release: the removal of a server whose node will not come back. What of it is in that node's namespace
- *  goes without the
- *  node's word, by the proof that the node was fenced, or because two people attest that the host is gone. */
+ *  goes without the node's word, by the proof that the node was fenced, or because two people attest that the host is
+ *  gone. */
 import { NODE_REPORT_NAME, nodeNamespace, NodeReport } from '../../../resources/instance/index.ts'
 import { Node } from '../../../resources/node/index.ts'
 import { removeAgentFinalizer } from '../../fencing/agent-finalizer.ts'

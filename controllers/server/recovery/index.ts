@@ -1,6 +1,5 @@
 /** server.recover: a server whose node was fenced goes on elsewhere. Only the proof that nothing runs on the lost node
- *  any more lets it
- *  leave without that node's word; what the node still has of it goes by the same proof
+ *  any more lets it leave without that node's word; what the node still has of it goes by the same proof
  *  (`controllers/node/recovery.ts`). */
 import { RESERVED } from '../conditions.ts'
 import { UNMADE } from '../../../domain/server-rules.ts'

@@ -12,7 +12,11 @@ import { systemClock } from '../../../kit/sys/clock.ts'
 const PROGRAM = `#!/bin/sh
 cd "$(dirname "$0")"
 echo "$*" >> log
-[ "$CEPH_ARGS" = '--key=c2VjcmV0' ] || { echo 'monclient(hunting): handle_auth_bad_method server allowed_methods [2]' >&2; echo 'timed out' >&2; exit 1; }
+[ "$CEPH_ARGS" = '--key=c2VjcmV0' ] || {
+  echo 'monclient(hunting): handle_auth_bad_method server allowed_methods [2]' >&2
+  echo 'timed out' >&2
+  exit 1
+}
 [ -e refusal ] && { cat refusal >&2; exit 1; }
 while [ "$1" != blocklist ]; do shift; done
 shift
@@ -26,7 +30,8 @@ case "$1" in
       while read -r range seconds; do
         [ -e short ] && seconds=3600
         address=$(echo "\${range%/*}"); case "$address" in *:*) address="[$address]" ;; esac
-        printf '%s{"range":"%s:0/%s","until":"%s"}' "$comma" "$address" "\${range#*/}" "$(date -u -d "+$seconds seconds" +%Y-%m-%dT%H:%M:%S.000000+0000)"
+        until=$(date -u -d "+$seconds seconds" +%Y-%m-%dT%H:%M:%S.000000+0000)
+        printf '%s{"range":"%s:0/%s","until":"%s"}' "$comma" "$address" "\${range#*/}" "$until"
         comma=,
       done < ranges
       printf ']'; echo 'listed 2 entries' >&2 ;;

@@ -15,7 +15,10 @@ echo "$*" >> log
 for last; do :; done
 case "$last" in
   status) echo "Chassis Power is $(cat power)" ;;
-  off) [ "$(cat power)" = on ] || { echo 'Set Chassis Power Control to Down/Off failed: Command not supported in present state' >&2; exit 1; }
+  off) [ "$(cat power)" = on ] || {
+         echo 'Set Chassis Power Control to Down/Off failed: Command not supported in present state' >&2
+         exit 1
+       }
        [ -e stuck ] || echo off > power; echo 'Chassis Power Control: Down/Off' ;;
 esac
 `

@@ -22,7 +22,8 @@ const namespace = nodeNamespace(HOST)
 const PROGRAM = `#!/bin/sh
 echo "user data ran on $(hostname)"
 while sleep 1; do
-  printf 'GET /meta-data HTTP/1.0\\r\\nHost: 169.254.169.254\\r\\nUser-Agent: Cloud-Init/test\\r\\n\\r\\n' | nc -w 3 169.254.169.254 80 | sed -n 's,^HTTP/1.1 ,the service answers ,p'
+  printf 'GET /meta-data HTTP/1.0\\r\\nHost: 169.254.169.254\\r\\nUser-Agent: Cloud-Init/test\\r\\n\\r\\n' |
+    nc -w 3 169.254.169.254 80 | sed -n 's,^HTTP/1.1 ,the service answers ,p'
 done
 `
 const base = instanceSpec()

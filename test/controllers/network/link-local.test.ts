@@ -3,9 +3,10 @@ import { describe, expect, test } from 'vitest'
 import { withLinkLocals } from '../../../controllers/network/link-local.ts'
 import type { PublicNetwork, PublicPort } from '../../../controllers/network/topology.ts'
 
+const octet = (value: number) => value.toString(16).padStart(2, '0')
 const port = (number: number): PublicPort => ({
   name: `g${number}`,
-  macAddress: `52:54:00:00:${(number >> 8).toString(16).padStart(2, '0')}:${(number & 0xff).toString(16).padStart(2, '0')}`,
+  macAddress: `52:54:00:00:${octet(number >> 8)}:${octet(number & 0xff)}`,
   ipv6Prefixes: [],
   nodes: ['h1'],
 })

@@ -122,7 +122,8 @@ describe('a node that is emptied', () => {
       )
       for (const { status } of after) expect(status?.nodeName).not.toBe(home)
       expect(after.map(({ status }) => status?.state)).toEqual(['started', 'started', 'stopped'])
-      expect(after.slice(0, 2).map(({ status }) => lifeOf(status))).toEqual(before) // the same guests, never booted anew
+      // the same guests, never booted anew
+      expect(after.slice(0, 2).map(({ status }) => lifeOf(status))).toEqual(before)
       expect(after.map(({ spec }) => spec.operation?.kind)).toEqual(['server.migrate', 'server.migrate', 'server.move'])
       expect(after.map(({ spec }) => spec.operation?.actor)).toEqual(['system:nodes', 'system:nodes', 'system:nodes'])
       expect((await cloud.kubectl.list(Instance, { namespace: nodeNamespace(home) })).items).toEqual([])

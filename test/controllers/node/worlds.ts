@@ -128,6 +128,12 @@ export const guest = (
   },
 })
 
+/** What lines show of the inputs of effects. */
+const SHOWN_INPUTS: Readonly<Record<string, readonly string[]>> = {
+  mirror: ['isSchedulable'],
+  order: ['kind', 'serverId'],
+}
+
 export const actionLines = (actions: readonly Action[]) =>
   actions.flatMap((action) => {
     switch (action.do) {
@@ -135,7 +141,9 @@ export const actionLines = (actions: readonly Action[]) =>
         return [`state ${String(action.status['state'])}`]
       case 'effect':
         return [
-          `effect ${action.name}${action.name === 'mirror' ? ` ${String(action.input['isSchedulable'])}` : action.name === 'order' ? ` ${String(action.input['kind'])} ` + `${String(action.input['serverId'])}` : ''}`,
+          ['effect', action.name, ...(SHOWN_INPUTS[action.name] ?? []).map((name) => String(action.input[name]))].join(
+            ' ',
+          ),
         ]
       case 'ensure':
       case 'remove':

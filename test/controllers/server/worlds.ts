@@ -205,12 +205,14 @@ export const actionLines = (actions: readonly Action[]): readonly string[] =>
         return [`remove ${action.type.kind}`]
       case 'change':
         return [
-          `change ${JSON.stringify((action.patch as { spec: object }).spec, (key, value: unknown) => (['id', 'requestedAt', 'deadlineAt', 'requestId', 'arguments'].includes(key) ? undefined : value))}`,
+          // plans change specs only
+          `change ${JSON.stringify((action.patch as { spec: object }).spec, withoutVolatile)}`,
         ]
       case 'operation':
         return [
           `operation ${action.id} ` +
-            `${action.step}${action.outcome === undefined ? '' : ` ${action.outcome}`}${action.error === undefined ? '' : `: ${action.error}`}`,
+            `${action.step}${action.outcome === undefined ? '' : ` ${action.outcome}`}` +
+            `${action.error === undefined ? '' : `: ${action.error}`}`,
         ]
       case 'effect':
         return [
@@ -218,7 +220,8 @@ export const actionLines = (actions: readonly Action[]): readonly string[] =>
         ]
       case 'status':
         return [
-          `state ${String(action.status['state'])}${typeof action.status['stateDetail'] === 'string' ? `: ${action.status['stateDetail']}` : ''}`,
+          `state ${String(action.status['state'])}` +
+            `${typeof action.status['stateDetail'] === 'string' ? `: ${action.status['stateDetail']}` : ''}`,
         ]
       case 'finalized':
         return ['finalized']
@@ -227,11 +230,15 @@ export const actionLines = (actions: readonly Action[]): readonly string[] =>
     }
   })
 
+const VOLATILE = ['id', 'requestedAt', 'deadlineAt', 'requestId', 'arguments']
+const withoutVolatile = (key: string, value: unknown) => (VOLATILE.includes(key) ? undefined : value)
+
 const detailOf = (spec: unknown): string => {
   const { power, incarnation, stop } = (spec ?? {}) as Partial<InstanceSpec>
   return power === undefined
     ? ''
-    : ` ${power} ${incarnation}${stop === undefined ? '' : ` ${stop.type} ${stop.timeoutSeconds}s ` + `${stop.timeoutAction}`}`
+    : ` ${power} ${incarnation}` +
+        `${stop === undefined ? '' : ` ${stop.type} ${stop.timeoutSeconds}s ${stop.timeoutAction}`}`
 }
 
 /** What the actions make of the world, as the interpreter would; the agent and the other controllers do not move. */

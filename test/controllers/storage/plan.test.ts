@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Observed } from '../../../controllers/storage/observed.ts'
+import { present } from '../../../controllers/operation/decision.ts'
 import { plan } from '../../../controllers/storage/plan.ts'
 import type { StorageObject, VolumeObject } from '../../../controllers/storage/volumes.ts'
 import type { Action } from '../../../kit/reconcile/action.ts'
@@ -67,7 +68,7 @@ const READY: VolumeStatus = { state: 'ready', origin: { name: 'tiny-linux', vers
 const actionLines = (actions: readonly Action[]) =>
   actions.map((action) => {
     if (action.do === 'status')
-      return `state ${String(action.status['state'])}${action.status['stateDetail'] === undefined ? '' : `: ${String(action.status['stateDetail'])}`}`
+      return `state ${[action.status['state'], ...present(action.status['stateDetail'])].map(String).join(': ')}`
     if (action.do === 'remove') return `remove ${action.key.namespace}`
     if (action.do === 'change') return `change ${JSON.stringify(action.patch)}`
     if (action.do !== 'ensure') return action.do
