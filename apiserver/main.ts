@@ -3,11 +3,11 @@
 import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
 import { Problem } from '../domain/problem.ts'
-import { migrate, openDatabase } from '../db/open.ts'
+import { type Database, migrate, openDatabase } from '../db/open.ts'
 import type { HttpService } from '../kit/http/exchange.ts'
 import { renderProblem } from '../kit/http/render.ts'
 import { startServer } from '../kit/http/server.ts'
-import { openCaches } from '../kit/kube/caches.ts'
+import { type Caches, openCaches } from '../kit/kube/caches.ts'
 import { openClient } from '../kit/kube/client.ts'
 import { openHttpsTransport } from '../kit/kube/https-transport.ts'
 import { readKubeconfig, readServiceAccount } from '../kit/kube/kubeconfig.ts'
@@ -26,8 +26,8 @@ import { PAGES } from './identity/pages.ts'
 import { parseProviders } from './identity/providers/configuration.ts'
 import { parseSealingKeys } from './identity/sealing.ts'
 import { AUDIT_RETENTION_DAYS, AUDIT_VERIFY_SECONDS, runUpkeep } from './identity/upkeep.ts'
-import { openMailTransport } from './mail/transport.ts'
-import { runMailWorker } from './mail/worker.ts'
+import { type MailTransport, openMailTransport } from './mail/transport.ts'
+import { type MailWorkerParts, runMailWorker } from './mail/worker.ts'
 import { KINDS } from './nouns.ts'
 import { createOperatorPages } from './pages/operator.ts'
 import { createPages } from './pages/customer.ts'
@@ -81,7 +81,9 @@ const Environment = z.object({
 /** How long running requests may take to finish once the process has been asked to stop. */
 const GRACE_MILLISECONDS = 10_000
 
-async function run(settings: z.infer<typeof Environment>, log: Logger, stop: AbortSignal): Promise<void> {
+type Settings = z.infer<typeof Environment>
+
+async function run(settings: Settings, log: Logger, stop: AbortSignal): Promise<void> {
   const clock = systemClock
   const random = systemRandom
   const metrics = openRegistry({ isProcessWide: true })
@@ -93,11 +95,7 @@ async function run(settings: z.infer<typeof Environment>, log: Logger, stop: Abo
   await migrate(db)
   openIdentityMetrics(db, metrics)
 
-  const access =
-    settings.SVCCLOUD_KUBECONFIG === undefined
-      ? await readServiceAccount(environment(), clock)
-      : await readKubeconfig(settings.SVCCLOUD_KUBECONFIG, clock)
-  const kubernetes = openHttpsTransport(required('SVCCLOUD_KUBECONFIG', access))
+  const kubernetes = await openKubernetes(settings)
   const store = openClient({ transport: kubernetes.transport, fieldManager: 'svccloud-apiserver', clock, random })
   const caches = openCaches({ store, clock, random, log, registry: metrics })
 
@@ -137,18 +135,6 @@ async function run(settings: z.infer<typeof Environment>, log: Logger, stop: Abo
     trustedProxies: settings.SVCCLOUD_TRUSTED_PROXIES,
     hasPeers: settings.SVCCLOUD_HAS_PEERS === 'true',
   })
-  const missing = async () => {
-    const isDatabaseThere = await db
-      .selectFrom('deployment_secret')
-      .select('name')
-      .limit(1)
-      .execute()
-      .then(
-        () => true,
-        () => false,
-      )
-    return [...(isDatabaseThere ? [] : ['database']), ...(caches.isReady() ? [] : ['caches'])]
-  }
   const operator = await startServer({
     host: settings.SVCCLOUD_OPERATOR_HOST,
     port: settings.SVCCLOUD_OPERATOR_PORT,
@@ -156,9 +142,56 @@ async function run(settings: z.infer<typeof Environment>, log: Logger, stop: Abo
     clock,
     random,
     log,
-    pages: createOperatorPages(documentFor('operator'), { metrics, missing }),
+    pages: createOperatorPages(documentFor('operator'), { metrics, missing: () => missing(db, caches) }),
   })
   caches.start(stop)
+  const background = runInBackground(settings, { db, clock, random, log, mail }, stop)
+
+  // Lists are answered from the caches: nobody is let in before they are filled.
+  await Promise.race([caches.ready(), aborted(stop)])
+  const admission = stop.aborted ? undefined : await openAdmission(settings, { store, caches, db, clock, random, log })
+  customerApi = app.customers
+  const operatorUrl = `http://${hostInUrl(settings.SVCCLOUD_OPERATOR_HOST)}:${operator.port}`
+  sendToParent({ ready: true, api_url: apiUrl, operator_url: operatorUrl, metrics_url: `${operatorUrl}/metrics` })
+  log.info('ready', { port: customers.port, operator_port: operator.port })
+
+  await aborted(stop)
+  log.info('stopping')
+  await Promise.all([customers.stop(GRACE_MILLISECONDS), operator.stop(GRACE_MILLISECONDS), admission?.stop()])
+  await background
+  await kubernetes.close()
+  await db.destroy()
+}
+
+async function openKubernetes(settings: Settings) {
+  const access =
+    settings.SVCCLOUD_KUBECONFIG === undefined
+      ? await readServiceAccount(environment(), systemClock)
+      : await readKubeconfig(settings.SVCCLOUD_KUBECONFIG, systemClock)
+  return openHttpsTransport(required('SVCCLOUD_KUBECONFIG', access))
+}
+
+/** What the process cannot answer without, and does not have. */
+async function missing(db: Database, caches: Caches): Promise<readonly string[]> {
+  const isDatabaseThere = await db
+    .selectFrom('deployment_secret')
+    .select('name')
+    .limit(1)
+    .execute()
+    .then(
+      () => true,
+      () => false,
+    )
+  return [...(isDatabaseThere ? [] : ['database']), ...(caches.isReady() ? [] : ['caches'])]
+}
+
+interface BackgroundParts extends Omit<MailWorkerParts, 'transport' | 'from'> {
+  readonly mail: MailTransport | undefined
+}
+
+/** Upkeep of identities and the sending of mail, until it is stopped. */
+async function runInBackground(settings: Settings, parts: BackgroundParts, stop: AbortSignal): Promise<void> {
+  const { db, clock, random, log, mail } = parts
   const upkeep = runUpkeep(
     {
       db,
@@ -173,25 +206,11 @@ async function run(settings: z.infer<typeof Environment>, log: Logger, stop: Abo
     mail === undefined
       ? undefined
       : runMailWorker({ db, clock, random, log, transport: mail, from: settings.SVCCLOUD_MAIL_FROM }, stop)
-
-  // Lists are answered from the caches: nobody is let in before they are filled.
-  await Promise.race([caches.ready(), aborted(stop)])
-  const admission = stop.aborted ? undefined : await openAdmission(settings, { store, caches, db, clock, random, log })
-  customerApi = app.customers
-  const operatorUrl = `http://${hostInUrl(settings.SVCCLOUD_OPERATOR_HOST)}:${operator.port}`
-  sendToParent({ ready: true, api_url: apiUrl, operator_url: operatorUrl, metrics_url: `${operatorUrl}/metrics` })
-  log.info('ready', { port: customers.port, operator_port: operator.port })
-
-  await aborted(stop)
-  log.info('stopping')
-  await Promise.all([customers.stop(GRACE_MILLISECONDS), operator.stop(GRACE_MILLISECONDS), admission?.stop()])
   await Promise.all([upkeep, mailing])
-  await kubernetes.close()
-  await db.destroy()
 }
 
 async function openAdmission(
-  settings: z.infer<typeof Environment>,
+  settings: Settings,
   parts: Pick<WebhookOptions, 'store' | 'caches' | 'db' | 'clock' | 'random' | 'log'>,
 ): Promise<Listener | undefined> {
   const {

@@ -43,7 +43,7 @@ export interface AgentOptions {
  *  node shows. */
 export function openAgents({ store, caches, clock }: AgentOptions): AgentConnections {
   const nodes = caches.of(Node)
-  const tokens = new Map<string, { readonly token: string; readonly until: number }>()
+  const tokens = openAccessTokens({ store, clock })
   // A resumed TLS session shows no certificate, so none is resumed.
   const kept = new Agent({
     keepAlive: true,
@@ -51,19 +51,7 @@ export function openAgents({ store, caches, clock }: AgentOptions): AgentConnect
     maxCachedSessions: 0,
     rejectUnauthorized: false,
   })
-  /** The last input on its way to each instance: what is typed arrives in the order in which it came. */
-  const lasts = new Map<string, Promise<unknown>>()
-
-  async function tokenOf(node: string): Promise<string> {
-    const known = tokens.get(node)
-    if (known !== undefined && clock.monotonicMilliseconds() < known.until) return known.token
-    const encoded = (await store.get(Secret, { namespace: nodeNamespace(node), name: AGENT_ACCESS_SECRET_NAME }))
-      ?.data?.['token']
-    if (encoded === undefined) throw new Unavailable(`the access token of ${node}`)
-    const token = Buffer.from(encoded, 'base64').toString().trim()
-    tokens.set(node, { token, until: clock.monotonicMilliseconds() + TOKEN_FRESH_MILLISECONDS })
-    return token
-  }
+  const inOrder = openSequences()
 
   async function targetOf(node: string, instance: string): Promise<PinnedTarget> {
     const endpoint = nodes.get({ name: node })?.status?.endpoint
@@ -71,7 +59,7 @@ export function openAgents({ store, caches, clock }: AgentOptions): AgentConnect
     return {
       url: new URL(`/v1/instances/${encodeURIComponent(instance)}/console`, endpoint.url),
       fingerprint: endpoint.certificateFingerprint.toLowerCase(),
-      token: await tokenOf(node),
+      token: await tokens.find(node),
     }
   }
 
@@ -91,7 +79,7 @@ export function openAgents({ store, caches, clock }: AgentOptions): AgentConnect
       )
       if (response.statusCode === 204) response.resume()
       else response.destroy() // its body is of no use, and may have no end
-      if (response.statusCode === 401) tokens.delete(node)
+      if (response.statusCode === 401) tokens.forget(node)
       if (response.statusCode === 204) return 'written'
       return response.statusCode === 409 || response.statusCode === 404 ? 'stopped' : 'unreachable'
     } catch {
@@ -117,7 +105,7 @@ export function openAgents({ store, caches, clock }: AgentOptions): AgentConnect
           agent: false,
           signal: AbortSignal.any([signal, silence.signal]),
         })
-        if (response.statusCode === 401) tokens.delete(node)
+        if (response.statusCode === 401) tokens.forget(node)
         if (response.statusCode !== 200) throw new Unavailable(`the console of ${instance}`)
         for await (const line of readLines(response, LINE_BYTES_MAXIMUM)) {
           extend()
@@ -129,13 +117,40 @@ export function openAgents({ store, caches, clock }: AgentOptions): AgentConnect
       }
     },
 
-    write(node, instance, bytes) {
-      const sent = (lasts.get(instance) ?? Promise.resolve()).then(() => send(node, instance, bytes))
-      lasts.set(instance, sent)
-      void sent.finally(() => {
-        if (lasts.get(instance) === sent) lasts.delete(instance)
-      })
-      return sent
+    write: (node, instance, bytes) => inOrder(instance, () => send(node, instance, bytes)),
+  }
+}
+
+/** The access tokens of the hosts, each known for ten seconds. */
+function openAccessTokens({ store, clock }: Pick<AgentOptions, 'store' | 'clock'>) {
+  const tokens = new Map<string, { readonly token: string; readonly until: number }>()
+  return {
+    /** Throws Unavailable where the host has none. */
+    async find(node: string): Promise<string> {
+      const known = tokens.get(node)
+      if (known !== undefined && clock.monotonicMilliseconds() < known.until) return known.token
+      const encoded = (await store.get(Secret, { namespace: nodeNamespace(node), name: AGENT_ACCESS_SECRET_NAME }))
+        ?.data?.['token']
+      if (encoded === undefined) throw new Unavailable(`the access token of ${node}`)
+      const token = Buffer.from(encoded, 'base64').toString().trim()
+      tokens.set(node, { token, until: clock.monotonicMilliseconds() + TOKEN_FRESH_MILLISECONDS })
+      return token
     },
+    /** The host has refused it. */
+    forget: (node: string): void => void tokens.delete(node),
+  }
+}
+
+/** Work of one name is done one after the other: what is typed arrives in the order in which it came. `work` never
+ *  throws. */
+function openSequences() {
+  const lasts = new Map<string, Promise<unknown>>()
+  return <T>(name: string, work: () => Promise<T>): Promise<T> => {
+    const done = (lasts.get(name) ?? Promise.resolve()).then(work)
+    lasts.set(name, done)
+    void done.finally(() => {
+      if (lasts.get(name) === done) lasts.delete(name)
+    })
+    return done
   }
 }

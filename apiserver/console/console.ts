@@ -19,11 +19,14 @@ export interface Whereabouts {
   readonly node: string | undefined
 }
 
+/** Each stream dates it by its own end. */
+type Status = Omit<ConsoleStatus, 'stream_ends_at'>
+
 /** What watchers get: tail and output as server-sent events that are encoded already; the status, which each dates by
  *  its own stream. */
 export type ConsoleEvent =
   | { readonly event: 'bytes'; readonly text: string }
-  | { readonly event: 'status'; readonly status: Omit<ConsoleStatus, 'stream_ends_at'> }
+  | { readonly event: 'status'; readonly status: Status }
   /** The server is gone. */
   | { readonly event: 'end' }
 
@@ -49,49 +52,73 @@ export interface Console {
 export const CONSOLE_TAIL_BYTES = 65_536
 const RECONNECT = { baseMilliseconds: 500, maximumMilliseconds: 10_000 }
 
-/** Follows the server from host to host until it is closed. */
-export function openConsole(options: ConsoleOptions): Console {
+/** Those who watch, and what they have been shown. */
+function openAudience(statusNow: () => Status) {
   const watchers = new Set<(event: ConsoleEvent) => void>()
   let tail: Buffer = Buffer.alloc(0)
-  let now: Whereabouts | undefined
-  let host: HostStatus | undefined
-  let lost: 'host_unreachable' | 'moved' = 'host_unreachable'
   /** Watchers wait for their tail until the host has been met, or could not be. */
   let hasMet = false
   let shown = ''
-  let running: AbortController | undefined
-  let stopWatching = () => {}
-  let nudge = new AbortController()
 
-  const tell = (event: ConsoleEvent) => {
+  const send = (event: ConsoleEvent) => {
     for (const watcher of watchers) watcher(event)
   }
   const greet = (watcher: (event: ConsoleEvent) => void) => {
     watcher(bytes('tail', tail.toString('base64')))
-    watcher({ event: 'status', status: statusOf(now, host, lost) })
+    watcher({ event: 'status', status: statusNow() })
   }
-  const tellStatus = () => {
-    const status = statusOf(now, host, lost)
+  const showStatus = () => {
+    const status = statusNow()
     const text = JSON.stringify(status)
     if (text === shown) return
     shown = text
-    if (hasMet) tell({ event: 'status', status })
+    if (hasMet) send({ event: 'status', status })
     else for (const watcher of watchers) greet(watcher)
     hasMet = true
   }
+  return {
+    size: () => watchers.size,
+    add(watcher: (event: ConsoleEvent) => void): void {
+      watchers.add(watcher)
+      if (hasMet) greet(watcher)
+    },
+    /** Whether it was the last one. */
+    remove: (watcher: (event: ConsoleEvent) => void): boolean => watchers.delete(watcher) && watchers.size === 0,
+    /** The host has been met, or could not be. */
+    showStatus,
+    /** The server has changed. */
+    refreshStatus() {
+      if (hasMet) showStatus()
+    },
+    showTail(data: string): void {
+      tail = Buffer.from(data, 'base64')
+      // After a reconnect the new tail makes up for what was missed.
+      if (hasMet) send(bytes('tail', data))
+    },
+    showOutput(data: string): void {
+      tail = Buffer.concat([tail, Buffer.from(data, 'base64')]).subarray(-CONSOLE_TAIL_BYTES)
+      send(bytes('output', data))
+    },
+    end: () => send({ event: 'end' }),
+  }
+}
+
+/** Follows the server from host to host until it is closed. */
+export function openConsole(options: ConsoleOptions): Console {
+  let now: Whereabouts | undefined
+  let host: HostStatus | undefined
+  let lost: 'host_unreachable' | 'moved' = 'host_unreachable'
+  let running: AbortController | undefined
+  let stopWatching = () => {}
+  let nudge = new AbortController()
+  const audience = openAudience(() => statusOf(now, host, lost))
 
   function take(line: ConsoleLine): void {
     if (line.type === 'status') {
       host = line
-      tellStatus()
-    } else if (line.type === 'tail') {
-      tail = Buffer.from(line.data, 'base64')
-      // After a reconnect the new tail makes up for what was missed.
-      if (hasMet) tell(bytes('tail', line.data))
-    } else if (line.type === 'output') {
-      tail = Buffer.concat([tail, Buffer.from(line.data, 'base64')]).subarray(-CONSOLE_TAIL_BYTES)
-      tell(bytes('output', line.data))
-    }
+      audience.showStatus()
+    } else if (line.type === 'tail') audience.showTail(line.data)
+    else if (line.type === 'output') audience.showOutput(line.data)
   }
 
   async function follow(signal: AbortSignal): Promise<void> {
@@ -101,7 +128,7 @@ export function openConsole(options: ConsoleOptions): Console {
       if (signal.aborted) return
       host = undefined
       lost = node === undefined || now?.node === node ? 'host_unreachable' : 'moved'
-      tellStatus()
+      audience.showStatus()
       await options.clock.sleep(
         backoffMilliseconds(failures, RECONNECT, options.random),
         AbortSignal.any([signal, nudge.signal]),
@@ -129,23 +156,22 @@ export function openConsole(options: ConsoleOptions): Console {
     stopWatching = options.watch((changed) => {
       const hasMoved = now?.node !== changed?.node
       now = changed
-      if (changed === undefined) return tell({ event: 'end' })
+      if (changed === undefined) return audience.end()
       if (hasMoved) nudge.abort()
-      if (hasMet) tellStatus()
+      audience.refreshStatus()
     })
     void follow(running.signal)
   }
 
   return {
     get watchers() {
-      return watchers.size
+      return audience.size()
     },
     join(watcher) {
-      watchers.add(watcher)
-      if (hasMet) greet(watcher)
+      audience.add(watcher)
       if (running === undefined) start()
       return () => {
-        if (!watchers.delete(watcher) || watchers.size > 0) return
+        if (!audience.remove(watcher)) return
         running?.abort()
         stopWatching()
         options.onEmpty()
@@ -168,7 +194,7 @@ function statusOf(
   now: Whereabouts | undefined,
   host: HostStatus | undefined,
   lost: 'host_unreachable' | 'moved',
-): Omit<ConsoleStatus, 'stream_ends_at'> {
+): Status {
   const state = now?.state ?? 'deleting'
   const writable = host?.connected === true && host.running
   const isStopped = host === undefined ? state !== 'started' && state !== 'stopping' : !host.running

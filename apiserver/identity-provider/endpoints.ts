@@ -15,7 +15,7 @@ import type { IdentityParts } from '../identity/parts.ts'
 import type { ProviderConfiguration } from '../identity/providers/configuration.ts'
 import { type Provider, SignInFailed } from '../identity/providers/protocol.ts'
 import { resolvePerson } from '../identity/providers/resolve.ts'
-import { challengeFor, completeSignIn } from '../identity/sign-in.ts'
+import { challengeFor, completeSignIn, type SignIn } from '../identity/sign-in.ts'
 
 const STATE_COOKIE = 'svccloud_oidc'
 export const PROVIDER_COOKIE = 'svccloud_sign_in_provider'
@@ -183,32 +183,17 @@ async function finish(
   }
 }
 
-async function arrive(
-  parts: IdentityParts,
-  journey: Journey,
-  {
-    query,
-    request,
-    pathProvider,
-  }: {
-    readonly query: Readonly<Record<string, unknown>>
-    readonly request: RequestFacts
-    readonly pathProvider: string | undefined
-  },
-): Promise<Answer> {
+interface Arrival {
+  readonly query: Readonly<Record<string, unknown>>
+  readonly request: RequestFacts
+  readonly pathProvider: string | undefined
+}
+
+async function arrive(parts: IdentityParts, journey: Journey, arrival: Arrival): Promise<Answer> {
   const { provider } = journey
   const { configuration } = provider
-  const isElsewhere = [query['provider'], pathProvider].some(
-    (name) => name !== undefined && name !== configuration.name,
-  )
-  if (isElsewhere || query['state'] !== journey.state) throw new SignInFailed('state_mismatch')
-  const waitSeconds = await countRequest(
-    parts.db,
-    `oidc_state ${journey.state}`,
-    { requestsMaximum: 1, windowSeconds: STATE_SECONDS },
-    parts.clock.now(),
-  )
-  if (waitSeconds > 0) throw new SignInFailed('state_mismatch') // each state comes back once
+  const { query, request } = arrival
+  await requireFirstReturn(parts, journey, arrival)
   const callback = new URL(redirectUriOf(parts, configuration))
   for (const [name, value] of Object.entries(query))
     if (typeof value === 'string' && name !== 'provider') callback.searchParams.set(name, value)
@@ -224,32 +209,61 @@ async function arrive(
   })
   const { user } = resolved
   if (user.disabled_at !== null) {
-    await parts.db.transaction().execute((tx) =>
-      appendAudit(
-        tx,
-        auditEntry(user.active_account_id, userActor(user), request, {
-          action: 'auth.login_failed',
-          resourceType: 'user',
-          resourceId: user.id,
-          outcome: 'denied',
-          detail: { reason: 'user_disabled' },
-        }),
-        parts,
-      ),
-    )
+    await auditDisabled(parts, user, request)
     throw new SignInFailed('provider_error')
   }
   if (resolved.isNewAccount && user.email_verified_at === null) await mailVerification(parts.db, parts, user)
   const returnTo = new URL(journey.returnTo, parts.origin)
   if (resolved.couponOutcome !== undefined) returnTo.searchParams.set('coupon_status', resolved.couponOutcome)
   const landing = `${returnTo.pathname}${returnTo.search}${returnTo.hash}`
+  return signInBy(parts, configuration.name, { user, request, endsOthers: false, returnTo: landing })
+}
+
+/** Throws where the browser comes back from another provider, with another state, or with one for a second time. */
+async function requireFirstReturn(
+  parts: IdentityParts,
+  { provider: { configuration }, state }: Journey,
+  { query, pathProvider }: Arrival,
+): Promise<void> {
+  const isElsewhere = [query['provider'], pathProvider].some(
+    (name) => name !== undefined && name !== configuration.name,
+  )
+  if (isElsewhere || query['state'] !== state) throw new SignInFailed('state_mismatch')
+  const waitSeconds = await countRequest(
+    parts.db,
+    `oidc_state ${state}`,
+    { requestsMaximum: 1, windowSeconds: STATE_SECONDS },
+    parts.clock.now(),
+  )
+  if (waitSeconds > 0) throw new SignInFailed('state_mismatch')
+}
+
+type Arrived = Awaited<ReturnType<typeof resolvePerson>>['user']
+
+const auditDisabled = (parts: IdentityParts, user: Arrived, request: RequestFacts): Promise<void> =>
+  parts.db.transaction().execute(async (tx) => {
+    const entry = auditEntry(user.active_account_id, userActor(user), request, {
+      action: 'auth.login_failed',
+      resourceType: 'user',
+      resourceId: user.id,
+      outcome: 'denied',
+      detail: { reason: 'user_disabled' },
+    })
+    await appendAudit(tx, entry, parts)
+  })
+
+/** The browser goes on to where it wanted, or to the second factor first, and remembers the provider. */
+async function signInBy(
+  parts: IdentityParts,
+  provider: string,
+  signIn: SignIn & { readonly returnTo: string },
+): Promise<Answer> {
   const remembered: Cookie = {
     name: PROVIDER_COOKIE,
-    value: configuration.name,
+    value: provider,
     maxAgeSeconds: PROVIDER_COOKIE_SECONDS,
     isHttpOnly: true,
   }
-  const signIn = { user, request, endsOthers: false, returnTo: landing }
   const challenge = await challengeFor(parts, signIn)
   if (challenge !== undefined) {
     const fragment = new URLSearchParams({
@@ -259,11 +273,9 @@ async function arrive(
     })
     return redirect(`/login/mfa#${fragment}`, [remembered])
   }
-  const { cookies } = await parts.db
-    .transaction()
-    .execute((tx) => completeSignIn(tx, parts, signIn, { provider: configuration.name }))
+  const { cookies } = await parts.db.transaction().execute((tx) => completeSignIn(tx, parts, signIn, { provider }))
   parts.callers.forget()
-  return redirect(landing, [...cookies, remembered])
+  return redirect(signIn.returnTo, [...cookies, remembered])
 }
 
 /** Where the browser ends its session at the provider that it signed in with, or else at the first one, whose silent

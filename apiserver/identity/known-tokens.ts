@@ -40,8 +40,6 @@ interface Entry<Known> {
 export function createKnownTokens<Known>(options: KnownTokenOptions<Known>): KnownTokens<Known> {
   const { db, clock, keptMilliseconds, keptMaximum, toKnown } = options
   const kept = new Map<string, Entry<Known>>()
-  let wanted: Buffer[] = []
-  let batch: Promise<ReadonlyMap<string, Known>> | undefined
   let isRenewing = false
   let renewAt = 0
 
@@ -50,17 +48,7 @@ export function createKnownTokens<Known>(options: KnownTokenOptions<Known>): Kno
       (await findTokens(db, hashes, clock.now())).map(({ secretHash, token }) => [keyOf(secretHash), toKnown(token)]),
     )
 
-  /** Reads one token, together with all others that are asked for at this moment. */
-  const ask = async (hash: Buffer): Promise<Known | undefined> => {
-    wanted.push(hash)
-    batch ??= Promise.resolve().then(() => {
-      const hashes = wanted
-      wanted = []
-      batch = undefined
-      return read(hashes)
-    })
-    return (await batch).get(keyOf(hash))
-  }
+  const ask = openBatch(read)
 
   const renew = async (now: number): Promise<void> => {
     const inUse = [...kept]
@@ -112,6 +100,24 @@ export function createKnownTokens<Known>(options: KnownTokenOptions<Known>): Kno
       return found
     },
     forget: () => kept.clear(),
+  }
+}
+
+/** Reads one token, together with all others that are asked for at this moment. */
+function openBatch<Known>(
+  read: (hashes: readonly Buffer[]) => Promise<ReadonlyMap<string, Known>>,
+): (hash: Buffer) => Promise<Known | undefined> {
+  let wanted: Buffer[] = []
+  let batch: Promise<ReadonlyMap<string, Known>> | undefined
+  return async (hash) => {
+    wanted.push(hash)
+    batch ??= Promise.resolve().then(() => {
+      const hashes = wanted
+      wanted = []
+      batch = undefined
+      return read(hashes)
+    })
+    return (await batch).get(keyOf(hash))
   }
 }
 

@@ -97,19 +97,7 @@ async function create(
       operation: { ...operation, arguments: claimedArguments(claims) },
     }),
   })
-  const demand: ServerDemand = {
-    accountId: caller.accountId,
-    serverId: id,
-    hostname: body.hostname,
-    zone: body.zone,
-    region: choice.region,
-    serverGroupId: body.server_group_id ?? undefined,
-    publicIpv4: body.public_ipv4,
-    cpuPool: choice.plan.cpuPool,
-    cores: choice.plan.cores,
-    memoryMebibytes: choice.plan.memoryMebibytes,
-    storageGibibytes: choice.storageGibibytes,
-  }
+  const demand = demandOf(call, id, choice)
   const server = await accept(parts, {
     id: operation.id,
     accountId: caller.accountId,
@@ -146,6 +134,24 @@ async function create(
     },
   }
 }
+
+const demandOf = (
+  { caller, body }: CreateCall,
+  serverId: string,
+  { plan, region, storageGibibytes }: Size,
+): ServerDemand => ({
+  accountId: caller.accountId,
+  serverId,
+  hostname: body.hostname,
+  zone: body.zone,
+  region,
+  serverGroupId: body.server_group_id ?? undefined,
+  publicIpv4: body.public_ipv4,
+  cpuPool: plan.cpuPool,
+  cores: plan.cores,
+  memoryMebibytes: plan.memoryMebibytes,
+  storageGibibytes,
+})
 
 const pendingOf = (operation: OperationStanza) =>
   ({

@@ -26,7 +26,13 @@ import { changeObject } from '../plain/change-object.ts'
 import { etagOfObject, getObject, labelsOfQuery, listObjects } from '../plain/objects.ts'
 import type { ServerObject, Servers } from './servers.ts'
 
-export function serverEndpoints(parts: Parts, servers: Servers): readonly Endpoint[] {
+export const serverEndpoints = (parts: Parts, servers: Servers): readonly Endpoint[] => [
+  ...plainEndpoints(parts, servers),
+  ...powerEndpoints(parts, servers),
+  ...settingEndpoints(parts, servers),
+]
+
+function plainEndpoints(parts: Parts, servers: Servers): readonly Endpoint[] {
   return [
     getObject(servers, getServer),
     listObjects(parts, servers, listServers, ({ hostname, label }) => ({
@@ -37,6 +43,11 @@ export function serverEndpoints(parts: Parts, servers: Servers): readonly Endpoi
     customerEndpoint(deleteServer, (call) =>
       operate(parts, servers, call, { kind: 'server.delete', validate: requireDeletable, spec: {} }),
     ),
+  ]
+}
+
+function powerEndpoints(parts: Parts, servers: Servers): readonly Endpoint[] {
+  return [
     customerEndpoint(startServer, (call) =>
       operate(parts, servers, call, {
         kind: 'server.start',
@@ -62,7 +73,11 @@ export function serverEndpoints(parts: Parts, servers: Servers): readonly Endpoi
         arguments: stopArguments(call.body),
       }),
     ),
+  ]
+}
 
+function settingEndpoints(parts: Parts, servers: Servers): readonly Endpoint[] {
+  return [
     customerEndpoint(setServerHaPolicy, async (call) => {
       const written = await changeObject(parts, servers, call, {
         changes: ({ spec }) => [{ field: 'ha_policy', before: spec.haPolicy, after: call.body.ha_policy }],

@@ -67,14 +67,15 @@ export interface Provider {
   logoutUrl(returnTo: string): Promise<string | undefined>
 }
 
-/** Asks the provider for its endpoints when it is first used. */
-export function createProvider(
-  configuration: ProviderConfiguration,
-  parts: { readonly clock: Clock; readonly fetch?: client.CustomFetch },
-): Provider {
-  let discovered: { readonly until: number; readonly found: Promise<client.Configuration> } | undefined
+interface ProviderParts {
+  readonly clock: Clock
+  readonly fetch?: client.CustomFetch
+}
 
-  function discover(): Promise<client.Configuration> {
+/** The endpoints of the provider, asked for when they are first needed and kept for an hour. */
+function openDiscovery(configuration: ProviderConfiguration, parts: ProviderParts) {
+  let discovered: { readonly until: number; readonly found: Promise<client.Configuration> } | undefined
+  return (): Promise<client.Configuration> => {
     const now = parts.clock.monotonicMilliseconds()
     if (discovered !== undefined && discovered.until > now) return discovered.found
     const issuer = new URL(configuration.issuer)
@@ -101,7 +102,11 @@ export function createProvider(
       throw new SignInFailed('provider_unavailable', error)
     })
   }
+}
 
+/** Asks the provider for its endpoints when it is first used. */
+export function createProvider(configuration: ProviderConfiguration, parts: ProviderParts): Provider {
+  const discover = openDiscovery(configuration, parts)
   return {
     configuration,
     async start({ redirectUri, parameters }) {
