@@ -9,6 +9,7 @@ const KEY_MARK = 'svccloud-key'
 const TABLES = [
   'Logical_Switch',
   'Logical_Switch_Port',
+  'ACL',
   'Logical_Router',
   'Logical_Router_Port',
   'Logical_Router_Static_Route',
@@ -135,7 +136,7 @@ function difference(zone: string, rows: readonly Row[], known: ReadonlyMap<strin
 }
 
 /** Columns by which one row holds others. */
-const HOLDING = ['ports', 'static_routes', 'gateway_chassis'] as const
+const HOLDING = ['ports', 'acls', 'static_routes', 'gateway_chassis'] as const
 
 const isList = (value: object): value is readonly string[] => Array.isArray(value)
 const isReference = (value: object): value is { readonly row: string } =>

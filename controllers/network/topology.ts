@@ -1,7 +1,8 @@
 /** The public network of a zone as OVN has it: pure. One switch that the guests are on, with a port for the metadata
- *  service that every host has for itself, one router behind it, and the way outside. An IPv4 address is its guest's
- *  own on the switch; an IPv6 prefix is routed to its guest, so that no two guests share one. Guests can use no address
- *  but theirs: the switch drops what comes from any other. */
+ *  service that every host has for itself, one router behind it, and the way outside. An IPv4 address is its guest's own
+ *  on the switch; an IPv6 prefix is routed to its guest, so that no two guests share one. Guests can use no address but
+ *  theirs: the switch drops what comes from any other. It also drops the messages of DHCP servers, because OVN itself
+ *  is the one there is. */
 import { parseAddress, formatAddress } from '../../domain/addresses.ts'
 import { METADATA_ADDRESS, METADATA_MAC, metadataPort } from '../../domain/metadata-service.ts'
 
@@ -41,6 +42,7 @@ export interface Row {
   readonly table:
     | 'Logical_Switch'
     | 'Logical_Switch_Port'
+    | 'ACL'
     | 'Logical_Router'
     | 'Logical_Router_Port'
     | 'Logical_Router_Static_Route'
@@ -66,6 +68,7 @@ const LEASE_SECONDS = 3_600
  *  of it. By that of IPv4 guests with a public address find the metadata service. */
 const ROUTER_NETWORKS = ['fe80::1/64', 'fd73:7663:636c::1/64', `${LINK_LOCAL.gateway}/${LINK_LOCAL.prefix}`]
 const GATEWAY_PRIORITY_MOST = 100
+const ACL_PRIORITY_MOST = 32_767
 
 export function rowsOf(network: PublicNetwork): readonly Row[] {
   const { zone, ports, outside } = network
@@ -76,6 +79,18 @@ export function rowsOf(network: PublicNetwork): readonly Row[] {
   ]
   return [
     { table: 'Logical_Switch', key: publicSwitch, columns: { name: publicSwitch } },
+    {
+      table: 'ACL',
+      key: `${publicSwitch}-dhcp`,
+      parent: { key: publicSwitch, column: 'acls' },
+      columns: {
+        direction: 'from-lport',
+        priority: ACL_PRIORITY_MOST,
+        // No guest can send from the hardware address of the router.
+        match: `eth.src != ${routerMac(`${zone}/public`)} && udp.src == {67, 547}`,
+        action: 'drop',
+      },
+    },
     { table: 'Logical_Router', key: router, columns: { name: router } },
     {
       table: 'Logical_Router_Port',
@@ -144,7 +159,7 @@ function portRows(
         name,
         type: '',
         addresses: [[...own, linkLocal, ...ipv6Prefixes.map(firstOf)].join(' ')],
-        port_security: [[...own, 'fe80::/64', ...ipv6Prefixes].join(' ')],
+        port_security: [[...own, linkLocal, ...ipv6Prefixes].join(' ')],
         // While a guest moves it is where it was until the other host speaks for it.
         options: {
           'requested-chassis': nodes.join(','),

@@ -216,7 +216,9 @@ export async function openOvnWorld(): Promise<OvnWorld> {
     async addGuest(guest, host, macAddress) {
       await addSpace(guest)
       await wire([host, `${guest}p`], [guest, 'eth0'])
-      await run(guest, 'ip', 'link', 'set', 'eth0', 'address', macAddress, 'mtu', '1400')
+      // Down meanwhile: the link-local address follows from the hardware address that the interface comes up with.
+      await run(guest, 'ip', 'link', 'set', 'eth0', 'down')
+      await run(guest, 'ip', 'link', 'set', 'eth0', 'address', macAddress, 'mtu', '1400', 'up')
       await vsctl(
         host,
         'add-port',

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { converge } from '../../../controllers/network/converge.ts'
 import { openOvsdb, type Ovsdb } from '../../../controllers/network/ovsdb.ts'
-import { type PublicNetwork, type PublicPort, rowsOf } from '../../../controllers/network/topology.ts'
+import { linkLocalOf, type PublicNetwork, type PublicPort, rowsOf } from '../../../controllers/network/topology.ts'
 import { openOvnWorld, type OvnWorld } from './ovn-world.ts'
 
 let world: OvnWorld
@@ -88,6 +88,65 @@ test('a guest cannot use the address of another, nor one of nobody', async () =>
   expect(await ping('g1', '-I', '203.0.113.99', '203.0.113.1')).toBe(false)
   expect(await ping('g1', '-I', '2001:db8:1:2::99', '2001:db8:ffff::1')).toBe(false)
   expect(await ping('g1', '203.0.113.1')).toBe(true)
+})
+
+test('a guest cannot use the link-local address of another, nor one of nobody', async () => {
+  const other = `${linkLocalOf('52:54:00:00:00:02')}%eth0`
+  await reaches('g1', other)
+  await world.run('g1', 'ip', 'address', 'add', 'fe80::dead/128', 'dev', 'eth0', 'nodad', 'preferred_lft', '0')
+  const answers = await Promise.all(Array.from({ length: 3 }, () => ping('g1', '-I', 'fe80::dead%eth0', other)))
+  await world.run('g1', 'ip', 'address', 'delete', 'fe80::dead/128', 'dev', 'eth0')
+  expect(answers).not.toContain(true)
+  await reaches('g1', other)
+})
+
+const LISTEN = `
+import select, socket
+four = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+four.bind(('', 68))
+six = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+six.bind(('::', 546))
+while True:
+    for ready in select.select([four, six], [], [])[0]:
+        print(ready.recv(64).decode(), flush=True)
+`
+/** Arguments: the ports that it sends from, for IPv4 and IPv6, and the text. */
+const ANSWER = `
+import socket, sys
+four = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+four.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+four.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b'eth0')
+four.bind(('', int(sys.argv[1])))
+four.sendto((sys.argv[3] + ' by IPv4').encode(), ('255.255.255.255', 68))
+six = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+six.bind(('::', int(sys.argv[2])))
+six.sendto((sys.argv[3] + ' by IPv6').encode(), ('ff02::1', 546, 0, socket.if_nametoindex('eth0')))
+`
+
+test('a guest cannot be the DHCP server of others, by either protocol', async () => {
+  await world.run('g1', 'ethtool', '-K', 'eth0', 'tx', 'off') // nothing on this wire fills in checksums
+  const received = new Set<string>()
+  const listener = world.start('g2', 'python3', '-c', LISTEN)
+  listener.stdout?.setEncoding('utf8').on('data', (text: string) => {
+    for (const line of text.trim().split('\n')) received.add(line)
+  })
+  await expect
+    .poll(
+      async () => {
+        await world.run('g1', 'python3', '-c', ANSWER, '67', '547', 'server')
+        await world.run('g1', 'python3', '-c', ANSWER, '1067', '1547', 'another')
+        return [...received].filter((text) => text.startsWith('another')).sort()
+      },
+      { timeout: PATIENCE_MILLISECONDS, interval: 300 },
+    )
+    .toEqual(['another by IPv4', 'another by IPv6'])
+  for (let time = 0; time < 5; time++) await world.run('g1', 'python3', '-c', ANSWER, '67', '547', 'server')
+  await world.run('g1', 'python3', '-c', ANSWER, '1067', '1547', 'last')
+  await expect
+    .poll(() => [...received].filter((text) => text.startsWith('last')).length, { timeout: PATIENCE_MILLISECONDS })
+    .toBe(2)
+  listener.kill('SIGKILL')
+  expect([...received].filter((text) => text.startsWith('server'))).toEqual([])
 })
 
 test('a new prefix leads to the guest beside the one before, until that goes', async () => {

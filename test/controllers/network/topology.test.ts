@@ -30,7 +30,7 @@ describe('the public network of a zone', () => {
       name: 'guest-1',
       type: '',
       addresses: ['52:54:00:00:00:01 203.0.113.2 fe80::5054:ff:fe00:1 2001:db8:1::1'],
-      port_security: ['52:54:00:00:00:01 203.0.113.2 fe80::/64 2001:db8:1::/64'],
+      port_security: ['52:54:00:00:00:01 203.0.113.2 fe80::5054:ff:fe00:1 2001:db8:1::/64'],
       options: { 'requested-chassis': 'h1' },
       dhcpv4_options: { row: 'dhcp-z1-203.0.113.0/24' },
     })

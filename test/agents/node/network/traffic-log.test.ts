@@ -68,7 +68,7 @@ describe('the file of an interface', () => {
     expect(await countFrames(files())).toBe(0)
   })
 
-  it('is emptied once enough was counted; frames that follow at their own place are counted, also by the next agent', async () => {
+  it('is emptied once enough was counted, and frames that follow are counted, also by the next agent', async () => {
     const { file, countFile } = files()
     const frames = (count: number) => Buffer.concat(Array.from({ length: count }, () => frame(100)))
     await writeFile(file, Buffer.concat([FILE_HEADER, frames(10)]))
@@ -80,7 +80,8 @@ describe('the file of an interface', () => {
     expect((await stat(file)).size).toBe(0)
     expect(JSON.parse(await readFile(countFile, 'utf8'))).toMatchObject({ offset: size, frameBytes: 1_001_000 })
     const log = await open(file, 'r+')
-    await log.write(frames(3), 0, 3 * RECORD_BYTES, size + RECORD_BYTES) // one frame came while the file was being emptied
+    // One frame came while the file was being emptied.
+    await log.write(frames(3), 0, 3 * RECORD_BYTES, size + RECORD_BYTES)
     await log.close()
     expect(await countFrames(files())).toBe(1_001_300)
   })
