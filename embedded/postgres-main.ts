@@ -2,8 +2,9 @@
  *  as last time). */
 import { systemClock } from '../kit/sys/clock.ts'
 import { openLog } from '../kit/sys/log.ts'
-import { environment, exitProcess, onFatal, stopSignal, sendToParent } from '../kit/sys/process.ts'
+import { environment, exitProcess, onFatal, sendAndExit, stopSignal, sendToParent } from '../kit/sys/process.ts'
 import { systemRandom } from '../kit/sys/random.ts'
+import { StartRefused } from './data-folder.ts'
 import { startPostgres } from './postgres.ts'
 
 const { SVCCLOUD_DATA: folder, SVCCLOUD_PORT: port, SVCCLOUD_LOG_LEVEL: level } = environment()
@@ -12,13 +13,18 @@ onFatal((error) => log.error('unexpected error', { error }))
 const stop = stopSignal()
 if (folder === undefined) throw new Error('SVCCLOUD_DATA is not set')
 
-const postgres = await startPostgres({
+const start = startPostgres({
   folder,
   port: Number(port ?? 0),
   isDurable: true,
   clock: systemClock,
   random: systemRandom,
   log,
+})
+const postgres = await start.catch((error: unknown) => {
+  if (!(error instanceof StartRefused)) throw error
+  log.error('postgres cannot start', { reason: error.message })
+  return sendAndExit({ refused: error.message }, 1)
 })
 sendToParent({ ready: true, url: postgres.url, port: postgres.port })
 

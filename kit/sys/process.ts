@@ -43,6 +43,13 @@ export function stopSignal(): AbortSignal {
 
 /** Tells a supervising parent something (no effect without one). */
 export const sendToParent = (message: object): void => void process.send?.(message)
+/** Sends the message, and ends the process once it is on its way. */
+export const sendAndExit = (message: object, code: number): Promise<never> =>
+  new Promise(() => {
+    const end = () => process.exit(code)
+    if (process.send === undefined) end()
+    else process.send(message, end)
+  })
 /** Gives a supervising parent a server that listens; it is the parent's alone from then on. */
 export const giveToParent = (message: object, server: Server): void =>
   void process.send?.(message, server, () => void server.close())

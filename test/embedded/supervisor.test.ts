@@ -90,11 +90,23 @@ it('stops the child, also one that does not listen to SIGTERM at first', async (
   expect(example.process).toBeUndefined()
 })
 
-it('gives up on a child that never gets ready, with the end of its log', async () => {
+it('gives up on a child that never gets ready, in one line with what it said last', async () => {
   const example = await component(`console.error('the port is taken'); process.exit(3)`)
   const refusal: unknown = await example.start().catch((error: unknown) => error)
   expect(refusal).toBeInstanceOf(StartRefused)
-  expect(String(refusal)).toMatch(/example did not start: it ended with exit code 3[\s\S]*the port is taken/)
+  expect(String(refusal)).toBe(
+    `Error: example did not start: it ended with exit code 3 (the port is taken). Its log says more: ${example.logFile}`,
+  )
+})
+
+it('hands on the sentence of a child that cannot start, and does not try again', async () => {
+  const example = await component(
+    `console.error('tried'); process.send({ refused: 'Choose another folder.' }, () => process.exit(1))`,
+  )
+  const refusal: unknown = await example.start().catch((error: unknown) => error)
+  expect(refusal).toBeInstanceOf(StartRefused)
+  expect(String(refusal)).toBe('Error: Choose another folder.')
+  expect(await readFile(example.logFile, 'utf8')).toBe('tried\n')
 })
 
 it('keeps the output of every life in one log', async () => {
