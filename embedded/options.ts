@@ -208,8 +208,8 @@ export function warningsOf({ kubeconfig, webhookHost }: Options): readonly strin
     ? [
         'WARNING: this cluster is not told of the webhook, so it stores what people write with kubectl without ' +
           'asking the platform: quotas, names, protection and what else the API refuses are judged only afterwards. ' +
-          'What is not allowed is not carried out, and the object says so in its conditions; a protected server that is ' +
-          'deleted stays until its protection is lifted. --webhook-host ADDRESS has writes judged before.',
+          'What is not allowed is not carried out, and the object says so in its conditions; a protected server that ' +
+          'is deleted stays until its protection is lifted. --webhook-host ADDRESS has writes judged before.',
       ]
     : []
 }

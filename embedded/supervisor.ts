@@ -71,7 +71,8 @@ export class Component {
     return this.#record
   }
 
-  /** Starts the component and answers its first ready message. Throws StartRefused, with what it said last, when it does
+  /** Starts the component and answers its first ready message. Throws StartRefused, with what it said last, when it
+   *  does
    *  not get there. */
   async start(): Promise<ReadyMessage> {
     const { clock } = this.#supervisor

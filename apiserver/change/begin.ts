@@ -1,4 +1,5 @@
-/** Begins operations: the desired state and the operation that brings it about are one conditional write of its target. */
+/** Begins operations: the desired state and the operation that brings it about are one conditional write of its target.
+ */
 import type { Extent, OperationKind } from '../../domain/operations.ts'
 import type { Call } from '../../kit/http/call.ts'
 import { replacing } from '../../kit/kube/merge-patch.ts'

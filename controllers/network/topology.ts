@@ -1,5 +1,6 @@
 /** The public network of a zone as OVN has it: pure. One switch that the guests are on, with a port for the metadata
- *  service that every host has for itself, one router behind it, and the way outside. An IPv4 address is its guest's own
+ *  service that every host has for itself, one router behind it, and the way outside. An IPv4 address is its guest's
+ *  own
  *  on the switch; an IPv6 prefix is routed to its guest, so that no two guests share one. Guests can use no address but
  *  theirs: the switch drops what comes from any other. It also drops the messages of DHCP servers, because OVN itself
  *  is the one there is. */

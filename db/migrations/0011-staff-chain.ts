@@ -39,7 +39,8 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     }
     const { entry, body: text } = seal(head, unsealed, { id, at })
     head = { sequence: entry.sequence, entryHash: entry.entry_hash }
-    await sql`insert into audit_entry (account_id, sequence, id, at, action, request_id, body, previous_hash, entry_hash)
+    await sql`insert into audit_entry
+        (account_id, sequence, id, at, action, request_id, body, previous_hash, entry_hash)
       values (${STAFF_CHAIN}, ${entry.sequence}, ${id}, ${at}, ${old.action}, ${request_id}, ${text},
         ${entry.previous_hash}, ${entry.entry_hash})`.execute(db)
   }

@@ -141,7 +141,8 @@ export interface StaffAuditEntry {
 /** What staff or operators did, before it is sealed. `account_id`: the account that it touches, if any. */
 export type UnsealedStaffAuditEntry = Omit<UnsealedAuditEntry, 'account_id'> & { readonly account_id: string | null }
 
-/** Seals the entry into the chain of staff and operators, see `appendAudit`; before entries for accounts, whose ids come
+/** Seals the entry into the chain of staff and operators, see `appendAudit`; before entries for accounts, whose ids
+ *  come
  *  after. */
 export async function appendStaffAudit(
   tx: Transaction<Tables>,

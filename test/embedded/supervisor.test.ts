@@ -95,7 +95,8 @@ it('gives up on a child that never gets ready, in one line with what it said las
   const refusal: unknown = await example.start().catch((error: unknown) => error)
   expect(refusal).toBeInstanceOf(StartRefused)
   expect(String(refusal)).toBe(
-    `Error: example did not start: it ended with exit code 3 (the port is taken). Its log says more: ${example.logFile}`,
+    'Error: example did not start: it ended with exit code 3 (the port is taken). ' +
+      `Its log says more: ${example.logFile}`,
   )
 })
 
