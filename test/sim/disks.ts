@@ -2,7 +2,8 @@
  *  remembers what it
  *  wrote last. A guest that reads less than that, or boots from less than was ever written, has lost data. */
 import type { HeldVolume, VolumeStore } from '../../agents/node/drivers/storage/volume-store.ts'
-import type { SimulatedGuestRecord, SimulatedHost } from '../../agents/node/drivers/hypervisor/simulated.ts'
+import type { SimulatedHost } from '../../agents/node/drivers/hypervisor/simulated.ts'
+import type { SimulatedGuestRecord } from '../../agents/node/drivers/hypervisor/simulated-guest.ts'
 
 export interface Disks {
   /** The store of a host, with what it does to the data. */

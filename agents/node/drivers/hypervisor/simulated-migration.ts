@@ -6,7 +6,7 @@
 import type { Clock } from '../../../../kit/sys/clock.ts'
 import type { Random } from '../../../../kit/sys/random.ts'
 import type { ReceiveRequest, SendRequest, Transfer } from './hypervisor.ts'
-import type { SimulatedGuest } from './simulated.ts'
+import type { SimulatedGuest } from './simulated-guest.ts'
 import type { GuestTransport, SimulatedMemory } from './simulated-network.ts'
 
 export interface SimulatedMigrationOptions {

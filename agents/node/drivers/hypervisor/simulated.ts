@@ -1,33 +1,13 @@
 /** A host whose guests are only pretended: no kernel, no disk, a toy shell on the console. For hosts without QEMU, for
- *  scale, and for the
- *  simulation. The host outlives the agents that attach to it, and is the truth about which guests run.
- *  The same clock and randomness give the same history. */
+ *  scale, and for the simulation. The host outlives the agents that attach to it, and is the truth about which guests
+ *  run. The same clock and randomness give the same history. */
 import type { Clock } from '../../../../kit/sys/clock.ts'
 import { newUuid, type Random } from '../../../../kit/sys/random.ts'
 import { ConsoleLine } from './console-line.ts'
-import {
-  type Guest,
-  type GuestDefinition,
-  GuestExists,
-  type GuestIdentity,
-  GuestStartFailed,
-  type Hypervisor,
-  type SendRequest,
-  type Transfer,
-} from './hypervisor.ts'
+import { type Guest, type GuestDefinition, GuestExists, GuestStartFailed, type Hypervisor } from './hypervisor.ts'
+import { newSimulatedGuest, type SimulatedGuest, type SimulatedGuestRecord } from './simulated-guest.ts'
 import { newSimulatedMigrations } from './simulated-migration.ts'
-import { type GuestTransport, newSimulatedNetwork, type SimulatedMemory } from './simulated-network.ts'
-
-export interface SimulatedGuestRecord extends GuestIdentity {
-  readonly hostname: string
-  readonly startedAt: string
-  readonly disks: readonly string[]
-  readonly state: Guest['state']
-  /** Made at its boot and kept while it migrates: two running guests with one execution id are two copies. Empty while
-   *  it has not arrived. */
-  readonly executionId: string
-  readonly transfer?: Transfer | undefined
-}
+import { type GuestTransport, newSimulatedNetwork } from './simulated-network.ts'
 
 export interface SimulatedHostOptions {
   readonly clock: Clock
@@ -68,36 +48,6 @@ const BOOT_MILLISECONDS = { least: 300, most: 2_000 }
 const SHUTDOWN_MILLISECONDS = { least: 50, most: 500 }
 const INTERRUPT = 0x03
 
-export interface SimulatedGuest extends SimulatedMemory {
-  record: SimulatedGuestRecord
-  executionId: string
-  isBooted: boolean
-  isHung: boolean
-  typed: string
-  neededDowntimeMilliseconds: number
-  /** The attempt that is under way. */
-  sending: SendRequest | undefined
-  isPaused: boolean
-  isHandingOver: boolean
-  /** Where it waits for its memory. */
-  listening: { close(): void } | undefined
-  arrived: SimulatedMemory | undefined
-}
-
-const newGuest = (record: SimulatedGuestRecord, isBooted = false): SimulatedGuest => ({
-  record,
-  executionId: record.executionId,
-  isBooted,
-  isHung: false,
-  typed: '',
-  neededDowntimeMilliseconds: 0,
-  sending: undefined,
-  isPaused: false,
-  isHandingOver: false,
-  listening: undefined,
-  arrived: undefined,
-})
-
 /** What the end of the process that simulated it leaves of a guest: nothing under way goes on. */
 const interrupted = (record: SimulatedGuestRecord): SimulatedGuestRecord => ({
   ...record,
@@ -117,7 +67,7 @@ export function newSimulatedHost({
   isSplitBrainAllowed = false,
 }: SimulatedHostOptions): SimulatedHost {
   const guests = new Map<string, SimulatedGuest>(
-    before.map((record) => [record.name, newGuest(interrupted(record), true)]),
+    before.map((record) => [record.name, newSimulatedGuest(interrupted(record), true)]),
   )
   const lines = new Map<string, ConsoleLine>()
   const listeners = new Set<(name: string) => void>()
@@ -207,7 +157,7 @@ export function newSimulatedHost({
     const failure = startFailure
     startFailure = undefined
     if (failure !== undefined) throw new GuestStartFailed(failure)
-    const guest = newGuest({
+    const guest = newSimulatedGuest({
       name,
       uid,
       incarnation,
